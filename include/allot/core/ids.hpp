@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace allot {
+inline namespace v0 {
+
+/// A small strong integer into a dense array. Ids of different tags do not mix.
+template <class Tag>
+class id {
+ public:
+  /// The id of nothing.
+  constexpr id() noexcept = default;
+  explicit constexpr id(std::size_t index) noexcept : value_(static_cast<std::uint32_t>(index)) {}
+
+  [[nodiscard]] static constexpr id none() noexcept { return {}; }
+  [[nodiscard]] constexpr std::size_t index() const noexcept { return value_; }
+  [[nodiscard]] constexpr bool is_none() const noexcept { return value_ == none_value; }
+  explicit constexpr operator bool() const noexcept { return !is_none(); }
+
+  friend constexpr auto operator<=>(id, id) noexcept = default;
+  friend constexpr bool operator==(id, id) noexcept = default;
+
+ private:
+  static constexpr std::uint32_t none_value = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t value_ = none_value;
+};
+
+/// A node of the quota tree. Ids are given in the order of the specification, oldest first, and are not
+/// given again after a removal, so a smaller id is an older quota.
+using quota_id = id<struct quota_tag>;
+
+/// A job that a scheduler holds, from `submit` until it has finished or was cancelled; then the id may be
+/// given to another job.
+using job_id = id<struct job_tag>;
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/quantity.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+
+namespace allot {
+inline namespace v0 {
+
+/// One value of `T` for each of `N` dimensions. A single value stands for all of them; with amounts this must
+/// be said explicitly unless there is one dimension only, lest four GPUs become four of everything.
+template <class T, std::size_t N>
+class per_dimension {
+ public:
+  static_assert(N > 0, "allot: a tree counts at least one dimension");
+
+  constexpr per_dimension() noexcept = default;
+  /// The same value in every dimension.
+  explicit(N > 1 && std::same_as<T, quantity>) constexpr per_dimension(T every) noexcept {
+    values_.fill(every);
+  }
+  template <std::same_as<T>... Ts>
+  requires(sizeof...(Ts) == N && N > 1) constexpr per_dimension(Ts... values) noexcept : values_{values...} {}
+
+  [[nodiscard]] constexpr T& operator[](std::size_t dimension) noexcept { return values_[dimension]; }
+  [[nodiscard]] constexpr const T& operator[](std::size_t dimension) const noexcept {
+    return values_[dimension];
+  }
+  [[nodiscard]] static constexpr std::size_t size() noexcept { return N; }
+  [[nodiscard]] constexpr auto begin() const noexcept { return values_.begin(); }
+  [[nodiscard]] constexpr auto end() const noexcept { return values_.end(); }
+
+  friend constexpr auto operator<=>(const per_dimension&, const per_dimension&) noexcept = default;
+  friend constexpr bool operator==(const per_dimension&, const per_dimension&) noexcept = default;
+
+ private:
+  std::array<T, N> values_{};
+};
+
+/// Amounts of the `N` resources that a quota tree counts. What the dimensions are called ("gpu",
+/// "h100/gpu") is kept beside the tree, in `dimension_names`.
+template <std::size_t N = 1>
+using resources = per_dimension<quantity, N>;
+
+template <std::size_t N>
+constexpr resources<N>& operator+=(resources<N>& a, const resources<N>& b) noexcept {
+  for (std::size_t d = 0; d < N; ++d) a[d] += b[d];
+  return a;
+}
+template <std::size_t N>
+constexpr resources<N>& operator-=(resources<N>& a, const resources<N>& b) noexcept {
+  for (std::size_t d = 0; d < N; ++d) a[d] -= b[d];
+  return a;
+}
+template <std::size_t N>
+[[nodiscard]] constexpr resources<N> operator+(resources<N> a, const resources<N>& b) noexcept {
+  return a += b;
+}
+template <std::size_t N>
+[[nodiscard]] constexpr resources<N> operator-(resources<N> a, const resources<N>& b) noexcept {
+  return a -= b;
+}
+template <std::size_t N>
+[[nodiscard]] constexpr resources<N> operator*(resources<N> a, std::int64_t n) noexcept {
+  for (std::size_t d = 0; d < N; ++d) a[d] = a[d] * n;
+  return a;
+}
+
+/// Whether every dimension of `a` is at most that of `b`.
+template <std::size_t N>
+[[nodiscard]] constexpr bool all_at_most(const resources<N>& a, const resources<N>& b) noexcept {
+  for (std::size_t d = 0; d < N; ++d) {
+    if (a[d] > b[d]) return false;
+  }
+  return true;
+}
+
+/// Whether `r` can be asked for: nothing negative and nothing unlimited. A negative request would mint
+/// quota and an unlimited one is the mark of an overflow (Kueue #13391, #11137).
+template <std::size_t N>
+[[nodiscard]] constexpr bool is_valid_request(const resources<N>& r) noexcept {
+  for (const quantity q : r) {
+    if (q < quantity{} || q.is_unlimited()) return false;
+  }
+  return true;
+}
+
+}  // namespace v0
+}  // namespace allot

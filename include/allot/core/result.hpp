@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// What is wrong with a specification. Stable: a program may test for it.
+enum class problem_code : std::uint8_t {
+  empty_name,
+  duplicate_name,
+  unknown_parent,
+  cycle,
+  negative,
+  out_of_range,
+  exceeds_parent,
+  keeps_more_than_it_has,
+  in_use,
+  unknown_quota,
+};
+
+/// One thing that is wrong with what the user wrote.
+struct problem {
+  static constexpr std::size_t no_dimension = static_cast<std::size_t>(-1);
+
+  problem_code code{};
+  /// The name of the quota, node or job that it is about.
+  std::string subject;
+  /// The field of the specification, as it is called there.
+  std::string field;
+  /// A sentence for a person.
+  std::string text;
+  std::size_t dimension = no_dimension;
+};
+
+/// A value, or every problem that was found while making it. Our own because nothing here throws and
+/// `std::expected` is not in C++20.
+template <class T>
+class [[nodiscard]] result {
+ public:
+  result(T value) : value_(std::move(value)) {}
+  result(std::vector<problem> problems) : problems_(std::move(problems)) {
+    ALLOT_ASSERT(!problems_.empty(), "a result holds a value or at least one problem");
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return value_.has_value(); }
+  [[nodiscard]] const std::vector<problem>& problems() const noexcept { return problems_; }
+  /// Precondition: there is a value.
+  [[nodiscard]] T& value() & {
+    ALLOT_ASSERT(value_.has_value(), "no value: see problems()");
+    return *value_;
+  }
+  [[nodiscard]] const T& value() const& {
+    ALLOT_ASSERT(value_.has_value(), "no value: see problems()");
+    return *value_;
+  }
+  [[nodiscard]] T&& value() && {
+    ALLOT_ASSERT(value_.has_value(), "no value: see problems()");
+    return std::move(*value_);
+  }
+
+ private:
+  std::optional<T> value_;
+  std::vector<problem> problems_;
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+namespace allot {
+
+/// The version of the library: the only place it is written. CMake reads it from here.
+inline constexpr int version_major = 0;
+inline constexpr int version_minor = 1;
+inline constexpr int version_patch = 0;
+
+}  // namespace allot

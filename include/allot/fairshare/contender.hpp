@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/fairshare/job_rank.hpp>
+#include <allot/quota/ledger.hpp>
+
+#include <cstddef>
+
+namespace allot {
+inline namespace v0 {
+
+/// Who takes part when one inner quota chooses among its children: a child, represented by the best waiting
+/// job of its subtree, or the quota's own jobs, which compete as a peer of the children.
+template <std::size_t N>
+struct contender {
+  quota_id quota;
+  /// The own jobs of `quota`, rather than its whole subtree.
+  bool own_jobs = false;
+  /// What of the job's request reaches `quota`: less what quotas on the way keep for themselves.
+  resources<N> request{};
+  job_rank head{};
+};
+
+/// What a contender has and uses in one dimension before its job is added.
+struct account {
+  quantity supply;
+  quantity used;
+};
+
+template <std::size_t N>
+[[nodiscard]] account account_of(const ledger<N>& l, const contender<N>& c, std::size_t d) {
+  if (c.own_jobs) return {l.supply_of(c.quota, d).own_pool, l.own_usage(c.quota, d)};
+  return {l.total_supply(c.quota, d), l.drawn(c.quota, d)};
+}
+
+}  // namespace v0
+}  // namespace allot

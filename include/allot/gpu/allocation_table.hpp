@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/gpu/demand.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// What has been placed: a list of pods for each allocation. All lists share one array, and what one gives
+/// back another takes, so nothing is allocated once there have been as many pods as there ever are.
+///
+/// Ids are given again, the one given back last first. So `open` and `close`, like `add_pod` and
+/// `remove_last_pod`, are inverses of each other: when changes are undone, newest first, the same ids will be
+/// given in the same order as if they had never been.
+class allocation_table {
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+  struct pod_record {
+    placed_pod pod;
+    std::uint32_t next = none;
+    std::uint32_t previous = none;
+  };
+
+ public:
+  enum class status : std::uint8_t { unused, placed, vacating };
+
+  /// The pods of one allocation, in the order in which they were placed. Valid until the next change.
+  class pod_range {
+   public:
+    class iterator {
+     public:
+      using iterator_category = std::forward_iterator_tag;
+      using value_type = placed_pod;
+      using difference_type = std::ptrdiff_t;
+      using pointer = const placed_pod*;
+      using reference = const placed_pod&;
+
+      iterator() = default;
+      [[nodiscard]] reference operator*() const noexcept { return records_[at_].pod; }
+      [[nodiscard]] pointer operator->() const noexcept { return &records_[at_].pod; }
+      iterator& operator++() noexcept {
+        at_ = records_[at_].next;
+        return *this;
+      }
+      iterator operator++(int) noexcept {
+        const iterator before = *this;
+        ++*this;
+        return before;
+      }
+      friend bool operator==(const iterator& a, const iterator& b) noexcept { return a.at_ == b.at_; }
+
+     private:
+      friend class pod_range;
+      iterator(const pod_record* records, std::uint32_t at) noexcept : records_(records), at_(at) {}
+
+      const pod_record* records_ = nullptr;
+      std::uint32_t at_ = none;
+    };
+
+    [[nodiscard]] iterator begin() const noexcept { return {records_, first_}; }
+    [[nodiscard]] iterator end() const noexcept { return {records_, none}; }
+
+    friend bool operator==(const pod_range& a, const pod_range& b) noexcept {
+      return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    }
+
+   private:
+    friend class allocation_table;
+    pod_range(const pod_record* records, std::uint32_t first) noexcept : records_(records), first_(first) {}
+
+    const pod_record* records_;
+    std::uint32_t first_;
+  };
+
+  [[nodiscard]] bool contains(allocation_id a) const noexcept {
+    return a.index() < slots_.size() && slots_[a.index()].is != status::unused;
+  }
+  [[nodiscard]] status status_of(allocation_id a) const { return slot_of(a).is; }
+  /// Precondition: neither the old nor the new status is `unused`.
+  void set_status(allocation_id a, status s) { slot_of(a).is = s; }
+  [[nodiscard]] pod_range pods(allocation_id a) const { return {records_.data(), slot_of(a).first}; }
+  /// How many there are.
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  /// A new allocation, without pods yet.
+  [[nodiscard]] allocation_id open(status s = status::placed) {
+    std::uint32_t at = free_slot_;
+    if (at == none) {
+      at = static_cast<std::uint32_t>(slots_.size());
+      slots_.emplace_back();
+    } else {
+      free_slot_ = slots_[at].first;
+    }
+    slots_[at] = {none, none, s};
+    ++size_;
+    return allocation_id{at};
+  }
+  /// Precondition: it has no pods.
+  void close(allocation_id a) {
+    slot& s = slot_of(a);
+    ALLOT_ASSERT(s.first == none, "an allocation that has pods can't be closed");
+    s = {free_slot_, none, status::unused};
+    free_slot_ = static_cast<std::uint32_t>(a.index());
+    --size_;
+  }
+  void add_pod(allocation_id a, const placed_pod& pod) {
+    slot& s = slot_of(a);
+    std::uint32_t at = free_record_;
+    if (at == none) {
+      at = static_cast<std::uint32_t>(records_.size());
+      records_.emplace_back();
+    } else {
+      free_record_ = records_[at].next;
+    }
+    records_[at] = {pod, none, s.last};
+    (s.last == none ? s.first : records_[s.last].next) = at;
+    s.last = at;
+  }
+  [[nodiscard]] bool has_pods(allocation_id a) const { return slot_of(a).last != none; }
+  /// Precondition: it has a pod.
+  placed_pod remove_last_pod(allocation_id a) {
+    slot& s = slot_of(a);
+    ALLOT_ASSERT(s.last != none, "the allocation has no pods");
+    const std::uint32_t at = s.last;
+    s.last = records_[at].previous;
+    (s.last == none ? s.first : records_[s.last].next) = none;
+    records_[at].next = free_record_;
+    free_record_ = at;
+    return records_[at].pod;
+  }
+
+  /// Whether both hold the same under the same ids, and will give the same ids from now on.
+  friend bool operator==(const allocation_table& a, const allocation_table& b) {
+    const std::size_t slots = std::max(a.slots_.size(), b.slots_.size());
+    for (std::uint32_t i = 0; i < slots; ++i) {
+      const allocation_id x{i};
+      if (a.contains(x) != b.contains(x)) return false;
+      if (!a.contains(x)) continue;
+      if (a.status_of(x) != b.status_of(x) || !(a.pods(x) == b.pods(x))) return false;
+    }
+    std::uint32_t next_a = a.next_id(none);
+    std::uint32_t next_b = b.next_id(none);
+    // Once both give ids that were never given, they go on alike.
+    while (next_a == next_b && (next_a < a.slots_.size() || next_b < b.slots_.size())) {
+      next_a = a.next_id(next_a);
+      next_b = b.next_id(next_b);
+    }
+    return next_a == next_b;
+  }
+
+ private:
+  struct slot {
+    /// The first pod; of an unused slot, the next unused one.
+    std::uint32_t first = none;
+    std::uint32_t last = none;
+    status is = status::unused;
+  };
+
+  [[nodiscard]] slot& slot_of(allocation_id a) {
+    ALLOT_ASSERT(contains(a), "no allocation, or one that was released");
+    return slots_[a.index()];
+  }
+  [[nodiscard]] const slot& slot_of(allocation_id a) const {
+    ALLOT_ASSERT(contains(a), "no allocation, or one that was released");
+    return slots_[a.index()];
+  }
+  /// The unused id that is given after `id`; with `none`, the one that is given first.
+  [[nodiscard]] std::uint32_t next_id(std::uint32_t id) const noexcept {
+    if (id >= slots_.size() && id != none) return id + 1;
+    const std::uint32_t next = id == none ? free_slot_ : slots_[id].first;
+    return next == none ? static_cast<std::uint32_t>(slots_.size()) : next;
+  }
+
+  std::vector<slot> slots_;
+  std::vector<pod_record> records_;
+  std::uint32_t free_slot_ = none;
+  std::uint32_t free_record_ = none;
+  std::size_t size_ = 0;
+};
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/quantity.hpp>
+#include <allot/core/result.hpp>
+#include <allot/gpu/demand.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+struct label {
+  std::string key;
+  std::string value;
+
+  friend bool operator==(const label&, const label&) = default;
+};
+
+/// What the user says of a machine, or of `count` equal ones.
+struct node_spec {
+  std::string name;
+  /// With it there are nodes `name`-0, `name`-1, ...; without it one node with that very name.
+  std::optional<std::int64_t> count;
+  /// From 1 to max_gpus_per_node.
+  std::int64_t gpus = 0;
+  std::string gpu_model;
+  std::int64_t gpu_memory_mib = 0;
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  /// The empty name is a pool too.
+  std::string pool;
+  std::vector<label> labels;
+
+  friend bool operator==(const node_spec&, const node_spec&) = default;
+};
+
+/// Nodes that placement can't tell apart while they are empty: same pool, as many GPUs.
+struct node_type {
+  std::uint32_t pool = 0;
+  std::uint32_t gpus = 0;
+  /// In the order of their ids; a node's rank is its position here.
+  std::vector<node_id> nodes;
+
+  [[nodiscard]] bool is_in(std::uint64_t pools) const noexcept { return (pools >> pool & 1U) != 0; }
+
+  friend bool operator==(const node_type&, const node_type&) = default;
+};
+
+/// The machines as they were described: names, sizes, pools. Does not change; what is free of it is kept by
+/// `free_index`. Made by `build_cluster`; by default without nodes.
+class cluster {
+ public:
+  /// Far more than any cluster has, and few enough that a slip in `count` does not take all memory.
+  static constexpr std::int64_t max_nodes = std::int64_t{1} << 20;
+  static constexpr std::size_t max_pools = 64;
+
+  /// Where a node stands in the dense arrays.
+  struct position {
+    std::uint32_t type = 0;
+    std::uint32_t rank = 0;
+    /// Device d of the node is the cluster's device first_device + d.
+    std::uint32_t first_device = 0;
+    std::uint32_t spec = 0;
+
+    friend bool operator==(const position&, const position&) = default;
+  };
+
+  cluster() = default;
+
+  /// The number of nodes; their ids are below it.
+  [[nodiscard]] std::size_t size() const noexcept { return positions_.size(); }
+  [[nodiscard]] bool contains(node_id n) const noexcept { return n.index() < positions_.size(); }
+  [[nodiscard]] std::size_t devices() const noexcept { return devices_; }
+  [[nodiscard]] quantity gpus() const noexcept {
+    return quantity::whole(static_cast<std::int64_t>(devices_));
+  }
+
+  [[nodiscard]] const position& position_of(node_id n) const {
+    ALLOT_ASSERT(contains(n), "no node of this cluster");
+    return positions_[n.index()];
+  }
+  [[nodiscard]] const node_type& type_of(node_id n) const { return types_[position_of(n).type]; }
+  /// The number of GPUs of a node.
+  [[nodiscard]] std::uint32_t gpus(node_id n) const { return type_of(n).gpus; }
+  [[nodiscard]] const std::string& name(node_id n) const {
+    ALLOT_ASSERT(contains(n), "no node of this cluster");
+    return names_[n.index()];
+  }
+  /// What the user said; its name is the node's only if it has no count.
+  [[nodiscard]] const node_spec& spec(node_id n) const { return specs_[position_of(n).spec]; }
+
+  /// In the order in which the specification first has them.
+  [[nodiscard]] const std::vector<node_type>& types() const noexcept { return types_; }
+  /// The names of the pools; pool p is bit p of a demand's pools. In the order of first mention.
+  [[nodiscard]] const std::vector<std::string>& pools() const noexcept { return pools_; }
+
+  /// The GPUs of the largest node in these pools; 0 without one. O(types).
+  [[nodiscard]] std::uint32_t largest_node(std::uint64_t pools = all_pools) const noexcept {
+    std::uint32_t most = 0;
+    for (const node_type& t : types_) {
+      if (t.is_in(pools)) most = std::max(most, t.gpus);
+    }
+    return most;
+  }
+  /// All GPUs in these pools. O(types).
+  [[nodiscard]] quantity gpus_in(std::uint64_t pools) const noexcept {
+    quantity sum;
+    for (const node_type& t : types_) {
+      if (t.is_in(pools)) sum += quantity::whole(t.gpus) * static_cast<std::int64_t>(t.nodes.size());
+    }
+    return sum;
+  }
+
+  /// O(log nodes).
+  [[nodiscard]] std::optional<node_id> find(std::string_view name) const noexcept {
+    const auto at = std::lower_bound(by_name_.begin(), by_name_.end(), name,
+                                     [&](node_id n, std::string_view s) { return names_[n.index()] < s; });
+    if (at == by_name_.end() || names_[at->index()] != name) return std::nullopt;
+    return *at;
+  }
+  /// The index of a pool. O(pools).
+  [[nodiscard]] std::optional<std::uint32_t> find_pool(std::string_view name) const noexcept {
+    const auto at = std::find(pools_.begin(), pools_.end(), name);
+    if (at == pools_.end()) return std::nullopt;
+    return static_cast<std::uint32_t>(at - pools_.begin());
+  }
+
+  friend bool operator==(const cluster&, const cluster&) = default;
+  friend result<cluster> build_cluster(std::vector<node_spec> specs);
+
+ private:
+  class builder;
+
+  std::vector<node_spec> specs_;
+  std::vector<position> positions_;
+  std::vector<std::string> names_;
+  std::vector<node_id> by_name_;
+  std::vector<node_type> types_;
+  std::vector<std::string> pools_;
+  std::size_t devices_ = 0;
+};
+
+/// Lays out the nodes and collects what is wrong with them, in the order of the specifications.
+class cluster::builder {
+ public:
+  explicit builder(std::vector<node_spec> specs) { made_.specs_ = std::move(specs); }
+
+  [[nodiscard]] result<cluster> build() && {
+    for (const node_spec& s : made_.specs_) check_fields(s);
+    if (nodes_ > max_nodes) {
+      report(problem_code::out_of_range, made_.specs_.back(), "count",
+             "there are more than " + std::to_string(max_nodes) + " nodes");
+      return std::move(found_);
+    }
+    for (std::size_t s = 0; s < made_.specs_.size(); ++s) add_nodes(s);
+    sort_names();
+    if (!found_.empty()) return std::move(found_);
+    return std::move(made_);
+  }
+
+ private:
+  void report(problem_code code, const node_spec& s, std::string field, std::string text) {
+    found_.push_back({code, s.name, std::move(field), std::move(text)});
+  }
+
+  void check_not_negative(const node_spec& s, std::int64_t value, const char* field) {
+    if (value >= 0) return;
+    report(problem_code::negative, s, field,
+           std::string{field} + " of " + s.name + " is " + std::to_string(value) + ": it can't be negative");
+  }
+
+  void check_fields(const node_spec& s) {
+    if (s.name.empty()) report(problem_code::empty_name, s, "name", "a node needs a name");
+    if (s.count && *s.count < 1) {
+      report(problem_code::out_of_range, s, "count",
+             "the count of " + s.name + " is " + std::to_string(*s.count) + ": there must be at least one");
+    }
+    nodes_ += nodes_of(s);
+    if (s.gpus < 1 || s.gpus > max_gpus_per_node) {
+      report(problem_code::out_of_range, s, "gpus",
+             s.name + " has " + std::to_string(s.gpus) + " GPUs: a node has from 1 to " +
+                 std::to_string(max_gpus_per_node));
+    }
+    check_not_negative(s, s.gpu_memory_mib, "gpu_memory_mib");
+    check_not_negative(s, s.cpu_milli, "cpu_milli");
+    check_not_negative(s, s.memory_mib, "memory_mib");
+    for (std::size_t i = 0; i < s.labels.size(); ++i) check_label(s, i);
+    if (made_.find_pool(s.pool) || made_.pools_.size() > max_pools) return;
+    made_.pools_.push_back(s.pool);
+    if (made_.pools_.size() == max_pools + 1) {
+      report(problem_code::out_of_range, s, "pool",
+             "with " + s.pool + " there are more than " + std::to_string(max_pools) + " pools");
+    }
+  }
+
+  void check_label(const node_spec& s, std::size_t i) {
+    const std::string& key = s.labels[i].key;
+    if (key.empty()) report(problem_code::empty_name, s, "labels", "a label of " + s.name + " has no key");
+    for (std::size_t j = 0; j < i; ++j) {
+      if (s.labels[j].key != key) continue;
+      report(problem_code::duplicate_name, s, "labels", s.name + " has more than one label " + key);
+      return;
+    }
+  }
+
+  /// Not more than is too many anyway, so that the sum can't overflow.
+  [[nodiscard]] static std::int64_t nodes_of(const node_spec& s) noexcept {
+    return s.count ? std::clamp<std::int64_t>(*s.count, 0, max_nodes + 1) : 1;
+  }
+
+  void add_nodes(std::size_t spec) {
+    const node_spec& s = made_.specs_[spec];
+    const std::int64_t nodes = nodes_of(s);
+    // A size that was refused does not keep the names from being compared.
+    const auto gpus = static_cast<std::uint32_t>(std::clamp<std::int64_t>(s.gpus, 1, max_gpus_per_node));
+    const std::uint32_t type = type_of(made_.find_pool(s.pool).value_or(0), gpus);
+    std::vector<node_id>& alike = made_.types_[type].nodes;
+    for (std::int64_t i = 0; i < nodes; ++i) {
+      made_.names_.push_back(s.count ? s.name + "-" + std::to_string(i) : s.name);
+      made_.positions_.push_back({type, static_cast<std::uint32_t>(alike.size()),
+                                  static_cast<std::uint32_t>(made_.devices_),
+                                  static_cast<std::uint32_t>(spec)});
+      alike.push_back(node_id{made_.size() - 1});
+      made_.devices_ += gpus;
+    }
+  }
+
+  [[nodiscard]] std::uint32_t type_of(std::uint32_t pool, std::uint32_t gpus) {
+    const std::size_t key = std::size_t{pool} * (max_gpus_per_node + 1) + gpus;
+    if (type_at_.size() <= key) type_at_.resize(key + 1, no_type);
+    if (type_at_[key] == no_type) {
+      type_at_[key] = static_cast<std::uint32_t>(made_.types_.size());
+      made_.types_.push_back({pool, gpus, {}});
+    }
+    return type_at_[key];
+  }
+
+  /// Sorts the nodes by name, and says of each specification at most once that a node of it has the name of
+  /// an earlier one.
+  void sort_names() {
+    std::vector<node_id>& order = made_.by_name_;
+    for (std::size_t n = 0; n < made_.size(); ++n) order.push_back(node_id{n});
+    const auto name = [this](node_id n) -> const std::string& { return made_.names_[n.index()]; };
+    std::stable_sort(order.begin(), order.end(), [&](node_id a, node_id b) { return name(a) < name(b); });
+    std::vector<node_id> clash(made_.specs_.size());
+    for (std::size_t k = 1; k < order.size(); ++k) {
+      if (name(order[k]) != name(order[k - 1]) || name(order[k]).empty()) continue;
+      node_id& first = clash[made_.position_of(order[k]).spec];
+      first = std::min(first, order[k]);
+    }
+    for (const node_id n : clash) {
+      if (n.is_none()) continue;
+      found_.push_back(
+          {problem_code::duplicate_name, name(n), "name", "there is more than one node named " + name(n)});
+    }
+  }
+
+  static constexpr std::uint32_t no_type = static_cast<std::uint32_t>(-1);
+
+  cluster made_;
+  std::int64_t nodes_ = 0;
+  std::vector<std::uint32_t> type_at_;
+  std::vector<problem> found_;
+};
+
+/// The cluster of these machines, or everything that is wrong with them: names that are empty or given twice
+/// (after counting out), a count below 1, GPUs not from 1 to 64, negative amounts, labels without a key or
+/// with one key twice, more than 64 pools, more nodes than `cluster::max_nodes`. O(n log n).
+inline result<cluster> build_cluster(std::vector<node_spec> specs) {
+  return cluster::builder{std::move(specs)}.build();
+}
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot

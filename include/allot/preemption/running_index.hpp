@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/core/time.hpp>
+#include <allot/quota/ledger.hpp>
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// A running job as a possible victim.
+template <std::size_t N = 1>
+struct running_job {
+  job_id id;
+  quota_id quota;
+  std::int32_t priority = 0;
+  instant started = 0;
+  instant submitted = 0;
+  /// The host's stable id, which breaks ties.
+  std::uint64_t order = 0;
+  resources<N> request{};
+  lane in = lane::any;
+};
+
+/// Who yields first within a quota: lowest priority, then newest start, then the reverse of the order in
+/// which they waited. Total, because `order` differs.
+template <std::size_t N>
+[[nodiscard]] constexpr std::strong_ordering compare_as_victims(const running_job<N>& a,
+                                                                const running_job<N>& b) noexcept {
+  if (const auto o = a.priority <=> b.priority; o != 0) return o;
+  if (const auto o = b.started <=> a.started; o != 0) return o;
+  if (const auto o = b.submitted <=> a.submitted; o != 0) return o;
+  return b.order <=> a.order;
+}
+
+/// The running jobs that may be preempted, by quota, each quota's in the order in which they would yield.
+/// Sorted arrays: a search reads them in sequence, and the job that started last is at the end of its
+/// priority, where it is cheap to insert. Insert and erase are O(log n) comparisons and a move of what lies
+/// behind.
+template <std::size_t N = 1>
+class running_index {
+ public:
+  void resize(std::size_t slots) { of_quota_.resize(slots); }
+
+  void insert(const running_job<N>& job) {
+    auto& jobs = of_quota_[job.quota.index()];
+    jobs.insert(position(jobs, job), job);
+  }
+  /// Precondition: the job is there, with the same values.
+  void erase(const running_job<N>& job) {
+    auto& jobs = of_quota_[job.quota.index()];
+    const auto at = position(jobs, job);
+    ALLOT_ASSERT(at != jobs.end() && at->id == job.id, "no such running job");
+    jobs.erase(at);
+  }
+
+  /// The quota's jobs, who would yield first at the end.
+  [[nodiscard]] std::span<const running_job<N>> jobs_of(quota_id x) const { return of_quota_[x.index()]; }
+
+ private:
+  using list = std::vector<running_job<N>>;
+
+  [[nodiscard]] static typename list::iterator position(list& jobs, const running_job<N>& job) {
+    return std::lower_bound(
+        jobs.begin(), jobs.end(), job,
+        [](const running_job<N>& a, const running_job<N>& b) { return compare_as_victims(a, b) > 0; });
+  }
+
+  std::vector<list> of_quota_;
+};
+
+}  // namespace v0
+}  // namespace allot

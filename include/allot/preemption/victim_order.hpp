@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ratio.hpp>
+#include <allot/fairshare/borrowed_share.hpp>
+#include <allot/preemption/eligibility.hpp>
+#include <allot/preemption/running_index.hpp>
+
+#include <algorithm>
+#include <compare>
+#include <concepts>
+#include <cstddef>
+
+namespace allot {
+inline namespace v0 {
+
+/// A quota that would give, with the job that it would give next.
+template <std::size_t N>
+struct donor {
+  quota_id quota;
+  relation how = relation::borrower;
+  running_job<N> next{};
+};
+
+/// An order of victims: a callable that gives a donor its key; the least key yields first. It is asked again
+/// after each victim of that donor, in the state without the victims chosen so far (else one quota would give
+/// everything, KAI v0.5.1), and may depend on the usage of the donor itself only.
+template <class Order, std::size_t N>
+concept victim_order = requires(const Order order, const ledger<N>& l, const donor<N>& d) {
+  { order(l, d) } -> std::totally_ordered;
+};
+
+/// Other quotas before the beneficiary's own; lowest priority; then the donor with the highest weighted
+/// borrowed share and, among those within their own, the one that uses most of its supply, so that several
+/// quotas give in proportion; then newest.
+struct lowest_priority_then_highest_share {
+  template <std::size_t N>
+  struct key_for {
+    bool same_quota = false;
+    borrowed_share share{};
+    ratio use_of_supply{};
+    running_job<N> next{};
+
+    friend constexpr std::strong_ordering operator<=>(const key_for& a, const key_for& b) noexcept {
+      if (a.same_quota != b.same_quota) return a.same_quota <=> b.same_quota;
+      if (const auto o = a.next.priority <=> b.next.priority; o != 0) return o;
+      if (const auto o = b.share <=> a.share; o != 0) return o;
+      if (const auto o = b.use_of_supply <=> a.use_of_supply; o != 0) return o;
+      return compare_as_victims(a.next, b.next);
+    }
+    friend constexpr bool operator==(const key_for& a, const key_for& b) noexcept { return (a <=> b) == 0; }
+  };
+
+  template <std::size_t N>
+  [[nodiscard]] key_for<N> operator()(const ledger<N>& l, const donor<N>& d) const {
+    key_for<N> key{d.how == relation::same_quota, share_of(l, contender<N>{d.quota}), {}, d.next};
+    for (std::size_t k = 0; k < N; ++k) {
+      const quantity supply = l.total_supply(d.quota, k);
+      const quantity used = l.drawn(d.quota, k);
+      if (used <= quantity{}) continue;
+      const auto whole = static_cast<wide>(std::max(quantity{}, supply).in_milli());
+      key.use_of_supply = std::max(key.use_of_supply, ratio{static_cast<wide>(used.in_milli()), whole});
+    }
+    return key;
+  }
+};
+
+/// Other quotas before the beneficiary's own; lowest priority; newest (Kueue's candidate order).
+struct lowest_priority_then_newest {
+  template <std::size_t N>
+  struct key_for {
+    bool same_quota = false;
+    running_job<N> next{};
+
+    friend constexpr std::strong_ordering operator<=>(const key_for& a, const key_for& b) noexcept {
+      if (a.same_quota != b.same_quota) return a.same_quota <=> b.same_quota;
+      return compare_as_victims(a.next, b.next);
+    }
+    friend constexpr bool operator==(const key_for& a, const key_for& b) noexcept { return (a <=> b) == 0; }
+  };
+
+  template <std::size_t N>
+  [[nodiscard]] key_for<N> operator()(const ledger<N>&, const donor<N>& d) const {
+    return {d.how == relation::same_quota, d.next};
+  }
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/result.hpp>
+#include <allot/core/text.hpp>
+#include <allot/quota/supply.hpp>
+#include <allot/quota/tree.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+namespace detail {
+
+/// Collects what is wrong with the specifications of a tree, in the order of the quotas.
+template <std::size_t N>
+class quota_checker {
+ public:
+  quota_checker(const std::vector<quota_spec<N>>& specs, const std::vector<bool>& removed)
+      : specs_(specs), removed_(removed) {
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      if (!is_removed(i)) by_name_.push_back(i);
+    }
+    std::stable_sort(by_name_.begin(), by_name_.end(),
+                     [&](std::size_t a, std::size_t b) { return specs_[a].name < specs_[b].name; });
+  }
+
+  [[nodiscard]] std::vector<problem> problems() && {
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      if (!is_removed(i)) check_fields(i);
+    }
+    check_names();
+    check_parents();
+    check_cycles();
+    check_range();
+    // The numbers of a tree mean nothing before it is one.
+    if (found_.empty()) check_amounts(quota_tree<N>{specs_, removed_});
+    return std::move(found_);
+  }
+
+ private:
+  [[nodiscard]] bool is_removed(std::size_t i) const { return i < removed_.size() && removed_[i]; }
+
+  void report(problem_code code, std::size_t i, std::string field, std::string text,
+              std::size_t dimension = problem::no_dimension) {
+    found_.push_back({code, specs_[i].name, std::move(field), std::move(text), dimension});
+  }
+
+  void check_fields(std::size_t i) {
+    const quota_spec<N>& s = specs_[i];
+    if (s.name.empty()) report(problem_code::empty_name, i, "name", "a quota needs a name");
+    for (std::size_t d = 0; d < N; ++d) {
+      if (s.nominal[d] < quantity{}) {
+        report(problem_code::negative, i, "nominal",
+               "nominal of " + s.name + " is " + to_string(s.nominal[d]) + ": it can't be negative", d);
+      }
+      if (s.lend[d].is_negative()) {
+        report(problem_code::negative, i, "lend", "the lend limit of " + s.name + " can't be negative", d);
+      }
+      if (s.borrow[d].is_negative()) {
+        report(problem_code::negative, i, "borrow", "the borrow limit of " + s.name + " can't be negative",
+               d);
+      }
+      if (s.weight[d] < 0) {
+        report(problem_code::negative, i, "weight", "the weight of " + s.name + " can't be negative", d);
+      }
+    }
+  }
+
+  void check_names() {
+    for (std::size_t k = 1; k < by_name_.size(); ++k) {
+      if (specs_[by_name_[k]].name == specs_[by_name_[k - 1]].name && !specs_[by_name_[k]].name.empty()) {
+        report(problem_code::duplicate_name, by_name_[k], "name",
+               "there is more than one quota named " + specs_[by_name_[k]].name);
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t parent_of(std::size_t i) const {
+    const std::string& wanted = specs_[i].parent;
+    if (wanted.empty()) return none;
+    const auto at = std::lower_bound(by_name_.begin(), by_name_.end(), wanted,
+                                     [&](std::size_t a, const std::string& n) { return specs_[a].name < n; });
+    return at != by_name_.end() && specs_[*at].name == wanted ? *at : none;
+  }
+
+  void check_parents() {
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      if (is_removed(i) || specs_[i].parent.empty() || parent_of(i) != none) continue;
+      report(problem_code::unknown_parent, i, "parent",
+             specs_[i].name + " names the parent " + specs_[i].parent + ", which does not exist");
+    }
+  }
+
+  /// Each cycle once, told from its oldest quota.
+  void check_cycles() {
+    std::vector<std::size_t> walk(specs_.size(), none);
+    for (std::size_t start = 0; start < specs_.size(); ++start) {
+      if (is_removed(start)) continue;
+      std::size_t i = start;
+      while (i != none && walk[i] == none) {
+        walk[i] = start;
+        i = parent_of(i);
+      }
+      if (i != none && walk[i] == start) report_cycle(i);
+    }
+  }
+
+  void report_cycle(std::size_t on_cycle) {
+    std::size_t oldest = on_cycle;
+    for (std::size_t i = parent_of(on_cycle); i != on_cycle; i = parent_of(i)) oldest = std::min(oldest, i);
+    std::string text = "the parents go in a circle: " + specs_[oldest].name;
+    std::size_t i = oldest;
+    do {
+      i = parent_of(i);
+      text += " -> " + specs_[i].name;
+    } while (i != oldest);
+    report(problem_code::cycle, oldest, "parent", std::move(text));
+  }
+
+  /// Every sum of bounded nominals must be bounded, or saturation would turn a large tree into an unlimited
+  /// one.
+  void check_range() {
+    resources<N> sum;
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      for (std::size_t d = 0; d < N; ++d) {
+        const quantity nominal = specs_[i].nominal[d];
+        if (is_removed(i) || nominal <= quantity{} || nominal.is_unlimited()) continue;
+        if ((sum[d] + nominal).is_unlimited()) {
+          report(problem_code::out_of_range, i, "nominal",
+                 "with " + specs_[i].name + " the nominals add up to more than can be counted: say unlimited",
+                 d);
+        } else {
+          sum[d] += nominal;
+        }
+      }
+    }
+  }
+
+  void check_amounts(const quota_tree<N>& tree) {
+    const std::vector<per_dimension<supply, N>> supplies = supplies_of(tree);
+    for (const quota_id x : tree.top_down()) {
+      const quota_spec<N>& s = tree.spec(x);
+      for (std::size_t d = 0; d < N; ++d) {
+        const supply& own = supplies[x.index()][d];
+        if (s.inclusive && !s.overcommit && own.children_own > s.nominal[d]) {
+          report(problem_code::exceeds_parent, x.index(), "nominal",
+                 "the children of " + s.name + " are given " + to_string(own.children_own) +
+                     ", more than the " + to_string(s.nominal[d]) + " it has",
+                 d);
+        } else if (own.total + (tree.parent(x) ? own.borrow : quantity{}) < quantity{} ||
+                   own.total == quantity::lowest()) {
+          report(problem_code::keeps_more_than_it_has, x.index(), "lend",
+                 "the quotas below " + s.name + " keep more to themselves than the " +
+                     to_string(s.nominal[d]) + " it has: the law could not hold there even if all were idle",
+                 d);
+        }
+      }
+    }
+  }
+
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  const std::vector<quota_spec<N>>& specs_;
+  const std::vector<bool>& removed_;
+  std::vector<std::size_t> by_name_;
+  std::vector<problem> found_;
+};
+
+}  // namespace detail
+
+/// The tree of these quotas, or everything that is wrong with them: names that are empty or given twice,
+/// parents that do not exist, every cycle with all its members, negative amounts, nominals whose sum can't be
+/// counted, children that are given more than an inclusive parent has (unless it overcommits), and an
+/// overcommitted quota below which more is kept than there is. The order of the specifications is the age of
+/// the quotas. O(n log n).
+template <std::size_t N>
+result<quota_tree<N>> build_quota_tree(std::vector<quota_spec<N>> specs) {
+  const std::vector<bool> removed;
+  std::vector<problem> problems = detail::quota_checker<N>{specs, removed}.problems();
+  if (!problems.empty()) return problems;
+  return quota_tree<N>{std::move(specs)};
+}
+
+}  // namespace v0
+}  // namespace allot

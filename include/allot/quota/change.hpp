@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/result.hpp>
+#include <allot/quota/builder.hpp>
+#include <allot/quota/ledger.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// New numbers for a quota; what is not given stays.
+template <std::size_t N>
+struct resize_quota {
+  quota_id quota;
+  std::optional<resources<N>> nominal{};
+  std::optional<limits<N>> lend{};
+  std::optional<limits<N>> borrow{};
+};
+template <std::size_t N>
+struct reweight_quota {
+  quota_id quota;
+  weights<N> weight{};
+};
+/// Becomes the youngest quota.
+template <std::size_t N>
+struct add_quota {
+  quota_spec<N> spec;
+};
+/// Only a quota that holds no jobs and has no children can go.
+struct remove_quota {
+  quota_id quota;
+};
+/// Takes its whole subtree along. Without a new parent it becomes a root.
+struct move_quota {
+  quota_id quota;
+  quota_id new_parent{};
+};
+
+template <std::size_t N>
+using quota_change = std::variant<resize_quota<N>, reweight_quota<N>, add_quota<N>, remove_quota, move_quota>;
+
+/// Changes the tree while jobs run in it. The changes are one transition: only the tree that results must be
+/// valid, so moving 8 GPUs from one child to another is two resizes in either order.
+/// Returns the quotas that then break the law, parents first: a resize below what is used is not an error,
+/// it is a state to come down from (by preemption, or by waiting). If the changes are not valid, returns
+/// everything that is wrong and leaves the ledger as it was. Precondition: no open savepoint. O(n log n).
+/// Call it qualified, `allot::apply(l, changes)`: with a vector, argument-dependent lookup prefers
+/// std::apply.
+template <std::size_t N>
+result<std::vector<quota_id>> apply(ledger<N>& l,
+                                    std::type_identity_t<std::span<const quota_change<N>>> changes) {
+  const auto now = l.tree().specs();
+  std::vector<quota_spec<N>> specs(now.begin(), now.end());
+  std::vector<bool> removed = l.tree().removed();
+  std::vector<problem> problems;
+
+  const auto known = [&](quota_id x) {
+    const bool exists = x.index() < specs.size() && !removed[x.index()];
+    if (!exists)
+      problems.push_back(
+          {problem_code::unknown_quota,
+           {},
+           {},
+           x ? "there is no quota with the id " + std::to_string(x.index()) : "a change names no quota"});
+    return exists;
+  };
+  struct {
+    decltype(known)& is_known;
+    std::vector<quota_spec<N>>& to;
+    std::vector<bool>& gone;
+    std::vector<problem>& found;
+    const ledger<N>& from;
+
+    void operator()(const resize_quota<N>& c) {
+      if (!is_known(c.quota)) return;
+      quota_spec<N>& s = to[c.quota.index()];
+      if (c.nominal) s.nominal = *c.nominal;
+      if (c.lend) s.lend = *c.lend;
+      if (c.borrow) s.borrow = *c.borrow;
+    }
+    void operator()(const reweight_quota<N>& c) {
+      if (is_known(c.quota)) to[c.quota.index()].weight = c.weight;
+    }
+    void operator()(const add_quota<N>& c) { to.push_back(c.spec), gone.push_back(false); }
+    void operator()(const remove_quota& c) {
+      if (!is_known(c.quota)) return;
+      const std::string& name = to[c.quota.index()].name;
+      if (c.quota.index() < from.tree().slots() && from.own_usage(c.quota) != resources<N>{quantity{}}) {
+        found.push_back({problem_code::in_use, name, {}, name + " still has running jobs"});
+      }
+      gone[c.quota.index()] = true;
+    }
+    void operator()(const move_quota& c) {
+      if (!is_known(c.quota) || (c.new_parent && !is_known(c.new_parent))) return;
+      to[c.quota.index()].parent = c.new_parent ? to[c.new_parent.index()].name : std::string{};
+    }
+  } edit{known, specs, removed, problems, l};
+  for (const quota_change<N>& c : changes) std::visit(edit, c);
+
+  for (problem& p : detail::quota_checker<N>{specs, removed}.problems()) problems.push_back(std::move(p));
+  if (!problems.empty()) return problems;
+
+  l.replace_tree(quota_tree<N>{std::move(specs), std::move(removed)});
+  std::vector<quota_id> over;
+  for (const quota_id x : l.tree().top_down()) {
+    if (!l.is_sound(x)) over.push_back(x);
+  }
+  return over;
+}
+template <std::size_t N>
+result<std::vector<quota_id>> apply(ledger<N>& l, const std::type_identity_t<quota_change<N>>& change) {
+  return allot::apply(l, std::span<const quota_change<N>>{&change, 1});
+}
+
+}  // namespace v0
+}  // namespace allot

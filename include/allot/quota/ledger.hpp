@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/journal.hpp>
+#include <allot/quota/supply.hpp>
+#include <allot/quota/tree.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// Which promise a job needs.
+enum class lane : std::uint8_t {
+  /// May use what its quota borrows, and may have to give it back.
+  any,
+  /// Never stands on borrowed capacity, so it need never be preempted (KAI's non-preemptible jobs): the jobs
+  /// of this lane, taken alone, must satisfy the law with every borrow limit 0.
+  guaranteed,
+};
+
+/// How much every quota uses, and with it how much more each may use.
+///
+/// Per quota x and dimension: own pool E, lend limit L, borrow limit B, usage u of the jobs attached to x
+/// itself, and the balance T(x) = E(x) - u(x) + sum over children of min(L(c), T(c)).
+/// **The law**: a state is sound when T(root) >= 0 and T(x) >= -B(x) for every other x; a request is
+/// admissible when, with it, every quota on its path to the root is sound. (Kueue's KEP-79, extended to
+/// jobs on inner quotas and to inclusive parents.)
+///
+/// It is kept incrementally: a quota's `used` is what it asks of its supply S, its own usage and whatever
+/// of each child's usage exceeds the part that the child keeps for itself. So T = S - used, a change
+/// touches the path to the root and nothing else, and an unlimited nominal costs no exactness.
+///
+/// Charge, release, headroom and rollback are O(depth) and do not allocate (a journal that grows does, once).
+/// The ledger records what the host says: it does not refuse a charge beyond the headroom, and a state that
+/// is over after a resize stays exact while it comes down.
+template <std::size_t N = 1>
+class ledger {
+ public:
+  explicit ledger(quota_tree<N> tree) : tree_(std::move(tree)) { rebuild(); }
+
+  [[nodiscard]] const quota_tree<N>& tree() const noexcept { return tree_; }
+
+  /// The most that x may use in addition; negative when a quota on its path is over.
+  /// In a state that is not sound, what is missing above x counts against what x keeps for itself, as in
+  /// Kueue's available().
+  [[nodiscard]] resources<N> headroom(quota_id x, lane l = lane::any) const {
+    resources<N> most{quantity::unlimited()};
+    for_each_room(x, l, [&](std::size_t d, quantity room) {
+      most[d] = std::min(most[d], room);
+      return true;
+    });
+    return most;
+  }
+  [[nodiscard]] quantity headroom(quota_id x, std::size_t d, lane l = lane::any) const {
+    quantity most = quantity::unlimited();
+    for_each_bound(x, d, l, [&](quota_id, quantity room, bool) { most = std::min(most, room); });
+    return most;
+  }
+
+  /// Whether the request is admissible. A dimension of which nothing is asked does not matter, even when it
+  /// is over (Kueue #2524); a negative or unlimited request never fits.
+  [[nodiscard]] bool fits(quota_id x, const resources<N>& request, lane l = lane::any) const {
+    if (!is_valid_request(request)) return false;
+    return for_each_room(
+        x, l, [&](std::size_t d, quantity room) { return request[d] <= room || request[d] == quantity{}; });
+  }
+
+  /// Counts a job of x as using `request`.
+  /// Preconditions: a valid request; the sum of all usage stays bounded.
+  void charge(quota_id x, const resources<N>& request, lane l = lane::any) {
+    ALLOT_ASSERT(is_valid_request(request), "a charge is neither negative nor unlimited");
+    change(x, request, 1, l);
+  }
+  /// Takes back what was charged. Precondition: x was charged at least that much in that lane.
+  void release(quota_id x, const resources<N>& request, lane l = lane::any) {
+    ALLOT_ASSERT(is_valid_request(request), "a release is neither negative nor unlimited");
+    ALLOT_ASSERT(all_at_most(request, own_usage(x, l)), "more is released than was charged");
+    change(x, request, -1, l);
+  }
+
+  /// T(x): what is left of the supply of x. Below zero it is what x borrows from outside its subtree.
+  [[nodiscard]] quantity balance(quota_id x, std::size_t d) const {
+    const cell& c = at(x, d);
+    return c.supply - c.now.used;
+  }
+  /// S(x): what can be used in the subtree without borrowing.
+  [[nodiscard]] quantity total_supply(quota_id x, std::size_t d) const { return at(x, d).supply; }
+  /// E(x), B(x), L(x) and the like.
+  [[nodiscard]] const supply& supply_of(quota_id x, std::size_t d) const { return supplies_[checked(x)][d]; }
+  /// What of a further `q` at x would reach its parent: less what x still has of its kept part.
+  [[nodiscard]] quantity passed_up(quota_id x, std::size_t d, quantity q) const {
+    const cell& c = at(x, d);
+    return passed_on(c.now.used + q, c.kept) - passed_on(c.now.used, c.kept);
+  }
+  /// What the jobs attached to x itself use.
+  [[nodiscard]] quantity own_usage(quota_id x, std::size_t d) const { return at(x, d).now.own; }
+  [[nodiscard]] resources<N> own_usage(quota_id x) const { return collect(x, &usage::own); }
+  [[nodiscard]] resources<N> own_usage(quota_id x, lane l) const {
+    return l == lane::guaranteed ? collect(x, &usage::own_guaranteed)
+                                 : collect(x, &usage::own) - collect(x, &usage::own_guaranteed);
+  }
+  /// What x asks of its own supply: its jobs and what its children ask beyond what they keep.
+  [[nodiscard]] resources<N> drawn(quota_id x) const { return collect(x, &usage::used); }
+  [[nodiscard]] quantity drawn(quota_id x, std::size_t d) const { return at(x, d).now.used; }
+  /// What all jobs in the subtree use. O(subtree).
+  [[nodiscard]] resources<N> total_usage(quota_id x) const {
+    resources<N> sum = own_usage(x);
+    for (const quota_id c : tree_.children(x)) sum += total_usage(c);
+    return sum;
+  }
+  /// What x uses of other quotas' supply: max(0, -T(x)).
+  [[nodiscard]] quantity borrowed(quota_id x, std::size_t d) const {
+    const quantity t = balance(x, d);
+    return t < quantity{} ? -t : quantity{};
+  }
+  /// The most that x could ever use, with everyone else idle. O(depth).
+  [[nodiscard]] quantity potential(quota_id x, std::size_t d) const {
+    quantity most = quantity::unlimited();
+    quantity kept{};
+    for (quota_id a = x; a; a = at(a, d).parent) {
+      most = std::min(most, kept + at(a, d).ceiling);
+      kept += at(a, d).kept;
+    }
+    return most;
+  }
+
+  /// Whether x keeps the law; of the guaranteed lane: whether its jobs alone do, with every borrow limit 0.
+  [[nodiscard]] bool is_sound(quota_id x, lane l = lane::any) const {
+    for (std::size_t d = 0; d < N; ++d) {
+      const cell& c = at(x, d);
+      if (l == lane::guaranteed ? c.now.used_guaranteed > c.supply : c.now.used > c.ceiling) return false;
+    }
+    return true;
+  }
+  /// Whether every quota keeps the law. O(n).
+  [[nodiscard]] bool is_sound() const {
+    const auto all = tree_.top_down();
+    return std::all_of(all.begin(), all.end(), [&](quota_id x) { return is_sound(x); });
+  }
+
+  /// Calls `visit(quota, room, of_any_lane)` for each bound on x's path, from x to its root: no more than
+  /// `room` can be added at x before that quota breaks the law. In the guaranteed lane each quota has a
+  /// second bound, for the usage of that lane alone; there `of_any_lane` is false.
+  template <class Visit>
+  void for_each_bound(quota_id x, std::size_t d, lane l, Visit visit) const {
+    quantity spared{};
+    quantity spared_guaranteed{};
+    for (quota_id a = x; a;) {
+      const cell& c = at(a, d);
+      visit(a, spared + (c.ceiling - c.now.used), true);
+      spared += std::max(quantity{}, c.kept - c.now.used);
+      if (l == lane::guaranteed) {
+        visit(a, spared_guaranteed + (c.supply - c.now.used_guaranteed), false);
+        spared_guaranteed += std::max(quantity{}, c.kept - c.now.used_guaranteed);
+      }
+      a = c.parent;
+    }
+  }
+
+  /// Opens a savepoint: until it is closed by `rollback`, which restores the recorded state bit for bit, or
+  /// by `commit`, which keeps the changes. The last opened is closed first.
+  [[nodiscard]] savepoint save() noexcept { return journal_.open(); }
+  void rollback(savepoint s) {
+    journal_.rollback(s, [&](const entry& e) { cells_[e.cell].now = e.before; });
+  }
+  void commit(savepoint s) { journal_.commit(s); }
+  /// Room for `changes` charges or releases under savepoints without another allocation.
+  void reserve(std::size_t changes) { journal_.reserve(changes * N * (max_depth_ + 1)); }
+
+  /// Replaces the tree, keeping the usage of every quota that stays. Precondition: no savepoint is open, and
+  /// a quota that `next` does not contain has no usage. O(n). (See `apply` in quota/change.hpp.)
+  void replace_tree(quota_tree<N> next) {
+    ALLOT_ASSERT(!journal_.recording(), "the tree can't change under an open savepoint");
+    tree_ = std::move(next);
+    rebuild();
+  }
+
+  /// The same tree in the same state.
+  friend bool operator==(const ledger& a, const ledger& b) {
+    return a.cells_ == b.cells_ && a.tree_ == b.tree_;
+  }
+
+ private:
+  struct usage {
+    quantity own;
+    quantity own_guaranteed;
+    quantity used;
+    quantity used_guaranteed;
+    friend bool operator==(const usage&, const usage&) = default;
+  };
+  /// One cache line holds all that a decision reads of a quota in one dimension.
+  struct alignas(64) cell {
+    usage now;
+    quantity kept;
+    quantity supply;
+    quantity ceiling;  // S + B; at a root S, for there is nobody to borrow from
+    quota_id parent;
+    friend bool operator==(const cell&, const cell&) = default;
+  };
+  struct entry {
+    std::size_t cell;
+    usage before;
+  };
+
+  [[nodiscard]] std::size_t checked(quota_id x) const {
+    ALLOT_ASSERT(tree_.contains(x), "no such quota");
+    return x.index();
+  }
+  [[nodiscard]] const cell& at(quota_id x, std::size_t d) const { return cells_[checked(x) * N + d]; }
+
+  [[nodiscard]] resources<N> collect(quota_id x, quantity usage::*member) const {
+    resources<N> result;
+    for (std::size_t d = 0; d < N; ++d) result[d] = at(x, d).now.*member;
+    return result;
+  }
+
+  /// What a quota passes on to its parent's supply when it uses `used`.
+  [[nodiscard]] static quantity passed_on(quantity used, quantity kept) {
+    return std::max(quantity{}, used - kept);
+  }
+
+  /// Calls `visit(d, room)` for every bound on x's path, all dimensions of a quota before its parent's (one
+  /// walk, and the cells of a quota lie side by side), until it returns false; returns whether it never did.
+  template <class Visit>
+  bool for_each_room(quota_id x, lane l, Visit visit) const {
+    resources<N> spared;
+    resources<N> spared_guaranteed;
+    for (quota_id a = x; a; a = at(a, 0).parent) {
+      for (std::size_t d = 0; d < N; ++d) {
+        const cell& c = at(a, d);
+        if (!visit(d, spared[d] + (c.ceiling - c.now.used))) return false;
+        spared[d] += std::max(quantity{}, c.kept - c.now.used);
+        if (l != lane::guaranteed) continue;
+        if (!visit(d, spared_guaranteed[d] + (c.supply - c.now.used_guaranteed))) return false;
+        spared_guaranteed[d] += std::max(quantity{}, c.kept - c.now.used_guaranteed);
+      }
+    }
+    return true;
+  }
+
+  void change(quota_id x, const resources<N>& request, std::int64_t sign, lane l) {
+    for (std::size_t d = 0; d < N; ++d) {
+      if (request[d] == quantity{}) continue;
+      const std::size_t i = checked(x) * N + d;
+      if (l == lane::guaranteed) {
+        change<true>(i, d, request[d].in_milli() * sign);
+      } else {
+        change<false>(i, d, request[d].in_milli() * sign);
+      }
+    }
+  }
+  template <bool Guaranteed>
+  void change(std::size_t i, std::size_t d, std::int64_t delta) {
+    std::int64_t guaranteed = Guaranteed ? delta : 0;
+    note(i);
+    bump(cells_[i].now.own, delta);
+    if constexpr (Guaranteed) bump(cells_[i].now.own_guaranteed, delta);
+    for (;;) {
+      cell& c = cells_[i];
+      delta = draw(c.now.used, delta, c.kept);
+      if constexpr (Guaranteed) guaranteed = draw(c.now.used_guaranteed, guaranteed, c.kept);
+      if (!c.parent || (delta == 0 && guaranteed == 0)) return;
+      i = c.parent.index() * N + d;
+      note(i);
+    }
+  }
+  /// Usage is bounded and never negative, so that plain integers do here.
+  static void bump(quantity& amount, std::int64_t delta) {
+    ALLOT_ASSERT((amount + quantity::milli(delta)).is_bounded(), "the sum of all usage stays bounded");
+    amount = quantity::milli(amount.in_milli() + delta);
+  }
+  /// Adds `delta` to what is drawn from a supply; returns what of it passes on to the parent's.
+  [[nodiscard]] static std::int64_t draw(quantity& used, std::int64_t delta, quantity kept) {
+    const std::int64_t before = std::max<std::int64_t>(0, used.in_milli() - kept.in_milli());
+    bump(used, delta);
+    return std::max<std::int64_t>(0, used.in_milli() - kept.in_milli()) - before;
+  }
+
+  void note(std::size_t i) {
+    if (journal_.recording()) journal_.record({i, cells_[i].now});
+  }
+
+  /// Derives everything from the specification and the quotas' own usage.
+  void rebuild() {
+    const std::vector<cell> old = std::move(cells_);
+    supplies_ = supplies_of(tree_);
+    cells_.assign(tree_.slots() * N, cell{});
+    max_depth_ = 0;
+    const auto order = tree_.top_down();
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      const quota_id x = *it;
+      max_depth_ = std::max(max_depth_, tree_.depth(x));
+      for (std::size_t d = 0; d < N; ++d) {
+        const struct supply& s = supplies_[x.index()][d];
+        cell& c = cells_[x.index() * N + d];
+        c.kept = s.kept;
+        c.supply = s.total;
+        c.ceiling = tree_.parent(x) ? s.total + s.borrow : s.total;
+        c.parent = tree_.parent(x);
+        if (const std::size_t i = x.index() * N + d; i < old.size()) {
+          c.now.own = old[i].now.own;
+          c.now.own_guaranteed = old[i].now.own_guaranteed;
+        }
+        c.now.used = c.now.own;
+        c.now.used_guaranteed = c.now.own_guaranteed;
+        for (const quota_id child : tree_.children(x)) {
+          const cell& below = at(child, d);
+          c.now.used += passed_on(below.now.used, below.kept);
+          c.now.used_guaranteed += passed_on(below.now.used_guaranteed, below.kept);
+        }
+      }
+    }
+  }
+
+  quota_tree<N> tree_;
+  std::vector<per_dimension<struct supply, N>> supplies_;
+  std::vector<cell> cells_;
+  std::size_t max_depth_ = 0;
+  journal<entry> journal_;
+};
+
+}  // namespace v0
+}  // namespace allot

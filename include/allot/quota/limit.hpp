@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/quantity.hpp>
+
+#include <cstdint>
+
+namespace allot {
+inline namespace v0 {
+
+/// How much a quota lends to, or borrows from, the rest of the tree: everything (the default), nothing, an
+/// absolute amount, or a percentage of its nominal, which follows the nominal when that is resized.
+class limit {
+ public:
+  constexpr limit() noexcept = default;
+
+  [[nodiscard]] static constexpr limit all() noexcept { return {}; }
+  [[nodiscard]] static constexpr limit none() noexcept { return at_most(quantity{}); }
+  [[nodiscard]] static constexpr limit at_most(quantity q) noexcept {
+    return q.is_unlimited() ? all() : limit{kind::absolute, q.in_milli()};
+  }
+  /// Of the nominal; any size (HyperPod's borrow limits go to 500 and this one beyond).
+  [[nodiscard]] static constexpr limit percent(std::int64_t p) noexcept { return {kind::percent, p}; }
+
+  /// The amount, given the quota's nominal. A percentage is rounded down to the thousandth of a unit; of an
+  /// unlimited nominal it is unlimited, but for 0 %.
+  [[nodiscard]] constexpr quantity of(quantity nominal) const noexcept {
+    switch (kind_) {
+      case kind::all:
+        return quantity::unlimited();
+      case kind::absolute:
+        return quantity::milli(value_);
+      case kind::percent:
+        break;
+    }
+    if (nominal.is_unlimited()) return nominal * value_;
+    const std::int64_t n = nominal.in_milli();
+    // Hundreds and the rest apart: the product of a large nominal and the percentage need not fit.
+    return quantity::milli(n / 100) * value_ +
+           quantity::milli((quantity::milli(n % 100) * value_).in_milli() / 100);
+  }
+  [[nodiscard]] constexpr bool is_negative() const noexcept { return kind_ != kind::all && value_ < 0; }
+
+  friend constexpr bool operator==(const limit&, const limit&) noexcept = default;
+
+ private:
+  enum class kind : std::uint8_t { all, absolute, percent };
+  constexpr limit(kind k, std::int64_t value) noexcept : value_(value), kind_(k) {}
+
+  std::int64_t value_ = 0;
+  kind kind_ = kind::all;
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ratio.hpp>
+#include <allot/quota/ledger.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// What one quota's jobs use of another's pool.
+struct loan {
+  quota_id lender;
+  quota_id borrower;
+  quantity amount;
+
+  friend bool operator==(const loan&, const loan&) = default;
+};
+
+/// Who lends to whom, as told by the state of a ledger alone: two ledgers in the same state have the same
+/// loans, whatever happened before.
+///
+/// The accounts are the quotas' own pools: x has E(x) and its own jobs use u(x). What E exceeds u is its
+/// surplus, what u exceeds E its deficit. They are matched as low in the tree as the law allows: at each
+/// quota, bottom up, its own deficit and those its children could not meet stand against its own surplus and
+/// what its children may still lend. If the surplus is the larger, every lender gives in proportion to what
+/// it has; otherwise every borrower receives in proportion to what it lacks, and the rest of the deficits
+/// climbs to the parent. Proportions are exact: cumulative shares rounded down, own account first, then the
+/// children oldest first. What a child gives or receives is divided among the accounts below it the same way.
+///
+/// So in a sound state every deficit is met, and a leaf borrows max(0, used - nominal).
+///
+/// Where there is an unlimited pool, bounded ones need not lend; several unlimited ones lend equal parts. An overcommitted
+/// quota is in debt for what its children were given and it has not: as long as they leave it idle they lend
+/// it that. If a child of a bounded quota is unlimited, that debt has no number and is left out.
+///
+/// `update` is O(n * depth) in the worst case, O(n) where nobody borrows; after the first it does not
+/// allocate until the tree grows.
+template <std::size_t N = 1>
+class loan_book {
+ public:
+  loan_book() = default;
+  explicit loan_book(const ledger<N>& l) { update(l); }
+
+  /// Makes the book tell of the ledger's present state.
+  void update(const ledger<N>& l) {
+    for (std::size_t d = 0; d < N; ++d) update(l, d);
+  }
+  /// The same for one dimension; the others stay as they were.
+  void update(const ledger<N>& l, std::size_t d) {
+    book& b = books_[d];
+    b.loans.clear();
+    b.lent.assign(l.tree().slots(), quantity{});
+    b.borrowed.assign(l.tree().slots(), quantity{});
+    b.unmet.assign(l.tree().slots(), quantity{});
+    accounts_.assign(l.tree().slots(), {});
+    const auto order = l.tree().top_down();
+    for (auto x = order.rbegin(); x != order.rend(); ++x) match(l, *x, d);
+    for (const quota_id x : order) b.unmet[x.index()] = accounts_[x.index()].own_deficit;
+    // A pair meets at its lowest common ancestor and nowhere else, so no pair is there twice.
+    std::sort(b.loans.begin(), b.loans.end(), [](const loan& x, const loan& y) {
+      return std::tie(x.lender, x.borrower) < std::tie(y.lender, y.borrower);
+    });
+  }
+
+  /// By lender, then borrower, oldest first; each pair once.
+  [[nodiscard]] std::span<const loan> loans(std::size_t d) const { return books_[d].loans; }
+  /// What others' jobs use of x's own pool.
+  [[nodiscard]] quantity lent(quota_id x, std::size_t d) const { return books_[d].lent[x.index()]; }
+  /// What x's own jobs use of others' pools.
+  [[nodiscard]] quantity borrowed(quota_id x, std::size_t d) const { return books_[d].borrowed[x.index()]; }
+  /// What x's own jobs use and nobody has to lend: zero in a sound state.
+  [[nodiscard]] quantity unmet(quota_id x, std::size_t d) const { return books_[d].unmet[x.index()]; }
+
+ private:
+  struct book {
+    std::vector<loan> loans;
+    std::vector<quantity> lent;
+    std::vector<quantity> borrowed;
+    std::vector<quantity> unmet;
+  };
+  /// What is left of a quota's own account, and of its whole subtree as the parent sees it.
+  struct account {
+    quantity own_surplus;
+    quantity own_deficit;
+    quantity lendable;
+    quantity deficit;
+  };
+  struct part {
+    quota_id quota;
+    quantity amount;
+  };
+  /// The two sides of a match: which amount of an account, and what is taken off it.
+  struct side {
+    quantity account::*own;
+    quantity account::*subtree;
+  };
+  static constexpr side giving{&account::own_surplus, &account::lendable};
+  static constexpr side taking{&account::own_deficit, &account::deficit};
+
+  void match(const ledger<N>& l, quota_id x, std::size_t d) {
+    const supply& s = l.supply_of(x, d);
+    const quantity pool = s.own_pool == quantity::lowest() ? quantity{} : s.own_pool;
+    const quantity used = l.own_usage(x, d);
+    account& a = accounts_[x.index()];
+    a.own_surplus = std::max(quantity{}, pool - used);
+    a.own_deficit = std::max(quantity{}, used - pool);
+    quantity surplus = a.own_surplus;
+    quantity deficit = a.own_deficit;
+    for (const quota_id c : l.tree().children(x)) {
+      surplus += accounts_[c.index()].lendable;
+      deficit += accounts_[c.index()].deficit;
+    }
+    const quantity matched = std::min(surplus, deficit);
+    if (matched > quantity{}) {
+      divide(l, x, matched, giving, lenders_);
+      divide(l, x, matched, taking, borrowers_);
+      pair_up(d);
+    }
+    a.lendable = std::min(s.lend, surplus - matched);
+    a.deficit = deficit - matched;
+  }
+
+  /// Takes `amount` off the accounts in the subtree of x, in proportion, and lists what each gave: x first,
+  /// then the subtrees of its children, oldest first.
+  void divide(const ledger<N>& l, quota_id x, quantity amount, side which, std::vector<part>& parts) {
+    parts.clear();
+    pending_.assign(1, {x, amount});
+    while (!pending_.empty()) {
+      const part next = pending_.back();
+      pending_.pop_back();
+      const auto children = l.tree().children(next.quota);
+      quantity all = accounts_[next.quota.index()].*which.own;
+      std::int64_t unlimited = all.is_unlimited() ? 1 : 0;
+      for (const quota_id c : children) {
+        const quantity q = accounts_[c.index()].*which.subtree;
+        all += q;
+        unlimited += q.is_unlimited() ? 1 : 0;
+      }
+      const std::int64_t total = unlimited != 0 ? unlimited : all.in_milli();
+      std::int64_t before = 0;
+      const auto take = [&](quantity& from) {
+        const std::int64_t weight = unlimited == 0 ? from.in_milli() : (from.is_unlimited() ? 1 : 0);
+        const quantity share =
+            share_up_to(next.amount, before + weight, total) - share_up_to(next.amount, before, total);
+        before += weight;
+        from -= share;
+        return share;
+      };
+      if (const quantity own = take(accounts_[next.quota.index()].*which.own); own > quantity{}) {
+        parts.push_back({next.quota, own});
+      }
+      const std::size_t first = pending_.size();
+      for (const quota_id c : children) {
+        if (const quantity share = take(accounts_[c.index()].*which.subtree); share > quantity{}) {
+          pending_.push_back({c, share});
+        }
+      }
+      // The oldest comes off the stack first.
+      std::reverse(pending_.begin() + static_cast<std::ptrdiff_t>(first), pending_.end());
+    }
+  }
+  [[nodiscard]] static quantity share_up_to(quantity amount, std::int64_t weight, std::int64_t total) {
+    return quantity::milli(static_cast<std::int64_t>(static_cast<wide>(amount.in_milli()) *
+                                                     static_cast<wide>(weight) / static_cast<wide>(total)));
+  }
+
+  /// The two lists add up to the same: lays them along one another.
+  void pair_up(std::size_t d) {
+    book& b = books_[d];
+    auto to = borrowers_.begin();
+    for (part& from : lenders_) {
+      b.lent[from.quota.index()] += from.amount;
+      while (from.amount > quantity{}) {
+        const quantity amount = std::min(from.amount, to->amount);
+        b.loans.push_back({from.quota, to->quota, amount});
+        b.borrowed[to->quota.index()] += amount;
+        from.amount -= amount;
+        to->amount -= amount;
+        if (to->amount == quantity{}) ++to;
+      }
+    }
+  }
+
+  std::array<book, N> books_;
+  std::vector<account> accounts_;
+  std::vector<part> lenders_;
+  std::vector<part> borrowers_;
+  std::vector<part> pending_;
+};
+
+/// The loans of one dimension, over all trees of the ledger, by lender, then borrower, oldest first.
+template <std::size_t N>
+[[nodiscard]] std::vector<loan> loans(const ledger<N>& l, std::size_t d) {
+  loan_book<N> book;
+  book.update(l, d);
+  const auto found = book.loans(d);
+  return {found.begin(), found.end()};
+}
+
+}  // namespace v0
+}  // namespace allot

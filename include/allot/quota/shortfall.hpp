@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/quota/ledger.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace allot {
+inline namespace v0 {
+
+/// Which number of a quota stops a request.
+enum class bound : std::uint8_t {
+  /// The root has no more: all that the tree lends is in use.
+  capacity,
+  /// The quota borrows as much as its borrow limit lets it.
+  borrow_limit,
+  /// The quota has used its supply and may not borrow at all.
+  nominal,
+  /// The guaranteed lane has used the supply; a job that can't be preempted may not stand on borrowed
+  /// capacity.
+  guarantee,
+};
+
+/// A bound that a request would break, and by how much. Raising that number by `missing` lifts the bound:
+/// the nominal for `capacity`, `nominal` and `guarantee`, the borrow limit for `borrow_limit` (or `nominal`,
+/// if the quota is not static). A nominal that an inclusive ancestor's contains takes that one along.
+struct shortfall {
+  quota_id quota;
+  std::size_t dimension = 0;
+  bound kind = bound::capacity;
+  quantity missing;
+
+  friend bool operator==(const shortfall&, const shortfall&) = default;
+};
+
+/// Calls `visit(shortfall)` for every bound that the request breaks, dimension by dimension, from x to the
+/// root. None exactly when the request fits; raising all of them by what is missing admits it.
+/// Precondition: a valid request.
+template <std::size_t N, class Visit>
+void for_each_shortfall(const ledger<N>& l, quota_id x, const resources<N>& request, lane in, Visit visit) {
+  for (std::size_t d = 0; d < N; ++d) {
+    if (request[d] == quantity{}) continue;
+    l.for_each_bound(x, d, in, [&](quota_id at, quantity room, bool of_any_lane) {
+      if (request[d] <= room) return;
+      const bound kind = !of_any_lane                              ? bound::guarantee
+                         : !l.tree().parent(at)                    ? bound::capacity
+                         : l.supply_of(at, d).borrow == quantity{} ? bound::nominal
+                                                                   : bound::borrow_limit;
+      visit(shortfall{at, d, kind, request[d] - room});
+    });
+  }
+}
+
+/// The bound that lacks most, the one nearest to the job if several do; none when the request fits.
+template <std::size_t N>
+[[nodiscard]] std::optional<shortfall> binding_shortfall(const ledger<N>& l, quota_id x,
+                                                         const resources<N>& request, lane in = lane::any) {
+  std::optional<shortfall> worst;
+  for_each_shortfall(l, x, request, in, [&](const shortfall& s) {
+    if (!worst || s.missing > worst->missing) worst = s;
+  });
+  return worst;
+}
+
+}  // namespace v0
+}  // namespace allot

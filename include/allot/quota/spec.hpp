@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/resources.hpp>
+#include <allot/quota/limit.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace allot {
+inline namespace v0 {
+
+template <std::size_t N>
+using limits = per_dimension<limit, N>;
+
+/// Shares of the surplus, in thousandths: 1,000 is the weight 1.
+template <std::size_t N>
+using weights = per_dimension<std::int64_t, N>;
+
+/// What the user says of one quota.
+template <std::size_t N = 1>
+struct quota_spec {
+  std::string name{};
+  /// Empty for a root. Parents may be named before they are specified.
+  std::string parent{};
+  /// What the quota is guaranteed.
+  resources<N> nominal{};
+  limits<N> lend{limit::all()};
+  limits<N> borrow{limit::all()};
+  weights<N> weight{1000};
+  /// Of the quota itself, higher first.
+  std::int32_t priority = 0;
+  /// Whether the nominal of an inner quota contains its children's (PAI, KAI, YARN) or is a pool beside
+  /// theirs (a Kueue cohort).
+  bool inclusive = false;
+  /// Lets the children of an inclusive quota have more than it has, as KAI does. Then a child's nominal is
+  /// no longer a promise: whoever comes first has it.
+  bool overcommit = false;
+  /// Neither lends nor borrows, whatever `lend` and `borrow` say.
+  bool is_static = false;
+
+  friend bool operator==(const quota_spec&, const quota_spec&) = default;
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/quota/spec.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// Who stands below whom, and what each was given: the part of a quota tree that usage does not change.
+/// (It may hold several trees; nothing passes from one to another.) Made by `build_quota_tree` and changed
+/// by `apply` in quota/change.hpp, which keep it valid.
+///
+/// An id indexes dense arrays of `slots()` elements. A removed quota leaves its slot empty (`contains` is
+/// false), so the ids of the others stay.
+template <std::size_t N = 1>
+class quota_tree {
+ public:
+  /// Precondition: names are unique, parents exist and there is no cycle. `removed[i]` empties slot i.
+  explicit quota_tree(std::vector<quota_spec<N>> specs, std::vector<bool> removed = {})
+      : specs_(std::move(specs)), removed_(std::move(removed)) {
+    removed_.resize(specs_.size());
+    index_names();
+    link();
+  }
+
+  [[nodiscard]] std::size_t slots() const noexcept { return specs_.size(); }
+  [[nodiscard]] bool contains(quota_id x) const noexcept {
+    return x.index() < slots() && !removed_[x.index()];
+  }
+  [[nodiscard]] const quota_spec<N>& spec(quota_id x) const { return specs_[checked(x)]; }
+  [[nodiscard]] std::string_view name(quota_id x) const { return spec(x).name; }
+  /// None for a root.
+  [[nodiscard]] quota_id parent(quota_id x) const { return parents_[checked(x)]; }
+  /// Oldest first.
+  [[nodiscard]] std::span<const quota_id> children(quota_id x) const {
+    const std::size_t i = checked(x);
+    return {children_.data() + first_child_[i], first_child_[i + 1] - first_child_[i]};
+  }
+  [[nodiscard]] std::span<const quota_id> roots() const noexcept { return roots_; }
+  /// Every quota, each after its parent.
+  [[nodiscard]] std::span<const quota_id> top_down() const noexcept { return top_down_; }
+  /// Where x stands in `top_down()`: a dense number, also when slots are empty.
+  [[nodiscard]] std::size_t position(quota_id x) const { return position_[checked(x)]; }
+  /// A root has depth 0.
+  [[nodiscard]] std::size_t depth(quota_id x) const { return depth_[checked(x)]; }
+  [[nodiscard]] std::span<const quota_spec<N>> specs() const noexcept { return specs_; }
+  [[nodiscard]] const std::vector<bool>& removed() const noexcept { return removed_; }
+
+  /// The same quotas under the same ids.
+  friend bool operator==(const quota_tree& a, const quota_tree& b) {
+    return a.removed_ == b.removed_ && a.specs_ == b.specs_;
+  }
+
+  /// The quota of that name, or none. O(log n).
+  [[nodiscard]] quota_id find(std::string_view wanted) const {
+    const auto at = std::lower_bound(by_name_.begin(), by_name_.end(), wanted,
+                                     [&](quota_id x, std::string_view n) { return name(x) < n; });
+    return at != by_name_.end() && name(*at) == wanted ? *at : quota_id::none();
+  }
+
+  /// The lowest quota that has both in its subtree, none when they stand in different trees. O(depth).
+  [[nodiscard]] quota_id common_ancestor(quota_id x, quota_id y) const {
+    while (depth(x) > depth(y)) x = parent(x);
+    while (depth(y) > depth(x)) y = parent(y);
+    while (x != y) x = parent(x), y = parent(y);
+    return x;
+  }
+  /// The child of `ancestor` on the way down to `x`: the side of the tree on which `x` stands.
+  /// Precondition: `ancestor` stands strictly above `x`. O(depth).
+  [[nodiscard]] quota_id side_of(quota_id x, quota_id ancestor) const {
+    while (parent(x) != ancestor) x = parent(x);
+    return x;
+  }
+
+ private:
+  [[nodiscard]] std::size_t checked(quota_id x) const {
+    ALLOT_ASSERT(contains(x), "no such quota");
+    return x.index();
+  }
+
+  void index_names() {
+    by_name_.clear();
+    for (std::size_t i = 0; i < slots(); ++i) {
+      if (!removed_[i]) by_name_.emplace_back(i);
+    }
+    std::sort(by_name_.begin(), by_name_.end(), [&](quota_id a, quota_id b) { return name(a) < name(b); });
+  }
+
+  void link() {
+    parents_.assign(slots(), quota_id::none());
+    first_child_.assign(slots() + 1, 0);
+    for (const quota_id x : by_name_) {
+      if (spec(x).parent.empty()) continue;
+      parents_[x.index()] = find(spec(x).parent);
+      ++first_child_[parents_[x.index()].index() + 1];
+    }
+    for (std::size_t i = 0; i < slots(); ++i) first_child_[i + 1] += first_child_[i];
+    children_.resize(first_child_.back());
+    std::vector<std::size_t> next(first_child_.begin(), first_child_.end() - 1);
+    for (std::size_t i = 0; i < slots(); ++i) {
+      if (removed_[i]) continue;
+      if (const quota_id p = parents_[i]) {
+        children_[next[p.index()]++] = quota_id{i};
+      } else {
+        roots_.emplace_back(i);
+      }
+    }
+    depth_.assign(slots(), 0);
+    position_.assign(slots(), 0);
+    top_down_ = roots_;
+    for (std::size_t k = 0; k < top_down_.size(); ++k) {
+      const quota_id x = top_down_[k];
+      position_[x.index()] = k;
+      for (const quota_id c : children(x)) {
+        depth_[c.index()] = depth_[x.index()] + 1;
+        top_down_.push_back(c);
+      }
+    }
+  }
+
+  std::vector<quota_spec<N>> specs_;
+  std::vector<bool> removed_;
+  std::vector<quota_id> by_name_;
+  std::vector<quota_id> parents_;
+  std::vector<std::size_t> first_child_;
+  std::vector<quota_id> children_;
+  std::vector<quota_id> roots_;
+  std::vector<quota_id> top_down_;
+  std::vector<std::size_t> position_;
+  std::vector<std::size_t> depth_;
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/preemption/running_index.hpp>
+#include <allot/preemption/search.hpp>
+#include <allot/quota/change.hpp>
+#include <allot/quota/ledger.hpp>
+#include <allot/scheduler/job_table.hpp>
+#include <allot/scheduler/placement.hpp>
+#include <allot/scheduler/view.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// The state of the world twice: what jobs hold *now*, those told to go included, and what decisions count
+/// on: the evicted already gone, the reserved already there. A job starts when both allow it, so capacity on
+/// its way to a beneficiary is nobody else's, and neither is ever over by a decision.
+template <job_view View, placement Placement>
+class books {
+ public:
+  static constexpr std::size_t n = dimensions<View>;
+  using record = job_record<View, Placement>;
+  using place = typename Placement::allocation;
+
+  books(quota_tree<n> tree, Placement where)
+      : places(std::move(where)), held_(std::move(tree)), booked_(held_) {
+    running_.resize(held_.tree().slots());
+  }
+
+  [[nodiscard]] const ledger<n>& held() const noexcept { return held_; }
+  [[nodiscard]] const ledger<n>& booked() const noexcept { return booked_; }
+
+  /// Counts a job in, at `r.where`.
+  void book(const record& r) { booked_.charge(r.facts.quota, r.facts.request, r.facts.in); }
+  /// A booked job that has not started is not wanted any more.
+  void unbook(const record& r) {
+    booked_.release(r.facts.quota, r.facts.request, r.facts.in);
+    places.release(r.where);
+  }
+  /// Whether nobody who was told to go is still in the way of a booked job.
+  [[nodiscard]] bool ready(const record& r) const {
+    return held_.fits(r.facts.quota, r.facts.request, r.facts.in) && places.ready(r.where);
+  }
+  /// A booked job runs from now on.
+  void start(record& r, instant at) {
+    held_.charge(r.facts.quota, r.facts.request, r.facts.in);
+    r.state = job_state::running;
+    r.facts.started = at;
+    if (r.preemptible) running_.insert(r.facts);
+  }
+  /// A running job has started at another time than was thought.
+  void restart(record& r, instant at) {
+    if (r.preemptible) running_.erase(r.facts);
+    r.facts.started = at;
+    if (r.preemptible) running_.insert(r.facts);
+  }
+  /// A running job is told to go.
+  void withdraw(record& r) {
+    booked_.release(r.facts.quota, r.facts.request, r.facts.in);
+    places.vacate(r.where);
+    mark_evicting(r);
+  }
+  /// A running or evicting job has gone.
+  void give_back(record& r) {
+    if (r.state == job_state::running) {
+      booked_.release(r.facts.quota, r.facts.request, r.facts.in);
+      if (r.preemptible) running_.erase(r.facts);
+    }
+    held_.release(r.facts.quota, r.facts.request, r.facts.in);
+    places.release(r.where);
+  }
+
+  /// How much more of others' capacity the job's quota uses with it than without.
+  [[nodiscard]] static resources<n> borrowed_by(const ledger<n>& l, const record& r) {
+    resources<n> result;
+    const auto owed = [](quantity used, quantity own) { return std::max(quantity{}, used - own); };
+    for (std::size_t d = 0; d < n; ++d) {
+      const quantity own = std::max(quantity{}, l.supply_of(r.facts.quota, d).own_pool);
+      const quantity used = l.own_usage(r.facts.quota, d);
+      result[d] = owed(used + r.facts.request[d], own) - owed(used, own);
+    }
+    return result;
+  }
+
+  /// Searches for victims of a job that does not fit. When they are found they are evicting, and the job can
+  /// be placed and booked; otherwise nothing has changed.
+  template <class Jobs, class Search>
+  search_outcome make_room(Jobs& jobs, Search& search, const record& r, const preempt_settings& may) {
+    const beneficiary<n> b{r.facts.quota,    r.facts.request,   r.facts.in,
+                           r.facts.priority, r.facts.submitted, may};
+    const savepoint in_ledger = booked_.save();
+    const savepoint in_places = places.save();
+    trial<Jobs> world{places, jobs, r.demand};
+    const search_outcome outcome = search.run(booked_, running_, b, world);
+    if (outcome == search_outcome::found) {
+      places.commit(in_places);
+      booked_.commit(in_ledger);
+      for (const victim<n>& v : search.victims()) mark_evicting(jobs[v.job.id]);
+    } else {
+      places.rollback(in_places);
+      booked_.rollback(in_ledger);
+    }
+    return outcome;
+  }
+
+  /// Whether a place could be had now. Leaves things as they are.
+  [[nodiscard]] static bool could_place(Placement& p, const typename Placement::demand& demand) {
+    const savepoint before = p.save();
+    const bool placed = p.place(demand).has_value();
+    p.rollback(before);
+    return placed;
+  }
+
+  result<std::vector<quota_id>> apply(std::span<const quota_change<n>> changes) {
+    auto over = allot::apply(held_, changes);
+    if (!over) return over;
+    [[maybe_unused]] const auto same = allot::apply(booked_, changes);
+    ALLOT_ASSERT(static_cast<bool>(same), "a removed quota has no jobs, so none that is booked");
+    running_.resize(held_.tree().slots());
+    return over;
+  }
+
+  Placement places;
+
+ private:
+  template <class Jobs>
+  struct trial {
+    Placement& places;
+    Jobs& jobs;
+    const typename Placement::demand& demand;
+
+    void take_off(const running_job<n>& v) { places.vacate(jobs[v.id].where); }
+    void put_back(const running_job<n>& v) { places.reoccupy(jobs[v.id].where); }
+    [[nodiscard]] bool could_place() { return books::could_place(places, demand); }
+  };
+
+  void mark_evicting(record& r) {
+    if (r.preemptible) running_.erase(r.facts);
+    r.state = job_state::evicting;
+  }
+
+  ledger<n> held_;
+  ledger<n> booked_;
+  running_index<n> running_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

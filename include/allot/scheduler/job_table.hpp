@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/fairshare/job_rank.hpp>
+#include <allot/preemption/running_index.hpp>
+#include <allot/scheduler/placement.hpp>
+#include <allot/scheduler/view.hpp>
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// Where a job is on its way through the scheduler.
+enum class job_state : std::uint8_t {
+  /// Not a job of the scheduler (any more).
+  unknown,
+  pending,
+  /// Decided, and waiting for others to go.
+  reserved,
+  running,
+  /// Told to go; it still holds its share.
+  evicting,
+};
+
+namespace detail {
+
+/// What a scheduler keeps of a job, read from the view once.
+template <job_view View, placement Placement>
+struct job_record {
+  typename View::job what{};
+  running_job<dimensions<View>> facts{};
+  job_rank rank{};
+  typename Placement::demand demand{};
+  typename Placement::allocation where{};
+  std::uint32_t shape = 0;
+  /// Counts the stays in a queue, so that an entry of an earlier stay is known as stale.
+  std::uint32_t ticket = 0;
+  job_state state = job_state::unknown;
+  bool preemptible = true;
+};
+
+/// Records by id. An id is given again after its job has gone, the one freed last first.
+template <class Record>
+class job_table {
+ public:
+  [[nodiscard]] job_id add() {
+    if (free_.empty()) {
+      records_.emplace_back();
+      return job_id{records_.size() - 1};
+    }
+    const job_id id = free_.back();
+    free_.pop_back();
+    return id;
+  }
+  void remove(job_id id) {
+    Record& r = (*this)[id];
+    r.state = job_state::unknown;
+    ++r.ticket;
+    free_.push_back(id);
+  }
+  [[nodiscard]] bool contains(job_id id) const {
+    return id.index() < records_.size() && records_[id.index()].state != job_state::unknown;
+  }
+  [[nodiscard]] Record& operator[](job_id id) { return records_[id.index()]; }
+  [[nodiscard]] const Record& operator[](job_id id) const { return records_[id.index()]; }
+
+ private:
+  std::deque<Record> records_;
+  std::vector<job_id> free_;
+};
+
+/// Numbers the shapes: what a job asks for, by which its chances do not differ from another's of its quota.
+template <std::size_t N, class Demand>
+class shape_table {
+ public:
+  [[nodiscard]] std::uint32_t number(const resources<N>& request, const Demand& demand, lane in) {
+    const auto next = static_cast<std::uint32_t>(numbers_.size());
+    return numbers_.try_emplace(shape{request, demand, in}, next).first->second;
+  }
+
+ private:
+  struct shape {
+    resources<N> request;
+    Demand demand;
+    lane in;
+    friend auto operator<=>(const shape&, const shape&) = default;
+  };
+  std::map<shape, std::uint32_t> numbers_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/fairshare/job_rank.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// A waiting job in its quota's queue. The ticket tells it from an earlier or later stay of the same id.
+struct pending_entry {
+  job_rank rank;
+  job_id id;
+  std::uint32_t ticket = 0;
+};
+
+/// The waiting jobs of one quota, grouped by shape: jobs that ask for the same fare alike. When the first of
+/// a shape can't be admitted its whole shape is parked until the world changes, so a queue of a million jobs
+/// in a dozen sizes is a dozen attempts, not a million.
+///
+/// `is_current(entry)` says whether the job still waits under that ticket; entries that do not are dropped
+/// when they come up, so a cancellation costs nothing here.
+class pending_queue {
+ public:
+  /// A job that goes before the one that blocks the queue, or before all of its parked shape, lets those try
+  /// again: it may be allowed to preempt where they were not.
+  void push(std::uint32_t shape, const pending_entry& entry) {
+    if (blocked_ && entry.rank < groups_[first_].jobs.front().rank) blocked_ = false;
+    const auto at = std::lower_bound(groups_.begin(), groups_.end(), shape,
+                                     [](const group& g, std::uint32_t s) { return g.shape < s; });
+    const auto i = static_cast<std::size_t>(at - groups_.begin());
+    if (at == groups_.end() || at->shape != shape) {
+      groups_.insert(at, group{shape, false, {}});
+      if (i <= first_) ++first_;
+    }
+    group& g = groups_[i];
+    if (g.jobs.empty() || entry.rank < g.jobs.front().rank) g.parked = false;
+    g.jobs.push_back(entry);
+    std::push_heap(g.jobs.begin(), g.jobs.end(), goes_later);
+  }
+
+  /// The first job of those that may be tried, none when the queue is blocked or all that wait are parked.
+  /// O(shapes).
+  template <class IsCurrent>
+  [[nodiscard]] std::optional<pending_entry> first(IsCurrent is_current) {
+    if (blocked_ && drop_stale(groups_[first_], is_current)) blocked_ = false;
+    if (blocked_) return std::nullopt;
+    const group* best = nullptr;
+    for (group& g : groups_) {
+      // A parked shape whose first job was cancelled may have others that come later only: still parked.
+      drop_stale(g, is_current);
+      if (g.parked || g.jobs.empty()) continue;
+      if (best == nullptr || g.jobs.front().rank < best->jobs.front().rank) best = &g;
+    }
+    if (best == nullptr) return std::nullopt;
+    first_ = static_cast<std::size_t>(best - groups_.data());
+    return best->jobs.front();
+  }
+  /// Takes out the job that `first` gave. Precondition: nothing happened since.
+  void pop_first() { pop(groups_[first_]); }
+  /// The shape of the job that `first` gave is not tried again until `wake`.
+  void park_first() { groups_[first_].parked = true; }
+  /// The job that `first` gave blocks all that come after it until `wake`, or until it is cancelled.
+  void block_at_first() { blocked_ = true; }
+  /// Lets everyone try again.
+  void wake() {
+    blocked_ = false;
+    for (group& g : groups_) g.parked = false;
+  }
+
+ private:
+  struct group {
+    std::uint32_t shape;
+    bool parked;
+    std::vector<pending_entry> jobs;  // a heap, the first to go in front
+  };
+
+  static bool goes_later(const pending_entry& a, const pending_entry& b) { return b.rank < a.rank; }
+  /// Whether the first job of the group changed.
+  template <class IsCurrent>
+  static bool drop_stale(group& g, IsCurrent is_current) {
+    bool dropped = false;
+    for (; !g.jobs.empty() && !is_current(g.jobs.front()); dropped = true) pop(g);
+    return dropped;
+  }
+  static void pop(group& g) {
+    std::pop_heap(g.jobs.begin(), g.jobs.end(), goes_later);
+    g.jobs.pop_back();
+  }
+
+  std::vector<group> groups_;  // by shape
+  std::size_t first_ = 0;
+  bool blocked_ = false;
+};
+
+}  // namespace v0
+}  // namespace allot

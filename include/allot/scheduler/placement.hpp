@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/journal.hpp>
+
+#include <compare>
+#include <concepts>
+#include <optional>
+
+namespace allot {
+inline namespace v0 {
+
+/// Where jobs stand: what a scheduler needs of a host's inventory (`gpu::inventory` is one).
+///
+/// `place` takes a place for all pods of a demand, or nothing. A job that has been told to go is *vacated*:
+/// its place counts as free for `place` while its pods still stand there, until `release`; `reoccupy` takes
+/// that back while nobody else was given the place. `ready` says whether nothing stands any more on a place
+/// that was given. `why_not` explains a refusal, as data of the placement's own. Savepoints nest with those
+/// of the ledger and restore bit for bit.
+template <class P>
+concept placement = requires(P p, const P& seen, const typename P::demand& demand,
+                             typename P::allocation where, savepoint s) {
+  requires std::totally_ordered<typename P::demand>;
+  requires std::regular<typename P::allocation>;
+  { p.place(demand) } -> std::same_as<std::optional<typename P::allocation>>;
+  p.release(where);
+  p.vacate(where);
+  p.reoccupy(where);
+  { seen.ready(where) } -> std::same_as<bool>;
+  { seen.could_ever_fit(demand) } -> std::same_as<bool>;
+  seen.why_not(demand);
+  { p.save() } -> std::same_as<savepoint>;
+  p.rollback(s);
+  p.commit(s);
+};
+
+/// For hosts that schedule by quota alone: everything can stand somewhere.
+struct no_placement {
+  struct demand {
+    friend constexpr auto operator<=>(const demand&, const demand&) noexcept = default;
+  };
+  struct allocation {
+    friend constexpr bool operator==(const allocation&, const allocation&) noexcept = default;
+  };
+  struct reason {};
+
+  [[nodiscard]] std::optional<allocation> place(demand) noexcept { return allocation{}; }
+  void release(allocation) noexcept {}
+  void vacate(allocation) noexcept {}
+  void reoccupy(allocation) noexcept {}
+  [[nodiscard]] bool ready(allocation) const noexcept { return true; }
+  [[nodiscard]] bool could_ever_fit(demand) const noexcept { return true; }
+  [[nodiscard]] reason why_not(demand) const noexcept { return {}; }
+  [[nodiscard]] savepoint save() noexcept { return {}; }
+  void rollback(savepoint) noexcept {}
+  void commit(savepoint) noexcept {}
+};
+static_assert(placement<no_placement>);
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/fairshare/order.hpp>
+#include <allot/preemption/guard.hpp>
+#include <allot/preemption/victim_order.hpp>
+#include <allot/quota/ledger.hpp>
+#include <allot/scheduler/settings.hpp>
+#include <allot/scheduler/view.hpp>
+
+#include <concepts>
+#include <cstdint>
+
+namespace allot {
+inline namespace v0 {
+
+/// An order of the jobs of one quota: a callable that gives a job its key, the least first. Equal keys go by
+/// submission, then id.
+template <class Order, class View>
+concept job_order = job_view<View> &&
+    requires(const Order order, const View& view, const typename View::job& job,
+             const queue_settings& of_quota) {
+  { order(view, job, of_quota) } -> std::convertible_to<std::int64_t>;
+};
+
+/// As the quota's settings say: by priority, or by submission alone.
+struct by_settings {
+  template <job_view View>
+  [[nodiscard]] std::int64_t operator()(const View& view, const typename View::job& job,
+                                        const queue_settings& of_quota) const {
+    return of_quota.order == queue_order::priority ? -std::int64_t{view.priority(job)} : 0;
+  }
+};
+
+/// Shortest expected duration.
+struct shortest_first {
+  template <duration_view View>
+  [[nodiscard]] std::int64_t operator()(const View& view, const typename View::job& job,
+                                        const queue_settings&) const {
+    return view.duration(job);
+  }
+};
+
+/// The parts that a scheduler is assembled from. Each is a callable (its concept stands beside it) and may
+/// carry state.
+template <class QuotaOrder = within_nominal_then_borrowed_share, class JobOrder = by_settings,
+          class VictimOrder = lowest_priority_then_highest_share, class Guard = eligible_is_fair>
+struct policies {
+  using quota_order_type = QuotaOrder;
+  using job_order_type = JobOrder;
+  using victim_order_type = VictimOrder;
+  using guard_type = Guard;
+
+  /// Whose turn it is.
+  [[no_unique_address]] QuotaOrder quotas{};
+  /// In which order the jobs of one quota go.
+  [[no_unique_address]] JobOrder jobs{};
+  /// Who yields first.
+  [[no_unique_address]] VictimOrder victims{};
+  /// Whether that is fair.
+  [[no_unique_address]] Guard guard{};
+  /// The lane of jobs that may not be evicted. `guaranteed` keeps them off borrowed capacity, which its owner
+  /// could then not get back.
+  lane not_preemptible = lane::guaranteed;
+};
+
+}  // namespace v0
+}  // namespace allot

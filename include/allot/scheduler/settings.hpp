@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/preemption/settings.hpp>
+
+#include <cstdint>
+
+namespace allot {
+inline namespace v0 {
+
+/// In which order the jobs of one quota are considered.
+enum class queue_order : std::uint8_t {
+  /// Priority classes, highest first, then submission (HyperPod's "task ranking").
+  priority,
+  /// Submission alone.
+  fifo,
+};
+
+/// What happens to the rest of a quota's queue when its first job can't be admitted.
+enum class queue_head : std::uint8_t {
+  /// Later jobs are tried (Kueue's BestEffortFIFO).
+  best_effort,
+  /// It blocks the queue, so that it can't be starved by smaller ones (Kueue's StrictFIFO).
+  strict,
+};
+
+/// How the scheduler treats the jobs of one quota.
+struct queue_settings {
+  queue_order order = queue_order::priority;
+  queue_head head = queue_head::best_effort;
+  preempt_settings preempt{};
+
+  friend bool operator==(const queue_settings&, const queue_settings&) = default;
+};
+
+}  // namespace v0
+}  // namespace allot
