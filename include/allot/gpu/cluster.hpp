@@ -162,7 +162,10 @@ class cluster::builder {
              "there are more than " + std::to_string(max_nodes) + " nodes");
       return std::move(found_);
     }
+    made_.positions_.reserve(static_cast<std::size_t>(nodes_));
+    made_.names_.reserve(static_cast<std::size_t>(nodes_));
     for (std::size_t s = 0; s < made_.specs_.size(); ++s) add_nodes(s);
+    for (node_type& t : made_.types_) t.nodes.shrink_to_fit();
     sort_names();
     if (!found_.empty()) return std::move(found_);
     return std::move(made_);
@@ -249,6 +252,7 @@ class cluster::builder {
   /// an earlier one.
   void sort_names() {
     std::vector<node_id>& order = made_.by_name_;
+    order.reserve(made_.size());
     for (std::size_t n = 0; n < made_.size(); ++n) order.push_back(node_id{n});
     const auto name = [this](node_id n) -> const std::string& { return made_.names_[n.index()]; };
     std::stable_sort(order.begin(), order.end(), [&](node_id a, node_id b) { return name(a) < name(b); });

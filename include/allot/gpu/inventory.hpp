@@ -98,12 +98,16 @@ class basic_inventory {
   /// Precondition: placed and not yet vacating. O(its pods).
   void vacate(allocation a) {
     ALLOT_ASSERT(table_.status_of(a) == status::placed, "it is vacating already");
-    for (const placed_pod& p : table_.pods(a)) {
-      index_.leave(p);
-      index_.hold(p);
-    }
-    table_.set_status(a, status::vacating);
+    give_up(a);
     note({change::vacated, false, a, {}});
+  }
+
+  /// Its job goes on after all: takes `vacate` back. O(its pods).
+  /// Precondition: vacating, and nobody has been given what it had.
+  void reoccupy(allocation a) {
+    ALLOT_ASSERT(table_.status_of(a) == status::vacating, "it has not been told to go");
+    take_back(a);
+    note({change::reoccupied, false, a, {}});
   }
 
   /// Whether its job can start: none of its devices is held by a vacating allocation. (A device that it
@@ -156,7 +160,7 @@ class basic_inventory {
  private:
   using status = allocation_table::status;
 
-  enum class change : std::uint8_t { opened, pod_added, pod_removed, released, vacated };
+  enum class change : std::uint8_t { opened, pod_added, pod_removed, released, vacated, reoccupied };
   struct entry {
     change what{};
     /// released: it was vacating.
@@ -212,6 +216,21 @@ class basic_inventory {
     note({change::pod_removed, false, a, pod});
   }
 
+  void give_up(allocation a) {
+    for (const placed_pod& p : table_.pods(a)) {
+      index_.leave(p);
+      index_.hold(p);
+    }
+    table_.set_status(a, status::vacating);
+  }
+  void take_back(allocation a) {
+    for (const placed_pod& p : table_.pods(a)) {
+      index_.let_go(p);
+      index_.occupy(p);
+    }
+    table_.set_status(a, status::placed);
+  }
+
   [[nodiscard]] std::optional<allocation> conclude(allot::savepoint before, bool placed, allocation a) {
     if (!placed) {
       rollback(before);
@@ -239,11 +258,10 @@ class basic_inventory {
         break;
       }
       case change::vacated:
-        for (const placed_pod& p : table_.pods(e.which)) {
-          index_.let_go(p);
-          index_.occupy(p);
-        }
-        table_.set_status(e.which, status::placed);
+        take_back(e.which);
+        break;
+      case change::reoccupied:
+        give_up(e.which);
         break;
     }
   }

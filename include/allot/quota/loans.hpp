@@ -37,9 +37,10 @@ struct loan {
 ///
 /// So in a sound state every deficit is met, and a leaf borrows max(0, used - nominal).
 ///
-/// Where there is an unlimited pool, bounded ones need not lend; several unlimited ones lend equal parts. An overcommitted
-/// quota is in debt for what its children were given and it has not: as long as they leave it idle they lend
-/// it that. If a child of a bounded quota is unlimited, that debt has no number and is left out.
+/// Where there is an unlimited pool, bounded ones need not lend; several unlimited ones lend equal parts. An
+/// overcommitted quota is in debt for what its children were given and it has not: as long as they leave it
+/// idle they lend it that. If a child of a bounded quota is unlimited, that debt has no number and is left
+/// out.
 ///
 /// `update` is O(n * depth) in the worst case, O(n) where nobody borrows; after the first it does not
 /// allocate until the tree grows.

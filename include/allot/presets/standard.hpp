@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/scheduler/policies.hpp>
+#include <allot/scheduler/preset.hpp>
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// Ours. Every quota has what it owns when it wants it, and what nobody wants is lent.
+///
+/// - Whose turn: who stays within its own first, then the lowest weighted borrowed share.
+/// - Within a quota: priority, then submission; a job that does not fit lets smaller ones pass.
+/// - What a quota owns it takes back from borrowers; within a quota a higher priority may evict a lower one.
+/// - Who yields: lowest priority, then the quota with the highest weighted share, then the newest.
+/// - Jobs that may not be evicted are never admitted on borrowed capacity.
+struct standard {
+  static constexpr std::string_view name = "standard";
+  static constexpr std::string_view summary =
+      "own share guaranteed, idle share lent by weight, reclaimed from borrowers";
+  static constexpr bool ignores_quotas = false;
+
+  using policies_type = policies<>;
+
+  [[nodiscard]] static constexpr queue_settings defaults() noexcept { return {}; }
+  template <std::size_t N>
+  static void adapt(std::vector<quota_spec<N>>&) {}
+};
+static_assert(preset<standard>);
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/scheduler/policies.hpp>
+#include <allot/scheduler/preset.hpp>
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// The cluster cut into fixed parts: no quota lends or borrows, whatever its limits say. The baseline that
+/// lending is measured against. A pool that a parent has beside its children's is only its own.
+struct static_quotas {
+  static constexpr std::string_view name = "static_quotas";
+  static constexpr std::string_view summary = "fixed parts: nobody lends, nobody borrows";
+  static constexpr bool ignores_quotas = false;
+
+  using policies_type = policies<>;
+
+  [[nodiscard]] static constexpr queue_settings defaults() noexcept {
+    return {.preempt = {.reclaim = preempt_reclaim::never}};
+  }
+  template <std::size_t N>
+  static void adapt(std::vector<quota_spec<N>>& specs) {
+    for (quota_spec<N>& s : specs) s.is_static = true;
+  }
+};
+static_assert(preset<static_quotas>);
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ids.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// Who asks: a user, and the roles it has wherever it asks (those of a workspace come from the table).
+struct principal {
+  std::string_view user;
+  std::span<const std::string> roles{};
+};
+
+/// Why a principal may, or may not, submit to a quota. Stable: a program may test for it.
+enum class access_reason : std::uint8_t {
+  /// The quota restricts nobody.
+  unrestricted,
+  anyone,
+  named_user,
+  role,
+  /// Of a workspace that the quota is associated with.
+  member,
+  non_member,
+  /// Refused: the quota belongs to workspaces, and the user to none of them.
+  not_a_member,
+  /// Refused: nothing that the quota admits is true of the user.
+  not_admitted,
+};
+
+struct access_decision {
+  bool allowed = false;
+  access_reason reason = access_reason::not_admitted;
+  /// The user, role or workspace by which the quota admits; lives as long as the policy is not changed.
+  std::string_view matched{};
+};
+
+/// May this principal submit to this quota? A host that has an answer of its own brings a type like this.
+template <class Policy>
+concept access_policy = requires(const Policy policy, const principal who, const quota_id quota) {
+  { policy.decide(who, quota) } -> std::same_as<access_decision>;
+};
+
+/// Whom a quota admits: whoever meets one part of it.
+struct access_rule {
+  /// Basic or custom ones: a role is just a name.
+  std::vector<std::string> roles{};
+  std::vector<std::string> users{};
+  /// Every member of a workspace that the quota is associated with.
+  bool members = false;
+  /// Every user who is in none of these workspaces.
+  bool non_members = false;
+  bool anyone = false;
+};
+
+struct workspace_member {
+  std::string user;
+  std::vector<std::string> roles{};
+};
+/// Binds users to the roles they have in it, and quotas to those users. A role held here counts for these
+/// quotas and no others.
+struct workspace {
+  std::string name;
+  std::vector<workspace_member> members{};
+  std::vector<quota_id> quotas{};
+};
+
+/// The rules of PAI's workspaces: a quota restricted by role admits these roles only, whether basic or
+/// custom; users outside the workspace can be admitted as such, and users by name. A quota without a rule is
+/// open to the members of its workspaces, or to anyone if it has none. Nothing is inherited from a parent: to
+/// admit somebody to a quota is not to admit him to the quotas below it.
+class role_table {
+ public:
+  /// Replaces the quota's rule.
+  void set_rule(quota_id quota, access_rule rule) { entry_of(quota).rule = std::move(rule); }
+  void clear_rule(quota_id quota) { entry_of(quota).rule.reset(); }
+  /// Quotas may belong to several workspaces.
+  void add_workspace(workspace w) {
+    for (const quota_id quota : w.quotas) entry_of(quota).workspaces.push_back(workspaces_.size());
+    workspaces_.push_back(std::move(w));
+  }
+
+  /// Linear in the size of the quota's rule and workspaces; does not allocate.
+  [[nodiscard]] access_decision decide(const principal& who, quota_id quota) const {
+    const entry* e = find(quota);
+    if (e == nullptr || (!e->rule && e->workspaces.empty())) return {true, access_reason::unrestricted};
+    const access_rule* rule = e->rule ? &*e->rule : nullptr;
+    if (rule != nullptr) {
+      if (rule->anyone) return {true, access_reason::anyone};
+      if (const auto* user = element(rule->users, who.user)) return {true, access_reason::named_user, *user};
+      for (const std::string& role : rule->roles) {
+        if (has_role(*e, who, role)) return {true, access_reason::role, role};
+      }
+    }
+    for (const std::size_t w : e->workspaces) {
+      if (member_of(workspaces_[w], who.user) == nullptr) continue;
+      if (rule == nullptr || rule->members) return {true, access_reason::member, workspaces_[w].name};
+      return {false, access_reason::not_admitted};
+    }
+    if (rule != nullptr && rule->non_members) return {true, access_reason::non_member};
+    return {false, e->workspaces.empty() ? access_reason::not_admitted : access_reason::not_a_member};
+  }
+
+  /// A sentence for a person: "zoe (roles: c-member) may not submit to quota1.1: it admits the roles b-admin,
+  /// b-member and the users ana". The same words for the same table.
+  [[nodiscard]] std::string explain(const principal& who, quota_id quota, std::string_view quota_name) const {
+    const access_decision d = decide(who, quota);
+    const entry* e = find(quota);
+    std::string text{who.user};
+    if (const auto roles = roles_of(e, who); !roles.empty()) text += " (roles: " + listed(roles) + ')';
+    text += d.allowed ? " may submit to " : " may not submit to ";
+    text.append(quota_name).append(": it admits ");
+    const std::string matched{d.matched};
+    switch (d.reason) {
+      case access_reason::unrestricted:
+      case access_reason::anyone:
+        return text + "anyone";
+      case access_reason::named_user:
+        return text + "the user " + matched;
+      case access_reason::role:
+        return text + "the role " + matched;
+      case access_reason::member:
+        return text + "the members of " + matched;
+      case access_reason::non_member:
+        return text + "users outside its workspaces";
+      case access_reason::not_a_member:
+      case access_reason::not_admitted:
+        break;
+    }
+    return text + admitted(*e);
+  }
+
+ private:
+  struct entry {
+    std::optional<access_rule> rule;
+    std::vector<std::size_t> workspaces;
+  };
+  using names = std::vector<std::string_view>;
+
+  [[nodiscard]] entry& entry_of(quota_id quota) {
+    ALLOT_ASSERT(quota, "a rule is about a quota");
+    if (quota.index() >= entries_.size()) entries_.resize(quota.index() + 1);
+    return entries_[quota.index()];
+  }
+  [[nodiscard]] const entry* find(quota_id quota) const {
+    return quota.index() < entries_.size() ? &entries_[quota.index()] : nullptr;
+  }
+  template <class Names>
+  [[nodiscard]] static const std::string* element(const Names& all, std::string_view wanted) {
+    const auto at = std::find(all.begin(), all.end(), wanted);
+    return at != all.end() ? &*at : nullptr;
+  }
+  [[nodiscard]] static const workspace_member* member_of(const workspace& w, std::string_view user) {
+    const auto at = std::find_if(w.members.begin(), w.members.end(),
+                                 [&](const workspace_member& m) { return m.user == user; });
+    return at != w.members.end() ? &*at : nullptr;
+  }
+  [[nodiscard]] bool has_role(const entry& e, const principal& who, std::string_view role) const {
+    if (element(who.roles, role) != nullptr) return true;
+    return std::any_of(e.workspaces.begin(), e.workspaces.end(), [&](std::size_t w) {
+      const workspace_member* m = member_of(workspaces_[w], who.user);
+      return m != nullptr && element(m->roles, role) != nullptr;
+    });
+  }
+
+  /// All that count for this quota, each once.
+  [[nodiscard]] names roles_of(const entry* e, const principal& who) const {
+    names result;
+    const auto add = [&](const auto& roles) {
+      for (const std::string& role : roles) {
+        if (std::find(result.begin(), result.end(), role) == result.end()) result.emplace_back(role);
+      }
+    };
+    add(who.roles);
+    for (std::size_t i = 0; e != nullptr && i < e->workspaces.size(); ++i) {
+      if (const workspace_member* m = member_of(workspaces_[e->workspaces[i]], who.user)) add(m->roles);
+    }
+    return result;
+  }
+  [[nodiscard]] std::string admitted(const entry& e) const {
+    std::vector<std::string> parts;
+    names spaces;
+    for (const std::size_t w : e.workspaces) spaces.emplace_back(workspaces_[w].name);
+    if (e.rule && !e.rule->roles.empty()) parts.push_back("the roles " + listed(e.rule->roles));
+    if (!spaces.empty() && (!e.rule || e.rule->members)) {
+      parts.push_back("the members of " + listed(spaces));
+    }
+    if (e.rule && !e.rule->users.empty()) parts.push_back("the users " + listed(e.rule->users));
+    if (e.rule && e.rule->non_members) parts.push_back("users outside " + listed(spaces));
+    std::string text = parts.empty() ? "nobody" : parts[0];
+    for (std::size_t i = 1; i < parts.size(); ++i) text += (i + 1 < parts.size() ? ", " : " and ") + parts[i];
+    return text;
+  }
+  template <class Names>
+  [[nodiscard]] static std::string listed(const Names& all) {
+    std::string text;
+    for (const auto& name : all) {
+      if (!text.empty()) text += ", ";
+      text += name;
+    }
+    return text;
+  }
+
+  std::vector<entry> entries_;
+  std::vector<workspace> workspaces_;
+};
+
+}  // namespace v0
+}  // namespace allot

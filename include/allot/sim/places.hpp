@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/journal.hpp>
+#include <allot/gpu/inventory.hpp>
+#include <allot/scheduler/placement.hpp>
+
+#include <optional>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace sim {
+
+/// The cluster of a simulation: an inventory, or none, and then only quotas count.
+class places {
+ public:
+  using demand = gpu::demand;
+  using allocation = gpu::allocation_id;
+
+  places() = default;
+  explicit places(gpu::inventory inventory) : inventory_(std::move(inventory)) {}
+
+  [[nodiscard]] bool has_nodes() const noexcept { return inventory_.has_value(); }
+  /// Precondition: has_nodes().
+  [[nodiscard]] const gpu::inventory& inventory() const { return *inventory_; }
+  [[nodiscard]] gpu::inventory& inventory() { return *inventory_; }
+
+  [[nodiscard]] std::optional<allocation> place(const demand& d) {
+    return inventory_ ? inventory_->place(d) : allocation{};
+  }
+  void release(allocation a) {
+    if (inventory_) inventory_->release(a);
+  }
+  void vacate(allocation a) {
+    if (inventory_) inventory_->vacate(a);
+  }
+  void reoccupy(allocation a) {
+    if (inventory_) inventory_->reoccupy(a);
+  }
+  [[nodiscard]] bool ready(allocation a) const { return !inventory_ || inventory_->ready(a); }
+  [[nodiscard]] bool could_ever_fit(const demand& d) const {
+    return !inventory_ || inventory_->could_ever_fit(d);
+  }
+  /// Precondition: there was no place, so there are nodes.
+  [[nodiscard]] gpu::unplaceable why_not(const demand& d) const { return inventory_->why_not(d); }
+  [[nodiscard]] savepoint save() noexcept { return inventory_ ? inventory_->save() : savepoint{}; }
+  void rollback(savepoint s) {
+    if (inventory_) inventory_->rollback(s);
+  }
+  void commit(savepoint s) {
+    if (inventory_) inventory_->commit(s);
+  }
+
+ private:
+  std::optional<gpu::inventory> inventory_;
+};
+
+}  // namespace sim
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/gpu/allocation_table.hpp>
+
+#include <doctest/doctest.h>
+#include <tests/support/count_allocations.hpp>
+#include <tests/support/throwing_assert.hpp>
+
+#include <cstddef>
+#include <iterator>
+#include <vector>
+
+using allot::gpu::allocation_id;
+using allot::gpu::allocation_table;
+using allot::gpu::node_id;
+using allot::gpu::placed_pod;
+using status = allocation_table::status;
+
+namespace {
+
+placed_pod on(std::size_t node) {
+  return {{node_id{node}, 1}, 1000};
+}
+
+std::vector<std::size_t> nodes_of(const allocation_table& t, allocation_id a) {
+  std::vector<std::size_t> nodes;
+  for (const placed_pod& p : t.pods(a)) nodes.push_back(p.where.node.index());
+  return nodes;
+}
+
+void close_with_pods(allocation_table& t, allocation_id a) {
+  while (t.has_pods(a)) t.remove_last_pod(a);
+  t.close(a);
+}
+
+}  // namespace
+
+TEST_CASE("allocation_table: lists grow and shrink beside each other") {
+  allocation_table t;
+  const allocation_id a = t.open();
+  const allocation_id b = t.open(status::vacating);
+  for (std::size_t i = 0; i < 5; ++i) {
+    t.add_pod(a, on(i));
+    t.add_pod(b, on(10 + i));
+  }
+  CHECK(nodes_of(t, a) == std::vector<std::size_t>{0, 1, 2, 3, 4});
+  CHECK(nodes_of(t, b) == std::vector<std::size_t>{10, 11, 12, 13, 14});
+  CHECK(t.remove_last_pod(a) == on(4));
+  t.add_pod(a, on(9));
+  CHECK(nodes_of(t, a) == std::vector<std::size_t>{0, 1, 2, 3, 9});
+  CHECK(t.status_of(a) == status::placed);
+  CHECK(t.status_of(b) == status::vacating);
+  CHECK(t.size() == 2);
+  CHECK(std::distance(t.pods(a).begin(), t.pods(a).end()) == 5);
+  CHECK(t.pods(a).begin()->where.node == node_id{0});
+  close_with_pods(t, a);
+  CHECK_FALSE(t.contains(a));
+  CHECK(t.size() == 1);
+  CHECK(nodes_of(t, b).size() == 5);
+}
+
+TEST_CASE("allocation_table: ids are given again, the last one given back first") {
+  allocation_table t;
+  const allocation_id a = t.open();
+  const allocation_id b = t.open();
+  const allocation_id c = t.open();
+  t.close(a);
+  t.close(c);
+  CHECK(t.open() == c);
+  CHECK(t.open() == a);
+  CHECK(t.open() == allocation_id{3});
+  CHECK(t.contains(b));
+}
+
+TEST_CASE("allocation_table: undone changes leave no trace in the ids to come") {
+  allocation_table t;
+  std::vector<allocation_id> open;
+  for (int i = 0; i < 4; ++i) open.push_back(t.open());
+  t.close(open[1]);
+  const allocation_table before = t;
+
+  const allocation_id again = t.open();
+  CHECK(again == open[1]);
+  const allocation_id fresh = t.open();
+  CHECK_FALSE(t == before);
+  t.close(fresh);
+  CHECK_FALSE(t == before);
+  t.close(again);
+  CHECK(t == before);
+  CHECK(before == t);
+
+  t.close(open[3]);
+  CHECK_FALSE(t == before);
+  CHECK(t.open() == open[3]);
+  CHECK(t == before);
+}
+
+TEST_CASE("allocation_table: comparison sees the order of the ids to come") {
+  allocation_table t;
+  for (int i = 0; i < 3; ++i) static_cast<void>(t.open());
+  allocation_table other = t;
+  t.close(allocation_id{0});
+  t.close(allocation_id{2});
+  other.close(allocation_id{2});
+  other.close(allocation_id{0});
+  CHECK_FALSE(t == other);
+  CHECK(t.open() == allocation_id{2});
+  CHECK(other.open() == allocation_id{0});
+  CHECK_FALSE(t == other);
+  CHECK(t.open() == allocation_id{0});
+  CHECK(other.open() == allocation_id{2});
+  CHECK(t == other);
+  CHECK_FALSE(t == allocation_table{});
+}
+
+TEST_CASE("allocation_table: comparison sees pods, status and ids, not what was") {
+  allocation_table t;
+  const allocation_id a = t.open();
+  t.add_pod(a, on(1));
+  allocation_table other = t;
+  CHECK(other == t);
+  other.add_pod(a, on(2));
+  CHECK_FALSE(other == t);
+  other.remove_last_pod(a);
+  CHECK(other == t);
+  other.set_status(a, status::vacating);
+  CHECK_FALSE(other == t);
+}
+
+TEST_CASE("allocation_table: broken preconditions are noticed") {
+  allocation_table t;
+  CHECK_THROWS_AS(t.close(allocation_id{0}), allot_test::assertion_failed);
+  CHECK_THROWS_AS(static_cast<void>(t.pods(allocation_id{})), allot_test::assertion_failed);
+  const allocation_id a = t.open();
+  CHECK_THROWS_AS(t.remove_last_pod(a), allot_test::assertion_failed);
+  t.add_pod(a, on(1));
+  CHECK_THROWS_AS(t.close(a), allot_test::assertion_failed);
+  close_with_pods(t, a);
+  CHECK_THROWS_AS(t.close(a), allot_test::assertion_failed);
+}
+
+TEST_CASE("allocation_table: allocates nothing once it has been as large") {
+  allocation_table t;
+  std::vector<allocation_id> open;
+  open.reserve(100);
+  const auto fill_and_empty = [&] {
+    for (std::size_t i = 0; i < 100; ++i) {
+      open.push_back(t.open());
+      for (std::size_t pod = 0; pod <= i % 7; ++pod) t.add_pod(open.back(), on(pod));
+    }
+    for (const allocation_id a : open) close_with_pods(t, a);
+    open.clear();
+  };
+  fill_and_empty();
+  CHECK(allot_test::allocations_in(fill_and_empty) == 0);
+}

@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/gpu/inventory.hpp>
+
+#include <doctest/doctest.h>
+#include <allot/scheduler/placement.hpp>
+#include <tests/gpu/naive_inventory.hpp>
+#include <tests/gpu/random_cluster.hpp>
+#include <tests/support/count_allocations.hpp>
+#include <tests/support/seeds.hpp>
+#include <tests/support/throwing_assert.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace gpu = allot::gpu;
+using allot::gpus;
+using allot::quantity;
+using allot_test::naive_inventory;
+using allot_test::random_source;
+using gpu::allocation_id;
+using gpu::demand;
+using gpu::inventory;
+using gpu::node_id;
+using gpu::placed_pod;
+using gpu::pod_location;
+
+static_assert(allot::placement<inventory>);
+static_assert(std::is_copy_constructible_v<inventory> && std::is_nothrow_move_constructible_v<inventory>);
+
+namespace {
+
+demand total(std::int64_t n) {
+  return {gpus(n), 1, true};
+}
+
+std::vector<placed_pod> pods_of(const inventory& i, allocation_id a) {
+  return {i.pods(a).begin(), i.pods(a).end()};
+}
+
+std::vector<std::size_t> nodes_of(const inventory& i, allocation_id a) {
+  std::vector<std::size_t> nodes;
+  for (const placed_pod& p : i.pods(a)) nodes.push_back(p.where.node.index());
+  return nodes;
+}
+
+/// 16 nodes of 8 GPUs with so many of them used on the first nodes.
+inventory with_used(std::vector<std::int64_t> used) {
+  inventory i{allot_test::equal_nodes(16, 8)};
+  for (std::size_t n = 0; n < used.size(); ++n) {
+    const pod_location where{node_id{n}};
+    if (used[n] > 0) REQUIRE(i.place_at({gpus(used[n])}, {&where, 1}));
+  }
+  return i;
+}
+
+/// An inventory and what it must look like.
+struct compared {
+  inventory real;
+  naive_inventory model;
+
+  explicit compared(gpu::cluster layout) : real(layout), model(layout) {}
+
+  void check() const {
+    REQUIRE(real.size() == model.allocations.size());
+    std::int64_t used = 0;
+    std::int64_t held = 0;
+    for (std::size_t n = 0; n < model.nodes.size(); ++n) {
+      std::uint64_t held_devices = 0;
+      for (std::uint32_t d = 0; d < model.nodes[n].devices.size(); ++d) {
+        const naive_inventory::device& expected = model.nodes[n].devices[d];
+        REQUIRE(real.index().used(node_id{n}, d).in_milli() == expected.used);
+        if (expected.held != 0) held_devices |= std::uint64_t{1} << d;
+        used += expected.used;
+        held += expected.held;
+      }
+      REQUIRE(real.index().held_devices(node_id{n}) == held_devices);
+    }
+    REQUIRE(real.used().in_milli() == used);
+    REQUIRE(real.held().in_milli() == held);
+    REQUIRE(real.free() + real.used() == real.total());
+    for (const auto& [a, expected] : model.allocations) {
+      REQUIRE(real.contains(a));
+      REQUIRE(real.is_vacating(a) == expected.vacating);
+      REQUIRE(pods_of(real, a) == expected.pods);
+      REQUIRE(real.ready(a) == model.ready(a));
+    }
+  }
+
+  void place(const demand& d) {
+    const auto expected = model.choose(d);
+    const bool could_ever = naive_inventory::emptied(model).choose(d).has_value();
+    REQUIRE(real.could_ever_fit(d) == could_ever);
+    const gpu::unplaceable why = real.why_not(d);
+    REQUIRE((why.reason == gpu::obstacle::none) == expected.has_value());
+    REQUIRE(why.is_never() == !could_ever);
+    if (why.reason == gpu::obstacle::full) REQUIRE(why.asked > why.free);
+    if (why.reason == gpu::obstacle::fragmented) REQUIRE(why.asked <= why.free);
+    const auto a = real.place(d);
+    REQUIRE(a.has_value() == expected.has_value());
+    if (!a) return;
+    REQUIRE_FALSE(model.allocations.contains(*a));
+    REQUIRE(pods_of(real, *a) == *expected);
+    model.place(*a, *expected);
+  }
+
+  /// Where, and with which devices, is chosen without any rule; often it will not fit.
+  void place_at(random_source& random, const demand& d) {
+    const auto sizes = model.pods_of(d);
+    std::vector<pod_location> where;
+    const std::size_t pods = !sizes || random.one_in(10) ? random.below(4) : sizes->size();
+    bool explicit_devices = pods > 0;
+    for (std::size_t p = 0; p < pods; ++p) {
+      const node_id n{random.below(model.nodes.size() + (random.one_in(20) ? 1U : 0U))};
+      where.push_back({n});
+      if (sizes && p < sizes->size() && random.one_in(2)) {
+        for (std::int64_t k = (*sizes)[p].second; k > 0; --k) {
+          where.back().devices |= std::uint64_t{1} << random.below(8);
+        }
+      }
+      explicit_devices = explicit_devices && where.back().devices != 0;
+    }
+    const auto a = real.place_at(d, where);
+    std::vector<placed_pod> expected;
+    if (a) {
+      expected = pods_of(real, *a);
+      REQUIRE(sizes);
+      REQUIRE(expected.size() == where.size());
+      quantity sum;
+      for (std::size_t p = 0; p < expected.size(); ++p) {
+        REQUIRE(expected[p].where.node == where[p].node);
+        if (where[p].devices != 0) REQUIRE(expected[p].where.devices == where[p].devices);
+        sum += expected[p].gpus();
+      }
+      REQUIRE(sum == (d.total ? d.gpus : d.gpus * d.pods));
+      REQUIRE(model.fits(expected));
+      model.place(*a, expected);
+    } else if (sizes && sizes->size() == where.size() && explicit_devices && d.gpus > quantity{} &&
+               !d.total) {
+      for (std::size_t p = 0; p < where.size(); ++p) {
+        if (std::popcount(where[p].devices) != (*sizes)[p].second) return;
+        expected.push_back({where[p], static_cast<std::uint32_t>((*sizes)[p].first)});
+      }
+      REQUIRE_FALSE(model.fits(expected));
+    }
+  }
+
+  /// A job that was told to go goes on or is gone, one that was not is told to go or gone.
+  void vacate_or_release(random_source& random) {
+    if (model.allocations.empty()) return;
+    const auto& [a, standing] = *std::next(
+        model.allocations.begin(), static_cast<std::ptrdiff_t>(random.below(model.allocations.size())));
+    const allocation_id chosen = a;
+    if (!standing.vacating && random.one_in(2)) {
+      real.vacate(chosen);
+      model.vacate(chosen);
+    } else if (standing.vacating && model.fits(standing.pods) && random.one_in(2)) {
+      real.reoccupy(chosen);
+      model.reoccupy(chosen);
+    } else {
+      real.release(chosen);
+      model.release(chosen);
+      REQUIRE_FALSE(real.contains(chosen));
+    }
+  }
+
+  void step(random_source& random) {
+    const std::size_t kind = random.below(10);
+    if (kind < 5) {
+      place(allot_test::random_demand(random));
+    } else if (kind < 7) {
+      place_at(random, allot_test::random_demand(random));
+    } else {
+      vacate_or_release(random);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("inventory: random operations do what looking at every device does") {
+  allot_test::for_each_seed(500, [](random_source& random) {
+    compared c{allot_test::random_cluster(random)};
+    for (int step = 0; step < 80; ++step) {
+      c.step(random);
+      c.check();
+    }
+  });
+}
+
+TEST_CASE("inventory: rollback restores everything, the ids to come included; commit keeps it") {
+  allot_test::for_each_seed(500, [](random_source& random) {
+    compared c{allot_test::random_cluster(random)};
+    for (int step = 0; step < 15; ++step) c.step(random);
+    std::vector<std::pair<allot::savepoint, compared>> open;
+    for (int step = 0; step < 60; ++step) {
+      const std::size_t kind = random.below(10);
+      if (kind == 0) {
+        const compared copy = c;
+        open.emplace_back(c.real.save(), copy);
+      } else if (kind == 1 && !open.empty()) {
+        c.real.rollback(open.back().first);
+        REQUIRE(c.real == open.back().second.real);
+        c.model = open.back().second.model;
+        open.pop_back();
+      } else if (kind == 2 && !open.empty()) {
+        const inventory before = c.real;
+        c.real.commit(open.back().first);
+        REQUIRE(c.real == before);
+        open.pop_back();
+      } else {
+        c.step(random);
+      }
+      c.check();
+    }
+    while (!open.empty()) {
+      c.real.rollback(open.back().first);
+      compared& then = open.back().second;
+      REQUIRE(c.real == then.real);
+      // From here both go the same way.
+      random_source one{random.seed()};
+      random_source same{random.seed()};
+      compared now = then;
+      now.real = c.real;
+      for (int step = 0; step < 10; ++step) {
+        now.step(one);
+        then.step(same);
+        REQUIRE(now.real == then.real);
+      }
+      open.pop_back();
+    }
+  });
+}
+
+TEST_CASE("inventory: best fit as the published simulator has it") {
+  SUBCASE("up to the size of a node: fewest free GPUs that suffice, then the lowest node") {
+    inventory i = with_used({4, 6, 6, 0, 8});
+    CHECK(nodes_of(i, *i.place(total(2))) == std::vector<std::size_t>{1});
+    CHECK(nodes_of(i, *i.place(total(2))) == std::vector<std::size_t>{2});
+    CHECK(nodes_of(i, *i.place(total(1))) == std::vector<std::size_t>{0});
+    CHECK(nodes_of(i, *i.place(total(5))) == std::vector<std::size_t>{3});
+    CHECK(nodes_of(i, *i.place(total(8))) == std::vector<std::size_t>{5});
+  }
+  SUBCASE("above it: empty nodes, and the rest by best fit") {
+    inventory i = with_used({1, 6, 8, 4});
+    const allocation_id a = *i.place(total(20));
+    CHECK(nodes_of(i, a) == std::vector<std::size_t>{4, 5, 3});
+    CHECK(pods_of(i, a)[2].where.devices == 0b11110000);
+    CHECK(nodes_of(i, *i.place(total(18))) == std::vector<std::size_t>{6, 7, 1});
+    CHECK(nodes_of(i, *i.place(total(16))) == std::vector<std::size_t>{8, 9});
+  }
+  SUBCASE("it waits for empty nodes though enough GPUs are free") {
+    inventory i = with_used({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0});
+    CHECK_FALSE(i.place(total(16)));
+    CHECK(i.why_not(total(16)).reason == gpu::obstacle::fragmented);
+    CHECK(i.why_not(total(16)).pods_with_room == 1);
+    CHECK(nodes_of(i, *i.place(total(15))) == std::vector<std::size_t>{15, 0});
+  }
+}
+
+TEST_CASE("inventory: a gang has all its pods or none") {
+  inventory i = with_used({8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 6, 4});
+  const inventory before = i;
+  CHECK_FALSE(i.place({gpus(4), 4}));
+  CHECK(i == before);
+  const allocation_id a = *i.place({gpus(4), 3});
+  CHECK(nodes_of(i, a) == std::vector<std::size_t>{14, 15, 15});
+  CHECK(i.free() == gpus(2));
+  i.release(a);
+  CHECK(i == before);
+}
+
+TEST_CASE("inventory: fractions are exact") {
+  inventory i{allot_test::equal_nodes(1, 2)};
+  // 3 x 333 leave a thousandth, which somebody may have.
+  const allocation_id thirds = *i.place({quantity::milli(333), 3});
+  CHECK(nodes_of(i, thirds) == std::vector<std::size_t>{0, 0, 0});
+  CHECK(i.index().used(node_id{0}, 0) == quantity::milli(999));
+  CHECK(i.index().free_devices(node_id{0}) == 0b10);
+  const allocation_id last = *i.place({quantity::milli(1)});
+  CHECK(pods_of(i, last) == std::vector{placed_pod{{node_id{0}, 0b01}, 1}});
+  CHECK(i.place({gpus(1)}));
+  CHECK_FALSE(i.place({quantity::milli(1)}));
+  i.release(thirds);
+  CHECK(i.free() == quantity::milli(999));
+  CHECK_FALSE(i.place({gpus(1)}));
+  i.release(last);
+  CHECK(i.place({gpus(1)}));
+}
+
+TEST_CASE("inventory: what vacates can be given away, but not used before it is gone") {
+  inventory i{allot_test::equal_nodes(2, 4)};
+  const allocation_id going = *i.place({gpus(4)});
+  const allocation_id staying = *i.place({gpus(3)});
+  CHECK(i.ready(going));
+  i.vacate(going);
+  CHECK_FALSE(i.ready(going));
+  CHECK(i.is_vacating(going));
+  CHECK(i.free() == gpus(5));
+  CHECK(i.held() == gpus(4));
+  CHECK(pods_of(i, going).front().where.devices == 0b1111);
+
+  const allocation_id small = *i.place({gpus(1)});
+  CHECK(nodes_of(i, small) == std::vector<std::size_t>{1});
+  CHECK(i.ready(small));
+  const allocation_id waiting = *i.place({gpus(4)});
+  CHECK_FALSE(i.ready(waiting));
+  CHECK(i.ready(staying));
+  CHECK_FALSE(i.place({gpus(1)}));
+
+  SUBCASE("it is gone") {
+    i.release(going);
+    CHECK(i.ready(waiting));
+    CHECK(i.held() == quantity{});
+    CHECK(i.used() == gpus(8));
+  }
+  SUBCASE("who waits may have to go as well") {
+    i.vacate(waiting);
+    const allocation_id next = *i.place({gpus(2)});
+    i.release(going);
+    CHECK_FALSE(i.ready(next));
+    i.release(waiting);
+    CHECK(i.ready(next));
+  }
+  SUBCASE("it may stay after all, once nobody has been given its place") {
+    CHECK_THROWS_AS(i.reoccupy(staying), allot_test::assertion_failed);
+    i.release(waiting);
+    i.reoccupy(going);
+    CHECK(i.ready(going));
+    CHECK(i.held() == quantity{});
+    CHECK(i.used() == gpus(8));
+    CHECK_FALSE(i.place({gpus(1)}));
+  }
+  SUBCASE("it may not stay when somebody has been given its place") {
+    CHECK_THROWS_AS(i.reoccupy(going), allot_test::assertion_failed);
+  }
+  SUBCASE("who waits may be gone first") {
+    i.release(waiting);
+    CHECK(i.index().held_devices(node_id{0}) == 0b1111);
+    CHECK_FALSE(i.ready(*i.place({gpus(1)})));
+  }
+}
+
+TEST_CASE("inventory: a fraction beside one that vacates waits only if it needs its part") {
+  inventory i{allot_test::equal_nodes(1, 1)};
+  const allocation_id going = *i.place({quantity::milli(600)});
+  i.vacate(going);
+  const allocation_id beside = *i.place({quantity::milli(400)});
+  CHECK(i.ready(beside));
+  const allocation_id instead = *i.place({quantity::milli(600)});
+  CHECK_FALSE(i.ready(instead));
+  i.release(going);
+  CHECK(i.ready(instead));
+}
+
+TEST_CASE("inventory: place_at puts running jobs where they stand") {
+  inventory i{allot_test::equal_nodes(4, 8)};
+  const auto at = [&](const demand& d, std::vector<pod_location> where) { return i.place_at(d, where); };
+  SUBCASE("on the node, with the devices that best fit would take there") {
+    CHECK(pods_of(i, *at({gpus(2)}, {{node_id{3}}})).front().where.devices == 0b11);
+    CHECK(pods_of(i, *at({quantity::milli(500)}, {{node_id{3}}})).front().where.devices == 0b100);
+    CHECK(pods_of(i, *at({quantity::milli(500)}, {{node_id{3}}})).front().where.devices == 0b100);
+    CHECK(pods_of(i, *at({gpus(0)}, {{node_id{3}}})).front().where.devices == 0);
+  }
+  SUBCASE("on the devices that are named") {
+    CHECK(at({gpus(2)}, {{node_id{0}, 0b10010000}}));
+    CHECK_FALSE(at({gpus(2)}, {{node_id{0}, 0b10100000}}));
+    CHECK_FALSE(at({gpus(1)}, {{node_id{0}, 0b11}}));
+    CHECK(at({quantity::milli(500)}, {{node_id{0}, 0b1}}));
+    CHECK(at({quantity::milli(500)}, {{node_id{0}, 0b1}}));
+    CHECK_FALSE(at({quantity::milli(500)}, {{node_id{0}, 0b1}}));
+    CHECK_FALSE(at({gpus(1)}, {{node_id{0}, 0b100000000}}));
+    CHECK_FALSE(at({gpus(0)}, {{node_id{0}, 0b10}}));
+  }
+  SUBCASE("a total: whole nodes and what is left, or as many as there are devices") {
+    CHECK(pods_of(i, *at(total(11), {{node_id{2}}, {node_id{1}}}))[1].where.devices == 0b111);
+    CHECK(at(total(4), {{node_id{0}, 0b11}, {node_id{3}, 0b11}}));
+    CHECK_FALSE(at(total(4), {{node_id{0}, 0b1100}, {node_id{3}, 0b100}}));
+    CHECK_FALSE(at(total(2), {{node_id{0}, 0b1100}, {node_id{3}}}));
+    CHECK_FALSE(at({quantity::milli(500), 1, true}, {{node_id{0}}, {node_id{3}}}));
+    CHECK(at({quantity::milli(500), 1, true}, {{node_id{0}}}));
+  }
+  SUBCASE("whatever pools it asks for, for it is there") {
+    CHECK(at({gpus(1), 1, false, 0}, {{node_id{0}}}));
+  }
+  SUBCASE("as many locations as pods, on nodes that exist") {
+    const inventory before = i;
+    CHECK_FALSE(at({gpus(1), 2}, {{node_id{0}}}));
+    CHECK_FALSE(at({gpus(1), 1}, {{node_id{0}}, {node_id{0}}}));
+    CHECK_FALSE(at({gpus(1), 0}, {}));
+    CHECK_FALSE(at(total(1), {}));
+    CHECK_FALSE(at({gpus(1), 2}, {{node_id{0}}, {node_id{4}}}));
+    CHECK_FALSE(at({gpus(5), 2}, {{node_id{0}}, {node_id{0}}}));
+    CHECK(i == before);
+    CHECK(at({gpus(4), 2}, {{node_id{0}}, {node_id{0}}}));
+  }
+}
+
+TEST_CASE("inventory: pools") {
+  std::vector<gpu::node_spec> specs(2);
+  specs[0].name = "train";
+  specs[0].gpus = 8;
+  specs[0].pool = "train";
+  specs[1].name = "serve";
+  specs[1].gpus = 2;
+  specs[1].pool = "serve";
+  inventory i{gpu::build_cluster(specs).value()};
+  CHECK(nodes_of(i, *i.place({gpus(2), 1, false, 0b01})) == std::vector<std::size_t>{0});
+  CHECK(nodes_of(i, *i.place({gpus(2), 1, false, 0b11})) == std::vector<std::size_t>{1});
+  CHECK_FALSE(i.place({gpus(1), 1, false, 0b10}));
+  CHECK(i.free(0b01) == gpus(6));
+  CHECK(i.used(0b10) == gpus(2));
+  CHECK(i.total() == gpus(10));
+}
+
+TEST_CASE("inventory: an id that was released is not accepted") {
+  inventory i{allot_test::equal_nodes(1, 8)};
+  const allocation_id a = *i.place({gpus(1)});
+  i.vacate(a);
+  CHECK_THROWS_AS(i.vacate(a), allot_test::assertion_failed);
+  i.release(a);
+  CHECK_THROWS_AS(i.release(a), allot_test::assertion_failed);
+  CHECK_THROWS_AS(i.vacate(a), allot_test::assertion_failed);
+  CHECK_THROWS_AS(static_cast<void>(i.ready(a)), allot_test::assertion_failed);
+  CHECK(i.free() == gpus(8));
+  CHECK_THROWS_AS(i.release(allocation_id{}), allot_test::assertion_failed);
+}
+
+TEST_CASE("inventory: without nodes nothing has a place") {
+  inventory i{gpu::cluster{}};
+  CHECK_FALSE(i.place({gpus(0)}));
+  CHECK_FALSE(i.place(total(1)));
+  CHECK_FALSE(i.could_ever_fit({gpus(1)}));
+  CHECK(i.total() == quantity{});
+}
+
+namespace {
+
+/// Takes the highest node instead, and refuses a third pod on it: a policy that is not best fit, and does
+/// not take all the room there is.
+struct two_on_the_last {
+  std::optional<pod_location> operator()(const gpu::free_index& from, const gpu::pod_shape& pod) const {
+    const node_id last{from.layout().size() - 1};
+    if (from.used(last) >= gpus(2)) return std::nullopt;
+    const auto devices = from.choose_devices(last, pod);
+    if (!devices) return std::nullopt;
+    return pod_location{last, *devices};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("inventory: the placement policy is a part; what it refuses is not placed") {
+  gpu::basic_inventory<two_on_the_last> i{allot_test::equal_nodes(3, 8)};
+  const auto before = i;
+  CHECK_FALSE(i.place({gpus(1), 3}));
+  CHECK(i == before);
+  const auto a = i.place({gpus(1), 2});
+  REQUIRE(a);
+  CHECK(i.pods(*a).begin()->where.node == node_id{2});
+  CHECK_FALSE(i.place({gpus(1)}));
+}
+
+TEST_CASE("inventory: allocates nothing once there has been as much") {
+  inventory i{allot_test::equal_nodes(40, 8)};
+  random_source demands{3};
+  std::vector<demand> wanted(300);
+  for (demand& d : wanted) d = allot_test::random_demand(demands);
+  const std::vector<pod_location> three{{node_id{0}}, {node_id{1}}, {node_id{39}}};
+  std::vector<allocation_id> standing;
+  standing.reserve(wanted.size() + 1);
+
+  const auto day = [&] {
+    random_source random{5};
+    const allot::savepoint outer = i.save();
+    for (const demand& d : wanted) {
+      if (const auto a = i.place(d)) standing.push_back(*a);
+      static_cast<void>(i.why_not(d));
+      static_cast<void>(i.could_ever_fit(d));
+      if (standing.size() > 20) {
+        std::swap(standing.back(), standing[random.below(standing.size())]);
+        if (random.one_in(2) && !i.is_vacating(standing.back())) {
+          i.vacate(standing.back());
+        } else {
+          i.release(standing.back());
+          standing.pop_back();
+        }
+      }
+      const allot::savepoint inner = i.save();
+      if (const auto a = i.place_at({gpus(1), 3}, three)) static_cast<void>(i.ready(*a));
+      i.rollback(inner);
+    }
+    i.commit(outer);
+    for (const allocation_id a : standing) i.release(a);
+    standing.clear();
+  };
+  day();
+  CHECK(i.size() == 0);
+  CHECK(i.used() == quantity{});
+  CHECK(allot_test::allocations_in(day) == 0);
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/gpu/reason.hpp>
+
+#include <doctest/doctest.h>
+#include <tests/gpu/random_cluster.hpp>
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+namespace gpu = allot::gpu;
+using allot::gpus;
+using allot::quantity;
+using gpu::demand;
+using gpu::node_id;
+using gpu::obstacle;
+
+namespace {
+
+/// a: two nodes of 8; b: three of 4.
+gpu::free_index two_pools() {
+  gpu::node_spec large;
+  large.name = "large";
+  large.count = 2;
+  large.gpus = 8;
+  large.pool = "a";
+  gpu::node_spec small = large;
+  small.name = "small";
+  small.count = 3;
+  small.gpus = 4;
+  small.pool = "b";
+  return gpu::free_index{gpu::build_cluster({large, small}).value()};
+}
+
+constexpr std::uint64_t a = 0b01;
+constexpr std::uint64_t b = 0b10;
+
+demand total(quantity q, std::uint64_t pools = gpu::all_pools) {
+  return {q, 1, true, pools};
+}
+
+}  // namespace
+
+TEST_CASE("why_not: lasting reasons") {
+  const gpu::free_index index = two_pools();
+  const auto reason = [&](const demand& d) {
+    const gpu::unplaceable why = gpu::why_not(index, d);
+    CHECK(gpu::could_ever_fit(index.layout(), d) == !why.is_never());
+    return why.reason;
+  };
+  CHECK(reason({gpus(8), 2}) == obstacle::none);
+  CHECK(reason({gpus(9), 1}) == obstacle::too_large_for_any_node);
+  CHECK(reason({gpus(9), 1, false, b}) == obstacle::too_large_for_any_node);
+  CHECK(reason({gpus(8), 1, false, b}) == obstacle::pool_has_no_such_node);
+  CHECK(reason({gpus(1), 1, false, 0b100}) == obstacle::pool_has_no_such_node);
+  CHECK(reason({gpus(0), 1, false, 0}) == obstacle::pool_has_no_such_node);
+  CHECK(reason({gpus(8), 3}) == obstacle::larger_than_cluster);
+  CHECK(reason({gpus(5), 3}) == obstacle::larger_than_cluster);
+  CHECK(reason({gpus(4), 7}) == obstacle::none);
+  CHECK(reason({gpus(4), 8}) == obstacle::larger_than_cluster);
+  CHECK(reason({quantity::milli(400), 2 * 28}) == obstacle::none);
+  CHECK(reason({quantity::milli(400), 2 * 28 + 1}) == obstacle::larger_than_cluster);
+  CHECK(reason({gpus(0), 1000}) == obstacle::none);
+  CHECK(reason({quantity::milli(1500), 1}) == obstacle::invalid_demand);
+  CHECK(reason({gpus(1), 0}) == obstacle::invalid_demand);
+
+  CHECK(reason(total(gpus(20))) == obstacle::none);
+  // 21 = 8 + 8 + 5, and no third node has 5.
+  CHECK(reason(total(gpus(21))) == obstacle::larger_than_cluster);
+  CHECK(reason(total(gpus(12), b)) == obstacle::none);
+  CHECK(reason(total(gpus(13), b)) == obstacle::larger_than_cluster);
+  CHECK(reason(total(gpus(13), 0b100)) == obstacle::pool_has_no_such_node);
+  CHECK(gpu::why_not(gpu::free_index{gpu::cluster{}}, total(gpus(1))).reason ==
+        obstacle::too_large_for_any_node);
+}
+
+TEST_CASE("why_not: passing reasons, with the numbers") {
+  gpu::free_index index = two_pools();
+  index.occupy({{node_id{0}, 0b1}});
+  index.occupy({{node_id{1}, 0b11}, 500});
+  index.hold({{node_id{1}, 0b1100}});
+
+  gpu::unplaceable why = gpu::why_not(index, {gpus(8), 1});
+  CHECK(why.reason == obstacle::fragmented);
+  CHECK_FALSE(why.is_never());
+  CHECK(why.asked == gpus(8));
+  CHECK(why.capacity == gpus(28));
+  CHECK(why.free == gpus(26));
+  CHECK(why.largest_block == gpus(7));
+  CHECK(why.pods == 1);
+  CHECK(why.pods_with_room == 0);
+
+  // 14 GPUs are free in pool a, half of two shared.
+  why = gpu::why_not(index, {gpus(7), 2, false, a});
+  CHECK(why.reason == obstacle::fragmented);
+  CHECK(why.free == gpus(14));
+  CHECK(why.pods == 2);
+  CHECK(why.pods_with_room == 1);
+  CHECK(gpu::why_not(index, {gpus(8), 2, false, a}).reason == obstacle::full);
+
+  why = gpu::why_not(index, total(gpus(14), a));
+  CHECK(why.reason == obstacle::fragmented);
+  CHECK(why.asked == gpus(14));
+  CHECK(why.pods == 2);
+
+  CHECK(gpu::why_not(index, {gpus(6), 1}).reason == obstacle::none);
+  CHECK(gpu::why_not(index, {gpus(6), 1}) ==
+        gpu::unplaceable{obstacle::none, gpus(6), gpus(28), gpus(26), gpus(7), 1, 1});
+}
+
+TEST_CASE("why_not: a fraction is short of one device") {
+  gpu::free_index index{allot_test::equal_nodes(1, 2)};
+  CHECK(gpu::why_not(index, {quantity::milli(600), 1}).largest_block == gpus(1));
+  index.occupy({{node_id{0}, 0b01}, 500});
+  index.occupy({{node_id{0}, 0b10}, 600});
+  gpu::unplaceable why = gpu::why_not(index, {quantity::milli(600), 1});
+  CHECK(why.reason == obstacle::fragmented);
+  CHECK(why.free == quantity::milli(900));
+  CHECK(why.largest_block == quantity::milli(500));
+  why = gpu::why_not(index, {quantity::milli(250), 4});
+  CHECK(why.reason == obstacle::full);
+  CHECK(why.pods_with_room == 3);
+  CHECK(gpu::why_not(index, {quantity::milli(250), 3}).reason == obstacle::none);
+  CHECK(gpu::why_not(index, {gpus(1), 1}).largest_block == quantity{});
+}
+
+TEST_CASE("has_room: the smaller pod of a split total needs a node of its own") {
+  gpu::free_index index{allot_test::equal_nodes(3, 8)};
+  CHECK(gpu::has_room(index, total(gpus(24))));
+  index.occupy({{node_id{1}, 0b11}});
+  CHECK(gpu::has_room(index, total(gpus(22))));
+  CHECK_FALSE(gpu::has_room(index, total(gpus(23))));
+  index.occupy({{node_id{1}, 0xFC}});
+  CHECK(gpu::has_room(index, total(gpus(16))));
+  CHECK_FALSE(gpu::has_room(index, total(gpus(17))));
+}
+
+TEST_CASE("obstacle: every one has a word of its own") {
+  std::set<std::string> words;
+  for (int i = 0; i <= static_cast<int>(obstacle::fragmented); ++i) {
+    words.emplace(gpu::to_string(static_cast<obstacle>(i)));
+  }
+  CHECK(words.size() == 7);
+  CHECK_FALSE(words.contains(""));
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/quota/builder.hpp>
+#include <allot/quota/tree.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/random_quotas.hpp"
+#include "tests/support/seeds.hpp"
+
+using allot::quota_id;
+using allot::quota_tree;
+
+namespace {
+
+/// root1 { a { b }, c }, root2; in an order in which children come first.
+quota_tree<> small_tree() {
+  std::vector<allot::quota_spec<>> specs{{.name = "b", .parent = "a"},
+                                         {.name = "root1"},
+                                         {.name = "c", .parent = "root1"},
+                                         {.name = "a", .parent = "root1"},
+                                         {.name = "root2"}};
+  return quota_tree<>{std::move(specs)};
+}
+
+}  // namespace
+
+TEST_CASE("tree: ids follow the order of the specification, and siblings are listed oldest first") {
+  const quota_tree<> t = small_tree();
+  const quota_id b{0}, root1{1}, c{2}, a{3}, root2{4};
+  CHECK(t.slots() == 5);
+  CHECK(t.name(a) == "a");
+  CHECK(t.spec(b).parent == "a");
+  CHECK(t.parent(b) == a);
+  CHECK(t.parent(root1).is_none());
+  const auto kids = t.children(root1);
+  CHECK(std::vector<quota_id>(kids.begin(), kids.end()) == std::vector{c, a});
+  const auto roots = t.roots();
+  CHECK(std::vector<quota_id>(roots.begin(), roots.end()) == std::vector{root1, root2});
+  const auto all = t.top_down();
+  CHECK(std::vector<quota_id>(all.begin(), all.end()) == std::vector{root1, root2, c, a, b});
+  CHECK(t.depth(b) == 2);
+  CHECK(t.depth(root2) == 0);
+}
+
+TEST_CASE("tree: quotas are found by name") {
+  const quota_tree<> t = small_tree();
+  CHECK(t.find("c") == quota_id{2});
+  CHECK(t.find("d").is_none());
+  CHECK(t.find("").is_none());
+}
+
+TEST_CASE("tree: common ancestors and sides") {
+  const quota_tree<> t = small_tree();
+  const quota_id b{0}, root1{1}, c{2}, a{3}, root2{4};
+  CHECK(t.common_ancestor(b, c) == root1);
+  CHECK(t.common_ancestor(b, a) == a);
+  CHECK(t.common_ancestor(b, b) == b);
+  CHECK(t.common_ancestor(b, root2).is_none());
+  CHECK(t.side_of(b, root1) == a);
+  CHECK(t.side_of(b, a) == b);
+}
+
+TEST_CASE("tree: a removed quota leaves an empty slot") {
+  const std::vector<allot::quota_spec<>> specs{
+      {.name = "root"}, {.name = "x", .parent = "root"}, {.name = "y", .parent = "root"}};
+  const quota_tree<> t{specs, {false, true, false}};
+  CHECK(t.slots() == 3);
+  CHECK_FALSE(t.contains(quota_id{1}));
+  CHECK(t.contains(quota_id{2}));
+  CHECK(t.find("x").is_none());
+  CHECK(t.find("y") == quota_id{2});
+  CHECK(t.top_down().size() == 2);
+  CHECK(t.position(quota_id{2}) == 1);
+  CHECK_THROWS_AS((void)t.spec(quota_id{1}), allot_test::assertion_failed);
+  CHECK_THROWS_AS((void)t.parent(quota_id{3}), allot_test::assertion_failed);
+  CHECK_THROWS_AS((void)t.children(quota_id::none()), allot_test::assertion_failed);
+  CHECK(t != quota_tree<>{specs});
+  CHECK(t == quota_tree<>{specs, {false, true, false}});
+}
+
+TEST_CASE("tree: what it says of a random tree hangs together") {
+  allot_test::for_each_seed(500, [](allot_test::random_source& random) {
+    const auto specs = allot_test::random_quotas<1>(random, {.most_quotas = 30});
+    const quota_tree<> t{specs};
+    std::size_t k = 0;
+    std::size_t edges = 0;
+    for (const quota_id x : t.top_down()) {
+      CHECK(t.position(x) == k++);
+      CHECK(t.find(t.name(x)) == x);
+      CHECK(t.spec(x) == specs[x.index()]);
+      const quota_id p = t.parent(x);
+      CHECK((p ? std::string{t.name(p)} : std::string{}) == specs[x.index()].parent);
+      CHECK(t.depth(x) == (p ? t.depth(p) + 1 : 0));
+      if (p) CHECK(t.position(p) < t.position(x));
+      CHECK(std::is_sorted(t.children(x).begin(), t.children(x).end()));
+      for (const quota_id c : t.children(x)) CHECK(t.parent(c) == x);
+      edges += t.children(x).size();
+    }
+    CHECK(k == specs.size());
+    CHECK(edges + t.roots().size() == k);
+    // A common ancestor stands above both, and no child of it does.
+    const quota_id x = random.pick(t.top_down());
+    const quota_id y = random.pick(t.top_down());
+    const auto above = [&](quota_id a, quota_id of) {
+      while (of && of != a) of = t.parent(of);
+      return of == a;
+    };
+    const quota_id common = t.common_ancestor(x, y);
+    for (const quota_id a : t.top_down()) {
+      const bool both = above(a, x) && above(a, y);
+      CHECK(both == (common && above(a, common)));
+    }
+    if (common && common != x) CHECK(above(t.side_of(x, common), x));
+  });
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+namespace allot_test {
+
+/// How often this thread has called the global operator new (in any form) since it started.
+[[nodiscard]] std::size_t allocations() noexcept;
+
+/// How often `f()` does. The checks belong outside `f`: doctest allocates.
+template <class F>
+[[nodiscard]] std::size_t allocations_in(F&& f) {
+  const std::size_t before = allocations();
+  std::forward<F>(f)();
+  return allocations() - before;
+}
+
+}  // namespace allot_test

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/quota/ledger.hpp>
+#include <allot/quota/spec.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace allot_test {
+
+__extension__ using big = __int128;
+
+/// The ledger law by its definition: every number is worked out from the specification and the usage, from
+/// the leaves up, each time it is asked for. It shares no code with the ledger but the specification.
+///
+/// What is unlimited has a size here, too large for any usage to matter and a thousand times larger for each
+/// level that stands above another, so that an inclusive quota without limit holds unlimited children; it is
+/// compared with the ledger's by `as_quantity`.
+template <std::size_t N>
+class law_oracle {
+ public:
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  explicit law_oracle(std::vector<allot::quota_spec<N>> specs, std::vector<bool> removed = {})
+      : specs_(std::move(specs)),
+        removed_(std::move(removed)),
+        used_(specs_.size()),
+        guaranteed_(specs_.size()) {
+    removed_.resize(specs_.size());
+    relate();
+  }
+
+  /// The specification changes, the usage stays. A removed quota must use nothing.
+  void replace(std::vector<allot::quota_spec<N>> specs, std::vector<bool> removed) {
+    specs_ = std::move(specs);
+    removed_ = std::move(removed);
+    used_.resize(specs_.size());
+    guaranteed_.resize(specs_.size());
+    relate();
+  }
+  [[nodiscard]] const std::vector<allot::quota_spec<N>>& specs() const { return specs_; }
+  [[nodiscard]] const std::vector<bool>& removed() const { return removed_; }
+
+  /// A negative amount releases.
+  void add(std::size_t x, std::size_t d, std::int64_t milli, allot::lane l) {
+    used_[x][d] += milli;
+    if (l == allot::lane::guaranteed) guaranteed_[x][d] += milli;
+  }
+  [[nodiscard]] std::int64_t used(std::size_t x, std::size_t d) const { return used_[x][d]; }
+
+  /// E(x): an inclusive quota has what its children were not given.
+  [[nodiscard]] big own_pool(std::size_t x, std::size_t d) const {
+    big pool = nominal(x, d);
+    if (specs_[x].inclusive) {
+      for (const std::size_t c : children_[x]) pool -= given(c, d);
+    }
+    return pool;
+  }
+  /// S(x), in its recursive form.
+  [[nodiscard]] big supply(std::size_t x, std::size_t d) const {
+    big sum = own_pool(x, d);
+    for (const std::size_t c : children_[x]) sum += std::min(lend(c, d), supply(c, d));
+    return sum;
+  }
+  /// T(x) for all jobs, or for those of the guaranteed lane alone.
+  [[nodiscard]] big balance(std::size_t x, std::size_t d, allot::lane l = allot::lane::any) const {
+    big sum = own_pool(x, d) - (l == allot::lane::any ? used_ : guaranteed_)[x][d];
+    for (const std::size_t c : children_[x]) sum += std::min(lend(c, d), balance(c, d, l));
+    return sum;
+  }
+  [[nodiscard]] big borrow(std::size_t x, std::size_t d) const {
+    return specs_[x].is_static ? 0 : amount(specs_[x].borrow[d], specs_[x].nominal[d]);
+  }
+  [[nodiscard]] big lend(std::size_t x, std::size_t d) const {
+    return specs_[x].is_static ? 0 : amount(specs_[x].lend[d], specs_[x].nominal[d]);
+  }
+
+  /// Of x alone, in one dimension. The guaranteed jobs must keep the law with every borrow limit 0.
+  [[nodiscard]] bool is_sound(std::size_t x, std::size_t d, allot::lane l = allot::lane::any) const {
+    const bool may_borrow = l == allot::lane::any && parent_[x] != none;
+    return balance(x, d, l) >= (may_borrow ? -borrow(x, d) : 0);
+  }
+  [[nodiscard]] bool is_sound(std::size_t x) const {
+    for (std::size_t d = 0; d < N; ++d) {
+      if (!is_sound(x, d)) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] bool is_sound() const {
+    for (std::size_t x = 0; x < specs_.size(); ++x) {
+      if (!removed_[x] && !is_sound(x)) return false;
+    }
+    return true;
+  }
+
+  /// Whether every quota on the path of x is sound in dimension d with `milli` more at x.
+  [[nodiscard]] bool admits(std::size_t x, std::size_t d, std::int64_t milli, allot::lane l) {
+    add(x, d, milli, l);
+    bool sound = true;
+    for (std::size_t a = x; a != none && sound; a = parent_[a]) {
+      sound = is_sound(a, d) && (l == allot::lane::any || is_sound(a, d, l));
+    }
+    add(x, d, -milli, l);
+    return sound;
+  }
+  /// The largest admissible amount, by bisection: `unlimited` if there is none. Precondition: 0 is
+  /// admissible.
+  [[nodiscard]] allot::quantity largest(std::size_t x, std::size_t d, allot::lane l) {
+    std::int64_t low = 0;
+    std::int64_t high = too_much;
+    if (admits(x, d, high, l)) return allot::quantity::unlimited();
+    while (high - low > 1) {
+      const std::int64_t middle = low + (high - low) / 2;
+      (admits(x, d, middle, l) ? low : high) = middle;
+    }
+    return allot::quantity::milli(low);
+  }
+
+  [[nodiscard]] static allot::quantity as_quantity(big value) {
+    return value >= too_much ? allot::quantity::unlimited()
+                             : allot::quantity::milli(static_cast<std::int64_t>(value));
+  }
+
+ private:
+  /// More than all the bounded amounts of a test together.
+  static constexpr std::int64_t too_much = 1'000'000'000'000;
+  static constexpr big endless = big{too_much} * too_much * 1'000'000'000'000;
+
+  using amounts = std::vector<std::array<std::int64_t, N>>;
+
+  void relate() {
+    parent_.assign(specs_.size(), none);
+    children_.assign(specs_.size(), {});
+    for (std::size_t x = 0; x < specs_.size(); ++x) {
+      for (std::size_t p = 0; p < specs_.size(); ++p) {
+        if (removed_[x] || removed_[p] || specs_[p].name != specs_[x].parent) continue;
+        parent_[x] = p;
+        children_[p].push_back(x);
+      }
+    }
+  }
+  [[nodiscard]] std::size_t height(std::size_t x) const {
+    std::size_t most = 0;
+    for (const std::size_t c : children_[x]) most = std::max(most, 1 + height(c));
+    return most;
+  }
+  [[nodiscard]] big nominal(std::size_t x, std::size_t d) const {
+    const allot::quantity n = specs_[x].nominal[d];
+    if (!n.is_unlimited()) return n.in_milli();
+    big size = big{too_much} * 1000;
+    for (std::size_t h = height(x); h > 0; --h) size *= 1000;
+    return size;
+  }
+  /// All that the subtree was given, whoever has it now.
+  [[nodiscard]] big given(std::size_t x, std::size_t d) const {
+    big sum = nominal(x, d);
+    if (!specs_[x].inclusive) {
+      for (const std::size_t c : children_[x]) sum += given(c, d);
+    }
+    return sum;
+  }
+  [[nodiscard]] static big amount(allot::limit l, allot::quantity nominal) {
+    const allot::quantity q = l.of(nominal);
+    return q.is_unlimited() ? endless : q.in_milli();
+  }
+
+  std::vector<allot::quota_spec<N>> specs_;
+  std::vector<bool> removed_;
+  std::vector<std::size_t> parent_;
+  std::vector<std::vector<std::size_t>> children_;
+  amounts used_;
+  amounts guaranteed_;
+};
+
+}  // namespace allot_test

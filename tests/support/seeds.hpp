@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace allot_test {
+
+/// Random numbers that are the same on every machine: SplitMix64, and no std:: distribution.
+class random_source {
+ public:
+  using result_type = std::uint64_t;
+
+  explicit constexpr random_source(std::uint64_t seed) noexcept : seed_(seed), state_(seed) {}
+
+  [[nodiscard]] static constexpr result_type min() noexcept { return 0; }
+  [[nodiscard]] static constexpr result_type max() noexcept {
+    return std::numeric_limits<result_type>::max();
+  }
+  constexpr result_type operator()() noexcept {
+    std::uint64_t z = state_ += 0x9E3779B97F4A7C15U;
+    z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
+    return z ^ (z >> 31U);
+  }
+  /// What `for_each_seed` prints; with ALLOT_SEED set to it, the case runs again.
+  [[nodiscard]] constexpr std::uint64_t seed() const noexcept { return seed_; }
+
+  /// Below `n`, which is not zero; the bias of n / 2^64 does not matter here.
+  [[nodiscard]] constexpr std::size_t below(std::size_t n) noexcept {
+    __extension__ using wide = unsigned __int128;
+    return static_cast<std::size_t>(wide{(*this)()} * n >> 64U);
+  }
+  /// From `low` to `high`, both included.
+  [[nodiscard]] constexpr std::int64_t between(std::int64_t low, std::int64_t high) noexcept {
+    const std::uint64_t values = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) + 1;
+    const std::uint64_t offset = values == 0 ? (*this)() : below(values);
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + offset);
+  }
+  /// True once in `n` times.
+  [[nodiscard]] constexpr bool one_in(std::size_t n) noexcept { return below(n) == 0; }
+  /// An element of a range that is not empty.
+  template <class Range>
+  [[nodiscard]] constexpr decltype(auto) pick(Range&& range) noexcept {
+    using difference = typename std::iterator_traits<decltype(std::begin(range))>::difference_type;
+    return *std::next(std::begin(range), static_cast<difference>(below(std::size(range))));
+  }
+  template <class Range>
+  constexpr void shuffle(Range& range) noexcept {
+    for (std::size_t i = std::size(range); i > 1; --i) std::swap(range[i - 1], range[below(i)]);
+  }
+
+ private:
+  std::uint64_t seed_;
+  std::uint64_t state_;
+};
+
+/// Whether the tests were asked to look longer (`./dev test --long`: ALLOT_LONG=1).
+[[nodiscard]] inline bool long_run() {
+  const char* value = std::getenv("ALLOT_LONG");
+  return value != nullptr && std::string{value} == "1";
+}
+
+/// Calls `body(random_source&)` with `cases` seeds, ten times as many in a long run. What fails is reported
+/// with its seed; ALLOT_SEED=n in the environment runs that seed alone.
+template <class Body>
+void for_each_seed(std::size_t cases, Body body) {
+  const auto run = [&body](std::uint64_t seed) {
+    INFO("run this case alone: ALLOT_SEED=" << seed);
+    random_source random{seed};
+    body(random);
+  };
+  if (const char* only = std::getenv("ALLOT_SEED")) {
+    run(std::strtoull(only, nullptr, 10));
+    return;
+  }
+  const std::size_t seeds = long_run() ? 10 * cases : cases;
+  for (std::size_t i = 1; i <= seeds; ++i) run(i);
+}
+
+}  // namespace allot_test
