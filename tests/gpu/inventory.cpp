@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/gpu/inventory.hpp>
+#include <allot/scheduler/placement.hpp>
 
 #include <doctest/doctest.h>
-#include <allot/scheduler/placement.hpp>
 #include <tests/gpu/naive_inventory.hpp>
 #include <tests/gpu/random_cluster.hpp>
 #include <tests/support/count_allocations.hpp>

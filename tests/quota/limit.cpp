@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "tests/support/print.hpp"
 #include "tests/support/seeds.hpp"
 
 using allot::gpus;

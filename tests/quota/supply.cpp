@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/support/law_oracle.hpp"
+#include "tests/support/print.hpp"
 #include "tests/support/random_quotas.hpp"
 #include "tests/support/seeds.hpp"
 

@@ -28,18 +28,19 @@ struct label {
 
 /// What the user says of a machine, or of `count` equal ones.
 struct node_spec {
-  std::string name;
+  // Not `{}`, on which g++ 12 fails internally when a specification is written with designators.
+  std::string name = "";
   /// With it there are nodes `name`-0, `name`-1, ...; without it one node with that very name.
-  std::optional<std::int64_t> count;
+  std::optional<std::int64_t> count{};
   /// From 1 to max_gpus_per_node.
   std::int64_t gpus = 0;
-  std::string gpu_model;
+  std::string gpu_model = "";
   std::int64_t gpu_memory_mib = 0;
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
   /// The empty name is a pool too.
-  std::string pool;
-  std::vector<label> labels;
+  std::string pool = "";
+  std::vector<label> labels{};
 
   friend bool operator==(const node_spec&, const node_spec&) = default;
 };

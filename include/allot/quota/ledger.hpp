@@ -122,7 +122,7 @@ class ledger {
   [[nodiscard]] quantity potential(quota_id x, std::size_t d) const {
     quantity most = quantity::unlimited();
     quantity kept{};
-    for (quota_id a = x; a; a = at(a, d).parent) {
+    for (quota_id a{checked(x)}; a; a = at(a, d).parent) {
       most = std::min(most, kept + at(a, d).ceiling);
       kept += at(a, d).kept;
     }
@@ -150,7 +150,7 @@ class ledger {
   void for_each_bound(quota_id x, std::size_t d, lane l, Visit visit) const {
     quantity spared{};
     quantity spared_guaranteed{};
-    for (quota_id a = x; a;) {
+    for (quota_id a{checked(x)}; a;) {
       const cell& c = at(a, d);
       visit(a, spared + (c.ceiling - c.now.used), true);
       spared += std::max(quantity{}, c.kept - c.now.used);
@@ -230,7 +230,7 @@ class ledger {
   bool for_each_room(quota_id x, lane l, Visit visit) const {
     resources<N> spared;
     resources<N> spared_guaranteed;
-    for (quota_id a = x; a; a = at(a, 0).parent) {
+    for (quota_id a{checked(x)}; a; a = at(a, 0).parent) {
       for (std::size_t d = 0; d < N; ++d) {
         const cell& c = at(a, d);
         if (!visit(d, spared[d] + (c.ceiling - c.now.used))) return false;

@@ -34,10 +34,10 @@ class limit {
         break;
     }
     if (nominal.is_unlimited()) return nominal * value_;
-    const std::int64_t n = nominal.in_milli();
-    // Hundreds and the rest apart: the product of a large nominal and the percentage need not fit.
-    return quantity::milli(n / 100) * value_ +
-           quantity::milli((quantity::milli(n % 100) * value_).in_milli() / 100);
+    __extension__ using exact = __int128;
+    const exact amount = exact{nominal.in_milli()} * value_ / 100;
+    return amount < quantity::unlimited().in_milli() ? quantity::milli(static_cast<std::int64_t>(amount))
+                                                     : quantity::unlimited();
   }
   [[nodiscard]] constexpr bool is_negative() const noexcept { return kind_ != kind::all && value_ < 0; }
 

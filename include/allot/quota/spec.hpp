@@ -21,9 +21,10 @@ using weights = per_dimension<std::int64_t, N>;
 /// What the user says of one quota.
 template <std::size_t N = 1>
 struct quota_spec {
-  std::string name{};
+  // The names say = "" and not {}: with {}, g++ 12 crashes on `f({{.name = "a"}})` (in nothrow_spec_p).
+  std::string name = "";
   /// Empty for a root. Parents may be named before they are specified.
-  std::string parent{};
+  std::string parent = "";
   /// What the quota is guaranteed.
   resources<N> nominal{};
   limits<N> lend{limit::all()};

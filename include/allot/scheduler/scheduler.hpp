@@ -98,7 +98,7 @@ class scheduler {
   }
 
   /// A job waits from now on. Returns its id, none when it is refused. O(log pending).
-  [[nodiscard]] job_id submit(const job& j) {
+  job_id submit(const job& j) {
     if (refuses(j) != refusal::none) return job_id::none();
     const job_id id = enrol(j);
     wait(id);

@@ -5,6 +5,7 @@
 #include <allot/sim/decimal.hpp>
 #include <allot/sim/trace.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -182,7 +183,11 @@ class trace_csv_parser {
       report_at(trace_column::deadline_s, "expected a point in time, as submit_s is one, and not before it");
     }
     if (!out_.problems.empty()) return;
-    out_.value.jobs.push_back(job);
+    std::vector<trace_job>& jobs = out_.value.jobs;
+    // Copying into ever new memory is what reading costs most, and memory that is never touched costs
+    // nothing.
+    if (jobs.size() == jobs.capacity()) jobs.reserve(std::max<std::size_t>(1024, 4 * jobs.size()));
+    jobs.push_back(job);
     for (const std::size_t i : tag_fields_) {
       const std::string_view text = csv_.text(i);
       out_.value.tags.push_back(text.empty() ? name_id::none() : out_.value.words.intern(text).name);
@@ -260,15 +265,19 @@ class trace_csv_parser {
   }
   [[nodiscard]] std::optional<std::int64_t> number(trace_column column, const char* expected,
                                                    std::int64_t least, std::int64_t most) {
-    const std::string_view text = field(column);
-    if (text.empty()) {
-      if (column <= trace_column::gpus)
-        report_at(column, std::string{"expected "} + expected + ", found nothing");
-      return std::nullopt;
-    }
+    if (index(column) == absent) return std::nullopt;
+    const std::string_view text = csv_.text(index(column));
+    if (text.empty() && column > trace_column::gpus) return std::nullopt;
     const parsed_milli n = parse_milli(text);
-    if (n.problem == decimal_problem::none && least * 1000 <= n.value && n.value <= most * 1000)
+    if (n.problem == decimal_problem::none && least * 1000 <= n.value && n.value <= most * 1000) {
       return n.value;
+    }
+    report_number(column, n, expected, least, most);
+    return std::nullopt;
+  }
+  void report_number(trace_column column, parsed_milli n, const char* expected, std::int64_t least,
+                     std::int64_t most) {
+    const std::string_view text = field(column);
     std::string wrong = "expected ";
     if (n.problem == decimal_problem::malformed) {
       wrong += expected;
@@ -279,8 +288,7 @@ class trace_csv_parser {
     } else {
       wrong += "at most " + std::to_string(most);
     }
-    report_at(column, wrong + ", found " + shown(text));
-    return std::nullopt;
+    report_at(column, wrong + ", found " + (text.empty() ? "nothing" : shown(text)));
   }
 
   csv_reader<Source> csv_;

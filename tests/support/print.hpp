@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/text.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+// So that a failed CHECK shows what was compared.
+namespace allot {
+inline namespace v0 {
+
+inline doctest::String toString(quantity q) {
+  return to_string(q).c_str();
+}
+template <class Tag>
+doctest::String toString(id<Tag> x) {
+  return x ? std::to_string(x.index()).c_str() : "none";
+}
+
+}  // namespace v0
+}  // namespace allot
