@@ -280,21 +280,21 @@ constexpr quota_id b{2};
 }  // namespace
 
 TEST_CASE("ledger: agrees with the law by its definition, one dimension") {
-  allot_test::for_each_seed(1500, agrees_with_the_law<1>);
+  allot_test::for_each_seed(5000, agrees_with_the_law<1>);
 }
 TEST_CASE("ledger: agrees with the law by its definition, three dimensions") {
-  allot_test::for_each_seed(500, agrees_with_the_law<3>);
+  allot_test::for_each_seed(2000, agrees_with_the_law<3>);
 }
 TEST_CASE("ledger: stays exact when over, and does not remember the way") {
-  allot_test::for_each_seed(800, stays_exact_when_over<1>);
+  allot_test::for_each_seed(2000, stays_exact_when_over<1>);
   allot_test::for_each_seed(300, stays_exact_when_over<3>);
 }
 TEST_CASE("ledger: rollback restores the state bit for bit, through nested savepoints") {
-  allot_test::for_each_seed(600, rolls_back<1>);
+  allot_test::for_each_seed(1500, rolls_back<1>);
   allot_test::for_each_seed(300, rolls_back<3>);
 }
 TEST_CASE("ledger: headroom is Kueue's available(), also in states that are over") {
-  allot_test::for_each_seed(1500, agrees_with_kueue);
+  allot_test::for_each_seed(3000, agrees_with_kueue);
 }
 TEST_CASE("ledger: charge, release, headroom, fits and rollback do not allocate") {
   allot_test::for_each_seed(50, allocates_nothing<1>);

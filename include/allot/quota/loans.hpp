@@ -42,8 +42,8 @@ struct loan {
 /// idle they lend it that. If a child of a bounded quota is unlimited, that debt has no number and is left
 /// out.
 ///
-/// `update` is O(n * depth) in the worst case, O(n) where nobody borrows; after the first it does not
-/// allocate until the tree grows.
+/// `update` is O(n * depth) in the worst case, O(n) where nobody borrows. It keeps its memory, and so
+/// allocates nothing once the lists have been as long as they get.
 template <std::size_t N = 1>
 class loan_book {
  public:

@@ -9,6 +9,7 @@
 #include <allot/scheduler/view.hpp>
 
 #include <compare>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -43,9 +44,40 @@ struct job_record {
   std::uint32_t shape = 0;
   /// Counts the stays in a queue, so that an entry of an earlier stay is known as stale.
   std::uint32_t ticket = 0;
+  /// The number of the step that admitted it.
+  std::uint64_t admitted_in = 0;
   job_state state = job_state::unknown;
   bool preemptible = true;
 };
+
+template <placement Placement, job_view View>
+[[nodiscard]] typename Placement::demand demand_of(const View& view, const typename View::job& j) {
+  if constexpr (std::same_as<Placement, no_placement>) {
+    return {};
+  } else {
+    return view.demand(j);
+  }
+}
+
+/// Reads all that the view shows of a job; `sequence` stands in for what it does not. Keeps the count of
+/// stays, which belongs to the id.
+template <job_view View, placement Placement>
+void read_job(job_record<View, Placement>& r, const View& view, const typename View::job& j,
+              std::uint64_t sequence) {
+  const std::uint32_t ticket = r.ticket;
+  r = {};
+  r.ticket = ticket;
+  r.what = j;
+  if constexpr (preemptible_view<View>) r.preemptible = view.preemptible(j);
+  r.facts.quota = view.quota(j);
+  r.facts.priority = view.priority(j);
+  r.facts.request = view.request(j);
+  r.facts.submitted = static_cast<instant>(sequence);
+  if constexpr (timed_view<View>) r.facts.submitted = view.submitted(j);
+  r.facts.order = sequence;
+  if constexpr (identified_view<View>) r.facts.order = view.id(j);
+  r.demand = demand_of<Placement>(view, j);
+}
 
 /// Records by id. An id is given again after its job has gone, the one freed last first.
 template <class Record>

@@ -16,6 +16,16 @@
 namespace allot {
 inline namespace v0 {
 
+/// Why `submit` does not take a job. Such a job could not be admitted whatever happened.
+enum class refusal : std::uint8_t {
+  none,
+  unknown_quota,
+  /// A negative amount, or one that does not fit the arithmetic.
+  invalid_request,
+  /// No state of the cluster has a place for it.
+  larger_than_cluster,
+};
+
 /// Why a job waits.
 enum class hold_reason : std::uint8_t {
   /// Its quota does not allow it: see `binding`.

@@ -26,16 +26,6 @@
 namespace allot {
 inline namespace v0 {
 
-/// Why `submit` does not take a job. Such a job could not be admitted whatever happened.
-enum class refusal : std::uint8_t {
-  none,
-  unknown_quota,
-  /// A negative amount, or one that does not fit the arithmetic.
-  invalid_request,
-  /// No state of the cluster has a place for it.
-  larger_than_cluster,
-};
-
 /// The whole loop, for hosts that want it: waiting jobs in, plans out.
 ///
 /// The host tells what happens (`submit`, `finished`, `evicted`, …), calls `step` when it likes, acts on the
@@ -93,7 +83,8 @@ class scheduler {
   [[nodiscard]] refusal refuses(const job& j) const {
     if (!tree().contains(view_.quota(j))) return refusal::unknown_quota;
     if (!is_valid_request(resources<n>{view_.request(j)})) return refusal::invalid_request;
-    if (!books_.places.could_ever_fit(demand_of(j))) return refusal::larger_than_cluster;
+    if (!books_.places.could_ever_fit(detail::demand_of<Placement>(view_, j)))
+      return refusal::larger_than_cluster;
     return refusal::none;
   }
 
@@ -172,6 +163,7 @@ class scheduler {
   /// since the last call it is empty, in O(1).
   const plan_type& step(instant now) {
     now_ = now;
+    ++steps_;
     plan_.clear();
     settle_reservations();
     do {
@@ -217,14 +209,6 @@ class scheduler {
     bool parked = false;
   };
 
-  [[nodiscard]] typename Placement::demand demand_of(const job& j) const {
-    if constexpr (std::same_as<Placement, no_placement>) {
-      return {};
-    } else {
-      return view_.demand(j);
-    }
-  }
-
   [[nodiscard]] record& known(job_id id) {
     ALLOT_ASSERT(jobs_.contains(id), "no such job");
     return jobs_[id];
@@ -233,22 +217,11 @@ class scheduler {
   [[nodiscard]] job_id enrol(const job& j) {
     const job_id id = jobs_.add();
     record& r = jobs_[id];
-    const std::uint64_t sequence = ++submissions_;
-    r.what = j;
-    r.preemptible = true;
-    if constexpr (preemptible_view<View>) r.preemptible = view_.preemptible(j);
+    detail::read_job(r, view_, j, ++submissions_);
     auto& f = r.facts;
     f.id = id;
-    f.quota = view_.quota(j);
-    f.priority = view_.priority(j);
-    f.request = view_.request(j);
     f.in = r.preemptible ? lane::any : policies_.not_preemptible;
-    f.submitted = static_cast<instant>(sequence);
-    if constexpr (timed_view<View>) f.submitted = view_.submitted(j);
-    f.order = sequence;
-    if constexpr (identified_view<View>) f.order = view_.id(j);
     r.rank = {policies_.jobs(view_, j, settings(f.quota)), f.submitted, f.order};
-    r.demand = demand_of(j);
     r.shape = shapes_.number(f.request, r.demand, f.in);
     ++quotas_[f.quota.index()].jobs;
     return id;
@@ -329,11 +302,8 @@ class scheduler {
     if (allowed) at = books_.places.place(r.demand);
     const std::size_t first_eviction = plan_.evictions.size();
     search_outcome search = search_outcome::impossible;
-    if (!at) {
-      search = books_.make_room(jobs_, search_, r, q.settings.preempt);
-      if (search == search_outcome::found) at = take_cleared_place(r);
-    }
-    if (!at) {
+    if (!at) search = books_.make_room(jobs_, search_, r, q.settings.preempt);
+    if (!at && search != search_outcome::found) {
       hold(r, allowed, search);
       q.settings.head == queue_head::strict ? q.queue.block_at_first() : q.queue.park_first();
       if (!q.parked) parked_.push_back(x);
@@ -342,6 +312,7 @@ class scheduler {
       return;
     }
     q.queue.pop_first();
+    if (!at) at = take_cleared_place(r);
     r.where = *at;
     const resources<n> borrows = books_.borrowed_by(books_.booked(), r);
     books_.book(r);
@@ -356,11 +327,19 @@ class scheduler {
     refresh(x);
   }
 
-  /// Tells the victims that the search has found to go, and takes the place for which they go.
+  /// Tells the victims that the search has found to go, and takes the place for which they go. A victim that
+  /// this very plan admitted has not started: its admission is taken back, and nobody has to wait for it.
   [[nodiscard]] std::optional<place> take_cleared_place(const record& r) {
     for (const victim<n>& v : search_.victims()) {
-      plan_.evictions.push_back({v.job.id, jobs_[v.job.id].what, v.job.quota, r.facts.id, v.how});
-      refresh(v.job.quota);
+      record& gone = jobs_[v.job.id];
+      if (gone.admitted_in == steps_) {
+        std::erase_if(plan_.admissions, [&](const auto& a) { return a.id == v.job.id; });
+        books_.give_back(gone);
+        wait(v.job.id);
+      } else {
+        plan_.evictions.push_back({v.job.id, gone.what, v.job.quota, r.facts.id, v.how});
+        refresh(v.job.quota);
+      }
     }
     // Gangs go whole: what they leave over may be enough for somebody who was passed by.
     wake_ = true;
@@ -370,6 +349,7 @@ class scheduler {
   }
 
   void admit(record& r, const resources<n>& borrows) {
+    r.admitted_in = steps_;
     --quotas_[r.facts.quota.index()].waiting;
     books_.start(r, now_);
     plan_.admissions.push_back({r.facts.id, r.what, r.facts.quota, r.where, borrows});
@@ -407,6 +387,7 @@ class scheduler {
   plan_type plan_;
   instant now_ = 0;
   std::uint64_t submissions_ = 0;
+  std::uint64_t steps_ = 0;
   bool wake_ = false;
 };
 

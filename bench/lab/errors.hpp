@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// The exit status of a program whose input was wrong.
+inline constexpr int bad_input_status = 2;
+
+/// What is wrong with the input, in the order in which it was found: reading goes on after an error, so that
+/// the user sees all of them at once.
+class errors {
+ public:
+  /// More than anyone reads; the others are counted.
+  static constexpr std::size_t most_kept = 50;
+
+  struct error {
+    std::string file;
+    /// A JSON pointer, "line 3, column 9", or nothing when it is the file as a whole.
+    std::string place;
+    /// What is wrong and what was expected.
+    std::string text;
+
+    friend bool operator==(const error&, const error&) = default;
+  };
+
+  void add(std::string_view file, std::string_view place, std::string text) {
+    if (++count_ <= most_kept) kept_.push_back({std::string{file}, std::string{place}, std::move(text)});
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return count_; }
+  /// The first `most_kept`.
+  [[nodiscard]] const std::vector<error>& kept() const noexcept { return kept_; }
+
+  /// A line each: "file: place: text".
+  [[nodiscard]] std::string to_string() const {
+    std::string lines;
+    for (const error& e : kept_) {
+      lines += e.file;
+      lines += ": ";
+      if (!e.place.empty()) lines.append(e.place).append(": ");
+      lines.append(e.text).append("\n");
+    }
+    if (count_ > kept_.size()) {
+      lines.append("... and ").append(std::to_string(count_ - kept_.size())).append(" more\n");
+    }
+    return lines;
+  }
+
+ private:
+  std::vector<error> kept_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/json_reader.hpp"
+
+#include <allot/sim/decimal.hpp>
+
+#include <boost/json/basic_parser_impl.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+// --- reading the text ---------------------------------------------------------------------------------------
+
+/// Called by the parser with what it sees; texts may come in parts.
+struct json_document::handler {
+  static constexpr std::size_t max_array_size = static_cast<std::size_t>(-1);
+  static constexpr std::size_t max_object_size = static_cast<std::size_t>(-1);
+  static constexpr std::size_t max_string_size = static_cast<std::size_t>(-1);
+  static constexpr std::size_t max_key_size = static_cast<std::size_t>(-1);
+
+  using code = boost::json::error_code;
+  using part = boost::json::string_view;
+
+  handler(json_document& to, errors& problems) : document(to), found(problems) {}
+
+  json_document& document;
+  errors& found;
+  /// The innermost array or object that is open, and the last value in each of those.
+  std::uint32_t open = none;
+  std::vector<std::uint32_t> last;
+  text_range key{};
+  /// Where the text that is being read began.
+  std::size_t begin = 0;
+  bool in_text = false;
+
+  bool on_document_begin(code&) { return true; }
+  bool on_document_end(code&) { return true; }
+  bool on_array_begin(code&) { return enter(kind::array); }
+  bool on_array_end(std::size_t, code&) { return leave(); }
+  bool on_object_begin(code&) { return enter(kind::object); }
+  bool on_object_end(std::size_t, code&) {
+    report_duplicates();
+    return leave();
+  }
+  bool on_string_part(part s, std::size_t, code&) { return append(s); }
+  bool on_string(part s, std::size_t, code&) { return append(s) && add(kind::string, finish()); }
+  bool on_key_part(part s, std::size_t, code&) { return append(s); }
+  bool on_key(part s, std::size_t, code&) {
+    append(s);
+    key = finish();
+    return true;
+  }
+  bool on_number_part(part s, code&) { return append(s); }
+  bool on_int64(std::int64_t, part s, code&) { return on_number(s); }
+  bool on_uint64(std::uint64_t, part s, code&) { return on_number(s); }
+  bool on_double(double, part s, code&) { return on_number(s); }
+  bool on_bool(bool b, code&) {
+    append(b ? "true" : "false");
+    return add(kind::boolean, finish());
+  }
+  bool on_null(code&) { return add(kind::null, {}); }
+  bool on_comment_part(part, code&) { return true; }
+  bool on_comment(part, code&) { return true; }
+
+ private:
+  bool on_number(part s) { return append(s) && add(kind::number, finish()); }
+
+  bool append(part s) {
+    if (!in_text) begin = document.texts_.size();
+    in_text = true;
+    document.texts_.append(s.data(), s.size());
+    return true;
+  }
+  [[nodiscard]] text_range finish() {
+    in_text = false;
+    return {begin, document.texts_.size() - begin};
+  }
+
+  bool add(kind is, text_range text) {
+    const auto index = static_cast<std::uint32_t>(document.nodes_.size());
+    node n{is, open, none, none, 0, std::exchange(key, {}), text};
+    if (open != none) {
+      std::uint32_t& before = last.back();
+      if (before == none) {
+        document.nodes_[open].first_child = index;
+      } else {
+        document.nodes_[before].next_sibling = index;
+        n.position = document.nodes_[before].position + 1;
+      }
+      before = index;
+    }
+    document.nodes_.push_back(n);
+    return true;
+  }
+  bool enter(kind is) {
+    add(is, {});
+    open = static_cast<std::uint32_t>(document.nodes_.size() - 1);
+    last.push_back(none);
+    return true;
+  }
+  bool leave() {
+    open = document.nodes_[open].parent;
+    last.pop_back();
+    return true;
+  }
+
+  void report_duplicates() {
+    std::vector<json_value> members;
+    json_value{&document, open}.for_each([&](json_value m) { members.push_back(m); });
+    std::stable_sort(members.begin(), members.end(),
+                     [](const json_value& a, const json_value& b) { return a.key() < b.key(); });
+    for (std::size_t i = 1; i < members.size(); ++i) {
+      if (members[i].key() == members[i - 1].key()) members[i].report(found, "the key is there twice");
+    }
+  }
+};
+
+namespace {
+
+[[nodiscard]] std::string place_of(std::string_view text, std::size_t offset) {
+  const std::string_view before = text.substr(0, offset);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
+  return "line " + std::to_string(line) + ", column " + std::to_string(1 + before.size() - line_begin);
+}
+
+/// The parser's own words are for programmers.
+[[nodiscard]] std::string explanation(const boost::json::error_code& code, bool at_end) {
+  using boost::json::error;
+  if (code == error::incomplete || (at_end && code == error::syntax)) {
+    return "the JSON ends too early (expected a value, or the end of an array, object or string)";
+  }
+  if (code == error::too_deep) return "arrays and objects are nested too deep (expected at most 32 levels)";
+  if (code == error::extra_data) return "there is something after the end of the JSON (expected nothing)";
+  return "this is not JSON (" + code.message() + ")";
+}
+
+}  // namespace
+
+std::optional<json_document> json_document::parse(std::string file, std::string_view text, errors& found) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (text.substr(0, byte_order_mark.size()) == byte_order_mark) text.remove_prefix(byte_order_mark.size());
+  json_document document;
+  document.file_ = std::move(file);
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+    found.add(document.file_, {}, "the file is empty (expected a JSON object)");
+    return std::nullopt;
+  }
+  boost::json::parse_options options;
+  options.allow_comments = true;
+  options.allow_trailing_commas = true;
+  boost::json::basic_parser<handler> parser{options, document, found};
+  boost::json::error_code code;
+  const std::size_t read = parser.write_some(false, text.data(), text.size(), code);
+  if (!code && read < text.size()) code = boost::json::error::extra_data;
+  if (code) {
+    found.add(document.file_, place_of(text, read), explanation(code, read == text.size()));
+    return std::nullopt;
+  }
+  return document;
+}
+
+// --- values -------------------------------------------------------------------------------------------------
+
+std::string json_value::pointer() const {
+  if (node().parent == json_document::none) return {};
+  const json_value parent{document_, node().parent};
+  std::string text = parent.pointer() + '/';
+  if (parent.is_array()) return text + std::to_string(node().position);
+  for (const char c : key()) {
+    if (c == '~') {
+      text += "~0";
+    } else if (c == '/') {
+      text += "~1";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+std::string json_value::shown() const {
+  constexpr std::size_t most = 40;
+  switch (is()) {
+    case kind::null:
+      return "null";
+    case kind::array:
+      return "an array";
+    case kind::object:
+      return "an object";
+    case kind::string: {
+      std::string shown = "\"";
+      for (const char c : text().substr(0, most)) shown += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+      return shown + (text().size() > most ? "...\"" : "\"");
+    }
+    default:
+      return std::string{text().substr(0, most)} + (text().size() > most ? "..." : "");
+  }
+}
+
+void json_value::report(errors& found, std::string text) const {
+  found.add(document_->file(), pointer(), std::move(text));
+}
+
+std::optional<json_value> json_value::find(std::string_view key) const {
+  std::optional<json_value> result;
+  for_each([&](json_value member) {
+    if (!result && member.key() == key) result = member;
+  });
+  return result;
+}
+
+// --- objects ------------------------------------------------------------------------------------------------
+
+std::optional<json_value> json_object::find(std::string_view key) {
+  known_.push_back(key);
+  return object_.find(key);
+}
+
+std::optional<json_value> json_object::require(std::string_view key) {
+  const auto value = find(key);
+  if (!value) object_.report(*found_, "the key \"" + std::string{key} + "\" is missing");
+  return value;
+}
+
+void json_object::refuse(std::string_view key) {
+  if (const auto value = find(key)) {
+    value->report(*found_, "\"" + std::string{key} + "\" is not supported by this version");
+  }
+}
+
+void json_object::reject_unknown() const {
+  object_.for_each([&](json_value member) {
+    const std::string_view key = member.key();
+    if (key.substr(0, 2) == "x-" || std::find(known_.begin(), known_.end(), key) != known_.end()) return;
+    std::string text = "unknown key \"" + std::string{key} + "\"";
+    const std::string_view meant = nearest(key, known_);
+    text += meant.empty() ? " (expected " + listed(known_) + ")" : " (did you mean \"" + std::string{meant} + "\"?)";
+    member.report(*found_, std::move(text));
+  });
+}
+
+namespace {
+
+[[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string_view nearest(std::string_view word, const std::vector<std::string_view>& words) {
+  constexpr std::size_t longest = 100;
+  if (word.size() > longest) return {};
+  std::string_view best;
+  std::size_t least = std::max<std::size_t>(2, word.size() / 3 + 1);
+  for (const std::string_view w : words) {
+    const std::size_t distance = edit_distance(word, w);
+    if (distance < least) least = distance, best = w;
+  }
+  return best;
+}
+
+std::string listed(const std::vector<std::string_view>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 < words.size() ? ", " : " or ";
+    text.append("\"").append(words[i]).append("\"");
+  }
+  return text;
+}
+
+// --- kinds of values ----------------------------------------------------------------------------------------
+
+namespace {
+
+void report_other(json_value value, const std::string& expected, errors& found) {
+  value.report(found, "expected " + expected + ", found " + value.shown());
+}
+
+/// A JSON number as a plain decimal one: 1.25e2 as 125.
+[[nodiscard]] sim::parsed_milli parse_number(std::string_view text) {
+  const std::size_t e = text.find_first_of("eE");
+  if (e == std::string_view::npos) return sim::parse_milli(text);
+  std::string digits{text.substr(0, e)};
+  std::string_view power = text.substr(e + 1);
+  const bool negative = digits.front() == '-';
+  if (negative) digits.erase(0, 1);
+  std::size_t point = digits.find('.');
+  if (point == std::string::npos) {
+    point = digits.size();
+  } else {
+    digits.erase(point, 1);
+  }
+  if (digits.find_first_not_of('0') == std::string::npos) return {};
+  const bool down = power.front() == '-';
+  if (down || power.front() == '+') power.remove_prefix(1);
+  power.remove_prefix(std::min(power.find_first_not_of('0'), power.size()));
+  // Whatever the digits are, as many as fit a line of text: no power of four digits brings them near.
+  if (power.size() > 3) return {0, down ? sim::decimal_problem::too_fine : sim::decimal_problem::too_large};
+  const std::size_t by = power.empty() ? 0 : static_cast<std::size_t>(std::stoul(std::string{power}));
+  if (down) {
+    if (by >= point) digits.insert(0, by - point + 1, '0'), point += by - point + 1;
+    point -= by;
+  } else {
+    point += by;
+    if (point > digits.size()) digits.append(point - digits.size(), '0');
+  }
+  std::string plain = negative ? "-" : "";
+  plain.append(digits, 0, point);
+  if (point < digits.size()) plain.append(".").append(digits, point);
+  return sim::parse_milli(plain);
+}
+
+}  // namespace
+
+bool expect_object(json_value value, errors& found) {
+  if (!value.is_object()) report_other(value, "an object", found);
+  return value.is_object();
+}
+
+bool expect_array(json_value value, errors& found) {
+  if (!value.is_array()) report_other(value, "an array", found);
+  return value.is_array();
+}
+
+std::optional<std::string> read_string(json_value value, errors& found) {
+  if (value.is_string()) return std::string{value.text()};
+  report_other(value, "a string", found);
+  return std::nullopt;
+}
+
+std::optional<bool> read_bool(json_value value, errors& found) {
+  if (value.is() == json_value::kind::boolean) return value.text() == "true";
+  report_other(value, "true or false", found);
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> read_whole(json_value value, std::int64_t least, std::int64_t most,
+                                       errors& found) {
+  if (value.is_number()) {
+    const sim::parsed_milli n = parse_number(value.text());
+    if (n.problem == sim::decimal_problem::none && n.value % 1000 == 0 && least <= n.value / 1000 &&
+        n.value / 1000 <= most) {
+      return n.value / 1000;
+    }
+  }
+  report_other(value, "a whole number from " + std::to_string(least) + " to " + std::to_string(most), found);
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> read_milli(json_value value, errors& found) {
+  constexpr std::int64_t most = 1'000'000'000'000;
+  const sim::parsed_milli n =
+      value.is_number() ? parse_number(value.text()) : sim::parsed_milli{0, sim::decimal_problem::malformed};
+  if (n.problem == sim::decimal_problem::none && 0 <= n.value && n.value <= most * 1000) return n.value;
+  if (n.problem == sim::decimal_problem::malformed) {
+    report_other(value, "a number", found);
+  } else if (value.text().front() == '-') {
+    report_other(value, "a number that is not negative", found);
+  } else if (n.problem == sim::decimal_problem::too_fine) {
+    report_other(value, "a number with at most three decimals", found);
+  } else {
+    report_other(value, "a number up to " + std::to_string(most), found);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> read_word(json_value value, const std::vector<std::string_view>& words,
+                                     errors& found) {
+  if (value.is_string()) {
+    const auto at = std::find(words.begin(), words.end(), value.text());
+    if (at != words.end()) return static_cast<std::size_t>(at - words.begin());
+  }
+  report_other(value, listed(words), found);
+  return std::nullopt;
+}
+
+std::vector<std::string> read_strings(json_value value, errors& found) {
+  std::vector<std::string> result;
+  if (!expect_array(value, found)) return result;
+  value.for_each([&](json_value element) {
+    if (auto text = read_string(element, found)) result.push_back(std::move(*text));
+  });
+  return result;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "lab/errors.hpp"
+
+#include <allot/gpu/cluster.hpp>
+#include <allot/quota/access.hpp>
+#include <allot/quota/change.hpp>
+#include <allot/scheduler/settings.hpp>
+#include <allot/sim/hash.hpp>
+#include <allot/sim/simulator.hpp>
+#include <allot/sim/trace.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// A scenario may count as many resources as this. Everything is compiled for one and for this many.
+inline constexpr std::size_t max_resources = 8;
+
+/// By resource of the scenario; zero beyond them.
+using amounts = resources<max_resources>;
+
+struct policy_choice {
+  std::string preset = "standard";
+  /// Of the quotas that do not say theirs, instead of the preset's.
+  std::optional<queue_order> order{};
+  std::uint64_t seed = 1;
+};
+
+/// What a scenario says of a quota; what it leaves open is the preset's to say.
+struct quota_entry {
+  quota_spec<max_resources> spec{};
+  std::optional<queue_order> order{};
+  std::optional<queue_head> head{};
+  std::optional<preempt_within> within{};
+  std::optional<preempt_reclaim> reclaim{};
+  std::optional<bool> children{};
+  /// Where its jobs may stand, as a set of the cluster's pools.
+  std::uint64_t pools = gpu::all_pools;
+  /// Who may submit to it; nothing: anyone.
+  std::optional<access_rule> access{};
+
+  /// With everything that the quota leaves open as in `otherwise`.
+  [[nodiscard]] queue_settings settings(queue_settings otherwise) const noexcept {
+    otherwise.order = order.value_or(otherwise.order);
+    otherwise.head = head.value_or(otherwise.head);
+    otherwise.preempt.within = within.value_or(otherwise.preempt.within);
+    otherwise.preempt.reclaim = reclaim.value_or(otherwise.preempt.reclaim);
+    otherwise.preempt.children = children.value_or(otherwise.preempt.children);
+    return otherwise;
+  }
+};
+
+enum class job_phase : std::uint8_t { pending, running, evicting };
+
+struct job_entry {
+  std::string id;
+  quota_id quota;
+  /// Of the whole job.
+  amounts request{};
+  gpu::demand demand{};
+  std::int32_t priority = 0;
+  std::string job_class{};
+  bool preemptible = true;
+  std::string user{};
+  std::vector<std::string> roles{};
+  instant submit = 0;
+  instant duration = 0;
+  std::optional<instant> checkpoint{};
+  instant restart = 0;
+  job_phase phase = job_phase::pending;
+  instant start = 0;
+  /// Where the pods of a running job stand; none: the policy chooses.
+  std::vector<gpu::pod_location> locations{};
+};
+
+/// A change of the quotas, or the end of a job that is not wanted any more.
+struct event_entry {
+  instant at = 0;
+  std::variant<quota_change<max_resources>, std::string> what;
+  /// Where the event stands in the file.
+  std::string place{};
+};
+
+/// A valid scenario: the quotas are a tree, names are known, amounts can be counted.
+struct scenario {
+  /// As the user calls it: in messages.
+  std::string file;
+  std::vector<std::string> resources;
+  policy_choice policy{};
+  std::vector<gpu::node_spec> nodes{};
+  std::optional<gpu::cluster> cluster{};
+  /// Oldest first; the id of a quota is its place here. The first `initial_quotas` are there from the start,
+  /// the others are added by events.
+  std::vector<quota_entry> quotas{};
+  std::size_t initial_quotas = 0;
+  /// In the order of the file. Those of the trace come beside them.
+  std::vector<job_entry> jobs{};
+  std::string trace_file{};
+  std::optional<sim::trace> trace{};
+  /// By time; at one time in the order of the file.
+  std::vector<event_entry> events{};
+  /// Of the bytes of the scenario and its trace, and of the nodes given on the command line.
+  sim::fingerprint input{};
+};
+
+/// What the command line names. "-" is standard input.
+struct scenario_source {
+  /// Nothing: there is no scenario file, only `nodes` and `trace`. Then every tenant of the trace is a quota
+  /// without a guarantee of its own below one root that has the whole cluster.
+  std::optional<std::string> file{};
+  /// "16x8": 16 nodes of 8 GPUs, instead of the scenario's cluster.
+  std::optional<std::string> nodes{};
+  /// Instead of the scenario's trace.
+  std::optional<std::string> trace{};
+  /// The name of a preset, instead of the scenario's policy.
+  std::optional<std::string> policy{};
+};
+
+/// The scenario, or nothing, and then everything that is wrong with it is in `found`.
+[[nodiscard]] std::optional<scenario> read_scenario(const scenario_source& source, errors& found);
+
+/// A job that its quota's access rule turns away. It never reaches the scheduler.
+struct refused_job {
+  std::string_view id;
+  quota_id quota;
+  instant submit = 0;
+  instant duration = 0;
+  /// "zoe may not submit to team-a: it admits the users ana".
+  std::string text;
+};
+
+/// Where a job of a workload comes from.
+struct job_origin {
+  /// The index in `scenario::jobs`, or none.
+  std::optional<std::uint32_t> entry{};
+  /// The index in the jobs of the trace, or none.
+  std::optional<std::uint32_t> traced{};
+};
+
+/// What the simulator and the scheduler take. Refers to texts of the scenario, which has to live as long.
+template <std::size_t N>
+struct workload {
+  /// The quotas as the user gave them: what the preset makes of them is the simulator's to do.
+  sim::setup<N> setup;
+  /// Of the jobs in `setup.jobs`, in their order.
+  std::vector<std::string_view> ids{};
+  std::vector<job_origin> origins{};
+  /// By submission, then id.
+  std::vector<refused_job> refused{};
+};
+
+/// Jobs of scenario and trace together, sorted by submission, then id; settings from the preset, overlaid by
+/// what the quotas say. N is 1 or max_resources, and holds the scenario's resources. A running job is a job
+/// like the others here: a simulation, in which nothing runs at the beginning, has to refuse it.
+template <std::size_t N>
+[[nodiscard]] workload<N> make_workload(const scenario& s);
+extern template workload<1> make_workload<1>(const scenario&);
+extern template workload<max_resources> make_workload<max_resources>(const scenario&);
+
+/// Calls `run(std::integral_constant<std::size_t, N>{})` with the smallest N that holds the scenario's
+/// resources.
+template <class Run>
+decltype(auto) with_dimensions(const scenario& s, Run run) {
+  return s.resources.size() <= 1 ? run(std::integral_constant<std::size_t, 1>{})
+                                 : run(std::integral_constant<std::size_t, max_resources>{});
+}
+
+/// The first N.
+template <std::size_t N>
+[[nodiscard]] resources<N> narrow(const amounts& all) noexcept {
+  resources<N> some;
+  for (std::size_t d = 0; d < N; ++d) some[d] = all[d];
+  return some;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/quota/builder.hpp>
+#include <allot/quota/change.hpp>
+#include <allot/quota/shortfall.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "tests/support/print.hpp"
+#include "tests/support/random_quotas.hpp"
+#include "tests/support/seeds.hpp"
+
+using allot::binding_shortfall;
+using allot::bound;
+using allot::gpus;
+using allot::lane;
+using allot::ledger;
+using allot::limit;
+using allot::quantity;
+using allot::quota_id;
+using allot::quota_spec;
+using allot::resources;
+using allot::shortfall;
+
+namespace {
+
+template <std::size_t N>
+std::vector<shortfall> shortfalls(const ledger<N>& l, quota_id x, const resources<N>& request, lane in) {
+  std::vector<shortfall> found;
+  allot::for_each_shortfall(l, x, request, in, [&](const shortfall& s) { found.push_back(s); });
+  return found;
+}
+
+/// Grants what the shortfalls say is missing. A quota that has used its supply and may not borrow can be
+/// given either: a larger nominal or, unless it is static, leave to borrow.
+template <std::size_t N>
+std::vector<quota_spec<N>> granted(const ledger<N>& l, const std::vector<shortfall>& missing,
+                                   bool lend_nominal) {
+  const auto now = l.tree().specs();
+  std::vector<quota_spec<N>> specs(now.begin(), now.end());
+  std::vector<resources<N>> raise(specs.size());
+  for (const shortfall& s : missing) {
+    quota_spec<N>& spec = specs[s.quota.index()];
+    const bool as_limit =
+        s.kind == bound::borrow_limit || (s.kind == bound::nominal && lend_nominal && !spec.is_static);
+    if (as_limit) {
+      spec.borrow[s.dimension] = limit::at_most(l.supply_of(s.quota, s.dimension).borrow + s.missing);
+    } else {
+      // Both lanes may ask for more of the same nominal; the larger does for both.
+      quantity& most = raise[s.quota.index()][s.dimension];
+      most = std::max(most, s.missing);
+    }
+  }
+  // An inclusive parent's nominal contains its children's, so it grows by as much.
+  const auto order = l.tree().top_down();
+  std::vector<resources<N>> carried(specs.size());
+  for (auto x = order.rbegin(); x != order.rend(); ++x) {
+    quota_spec<N>& spec = specs[x->index()];
+    for (std::size_t d = 0; d < N; ++d) {
+      quantity below;
+      for (const quota_id c : l.tree().children(*x)) below += carried[c.index()][d];
+      quantity& more = raise[x->index()][d];
+      if (spec.inclusive) more = std::max(more, below);
+      spec.nominal[d] += more;
+      carried[x->index()][d] = spec.inclusive ? more : more + below;
+    }
+  }
+  return specs;
+}
+
+template <std::size_t N>
+void granting_admits(allot_test::random_source& random) {
+  allot_test::quota_shape shape;
+  // Percentages would follow the nominal, and the amount granted would no longer be that which was missing.
+  shape.percent = random.one_in(2);
+  ledger<N> l{allot::build_quota_tree(allot_test::random_quotas<N>(random, shape)).value()};
+  const auto request = [&] {
+    resources<N> r;
+    for (std::size_t d = 0; d < N; ++d) {
+      if (!random.one_in(3)) r[d] = allot_test::detail::random_amount(random);
+    }
+    return r;
+  };
+  for (int i = 0; i < 8; ++i) {
+    l.charge(random.pick(l.tree().top_down()), request(), random.one_in(3) ? lane::guaranteed : lane::any);
+  }
+  const quota_id x = random.pick(l.tree().top_down());
+  const resources<N> wanted = request();
+  const lane in = random.one_in(2) ? lane::guaranteed : lane::any;
+  const auto missing = shortfalls(l, x, wanted, in);
+  CHECK(missing.empty() == l.fits(x, wanted, in));
+
+  const auto worst = binding_shortfall(l, x, wanted, in);
+  CHECK(worst.has_value() == !missing.empty());
+  for (const shortfall& s : missing) {
+    CHECK(s.missing > quantity{});
+    CHECK(s.missing <= worst->missing);
+  }
+  if (missing.empty()) return;
+  for (const bool lend_nominal : {false, true}) {
+    CAPTURE(lend_nominal);
+    const auto specs = granted(l, missing, lend_nominal);
+    CHECK(allot::build_quota_tree(specs));
+    ledger<N> more = l;
+    more.replace_tree(allot::quota_tree<N>{specs});
+    CHECK(more.fits(x, wanted, in));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("shortfall: each kind, and what is missing") {
+  const quota_id cohort{0}, a{1}, b{2}, c{3};
+  ledger<> l{allot::build_quota_tree<1>(
+                 {{.name = "cohort"},
+                  {.name = "a", .parent = "cohort", .nominal = gpus(6)},
+                  {.name = "b", .parent = "cohort", .nominal = gpus(5), .borrow = limit::percent(40)},
+                  {.name = "c", .parent = "cohort", .nominal = gpus(1), .borrow = limit::none()}})
+                 .value()};
+  l.charge(a, gpus(2));
+  l.charge(b, gpus(4));
+  const auto all = [&](quota_id x, quantity q, lane in = lane::any) {
+    return shortfalls(l, x, resources<1>{q}, in);
+  };
+  CHECK(all(b, gpus(3)).empty());
+  CHECK(all(b, gpus(4)) == std::vector{shortfall{b, 0, bound::borrow_limit, gpus(1)}});
+  CHECK(all(c, gpus(3)) == std::vector{shortfall{c, 0, bound::nominal, gpus(2)}});
+  CHECK(all(a, gpus(7)) == std::vector{shortfall{cohort, 0, bound::capacity, gpus(1)}});
+  CHECK(all(a, gpus(7), lane::guaranteed) == std::vector{shortfall{a, 0, bound::guarantee, gpus(1)},
+                                                         shortfall{cohort, 0, bound::capacity, gpus(1)}});
+  CHECK(all(b, gpus(8)) == std::vector{shortfall{b, 0, bound::borrow_limit, gpus(5)},
+                                       shortfall{cohort, 0, bound::capacity, gpus(2)}});
+  CHECK(binding_shortfall(l, b, resources<1>{gpus(8)}) == shortfall{b, 0, bound::borrow_limit, gpus(5)});
+  CHECK_FALSE(binding_shortfall(l, b, resources<1>{gpus(3)}));
+}
+
+TEST_CASE("shortfall: of equal ones the nearest to the job binds") {
+  ledger<> l{allot::build_quota_tree<1>(
+                 {{.name = "top", .nominal = gpus(4), .inclusive = true},
+                  {.name = "leaf", .parent = "top", .nominal = gpus(4), .borrow = limit::none()}})
+                 .value()};
+  l.charge(quota_id{1}, gpus(4));
+  CHECK(binding_shortfall(l, quota_id{1}, resources<1>{gpus(1)}) ==
+        shortfall{quota_id{1}, 0, bound::nominal, gpus(1)});
+}
+
+TEST_CASE("shortfall: law 9: granting exactly what is missing admits the request") {
+  allot_test::for_each_seed(4000, granting_admits<1>);
+  allot_test::for_each_seed(1000, granting_admits<3>);
+}
