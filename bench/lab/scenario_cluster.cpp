@@ -151,6 +151,7 @@ void scenario_reader::read_policy_parts(json_value set) {
 
 void scenario_reader::read_cluster(json_object& top) {
   const auto value = top.find("cluster");
+  nodes_are_wrong_ = value.has_value();
   if (!value || !expect_object(*value, found_)) return;
   json_object cluster{*value, found_};
   const std::size_t before = found_.size();
@@ -160,6 +161,7 @@ void scenario_reader::read_cluster(json_object& top) {
   }
   cluster.reject_unknown();
   if (found_.size() == before) build_nodes(value->pointer() + "/nodes");
+  nodes_are_wrong_ = !to_.cluster;
 }
 
 void scenario_reader::read_node(json_value value) {

@@ -68,14 +68,14 @@ class scenario_reader {
   [[nodiscard]] std::string place_of_node(const problem& p, std::size_t nth) const;
   /// What the nodes have of a resource; nothing when they do not say.
   [[nodiscard]] std::optional<quantity> amount_of_nodes(std::size_t d) const;
-  /// The pools of that name in which the GPU model is; an empty model is any.
+  /// The pools of that name.
   [[nodiscard]] std::uint64_t pools_named(std::string_view pool) const;
 
   // scenario_quotas.cpp
   [[nodiscard]] std::optional<quantity> read_amount(json_value value, bool may_be_unlimited);
   void read_amounts(json_value value, bool may_be_unlimited, amounts& to);
   void read_nominal(json_value value, bool is_root, amounts& to);
-  void read_nominal_of_nodes(json_value value, bool is_root, std::size_t d, amounts& to);
+  void set_nominal_of_nodes(json_value value, bool is_root, std::size_t d, amounts& to);
   void read_limits(json_value value, limits<max_resources>& to);
   void read_weights(json_value value, weights<max_resources>& to);
   [[nodiscard]] quota_entry read_quota(json_value value, bool from_event);
@@ -84,23 +84,40 @@ class scenario_reader {
   void read_min_runtime(json_value value);
   void read_node_pools(json_value value, quota_entry& to);
   void read_access(json_value value, quota_entry& to);
-  void report_quotas(const problems& of_tree);
+  void report_quotas(const problems& of_tree, const std::string& remark);
+  /// With the resource that it is about, if there are several.
+  [[nodiscard]] std::string text_of(const problem& p) const;
 
   // scenario_events.cpp
-  struct event_reading;
-  void read_event(json_value value, event_reading& at);
-  void read_change(json_value kind, event_reading& at);
+  /// An event that has a time, but has not been looked at any further.
+  struct dated {
+    instant at;
+    json_value value;
+  };
+  /// The quotas as the events leave them, in the order of time.
+  struct world;
+  [[nodiscard]] std::optional<json_value> kind_of_event(json_value value);
+  void read_change(const dated& event, json_value kind, world& now);
+  [[nodiscard]] bool apply_changes(const std::vector<event_entry>& together, world& now);
 
   // scenario_jobs.cpp
   void read_job(json_value value);
-  void read_request(json_object& job, json_value value, job_entry& to);
+  void read_quota_of_job(json_object& job, job_entry& to);
+  void read_pods(json_object& job, job_entry& to);
+  void read_request(json_value value, job_entry& to);
   void read_state(json_object& job, job_entry& to);
-  void read_locations(json_object& job, job_entry& to);
+  void read_nodes(json_value value, job_entry& to);
   void read_devices(json_value value, job_entry& to);
-  void refuse_flavors(json_object& job);
 
   scenario& to_;
   errors& found_;
+  /// There is a cluster, but something is wrong with it.
+  bool nodes_are_wrong_ = false;
+  /// Some amount or name of a quota could not be read.
+  bool quotas_are_wrong_ = false;
+  /// There may be quotas that are not in `quota_ids_`.
+  bool names_are_missing_ = false;
+  bool has_quotas_of_tenants_ = false;
   /// By name; those that events add included.
   std::map<std::string, quota_id, std::less<>> quota_ids_;
   std::map<std::string, std::size_t, std::less<>> job_ids_;
@@ -111,10 +128,10 @@ class scenario_reader {
 /// "h100" of "h100/gpu", empty of any other.
 [[nodiscard]] std::string_view model_of(std::string_view resource) noexcept;
 
-/// What the jobs of a request need of the nodes. `whole` says whose `gpus` are: see `gpu::demand`.
+/// What a request asks of the nodes.
 struct gpu_request {
   quantity gpus;
-  /// The acceptable pools by GPU model.
+  /// Where GPUs of the model are that it names.
   std::uint64_t pools = gpu::all_pools;
   /// Why it can't be; empty if it can.
   std::string problem{};
@@ -129,12 +146,8 @@ struct gpu_request {
 
 /// What a traced job asks for, by resource of the scenario.
 [[nodiscard]] amounts request_of(const scenario& s, const sim::trace_job& j);
-/// What it asks of the nodes, quotas apart.
-[[nodiscard]] gpu::demand demand_of(const scenario& s, const sim::trace_job& j);
-/// The quota that a traced job goes to, none if there is no such.
-[[nodiscard]] quota_id quota_of(const scenario& s, const std::map<std::string, quota_id, std::less<>>& ids,
-                                const sim::trace_job& j);
-
+/// What it asks of the nodes, of whatever pool.
+[[nodiscard]] gpu::demand demand_of(const sim::trace_job& j);
 /// What the preset makes of the quotas.
 void adapt_to_preset(std::string_view preset, std::vector<quota_spec<max_resources>>& specs);
 

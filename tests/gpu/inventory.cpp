@@ -193,7 +193,7 @@ TEST_CASE("inventory: random operations do what looking at every device does") {
   });
 }
 
-TEST_CASE("inventory: rollback restores everything, the ids to come included; commit keeps it") {
+TEST_CASE("inventory: rollback restores everything, the ids to come included, commit keeps it") {
   allot_test::for_each_seed(500, [](random_source& random) {
     compared c{allot_test::random_cluster(random)};
     for (int step = 0; step < 15; ++step) c.step(random);
@@ -455,7 +455,7 @@ struct two_on_the_last {
 
 }  // namespace
 
-TEST_CASE("inventory: the placement policy is a part; what it refuses is not placed") {
+TEST_CASE("inventory: the placement policy is a part, what it refuses is not placed") {
   gpu::basic_inventory<two_on_the_last> i{allot_test::equal_nodes(3, 8)};
   const auto before = i;
   CHECK_FALSE(i.place({gpus(1), 3}));

@@ -56,7 +56,7 @@ TEST_CASE("builder: a quota needs a name") {
   CHECK(p.field == "name");
 }
 
-TEST_CASE("builder: a name is given once; every further one is reported") {
+TEST_CASE("builder: a name is given once, every further one is reported") {
   const auto found = problems_of<1>({{.name = "a"}, {.name = "a"}, {.name = "b"}, {.name = "a"}});
   REQUIRE(found.size() == 2);
   for (const problem& p : found) {

@@ -141,7 +141,8 @@ void agrees_with_the_law(allot_test::random_source& random) {
       if (admissible) w.charge(job);
     }
     w.check_balances();
-    w.check_headroom(random.pick(w.l.tree().top_down()), random.one_in(3) ? lane::guaranteed : lane::any);
+    const quota_id x = random.pick(w.l.tree().top_down());
+    w.check_headroom(x, random.one_in(3) ? lane::guaranteed : lane::any);
   }
 }
 

@@ -322,7 +322,7 @@ TEST_CASE("loans: the way to a state does not matter") {
     ledger<> other = l;
     std::vector<std::pair<quota_id, quantity>> jobs;
     for (int i = 0; i < 15; ++i) {
-      jobs.emplace_back(random.pick(l.tree().top_down()), allot_test::detail::random_amount(random));
+      jobs.push_back({random.pick(l.tree().top_down()), allot_test::detail::random_amount(random)});
     }
     for (const auto& [x, q] : jobs) l.charge(x, q);
     random.shuffle(jobs);

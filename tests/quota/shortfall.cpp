@@ -85,7 +85,9 @@ void granting_admits(allot_test::random_source& random) {
     return r;
   };
   for (int i = 0; i < 8; ++i) {
-    l.charge(random.pick(l.tree().top_down()), request(), random.one_in(3) ? lane::guaranteed : lane::any);
+    const quota_id x = random.pick(l.tree().top_down());
+    const resources<N> amount = request();
+    l.charge(x, amount, random.one_in(3) ? lane::guaranteed : lane::any);
   }
   const quota_id x = random.pick(l.tree().top_down());
   const resources<N> wanted = request();

@@ -60,7 +60,7 @@ TEST_CASE("supply: what a grandchild keeps is taken off once") {
   CHECK(s[0].total == gpus(98));
 }
 
-TEST_CASE("supply: a static quota neither lends nor borrows; elsewhere limits follow the nominal") {
+TEST_CASE("supply: a static quota neither lends nor borrows, elsewhere limits follow the nominal") {
   const auto s = supplies({{.name = "root"},
                            {.name = "a", .parent = "root", .nominal = gpus(10), .is_static = true},
                            {.name = "b",

@@ -14,7 +14,8 @@
 namespace allot {
 inline namespace v0 {
 
-/// Who shares a surplus: what it still wants, and by what it is measured.
+/// Who shares a surplus: what it wants in all, by what it is measured, and what it has been given; a rule
+/// adds to the last.
 struct claimant {
   quota_id quota;
   quantity wants;
@@ -28,7 +29,9 @@ struct claimant {
 ///
 /// Thousandths that proportion does not divide are settled by the divisor method of Webster and Sainte-Laguë
 /// (nearest rounding), which never takes from anybody when there is more to divide; largest remainders
-/// sometimes do (the Alabama paradox). Ties go to the claimant named first. O(n log n); buffers are kept.
+/// sometimes do (the Alabama paradox). In other words: thousandth after thousandth goes to the claimant that
+/// is not full and has the least (2 given + 1) / weight. Ties go to the claimant named first.
+/// O(n log n); buffers are kept.
 class proportional_to_weight {
  public:
   /// Precondition: `surplus` and every `wants` are bounded and not negative.
@@ -44,6 +47,14 @@ class proportional_to_weight {
     std::int64_t room;
     wide weight;
     std::int64_t given = 0;
+
+    /// By these the thousandths are ordered: that of its next one, and that of its last.
+    [[nodiscard]] ratio next() const {
+      return given == room ? ratio::infinite() : ratio{2 * static_cast<wide>(given) + 1, weight};
+    }
+    [[nodiscard]] ratio last() const {
+      return given == 0 ? ratio{} : ratio{2 * static_cast<wide>(given) - 1, weight};
+    }
   };
 
   /// Returns what nobody of positive weight wants.
@@ -63,52 +74,54 @@ class proportional_to_weight {
           compare_fractions(static_cast<wide>(a.room), a.weight, static_cast<wide>(b.room), b.weight);
       return o != 0 ? o < 0 : a.who < b.who;
     });
-    std::size_t full = 0;
-    for (; full < parts_.size(); ++full) {
-      part& p = parts_[full];
-      if (static_cast<wide>(p.room) * total > static_cast<wide>(left) * p.weight) break;
-      p.given = p.room;
-      left -= p.room;
-      total -= p.weight;
+    const auto is_filled = [&](const part& p) {
+      return compare_fractions(static_cast<wide>(p.room), p.weight, static_cast<wide>(left), total) <= 0;
+    };
+    auto p = parts_.begin();
+    for (; p != parts_.end() && is_filled(*p); ++p) {
+      p->given = p->room;
+      left -= p->room;
+      total -= p->weight;
     }
-    left = round(left, total, std::span{parts_}.subspan(full));
-    for (const part& p : parts_) p.who->granted += quantity::milli(p.given);
+    if (p != parts_.end()) {
+      // Nearest rounding at the level left / total gives away nearly all. What is over or missing is then
+      // settled one by one; to that end also those who are full may give a thousandth back.
+      wide given = 0;
+      for (auto q = p; q != parts_.end(); ++q) {
+        const wide nearest = (2 * static_cast<wide>(left) * q->weight + total) / (2 * total);
+        q->given = static_cast<std::int64_t>(nearest);
+        given += nearest;
+      }
+      const auto wanted = static_cast<wide>(left);
+      given < wanted ? hand_out(wanted - given) : take_back(given - wanted);
+      left = 0;
+    }
+    for (const part& each : parts_) each.who->granted += quantity::milli(each.given);
     return left;
   }
 
-  /// Divides all of `left` among parts none of which it fills. Rounding every exact share to the nearest
-  /// is what the method gives for a total that differs a little; from there it is one step after another.
-  static std::int64_t round(std::int64_t left, wide total, std::span<part> parts) {
-    if (parts.empty()) return left;
-    std::int64_t given = 0;
-    for (part& p : parts) {
-      p.given = static_cast<std::int64_t>((2 * static_cast<wide>(left) * p.weight + total) / (2 * total));
-      p.given = std::min(p.given, p.room);
-      given += p.given;
+  void hand_out(wide count) {
+    move(count, +1, [](const part& a, const part& b) {
+      const auto o = a.next() <=> b.next();
+      return o != 0 ? o > 0 : a.who > b.who;
+    });
+  }
+  void take_back(wide count) {
+    move(count, -1, [](const part& a, const part& b) {
+      const auto o = a.last() <=> b.last();
+      return o != 0 ? o < 0 : a.who < b.who;
+    });
+  }
+  /// Count is at most n / 2, half a thousandth for each rounding.
+  template <class ComesLater>
+  void move(wide count, std::int64_t by, ComesLater comes_later) {
+    if (count == 0) return;
+    std::make_heap(parts_.begin(), parts_.end(), comes_later);
+    for (; count > 0; --count) {
+      std::pop_heap(parts_.begin(), parts_.end(), comes_later);
+      parts_.back().given += by;
+      std::push_heap(parts_.begin(), parts_.end(), comes_later);
     }
-    const auto step = [](const part& a, const part& b, std::int64_t da, std::int64_t db) {
-      return compare_fractions(static_cast<wide>(2 * a.given + da), a.weight,
-                               static_cast<wide>(2 * b.given + db), b.weight);
-    };
-    for (; given < left; ++given) {
-      part* next = nullptr;
-      for (part& p : parts) {
-        if (p.given == p.room) continue;
-        const auto o = next == nullptr ? std::strong_ordering::less : step(p, *next, 1, 1);
-        if (o < 0 || (o == 0 && p.who < next->who)) next = &p;
-      }
-      ++next->given;
-    }
-    for (; given > left; --given) {
-      part* next = nullptr;
-      for (part& p : parts) {
-        if (p.given == 0) continue;
-        const auto o = next == nullptr ? std::strong_ordering::greater : step(p, *next, -1, -1);
-        if (o > 0 || (o == 0 && p.who > next->who)) next = &p;
-      }
-      --next->given;
-    }
-    return 0;
   }
 
   std::vector<part> parts_;

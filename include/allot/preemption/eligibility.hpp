@@ -25,7 +25,8 @@ struct beneficiary {
 
 /// Why a job may be asked to yield.
 enum class relation : std::uint8_t {
-  /// Its quota uses more than it owns, and the beneficiary's side owns what is asked.
+  /// Its quota uses more than it owns, and the beneficiary's side owns what is asked. The side of an inner
+  /// quota's own job is, against its children, its own pool.
   borrower,
   /// Its quota stands below the beneficiary's.
   descendant,
@@ -47,28 +48,51 @@ template <std::size_t N>
   return contested;
 }
 
-/// Whether x uses more than it owns in a contested dimension.
+/// The dimensions among `these` in which x uses more than it owns.
 template <std::size_t N>
-[[nodiscard]] bool borrows(const ledger<N>& l, quota_id x, const std::array<bool, N>& contested) {
-  for (std::size_t d = 0; d < N; ++d) {
-    if (contested[d] && l.balance(x, d) < quantity{}) return true;
-  }
-  return false;
+[[nodiscard]] std::array<bool, N> borrowed_dimensions(const ledger<N>& l, quota_id x,
+                                                      std::array<bool, N> these) {
+  for (std::size_t d = 0; d < N; ++d) these[d] = these[d] && l.balance(x, d) < quantity{};
+  return these;
 }
 
-/// Whether some quota from the beneficiary's up to `side` owns what is asked: whether what reaches it fits
-/// its balance in every contested dimension. Then the request takes back what is the beneficiary's, and the
-/// borrowers beyond `side` must yield (hierarchical reclaim, Kueue).
+/// The contested dimensions in which the own jobs of x use what belongs to someone beyond `top`, a quota
+/// above x: they use more than x's own pool, and x and every quota between it and `top` use more than they
+/// own. (A quota that covers what its subtree borrows owes nothing to the outside, nor do the jobs of an
+/// inner quota for what only its children borrow.) O(N depth).
+template <std::size_t N>
+[[nodiscard]] std::array<bool, N> owed_dimensions(const ledger<N>& l, quota_id x, quota_id top,
+                                                  std::array<bool, N> contested) {
+  for (std::size_t d = 0; d < N; ++d) {
+    contested[d] = contested[d] && l.own_usage(x, d) > l.supply_of(x, d).own_pool;
+  }
+  for (; x != top; x = l.tree().parent(x)) contested = borrowed_dimensions(l, x, contested);
+  return contested;
+}
+
+/// Whether the beneficiary takes back what is its own, so that borrowers beyond `side` must yield
+/// (hierarchical reclaim, Kueue): whether some quota from its own up to `side` owns what is asked. It does
+/// when what reaches it fits its balance in every contested dimension; and the beneficiary's quota also when
+/// the request fits what its own jobs leave of its own pool, whatever its children use of it. Without a
+/// `side` only that counts: it is what gives an inner quota a claim against its children. O(N depth).
 template <std::size_t N>
 [[nodiscard]] bool owns_request(const ledger<N>& l, const beneficiary<N>& b, quota_id side,
                                 const std::array<bool, N>& contested) {
+  const auto fits = [&](const resources<N>& request, auto room) {
+    for (std::size_t d = 0; d < N; ++d) {
+      if (contested[d] && request[d] > room(d)) return false;
+    }
+    return true;
+  };
+  if (fits(b.request, [&](std::size_t d) {
+        return l.supply_of(b.quota, d).own_pool - l.own_usage(b.quota, d);
+      })) {
+    return true;
+  }
+  if (!side) return false;
   resources<N> arriving = b.request;
   for (quota_id x = b.quota;; x = l.tree().parent(x)) {
-    bool owns = true;
-    for (std::size_t d = 0; d < N; ++d) {
-      if (contested[d]) owns = owns && arriving[d] <= l.balance(x, d);
-    }
-    if (owns) return true;
+    if (fits(arriving, [&](std::size_t d) { return l.balance(x, d); })) return true;
     if (x == side) return false;
     for (std::size_t d = 0; d < N; ++d) arriving[d] = l.passed_up(x, d, arriving[d]);
   }

@@ -46,6 +46,9 @@ struct victim {
 /// out unnecessary is let go, so that no victim can be taken out of the result. Jobs go whole. All changes
 /// are made in the ledger and the world as they are found, under the caller's savepoints; when the search
 /// fails the caller rolls back. Buffers are kept from one search to the next.
+///
+/// Who may be asked is judged anew as victims go: a quota yields only while it still uses what others own,
+/// and jobs that yield within the beneficiary's own side may be what makes its side own the request.
 template <std::size_t N, victim_order<N> Order, victim_guard<N> Guard>
 class victim_search {
  public:
@@ -54,34 +57,25 @@ class victim_search {
 
   /// On success the victims have been released in the ledger and taken off in the world, and the request
   /// fits; it has not been charged or placed. O((donors + victims) log donors) ledger operations, and a
-  /// trial placement for each victim once the ledger accepts.
+  /// trial placement for each victim once the ledger accepts. The budget is the number of victims that are
+  /// tried.
   template <search_world<N> World>
   search_outcome run(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b, World& world) {
     victims_.clear();
+    left_ = budget_;
     if (!could_ever_fit(l, b)) return search_outcome::impossible;
-    find_donors(l, running, b);
-    if (queue_.empty()) return search_outcome::impossible;
-    const auto fits = [&] { return l.fits(b.quota, b.request, b.in) && world.could_place(); };
-    std::size_t left = budget_;
-    while (!queue_.empty()) {
-      std::pop_heap(queue_.begin(), queue_.end(), yields_later{});
-      giver& g = donors_[queue_.back().second];
-      queue_.pop_back();
-      if (g.how == relation::borrower && !still_borrows(l, b, g.quota)) continue;
-      const donor<N> d{g.quota, g.how, g.next()};
-      if (!guard_(l, b, d)) continue;
-      if (left-- == 0) return search_outcome::not_proven;
-      l.release(g.quota, d.next.request, d.next.in);
-      world.take_off(d.next);
-      victims_.push_back({d.next, g.how});
-      if (fits()) {
-        fill_back(l, world, fits);
-        return search_outcome::found;
-      }
-      --g.left;
-      enqueue(l, b, g);
+    const auto allowed = [&] { return l.fits(b.quota, b.request, b.in); };
+    const auto fits = [&] { return allowed() && world.could_place(); };
+    for (contested_ = contested_dimensions(l, b);;) {
+      find_donors(l, running, b);
+      const search_outcome outcome = ask_in_turn(l, b, world, fits);
+      if (outcome == search_outcome::found) fill_back(l, world, fits);
+      if (outcome != search_outcome::impossible || !allowed()) return outcome;
+      // By now only a place is missing, and anything that is asked for may stand in its way.
+      const auto wider = contested_dimensions(l, b);
+      if (wider == contested_) return outcome;
+      contested_ = wider;
     }
-    return search_outcome::impossible;
   }
 
   /// The victims of the last successful search, in the order in which they were chosen.
@@ -96,6 +90,14 @@ class victim_search {
     std::size_t left;
 
     [[nodiscard]] const running_job<N>& next() const { return jobs[left - 1]; }
+  };
+  /// The borrowers on the far side of one ancestor: `count` donors from `first` on. They may be asked once
+  /// `side` owns the request; none stands for the own jobs of the beneficiary's quota.
+  struct reach {
+    quota_id side;
+    std::size_t first;
+    std::size_t count;
+    bool open;
   };
   using key = decltype(std::declval<const Order&>()(std::declval<const ledger<N>&>(),
                                                     std::declval<const donor<N>&>()));
@@ -121,23 +123,24 @@ class victim_search {
 
   void find_donors(const ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b) {
     donors_.clear();
+    reaches_.clear();
     queue_.clear();
-    contested_ = contested_dimensions(l, b);
     const quota_tree<N>& tree = l.tree();
     if (b.may.within != preempt_within::never) add_donor(running, b.quota, relation::same_quota);
     if (b.may.children) {
       for (const quota_id c : tree.children(b.quota)) add_descendants(tree, running, c);
     }
+    const std::size_t near = donors_.size();
     if (b.may.reclaim != preempt_reclaim::never) {
-      quota_id side = b.quota;
-      for (quota_id a = tree.parent(side); a; side = a, a = tree.parent(a)) {
-        if (!owns_request(l, b, side, contested_)) continue;
-        for (const quota_id c : tree.children(a)) {
-          if (c != side) add_borrowers(l, running, c);
-        }
+      if (!b.may.children) add_reach(l, running, b, quota_id::none(), b.quota, near != 0);
+      for (quota_id side = b.quota; const quota_id a = tree.parent(side); side = a) {
+        add_reach(l, running, b, side, a, near != 0);
       }
     }
-    for (giver& g : donors_) enqueue(l, b, g);
+    for (std::size_t i = 0; i < near; ++i) enqueue(l, b, i);
+    for (const reach& r : reaches_) {
+      if (r.open) enqueue_all(l, b, r);
+    }
   }
 
   void add_donor(const running_index<N>& running, quota_id x, relation how) {
@@ -148,36 +151,95 @@ class victim_search {
     add_donor(running, x, relation::descendant);
     for (const quota_id c : tree.children(x)) add_descendants(tree, running, c);
   }
-  /// A quota within what it has covers what its subtree borrows from one another: nobody below it owes
-  /// anything to the outside.
-  void add_borrowers(const ledger<N>& l, const running_index<N>& running, quota_id x) {
-    if (!borrows(l, x, contested_)) return;
-    add_donor(running, x, relation::borrower);
-    for (const quota_id c : l.tree().children(x)) add_borrowers(l, running, c);
-  }
-  /// Whether x and every quota between it and the common ancestor still use more than they own.
-  [[nodiscard]] bool still_borrows(const ledger<N>& l, const beneficiary<N>& b, quota_id x) const {
-    const quota_id top = l.tree().common_ancestor(x, b.quota);
-    for (; x != top; x = l.tree().parent(x)) {
-      if (!borrows(l, x, contested_)) return false;
+  /// Also adds a reach that is not open yet if it may become so: when there are donors on the near side.
+  void add_reach(const ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b, quota_id side,
+                 quota_id ancestor, bool may_open) {
+    const bool open = owns_request(l, b, side, contested_);
+    if (!open && !may_open) return;
+    const std::size_t first = donors_.size();
+    for (const quota_id c : l.tree().children(ancestor)) {
+      if (c != side) add_borrowers(l, running, c, contested_);
     }
-    return true;
+    if (donors_.size() != first) reaches_.push_back({side, first, donors_.size() - first, open});
+  }
+  void add_borrowers(const ledger<N>& l, const running_index<N>& running, quota_id x,
+                     const std::array<bool, N>& borrowed_above) {
+    const auto borrowed = borrowed_dimensions(l, x, borrowed_above);
+    if (borrowed == std::array<bool, N>{}) return;
+    add_donor(running, x, relation::borrower);
+    for (const quota_id c : l.tree().children(x)) add_borrowers(l, running, c, borrowed);
   }
 
-  [[nodiscard]] bool helps(const running_job<N>& job) const {
+  /// The dimensions in which a job must use something to be asked.
+  [[nodiscard]] std::array<bool, N> dimensions_that_help(const ledger<N>& l, const beneficiary<N>& b,
+                                                         const giver& g) const {
+    if (g.how != relation::borrower) return contested_;
+    return owed_dimensions(l, g.quota, l.tree().common_ancestor(g.quota, b.quota), contested_);
+  }
+  [[nodiscard]] static bool uses(const running_job<N>& job, const std::array<bool, N>& dimensions) {
     for (std::size_t d = 0; d < N; ++d) {
-      if (contested_[d] && job.request[d] > quantity{}) return true;
+      if (dimensions[d] && job.request[d] > quantity{}) return true;
     }
     return false;
   }
+  /// In a wider search some have been taken already.
+  [[nodiscard]] bool is_taken(const running_job<N>& job) const {
+    return std::any_of(victims_.begin(), victims_.begin() + static_cast<std::ptrdiff_t>(taken_before_),
+                       [&](const victim<N>& v) { return v.job.id == job.id; });
+  }
 
-  /// Queues the donor with its next eligible job, if it has one.
-  void enqueue(const ledger<N>& l, const beneficiary<N>& b, giver& g) {
-    while (g.left > 0 && !(helps(g.next()) && may_preempt(b, g.next(), g.how))) --g.left;
-    if (g.left == 0) return;
-    queue_.emplace_back(order_(l, donor<N>{g.quota, g.how, g.next()}),
-                        static_cast<std::size_t>(&g - donors_.data()));
+  /// Makes the next job that may be asked the giver's next. What it may not be asked for now, it may not be
+  /// asked for later either: others only give back what they owe.
+  [[nodiscard]] bool find_next(const ledger<N>& l, const beneficiary<N>& b, giver& g) const {
+    const auto help = dimensions_that_help(l, b, g);
+    if (help == std::array<bool, N>{}) return false;
+    while (g.left > 0 && !(uses(g.next(), help) && may_preempt(b, g.next(), g.how) && !is_taken(g.next()))) {
+      --g.left;
+    }
+    return g.left > 0;
+  }
+  void enqueue(const ledger<N>& l, const beneficiary<N>& b, std::size_t i) {
+    giver& g = donors_[i];
+    if (!find_next(l, b, g)) return;
+    queue_.emplace_back(order_(l, donor<N>{g.quota, g.how, g.next()}), i);
     std::push_heap(queue_.begin(), queue_.end(), yields_later{});
+  }
+  void enqueue_all(const ledger<N>& l, const beneficiary<N>& b, const reach& r) {
+    for (std::size_t i = r.first; i < r.first + r.count; ++i) enqueue(l, b, i);
+  }
+
+  template <class World, class Fits>
+  search_outcome ask_in_turn(ledger<N>& l, const beneficiary<N>& b, World& world, Fits fits) {
+    while (!queue_.empty()) {
+      std::pop_heap(queue_.begin(), queue_.end(), yields_later{});
+      const std::size_t i = queue_.back().second;
+      queue_.pop_back();
+      giver& g = donors_[i];
+      // Others have yielded since: this quota may owe less than it did.
+      if (g.how == relation::borrower && !uses(g.next(), dimensions_that_help(l, b, g))) {
+        enqueue(l, b, i);
+        continue;
+      }
+      const donor<N> d{g.quota, g.how, g.next()};
+      if (!guard_(l, b, d)) continue;
+      if (left_ == 0) return search_outcome::not_proven;
+      --left_;
+      l.release(g.quota, d.next.request, d.next.in);
+      world.take_off(d.next);
+      victims_.push_back({d.next, g.how});
+      if (fits()) return search_outcome::found;
+      --g.left;
+      enqueue(l, b, i);
+      if (g.how != relation::borrower) open_reaches(l, b);
+    }
+    return search_outcome::impossible;
+  }
+  void open_reaches(const ledger<N>& l, const beneficiary<N>& b) {
+    for (reach& r : reaches_) {
+      if (r.open || !owns_request(l, b, r.side, contested_)) continue;
+      r.open = true;
+      enqueue_all(l, b, r);
+    }
   }
 
   /// The last victim was needed with all the others gone, so it is needed with fewer gone.
@@ -198,9 +260,13 @@ class victim_search {
 
   std::array<bool, N> contested_{};
   std::vector<giver> donors_;
+  std::vector<reach> reaches_;
   std::vector<std::pair<key, std::size_t>> queue_;
   std::vector<victim<N>> victims_;
+  /// How many of them were found before the search was widened.
+  std::size_t taken_before_ = 0;
   std::size_t budget_;
+  std::size_t left_ = 0;
   [[no_unique_address]] Order order_;
   [[no_unique_address]] Guard guard_;
 };

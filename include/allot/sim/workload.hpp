@@ -67,8 +67,7 @@ template <std::size_t N = 1>
   std::vector<job<N>> jobs;
   jobs.reserve(t.jobs.size());
   for (const trace_job& from : t.jobs) {
-    jobs.push_back(
-        to_job<N>(from, from.tenant ? quotas[from.tenant.index()] : without_tenant, counted));
+    jobs.push_back(to_job<N>(from, from.tenant ? quotas[from.tenant.index()] : without_tenant, counted));
   }
   return jobs;
 }

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/scenario.hpp"
+
+#include "lab/files.hpp"
+#include "lab/scenario_reader.hpp"
+
+#include <allot/sim/trace_csv.hpp>
+
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+constexpr std::string_view format = "allot-scenario/1";
+
+void check_format(json_object& top, errors& found) {
+  const auto value = top.require("format");
+  if (!value || (value->is_string() && value->text() == format)) return;
+  value->report(found, "expected \"" + std::string{format} + "\", found " + value->shown());
+}
+
+/// The path of the scenario's trace, if it has one.
+[[nodiscard]] std::optional<std::string> trace_named(json_object& top, const std::string& scenario_path,
+                                                     errors& found) {
+  const auto value = top.find("trace");
+  if (!value || !expect_object(*value, found)) return std::nullopt;
+  json_object trace{*value, found};
+  const auto file = trace.require("file");
+  trace.reject_unknown();
+  const auto path = file ? read_string(*file, found) : std::nullopt;
+  if (path && path->empty()) file->report(found, "expected the path of a CSV file, found \"\"");
+  if (!path || path->empty()) return std::nullopt;
+  if (*path == "-" && scenario_path == "-") {
+    file->report(found, "the scenario itself comes from standard input");
+    return std::nullopt;
+  }
+  return beside(scenario_path, *path);
+}
+
+void read_trace_part(const std::string& path, scenario& to, errors& found) {
+  to.trace_file = shown_path(path);
+  auto trace = read_trace(path, to.input, found);
+  if (trace) to.trace = std::move(*trace);
+}
+
+}  // namespace
+
+std::optional<sim::trace> read_trace(const std::string& path, sim::fingerprint& input, errors& found) {
+  input_file file{path};
+  sim::trace_reading reading;
+  if (file.problem().empty()) {
+    reading = sim::read_trace_csv([&](char* to, std::size_t size) {
+      const std::ptrdiff_t n = file.read(to, size);
+      if (n > 0) input.add(std::string_view{to, static_cast<std::size_t>(n)});
+      return n;
+    });
+  }
+  if (!file.problem().empty()) {
+    found.add(shown_path(path), {}, file.problem() + " (expected a CSV file)");
+    return std::nullopt;
+  }
+  for (const sim::text_problem& p : reading.problems) {
+    const std::string field = p.field.empty() ? "" : " (" + p.field + ')';
+    found.add(shown_path(path),
+              "line " + std::to_string(p.place.line) + ", column " + std::to_string(p.place.column) + field, p.text);
+  }
+  if (reading.stopped) found.add(shown_path(path), {}, "there may be more: the rest was not read");
+  if (!reading) return std::nullopt;
+  return std::move(reading.value);
+}
+
+std::optional<scenario> read_scenario(const scenario_source& source, errors& found) {
+  scenario s;
+  scenario_reader reader{s, found};
+  const std::size_t before = found.size();
+  std::optional<json_document> document;
+  std::optional<json_object> top;
+  if (source.file) {
+    s.file = shown_path(*source.file);
+    input_file file{*source.file};
+    const auto text = file.read_all();
+    if (!text) {
+      found.add(s.file, {}, file.problem() + " (expected a scenario)");
+      return std::nullopt;
+    }
+    s.input.add_text(*text);
+    document = json_document::parse(s.file, *text, found);
+    if (!document || !expect_object(document->root(), found)) return std::nullopt;
+    top.emplace(document->root(), found);
+    check_format(*top, found);
+    reader.read_resources(*top);
+    // Without them every amount would be an unknown key.
+    if (s.resources.empty()) return std::nullopt;
+    reader.read_policy(*top);
+    reader.read_cluster(*top);
+  } else {
+    s.file = source.trace ? shown_path(*source.trace) : "the command line";
+    s.resources = {"gpu"};
+  }
+  if (source.policy) reader.choose_preset(*source.policy, "--policy", {});
+  if (source.nodes) {
+    s.input.add_text(*source.nodes);
+    reader.set_nodes(*source.nodes);
+  }
+  auto trace = top ? trace_named(*top, *source.file, found) : std::nullopt;
+  if (source.trace) trace = source.trace;
+  if (trace) read_trace_part(*trace, s, found);
+  const bool has_quotas = top && top->value().find("quotas");
+  if (has_quotas) {
+    reader.read_quotas(*top);
+  }
+  if (!has_quotas || (s.quotas.empty() && found.size() == before)) reader.make_quotas_of_tenants();
+  reader.check_quotas();
+  if (top) {
+    reader.read_events(*top);
+    reader.read_jobs(*top);
+    reader.check_cancellations();
+    top->reject_unknown();
+  }
+  reader.check_trace();
+  reader.check_total();
+  if (found.size() != before) return std::nullopt;
+  return s;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

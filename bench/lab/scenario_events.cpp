@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/scenario_reader.hpp"
+
+#include <allot/quota/builder.hpp>
+#include <allot/quota/change.hpp>
+#include <allot/quota/ledger.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// A change that a running simulation could not make has to be found now, so all of them are tried out here:
+/// on the quotas as the user gave them, and as the preset sees them.
+struct scenario_reader::world {
+  /// By id; as they are after the changes so far.
+  std::vector<quota_spec<max_resources>> specs;
+  std::vector<bool> removed;
+  ledger<max_resources> given;
+  ledger<max_resources> adapted;
+  /// At the present instant.
+  std::vector<event_entry> together{};
+};
+
+void scenario_reader::read_events(json_object& top) {
+  const auto value = top.find("events");
+  if (!value || !expect_array(*value, found_)) return;
+  std::vector<dated> events;
+  value->for_each([&](json_value element) {
+    if (!expect_object(element, found_)) return;
+    json_object event{element, found_};
+    const auto at = event.require("at_s");
+    const auto milli = at ? read_milli(*at, found_) : std::nullopt;
+    if (milli) events.push_back({*milli, element});
+  });
+  std::stable_sort(events.begin(), events.end(),
+                   [](const dated& a, const dated& b) { return a.at < b.at; });
+
+  std::vector<quota_spec<max_resources>> specs;
+  for (const quota_entry& q : to_.quotas) specs.push_back(q.spec);
+  auto given = build_quota_tree(specs);
+  auto adapted_specs = specs;
+  adapt_to_preset(to_.policy.preset, adapted_specs);
+  auto adapted = build_quota_tree(std::move(adapted_specs));
+  // What was wrong has been reported. Events can only be read against quotas that are a tree.
+  if (!given || !adapted) {
+    names_are_missing_ = true;
+    return;
+  }
+  std::vector<bool> removed(specs.size());
+  world now{std::move(specs), std::move(removed), ledger{std::move(given).value()},
+            ledger{std::move(adapted).value()}};
+  for (const dated& e : events) {
+    const bool is_later = !now.together.empty() && now.together.front().at != e.at;
+    if (is_later && !apply_changes(std::exchange(now.together, {}), now)) return;
+    if (const auto kind = kind_of_event(e.value)) read_change(e, *kind, now);
+  }
+  static_cast<void>(apply_changes(now.together, now));
+}
+
+/// What happens: the one member besides the time.
+std::optional<json_value> scenario_reader::kind_of_event(json_value value) {
+  json_object event{value, found_};
+  static_cast<void>(event.find("at_s"));
+  std::optional<json_value> kind;
+  bool is_refused = false;
+  for (const auto* key : {"resize", "add_quota", "remove_quota", "move_quota", "reweight", "cancel"}) {
+    const auto member = event.find(key);
+    if (!member) continue;
+    if (kind) {
+      member->report(found_, "one event can't do two things (expected another event at the same time)");
+    } else if (expect_object(*member, found_)) {
+      kind = member;
+    } else {
+      is_refused = true;
+    }
+  }
+  for (const auto* key : {"node_down", "node_up", "drain"}) {
+    is_refused = is_refused || value.find(key).has_value();
+    event.refuse(key);
+  }
+  const std::size_t before = found_.size();
+  event.reject_unknown();
+  if (!kind && !is_refused && found_.size() == before) {
+    value.report(found_, "nothing happens here (expected resize, add_quota, remove_quota, move_quota, "
+                                 "reweight or cancel)");
+  }
+  return found_.size() == before ? kind : std::nullopt;
+}
+
+void scenario_reader::read_change(const dated& event, json_value kind, world& now) {
+  const std::size_t before = found_.size();
+  json_object what{kind, found_};
+  const auto quota_named = [&](std::string_view key) {
+    const auto value = what.find(key);
+    const auto name = value ? read_string(*value, found_) : std::nullopt;
+    if (!name) return quota_id::none();
+    const auto at = quota_ids_.find(*name);
+    if (at == quota_ids_.end() || now.removed[at->second.index()]) {
+      value->report(found_, "there is no quota \"" + *name + "\" at this time");
+      return quota_id::none();
+    }
+    return at->second;
+  };
+  const auto record = [&](auto change) {
+    // Of several errors at one time all are reported, but what is wrong is not tried out.
+    if (found_.size() != before) return;
+    now.together.push_back({event.at, std::move(change), kind.pointer()});
+  };
+
+  if (kind.key() == "cancel") {
+    if (const auto job = what.require("job")) {
+      if (auto id = read_string(*job, found_)) to_.events.push_back({event.at, std::move(*id), job->pointer()});
+    }
+  } else if (kind.key() == "add_quota") {
+    const std::size_t index = to_.quotas.size();
+    quota_entry q = read_quota(kind, true);
+    if (found_.size() == before && !quota_ids_.try_emplace(q.spec.name, quota_id{index}).second) {
+      kind.report(found_, "there is or was a quota \"" + q.spec.name + "\" (expected a new name)");
+    }
+    record(quota_change<max_resources>{add_quota<max_resources>{q.spec}});
+    if (found_.size() != before) return;
+    now.specs.push_back(q.spec);
+    now.removed.push_back(false);
+    to_.quotas.push_back(std::move(q));
+    return;
+  } else {
+    static_cast<void>(what.require("quota"));
+    const quota_id x = quota_named("quota");
+    if (kind.key() == "resize") {
+      resize_quota<max_resources> change{x};
+      quota_spec<max_resources> otherwise;
+      quota_spec<max_resources>& s = x ? now.specs[x.index()] : otherwise;
+      if (const auto nominal = what.find("nominal")) {
+        read_nominal(*nominal, s.parent.empty(), s.nominal);
+        change.nominal = s.nominal;
+      }
+      if (const auto lend = what.find("lend")) read_limits(*lend, s.lend), change.lend = s.lend;
+      if (const auto borrow = what.find("borrow")) read_limits(*borrow, s.borrow), change.borrow = s.borrow;
+      if (!change.nominal && !change.lend && !change.borrow) {
+        kind.report(found_, "expected \"nominal\", \"lend\" or \"borrow\"");
+      }
+      record(quota_change<max_resources>{change});
+    } else if (kind.key() == "reweight") {
+      quota_spec<max_resources> otherwise;
+      quota_spec<max_resources>& s = x ? now.specs[x.index()] : otherwise;
+      if (const auto weight = what.require("weight")) read_weights(*weight, s.weight);
+      record(quota_change<max_resources>{reweight_quota<max_resources>{x, s.weight}});
+    } else if (kind.key() == "remove_quota") {
+      record(quota_change<max_resources>{remove_quota{x}});
+      if (x) now.removed[x.index()] = true;
+    } else {
+      const quota_id parent = quota_named("parent");
+      record(quota_change<max_resources>{move_quota{x, parent}});
+      if (x) now.specs[x.index()].parent = parent ? now.specs[parent.index()].name : std::string{};
+    }
+  }
+  what.reject_unknown();
+}
+
+/// Changes at one time are one transition. Returns whether it was a valid one: nothing can be said of what comes
+/// after one that is not.
+bool scenario_reader::apply_changes(const std::vector<event_entry>& together, world& now) {
+  if (together.empty()) return true;
+  std::vector<quota_change<max_resources>> changes;
+  for (const event_entry& e : together) changes.push_back(std::get<quota_change<max_resources>>(e.what));
+  const auto report = [&](const problems& all, const std::string& remark) {
+    for (const problem& p : all) {
+      // The last change of the quota that the problem is about, or else the last of all.
+      const event_entry* about = &together.back();
+      for (const event_entry& e : together) {
+        const quota_id x = std::visit(
+            [&](const auto& c) {
+              if constexpr (requires { c.quota; }) {
+                return c.quota;
+              } else {
+                return quota_ids_.find(c.spec.name)->second;
+              }
+            },
+            std::get<quota_change<max_resources>>(e.what));
+        if (now.specs[x.index()].name == p.subject) about = &e;
+      }
+      found_.add(to_.file, about->place, text_of(p) + remark);
+    }
+    return false;
+  };
+  auto over = allot::apply(now.given, std::span<const quota_change<max_resources>>{changes});
+  if (!over) return report(over.problems(), {});
+  for (quota_change<max_resources>& c : changes) {
+    auto* addition = std::get_if<add_quota<max_resources>>(&c);
+    if (addition == nullptr) continue;
+    std::vector<quota_spec<max_resources>> one{addition->spec};
+    adapt_to_preset(to_.policy.preset, one);
+    addition->spec = one.front();
+  }
+  over = allot::apply(now.adapted, std::span<const quota_change<max_resources>>{changes});
+  if (!over) return report(over.problems(), " (as the preset " + to_.policy.preset + " sees it)");
+  to_.events.insert(to_.events.end(), together.begin(), together.end());
+  return true;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/scenario_reader.hpp"
+
+#include <allot/core/text.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+// --- jobs of the scenario -----------------------------------------------------------------------------------
+
+void scenario_reader::read_jobs(json_object& top) {
+  const auto value = top.find("jobs");
+  if (!value || !expect_array(*value, found_)) return;
+  value->for_each([&](json_value job) { read_job(job); });
+}
+
+void scenario_reader::read_job(json_value value) {
+  if (!expect_object(value, found_)) return;
+  constexpr std::int64_t most_priority = std::numeric_limits<std::int32_t>::max();
+  json_object job{value, found_};
+  job_entry j;
+  if (const auto id = job.require("id")) {
+    j.id = read_string(*id, found_).value_or("");
+    if (id->is_string() && j.id.empty()) {
+      id->report(found_, "a job needs an id");
+    } else if (!j.id.empty() && !job_ids_.try_emplace(j.id, to_.jobs.size()).second) {
+      id->report(found_, "there is more than one job \"" + j.id + '"');
+    } else if (to_.trace && to_.trace->ids.find(j.id)) {
+      id->report(found_, "there is a job \"" + j.id + "\" in the trace " + to_.trace_file + " too");
+    }
+  }
+  read_quota_of_job(job, j);
+  read_pods(job, j);
+  if (const auto request = job.require("request")) read_request(*request, j);
+  const auto time = [&](std::string_view key) -> std::optional<instant> {
+    const auto v = job.find(key);
+    return v ? read_milli(*v, found_) : std::nullopt;
+  };
+  const auto text = [&](std::string_view key, std::string& to) {
+    if (const auto v = job.find(key)) to = read_string(*v, found_).value_or("");
+  };
+  if (const auto flavors = job.find("flavors"); flavors && expect_array(*flavors, found_)) {
+    bool any = false;
+    flavors->for_each([&](json_value) { any = true; });
+    if (any) flavors->report(found_, "a choice of flavors is not supported by this version (name a resource of "
+                                     "one flavor in the request, as in {\"h100/gpu\": 8})");
+  }
+  if (const auto priority = job.find("priority")) {
+    const auto n = read_whole(*priority, -most_priority, most_priority, found_);
+    j.priority = static_cast<std::int32_t>(n.value_or(0));
+  }
+  text("class", j.job_class);
+  if (const auto v = job.find("preemptible")) j.preemptible = read_bool(*v, found_).value_or(true);
+  text("user", j.user);
+  if (const auto roles = job.find("roles")) j.roles = read_strings(*roles, found_);
+  j.submit = time("submit_s").value_or(0);
+  j.duration = time("duration_s").value_or(0);
+  j.checkpoint = time("checkpoint_s");
+  j.restart = time("restart_s").value_or(0);
+  read_state(job, j);
+  job.reject_unknown();
+  to_.jobs.push_back(std::move(j));
+}
+
+void scenario_reader::read_quota_of_job(json_object& job, job_entry& to) {
+  const auto value = to_.quotas.size() == 1 ? job.find("quota") : job.require("quota");
+  if (!value) {
+    to.quota = quota_id{0};
+    return;
+  }
+  const auto name = read_string(*value, found_);
+  if (!name) return;
+  const auto at = quota_ids_.find(*name);
+  if (at != quota_ids_.end()) {
+    to.quota = at->second;
+    to.demand.pools = to_.quotas[at->second.index()].pools;
+  } else if (!names_are_missing_) {
+    std::vector<std::string_view> names;
+    for (const auto& [known, id] : quota_ids_) names.push_back(known);
+    const std::string_view meant = nearest(*name, names);
+    value->report(found_, "there is no quota \"" + *name + '"' +
+                              (meant.empty() ? "" : " (did you mean \"" + std::string{meant} + "\"?)"));
+  }
+}
+
+void scenario_reader::read_pods(json_object& job, job_entry& to) {
+  constexpr std::int64_t most_pods = 1'000'000;
+  if (const auto total = job.find("total")) to.demand.total = read_bool(*total, found_).value_or(false);
+  const auto pods_value = job.find("pods");
+  const auto pods = pods_value ? read_whole(*pods_value, 1, most_pods, found_) : std::optional<std::int64_t>{1};
+  if (pods.value_or(1) > 1 && to.demand.total) {
+    pods_value->report(found_, "a total is split over as few nodes as its size needs (expected no \"pods\")");
+  }
+  to.demand.pods = static_cast<std::uint32_t>(pods.value_or(1));
+  const auto min_pods = job.find("min_pods");
+  if (!min_pods || !pods) return;
+  if (read_whole(*min_pods, 1, *pods, found_).value_or(*pods) < *pods) {
+    min_pods->report(found_, "elastic jobs are not supported by this version (expected " +
+                                 std::to_string(*pods) + ", as many as \"pods\")");
+  }
+}
+
+void scenario_reader::read_request(json_value value, job_entry& to) {
+  const std::size_t before = found_.size();
+  read_amounts(value, false, to.request);
+  if (found_.size() != before) return;
+  gpu_request gpus = gpus_of(to_, to.request);
+  if (!gpus.problem.empty()) value.report(found_, std::move(gpus.problem));
+  to.demand.gpus = gpus.gpus;
+  to.demand.pools &= gpus.pools;
+  if (!to.demand.total) to.request = to.request * std::int64_t{to.demand.pods};
+  if (!is_valid_request(to.request)) value.report(found_, "all pods together ask for more than can be counted");
+}
+
+void scenario_reader::read_state(json_object& job, job_entry& to) {
+  constexpr job_phase phases[] = {job_phase::pending, job_phase::running, job_phase::evicting};
+  if (const auto state = job.find("state")) {
+    if (const auto word = read_word(*state, {"pending", "running", "evicting"}, found_)) to.phase = phases[*word];
+  }
+  const auto start = job.find("start_s");
+  to.start = start ? read_milli(*start, found_).value_or(0) : to.submit;
+  const auto nodes = job.find("nodes");
+  const auto devices = job.find("devices");
+  // A job that waits may say where it stood before.
+  if (to.phase == job_phase::pending || !to_.cluster) return;
+  const std::size_t before = found_.size();
+  if (nodes) read_nodes(*nodes, to);
+  if (devices && found_.size() == before) read_devices(*devices, to);
+}
+
+void scenario_reader::read_nodes(json_value value, job_entry& to) {
+  if (!expect_array(value, found_)) return;
+  value.for_each([&](json_value element) {
+    const auto name = read_string(element, found_);
+    if (!name) return;
+    if (const auto node = to_.cluster->find(*name)) {
+      to.locations.push_back({*node});
+    } else {
+      element.report(found_, "there is no node \"" + *name + '"');
+    }
+  });
+  if (!to.demand.total && !to.locations.empty() && to.locations.size() != to.demand.pods) {
+    value.report(found_, "expected a node for each of the " + std::to_string(to.demand.pods) + " pods, found " +
+                             std::to_string(to.locations.size()));
+  }
+}
+
+void scenario_reader::read_devices(json_value value, job_entry& to) {
+  if (!expect_array(value, found_)) return;
+  std::size_t pod = 0;
+  value.for_each([&](json_value of_pod) {
+    if (!expect_array(of_pod, found_)) return;
+    if (pod == to.locations.size()) {
+      of_pod.report(found_, "there is no node for the pod that has these devices");
+      return;
+    }
+    gpu::pod_location& at = to.locations[pod++];
+    of_pod.for_each([&](json_value device) {
+      const auto last = static_cast<std::int64_t>(to_.cluster->gpus(at.node)) - 1;
+      const auto d = read_whole(device, 0, last, found_);
+      if (!d) return;
+      const std::uint64_t bit = std::uint64_t{1} << *d;
+      if ((at.devices & bit) != 0) device.report(found_, "the device is there twice");
+      at.devices |= bit;
+    });
+  });
+  if (pod != to.locations.size()) {
+    value.report(found_, "expected the devices of " + std::to_string(to.locations.size()) + " pods, found " +
+                             std::to_string(pod));
+  }
+}
+
+// --- jobs of the trace --------------------------------------------------------------------------------------
+
+amounts request_of(const scenario& s, const sim::trace_job& j) {
+  amounts request;
+  for (std::size_t d = 0; d < s.resources.size(); ++d) {
+    const std::string_view resource = s.resources[d];
+    if (resource == "gpu") {
+      request[d] = j.gpus;
+    } else if (resource == "cpu") {
+      request[d] = quantity::milli(j.cpu_milli);
+    } else if (resource == "memory_mib") {
+      request[d] = quantity::whole(j.memory_mib);
+    }
+  }
+  return request;
+}
+
+gpu::demand demand_of(const sim::trace_job& j) {
+  if (j.pods == 0) return {.gpus = j.gpus, .total = true};
+  return {.gpus = quantity::milli(j.gpus.in_milli() / j.pods), .pods = j.pods};
+}
+
+/// The reader of traces has seen to what concerns one field. The line of a job is not known any more, so its id
+/// names it; of problems that many jobs share, the first is told and the others are counted.
+void scenario_reader::check_trace() {
+  if (!to_.trace) return;
+  const sim::trace& t = *to_.trace;
+  struct shared_problem {
+    std::size_t jobs = 0;
+    std::string place{};
+    std::string text{};
+  };
+  std::map<std::string, shared_problem> shared;
+  const auto report = [&](const std::string& key, const sim::trace_job& j, auto text) {
+    shared_problem& p = shared[key];
+    if (++p.jobs > 1) return;
+    p.place = "job " + std::string{t.ids[j.id]};
+    p.text = text();
+  };
+  const bool counts_models = std::any_of(to_.resources.begin(), to_.resources.end(),
+                                         [](const std::string& r) { return !model_of(r).empty(); });
+  if (counts_models) {
+    found_.add(to_.trace_file, {},
+               "the GPUs of a trace are counted as \"gpu\" (resources of one GPU model are not supported with a "
+               "trace by this version)");
+  }
+  for (const sim::trace_job& j : t.jobs) {
+    if (j.tenant.is_none() && to_.quotas.size() > 1 && !has_quotas_of_tenants_) {
+      report("tenant", j, [] { return std::string{"the job has no tenant (expected the name of a quota)"}; });
+    } else if (j.tenant && !names_are_missing_ && quota_ids_.find(t.tenants[j.tenant]) == quota_ids_.end()) {
+      const std::string name{t.tenants[j.tenant]};
+      report("tenant " + name, j, [&] { return "the tenant \"" + name + "\" is no quota of the scenario"; });
+    }
+    if (j.min_pods != 0 && j.min_pods < j.pods) {
+      report("min_pods", j, [&] {
+        return "elastic jobs are not supported by this version (expected as many min_pods as pods, " +
+               std::to_string(j.pods) + ")";
+      });
+    }
+    if (std::string wrong = problem_of_gpus(demand_of(j).gpus); !wrong.empty()) {
+      report("gpus", j, [&] { return wrong; });
+    }
+  }
+  for (auto& [key, p] : shared) {
+    if (p.jobs > 1) p.text += "; and so in " + std::to_string(p.jobs - 1) + " more";
+    found_.add(to_.trace_file, p.place, std::move(p.text));
+  }
+}
+
+void scenario_reader::check_cancellations() {
+  for (const event_entry& e : to_.events) {
+    const auto* id = std::get_if<std::string>(&e.what);
+    if (id == nullptr || job_ids_.count(*id) > 0 || (to_.trace && to_.trace->ids.find(*id))) continue;
+    found_.add(to_.file, e.place, "there is no job \"" + *id + '"');
+  }
+}
+
+void scenario_reader::check_total() {
+  amounts sum;
+  for (const job_entry& j : to_.jobs) sum += j.request;
+  if (to_.trace) {
+    for (const sim::trace_job& j : to_.trace->jobs) sum += request_of(to_, j);
+  }
+  if (!is_valid_request(sum)) {
+    found_.add(to_.file, "/jobs", "all jobs together ask for more than can be counted");
+  }
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

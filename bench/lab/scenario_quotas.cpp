@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/scenario_reader.hpp"
+
+#include <allot/presets/catalog.hpp>
+#include <allot/quota/builder.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+// --- amounts ------------------------------------------------------------------------------------------------
+
+std::optional<quantity> scenario_reader::read_amount(json_value value, bool may_be_unlimited) {
+  if (value.is_string() && may_be_unlimited) {
+    if (value.text() == "unlimited") return quantity::unlimited();
+    value.report(found_, "expected a number or \"unlimited\", found " + value.shown());
+    return std::nullopt;
+  }
+  const auto milli = read_milli(value, found_);
+  return milli ? std::optional{quantity::milli(*milli)} : std::nullopt;
+}
+
+/// {"gpu": 4, "cpu": 16}. What is not named stays.
+void scenario_reader::read_amounts(json_value value, bool may_be_unlimited, amounts& to) {
+  if (!value.is_object()) {
+    value.report(found_, "expected amounts by resource, as in {\"" + to_.resources.front() + "\": 1}, found " +
+                             value.shown());
+    return;
+  }
+  json_object by_resource{value, found_};
+  for (std::size_t d = 0; d < to_.resources.size(); ++d) {
+    if (const auto amount = by_resource.find(to_.resources[d])) {
+      to[d] = read_amount(*amount, may_be_unlimited).value_or(quantity{});
+    }
+  }
+  by_resource.reject_unknown();
+}
+
+void scenario_reader::read_nominal(json_value value, bool is_root, amounts& to) {
+  if (value.is_string()) {
+    if (value.text() == "unlimited") {
+      for (std::size_t d = 0; d < to_.resources.size(); ++d) to[d] = quantity::unlimited();
+    } else if (value.text() == "cluster") {
+      for (std::size_t d = 0; d < to_.resources.size(); ++d) set_nominal_of_nodes(value, is_root, d, to);
+    } else {
+      value.report(found_, "expected amounts by resource, \"unlimited\" or \"cluster\", found " + value.shown());
+    }
+    return;
+  }
+  if (!value.is_object()) return read_amounts(value, true, to);
+  json_object by_resource{value, found_};
+  for (std::size_t d = 0; d < to_.resources.size(); ++d) {
+    const auto amount = by_resource.find(to_.resources[d]);
+    if (!amount) continue;
+    if (amount->is_string() && amount->text() == "cluster") {
+      set_nominal_of_nodes(*amount, is_root, d, to);
+    } else {
+      to[d] = read_amount(*amount, true).value_or(quantity{});
+    }
+  }
+  by_resource.reject_unknown();
+}
+
+void scenario_reader::set_nominal_of_nodes(json_value value, bool is_root, std::size_t d, amounts& to) {
+  if (nodes_are_wrong_) return;
+  if (!is_root) {
+    value.report(found_, "only a root can have \"cluster\", all that the nodes have (expected amounts)");
+  } else if (!to_.cluster) {
+    value.report(found_, "there is no cluster whose nodes this could be (expected amounts)");
+  } else if (const auto amount = amount_of_nodes(d)) {
+    to[d] = *amount;
+  } else {
+    value.report(found_, "the nodes do not say how much " + to_.resources[d] + " they have (expected an amount)");
+  }
+}
+
+/// "all", "none", {"gpu": 2} or {"percent": 40}. Of what is not named there is no limit.
+void scenario_reader::read_limits(json_value value, limits<max_resources>& to) {
+  constexpr std::int64_t most_percent = 1'000'000'000;
+  if (!value.is_object()) {
+    if (const auto word = read_word(value, {"all", "none"}, found_)) {
+      to = limits<max_resources>{*word == 0 ? limit::all() : limit::none()};
+    }
+    return;
+  }
+  if (const auto percent = value.find("percent")) {
+    json_object only{value, found_};
+    static_cast<void>(only.find("percent"));
+    only.reject_unknown();
+    if (const auto p = read_whole(*percent, 0, most_percent, found_)) {
+      to = limits<max_resources>{limit::percent(*p)};
+    }
+    return;
+  }
+  amounts most{quantity::unlimited()};
+  read_amounts(value, true, most);
+  for (std::size_t d = 0; d < max_resources; ++d) to[d] = limit::at_most(most[d]);
+}
+
+/// 2.5, or {"gpu": 2, "cpu": 1}. What is not named stays.
+void scenario_reader::read_weights(json_value value, weights<max_resources>& to) {
+  if (!value.is_object()) {
+    if (const auto milli = read_milli(value, found_)) to = weights<max_resources>{*milli};
+    return;
+  }
+  json_object by_resource{value, found_};
+  for (std::size_t d = 0; d < to_.resources.size(); ++d) {
+    if (const auto weight = by_resource.find(to_.resources[d])) to[d] = read_milli(*weight, found_).value_or(0);
+  }
+  by_resource.reject_unknown();
+}
+
+// --- one quota ----------------------------------------------------------------------------------------------
+
+quota_entry scenario_reader::read_quota(json_value value, bool from_event) {
+  constexpr std::int64_t most_priority = std::numeric_limits<std::int32_t>::max();
+  quota_entry q;
+  if (!expect_object(value, found_)) return q;
+  json_object quota{value, found_};
+  if (const auto name = quota.require("name")) q.spec.name = read_string(*name, found_).value_or("");
+  if (const auto parent = quota.find("parent")) {
+    q.spec.parent = read_string(*parent, found_).value_or("");
+    if (parent->is_string() && q.spec.parent.empty()) {
+      parent->report(found_, "expected the name of a quota (a root has no \"parent\"), found \"\"");
+    }
+  }
+  if (const auto nominal = quota.find("nominal")) read_nominal(*nominal, !quota.find("parent"), q.spec.nominal);
+  const auto flag = [&](std::string_view key, bool& to) {
+    if (const auto v = quota.find(key)) to = read_bool(*v, found_).value_or(to);
+  };
+  flag("inclusive", q.spec.inclusive);
+  flag("overcommit", q.spec.overcommit);
+  flag("static", q.spec.is_static);
+  if (const auto lend = quota.find("lend")) read_limits(*lend, q.spec.lend);
+  if (const auto borrow = quota.find("borrow")) read_limits(*borrow, q.spec.borrow);
+  if (const auto weight = quota.find("weight")) read_weights(*weight, q.spec.weight);
+  if (const auto priority = quota.find("priority")) {
+    const auto n = read_whole(*priority, -most_priority, most_priority, found_);
+    if (n.value_or(0) != 0) {
+      priority->report(found_, "a priority of quotas is not supported by this version (expected 0)");
+    }
+  }
+  if (from_event) {
+    // The simulator gives a quota that comes later the scheduler's own settings.
+    for (const auto* key : {"order", "head", "preempt"}) quota.refuse(key);
+  } else {
+    if (const auto order = quota.find("order")) {
+      if (const auto word = read_word(*order, {"priority", "fifo"}, found_)) {
+        q.order = *word == 0 ? queue_order::priority : queue_order::fifo;
+      }
+    }
+    if (const auto head = quota.find("head")) {
+      if (const auto word = read_word(*head, {"best_effort", "strict"}, found_)) {
+        q.head = *word == 0 ? queue_head::best_effort : queue_head::strict;
+      }
+    }
+    if (const auto preempt = quota.find("preempt")) read_preempt(*preempt, q);
+  }
+  if (const auto choice = quota.find("flavor_choice")) read_flavor_choice(*choice);
+  if (const auto times = quota.find("min_runtime_s")) read_min_runtime(*times);
+  if (const auto pools = quota.find("node_pools")) read_node_pools(*pools, q);
+  if (const auto limits_s = quota.find("time_limit_s"); limits_s && expect_object(*limits_s, found_)) {
+    limits_s->for_each([&](json_value of_class) {
+      of_class.report(found_, "a limit of time is not supported by this version");
+    });
+  }
+  if (const auto access = quota.find("access")) read_access(*access, q);
+  quota.reject_unknown();
+  return q;
+}
+
+void scenario_reader::read_preempt(json_value value, quota_entry& to) {
+  if (!expect_object(value, found_)) return;
+  json_object preempt{value, found_};
+  if (const auto within = preempt.find("within")) {
+    constexpr preempt_within values[] = {preempt_within::never, preempt_within::lower_priority,
+                                         preempt_within::lower_or_newer_equal};
+    const auto word = read_word(*within, {"never", "lower_priority", "lower_or_newer_equal"}, found_);
+    if (word) to.within = values[*word];
+  }
+  if (const auto reclaim = preempt.find("reclaim")) {
+    constexpr preempt_reclaim values[] = {preempt_reclaim::never, preempt_reclaim::lower_priority,
+                                          preempt_reclaim::any};
+    const auto word = read_word(*reclaim, {"never", "lower_priority", "any"}, found_);
+    if (word) to.reclaim = values[*word];
+  }
+  if (const auto borrow = preempt.find("borrow"); borrow && expect_object(*borrow, found_)) {
+    json_object while_borrowing{*borrow, found_};
+    const auto policy = while_borrowing.require("policy");
+    if (policy && policy->is_string() && policy->text() != "never") {
+      policy->report(found_, "preempting while borrowing is not supported by this version (expected \"never\")");
+    } else if (policy) {
+      static_cast<void>(read_word(*policy, {"never", "lower_priority"}, found_));
+    }
+    static_cast<void>(while_borrowing.find("max_priority"));
+    while_borrowing.reject_unknown();
+  }
+  if (const auto children = preempt.find("children")) to.children = read_bool(*children, found_);
+  preempt.reject_unknown();
+}
+
+/// Without flavors there is no choice, so only the defaults mean what they say.
+void scenario_reader::read_flavor_choice(json_value value) {
+  if (!expect_object(value, found_)) return;
+  json_object choice{value, found_};
+  const auto only_default = [&](std::string_view key, const std::vector<std::string_view>& words,
+                                std::size_t otherwise) {
+    const auto v = choice.find(key);
+    if (!v) return;
+    const auto word = read_word(*v, words, found_);
+    if (word && *word != otherwise) {
+      v->report(found_, "a choice of flavors is not supported by this version (expected \"" +
+                            std::string{words[otherwise]} + "\")");
+    }
+  };
+  only_default("when_can_borrow", {"borrow", "try_next"}, 0);
+  only_default("when_can_preempt", {"preempt", "try_next"}, 1);
+  choice.reject_unknown();
+}
+
+void scenario_reader::read_min_runtime(json_value value) {
+  if (!expect_object(value, found_)) return;
+  json_object times{value, found_};
+  for (const auto* key : {"preempt", "reclaim"}) {
+    const auto v = times.find(key);
+    if (v && read_milli(*v, found_).value_or(0) != 0) {
+      v->report(found_, "a minimum runtime is not supported by this version (expected 0)");
+    }
+  }
+  times.reject_unknown();
+}
+
+void scenario_reader::read_node_pools(json_value value, quota_entry& to) {
+  if (!expect_array(value, found_) || nodes_are_wrong_) return;
+  to.pools = 0;
+  std::size_t count = 0;
+  value.for_each([&](json_value element) {
+    ++count;
+    const auto name = read_string(element, found_);
+    if (!name || !to_.cluster) return;
+    const std::uint64_t pools = pools_named(*name);
+    if (pools == 0) element.report(found_, "no node is in a pool \"" + *name + '"');
+    to.pools |= pools;
+  });
+  if (!to_.cluster) {
+    value.report(found_, "there is no cluster whose pools these could be");
+  } else if (count == 0) {
+    value.report(found_, "expected at least one pool (all: without \"node_pools\")");
+  }
+}
+
+void scenario_reader::read_access(json_value value, quota_entry& to) {
+  if (!expect_object(value, found_)) return;
+  json_object access{value, found_};
+  access_rule rule;
+  if (const auto roles = access.find("roles")) rule.roles = read_strings(*roles, found_);
+  if (const auto users = access.find("users")) rule.users = read_strings(*users, found_);
+  if (const auto anyone = access.find("anyone")) rule.anyone = read_bool(*anyone, found_).value_or(false);
+  access.reject_unknown();
+  to.access = std::move(rule);
+}
+
+// --- all of them --------------------------------------------------------------------------------------------
+
+void scenario_reader::read_quotas(json_object& top) {
+  const auto value = top.find("quotas");
+  const std::size_t before = found_.size();
+  if (!value || !expect_array(*value, found_)) {
+    names_are_missing_ = value.has_value();
+    return;
+  }
+  value->for_each([&](json_value quota) { to_.quotas.push_back(read_quota(quota, false)); });
+  to_.initial_quotas = to_.quotas.size();
+  for (std::size_t i = 0; i < to_.quotas.size(); ++i) {
+    quota_ids_.try_emplace(to_.quotas[i].spec.name, quota_id{i});
+  }
+  quotas_are_wrong_ = found_.size() != before;
+  names_are_missing_ = quota_ids_.count("") > 0;
+}
+
+void scenario_reader::make_quotas_of_tenants() {
+  has_quotas_of_tenants_ = true;
+  std::string root = "cluster";
+  const auto is_tenant = [&](std::string_view name) { return to_.trace && to_.trace->tenants.find(name); };
+  while (is_tenant(root)) root = '(' + root + ')';
+  quota_entry all;
+  all.spec.name = root;
+  all.spec.nominal = amounts{quantity::unlimited()};
+  for (std::size_t d = 0; to_.cluster && d < to_.resources.size(); ++d) {
+    all.spec.nominal[d] = amount_of_nodes(d).value_or(quantity::unlimited());
+  }
+  to_.quotas.push_back(std::move(all));
+  for (std::size_t i = 0; to_.trace && i < to_.trace->tenants.size(); ++i) {
+    quota_entry q;
+    q.spec.name = to_.trace->tenants[sim::name_id{i}];
+    q.spec.parent = root;
+    to_.quotas.push_back(std::move(q));
+  }
+  to_.initial_quotas = to_.quotas.size();
+  for (std::size_t i = 0; i < to_.quotas.size(); ++i) {
+    quota_ids_.try_emplace(to_.quotas[i].spec.name, quota_id{i});
+  }
+}
+
+void adapt_to_preset(std::string_view preset, std::vector<quota_spec<max_resources>>& specs) {
+  with_preset(preset, [&](auto p) {
+    if (!p.ignores_quotas) p.adapt(specs);
+  });
+}
+
+void scenario_reader::check_quotas() {
+  std::vector<quota_spec<max_resources>> specs;
+  for (std::size_t i = 0; i < to_.initial_quotas; ++i) specs.push_back(to_.quotas[i].spec);
+  const auto given = build_quota_tree(specs);
+  if (!given) return report_quotas(given.problems(), {});
+  adapt_to_preset(to_.policy.preset, specs);
+  const auto adapted = build_quota_tree(std::move(specs));
+  if (!adapted) report_quotas(adapted.problems(), " (as the preset " + to_.policy.preset + " sees it)");
+}
+
+std::string scenario_reader::text_of(const problem& p) const {
+  if (p.dimension == problem::no_dimension || to_.resources.size() <= 1) return p.text;
+  return p.text + " (" + to_.resources[p.dimension] + ')';
+}
+
+/// A problem names the quota; of several with that name it is about the first that it can be true of and that
+/// no earlier problem of its kind was about.
+void scenario_reader::report_quotas(const problems& of_tree, const std::string& remark) {
+  std::vector<const problem*> before;
+  for (const problem& p : of_tree) {
+    const bool of_names = p.code == problem_code::duplicate_name || p.code == problem_code::unknown_parent ||
+                          p.code == problem_code::cycle;
+    // Amounts that could not be read can't be compared.
+    if (quotas_are_wrong_ && !of_names) continue;
+    auto skip = std::count_if(before.begin(), before.end(), [&](const problem* b) {
+      return b->code == p.code && b->subject == p.subject && b->dimension == p.dimension;
+    });
+    before.push_back(&p);
+    bool is_first = true;
+    std::string place = "/quotas";
+    for (std::size_t i = 0; i < to_.initial_quotas; ++i) {
+      const quota_spec<max_resources>& s = to_.quotas[i].spec;
+      if (s.name != p.subject) continue;
+      bool possible = true;
+      if (p.code == problem_code::duplicate_name) possible = !std::exchange(is_first, false);
+      if (p.code == problem_code::unknown_parent) {
+        possible = !s.parent.empty() && quota_ids_.find(s.parent) == quota_ids_.end();
+      }
+      if (!possible || skip-- > 0) continue;
+      place += '/' + std::to_string(i) + '/' + p.field;
+      break;
+    }
+    found_.add(to_.file, place, text_of(p) + remark);
+  }
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

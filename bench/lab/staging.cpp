@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/staging.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string explain(std::string_view doing, const std::string& path, int error_number) {
+  std::string text{doing};
+  text.append(" ").append(path).append(": ").append(std::strerror(error_number));
+  return text;
+}
+
+/// What has to go when the program is interrupted. Complete before the handler can see it, and not changed
+/// while it can.
+struct leftovers {
+  std::vector<std::string> files;
+  std::vector<std::string> directories;
+
+  /// Only what a signal handler may call.
+  void remove() const noexcept {
+    for (const std::string& f : files) ::unlink(f.c_str());
+    for (const std::string& d : directories) ::rmdir(d.c_str());
+  }
+};
+
+std::atomic<const leftovers*> to_remove{nullptr};
+constexpr std::array interrupts{SIGINT, SIGTERM, SIGHUP};
+
+extern "C" void remove_and_exit(int signal_number) {
+  if (const leftovers* const left = to_remove.load()) left->remove();
+  ::_exit(128 + signal_number);
+}
+
+/// Sees to it that an interrupted program leaves nothing of it. Lives as long as the program: the handler may
+/// look at it at any time.
+void guard(leftovers left) {
+  static leftovers kept;
+  to_remove.store(nullptr);
+  kept = std::move(left);
+  to_remove.store(&kept);
+  // With a limit on the size of files, writing too much is an error like a full disk, not a death.
+  std::signal(SIGXFSZ, SIG_IGN);
+  for (const int signal_number : interrupts) {
+    struct sigaction was {};
+    ::sigaction(signal_number, nullptr, &was);
+    // Who started the program in the background may have had SIGINT or SIGHUP ignored.
+    if (was.sa_handler == SIG_IGN) continue;
+    struct sigaction action {};
+    action.sa_handler = remove_and_exit;
+    ::sigaction(signal_number, &action, nullptr);
+  }
+}
+
+/// Holds interrupts back while files get their final names.
+class uninterrupted {
+ public:
+  uninterrupted() {
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    for (const int signal_number : interrupts) sigaddset(&blocked, signal_number);
+    ::pthread_sigmask(SIG_BLOCK, &blocked, &before_);
+  }
+  uninterrupted(const uninterrupted&) = delete;
+  uninterrupted& operator=(const uninterrupted&) = delete;
+  ~uninterrupted() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+/// Whether anything has that name, be it a link to nowhere.
+bool is_there(const std::string& path) {
+  struct stat ignored {};
+  return ::lstat(path.c_str(), &ignored) == 0;
+}
+
+/// Gives `from` the name `to`, which must not be taken.
+int rename_to_new(const std::string& from, const std::string& to) {
+#ifdef RENAME_NOREPLACE
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+#endif
+  // Not every file system can do both at once.
+  if (is_there(to)) return EEXIST;
+  return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+std::string partial_name(const std::string& of) {
+  return of + ".partial-" + std::to_string(::getpid());
+}
+
+std::string already_there(const std::string& path) {
+  return path + " exists: choose another name, or replace what an earlier run left there with --force";
+}
+
+}  // namespace
+
+output_file::output_file(std::string path) : path_(std::move(path)) {
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail(errno, "can't make");
+  text_.reserve(block + block / 4);
+}
+output_file::output_file(output_file&& other) noexcept
+    : path_(std::move(other.path_)),
+      text_(std::move(other.text_)),
+      problem_(std::move(other.problem_)),
+      descriptor_(std::exchange(other.descriptor_, -1)) {}
+output_file& output_file::operator=(output_file&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(text_, other.text_);
+  std::swap(problem_, other.problem_);
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+output_file::~output_file() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void output_file::fail(int error_number, std::string_view doing) {
+  if (problem_.empty()) problem_ = explain(doing, path_, error_number);
+}
+
+void output_file::flush() {
+  std::string_view rest = text_;
+  while (!rest.empty() && problem_.empty()) {
+    const ssize_t written = ::write(descriptor_, rest.data(), rest.size());
+    if (written >= 0) {
+      rest.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno != EINTR) {
+      fail(errno, "can't write");
+    }
+  }
+  text_.clear();
+}
+
+std::string output_file::close() {
+  flush();
+  if (descriptor_ >= 0 && ::close(std::exchange(descriptor_, -1)) != 0) fail(errno, "can't write");
+  return problem_;
+}
+
+std::string staging_directory::open(std::string target, std::span<const std::string_view> names, bool force) {
+  while (target.size() > 1 && target.back() == '/') target.pop_back();
+  if (target.empty()) return "the output directory has no name";
+  const fs::path last = fs::path{target}.filename();
+  if (last == "." || last == ".." || target == "/") {
+    return target + " can't be the output directory: it must be one of its own";
+  }
+  if (is_there(target)) {
+    std::error_code error;
+    if (!force) return already_there(target);
+    if (!fs::is_directory(target, error)) return target + " is not a directory";
+  }
+  target_ = std::move(target);
+  path_ = partial_name(target_);
+  names_.assign(names.begin(), names.end());
+  force_ = force;
+
+  std::vector<std::string> above;
+  for (fs::path p = fs::path{target_}.parent_path(); !p.empty() && !is_there(p.string());
+       p = p.parent_path()) {
+    above.push_back(p.string());
+  }
+  leftovers left;
+  for (const std::string& name : names_) left.files.push_back(path_of(name));
+  left.directories.push_back(path_);
+  left.directories.insert(left.directories.end(), above.begin(), above.end());
+  guard(std::move(left));
+
+  is_open_ = true;
+  for (auto p = above.rbegin(); p != above.rend(); ++p) {
+    if (::mkdir(p->c_str(), 0777) != 0 && errno != EEXIST) {
+      const int error_number = errno;
+      const std::string failed = *p;
+      abandon();
+      return explain("can't make the directory", failed, error_number);
+    }
+    made_.insert(made_.begin(), *p);
+  }
+  if (::mkdir(path_.c_str(), 0777) != 0) {
+    const int error_number = errno;
+    const std::string failed = path_;
+    abandon();
+    return explain("can't make the directory", failed, error_number);
+  }
+  return {};
+}
+
+staging_directory::~staging_directory() {
+  abandon();
+}
+
+std::string staging_directory::path_of(std::string_view name) const {
+  std::string path = path_;
+  path.append("/").append(name);
+  return path;
+}
+
+void staging_directory::abandon() {
+  if (!std::exchange(is_open_, false)) return;
+  for (const std::string& name : names_) ::unlink(path_of(name).c_str());
+  ::rmdir(path_.c_str());
+  // Only those that are still empty go.
+  for (const std::string& directory : made_) ::rmdir(directory.c_str());
+  to_remove.store(nullptr);
+}
+
+std::string staging_directory::publish() {
+  const uninterrupted now;
+  const int error_number = rename_to_new(path_, target_);
+  if (error_number == 0) {
+    is_open_ = false;
+    to_remove.store(nullptr);
+    return {};
+  }
+  std::string problem;
+  if (error_number != EEXIST && error_number != ENOTEMPTY) {
+    problem = explain("can't make the directory", target_, error_number);
+  } else {
+    problem = force_ ? replace_files() : already_there(target_);
+  }
+  abandon();
+  return problem;
+}
+
+std::string staging_directory::replace_files() {
+  for (const std::string& name : names_) {
+    const std::string from = path_of(name);
+    const std::string to = target_ + "/" + name;
+    if (is_there(from)) {
+      if (::rename(from.c_str(), to.c_str()) != 0) return explain("can't replace", to, errno);
+    } else if (::unlink(to.c_str()) != 0 && errno != ENOENT) {
+      // An older run's would tell of another run than the rest.
+      return explain("can't remove", to, errno);
+    }
+  }
+  return {};
+}
+
+std::string publish_file(const std::string& path, std::string_view text, bool force) {
+  if (!force && is_there(path)) return already_there(path);
+  const std::string partial = partial_name(path);
+  guard({{partial}, {}});
+  output_file file{partial};
+  file.text() = text;
+  std::string problem = file.close();
+  {
+    const uninterrupted now;
+    if (problem.empty()) {
+      const int error_number = !force                                         ? rename_to_new(partial, path)
+                               : ::rename(partial.c_str(), path.c_str()) == 0 ? 0
+                                                                              : errno;
+      if (error_number != 0) {
+        problem = error_number == EEXIST ? already_there(path) : explain("can't make", path, error_number);
+      }
+    }
+    if (!problem.empty()) ::unlink(partial.c_str());
+    to_remove.store(nullptr);
+  }
+  return problem;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

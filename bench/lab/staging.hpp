@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// A file that is being written. After the first failure it takes nothing more; `close` says what failed.
+class output_file {
+ public:
+  output_file() = default;
+  /// Makes the file, which must not exist.
+  explicit output_file(std::string path);
+  output_file(output_file&& other) noexcept;
+  output_file& operator=(output_file&& other) noexcept;
+  ~output_file();
+
+  /// What is to be written next: append to it, and call `flush_if_full` now and then.
+  [[nodiscard]] std::string& text() noexcept { return text_; }
+  void flush_if_full() {
+    if (text_.size() >= block) flush();
+  }
+  /// Writes the rest. Returns what went wrong since the file was made, or nothing.
+  [[nodiscard]] std::string close();
+
+ private:
+  static constexpr std::size_t block = std::size_t{1} << 18U;
+
+  void flush();
+  void fail(int error_number, std::string_view doing);
+
+  std::string path_;
+  std::string text_;
+  std::string problem_;
+  int descriptor_ = -1;
+};
+
+/// A directory that appears under its name with all of its files at once, or not at all: it is filled under
+/// another name beside the final one ("runs/a.partial-4711") and then renamed. When the program is
+/// interrupted (SIGINT, SIGTERM, SIGHUP) or this object goes before `publish`, nothing is left. One at a
+/// time.
+class staging_directory {
+ public:
+  staging_directory() = default;
+  staging_directory(const staging_directory&) = delete;
+  staging_directory& operator=(const staging_directory&) = delete;
+  ~staging_directory();
+
+  /// Makes it, and the directories above it. `names` are all files that a run may ever leave there: `force`
+  /// lets the directory exist and replaces those files, but nothing else. Returns what is wrong, or nothing.
+  [[nodiscard]] std::string open(std::string target, std::span<const std::string_view> names, bool force);
+  /// One of the names, as a path that can be written to.
+  [[nodiscard]] std::string path_of(std::string_view name) const;
+  /// Gives the files their final names; those in `names` that were not written are removed if an earlier run
+  /// left them. Returns what is wrong, or nothing; then the files are gone.
+  [[nodiscard]] std::string publish();
+
+ private:
+  [[nodiscard]] std::string replace_files();
+  void abandon();
+
+  std::string target_;
+  std::string path_;
+  std::vector<std::string> names_;
+  /// Directories above that were made for it, the lowest first.
+  std::vector<std::string> made_;
+  bool force_ = false;
+  bool is_open_ = false;
+};
+
+/// Writes a whole file that appears at once or not at all; it may exist only with `force`. Returns what is
+/// wrong, or nothing.
+[[nodiscard]] std::string publish_file(const std::string& path, std::string_view text, bool force);
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot
