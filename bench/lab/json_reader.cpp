@@ -13,7 +13,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-// --- reading the text ---------------------------------------------------------------------------------------
+// Reading the text.
 
 /// Called by the parser with what it sees; texts may come in parts.
 struct json_document::handler {
@@ -164,7 +164,7 @@ std::optional<json_document> json_document::parse(std::string file, std::string_
   return document;
 }
 
-// --- values -------------------------------------------------------------------------------------------------
+// Values.
 
 std::string json_value::pointer() const {
   if (node().parent == json_document::none) return {};
@@ -214,7 +214,7 @@ std::optional<json_value> json_value::find(std::string_view key) const {
   return result;
 }
 
-// --- objects ------------------------------------------------------------------------------------------------
+// Objects.
 
 std::optional<json_value> json_object::find(std::string_view key) {
   known_.push_back(key);
@@ -239,7 +239,8 @@ void json_object::reject_unknown() const {
     if (key.substr(0, 2) == "x-" || std::find(known_.begin(), known_.end(), key) != known_.end()) return;
     std::string text = "unknown key \"" + std::string{key} + "\"";
     const std::string_view meant = nearest(key, known_);
-    text += meant.empty() ? " (expected " + listed(known_) + ")" : " (did you mean \"" + std::string{meant} + "\"?)";
+    text += meant.empty() ? " (expected " + listed(known_) + ")"
+                          : " (did you mean \"" + std::string{meant} + "\"?)";
     member.report(*found_, std::move(text));
   });
 }
@@ -283,7 +284,7 @@ std::string listed(const std::vector<std::string_view>& words) {
   return text;
 }
 
-// --- kinds of values ----------------------------------------------------------------------------------------
+// Kinds of values.
 
 namespace {
 

@@ -89,7 +89,8 @@ class json_value {
   /// text.
   template <class Visit>
   void for_each(Visit visit) const {
-    for (std::uint32_t i = node().first_child; i != json_document::none; i = document_->nodes_[i].next_sibling)
+    for (std::uint32_t i = node().first_child; i != json_document::none;
+         i = document_->nodes_[i].next_sibling)
       visit(json_value{document_, i});
   }
   /// The member of that key. O(members).

@@ -15,8 +15,8 @@ inline namespace v0 {
 namespace lab {
 
 /// Writes JSON that people can read and programs can compare: members in the order in which they come, outer
-/// levels a line each, inner ones on one line; numbers as plain decimals. (Boost.JSON writes everything on one
-/// line, and 0.5 as 5E-1.)
+/// levels a line each, inner ones on one line; numbers as plain decimals. (Boost.JSON writes everything on
+/// one line, and 0.5 as 5E-1.)
 class json_writer {
  public:
   /// Objects and arrays of the first `open_levels` levels have their members on lines of their own.

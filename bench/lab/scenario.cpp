@@ -65,61 +65,63 @@ std::optional<sim::trace> read_trace(const std::string& path, sim::fingerprint& 
   for (const sim::text_problem& p : reading.problems) {
     const std::string field = p.field.empty() ? "" : " (" + p.field + ')';
     found.add(shown_path(path),
-              "line " + std::to_string(p.place.line) + ", column " + std::to_string(p.place.column) + field, p.text);
+              "line " + std::to_string(p.place.line) + ", column " + std::to_string(p.place.column) + field,
+              p.text);
   }
   if (reading.stopped) found.add(shown_path(path), {}, "there may be more: the rest was not read");
   if (!reading) return std::nullopt;
   return std::move(reading.value);
 }
 
-std::optional<scenario> read_scenario(const scenario_source& source, errors& found) {
-  scenario s;
-  scenario_reader reader{s, found};
+std::optional<scenario> parse_scenario(std::string_view text, const scenario_source& source, errors& found) {
   const std::size_t before = found.size();
-  std::optional<json_document> document;
-  std::optional<json_object> top;
-  if (source.file) {
-    s.file = shown_path(*source.file);
-    input_file file{*source.file};
-    const auto text = file.read_all();
-    if (!text) {
-      found.add(s.file, {}, file.problem() + " (expected a scenario)");
-      return std::nullopt;
-    }
-    s.input.add_text(*text);
-    document = json_document::parse(s.file, *text, found);
-    if (!document || !expect_object(document->root(), found)) return std::nullopt;
-    top.emplace(document->root(), found);
-    check_format(*top, found);
-    reader.read_resources(*top);
-    // Without them every amount would be an unknown key.
-    if (s.resources.empty()) return std::nullopt;
-    reader.read_policy(*top);
-    reader.read_cluster(*top);
-  } else {
-    s.file = source.trace ? shown_path(*source.trace) : "the command line";
-    s.resources = {"gpu"};
-  }
-  if (source.policy) reader.choose_preset(*source.policy, "--policy", {});
-  if (source.nodes) {
-    s.input.add_text(*source.nodes);
-    reader.set_nodes(*source.nodes);
-  }
-  auto trace = top ? trace_named(*top, *source.file, found) : std::nullopt;
+  scenario s;
+  s.file = shown_path(*source.file);
+  s.input.add_text(text);
+  const auto document = json_document::parse(s.file, text, found);
+  if (!document || !expect_object(document->root(), found)) return std::nullopt;
+  json_object top{document->root(), found};
+  check_format(top, found);
+  scenario_reader reader{s, found};
+  reader.read_resources(top);
+  // Without them every amount would be an unknown key.
+  if (s.resources.empty()) return std::nullopt;
+  reader.read_policy(top);
+  reader.read_cluster(top);
+  reader.read_command_line(source);
+  auto trace = trace_named(top, *source.file, found);
   if (source.trace) trace = source.trace;
   if (trace) read_trace_part(*trace, s, found);
-  const bool has_quotas = top && top->value().find("quotas");
-  if (has_quotas) {
-    reader.read_quotas(*top);
-  }
-  if (!has_quotas || (s.quotas.empty() && found.size() == before)) reader.make_quotas_of_tenants();
+  const std::size_t before_quotas = found.size();
+  reader.read_quotas(top);
+  if (s.quotas.empty() && found.size() == before_quotas) reader.make_quotas_of_tenants();
   reader.check_quotas();
-  if (top) {
-    reader.read_events(*top);
-    reader.read_jobs(*top);
-    reader.check_cancellations();
-    top->reject_unknown();
+  reader.read_events(top);
+  reader.read_jobs(top);
+  reader.check_cancellations();
+  top.reject_unknown();
+  reader.check_trace();
+  reader.check_total();
+  if (found.size() != before) return std::nullopt;
+  return s;
+}
+
+std::optional<scenario> read_scenario(const scenario_source& source, errors& found) {
+  if (source.file) {
+    input_file file{*source.file};
+    const auto text = file.read_all();
+    if (text) return parse_scenario(*text, source, found);
+    found.add(shown_path(*source.file), {}, file.problem() + " (expected a scenario)");
+    return std::nullopt;
   }
+  const std::size_t before = found.size();
+  scenario s;
+  s.file = source.trace ? shown_path(*source.trace) : "the command line";
+  s.resources = {"gpu"};
+  scenario_reader reader{s, found};
+  reader.read_command_line(source);
+  if (source.trace) read_trace_part(*source.trace, s, found);
+  reader.make_quotas_of_tenants();
   reader.check_trace();
   reader.check_total();
   if (found.size() != before) return std::nullopt;

@@ -131,6 +131,10 @@ struct scenario_source {
 /// The scenario, or nothing, and then everything that is wrong with it is in `found`.
 [[nodiscard]] std::optional<scenario> read_scenario(const scenario_source& source, errors& found);
 
+/// The same of a scenario whose text is `text`, whatever the file is that `source` names.
+[[nodiscard]] std::optional<scenario> parse_scenario(std::string_view text, const scenario_source& source,
+                                                     errors& found);
+
 /// A trace alone, from a CSV file; its bytes are added to `input`.
 [[nodiscard]] std::optional<sim::trace> read_trace(const std::string& path, sim::fingerprint& input,
                                                    errors& found);

@@ -51,7 +51,8 @@ std::uint64_t pools_of_model(const scenario& s, std::string_view model) {
   for (std::size_t p = 0; p < names.size(); ++p) {
     const std::string_view name = names[p];
     const std::size_t mark = name.find(model_mark);
-    if (mark != std::string_view::npos && name.substr(mark + 1) == lower(model)) pools |= std::uint64_t{1} << p;
+    if (mark != std::string_view::npos && name.substr(mark + 1) == lower(model))
+      pools |= std::uint64_t{1} << p;
   }
   return pools;
 }
@@ -99,8 +100,8 @@ void scenario_reader::choose_preset(std::string name, std::string_view file, std
   }
   std::vector<std::string_view> names;
   for_each_preset([&](auto p) { names.push_back(p.name); });
-  const bool comes = std::find(std::begin(presets_to_come), std::end(presets_to_come), name) !=
-                     std::end(presets_to_come);
+  const bool comes =
+      std::find(std::begin(presets_to_come), std::end(presets_to_come), name) != std::end(presets_to_come);
   found_.add(file, place,
              (comes ? "the preset \"" + name + "\" is not supported by this version"
                     : "there is no preset \"" + name + "\"") +
@@ -194,6 +195,13 @@ void scenario_reader::read_node(json_value value) {
   to_.nodes.push_back(std::move(s));
 }
 
+void scenario_reader::read_command_line(const scenario_source& source) {
+  if (source.policy) choose_preset(*source.policy, "--policy", {});
+  if (!source.nodes) return;
+  to_.input.add_text(*source.nodes);
+  set_nodes(*source.nodes);
+}
+
 void scenario_reader::set_nodes(std::string_view text) {
   const auto number = [&](std::string_view digits, std::int64_t most) -> std::optional<std::int64_t> {
     std::int64_t n = 0;
@@ -204,9 +212,8 @@ void scenario_reader::set_nodes(std::string_view text) {
   };
   const std::size_t cross = text.find('x');
   const auto count = number(text.substr(0, cross), gpu::cluster::max_nodes);
-  const auto gpus = cross == std::string_view::npos
-                        ? std::nullopt
-                        : number(text.substr(cross + 1), gpu::max_gpus_per_node);
+  const auto gpus =
+      cross == std::string_view::npos ? std::nullopt : number(text.substr(cross + 1), gpu::max_gpus_per_node);
   if (!count || !gpus) {
     found_.add("--nodes", {},
                "expected nodes and GPUs of each, as in 16x8 (at most " +
@@ -247,7 +254,8 @@ std::string scenario_reader::place_of_node(const problem& p, std::size_t nth) co
     if (p.code == problem_code::duplicate_name && s.count) {
       // The name is that of one of its nodes: NAME-3.
       std::int64_t n = -1;
-      is_it = p.subject.size() > s.name.size() + 1 && p.subject.compare(0, s.name.size() + 1, s.name + '-') == 0;
+      is_it =
+          p.subject.size() > s.name.size() + 1 && p.subject.compare(0, s.name.size() + 1, s.name + '-') == 0;
       if (is_it) {
         const char* const end = p.subject.data() + p.subject.size();
         const auto [after, error] = std::from_chars(p.subject.data() + s.name.size() + 1, end, n);
@@ -291,16 +299,16 @@ gpu_request gpus_of(const scenario& s, const amounts& request) {
     }
     of_models += request[d];
     if (s.cluster && !model.empty()) {
-      result.problem = "one pod can't have GPUs of two models (" + std::string{model} + " and " +
-                       std::string{m} + ")";
+      result.problem =
+          "one pod can't have GPUs of two models (" + std::string{model} + " and " + std::string{m} + ")";
     }
     model = m;
   }
   if (result.gpus == quantity{}) {
     result.gpus = of_models;
   } else if (of_models != quantity{} && of_models != result.gpus) {
-    result.problem = "of the " + to_string(result.gpus) + " gpu a model is named for " + to_string(of_models) +
-                     " (expected none, or all)";
+    result.problem = "of the " + to_string(result.gpus) + " gpu a model is named for " +
+                     to_string(of_models) + " (expected none, or all)";
   }
   if (s.cluster && !model.empty()) result.pools = pools_of_model(s, model);
   if (result.problem.empty()) result.problem = problem_of_gpus(result.gpus);

@@ -35,8 +35,7 @@ void scenario_reader::read_events(json_object& top) {
     const auto milli = at ? read_milli(*at, found_) : std::nullopt;
     if (milli) events.push_back({*milli, element});
   });
-  std::stable_sort(events.begin(), events.end(),
-                   [](const dated& a, const dated& b) { return a.at < b.at; });
+  std::stable_sort(events.begin(), events.end(), [](const dated& a, const dated& b) { return a.at < b.at; });
 
   std::vector<quota_spec<max_resources>> specs;
   for (const quota_entry& q : to_.quotas) specs.push_back(q.spec);
@@ -84,8 +83,9 @@ std::optional<json_value> scenario_reader::kind_of_event(json_value value) {
   const std::size_t before = found_.size();
   event.reject_unknown();
   if (!kind && !is_refused && found_.size() == before) {
-    value.report(found_, "nothing happens here (expected resize, add_quota, remove_quota, move_quota, "
-                                 "reweight or cancel)");
+    value.report(found_,
+                 "nothing happens here (expected resize, add_quota, remove_quota, move_quota, "
+                 "reweight or cancel)");
   }
   return found_.size() == before ? kind : std::nullopt;
 }
@@ -112,7 +112,8 @@ void scenario_reader::read_change(const dated& event, json_value kind, world& no
 
   if (kind.key() == "cancel") {
     if (const auto job = what.require("job")) {
-      if (auto id = read_string(*job, found_)) to_.events.push_back({event.at, std::move(*id), job->pointer()});
+      if (auto id = read_string(*job, found_))
+        to_.events.push_back({event.at, std::move(*id), job->pointer()});
     }
   } else if (kind.key() == "add_quota") {
     const std::size_t index = to_.quotas.size();
@@ -160,8 +161,8 @@ void scenario_reader::read_change(const dated& event, json_value kind, world& no
   what.reject_unknown();
 }
 
-/// Changes at one time are one transition. Returns whether it was a valid one: nothing can be said of what comes
-/// after one that is not.
+/// Changes at one time are one transition. Returns whether it was a valid one: nothing can be said of what
+/// comes after one that is not.
 bool scenario_reader::apply_changes(const std::vector<event_entry>& together, world& now) {
   if (together.empty()) return true;
   std::vector<quota_change<max_resources>> changes;

@@ -10,7 +10,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-// --- jobs of the scenario -----------------------------------------------------------------------------------
+// Jobs of the scenario.
 
 void scenario_reader::read_jobs(json_object& top) {
   const auto value = top.find("jobs");
@@ -46,8 +46,10 @@ void scenario_reader::read_job(json_value value) {
   if (const auto flavors = job.find("flavors"); flavors && expect_array(*flavors, found_)) {
     bool any = false;
     flavors->for_each([&](json_value) { any = true; });
-    if (any) flavors->report(found_, "a choice of flavors is not supported by this version (name a resource of "
-                                     "one flavor in the request, as in {\"h100/gpu\": 8})");
+    if (any)
+      flavors->report(found_,
+                      "a choice of flavors is not supported by this version (name a resource of "
+                      "one flavor in the request, as in {\"h100/gpu\": 8})");
   }
   if (const auto priority = job.find("priority")) {
     const auto n = read_whole(*priority, -most_priority, most_priority, found_);
@@ -91,7 +93,8 @@ void scenario_reader::read_pods(json_object& job, job_entry& to) {
   constexpr std::int64_t most_pods = 1'000'000;
   if (const auto total = job.find("total")) to.demand.total = read_bool(*total, found_).value_or(false);
   const auto pods_value = job.find("pods");
-  const auto pods = pods_value ? read_whole(*pods_value, 1, most_pods, found_) : std::optional<std::int64_t>{1};
+  const auto pods =
+      pods_value ? read_whole(*pods_value, 1, most_pods, found_) : std::optional<std::int64_t>{1};
   if (pods.value_or(1) > 1 && to.demand.total) {
     pods_value->report(found_, "a total is split over as few nodes as its size needs (expected no \"pods\")");
   }
@@ -113,13 +116,15 @@ void scenario_reader::read_request(json_value value, job_entry& to) {
   to.demand.gpus = gpus.gpus;
   to.demand.pools &= gpus.pools;
   if (!to.demand.total) to.request = to.request * std::int64_t{to.demand.pods};
-  if (!is_valid_request(to.request)) value.report(found_, "all pods together ask for more than can be counted");
+  if (!is_valid_request(to.request))
+    value.report(found_, "all pods together ask for more than can be counted");
 }
 
 void scenario_reader::read_state(json_object& job, job_entry& to) {
   constexpr job_phase phases[] = {job_phase::pending, job_phase::running, job_phase::evicting};
   if (const auto state = job.find("state")) {
-    if (const auto word = read_word(*state, {"pending", "running", "evicting"}, found_)) to.phase = phases[*word];
+    if (const auto word = read_word(*state, {"pending", "running", "evicting"}, found_))
+      to.phase = phases[*word];
   }
   const auto start = job.find("start_s");
   to.start = start ? read_milli(*start, found_).value_or(0) : to.submit;
@@ -144,8 +149,8 @@ void scenario_reader::read_nodes(json_value value, job_entry& to) {
     }
   });
   if (!to.demand.total && !to.locations.empty() && to.locations.size() != to.demand.pods) {
-    value.report(found_, "expected a node for each of the " + std::to_string(to.demand.pods) + " pods, found " +
-                             std::to_string(to.locations.size()));
+    value.report(found_, "expected a node for each of the " + std::to_string(to.demand.pods) +
+                             " pods, found " + std::to_string(to.locations.size()));
   }
 }
 
@@ -174,30 +179,19 @@ void scenario_reader::read_devices(json_value value, job_entry& to) {
   }
 }
 
-// --- jobs of the trace --------------------------------------------------------------------------------------
+// Jobs of the trace.
 
-amounts request_of(const scenario& s, const sim::trace_job& j) {
-  amounts request;
-  for (std::size_t d = 0; d < s.resources.size(); ++d) {
-    const std::string_view resource = s.resources[d];
-    if (resource == "gpu") {
-      request[d] = j.gpus;
-    } else if (resource == "cpu") {
-      request[d] = quantity::milli(j.cpu_milli);
-    } else if (resource == "memory_mib") {
-      request[d] = quantity::whole(j.memory_mib);
-    }
-  }
-  return request;
+sim::trace_dimensions dimensions_of_traces(const scenario& s) {
+  const auto index = [&](std::string_view resource) -> std::optional<std::size_t> {
+    const auto at = std::find(s.resources.begin(), s.resources.end(), resource);
+    if (at == s.resources.end()) return std::nullopt;
+    return static_cast<std::size_t>(at - s.resources.begin());
+  };
+  return {index("gpu"), index("cpu"), index("memory_mib")};
 }
 
-gpu::demand demand_of(const sim::trace_job& j) {
-  if (j.pods == 0) return {.gpus = j.gpus, .total = true};
-  return {.gpus = quantity::milli(j.gpus.in_milli() / j.pods), .pods = j.pods};
-}
-
-/// The reader of traces has seen to what concerns one field. The line of a job is not known any more, so its id
-/// names it; of problems that many jobs share, the first is told and the others are counted.
+/// The reader of traces has seen to what concerns one field. The line of a job is not known any more, so its
+/// id names it; of problems that many jobs share, the first is told and the others are counted.
 void scenario_reader::check_trace() {
   if (!to_.trace) return;
   const sim::trace& t = *to_.trace;
@@ -216,9 +210,10 @@ void scenario_reader::check_trace() {
   const bool counts_models = std::any_of(to_.resources.begin(), to_.resources.end(),
                                          [](const std::string& r) { return !model_of(r).empty(); });
   if (counts_models) {
-    found_.add(to_.trace_file, {},
-               "the GPUs of a trace are counted as \"gpu\" (resources of one GPU model are not supported with a "
-               "trace by this version)");
+    found_.add(
+        to_.trace_file, {},
+        "the GPUs of a trace are counted as \"gpu\" (resources of one GPU model are not supported with a "
+        "trace by this version)");
   }
   for (const sim::trace_job& j : t.jobs) {
     if (j.tenant.is_none() && to_.quotas.size() > 1 && !has_quotas_of_tenants_) {
@@ -233,7 +228,7 @@ void scenario_reader::check_trace() {
                std::to_string(j.pods) + ")";
       });
     }
-    if (std::string wrong = problem_of_gpus(demand_of(j).gpus); !wrong.empty()) {
+    if (std::string wrong = problem_of_gpus(sim::to_job<1>(j, {}).demand.gpus); !wrong.empty()) {
       report("gpus", j, [&] { return wrong; });
     }
   }
@@ -255,7 +250,8 @@ void scenario_reader::check_total() {
   amounts sum;
   for (const job_entry& j : to_.jobs) sum += j.request;
   if (to_.trace) {
-    for (const sim::trace_job& j : to_.trace->jobs) sum += request_of(to_, j);
+    const auto counted = dimensions_of_traces(to_);
+    for (const sim::trace_job& j : to_.trace->jobs) sum += sim::to_job<max_resources>(j, {}, counted).request;
   }
   if (!is_valid_request(sum)) {
     found_.add(to_.file, "/jobs", "all jobs together ask for more than can be counted");

@@ -11,7 +11,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-// --- amounts ------------------------------------------------------------------------------------------------
+// Amounts.
 
 std::optional<quantity> scenario_reader::read_amount(json_value value, bool may_be_unlimited) {
   if (value.is_string() && may_be_unlimited) {
@@ -26,8 +26,8 @@ std::optional<quantity> scenario_reader::read_amount(json_value value, bool may_
 /// {"gpu": 4, "cpu": 16}. What is not named stays.
 void scenario_reader::read_amounts(json_value value, bool may_be_unlimited, amounts& to) {
   if (!value.is_object()) {
-    value.report(found_, "expected amounts by resource, as in {\"" + to_.resources.front() + "\": 1}, found " +
-                             value.shown());
+    value.report(found_, "expected amounts by resource, as in {\"" + to_.resources.front() +
+                             "\": 1}, found " + value.shown());
     return;
   }
   json_object by_resource{value, found_};
@@ -46,7 +46,8 @@ void scenario_reader::read_nominal(json_value value, bool is_root, amounts& to) 
     } else if (value.text() == "cluster") {
       for (std::size_t d = 0; d < to_.resources.size(); ++d) set_nominal_of_nodes(value, is_root, d, to);
     } else {
-      value.report(found_, "expected amounts by resource, \"unlimited\" or \"cluster\", found " + value.shown());
+      value.report(found_,
+                   "expected amounts by resource, \"unlimited\" or \"cluster\", found " + value.shown());
     }
     return;
   }
@@ -73,7 +74,8 @@ void scenario_reader::set_nominal_of_nodes(json_value value, bool is_root, std::
   } else if (const auto amount = amount_of_nodes(d)) {
     to[d] = *amount;
   } else {
-    value.report(found_, "the nodes do not say how much " + to_.resources[d] + " they have (expected an amount)");
+    value.report(found_,
+                 "the nodes do not say how much " + to_.resources[d] + " they have (expected an amount)");
   }
 }
 
@@ -108,12 +110,13 @@ void scenario_reader::read_weights(json_value value, weights<max_resources>& to)
   }
   json_object by_resource{value, found_};
   for (std::size_t d = 0; d < to_.resources.size(); ++d) {
-    if (const auto weight = by_resource.find(to_.resources[d])) to[d] = read_milli(*weight, found_).value_or(0);
+    if (const auto weight = by_resource.find(to_.resources[d]))
+      to[d] = read_milli(*weight, found_).value_or(0);
   }
   by_resource.reject_unknown();
 }
 
-// --- one quota ----------------------------------------------------------------------------------------------
+// One quota.
 
 quota_entry scenario_reader::read_quota(json_value value, bool from_event) {
   constexpr std::int64_t most_priority = std::numeric_limits<std::int32_t>::max();
@@ -127,7 +130,8 @@ quota_entry scenario_reader::read_quota(json_value value, bool from_event) {
       parent->report(found_, "expected the name of a quota (a root has no \"parent\"), found \"\"");
     }
   }
-  if (const auto nominal = quota.find("nominal")) read_nominal(*nominal, !quota.find("parent"), q.spec.nominal);
+  if (const auto nominal = quota.find("nominal"))
+    read_nominal(*nominal, !quota.find("parent"), q.spec.nominal);
   const auto flag = [&](std::string_view key, bool& to) {
     if (const auto v = quota.find(key)) to = read_bool(*v, found_).value_or(to);
   };
@@ -191,7 +195,8 @@ void scenario_reader::read_preempt(json_value value, quota_entry& to) {
     json_object while_borrowing{*borrow, found_};
     const auto policy = while_borrowing.require("policy");
     if (policy && policy->is_string() && policy->text() != "never") {
-      policy->report(found_, "preempting while borrowing is not supported by this version (expected \"never\")");
+      policy->report(found_,
+                     "preempting while borrowing is not supported by this version (expected \"never\")");
     } else if (policy) {
       static_cast<void>(read_word(*policy, {"never", "lower_priority"}, found_));
     }
@@ -263,7 +268,7 @@ void scenario_reader::read_access(json_value value, quota_entry& to) {
   to.access = std::move(rule);
 }
 
-// --- all of them --------------------------------------------------------------------------------------------
+// All of them.
 
 void scenario_reader::read_quotas(json_object& top) {
   const auto value = top.find("quotas");
@@ -283,26 +288,17 @@ void scenario_reader::read_quotas(json_object& top) {
 
 void scenario_reader::make_quotas_of_tenants() {
   has_quotas_of_tenants_ = true;
-  std::string root = "cluster";
-  const auto is_tenant = [&](std::string_view name) { return to_.trace && to_.trace->tenants.find(name); };
-  while (is_tenant(root)) root = '(' + root + ')';
-  quota_entry all;
-  all.spec.name = root;
-  all.spec.nominal = amounts{quantity::unlimited()};
+  amounts everything{quantity::unlimited()};
   for (std::size_t d = 0; to_.cluster && d < to_.resources.size(); ++d) {
-    all.spec.nominal[d] = amount_of_nodes(d).value_or(quantity::unlimited());
+    everything[d] = amount_of_nodes(d).value_or(quantity::unlimited());
   }
-  to_.quotas.push_back(std::move(all));
-  for (std::size_t i = 0; to_.trace && i < to_.trace->tenants.size(); ++i) {
-    quota_entry q;
-    q.spec.name = to_.trace->tenants[sim::name_id{i}];
-    q.spec.parent = root;
-    to_.quotas.push_back(std::move(q));
+  const sim::trace none;
+  auto specs = sim::tenant_quotas(to_.trace ? *to_.trace : none, everything);
+  for (quota_spec<max_resources>& spec : specs) {
+    quota_ids_.try_emplace(spec.name, quota_id{to_.quotas.size()});
+    to_.quotas.push_back({.spec = std::move(spec)});
   }
   to_.initial_quotas = to_.quotas.size();
-  for (std::size_t i = 0; i < to_.quotas.size(); ++i) {
-    quota_ids_.try_emplace(to_.quotas[i].spec.name, quota_id{i});
-  }
 }
 
 void adapt_to_preset(std::string_view preset, std::vector<quota_spec<max_resources>>& specs) {

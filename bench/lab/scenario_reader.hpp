@@ -5,6 +5,7 @@
 #include "lab/scenario.hpp"
 
 #include <allot/core/result.hpp>
+#include <allot/sim/workload.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -29,10 +30,9 @@ class scenario_reader {
 
   void read_resources(json_object& top);
   void read_policy(json_object& top);
-  void choose_preset(std::string name, std::string_view file, std::string_view place);
   void read_cluster(json_object& top);
-  /// "16x8".
-  void set_nodes(std::string_view text);
+  /// The preset and the nodes that the command line has instead of the scenario's.
+  void read_command_line(const scenario_source& source);
 
   // scenario_quotas.cpp
 
@@ -62,6 +62,9 @@ class scenario_reader {
   }
 
   // scenario_cluster.cpp
+  void choose_preset(std::string name, std::string_view file, std::string_view place);
+  /// "16x8".
+  void set_nodes(std::string_view text);
   void read_policy_parts(json_value set);
   void read_node(json_value value);
   void build_nodes(const std::string& place);
@@ -144,10 +147,9 @@ struct gpu_request {
 /// The pools of the cluster in which GPUs of this model are, in whatever case it is written.
 [[nodiscard]] std::uint64_t pools_of_model(const scenario& s, std::string_view model);
 
-/// What a traced job asks for, by resource of the scenario.
-[[nodiscard]] amounts request_of(const scenario& s, const sim::trace_job& j);
-/// What it asks of the nodes, of whatever pool.
-[[nodiscard]] gpu::demand demand_of(const sim::trace_job& j);
+/// Which of the scenario's resources the jobs of a trace ask for.
+[[nodiscard]] sim::trace_dimensions dimensions_of_traces(const scenario& s);
+
 /// What the preset makes of the quotas.
 void adapt_to_preset(std::string_view preset, std::vector<quota_spec<max_resources>>& specs);
 

@@ -41,10 +41,10 @@ struct candidate {
 }
 
 template <std::size_t N>
-[[nodiscard]] quota_spec<N> narrow(const quota_spec<max_resources>& all) {
+[[nodiscard]] quota_spec<N> narrow_spec(const quota_spec<max_resources>& all) {
   quota_spec<N> some{.name = all.name,
                      .parent = all.parent,
-                     .nominal = lab::narrow<N>(all.nominal),
+                     .nominal = narrow<N>(all.nominal),
                      .priority = all.priority,
                      .inclusive = all.inclusive,
                      .overcommit = all.overcommit,
@@ -58,7 +58,7 @@ template <std::size_t N>
 }
 
 template <std::size_t N>
-[[nodiscard]] std::optional<limits<N>> narrow(const std::optional<limits<max_resources>>& all) {
+[[nodiscard]] std::optional<limits<N>> narrow_limits(const std::optional<limits<max_resources>>& all) {
   if (!all) return std::nullopt;
   limits<N> some;
   for (std::size_t d = 0; d < N; ++d) some[d] = (*all)[d];
@@ -69,9 +69,9 @@ template <std::size_t N>
 struct narrow_change {
   [[nodiscard]] quota_change<N> operator()(const resize_quota<max_resources>& c) const {
     resize_quota<N> change{c.quota};
-    if (c.nominal) change.nominal = lab::narrow<N>(*c.nominal);
-    change.lend = narrow<N>(c.lend);
-    change.borrow = narrow<N>(c.borrow);
+    if (c.nominal) change.nominal = narrow<N>(*c.nominal);
+    change.lend = narrow_limits<N>(c.lend);
+    change.borrow = narrow_limits<N>(c.borrow);
     return change;
   }
   [[nodiscard]] quota_change<N> operator()(const reweight_quota<max_resources>& c) const {
@@ -80,7 +80,7 @@ struct narrow_change {
     return change;
   }
   [[nodiscard]] quota_change<N> operator()(const add_quota<max_resources>& c) const {
-    return add_quota<N>{narrow<N>(c.spec)};
+    return add_quota<N>{narrow_spec<N>(c.spec)};
   }
   [[nodiscard]] quota_change<N> operator()(const remove_quota& c) const { return c; }
   [[nodiscard]] quota_change<N> operator()(const move_quota& c) const { return c; }
@@ -99,26 +99,12 @@ template <std::size_t N>
           .restart = j.restart};
 }
 
-template <std::size_t N>
-[[nodiscard]] sim::job<N> job_of(const scenario& s, const sim::trace_job& j, quota_id quota) {
-  sim::job<N> job{.quota = quota,
-                  .request = narrow<N>(request_of(s, j)),
-                  .demand = demand_of(j),
-                  .priority = j.priority,
-                  .preemptible = j.preemptible,
-                  .submit = j.submit,
-                  .duration = j.duration,
-                  .checkpoint = j.checkpoint,
-                  .restart = j.restart};
-  job.demand.pools = s.quotas[quota.index()].pools;
-  return job;
-}
-
 /// By the index of the tenant; a trace without tenants submits to the oldest quota.
 [[nodiscard]] std::vector<quota_id> quotas_of_tenants(const scenario& s) {
   std::vector<quota_id> result(s.trace ? s.trace->tenants.size() : 0, quota_id{0});
   for (std::size_t i = 0; i < s.quotas.size() && s.trace; ++i) {
-    if (const auto tenant = s.trace->tenants.find(s.quotas[i].spec.name)) result[tenant.index()] = quota_id{i};
+    if (const auto tenant = s.trace->tenants.find(s.quotas[i].spec.name))
+      result[tenant.index()] = quota_id{i};
   }
   return result;
 }
@@ -151,7 +137,7 @@ template <std::size_t N>
 template <std::size_t N>
 workload<N> make_workload(const scenario& s) {
   std::vector<quota_spec<N>> specs;
-  for (std::size_t i = 0; i < s.initial_quotas; ++i) specs.push_back(narrow<N>(s.quotas[i].spec));
+  for (std::size_t i = 0; i < s.initial_quotas; ++i) specs.push_back(narrow_spec<N>(s.quotas[i].spec));
   workload<N> result{.setup = {.quotas = quota_tree<N>{std::move(specs)},
                                .settings = settings_of(s),
                                .where = s.cluster ? sim::places{gpu::inventory{*s.cluster}} : sim::places{},
@@ -159,6 +145,7 @@ workload<N> make_workload(const scenario& s) {
 
   const std::vector<candidate> candidates = candidates_of(s);
   const std::vector<quota_id> tenants = quotas_of_tenants(s);
+  const sim::trace_dimensions counted = dimensions_of_traces(s);
   const role_table access = access_of(s);
   result.setup.jobs.reserve(candidates.size());
   result.ids.reserve(candidates.size());
@@ -174,7 +161,8 @@ workload<N> make_workload(const scenario& s) {
       waits = j.phase == job_phase::pending;
     } else {
       const sim::trace_job& j = s.trace->jobs[*c.origin.traced];
-      job = job_of<N>(s, j, j.tenant ? tenants[j.tenant.index()] : quota_id{0});
+      job = sim::to_job<N>(j, j.tenant ? tenants[j.tenant.index()] : quota_id{0}, counted);
+      job.demand.pools = s.quotas[job.quota.index()].pools;
       who = {s.trace->words[j.user]};
     }
     // What runs has been admitted by whoever was asked then.

@@ -194,6 +194,16 @@ TEST_CASE("loans: what a child gives is divided among the accounts below it") {
   CHECK(allot::loans(l, 0) == loan_list{{department, y, gpus(3)}, {x, y, gpus(1)}});
 }
 
+TEST_CASE("loans: lenders and borrowers are paired own account first, then oldest first") {
+  ledger<> l = ledger_of<1>({{.name = "cohort", .nominal = gpus(2)},
+                             {.name = "a", .parent = "cohort", .nominal = gpus(2)},
+                             {.name = "b", .parent = "cohort"},
+                             {.name = "c", .parent = "cohort"}});
+  l.charge(b, gpus(1));
+  l.charge(c, gpus(3));
+  CHECK(allot::loans(l, 0) == loan_list{{cohort, b, gpus(1)}, {cohort, c, gpus(1)}, {a, c, gpus(2)}});
+}
+
 TEST_CASE("loans: an inclusive parent's jobs borrow from its children, PAI's child-level sharing") {
   ledger<> l = ledger_of<1>({{.name = "quota1", .nominal = gpus(128), .inclusive = true},
                              {.name = "quota1.1", .parent = "quota1", .nominal = gpus(48)},

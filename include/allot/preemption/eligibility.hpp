@@ -84,9 +84,8 @@ template <std::size_t N>
     }
     return true;
   };
-  if (fits(b.request, [&](std::size_t d) {
-        return l.supply_of(b.quota, d).own_pool - l.own_usage(b.quota, d);
-      })) {
+  if (fits(b.request,
+           [&](std::size_t d) { return l.supply_of(b.quota, d).own_pool - l.own_usage(b.quota, d); })) {
     return true;
   }
   if (!side) return false;

@@ -67,6 +67,7 @@ class victim_search {
     const auto allowed = [&] { return l.fits(b.quota, b.request, b.in); };
     const auto fits = [&] { return allowed() && world.could_place(); };
     for (contested_ = contested_dimensions(l, b);;) {
+      taken_before_ = victims_.size();
       find_donors(l, running, b);
       const search_outcome outcome = ask_in_turn(l, b, world, fits);
       if (outcome == search_outcome::found) fill_back(l, world, fits);
@@ -245,17 +246,17 @@ class victim_search {
   /// The last victim was needed with all the others gone, so it is needed with fewer gone.
   template <class World, class Fits>
   void fill_back(ledger<N>& l, World& world, Fits fits) {
-    for (std::size_t i = victims_.size() - 1; i-- > 0;) {
+    std::size_t needed = victims_.size() - 1;
+    for (std::size_t i = needed; i-- > 0;) {
       const running_job<N>& job = victims_[i].job;
       l.charge(job.quota, job.request, job.in);
       world.put_back(job);
-      if (fits()) {
-        victims_.erase(victims_.begin() + static_cast<std::ptrdiff_t>(i));
-      } else {
-        l.release(job.quota, job.request, job.in);
-        world.take_off(job);
-      }
+      if (fits()) continue;
+      l.release(job.quota, job.request, job.in);
+      world.take_off(job);
+      victims_[--needed] = victims_[i];
     }
+    victims_.erase(victims_.begin(), victims_.begin() + static_cast<std::ptrdiff_t>(needed));
   }
 
   std::array<bool, N> contested_{};

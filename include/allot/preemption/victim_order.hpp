@@ -32,7 +32,8 @@ concept victim_order = requires(const Order order, const ledger<N>& l, const don
 
 /// Other quotas before the beneficiary's own; lowest priority; then the donor with the highest weighted
 /// borrowed share and, among those within their own, the one that uses most of its supply, so that several
-/// quotas give in proportion; then newest.
+/// quotas give in proportion; then newest. Of an inner quota only the own jobs give, so it is measured by
+/// them and its own pool.
 struct lowest_priority_then_highest_share {
   template <std::size_t N>
   struct key_for {
@@ -53,13 +54,13 @@ struct lowest_priority_then_highest_share {
 
   template <std::size_t N>
   [[nodiscard]] key_for<N> operator()(const ledger<N>& l, const donor<N>& d) const {
-    key_for<N> key{d.how == relation::same_quota, share_of(l, contender<N>{d.quota}), {}, d.next};
+    const contender<N> giving{d.quota, !l.tree().children(d.quota).empty()};
+    key_for<N> key{d.how == relation::same_quota, share_of(l, giving), {}, d.next};
     for (std::size_t k = 0; k < N; ++k) {
-      const quantity supply = l.total_supply(d.quota, k);
-      const quantity used = l.drawn(d.quota, k);
-      if (used <= quantity{}) continue;
-      const auto whole = static_cast<wide>(std::max(quantity{}, supply).in_milli());
-      key.use_of_supply = std::max(key.use_of_supply, ratio{static_cast<wide>(used.in_milli()), whole});
+      const account a = account_of(l, giving, k);
+      if (a.used <= quantity{}) continue;
+      const auto whole = static_cast<wide>(std::max(quantity{}, a.supply).in_milli());
+      key.use_of_supply = std::max(key.use_of_supply, ratio{static_cast<wide>(a.used.in_milli()), whole});
     }
     return key;
   }

@@ -264,7 +264,8 @@ class ledger {
       cell& c = cells_[i];
       delta = draw(c.now.used, delta, c.kept);
       if constexpr (Guaranteed) guaranteed = draw(c.now.used_guaranteed, guaranteed, c.kept);
-      if (!c.parent || (delta == 0 && guaranteed == 0)) return;
+      // Where nothing passes on, nothing of the guaranteed part does: it is at most the whole.
+      if (!c.parent || delta == 0) return;
       i = c.parent.index() * N + d;
       note(i);
     }

@@ -22,9 +22,9 @@ using weights = per_dimension<std::int64_t, N>;
 template <std::size_t N = 1>
 struct quota_spec {
   // The names say = "" and not {}: with {}, g++ 12 crashes on `f({{.name = "a"}})` (in nothrow_spec_p).
-  std::string name = "";
+  std::string name = "";  // NOLINT(readability-redundant-string-init)
   /// Empty for a root. Parents may be named before they are specified.
-  std::string parent = "";
+  std::string parent = "";  // NOLINT(readability-redundant-string-init)
   /// What the quota is guaranteed.
   resources<N> nominal{};
   limits<N> lend{limit::all()};

@@ -136,6 +136,9 @@ class metrics {
     const wait& w = waits_[j];
     return w.total + (w.since == not_waiting || w.since == never_came ? 0 : at - w.since);
   }
+  [[nodiscard]] bool has_started(job_index j) const {
+    return j < waits_.size() && waits_[j].queued != not_waiting;
+  }
   /// What the job asks for, in milli-GPUs.
   [[nodiscard]] std::int64_t gpus(const job<N>& j) const { return sum(j.request); }
 

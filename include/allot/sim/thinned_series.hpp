@@ -53,10 +53,13 @@ class thinned_series {
     const instant until = now - origin_;
     while (until > width_ * static_cast<instant>(most_)) halve();
     for (instant at = since_ - origin_; at < until;) {
-      const auto i = static_cast<std::size_t>(at / width_);
-      if (i == sums_.size()) sums_.push_back(0);
-      const instant next = std::min(until, (at / width_ + 1) * width_);
-      sums_[i] += wide{value_} * (next - at);
+      // The span that ends here has its place; the next one gets it now.
+      if (at == end_of_last_) {
+        sums_.push_back(0);
+        end_of_last_ += width_;
+      }
+      const instant next = std::min(until, end_of_last_);
+      sums_.back() += wide{value_} * (next - at);
       at = next;
     }
     since_ = now;
@@ -68,11 +71,14 @@ class thinned_series {
     }
     sums_.resize(half);
     width_ *= 2;
+    end_of_last_ = static_cast<instant>(half) * width_;
   }
 
   instant origin_;
   instant since_;
   instant width_ = 1;
+  /// Of the last span that has a sum, since the origin.
+  instant end_of_last_ = 0;
   std::size_t most_;
   std::int64_t value_ = 0;
   std::vector<wide> sums_;

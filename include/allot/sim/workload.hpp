@@ -74,13 +74,13 @@ template <std::size_t N = 1>
 
 /// The quotas of a trace that comes without any: one root that owns the whole cluster and below it a quota of
 /// weight 1 for each tenant, which owns nothing and may borrow everything. Tenant i is quota i + 1, and the
-/// root, quota 0, is where jobs without a tenant go. It is called "cluster", with dashes behind it as long as
+/// root, quota 0, is where jobs without a tenant go. It is called "cluster", in parentheses as long as
 /// a tenant is called that.
 template <std::size_t N = 1>
 [[nodiscard]] std::vector<quota_spec<N>> tenant_quotas(const trace& t, const resources<N>& cluster) {
   std::vector<quota_spec<N>> specs(1);
   specs.front().name = "cluster";
-  while (t.tenants.find(specs.front().name)) specs.front().name += '-';
+  while (t.tenants.find(specs.front().name)) specs.front().name = '(' + specs.front().name + ')';
   specs.front().nominal = cluster;
   specs.reserve(t.tenants.size() + 1);
   for (std::size_t i = 0; i < t.tenants.size(); ++i) {

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/check.hpp"
+
+#include "lab/files.hpp"
+
+#include <allot/core/text.hpp>
+#include <allot/presets/catalog.hpp>
+#include <allot/quota/tree.hpp>
+#include <allot/sim/decimal.hpp>
+#include <allot/sim/workload.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+/// "96 gpu, 12.5 cpu"; only what there is something of.
+[[nodiscard]] std::string shown(const amounts& all, const std::vector<std::string>& resources) {
+  std::string text;
+  for (std::size_t d = 0; d < resources.size(); ++d) {
+    if (all[d] == quantity{}) continue;
+    text += (text.empty() ? "" : ", ") + to_string(all[d]) + ' ' + resources[d];
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+[[nodiscard]] std::string seconds(instant t) {
+  std::string text;
+  sim::append_milli(text, t);
+  return text + " s";
+}
+
+[[nodiscard]] std::string counted(std::size_t n, std::string_view what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+/// A table with aligned columns; the first is aligned to the left, the others to the right.
+class table {
+ public:
+  void row(std::vector<std::string> cells) {
+    widths_.resize(std::max(widths_.size(), cells.size()));
+    for (std::size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], cells[i].size());
+    rows_.push_back(std::move(cells));
+  }
+  [[nodiscard]] std::string text() const {
+    std::string all;
+    for (const auto& cells : rows_) {
+      std::string line = fmt::format("  {:<{}}", cells[0], widths_[0]);
+      for (std::size_t i = 1; i < cells.size(); ++i) line += fmt::format("  {:>{}}", cells[i], widths_[i]);
+      line.erase(line.find_last_not_of(' ') + 1);
+      all += line + '\n';
+    }
+    return all;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::size_t> widths_;
+};
+
+void describe_nodes(const scenario& s, std::string& out) {
+  if (!s.cluster) {
+    out += "cluster: none, so only the quotas count\n";
+    return;
+  }
+  out +=
+      fmt::format("cluster: {}, {} GPUs\n", counted(s.cluster->size(), "node"), to_string(s.cluster->gpus()));
+  for (const gpu::node_spec& n : s.nodes) {
+    out += fmt::format("  {}{}: {} GPUs{}{}{}{}\n", n.name, n.count ? fmt::format(" x {}", *n.count) : "",
+                       n.gpus, n.gpu_model.empty() ? "" : " " + n.gpu_model,
+                       n.count && *n.count > 1 ? " each" : "", n.pool.empty() ? "" : ", pool ", n.pool);
+  }
+}
+
+/// By dimension, separated by slashes: "48/unlimited".
+template <class Get>
+[[nodiscard]] std::string cells(const scenario& s, Get get) {
+  std::string text;
+  for (std::size_t d = 0; d < s.resources.size(); ++d) text += (d == 0 ? "" : "/") + get(d);
+  return text;
+}
+
+[[nodiscard]] std::string shown(limit l, quantity nominal) {
+  const quantity most = l.of(nominal);
+  if (most.is_unlimited()) return "all";
+  return most == quantity{} ? "none" : to_string(most);
+}
+
+void describe_quotas(const scenario& s, std::string& out) {
+  std::vector<quota_spec<max_resources>> specs;
+  for (std::size_t i = 0; i < s.initial_quotas; ++i) specs.push_back(s.quotas[i].spec);
+  const quota_tree<max_resources> tree{std::move(specs)};
+  out += fmt::format("quotas: {} ({})\n", s.initial_quotas,
+                     cells(s, [&](std::size_t d) { return s.resources[d]; }));
+  table t;
+  t.row({"", "nominal", "lends", "borrows", "weight"});
+  const auto add = [&](const auto& self, quota_id x) -> void {
+    const quota_spec<max_resources>& q = tree.spec(x);
+    std::string name(2 * tree.depth(x), ' ');
+    name += q.name;
+    if (q.inclusive) name += " (inclusive)";
+    const bool is_root = !tree.parent(x);
+    const bool alone = is_root || q.is_static;
+    const std::string none = is_root ? "-" : "none";
+    t.row({name, cells(s, [&](std::size_t d) { return to_string(q.nominal[d]); }),
+           alone ? none : cells(s, [&](std::size_t d) { return shown(q.lend[d], q.nominal[d]); }),
+           alone ? none : cells(s, [&](std::size_t d) { return shown(q.borrow[d], q.nominal[d]); }),
+           cells(s, [&](std::size_t d) { return to_string(quantity::milli(q.weight[d])); })});
+    for (const quota_id c : tree.children(x)) self(self, c);
+  };
+  for (const quota_id root : tree.roots()) add(add, root);
+  out += t.text();
+}
+
+void describe_jobs(const scenario& s, std::string& out) {
+  std::map<job_phase, std::size_t> phases;
+  amounts asked;
+  for (const job_entry& j : s.jobs) {
+    ++phases[j.phase];
+    asked += j.request;
+  }
+  out += fmt::format("jobs: {} waiting, {} running, {} told to go; they ask for {}\n",
+                     phases[job_phase::pending], phases[job_phase::running], phases[job_phase::evicting],
+                     shown(asked, s.resources));
+  if (!s.events.empty()) {
+    out += fmt::format("events: {}, the last at {}\n", s.events.size(), seconds(s.events.back().at));
+  }
+}
+
+}  // namespace
+
+std::string summary(const sim::trace& t, const std::string& file) {
+  std::string out = fmt::format("trace {}: {}", file, counted(t.jobs.size(), "job"));
+  if (t.jobs.empty()) return out + '\n';
+  quantity gpus;
+  quantity largest;
+  instant first = t.jobs.front().submit;
+  instant last = first;
+  for (const sim::trace_job& j : t.jobs) {
+    gpus += j.gpus;
+    largest = std::max(largest, j.gpus);
+    first = std::min(first, j.submit);
+    last = std::max(last, j.submit);
+  }
+  out += fmt::format(" of {}, submitted from {} to {}\n", counted(t.tenants.size(), "tenant"), seconds(first),
+                     seconds(last));
+  return out +
+         fmt::format("  they ask for {} GPUs, the largest for {}\n", to_string(gpus), to_string(largest));
+}
+
+std::string summary(const scenario& s) {
+  std::string out = fmt::format("scenario {}: policy {}\n", s.file, s.policy.preset);
+  describe_nodes(s, out);
+  describe_quotas(s, out);
+  describe_jobs(s, out);
+  if (s.trace) out += summary(*s.trace, s.trace_file);
+  return out;
+}
+
+int run_check(const scenario_source& source) {
+  constexpr std::string_view csv = ".csv";
+  const std::string& path = *source.file;
+  const bool is_trace =
+      path.size() > csv.size() && path.compare(path.size() - csv.size(), csv.size(), csv) == 0;
+  errors found;
+  std::string text;
+  if (is_trace) {
+    sim::fingerprint bytes;
+    if (const auto t = read_trace(path, bytes, found)) text = summary(*t, shown_path(path));
+  } else if (const auto s = read_scenario(source, found)) {
+    text = summary(*s);
+  }
+  if (!found.empty()) {
+    std::fputs(found.to_string().c_str(), stderr);
+    return bad_input_status;
+  }
+  std::fputs((text + "ok\n").c_str(), stdout);
+  return 0;
+}
+
+std::string list_policies() {
+  std::string out = "Presets (\"policy\": NAME, or --policy NAME):\n";
+  for_each_preset([&](auto p) { out += fmt::format("  {:<14} {}\n", p.name, p.summary); });
+  out +=
+      "\nParts that can be set (\"policy\": {\"preset\": NAME, \"set\": {...}}):\n"
+      "  queue_order    \"priority\" or \"fifo\": of quotas that do not say theirs\n"
+      "  placement      \"best_fit\"\n"
+      "  seed           a whole number\n";
+  return out;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

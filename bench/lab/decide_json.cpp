@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/decide.hpp"
+
+#include "lab/json_writer.hpp"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+/// Writes the lists of a decision.
+class decision_writer {
+ public:
+  decision_writer(const decision& d, const scenario& s) : d_(d), s_(s) {}
+
+  [[nodiscard]] std::string write() && {
+    out_.begin_object();
+    out_.member("format", "allot-decision/1");
+    out_.member("rounds", std::uint64_t{d_.rounds});
+    list("admit", d_.admit, [&](const auto& a) {
+      out_.member("pods", a.pods);
+      out_.key("flavors");
+      write_flavors(a.request);
+      names("nodes", a.nodes);
+      amounts_of("borrows", a.borrows);
+    });
+    list("evict", d_.evict, [&](const auto& e) {
+      out_.member("pods", e.pods).member("for", e.beneficiary).member("reason", e.reason);
+    });
+    list("reserve", d_.reserve, [&](const auto& r) { names("waits_for", r.waits_for); });
+    list("hold", d_.holds, [&](const auto& h) {
+      out_.member("reason", h.reason).member("at", h.at).key("resource");
+      h.resource ? out_.value(*h.resource) : out_.null();
+      out_.key("short_by");
+      h.resource ? out_.value(h.short_by) : out_.null();
+      out_.member("text", h.text);
+    });
+    list("refuse", d_.refuse, [&](const auto& r) { out_.member("reason", r.reason).member("text", r.text); });
+    out_.key("quotas").begin_object();
+    for (const decision::account& a : d_.quotas) {
+      out_.key(name_of(a.quota)).begin_object();
+      amounts_of("used", a.used);
+      amounts_of("entitled", a.entitled);
+      amounts_of("borrowed", a.borrowed);
+      amounts_of("lent", a.lent);
+      out_.key("share");
+      // A quota of weight zero that borrows: JSON has no infinity.
+      a.share.is_infinite() ? out_.null() : out_.raw(plain_decimal(a.share.approximate()));
+      out_.end_object();
+    }
+    out_.end_object().end_object();
+    return out_.text();
+  }
+
+ private:
+  [[nodiscard]] const std::string& name_of(quota_id x) const { return s_.quotas[x.index()].spec.name; }
+
+  template <class List, class Rest>
+  void list(std::string_view name, const List& entries, Rest rest) {
+    out_.key(name).begin_array();
+    for (const auto& e : entries) {
+      out_.begin_object().member("id", e.id).member("quota", name_of(e.quota));
+      rest(e);
+      out_.end_object();
+    }
+    out_.end_array();
+  }
+  void names(std::string_view name, const std::vector<std::string_view>& all) {
+    out_.key(name).begin_array();
+    for (const std::string_view n : all) out_.value(n);
+    out_.end_array();
+  }
+  void amounts_of(std::string_view name, const amounts& all) {
+    out_.key(name).begin_object();
+    for (std::size_t d = 0; d < s_.resources.size(); ++d) out_.member(s_.resources[d], all[d]);
+    out_.end_object();
+  }
+  /// {"gpu": "h100"} for a request of h100/gpu.
+  void write_flavors(const amounts& request) {
+    out_.begin_object();
+    for (std::size_t d = 0; d < s_.resources.size(); ++d) {
+      const std::string_view resource = s_.resources[d];
+      const std::size_t slash = resource.rfind('/');
+      if (slash == std::string_view::npos || request[d] == quantity{}) continue;
+      out_.member(resource.substr(slash + 1), resource.substr(0, slash));
+    }
+    out_.end_object();
+  }
+  [[nodiscard]] static std::string plain_decimal(double x) {
+    std::string text = fmt::format("{:.6f}", x);
+    text.erase(text.find_last_not_of('0') + 1);
+    if (text.back() == '.') text.pop_back();
+    return text;
+  }
+
+  const decision& d_;
+  const scenario& s_;
+  json_writer out_;
+};
+
+}  // namespace
+
+std::string to_json(const decision& d, const scenario& s) {
+  return decision_writer{d, s}.write();
+}
+
+int run_decide(const decide_options& options) {
+  errors found;
+  const auto s = read_scenario(options.source, found);
+  const auto made = s ? decide(*s, options.rounds, found) : std::nullopt;
+  if (!made) {
+    std::fputs(found.to_string().c_str(), stderr);
+    return bad_input_status;
+  }
+  const std::string text = to_json(*made, *s);
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!written) std::fputs("standard output: the decision could not be written\n", stderr);
+  return written ? 0 : bad_input_status;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/explain.hpp"
+
+#include <allot/core/text.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+std::string explain(const gpu::unplaceable& why) {
+  const std::string asked = to_string(why.asked);
+  const std::string free = to_string(why.free);
+  const auto pod = why.pods == 1 ? "it has one pod"
+                                 : fmt::format("of its {} pods {} have room", why.pods, why.pods_with_room);
+  switch (why.reason) {
+    case gpu::obstacle::full:
+      return fmt::format("{} gpu are asked for and {} are free", asked, free);
+    case gpu::obstacle::fragmented:
+      return fmt::format("{} gpu are free, but not together: {}, and the largest block is {}", free, pod,
+                         to_string(why.largest_block));
+    case gpu::obstacle::too_large_for_any_node:
+      return "a pod of it is larger than any node";
+    case gpu::obstacle::pool_has_no_such_node:
+      return "no node on which it may stand is large enough for a pod of it";
+    case gpu::obstacle::larger_than_cluster:
+      return fmt::format("{} gpu are asked for, and the nodes on which it may stand have {}", asked,
+                         to_string(why.capacity));
+    default:
+      return "there is no place for it";
+  }
+}
+
+std::string explain(const shortfall& s, std::string_view quota, std::string_view resource,
+                    const standing& now, std::string_view job, quantity request) {
+  switch (s.kind) {
+    case bound::borrow_limit: {
+      std::string text = fmt::format("{} may borrow {} {} and borrows {}", quota, to_string(now.borrow_limit),
+                                     resource, to_string(now.borrowed));
+      if (now.borrowed < now.borrow_limit) {
+        text += fmt::format("; with this job it would be {}", to_string(now.borrow_limit + s.missing));
+      }
+      return text;
+    }
+    case bound::nominal:
+      return fmt::format("{} has {} {}, uses {} and may not borrow", quota, to_string(now.supply), resource,
+                         to_string(now.drawn));
+    case bound::guarantee:
+      return fmt::format("{} can't be preempted, so it may only use what {} owns, and of that {} {} are left",
+                         job, quota, to_string(std::max(quantity{}, request - s.missing)), resource);
+    case bound::capacity:
+      break;
+  }
+  return fmt::format("{} has {} {} for all and {} are in use", quota, to_string(now.supply), resource,
+                     to_string(now.drawn));
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/gpu/reason.hpp>
+#include <allot/quota/shortfall.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// Why a demand has no place, as a sentence.
+[[nodiscard]] std::string explain(const gpu::unplaceable& why);
+
+/// How a quota stands in one dimension, those who were told to go already gone.
+struct standing {
+  quantity borrow_limit;
+  quantity borrowed;
+  quantity supply;
+  quantity drawn;
+};
+
+/// Why a quota does not allow a job's request, as a sentence: "team-b may borrow 2 gpu and borrows 2". `s` is
+/// about the quota named `quota`, which stands as `now` says.
+[[nodiscard]] std::string explain(const shortfall& s, std::string_view quota, std::string_view resource,
+                                  const standing& now, std::string_view job, quantity request);
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSL-1.0
+// The program `allot`: quotas and policies tried out on scenarios and traces.
+#include "lab/check.hpp"
+#include "lab/compare.hpp"
+#include "lab/decide.hpp"
+#include "lab/generate.hpp"
+#include "lab/replay.hpp"
+
+#include <allot/core/version.hpp>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace lab = allot::lab;
+
+[[nodiscard]] std::string version() {
+  return "allot " + std::to_string(allot::version_major) + '.' + std::to_string(allot::version_minor) + '.' +
+         std::to_string(allot::version_patch);
+}
+
+void add_source(CLI::App& command, lab::scenario_source& source) {
+  command.add_option("--nodes", source.nodes, "COUNTxGPUS, as in 16x8: instead of the scenario's cluster");
+  command.add_option("--trace", source.trace, "CSV of more jobs, instead of the scenario's trace");
+  command.add_option("--policy", source.policy, "a preset (see: allot policies), instead of the scenario's");
+}
+
+/// What the command line asks for; returns the exit status.
+struct command_line {
+  explicit command_line(CLI::App& app) : app_(app) {
+    app.require_subcommand(1);
+    app.set_version_flag("--version", version());
+    app.footer(
+        "A command says more:  allot decide --help\n"
+        "Files are described in bench/lab/README.md; - stands for standard input or output.\n"
+        "The exit status is 2 when the input is wrong; then nothing is written.");
+    add_check();
+    add_decide();
+    add_replay();
+    add_compare();
+    add_generate();
+    add_policies();
+  }
+
+  [[nodiscard]] int run() const {
+    if (check_->parsed()) return lab::run_check(check_source_);
+    if (decide_->parsed()) return lab::run_decide(decide_options_);
+    if (replay_->parsed()) return run_replay();
+    if (compare_->parsed()) return lab::compare(runs_);
+    if (generate_->parsed()) return lab::generate(generate_options_);
+    std::fputs(lab::list_policies().c_str(), stdout);
+    return 0;
+  }
+
+ private:
+  void add_check() {
+    check_ = app_.add_subcommand("check",
+                                 "read all of a scenario or a trace, and say what is in it or wrong with it");
+    check_->add_option("FILE", check_source_.file, "a scenario (JSON), or a trace called *.csv")->required();
+    add_source(*check_, check_source_);
+    check_->footer("Example:  allot check bench/lab/scenarios/three_teams.json");
+  }
+  void add_decide() {
+    decide_ =
+        app_.add_subcommand("decide", "one cycle of a scheduler: who starts, who yields, who waits and why");
+    decide_->add_option("SCENARIO", decide_options_.source.file, "a scenario (JSON)")->required();
+    add_source(*decide_, decide_options_.source);
+    decide_
+        ->add_option("--rounds", decide_options_.rounds,
+                     "up to so many cycles, until nothing more is decided; in between, the evicted go")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000}))
+        ->capture_default_str();
+    decide_->footer(
+        "Examples:  allot decide bench/lab/scenarios/hyperpod_example.json\n"
+        "           allot decide --rounds 10 --policy pai bench/lab/scenarios/three_teams.json");
+  }
+  void add_replay() {
+    replay_ = app_.add_subcommand("replay",
+                                  "simulate a scenario or a trace, and write what came of it to a directory");
+    replay_->add_option("SCENARIO", replay_options_.source.file,
+                        "a scenario (JSON); without: --trace and --nodes");
+    add_source(*replay_, replay_options_.source);
+    replay_->add_option("--out", replay_options_.out, "the directory that is made")->required();
+    replay_->add_option("--seed", replay_options_.seed, "instead of the scenario's seed");
+    replay_->add_flag("--force", replay_options_.force,
+                      "replace the files of an earlier run in that directory");
+    replay_->add_flag("--events", replay_options_.events, "also events.csv: everything that happened");
+    replay_->add_flag("--chrome", replay_options_.chrome, "also trace.json, for Perfetto");
+    replay_->footer(
+        "Examples:  allot replay bench/lab/scenarios/three_teams.json --out runs/teams\n"
+        "           allot replay --nodes 16x8 --trace jobs.csv --policy fifo --out runs/fifo");
+  }
+  void add_compare() {
+    compare_ = app_.add_subcommand("compare", "the summaries of two or more replays side by side");
+    compare_->add_option("RUNS", runs_, "directories that replay wrote, or their summary.json")
+        ->required()
+        ->expected(2, 64);
+    compare_->footer("Example:  allot compare runs/fifo runs/standard");
+  }
+  void add_generate() {
+    generate_ = app_.add_subcommand("generate", "make the workload of three teams as a trace");
+    lab::generate_options& g = generate_options_;
+    generate_->add_option("--out", g.out, "the CSV file that is made; - for standard output")->required();
+    generate_->add_flag("--force", g.force, "replace the file if it is there");
+    generate_->add_option("--days", g.days, "how long jobs are submitted")->capture_default_str();
+    generate_->add_option("--seed", g.seed, "the same seed, the same trace")->capture_default_str();
+    generate_->add_option("--load", g.load, "all work, as a part of what the cluster can do")
+        ->capture_default_str();
+    generate_->add_option("--serving", g.serving, "the part of it that is serving")->capture_default_str();
+    generate_->add_option("--gpus", g.gpus, "of the cluster")->capture_default_str();
+    generate_->footer("Example:  allot generate --days 14 --out three_teams.csv");
+  }
+  void add_policies() { app_.add_subcommand("policies", "the presets and parts that a policy is made of"); }
+
+  [[nodiscard]] int run_replay() const {
+    if (replay_options_.source.file || replay_options_.source.trace) return lab::replay(replay_options_);
+    std::fputs("allot replay: expected a scenario, or --trace (see: allot replay --help)\n", stderr);
+    return lab::bad_input_status;
+  }
+
+  CLI::App& app_;
+  CLI::App* check_ = nullptr;
+  CLI::App* decide_ = nullptr;
+  CLI::App* replay_ = nullptr;
+  CLI::App* compare_ = nullptr;
+  CLI::App* generate_ = nullptr;
+  lab::scenario_source check_source_;
+  lab::decide_options decide_options_;
+  lab::replay_options replay_options_;
+  std::vector<std::string> runs_;
+  lab::generate_options generate_options_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    CLI::App app{"allot: quotas, lending and preemption on GPU clusters, tried out", "allot"};
+    const command_line line{app};
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+      return app.exit(e) == 0 ? 0 : lab::bad_input_status;
+    }
+    return line.run();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "allot: %s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/outputs.hpp"
+
+#include "lab/json_writer.hpp"
+#include "lab/recorder.hpp"
+
+#include <allot/sim/csv.hpp>
+#include <allot/sim/decimal.hpp>
+
+#include <bit>
+#include <charconv>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+void write_sample(json_writer& json, std::string_view name, const sim::sample_summary& s) {
+  json.key(name).begin_object();
+  const auto seconds = [&json](std::string_view key, instant value) { json.key(key).raw(decimal(value)); };
+  seconds("mean", s.mean());
+  seconds("p50", s.p50);
+  seconds("p90", s.p90);
+  seconds("p99", s.p99);
+  seconds("max", s.max);
+  json.end_object();
+}
+
+void write_counts(json_writer& json, const sim::job_counts& jobs) {
+  json.key("jobs").begin_object();
+  json.member("total", std::uint64_t{jobs.total});
+  json.member("completed", std::uint64_t{jobs.completed});
+  json.member("unfinished", std::uint64_t{jobs.unfinished});
+  json.member("refused", std::uint64_t{jobs.refused});
+  json.member("cancelled", std::uint64_t{jobs.cancelled});
+  json.end_object();
+}
+
+void write_hours(json_writer& json, std::string_view name, wide gpu_time) {
+  json.key(name).raw(decimal(sim::milli_gpu_hours(gpu_time)));
+}
+
+void write_rate(json_writer& json, std::string_view name, wide part, wide whole) {
+  json.key(name).raw(decimal_of_millionths(sim::rate_in_millionths(part, whole)));
+}
+
+/// Of a time that may not have come: null then.
+void write_time(json_writer& json, std::string_view name, const std::optional<instant>& time) {
+  json.key(name);
+  time ? json.raw(decimal(*time)) : json.null();
+}
+
+struct span_of_jobs {
+  std::optional<instant> first_submit;
+  std::optional<instant> end;
+
+  [[nodiscard]] std::optional<instant> makespan() const {
+    return first_submit && end ? std::optional{*end - *first_submit} : std::nullopt;
+  }
+};
+
+/// When the jobs of each quota came and when the last of them ended.
+std::vector<span_of_jobs> spans_of_quotas(const replay_result& r) {
+  std::vector<span_of_jobs> spans(r.quotas.size());
+  for (const replayed_job& j : r.jobs) {
+    if (j.outcome == sim::job_outcome::refused || j.quota.index() >= spans.size()) continue;
+    span_of_jobs& s = spans[j.quota.index()];
+    if (!s.first_submit) s.first_submit = j.submit;
+    if (j.start && j.end) s.end = std::max(s.end.value_or(0), *j.end);
+  }
+  return spans;
+}
+
+void write_quota(json_writer& json, const replay_result& r, const sim::quota_figures& q,
+                 const span_of_jobs& span) {
+  json.key(r.quotas[q.quota.index()].name).begin_object();
+  write_counts(json, q.of.jobs);
+  write_sample(json, "jct_s", q.of.jct);
+  write_sample(json, "queue_s", q.of.queue);
+  write_sample(json, "wait_s", q.of.wait);
+  write_time(json, "makespan_s", span.makespan());
+  write_time(json, "end_s", span.end);
+  write_rate(json, "allocation_rate", q.of.allocated, r.figures.capacity);
+  write_hours(json, "allocated_gpu_h", q.of.allocated);
+  json.member("preemptions", q.of.preemptions);
+  write_hours(json, "lost_gpu_h", q.of.lost);
+  write_hours(json, "borrowed_gpu_h", q.of.borrowed);
+  write_hours(json, "lent_gpu_h", q.of.lent);
+  write_rate(json, "satisfaction", q.satisfaction, static_cast<wide>(q.active) * 1'000'000);
+  write_hours(json, "fair_share_error_gpu_h", q.of.fair_share_error);
+  json.key("max_wait_s").raw(decimal(q.of.max_wait));
+  json.end_object();
+}
+
+void append_number(std::string& text, std::int64_t n) {
+  char digits[24];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, n);
+  static_cast<void>(error);
+  text.append(digits, end);
+}
+
+void append_time(std::string& text, const std::optional<instant>& time) {
+  if (time) sim::append_milli(text, *time);
+}
+
+}  // namespace
+
+std::string_view word_of(sim::job_outcome outcome) noexcept {
+  switch (outcome) {
+    case sim::job_outcome::future:
+      return "future";
+    case sim::job_outcome::waiting:
+      return "waiting";
+    case sim::job_outcome::running:
+      return "running";
+    case sim::job_outcome::completed:
+      return "completed";
+    case sim::job_outcome::refused:
+      return "refused";
+    case sim::job_outcome::cancelled:
+      return "cancelled";
+  }
+  return "";
+}
+
+std::string decimal(std::int64_t thousandths) {
+  std::string text;
+  sim::append_milli(text, thousandths);
+  return text;
+}
+
+std::string decimal_of_millionths(std::int64_t millionths) {
+  std::string text = std::to_string(millionths / 1'000'000);
+  if (millionths % 1'000'000 == 0) return text;
+  const std::string places = std::to_string(1'000'000 + millionths % 1'000'000);
+  text += '.';
+  return text.append(places, 1, places.find_last_not_of('0'));
+}
+
+void write_summary(output_file& file, const replay_result& r, std::int64_t wall_ms) {
+  const sim::run_figures& f = r.figures;
+  json_writer json{3};
+  json.begin_object();
+  json.member("format", "allot-summary/1");
+  json.member("policy", r.policy);
+  json.member("seed", r.seed);
+  json.member("input_hash", r.input_hash);
+  json.member("decision_hash", r.decision_hash);
+  write_counts(json, f.of.jobs);
+  write_sample(json, "jct_s", f.of.jct);
+  write_sample(json, "queue_s", f.of.queue);
+  write_sample(json, "wait_s", f.of.wait);
+  json.key("makespan_s").raw(decimal(f.makespan()));
+  json.key("end_s").raw(decimal(f.end));
+  if (f.capacity_is_bounded) {
+    write_rate(json, "allocation_rate", f.of.allocated, f.capacity);
+    write_rate(json, "fragmentation", f.stranded, f.idle);
+  } else {
+    json.key("allocation_rate").null();
+    json.key("fragmentation").null();
+  }
+  json.key("allocated_gpu_h").raw(decimal(sim::milli_gpu_hours(f.of.allocated)));
+  json.member("preemptions", f.of.preemptions);
+  json.key("preemptions_by").begin_object();
+  for (std::size_t i = 0; i < f.preemptions_by.size(); ++i) {
+    json.member(word_of(static_cast<relation>(i)), f.preemptions_by[i]);
+  }
+  json.end_object();
+  write_hours(json, "lost_gpu_h", f.of.lost);
+  write_hours(json, "borrowed_gpu_h", f.of.borrowed);
+  write_hours(json, "lent_gpu_h", f.of.lent);
+  write_rate(json, "jain", f.jain, static_cast<wide>(f.active) * 1'000'000'000);
+  write_hours(json, "fair_share_error_gpu_h", f.of.fair_share_error);
+  json.key("max_wait_s").raw(decimal(f.of.max_wait));
+  json.key("tenants").begin_object();
+  const std::vector<span_of_jobs> spans = spans_of_quotas(r);
+  for (const sim::quota_figures& q : f.quotas) {
+    if (r.shows(q.quota)) write_quota(json, r, q, spans[q.quota.index()]);
+  }
+  json.end_object();
+  json.member("decisions", r.decisions);
+  json.member("events", r.events);
+  json.key("wall_s").raw(decimal(wall_ms));
+  json.end_object();
+  file.text() += json.text();
+}
+
+void write_jobs(output_file& file, const replay_result& r) {
+  std::vector<std::string> quota_fields;
+  for (const replayed_quota& q : r.quotas) sim::append_csv_field(quota_fields.emplace_back(","), q.name);
+  std::vector<std::string> node_fields;
+  for (std::size_t n = 0; r.cluster != nullptr && n < r.cluster->size(); ++n) {
+    sim::append_csv_field(node_fields.emplace_back(), r.cluster->name(gpu::node_id{n}));
+  }
+  std::string& text = file.text();
+  text +=
+      "job_id,quota,submit_s,start_s,end_s,wait_s,jct_s,preemptions,lost_s,nodes,state,reason,gpus,duration_"
+      "s\n";
+  for (const replayed_job& j : r.jobs) {
+    sim::append_csv_field(text, j.id);
+    text += quota_fields[j.quota.index()];
+    sim::append_milli(text += ',', j.submit);
+    append_time(text += ',', j.start);
+    append_time(text += ',', j.end);
+    sim::append_milli(text += ',', j.wait);
+    text += ',';
+    if (j.outcome == sim::job_outcome::completed) sim::append_milli(text, *j.end - j.submit);
+    append_number(text += ',', j.preemptions);
+    sim::append_milli(text += ',', j.lost);
+    text += ',';
+    if (const sim::job_run* run = j.index ? r.log.last_run(*j.index) : nullptr; run != nullptr) {
+      const auto pods = r.log.pods(*run);
+      if (pods.size() == 1) {
+        text += node_fields[pods.front().where.node.index()];
+      } else if (!pods.empty()) {
+        std::string nodes;
+        append_nodes(nodes, *r.cluster, pods);
+        sim::append_csv_field(text, nodes);
+      }
+    }
+    text += ',';
+    text += word_of(j.outcome);
+    text += ',';
+    text += j.reason;
+    sim::append_milli(text += ',', j.gpus);
+    sim::append_milli(text += ',', j.duration);
+    text += '\n';
+    file.flush_if_full();
+  }
+}
+
+void write_chrome_trace(output_file& file, const replay_result& r) {
+  std::string& text = file.text();
+  text += "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n";
+  bool is_first = true;
+  const auto event = [&](auto fill) {
+    if (!std::exchange(is_first, false)) text += ",\n";
+    json_writer json{0};
+    json.begin_object();
+    fill(json);
+    json.end_object();
+    text += json.text();
+    text.pop_back();  // the line break
+    file.flush_if_full();
+  };
+  const auto name_process = [&](std::uint64_t pid, std::string_view name) {
+    event([&](json_writer& json) {
+      json.member("ph", "M").member("name", "process_name").member("pid", pid);
+      json.key("args").begin_object().member("name", name).end_object();
+    });
+  };
+  constexpr std::int64_t microseconds = 1000;
+  // Processes: 0 are the counters of the quotas, n + 1 is node n.
+  name_process(0, "quotas");
+  for (std::size_t n = 0; r.cluster != nullptr && n < r.cluster->size(); ++n) {
+    name_process(n + 1, r.cluster->name(gpu::node_id{n}));
+  }
+  std::vector<std::string_view> ids;
+  std::vector<std::string_view> quotas;
+  for (const replayed_job& j : r.jobs) {
+    if (!j.index) continue;
+    ids.push_back(j.id);
+    quotas.push_back(r.quotas[j.quota.index()].name);
+  }
+  for (const sim::job_run& run : r.log.runs()) {
+    for (const gpu::placed_pod& pod : r.log.pods(run)) {
+      for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
+        event([&](json_writer& json) {
+          json.member("ph", "X").member("name", ids[run.job]).member("cat", quotas[run.job]);
+          json.member("pid", std::uint64_t{pod.where.node.index() + 1});
+          json.member("tid", static_cast<std::uint64_t>(std::countr_zero(left)));
+          json.member("ts", run.begin * microseconds).member("dur", (run.end - run.begin) * microseconds);
+          json.key("args").begin_object().member("quota", quotas[run.job]).member("evicted", run.evicted);
+          json.end_object();
+        });
+      }
+    }
+  }
+  const replayed_time& t = r.time;
+  for (std::size_t i = 0; i < t.used.means.size(); ++i) {
+    event([&](json_writer& json) {
+      json.member("ph", "C").member("name", "GPUs in use").member("pid", std::uint64_t{0});
+      json.member("ts", (t.begin + static_cast<instant>(i) * t.width) * microseconds);
+      json.key("args").begin_object();
+      for (std::size_t x = 0; x < r.quotas.size(); ++x) {
+        if (r.shows(quota_id{x})) json.key(r.quotas[x].name).raw(decimal(t.used_of[x].means[i]));
+      }
+      json.end_object();
+    });
+  }
+  text += "\n]}\n";
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

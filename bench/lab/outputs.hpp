@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "lab/replay_result.hpp"
+#include "lab/staging.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// `wall_ms`: how long the replay took, in the only figure that is not the same every time.
+void write_summary(output_file& file, const replay_result& r, std::int64_t wall_ms);
+void write_jobs(output_file& file, const replay_result& r);
+/// Chrome trace events: a process is a node, a thread a GPU, a slice the run of a job; and a counter of the
+/// GPUs of each quota.
+void write_chrome_trace(output_file& file, const replay_result& r);
+
+/// What the files call a job's state.
+[[nodiscard]] std::string_view word_of(sim::job_outcome outcome) noexcept;
+
+/// An amount or a time in thousandths as a decimal number.
+[[nodiscard]] std::string decimal(std::int64_t thousandths);
+/// Millionths as a decimal number of at most six places.
+[[nodiscard]] std::string decimal_of_millionths(std::int64_t millionths);
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/recorder.hpp"
+
+#include <allot/sim/csv.hpp>
+#include <allot/sim/decimal.hpp>
+#include <allot/sim/trace.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+/// What a screen can show; a curve of more points looks the same.
+constexpr std::size_t most_points = 600;
+
+void append_count(std::string& text, std::uint64_t n) {
+  char digits[20];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, n);
+  static_cast<void>(error);
+  text.append(digits, end);
+}
+
+std::string as_field(std::string_view name) {
+  std::string field;
+  sim::append_csv_field(field, name);
+  return field;
+}
+
+}  // namespace
+
+std::string_view word_of(relation how) noexcept {
+  switch (how) {
+    case relation::borrower:
+      return "reclaim";
+    case relation::descendant:
+      return "children";
+    case relation::same_quota:
+      return "priority";
+  }
+  return "";
+}
+
+time_recorder::time_recorder(output_file& tenants, std::vector<std::string> names) : tenants_(&tenants) {
+  for (const std::string& name : names) {
+    quotas_.push_back({',' + as_field(name), {}, sim::thinned_series{}, sim::thinned_series{}});
+  }
+  tenants.text() += "time_s,quota,used,entitled,borrowed,lent,pending\n";
+}
+
+void time_recorder::begin(instant now) {
+  if (std::exchange(has_begun_, true)) return;
+  result_.begin = now;
+  const sim::thinned_series fresh{now, most_points};
+  used_ = pending_ = capacity_ = fresh;
+  for (quota_record& q : quotas_) q.used = q.entitled = fresh;
+}
+
+void time_recorder::note(instant now, std::size_t quota, const sim::quota_moment& state) {
+  begin(now);
+  quota_record& q = quotas_[quota];
+  if (state == q.last) return;
+  write(now, q, state);
+  if (state.used != q.last.used) q.used.set(now, state.used);
+  if (state.entitled != q.last.entitled) q.entitled.set(now, state.entitled);
+  q.last = state;
+}
+
+void time_recorder::write(instant now, quota_record& q, const sim::quota_moment& state) {
+  if (time_.empty() || time_is_ != now) {
+    time_.clear();
+    sim::append_milli(time_, now);
+    time_is_ = now;
+  }
+  std::string& text = tenants_->text();
+  text += time_;
+  text += q.name_field;
+  for (const std::int64_t amount : {state.used, state.entitled, state.borrowed, state.lent}) {
+    text += ',';
+    sim::append_milli(text, amount);
+  }
+  text += ',';
+  append_count(text, state.pending);
+  text += '\n';
+  tenants_->flush_if_full();
+}
+
+void time_recorder::note_totals(instant now, std::int64_t used, std::int64_t capacity,
+                                std::uint64_t pending) {
+  begin(now);
+  used_.set(now, used);
+  capacity_.set(now, capacity);
+  pending_.set(now, static_cast<std::int64_t>(pending));
+  if (used > result_.most_used) {
+    result_.most_used = used;
+    result_.busiest = now;
+  }
+}
+
+replayed_time time_recorder::conclude(instant now) {
+  begin(now);
+  result_.end = now;
+  result_.used.means = used_.means(now);
+  result_.pending.means = pending_.means(now);
+  result_.capacity.means = capacity_.means(now);
+  result_.width = used_.width();
+  for (quota_record& q : quotas_) {
+    result_.used_of.push_back({q.used.means(now)});
+    result_.entitled_of.push_back({q.entitled.means(now)});
+  }
+  return std::move(result_);
+}
+
+progress::progress(std::size_t jobs) : jobs_(jobs), is_shown_(::isatty(STDERR_FILENO) == 1) {}
+
+progress::~progress() {
+  if (has_shown_) std::fputs("\r\033[K", stderr);
+}
+
+void progress::show(instant now, std::size_t jobs_ended) {
+  has_shown_ = true;
+  std::fprintf(stderr, "\rday %lld, %zu of %zu jobs done\033[K", static_cast<long long>(now / sim::day),
+               jobs_ended, jobs_);
+  std::fflush(stderr);
+}
+
+event_writer::event_writer(output_file& file, std::span<const std::string_view> jobs,
+                           const std::vector<std::string>& quotas, const gpu::cluster* cluster)
+    : file_(&file), jobs_(jobs), cluster_(cluster) {
+  for (const std::string& name : quotas) quota_fields_.push_back(as_field(name));
+  file.text() += "time_s,event,job_id,quota,nodes,for,reason,lost_s\n";
+}
+
+void event_writer::begin_row(instant now, std::string_view event, sim::job_index job, quota_id quota) {
+  std::string& text = file_->text();
+  sim::append_milli(text, now);
+  text += ',';
+  text += event;
+  text += ',';
+  sim::append_csv_field(text, jobs_[job]);
+  text += ',';
+  if (quota.index() < quota_fields_.size()) text += quota_fields_[quota.index()];
+  text += ',';
+}
+void event_writer::end_row() {
+  file_->text() += '\n';
+  file_->flush_if_full();
+}
+
+void event_writer::write(instant now, std::string_view event, sim::job_index job, quota_id quota) {
+  begin_row(now, event, job, quota);
+  file_->text() += ",,,";
+  end_row();
+}
+
+void event_writer::write_start(instant now, sim::job_index job, quota_id quota,
+                               std::span<const gpu::placed_pod> pods) {
+  begin_row(now, "started", job, quota);
+  if (cluster_ != nullptr) {
+    std::string nodes;
+    append_nodes(nodes, *cluster_, pods);
+    sim::append_csv_field(file_->text(), nodes);
+  }
+  file_->text() += ",,,";
+  end_row();
+}
+
+void event_writer::write_eviction(instant now, sim::job_index job, quota_id quota, sim::job_index beneficiary,
+                                  relation how, instant lost) {
+  begin_row(now, "evicted", job, quota);
+  std::string& text = file_->text();
+  text += ',';
+  sim::append_csv_field(text, jobs_[beneficiary]);
+  text += ',';
+  text += word_of(how);
+  text += ',';
+  sim::append_milli(text, lost);
+  end_row();
+}
+
+void append_nodes(std::string& text, const gpu::cluster& cluster, std::span<const gpu::placed_pod> pods) {
+  std::vector<gpu::node_id> named;
+  for (const gpu::placed_pod& pod : pods) {
+    const gpu::node_id node = pod.where.node;
+    // Pods of one node mostly come one after another.
+    if (!named.empty() && named.back() == node) continue;
+    if (pods.size() > 2 && std::find(named.begin(), named.end(), node) != named.end()) continue;
+    if (!named.empty()) text += ';';
+    text += cluster.name(node);
+    named.push_back(node);
+  }
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "lab/replay_result.hpp"
+#include "lab/staging.hpp"
+
+#include <allot/core/resources.hpp>
+#include <allot/preemption/eligibility.hpp>
+#include <allot/scheduler/scheduler.hpp>
+#include <allot/sim/metrics.hpp>
+#include <allot/sim/run_log.hpp>
+#include <allot/sim/thinned_series.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// What an eviction is called in the files.
+[[nodiscard]] std::string_view word_of(relation how) noexcept;
+
+/// Writes tenants.csv and gathers the series, from what the metrics say after every instant.
+class time_recorder {
+ public:
+  /// `names` are those of all quotas that there will ever be.
+  time_recorder(output_file& tenants, std::vector<std::string> names);
+
+  void note(instant now, std::size_t quota, const sim::quota_moment& state);
+  void note_totals(instant now, std::int64_t used, std::int64_t capacity, std::uint64_t pending);
+  /// To be called once, at the end.
+  [[nodiscard]] replayed_time conclude(instant now);
+
+ private:
+  struct quota_record {
+    std::string name_field;
+    sim::quota_moment last{};
+    sim::thinned_series used;
+    sim::thinned_series entitled;
+  };
+
+  void begin(instant now);
+  void write(instant now, quota_record& q, const sim::quota_moment& state);
+
+  output_file* tenants_;
+  std::vector<quota_record> quotas_;
+  sim::thinned_series used_;
+  sim::thinned_series pending_;
+  sim::thinned_series capacity_;
+  replayed_time result_;
+  /// The present time as text, which several rows begin with.
+  std::string time_;
+  instant time_is_ = 0;
+  bool has_begun_ = false;
+};
+
+/// Says on a terminal how far the replay is.
+class progress {
+ public:
+  explicit progress(std::size_t jobs);
+  progress(const progress&) = delete;
+  progress& operator=(const progress&) = delete;
+  ~progress();
+
+  void instant_passed(instant now, std::size_t jobs_ended) {
+    if (is_shown_ && ++instants_ % 4096 == 0) show(now, jobs_ended);
+  }
+
+ private:
+  void show(instant now, std::size_t jobs_ended);
+
+  std::size_t jobs_;
+  std::size_t instants_ = 0;
+  bool is_shown_;
+  bool has_shown_ = false;
+};
+
+/// Writes events.csv.
+class event_writer {
+ public:
+  event_writer(output_file& file, std::span<const std::string_view> jobs,
+               const std::vector<std::string>& quotas, const gpu::cluster* cluster);
+
+  void write(instant now, std::string_view event, sim::job_index job, quota_id quota);
+  void write_start(instant now, sim::job_index job, quota_id quota, std::span<const gpu::placed_pod> pods);
+  void write_eviction(instant now, sim::job_index job, quota_id quota, sim::job_index beneficiary,
+                      relation how, instant lost);
+
+ private:
+  void begin_row(instant now, std::string_view event, sim::job_index job, quota_id quota);
+  void end_row();
+
+  output_file* file_;
+  std::span<const std::string_view> jobs_;
+  std::vector<std::string> quota_fields_;
+  const gpu::cluster* cluster_;
+};
+
+/// The names of the nodes, once each, in the order of the pods: "dgx-0;dgx-3".
+void append_nodes(std::string& text, const gpu::cluster& cluster, std::span<const gpu::placed_pod> pods);
+
+/// Tells all of these what happens in a simulation. Reads metrics and log, so it comes after them.
+template <std::size_t N>
+class recorder {
+ public:
+  /// `events` may be null.
+  recorder(const sim::metrics<N>& metrics, const sim::run_log& log, time_recorder& time, event_writer* events,
+           progress& shown)
+      : metrics_(&metrics), log_(&log), time_(&time), events_(events), progress_(&shown) {}
+
+  template <class Simulator>
+  void submitted(const Simulator& sim, sim::job_index j) {
+    write(sim, "submitted", j);
+  }
+  template <class Simulator>
+  void refused(const Simulator& sim, sim::job_index j, refusal) {
+    write(sim, "refused", j);
+    ++ended_;
+  }
+  template <class Simulator>
+  void started(const Simulator& sim, sim::job_index j, const resources<N>&) {
+    if (events_ == nullptr) return;
+    events_->write_start(sim.now(), j, sim.jobs()[j].quota, log_->pods(*log_->last_run(j)));
+  }
+  template <class Simulator>
+  void evicted(const Simulator& sim, sim::job_index j, sim::job_index beneficiary, relation how,
+               instant lost) {
+    if (events_ == nullptr) return;
+    events_->write_eviction(sim.now(), j, sim.jobs()[j].quota, beneficiary, how, lost);
+  }
+  template <class Simulator>
+  void finished(const Simulator& sim, sim::job_index j) {
+    write(sim, "finished", j);
+    ++ended_;
+  }
+  template <class Simulator>
+  void cancelled(const Simulator& sim, sim::job_index j) {
+    write(sim, "cancelled", j);
+    ++ended_;
+  }
+  template <class Simulator>
+  void settled(const Simulator& sim) {
+    for (std::size_t i = 0; i < metrics_->quotas(); ++i) {
+      time_->note(sim.now(), i, metrics_->now(quota_id{i}));
+    }
+    const quantity capacity = metrics_->capacity();
+    time_->note_totals(sim.now(), metrics_->used(), capacity.is_bounded() ? capacity.in_milli() : 0,
+                       metrics_->pending());
+    progress_->instant_passed(sim.now(), ended_);
+  }
+
+ private:
+  template <class Simulator>
+  void write(const Simulator& sim, std::string_view event, sim::job_index j) {
+    if (events_ != nullptr) events_->write(sim.now(), event, j, sim.jobs()[j].quota);
+  }
+
+  const sim::metrics<N>* metrics_;
+  const sim::run_log* log_;
+  time_recorder* time_;
+  event_writer* events_;
+  progress* progress_;
+  std::size_t ended_ = 0;
+};
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/replay_headline.hpp"
+
+#include "lab/outputs.hpp"
+#include "lab/report.hpp"
+#include "lab/text_table.hpp"
+
+#include <string_view>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+using namespace report;
+
+std::string hours(wide gpu_time) {
+  return rounded(sim::milli_gpu_hours(gpu_time), 1);
+}
+
+void append_line(std::string& text, std::string_view name, std::string_view value) {
+  text.append("  ").append(name).append(15 - name.size(), ' ').append(value).append("\n");
+}
+
+std::string counted_jobs(std::uint64_t n) {
+  return grouped(n) + (n == 1 ? " job" : " jobs");
+}
+
+text_table times_table(const replay_result& r) {
+  text_table table{{"", "mean", "median", "p90", "p99", "max"}};
+  const auto row = [&table](std::string name, const sim::sample_summary& s) {
+    table.add({std::move(name), human_time(s.mean()), human_time(s.p50), human_time(s.p90), human_time(s.p99),
+               human_time(s.max)});
+  };
+  row("wait", r.figures.of.queue);
+  row("completion", r.figures.of.jct);
+  return table;
+}
+
+text_table quota_table(const replay_result& r) {
+  text_table table{{"quota", "jobs", "wait mean", "wait p99", "completion", "GPU-h", "borrowed", "lent",
+                    "evicted", "lost"}};
+  for (const sim::quota_figures& q : r.figures.quotas) {
+    if (!r.shows(q.quota)) continue;
+    table.add({r.quotas[q.quota.index()].name, grouped(q.of.jobs.total), human_time(q.of.queue.mean()),
+               human_time(q.of.queue.p99), human_time(q.of.jct.mean()), hours(q.of.allocated),
+               hours(q.of.borrowed), hours(q.of.lent), grouped(q.of.preemptions), hours(q.of.lost)});
+  }
+  return table;
+}
+
+}  // namespace
+
+void explain_refusals(replay_result& r) {
+  for (replayed_job& j : r.jobs) {
+    if (j.outcome != sim::job_outcome::refused || !j.explanation.empty()) continue;
+    const std::string asked = decimal(j.gpus) + (j.gpus == 1000 ? " GPU" : " GPUs");
+    if (j.reason == "larger_than_cluster") {
+      j.explanation = "asks for " + asked + ", for which there is no place even when nothing runs";
+      if (r.cluster != nullptr) {
+        j.explanation += " (" + decimal(r.cluster->gpus().in_milli()) + " GPUs on " +
+                         std::to_string(r.cluster->size()) + " nodes)";
+      }
+    } else if (j.reason == "unknown_quota") {
+      j.explanation = "its quota " + r.quotas[j.quota.index()].name + " does not exist at that time";
+    } else {
+      j.explanation = "asks for " + asked + ", which is not a request";
+    }
+  }
+}
+
+std::string warnings(const replay_result& r) {
+  constexpr std::size_t most_named = 10;
+  std::string text;
+  const sim::job_counts& jobs = r.figures.of.jobs;
+  if (jobs.refused != 0) {
+    text += counted_jobs(jobs.refused) + " refused:\n";
+    std::size_t named = 0;
+    for (const replayed_job& j : r.jobs) {
+      if (j.outcome != sim::job_outcome::refused || named++ >= most_named) continue;
+      text.append("  ").append(j.id).append(": ").append(j.explanation).append("\n");
+    }
+    if (named > most_named) text += "  ... and " + grouped(named - most_named) + " more: see jobs.csv\n";
+  }
+  if (jobs.unfinished != 0) {
+    text += counted_jobs(jobs.unfinished) + " never finished: nothing would ever make room for them (state " +
+            "\"waiting\" in jobs.csv)\n";
+  }
+  return text;
+}
+
+std::string headline(const replay_result& r) {
+  const sim::run_figures& f = r.figures;
+  std::string text = r.policy + ": " + counted_jobs(f.of.jobs.total);
+  if (r.cluster != nullptr) text += ", " + decimal(r.cluster->gpus().in_milli()) + " GPUs";
+  text += ", " + human_time(f.makespan()) + "\n\n";
+  std::string jobs = grouped(f.of.jobs.completed);
+  if (f.of.jobs.unfinished != 0) jobs += ", " + grouped(f.of.jobs.unfinished) + " unfinished";
+  if (f.of.jobs.refused != 0) jobs += ", " + grouped(f.of.jobs.refused) + " refused";
+  if (f.of.jobs.cancelled != 0) jobs += ", " + grouped(f.of.jobs.cancelled) + " cancelled";
+  append_line(text, "completed", jobs);
+  if (f.capacity_is_bounded) {
+    append_line(text, "utilisation", percent(sim::rate_in_millionths(f.of.allocated, f.capacity)));
+  }
+  append_line(text, "preemptions", grouped(f.of.preemptions) + ", " + hours(f.of.lost) + " GPU-h lost");
+  append_line(text, "borrowed", hours(f.of.borrowed) + " GPU-h");
+  append_line(
+      text, "fairness",
+      "Jain " +
+          rounded(sim::rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000) / 1000, 3) +
+          ", " + hours(f.of.fair_share_error) + " GPU-h short of fair shares");
+  return text + '\n' + times_table(r).text() + '\n' + quota_table(r).text();
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/time.hpp>
+#include <allot/gpu/cluster.hpp>
+#include <allot/sim/figures.hpp>
+#include <allot/sim/run_log.hpp>
+#include <allot/sim/simulator.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// A job of a replay and what became of it.
+struct replayed_job {
+  std::string_view id;
+  quota_id quota;
+  /// Its number in the simulation; none when its quota's access rule kept it out.
+  std::optional<sim::job_index> index{};
+  instant submit = 0;
+  instant duration = 0;
+  /// In milli-GPUs.
+  std::int64_t gpus = 0;
+  sim::job_outcome outcome{};
+  std::optional<instant> start{};
+  std::optional<instant> end{};
+  /// All time in which it waited.
+  instant wait = 0;
+  instant lost = 0;
+  std::uint32_t preemptions = 0;
+  /// Why it was refused: a word for a program, and a sentence for a person.
+  std::string_view reason{};
+  std::string explanation{};
+};
+
+/// A quota of a replay.
+struct replayed_quota {
+  std::string name;
+  /// None for a root.
+  quota_id parent;
+  /// At the beginning, and what it was changed to, by time; in milli-GPUs, none when it has no bound.
+  std::vector<std::pair<instant, std::optional<std::int64_t>>> nominal{};
+};
+
+/// One quantity over time, thinned: means of equal spans.
+struct drawn_series {
+  std::vector<std::int64_t> means;
+};
+
+/// The whole replay over time, for drawing. All series are of the same spans.
+struct replayed_time {
+  instant begin = 0;
+  instant end = 0;
+  instant width = 1;
+  drawn_series used{};
+  drawn_series pending{};
+  drawn_series capacity{};
+  /// By quota.
+  std::vector<drawn_series> used_of{};
+  std::vector<drawn_series> entitled_of{};
+  /// When the most was in use, and how much.
+  instant busiest = 0;
+  std::int64_t most_used = 0;
+};
+
+/// Everything that the files of a replay are made of.
+struct replay_result {
+  std::string policy;
+  std::uint64_t seed = 0;
+  std::string input_hash;
+  std::string decision_hash;
+  sim::run_figures figures{};
+  /// By quota id, those included that came or went on the way.
+  std::vector<replayed_quota> quotas{};
+  /// Whether the quotas were made of the trace's tenants: then the root is nobody's.
+  bool has_own_quotas = true;
+  /// Null without nodes.
+  const gpu::cluster* cluster = nullptr;
+  /// By submission, then id.
+  std::vector<replayed_job> jobs{};
+  sim::run_log log{};
+  replayed_time time{};
+  std::uint64_t decisions = 0;
+  std::uint64_t events = 0;
+
+  /// Whether the quota is shown: all but a root that was made up and holds no job.
+  [[nodiscard]] bool shows(quota_id x) const {
+    return has_own_quotas || quotas[x.index()].parent || figures.quotas[x.index()].of.jobs.total != 0;
+  }
+};
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot
