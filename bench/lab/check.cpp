@@ -166,16 +166,40 @@ std::string summary(const scenario& s) {
   return out;
 }
 
-int run_check(const scenario_source& source) {
+namespace {
+
+[[nodiscard]] bool is_called_csv(const std::string& path) {
   constexpr std::string_view csv = ".csv";
-  const std::string& path = *source.file;
-  const bool is_trace =
-      path.size() > csv.size() && path.compare(path.size() - csv.size(), csv.size(), csv) == 0;
+  return path.size() > csv.size() && path.compare(path.size() - csv.size(), csv.size(), csv) == 0;
+}
+
+/// Standard input has no name to tell what it is: a scenario begins with an object or with a comment.
+[[nodiscard]] std::string check_standard_input(const scenario_source& source, errors& found) {
+  input_file file{"-"};
+  const auto text = file.read_all();
+  if (!text) {
+    found.add(shown_path("-"), {}, file.problem() + " (expected a scenario or a trace)");
+    return {};
+  }
+  const std::size_t first = text->find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || (*text)[first] == '{' || (*text)[first] == '/') {
+    const auto s = parse_scenario(*text, source, found);
+    return s ? summary(*s) : std::string{};
+  }
+  const auto t = parse_trace(*text, "-", found);
+  return t ? summary(*t, shown_path("-")) : std::string{};
+}
+
+}  // namespace
+
+int run_check(const scenario_source& source) {
   errors found;
   std::string text;
-  if (is_trace) {
+  if (*source.file == "-") {
+    text = check_standard_input(source, found);
+  } else if (is_called_csv(*source.file)) {
     sim::fingerprint bytes;
-    if (const auto t = read_trace(path, bytes, found)) text = summary(*t, shown_path(path));
+    if (const auto t = read_trace(*source.file, bytes, found)) text = summary(*t, *source.file);
   } else if (const auto s = read_scenario(source, found)) {
     text = summary(*s);
   }

@@ -19,7 +19,11 @@ namespace {
 
 void write_sample(json_writer& json, std::string_view name, const sim::sample_summary& s) {
   json.key(name).begin_object();
-  const auto seconds = [&json](std::string_view key, instant value) { json.key(key).raw(decimal(value)); };
+  // Of no jobs there is no mean.
+  const auto seconds = [&](std::string_view key, instant value) {
+    json.key(key);
+    s.count == 0 ? json.null() : json.raw(decimal(value));
+  };
   seconds("mean", s.mean());
   seconds("p50", s.p50);
   seconds("p90", s.p90);

@@ -30,8 +30,8 @@ std::string counted_jobs(std::uint64_t n) {
 text_table times_table(const replay_result& r) {
   text_table table{{"", "mean", "median", "p90", "p99", "max"}};
   const auto row = [&table](std::string name, const sim::sample_summary& s) {
-    table.add({std::move(name), human_time(s.mean()), human_time(s.p50), human_time(s.p90), human_time(s.p99),
-               human_time(s.max)});
+    table.add({std::move(name), human_time(s, s.mean()), human_time(s, s.p50), human_time(s, s.p90),
+               human_time(s, s.p99), human_time(s, s.max)});
   };
   row("wait", r.figures.of.queue);
   row("completion", r.figures.of.jct);
@@ -43,9 +43,10 @@ text_table quota_table(const replay_result& r) {
                     "evicted", "lost"}};
   for (const sim::quota_figures& q : r.figures.quotas) {
     if (!r.shows(q.quota)) continue;
-    table.add({r.quotas[q.quota.index()].name, grouped(q.of.jobs.total), human_time(q.of.queue.mean()),
-               human_time(q.of.queue.p99), human_time(q.of.jct.mean()), hours(q.of.allocated),
-               hours(q.of.borrowed), hours(q.of.lent), grouped(q.of.preemptions), hours(q.of.lost)});
+    table.add({r.quotas[q.quota.index()].name, grouped(q.of.jobs.total),
+               human_time(q.of.queue, q.of.queue.mean()), human_time(q.of.queue, q.of.queue.p99),
+               human_time(q.of.jct, q.of.jct.mean()), hours(q.of.allocated), hours(q.of.borrowed),
+               hours(q.of.lent), grouped(q.of.preemptions), hours(q.of.lost)});
   }
   return table;
 }

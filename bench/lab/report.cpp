@@ -103,6 +103,10 @@ std::string human_time(instant milliseconds) {
   return rounded(in(day), 1) + " d";
 }
 
+std::string human_time(const sim::sample_summary& s, instant figure) {
+  return s.count == 0 ? "-" : human_time(figure);
+}
+
 }  // namespace report
 
 namespace {
@@ -122,10 +126,11 @@ font:15px/1.45 system-ui,sans-serif}
 h1{font-size:24px;margin:0}h2{font-size:17px;margin:0}h3{font-size:14px;margin:0 0 4px;font-weight:600}
 header p,figcaption p,.note{color:var(--soft);margin:2px 0 0}
 header code{font-size:12px}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:10px;margin:18px 0 6px;padding:0}
+.tiles{display:grid;grid-template-columns:repeat(4,1fr);gap:10px;margin:18px 0 6px;padding:0}
 .tiles div{background:var(--panel);border-radius:8px;padding:10px 12px}
 .tiles span{display:block;color:var(--soft);font-size:13px}
 .tiles b{font-size:21px;font-weight:600;font-variant-numeric:tabular-nums}
+@media(max-width:760px){.tiles{grid-template-columns:repeat(2,1fr)}}
 .tiles small{display:block;color:var(--soft)}
 figure{margin:28px 0 0}figcaption{margin-bottom:8px}
 .chart{position:relative;padding:6px 0 20px 56px}
@@ -161,7 +166,7 @@ overflow:hidden}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums;white-space:nowrap}
 th,td{padding:4px 12px 4px 0;text-align:right;border-bottom:1px solid var(--line)}
-th{font-weight:600;color:var(--soft);vertical-align:bottom}th:first-child,td:first-child{text-align:left}
+th{font-weight:600;color:var(--soft);vertical-align:bottom;white-space:normal}th:first-child,td:first-child{text-align:left}
 dl{columns:2 380px;margin:8px 0 0;font-size:14px}dt{font-weight:600}dd{margin:0 0 8px;color:var(--soft);
 break-before:avoid}
 )css";
@@ -219,15 +224,15 @@ void write_head(std::string& html, const replay_result& r) {
 void write_tiles(std::string& html, const replay_result& r) {
   const sim::run_figures& f = r.figures;
   const auto spread = [](const sim::sample_summary& s) {
-    return "median " + human_time(s.p50) + ", p99 " + human_time(s.p99);
+    return "median " + human_time(s, s.p50) + ", p99 " + human_time(s, s.p99);
   };
   html += "<div class=tiles>\n";
   if (f.capacity_is_bounded) {
     tile(html, "Utilisation", percent(sim::rate_in_millionths(f.of.allocated, f.capacity)),
          hours(f.of.allocated));
   }
-  tile(html, "Mean wait for the start", human_time(f.of.queue.mean()), spread(f.of.queue));
-  tile(html, "Mean completion time", human_time(f.of.jct.mean()), spread(f.of.jct));
+  tile(html, "Mean wait", human_time(f.of.queue, f.of.queue.mean()), spread(f.of.queue));
+  tile(html, "Mean completion time", human_time(f.of.jct, f.of.jct.mean()), spread(f.of.jct));
   tile(html, "Completed jobs", grouped(f.of.jobs.completed),
        grouped(f.of.jobs.unfinished) + " unfinished, " + grouped(f.of.jobs.refused) + " refused");
   tile(html, "Preemptions", grouped(f.of.preemptions), hours(f.of.lost) + " lost");
@@ -256,11 +261,11 @@ void write_quota_table(std::string& html, const replay_result& r) {
     const auto cell = [&html](const std::string& text) { html.append("<td>").append(text); };
     const auto gpu_hours = [&cell](wide amount) { cell(rounded(sim::milli_gpu_hours(amount), 1)); };
     cell(grouped(f.jobs.total));
-    cell(human_time(f.queue.mean()));
-    cell(human_time(f.queue.p99));
+    cell(human_time(f.queue, f.queue.mean()));
+    cell(human_time(f.queue, f.queue.p99));
     cell(human_time(f.max_wait));
-    cell(human_time(f.jct.mean()));
-    cell(human_time(f.jct.p99));
+    cell(human_time(f.jct, f.jct.mean()));
+    cell(human_time(f.jct, f.jct.p99));
     gpu_hours(f.allocated);
     gpu_hours(f.borrowed);
     gpu_hours(f.lent);

@@ -41,6 +41,8 @@ struct layer {
 [[nodiscard]] std::string grouped(std::uint64_t n);
 /// A span of time in a unit that suits it: "45 s", "12 min", "3.4 h", "2.5 d".
 [[nodiscard]] std::string human_time(instant milliseconds);
+/// A figure of a sample, "-" when there is none.
+[[nodiscard]] std::string human_time(const sim::sample_summary& s, instant figure);
 /// Thousandths, rounded to `places` decimals, with the thousands grouped.
 [[nodiscard]] std::string rounded(std::int64_t thousandths, unsigned places);
 /// Millionths as a percentage: "62.97 %".

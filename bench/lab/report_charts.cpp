@@ -50,7 +50,9 @@ scale scale_for(std::int64_t most) {
     for (const std::int64_t factor : factors) {
       s.step = factor * power;
       if (s.step * 5 < most) continue;
-      s.top = std::max(s.step, (most + s.step - 1) / s.step * s.step);
+      // Whole steps would leave up to a fifth of the chart empty.
+      const std::int64_t part = std::max<std::int64_t>(1, s.step / 5);
+      s.top = std::max(s.step, (most + part - 1) / part * part);
       return s;
     }
   }
@@ -108,12 +110,15 @@ class chart {
 
   void close() {
     html_.append("</svg><b class=cursor></b></div><div class=x>");
-    const auto [step, name, per] = time_steps();
-    for (std::int64_t k = (time_.begin + step - 1) / step; k * step <= time_.end; ++k) {
+    const ticks marks = time_steps();
+    const std::int64_t first = (time_.begin + marks.step - 1) / marks.step;
+    for (std::int64_t k = first; k * marks.step <= time_.end; ++k) {
+      const instant at = k * marks.step;
       html_.append("<i style=\"left:")
-          .append(position(k * step - time_.begin, time_.end - time_.begin))
+          .append(position(at - time_.begin, time_.end - time_.begin))
           .append("\">");
-      html_.append(name).append(rounded(k * step * 1000 / per, 0)).append("</i>");
+      if (k == first) html_.append(marks.name);
+      html_.append(rounded(at * 1000 / marks.unit, 0)).append("</i>");
     }
     html_.append("</div></div>\n");
   }

@@ -46,6 +46,19 @@ void read_trace_part(const std::string& path, scenario& to, errors& found) {
   if (trace) to.trace = std::move(*trace);
 }
 
+[[nodiscard]] std::optional<sim::trace> take_trace(sim::trace_reading reading, const std::string& file,
+                                                   errors& found) {
+  for (const sim::text_problem& p : reading.problems) {
+    const std::string field = p.field.empty() ? "" : " (" + p.field + ')';
+    const std::string place =
+        "line " + std::to_string(p.place.line) + ", column " + std::to_string(p.place.column);
+    found.add(file, place + field, p.text);
+  }
+  if (reading.stopped) found.add(file, {}, "there may be more: the rest was not read");
+  if (!reading) return std::nullopt;
+  return std::move(reading.value);
+}
+
 }  // namespace
 
 std::optional<sim::trace> read_trace(const std::string& path, sim::fingerprint& input, errors& found) {
@@ -58,19 +71,13 @@ std::optional<sim::trace> read_trace(const std::string& path, sim::fingerprint& 
       return n;
     });
   }
-  if (!file.problem().empty()) {
-    found.add(shown_path(path), {}, file.problem() + " (expected a CSV file)");
-    return std::nullopt;
-  }
-  for (const sim::text_problem& p : reading.problems) {
-    const std::string field = p.field.empty() ? "" : " (" + p.field + ')';
-    found.add(shown_path(path),
-              "line " + std::to_string(p.place.line) + ", column " + std::to_string(p.place.column) + field,
-              p.text);
-  }
-  if (reading.stopped) found.add(shown_path(path), {}, "there may be more: the rest was not read");
-  if (!reading) return std::nullopt;
-  return std::move(reading.value);
+  if (file.problem().empty()) return take_trace(std::move(reading), shown_path(path), found);
+  found.add(shown_path(path), {}, file.problem() + " (expected a CSV file)");
+  return std::nullopt;
+}
+
+std::optional<sim::trace> parse_trace(std::string_view text, const std::string& path, errors& found) {
+  return take_trace(sim::parse_trace_csv(text), shown_path(path), found);
 }
 
 std::optional<scenario> parse_scenario(std::string_view text, const scenario_source& source, errors& found) {

@@ -138,6 +138,9 @@ struct scenario_source {
 /// A trace alone, from a CSV file; its bytes are added to `input`.
 [[nodiscard]] std::optional<sim::trace> read_trace(const std::string& path, sim::fingerprint& input,
                                                    errors& found);
+/// The same of a trace whose text is `text`.
+[[nodiscard]] std::optional<sim::trace> parse_trace(std::string_view text, const std::string& path,
+                                                    errors& found);
 
 /// A job that its quota's access rule turns away. It never reaches the scheduler.
 struct refused_job {

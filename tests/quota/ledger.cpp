@@ -491,10 +491,12 @@ TEST_CASE("ledger: Kueue trap 6: a request that overflows is refused, it does no
   CHECK(endless.fits(quota_id{0}, quantity::milli(huge)));
 }
 
-TEST_CASE("ledger: Kueue trap 6: usage that can't be counted breaks a precondition") {
+TEST_CASE("ledger: Kueue trap 6: usage that can't be counted does not fit, and breaks a precondition") {
   ledger<> l = ledger_of({{.name = "all", .nominal = quantity::unlimited()}});
   const quantity most = quantity::milli(std::numeric_limits<std::int64_t>::max() - 1);
   l.charge(quota_id{0}, most);
+  CHECK(l.headroom(quota_id{0}, 0).is_unlimited());
+  CHECK_FALSE(l.fits(quota_id{0}, quantity::milli(1)));
   CHECK_THROWS_AS(l.charge(quota_id{0}, most), allot_test::assertion_failed);
 }
 

@@ -134,7 +134,8 @@ class victim_search {
     const std::size_t near = donors_.size();
     if (b.may.reclaim != preempt_reclaim::never) {
       if (!b.may.children) add_reach(l, running, b, quota_id::none(), b.quota, near != 0);
-      for (quota_id side = b.quota; const quota_id a = tree.parent(side); side = a) {
+      quota_id side = b.quota;
+      for (quota_id a = tree.parent(side); a; side = a, a = tree.parent(a)) {
         add_reach(l, running, b, side, a, near != 0);
       }
     }

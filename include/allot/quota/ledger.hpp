@@ -50,7 +50,7 @@ class ledger {
   /// Kueue's available().
   [[nodiscard]] resources<N> headroom(quota_id x, lane l = lane::any) const {
     resources<N> most{quantity::unlimited()};
-    for_each_room(x, l, [&](std::size_t d, quantity room) {
+    for_each_room(x, l, [&](std::size_t d, quantity room, quantity) {
       most[d] = std::min(most[d], room);
       return true;
     });
@@ -63,11 +63,14 @@ class ledger {
   }
 
   /// Whether the request is admissible. A dimension of which nothing is asked does not matter, even when it
-  /// is over (Kueue #2524); a negative or unlimited request never fits.
+  /// is over (Kueue #2524); a negative or unlimited request never fits, nor one with which the usage of an
+  /// unlimited quota could no longer be counted.
   [[nodiscard]] bool fits(quota_id x, const resources<N>& request, lane l = lane::any) const {
     if (!is_valid_request(request)) return false;
-    return for_each_room(
-        x, l, [&](std::size_t d, quantity room) { return request[d] <= room || request[d] == quantity{}; });
+    return for_each_room(x, l, [&](std::size_t d, quantity room, quantity used) {
+      if (request[d] == quantity{}) return true;
+      return request[d] <= room && (!room.is_unlimited() || (used + request[d]).is_bounded());
+    });
   }
 
   /// Counts a job of x as using `request`.
@@ -224,8 +227,9 @@ class ledger {
     return std::max(quantity{}, used - kept);
   }
 
-  /// Calls `visit(d, room)` for every bound on x's path, all dimensions of a quota before its parent's (one
-  /// walk, and the cells of a quota lie side by side), until it returns false; returns whether it never did.
+  /// Calls `visit(d, room, used)` for every bound on x's path, all dimensions of a quota before its parent's
+  /// (one walk, and the cells of a quota lie side by side), until it returns false; returns whether it never
+  /// did.
   template <class Visit>
   bool for_each_room(quota_id x, lane l, Visit visit) const {
     resources<N> spared;
@@ -233,10 +237,10 @@ class ledger {
     for (quota_id a{checked(x)}; a; a = at(a, 0).parent) {
       for (std::size_t d = 0; d < N; ++d) {
         const cell& c = at(a, d);
-        if (!visit(d, spared[d] + (c.ceiling - c.now.used))) return false;
+        if (!visit(d, spared[d] + (c.ceiling - c.now.used), c.now.used)) return false;
         spared[d] += std::max(quantity{}, c.kept - c.now.used);
         if (l != lane::guaranteed) continue;
-        if (!visit(d, spared_guaranteed[d] + (c.supply - c.now.used_guaranteed))) return false;
+        if (!visit(d, spared_guaranteed[d] + (c.supply - c.now.used_guaranteed), c.now.used)) return false;
         spared_guaranteed[d] += std::max(quantity{}, c.kept - c.now.used_guaranteed);
       }
     }

@@ -36,7 +36,8 @@ struct shortfall {
 };
 
 /// Calls `visit(shortfall)` for every bound that the request breaks, dimension by dimension, from x to the
-/// root. None exactly when the request fits; raising all of them by what is missing admits it.
+/// root. None exactly when the request fits (or does not only because it can't be counted); raising all of
+/// them by what is missing admits it.
 /// Precondition: a valid request.
 template <std::size_t N, class Visit>
 void for_each_shortfall(const ledger<N>& l, quota_id x, const resources<N>& request, lane in, Visit visit) {

@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/scenario.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/lab/scenarios.hpp"
+
+using namespace allot;
+using allot_test::lines;
+using allot_test::parse_valid;
+using allot_test::problems_of;
+
+namespace {
+
+/// Two teams below a root.
+const std::string teams = R"("quotas": [{"name": "root"},
+    {"name": "a", "parent": "root", "nominal": {"gpu": 6}},
+    {"name": "b", "parent": "root", "nominal": {"gpu": 5}}])";
+const std::string nodes =
+    R"("cluster": {"nodes": [{"name": "n", "count": 2, "gpus": 8, "gpu_model": "H100", "pool": "train",
+                             "cpu_milli": 64000, "memory_mib": 1024},
+                            {"name": "m", "gpus": 4, "gpu_model": "A100"}]})";
+
+}  // namespace
+
+TEST_CASE("a scenario with every key that this version honours") {
+  const auto s = parse_valid(R"(
+    "resources": ["gpu", "cpu"],
+    "policy": {"preset": "standard", "set": {"queue_order": "fifo", "seed": 7, "placement": "best_fit"}},
+    "x-note": {"anything": [1, 2]},)" +
+                             nodes + R"(,
+    "quotas": [
+      {"name": "root", "nominal": "cluster", "inclusive": true, "overcommit": true, "x-owner": "ops"},
+      {"name": "t", "parent": "root", "nominal": {"gpu": 4.5, "cpu": "unlimited"}, "lend": {"gpu": 2},
+       "borrow": {"percent": 500}, "weight": {"gpu": 2.125}, "priority": 0, "order": "priority", "head": "strict",
+       "preempt": {"within": "never", "reclaim": "lower_priority", "borrow": {"policy": "never"}, "children": true},
+       "flavor_choice": {"when_can_borrow": "borrow", "when_can_preempt": "try_next"},
+       "min_runtime_s": {"preempt": 0, "reclaim": 0}, "node_pools": ["train"], "time_limit_s": {},
+       "access": {"roles": ["r"], "users": ["ana"], "anyone": false}},
+      {"name": "s", "parent": "root", "static": true, "lend": "none", "borrow": "all", "weight": 0}],
+    "jobs": [{"id": "j", "quota": "t", "request": {"gpu": 2, "cpu": 0.5}, "pods": 3, "min_pods": 3, "total": false,
+              "flavors": [], "priority": -2, "class": "train", "preemptible": false, "user": "ana", "roles": ["r"],
+              "submit_s": 1.5, "duration_s": 60, "checkpoint_s": 10, "restart_s": 0.25, "state": "running",
+              "start_s": 2, "nodes": ["n-0", "n-0", "n-1"], "devices": [[0, 1], [2, 3], [4, 7]]}],
+    "events": [{"at_s": 5, "cancel": {"job": "j"}}])");
+  CHECK(s.resources == std::vector<std::string>{"gpu", "cpu"});
+  CHECK(s.policy.preset == "standard");
+  CHECK(s.policy.order == queue_order::fifo);
+  CHECK(s.policy.seed == 7);
+  REQUIRE(s.cluster);
+  CHECK(s.cluster->gpus() == gpus(20));
+
+  REQUIRE(s.quotas.size() == 3);
+  const auto& root = s.quotas[0].spec;
+  CHECK(root.nominal[0] == gpus(20));
+  CHECK(root.nominal[1] == quantity::whole(128));
+  CHECK(root.inclusive);
+  CHECK(root.overcommit);
+  const auto& t = s.quotas[1];
+  CHECK(t.spec.nominal[0] == quantity::milli(4500));
+  CHECK(t.spec.nominal[1].is_unlimited());
+  CHECK(t.spec.nominal[2] == quantity{});
+  CHECK(t.spec.lend[0] == limit::at_most(gpus(2)));
+  CHECK(t.spec.lend[1] == limit::all());
+  CHECK(t.spec.borrow[0] == limit::percent(500));
+  CHECK(t.spec.weight[0] == 2125);
+  CHECK(t.spec.weight[1] == 1000);
+  CHECK(t.settings({}) == queue_settings{queue_order::priority,
+                                         queue_head::strict,
+                                         {preempt_within::never, preempt_reclaim::lower_priority, true}});
+  CHECK(t.pools == 1);
+  REQUIRE(t.access);
+  CHECK(t.access->users == std::vector<std::string>{"ana"});
+  CHECK(s.quotas[2].spec.is_static);
+  CHECK(s.quotas[2].spec.lend[0] == limit::none());
+  CHECK(s.quotas[2].spec.weight[0] == 0);
+
+  REQUIRE(s.jobs.size() == 1);
+  const lab::job_entry& j = s.jobs[0];
+  CHECK(j.quota == quota_id{1});
+  CHECK(j.request[0] == gpus(6));
+  CHECK(j.request[1] == quantity::milli(1500));
+  CHECK(j.demand == gpu::demand{.gpus = gpus(2), .pods = 3, .pools = 1});
+  CHECK(j.priority == -2);
+  CHECK(!j.preemptible);
+  CHECK(j.submit == 1500);
+  CHECK(j.duration == 60000);
+  CHECK(j.checkpoint == 10000);
+  CHECK(j.restart == 250);
+  CHECK(j.phase == lab::job_phase::running);
+  CHECK(j.start == 2000);
+  REQUIRE(j.locations.size() == 3);
+  CHECK(j.locations[2] == gpu::pod_location{gpu::node_id{1}, 0b10010000});
+  REQUIRE(s.events.size() == 1);
+  CHECK(std::get<std::string>(s.events[0].what) == "j");
+}
+
+TEST_CASE("what is not said has its default") {
+  const auto s = parse_valid(R"("quotas": [{"name": "q"}], "jobs": [{"id": "j", "request": {}}])");
+  CHECK(s.resources == std::vector<std::string>{"gpu"});
+  CHECK(s.policy.preset == "standard");
+  CHECK(!s.cluster);
+  CHECK(s.quotas[0].spec == quota_spec<lab::max_resources>{.name = "q"});
+  CHECK(s.quotas[0].settings({}) == queue_settings{});
+  CHECK(!s.quotas[0].access);
+  CHECK(s.jobs[0].quota == quota_id{0});
+  CHECK(s.jobs[0].demand == gpu::demand{});
+  CHECK(s.jobs[0].preemptible);
+  CHECK(!s.jobs[0].checkpoint);
+}
+
+TEST_CASE("the command line goes before the file") {
+  lab::errors found;
+  lab::scenario_source source{.file = "s.json", .nodes = "3x4", .policy = "fifo"};
+  const auto s = lab::parse_scenario(R"({"format": "allot-scenario/1", )" + nodes + "}", source, found);
+  REQUIRE_MESSAGE(s, found.to_string());
+  CHECK(s->policy.preset == "fifo");
+  CHECK(s->cluster->size() == 3);
+  CHECK(s->cluster->gpus() == gpus(12));
+  CHECK(s->cluster->name(gpu::node_id{2}) == "node-2");
+
+  source.nodes = "3x";
+  source.policy = "fastest";
+  CHECK(!lab::parse_scenario(R"({"format": "allot-scenario/1"})", source, found));
+  REQUIRE(found.size() == 2);
+  CHECK(found.kept()[0].file == "--policy");
+  CHECK(found.kept()[1].file == "--nodes");
+  for (const char* wrong : {"", "x", "16", "16x0", "16x65", "0x8", "16x8x", "-1x8", "16X8", "9999999999x8"}) {
+    lab::errors here;
+    CHECK(!lab::parse_scenario(R"({"format": "allot-scenario/1"})",
+                               lab::scenario_source{.file = "s.json", .nodes = wrong}, here));
+    CHECK(here.size() == 1);
+  }
+}
+
+TEST_CASE("quotas that are no tree") {
+  CHECK(problems_of(R"("quotas": [{"name": "a", "parent": "b"}, {"name": "b", "parent": "c"},
+                                  {"name": "c", "parent": "a"}])") ==
+        lines{"/quotas/0/parent: the parents go in a circle: a -> b -> c -> a"});
+  CHECK(problems_of(R"("quotas": [{"name": "a"}, {"name": "b", "parent": "zebra"}])") ==
+        lines{"/quotas/1/parent: b names the parent zebra, which does not exist"});
+  CHECK(problems_of(
+            R"("quotas": [{"name": "a"}, {"name": "b"}, {"name": "a"}, {"name": "a", "parent": "z"}])") ==
+        lines{"/quotas/2/name: there is more than one quota named a",
+              "/quotas/3/name: there is more than one quota named a",
+              "/quotas/3/parent: a names the parent z, which does not exist"});
+  CHECK(problems_of(R"("quotas": [{"name": ""}, {"parent": "a"}])") ==
+        lines{"/quotas/1: the key \"name\" is missing",
+              "/quotas/1/parent:  names the parent a, which does not exist"});
+  CHECK(problems_of(R"("quotas": [{"name": ""}])") == lines{"/quotas/0/name: a quota needs a name"});
+}
+
+TEST_CASE("children that are given more than an inclusive parent has") {
+  const std::string over =
+      R"("quotas": [{"name": "x"}, {"name": "root", "nominal": {"gpu": 8}, "inclusive": true},
+      {"name": "a", "parent": "root", "nominal": {"gpu": 6}}, {"name": "b", "parent": "root", "nominal": {"gpu": 3}}])";
+  CHECK(problems_of(over) ==
+        lines{"/quotas/1/nominal: the children of root are given 9, more than the 8 it has"});
+  SUBCASE("and overcommit is not set by a preset that makes every parent inclusive") {
+    const std::string additive = R"("quotas": [{"name": "root", "nominal": {"gpu": 8}},
+        {"name": "a", "parent": "root", "nominal": {"gpu": 9}}])";
+    parse_valid(additive);
+    CHECK(
+        problems_of(additive, "pai") ==
+        lines{
+            "/quotas/0/nominal: the children of root are given 9, more than the 8 it has (as the preset pai "
+            "sees it)"});
+    parse_valid(additive, "fifo");
+  }
+  SUBCASE("the dimension is named when there are several") {
+    CHECK(problems_of(R"("resources": ["gpu", "cpu"],
+        "quotas": [{"name": "root", "nominal": {"gpu": 8, "cpu": 8}, "inclusive": true},
+                   {"name": "a", "parent": "root", "nominal": {"gpu": 6, "cpu": 9}}])") ==
+          lines{"/quotas/0/nominal: the children of root are given 9, more than the 8 it has (cpu)"});
+  }
+}
+
+TEST_CASE("amounts that are none") {
+  const auto nominal = [](const std::string& json) {
+    return problems_of(R"("quotas": [{"name": "q"}, {"name": "r", "nominal": )" + json + "}]");
+  };
+  CHECK(nominal(R"({"gpu": -1})") ==
+        lines{"/quotas/1/nominal/gpu: expected a number that is not negative, found -1"});
+  CHECK(nominal(R"({"gpu": 0.0001})") ==
+        lines{"/quotas/1/nominal/gpu: expected a number with at most three decimals, found 0.0001"});
+  CHECK(nominal(R"({"gpu": 1e15})") ==
+        lines{"/quotas/1/nominal/gpu: expected a number up to 1000000000000, found 1e15"});
+  CHECK(nominal(R"({"gpu": "much"})") ==
+        lines{"/quotas/1/nominal/gpu: expected a number or \"unlimited\", found \"much\""});
+  CHECK(nominal(R"({"gpu": null})") == lines{"/quotas/1/nominal/gpu: expected a number, found null"});
+  CHECK(nominal(R"({"gpus": 4})") ==
+        lines{"/quotas/1/nominal/gpus: unknown key \"gpus\" (did you mean \"gpu\"?)"});
+  CHECK(nominal("4") ==
+        lines{"/quotas/1/nominal: expected amounts by resource, as in {\"gpu\": 1}, found 4"});
+  CHECK(
+      nominal(R"("all")") ==
+      lines{"/quotas/1/nominal: expected amounts by resource, \"unlimited\" or \"cluster\", found \"all\""});
+  CHECK(nominal(R"("cluster")") ==
+        lines{"/quotas/1/nominal: there is no cluster whose nodes this could be (expected amounts)"});
+}
+
+TEST_CASE("all that the nodes have belongs to a root, and they must say how much it is") {
+  CHECK(
+      problems_of(nodes +
+                  R"(, "quotas": [{"name": "r"}, {"name": "q", "parent": "r", "nominal": "cluster"}])") ==
+      lines{
+          "/quotas/1/nominal: only a root can have \"cluster\", all that the nodes have (expected amounts)"});
+  CHECK(problems_of(nodes + R"(, "resources": ["gpu", "licence"],
+                              "quotas": [{"name": "r", "nominal": "cluster"}])") ==
+        lines{"/quotas/0/nominal: the nodes do not say how much licence they have (expected an amount)"});
+  const auto s =
+      parse_valid(nodes + R"(, "resources": ["gpu", "h100/gpu", "a100/gpu", "memory_mib", "licence"],
+      "quotas": [{"name": "r", "nominal": {"gpu": "cluster", "h100/gpu": "cluster", "a100/gpu": "cluster",
+                                           "memory_mib": "cluster", "licence": 3}}])");
+  CHECK(s.quotas[0].spec.nominal == lab::amounts{gpus(20), gpus(16), gpus(4), quantity::whole(2048),
+                                                 quantity::whole(3), quantity{}, quantity{}, quantity{}});
+}
+
+TEST_CASE("limits, weights and words that are none") {
+  const auto with = [](const std::string& member) {
+    return problems_of(R"("quotas": [{"name": "q", )" + member + "}]");
+  };
+  CHECK(with(R"("lend": "some")") == lines{"/quotas/0/lend: expected \"all\" or \"none\", found \"some\""});
+  CHECK(with(R"("lend": 4)") == lines{"/quotas/0/lend: expected \"all\" or \"none\", found 4"});
+  CHECK(with(R"("borrow": {"percent": -5})") ==
+        lines{"/quotas/0/borrow/percent: expected a whole number from 0 to 1000000000, found -5"});
+  CHECK(with(R"("borrow": {"percent": 50, "gpu": 1})") ==
+        lines{"/quotas/0/borrow/gpu: unknown key \"gpu\" (expected \"percent\")"});
+  CHECK(with(R"("borrow": {"gpu": -2})") ==
+        lines{"/quotas/0/borrow/gpu: expected a number that is not negative, found -2"});
+  CHECK(with(R"("weight": -1)") ==
+        lines{"/quotas/0/weight: expected a number that is not negative, found -1"});
+  CHECK(with(R"("weight": 0.00001)") ==
+        lines{"/quotas/0/weight: expected a number with at most three decimals, found 0.00001"});
+  CHECK(with(R"("order": "lifo")") ==
+        lines{"/quotas/0/order: expected \"priority\" or \"fifo\", found \"lifo\""});
+  CHECK(with(R"("preempt": {"withn": "never"})") ==
+        lines{"/quotas/0/preempt/withn: unknown key \"withn\" (did you mean \"within\"?)"});
+  CHECK(with(R"("inclusive": "yes")") == lines{"/quotas/0/inclusive: expected true or false, found \"yes\""});
+  CHECK(with(R"("nominal": {"gpu": 1}, "nominal": {"gpu": 2})") ==
+        lines{"/quotas/0/nominal: the key is there twice"});
+  CHECK(with(R"("parent": "")") ==
+        lines{"/quotas/0/parent: expected the name of a quota (a root has no \"parent\"), found \"\""});
+}
+
+TEST_CASE("keys of the format that this version can't honour are errors, unless they say the default") {
+  const auto quota = [](const std::string& member) {
+    return problems_of(R"("quotas": [{"name": "q", )" + member + "}]");
+  };
+  CHECK(quota(R"("priority": 1)") ==
+        lines{"/quotas/0/priority: a priority of quotas is not supported by this version (expected 0)"});
+  CHECK(quota(R"("preempt": {"borrow": {"policy": "lower_priority", "max_priority": 100}})") ==
+        lines{"/quotas/0/preempt/borrow/policy: preempting while borrowing is not supported by this version "
+              "(expected "
+              "\"never\")"});
+  CHECK(quota(R"("flavor_choice": {"when_can_borrow": "try_next"})") ==
+        lines{"/quotas/0/flavor_choice/when_can_borrow: a choice of flavors is not supported by this version "
+              "(expected "
+              "\"borrow\")"});
+  CHECK(quota(R"("min_runtime_s": {"preempt": 60})") ==
+        lines{"/quotas/0/min_runtime_s/preempt: a minimum runtime is not supported by this version (expected "
+              "0)"});
+  CHECK(quota(R"("time_limit_s": {"interactive": 28800})") ==
+        lines{"/quotas/0/time_limit_s/interactive: a limit of time is not supported by this version"});
+  CHECK(quota(R"("node_pools": ["train"])") ==
+        lines{"/quotas/0/node_pools: there is no cluster whose pools these could be"});
+  CHECK(problems_of(R"("policy": "kueue_fair")") ==
+        lines{"/policy: the preset \"kueue_fair\" is not supported by this version (expected \"standard\", "
+              "\"static_quotas\", \"pai\", \"fifo\" or \"sjf\")"});
+  CHECK(problems_of(R"("policy": {"preset": "standard", "k": 1, "set": {"guard": "none", "gard": 1}})") ==
+        lines{"/policy/set/guard: \"guard\" is not supported by this version",
+              "/policy/set/gard: unknown key \"gard\" (did you mean \"guard\"?)",
+              "/policy/k: \"k\" is not supported by this version"});
+}
+
+TEST_CASE("nodes that can't be built") {
+  const auto cluster = [](const std::string& all) {
+    return problems_of(R"("cluster": {"nodes": [)" + all + "]}");
+  };
+  CHECK(cluster("") == lines{"/cluster/nodes: expected at least one node"});
+  CHECK(cluster(R"({"name": "n", "gpus": 0})") ==
+        lines{"/cluster/nodes/0/gpus: expected a whole number from 1 to 64, found 0"});
+  CHECK(cluster(R"({"name": "n", "gpus": 8, "count": 1.5})") ==
+        lines{"/cluster/nodes/0/count: expected a whole number from 1 to 1048576, found 1.5"});
+  CHECK(cluster(R"({"gpus": 8})") == lines{"/cluster/nodes/0: the key \"name\" is missing"});
+  CHECK(cluster(R"({"name": "n", "gpus": 8}, {"name": "n", "gpus": 4})") ==
+        lines{"/cluster/nodes/1/name: there is more than one node named n"});
+  CHECK(
+      cluster(
+          R"({"name": "n-2", "gpus": 8}, {"name": "m", "gpus": 8}, {"name": "n", "gpus": 4, "count": 3})") ==
+      lines{"/cluster/nodes/2/name: there is more than one node named n-2"});
+  CHECK(cluster(R"({"name": "", "gpus": 8})") == lines{"/cluster/nodes/0/name: a node needs a name"});
+  CHECK(cluster(R"({"name": "n", "gpus": 8, "labels": {"rack": 7}})") ==
+        lines{"/cluster/nodes/0/labels/rack: expected a string, found 7"});
+  // One error, not one more for every quota that refers to the nodes.
+  CHECK(problems_of(R"("cluster": {"nodes": [{"name": "n", "gpus": 99}]},
+                       "quotas": [{"name": "r", "nominal": "cluster", "node_pools": ["p"]}])") ==
+        lines{"/cluster/nodes/0/gpus: expected a whole number from 1 to 64, found 99"});
+  CHECK(problems_of(nodes + R"(, "quotas": [{"name": "r", "node_pools": ["trian"]}])") ==
+        lines{"/quotas/0/node_pools/0: no node is in a pool \"trian\""});
+}
+
+TEST_CASE("jobs that can't be") {
+  const auto job = [](const std::string& members) {
+    return problems_of(nodes + ", " + teams + R"(, "jobs": [{"id": "j", )" + members + "}]");
+  };
+  CHECK(job(R"("quota": "bb", "request": {"gpu": 1})") ==
+        lines{"/jobs/0/quota: there is no quota \"bb\" (did you mean \"b\"?)"});
+  CHECK(job(R"("request": {"gpu": 1})") == lines{"/jobs/0: the key \"quota\" is missing"});
+  CHECK(job(R"("quota": "a")") == lines{"/jobs/0: the key \"request\" is missing"});
+  CHECK(job(R"("quota": "a", "request": {"gpu": 1.5})") ==
+        lines{"/jobs/0/request: 1.5 GPUs can't be had (expected whole GPUs, or a fraction of one)"});
+  CHECK(job(R"("quota": "a", "request": {"gpu": 0.0005})") ==
+        lines{"/jobs/0/request/gpu: expected a number with at most three decimals, found 0.0005"});
+  CHECK(job(R"("quota": "a", "request": {"gpu": "unlimited"})") ==
+        lines{"/jobs/0/request/gpu: expected a number, found \"unlimited\""});
+  CHECK(job(R"("quota": "a", "request": {"tpu": 1})") ==
+        lines{"/jobs/0/request/tpu: unknown key \"tpu\" (did you mean \"gpu\"?)"});
+  CHECK(job(R"("quota": "a", "request": {"gpu": 1}, "pods": 0)") ==
+        lines{"/jobs/0/pods: expected a whole number from 1 to 1000000, found 0"});
+  CHECK(job(R"("quota": "a", "request": {"gpu": 1}, "pods": 4, "min_pods": 2)") ==
+        lines{"/jobs/0/min_pods: elastic jobs are not supported by this version (expected 4, as many as "
+              "\"pods\")"});
+  CHECK(job(R"("quota": "a", "request": {"gpu": 9}, "pods": 2, "total": true)") ==
+        lines{"/jobs/0/pods: a total is split over as few nodes as its size needs (expected no \"pods\")"});
+  CHECK(job(R"("quota": "a", "request": {"gpu": 1}, "flavors": ["h100"])") ==
+        lines{"/jobs/0/flavors: a choice of flavors is not supported by this version (name a resource of one "
+              "flavor in "
+              "the request, as in {\"h100/gpu\": 8})"});
+  CHECK(job(R"("quota": "a", "request": {"gpu": 1}, "state": "done")") ==
+        lines{"/jobs/0/state: expected \"pending\", \"running\" or \"evicting\", found \"done\""});
+  CHECK(job(R"("quota": "a", "request": {"gpu": 1}, "submit_s": -1)") ==
+        lines{"/jobs/0/submit_s: expected a number that is not negative, found -1"});
+  CHECK(problems_of(teams + R"(, "jobs": [{"id": "j", "quota": "a", "request": {}}, {"id": "", "quota": "a",
+                               "request": {}}, {"id": "j", "quota": "b", "request": {}}])") ==
+        lines{"/jobs/1/id: a job needs an id", "/jobs/2/id: there is more than one job \"j\""});
+  CHECK(problems_of(teams +
+                    R"(, "jobs": [{"id": "j", "quota": "a", "request": {"gpu": 1e12}, "pods": 1000000}])") ==
+        lines{"/jobs/0/request: all pods together ask for more than can be counted",
+              "/jobs: all jobs together ask for more than can be counted"});
+}
+
+TEST_CASE("running jobs that stand nowhere") {
+  const auto job = [](const std::string& members) {
+    return problems_of(nodes + ", " + teams + R"(, "jobs": [{"id": "j", "quota": "a", "state": "running", )" +
+                       members + "}]");
+  };
+  CHECK(job(R"("request": {"gpu": 1}, "nodes": ["n-7"])") ==
+        lines{"/jobs/0/nodes/0: there is no node \"n-7\""});
+  CHECK(job(R"("request": {"gpu": 1}, "pods": 2, "nodes": ["n-0"])") ==
+        lines{"/jobs/0/nodes: expected a node for each of the 2 pods, found 1"});
+  CHECK(job(R"("request": {"gpu": 1}, "nodes": ["n-0"], "devices": [[8]])") ==
+        lines{"/jobs/0/devices/0/0: expected a whole number from 0 to 7, found 8"});
+  CHECK(job(R"("request": {"gpu": 2}, "nodes": ["n-0"], "devices": [[3, 3]])") ==
+        lines{"/jobs/0/devices/0/1: the device is there twice"});
+  CHECK(job(R"("request": {"gpu": 1}, "nodes": ["n-0"], "devices": [[0], [1]])") ==
+        lines{"/jobs/0/devices/1: there is no node for the pod that has these devices"});
+  CHECK(job(R"("request": {"gpu": 1}, "pods": 2, "nodes": ["n-0", "n-1"], "devices": [[0]])") ==
+        lines{"/jobs/0/devices: expected the devices of 2 pods, found 1"});
+}
+
+TEST_CASE("resources") {
+  CHECK(problems_of(R"("resources": [])") == lines{"/resources: expected at least one resource"});
+  CHECK(problems_of(R"("resources": ["gpu", "gpu"])") ==
+        lines{"/resources/1: the resource \"gpu\" is there twice"});
+  CHECK(problems_of(R"("resources": ["gpu", ""])") ==
+        lines{"/resources/1: expected the name of a resource, found \"\""});
+  CHECK(problems_of(R"("resources": ["1", "2", "3", "4", "5", "6", "7", "8", "9"])") ==
+        lines{"/resources: there are 9 resources: this program can count 8"});
+  CHECK(problems_of(R"("resources": "gpu")") == lines{"/resources: expected an array, found \"gpu\""});
+}
+
+TEST_CASE("GPUs of a model stand on nodes of that model, whatever case it is written in") {
+  const auto s =
+      parse_valid(nodes + R"(, "resources": ["gpu", "h100/gpu", "a100/gpu"], "quotas": [{"name": "q"}],
+      "jobs": [{"id": "1", "request": {"a100/gpu": 2}}, {"id": "2", "request": {"h100/gpu": 2, "gpu": 2}},
+               {"id": "3", "request": {"gpu": 2}}])");
+  // The pools are those of the nodes, in their order.
+  CHECK(s.jobs[0].demand.pools == 0b10);
+  CHECK(s.jobs[0].demand.gpus == gpus(2));
+  CHECK(s.jobs[1].demand.pools == 0b01);
+  CHECK(s.jobs[1].demand.gpus == gpus(2));
+  CHECK(s.jobs[2].demand.pools == gpu::all_pools);
+  CHECK(problems_of(nodes + R"(, "resources": ["gpu", "h100/gpu", "a100/gpu"],
+                              "jobs": [{"id": "1", "request": {"a100/gpu": 2, "h100/gpu": 2}}])") ==
+        lines{"/jobs/0/request: one pod can't have GPUs of two models (h100 and a100)"});
+  CHECK(
+      problems_of(
+          R"("resources": ["gpu", "h100/gpu"], "jobs": [{"id": "1", "request": {"gpu": 3, "h100/gpu": 2}}])") ==
+      lines{"/jobs/0/request: of the 3 gpu a model is named for 2 (expected none, or all)"});
+}
+
+TEST_CASE("events change the quotas in the order of time") {
+  const auto s = parse_valid(teams + R"(,
+      "jobs": [{"id": "j", "quota": "c", "request": {"gpu": 1}, "submit_s": 100}],
+      "events": [{"at_s": 30, "remove_quota": {"quota": "b"}},
+                 {"at_s": 10, "add_quota": {"name": "c", "parent": "root", "nominal": {"gpu": 1}}},
+                 {"at_s": 20, "resize": {"quota": "c", "nominal": {"gpu": 2}, "borrow": "none"}},
+                 {"at_s": 20, "move_quota": {"quota": "b", "parent": "c"}},
+                 {"at_s": 40, "reweight": {"quota": "c", "weight": 0.5}},
+                 {"at_s": 40, "move_quota": {"quota": "c"}}])");
+  CHECK(s.initial_quotas == 3);
+  REQUIRE(s.quotas.size() == 4);
+  CHECK(s.quotas[3].spec.name == "c");
+  CHECK(s.jobs[0].quota == quota_id{3});
+  REQUIRE(s.events.size() == 6);
+  using change = quota_change<lab::max_resources>;
+  const auto change_of = [&](std::size_t i) { return std::get<change>(s.events[i].what); };
+  CHECK(s.events[0].at == 10000);
+  CHECK(std::get<add_quota<lab::max_resources>>(change_of(0)).spec.name == "c");
+  const auto resize = std::get<resize_quota<lab::max_resources>>(change_of(1));
+  CHECK(resize.quota == quota_id{3});
+  CHECK((*resize.nominal)[0] == gpus(2));
+  CHECK((*resize.borrow)[0] == limit::none());
+  CHECK(!resize.lend);
+  CHECK(std::get<move_quota>(change_of(2)).new_parent == quota_id{3});
+  CHECK(std::get<remove_quota>(change_of(3)).quota == quota_id{2});
+  CHECK(std::get<reweight_quota<lab::max_resources>>(change_of(4)).weight[0] == 500);
+  CHECK(!std::get<move_quota>(change_of(5)).new_parent);
+}
+
+TEST_CASE("a resize of one resource leaves the others as they are at that time") {
+  const auto s =
+      parse_valid(R"("resources": ["gpu", "cpu"], "quotas": [{"name": "q", "nominal": {"gpu": 4, "cpu": 8}}],
+      "events": [{"at_s": 2, "resize": {"quota": "q", "nominal": {"cpu": 9}}},
+                 {"at_s": 1, "resize": {"quota": "q", "nominal": {"gpu": 5}}}])");
+  const auto nominal = [&](std::size_t i) {
+    const auto& c = std::get<quota_change<lab::max_resources>>(s.events[i].what);
+    return *std::get<resize_quota<lab::max_resources>>(c).nominal;
+  };
+  CHECK(nominal(0)[0] == gpus(5));
+  CHECK(nominal(0)[1] == quantity::whole(8));
+  CHECK(nominal(1)[0] == gpus(5));
+  CHECK(nominal(1)[1] == quantity::whole(9));
+}
+
+TEST_CASE("two resizes at one time are one transition") {
+  const std::string quotas = R"("quotas": [{"name": "r", "nominal": {"gpu": 128}, "inclusive": true},
+      {"name": "b", "parent": "r", "nominal": {"gpu": 48}}, {"name": "c", "parent": "r", "nominal": {"gpu": 80}}], )";
+  parse_valid(quotas + R"("events": [{"at_s": 9, "resize": {"quota": "b", "nominal": {"gpu": 56}}},
+                                     {"at_s": 9, "resize": {"quota": "c", "nominal": {"gpu": 72}}}])");
+  CHECK(problems_of(quotas + R"("events": [{"at_s": 9, "resize": {"quota": "b", "nominal": {"gpu": 56}}},
+                                           {"at_s": 10, "resize": {"quota": "c", "nominal": {"gpu": 72}}}])") ==
+        lines{"/events/0/resize: the children of r are given 136, more than the 128 it has"});
+}
+
+TEST_CASE("events that can't happen") {
+  const auto event = [](const std::string& members) {
+    return problems_of(teams + R"(, "events": [{"at_s": 1}, {"at_s": 2, )" + members + "}]");
+  };
+  const std::string nothing =
+      "/events/0: nothing happens here (expected resize, add_quota, remove_quota, move_quota, "
+      "reweight or cancel)";
+  CHECK(event(R"("resize": {"quota": "z", "nominal": {}})") ==
+        lines{nothing, "/events/1/resize/quota: there is no quota \"z\" at this time"});
+  CHECK(event(R"("resize": {"quota": "a"})") ==
+        lines{nothing, "/events/1/resize: expected \"nominal\", \"lend\" or \"borrow\""});
+  CHECK(event(R"("resize": {"quota": "a", "nominl": {}})") ==
+        lines{nothing, "/events/1/resize: expected \"nominal\", \"lend\" or \"borrow\"",
+              "/events/1/resize/nominl: unknown key \"nominl\" (did you mean \"nominal\"?)"});
+  CHECK(event(R"("add_quota": {"name": "a"})") ==
+        lines{nothing, "/events/1/add_quota: there is or was a quota \"a\" (expected a new name)"});
+  CHECK(event(R"("add_quota": {"name": "n", "parent": "z"})") ==
+        lines{nothing, "/events/1/add_quota: n names the parent z, which does not exist"});
+  CHECK(event(R"("add_quota": {"name": "n", "order": "fifo"})") ==
+        lines{nothing, "/events/1/add_quota/order: \"order\" is not supported by this version"});
+  CHECK(event(R"("move_quota": {"quota": "root", "parent": "a"})") ==
+        lines{nothing, "/events/1/move_quota: the parents go in a circle: root -> a -> root"});
+  CHECK(event(R"("remove_quota": {"quota": "root"})").all.size() == 3);
+  CHECK(event(R"("cancel": {"job": "j"})") == lines{nothing, "/events/1/cancel/job: there is no job \"j\""});
+  CHECK(event(R"("node_down": {"node": "n"})") ==
+        lines{nothing, "/events/1/node_down: \"node_down\" is not supported by this version"});
+  CHECK(event(R"("rezise": {})") ==
+        lines{nothing, "/events/1/rezise: unknown key \"rezise\" (did you mean \"resize\"?)"});
+  CHECK(event(R"("cancel": {"job": "j"}, "reweight": {"quota": "a", "weight": 1})").all.size() == 2);
+  CHECK(problems_of(teams + R"(, "events": [{"cancel": {"job": "j"}}])") ==
+        lines{"/events/0: the key \"at_s\" is missing"});
+}
+
+TEST_CASE("all problems are told at once") {
+  CHECK(problems_of(R"("policy": "best", "cluster": {"nodes": [{"name": "n", "gpus": -1}]},
+      "quotas": [{"name": "a", "nominal": {"gpu": -1}}, {"name": "b", "parent": "z"}],
+      "jobs": [{"id": "j", "quota": "q", "request": {"gpu": 0.00001}}], "eventz": [])")
+            .all.size() == 7);
+}

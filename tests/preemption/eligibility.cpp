@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/preemption/eligibility.hpp>
+#include <allot/quota/builder.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tests/support/random_quotas.hpp"
+#include "tests/support/seeds.hpp"
+#include "tests/support/yield_oracle.hpp"
+
+using allot::beneficiary;
+using allot::gpus;
+using allot::ledger;
+using allot::limit;
+using allot::may_preempt;
+using allot::owed_dimensions;
+using allot::owns_request;
+using allot::preempt_reclaim;
+using allot::preempt_within;
+using allot::quota_id;
+using allot::relation;
+using allot::running_job;
+using allot_test::random_source;
+
+namespace {
+
+constexpr std::array<bool, 1> all{true};
+
+running_job<> running(std::int32_t priority, std::int64_t submitted = 0) {
+  running_job<> j;
+  j.priority = priority;
+  j.submitted = submitted;
+  return j;
+}
+
+/// root { dept of 4 { a of 4, b }, other of 4 { c } }, all additive.
+ledger<> departments() {
+  return ledger<>{allot::build_quota_tree<1>({{.name = "root"},
+                                              {.name = "dept", .parent = "root", .nominal = gpus(4)},
+                                              {.name = "a", .parent = "dept", .nominal = gpus(4)},
+                                              {.name = "b", .parent = "dept"},
+                                              {.name = "other", .parent = "root", .nominal = gpus(4)},
+                                              {.name = "c", .parent = "other"}})
+                      .value()};
+}
+const quota_id root{0}, dept{1}, a{2}, b{3}, other{4}, c{5};
+
+}  // namespace
+
+TEST_CASE("eligibility: the rules within a quota") {
+  beneficiary<1> asks;
+  asks.priority = 5;
+  asks.submitted = 100;
+  const auto may = [&](preempt_within rule, const running_job<>& j) {
+    asks.may.within = rule;
+    return may_preempt(asks, j, relation::same_quota);
+  };
+  for (const auto& j : {running(4), running(5, 200), running(6)}) CHECK_FALSE(may(preempt_within::never, j));
+  CHECK(may(preempt_within::lower_priority, running(4)));
+  CHECK_FALSE(may(preempt_within::lower_priority, running(5, 200)));
+  CHECK_FALSE(may(preempt_within::lower_priority, running(6, 200)));
+  CHECK(may(preempt_within::lower_or_newer_equal, running(4)));
+  CHECK(may(preempt_within::lower_or_newer_equal, running(5, 101)));
+  // Strictly newer, or two jobs submitted together would evict one another.
+  CHECK_FALSE(may(preempt_within::lower_or_newer_equal, running(5, 100)));
+  CHECK_FALSE(may(preempt_within::lower_or_newer_equal, running(6, 200)));
+}
+
+TEST_CASE("eligibility: the rules for borrowers and descendants") {
+  beneficiary<1> asks;
+  asks.priority = 5;
+  const auto may = [&](preempt_reclaim rule, std::int32_t priority) {
+    asks.may.reclaim = rule;
+    return may_preempt(asks, running(priority), relation::borrower);
+  };
+  CHECK_FALSE(may(preempt_reclaim::never, 4));
+  CHECK(may(preempt_reclaim::lower_priority, 4));
+  CHECK_FALSE(may(preempt_reclaim::lower_priority, 5));
+  CHECK(may(preempt_reclaim::any, 6));
+  CHECK_FALSE(may_preempt(asks, running(0), relation::descendant));
+  asks.may.children = true;
+  CHECK(may_preempt(asks, running(9), relation::descendant));
+}
+
+TEST_CASE("eligibility: contested is what does not fit, or all that is asked when only a place is missing") {
+  allot::ledger<3> l{
+      allot::build_quota_tree<3>({{.name = "q", .nominal = {gpus(4), gpus(4), gpus(4)}}}).value()};
+  l.charge(quota_id{0}, {gpus(3), gpus(1), gpus(9)});
+  beneficiary<3> asks{quota_id{0}, {gpus(2), gpus(2), gpus(0)}};
+  // Nothing is asked of what is over (Kueue #2524).
+  CHECK(contested_dimensions(l, asks) == std::array{true, false, false});
+  asks.request = {gpus(1), gpus(2), gpus(0)};
+  CHECK(contested_dimensions(l, asks) == std::array{true, true, false});
+  asks.request[2] = gpus(1);
+  CHECK(contested_dimensions(l, asks) == std::array{false, false, true});
+}
+
+TEST_CASE("eligibility: a quota owns a request that its own supply has left, and so does all above it") {
+  ledger<> l = departments();
+  l.charge(a, gpus(1));
+  beneficiary<1> asks{a, gpus(3)};
+  CHECK(owns_request(l, asks, a, all));
+  CHECK(owns_request(l, asks, dept, all));
+  asks.request = gpus(4);
+  CHECK_FALSE(owns_request(l, asks, a, all));
+  CHECK(owns_request(l, asks, dept, all));
+  asks.request = gpus(8);
+  CHECK_FALSE(owns_request(l, asks, dept, all));
+  // b has nothing; its department has.
+  asks = {b, gpus(7)};
+  CHECK_FALSE(owns_request(l, asks, b, all));
+  CHECK(owns_request(l, asks, dept, all));
+}
+
+TEST_CASE("eligibility: an inner quota's claim to its own pool stands, whatever its children use of it") {
+  ledger<> l = departments();
+  l.charge(b, gpus(8));
+  const beneficiary<1> asks{dept, gpus(4)};
+  CHECK(owns_request(l, asks, quota_id::none(), all));
+  CHECK(owns_request(l, asks, dept, all));
+  CHECK_FALSE(owns_request(l, beneficiary<1>{dept, gpus(5)}, quota_id::none(), all));
+  l.release(b, gpus(8));
+  // The idle pools of children are not its own, but all of it is the department's.
+  CHECK_FALSE(owns_request(l, beneficiary<1>{dept, gpus(8)}, quota_id::none(), all));
+  CHECK(owns_request(l, beneficiary<1>{dept, gpus(8)}, dept, all));
+}
+
+TEST_CASE("eligibility: who is covered by a quota above owes nothing beyond it") {
+  ledger<> l = departments();
+  l.charge(b, gpus(8));
+  CHECK(owed_dimensions(l, b, dept, all) == all);
+  CHECK(owed_dimensions(l, b, root, all) == std::array{false});
+  l.charge(a, gpus(1));
+  CHECK(owed_dimensions(l, b, root, all) == all);
+  CHECK(owed_dimensions(l, a, root, all) == std::array{false});
+  CHECK(owed_dimensions(l, b, root, {false}) == std::array{false});
+}
+
+TEST_CASE("eligibility: jobs of an inner quota owe nothing for what only its children borrow") {
+  ledger<> l = departments();
+  l.charge(dept, gpus(4));
+  l.charge(b, gpus(5));
+  CHECK(l.balance(dept, 0) < allot::quantity{});
+  CHECK(owed_dimensions(l, dept, root, all) == std::array{false});
+  CHECK(owed_dimensions(l, b, root, all) == all);
+  l.charge(dept, gpus(1));
+  CHECK(owed_dimensions(l, dept, root, all) == all);
+}
+
+TEST_CASE("eligibility: what is owed in one dimension is not owed in another") {
+  // b takes dimension 0 from its sibling, a takes dimension 1 from the other department: neither owes outside
+  // what b has.
+  allot::ledger<2> l{
+      allot::build_quota_tree<2>({{.name = "root"},
+                                  {.name = "dept", .parent = "root"},
+                                  {.name = "a", .parent = "dept", .nominal = {gpus(4), gpus(0)}},
+                                  {.name = "b", .parent = "dept", .nominal = {gpus(0), gpus(0)}},
+                                  {.name = "other", .parent = "root", .nominal = {gpus(4), gpus(4)}}})
+          .value()};
+  l.charge(a, {gpus(0), gpus(4)});
+  l.charge(b, {gpus(4), gpus(0)});
+  CHECK(owed_dimensions(l, b, root, {true, true}) == std::array{false, false});
+  CHECK(owed_dimensions(l, b, dept, {true, true}) == std::array{true, false});
+  CHECK(owed_dimensions(l, a, root, {true, true}) == std::array{false, true});
+}
+
+TEST_CASE("eligibility: agrees with the definitions on random trees") {
+  allot_test::for_each_seed(1500, [](random_source& random) {
+    ledger<2> l{allot::quota_tree<2>{allot_test::random_quotas<2>(random, {.most_quotas = 10})}};
+    allot_test::yield_oracle<2> oracle{l.tree()};
+    const auto& quotas = l.tree().top_down();
+    std::vector<running_job<2>> jobs;
+    for (int i = 0; i < 12; ++i) {
+      running_job<2> j;
+      j.quota = random.pick(quotas);
+      for (std::size_t d = 0; d < 2; ++d) j.request[d] = gpus(random.between(0, 6));
+      // Sometimes over what there is: a resize may have left it so.
+      if (!random.one_in(6) && !l.fits(j.quota, j.request)) continue;
+      l.charge(j.quota, j.request);
+      oracle.charge(j);
+      jobs.push_back(j);
+    }
+    for (int i = 0; i < 10; ++i) {
+      beneficiary<2> asks;
+      asks.quota = random.pick(quotas);
+      for (std::size_t d = 0; d < 2; ++d) asks.request[d] = gpus(random.between(0, 8));
+      asks.in = random.one_in(4) ? allot::lane::guaranteed : allot::lane::any;
+      const auto contested = contested_dimensions(l, asks);
+      // In a state that is over, the ledger lets a request stand on what its quota keeps (see headroom).
+      if (l.is_sound()) CHECK(contested == oracle.contested(asks));
+      for (quota_id side = asks.quota; side; side = l.tree().parent(side)) {
+        CHECK(owns_request(l, asks, side, contested) == oracle.owns(asks, side, contested));
+      }
+      CHECK(owns_request(l, asks, quota_id::none(), contested) ==
+            oracle.owns(asks, quota_id::none(), contested));
+      for (const auto& j : jobs) {
+        for (quota_id top = l.tree().parent(j.quota); top; top = l.tree().parent(top)) {
+          const auto owed = owed_dimensions(l, j.quota, top, contested);
+          bool owes = false;
+          for (std::size_t d = 0; d < 2; ++d) owes = owes || (owed[d] && j.request[d] > allot::quantity{});
+          CHECK(owes == oracle.owes(j, top, contested));
+        }
+      }
+    }
+  });
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/preemption/running_index.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <tuple>
+#include <vector>
+
+#include "tests/support/count_allocations.hpp"
+#include "tests/support/seeds.hpp"
+
+using allot::job_id;
+using allot::quota_id;
+using allot::running_job;
+using allot_test::random_source;
+
+namespace {
+
+/// Few values, so that every key ties now and then; only `order` never does.
+running_job<> random_job(random_source& random, std::size_t i) {
+  running_job<> j;
+  j.id = job_id{i};
+  j.quota = quota_id{random.below(3)};
+  j.priority = static_cast<std::int32_t>(random.between(-1, 1));
+  j.started = random.between(0, 2);
+  j.submitted = random.between(0, 2);
+  j.order = 1000 - i;
+  j.request = allot::gpus(random.between(1, 8));
+  return j;
+}
+
+/// Lowest priority, newest start, latest submission, largest number.
+bool yields_first(const running_job<>& a, const running_job<>& b) {
+  return std::tuple{a.priority, -a.started, -a.submitted, ~a.order} <
+         std::tuple{b.priority, -b.started, -b.submitted, ~b.order};
+}
+
+}  // namespace
+
+TEST_CASE("running_index: lowest priority, newest start, latest in the queue") {
+  allot_test::for_each_seed(300, [](random_source& random) {
+    const running_job<> a = random_job(random, 1);
+    const running_job<> b = random_job(random, 2);
+    CHECK((compare_as_victims(a, b) < 0) == yields_first(a, b));
+    CHECK((compare_as_victims(b, a) < 0) == yields_first(b, a));
+    CHECK(compare_as_victims(a, a) == std::strong_ordering::equal);
+  });
+}
+
+TEST_CASE("running_index: keeps each quota's jobs in the order in which they yield, last first") {
+  allot_test::for_each_seed(200, [](random_source& random) {
+    allot::running_index<> index;
+    index.resize(3);
+    std::vector<running_job<>> jobs;
+    for (std::size_t i = 0; i < 120; ++i) {
+      if (!jobs.empty() && random.one_in(3)) {
+        const std::size_t at = random.below(jobs.size());
+        index.erase(jobs[at]);
+        jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(at));
+      } else {
+        jobs.push_back(random_job(random, i));
+        index.insert(jobs.back());
+      }
+      const quota_id x{random.below(3)};
+      std::vector<running_job<>> expected;
+      std::copy_if(jobs.begin(), jobs.end(), std::back_inserter(expected),
+                   [&](const running_job<>& j) { return j.quota == x; });
+      std::sort(expected.begin(), expected.end(),
+                [](const auto& a, const auto& b) { return yields_first(b, a); });
+      const auto found = index.jobs_of(x);
+      REQUIRE(found.size() == expected.size());
+      for (std::size_t k = 0; k < found.size(); ++k) REQUIRE(found[k].id == expected[k].id);
+    }
+  });
+}
+
+TEST_CASE("running_index: grows with the tree and keeps what it has") {
+  allot::running_index<> index;
+  index.resize(1);
+  running_job<> j;
+  j.quota = quota_id{0};
+  index.insert(j);
+  index.resize(5);
+  CHECK(index.jobs_of(quota_id{0}).size() == 1);
+  CHECK(index.jobs_of(quota_id{4}).empty());
+}
+
+TEST_CASE("running_index: what is not there can't be erased") {
+  allot::running_index<> index;
+  index.resize(1);
+  running_job<> j;
+  j.id = job_id{1};
+  j.quota = quota_id{0};
+  CHECK_THROWS_AS(index.erase(j), allot_test::assertion_failed);
+  index.insert(j);
+  running_job<> other = j;
+  other.id = job_id{2};
+  CHECK_THROWS_AS(index.erase(other), allot_test::assertion_failed);
+  other = j;
+  other.started = 5;
+  CHECK_THROWS_AS(index.erase(other), allot_test::assertion_failed);
+  index.erase(j);
+  CHECK(index.jobs_of(quota_id{0}).empty());
+}
+
+TEST_CASE("running_index: does not allocate once it has been as large") {
+  random_source random{3};
+  allot::running_index<> index;
+  index.resize(3);
+  std::vector<running_job<>> jobs;
+  for (std::size_t i = 0; i < 100; ++i) jobs.push_back(random_job(random, i));
+  const auto fill_and_empty = [&] {
+    for (const auto& j : jobs) index.insert(j);
+    for (const auto& j : jobs) index.erase(j);
+  };
+  fill_and_empty();
+  CHECK(allot_test::allocations_in(fill_and_empty) == 0);
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/quota/builder.hpp>
+#include <allot/scheduler/scheduler.hpp>
+
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace allot_test {
+
+/// A host that schedules by quota alone under one preset, does at once what plans say, and keeps a diary:
+/// "+a1" for a start, "-a1>b1" for an eviction in favour of b1.
+template <class Preset>
+class preset_host {
+ public:
+  struct job {
+    std::string name;
+    allot::quota_id quota;
+    int gpus;
+    int priority;
+    allot::instant submitted;
+    allot::instant length;
+    bool preemptible;
+  };
+  struct job_view {
+    using job = const preset_host::job*;
+    allot::quota_id quota(job j) const { return Preset::ignores_quotas ? allot::quota_id{0} : j->quota; }
+    allot::resources<> request(job j) const { return allot::gpus(j->gpus); }
+    int priority(job j) const { return j->priority; }
+    allot::instant submitted(job j) const { return j->submitted; }
+    allot::instant duration(job j) const { return j->length; }
+    bool preemptible(job j) const { return j->preemptible; }
+  };
+  struct options {
+    int priority = 0;
+    allot::instant length = 1;
+    bool preemptible = true;
+  };
+
+  explicit preset_host(std::vector<allot::quota_spec<1>> specs)
+      : names_(allot::build_quota_tree(specs).value()), scheduler_(job_view{}, tree_of(std::move(specs))) {
+    for (const allot::quota_id x : scheduler_.tree().top_down()) scheduler_.configure(x, Preset::defaults());
+  }
+
+  auto& scheduler() { return scheduler_; }
+  allot::quota_id quota(std::string_view name) const { return names_.find(name); }
+
+  void submit(std::string_view name, std::string_view to, int gpus) { submit(name, to, gpus, options{}); }
+  void submit(std::string_view name, std::string_view to, int gpus, options o) {
+    jobs_.push_back({std::string{name}, quota(to), gpus, o.priority, ++now_, o.length, o.preemptible});
+    ids_[std::string{name}] = scheduler_.submit(&jobs_.back());
+  }
+  void finish(std::string_view name) { scheduler_.finished(ids_.at(std::string{name})); }
+
+  /// Lets the scheduler decide until it has nothing more to say; returns what happened.
+  std::string settle() {
+    std::string diary;
+    for (const auto* plan = &scheduler_.step(++now_); !plan->empty(); plan = &scheduler_.step(++now_)) {
+      for (const auto& e : plan->evictions) {
+        diary += " -" + e.what->name + ">" + scheduler_.what(e.beneficiary)->name;
+        scheduler_.evicted(e.id);
+      }
+      for (const auto& a : plan->admissions) diary += " +" + a.what->name;
+    }
+    return diary.empty() ? diary : diary.substr(1);
+  }
+  int used(std::string_view name) const {
+    return static_cast<int>(scheduler_.ledger().own_usage(quota(name), 0).in_milli() / 1000);
+  }
+
+ private:
+  static allot::quota_tree<1> tree_of(std::vector<allot::quota_spec<1>> specs) {
+    if (Preset::ignores_quotas)
+      return allot::build_quota_tree<1>({{.name = "all", .nominal = allot::gpus(8)}}).value();
+    Preset::adapt(specs);
+    return allot::build_quota_tree(std::move(specs)).value();
+  }
+
+  allot::quota_tree<1> names_;
+  allot::scheduler<job_view, allot::no_placement, typename Preset::policies_type> scheduler_;
+  std::deque<job> jobs_;
+  std::map<std::string, allot::job_id> ids_;
+  allot::instant now_ = 0;
+};
+
+}  // namespace allot_test

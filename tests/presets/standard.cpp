@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/presets/standard.hpp>
+
+#include "tests/presets/host.hpp"
+
+#include <doctest/doctest.h>
+
+using allot::gpus;
+using host = allot_test::preset_host<allot::standard>;
+
+TEST_CASE("standard: idle capacity is lent and taken back when its owner comes") {
+  host h{{{.name = "root"},
+          {.name = "a", .parent = "root", .nominal = gpus(6)},
+          {.name = "b", .parent = "root", .nominal = gpus(5)}}};
+  h.submit("b1", "b", 4);
+  h.submit("b2", "b", 4);
+  CHECK(h.settle() == "+b1 +b2");
+  h.submit("a1", "a", 3);
+  CHECK(h.settle() == "+a1");
+  h.submit("a2", "a", 3);
+  CHECK(h.settle() == "-b2>a2 +a2");
+  CHECK(h.used("a") == 6);
+  // What is back in the queue does not come back for what it lost.
+  CHECK(h.settle().empty());
+}
+
+TEST_CASE("standard: who stays within its own goes first, then the lower weighted loan") {
+  host h{{{.name = "root", .nominal = gpus(2)},
+          {.name = "a", .parent = "root", .nominal = gpus(2)},
+          {.name = "heavy", .parent = "root", .nominal = gpus(0), .weight = 3000},
+          {.name = "light", .parent = "root", .nominal = gpus(0)}}};
+  h.submit("light1", "light", 1);
+  h.submit("heavy1", "heavy", 1);
+  h.submit("light2", "light", 1);
+  h.submit("heavy2", "heavy", 1);
+  h.submit("heavy3", "heavy", 1);
+  h.submit("a1", "a", 1);
+  // A loan of one weighs a third with heavy: its first two are level with half a loan of light's.
+  CHECK(h.settle() == "+a1 +heavy1 +heavy2 +light1");
+}
+
+TEST_CASE("standard: a higher priority evicts a lower one of its own quota only") {
+  host h{{{.name = "root"},
+          {.name = "a", .parent = "root", .nominal = gpus(4)},
+          {.name = "b", .parent = "root", .nominal = gpus(4)}}};
+  h.submit("a1", "a", 4, {.priority = 1});
+  h.submit("b1", "b", 4);
+  CHECK(h.settle() == "+a1 +b1");
+  h.submit("a2", "a", 4, {.priority = 9});
+  CHECK(h.settle() == "-a1>a2 +a2");
+  h.submit("a3", "a", 4, {.priority = 9});
+  CHECK(h.settle().empty());
+}
+
+TEST_CASE("standard: what may not be evicted is not lent to") {
+  host h{{{.name = "root"},
+          {.name = "a", .parent = "root", .nominal = gpus(4)},
+          {.name = "b", .parent = "root", .nominal = gpus(4)}}};
+  h.submit("fixed", "b", 6, {.preemptible = false});
+  h.submit("loose", "b", 6);
+  CHECK(h.settle() == "+loose");
+  h.submit("own", "a", 4, {.preemptible = false});
+  CHECK(h.settle() == "-loose>own +own");
+  h.submit("more", "a", 1, {.priority = 9});
+  CHECK(h.settle() == "+more");
+}
+
+TEST_CASE("standard: a gang that waits lets smaller jobs pass") {
+  host h{{{.name = "root", .nominal = gpus(4)}}};
+  h.submit("r1", "root", 3);
+  h.submit("gang", "root", 4);
+  h.submit("small", "root", 1);
+  CHECK(h.settle() == "+r1 +small");
+}

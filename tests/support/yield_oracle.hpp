@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/preemption/eligibility.hpp>
+#include <allot/preemption/running_index.hpp>
+#include <allot/quota/ledger.hpp>
+
+#include <array>
+#include <cstddef>
+
+#include "tests/support/law_oracle.hpp"
+
+namespace allot_test {
+
+/// Who may be asked to yield, by the definitions: every number comes from the law's own definition each time
+/// it is asked for. Jobs are charged and released in the oracle by the test.
+template <std::size_t N>
+class yield_oracle {
+ public:
+  using dimensions = std::array<bool, N>;
+
+  explicit yield_oracle(const allot::quota_tree<N>& tree)
+      : tree_(tree), law_({tree.specs().begin(), tree.specs().end()}, tree.removed()) {}
+
+  void charge(const allot::running_job<N>& j, int sign = 1) {
+    for (std::size_t d = 0; d < N; ++d) {
+      law_.add(j.quota.index(), d, sign * j.request[d].in_milli(), j.in);
+    }
+  }
+  void release(const allot::running_job<N>& j) { charge(j, -1); }
+
+  [[nodiscard]] law_oracle<N>& law() { return law_; }
+
+  /// Whether the quota allows the request, in one dimension or in all.
+  [[nodiscard]] bool admits(const allot::beneficiary<N>& b, std::size_t d) {
+    return b.request[d] == allot::quantity{} ||
+           law_.admits(b.quota.index(), d, b.request[d].in_milli(), b.in);
+  }
+  [[nodiscard]] bool admits(const allot::beneficiary<N>& b) {
+    for (std::size_t d = 0; d < N; ++d) {
+      if (!admits(b, d)) return false;
+    }
+    return true;
+  }
+
+  /// The dimensions that the quota does not allow; if it allows all, what is asked for.
+  [[nodiscard]] dimensions contested(const allot::beneficiary<N>& b) {
+    const bool all = admits(b);
+    dimensions result{};
+    for (std::size_t d = 0; d < N; ++d) {
+      result[d] = all ? b.request[d] > allot::quantity{} : !admits(b, d);
+    }
+    return result;
+  }
+
+  /// Whether the beneficiary's own pool, or a quota from its own up to `side`, has what is asked left of its
+  /// own in every contested dimension.
+  [[nodiscard]] bool owns(const allot::beneficiary<N>& b, allot::quota_id side, const dimensions& contested) {
+    const auto all = [&](auto has) {
+      for (std::size_t d = 0; d < N; ++d) {
+        if (contested[d] && !has(d)) return false;
+      }
+      return true;
+    };
+    const std::size_t x = b.quota.index();
+    if (all([&](std::size_t d) {
+          return law_.own_pool(x, d) - law_.used(x, d) >= big{b.request[d].in_milli()};
+        })) {
+      return true;
+    }
+    if (!side) return false;
+    for (allot::quota_id at = b.quota;; at = tree_.parent(at)) {
+      // With the request counted in, nothing is missing there.
+      if (all([&](std::size_t d) { return balance_with(b, d, at) >= 0; })) return true;
+      if (at == side) return false;
+    }
+  }
+
+  /// Whether the job uses, in a contested dimension, what belongs to someone beyond `top`.
+  [[nodiscard]] bool owes(const allot::running_job<N>& j, allot::quota_id top, const dimensions& contested) {
+    for (std::size_t d = 0; d < N; ++d) {
+      const std::size_t x = j.quota.index();
+      bool owed = contested[d] && j.request[d] > allot::quantity{} && law_.used(x, d) > law_.own_pool(x, d);
+      for (allot::quota_id at = j.quota; at != top; at = tree_.parent(at)) {
+        owed = owed && law_.balance(at.index(), d) < 0;
+      }
+      if (owed) return true;
+    }
+    return false;
+  }
+
+  /// Whether the beneficiary may ask the job to yield, in this state.
+  [[nodiscard]] bool may_ask(const allot::beneficiary<N>& b, const allot::running_job<N>& j,
+                             const dimensions& contested) {
+    bool helps = false;
+    for (std::size_t d = 0; d < N; ++d) helps = helps || (contested[d] && j.request[d] > allot::quantity{});
+    if (!helps) return false;
+    if (j.quota == b.quota) {
+      if (b.may.within == allot::preempt_within::never) return false;
+      return j.priority < b.priority || (b.may.within == allot::preempt_within::lower_or_newer_equal &&
+                                         j.priority == b.priority && j.submitted > b.submitted);
+    }
+    const allot::quota_id top = tree_.common_ancestor(j.quota, b.quota);
+    if (!top || top == j.quota) return false;
+    if (top == b.quota && b.may.children) return true;
+    if (b.may.reclaim == allot::preempt_reclaim::never) return false;
+    if (b.may.reclaim == allot::preempt_reclaim::lower_priority && j.priority >= b.priority) return false;
+    const allot::quota_id side = top == b.quota ? allot::quota_id::none() : tree_.side_of(b.quota, top);
+    return owns(b, side, contested) && owes(j, top, contested);
+  }
+
+ private:
+  [[nodiscard]] big balance_with(const allot::beneficiary<N>& b, std::size_t d, allot::quota_id at) {
+    law_.add(b.quota.index(), d, b.request[d].in_milli(), b.in);
+    const big balance = law_.balance(at.index(), d);
+    law_.add(b.quota.index(), d, -b.request[d].in_milli(), b.in);
+    return balance;
+  }
+
+  const allot::quota_tree<N>& tree_;
+  law_oracle<N> law_;
+};
+
+}  // namespace allot_test
