@@ -296,12 +296,17 @@ class decision_maker {
     hold.reason = gpu::to_string(why.reason);
     hold.at = "cluster";
     hold.resource = gpu_resource(j);
-    // What is free in pieces too small is missing as well.
-    const quantity of_pods =
-        job(j).demand.total ? why.asked - why.largest_block
-                            : job(j).demand.gpus * static_cast<std::int64_t>(why.pods - why.pods_with_room);
-    hold.short_by = std::max(why.asked - why.free, of_pods);
+    hold.short_by = why.reason == gpu::obstacle::fragmented ? missing_blocks(why, j) : why.asked - why.free;
     hold.text = explain(why);
+  }
+  /// The GPUs of those of its pods that have no room: free GPUs that are not together do not help.
+  [[nodiscard]] quantity missing_blocks(const gpu::unplaceable& why, job_index j) const {
+    const gpu::demand& d = job(j).demand;
+    const auto pods = gpu::split(d, scenario_.cluster->largest_node(d.pools));
+    if (!pods) return why.asked;
+    const auto without_room = static_cast<std::int64_t>(pods->pods - std::min(pods->pods, why.pods_with_room));
+    if (without_room == 0) return quantity::whole(pods->rest);
+    return quantity::milli(pods->each.milli) * pods->each.devices * without_room;
   }
   /// Which of the scenario's resources the job's GPUs are.
   [[nodiscard]] std::string_view gpu_resource(job_index j) const {

@@ -25,7 +25,7 @@ std::string explain(const gpu::unplaceable& why) {
     case gpu::obstacle::too_large_for_any_node:
       return "a pod of it is larger than any node";
     case gpu::obstacle::pool_has_no_such_node:
-      return "no node on which it may stand is large enough for a pod of it";
+      return "none of the nodes on which it may stand could hold a pod of it";
     case gpu::obstacle::larger_than_cluster:
       return fmt::format("{} gpu are asked for, and the nodes on which it may stand have {}", asked,
                          to_string(why.capacity));

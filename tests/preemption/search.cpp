@@ -484,8 +484,12 @@ struct world {
   machines m;
 
   world(random_source& random, bool unit_jobs, bool with_machines)
+      : world(random, unit_jobs, with_machines, random.one_in(4)) {}
+  /// Below an overcommitted quota not even an idle tree need keep the law of the guaranteed lane, and the
+  /// ledger then lets a job stand on what its quota keeps (see headroom): there that lane is left out.
+  world(random_source& random, bool unit_jobs, bool with_machines, bool overcommit)
       : l(allot::quota_tree<N>{allot_test::random_quotas<N>(
-            random, {.most_quotas = 9, .one_root_in = 20, .one_unlimited_in = 0})}),
+            random, {.most_quotas = 9, .one_root_in = 20, .one_unlimited_in = 0, .overcommit = overcommit})}),
         oracle(l.tree()) {
     running.resize(l.tree().slots());
     const auto quotas = l.tree().top_down();
@@ -503,7 +507,7 @@ struct world {
       j.submitted = random.between(0, 3);
       j.order = i;
       for (std::size_t d = 0; d < N; ++d) j.request[d] = amount(4);
-      if (random.one_in(10)) j.in = allot::lane::guaranteed;
+      if (!overcommit && random.one_in(10)) j.in = allot::lane::guaranteed;
       const std::size_t machine = random.below(m.free.size());
       if (!l.fits(j.quota, j.request, j.in) || m.free[machine] < j.request[0].in_milli()) continue;
       m.free[machine] -= j.request[0].in_milli();
@@ -516,7 +520,7 @@ struct world {
     }
     b.quota = random.pick(quotas);
     for (std::size_t d = 0; d < N; ++d) b.request[d] = amount(7);
-    b.in = random.one_in(8) ? allot::lane::guaranteed : allot::lane::any;
+    b.in = !overcommit && random.one_in(8) ? allot::lane::guaranteed : allot::lane::any;
     b.priority = static_cast<std::int32_t>(random.between(0, 3));
     b.submitted = random.between(0, 3);
     b.may = {random.pick(std::vector{preempt_within::never, preempt_within::lower_priority,
@@ -545,7 +549,19 @@ search_outcome check_search(world<N>& w) {
   const ledger<N> before = w.l;
   const machines machines_before = w.m;
   machines trial = w.m;
+  // As victims go fewer dimensions may be contested, or, when only a place is missing, all that are asked
+  // for.
   const auto first_contested = w.oracle.contested(w.b);
+  std::vector<std::array<bool, N>> contested{first_contested};
+  if (N > 1) {
+    for (std::size_t d = 0; d < N; ++d) {
+      if (!first_contested[d]) continue;
+      contested.push_back({});
+      contested.back()[d] = true;
+    }
+    contested.push_back({});
+    for (std::size_t d = 0; d < N; ++d) contested.back()[d] = w.b.request[d] > allot::quantity{};
+  }
   const auto point = w.l.save();
   const search_outcome outcome = find.run(w.l, w.running, w.b, trial);
   std::set<std::size_t> gone;
@@ -578,26 +594,18 @@ search_outcome check_search(world<N>& w) {
         }
       }
       for (const auto& j : away) w.take_off(j);
-      auto all_asked = first_contested;
-      for (std::size_t d = 0; d < N; ++d) all_asked[d] = w.b.request[d] > allot::quantity{};
-      CHECK((w.oracle.may_ask(w.b, v.job, first_contested) || w.oracle.may_ask(w.b, v.job, all_asked)));
+      CHECK(std::any_of(contested.begin(), contested.end(),
+                        [&](const auto& dimensions) { return w.oracle.may_ask(w.b, v.job, dimensions); }));
       for (const auto& j : away) w.put_back(j);
     }
   } else {
     REQUIRE(outcome == search_outcome::impossible);
     // Either nobody is left who may be asked, or even without anybody there is no room.
-    std::vector<running_job<N>> left;
-    for (const auto& j : w.preemptible) {
-      const auto at = trial.free[trial.where.at(j.id.index())];
-      static_cast<void>(at);
-      left.push_back(j);
-    }
-    for (const auto& j : left) w.take_off(j);
+    for (const auto& j : w.preemptible) w.take_off(j);
     const bool hopeless = !w.fits();
-    for (const auto& j : left) w.put_back(j);
+    for (const auto& j : w.preemptible) w.put_back(j);
     if (!hopeless) {
       // The search has left its last state behind: who is gone there has been asked.
-      allot_test::yield_oracle<N> rest{w.l.tree()};
       std::vector<running_job<N>> remaining;
       for (const auto& v : find.victims()) gone.insert(v.job.id.index());
       for (const auto& j : w.preemptible) {
@@ -609,11 +617,7 @@ search_outcome check_search(world<N>& w) {
       }
       CHECK(trial == w.m);
       CHECK_FALSE(w.fits());
-      const auto contested = w.oracle.contested(w.b);
-      for (const auto& j : remaining) {
-        CHECK_FALSE(w.oracle.may_ask(w.b, j, first_contested));
-        CHECK_FALSE(w.oracle.may_ask(w.b, j, contested));
-      }
+      for (const auto& j : remaining) CHECK_FALSE(w.oracle.may_ask(w.b, j, w.oracle.contested(w.b)));
       for (const auto& j : w.preemptible) {
         if (gone.count(j.id.index()) != 0) w.put_back(j);
       }
@@ -652,27 +656,27 @@ bool some_sequence_makes_room(world<N>& w,
 
 TEST_CASE("search: victims are few and fair, and when there are none nobody could be asked") {
   std::size_t found = 0;
-  allot_test::for_each_seed(4000, [&](random_source& random) {
+  allot_test::for_each_seed(12'000, [&](random_source& random) {
     world<1> w{random, false, random.one_in(3)};
     if (w.fits()) return;
     found += check_search(w) == search_outcome::found ? 1U : 0U;
   });
-  MESSAGE("found " << found);
+  WARN(found > 1000);
 }
 
 TEST_CASE("search: the same in two dimensions") {
   std::size_t found = 0;
-  allot_test::for_each_seed(4000, [&](random_source& random) {
+  allot_test::for_each_seed(12'000, [&](random_source& random) {
     world<2> w{random, false, random.one_in(3)};
     if (w.fits()) return;
     found += check_search(w) == search_outcome::found ? 1U : 0U;
   });
-  MESSAGE("found " << found);
+  WARN(found > 1000);
 }
 
 TEST_CASE("search: finds victims whenever any sequence of them would do, as long as no gang gives too much") {
   std::size_t possible = 0;
-  allot_test::for_each_seed(1500, [&](random_source& random) {
+  allot_test::for_each_seed(6000, [&](random_source& random) {
     world<1> w{random, true, false};
     w.b.request[0] = gpus(random.between(1, 4));
     w.m.wanted = 0;
@@ -681,7 +685,7 @@ TEST_CASE("search: finds victims whenever any sequence of them would do, as long
     CHECK((check_search(w) == search_outcome::found) == some);
     possible += some ? 1U : 0U;
   });
-  MESSAGE("possible " << possible);
+  WARN(possible > 100);
 }
 
 TEST_CASE("search: asked twice it says the same, and does not allocate again") {

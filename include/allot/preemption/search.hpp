@@ -131,15 +131,15 @@ class victim_search {
     if (b.may.children) {
       for (const quota_id c : tree.children(b.quota)) add_descendants(tree, running, c);
     }
-    const std::size_t near = donors_.size();
+    for (std::size_t i = 0; i < donors_.size(); ++i) enqueue(l, b, i);
+    const bool may_open = !queue_.empty();
     if (b.may.reclaim != preempt_reclaim::never) {
-      if (!b.may.children) add_reach(l, running, b, quota_id::none(), b.quota, near != 0);
+      if (!b.may.children) add_reach(l, running, b, quota_id::none(), b.quota, may_open);
       quota_id side = b.quota;
       for (quota_id a = tree.parent(side); a; side = a, a = tree.parent(a)) {
-        add_reach(l, running, b, side, a, near != 0);
+        add_reach(l, running, b, side, a, may_open);
       }
     }
-    for (std::size_t i = 0; i < near; ++i) enqueue(l, b, i);
     for (const reach& r : reaches_) {
       if (r.open) enqueue_all(l, b, r);
     }
@@ -153,7 +153,8 @@ class victim_search {
     add_donor(running, x, relation::descendant);
     for (const quota_id c : tree.children(x)) add_descendants(tree, running, c);
   }
-  /// Also adds a reach that is not open yet if it may become so: when there are donors on the near side.
+  /// Also adds a reach that is not open yet if it may become so: as donors of the near side give, or as fewer
+  /// dimensions are contested.
   void add_reach(const ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b, quota_id side,
                  quota_id ancestor, bool may_open) {
     const bool open = owns_request(l, b, side, contested_);
@@ -232,9 +233,15 @@ class victim_search {
       if (fits()) return search_outcome::found;
       --g.left;
       enqueue(l, b, i);
-      if (g.how != relation::borrower) open_reaches(l, b);
+      if (narrow(l, b) || g.how != relation::borrower) open_reaches(l, b);
     }
     return search_outcome::impossible;
+  }
+  /// What fits by now is not contested any more; returns whether there is such a dimension.
+  [[nodiscard]] bool narrow(const ledger<N>& l, const beneficiary<N>& b) {
+    if (N == 1 || l.fits(b.quota, b.request, b.in)) return false;
+    const auto still = contested_dimensions(l, b);
+    return std::exchange(contested_, still) != still;
   }
   void open_reaches(const ledger<N>& l, const beneficiary<N>& b) {
     for (reach& r : reaches_) {

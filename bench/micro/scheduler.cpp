@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSL-1.0
+// The loop as a whole: one decision, whose turn it is, a reclaim, and a cycle in which nothing changed.
+#include <allot/gpu/inventory.hpp>
+#include <allot/quota/builder.hpp>
+#include <allot/scheduler/scheduler.hpp>
+
+#include "random_ledger.hpp"
+
+#include <benchmark/benchmark.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using allot::gpus;
+using allot::quota_id;
+
+struct job {
+  quota_id quota;
+  int gpus = 1;
+  int priority = 0;
+};
+
+/// Jobs by number in a table of the host.
+struct view {
+  using job = std::uint32_t;
+  const std::vector<::job>* jobs;
+
+  quota_id quota(job j) const { return (*jobs)[j].quota; }
+  allot::resources<> request(job j) const { return gpus((*jobs)[j].gpus); }
+  int priority(job j) const { return (*jobs)[j].priority; }
+  allot::gpu::demand demand(job j) const { return {.gpus = gpus((*jobs)[j].gpus), .total = true}; }
+};
+
+using placed_scheduler = allot::scheduler<view, allot::gpu::inventory>;
+
+allot::gpu::inventory nodes(std::int64_t count) {
+  return allot::gpu::inventory{allot::gpu::build_cluster({{.name = "n", .count = count, .gpus = 8}}).value()};
+}
+
+/// `count` quotas of `each` GPUs under one root.
+allot::quota_tree<> flat_tree(std::size_t count, std::int64_t each) {
+  std::vector<allot::quota_spec<>> specs(1);
+  specs[0].name = "root";
+  for (std::size_t i = 0; i < count; ++i) {
+    specs.push_back({.name = std::to_string(i), .parent = "root", .nominal = gpus(each)});
+  }
+  return allot::build_quota_tree(std::move(specs)).value();
+}
+
+/// A job comes, is admitted and placed, and ends, on 128 GPUs of which half are in use.
+void one_decision(benchmark::State& state) {
+  std::vector<job> jobs;
+  const auto tree = flat_tree(4, 32);
+  for (std::size_t i = 0; i < 64; ++i) jobs.push_back({quota_id{1 + i % 4}, 1});
+  jobs.push_back({quota_id{2}, 4});
+  placed_scheduler s{view{&jobs}, tree, nodes(16)};
+  for (std::uint32_t j = 0; j < 64; ++j) s.submit(j);
+  s.step(0);
+  std::size_t admitted = 0;
+  for (auto _ : state) {
+    const allot::job_id id = s.submit(64);
+    admitted += s.step(1).admissions.size();
+    s.finished(id);
+    benchmark::DoNotOptimize(s.step(1));
+  }
+  if (admitted != static_cast<std::size_t>(state.iterations())) state.SkipWithError("a job was not admitted");
+}
+BENCHMARK(one_decision);
+
+/// Nothing has changed: quotas x pending jobs.
+void no_change(benchmark::State& state) {
+  const auto quotas = static_cast<std::size_t>(state.range(0));
+  const auto pending = static_cast<std::size_t>(state.range(1));
+  std::vector<job> jobs;
+  for (std::size_t i = 0; i < pending; ++i) jobs.push_back({quota_id{1 + i % quotas}, 1});
+  const auto tree = flat_tree(quotas, 1);
+  allot::scheduler<view> s{view{&jobs}, tree};
+  for (std::uint32_t j = 0; j < pending; ++j) s.submit(j);
+  s.step(0);
+  std::size_t decided = 0;
+  for (auto _ : state) decided += s.step(1).holds.size();
+  if (decided != 0) state.SkipWithError("something was decided");
+}
+BENCHMARK(no_change)->ArgNames({"quotas", "pending"})->ArgsProduct({{10, 10'000}, {100'000}});
+
+/// One job ends and the next takes its place, with every quota full and `pending` jobs waiting.
+void replace_one(benchmark::State& state) {
+  const auto quotas = static_cast<std::size_t>(state.range(0));
+  const auto pending = static_cast<std::size_t>(state.range(1));
+  std::vector<job> jobs;
+  for (std::size_t i = 0; i < quotas + pending; ++i) jobs.push_back({quota_id{1 + i % quotas}, 1});
+  const auto tree = flat_tree(quotas, 1);
+  allot::scheduler<view> s{view{&jobs}, tree};
+  std::vector<allot::job_id> running(quotas);
+  for (std::uint32_t j = 0; j < jobs.size(); ++j) s.submit(j);
+  for (const auto& a : s.step(0).admissions) running[a.what % quotas] = a.id;
+  std::size_t next = 0;
+  for (auto _ : state) {
+    const std::size_t q = next++ % quotas;
+    const std::uint32_t ended = s.what(running[q]);
+    s.finished(running[q]);
+    s.submit(ended);
+    const auto& plan = s.step(1);
+    if (plan.admissions.size() != 1) state.SkipWithError("not one for one");
+    running[plan.admissions.front().what % quotas] = plan.admissions.front().id;
+  }
+}
+BENCHMARK(replace_one)->ArgNames({"quotas", "pending"})->ArgsProduct({{10, 100, 1'000}, {1'000, 100'000}});
+
+/// A gang of 64 takes back what its quota lent to hundreds of one-GPU jobs, on 64 nodes.
+void reclaim(benchmark::State& state) {
+  std::vector<job> jobs(512, {quota_id{2}, 1});
+  jobs.push_back({quota_id{1}, 64});
+  const auto tree = flat_tree(2, 256);
+  std::size_t evicted = 0;
+  for (auto _ : state) {
+    state.PauseTiming();
+    placed_scheduler s{view{&jobs}, tree, nodes(64)};
+    for (std::uint32_t j = 0; j < 512; ++j) s.submit(j);
+    s.step(0);
+    s.submit(512);
+    state.ResumeTiming();
+    evicted += s.step(1).evictions.size();
+  }
+  if (evicted != 64 * static_cast<std::size_t>(state.iterations())) state.SkipWithError("not 64 victims");
+}
+BENCHMARK(reclaim)->Unit(benchmark::kMicrosecond);
+
+/// Whose turn it is: a quota's usage changes, its path is keyed again, the winner is read.
+void next_turn(benchmark::State& state) {
+  const auto quotas = static_cast<std::size_t>(state.range(0));
+  auto ledger = allot_bench::make_ledger<1>(quotas, static_cast<std::size_t>(state.range(1)));
+  allot::tournament<1, allot::within_nominal_then_borrowed_share> turn;
+  turn.reset(ledger.tree());
+  std::vector<quota_id> leaves;
+  for (const quota_id x : ledger.tree().top_down()) {
+    if (ledger.tree().children(x).empty()) leaves.push_back(x);
+  }
+  allot_bench::random_source random;
+  std::uint64_t id = 0;
+  for (const quota_id x : leaves) turn.enter(ledger, x, gpus(1), {0, 0, ++id});
+  std::size_t checksum = 0;
+  for (auto _ : state) {
+    const quota_id x = leaves[random.below(leaves.size())];
+    ledger.charge(x, gpus(1));
+    turn.enter(ledger, x, gpus(1), {0, 0, ++id});
+    checksum += turn.best(ledger.tree()).index();
+  }
+  benchmark::DoNotOptimize(checksum);
+}
+BENCHMARK(next_turn)->ArgNames({"quotas", "depth"})->ArgsProduct({{10, 100, 1'000, 10'000, 100'000}, {1, 4}});
+
+}  // namespace

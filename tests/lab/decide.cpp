@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/decide.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "lab/json_reader.hpp"
+#include "tests/lab/scenarios.hpp"
+#include "tests/support/seeds.hpp"
+
+using namespace allot;
+using allot_test::lines;
+using allot_test::parse_valid;
+
+namespace {
+
+/// A decision as lines: "admit b2 borrows 3 on n-0", "evict c1 for d1: reclaim", "reserve d1 after c1",
+/// "hold b3: borrow_limit at team-b, 1 gpu short: text", "refuse x: access: text".
+lines decided(const lab::scenario& s, std::size_t rounds = 1) {
+  lab::errors found;
+  const auto d = lab::decide(s, rounds, found);
+  REQUIRE_MESSAGE(d, found.to_string());
+  std::vector<std::string> all{"rounds " + std::to_string(d->rounds)};
+  const auto listed = [](const std::vector<std::string_view>& names) {
+    std::string text;
+    for (const auto n : names) text.append(" ").append(n);
+    return text;
+  };
+  for (const auto& a : d->admit) {
+    std::string line = "admit " + std::string{a.id};
+    if (a.borrows[0] != quantity{}) line += " borrows " + to_string(a.borrows[0]);
+    all.push_back(line + (a.nodes.empty() ? "" : " on" + listed(a.nodes)));
+  }
+  for (const auto& e : d->evict) {
+    all.push_back("evict " + std::string{e.id} + " for " + std::string{e.beneficiary} + ": " +
+                  std::string{e.reason});
+  }
+  for (const auto& r : d->reserve)
+    all.push_back("reserve " + std::string{r.id} + " after" + listed(r.waits_for));
+  for (const auto& h : d->holds) {
+    std::string line = "hold " + std::string{h.id} + ": " + h.reason + " at " + h.at;
+    if (h.resource) line += ", " + to_string(h.short_by) + ' ' + std::string{*h.resource} + " short";
+    all.push_back(line + ": " + h.text);
+  }
+  for (const auto& r : d->refuse)
+    all.push_back("refuse " + std::string{r.id} + ": " + r.reason + ": " + r.text);
+  return lines{std::move(all)};
+}
+lines decided(const std::string& members, std::size_t rounds = 1, std::optional<std::string> policy = {}) {
+  return decided(parse_valid(members, std::move(policy)), rounds);
+}
+
+std::string hyperpod(const std::string& lend, const std::string& borrow) {
+  return R"("quotas": [{"name": "all"},
+      {"name": "team-a", "parent": "all", "nominal": {"gpu": 6}, "lend": )" +
+         lend + R"(},
+      {"name": "team-b", "parent": "all", "nominal": {"gpu": 5}, "borrow": )" +
+         borrow + R"(}],
+    "jobs": [{"id": "a1", "quota": "team-a", "request": {"gpu": 2}, "state": "running"},
+             {"id": "b1", "quota": "team-b", "request": {"gpu": 4}, "state": "running"},
+             {"id": "b2", "quota": "team-b", "request": {"gpu": 4}}])";
+}
+
+const std::string two_nodes = R"("cluster": {"nodes": [{"name": "n", "count": 2, "gpus": 8}]}, )";
+
+}  // namespace
+
+TEST_CASE("HyperPod's example: a job borrows what another team leaves idle") {
+  CHECK(decided(hyperpod(R"("all")", R"("all")")) == lines{"rounds 1", "admit b2 borrows 3"});
+  CHECK(decided(hyperpod(R"("none")", R"("all")")) ==
+        lines{"rounds 1", "hold b2: capacity at all, 3 gpu short: all has 5 gpu for all and 4 are in use"});
+  CHECK(decided(hyperpod(R"("all")", R"({"percent": 40})")) ==
+        lines{"rounds 1",
+              "hold b2: borrow_limit at team-b, 1 gpu short: team-b may borrow 2 gpu and borrows 0; with "
+              "this job it "
+              "would be 3"});
+  CHECK(decided(hyperpod(R"("all")", R"("none")")) ==
+        lines{"rounds 1",
+              "hold b2: nominal at team-b, 3 gpu short: team-b has 5 gpu, uses 4 and may not borrow"});
+}
+
+TEST_CASE("a quota at its borrow limit") {
+  CHECK(decided(R"("quotas": [{"name": "all"}, {"name": "team-a", "parent": "all", "nominal": {"gpu": 6}},
+      {"name": "team-b", "parent": "all", "nominal": {"gpu": 2}, "borrow": {"gpu": 2}}],
+    "jobs": [{"id": "b1", "quota": "team-b", "request": {"gpu": 4}, "state": "running"},
+             {"id": "b10", "quota": "team-b", "request": {"gpu": 1}},
+             {"id": "b9", "quota": "team-b", "request": {"gpu": 1}}])") ==
+        lines{"rounds 1",
+              "hold b10: borrow_limit at team-b, 1 gpu short: team-b may borrow 2 gpu and borrows 2",
+              "hold b9: borrow_limit at team-b, 1 gpu short: team-b may borrow 2 gpu and borrows 2"});
+}
+
+TEST_CASE("a reclaim: reserved in the first round, admitted in the second") {
+  const std::string members =
+      two_nodes + R"("quotas": [{"name": "r", "nominal": "cluster", "inclusive": true},
+      {"name": "a", "parent": "r", "nominal": {"gpu": 8}}, {"name": "b", "parent": "r", "nominal": {"gpu": 8}}],
+    "jobs": [{"id": "b1", "quota": "b", "request": {"gpu": 8}, "state": "running", "start_s": 1, "nodes": ["n-0"]},
+             {"id": "b2", "quota": "b", "request": {"gpu": 4}, "state": "running", "start_s": 2, "nodes": ["n-1"]},
+             {"id": "b3", "quota": "b", "request": {"gpu": 4}, "state": "running", "start_s": 3, "nodes": ["n-1"]},
+             {"id": "a1", "quota": "a", "request": {"gpu": 4}, "submit_s": 5}])";
+  CHECK(decided(members) == lines{"rounds 1", "evict b3 for a1: reclaim", "reserve a1 after b3"});
+  const lines quiet{"rounds 2", "admit a1 on n-1", "evict b3 for a1: reclaim", "reserve a1 after b3",
+                    "hold b3: capacity at r, 4 gpu short: r has 16 gpu for all and 16 are in use"};
+  CHECK(decided(members, 2) == quiet);
+  CHECK(decided(members, 100) == quiet);
+}
+
+TEST_CASE("a job that is going already is waited for") {
+  const std::string members = two_nodes + R"("quotas": [{"name": "q", "nominal": "cluster"}],
+    "jobs": [{"id": "old", "request": {"gpu": 8}, "pods": 2, "state": "evicting", "submit_s": 9},
+             {"id": "new", "request": {"gpu": 8}, "submit_s": 1}])";
+  CHECK(decided(members) == lines{"rounds 1", "reserve new after old"});
+  CHECK(decided(members, 9) ==
+        lines{"rounds 2", "admit new on n-0", "reserve new after old",
+              "hold old: capacity at q, 8 gpu short: q has 16 gpu for all and 8 are in use"});
+}
+
+TEST_CASE("a higher priority of the same quota goes first and may evict") {
+  const std::string members = R"("quotas": [{"name": "q", "nominal": {"gpu": 4}}],
+    "jobs": [{"id": "low", "request": {"gpu": 4}, "state": "running"},
+             {"id": "high", "request": {"gpu": 4}, "priority": 1}])";
+  CHECK(decided(members) == lines{"rounds 1", "evict low for high: priority", "reserve high after low"});
+  CHECK(decided(R"("policy": {"preset": "standard", "set": {"queue_order": "fifo"}},
+    "quotas": [{"name": "q", "nominal": {"gpu": 4}, "preempt": {"within": "never"}},
+               {"name": "p", "nominal": {"gpu": 4}, "order": "priority"}],
+    "jobs": [{"id": "1", "quota": "q", "request": {"gpu": 4}}, {"id": "2", "quota": "q", "request": {"gpu": 4}, "priority": 1},
+             {"id": "3", "quota": "p", "request": {"gpu": 4}}, {"id": "4", "quota": "p", "request": {"gpu": 4}, "priority": 1}])") ==
+        lines{"rounds 1", "admit 4", "admit 1",
+              "hold 2: capacity at q, 4 gpu short: q has 4 gpu for all and 4 are in use",
+              "hold 3: capacity at p, 4 gpu short: p has 4 gpu for all and 4 are in use"});
+}
+
+TEST_CASE("a job that can't be preempted does not stand on borrowed GPUs") {
+  CHECK(decided(R"("quotas": [{"name": "r"}, {"name": "a", "parent": "r", "nominal": {"gpu": 4}},
+      {"name": "b", "parent": "r", "nominal": {"gpu": 4}}],
+    "jobs": [{"id": "1", "quota": "a", "request": {"gpu": 1}, "preemptible": false, "state": "running"},
+             {"id": "2", "quota": "a", "request": {"gpu": 5}, "preemptible": false}])") ==
+        lines{"rounds 1",
+              "hold 2: guarantee at a, 2 gpu short: 2 can't be preempted, so it may only use what a owns, "
+              "and of that 3 "
+              "gpu are left"});
+}
+
+TEST_CASE("a strict head blocks the queue, and the others wait behind it") {
+  const std::string members = R"("quotas": [{"name": "q", "nominal": {"gpu": 4}, "head": "strict"}],
+    "jobs": [{"id": "1", "request": {"gpu": 3}, "state": "running"}, {"id": "2", "request": {"gpu": 2}},
+             {"id": "3", "request": {"gpu": 1}}])";
+  CHECK(decided(members) ==
+        lines{"rounds 1", "hold 2: capacity at q, 1 gpu short: q has 4 gpu for all and 3 are in use",
+              "hold 3: behind_head at q: an earlier job of q does not fit, and no other may pass it"});
+}
+
+TEST_CASE("the preset fifo ignores quotas: one queue over the whole cluster, blocked by its head") {
+  const std::string members = two_nodes + R"("quotas": [{"name": "a", "nominal": {"gpu": 1}}, {"name": "b"}],
+    "jobs": [{"id": "1", "quota": "a", "request": {"gpu": 8}, "submit_s": 1},
+             {"id": "2", "quota": "b", "request": {"gpu": 1}, "submit_s": 2, "duration_s": 9},
+             {"id": "3", "quota": "b", "request": {"gpu": 8}, "submit_s": 3, "duration_s": 5},
+             {"id": "4", "quota": "a", "request": {"gpu": 1}, "submit_s": 4, "duration_s": 7}])";
+  CHECK(decided(members, 1, "fifo") ==
+        lines{"rounds 1", "admit 1 on n-0", "admit 2 on n-1",
+              "hold 3: full at cluster, 1 gpu short: 8 gpu are asked for and 7 are free",
+              "hold 4: behind_head at a: an earlier job of cluster does not fit, and no other may pass it"});
+  CHECK(decided(members, 1, "sjf") ==
+        lines{"rounds 1", "admit 1 on n-0", "admit 3 on n-1",
+              "hold 2: full at cluster, 1 gpu short: 1 gpu are asked for and 0 are free",
+              "hold 4: full at cluster, 1 gpu short: 1 gpu are asked for and 0 are free"});
+}
+
+TEST_CASE("static quotas lend nothing, whatever their limits say") {
+  CHECK(decided(hyperpod(R"("all")", R"("all")"), 1, "static_quotas") ==
+        lines{"rounds 1",
+              "hold b2: nominal at team-b, 3 gpu short: team-b has 5 gpu, uses 4 and may not borrow"});
+}
+
+TEST_CASE("a parent takes from its children what they use within their own, if it may") {
+  const auto members = [](const std::string& children) {
+    return two_nodes +
+           R"("policy": "pai", "quotas": [{"name": "quota1", "nominal": "cluster", "preempt": {"children": )" +
+           children + R"(}},
+      {"name": "quota1.1", "parent": "quota1", "nominal": {"gpu": 8}}, {"name": "quota1.2", "parent": "quota1", "nominal": {"gpu": 8}}],
+    "jobs": [{"id": "b", "quota": "quota1.1", "request": {"gpu": 8}, "state": "running", "start_s": 1},
+             {"id": "c", "quota": "quota1.2", "request": {"gpu": 8}, "state": "running", "start_s": 2},
+             {"id": "a", "quota": "quota1", "request": {"gpu": 8}, "submit_s": 5}])";
+  };
+  CHECK(decided(members("true"), 5) ==
+        lines{"rounds 2", "admit a borrows 8 on n-1", "evict c for a: children", "reserve a after c",
+              "hold c: capacity at quota1, 8 gpu short: quota1 has 16 gpu for all and 16 are in use"});
+  CHECK(decided(members("false"), 5) ==
+        lines{"rounds 1",
+              "hold a: capacity at quota1, 8 gpu short: quota1 has 16 gpu for all and 16 are in use"});
+}
+
+TEST_CASE("who may not submit to a quota is refused with the reason") {
+  CHECK(
+      decided(
+          R"("quotas": [{"name": "quota1.1", "nominal": {"gpu": 8}, "access": {"roles": ["b-member"], "users": ["ana"]}}],
+    "jobs": [{"id": "1", "request": {"gpu": 1}, "user": "zoe", "roles": ["c-member"]},
+             {"id": "2", "request": {"gpu": 1}, "user": "ben", "roles": ["b-member"]},
+             {"id": "3", "request": {"gpu": 1}, "user": "ana"}, {"id": "4", "request": {"gpu": 1}},
+             {"id": "5", "request": {"gpu": 1}, "user": "zoe", "state": "running"}])") ==
+      lines{"rounds 1", "admit 2", "admit 3",
+            "refuse 1: access: zoe (roles: c-member) may not submit to quota1.1: it admits the roles "
+            "b-member and the "
+            "users ana",
+            "refuse 4: access: a user without a name may not submit to quota1.1: it admits the roles "
+            "b-member and the "
+            "users ana"});
+}
+
+TEST_CASE("what no state of the cluster could hold is refused") {
+  CHECK(
+      decided(two_nodes + R"("quotas": [{"name": "q", "nominal": "cluster"}],
+    "jobs": [{"id": "1", "request": {"gpu": 9}}, {"id": "2", "request": {"gpu": 8}, "pods": 3},
+             {"id": "3", "request": {"gpu": 17}, "total": true}, {"id": "4", "request": {"gpu": 16}, "total": true}])") ==
+      lines{
+          "rounds 1", "admit 4 on n-0 n-1",
+          "refuse 1: too_large_for_any_node: a pod of it is larger than any node",
+          "refuse 2: larger_than_cluster: 24 gpu are asked for, and the nodes on which it may stand have 16",
+          "refuse 3: larger_than_cluster: 17 gpu are asked for, and the nodes on which it may stand have "
+          "16"});
+}
+
+TEST_CASE("GPUs that are free, but not together") {
+  CHECK(decided(two_nodes + R"("quotas": [{"name": "q", "nominal": "cluster"}],
+    "jobs": [{"id": "1", "request": {"gpu": 1}, "state": "running", "nodes": ["n-0"]},
+             {"id": "2", "request": {"gpu": 3}, "state": "running", "nodes": ["n-1"]}, {"id": "3", "request": {"gpu": 8}},
+             {"id": "4", "request": {"gpu": 5}, "pods": 2, "submit_s": 1}])") ==
+        lines{"rounds 1", "admit 4 on n-1 n-0",
+              "hold 3: capacity at q, 6 gpu short: q has 16 gpu for all and 14 are in use"});
+  CHECK(decided(two_nodes + R"("quotas": [{"name": "q", "nominal": "cluster"}],
+    "jobs": [{"id": "1", "request": {"gpu": 1}, "state": "running", "nodes": ["n-0"]},
+             {"id": "2", "request": {"gpu": 3}, "state": "running", "nodes": ["n-1"]}, {"id": "3", "request": {"gpu": 8}},
+             {"id": "4", "request": {"gpu": 6}, "pods": 2, "submit_s": 1}])") ==
+        lines{"rounds 1",
+              "hold 3: fragmented at cluster, 8 gpu short: 12 gpu are free, but not together: it has one "
+              "pod, and the "
+              "largest block is 7",
+              "hold 4: fragmented at cluster, 6 gpu short: 12 gpu are free, but not together: of its 2 pods "
+              "1 have room, "
+              "and the largest block is 7"});
+}
+
+TEST_CASE("running jobs stand where the scenario says, those without a place where there is room") {
+  const std::string members = two_nodes + R"("quotas": [{"name": "q", "nominal": "cluster"}],
+    "jobs": [{"id": "1", "request": {"gpu": 4}, "state": "running"},
+             {"id": "2", "request": {"gpu": 4}, "state": "running", "nodes": ["n-0"]},
+             {"id": "3", "request": {"gpu": 0.5}, "state": "running", "nodes": ["n-0"], "devices": [[0]]},
+             {"id": "4", "request": {"gpu": 0.5}, "state": "running", "nodes": ["n-0"], "devices": [[0]]},
+             {"id": "5", "request": {"gpu": 3}, "state": "running", "nodes": ["n-0"]},
+             {"id": "6", "request": {"gpu": 4}}, {"id": "7", "request": {"gpu": 0.5}}])";
+  CHECK(decided(members) ==
+        lines{"rounds 1", "admit 6 on n-1",
+              "hold 7: capacity at q, 0.5 gpu short: q has 16 gpu for all and 16 are in use"});
+}
+
+TEST_CASE("running jobs that do not fit where they are said to stand") {
+  const auto problems = [](const std::string& jobs) {
+    lab::errors found;
+    const auto s =
+        parse_valid(two_nodes + R"("quotas": [{"name": "q", "nominal": "cluster"}], "jobs": [)" + jobs + "]");
+    CHECK(!lab::decide(s, 1, found));
+    std::vector<std::string> all;
+    for (const auto& e : found.kept()) all.push_back(e.place + ": " + e.text);
+    return lines{std::move(all)};
+  };
+  CHECK(problems(R"({"id": "1", "request": {"gpu": 8}, "state": "running", "nodes": ["n-0"]},
+                    {"id": "2", "request": {"gpu": 1}, "state": "running", "nodes": ["n-0"]})") ==
+        lines{"/jobs/1/nodes: the running job does not fit there (expected GPUs that no other job has)"});
+  CHECK(
+      problems(R"({"id": "2", "request": {"gpu": 1}, "state": "running", "nodes": ["n-0"], "devices": [[1]]},
+                    {"id": "1", "request": {"gpu": 1}, "state": "running", "nodes": ["n-0"], "devices": [[1]]})") ==
+      lines{"/jobs/0/devices: the running job does not fit there (expected GPUs that no other job has)"});
+  CHECK(
+      problems(
+          R"({"id": "1", "request": {"gpu": 2}, "state": "running", "nodes": ["n-0"], "devices": [[1]]})") ==
+      lines{"/jobs/0/devices: the running job does not fit there (expected GPUs that no other job has)"});
+  CHECK(problems(R"({"id": "1", "request": {"gpu": 8}, "pods": 3, "state": "evicting"})") ==
+        lines{"/jobs/0: the running job has no place: 24 gpu are asked for, and the nodes on which it may "
+              "stand have "
+              "16"});
+}
+
+TEST_CASE("jobs stand in the pools of their quota and on nodes of their model") {
+  CHECK(
+      decided(R"("resources": ["h100/gpu", "a100/gpu"],
+    "cluster": {"nodes": [{"name": "a", "gpus": 8, "gpu_model": "A100", "pool": "x"},
+                          {"name": "h", "gpus": 8, "gpu_model": "H100", "pool": "x"},
+                          {"name": "i", "gpus": 8, "gpu_model": "H100", "pool": "y"}]},
+    "quotas": [{"name": "q", "nominal": "cluster", "node_pools": ["y"]}, {"name": "p", "nominal": "cluster"}],
+    "jobs": [{"id": "1", "quota": "p", "request": {"a100/gpu": 8}}, {"id": "2", "quota": "q", "request": {"h100/gpu": 8}},
+             {"id": "3", "quota": "p", "request": {"h100/gpu": 8}}, {"id": "4", "quota": "q", "request": {"a100/gpu": 1}}])") ==
+      lines{
+          "rounds 1", "admit 1 on a", "admit 2 on i", "admit 3 on h",
+          "refuse 4: pool_has_no_such_node: none of the nodes on which it may stand could hold a pod of it"});
+}
+
+TEST_CASE("eight resources: each is counted") {
+  const std::string members = R"("resources": ["gpu", "cpu", "a", "b", "c", "d", "e", "f"],
+    "quotas": [{"name": "q", "nominal": {"gpu": 8, "cpu": 8, "a": 8, "b": 8, "c": 8, "d": 8, "e": 8, "f": 3.5}}],
+    "jobs": [{"id": "1", "request": {"gpu": 1, "f": 2}}, {"id": "2", "request": {"gpu": 1, "e": 8, "f": 1.75}},
+             {"id": "3", "request": {"e": 8}}])";
+  CHECK(decided(members) == lines{"rounds 1", "admit 1", "admit 3",
+                                  "hold 2: capacity at q, 8 e short: q has 8 e for all and 8 are in use"});
+}
+
+TEST_CASE("a job of a quota that comes later is refused now") {
+  CHECK(decided(R"("quotas": [{"name": "q"}], "jobs": [{"id": "1", "quota": "n", "request": {"gpu": 1}}],
+    "events": [{"at_s": 9, "add_quota": {"name": "n"}}])") ==
+        lines{"rounds 1", "refuse 1: unknown_quota: n is a quota that an event adds later"});
+}
+
+TEST_CASE("the JSON, to the letter") {
+  const auto s = parse_valid(two_nodes + R"("resources": ["gpu", "h100/gpu"],
+    "quotas": [{"name": "r", "nominal": {"gpu": "cluster", "h100/gpu": "unlimited"}, "inclusive": true},
+               {"name": "a", "parent": "r", "nominal": {"gpu": 0.5}, "weight": 0},
+               {"name": "b \"q\"", "parent": "r", "nominal": {"gpu": 12}, "access": {"users": ["ana"]}}],
+    "jobs": [{"id": "1", "quota": "a", "request": {"gpu": 0.75}}, {"id": "2", "quota": "b \"q\"", "request": {"gpu": 1}},
+             {"id": "3", "quota": "a", "request": {"gpu": 9}, "total": true, "submit_s": 1, "state": "running"},
+             {"id": "4", "quota": "b \"q\"", "user": "ana", "request": {"gpu": 4}, "submit_s": 2, "pods": 3},
+             {"id": "5", "quota": "b \"q\"", "user": "ana", "request": {"gpu": 6}, "submit_s": 3}])");
+  lab::errors found;
+  const auto d = lab::decide(s, 1, found);
+  REQUIRE(d);
+  CHECK("\n" + lab::to_json(*d, s) == R"(
+{
+  "format": "allot-decision/1",
+  "rounds": 1,
+  "admit": [
+    {"id": "1", "quota": "a", "pods": 1, "flavors": {}, "nodes": ["n-1"], "borrows": {"gpu": 0.25, "h100/gpu": 0}}
+  ],
+  "evict": [
+    {"id": "3", "quota": "a", "pods": 2, "for": "4", "reason": "reclaim"}
+  ],
+  "reserve": [
+    {"id": "4", "quota": "b \"q\"", "waits_for": ["3"]}
+  ],
+  "hold": [
+    {"id": "5", "quota": "b \"q\"", "reason": "fragmented", "at": "cluster", "resource": "gpu", "short_by": 4, "text": "X"}
+  ],
+  "refuse": [
+    {"id": "2", "quota": "b \"q\"", "reason": "access", "text": "a user without a name may not submit to b \"q\": it admits the users ana"}
+  ],
+  "quotas": {
+  }
+}
+)");
+}
+
+TEST_CASE("the order of the jobs in the file does not matter") {
+  allot_test::for_each_seed(60, [](auto& random) {
+    std::vector<std::string> jobs;
+    const auto number = [&](std::int64_t low, std::int64_t high) {
+      return std::to_string(random.between(low, high));
+    };
+    for (int i = 0; i < 40; ++i) {
+      const std::vector<std::string> quotas{"r", "a", "b", "c"};
+      std::string j = R"({"id": ")" + std::to_string(i) + R"(", "quota": ")" + random.pick(quotas) + "\"";
+      j += R"(, "request": {"gpu": )" + (random.one_in(4) ? "0." + number(1, 9) : number(1, 8)) + "}";
+      if (random.one_in(5)) j += R"(, "pods": )" + number(1, 3);
+      j += R"(, "priority": )" + number(0, 2) + R"(, "submit_s": )" + number(0, 3);
+      if (random.one_in(10)) j += R"(, "preemptible": false)";
+      jobs.push_back(j + "}");
+    }
+    const auto text = [&] {
+      std::string all = R"("cluster": {"nodes": [{"name": "n", "count": 6, "gpus": 8}]},
+        "quotas": [{"name": "r", "nominal": "cluster", "inclusive": true, "preempt": {"children": true}},
+                   {"name": "a", "parent": "r", "nominal": {"gpu": 24}, "lend": {"gpu": 20}},
+                   {"name": "b", "parent": "r", "nominal": {"gpu": 16}, "borrow": {"percent": 50}, "head": "strict"},
+                   {"name": "c", "parent": "a", "nominal": {"gpu": 8}, "weight": 2.5}], "jobs": [)";
+      for (const std::string& j : jobs) all += j + ",";
+      return all + "]";
+    };
+    const auto outcome = [&] {
+      const auto s = parse_valid(text());
+      lab::errors found;
+      const auto d = lab::decide(s, 8, found);
+      REQUIRE_MESSAGE(d, found.to_string());
+      return lab::to_json(*d, s);
+    };
+    const std::string first = outcome();
+    random.shuffle(jobs);
+    CHECK(outcome() == first);
+    lab::errors found;
+    CHECK(lab::json_document::parse("d", first, found));
+    CHECK(found.empty());
+  });
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/presets/catalog.hpp>
+#include <allot/sim/simulator.hpp>
+#include <allot/sim/workload.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/sim/random_world.hpp"
+#include "tests/sim/small_world.hpp"
+#include "tests/support/seeds.hpp"
+
+using namespace allot_test;
+using allot::fifo;
+using allot::quantity;
+using allot::refusal;
+using allot::sjf;
+using allot::standard;
+using allot::static_quotas;
+using allot::sim::hour;
+using allot::sim::job;
+using allot::sim::job_outcome;
+
+namespace {
+
+using lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("sim/simulator: at one instant ends come before arrivals, and all arrivals before decisions") {
+  // Two GPUs. Job 1 arrives when job 0 ends; of jobs 2 and 3, which come together, the larger is first.
+  auto s = world<fifo>(siblings({2}),
+                       {job_of(a, 2, 0, 10), job_of(a, 2, 10, 5), job_of(a, 2, 15, 1), job_of(a, 1, 15, 1)});
+  s.where = nodes(1, 2);
+  diary seen;
+  const auto sim = run<fifo>(std::move(s), seen);
+  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "10 finish 0", "10 submit 1", "10 start 1",
+                            "15 finish 1", "15 submit 2", "15 submit 3", "15 start 2", "16 finish 2",
+                            "16 start 3", "17 finish 3"});
+  CHECK(seen.settled_at == std::vector<instant>{0, 10 * second, 15 * second, 16 * second, 17 * second});
+  CHECK(sim.now() == 17 * second);
+  CHECK(sim.events() == 8);
+  CHECK(sim.decisions() == 4);
+}
+
+TEST_CASE("sim/simulator: the head of a single queue blocks, and the shortest goes first under sjf") {
+  const std::vector<job<1>> jobs = {job_of(a, 1, 0, 10), job_of(a, 2, 1, 10), job_of(a, 1, 2, 5)};
+  auto first_come = world<fifo>(siblings({2}), jobs);
+  first_come.where = nodes(1, 2);
+  auto shortest = world<sjf>(siblings({2}), jobs);
+  shortest.where = nodes(1, 2);
+  diary seen;
+  // Job 2 would fit beside job 0, but job 1 is before it.
+  const auto one = run<fifo>(std::move(first_come), seen);
+  CHECK(one.history(1).first_start == 10 * second);
+  CHECK(one.history(2).first_start == 20 * second);
+  const auto other = run<sjf>(std::move(shortest), seen);
+  CHECK(other.history(2).first_start == 2 * second);
+  CHECK(other.history(1).first_start == 10 * second);
+}
+
+TEST_CASE(
+    "sim/simulator: an eviction keeps the work up to the last checkpoint, and going on costs a restart") {
+  std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 4, 45, 20), job_of(a, 4, 67, 10)};
+  jobs[0].checkpoint = 30 * second;
+  jobs[0].restart = 5 * second;
+  diary seen;
+  const auto sim = run<standard>(world<standard>(siblings({4, 4}), std::move(jobs)), seen);
+  // At 45, 30 of the 45 seconds are saved. The second run is cut short while it still restarts, which costs
+  // only the 2 seconds that it took; the third restarts in full and does the 70 seconds that are left.
+  CHECK(seen.lines == lines{"0 submit 0", "0 start 0, borrows 4", "45 submit 1",
+                            "45 evict 0 for 1 (borrower), lost 15", "45 start 1", "65 finish 1",
+                            "65 start 0, borrows 4", "67 submit 2", "67 evict 0 for 2 (borrower), lost 0",
+                            "67 start 2", "77 finish 2", "77 start 0, borrows 4", "152 finish 0"});
+  const auto& h = sim.history(0);
+  CHECK(h.outcome == job_outcome::completed);
+  CHECK(h.first_start == 0);
+  CHECK(h.last_start == 77 * second);
+  CHECK(h.end == 152 * second);
+  CHECK(h.preemptions == 2);
+  CHECK(h.lost == (15 + 2 + 5) * second);
+}
+
+TEST_CASE("sim/simulator: checkpoints are taken by the work of the job, not by the clock of one run") {
+  // 20 s of work in the first run, saved 0; after two evictions at 40 s of work, one checkpoint is there.
+  std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 4, 50, 10), job_of(a, 4, 70, 10)};
+  jobs[0].checkpoint = 40 * second;
+  diary seen;
+  const auto sim = run<standard>(world<standard>(siblings({4, 4}), std::move(jobs)), seen);
+  // First run 0-50: 40 saved, 10 lost. Second run 60-70: 10 more, in all 50 of work: nothing new saved.
+  CHECK(sim.history(0).lost == 20 * second);
+  CHECK(sim.history(0).end == (80 + 60) * second);
+}
+
+TEST_CASE("sim/simulator: without checkpoints everything is lost, with the checkpoint 0 nothing") {
+  for (const bool always_saved : {false, true}) {
+    std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 4, 45, 20)};
+    if (always_saved) jobs[0].checkpoint = 0;
+    diary seen;
+    const auto sim = run<standard>(world<standard>(siblings({4, 4}), std::move(jobs)), seen);
+    CHECK(sim.history(0).lost == (always_saved ? 0 : 45 * second));
+    CHECK(sim.history(0).end == (always_saved ? 120 : 165) * second);
+  }
+}
+
+TEST_CASE("sim/simulator: a job without duration comes and goes at one instant") {
+  diary seen;
+  const auto sim = run<standard>(
+      world<standard>(siblings({1}), {job_of(a, 1, 3, 0), job_of(a, 1, 3, 0), job_of(a, 1, 3, 1)}), seen);
+  CHECK(seen.lines == lines{"3 submit 0", "3 submit 1", "3 submit 2", "3 start 0", "3 finish 0", "3 start 1",
+                            "3 finish 1", "3 start 2", "4 finish 2"});
+  CHECK(sim.history(1).end == 3 * second);
+}
+
+TEST_CASE("sim/simulator: changes of quotas at one instant are one transition") {
+  // 8 GPUs in all. Moving 4 from a to b makes a's job one that borrows, and b's takes its own back.
+  std::vector<job<1>> jobs = {job_of(a, 4, 0, 100), job_of(b, 8, 10, 20)};
+  jobs[0].checkpoint = 0;
+  auto s = world<standard>(siblings({4, 4}), std::move(jobs));
+  using change = allot::resize_quota<1>;
+  s.quota_events = {{50 * second, change{.quota = b, .nominal = allot::resources<1>{gpus(8)}}},
+                    {50 * second, change{.quota = a, .nominal = allot::resources<1>{gpus(0)}}}};
+  diary seen;
+  const auto sim = run<standard>(std::move(s), seen);
+  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "10 submit 1", "50 evict 0 for 1 (borrower), lost 0",
+                            "50 start 1", "70 finish 1", "70 start 0, borrows 4", "120 finish 0"});
+  CHECK(sim.accounts().tree().spec(b).nominal == allot::resources<1>{gpus(8)});
+}
+
+TEST_CASE("sim/simulator: a change that is not valid stops it, at its time and with its problems") {
+  auto specs = siblings({4, 4});
+  specs[0].inclusive = true;
+  specs[0].nominal = allot::resources<1>{gpus(8)};
+  auto s = world<standard>(std::move(specs), {job_of(a, 4, 0, 100)});
+  s.quota_events = {
+      {50 * second, allot::resize_quota<1>{.quota = b, .nominal = allot::resources<1>{gpus(5)}}}};
+  diary seen;
+  std::vector<allot::problem> problems;
+  const auto sim = run<standard>(std::move(s), seen, &problems);
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].code == allot::problem_code::exceeds_parent);
+  CHECK(sim.now() == 50 * second);
+  CHECK(sim.history(0).outcome == job_outcome::running);
+}
+
+TEST_CASE("sim/simulator: a quota that is added takes jobs, and one that is removed takes its jobs along") {
+  std::vector<job<1>> jobs = {
+      job_of(quota_id{3}, 1, 5, 10), job_of(a, 1, 10, 100),          job_of(a, 9, 10, 5),
+      job_of(b, 1, 15, 10),          job_of(quota_id{3}, 1, 20, 10), job_of(a, 1, 60, 5)};
+  auto s = world<standard>(siblings({4, 4}), std::move(jobs));
+  allot::quota_spec<1> c;
+  c.name = "c";
+  c.parent = "root";
+  c.nominal = allot::resources<1>{gpus(1)};
+  s.quota_events = {{20 * second, allot::add_quota<1>{c}}, {50 * second, allot::remove_quota{a}}};
+  diary seen;
+  const auto sim = run<standard>(std::move(s), seen);
+  // Job 0 comes before its quota; job 2 is too much for all of them; 1 and 2 go with a, and 5 comes too late.
+  CHECK(seen.lines == lines{"5 refuse 0", "10 submit 1", "10 submit 2", "10 start 1", "15 submit 3",
+                            "15 start 3", "20 submit 4", "20 start 4", "25 finish 3", "30 finish 4",
+                            "50 cancel 1", "50 cancel 2", "60 refuse 5"});
+  CHECK(sim.history(0).why_refused == refusal::unknown_quota);
+  CHECK(sim.history(1).outcome == job_outcome::cancelled);
+  CHECK(sim.history(1).end == 50 * second);
+  CHECK(sim.history(5).outcome == job_outcome::refused);
+  CHECK_FALSE(sim.accounts().tree().contains(a));
+}
+
+TEST_CASE("sim/simulator: a job can be withdrawn before it comes, while it waits and while it runs") {
+  auto s = world<fifo>(
+      siblings({2}), {job_of(a, 2, 0, 100), job_of(a, 2, 1, 10), job_of(a, 2, 2, 10), job_of(a, 2, 50, 10)});
+  s.where = nodes(1, 2);
+  // Twice, and after the end: nothing more happens.
+  s.cancels = {{5 * second, 1}, {20 * second, 0}, {40 * second, 3}, {45 * second, 3}, {45 * second, 2}};
+  diary seen;
+  const auto sim = run<fifo>(std::move(s), seen);
+  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "1 submit 1", "2 submit 2", "5 cancel 1",
+                            "20 cancel 0", "20 start 2", "30 finish 2", "40 cancel 3"});
+  CHECK(sim.history(2).outcome == job_outcome::completed);
+  CHECK(sim.history(3).outcome == job_outcome::cancelled);
+}
+
+TEST_CASE("sim/simulator: who withdraws and submits anew at one instant does it in that order") {
+  auto s = world<fifo>(siblings({2}), {job_of(a, 2, 0, 100), job_of(a, 2, 7, 1)});
+  s.where = nodes(1, 2);
+  s.cancels = {{7 * second, 0}};
+  diary seen;
+  const auto sim = run<fifo>(std::move(s), seen);
+  CHECK(seen.lines ==
+        lines{"0 submit 0", "0 start 0", "7 cancel 0", "7 submit 1", "7 start 1", "8 finish 1"});
+  CHECK(sim.history(0).end == 7 * second);
+}
+
+TEST_CASE("sim/simulator: what can never run is refused, and the rest runs") {
+  std::vector<job<1>> jobs = {job_of(a, 17, 0, 5), job_of(a, 16, 0, 5), job_of(quota_id{7}, 1, 0, 5),
+                              job_of(a, 1, 1, 5)};
+  jobs[3].request = allot::resources<1>{quantity::milli(-1000)};
+  auto s = world<fifo>(siblings({16}), std::move(jobs));
+  s.where = nodes(2, 8);
+  diary seen;
+  const auto sim = run<fifo>(std::move(s), seen);
+  CHECK(seen.lines ==
+        lines{"0 refuse 0", "0 submit 1", "0 refuse 2", "0 start 1", "1 refuse 3", "5 finish 1"});
+  CHECK(sim.history(0).why_refused == refusal::larger_than_cluster);
+  CHECK(sim.history(2).why_refused == refusal::unknown_quota);
+  CHECK(sim.history(3).why_refused == refusal::invalid_request);
+}
+
+TEST_CASE("sim/simulator: a job that its quota never allows waits to the end") {
+  diary seen;
+  const auto sim = run<static_quotas>(
+      world<static_quotas>(siblings({4, 4}), {job_of(a, 5, 0, 10), job_of(b, 4, 0, 10)}), seen);
+  CHECK(sim.history(0).outcome == job_outcome::waiting);
+  CHECK(sim.history(1).outcome == job_outcome::completed);
+  CHECK(sim.waiting()[a.index()] == 1);
+  CHECK(sim.demand()[a.index()] == allot::resources<1>{gpus(5)});
+}
+
+namespace {
+
+/// Checks at every instant that the books of the simulator are those of the jobs that run and wait.
+template <bool IsSound>
+struct auditor {
+  template <class Simulator>
+  void submitted(const Simulator&, job_index) {}
+  template <class Simulator>
+  void refused(const Simulator&, job_index, refusal) {}
+  template <class Simulator>
+  void started(const Simulator&, job_index, const allot::resources<1>&) {}
+  template <class Simulator>
+  void evicted(const Simulator&, job_index, job_index, allot::relation, instant) {}
+  template <class Simulator>
+  void finished(const Simulator&, job_index) {}
+  template <class Simulator>
+  void cancelled(const Simulator&, job_index) {}
+  template <class Simulator>
+  void settled(const Simulator& sim) {
+    const std::size_t slots = sim.accounts().tree().slots();
+    std::vector<quantity> used(slots);
+    std::vector<quantity> wanted(slots);
+    std::vector<std::uint32_t> waiting(slots);
+    quantity all;
+    for (job_index j = 0; j < sim.jobs().size(); ++j) {
+      const auto& h = sim.history(j);
+      const bool runs = h.outcome == job_outcome::running;
+      if (!runs && h.outcome != job_outcome::waiting) continue;
+      const std::size_t x = sim.jobs()[j].quota.index();
+      wanted[x] += sim.jobs()[j].request[0];
+      if (runs) {
+        used[x] += sim.jobs()[j].request[0];
+        all += sim.jobs()[j].request[0];
+      } else {
+        ++waiting[x];
+      }
+    }
+    for (std::size_t x = 0; x < slots; ++x) {
+      REQUIRE(sim.accounts().own_usage(quota_id{x}, 0) == used[x]);
+      REQUIRE(sim.demand()[x][0] == wanted[x]);
+      REQUIRE(sim.waiting()[x] == waiting[x]);
+    }
+    if (sim.where().has_nodes()) {
+      REQUIRE(sim.where().inventory().used() == all);
+      REQUIRE(sim.where().inventory().held() == quantity{});
+    }
+    if (IsSound) REQUIRE(sim.accounts().is_sound());
+    ++instants;
+  }
+
+  std::size_t instants = 0;
+};
+
+}  // namespace
+
+TEST_CASE(
+    "sim/simulator: usage is that of the running jobs and lawful at every instant, under every preset") {
+  for_each_seed(30, [](random_source& random) {
+    const random_world given = make_random_world(random);
+    allot::for_each_preset([&](auto preset) {
+      using preset_type = decltype(preset);
+      INFO("under " << preset_type::name);
+      auditor<!preset_type::ignores_quotas> audit;
+      const auto sim = run<preset_type>(given.setup_for<preset_type>(), audit);
+      CHECK(audit.instants > 0);
+      for (job_index j = 0; j < sim.jobs().size(); ++j) {
+        const auto& h = sim.history(j);
+        const bool is_over = h.outcome == job_outcome::completed || h.outcome == job_outcome::refused ||
+                             h.outcome == job_outcome::waiting;
+        REQUIRE(is_over);
+        if (h.outcome != job_outcome::completed) continue;
+        // It did all of its work, waited for nothing before it came, and lost nothing unless evicted.
+        REQUIRE(h.left == 0);
+        REQUIRE(h.first_start >= sim.jobs()[j].submit);
+        REQUIRE(h.end >= h.first_start + sim.jobs()[j].duration + h.lost);
+        if (h.preemptions == 0) REQUIRE(h.end == h.first_start + sim.jobs()[j].duration);
+      }
+    });
+  });
+}
+
+TEST_CASE("sim/simulator: the order of the jobs in the trace does not matter") {
+  for_each_seed(20, [](random_source& random) {
+    random_world given = make_random_world(random);
+    allot::for_each_preset([&](auto preset) {
+      using preset_type = decltype(preset);
+      INFO("under " << preset_type::name);
+      diary first;
+      diary second;
+      const auto before = run<preset_type>(given.template setup_for<preset_type>(), first);
+      random.shuffle(given.trace.jobs);
+      const auto after = run<preset_type>(given.template setup_for<preset_type>(), second);
+      CHECK(before.decision_hash().value() == after.decision_hash().value());
+      CHECK(first.lines == second.lines);
+    });
+  });
+}

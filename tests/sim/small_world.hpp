@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/gpu/cluster.hpp>
+#include <allot/quota/builder.hpp>
+#include <allot/sim/simulator.hpp>
+#include <allot/sim/trace.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace allot_test {
+
+using allot::gpus;
+using allot::instant;
+using allot::quota_id;
+using allot::sim::job_index;
+using allot::sim::second;
+
+/// What happened, a line for each event: "45 evict 0 for 1 (borrower), lost 15". Times are seconds.
+class diary {
+ public:
+  template <class Simulator>
+  void submitted(const Simulator& sim, job_index j) {
+    note(sim, "submit", j);
+  }
+  template <class Simulator>
+  void refused(const Simulator& sim, job_index j, allot::refusal) {
+    note(sim, "refuse", j);
+  }
+  template <class Simulator>
+  void started(const Simulator& sim, job_index j, const allot::resources<Simulator::n>& borrows) {
+    note(sim, "start", j);
+    if (borrows[0] > allot::quantity{}) lines.back() += ", borrows " + allot::to_string(borrows[0]);
+  }
+  template <class Simulator>
+  void evicted(const Simulator& sim, job_index j, job_index beneficiary, allot::relation how, instant lost) {
+    note(sim, "evict", j);
+    constexpr const char* words[] = {"borrower", "descendant", "same quota"};
+    lines.back() += " for " + std::to_string(beneficiary) + " (" + words[static_cast<std::size_t>(how)] +
+                    "), lost " + std::to_string(lost / second);
+  }
+  template <class Simulator>
+  void finished(const Simulator& sim, job_index j) {
+    note(sim, "finish", j);
+  }
+  template <class Simulator>
+  void cancelled(const Simulator& sim, job_index j) {
+    note(sim, "cancel", j);
+  }
+  template <class Simulator>
+  void settled(const Simulator& sim) {
+    settled_at.push_back(sim.now());
+  }
+
+  std::vector<std::string> lines;
+  std::vector<instant> settled_at;
+
+ private:
+  template <class Simulator>
+  void note(const Simulator& sim, const char* what, job_index j) {
+    lines.push_back(std::to_string(sim.now() / second) + ' ' + what + ' ' + std::to_string(j));
+  }
+};
+
+/// Quotas "root", which owns nothing itself, and below it "a", "b", ... with so many GPUs each.
+[[nodiscard]] inline std::vector<allot::quota_spec<1>> siblings(const std::vector<std::int64_t>& nominal) {
+  std::vector<allot::quota_spec<1>> specs(1);
+  specs[0].name = "root";
+  for (std::size_t i = 0; i < nominal.size(); ++i) {
+    allot::quota_spec<1> s;
+    s.name = std::string(1, static_cast<char>('a' + i));
+    s.parent = "root";
+    s.nominal = allot::resources<1>{gpus(nominal[i])};
+    specs.push_back(std::move(s));
+  }
+  return specs;
+}
+
+inline constexpr quota_id root{0};
+inline constexpr quota_id a{1};
+inline constexpr quota_id b{2};
+
+/// A job of whole GPUs and seconds, in whatever pieces it takes.
+[[nodiscard]] inline allot::sim::job<1> job_of(quota_id quota, std::int64_t size, instant submit_s,
+                                               instant duration_s) {
+  allot::sim::job<1> j;
+  j.quota = quota;
+  j.request = allot::resources<1>{gpus(size)};
+  j.demand.gpus = gpus(size);
+  j.demand.total = true;
+  j.submit = submit_s * second;
+  j.duration = duration_s * second;
+  return j;
+}
+
+[[nodiscard]] inline allot::sim::places nodes(std::int64_t count, std::int64_t gpus_each) {
+  allot::gpu::node_spec spec;
+  spec.name = "n";
+  spec.count = count;
+  spec.gpus = gpus_each;
+  return allot::sim::places{allot::gpu::inventory{allot::gpu::build_cluster({spec}).value()}};
+}
+
+/// Every quota with the preset's defaults, and no nodes unless they are set.
+template <class Preset>
+[[nodiscard]] allot::sim::setup<1> world(std::vector<allot::quota_spec<1>> specs,
+                                         std::vector<allot::sim::job<1>> jobs) {
+  std::vector<allot::queue_settings> settings(specs.size(), Preset::defaults());
+  return {
+      allot::build_quota_tree(std::move(specs)).value(), std::move(settings), {}, std::move(jobs), {}, {}};
+}
+
+/// Runs it and returns the simulator as it is then. The change of quotas that stopped it, if any, is in
+/// `problems`.
+template <class Preset, class Observer>
+[[nodiscard]] allot::sim::simulator<1, Preset> run(allot::sim::setup<1> s, Observer& watch,
+                                                   std::vector<allot::problem>* problems = nullptr) {
+  auto made = allot::sim::simulator<1, Preset>::make(std::move(s));
+  REQUIRE(made);
+  auto simulator = std::move(made).value();
+  auto stopped_by = simulator.run(watch);
+  if (problems != nullptr) {
+    *problems = std::move(stopped_by);
+  } else {
+    CHECK(stopped_by.empty());
+  }
+  return simulator;
+}
+
+}  // namespace allot_test
