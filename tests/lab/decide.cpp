@@ -338,12 +338,15 @@ TEST_CASE("the JSON, to the letter") {
     {"id": "4", "quota": "b \"q\"", "waits_for": ["3"]}
   ],
   "hold": [
-    {"id": "5", "quota": "b \"q\"", "reason": "fragmented", "at": "cluster", "resource": "gpu", "short_by": 4, "text": "X"}
+    {"id": "5", "quota": "b \"q\"", "reason": "capacity", "at": "r", "resource": "gpu", "short_by": 2.75, "text": "r has 16 gpu for all and 12.75 are in use"}
   ],
   "refuse": [
     {"id": "2", "quota": "b \"q\"", "reason": "access", "text": "a user without a name may not submit to b \"q\": it admits the users ana"}
   ],
   "quotas": {
+    "r": {"used": {"gpu": 9.75, "h100/gpu": 0}, "entitled": {"gpu": 16, "h100/gpu": 0}, "borrowed": {"gpu": 0, "h100/gpu": 0}, "lent": {"gpu": 2.088, "h100/gpu": 0}, "share": 0},
+    "a": {"used": {"gpu": 9.75, "h100/gpu": 0}, "entitled": {"gpu": 0.5, "h100/gpu": 0}, "borrowed": {"gpu": 9.25, "h100/gpu": 0}, "lent": {"gpu": 0, "h100/gpu": 0}, "share": null},
+    "b \"q\"": {"used": {"gpu": 0, "h100/gpu": 0}, "entitled": {"gpu": 15.5, "h100/gpu": 0}, "borrowed": {"gpu": 0, "h100/gpu": 0}, "lent": {"gpu": 7.162, "h100/gpu": 0}, "share": 0}
   }
 }
 )");

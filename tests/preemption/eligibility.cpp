@@ -39,17 +39,16 @@ running_job<> running(std::int32_t priority, std::int64_t submitted = 0) {
   return j;
 }
 
-/// root { dept of 4 { a of 4, b }, other of 4 { c } }, all additive.
+/// root { dept of 4 { a of 4, b }, other of 4 }, all additive.
 ledger<> departments() {
   return ledger<>{allot::build_quota_tree<1>({{.name = "root"},
                                               {.name = "dept", .parent = "root", .nominal = gpus(4)},
                                               {.name = "a", .parent = "dept", .nominal = gpus(4)},
                                               {.name = "b", .parent = "dept"},
-                                              {.name = "other", .parent = "root", .nominal = gpus(4)},
-                                              {.name = "c", .parent = "other"}})
+                                              {.name = "other", .parent = "root", .nominal = gpus(4)}})
                       .value()};
 }
-const quota_id root{0}, dept{1}, a{2}, b{3}, other{4}, c{5};
+const quota_id root{0}, dept{1}, a{2}, b{3};
 
 }  // namespace
 

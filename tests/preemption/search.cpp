@@ -325,6 +325,36 @@ TEST_CASE("search: a quota owns more as its own lower jobs go, and then takes ba
   CHECK(s.nobody_for("A", 6, 0));
 }
 
+TEST_CASE("search: with fewer dimensions contested more may be owned") {
+  // A owns the second dimension, its department owns both. What is lent of the first comes back from outside;
+  // what is lent of the second outside can't be taken back, but Z, next to A, uses as much.
+  ledger<2> l{allot::build_quota_tree<2>({{.name = "root"},
+                                          {.name = "dept", .parent = "root", .nominal = {gpus(4), gpus(4)}},
+                                          {.name = "A", .parent = "dept", .nominal = {gpus(0), gpus(4)}},
+                                          {.name = "Z", .parent = "dept"},
+                                          {.name = "outside", .parent = "root"}})
+                  .value()};
+  const quota_id a{2}, z{3}, outside{4};
+  allot::running_index<2> running;
+  running.resize(5);
+  l.charge(outside, {gpus(0), gpus(4)});
+  const std::pair<quota_id, resources<2>> jobs[] = {{outside, {gpus(4), gpus(0)}}, {z, {gpus(0), gpus(4)}}};
+  for (std::size_t i = 0; i < 2; ++i) {
+    running_job<2> j;
+    j.id = job_id{i};
+    j.quota = jobs[i].first;
+    j.request = jobs[i].second;
+    l.charge(j.quota, j.request);
+    running.insert(j);
+  }
+  search<2> find;
+  anywhere world;
+  REQUIRE(find.run(l, running, beneficiary<2>{a, {gpus(4), gpus(4)}}, world) == search_outcome::found);
+  REQUIRE(find.victims().size() == 2);
+  CHECK(find.victims()[0].job.quota == outside);
+  CHECK(find.victims()[1].job.quota == z);
+}
+
 TEST_CASE("search: a job that uses nothing contested is never taken") {
   ledger<2> l{allot::build_quota_tree<2>({{.name = "root"},
                                           {.name = "A", .parent = "root", .nominal = {gpus(4), gpus(9)}},

@@ -6,6 +6,7 @@
 #include <allot/sim/simulator.hpp>
 #include <allot/sim/workload.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,6 +23,9 @@ struct random_world {
   std::vector<allot::quota_spec<1>> specs;
   allot::sim::trace trace;
   std::vector<allot::gpu::node_spec> nodes;
+  /// Leaves that lose half of what they have, and jobs (of the sorted trace) that are withdrawn.
+  std::vector<allot::sim::quota_event<1>> events;
+  std::vector<allot::sim::cancel_event> cancels;
 
   template <class Preset>
   [[nodiscard]] allot::sim::setup<1> setup_for() const {
@@ -37,30 +41,38 @@ struct random_world {
             std::vector<allot::queue_settings>(specs.size(), Preset::defaults()),
             std::move(where),
             std::move(jobs),
-            {},
-            {}};
+            events,
+            cancels};
   }
 };
+
+namespace detail {
+
+/// Adds to every nominal those of all quotas below, so that the tree may also be read as inclusive.
+inline void include_children(std::vector<allot::quota_spec<1>>& specs) {
+  const std::vector<allot::quota_spec<1>> own = specs;
+  const auto parent_of = [&](const allot::quota_spec<1>& q) {
+    return std::find_if(own.begin(), own.end(), [&](const auto& p) { return p.name == q.parent; });
+  };
+  for (const allot::quota_spec<1>& q : own) {
+    for (auto p = parent_of(q); p != own.end(); p = parent_of(*p)) {
+      specs[static_cast<std::size_t>(p - own.begin())].nominal[0] += q.nominal[0];
+    }
+  }
+}
+
+}  // namespace detail
 
 /// Times are whole seconds and often equal, so that much happens at one instant.
 [[nodiscard]] inline random_world make_random_world(random_source& random) {
   random_world w;
-  // Without overcommit, for an overcommitted tree has no lawful state when all quotas use their own. Not
-  // inclusive: one preset makes every quota so, which not every tree allows.
+  // Not inclusive, but so that it may be made so, as one preset does.
   w.specs =
       random_quotas<1>(random, {.most_quotas = 8, .deepest = 3, .inclusive = false, .overcommit = false});
-  allot::quantity given_below;
-  for (std::size_t i = w.specs.size(); i-- > 0;) {
-    // Every parent has what its children have, at whatever depth, so that it may also be read as inclusive.
-    w.specs[i].nominal =
-        allot::resources<1>{w.specs[i].nominal[0].is_unlimited() ? allot::gpus(8) : w.specs[i].nominal[0]};
-    given_below += w.specs[i].nominal[0];
+  for (allot::quota_spec<1>& q : w.specs) {
+    if (q.nominal[0].is_unlimited()) q.nominal = allot::resources<1>{allot::gpus(8)};
   }
-  for (allot::quota_spec<1>& s : w.specs) {
-    for (const allot::quota_spec<1>& child : w.specs) {
-      if (child.parent == s.name) s.nominal = allot::resources<1>{given_below};
-    }
-  }
+  detail::include_children(w.specs);
   if (random.one_in(2)) {
     allot::gpu::node_spec node;
     node.name = "n";
@@ -86,6 +98,21 @@ struct random_world {
     if (random.one_in(2)) j.checkpoint = random.between(0, 5) * allot::sim::second;
     j.restart = random.between(0, 3) * allot::sim::second;
     w.trace.jobs.push_back(j);
+  }
+  if (!random.one_in(3)) return w;
+  for (std::size_t i = random.below(4); i > 0; --i) {
+    w.cancels.push_back({random.between(0, 60) * allot::sim::second,
+                         static_cast<allot::sim::job_index>(random.below(count))});
+  }
+  for (std::size_t i = 0; i < w.specs.size(); ++i) {
+    const auto& q = w.specs[i];
+    const bool is_leaf =
+        std::none_of(w.specs.begin(), w.specs.end(), [&](const auto& c) { return c.parent == q.name; });
+    if (!is_leaf || !random.one_in(3)) continue;
+    const auto half = allot::quantity::milli(q.nominal[0].in_milli() / 2);
+    w.events.push_back(
+        {random.between(0, 60) * allot::sim::second,
+         allot::resize_quota<1>{.quota = allot::quota_id{i}, .nominal = allot::resources<1>{half}}});
   }
   return w;
 }

@@ -132,14 +132,7 @@ class victim_search {
       for (const quota_id c : tree.children(b.quota)) add_descendants(tree, running, c);
     }
     for (std::size_t i = 0; i < donors_.size(); ++i) enqueue(l, b, i);
-    const bool may_open = !queue_.empty();
-    if (b.may.reclaim != preempt_reclaim::never) {
-      if (!b.may.children) add_reach(l, running, b, quota_id::none(), b.quota, may_open);
-      quota_id side = b.quota;
-      for (quota_id a = tree.parent(side); a; side = a, a = tree.parent(a)) {
-        add_reach(l, running, b, side, a, may_open);
-      }
-    }
+    if (b.may.reclaim != preempt_reclaim::never) find_reaches(l, running, b);
     for (const reach& r : reaches_) {
       if (r.open) enqueue_all(l, b, r);
     }
@@ -153,8 +146,22 @@ class victim_search {
     add_donor(running, x, relation::descendant);
     for (const quota_id c : tree.children(x)) add_descendants(tree, running, c);
   }
-  /// Also adds a reach that is not open yet if it may become so: as donors of the near side give, or as fewer
-  /// dimensions are contested.
+  /// Whoever owns the request owns it on every side above as well, so when the side below the root does not
+  /// nobody does. A reach that is not open may become so as donors of the near side give, or as others give
+  /// and fewer dimensions are contested.
+  void find_reaches(const ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b) {
+    const quota_tree<N>& tree = l.tree();
+    quota_id top_side;
+    for (quota_id x = b.quota; tree.parent(x); x = tree.parent(x)) top_side = x;
+    const bool some_open = owns_request(l, b, top_side, contested_);
+    const bool may_open = !queue_.empty() || (N > 1 && some_open);
+    if (!some_open && !may_open) return;
+    if (!b.may.children) add_reach(l, running, b, quota_id::none(), b.quota, may_open);
+    quota_id side = b.quota;
+    for (quota_id a = tree.parent(side); a; side = a, a = tree.parent(a)) {
+      add_reach(l, running, b, side, a, may_open);
+    }
+  }
   void add_reach(const ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b, quota_id side,
                  quota_id ancestor, bool may_open) {
     const bool open = owns_request(l, b, side, contested_);

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+# The program from outside: what it prints where, and its exit status. $1: the program, $2: the top of the sources.
+set -uo pipefail
+allot=$1
+scenarios=$2/bench/lab/scenarios
+failures=0
+
+# expect STATUS STDOUT STDERR ARGUMENTS...: runs the program on the standard input of this function. The texts
+# are patterns of bash; an empty one means that nothing may be printed there.
+expect() {
+  local status=$1 out=$2 err=$3 got
+  shift 3
+  "$allot" "$@" >out 2>err
+  got=$?
+  # shellcheck disable=SC2053
+  if [ "$got" -ne "$status" ] || [[ $(<out) != $out ]] || [[ $(<err) != $err ]]; then
+    printf 'allot %s\n  exit status %s (expected %s)\n  out: %s\n  err: %s\n' "$*" "$got" "$status" "$(<out)" "$(<err)"
+    failures=$((failures + 1))
+  fi
+}
+
+scenario='{"format": "allot-scenario/1", "quotas": [{"name": "q", "nominal": {"gpu": 1}}],
+           "jobs": [{"id": "j", "request": {"gpu": 1}}]}'
+
+expect 0 'allot [0-9]*.[0-9]*.[0-9]*' '' --version
+expect 0 '*check*decide*replay*policies*' '' --help
+expect 0 '*SCENARIO*--rounds*Examples:*' '' decide --help
+expect 0 '*standard *static_quotas *pai *fifo *sjf *' '' policies
+expect 2 '' '*subcommand*'
+expect 2 '' '*SCENARIO*' decide
+expect 2 '' '*--rounds*' decide --rounds 0 -
+expect 2 '' '*' frobnicate
+
+for file in "$scenarios"/*.json; do
+  expect 0 "scenario *ok" '' check "$file"
+  expect 0 '{*"quotas": {*}*}' '' decide "$file"
+done
+expect 0 '*"admit": \[*"id": "b2"*"borrows": {"gpu": 3}*' '' decide "$scenarios/hyperpod_example.json"
+expect 0 '*"rounds": 2,*serve-a3*"reason": "children"*"refuse": \[*carla*' '' \
+  decide --rounds 9 "$scenarios/three_teams.json"
+
+# Standard input is a scenario or a trace.
+expect 0 '*"admit": \[*"id": "j"*' '' decide - <<<"$scenario"
+expect 0 'scenario standard input: policy fifo*ok' '' check --policy fifo - <<<"$scenario"
+expect 0 'trace standard input: 1 job *ok' '' check - <<<$'job_id,submit_s,duration_s,gpus\n1,0,1,1'
+expect 2 '' 'standard input: the file is empty*' check - </dev/null
+
+# Every error has its file and place; nothing is printed on standard output.
+expect 2 '' 'standard input: /jobs/0/request/gpu: expected a number*"one"' decide - <<<"${scenario/\"gpu\": 1\}\}]\}/\"gpu\": \"one\"\}\}]\}}"
+expect 2 '' 'standard input: line 1, column 12: this is not JSON*' check - <<<'{"format": x}'
+expect 2 '' 'nowhere.json: No such file or directory*' check nowhere.json
+expect 2 '' 'nowhere.csv: No such file or directory*' check nowhere.csv
+expect 2 '' '.: Is a directory*' decide .
+expect 2 '' '--policy: there is no preset "best"*' decide --policy best - <<<"$scenario"
+expect 2 '' '--nodes: expected nodes and GPUs of each*' decide --nodes 16 - <<<"$scenario"
+printf 'job_id,submit_s,duration_s,gpus\n1,0,1,x\n2,0,1\n' >bad.csv
+expect 2 '' 'bad.csv: line 2, column 7 (gpus): expected a number of GPUs, found "x"*bad.csv: line 3, column *' check bad.csv
+printf '{"format": "allot-scenario/1", "trace": {"file": "bad.csv"}}' >refers.json
+expect 2 '' 'bad.csv: line 2*' check refers.json
+expect 2 '' 'allot replay: expected a scenario, or --trace*' replay --out somewhere
+[ -e somewhere ] && failures=$((failures + 1))
+
+# A result that can't be written is an error too.
+if [ -e /dev/full ]; then
+  "$allot" decide - <<<"$scenario" >/dev/full 2>err
+  [ $? -eq 2 ] || { echo "a full disk went unnoticed"; failures=$((failures + 1)); }
+fi
+
+[ "$failures" -eq 0 ] && echo "all as expected"
+exit $((failures > 0))

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "lab/scenario.hpp"
+#include "tests/lab/scenarios.hpp"
+
+using namespace allot;
+using allot_test::lines;
+using allot_test::parse_valid;
+
+namespace {
+
+/// A directory of files that is gone afterwards.
+class scratch {
+ public:
+  scratch() : path_(std::filesystem::temp_directory_path() / unique_name()) {
+    std::filesystem::create_directories(path_ / "sub");
+  }
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+  ~scratch() { std::filesystem::remove_all(path_); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream{path_ / name, std::ios::binary} << text;
+    return (path_ / name).string();
+  }
+  [[nodiscard]] std::string path(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  static std::string unique_name() {
+    static int next = 0;
+    int place = 0;  // an address tells this process from others that run at the same time
+    return "allot-lab-" + std::to_string(reinterpret_cast<std::uintptr_t>(&place)) + "-" +
+           std::to_string(next++);
+  }
+
+  std::filesystem::path path_;
+};
+
+std::vector<std::string> names(const std::vector<std::string_view>& ids) {
+  return {ids.begin(), ids.end()};
+}
+
+lines told(const lab::errors& found) {
+  std::vector<std::string> all;
+  for (const auto& e : found.kept()) {
+    const std::string file = std::filesystem::path{e.file}.filename().string();
+    all.push_back(file + ": " + e.place + ": " + e.text);
+  }
+  return lines{std::move(all)};
+}
+
+const std::string format = R"("format": "allot-scenario/1")";
+
+}  // namespace
+
+TEST_CASE("jobs of scenario and trace become one list, by submission, then id") {
+  const scratch files;
+  files.write(
+      "sub/jobs.csv",
+      "job_id,submit_s,duration_s,gpus,tenant,pods,user\n10,5,60,16,a,,ana\n9,5,60,2,b,2,\n1,7,1,0.5,a,,\n");
+  lab::errors found;
+  lab::scenario_source source;
+  source.file = files.write("s.json", "{" + format + R"(, "trace": {"file": "sub/jobs.csv"},
+    "cluster": {"nodes": [{"name": "n", "count": 4, "gpus": 8, "pool": "p"}, {"name": "m", "gpus": 1}]},
+    "quotas": [{"name": "r"}, {"name": "a", "parent": "r", "node_pools": ["p"]}, {"name": "b", "parent": "r"}],
+    "jobs": [{"id": "x", "quota": "b", "request": {"gpu": 1}, "submit_s": 5, "priority": 3},
+             {"id": "0", "quota": "b", "request": {"gpu": 3}, "pods": 2, "submit_s": 6}]})");
+  const auto s = lab::read_scenario(source, found);
+  REQUIRE_MESSAGE(s, found.to_string());
+  CHECK(s->trace_file == files.path("sub/jobs.csv"));
+  const auto w = lab::make_workload<1>(*s);
+  CHECK(names(w.ids) == std::vector<std::string>{"9", "10", "x", "0", "1"});
+  REQUIRE(w.setup.jobs.size() == 5);
+  CHECK(w.origins[0].traced == 1);
+  CHECK(w.origins[2].entry == 0);
+  CHECK(!w.origins[2].traced);
+  CHECK(w.setup.jobs[0].quota == quota_id{2});
+  CHECK(w.setup.jobs[0].demand == gpu::demand{.gpus = gpus(1), .pods = 2});
+  CHECK(w.setup.jobs[0].request[0] == gpus(2));
+  CHECK(w.setup.jobs[1].demand == gpu::demand{.gpus = gpus(16), .total = true, .pools = 1});
+  CHECK(w.setup.jobs[2].priority == 3);
+  CHECK(w.setup.jobs[3].request[0] == gpus(6));
+  CHECK(w.setup.jobs[4].submit == 7000);
+  CHECK(w.setup.where.has_nodes());
+  CHECK(w.refused.empty());
+}
+
+TEST_CASE("the bytes of scenario, trace and nodes make the fingerprint") {
+  const scratch files;
+  const std::string trace = files.write("t.csv", "job_id,submit_s,duration_s,gpus\n1,0,1,1\n");
+  const std::string other = files.write("u.csv", "job_id,submit_s,duration_s,gpus\n1,0,1,2\n");
+  const auto hash = [](lab::scenario_source source) {
+    lab::errors found;
+    const auto s = lab::read_scenario(source, found);
+    REQUIRE_MESSAGE(s, found.to_string());
+    return s->input.hex();
+  };
+  lab::scenario_source source{.nodes = "2x8", .trace = trace};
+  const std::string first = hash(source);
+  CHECK(hash(source) == first);
+  source.policy = "fifo";
+  CHECK(hash(source) == first);
+  source.nodes = "2x9";
+  CHECK(hash(source) != first);
+  source.nodes = "2x8";
+  source.trace = other;
+  CHECK(hash(source) != first);
+}
+
+TEST_CASE("without quotas every tenant is one, below a root that has the cluster") {
+  const scratch files;
+  const std::string trace =
+      files.write("t.csv", "job_id,submit_s,duration_s,gpus,tenant\n1,0,1,1,cluster\n2,0,1,1,b\n3,0,1,1,\n");
+  lab::errors found;
+  const auto s = lab::read_scenario({.nodes = "2x8", .trace = trace, .policy = "fifo"}, found);
+  REQUIRE_MESSAGE(s, found.to_string());
+  REQUIRE(s->quotas.size() == 3);
+  CHECK(s->quotas[0].spec.name == "(cluster)");
+  CHECK(s->quotas[0].spec.nominal[0] == gpus(16));
+  CHECK(s->quotas[1].spec.name == "cluster");
+  CHECK(s->quotas[1].spec.parent == "(cluster)");
+  const auto w = lab::make_workload<1>(*s);
+  CHECK(w.setup.jobs[0].quota == quota_id{1});
+  CHECK(w.setup.jobs[1].quota == quota_id{2});
+  CHECK(w.setup.jobs[2].quota == quota_id{0});
+  CHECK(w.setup.settings.size() == 3);
+  CHECK(w.setup.settings[0].head == queue_head::strict);
+}
+
+TEST_CASE("a trace that does not suit the scenario") {
+  const scratch files;
+  lab::scenario_source source;
+  source.file = files.write("s.json", "{" + format + R"(, "quotas": [{"name": "a"}, {"name": "b"}],
+      "jobs": [{"id": "7", "quota": "a", "request": {"gpu": 1}}]})");
+  const auto problems = [&](const std::string& csv) {
+    source.trace = files.write("t.csv", csv);
+    lab::errors found;
+    CHECK(!lab::read_scenario(source, found));
+    return told(found);
+  };
+  CHECK(problems("job_id,submit_s,duration_s,gpus,tenant,pods,min_pods\n"
+                 "1,0,1,1,a,1,1\n2,0,1,1,z,,\n3,0,1,1.5,b,,\n4,0,1,1,,,\n5,0,1,1,z,,\n6,0,1,8,b,4,2\n7,0,1,1,"
+                 "b,,\n") ==
+        lines{"s.json: /jobs/0/id: there is a job \"7\" in the trace " + files.path("t.csv") + " too",
+              "t.csv: job 3: 1.5 GPUs can't be had (expected whole GPUs, or a fraction of one)",
+              "t.csv: job 6: elastic jobs are not supported by this version (expected as many min_pods as "
+              "pods, 4)",
+              "t.csv: job 4: the job has no tenant (expected the name of a quota)",
+              "t.csv: job 2: the tenant \"z\" is no quota of the scenario; and so in 1 more"});
+  CHECK(problems("job_id,submit_s,duration_s\n1,0,1\n") ==
+        lines{"t.csv: line 1, column 1 (gpus): this column is required, and the header row lacks it",
+              "t.csv: : there may be more: the rest was not read"});
+  CHECK(problems("job_id,submit_s,duration_s,gpus,tenant\n1,0,1,one,a\n2,-1,1,1,a\n") ==
+        lines{"t.csv: line 2, column 7 (gpus): expected a number of GPUs, found \"one\"",
+              "t.csv: line 3, column 3 (submit_s): expected at least 0, found \"-1\""});
+  source.trace = files.path("none.csv");
+  lab::errors found;
+  CHECK(!lab::read_scenario(source, found));
+  CHECK(told(found) == lines{"none.csv: : No such file or directory (expected a CSV file)"});
+  source.file = files.path("sub");
+  found = {};
+  CHECK(!lab::read_scenario(source, found));
+  CHECK(told(found) == lines{"sub: : Is a directory (expected a scenario)"});
+}
+
+TEST_CASE("settings: the quota's word, else the policy's, else the preset's") {
+  const auto settings = [](const std::string& policy) {
+    const auto s =
+        parse_valid(policy + R"("quotas": [{"name": "a"}, {"name": "b", "order": "priority", "head": "strict",
+        "preempt": {"within": "lower_or_newer_equal", "children": true}}])");
+    return lab::make_workload<1>(s).setup.settings;
+  };
+  auto all = settings("");
+  CHECK(all[0] == queue_settings{});
+  CHECK(all[1] == queue_settings{queue_order::priority,
+                                 queue_head::strict,
+                                 {preempt_within::lower_or_newer_equal, preempt_reclaim::any, true}});
+  all = settings(R"("policy": {"preset": "static_quotas", "set": {"queue_order": "fifo"}}, )");
+  CHECK(all[0].order == queue_order::fifo);
+  CHECK(all[0].preempt.reclaim == preempt_reclaim::never);
+  CHECK(all[1].order == queue_order::priority);
+  CHECK(all[1].preempt.reclaim == preempt_reclaim::never);
+}
+
+TEST_CASE("who may not submit is not in the workload, but listed; what is cancelled is found by its id") {
+  const auto s = parse_valid(R"("quotas": [{"name": "a", "access": {"users": ["ana"]}}],
+    "jobs": [{"id": "1", "request": {"gpu": 1}, "user": "bob", "submit_s": 3, "duration_s": 60},
+             {"id": "2", "request": {"gpu": 1}, "user": "ana", "submit_s": 2}],
+    "events": [{"at_s": 1, "cancel": {"job": "1"}}, {"at_s": 2, "cancel": {"job": "2"}},
+               {"at_s": 3, "resize": {"quota": "a", "nominal": {"gpu": 4}, "lend": {"gpu": 1}}}])");
+  const auto w = lab::make_workload<1>(s);
+  CHECK(names(w.ids) == std::vector<std::string>{"2"});
+  REQUIRE(w.refused.size() == 1);
+  CHECK(w.refused[0].id == "1");
+  CHECK(w.refused[0].submit == 3000);
+  CHECK(w.refused[0].duration == 60000);
+  CHECK(w.refused[0].text == "bob may not submit to a: it admits the users ana");
+  REQUIRE(w.setup.cancels.size() == 1);
+  CHECK(w.setup.cancels[0].at == 2000);
+  CHECK(w.setup.cancels[0].which == 0);
+  REQUIRE(w.setup.quota_events.size() == 1);
+  const auto& resize = std::get<resize_quota<1>>(w.setup.quota_events[0].change);
+  CHECK((*resize.nominal)[0] == gpus(4));
+  CHECK((*resize.lend)[0] == limit::at_most(gpus(1)));
+  CHECK(!resize.borrow);
+}
+
+TEST_CASE("the number of dimensions is the smallest that holds the resources") {
+  const auto dimensions = [](const std::string& resources) {
+    const auto s = parse_valid("\"resources\": " + resources);
+    return lab::with_dimensions(s, [](auto n) { return n(); });
+  };
+  CHECK(dimensions(R"(["gpu"])") == 1);
+  CHECK(dimensions(R"(["gpu", "cpu"])") == 8);
+  CHECK(dimensions(R"(["1", "2", "3", "4", "5", "6", "7", "8"])") == 8);
+}
