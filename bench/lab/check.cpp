@@ -2,6 +2,7 @@
 #include "lab/check.hpp"
 
 #include "lab/files.hpp"
+#include "lab/text_table.hpp"
 
 #include <allot/core/text.hpp>
 #include <allot/presets/catalog.hpp>
@@ -43,30 +44,6 @@ namespace {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
-/// A table with aligned columns; the first is aligned to the left, the others to the right.
-class table {
- public:
-  void row(std::vector<std::string> cells) {
-    widths_.resize(std::max(widths_.size(), cells.size()));
-    for (std::size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], cells[i].size());
-    rows_.push_back(std::move(cells));
-  }
-  [[nodiscard]] std::string text() const {
-    std::string all;
-    for (const auto& cells : rows_) {
-      std::string line = fmt::format("  {:<{}}", cells[0], widths_[0]);
-      for (std::size_t i = 1; i < cells.size(); ++i) line += fmt::format("  {:>{}}", cells[i], widths_[i]);
-      line.erase(line.find_last_not_of(' ') + 1);
-      all += line + '\n';
-    }
-    return all;
-  }
-
- private:
-  std::vector<std::vector<std::string>> rows_;
-  std::vector<std::size_t> widths_;
-};
-
 void describe_nodes(const scenario& s, std::string& out) {
   if (!s.cluster) {
     out += "cluster: none, so only the quotas count\n";
@@ -101,8 +78,7 @@ void describe_quotas(const scenario& s, std::string& out) {
   const quota_tree<max_resources> tree{std::move(specs)};
   out += fmt::format("quotas: {} ({})\n", s.initial_quotas,
                      cells(s, [&](std::size_t d) { return s.resources[d]; }));
-  table t;
-  t.row({"", "nominal", "lends", "borrows", "weight"});
+  text_table table{{"", "nominal", "lends", "borrows", "weight"}};
   const auto add = [&](const auto& self, quota_id x) -> void {
     const quota_spec<max_resources>& q = tree.spec(x);
     std::string name(2 * tree.depth(x), ' ');
@@ -111,14 +87,14 @@ void describe_quotas(const scenario& s, std::string& out) {
     const bool is_root = !tree.parent(x);
     const bool alone = is_root || q.is_static;
     const std::string none = is_root ? "-" : "none";
-    t.row({name, cells(s, [&](std::size_t d) { return to_string(q.nominal[d]); }),
-           alone ? none : cells(s, [&](std::size_t d) { return shown(q.lend[d], q.nominal[d]); }),
-           alone ? none : cells(s, [&](std::size_t d) { return shown(q.borrow[d], q.nominal[d]); }),
-           cells(s, [&](std::size_t d) { return to_string(quantity::milli(q.weight[d])); })});
+    table.add({name, cells(s, [&](std::size_t d) { return to_string(q.nominal[d]); }),
+               alone ? none : cells(s, [&](std::size_t d) { return shown(q.lend[d], q.nominal[d]); }),
+               alone ? none : cells(s, [&](std::size_t d) { return shown(q.borrow[d], q.nominal[d]); }),
+               cells(s, [&](std::size_t d) { return to_string(quantity::milli(q.weight[d])); })});
     for (const quota_id c : tree.children(x)) self(self, c);
   };
   for (const quota_id root : tree.roots()) add(add, root);
-  out += t.text();
+  out += table.text();
 }
 
 void describe_jobs(const scenario& s, std::string& out) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -92,5 +93,5 @@ TEST_CASE("whatever is written, there is a decision or an error") {
     CHECK(d.has_value() == found.empty());
     if (d) ++decisions;
   });
-  MESSAGE(decisions << " decisions");
+  if (std::getenv("ALLOT_SEED") == nullptr) CHECK(decisions > 50);
 }

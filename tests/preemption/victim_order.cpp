@@ -28,7 +28,7 @@ static_assert(allot::victim_order<lowest_priority_then_newest, 3>);
 
 namespace {
 
-const quota_id pool{0}, a{1}, b{2}, inner{3}, below{4};
+const quota_id a{1}, b{2}, inner{3}, below{4};
 
 ledger<> make_ledger() {
   return ledger<>{

@@ -230,18 +230,12 @@ struct auditor {
   /// Whether every quota keeps the law all the time.
   bool is_sound = true;
 
-  template <class Simulator>
-  void submitted(const Simulator&, job_index) {}
-  template <class Simulator>
-  void refused(const Simulator&, job_index, refusal) {}
-  template <class Simulator>
-  void started(const Simulator&, job_index, const allot::resources<1>&) {}
-  template <class Simulator>
-  void evicted(const Simulator&, job_index, job_index, allot::relation, instant) {}
-  template <class Simulator>
-  void finished(const Simulator&, job_index) {}
-  template <class Simulator>
-  void cancelled(const Simulator&, job_index) {}
+  void submitted(const auto&, job_index) {}
+  void refused(const auto&, job_index, refusal) {}
+  void started(const auto&, job_index, const auto&) {}
+  void evicted(const auto&, job_index, job_index, allot::relation, instant) {}
+  void finished(const auto&, job_index) {}
+  void cancelled(const auto&, job_index) {}
   template <class Simulator>
   void settled(const Simulator& sim) {
     const std::size_t slots = sim.accounts().tree().slots();

@@ -66,6 +66,22 @@ class diary {
   }
 };
 
+/// Calls `look(simulator)` after every instant.
+template <class Look>
+struct each_instant {
+  Look look;
+
+  void submitted(const auto&, job_index) {}
+  void refused(const auto&, job_index, allot::refusal) {}
+  void started(const auto&, job_index, const auto&) {}
+  void evicted(const auto&, job_index, job_index, allot::relation, instant) {}
+  void finished(const auto&, job_index) {}
+  void cancelled(const auto&, job_index) {}
+  void settled(const auto& sim) { look(sim); }
+};
+template <class Look>
+each_instant(Look) -> each_instant<Look>;
+
 /// Quotas "root", which owns nothing itself, and below it "a", "b", ... with so many GPUs each.
 [[nodiscard]] inline std::vector<allot::quota_spec<1>> siblings(const std::vector<std::int64_t>& nominal) {
   std::vector<allot::quota_spec<1>> specs(1);

@@ -79,6 +79,15 @@ class books {
     places.release(r.where);
   }
 
+  /// Calls `f(ledger&)` with what decisions count on, returns what it returns and takes back what it changed.
+  template <class F>
+  auto suppose(F f) {
+    const savepoint before = booked_.save();
+    const auto result = f(booked_);
+    booked_.rollback(before);
+    return result;
+  }
+
   /// How much more of others' capacity the job's quota uses with it than without.
   [[nodiscard]] static resources<n> borrowed_by(const ledger<n>& l, const record& r) {
     resources<n> result;

@@ -110,12 +110,14 @@ class job_table {
 };
 
 /// Numbers the shapes: what a job asks for, by which its chances do not differ from another's of its quota.
+/// In a queue where priorities stand in no order they belong to it, for a higher one may preempt more.
 template <std::size_t N, class Demand>
 class shape_table {
  public:
-  [[nodiscard]] std::uint32_t number(const resources<N>& request, const Demand& demand, lane in) {
+  [[nodiscard]] std::uint32_t number(const resources<N>& request, const Demand& demand, lane in,
+                                     std::int32_t priority) {
     const auto next = static_cast<std::uint32_t>(numbers_.size());
-    return numbers_.try_emplace(shape{request, demand, in}, next).first->second;
+    return numbers_.try_emplace(shape{request, demand, in, priority}, next).first->second;
   }
 
  private:
@@ -123,6 +125,7 @@ class shape_table {
     resources<N> request;
     Demand demand;
     lane in;
+    std::int32_t priority;
     friend auto operator<=>(const shape&, const shape&) = default;
   };
   std::map<shape, std::uint32_t> numbers_;

@@ -25,35 +25,38 @@ struct pending_entry {
 /// in a dozen sizes is a dozen attempts, not a million.
 ///
 /// `is_current(entry)` says whether the job still waits under that ticket; entries that do not are dropped
-/// when they come up, so a cancellation costs nothing here.
+/// when they come up, or all at once when they are more than half of what is kept.
 class pending_queue {
  public:
-  /// A job that goes before the one that blocks the queue, or before all of its parked shape, lets those try
-  /// again: it may be allowed to preempt where they were not.
+  /// A job that goes before the one that blocks the queue, or before the one with which its shape was parked,
+  /// lets those try again: it may be allowed to preempt where they were not. O(log jobs + shapes).
   void push(std::uint32_t shape, const pending_entry& entry) {
     if (blocked_ && entry.rank < groups_[first_].jobs.front().rank) blocked_ = false;
     const auto at = std::lower_bound(groups_.begin(), groups_.end(), shape,
                                      [](const group& g, std::uint32_t s) { return g.shape < s; });
     const auto i = static_cast<std::size_t>(at - groups_.begin());
     if (at == groups_.end() || at->shape != shape) {
-      groups_.insert(at, group{shape, false, {}});
+      groups_.insert(at, group{shape, {}, {}});
       if (i <= first_) ++first_;
     }
     group& g = groups_[i];
-    if (g.jobs.empty() || entry.rank < g.jobs.front().rank) g.parked = false;
+    if (g.parked && entry.rank < *g.parked) g.parked.reset();
     g.jobs.push_back(entry);
     std::push_heap(g.jobs.begin(), g.jobs.end(), goes_later);
+    ++entries_;
   }
+  /// To be called when one of the jobs does not wait any more, unless it was popped.
+  void note_stale() noexcept { ++stale_; }
 
   /// The first job of those that may be tried, none when the queue is blocked or all that wait are parked.
   /// O(shapes).
   template <class IsCurrent>
   [[nodiscard]] std::optional<pending_entry> first(IsCurrent is_current) {
+    if (stale_ > entries_ / 2) sweep(is_current);
     if (blocked_ && drop_stale(groups_[first_], is_current)) blocked_ = false;
     if (blocked_) return std::nullopt;
     const group* best = nullptr;
     for (group& g : groups_) {
-      // A parked shape whose first job was cancelled may have others that come later only: still parked.
       drop_stale(g, is_current);
       if (g.parked || g.jobs.empty()) continue;
       if (best == nullptr || g.jobs.front().rank < best->jobs.front().rank) best = &g;
@@ -65,37 +68,63 @@ class pending_queue {
   /// Takes out the job that `first` gave. Precondition: nothing happened since.
   void pop_first() { pop(groups_[first_]); }
   /// The shape of the job that `first` gave is not tried again until `wake`.
-  void park_first() { groups_[first_].parked = true; }
+  void park_first() { groups_[first_].parked = groups_[first_].jobs.front().rank; }
   /// The job that `first` gave blocks all that come after it until `wake`, or until it is cancelled.
   void block_at_first() { blocked_ = true; }
   /// Lets everyone try again.
   void wake() {
     blocked_ = false;
-    for (group& g : groups_) g.parked = false;
+    for (group& g : groups_) g.parked.reset();
+    if (groups_.size() > most_groups) {
+      std::erase_if(groups_, [](const group& g) { return g.jobs.empty(); });
+      first_ = 0;
+    }
   }
 
  private:
+  /// From here on shapes of which no job waits are forgotten; fewer are kept for the next one that comes.
+  static constexpr std::size_t most_groups = 64;
+
   struct group {
     std::uint32_t shape;
-    bool parked;
+    /// The rank of the job that was tried in vain.
+    std::optional<job_rank> parked;
     std::vector<pending_entry> jobs;  // a heap, the first to go in front
   };
 
   static bool goes_later(const pending_entry& a, const pending_entry& b) { return b.rank < a.rank; }
-  /// Whether the first job of the group changed.
-  template <class IsCurrent>
-  static bool drop_stale(group& g, IsCurrent is_current) {
-    bool dropped = false;
-    for (; !g.jobs.empty() && !is_current(g.jobs.front()); dropped = true) pop(g);
-    return dropped;
-  }
-  static void pop(group& g) {
+  void pop(group& g) {
     std::pop_heap(g.jobs.begin(), g.jobs.end(), goes_later);
     g.jobs.pop_back();
+    --entries_;
+  }
+  /// Whether the first job of the group changed.
+  template <class IsCurrent>
+  bool drop_stale(group& g, IsCurrent is_current) {
+    bool dropped = false;
+    for (; !g.jobs.empty() && !is_current(g.jobs.front()); dropped = true) {
+      pop(g);
+      if (stale_ > 0) --stale_;
+    }
+    return dropped;
+  }
+  /// Else a job that never comes up would keep all those behind it that were cancelled.
+  template <class IsCurrent>
+  void sweep(IsCurrent is_current) {
+    if (blocked_ && !is_current(groups_[first_].jobs.front())) blocked_ = false;
+    entries_ = 0;
+    for (group& g : groups_) {
+      std::erase_if(g.jobs, [&](const pending_entry& e) { return !is_current(e); });
+      std::make_heap(g.jobs.begin(), g.jobs.end(), goes_later);
+      entries_ += g.jobs.size();
+    }
+    stale_ = 0;
   }
 
   std::vector<group> groups_;  // by shape
   std::size_t first_ = 0;
+  std::size_t entries_ = 0;
+  std::size_t stale_ = 0;
   bool blocked_ = false;
 };
 

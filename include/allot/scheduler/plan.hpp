@@ -36,6 +36,8 @@ enum class hold_reason : std::uint8_t {
   behind_head,
   /// The search for victims reached its budget before it proved that there are none.
   not_proven,
+  /// It is reserved: it starts when those who were told to go have gone.
+  evictions,
 };
 
 /// What one cycle decides. Lists are in the order of the decisions.

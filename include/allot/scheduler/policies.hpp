@@ -9,13 +9,15 @@
 #include <allot/scheduler/view.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 
 namespace allot {
 inline namespace v0 {
 
 /// An order of the jobs of one quota: a callable that gives a job its key, the least first. Equal keys go by
-/// submission, then id.
+/// submission, then id. An order that never lets a job of lower priority go first says so by a member
+/// `follows_priority(settings)`: then of two jobs that ask for the same, the later has no better chances.
 template <class Order, class View>
 concept job_order = job_view<View> &&
     requires(const Order order, const View& view, const typename View::job& job,
@@ -28,7 +30,10 @@ struct by_settings {
   template <job_view View>
   [[nodiscard]] std::int64_t operator()(const View& view, const typename View::job& job,
                                         const queue_settings& of_quota) const {
-    return of_quota.order == queue_order::priority ? -std::int64_t{view.priority(job)} : 0;
+    return follows_priority(of_quota) ? -std::int64_t{view.priority(job)} : 0;
+  }
+  [[nodiscard]] static constexpr bool follows_priority(const queue_settings& of_quota) noexcept {
+    return of_quota.order == queue_order::priority;
   }
 };
 
@@ -62,6 +67,8 @@ struct policies {
   /// The lane of jobs that may not be evicted. `guaranteed` keeps them off borrowed capacity, which its owner
   /// could then not get back.
   lane not_preemptible = lane::guaranteed;
+  /// How many victims one search may try before it gives up with `hold_reason::not_proven`.
+  std::size_t search_budget = 100'000;
 };
 
 }  // namespace v0

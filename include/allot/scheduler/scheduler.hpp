@@ -12,6 +12,7 @@
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/policies.hpp>
+#include <allot/scheduler/reservations.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/scheduler/view.hpp>
 
@@ -59,7 +60,7 @@ class scheduler {
         policies_(std::move(policies)),
         books_(std::move(tree), std::move(places)),
         turn_(policies_.quotas),
-        search_(policies_.victims, policies_.guard) {
+        search_(policies_.victims, policies_.guard, policies_.search_budget) {
     on_new_tree();
   }
 
@@ -125,8 +126,7 @@ class scheduler {
     record& r = known(id);
     ALLOT_ASSERT(r.state == job_state::running || r.state == job_state::evicting,
                  "only a running job can go");
-    books_.give_back(r);
-    wake_ = true;
+    give_back(r);
     wait(id);
   }
   /// The job is not wanted any more, wherever it is.
@@ -137,11 +137,13 @@ class scheduler {
     record& r = known(id);
     ALLOT_ASSERT(r.state == job_state::running, "only a running job can be told to go");
     books_.withdraw(r);
+    reservations_.expect(id);
     wake_ = true;
     refresh(r.facts.quota);
   }
 
-  /// Changes the quota tree; see `apply` in quota/change.hpp. A quota with waiting jobs can't be removed.
+  /// Changes the quota tree; see `apply` in quota/change.hpp. A quota with jobs, waiting ones included, can't
+  /// be removed. Who is reserved where there is no room for it any more waits again.
   result<std::vector<quota_id>> apply(std::span<const quota_change<n>> changes) {
     std::vector<problem> problems;
     for (const quota_change<n>& c : changes) {
@@ -165,26 +167,26 @@ class scheduler {
     now_ = now;
     ++steps_;
     plan_.clear();
-    settle_reservations();
+    if (wake_) start_reserved();
     do {
       if (wake_) wake_everyone();
       for (quota_id x = turn_.best(tree()); x; x = turn_.best(tree())) consider(x);
     } while (wake_);
+    // At last, for what was admitted after a job was held stands in its way as well.
+    for (auto& h : plan_.holds) explain(h);
     return plan_;
   }
 
-  /// Why a waiting job waits, as of now.
+  /// Why a waiting job waits, as of now. Precondition: it is pending or reserved.
   [[nodiscard]] typename plan_type::hold why(job_id id) {
     const record& r = known(id);
-    typename plan_type::hold h{id, r.what, r.facts.quota};
-    h.binding = binding_shortfall(books_.booked(), r.facts.quota, r.facts.request, r.facts.in);
-    if (h.binding) {
-      h.reason = hold_reason::quota;
-    } else if (!books_.could_place(books_.places, r.demand)) {
-      h.reason = hold_reason::placement;
-      h.placement = books_.places.why_not(r.demand);
-    } else {
+    ALLOT_ASSERT(r.state == job_state::pending || r.state == job_state::reserved, "the job does not wait");
+    typename plan_type::hold h{id, r.what, r.facts.quota, hold_reason::evictions};
+    if (r.state == job_state::reserved) return h;
+    explain(h);
+    if (h.reason == hold_reason::placement && books_.could_place(books_.places, r.demand)) {
       h.reason = hold_reason::behind_head;
+      h.placement.reset();
     }
     return h;
   }
@@ -222,9 +224,18 @@ class scheduler {
     f.id = id;
     f.in = r.preemptible ? lane::any : policies_.not_preemptible;
     r.rank = {policies_.jobs(view_, j, settings(f.quota)), f.submitted, f.order};
-    r.shape = shapes_.number(f.request, r.demand, f.in);
+    r.shape = shapes_.number(f.request, r.demand, f.in, follows_priority(f.quota) ? 0 : f.priority);
     ++quotas_[f.quota.index()].jobs;
     return id;
+  }
+
+  [[nodiscard]] bool follows_priority(quota_id x) const {
+    if constexpr (requires {
+                    { policies_.jobs.follows_priority(settings(x)) } -> std::same_as<bool>;
+                  }) {
+      return policies_.jobs.follows_priority(settings(x));
+    }
+    return false;
   }
 
   void wait(job_id id) {
@@ -242,20 +253,31 @@ class scheduler {
     const quota_id x = r.facts.quota;
     switch (r.state) {
       case job_state::reserved:
-        books_.unbook(r);
-        wake_ = true;
-        reservations_.erase(std::find(reservations_.begin(), reservations_.end(), id));
-        [[fallthrough]];
+        give_up_reservation(r);
+        --q.waiting;
+        break;
       case job_state::pending:
+        q.queue.note_stale();
         --q.waiting;
         break;
       default:
-        books_.give_back(r);
-        wake_ = true;
+        give_back(r);
     }
     --q.jobs;
     jobs_.remove(id);
     refresh(x);
+  }
+
+  /// A running or evicting job has gone.
+  void give_back(record& r) {
+    if (r.state == job_state::evicting) reservations_.left(r.facts.id);
+    books_.give_back(r);
+    wake_ = true;
+  }
+  void give_up_reservation(record& r) {
+    reservations_.remove(r.facts.id);
+    books_.unbook(r);
+    wake_ = true;
   }
 
   [[nodiscard]] std::optional<pending_entry> first_of(quota_id x) {
@@ -284,13 +306,9 @@ class scheduler {
     parked_.clear();
   }
 
-  void settle_reservations() {
-    std::erase_if(reservations_, [&](job_id id) {
-      record& r = jobs_[id];
-      if (!books_.ready(r)) return false;
-      admit(r, books_.borrowed_by(books_.held(), r));
-      return true;
-    });
+  void start_reserved() {
+    reservations_.start_ready(
+        books_, jobs_, [&](job_id id) { admit(jobs_[id], books_.borrowed_by(books_.held(), jobs_[id])); });
   }
 
   void consider(quota_id x) {
@@ -304,7 +322,9 @@ class scheduler {
     search_outcome search = search_outcome::impossible;
     if (!at) search = books_.make_room(jobs_, search_, r, q.settings.preempt);
     if (!at && search != search_outcome::found) {
-      hold(r, allowed, search);
+      plan_.holds.push_back(
+          {r.facts.id, r.what, x,
+           search == search_outcome::not_proven ? hold_reason::not_proven : hold_reason::quota});
       q.settings.head == queue_head::strict ? q.queue.block_at_first() : q.queue.park_first();
       if (!q.parked) parked_.push_back(x);
       q.parked = true;
@@ -316,13 +336,13 @@ class scheduler {
     r.where = *at;
     const resources<n> borrows = books_.borrowed_by(books_.booked(), r);
     books_.book(r);
-    if (books_.ready(r)) {
+    const std::size_t victims = plan_.evictions.size() - first_eviction;
+    if (victims == 0 && reservations_.may_start(books_, jobs_, r)) {
       admit(r, borrows);
     } else {
       r.state = job_state::reserved;
-      reservations_.push_back(entry.id);
-      plan_.reservations.push_back(
-          {entry.id, r.what, x, first_eviction, plan_.evictions.size() - first_eviction});
+      reservations_.add(entry.id);
+      plan_.reservations.push_back({entry.id, r.what, x, first_eviction, victims});
     }
     refresh(x);
   }
@@ -337,6 +357,7 @@ class scheduler {
         books_.give_back(gone);
         wait(v.job.id);
       } else {
+        reservations_.expect(v.job.id, r.facts.id);
         plan_.evictions.push_back({v.job.id, gone.what, v.job.quota, r.facts.id, v.how});
         refresh(v.job.quota);
       }
@@ -355,23 +376,37 @@ class scheduler {
     plan_.admissions.push_back({r.facts.id, r.what, r.facts.quota, r.where, borrows});
   }
 
-  void hold(const record& r, bool allowed, search_outcome search) {
-    typename plan_type::hold h{r.facts.id, r.what, r.facts.quota};
-    h.reason = allowed ? hold_reason::placement : hold_reason::quota;
-    if (allowed) {
-      h.placement = books_.places.why_not(r.demand);
-    } else {
-      h.binding = binding_shortfall(books_.booked(), r.facts.quota, r.facts.request, r.facts.in);
-    }
-    if (search == search_outcome::not_proven) h.reason = hold_reason::not_proven;
-    plan_.holds.push_back(std::move(h));
+  /// What stops a job that was held: its quota, else the place that it lacks.
+  void explain(typename plan_type::hold& h) {
+    const record& r = jobs_[h.id];
+    const bool proven = h.reason != hold_reason::not_proven;
+    h.binding = binding_shortfall(books_.booked(), r.facts.quota, r.facts.request, r.facts.in);
+    if (!h.binding) h.placement = books_.places.why_not(r.demand);
+    if (proven) h.reason = h.binding ? hold_reason::quota : hold_reason::placement;
   }
 
   void on_new_tree() {
     quotas_.resize(tree().slots());
+    std::erase_if(parked_, [&](quota_id x) { return !tree().contains(x); });
     turn_.reset(tree());
     for (const quota_id x : tree().top_down()) refresh(x);
+    give_up_what_does_not_fit();
     wake_ = true;
+  }
+  /// The last first.
+  void give_up_what_does_not_fit() {
+    for (std::size_t i = reservations_.waiting().size(); i-- > 0;) {
+      record& r = jobs_[reservations_.waiting()[i]];
+      const auto room = books_.booked().headroom(r.facts.quota, r.facts.in);
+      bool fits = true;
+      for (std::size_t d = 0; d < n; ++d) {
+        fits = fits && (room[d] >= quantity{} || r.facts.request[d] == quantity{});
+      }
+      if (fits) continue;
+      give_up_reservation(r);
+      --quotas_[r.facts.quota.index()].waiting;
+      wait(r.facts.id);
+    }
   }
 
   View view_;
@@ -383,7 +418,7 @@ class scheduler {
   detail::shape_table<n, typename Placement::demand> shapes_;
   std::vector<quota_state> quotas_;
   std::vector<quota_id> parked_;
-  std::vector<job_id> reservations_;
+  detail::reservations<View, Placement> reservations_;
   plan_type plan_;
   instant now_ = 0;
   std::uint64_t submissions_ = 0;

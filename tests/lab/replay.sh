@@ -1,0 +1,180 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+# What replay, compare and generate leave on the disk, also when something goes wrong. $1: the program, $2: the
+# top of the sources. Works in the current directory.
+set -uo pipefail
+allot=$1
+sources=$2
+failures=0
+scratch=$PWD/scratch
+rm -rf "$scratch"
+mkdir "$scratch"
+cd "$scratch" || exit 1
+
+fail() {
+  printf 'FAILED: %s\n' "$*"
+  failures=$((failures + 1))
+}
+# says TEXT PATTERN: the text matches the pattern of bash.
+says() {
+  # shellcheck disable=SC2053
+  [[ $1 == $2 ]] || fail "expected '$2', found '$1'"
+}
+# exits STATUS COMMAND...: output in `out` and `err`.
+exits() {
+  local expected=$1 status
+  shift
+  "$@" >out 2>err
+  status=$?
+  [ "$status" -eq "$expected" ] || fail "$*: exit status $status, expected $expected: $(<err)"
+}
+# leaves DIRECTORY NAME...: exactly these files, and nothing beside them that is half done.
+leaves() {
+  local directory=$1
+  shift
+  says "$(ls "$directory" 2>/dev/null | tr '\n' ' ')" "$(printf '%s\n' "$@" | LC_ALL=C sort | tr '\n' ' ')"
+  nothing_half_done
+}
+nothing_half_done() {
+  local partial
+  partial=$(find . -name '*.partial-*')
+  [ -z "$partial" ] || fail "left behind: $partial"
+}
+standard_files="jobs.csv report.html summary.json tenants.csv"
+export LC_ALL=C
+
+cat >teams.csv <<'CSV'
+job_id,submit_s,duration_s,tenant,gpus
+1,0,100,b,8
+2,45,20,a,4
+big,50,5,a,100
+3,67,10,a,4
+CSV
+cat >teams.json <<'JSON'
+{"format": "allot-scenario/1", "cluster": {"nodes": [{"name": "n", "count": 2, "gpus": 4}]},
+ "quotas": [{"name": "all"}, {"name": "a", "parent": "all", "nominal": {"gpu": 4}},
+            {"name": "b", "parent": "all", "nominal": {"gpu": 4}}],
+ "trace": {"file": "teams.csv"}}
+JSON
+
+# --- a replay, and the same again
+exits 0 "$allot" replay teams.json --out one
+leaves one $standard_files
+says "$(<out)" '*standard: 4 jobs, 8 GPUs*completed*3, 1 refused*preemptions*2,*one: summary.json*'
+says "$(<err)" '1 job refused:*big: asks for 100 GPUs*8 GPUs on 2 nodes*'
+exits 0 "$allot" replay teams.json --out two --events --chrome
+leaves two $standard_files events.csv trace.json
+for file in $standard_files; do
+  cmp -s <(grep -v wall_s "one/$file") <(grep -v wall_s "two/$file") || fail "$file differs between two replays"
+done
+says "$(sed -n 1p one/jobs.csv)" \
+  'job_id,quota,submit_s,start_s,end_s,wait_s,jct_s,preemptions,lost_s,nodes,state,reason,gpus,duration_s'
+says "$(sed -n 2p one/jobs.csv)" '1,b,0,0,197,*,197,2,*,n-0;n-1,completed,,8,100'
+says "$(sed -n 4p one/jobs.csv)" 'big,a,50,,,0,,0,0,,refused,larger_than_cluster,100,5'
+says "$(sed -n 1,2p one/tenants.csv)" $'time_s,quota,used,entitled,borrowed,lent,pending\n0,a,0,0,0,4,0'
+says "$(grep evicted two/events.csv)" $'45,evicted,1,b,,2,reclaim,45\n67,evicted,1,b,,3,reclaim,2'
+says "$(tr -d ' \n' <one/summary.json)" \
+  '{"format":"allot-summary/1","policy":"standard","seed":1,"input_hash":"*","decision_hash":"*","jobs":{"total":4,"completed":3,"unfinished":0,"refused":1,"cancelled":0},"jct_s":{"mean":*,"p50":*,"p90":*,"p99":*,"max":*},"queue_s":{*},*"makespan_s":*,"end_s":*,"allocation_rate":*,"fragmentation":*,"preemptions":2,*"lost_gpu_h":*,"borrowed_gpu_h":*,"lent_gpu_h":*,"jain":*,"fair_share_error_gpu_h":*,"max_wait_s":*,"tenants":{"all":{*},"a":{*},"b":{*}},"decisions":*,"events":*,"wall_s":*}'
+says "$(<one/report.html)" '<!doctype html>*<svg *</html>'
+grep -qE 'https?:|src=|@import' one/report.html && fail 'the report refers to something outside'
+
+# --- a directory that is there
+cp -r one kept
+exits 2 "$allot" replay teams.json --out one
+says "$(<err)" '*one exists*--force*'
+exits 2 "$allot" replay teams.json --out one/
+diff -r one kept >/dev/null || fail 'an existing directory was touched'
+echo mine >two/notes.txt
+exits 0 "$allot" replay teams.json --out two --force --seed 7
+leaves two $standard_files notes.txt
+says "$(<two/notes.txt)" mine
+says "$(<two/summary.json)" '*"seed": 7,*'
+exits 2 "$allot" replay teams.json --out teams.csv --force
+says "$(<err)" '*teams.csv is not a directory*'
+exits 2 "$allot" replay teams.json --out ''
+exits 2 "$allot" replay teams.json --out .. --force
+exits 0 "$allot" replay teams.json --out deep/down/run
+leaves deep/down/run $standard_files
+exits 2 "$allot" replay teams.json --out teams.csv/run
+nothing_half_done
+
+# --- wrong input leaves nothing, not even the directories above
+sed 's/"trace".*/"events": [{"at_s": 50, "remove_quota": {"quota": "all"}}], &/' teams.json >broken.json
+exits 2 "$allot" replay broken.json --out deep2/run
+says "$(<err)" '*broken.json: */events/0*50 s*'
+printf 'job_id,submit_s,duration_s,gpus\n1,0,5,x\n' >bad.csv
+exits 2 "$allot" replay --nodes 2x4 --trace bad.csv --policy fifo --out deep2/run
+says "$(<err)" 'bad.csv: line 2, column 7 (gpus): *'
+printf 'job_id,submit_s,duration_s,gpus\n' >none.csv
+exits 2 "$allot" replay --nodes 2x4 --trace none.csv --policy fifo --out deep2/run
+[ ! -e deep2 ] || fail 'a directory was made for a replay that failed'
+nothing_half_done
+
+# --- a disk that is full: a limit on the size of files fails in the same way
+exits 0 "$allot" generate --days 200 --seed 3 --out long.csv
+(ulimit -f 64 && exec "$allot" replay --nodes 16x8 --trace long.csv --policy fifo --out full) >out 2>err
+[ $? -eq 2 ] || fail 'a file that could not be written was not noticed'
+says "$(<err)" "*can't write full.partial-*"
+[ ! -e full ] || fail 'half a replay has its final name'
+(ulimit -f 64 && exec "$allot" generate --days 200 --out full.csv) >out 2>err
+[ $? -eq 2 ] || fail 'a trace that could not be written was not noticed'
+[ ! -e full.csv ] || fail 'half a trace has its final name'
+nothing_half_done
+
+# --- an interrupt, while it writes
+interrupt() { # SIGNAL STATUS
+  local process status i
+  "$allot" replay --nodes 16x8 --trace long.csv --policy fifo --out above/stopped --events >out 2>err &
+  process=$!
+  for ((i = 0; i < 2000; ++i)); do
+    compgen -G 'above/stopped.partial-*' >/dev/null && break
+    sleep 0.002
+  done
+  kill "-$1" "$process"
+  wait "$process"
+  status=$?
+  # On a fast machine it may have been done.
+  [ "$status" -eq "$2" ] || [ "$status" -eq 0 ] || fail "$1: exit status $status"
+  if [ "$status" -ne 0 ]; then [ ! -e above ] || fail "$1 left $(find above)"; fi
+  nothing_half_done
+  rm -rf above
+}
+set -m # otherwise SIGINT is ignored in the background
+interrupt INT 130
+interrupt TERM 143
+set +m
+
+# --- compare and generate
+exits 0 "$allot" replay teams.json --policy static_quotas --out fixed
+exits 0 "$allot" compare fixed one/summary.json
+says "$(<out)" '*fixed*one/summary.json*policy*static_quotas*standard*utilisation*wait, mean*preemptions*a*wait, mean*'
+grep -q 'another input' out && fail 'two policies on one workload were taken for different inputs'
+exits 2 "$allot" compare fixed nowhere
+says "$(<err)" '*nowhere*summary.json*'
+exits 2 "$allot" compare fixed teams.json
+says "$(<err)" '*teams.json: /format: *'
+exits 0 "$allot" generate --days 2 --seed 5 --out a.csv
+exits 0 "$allot" generate --days 2 --seed 5 --out -
+cmp -s a.csv out || fail 'the same seed gave two traces'
+exits 2 "$allot" generate --days 2 --seed 6 --out a.csv
+says "$(<err)" '*a.csv exists*'
+exits 0 "$allot" generate --days 2 --seed 6 --out a.csv --force
+cmp -s a.csv out && fail 'another seed gave the same trace'
+exits 2 "$allot" generate --load 20 --out b.csv
+exits 2 "$allot" generate --load 0.1 --serving 0.2 --out b.csv
+exits 2 "$allot" generate --days 0 --out b.csv
+[ ! -e b.csv ] || fail 'a trace was made of options that are wrong'
+exits 0 "$allot" check a.csv
+
+# --- the published figures, where the trace is
+traces=${ALLOT_TRACES:-$sources/../shared/traces}
+if [ -f "$traces/philly128/jobs.csv" ]; then
+  exits 0 "$allot" replay --nodes 16x8 --trace "$traces/philly128/jobs.csv" --policy fifo --out philly
+  says "$(tr -d ' \n' <philly/summary.json)" \
+    '*"completed":53069,*"jct_s":{"mean":84976.2*,"p50":17614,*"p99":420481,*"queue_s":{"mean":80229.9*,"p50":14782,*"p99":408354,*"end_s":6145778,*'
+else
+  echo "skipped: there is no philly128/jobs.csv in $traces"
+fi
+
+[ "$failures" -eq 0 ] || exit 1
+cd .. && rm -rf "$scratch"

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/sim/figures.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+
+#include "tests/support/seeds.hpp"
+
+using allot::wide;
+using allot::sim::milli_gpu_hours;
+using allot::sim::rate_in_millionths;
+
+TEST_CASE("sim/figures: rates are rounded to the nearest millionth, and of nothing they are nothing") {
+  CHECK(rate_in_millionths(1, 3) == 333'333);
+  CHECK(rate_in_millionths(2, 3) == 666'667);
+  CHECK(rate_in_millionths(5, 5) == 1'000'000);
+  CHECK(rate_in_millionths(0, 5) == 0);
+  CHECK(rate_in_millionths(0, 0) == 0);
+  // A million GPUs for a century.
+  constexpr wide all = wide{1'000'000'000} * 3'155'760'000'000;
+  CHECK(rate_in_millionths(all / 4, all) == 250'000);
+}
+
+TEST_CASE("sim/figures: GPU time in hours") {
+  // One GPU for an hour is 1,000 milli-GPUs times 3,600,000 ms.
+  CHECK(milli_gpu_hours(wide{1000} * 3'600'000) == 1000);
+  CHECK(milli_gpu_hours(1'799'999) == 0);
+  CHECK(milli_gpu_hours(1'800'000) == 1);
+  allot_test::for_each_seed(100, [](allot_test::random_source& random) {
+    const std::int64_t gpus = random.between(1, 10'000);
+    const std::int64_t hours = random.between(1, 10'000);
+    CHECK(milli_gpu_hours(static_cast<wide>(gpus * 1000) * static_cast<wide>(hours * 3'600'000)) ==
+          gpus * hours * 1000);
+  });
+}
+
+TEST_CASE("sim/figures: the makespan of nothing is nothing") {
+  CHECK(allot::sim::run_figures{}.makespan() == 0);
+  allot::sim::run_figures f;
+  f.first_submit = 5;
+  CHECK(f.makespan() == 0);
+  f.end = 7;
+  CHECK(f.makespan() == 2);
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/presets/catalog.hpp>
+#include <allot/sim/metrics.hpp>
+#include <allot/sim/observers.hpp>
+#include <allot/sim/trace_csv.hpp>
+#include <allot/sim/workload.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/sim/random_world.hpp"
+#include "tests/sim/small_world.hpp"
+#include "tests/support/seeds.hpp"
+#include "tests/support/traces.hpp"
+
+using namespace allot_test;
+using allot::fifo;
+using allot::quantity;
+using allot::standard;
+using allot::static_quotas;
+using allot::wide;
+using allot::sim::job;
+using allot::sim::metrics;
+using allot::sim::run_figures;
+
+namespace {
+
+constexpr wide gpu_seconds(std::uint64_t n) {
+  return wide{n} * 1000 * 1000;
+}
+
+template <class Preset>
+run_figures measured(allot::sim::setup<1> s, bool loans = true) {
+  metrics<1> m{{.loans = loans}};
+  const auto sim = run<Preset>(std::move(s), m);
+  return m.figures(sim);
+}
+
+/// Two evictions of a job of 8 GPUs that borrows 4: it runs at 0-45, 65-67 and 77-152.
+allot::sim::setup<1> evicted_twice() {
+  std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 4, 45, 20), job_of(a, 4, 67, 10)};
+  jobs[0].checkpoint = 30 * second;
+  jobs[0].restart = 5 * second;
+  return world<standard>(siblings({4, 4}), std::move(jobs));
+}
+
+}  // namespace
+
+TEST_CASE("sim/metrics: a story of two evictions, worked by hand") {
+  const run_figures f = measured<standard>(evicted_twice());
+  CHECK(f.of.jobs == allot::sim::job_counts{.total = 3, .completed = 3});
+  CHECK(f.first_submit == 0);
+  CHECK(f.end == 152 * second);
+  CHECK(f.makespan() == 152 * second);
+  // 152, 20 and 10 seconds.
+  CHECK(f.of.jct.mean() == 60'667);
+  CHECK(f.of.jct.p50 == 20 * second);
+  CHECK(f.of.jct.max == 152 * second);
+  CHECK(f.of.queue.max == 0);
+  CHECK(f.of.wait.max == 30 * second);
+  CHECK(f.of.max_wait == 0);
+  CHECK(f.of.preemptions == 2);
+  CHECK(f.preemptions_by[static_cast<std::size_t>(allot::relation::borrower)] == 2);
+  CHECK(f.of.lost == gpu_seconds(8 * 22));
+  CHECK(f.of.allocated == gpu_seconds(8 * 122 + 4 * 30));
+  CHECK(f.capacity == gpu_seconds(8 * 152));
+  CHECK(f.idle == gpu_seconds(4 * 30));
+  CHECK(f.stranded == 0);
+  CHECK(f.of.borrowed == gpu_seconds(4 * 122));
+  CHECK(f.of.lent == gpu_seconds(4 * 122));
+  // While a's jobs run, b is entitled to its own 4 and has nothing.
+  CHECK(f.of.fair_share_error == gpu_seconds(4 * 30));
+  CHECK(f.active == 152 * second);
+  CHECK(f.jain == wide{122'000} * 1'000'000'000 + wide{30'000} * 500'000'000);
+
+  REQUIRE(f.quotas.size() == 3);
+  const auto& of_a = f.quotas[a.index()];
+  const auto& of_b = f.quotas[b.index()];
+  CHECK(f.quotas[root.index()].of.jobs.total == 0);
+  CHECK(of_a.of.jobs.completed == 2);
+  CHECK(of_a.of.allocated == gpu_seconds(4 * 30));
+  CHECK(of_a.of.lent == gpu_seconds(4 * 122));
+  CHECK(of_a.of.borrowed == 0);
+  CHECK(of_a.of.fair_share_error == 0);
+  CHECK(of_a.satisfaction == wide{30'000} * 1'000'000);
+  CHECK(of_a.active == 30 * second);
+  CHECK(of_b.of.jct.p50 == 152 * second);
+  CHECK(of_b.of.preemptions == 2);
+  CHECK(of_b.of.lost == f.of.lost);
+  CHECK(of_b.of.borrowed == gpu_seconds(4 * 122));
+  CHECK(of_b.satisfaction == wide{122'000} * 1'000'000);
+  CHECK(of_b.active == 152 * second);
+}
+
+TEST_CASE("sim/metrics: nobody borrows where the quotas are nobody's") {
+  const run_figures f = measured<standard>(evicted_twice(), false);
+  CHECK(f.of.borrowed == 0);
+  CHECK(f.of.lent == 0);
+  CHECK(f.of.fair_share_error == gpu_seconds(4 * 30));
+}
+
+TEST_CASE("sim/metrics: waiting counts from the submission, and for those that never start until the end") {
+  // a has 4 GPUs. Job 0 takes them for 10 s; 1 waits for it; 2 asks for more than there will ever be.
+  std::vector<job<1>> jobs = {job_of(a, 4, 5, 10), job_of(a, 1, 7, 20), job_of(a, 5, 8, 1)};
+  const run_figures f = measured<static_quotas>(world<static_quotas>(siblings({4}), std::move(jobs)));
+  CHECK(f.of.jobs == allot::sim::job_counts{.total = 3, .completed = 2, .unfinished = 1});
+  CHECK(f.first_submit == 5 * second);
+  CHECK(f.end == 35 * second);
+  CHECK(f.of.queue.count == 2);
+  CHECK(f.of.queue.max == 8 * second);
+  CHECK(f.of.wait.max == 8 * second);
+  CHECK(f.of.max_wait == 27 * second);
+  CHECK(f.of.jct.max == 28 * second);
+  CHECK(f.capacity == gpu_seconds(4 * 30));
+  CHECK(f.of.allocated == gpu_seconds(4 * 10 + 20));
+}
+
+TEST_CASE("sim/metrics: what was refused or withdrawn is counted, and is in no mean") {
+  auto s = world<fifo>(siblings({2}), {job_of(a, 3, 0, 1), job_of(a, 2, 10, 10), job_of(a, 1, 11, 10),
+                                       job_of(a, 1, 12, 5), job_of(a, 1, 99, 1)});
+  s.where = nodes(1, 2);
+  // One that runs, one that waits, and one that has not come.
+  s.cancels = {{14 * second, 1}, {13 * second, 2}, {50 * second, 4}};
+  const run_figures f = measured<fifo>(std::move(s));
+  CHECK(f.of.jobs == allot::sim::job_counts{.total = 5, .completed = 1, .refused = 1, .cancelled = 3});
+  // The time begins with a job that is taken, and the last run ends with job 3.
+  CHECK(f.first_submit == 10 * second);
+  CHECK(f.end == 19 * second);
+  CHECK(f.of.jct.count == 1);
+  CHECK(f.of.jct.max == 7 * second);
+  CHECK(f.of.queue.count == 2);
+  CHECK(f.of.max_wait == 2 * second);
+  CHECK(f.of.allocated == gpu_seconds(2 * 4 + 5));
+  CHECK(f.capacity == gpu_seconds(2 * 9));
+}
+
+TEST_CASE("sim/metrics: fragmentation is the idle part of nodes that are partly in use") {
+  // Two nodes of 4. One GPU is used for 10 s, then none for 5, then 5 for 10: a whole node and 1 of the
+  // other.
+  auto s = world<fifo>(siblings({8}), {job_of(a, 1, 0, 10), job_of(a, 5, 15, 10)});
+  s.where = nodes(2, 4);
+  const run_figures f = measured<fifo>(std::move(s));
+  CHECK(f.capacity == gpu_seconds(8 * 25));
+  CHECK(f.idle == gpu_seconds(7 * 10 + 8 * 5 + 3 * 10));
+  CHECK(f.stranded == gpu_seconds(3 * 10 + 3 * 10));
+}
+
+TEST_CASE("sim/metrics: quotas without bound and no nodes have no capacity") {
+  auto specs = siblings({4});
+  specs[0].nominal = allot::resources<1>{quantity::unlimited()};
+  const run_figures f = measured<standard>(world<standard>(std::move(specs), {job_of(a, 40, 0, 10)}));
+  CHECK_FALSE(f.capacity_is_bounded);
+  CHECK(f.capacity == 0);
+  CHECK(f.of.allocated == gpu_seconds(400));
+  CHECK(f.of.borrowed == gpu_seconds(360));
+}
+
+TEST_CASE("sim/metrics: nothing at all") {
+  const run_figures f = measured<standard>(world<standard>(siblings({4}), {}));
+  CHECK(f.of.jobs.total == 0);
+  CHECK(f.makespan() == 0);
+  CHECK(f.jain == 0);
+  CHECK(f.active == 0);
+}
+
+TEST_CASE("sim/metrics: the state after every instant is that of the simulator") {
+  auto s = evicted_twice();
+  metrics<1> m{{.loans = true}};
+  std::vector<std::string> lines;
+  each_instant watch{[&](const auto& sim) {
+    const auto& now = m.now(b);
+    lines.push_back(std::to_string(sim.now() / second) + ": " + std::to_string(now.used) + ' ' +
+                    std::to_string(now.entitled) + ' ' + std::to_string(now.borrowed) + ' ' +
+                    std::to_string(m.now(a).lent) + ' ' + std::to_string(now.pending) + ' ' +
+                    std::to_string(m.used()));
+  }};
+  allot::sim::observers both{m, watch};
+  const auto sim = run<standard>(std::move(s), both);
+  CHECK(lines == std::vector<std::string>{"0: 8000 8000 4000 4000 0 8000", "45: 0 4000 0 0 1 4000",
+                                          "65: 8000 8000 4000 4000 0 8000", "67: 0 4000 0 0 1 4000",
+                                          "77: 8000 8000 4000 4000 0 8000", "152: 0 0 0 0 0 0"});
+  CHECK(m.waited(0, sim.now()) == 30 * second);
+  CHECK(m.has_started(0));
+  CHECK(m.capacity() == gpus(8));
+}
+
+namespace {
+
+/// Everything anew and in full at every instant, and the integrals from that.
+struct slow_metrics {
+  struct moment {
+    std::int64_t used = 0;
+    std::int64_t entitled = 0;
+    std::int64_t borrowed = 0;
+    std::int64_t lent = 0;
+    bool active = false;
+  };
+  struct picture {
+    instant at = 0;
+    std::vector<moment> of;
+    std::int64_t stranded = 0;
+  };
+  std::vector<picture> pictures;
+  std::optional<instant> first_submit;
+  instant end = 0;
+  bool ended = false;
+
+  void submitted(const auto& sim, job_index) {
+    if (!first_submit) first_submit = sim.now();
+  }
+  void refused(const auto&, job_index, allot::refusal) {}
+  void started(const auto&, job_index, const allot::resources<1>&) {}
+  void evicted(const auto&, job_index, job_index, allot::relation, instant) { ended = true; }
+  void finished(const auto&, job_index) { ended = true; }
+  void cancelled(const auto&, job_index) {}
+  void settled(const auto& sim) {
+    if (ended) end = sim.now();
+    ended = false;
+    allot::division<1> fair;
+    fair.update(sim.accounts(), sim.demand());
+    const allot::loan_book<1> loans{sim.accounts()};
+    picture p;
+    p.at = sim.now();
+    for (std::size_t x = 0; x < sim.accounts().tree().slots(); ++x) {
+      const quota_id q{x};
+      p.of.push_back({sim.accounts().own_usage(q, 0).in_milli(), fair.own(q)[0].in_milli(),
+                      loans.borrowed(q, 0).in_milli(), loans.lent(q, 0).in_milli(),
+                      sim.demand()[x][0] > quantity{}});
+    }
+    if (sim.where().has_nodes()) {
+      const auto& inventory = sim.where().inventory();
+      for (std::size_t n = 0; n < inventory.layout().size(); ++n) {
+        const allot::gpu::node_id node{n};
+        const quantity used = inventory.index().used(node);
+        if (used > quantity{}) p.stranded += (gpus(inventory.layout().gpus(node)) - used).in_milli();
+      }
+    }
+    pictures.push_back(std::move(p));
+  }
+
+  /// Adds up `value(picture)` from the first submission on, up to `until`.
+  template <class Value>
+  [[nodiscard]] wide integral(instant until, Value value) const {
+    wide sum = 0;
+    for (std::size_t i = 0; i < pictures.size(); ++i) {
+      const instant from = std::max(pictures[i].at, first_submit.value_or(0));
+      const instant to = std::min(i + 1 < pictures.size() ? pictures[i + 1].at : pictures[i].at, until);
+      if (from < to) sum += static_cast<wide>(value(pictures[i])) * static_cast<wide>(to - from);
+    }
+    return sum;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("sim/metrics: every integral is that of a slow and simple observer, on random workloads") {
+  for_each_seed(150, [](random_source& random) {
+    random_world given = make_random_world(random);
+    // A running job that is withdrawn ends a run; the slow observer can't tell it from one that waits.
+    given.cancels.clear();
+    allot::for_each_preset([&](auto preset) {
+      using preset_type = decltype(preset);
+      INFO("under " << preset_type::name);
+      metrics<1> fast;
+      slow_metrics slow;
+      allot::sim::observers both{fast, slow};
+      const auto sim = run<preset_type>(given.setup_for<preset_type>(), both);
+      const run_figures f = fast.figures(sim);
+      REQUIRE(f.end == slow.end);
+      REQUIRE(f.first_submit == slow.first_submit.value_or(0));
+      const instant last = sim.now();
+      for (std::size_t x = 0; x < given.specs.size(); ++x) {
+        const auto& of = f.quotas[x].of;
+        const auto same = [&](wide figure, auto value) {
+          return figure == slow.integral(last, [&](const auto& p) { return value(p.of[x]); });
+        };
+        REQUIRE(same(of.allocated, [](const auto& m) { return m.used; }));
+        REQUIRE(same(of.borrowed, [](const auto& m) { return m.borrowed; }));
+        REQUIRE(same(of.lent, [](const auto& m) { return m.lent; }));
+        REQUIRE(same(of.fair_share_error,
+                     [](const auto& m) { return std::max<std::int64_t>(0, m.entitled - m.used); }));
+        REQUIRE(same(static_cast<wide>(f.quotas[x].active), [](const auto& m) { return m.active ? 1 : 0; }));
+      }
+      REQUIRE(f.stranded == slow.integral(slow.end, [](const auto& p) { return p.stranded; }));
+      REQUIRE(f.jain == slow.integral(last, [](const slow_metrics::picture& p) {
+        std::vector<std::int64_t> shares;
+        for (const auto& m : p.of) {
+          if (m.active) shares.push_back(allot::sim::millionths(std::min(m.used, m.entitled), m.entitled));
+        }
+        if (shares.empty()) return std::int64_t{0};
+        const allot::ratio index = allot::sim::jain_index(shares);
+        // The largest number of billionths that is not above it.
+        std::int64_t low = 0;
+        std::int64_t high = 1'000'000'000;
+        while (low < high) {
+          const std::int64_t middle = (low + high + 1) / 2;
+          (allot::ratio{static_cast<wide>(middle), 1'000'000'000} <= index ? low : high) =
+              allot::ratio{static_cast<wide>(middle), 1'000'000'000} <= index ? middle : middle - 1;
+        }
+        return low;
+      }));
+    });
+  });
+}
+
+TEST_CASE("sim/metrics: the Helios simulator's figures for FIFO on philly128") {
+  const auto path = find_trace("philly128/jobs.csv");
+  if (!path) {
+    MESSAGE("skipped: there is no philly128/jobs.csv (set ALLOT_TRACES to the directory of the traces)");
+    return;
+  }
+  std::ifstream file{*path, std::ios::binary};
+  auto reading = allot::sim::read_trace_csv(file);
+  REQUIRE(reading);
+  const auto figures = [&](auto preset) {
+    using preset_type = decltype(preset);
+    auto specs = allot::sim::tenant_quotas<1>(reading.value, allot::resources<1>{gpus(128)});
+    std::vector<quota_id> quotas;
+    for (std::size_t i = 1; i < specs.size(); ++i) quotas.emplace_back(i);
+    auto s = world<preset_type>(std::move(specs), allot::sim::to_jobs<1>(reading.value, quotas, quota_id{0}));
+    s.where = nodes(16, 8);
+    return measured<preset_type>(std::move(s), false);
+  };
+  const run_figures f = figures(fifo{});
+  CHECK(f.of.jobs == allot::sim::job_counts{.total = 53'069, .completed = 53'069});
+  // To a tenth of a second, as published (reference/traces.md, R2).
+  const auto is_about = [](instant figure, double seconds) {
+    return std::abs(static_cast<double>(figure) / 1000 - seconds) <= 0.1;
+  };
+  CHECK(is_about(f.of.jct.mean(), 84'976.3));
+  CHECK(is_about(f.of.queue.mean(), 80'230.0));
+  CHECK(f.of.jct.p50 == 17'614 * second);
+  CHECK(f.of.jct.p99 == 420'481 * second);
+  CHECK(f.of.queue.p50 == 14'782 * second);
+  CHECK(f.of.queue.p99 == 408'354 * second);
+  CHECK(f.end == 6'145'778 * second);
+  // All the work was done and nothing else.
+  wide work = 0;
+  for (const auto& j : reading.value.jobs) {
+    work += static_cast<wide>(j.gpus.in_milli()) * static_cast<wide>(j.duration);
+  }
+  CHECK(f.of.allocated == work);
+
+  // Shortest first does the same work, sooner for most; the long ones pay.
+  const run_figures sjf = figures(allot::sjf{});
+  CHECK(sjf.of.allocated == work);
+  CHECK(sjf.of.queue.mean() < f.of.queue.mean() / 10);
+  CHECK(sjf.of.jct.p50 < f.of.jct.p50 / 5);
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/presets/catalog.hpp>
+#include <allot/sim/observers.hpp>
+
+#include <doctest/doctest.h>
+
+#include <utility>
+#include <vector>
+
+#include "tests/sim/small_world.hpp"
+
+using namespace allot_test;
+using allot::standard;
+
+namespace {
+
+allot::sim::setup<1> everything_happens() {
+  std::vector<allot::sim::job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 4, 45, 20), job_of(a, 4, 50, 10),
+                                          job_of(quota_id{9}, 1, 55, 1)};
+  auto s = world<standard>(siblings({4, 4}), std::move(jobs));
+  s.cancels = {{60 * second, 2}};
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("sim/observers: each is told all of what one alone is told") {
+  diary alone;
+  const auto sim = run<standard>(everything_happens(), alone);
+  diary first;
+  diary second_one;
+  diary third;
+  allot::sim::observers all{first, second_one, third};
+  const auto same = run<standard>(everything_happens(), all);
+  // An arrival, a start, an eviction, an end, a refusal and a withdrawal.
+  CHECK(alone.lines.size() == 12);
+  for (const diary* d : {&first, &second_one, &third}) {
+    CHECK(d->lines == alone.lines);
+    CHECK(d->settled_at == alone.settled_at);
+  }
+}
+
+TEST_CASE("sim/observers: in the order in which they were given") {
+  std::vector<int> calls;
+  each_instant one{[&](const auto&) { calls.push_back(1); }};
+  each_instant two{[&](const auto&) { calls.push_back(2); }};
+  allot::sim::observers both{two, one};
+  const auto sim = run<standard>(world<standard>(siblings({1}), {job_of(a, 1, 0, 5)}), both);
+  CHECK(calls == std::vector<int>{2, 1, 2, 1});
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/presets/catalog.hpp>
+#include <allot/sim/observers.hpp>
+#include <allot/sim/run_log.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/sim/random_world.hpp"
+#include "tests/sim/small_world.hpp"
+
+using namespace allot_test;
+using allot::fifo;
+using allot::standard;
+using allot::sim::job;
+using allot::sim::job_run;
+using allot::sim::run_log;
+
+namespace {
+
+/// "0: 0-45 evicted" for each run, in seconds.
+std::vector<std::string> told(const run_log& log) {
+  std::vector<std::string> lines;
+  for (const job_run& r : log.runs()) {
+    lines.push_back(std::to_string(r.job) + ": " + std::to_string(r.begin / second) + '-' +
+                    std::to_string(r.end / second) + (r.evicted ? " evicted" : ""));
+  }
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("sim/run_log: every run of a job, evicted or not") {
+  std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 4, 45, 20)};
+  jobs[0].checkpoint = 0;
+  run_log log;
+  const auto sim = run<standard>(world<standard>(siblings({4, 4}), std::move(jobs)), log);
+  CHECK(told(log) == std::vector<std::string>{"0: 0-45 evicted", "1: 45-65", "0: 65-120"});
+  REQUIRE(log.last_run(0) != nullptr);
+  CHECK(log.last_run(0)->begin == 65 * second);
+  CHECK(log.pods(*log.last_run(0)).empty());
+}
+
+TEST_CASE("sim/run_log: where each pod stood, and nothing of what never ran") {
+  auto s = world<fifo>(siblings({16}),
+                       {job_of(a, 3, 0, 10), job_of(a, 10, 1, 10), job_of(a, 17, 2, 1), job_of(a, 16, 3, 1)});
+  s.where = nodes(2, 8);
+  s.cancels = {{5 * second, 1}, {6 * second, 3}};
+  run_log log;
+  const auto sim = run<fifo>(std::move(s), log);
+  CHECK(told(log) == std::vector<std::string>{"0: 0-10", "1: 1-5"});
+  CHECK(log.last_run(2) == nullptr);
+  CHECK(log.last_run(3) == nullptr);
+  const auto small = log.pods(log.runs()[0]);
+  REQUIRE(small.size() == 1);
+  CHECK(small[0].where.node == allot::gpu::node_id{0});
+  CHECK(small[0].where.devices == 0b111);
+  // A whole node, and the rest beside the other job.
+  const auto large = log.pods(log.runs()[1]);
+  REQUIRE(large.size() == 2);
+  CHECK(large[0].where == allot::gpu::pod_location{allot::gpu::node_id{1}, 0xFF});
+  CHECK(large[1].where == allot::gpu::pod_location{allot::gpu::node_id{0}, 0b11000});
+}
+
+TEST_CASE("sim/run_log: no two runs share more of a device than there is, and times add up") {
+  for_each_seed(100, [](random_source& random) {
+    const random_world given = make_random_world(random);
+    run_log log;
+    const auto sim = run<standard>(given.setup_for<standard>(), log);
+    std::vector<instant> ran(sim.jobs().size());
+    for (const job_run& r : log.runs()) {
+      REQUIRE(r.begin <= r.end);
+      ran[r.job] += r.end - r.begin;
+    }
+    for (job_index j = 0; j < sim.jobs().size(); ++j) {
+      const auto& h = sim.history(j);
+      if (h.outcome == allot::sim::job_outcome::completed) REQUIRE(ran[j] == sim.jobs()[j].duration + h.lost);
+    }
+    if (given.nodes.empty()) return;
+    for (const job_run& at : log.runs()) {
+      // What stands on each device at the instant at which this run begins, after everything that begins
+      // then.
+      std::vector<std::vector<std::uint32_t>> used(static_cast<std::size_t>(*given.nodes[0].count),
+                                                   std::vector<std::uint32_t>(64));
+      for (const job_run& r : log.runs()) {
+        if (r.begin > at.begin || r.end <= at.begin) continue;
+        for (const auto& pod : log.pods(r)) {
+          for (std::uint32_t d = 0; d < 64; ++d) {
+            if ((pod.where.devices >> d & 1U) != 0) used[pod.where.node.index()][d] += pod.milli;
+          }
+        }
+      }
+      for (const auto& node : used) {
+        for (const std::uint32_t milli : node) REQUIRE(milli <= 1000);
+      }
+    }
+  });
+}

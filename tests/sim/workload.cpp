@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/quota/builder.hpp>
+#include <allot/sim/trace_csv.hpp>
+#include <allot/sim/workload.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/throwing_assert.hpp"
+
+using allot::gpus;
+using allot::quantity;
+using allot::quota_id;
+using allot::sim::second;
+using allot::sim::trace;
+
+namespace {
+
+trace read(const std::string& csv) {
+  auto reading = allot::sim::parse_trace_csv(csv);
+  REQUIRE(reading);
+  return std::move(reading.value);
+}
+
+}  // namespace
+
+TEST_CASE("sim/workload: jobs come in the order of submission, then id, whatever the order of the file") {
+  trace t = read("job_id,submit_s,duration_s,tenant,gpus\n10,5,1,x,1\n9,5,2,y,2\nlate,7,3,x,4\n1,0.5,4,,8\n");
+  const std::vector<quota_id> quotas = {quota_id{4}, quota_id{2}};
+  const auto jobs = allot::sim::to_jobs<1>(t, quotas, quota_id{7});
+  REQUIRE(jobs.size() == 4);
+  const std::vector<std::string> ids = {"1", "9", "10", "late"};
+  for (std::size_t j = 0; j < ids.size(); ++j) CHECK(t.ids[t.jobs[j].id] == ids[j]);
+  CHECK(jobs[0].submit == second / 2);
+  CHECK(jobs[0].quota == quota_id{7});
+  CHECK(jobs[1].quota == quota_id{2});
+  CHECK(jobs[1].duration == 2 * second);
+  CHECK(jobs[2].quota == quota_id{4});
+  CHECK(jobs[3].request == allot::resources<1>{gpus(4)});
+}
+
+TEST_CASE("sim/workload: without pods the GPUs are a total, with pods they are split evenly") {
+  const trace t = read(
+      "job_id,submit_s,duration_s,gpus,pods,priority,preemptible,checkpoint_s,restart_s\n"
+      "a,0,1,12,,5,false,60,3\nb,0,1,12,3,,,,\nc,0,1,0.5,,,,,\n");
+  const auto total = allot::sim::to_job<1>(t.jobs[0], quota_id{0});
+  CHECK(total.demand.total);
+  CHECK(total.demand.gpus == gpus(12));
+  CHECK(total.priority == 5);
+  CHECK_FALSE(total.preemptible);
+  CHECK(total.checkpoint == 60 * second);
+  CHECK(total.restart == 3 * second);
+  const auto gang = allot::sim::to_job<1>(t.jobs[1], quota_id{0});
+  CHECK_FALSE(gang.demand.total);
+  CHECK(gang.demand.pods == 3);
+  CHECK(gang.demand.gpus == gpus(4));
+  CHECK(gang.request == allot::resources<1>{gpus(12)});
+  CHECK(gang.preemptible);
+  CHECK_FALSE(gang.checkpoint);
+  const auto fraction = allot::sim::to_job<1>(t.jobs[2], quota_id{0});
+  CHECK(fraction.demand.gpus == quantity::milli(500));
+}
+
+TEST_CASE("sim/workload: what is counted is counted in its dimension, and the rest is not limited") {
+  const trace t = read("job_id,submit_s,duration_s,gpus,cpu_milli,memory_mib\na,0,1,2,8500,4096\n");
+  const auto all = allot::sim::to_job<3>(t.jobs[0], quota_id{0}, {.gpu = 2, .cpu = 0, .memory = 1});
+  CHECK(all.request == allot::resources<3>{quantity::milli(8500), quantity::whole(4096), gpus(2)});
+  const auto cpu_only = allot::sim::to_job<1>(t.jobs[0], quota_id{0}, {.gpu = {}, .cpu = 0});
+  CHECK(cpu_only.request == allot::resources<1>{quantity::milli(8500)});
+  CHECK(cpu_only.demand.gpus == gpus(2));
+}
+
+TEST_CASE("sim/workload: a trace without quotas has one for each tenant, below a root with another name") {
+  const trace t = read("job_id,submit_s,duration_s,tenant,gpus\na,0,1,x,1\nb,0,1,cluster,1\n");
+  const auto specs = allot::sim::tenant_quotas<1>(t, allot::resources<1>{gpus(128)});
+  const auto tree = allot::build_quota_tree(specs);
+  REQUIRE(tree);
+  CHECK(tree.value().name(quota_id{0}) == "(cluster)");
+  CHECK(specs[0].nominal == allot::resources<1>{gpus(128)});
+  CHECK(tree.value().find("x") == quota_id{1});
+  CHECK(tree.value().find("cluster") == quota_id{2});
+  for (const quota_id tenant : {quota_id{1}, quota_id{2}}) {
+    CHECK(tree.value().parent(tenant) == quota_id{0});
+    CHECK(tree.value().spec(tenant).nominal == allot::resources<1>{quantity{}});
+  }
+}
+
+TEST_CASE("sim/workload: one quota for each tenant") {
+  trace t = read("job_id,submit_s,duration_s,tenant,gpus\na,0,1,x,1\n");
+  CHECK_THROWS_AS(static_cast<void>(allot::sim::to_jobs<1>(t, {}, quota_id{0})),
+                  allot_test::assertion_failed);
+}
