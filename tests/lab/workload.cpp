@@ -188,7 +188,7 @@ TEST_CASE("settings: the quota's word, else the policy's, else the preset's") {
   CHECK(all[1].preempt.reclaim == preempt_reclaim::never);
 }
 
-TEST_CASE("who may not submit is not in the workload, but listed; what is cancelled is found by its id") {
+TEST_CASE("who may not submit is listed apart, and what is cancelled is found by its id") {
   const auto s = parse_valid(R"("quotas": [{"name": "a", "access": {"users": ["ana"]}}],
     "jobs": [{"id": "1", "request": {"gpu": 1}, "user": "bob", "submit_s": 3, "duration_s": 60},
              {"id": "2", "request": {"gpu": 1}, "user": "ana", "submit_s": 2}],

@@ -50,6 +50,15 @@ class books {
   [[nodiscard]] bool ready(const record& r) const {
     return held_.fits(r.facts.quota, r.facts.request, r.facts.in) && places.ready(r.where);
   }
+  /// Whether there is room for a booked job, once those who were told to go have gone: not always after the
+  /// tree has changed.
+  [[nodiscard]] bool has_room(const record& r) const {
+    const resources<n> left = booked_.headroom(r.facts.quota, r.facts.in);
+    for (std::size_t d = 0; d < n; ++d) {
+      if (left[d] < quantity{} && r.facts.request[d] > quantity{}) return false;
+    }
+    return true;
+  }
   /// A booked job runs from now on.
   void start(record& r, instant at) {
     held_.charge(r.facts.quota, r.facts.request, r.facts.in);

@@ -71,5 +71,38 @@ struct policies {
   std::size_t search_budget = 100'000;
 };
 
+namespace detail {
+
+/// Whether the order says that it follows priority.
+template <class Order>
+[[nodiscard]] bool follows_priority(const Order& order, const queue_settings& of_quota) {
+  if constexpr (requires { order.follows_priority(of_quota); }) {
+    return order.follows_priority(of_quota);
+  } else {
+    return false;
+  }
+}
+
+/// True, or an error that says which part does not fit the view.
+template <class Policies, job_view View>
+[[nodiscard]] consteval bool are_policies_of() {
+  constexpr std::size_t n = dimensions<View>;
+  static_assert(
+      quota_order<typename Policies::quota_order_type, n>,
+      "allot: the quota order must take (const ledger<N>&, const contender<N>&) and return an ordered key");
+  static_assert(job_order<typename Policies::job_order_type, View>,
+                "allot: the job order must take (view, job, queue_settings) and return an integer; "
+                "shortest_first needs a view with duration(job)");
+  static_assert(
+      victim_order<typename Policies::victim_order_type, n>,
+      "allot: the victim order must take (const ledger<N>&, const donor<N>&) and return an ordered key");
+  static_assert(
+      victim_guard<typename Policies::guard_type, n>,
+      "allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const donor<N>&), return bool");
+  return true;
+}
+
+}  // namespace detail
+
 }  // namespace v0
 }  // namespace allot

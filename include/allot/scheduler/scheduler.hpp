@@ -16,7 +16,6 @@
 #include <allot/scheduler/settings.hpp>
 #include <allot/scheduler/view.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -40,18 +39,7 @@ class scheduler {
   using place = typename Placement::allocation;
   using plan_type = plan<View, Placement>;
 
-  static_assert(
-      quota_order<typename Policies::quota_order_type, n>,
-      "allot: the quota order must take (const ledger<N>&, const contender<N>&) and return an ordered key");
-  static_assert(job_order<typename Policies::job_order_type, View>,
-                "allot: the job order must take (view, job, queue_settings) and return an integer; "
-                "shortest_first needs a view with duration(job)");
-  static_assert(
-      victim_order<typename Policies::victim_order_type, n>,
-      "allot: the victim order must take (const ledger<N>&, const donor<N>&) and return an ordered key");
-  static_assert(
-      victim_guard<typename Policies::guard_type, n>,
-      "allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const donor<N>&), return bool");
+  static_assert(detail::are_policies_of<Policies, View>());
   static_assert(std::same_as<Placement, no_placement> || placed_view<View, Placement>,
                 "allot: with a placement the view needs demand(job)");
 
@@ -149,11 +137,9 @@ class scheduler {
     for (const quota_change<n>& c : changes) {
       const auto* removal = std::get_if<remove_quota>(&c);
       if (removal == nullptr || !tree().contains(removal->quota)) continue;
-      const auto& q = quotas_[removal->quota.index()];
-      if (q.jobs != 0) {
-        const std::string name{tree().name(removal->quota)};
-        problems.push_back({problem_code::in_use, name, {}, name + " still has jobs"});
-      }
+      if (quotas_[removal->quota.index()].jobs == 0) continue;
+      const std::string name{tree().name(removal->quota)};
+      problems.push_back({problem_code::in_use, name, {}, name + " still has jobs"});
     }
     if (!problems.empty()) return problems;
     auto over = books_.apply(changes);
@@ -167,7 +153,8 @@ class scheduler {
     now_ = now;
     ++steps_;
     plan_.clear();
-    if (wake_) start_reserved();
+    const auto start = [&](job_id id) { admit(jobs_[id], books_.borrowed_by(books_.held(), jobs_[id])); };
+    if (wake_) reservations_.start_ready(books_, jobs_, start);
     do {
       if (wake_) wake_everyone();
       for (quota_id x = turn_.best(tree()); x; x = turn_.best(tree())) consider(x);
@@ -223,19 +210,12 @@ class scheduler {
     auto& f = r.facts;
     f.id = id;
     f.in = r.preemptible ? lane::any : policies_.not_preemptible;
-    r.rank = {policies_.jobs(view_, j, settings(f.quota)), f.submitted, f.order};
-    r.shape = shapes_.number(f.request, r.demand, f.in, follows_priority(f.quota) ? 0 : f.priority);
+    const queue_settings& of_quota = settings(f.quota);
+    r.rank = {policies_.jobs(view_, j, of_quota), f.submitted, f.order};
+    const bool by_priority = detail::follows_priority(policies_.jobs, of_quota);
+    r.shape = shapes_.number(f.request, r.demand, f.in, by_priority ? 0 : f.priority);
     ++quotas_[f.quota.index()].jobs;
     return id;
-  }
-
-  [[nodiscard]] bool follows_priority(quota_id x) const {
-    if constexpr (requires {
-                    { policies_.jobs.follows_priority(settings(x)) } -> std::same_as<bool>;
-                  }) {
-      return policies_.jobs.follows_priority(settings(x));
-    }
-    return false;
   }
 
   void wait(job_id id) {
@@ -306,11 +286,6 @@ class scheduler {
     parked_.clear();
   }
 
-  void start_reserved() {
-    reservations_.start_ready(
-        books_, jobs_, [&](job_id id) { admit(jobs_[id], books_.borrowed_by(books_.held(), jobs_[id])); });
-  }
-
   void consider(quota_id x) {
     quota_state& q = quotas_[x.index()];
     const pending_entry entry = *first_of(x);
@@ -322,9 +297,8 @@ class scheduler {
     search_outcome search = search_outcome::impossible;
     if (!at) search = books_.make_room(jobs_, search_, r, q.settings.preempt);
     if (!at && search != search_outcome::found) {
-      plan_.holds.push_back(
-          {r.facts.id, r.what, x,
-           search == search_outcome::not_proven ? hold_reason::not_proven : hold_reason::quota});
+      const bool gave_up = search == search_outcome::not_proven;
+      plan_.holds.push_back({entry.id, r.what, x, gave_up ? hold_reason::not_proven : hold_reason::quota});
       q.settings.head == queue_head::strict ? q.queue.block_at_first() : q.queue.park_first();
       if (!q.parked) parked_.push_back(x);
       q.parked = true;
@@ -397,12 +371,7 @@ class scheduler {
   void give_up_what_does_not_fit() {
     for (std::size_t i = reservations_.waiting().size(); i-- > 0;) {
       record& r = jobs_[reservations_.waiting()[i]];
-      const auto room = books_.booked().headroom(r.facts.quota, r.facts.in);
-      bool fits = true;
-      for (std::size_t d = 0; d < n; ++d) {
-        fits = fits && (room[d] >= quantity{} || r.facts.request[d] == quantity{});
-      }
-      if (fits) continue;
+      if (books_.has_room(r)) continue;
       give_up_reservation(r);
       --quotas_[r.facts.quota.index()].waiting;
       wait(r.facts.id);

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/outputs.hpp"
+
+#include "lab/files.hpp"
+#include "lab/json_reader.hpp"
+#include "lab/replay_headline.hpp"
+#include "lab/replay_run.hpp"
+#include "lab/report.hpp"
+#include "lab/text_table.hpp"
+
+#include <allot/sim/csv.hpp>
+
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/lab/scenarios.hpp"
+
+using namespace allot_test;
+namespace report = allot::lab::report;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A directory of its own, gone at the end.
+class scratch {
+ public:
+  scratch() : path_(fs::temp_directory_path() / ("allot-outputs-" + std::to_string(::getpid()))) {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  scratch(const scratch&) = delete;
+  scratch& operator=(const scratch&) = delete;
+  ~scratch() { fs::remove_all(path_); }
+
+  [[nodiscard]] std::string path_of(const std::string& name) const { return (path_ / name).string(); }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    lab::input_file file{path_of(name)};
+    auto text = file.read_all();
+    REQUIRE(text);
+    return std::move(*text);
+  }
+  /// What `write(file)` writes.
+  template <class Write>
+  [[nodiscard]] std::string written(const std::string& name, Write write) const {
+    lab::output_file file{path_of(name)};
+    write(file);
+    CHECK(file.close().empty());
+    return read(name);
+  }
+
+ private:
+  fs::path path_;
+};
+
+/// Names that every format has to be careful with.
+constexpr const char* awkward = R"json(
+  "cluster": {"nodes": [{"name": "n,1", "gpus": 4}, {"name": "n;\"2\"", "gpus": 4}]},
+  "quotas": [{"name": "all"},
+             {"name": "a,\"b\" </script><b>&", "parent": "all", "nominal": {"gpu": 4}, "access": {"users": ["u"]}},
+             {"name": "c", "parent": "all", "nominal": {"gpu": 4}}],
+  "jobs": [{"id": "j,\"1\"<i>", "quota": "c", "request": {"gpu": 8}, "total": true, "user": "v", "duration_s": 100},
+           {"id": "half", "quota": "c", "request": {"gpu": 0.5}, "user": "v", "submit_s": 10, "duration_s": 2.5},
+           {"id": "no", "quota": "a,\"b\" </script><b>&", "request": {"gpu": 1}, "user": "v", "submit_s": 11},
+           {"id": "yes", "quota": "a,\"b\" </script><b>&", "request": {"gpu": 4}, "user": "u", "submit_s": 20,
+            "duration_s": 30}])json";
+
+struct replayed {
+  lab::scenario given;
+  lab::replay_result result;
+  std::string tenants;
+  std::string events;
+
+  replayed(const scratch& in, std::string members) : given(parse_valid(members)) {
+    result.policy = given.policy.preset;
+    result.cluster = given.cluster ? &*given.cluster : nullptr;
+    for (const auto& q : given.quotas) result.quotas.push_back({q.spec.name, {}, {}});
+    for (std::size_t x = 1; x < given.quotas.size(); ++x) result.quotas[x].parent = allot::quota_id{0};
+    lab::output_file tenants_file{in.path_of("tenants")};
+    lab::output_file events_file{in.path_of("events")};
+    const auto stop = lab::with_dimensions(given, [&](auto n) {
+      return lab::run_replay<decltype(n)::value>(given, {tenants_file, &events_file}, result);
+    });
+    CHECK(stop.problems.empty());
+    CHECK(tenants_file.close().empty());
+    CHECK(events_file.close().empty());
+    tenants = in.read("tenants");
+    events = in.read("events");
+    lab::explain_refusals(result);
+  }
+};
+
+/// The rows of a CSV text, which must all have as many fields as the first.
+std::vector<std::vector<std::string>> rows_of(const std::string& csv) {
+  std::vector<std::vector<std::string>> rows;
+  allot::sim::csv_reader reader{allot::sim::string_source{csv}};
+  using outcome = decltype(reader)::outcome;
+  for (outcome o = reader.next(); o != outcome::end; o = reader.next()) {
+    REQUIRE(o == outcome::record);
+    rows.emplace_back();
+    for (std::size_t i = 0; i < reader.size(); ++i) rows.back().emplace_back(reader.text(i));
+    CHECK(rows.back().size() == rows.front().size());
+  }
+  return rows;
+}
+
+lab::json_document parsed(const std::string& json) {
+  lab::errors found;
+  auto document = lab::json_document::parse("json", json, found);
+  REQUIRE_MESSAGE(document, found.to_string());
+  REQUIRE(found.empty());
+  return std::move(*document);
+}
+
+}  // namespace
+
+TEST_CASE("lab/outputs: awkward names come out of every file as they went in") {
+  const scratch in;
+  const replayed r{in, awkward};
+  const std::string quota = R"(a,"b" </script><b>&)";
+
+  const auto jobs = rows_of(in.written("jobs", [&](auto& f) { lab::write_jobs(f, r.result); }));
+  REQUIRE(jobs.size() == 5);
+  // j has 8 of 8 GPUs from 0 on, is evicted for yes at 20 and goes on at 50; half waits for it.
+  CHECK(jobs[1][0] == R"(j,"1"<i>)");
+  CHECK(jobs[1][7] == "1");
+  CHECK(jobs[2][0] == "half");
+  CHECK(jobs[3] == std::vector<std::string>{"no", quota, "11", "", "", "0", "", "0", "0", "", "refused",
+                                            "access", "0", "0"});
+  CHECK(jobs[4][0] == "yes");
+  CHECK(jobs[4][1] == quota);
+  CHECK(jobs[4][9] == "n,1");
+  CHECK(jobs[1][9] == R"(n,1;n;"2")");
+
+  bool quota_is_there = false;
+  for (const auto& row : rows_of(r.tenants)) quota_is_there = quota_is_there || row[1] == quota;
+  CHECK(quota_is_there);
+  bool eviction_is_there = false;
+  for (const auto& row : rows_of(r.events)) {
+    eviction_is_there =
+        eviction_is_there || (row[1] == "evicted" && row[2] == R"(j,"1"<i>)" && row[5] == "yes");
+  }
+  CHECK(eviction_is_there);
+
+  const auto summary = parsed(in.written("summary", [&](auto& f) { lab::write_summary(f, r.result, 1); }));
+  const auto tenants = summary.root().find("tenants");
+  REQUIRE(tenants);
+  CHECK(tenants->find(quota));
+  CHECK(tenants->find("all"));
+
+  const auto trace = parsed(in.written("trace", [&](auto& f) { lab::write_chrome_trace(f, r.result); }));
+  const auto trace_events = trace.root().find("traceEvents");
+  REQUIRE(trace_events);
+  std::size_t slices = 0;
+  trace_events->for_each([&](lab::json_value e) {
+    if (e.find("ph")->text() == "X") ++slices;
+  });
+  std::size_t devices = 0;
+  for (const auto& run : r.result.log.runs()) {
+    for (const auto& pod : r.result.log.pods(run)) {
+      devices += static_cast<std::size_t>(__builtin_popcountll(pod.where.devices));
+    }
+  }
+  CHECK(slices == devices);
+
+  const std::string html = in.written("html", [&](auto& f) { lab::write_report(f, r.result); });
+  CHECK(html.find("a,&quot;b&quot; &lt;/script&gt;&lt;b&gt;&amp;") != std::string::npos);
+  CHECK(html.find("</script><b>") == std::string::npos);
+  CHECK(html.find("<i>j") == std::string::npos);
+  const std::string begin = "id=data>";
+  const std::size_t at = html.find(begin) + begin.size();
+  const auto data = parsed(html.substr(at, html.find("</script>", at) - at));
+  const auto used = data.root().find("used");
+  REQUIRE(used);
+  std::size_t layers = 0;
+  used->for_each([&](lab::json_value) { ++layers; });
+  CHECK(layers == 3);
+}
+
+TEST_CASE("lab/outputs: those whom the access rule keeps out are counted and explained") {
+  const scratch in;
+  const replayed r{in, awkward};
+  CHECK(r.result.figures.of.jobs.total == 4);
+  CHECK(r.result.figures.of.jobs.refused == 1);
+  CHECK(r.result.figures.quotas[1].of.jobs.refused == 1);
+  const std::string told = lab::warnings(r.result);
+  CHECK(told.find("1 job refused:\n  no: ") == 0);
+}
+
+TEST_CASE("lab/outputs: what is not known is null or empty, not zero") {
+  const scratch in;
+  const replayed r{in, R"("quotas": [{"name": "q", "nominal": {"gpu": 1}}],
+                          "jobs": [{"id": "j", "request": {"gpu": 2}, "duration_s": 5}])"};
+  const auto summary = parsed(in.written("summary", [&](auto& f) { lab::write_summary(f, r.result, 1); }));
+  CHECK(summary.root().find("jct_s")->find("mean")->is() == lab::json_document::kind::null);
+  CHECK(summary.root().find("max_wait_s")->text() == "0");
+  const auto jobs = rows_of(in.written("jobs", [&](auto& f) { lab::write_jobs(f, r.result); }));
+  CHECK(jobs[1] ==
+        std::vector<std::string>{"j", "q", "0", "", "", "0", "", "0", "0", "", "waiting", "", "2", "5"});
+  CHECK(lab::warnings(r.result).find("1 job never finished") == 0);
+  // Nothing ever happened that could be drawn.
+  const std::string html = in.written("html", [&](auto& f) { lab::write_report(f, r.result); });
+  CHECK(html.find("<svg") == std::string::npos);
+}
+
+TEST_CASE("lab/outputs: decimals") {
+  CHECK(lab::decimal(1'500) == "1.5");
+  CHECK(lab::decimal_of_millionths(629'677) == "0.629677");
+  CHECK(lab::decimal_of_millionths(1'000'000) == "1");
+  CHECK(lab::decimal_of_millionths(50) == "0.00005");
+  CHECK(lab::decimal_of_millionths(2'100'000) == "2.1");
+}
+
+TEST_CASE("lab/report: numbers for people") {
+  CHECK(report::grouped(0) == "0");
+  CHECK(report::grouped(999) == "999");
+  CHECK(report::grouped(53'069) == "53,069");
+  CHECK(report::grouped(1'234'567) == "1,234,567");
+  CHECK(report::rounded(1'234'567, 1) == "1,234.6");
+  CHECK(report::rounded(999'950, 1) == "1,000.0");
+  CHECK(report::rounded(1'499, 0) == "1");
+  CHECK(report::rounded(-1'500, 0) == "-2");
+  CHECK(report::rounded(-400, 0) == "0");
+  CHECK(report::rounded(5, 3) == "0.005");
+  CHECK(report::percent(629'677) == "62.97 %");
+  CHECK(report::human_time(0) == "0 s");
+  CHECK(report::human_time(1'500) == "1.5 s");
+  CHECK(report::human_time(119'000) == "119 s");
+  CHECK(report::human_time(120'000) == "2 min");
+  CHECK(report::human_time(7'200'000) == "2.0 h");
+  CHECK(report::human_time(172'800'000) == "2.0 d");
+  CHECK(report::human_time(allot::sim::sample_summary{}, 0) == "-");
+}
+
+TEST_CASE("lab/report: more quotas than colours") {
+  lab::replay_result r;
+  r.figures.quotas.resize(12);
+  for (std::size_t x = 0; x < 12; ++x) {
+    r.quotas.push_back({"q" + std::to_string(x), {}, {}});
+    r.figures.quotas[x].quota = allot::quota_id{x};
+    r.figures.quotas[x].of.allocated = x * 7 % 12;
+  }
+  const auto layers = report::layers_of(r);
+  REQUIRE(layers.size() == report::most_colours + 1);
+  CHECK(layers.front().name == "q1");
+  CHECK(layers.back().name == "others");
+  // Those with 0, 1 and 2 hours.
+  CHECK(layers.back().quotas == std::vector<std::size_t>{0, 2, 7});
+  const auto colours = report::colours_of(r, layers);
+  CHECK(colours[7] == report::most_colours);
+  CHECK(colours[1] == 0);
+}
+
+TEST_CASE("lab/text_table: the first column to the left, the others to the right, by characters") {
+  lab::text_table table{{"", "größe", "n"}};
+  table.add({"a long name", "1", "22"});
+  table.add({"b", "", "3"});
+  CHECK(table.text() ==
+        "               größe   n\n"
+        "  a long name      1  22\n"
+        "  b                    3\n");
+}

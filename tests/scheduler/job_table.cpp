@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/gpu/demand.hpp>
+#include <allot/scheduler/job_table.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "tests/support/seeds.hpp"
+
+namespace {
+
+using allot::gpus;
+using allot::job_id;
+using allot::job_state;
+using allot::lane;
+using allot_test::random_source;
+
+struct least {
+  using job = int;
+  allot::quota_id quota(job j) const { return allot::quota_id{static_cast<std::size_t>(j) % 7}; }
+  allot::resources<> request(job j) const { return gpus(j); }
+  int priority(job j) const { return -j; }
+};
+struct most : least {
+  std::int64_t submitted(job j) const { return 1000 + j; }
+  std::uint64_t id(job j) const { return 2000U + static_cast<std::uint64_t>(j); }
+  bool preemptible(job j) const { return j % 2 == 0; }
+};
+template <class View>
+using record = allot::detail::job_record<View, allot::no_placement>;
+template <class View>
+using table = allot::detail::job_table<record<View>>;
+
+}  // namespace
+
+TEST_CASE("job_table: ids of jobs that have gone are given again, and only those") {
+  allot_test::for_each_seed(100, [](random_source& random) {
+    table<least> jobs;
+    std::map<job_id, int> there;
+    std::size_t most_at_once = 0;
+    for (int i = 0; i < 300; ++i) {
+      if (random.one_in(2) || there.empty()) {
+        const job_id id = jobs.add();
+        CHECK(there.count(id) == 0);
+        jobs[id].what = i;
+        jobs[id].state = job_state::pending;
+        there[id] = i;
+      } else {
+        const job_id id = random.pick(there).first;
+        const auto ticket = jobs[id].ticket;
+        jobs.remove(id);
+        CHECK(jobs[id].ticket != ticket);
+        there.erase(id);
+      }
+      most_at_once = there.size() > most_at_once ? there.size() : most_at_once;
+      for (std::size_t k = 0; k < most_at_once; ++k) {
+        const auto at = there.find(job_id{k});
+        CHECK(jobs.contains(job_id{k}) == (at != there.end()));
+        if (at != there.end()) CHECK(jobs[job_id{k}].what == at->second);
+      }
+      CHECK_FALSE(jobs.contains(job_id{most_at_once}));
+    }
+  });
+  CHECK_FALSE(table<least>{}.contains(job_id::none()));
+}
+
+TEST_CASE("job_table: records stay where they are while others come") {
+  table<least> jobs;
+  const job_id first = jobs.add();
+  const record<least>* const at = &jobs[first];
+  for (int i = 0; i < 1000; ++i) static_cast<void>(jobs.add());
+  CHECK(&jobs[first] == at);
+}
+
+TEST_CASE("job_table: what a view does not show has its default") {
+  record<least> r;
+  allot::detail::read_job(r, least{}, 5, 77);
+  CHECK(r.what == 5);
+  CHECK(r.facts.quota == allot::quota_id{5});
+  CHECK(r.facts.request == allot::resources<>{gpus(5)});
+  CHECK(r.facts.priority == -5);
+  CHECK(r.facts.submitted == 77);
+  CHECK(r.facts.order == 77);
+  CHECK(r.preemptible);
+
+  record<most> s;
+  allot::detail::read_job(s, most{}, 5, 77);
+  CHECK(s.facts.submitted == 1005);
+  CHECK(s.facts.order == 2005);
+  CHECK_FALSE(s.preemptible);
+}
+
+TEST_CASE("job_table: a record is read anew but for the count of its stays") {
+  record<most> r;
+  r.ticket = 9;
+  r.state = job_state::running;
+  r.facts.started = 5;
+  r.admitted_in = 5;
+  allot::detail::read_job(r, most{}, 4, 1);
+  CHECK(r.ticket == 9);
+  CHECK(r.state == job_state::unknown);
+  CHECK(r.facts.started == 0);
+  CHECK(r.admitted_in == 0);
+  CHECK(r.preemptible);
+}
+
+TEST_CASE("shape_table: equal demands have equal numbers, all others have their own") {
+  allot::detail::shape_table<2, allot::gpu::demand> shapes;
+  std::vector<std::uint32_t> first_round;
+  for (int round = 0; round < 2; ++round) {
+    std::size_t i = 0;
+    for (const int a : {0, 1}) {
+      for (const int b : {0, 1}) {
+        for (const int pods : {1, 2}) {
+          for (const lane in : {lane::any, lane::guaranteed}) {
+            for (const std::int32_t priority : {-1, 0}) {
+              const auto number = shapes.number({gpus(a), gpus(b)},
+                                                {gpus(1), static_cast<std::uint32_t>(pods)}, in, priority);
+              if (round == 0) {
+                first_round.push_back(number);
+              } else {
+                CHECK(number == first_round[i]);
+              }
+              ++i;
+            }
+          }
+        }
+      }
+    }
+  }
+  CHECK(std::set<std::uint32_t>(first_round.begin(), first_round.end()).size() == 32);
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/scheduler/pending_queue.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "tests/support/count_allocations.hpp"
+#include "tests/support/seeds.hpp"
+
+using allot::job_id;
+using allot::job_rank;
+using allot::pending_entry;
+using allot::pending_queue;
+using allot_test::random_source;
+
+namespace {
+
+/// A queue together with what it should be: a list that is looked through each time.
+class checked_queue {
+ public:
+  void push(std::uint32_t shape, const job_rank& rank) {
+    const job_id id{jobs_.size()};
+    jobs_.push_back({shape, rank, true});
+    if (blocked_ && rank < jobs_[blocked_->index()].rank) blocked_.reset();
+    if (const auto p = parked_.find(shape); p != parked_.end() && rank < p->second) parked_.erase(p);
+    queue_.push(shape, {rank, id, 0});
+  }
+  void cancel(std::size_t i) {
+    if (!jobs_[i].waits) return;
+    jobs_[i].waits = false;
+    queue_.note_stale();
+  }
+  /// The job that may be tried, as the queue says; checked.
+  std::optional<std::size_t> first() {
+    if (blocked_ && !jobs_[blocked_->index()].waits) blocked_.reset();
+    std::optional<std::size_t> expected;
+    for (std::size_t i = 0; i < jobs_.size() && !blocked_; ++i) {
+      if (!jobs_[i].waits || parked_.count(jobs_[i].shape) != 0) continue;
+      if (!expected || jobs_[i].rank < jobs_[*expected].rank) expected = i;
+    }
+    const auto found = queue_.first([&](const pending_entry& e) { return jobs_[e.id.index()].waits; });
+    REQUIRE(found.has_value() == expected.has_value());
+    if (found) {
+      REQUIRE(found->id.index() == *expected);
+      REQUIRE(found->rank == jobs_[*expected].rank);
+    }
+    return expected;
+  }
+  // What follows is to be called right after `first` gave job i.
+  void pop(std::size_t i) {
+    queue_.pop_first();
+    jobs_[i].waits = false;
+  }
+  void park(std::size_t i) {
+    queue_.park_first();
+    parked_[jobs_[i].shape] = jobs_[i].rank;
+  }
+  void block(std::size_t i) {
+    queue_.block_at_first();
+    blocked_ = job_id{i};
+  }
+  void wake() {
+    queue_.wake();
+    parked_.clear();
+    blocked_.reset();
+  }
+  [[nodiscard]] std::size_t size() const { return jobs_.size(); }
+
+ private:
+  struct waiting_job {
+    std::uint32_t shape;
+    job_rank rank;
+    bool waits;
+  };
+  pending_queue queue_;
+  std::vector<waiting_job> jobs_;
+  std::map<std::uint32_t, job_rank> parked_;
+  std::optional<job_id> blocked_;
+};
+
+constexpr auto always = [](const pending_entry&) { return true; };
+
+}  // namespace
+
+TEST_CASE("pending_queue: gives the first job that may be tried, whatever happened before") {
+  allot_test::for_each_seed(400, [](random_source& random) {
+    checked_queue q;
+    const std::size_t shapes = random.one_in(4) ? 150 : 1 + random.below(6);
+    const bool strict = random.one_in(3);
+    const std::size_t cancellations = random.below(4);
+    for (std::size_t i = 0; i < 300; ++i) {
+      if (random.one_in(2)) {
+        q.push(static_cast<std::uint32_t>(random.below(shapes)),
+               {random.between(-2, 2), random.between(0, 9), i});
+      }
+      for (std::size_t k = 0; k < cancellations && q.size() > 0; ++k) q.cancel(random.below(q.size()));
+      if (const auto first = q.first()) {
+        switch (random.below(4)) {
+          case 0:
+            q.pop(*first);
+            break;
+          case 1:
+            strict ? q.block(*first) : q.park(*first);
+            break;
+          default:
+            break;
+        }
+      }
+      if (random.one_in(12)) q.wake();
+      static_cast<void>(q.first());
+    }
+  });
+}
+
+TEST_CASE("pending_queue: a parked shape is out of the way until the world changes") {
+  pending_queue q;
+  q.push(7, {{0, 1, 1}, job_id{1}, 0});
+  q.push(7, {{0, 2, 2}, job_id{2}, 0});
+  q.push(8, {{0, 3, 3}, job_id{3}, 0});
+  CHECK(q.first(always)->id == job_id{1});
+  q.park_first();
+  CHECK(q.first(always)->id == job_id{3});
+  // Whoever comes later of that shape has no better chances, and who comes before them may have.
+  q.push(7, {{0, 4, 4}, job_id{4}, 0});
+  CHECK(q.first(always)->id == job_id{3});
+  q.push(7, {{-1, 5, 5}, job_id{5}, 0});
+  CHECK(q.first(always)->id == job_id{5});
+  q.park_first();
+  q.wake();
+  CHECK(q.first(always)->id == job_id{5});
+}
+
+TEST_CASE("pending_queue: what was parked with a job stays parked when that one is cancelled") {
+  pending_queue q;
+  bool cancelled = false;
+  const auto is_current = [&](const pending_entry& e) { return !(cancelled && e.id == job_id{1}); };
+  q.push(7, {{0, 1, 1}, job_id{1}, 0});
+  q.push(7, {{0, 5, 5}, job_id{5}, 0});
+  CHECK(q.first(is_current)->id == job_id{1});
+  q.park_first();
+  cancelled = true;
+  q.note_stale();
+  CHECK_FALSE(q.first(is_current).has_value());
+  q.push(7, {{0, 3, 3}, job_id{3}, 0});
+  CHECK_FALSE(q.first(is_current).has_value());
+  q.push(7, {{0, 0, 0}, job_id{6}, 0});
+  CHECK(q.first(is_current)->id == job_id{6});
+}
+
+TEST_CASE("pending_queue: the head of a strict queue blocks it until it goes or the world changes") {
+  pending_queue q;
+  bool cancelled = false;
+  const auto is_current = [&](const pending_entry& e) { return !(cancelled && e.id == job_id{1}); };
+  q.push(7, {{0, 1, 1}, job_id{1}, 0});
+  q.push(8, {{0, 2, 2}, job_id{2}, 0});
+  CHECK(q.first(is_current)->id == job_id{1});
+  q.block_at_first();
+  CHECK_FALSE(q.first(is_current).has_value());
+  q.push(3, {{0, 3, 3}, job_id{3}, 0});  // another shape, kept before the blocked one
+  CHECK_FALSE(q.first(is_current).has_value());
+  SUBCASE("it is cancelled") {
+    cancelled = true;
+    q.note_stale();
+    CHECK(q.first(is_current)->id == job_id{2});
+  }
+  SUBCASE("the world changes") {
+    q.wake();
+    CHECK(q.first(is_current)->id == job_id{1});
+  }
+  SUBCASE("somebody comes who goes before it") {
+    q.push(9, {{-1, 9, 9}, job_id{9}, 0});
+    CHECK(q.first(is_current)->id == job_id{9});
+  }
+}
+
+TEST_CASE("pending_queue: entries of an earlier stay are not taken for the present one") {
+  pending_queue q;
+  std::uint32_t ticket = 0;
+  const auto is_current = [&](const pending_entry& e) { return e.ticket == ticket; };
+  for (; ticket < 5; ++ticket) q.push(1, {{0, 10 - std::int64_t{ticket}, 1}, job_id{1}, ticket});
+  ticket = 2;
+  for (int i = 0; i < 4; ++i) q.note_stale();
+  const auto first = q.first(is_current);
+  REQUIRE(first.has_value());
+  CHECK(first->ticket == 2);
+  q.pop_first();
+  CHECK_FALSE(q.first(is_current).has_value());
+}
+
+TEST_CASE("pending_queue: what is cancelled behind a job that never goes does not pile up") {
+  pending_queue q;
+  std::uint64_t latest = 0;
+  const auto is_current = [&](const pending_entry& e) { return e.rank.id == 0 || e.rank.id == latest; };
+  q.push(1, {{0, 0, 0}, job_id{0}, 0});
+  REQUIRE(q.first(is_current).has_value());
+  q.block_at_first();
+  const auto come_and_go = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      q.push(1, {{0, 1, ++latest}, job_id{1}, 0});
+      q.note_stale();  // the one before
+      static_cast<void>(q.first(is_current));
+    }
+  };
+  come_and_go(100);
+  CHECK(allot_test::allocations_in([&] { come_and_go(10'000); }) == 0);
+}
+
+TEST_CASE("pending_queue: a steady queue does not allocate") {
+  pending_queue q;
+  random_source random{1};
+  const auto turn_over = [&] {
+    for (std::uint64_t i = 0; i < 500; ++i) {
+      q.push(static_cast<std::uint32_t>(i % 12), {{0, 0, i}, job_id{i}, 0});
+      if (i < 40) continue;
+      if (!q.first(always)) {
+        q.wake();
+        static_cast<void>(q.first(always));
+      }
+      random.one_in(2) ? q.pop_first() : q.park_first();
+      if (random.one_in(3)) q.wake();
+    }
+    q.wake();
+    while (q.first(always)) q.pop_first();
+  };
+  turn_over();
+  random = random_source{1};
+  CHECK(allot_test::allocations_in(turn_over) == 0);
+}

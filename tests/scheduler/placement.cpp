@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/gpu/inventory.hpp>
+#include <allot/scheduler/placement.hpp>
+#include <allot/sim/places.hpp>
+
+#include <doctest/doctest.h>
+
+#include <compare>
+#include <optional>
+
+using allot::no_placement;
+using allot::savepoint;
+
+static_assert(allot::placement<no_placement>);
+static_assert(allot::placement<allot::gpu::inventory>);
+static_assert(allot::placement<allot::sim::places>);
+
+namespace {
+
+/// Exactly what is required and no more: an archetype.
+struct least {
+  struct demand {
+    friend auto operator<=>(const demand&, const demand&) = default;
+  };
+  using allocation = int;
+  std::optional<int> place(const demand&) { return 0; }
+  void release(int) {}
+  void vacate(int) {}
+  void reoccupy(int) {}
+  bool ready(int) const { return true; }
+  bool could_ever_fit(const demand&) const { return true; }
+  const char* why_not(const demand&) const { return "full"; }
+  savepoint save() { return {}; }
+  void rollback(savepoint) {}
+  void commit(savepoint) {}
+};
+static_assert(allot::placement<least>);
+
+// What is none: each differs in one thing.
+struct without_reoccupy : least {
+  void reoccupy() {}
+};
+struct place_or_minus_one : least {
+  int place(const demand&) { return -1; }
+};
+/// Shapes are kept in order, so demands have one.
+struct unordered_demand : least {
+  struct demand {};
+  std::optional<int> place(const demand&) { return 0; }
+  bool could_ever_fit(const demand&) const { return true; }
+  const char* why_not(const demand&) const { return ""; }
+};
+struct changes_when_asked : least {
+  bool ready(int) { return true; }
+};
+struct says_nothing : least {
+  void why_not() const {}
+};
+static_assert(!allot::placement<without_reoccupy>);
+static_assert(!allot::placement<place_or_minus_one>);
+static_assert(!allot::placement<unordered_demand>);
+static_assert(!allot::placement<changes_when_asked>);
+static_assert(!allot::placement<says_nothing>);
+static_assert(!allot::placement<int>);
+
+}  // namespace
+
+TEST_CASE("placement: without one everything can stand somewhere") {
+  no_placement p;
+  const auto before = p.save();
+  const auto at = p.place({});
+  REQUIRE(at.has_value());
+  CHECK(p.ready(*at));
+  CHECK(p.could_ever_fit({}));
+  p.vacate(*at);
+  p.reoccupy(*at);
+  CHECK(p.ready(*at));
+  p.release(*at);
+  p.rollback(before);
+  CHECK(p.place({}).has_value());
+}

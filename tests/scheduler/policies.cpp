@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/scheduler/policies.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace {
+
+using allot::by_settings;
+using allot::queue_order;
+using allot::queue_settings;
+using allot::shortest_first;
+
+struct jobs {
+  using job = std::int32_t;  // its priority
+  allot::quota_id quota(job) const { return {}; }
+  allot::resources<> request(job) const { return {}; }
+  std::int32_t priority(job j) const { return j; }
+};
+struct timed_jobs : jobs {
+  std::int64_t duration(job j) const { return 100 - j; }
+};
+
+static_assert(allot::job_order<by_settings, jobs>);
+static_assert(allot::job_order<shortest_first, timed_jobs>);
+static_assert(!allot::job_order<shortest_first, jobs>);
+static_assert(!allot::job_order<int, jobs>);
+struct by_name {
+  const char* operator()(const jobs&, int, const queue_settings&) const { return ""; }
+};
+static_assert(!allot::job_order<by_name, jobs>);
+
+static_assert(allot::detail::are_policies_of<allot::policies<>, jobs>());
+static_assert(
+    allot::detail::are_policies_of<allot::policies<allot::best_job_first, shortest_first>, timed_jobs>());
+// Policies without state take no room of their own.
+static_assert(sizeof(allot::policies<>) <= 2 * sizeof(std::size_t));
+
+/// Takes who waits longest per thousandth asked; says nothing of priorities.
+struct of_the_host {
+  std::int64_t operator()(const jobs&, int, const queue_settings&) const { return 0; }
+};
+
+}  // namespace
+
+TEST_CASE("policies: the settings of the quota say whether priority ranks its jobs") {
+  const jobs view;
+  const by_settings order;
+  const queue_settings ranked;
+  const queue_settings fifo{.order = queue_order::fifo};
+  CHECK(order(view, 5, ranked) < order(view, 4, ranked));
+  CHECK(order(view, 5, fifo) == order(view, 4, fifo));
+  // The lowest priority has no negative in 32 bits.
+  CHECK(order(view, std::numeric_limits<std::int32_t>::min(), ranked) > order(view, 0, ranked));
+}
+
+TEST_CASE("policies: shortest first") {
+  const timed_jobs view;
+  CHECK(shortest_first{}(view, 60, {}) == 40);
+  CHECK(shortest_first{}(view, 60, {}) < shortest_first{}(view, 50, {}));
+}
+
+TEST_CASE("policies: an order follows priority only if it says so") {
+  const queue_settings ranked;
+  const queue_settings fifo{.order = queue_order::fifo};
+  CHECK(allot::detail::follows_priority(by_settings{}, ranked));
+  CHECK_FALSE(allot::detail::follows_priority(by_settings{}, fifo));
+  CHECK_FALSE(allot::detail::follows_priority(shortest_first{}, ranked));
+  CHECK_FALSE(allot::detail::follows_priority(of_the_host{}, ranked));
+}
+
+TEST_CASE("policies: who may not be evicted stays off borrowed capacity unless told otherwise") {
+  CHECK(allot::policies<>{}.not_preemptible == allot::lane::guaranteed);
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/scheduler/policies.hpp>
+#include <allot/scheduler/preset.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+/// Exactly what is required and no more: an archetype.
+struct least {
+  static constexpr const char* name = "least";
+  static constexpr const char* summary = "nothing in particular";
+  static constexpr bool ignores_quotas = false;
+  using policies_type = allot::policies<>;
+  static allot::queue_settings defaults() { return {}; }
+  static void adapt(std::vector<allot::quota_spec<1>>&) {}
+};
+static_assert(allot::preset<least>);
+
+// What is none: each lacks one thing.
+struct nameless {
+  static constexpr std::string_view summary = "";
+  static constexpr bool ignores_quotas = false;
+  using policies_type = allot::policies<>;
+  static allot::queue_settings defaults() { return {}; }
+  static void adapt(std::vector<allot::quota_spec<1>>&) {}
+};
+struct without_policies {
+  static constexpr std::string_view name = "";
+  static constexpr std::string_view summary = "";
+  static constexpr bool ignores_quotas = false;
+  static allot::queue_settings defaults() { return {}; }
+  static void adapt(std::vector<allot::quota_spec<1>>&) {}
+};
+struct adapts_nothing {
+  static constexpr std::string_view name = "";
+  static constexpr std::string_view summary = "";
+  static constexpr bool ignores_quotas = false;
+  using policies_type = allot::policies<>;
+  static allot::queue_settings defaults() { return {}; }
+};
+struct other_settings : least {
+  static allot::preempt_settings defaults() { return {}; }
+};
+static_assert(!allot::preset<nameless>);
+static_assert(!allot::preset<without_policies>);
+static_assert(!allot::preset<adapts_nothing>);
+static_assert(!allot::preset<other_settings>);
+static_assert(!allot::preset<int>);
+
+}  // namespace
+
+TEST_CASE("preset: an archetype has a name") {
+  CHECK(std::string{least::name} == "least");
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/scheduler/settings.hpp>
+
+#include <doctest/doctest.h>
+
+using allot::queue_settings;
+
+TEST_CASE("queue_settings: by default priorities rank, and small jobs may pass") {
+  constexpr queue_settings s;
+  CHECK(s.order == allot::queue_order::priority);
+  CHECK(s.head == allot::queue_head::best_effort);
+  CHECK(s.preempt == allot::preempt_settings{});
+  CHECK(s == queue_settings{});
+  CHECK_FALSE(s == queue_settings{.order = allot::queue_order::fifo});
+  CHECK_FALSE(s == queue_settings{.preempt = {.children = true}});
+}
