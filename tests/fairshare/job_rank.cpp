@@ -10,7 +10,7 @@
 
 using allot::job_rank;
 
-TEST_CASE("job_rank: key, then submission, then id; the lesser goes first") {
+TEST_CASE("job_rank: key, then submission, then id, the lesser first") {
   constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
   constexpr std::array in_order{job_rank{lowest, 9, 9}, job_rank{-5, 0, 1}, job_rank{-5, 7, 0},
                                 job_rank{-5, 7, 1},     job_rank{0, 0, 0},  job_rank{0, 0, 1}};

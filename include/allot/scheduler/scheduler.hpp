@@ -170,10 +170,11 @@ class scheduler {
     ALLOT_ASSERT(r.state == job_state::pending || r.state == job_state::reserved, "the job does not wait");
     typename plan_type::hold h{id, r.what, r.facts.quota, hold_reason::evictions};
     if (r.state == job_state::reserved) return h;
-    explain(h);
-    if (h.reason == hold_reason::placement && books_.could_place(books_.places, r.demand)) {
+    if (books_.booked().fits(r.facts.quota, r.facts.request, r.facts.in) &&
+        books_.could_place(books_.places, r.demand)) {
       h.reason = hold_reason::behind_head;
-      h.placement.reset();
+    } else {
+      explain(h);
     }
     return h;
   }

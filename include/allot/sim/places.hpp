@@ -42,8 +42,10 @@ class places {
   [[nodiscard]] bool could_ever_fit(const demand& d) const {
     return !inventory_ || inventory_->could_ever_fit(d);
   }
-  /// Precondition: there was no place, so there are nodes.
-  [[nodiscard]] gpu::unplaceable why_not(const demand& d) const { return inventory_->why_not(d); }
+  /// Without nodes there is always a place.
+  [[nodiscard]] gpu::unplaceable why_not(const demand& d) const {
+    return inventory_ ? inventory_->why_not(d) : gpu::unplaceable{};
+  }
   [[nodiscard]] savepoint save() noexcept { return inventory_ ? inventory_->save() : savepoint{}; }
   void rollback(savepoint s) {
     if (inventory_) inventory_->rollback(s);

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/quota/builder.hpp>
+#include <allot/scheduler/reservations.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tests/scheduler/host.hpp"
+#include "tests/support/count_allocations.hpp"
+#include "tests/support/random_quotas.hpp"
+#include "tests/support/seeds.hpp"
+
+using allot::gpus;
+using allot::job_id;
+using allot::job_state;
+using allot::ledger;
+using allot::quota_id;
+using allot_test::random_source;
+
+namespace {
+
+using record = allot::detail::job_record<allot_test::host_view, allot::no_placement>;
+using list = allot::detail::reservations<allot_test::host_view, allot::no_placement>;
+
+/// Books and reservations, and what should be: for each job what it is and for whom it goes.
+struct world {
+  allot::detail::books<allot_test::host_view, allot::no_placement> books;
+  allot::detail::job_table<record> jobs;
+  list waiting;
+  std::vector<job_id> running, order;
+  std::vector<std::pair<job_id, job_id>> leaving;
+
+  explicit world(allot::quota_tree<> tree) : books(std::move(tree), {}) {}
+
+  record& add(quota_id x, std::int64_t size) {
+    const job_id id = jobs.add();
+    record& r = jobs[id];
+    r.facts.id = id;
+    r.facts.quota = x;
+    r.facts.order = id.index();
+    r.facts.request = gpus(size);
+    r.state = job_state::pending;
+    return r;
+  }
+  void run(record& r) {
+    books.book(r);
+    books.start(r, 0);
+    running.push_back(r.facts.id);
+  }
+  void tell_to_go(job_id id, job_id beneficiary) {
+    books.withdraw(jobs[id]);
+    waiting.expect(id, beneficiary);
+    std::erase(running, id);
+    leaving.emplace_back(id, beneficiary);
+  }
+  void reserve(record& r) {
+    books.book(r);
+    r.state = job_state::reserved;
+    waiting.add(r.facts.id);
+    order.push_back(r.facts.id);
+  }
+  void goes(std::size_t i) {
+    const job_id id = leaving[i].first;
+    waiting.left(id);
+    books.give_back(jobs[id]);
+    leaving.erase(leaving.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  void forget(job_id beneficiary) {
+    std::erase(order, beneficiary);
+    for (auto& l : leaving) {
+      if (l.second == beneficiary) l.second = {};
+    }
+  }
+
+  /// By definition, from nothing: with those before it there and their victims gone it fits, and it fits what
+  /// is held.
+  [[nodiscard]] bool may_start(std::size_t k) {
+    ledger<> l{books.held().tree()};
+    const auto charge = [&](job_id id) { l.charge(jobs[id].facts.quota, jobs[id].facts.request); };
+    for (const job_id id : running) charge(id);
+    for (std::size_t i = 0; i < k; ++i) charge(order[i]);
+    for (const auto& [id, beneficiary] : leaving) {
+      const auto at = std::find(order.begin(), order.end(), beneficiary);
+      if (at == order.end() || at >= order.begin() + static_cast<std::ptrdiff_t>(k)) charge(id);
+    }
+    const auto& f = jobs[order[k]].facts;
+    return l.fits(f.quota, f.request) && books.held().fits(f.quota, f.request);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("reservations: a job starts when it delays nobody before it") {
+  std::size_t started = 0;
+  std::size_t held_back = 0;
+  allot_test::for_each_seed(600, [&](random_source& random) {
+    world w{allot::quota_tree<>{allot_test::random_quotas<1>(
+        random, {.most_quotas = 6, .one_unlimited_in = 0, .overcommit = false})}};
+    const auto quotas = w.books.held().tree().top_down();
+    for (int i = 0; i < 60; ++i) {
+      switch (random.below(4)) {
+        case 0: {
+          record& r = w.add(random.pick(quotas), random.between(1, 4));
+          if (!w.books.booked().fits(r.facts.quota, r.facts.request)) break;
+          w.books.book(r);
+          const bool at_once = w.waiting.may_start(w.books, w.jobs, r);
+          w.order.push_back(r.facts.id);
+          CHECK(at_once == w.may_start(w.order.size() - 1));
+          w.order.pop_back();
+          w.books.unbook(r);
+          if (at_once) {
+            w.run(r);
+          } else {
+            w.reserve(r);
+          }
+          break;
+        }
+        case 1: {
+          // Some go for a newcomer, or for nobody.
+          record& r = w.add(random.pick(quotas), random.between(1, 6));
+          const bool for_nobody = random.one_in(4);
+          for (std::size_t k = random.below(4); k > 0 && !w.running.empty(); --k) {
+            w.tell_to_go(random.pick(w.running), for_nobody ? job_id::none() : r.facts.id);
+          }
+          if (!for_nobody && w.books.booked().fits(r.facts.quota, r.facts.request)) {
+            w.reserve(r);
+          } else {
+            w.waiting.remove(r.facts.id);
+            w.forget(r.facts.id);
+          }
+          break;
+        }
+        case 2:
+          if (!w.leaving.empty()) w.goes(random.below(w.leaving.size()));
+          break;
+        default:
+          if (!w.order.empty() && random.one_in(3)) {
+            const job_id id = random.pick(w.order);
+            w.waiting.remove(id);
+            w.books.unbook(w.jobs[id]);
+            w.forget(id);
+          }
+          break;
+      }
+      if (random.one_in(2)) continue;
+      std::vector<job_id> expected;
+      const world before = w;
+      for (std::size_t k = 0; k < w.order.size();) {
+        if (!w.may_start(k)) {
+          held_back +=
+              w.books.held().fits(w.jobs[w.order[k]].facts.quota, w.jobs[w.order[k]].facts.request) ? 1U : 0U;
+          ++k;
+          continue;
+        }
+        const job_id id = w.order[k];
+        expected.push_back(id);
+        w.forget(id);
+        w.books.start(w.jobs[id], 1);
+        w.running.push_back(id);
+        k = 0;
+      }
+      const auto after_running = w.running;
+      const auto after_order = w.order;
+      const auto after_leaving = w.leaving;
+      w = before;
+      std::vector<job_id> found;
+      w.waiting.start_ready(w.books, w.jobs, [&](job_id id) {
+        found.push_back(id);
+        w.books.start(w.jobs[id], 1);
+      });
+      REQUIRE(found == expected);
+      w.running = after_running;
+      w.order = after_order;
+      w.leaving = after_leaving;
+      const auto left = w.waiting.waiting();
+      REQUIRE(std::vector<job_id>(left.begin(), left.end()) == w.order);
+      started += found.size();
+    }
+  });
+  WARN(started > 500);
+  WARN(held_back > 100);
+}
+
+TEST_CASE("reservations: asking costs no memory once there is room for the answer") {
+  world w{allot::build_quota_tree<1>({{.name = "q", .nominal = gpus(40)}}).value()};
+  const quota_id q{0};
+  for (int i = 0; i < 10; ++i) w.run(w.add(q, 4));
+  for (int i = 0; i < 5; ++i) {
+    record& r = w.add(q, 8);
+    for (int k = 0; k < 2; ++k) w.tell_to_go(w.running.front(), r.facts.id);
+    w.reserve(r);
+  }
+  const auto ask = [&] { w.waiting.start_ready(w.books, w.jobs, [](job_id) {}); };
+  ask();
+  CHECK(allot_test::allocations_in(ask) == 0);
+  CHECK(w.waiting.waiting().size() == 5);
+}
