@@ -304,7 +304,8 @@ class decision_maker {
     const gpu::demand& d = job(j).demand;
     const auto pods = gpu::split(d, scenario_.cluster->largest_node(d.pools));
     if (!pods) return why.asked;
-    const auto without_room = static_cast<std::int64_t>(pods->pods - std::min(pods->pods, why.pods_with_room));
+    const auto without_room =
+        static_cast<std::int64_t>(pods->pods - std::min(pods->pods, why.pods_with_room));
     if (without_room == 0) return quantity::whole(pods->rest);
     return quantity::milli(pods->each.milli) * pods->each.devices * without_room;
   }
@@ -331,7 +332,7 @@ class decision_maker {
         a.lent[d] = loans.lent(x, d);
       }
       a.share = share_of(held_, contender<n>{x}).weighted;
-      made_.quotas.push_back(std::move(a));
+      made_.quotas.push_back(a);
     }
   }
 

@@ -97,7 +97,8 @@ struct command_line {
     replay_->add_flag("--events", replay_options_.events, "also events.csv: everything that happened");
     replay_->add_flag("--chrome", replay_options_.chrome, "also trace.json, for Perfetto");
     replay_->footer(
-        "Examples:  allot replay bench/lab/scenarios/three_teams.json --out runs/teams\n"
+        "Examples:  allot replay bench/lab/scenarios/two_weeks_lending.json --trace jobs.csv --out "
+        "runs/lending\n"
         "           allot replay --nodes 16x8 --trace jobs.csv --policy fifo --out runs/fifo");
   }
   void add_compare() {

@@ -112,11 +112,11 @@ void take_jobs(const Simulator& sim, const workload<N>& w, const sim::metrics<N>
     r.duration = job.duration;
     r.gpus = metrics.gpus(job);
     r.outcome = h.outcome;
-    r.wait = metrics.waited(j, sim.now());
+    r.wait = metrics.waits().total(j, sim.now());
     r.lost = h.lost;
     r.preemptions = h.preemptions;
     r.reason = word_of(h.why_refused);
-    if (metrics.has_started(j)) r.start = h.first_start;
+    if (metrics.waits().before_start(j)) r.start = h.first_start;
     if (h.outcome == sim::job_outcome::completed || h.outcome == sim::job_outcome::cancelled) r.end = h.end;
   }
 }

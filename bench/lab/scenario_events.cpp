@@ -166,6 +166,7 @@ void scenario_reader::read_change(const dated& event, json_value kind, world& no
 bool scenario_reader::apply_changes(const std::vector<event_entry>& together, world& now) {
   if (together.empty()) return true;
   std::vector<quota_change<max_resources>> changes;
+  changes.reserve(together.size());
   for (const event_entry& e : together) changes.push_back(std::get<quota_change<max_resources>>(e.what));
   const auto report = [&](const problems& all, const std::string& remark) {
     for (const problem& p : all) {

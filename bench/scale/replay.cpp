@@ -84,9 +84,11 @@ input uniform(std::size_t tenants) {
 /// The real trace, without jobs if it is not there.
 input philly() {
   const char* directory = std::getenv("ALLOT_TRACES");
-  const std::string beside_sources = std::string{__FILE__} + "/../../../../shared/traces";
-  std::ifstream file{(directory != nullptr ? directory : beside_sources) + "/philly128/jobs.csv",
-                     std::ios::binary};
+  // This file stands in <repository>/bench/scale.
+  const std::filesystem::path sources = std::filesystem::path{__FILE__}.parent_path() / ".." / "..";
+  const std::filesystem::path traces =
+      directory != nullptr ? directory : sources / ".." / "shared" / "traces";
+  std::ifstream file{traces / "philly128" / "jobs.csv", std::ios::binary};
   trace_reading reading = read_trace_csv(file);
   return reading ? share_evenly(reading.value) : input{};
 }

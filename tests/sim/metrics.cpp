@@ -186,8 +186,8 @@ TEST_CASE("sim/metrics: the state after every instant is that of the simulator")
   CHECK(lines == std::vector<std::string>{"0: 8000 8000 4000 4000 0 8000", "45: 0 4000 0 0 1 4000",
                                           "65: 8000 8000 4000 4000 0 8000", "67: 0 4000 0 0 1 4000",
                                           "77: 8000 8000 4000 4000 0 8000", "152: 0 0 0 0 0 0"});
-  CHECK(m.waited(0, sim.now()) == 30 * second);
-  CHECK(m.has_started(0));
+  CHECK(m.waits().total(0, sim.now()) == 30 * second);
+  CHECK(m.waits().before_start(0) == instant{0});
   CHECK(m.capacity() == gpus(8));
 }
 

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/fairshare/division.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/quota/loans.hpp>
 #include <allot/scheduler/scheduler.hpp>
+#include <allot/sim/entitlements.hpp>
 #include <allot/sim/figures.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/places.hpp>
 #include <allot/sim/simulator.hpp>
 #include <allot/sim/statistics.hpp>
+#include <allot/sim/waiting_times.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <span>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -73,41 +73,43 @@ class metrics {
       has_begun_ = true;
       last_ = totals_.first_submit = sim.now();
     }
-    waits_.resize(sim.jobs().size());
-    waits_[j].since = sim.now();
+    waits_.begin(sim.jobs().size(), j, sim.now());
+    entitlements_.note(sim.jobs()[j].quota, sim.jobs()[j].request, true);
     ++pending_;
+    ++heard_;
   }
   template <class Simulator>
-  void refused(const Simulator&, job_index, refusal) {}
+  void refused(const Simulator&, job_index, refusal) {
+    ++heard_;
+  }
   template <class Simulator>
   void started(const Simulator& sim, job_index j, const resources<N>&) {
-    wait& w = waits_[j];
-    w.total += sim.now() - w.since;
-    if (w.queued == not_waiting) w.queued = w.total;
-    w.since = not_waiting;
+    waits_.end(j, sim.now());
     --pending_;
+    usage_changed_ = true;
   }
   template <class Simulator>
   void evicted(const Simulator& sim, job_index j, job_index, relation how, instant) {
-    waits_[j].since = sim.now();
+    waits_.begin(sim.jobs().size(), j, sim.now());
     ++pending_;
     ++totals_.preemptions_by[static_cast<std::size_t>(how)];
-    run_ended_ = true;
+    run_ended_ = usage_changed_ = true;
   }
   template <class Simulator>
-  void finished(const Simulator&, job_index) {
-    run_ended_ = true;
+  void finished(const Simulator& sim, job_index j) {
+    entitlements_.note(sim.jobs()[j].quota, sim.jobs()[j].request, false);
+    ++heard_;
+    run_ended_ = usage_changed_ = true;
   }
   template <class Simulator>
   void cancelled(const Simulator& sim, job_index j) {
-    waits_.resize(sim.jobs().size());
-    wait& w = waits_[j];
-    if (w.since == not_waiting) {
-      run_ended_ = true;
-    } else if (w.since != never_came) {
-      w.total += sim.now() - w.since;
-      w.since = not_waiting;
+    // Maybe because its quota was removed.
+    tree_may_differ_ = true;
+    if (waits_.waits(j)) {
+      waits_.give_up(j, sim.now());
       --pending_;
+    } else if (waits_.has_come(j)) {
+      run_ended_ = true;
     }
   }
   template <class Simulator>
@@ -130,15 +132,7 @@ class metrics {
   [[nodiscard]] quantity capacity() const noexcept { return capacity_; }
   [[nodiscard]] std::uint64_t pending() const noexcept { return pending_; }
 
-  /// How long the job has waited in all. Precondition: it was submitted; `at` is not before the last event.
-  [[nodiscard]] instant waited(job_index j, instant at) const {
-    if (j >= waits_.size()) return 0;
-    const wait& w = waits_[j];
-    return w.total + (w.since == not_waiting || w.since == never_came ? 0 : at - w.since);
-  }
-  [[nodiscard]] bool has_started(job_index j) const {
-    return j < waits_.size() && waits_[j].queued != not_waiting;
-  }
+  [[nodiscard]] const waiting_times& waits() const noexcept { return waits_; }
   /// What the job asks for, in milli-GPUs.
   [[nodiscard]] std::int64_t gpus(const job<N>& j) const { return sum(j.request); }
 
@@ -184,15 +178,6 @@ class metrics {
   }
 
  private:
-  static constexpr instant never_came = std::numeric_limits<instant>::min();
-  static constexpr instant not_waiting = never_came + 1;
-
-  struct wait {
-    instant since = never_came;
-    instant total = 0;
-    /// Before the first start.
-    instant queued = not_waiting;
-  };
   /// A quota's present state and its integrals.
   struct meter {
     quota_moment now;
@@ -266,37 +251,37 @@ class metrics {
   template <class Simulator>
   void look(const Simulator& sim) {
     const ledger<N>& accounts = sim.accounts();
+    // An observer is not told of changes of the quotas, but of every other event.
+    tree_may_differ_ = tree_may_differ_ || sim.events() - seen_events_ != heard_;
+    seen_events_ = sim.events();
+    heard_ = 0;
     meters_.resize(accounts.tree().slots());
     used_ = 0;
     for (std::size_t i = 0; i < meters_.size(); ++i) {
       meter& m = meters_[i];
       const quota_id x{i};
       const bool exists = accounts.tree().contains(x);
-      m.now = {};
+      m.now.entitled = 0;
+      m.now.used = exists ? sum(accounts.own_usage(x)) : 0;
+      m.now.pending = exists ? sim.waiting()[i] : 0;
       m.demand = exists ? sum(sim.demand()[i]) : 0;
-      if (!exists) continue;
-      m.now.used = sum(accounts.own_usage(x));
-      m.now.pending = sim.waiting()[i];
       used_ += m.now.used;
     }
-    look_at_entitlements(sim);
-    look_at_loans(accounts);
+    entitlements_.update(accounts, sim.demand(), pending_ == 0, tree_may_differ_);
+    look_at_entitlements();
+    if (usage_changed_ || tree_may_differ_) look_at_loans(accounts);
     look_at_cluster(sim.where(), accounts);
+    usage_changed_ = tree_may_differ_ = false;
   }
 
-  template <class Simulator>
-  void look_at_entitlements(const Simulator& sim) {
-    const ledger<N>& accounts = sim.accounts();
-    // Where nobody waits and everything is lawful, the division gives everyone what they have.
-    const bool is_settled = pending_ == 0 && accounts.is_sound();
-    if (!is_settled) division_.update(accounts, sim.demand());
+  void look_at_entitlements() {
     std::uint64_t n = 0;
     wide satisfied = 0;
     wide squares = 0;
     for (std::size_t i = 0; i < meters_.size(); ++i) {
       meter& m = meters_[i];
       if (m.demand == 0) continue;
-      m.now.entitled = is_settled ? m.now.used : sum(division_.own(quota_id{i}));
+      m.now.entitled = entitlements_.has_everyone_all() ? m.now.used : sum(entitlements_.own(quota_id{i}));
       m.satisfied = millionths(std::min(m.now.used, m.now.entitled), m.now.entitled);
       const auto x = static_cast<std::uint64_t>(m.satisfied);
       ++n;
@@ -311,6 +296,7 @@ class metrics {
 
   void look_at_loans(const ledger<N>& accounts) {
     if (!settings_.loans) return;
+    for (meter& m : meters_) m.now.borrowed = m.now.lent = 0;
     for (std::size_t d = 0; d < N; ++d) {
       if (!settings_.gpus[d]) continue;
       loans_.update(accounts, d);
@@ -354,16 +340,16 @@ class metrics {
     }
     into.preemptions += h.preemptions;
     into.lost += wide{static_cast<std::uint64_t>(gpus(job))} * static_cast<std::uint64_t>(h.lost);
-    const wait w = j < waits_.size() ? waits_[j] : wait{};
-    if (w.queued != not_waiting) of.queue.push_back(w.queued);
-    if (w.since != never_came) {
-      into.max_wait = std::max(into.max_wait, w.queued != not_waiting ? w.queued : waited(j, sim.now()));
+    const std::optional<instant> queued = waits_.before_start(j);
+    if (queued) of.queue.push_back(*queued);
+    if (waits_.has_come(j)) {
+      into.max_wait = std::max(into.max_wait, queued ? *queued : waits_.total(j, sim.now()));
     }
     switch (h.outcome) {
       case job_outcome::completed:
         ++into.jobs.completed;
         of.jct.push_back(h.end - job.submit);
-        of.wait.push_back(w.total);
+        of.wait.push_back(waits_.total(j, h.end));
         break;
       case job_outcome::cancelled:
         ++into.jobs.cancelled;
@@ -374,10 +360,10 @@ class metrics {
   }
 
   metrics_settings<N> settings_;
-  division<N> division_;
+  entitlements<N> entitlements_;
   loan_book<N> loans_;
+  waiting_times waits_;
   std::vector<meter> meters_;
-  std::vector<wait> waits_;
   run_figures totals_;
   integrals until_now_;
   integrals at_end_;
@@ -386,6 +372,11 @@ class metrics {
   std::int64_t stranded_ = 0;
   std::int64_t jain_ = 0;
   std::uint64_t pending_ = 0;
+  /// Events since the last instant.
+  std::uint64_t heard_ = 0;
+  std::uint64_t seen_events_ = 0;
+  bool usage_changed_ = false;
+  bool tree_may_differ_ = true;
   instant last_ = 0;
   bool has_begun_ = false;
   bool run_ended_ = false;

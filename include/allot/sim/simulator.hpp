@@ -284,8 +284,12 @@ class simulator {
     grow_to_tree();
     if (!Preset::ignores_quotas) {
       for (quota_change<N>& c : pending_changes_) adapt(c);
+      const std::size_t known = scheduler_.tree().slots();
       auto same = scheduler_.apply(pending_changes_);
       if (!same) return same.problems();
+      for (std::size_t i = known; i < scheduler_.tree().slots(); ++i) {
+        if (scheduler_.tree().contains(quota_id{i})) scheduler_.configure(quota_id{i}, Preset::defaults());
+      }
     }
     pending_changes_.clear();
     return {};

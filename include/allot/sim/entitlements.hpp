@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/resources.hpp>
+#include <allot/fairshare/division.hpp>
+#include <allot/quota/ledger.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace sim {
+
+/// The fair-share division of a demand that changes a little all the time, divided anew only when the result
+/// may differ: the same as `division` at every moment, for less.
+template <std::size_t N = 1>
+class entitlements {
+ public:
+  /// A job of the quota has come, or gone, since the last update.
+  void note(quota_id quota, const resources<N>& request, bool came) {
+    changes_.push_back({quota, came, request});
+  }
+
+  /// Follows the demand. All that has changed it since the last update was noted, or `anything_may_differ`
+  /// (as does the tree). `nobody_waits`: what is used is what is wanted. O(changes), or that of a division.
+  void update(const ledger<N>& accounts, std::span<const resources<N>> demand, bool nobody_waits,
+              bool anything_may_differ) {
+    // Where nobody waits and everything is lawful, the division would give everyone what they have.
+    has_everyone_all_ = nobody_waits && accounts.is_sound();
+    if (has_everyone_all_) {
+      is_divided_ = false;
+    } else if (!is_divided_ || anything_may_differ || !is_same_division(demand)) {
+      division_.update(accounts, demand);
+      const auto specs = accounts.tree().specs();
+      is_divided_ = std::none_of(specs.begin(), specs.end(), [](const auto& q) { return q.overcommit; });
+    }
+    changes_.clear();
+  }
+
+  /// Whether every quota is entitled to what it uses, which is all that it wants.
+  [[nodiscard]] bool has_everyone_all() const noexcept { return has_everyone_all_; }
+  /// What the own jobs of x are entitled to. Precondition: not everyone has all.
+  [[nodiscard]] const resources<N>& own(quota_id x) const { return division_.own(x); }
+
+ private:
+  struct change {
+    quota_id quota;
+    bool came = false;
+    resources<N> request;
+  };
+
+  /// Whether the last division is that of the present demand, too. It is if all quotas whose demand has
+  /// changed wanted more than they were given and still do: a division goes on as long as somebody wants
+  /// more, and never comes to give them all they want. (Not where a quota overcommits: what is promised to it
+  /// then depends on what it wants.)
+  [[nodiscard]] bool is_same_division(std::span<const resources<N>> demand) {
+    came_.resize(demand.size());
+    for (const change& c : changes_) {
+      if (c.came) came_[c.quota.index()] += c.request;
+    }
+    const bool same = std::all_of(changes_.begin(), changes_.end(), [&](const change& c) {
+      for (std::size_t d = 0; d < N; ++d) {
+        // Neither the demand before nor that after is less.
+        const quantity least = demand[c.quota.index()][d] - came_[c.quota.index()][d];
+        if (c.request[d] != quantity{} && least <= division_.own(c.quota)[d]) return false;
+      }
+      return true;
+    });
+    for (const change& c : changes_) came_[c.quota.index()] = {};
+    return same;
+  }
+
+  division<N> division_;
+  std::vector<change> changes_;
+  /// By quota; zero but while the changes are looked at.
+  std::vector<resources<N>> came_;
+  bool is_divided_ = false;
+  bool has_everyone_all_ = false;
+};
+
+}  // namespace sim
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/time.hpp>
+#include <allot/sim/job.hpp>
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace sim {
+
+/// How long each job of a simulation waits, stay by stay.
+class waiting_times {
+ public:
+  /// There are `jobs` of them.
+  void begin(std::size_t jobs, job_index j, instant now) {
+    if (stays_.size() < jobs) stays_.resize(jobs);
+    stays_[j].since = now;
+  }
+  /// Precondition: it waits.
+  void end(job_index j, instant now) {
+    stay& s = stays_[j];
+    s.total += now - s.since;
+    if (s.before_start == not_waiting) s.before_start = s.total;
+    s.since = not_waiting;
+  }
+  /// The job, which waits, is withdrawn.
+  void give_up(job_index j, instant now) {
+    stays_[j].total += now - stays_[j].since;
+    stays_[j].since = not_waiting;
+  }
+
+  /// Whether it ever waited, be it for no time.
+  [[nodiscard]] bool has_come(job_index j) const { return stay_of(j).since != never_came; }
+  [[nodiscard]] bool waits(job_index j) const {
+    return stay_of(j).since != never_came && stay_of(j).since != not_waiting;
+  }
+  /// In all its stays; `now` is not before the last change.
+  [[nodiscard]] instant total(job_index j, instant now) const {
+    return stay_of(j).total + (waits(j) ? now - stay_of(j).since : 0);
+  }
+  /// Before its first start, if there was one.
+  [[nodiscard]] std::optional<instant> before_start(job_index j) const {
+    const instant t = stay_of(j).before_start;
+    return t == not_waiting ? std::nullopt : std::optional{t};
+  }
+
+ private:
+  static constexpr instant never_came = std::numeric_limits<instant>::min();
+  static constexpr instant not_waiting = never_came + 1;
+
+  struct stay {
+    instant since = never_came;
+    instant total = 0;
+    instant before_start = not_waiting;
+  };
+
+  [[nodiscard]] const stay& stay_of(job_index j) const {
+    static constexpr stay none;
+    return j < stays_.size() ? stays_[j] : none;
+  }
+
+  std::vector<stay> stays_;
+};
+
+}  // namespace sim
+}  // namespace v0
+}  // namespace allot
