@@ -29,7 +29,7 @@ namespace lab {
 class time_recorder {
  public:
   /// `names` are those of all quotas that there will ever be.
-  time_recorder(output_file& tenants, std::vector<std::string> names);
+  time_recorder(output_file& tenants, const std::vector<std::string>& names);
 
   void note(instant now, std::size_t quota, const sim::quota_moment& state);
   void note_totals(instant now, std::int64_t used, std::int64_t capacity, std::uint64_t pending);

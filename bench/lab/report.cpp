@@ -115,11 +115,12 @@ using namespace report;
 
 constexpr std::string_view style = R"css(
 :root{color-scheme:light dark;--back:#fff;--ink:#1d2330;--soft:#646c7d;--line:#dfe3ea;--panel:#f6f7f9;
---c0:#3572c6;--c1:#e0862b;--c2:#2f9e73;--c3:#c2569a;--c4:#7a63c7;--c5:#c4473f;--c6:#2a9fb8;--c7:#9a8a2a;--c8:#7b5a43;
---c9:#9aa1ad}
-@media(prefers-color-scheme:dark){:root{--back:#14171d;--ink:#e6e9ef;--soft:#98a0b0;--line:#2d323d;--panel:#1c2028;
---c0:#5b93e0;--c1:#eda04f;--c2:#45b98b;--c3:#d778b3;--c4:#9c88e0;--c5:#e0706a;--c6:#4cbcd4;--c7:#b8a846;--c8:#a8836a;
---c9:#737b89}}
+--c0:#3572c6;--c1:#e0862b;--c2:#2f9e73;--c3:#c2569a;--c4:#7a63c7;
+--c5:#c4473f;--c6:#2a9fb8;--c7:#9a8a2a;--c8:#7b5a43;--c9:#9aa1ad}
+@media(prefers-color-scheme:dark){:root{
+--back:#14171d;--ink:#e6e9ef;--soft:#98a0b0;--line:#2d323d;--panel:#1c2028;
+--c0:#5b93e0;--c1:#eda04f;--c2:#45b98b;--c3:#d778b3;--c4:#9c88e0;
+--c5:#e0706a;--c6:#4cbcd4;--c7:#b8a846;--c8:#a8836a;--c9:#737b89}}
 *{box-sizing:border-box}
 body{margin:0 auto;max-width:1100px;padding:20px 16px 48px;background:var(--back);color:var(--ink);
 font:15px/1.45 system-ui,sans-serif}
@@ -143,7 +144,8 @@ figure{margin:28px 0 0}figcaption{margin-bottom:8px}
 .x{position:relative;height:0}.x i{transform:translateX(-50%);top:3px}
 path{vector-effect:non-scaling-stroke;fill:none;stroke-width:1}
 .grid{stroke:var(--line)}.capacity{stroke:var(--ink);stroke-width:1.5}
-.entitled{stroke:var(--ink);stroke-width:1;opacity:.75}.nominal{stroke:var(--soft);stroke-width:1.5;stroke-dasharray:6 4}
+.entitled{stroke:var(--ink);stroke-width:1;opacity:.75}
+.nominal{stroke:var(--soft);stroke-width:1.5;stroke-dasharray:6 4}
 .area{stroke:none}.waiting{fill:var(--c5);opacity:.75}.utilisation{fill:var(--c0);opacity:.75}
 .q0{fill:var(--c0);background:var(--c0)}.q1{fill:var(--c1);background:var(--c1)}
 .q2{fill:var(--c2);background:var(--c2)}.q3{fill:var(--c3);background:var(--c3)}
@@ -154,19 +156,21 @@ path{vector-effect:non-scaling-stroke;fill:none;stroke-width:1}
 .legend b,#tip b{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:6px}
 .grid-of-charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(300px,1fr));gap:14px 28px}
 .cursor{position:absolute;top:0;bottom:0;width:1px;background:var(--ink);opacity:.5;display:none}
-#tip{position:fixed;z-index:1;display:none;pointer-events:none;background:var(--back);border:1px solid var(--line);
+#tip{position:fixed;z-index:1;display:none;pointer-events:none;
+background:var(--back);border:1px solid var(--line);
 border-radius:6px;box-shadow:0 2px 8px #0004;padding:6px 10px;font-size:13px;white-space:pre;
 font-variant-numeric:tabular-nums}
 .nodes{display:grid;grid-template-columns:repeat(auto-fill,minmax(180px,1fr));gap:8px 14px}
 .nodes span{font-size:12px;color:var(--soft)}
 .nodes p{display:flex;flex-wrap:wrap;gap:2px;margin:0}
-.nodes p b{display:flex;flex-direction:column-reverse;width:18px;height:18px;background:var(--line);border-radius:3px;
-overflow:hidden}
+.nodes p b{display:flex;flex-direction:column-reverse;width:18px;height:18px;
+background:var(--line);border-radius:3px;overflow:hidden}
 .nodes u{display:block;height:100%}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums;white-space:nowrap}
 th,td{padding:4px 12px 4px 0;text-align:right;border-bottom:1px solid var(--line)}
-th{font-weight:600;color:var(--soft);vertical-align:bottom;white-space:normal}th:first-child,td:first-child{text-align:left}
+th{font-weight:600;color:var(--soft);vertical-align:bottom;white-space:normal}
+th:first-child,td:first-child{text-align:left}
 dl{columns:2 380px;margin:8px 0 0;font-size:14px}dt{font-weight:600}dd{margin:0 0 8px;color:var(--soft);
 break-before:avoid}
 )css";
@@ -184,7 +188,8 @@ i=Math.min(d.pending.length-1,Math.floor(x*d.span/d.width));
 cursors.forEach(c=>{c.style.display='block';c.style.left=x*100+'%'});
 tip.textContent='';const line=(t,q)=>{const r=document.createElement('div');if(q!==undefined){
 const m=document.createElement('b');m.className='q'+q;r.append(m)}r.append(t);tip.append(r)};
-line(when(d.begin+i*d.width));let sum=0;d.names.forEach((n,k)=>{sum+=d.used[k][i];line(n+'  '+f(d.used[k][i]),d.colours[k])});
+line(when(d.begin+i*d.width));let sum=0;
+d.names.forEach((n,k)=>{const u=d.used[k][i];sum+=u;line(n+'  '+f(u),d.colours[k])});
 line('in use  '+f(sum)+(d.capacity[i]?' of '+f(d.capacity[i]):''));line('waiting  '+f(d.pending[i]));
 tip.style.display='block';const w=tip.offsetWidth;
 tip.style.left=Math.max(4,e.clientX+16+w>innerWidth?e.clientX-w-16:e.clientX+16)+'px';
@@ -298,20 +303,21 @@ void write_refused(std::string& html, const replay_result& r) {
   html += "</table></div></figure>\n";
 }
 
-constexpr std::string_view definitions =
-    R"html(<figure><figcaption><h2>What the figures mean</h2></figcaption><dl>
-<dt>Utilisation<dd>GPUs that running jobs held, of those there were, over the time from the first submission to the
-last end of a run.
+constexpr std::string_view definitions = R"html(
+<figure><figcaption><h2>What the figures mean</h2></figcaption><dl>
+<dt>Utilisation<dd>GPUs that running jobs held, of those there were, over the time from the first
+submission to the last end of a run.
 <dt>Wait<dd>From the submission of a job to its first start. The longest counts jobs that never started, too.
 <dt>Completion time<dd>From the submission of a job to its end; of the jobs that completed.
-<dt>Fair share<dd>What each quota's jobs would have if the GPUs were divided at every moment by what the quotas own, then
-by weight, given what everybody wants. Short of it: what was due and not had, added up over time.
-<dt>Fairness (Jain)<dd>1 when all quotas have the same part of their fair share; the average over the time in which
-somebody wanted something.
+<dt>Fair share<dd>What each quota's jobs would have if the GPUs were divided at every moment by what the
+quotas own, then by weight, given what everybody wants. Short of it: what was due and not had, added up over
+time.
+<dt>Fairness (Jain)<dd>1 when all quotas have the same part of their fair share; the average over the time in
+which somebody wanted something.
 <dt>Borrowed, lent<dd>GPU time that a quota's own jobs had of other quotas, and others' jobs of it.
 <dt>Lost<dd>GPU time that came to nothing: work since the last checkpoint of an evicted job, and its restart.
-<dt>Fragmentation<dd>Of the idle GPU time, the part on nodes that were partly in use, where a pod that needs a whole node
-finds no room.
+<dt>Fragmentation<dd>Of the idle GPU time, the part on nodes that were partly in use, where a pod that needs a
+whole node finds no room.
 </dl></figure>
 )html";
 

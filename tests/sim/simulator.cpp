@@ -310,12 +310,12 @@ TEST_CASE("sim/simulator: the order of the jobs in the trace does not matter") {
       using preset_type = decltype(preset);
       INFO("under " << preset_type::name);
       diary first;
-      diary second;
+      diary again;
       const auto before = run<preset_type>(given.template setup_for<preset_type>(), first);
       random.shuffle(given.trace.jobs);
-      const auto after = run<preset_type>(given.template setup_for<preset_type>(), second);
+      const auto after = run<preset_type>(given.template setup_for<preset_type>(), again);
       CHECK(before.decision_hash().value() == after.decision_hash().value());
-      CHECK(first.lines == second.lines);
+      CHECK(first.lines == again.lines);
     });
   });
 }

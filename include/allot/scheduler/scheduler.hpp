@@ -308,6 +308,7 @@ class scheduler {
     }
     q.queue.pop_first();
     if (!at) at = take_cleared_place(r);
+    ALLOT_ASSERT(at.has_value(), "the search found that there is a place");
     r.where = *at;
     const resources<n> borrows = books_.borrowed_by(books_.booked(), r);
     books_.book(r);
@@ -339,9 +340,7 @@ class scheduler {
     }
     // Gangs go whole: what they leave over may be enough for somebody who was passed by.
     wake_ = true;
-    const std::optional<place> at = books_.places.place(r.demand);
-    ALLOT_ASSERT(at.has_value(), "the search found that there is a place");
-    return at;
+    return books_.places.place(r.demand);
   }
 
   void admit(record& r, const resources<n>& borrows) {

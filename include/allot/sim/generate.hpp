@@ -192,7 +192,8 @@ inline void add_jobs(trace& t, const trace_job& like, std::string_view prefix, c
   std::int64_t all_teams = 0;
   for (const training_team& team : w.training) all_teams += team.gpus;
   ALLOT_ASSERT(!w.training.empty() && all_teams > 0, "a team to train");
-  const wide training_work = static_cast<wide>((w.load_permille - w.serving_permille) * permille_of_cluster);
+  const wide training_work =
+      static_cast<wide>(w.load_permille - w.serving_permille) * static_cast<wide>(permille_of_cluster);
   const std::vector<std::vector<std::uint64_t>> phases = detail::training_phases(w);
 
   trace t;
@@ -281,9 +282,10 @@ struct uniform_workload {
   for (std::size_t i = 0; i < w.tenants; ++i) t.tenants.intern("t" + std::to_string(i));
   // In nanoseconds, because on a large cluster jobs may come faster than one a millisecond.
   constexpr std::int64_t nanoseconds = 1'000'000;
-  const auto mean_gap = static_cast<std::int64_t>(
-      static_cast<wide>(mean_centi_gpus) * static_cast<wide>(w.mean_duration) * (10 * nanoseconds) /
-      (static_cast<wide>(w.load_permille) * static_cast<wide>(w.cluster_gpus)));
+  const auto mean_gap =
+      static_cast<std::int64_t>(static_cast<wide>(mean_centi_gpus) * static_cast<wide>(w.mean_duration) *
+                                static_cast<wide>(10) * static_cast<wide>(nanoseconds) /
+                                (static_cast<wide>(w.load_permille) * static_cast<wide>(w.cluster_gpus)));
   random_stream random{w.seed};
   std::int64_t now = 0;
   for (std::size_t i = 0; i < w.jobs; ++i) {

@@ -22,7 +22,7 @@ using job_index = std::uint32_t;
 /// A job of a simulated workload. Times are in milliseconds.
 template <std::size_t N = 1>
 struct job {
-  quota_id quota;
+  quota_id quota{};
   /// Of the whole job.
   resources<N> request{};
   gpu::demand demand{};
