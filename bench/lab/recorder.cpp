@@ -48,7 +48,8 @@ std::string_view word_of(relation how) noexcept {
   return "";
 }
 
-time_recorder::time_recorder(output_file& tenants, const std::vector<std::string>& names) : tenants_(&tenants) {
+time_recorder::time_recorder(output_file& tenants, const std::vector<std::string>& names)
+    : tenants_(&tenants) {
   for (const std::string& name : names) {
     quotas_.push_back({',' + as_field(name), {}, sim::thinned_series{}, sim::thinned_series{}});
   }

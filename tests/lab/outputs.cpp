@@ -122,7 +122,7 @@ lab::json_document parsed(const std::string& json) {
 
 }  // namespace
 
-TEST_CASE("lab/outputs: awkward names come out of every file as they went in") {
+TEST_CASE("outputs: awkward names come out of every file as they went in") {
   const scratch in;
   const replayed r{in, awkward};
   const std::string quota = R"(a,"b" </script><b>&)";
@@ -185,7 +185,7 @@ TEST_CASE("lab/outputs: awkward names come out of every file as they went in") {
   CHECK(layers == 3);
 }
 
-TEST_CASE("lab/outputs: those whom the access rule keeps out are counted and explained") {
+TEST_CASE("outputs: those whom the access rule keeps out are counted and explained") {
   const scratch in;
   const replayed r{in, awkward};
   CHECK(r.result.figures.of.jobs.total == 4);
@@ -195,7 +195,7 @@ TEST_CASE("lab/outputs: those whom the access rule keeps out are counted and exp
   CHECK(told.find("1 job refused:\n  no: ") == 0);
 }
 
-TEST_CASE("lab/outputs: what is not known is null or empty, not zero") {
+TEST_CASE("outputs: what is not known is null or empty, not zero") {
   const scratch in;
   const replayed r{in, R"("quotas": [{"name": "q", "nominal": {"gpu": 1}}],
                           "jobs": [{"id": "j", "request": {"gpu": 2}, "duration_s": 5}])"};
@@ -211,7 +211,7 @@ TEST_CASE("lab/outputs: what is not known is null or empty, not zero") {
   CHECK(html.find("<svg") == std::string::npos);
 }
 
-TEST_CASE("lab/outputs: decimals") {
+TEST_CASE("outputs: decimals") {
   CHECK(lab::decimal(1'500) == "1.5");
   CHECK(lab::decimal_of_millionths(629'677) == "0.629677");
   CHECK(lab::decimal_of_millionths(1'000'000) == "1");
@@ -219,7 +219,7 @@ TEST_CASE("lab/outputs: decimals") {
   CHECK(lab::decimal_of_millionths(2'100'000) == "2.1");
 }
 
-TEST_CASE("lab/report: numbers for people") {
+TEST_CASE("report: numbers for people") {
   CHECK(report::grouped(0) == "0");
   CHECK(report::grouped(999) == "999");
   CHECK(report::grouped(53'069) == "53,069");
@@ -240,7 +240,7 @@ TEST_CASE("lab/report: numbers for people") {
   CHECK(report::human_time(allot::sim::sample_summary{}, 0) == "-");
 }
 
-TEST_CASE("lab/report: more quotas than colours") {
+TEST_CASE("report: more quotas than colours") {
   lab::replay_result r;
   r.figures.quotas.resize(12);
   for (std::size_t x = 0; x < 12; ++x) {
@@ -259,7 +259,7 @@ TEST_CASE("lab/report: more quotas than colours") {
   CHECK(colours[1] == 0);
 }
 
-TEST_CASE("lab/text_table: the first column to the left, the others to the right, by characters") {
+TEST_CASE("text_table: the first column to the left, the others to the right, by characters") {
   lab::text_table table{{"", "größe", "n"}};
   table.add({"a long name", "1", "22"});
   table.add({"b", "", "3"});

@@ -55,7 +55,7 @@ void write(const std::string& path, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("lab/staging: nothing has its name before everything has") {
+TEST_CASE("staging: nothing has its name before everything has") {
   const scratch in;
   staging_directory s;
   REQUIRE(s.open(in.at("run"), names, false).empty());
@@ -68,7 +68,7 @@ TEST_CASE("lab/staging: nothing has its name before everything has") {
   CHECK(read(in.at("run/two")) == "2");
 }
 
-TEST_CASE("lab/staging: what was not published is gone, with the directories that were made for it") {
+TEST_CASE("staging: what was not published is gone, with the directories that were made for it") {
   const scratch in;
   {
     staging_directory s;
@@ -79,7 +79,7 @@ TEST_CASE("lab/staging: what was not published is gone, with the directories tha
   CHECK(in.files().empty());
 }
 
-TEST_CASE("lab/staging: a directory that comes while it works is not touched") {
+TEST_CASE("staging: a directory that comes while it works is not touched") {
   const scratch in;
   for (const bool empty : {true, false}) {
     const std::string name = empty ? "empty" : "full";
@@ -95,7 +95,7 @@ TEST_CASE("lab/staging: a directory that comes while it works is not touched") {
   CHECK(in.files() == std::set<std::string>{"empty", "full"});
 }
 
-TEST_CASE("lab/staging: by force, what an earlier run left is replaced, and nothing else") {
+TEST_CASE("staging: by force, what an earlier run left is replaced, and nothing else") {
   const scratch in;
   fs::create_directory(in.at("run"));
   write(in.at("run/one"), "old");
@@ -115,7 +115,7 @@ TEST_CASE("lab/staging: by force, what an earlier run left is replaced, and noth
   CHECK(in.files() == std::set<std::string>{"run"});
 }
 
-TEST_CASE("lab/staging: what can't be a directory") {
+TEST_CASE("staging: what can't be a directory") {
   const scratch in;
   write(in.at("file"), "x");
   fs::create_symlink(in.at("nowhere"), in.at("link"));
@@ -132,7 +132,7 @@ TEST_CASE("lab/staging: what can't be a directory") {
   CHECK(in.files() == std::set<std::string>{"file", "link"});
 }
 
-TEST_CASE("lab/staging: a file says what went wrong, once") {
+TEST_CASE("staging: a file says what went wrong, once") {
   const scratch in;
   output_file nowhere{in.at("no/where")};
   nowhere.text() = "x";
@@ -145,7 +145,7 @@ TEST_CASE("lab/staging: a file says what went wrong, once") {
   CHECK_FALSE(full.close().empty());
 }
 
-TEST_CASE("lab/staging: a long file is all there") {
+TEST_CASE("staging: a long file is all there") {
   const scratch in;
   std::string expected;
   output_file file{in.at("long")};
@@ -159,7 +159,7 @@ TEST_CASE("lab/staging: a long file is all there") {
   CHECK(read(in.at("long")) == expected);
 }
 
-TEST_CASE("lab/staging: a single file is published in the same way") {
+TEST_CASE("staging: a single file is published in the same way") {
   const scratch in;
   CHECK(publish_file(in.at("f"), "1", false).empty());
   CHECK(publish_file(in.at("f"), "2", false).find("--force") != std::string::npos);

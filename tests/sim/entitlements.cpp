@@ -79,15 +79,15 @@ void follow(random_source& random) {
 
 }  // namespace
 
-TEST_CASE("sim/entitlements: always those of a division of the present demand") {
+TEST_CASE("entitlements: always those of a division of the present demand") {
   for_each_seed(300, [](random_source& random) { follow<1>(random); });
 }
 
-TEST_CASE("sim/entitlements: the same in three dimensions") {
+TEST_CASE("entitlements: the same in three dimensions") {
   for_each_seed(100, [](random_source& random) { follow<3>(random); });
 }
 
-TEST_CASE("sim/entitlements: after a change of the tree it divides anew") {
+TEST_CASE("entitlements: after a change of the tree it divides anew") {
   std::vector<allot::quota_spec<1>> specs(2);
   specs[0].name = "a";
   specs[1].name = "b";

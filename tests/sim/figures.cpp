@@ -11,7 +11,7 @@ using allot::wide;
 using allot::sim::milli_gpu_hours;
 using allot::sim::rate_in_millionths;
 
-TEST_CASE("sim/figures: rates are rounded to the nearest millionth, and of nothing they are nothing") {
+TEST_CASE("figures: rates are rounded to the nearest millionth, and of nothing they are nothing") {
   CHECK(rate_in_millionths(1, 3) == 333'333);
   CHECK(rate_in_millionths(2, 3) == 666'667);
   CHECK(rate_in_millionths(5, 5) == 1'000'000);
@@ -22,7 +22,7 @@ TEST_CASE("sim/figures: rates are rounded to the nearest millionth, and of nothi
   CHECK(rate_in_millionths(all / 4, all) == 250'000);
 }
 
-TEST_CASE("sim/figures: GPU time in hours") {
+TEST_CASE("figures: GPU time in hours") {
   // One GPU for an hour is 1,000 milli-GPUs times 3,600,000 ms.
   CHECK(milli_gpu_hours(wide{1000} * 3'600'000) == 1000);
   CHECK(milli_gpu_hours(1'799'999) == 0);
@@ -35,7 +35,7 @@ TEST_CASE("sim/figures: GPU time in hours") {
   });
 }
 
-TEST_CASE("sim/figures: the makespan of nothing is nothing") {
+TEST_CASE("figures: the makespan of nothing is nothing") {
   CHECK(allot::sim::run_figures{}.makespan() == 0);
   allot::sim::run_figures f;
   f.first_submit = 5;

@@ -53,7 +53,7 @@ allot::sim::setup<1> evicted_twice() {
 
 }  // namespace
 
-TEST_CASE("sim/metrics: a story of two evictions, worked by hand") {
+TEST_CASE("metrics: a story of two evictions, worked by hand") {
   const run_figures f = measured<standard>(evicted_twice());
   CHECK(f.of.jobs == allot::sim::job_counts{.total = 3, .completed = 3});
   CHECK(f.first_submit == 0);
@@ -99,14 +99,14 @@ TEST_CASE("sim/metrics: a story of two evictions, worked by hand") {
   CHECK(of_b.active == 152 * second);
 }
 
-TEST_CASE("sim/metrics: nobody borrows where the quotas are nobody's") {
+TEST_CASE("metrics: nobody borrows where the quotas are nobody's") {
   const run_figures f = measured<standard>(evicted_twice(), false);
   CHECK(f.of.borrowed == 0);
   CHECK(f.of.lent == 0);
   CHECK(f.of.fair_share_error == gpu_seconds(4 * 30));
 }
 
-TEST_CASE("sim/metrics: waiting counts from the submission, and for those that never start until the end") {
+TEST_CASE("metrics: waiting counts from the submission, and for those that never start until the end") {
   // a has 4 GPUs. Job 0 takes them for 10 s; 1 waits for it; 2 asks for more than there will ever be.
   std::vector<job<1>> jobs = {job_of(a, 4, 5, 10), job_of(a, 1, 7, 20), job_of(a, 5, 8, 1)};
   const run_figures f = measured<static_quotas>(world<static_quotas>(siblings({4}), std::move(jobs)));
@@ -122,7 +122,7 @@ TEST_CASE("sim/metrics: waiting counts from the submission, and for those that n
   CHECK(f.of.allocated == gpu_seconds(4 * 10 + 20));
 }
 
-TEST_CASE("sim/metrics: what was refused or withdrawn is counted, and is in no mean") {
+TEST_CASE("metrics: what was refused or withdrawn is counted, and is in no mean") {
   auto s = world<fifo>(siblings({2}), {job_of(a, 3, 0, 1), job_of(a, 2, 10, 10), job_of(a, 1, 11, 10),
                                        job_of(a, 1, 12, 5), job_of(a, 1, 99, 1)});
   s.where = nodes(1, 2);
@@ -141,7 +141,7 @@ TEST_CASE("sim/metrics: what was refused or withdrawn is counted, and is in no m
   CHECK(f.capacity == gpu_seconds(2 * 9));
 }
 
-TEST_CASE("sim/metrics: fragmentation is the idle part of nodes that are partly in use") {
+TEST_CASE("metrics: fragmentation is the idle part of nodes that are partly in use") {
   // Two nodes of 4. One GPU is used for 10 s, then none for 5, then 5 for 10: a whole node and 1 of the
   // other.
   auto s = world<fifo>(siblings({8}), {job_of(a, 1, 0, 10), job_of(a, 5, 15, 10)});
@@ -152,7 +152,7 @@ TEST_CASE("sim/metrics: fragmentation is the idle part of nodes that are partly 
   CHECK(f.stranded == gpu_seconds(3 * 10 + 3 * 10));
 }
 
-TEST_CASE("sim/metrics: quotas without bound and no nodes have no capacity") {
+TEST_CASE("metrics: quotas without bound and no nodes have no capacity") {
   auto specs = siblings({4});
   specs[0].nominal = allot::resources<1>{quantity::unlimited()};
   const run_figures f = measured<standard>(world<standard>(std::move(specs), {job_of(a, 40, 0, 10)}));
@@ -162,7 +162,7 @@ TEST_CASE("sim/metrics: quotas without bound and no nodes have no capacity") {
   CHECK(f.of.borrowed == gpu_seconds(360));
 }
 
-TEST_CASE("sim/metrics: nothing at all") {
+TEST_CASE("metrics: nothing at all") {
   const run_figures f = measured<standard>(world<standard>(siblings({4}), {}));
   CHECK(f.of.jobs.total == 0);
   CHECK(f.makespan() == 0);
@@ -170,7 +170,7 @@ TEST_CASE("sim/metrics: nothing at all") {
   CHECK(f.active == 0);
 }
 
-TEST_CASE("sim/metrics: the state after every instant is that of the simulator") {
+TEST_CASE("metrics: the state after every instant is that of the simulator") {
   auto s = evicted_twice();
   metrics<1> m{{.loans = true}};
   std::vector<std::string> lines;
@@ -260,7 +260,7 @@ struct slow_metrics {
 
 }  // namespace
 
-TEST_CASE("sim/metrics: every integral is that of a slow and simple observer, on random workloads") {
+TEST_CASE("metrics: every integral is that of a slow and simple observer, on random workloads") {
   for_each_seed(150, [](random_source& random) {
     random_world given = make_random_world(random);
     // A running job that is withdrawn ends a run; the slow observer can't tell it from one that waits.
@@ -310,7 +310,7 @@ TEST_CASE("sim/metrics: every integral is that of a slow and simple observer, on
   });
 }
 
-TEST_CASE("sim/metrics: the Helios simulator's figures for FIFO on philly128") {
+TEST_CASE("metrics: the Helios simulator's figures for FIFO on philly128") {
   const auto path = find_trace("philly128/jobs.csv");
   if (!path) {
     MESSAGE("skipped: there is no philly128/jobs.csv (set ALLOT_TRACES to the directory of the traces)");

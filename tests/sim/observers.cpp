@@ -24,7 +24,7 @@ allot::sim::setup<1> everything_happens() {
 
 }  // namespace
 
-TEST_CASE("sim/observers: each is told all of what one alone is told") {
+TEST_CASE("observers: each is told all of what one alone is told") {
   diary alone;
   const auto sim = run<standard>(everything_happens(), alone);
   diary first;
@@ -40,7 +40,7 @@ TEST_CASE("sim/observers: each is told all of what one alone is told") {
   }
 }
 
-TEST_CASE("sim/observers: in the order in which they were given") {
+TEST_CASE("observers: in the order in which they were given") {
   std::vector<int> calls;
   each_instant one{[&](const auto&) { calls.push_back(1); }};
   each_instant two{[&](const auto&) { calls.push_back(2); }};

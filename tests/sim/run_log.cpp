@@ -33,7 +33,7 @@ std::vector<std::string> told(const run_log& log) {
 
 }  // namespace
 
-TEST_CASE("sim/run_log: every run of a job, evicted or not") {
+TEST_CASE("run_log: every run of a job, evicted or not") {
   std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 4, 45, 20)};
   jobs[0].checkpoint = 0;
   run_log log;
@@ -44,7 +44,7 @@ TEST_CASE("sim/run_log: every run of a job, evicted or not") {
   CHECK(log.pods(*log.last_run(0)).empty());
 }
 
-TEST_CASE("sim/run_log: where each pod stood, and nothing of what never ran") {
+TEST_CASE("run_log: where each pod stood, and nothing of what never ran") {
   auto s = world<fifo>(siblings({16}),
                        {job_of(a, 3, 0, 10), job_of(a, 10, 1, 10), job_of(a, 17, 2, 1), job_of(a, 16, 3, 1)});
   s.where = nodes(2, 8);
@@ -65,7 +65,7 @@ TEST_CASE("sim/run_log: where each pod stood, and nothing of what never ran") {
   CHECK(large[1].where == allot::gpu::pod_location{allot::gpu::node_id{0}, 0b11000});
 }
 
-TEST_CASE("sim/run_log: no two runs share more of a device than there is, and times add up") {
+TEST_CASE("run_log: no two runs share more of a device than there is, and times add up") {
   for_each_seed(100, [](random_source& random) {
     const random_world given = make_random_world(random);
     run_log log;

@@ -34,7 +34,7 @@ using lines = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("sim/simulator: at one instant ends come before arrivals, and all arrivals before decisions") {
+TEST_CASE("simulator: at one instant ends come before arrivals, and all arrivals before decisions") {
   // Two GPUs. Job 1 arrives when job 0 ends; of jobs 2 and 3, which come together, the larger is first.
   auto s = world<fifo>(siblings({2}),
                        {job_of(a, 2, 0, 10), job_of(a, 2, 10, 5), job_of(a, 2, 15, 1), job_of(a, 1, 15, 1)});
@@ -50,7 +50,7 @@ TEST_CASE("sim/simulator: at one instant ends come before arrivals, and all arri
   CHECK(sim.decisions() == 4);
 }
 
-TEST_CASE("sim/simulator: the head of a single queue blocks, and the shortest goes first under sjf") {
+TEST_CASE("simulator: the head of a single queue blocks, and the shortest goes first under sjf") {
   const std::vector<job<1>> jobs = {job_of(a, 1, 0, 10), job_of(a, 2, 1, 10), job_of(a, 1, 2, 5)};
   auto first_come = world<fifo>(siblings({2}), jobs);
   first_come.where = nodes(1, 2);
@@ -88,7 +88,7 @@ TEST_CASE(
   CHECK(h.lost == (15 + 2 + 5) * second);
 }
 
-TEST_CASE("sim/simulator: checkpoints are taken by the work of the job, not by the clock of one run") {
+TEST_CASE("simulator: checkpoints are taken by the work of the job, not by the clock of one run") {
   // 20 s of work in the first run, saved 0; after two evictions at 40 s of work, one checkpoint is there.
   std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 4, 50, 10), job_of(a, 4, 70, 10)};
   jobs[0].checkpoint = 40 * second;
@@ -99,7 +99,7 @@ TEST_CASE("sim/simulator: checkpoints are taken by the work of the job, not by t
   CHECK(sim.history(0).end == (80 + 60) * second);
 }
 
-TEST_CASE("sim/simulator: without checkpoints everything is lost, with the checkpoint 0 nothing") {
+TEST_CASE("simulator: without checkpoints everything is lost, with the checkpoint 0 nothing") {
   for (const bool always_saved : {false, true}) {
     std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 4, 45, 20)};
     if (always_saved) jobs[0].checkpoint = 0;
@@ -110,7 +110,7 @@ TEST_CASE("sim/simulator: without checkpoints everything is lost, with the check
   }
 }
 
-TEST_CASE("sim/simulator: a job without duration comes and goes at one instant") {
+TEST_CASE("simulator: a job without duration comes and goes at one instant") {
   diary seen;
   const auto sim = run<standard>(
       world<standard>(siblings({1}), {job_of(a, 1, 3, 0), job_of(a, 1, 3, 0), job_of(a, 1, 3, 1)}), seen);
@@ -119,7 +119,7 @@ TEST_CASE("sim/simulator: a job without duration comes and goes at one instant")
   CHECK(sim.history(1).end == 3 * second);
 }
 
-TEST_CASE("sim/simulator: changes of quotas at one instant are one transition") {
+TEST_CASE("simulator: changes of quotas at one instant are one transition") {
   // 8 GPUs in all. Moving 4 from a to b makes a's job one that borrows, and b's takes its own back.
   std::vector<job<1>> jobs = {job_of(a, 4, 0, 100), job_of(b, 8, 10, 20)};
   jobs[0].checkpoint = 0;
@@ -134,7 +134,7 @@ TEST_CASE("sim/simulator: changes of quotas at one instant are one transition") 
   CHECK(sim.accounts().tree().spec(b).nominal == allot::resources<1>{gpus(8)});
 }
 
-TEST_CASE("sim/simulator: a change that is not valid stops it, at its time and with its problems") {
+TEST_CASE("simulator: a change that is not valid stops it, at its time and with its problems") {
   auto specs = siblings({4, 4});
   specs[0].inclusive = true;
   specs[0].nominal = allot::resources<1>{gpus(8)};
@@ -150,7 +150,7 @@ TEST_CASE("sim/simulator: a change that is not valid stops it, at its time and w
   CHECK(sim.history(0).outcome == job_outcome::running);
 }
 
-TEST_CASE("sim/simulator: a quota that is added takes jobs, and one that is removed takes its jobs along") {
+TEST_CASE("simulator: a quota that is added takes jobs, and one that is removed takes its jobs along") {
   std::vector<job<1>> jobs = {
       job_of(quota_id{3}, 1, 5, 10), job_of(a, 1, 10, 100),          job_of(a, 9, 10, 5),
       job_of(b, 1, 15, 10),          job_of(quota_id{3}, 1, 20, 10), job_of(a, 1, 60, 5)};
@@ -173,7 +173,7 @@ TEST_CASE("sim/simulator: a quota that is added takes jobs, and one that is remo
   CHECK_FALSE(sim.accounts().tree().contains(a));
 }
 
-TEST_CASE("sim/simulator: a job can be withdrawn before it comes, while it waits and while it runs") {
+TEST_CASE("simulator: a job can be withdrawn before it comes, while it waits and while it runs") {
   auto s = world<fifo>(
       siblings({2}), {job_of(a, 2, 0, 100), job_of(a, 2, 1, 10), job_of(a, 2, 2, 10), job_of(a, 2, 50, 10)});
   s.where = nodes(1, 2);
@@ -187,7 +187,7 @@ TEST_CASE("sim/simulator: a job can be withdrawn before it comes, while it waits
   CHECK(sim.history(3).outcome == job_outcome::cancelled);
 }
 
-TEST_CASE("sim/simulator: who withdraws and submits anew at one instant does it in that order") {
+TEST_CASE("simulator: who withdraws and submits anew at one instant does it in that order") {
   auto s = world<fifo>(siblings({2}), {job_of(a, 2, 0, 100), job_of(a, 2, 7, 1)});
   s.where = nodes(1, 2);
   s.cancels = {{7 * second, 0}};
@@ -198,7 +198,7 @@ TEST_CASE("sim/simulator: who withdraws and submits anew at one instant does it 
   CHECK(sim.history(0).end == 7 * second);
 }
 
-TEST_CASE("sim/simulator: what can never run is refused, and the rest runs") {
+TEST_CASE("simulator: what can never run is refused, and the rest runs") {
   std::vector<job<1>> jobs = {job_of(a, 17, 0, 5), job_of(a, 16, 0, 5), job_of(quota_id{7}, 1, 0, 5),
                               job_of(a, 1, 1, 5)};
   jobs[3].request = allot::resources<1>{quantity::milli(-1000)};
@@ -213,7 +213,7 @@ TEST_CASE("sim/simulator: what can never run is refused, and the rest runs") {
   CHECK(sim.history(3).why_refused == refusal::invalid_request);
 }
 
-TEST_CASE("sim/simulator: a job that its quota never allows waits to the end") {
+TEST_CASE("simulator: a job that its quota never allows waits to the end") {
   diary seen;
   const auto sim = run<static_quotas>(
       world<static_quotas>(siblings({4, 4}), {job_of(a, 5, 0, 10), job_of(b, 4, 0, 10)}), seen);
@@ -303,7 +303,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("sim/simulator: the order of the jobs in the trace does not matter") {
+TEST_CASE("simulator: the order of the jobs in the trace does not matter") {
   for_each_seed(100, [](random_source& random) {
     random_world given = make_random_world(random);
     allot::for_each_preset([&](auto preset) {

@@ -15,7 +15,7 @@ using allot::instant;
 using allot::sim::thinned_series;
 using values = std::vector<std::int64_t>;
 
-TEST_CASE("sim/thinned_series: while there is room, a span is a tick") {
+TEST_CASE("thinned_series: while there is room, a span is a tick") {
   thinned_series s{10, 4};
   s.set(10, 5);
   s.set(12, 7);
@@ -23,7 +23,7 @@ TEST_CASE("sim/thinned_series: while there is room, a span is a tick") {
   CHECK(s.width() == 1);
 }
 
-TEST_CASE("sim/thinned_series: every two spans become one when the time outgrows them") {
+TEST_CASE("thinned_series: every two spans become one when the time outgrows them") {
   thinned_series s{0, 4};
   s.set(0, 8);
   s.set(3, 0);
@@ -35,7 +35,7 @@ TEST_CASE("sim/thinned_series: every two spans become one when the time outgrows
   CHECK(s.width() == 4);
 }
 
-TEST_CASE("sim/thinned_series: nothing, and what is set twice at one time") {
+TEST_CASE("thinned_series: nothing, and what is set twice at one time") {
   thinned_series s{5, 2};
   CHECK(s.means(5).empty());
   s.set(5, 1);
@@ -45,7 +45,7 @@ TEST_CASE("sim/thinned_series: nothing, and what is set twice at one time") {
   CHECK_THROWS_AS((thinned_series{0, 3}), allot_test::assertion_failed);
 }
 
-TEST_CASE("sim/thinned_series: every mean is that of its span") {
+TEST_CASE("thinned_series: every mean is that of its span") {
   allot_test::for_each_seed(300, [](allot_test::random_source& random) {
     const std::size_t most = 2 * (1 + random.below(8));
     const instant origin = random.between(-50, 50);

@@ -8,7 +8,7 @@
 using allot::instant;
 using allot::sim::waiting_times;
 
-TEST_CASE("sim/waiting_times: a job that waits twice") {
+TEST_CASE("waiting_times: a job that waits twice") {
   waiting_times w;
   CHECK_FALSE(w.has_come(1));
   w.begin(3, 1, 10);
@@ -28,7 +28,7 @@ TEST_CASE("sim/waiting_times: a job that waits twice") {
   CHECK(w.before_start(1) == std::optional<instant>{5});
 }
 
-TEST_CASE("sim/waiting_times: jobs that start at once, are withdrawn, or never come") {
+TEST_CASE("waiting_times: jobs that start at once, are withdrawn, or never come") {
   waiting_times w;
   w.begin(4, 0, 0);
   w.end(0, 0);

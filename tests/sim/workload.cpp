@@ -26,7 +26,7 @@ trace read(const std::string& csv) {
 
 }  // namespace
 
-TEST_CASE("sim/workload: jobs come in the order of submission, then id, whatever the order of the file") {
+TEST_CASE("workload: jobs come in the order of submission, then id, whatever the order of the file") {
   trace t = read("job_id,submit_s,duration_s,tenant,gpus\n10,5,1,x,1\n9,5,2,y,2\nlate,7,3,x,4\n1,0.5,4,,8\n");
   const std::vector<quota_id> quotas = {quota_id{4}, quota_id{2}};
   const auto jobs = allot::sim::to_jobs<1>(t, quotas, quota_id{7});
@@ -41,7 +41,7 @@ TEST_CASE("sim/workload: jobs come in the order of submission, then id, whatever
   CHECK(jobs[3].request == allot::resources<1>{gpus(4)});
 }
 
-TEST_CASE("sim/workload: without pods the GPUs are a total, with pods they are split evenly") {
+TEST_CASE("workload: without pods the GPUs are a total, with pods they are split evenly") {
   const trace t = read(
       "job_id,submit_s,duration_s,gpus,pods,priority,preemptible,checkpoint_s,restart_s\n"
       "a,0,1,12,,5,false,60,3\nb,0,1,12,3,,,,\nc,0,1,0.5,,,,,\n");
@@ -63,7 +63,7 @@ TEST_CASE("sim/workload: without pods the GPUs are a total, with pods they are s
   CHECK(fraction.demand.gpus == quantity::milli(500));
 }
 
-TEST_CASE("sim/workload: what is counted is counted in its dimension, and the rest is not limited") {
+TEST_CASE("workload: what is counted is counted in its dimension, and the rest is not limited") {
   const trace t = read("job_id,submit_s,duration_s,gpus,cpu_milli,memory_mib\na,0,1,2,8500,4096\n");
   const auto all = allot::sim::to_job<3>(t.jobs[0], quota_id{0}, {.gpu = 2, .cpu = 0, .memory = 1});
   CHECK(all.request == allot::resources<3>{quantity::milli(8500), quantity::whole(4096), gpus(2)});
@@ -72,7 +72,7 @@ TEST_CASE("sim/workload: what is counted is counted in its dimension, and the re
   CHECK(cpu_only.demand.gpus == gpus(2));
 }
 
-TEST_CASE("sim/workload: a trace without quotas has one for each tenant, below a root with another name") {
+TEST_CASE("workload: a trace without quotas has one for each tenant, below a root with another name") {
   const trace t = read("job_id,submit_s,duration_s,tenant,gpus\na,0,1,x,1\nb,0,1,cluster,1\n");
   const auto specs = allot::sim::tenant_quotas<1>(t, allot::resources<1>{gpus(128)});
   const auto tree = allot::build_quota_tree(specs);
@@ -87,7 +87,7 @@ TEST_CASE("sim/workload: a trace without quotas has one for each tenant, below a
   }
 }
 
-TEST_CASE("sim/workload: one quota for each tenant") {
+TEST_CASE("workload: one quota for each tenant") {
   trace t = read("job_id,submit_s,duration_s,tenant,gpus\na,0,1,x,1\n");
   CHECK_THROWS_AS(static_cast<void>(allot::sim::to_jobs<1>(t, {}, quota_id{0})),
                   allot_test::assertion_failed);
