@@ -111,7 +111,8 @@ class chart {
   void close() {
     html_.append("</svg><b class=cursor></b></div><div class=x>");
     const ticks marks = time_steps();
-    const std::int64_t first = (time_.begin + marks.step - 1) / marks.step;
+    // None at the left end, where the labels of the other axis are.
+    const std::int64_t first = time_.begin / marks.step + 1;
     for (std::int64_t k = first; k * marks.step <= time_.end; ++k) {
       const instant at = k * marks.step;
       html_.append("<i style=\"left:")
@@ -141,7 +142,8 @@ class chart {
         6 * hour, day,        2 * day,     7 * day, 14 * day,   30 * day,    90 * day, 365 * day};
     std::size_t i = 0;
     while (i + 1 < steps.size() && (time_.end - time_.begin) / steps[i] > 9) ++i;
-    const std::int64_t step = steps[i];
+    std::int64_t step = steps[i];
+    while ((time_.end - time_.begin) / step > 9) step *= 10;
     if (step >= day) return {step, "day ", day};
     if (step >= hour) return {step, "hour ", hour};
     return step >= minute ? ticks{step, "min ", minute} : ticks{step, "s ", second};

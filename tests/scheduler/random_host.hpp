@@ -239,22 +239,21 @@ class random_host {
         const auto at = scheduler_.place_of(entries_[i].id);
         (s == allot::job_state::evicting ? held : used) += jobs_[i].request[0];
         CHECK(scheduler_.places().is_vacating(at) == (s == allot::job_state::evicting));
-        if (s == allot::job_state::running) CHECK(scheduler_.places().ready(at));
+        // On a device that is shared others may still wait for a part to be left.
+        const bool whole = jobs_[i].request[0].in_milli() % 1000 == 0;
+        if (s == allot::job_state::running && whole) CHECK(scheduler_.places().ready(at));
       }
       CHECK(scheduler_.places().used() == used);
       CHECK(scheduler_.places().held() == held);
     }
   }
 
-  /// Law 3, where the ledger alone decides and one job alone has victims: with any of them back, and the
-  /// beneficiary not there yet, it does not fit. (Several may have victims in common by what their gangs
-  /// leave over.)
+  /// Law 3, where the ledger alone decides and nothing else is decided: with any victim back, and the
+  /// beneficiary not there yet, that does not fit. (What others make room for may leave more than they need.)
   void check_need(const plan_type& plan) {
     if constexpr (std::same_as<Placement, allot::no_placement>) {
-      const auto has_victims = [](const auto& r) { return r.count != 0; };
-      if (std::count_if(plan.reservations.begin(), plan.reservations.end(), has_victims) != 1) return;
-      const auto r = std::find_if(plan.reservations.begin(), plan.reservations.end(), has_victims);
-      const law_job<N>& j = *r->what;
+      if (plan.reservations.size() != 1 || !plan.admissions.empty()) return;
+      const law_job<N>& j = *plan.reservations.front().what;
       allot::ledger<N> l = ledger_of_host(true);
       l.release(j.quota, j.request, lane_of(j));
       CHECK(l.fits(j.quota, j.request, lane_of(j)));

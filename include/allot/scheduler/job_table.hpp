@@ -33,6 +33,29 @@ enum class job_state : std::uint8_t {
 
 namespace detail {
 
+/// How often a job has made others yield since the world last changed otherwise. It may do so a few times:
+/// who took its own back may lose it to its parent and take it back from another. But where several rules
+/// meet in several dimensions (a parent takes from a child what makes room for a sibling, which ...), jobs
+/// that each have a claim on the next could evict one another in a circle for ever. So the turns are counted.
+class preemption_turns {
+ public:
+  /// Of random workloads none was seen in which a job had need of more, but for circles.
+  static constexpr std::uint32_t most = 4;
+
+  /// `epoch` counts the changes of the world.
+  [[nodiscard]] constexpr bool left_in(std::uint64_t epoch) const noexcept {
+    return epoch != epoch_ || taken_ < most;
+  }
+  constexpr void take_in(std::uint64_t epoch) noexcept {
+    taken_ = epoch == epoch_ ? taken_ + 1 : 1;
+    epoch_ = epoch;
+  }
+
+ private:
+  std::uint64_t epoch_ = 0;
+  std::uint32_t taken_ = 0;
+};
+
 /// What a scheduler keeps of a job, read from the view once.
 template <job_view View, placement Placement>
 struct job_record {
@@ -46,6 +69,7 @@ struct job_record {
   std::uint32_t ticket = 0;
   /// The number of the step that admitted it.
   std::uint64_t admitted_in = 0;
+  preemption_turns turns{};
   job_state state = job_state::unknown;
   bool preemptible = true;
 };

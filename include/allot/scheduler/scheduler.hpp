@@ -64,7 +64,7 @@ class scheduler {
   /// How the jobs of a quota are treated from now on; those already waiting keep their order.
   void configure(quota_id x, const queue_settings& settings) {
     quotas_[x.index()].settings = settings;
-    wake_ = true;
+    world_changed();
   }
   [[nodiscard]] const queue_settings& settings(quota_id x) const { return quotas_[x.index()].settings; }
 
@@ -98,7 +98,7 @@ class scheduler {
     return id;
   }
   /// The next step tries every waiting job again.
-  void retry() noexcept { wake_ = true; }
+  void retry() noexcept { world_changed(); }
 
   /// The job of an admission runs since `at`, if not since the step that admitted it.
   void started(job_id id, instant at) {
@@ -114,6 +114,7 @@ class scheduler {
     record& r = known(id);
     ALLOT_ASSERT(r.state == job_state::running || r.state == job_state::evicting,
                  "only a running job can go");
+    if (r.state == job_state::running) world_changed();
     give_back(r);
     wait(id);
   }
@@ -126,7 +127,7 @@ class scheduler {
     ALLOT_ASSERT(r.state == job_state::running, "only a running job can be told to go");
     books_.withdraw(r);
     reservations_.expect(id);
-    wake_ = true;
+    world_changed();
     refresh(r.facts.quota);
   }
 
@@ -235,6 +236,7 @@ class scheduler {
     switch (r.state) {
       case job_state::reserved:
         give_up_reservation(r);
+        world_changed();
         --q.waiting;
         break;
       case job_state::pending:
@@ -243,10 +245,17 @@ class scheduler {
         break;
       default:
         give_back(r);
+        world_changed();
     }
     --q.jobs;
     jobs_.remove(id);
     refresh(x);
+  }
+
+  /// Something has happened that no plan brought about.
+  void world_changed() noexcept {
+    wake_ = true;
+    ++epoch_;
   }
 
   /// A running or evicting job has gone.
@@ -296,7 +305,7 @@ class scheduler {
     if (allowed) at = books_.places.place(r.demand);
     const std::size_t first_eviction = plan_.evictions.size();
     search_outcome search = search_outcome::impossible;
-    if (!at) search = books_.make_room(jobs_, search_, r, q.settings.preempt);
+    if (!at && r.turns.left_in(epoch_)) search = books_.make_room(jobs_, search_, r, q.settings.preempt);
     if (!at && search != search_outcome::found) {
       const bool gave_up = search == search_outcome::not_proven;
       plan_.holds.push_back({entry.id, r.what, x, gave_up ? hold_reason::not_proven : hold_reason::quota});
@@ -307,7 +316,10 @@ class scheduler {
       return;
     }
     q.queue.pop_first();
-    if (!at) at = take_cleared_place(r);
+    if (!at) {
+      r.turns.take_in(epoch_);
+      at = take_cleared_place(r);
+    }
     ALLOT_ASSERT(at.has_value(), "the search found that there is a place");
     r.where = *at;
     const resources<n> borrows = books_.borrowed_by(books_.booked(), r);
@@ -365,7 +377,7 @@ class scheduler {
     turn_.reset(tree());
     for (const quota_id x : tree().top_down()) refresh(x);
     give_up_what_does_not_fit();
-    wake_ = true;
+    world_changed();
   }
   /// The last first.
   void give_up_what_does_not_fit() {
@@ -392,6 +404,7 @@ class scheduler {
   instant now_ = 0;
   std::uint64_t submissions_ = 0;
   std::uint64_t steps_ = 0;
+  std::uint64_t epoch_ = 1;
   bool wake_ = false;
 };
 
