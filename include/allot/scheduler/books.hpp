@@ -8,6 +8,7 @@
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/job_table.hpp>
 #include <allot/scheduler/placement.hpp>
+#include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/view.hpp>
 
 #include <algorithm>
@@ -136,6 +137,14 @@ class books {
     const bool placed = p.place(demand).has_value();
     p.rollback(before);
     return placed;
+  }
+
+  /// Says in `h` what stops a job: its quota, else the place that it lacks. That nothing was proven stays.
+  void explain(typename plan<View, Placement>::hold& h, const record& r) const {
+    h.binding = binding_shortfall(booked_, r.facts.quota, r.facts.request, r.facts.in);
+    if (!h.binding) h.placement = places.why_not(r.demand);
+    if (h.reason == hold_reason::not_proven) return;
+    h.reason = h.binding ? hold_reason::quota : hold_reason::placement;
   }
 
   result<std::vector<quota_id>> apply(std::span<const quota_change<n>> changes) {

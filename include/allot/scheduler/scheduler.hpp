@@ -161,7 +161,7 @@ class scheduler {
       for (quota_id x = turn_.best(tree()); x; x = turn_.best(tree())) consider(x);
     } while (wake_);
     // At last, for what was admitted after a job was held stands in its way as well.
-    for (auto& h : plan_.holds) explain(h);
+    for (auto& h : plan_.holds) books_.explain(h, jobs_[h.id]);
     return plan_;
   }
 
@@ -175,7 +175,7 @@ class scheduler {
         books_.could_place(books_.places, r.demand)) {
       h.reason = hold_reason::behind_head;
     } else {
-      explain(h);
+      books_.explain(h, r);
     }
     return h;
   }
@@ -231,21 +231,14 @@ class scheduler {
 
   void remove(job_id id) {
     record& r = known(id);
-    quota_state& q = quotas_[r.facts.quota.index()];
     const quota_id x = r.facts.quota;
-    switch (r.state) {
-      case job_state::reserved:
-        give_up_reservation(r);
-        world_changed();
-        --q.waiting;
-        break;
-      case job_state::pending:
-        q.queue.note_stale();
-        --q.waiting;
-        break;
-      default:
-        give_back(r);
-        world_changed();
+    quota_state& q = quotas_[x.index()];
+    if (r.state == job_state::pending || r.state == job_state::reserved) --q.waiting;
+    if (r.state == job_state::pending) {
+      q.queue.note_stale();
+    } else {
+      r.state == job_state::reserved ? give_up_reservation(r) : give_back(r);
+      world_changed();
     }
     --q.jobs;
     jobs_.remove(id);
@@ -360,15 +353,6 @@ class scheduler {
     --quotas_[r.facts.quota.index()].waiting;
     books_.start(r, now_);
     plan_.admissions.push_back({r.facts.id, r.what, r.facts.quota, r.where, borrows});
-  }
-
-  /// What stops a job that was held: its quota, else the place that it lacks.
-  void explain(typename plan_type::hold& h) {
-    const record& r = jobs_[h.id];
-    const bool proven = h.reason != hold_reason::not_proven;
-    h.binding = binding_shortfall(books_.booked(), r.facts.quota, r.facts.request, r.facts.in);
-    if (!h.binding) h.placement = books_.places.why_not(r.demand);
-    if (proven) h.reason = h.binding ? hold_reason::quota : hold_reason::placement;
   }
 
   void on_new_tree() {
