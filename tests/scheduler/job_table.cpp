@@ -109,6 +109,17 @@ TEST_CASE("job_table: a record is read anew but for the count of its stays") {
   CHECK(r.preemptible);
 }
 
+TEST_CASE("preemption_turns: so many in one world, and again in the next") {
+  allot::detail::preemption_turns turns;
+  for (std::uint64_t epoch = 1; epoch < 4; ++epoch) {
+    for (std::uint32_t i = 0; i < turns.most; ++i) {
+      CHECK(turns.left_in(epoch));
+      turns.take_in(epoch);
+    }
+    CHECK_FALSE(turns.left_in(epoch));
+  }
+}
+
 TEST_CASE("shape_table: equal demands have equal numbers, all others have their own") {
   allot::detail::shape_table<2, allot::gpu::demand> shapes;
   std::vector<std::uint32_t> first_round;

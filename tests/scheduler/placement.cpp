@@ -15,7 +15,8 @@ static_assert(allot::placement<no_placement>);
 static_assert(allot::placement<allot::gpu::inventory>);
 static_assert(allot::placement<allot::sim::places>);
 
-namespace {
+// Not unnamed: clang would warn that nobody uses what an archetype has.
+namespace placement_archetypes {
 
 /// Exactly what is required and no more: an archetype.
 struct least {
@@ -63,7 +64,7 @@ static_assert(!allot::placement<changes_when_asked>);
 static_assert(!allot::placement<says_nothing>);
 static_assert(!allot::placement<int>);
 
-}  // namespace
+}  // namespace placement_archetypes
 
 TEST_CASE("placement: without one everything can stand somewhere") {
   no_placement p;

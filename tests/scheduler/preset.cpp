@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-namespace {
+// Not unnamed: clang would warn that nobody uses what an archetype has.
+namespace preset_archetypes {
 
 /// Exactly what is required and no more: an archetype.
 struct least {
@@ -52,8 +53,8 @@ static_assert(!allot::preset<adapts_nothing>);
 static_assert(!allot::preset<other_settings>);
 static_assert(!allot::preset<int>);
 
-}  // namespace
+}  // namespace preset_archetypes
 
 TEST_CASE("preset: an archetype has a name") {
-  CHECK(std::string{least::name} == "least");
+  CHECK(std::string{preset_archetypes::least::name} == "least");
 }

@@ -7,7 +7,8 @@
 #include <cstdint>
 #include <memory>
 
-namespace {
+// Not unnamed: clang would warn that nobody uses what an archetype has.
+namespace view_archetypes {
 
 using allot::quota_id;
 using allot::resources;
@@ -107,10 +108,10 @@ struct maybe_preemptible : least {
 };
 static_assert(!allot::preemptible_view<maybe_preemptible>);
 
-}  // namespace
+}  // namespace view_archetypes
 
 TEST_CASE("view: an archetype answers") {
-  const most view;
-  CHECK(view.quota(1) == quota_id{0});
-  CHECK(view.request(1) == resources<3>{});
+  const view_archetypes::most view;
+  CHECK(view.quota(1) == allot::quota_id{0});
+  CHECK(view.request(1) == allot::resources<3>{});
 }
