@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// The loop as a whole: one decision, whose turn it is, a reclaim, and a cycle in which nothing changed.
+// The loop as a whole: one decision, a reclaim, and a cycle in which nothing changed.
 #include <allot/gpu/inventory.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/scheduler.hpp>
-
-#include "random_ledger.hpp"
 
 #include <benchmark/benchmark.h>
 
@@ -130,29 +128,5 @@ void reclaim(benchmark::State& state) {
   if (evicted != 64 * static_cast<std::size_t>(state.iterations())) state.SkipWithError("not 64 victims");
 }
 BENCHMARK(reclaim)->Unit(benchmark::kMicrosecond);
-
-/// Whose turn it is: a quota's usage changes, its path is keyed again, the winner is read.
-void next_turn(benchmark::State& state) {
-  const auto quotas = static_cast<std::size_t>(state.range(0));
-  auto ledger = allot_bench::make_ledger<1>(quotas, static_cast<std::size_t>(state.range(1)));
-  allot::tournament<1, allot::within_nominal_then_borrowed_share> turn;
-  turn.reset(ledger.tree());
-  std::vector<quota_id> leaves;
-  for (const quota_id x : ledger.tree().top_down()) {
-    if (ledger.tree().children(x).empty()) leaves.push_back(x);
-  }
-  allot_bench::random_source random;
-  std::uint64_t id = 0;
-  for (const quota_id x : leaves) turn.enter(ledger, x, gpus(1), {0, 0, ++id});
-  std::size_t checksum = 0;
-  for (auto _ : state) {
-    const quota_id x = leaves[random.below(leaves.size())];
-    ledger.charge(x, gpus(1));
-    turn.enter(ledger, x, gpus(1), {0, 0, ++id});
-    checksum += turn.best(ledger.tree()).index();
-  }
-  benchmark::DoNotOptimize(checksum);
-}
-BENCHMARK(next_turn)->ArgNames({"quotas", "depth"})->ArgsProduct({{10, 100, 1'000, 10'000, 100'000}, {1, 4}});
 
 }  // namespace

@@ -122,20 +122,24 @@ template <class In>
 }
 
 [[nodiscard]] inline quantity largest_block(const free_index& index, const pod_shape& pod) {
-  std::uint32_t most_free = 0;
-  std::uint32_t largest_gap = 0;
   const auto& types = index.layout().types();
+  std::uint32_t most_free = 0;
   for (std::size_t t = 0; t < types.size(); ++t) {
     if (!types[t].is_in(pod.pools)) continue;
     std::uint32_t free = types[t].gpus;
     while (free > most_free && index.nodes_with_free(t, free) == 0) --free;
     most_free = std::max(most_free, free);
+  }
+  if (!pod.is_fraction()) return quantity::whole(most_free);
+  if (most_free > 0) return quantity::whole(1);
+  std::uint32_t largest_gap = 0;
+  for (std::size_t t = 0; t < types.size(); ++t) {
+    if (!types[t].is_in(pod.pools)) continue;
     std::uint32_t gap = milli_per_gpu - 1;
     while (gap > largest_gap && index.devices_with_gap(t, gap) == 0) --gap;
     largest_gap = std::max(largest_gap, gap);
   }
-  if (!pod.is_fraction()) return quantity::whole(most_free);
-  return most_free > 0 ? quantity::whole(1) : quantity::milli(largest_gap);
+  return quantity::milli(largest_gap);
 }
 
 }  // namespace detail
