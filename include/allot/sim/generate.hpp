@@ -279,7 +279,7 @@ struct uniform_workload {
 
   trace t;
   t.jobs.reserve(w.jobs);
-  for (std::size_t i = 0; i < w.tenants; ++i) t.tenants.intern("t" + std::to_string(i));
+  for (std::size_t i = 0; i < w.tenants; ++i) t.tenants.intern(std::string{"t"}.append(std::to_string(i)));
   // In nanoseconds, because on a large cluster jobs may come faster than one a millisecond.
   constexpr std::int64_t nanoseconds = 1'000'000;
   const auto mean_gap =
