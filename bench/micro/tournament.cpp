@@ -15,7 +15,6 @@
 namespace {
 
 using allot::gpus;
-using allot::job_rank;
 using allot::quota_id;
 using turn = allot::tournament<1, allot::within_nominal_then_borrowed_share>;
 
