@@ -246,6 +246,16 @@ class decision_maker {
         return "reclaim";
       case relation::descendant:
         return "children";
+      case relation::rival:
+        return "fair_share";
+      case relation::borrower_while_borrowing:
+        return "reclaim_while_borrowing";
+      case relation::consolidation:
+        return "consolidate";
+      case relation::resized:
+        return "resized";
+      case relation::time_limit:
+        return "time_limit";
       case relation::same_quota:
         break;
     }

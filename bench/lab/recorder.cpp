@@ -44,6 +44,16 @@ std::string_view word_of(relation how) noexcept {
       return "children";
     case relation::same_quota:
       return "priority";
+    case relation::rival:
+      return "fair_share";
+    case relation::borrower_while_borrowing:
+      return "reclaim_while_borrowing";
+    case relation::consolidation:
+      return "consolidate";
+    case relation::resized:
+      return "resized";
+    case relation::time_limit:
+      return "time_limit";
   }
   return "";
 }

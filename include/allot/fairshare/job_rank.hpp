@@ -15,9 +15,17 @@ struct job_rank {
   std::int64_t key = 0;
   instant submitted = 0;
   std::uint64_t id = 0;
+  /// More pods for an elastic job that runs already: at an equal key after those that wait to run at all
+  /// (KAI).
+  bool surplus = false;
 
-  friend constexpr auto operator<=>(const job_rank&, const job_rank&) noexcept = default;
-  friend constexpr bool operator==(const job_rank&, const job_rank&) noexcept = default;
+  friend constexpr std::strong_ordering operator<=>(const job_rank& a, const job_rank& b) noexcept {
+    if (const auto o = a.key <=> b.key; o != 0) return o;
+    if (const auto o = a.surplus <=> b.surplus; o != 0) return o;
+    if (const auto o = a.submitted <=> b.submitted; o != 0) return o;
+    return a.id <=> b.id;
+  }
+  friend constexpr bool operator==(const job_rank& a, const job_rank& b) noexcept { return (a <=> b) == 0; }
 };
 
 }  // namespace v0

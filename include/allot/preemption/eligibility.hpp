@@ -21,6 +21,7 @@ struct beneficiary {
   std::int32_t priority = 0;
   instant submitted = 0;
   preempt_settings may{};
+  instant now = 0;
 };
 
 /// Why a job may be asked to yield.
@@ -32,7 +33,20 @@ enum class relation : std::uint8_t {
   descendant,
   /// It is of the beneficiary's own quota.
   same_quota,
+  /// Its quota uses more than it owns, and so would the beneficiary's side: the one that has more of the
+  /// surplus than is fair yields.
+  rival,
+  /// The same, but priority decides (Kueue's reclaim while borrowing).
+  borrower_while_borrowing,
+  /// It is started again elsewhere, so that a place opens.
+  consolidation,
+  /// Its quota, or one above, has become smaller than what is used.
+  resized,
+  /// It has run as long as a job of its kind may.
+  time_limit,
 };
+/// How many relations there are.
+inline constexpr std::size_t relation_count = 8;
 
 /// The dimensions that matter to a search: those in which the request does not fit or, when the quota would
 /// allow it and only a place is missing, all that it asks for.
@@ -97,7 +111,8 @@ template <std::size_t N>
   }
 }
 
-/// Whether a job may yield by what it is: the priority rules of the beneficiary's quota.
+/// Whether a job may yield by what it is: the priority rules of the beneficiary's quota. Never by the
+/// relations in which nobody asks for himself.
 template <std::size_t N>
 [[nodiscard]] bool may_preempt(const beneficiary<N>& b, const running_job<N>& victim, relation how) {
   switch (how) {
@@ -106,6 +121,17 @@ template <std::size_t N>
              (b.may.reclaim == preempt_reclaim::lower_priority && victim.priority < b.priority);
     case relation::descendant:
       return b.may.children;
+    case relation::rival:
+      return b.may.rivals == preempt_rivals::any ||
+             (b.may.rivals == preempt_rivals::lower_priority && victim.priority < b.priority);
+    case relation::borrower_while_borrowing:
+      return b.may.reclaim != preempt_reclaim::never && b.may.borrow == preempt_borrow::lower_priority &&
+             victim.priority < b.priority &&
+             victim.priority <= b.may.borrow_max_priority.value_or(victim.priority);
+    case relation::consolidation:
+    case relation::resized:
+    case relation::time_limit:
+      return false;
     case relation::same_quota:
       break;
   }

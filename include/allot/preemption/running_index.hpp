@@ -16,7 +16,7 @@
 namespace allot {
 inline namespace v0 {
 
-/// A running job as a possible victim.
+/// A running job as a possible victim: all its pods, or those it needs, or one pod beyond them.
 template <std::size_t N = 1>
 struct running_job {
   job_id id;
@@ -28,17 +28,30 @@ struct running_job {
   std::uint64_t order = 0;
   resources<N> request{};
   lane in = lane::any;
+  std::uint32_t pods = 1;
+  /// One pod of an elastic job beyond its minimum: a unit of its own, with the quota and priority of its job.
+  /// It yields before whole gangs of the same priority, and its job survives.
+  bool surplus = false;
+  /// Of a surplus unit: the job it belongs to, which never yields without it.
+  job_id core{};
+  /// The interval between checkpoints, at which work is saved; 0: it never is.
+  instant checkpoint = 0;
+  /// What a restart costs on top of the work that is lost.
+  instant restart = 0;
 };
 
-/// Who yields first within a quota: lowest priority, then newest start, then the reverse of the order in
-/// which they waited. Total, because `order` differs.
+/// Who yields first within a quota: lowest priority, then surplus pods before gangs, then newest start, then
+/// the reverse of the order in which they waited. Total, because ids differ.
 template <std::size_t N>
 [[nodiscard]] constexpr std::strong_ordering compare_as_victims(const running_job<N>& a,
                                                                 const running_job<N>& b) noexcept {
   if (const auto o = a.priority <=> b.priority; o != 0) return o;
+  if (const auto o = b.surplus <=> a.surplus; o != 0) return o;
   if (const auto o = b.started <=> a.started; o != 0) return o;
   if (const auto o = b.submitted <=> a.submitted; o != 0) return o;
-  return b.order <=> a.order;
+  if (const auto o = b.order <=> a.order; o != 0) return o;
+  // Pods of one elastic job.
+  return b.id <=> a.id;
 }
 
 /// The running jobs that may be preempted, by quota, each quota's in the order in which they would yield.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/time.hpp>
+
 #include <cstdint>
+#include <optional>
 
 namespace allot {
 inline namespace v0 {
@@ -13,6 +16,15 @@ enum class preempt_within : std::uint8_t { never, lower_priority, lower_or_newer
 /// reclaimWithinCohort).
 enum class preempt_reclaim : std::uint8_t { never, lower_priority, any };
 
+/// Which jobs of quotas that borrow a job may evict to borrow itself (Kueue's borrowWithinCohort), always
+/// strictly lower priority. `preempt_reclaim` must allow them too. Not together with rivals in one tree: what
+/// priority takes, fair share takes back, for ever (Kueue #3779).
+enum class preempt_borrow : std::uint8_t { never, lower_priority };
+
+/// Which jobs of quotas that borrow a job that would borrow too may evict because it is owed more of the
+/// surplus: the search's guard says when that is fair.
+enum class preempt_rivals : std::uint8_t { never, lower_priority, any };
+
 /// What the jobs of one quota may take from others when they don't fit.
 struct preempt_settings {
   preempt_within within = preempt_within::lower_priority;
@@ -20,8 +32,23 @@ struct preempt_settings {
   /// Whether its jobs may take from the quotas below it, even what those use within their nominal (PAI's
   /// child-level preemption). Nothing ever lets a job take from a quota above its own.
   bool children = false;
+  preempt_borrow borrow = preempt_borrow::never;
+  /// The highest priority that yields to a borrower (Kueue's maxPriorityThreshold); none: any lower one.
+  std::optional<std::int32_t> borrow_max_priority{};
+  preempt_rivals rivals = preempt_rivals::never;
 
   friend bool operator==(const preempt_settings&, const preempt_settings&) = default;
+};
+
+/// How long the jobs of a quota run before they may be asked to yield (KAI's min-runtime): a job is protected
+/// while now < started + it. Zero says nothing.
+struct runtime_guarantee {
+  /// From jobs of the same quota.
+  instant preempt = 0;
+  /// From jobs of other quotas.
+  instant reclaim = 0;
+
+  friend bool operator==(const runtime_guarantee&, const runtime_guarantee&) = default;
 };
 
 }  // namespace v0

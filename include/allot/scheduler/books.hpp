@@ -37,8 +37,11 @@ class books {
     running_.resize(held_.tree().slots());
   }
 
+  [[nodiscard]] ledger<n>& held() noexcept { return held_; }
   [[nodiscard]] const ledger<n>& held() const noexcept { return held_; }
+  [[nodiscard]] ledger<n>& booked() noexcept { return booked_; }
   [[nodiscard]] const ledger<n>& booked() const noexcept { return booked_; }
+  [[nodiscard]] const running_index<n>& running() const noexcept { return running_; }
 
   /// Counts a job in, at `r.where`.
   void book(const record& r) { booked_.charge(r.facts.quota, r.facts.request, r.facts.in); }

@@ -5,6 +5,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/fairshare/job_rank.hpp>
 #include <allot/preemption/running_index.hpp>
+#include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/view.hpp>
 
@@ -62,25 +63,66 @@ struct job_record {
   typename View::job what{};
   running_job<dimensions<View>> facts{};
   job_rank rank{};
+  /// What the job asks for beside the flavors of its menu, and which of these were chosen. `facts.request` is
+  /// what it asks for under that choice, and `demand` goes with it.
+  resources<dimensions<View>> base{};
+  flavor_menu<dimensions<View>> menu{};
+  flavor_pick pick{};
   typename Placement::demand demand{};
   typename Placement::allocation where{};
   std::uint32_t shape = 0;
   /// Counts the stays in a queue, so that an entry of an earlier stay is known as stale.
   std::uint32_t ticket = 0;
+  /// The number of the job's submission: two jobs that had the same id differ in it.
+  std::uint64_t serial = 0;
   /// The number of the step that admitted it.
   std::uint64_t admitted_in = 0;
+  /// Of an elastic job: the pods that it could have and that are no units of their own yet, and the units.
+  std::uint32_t pods_to_come = 0;
+  std::vector<job_id> surplus{};
   preemption_turns turns{};
   job_state state = job_state::unknown;
   bool preemptible = true;
+  /// Whether a later job of the same shape has no better chances.
+  bool follows_priority = false;
 };
 
 template <placement Placement, job_view View>
-[[nodiscard]] typename Placement::demand demand_of(const View& view, const typename View::job& j) {
+[[nodiscard]] typename Placement::demand demand_of(const View& view, const typename View::job& j,
+                                                   std::uint32_t pods, const flavor_pick& pick) {
   if constexpr (std::same_as<Placement, no_placement>) {
     return {};
+  } else if constexpr (flavored_view<View>) {
+    return view.demand(j, pods, pick);
+  } else if constexpr (elastic_view<View>) {
+    return view.demand(j, pods);
   } else {
     return view.demand(j);
   }
+}
+
+/// The pods with which the job starts.
+template <job_view View>
+[[nodiscard]] std::uint32_t core_pods(const View& view, const typename View::job& j) {
+  if constexpr (elastic_view<View>) return view.min_pods(j);
+  return 1;
+}
+
+/// Reads what so many pods of the job ask for, with the first of all flavors.
+template <job_view View, placement Placement>
+void read_request(job_record<View, Placement>& r, const View& view, std::uint32_t pods) {
+  r.facts.pods = pods;
+  if constexpr (elastic_view<View>) {
+    r.base = view.request(r.what, pods);
+  } else {
+    r.base = view.request(r.what);
+  }
+  r.facts.request = r.base;
+  if constexpr (flavored_view<View>) {
+    r.menu = view.flavors(r.what, pods);
+    r.facts.request += r.menu.request(r.pick);
+  }
+  r.demand = demand_of<Placement>(view, r.what, pods, r.pick);
 }
 
 /// Reads all that the view shows of a job; `sequence` stands in for what it does not. Keeps the count of
@@ -92,15 +134,20 @@ void read_job(job_record<View, Placement>& r, const View& view, const typename V
   r = {};
   r.ticket = ticket;
   r.what = j;
+  r.serial = sequence;
   if constexpr (preemptible_view<View>) r.preemptible = view.preemptible(j);
   r.facts.quota = view.quota(j);
   r.facts.priority = view.priority(j);
-  r.facts.request = view.request(j);
   r.facts.submitted = static_cast<instant>(sequence);
   if constexpr (timed_view<View>) r.facts.submitted = view.submitted(j);
   r.facts.order = sequence;
   if constexpr (identified_view<View>) r.facts.order = view.id(j);
-  r.demand = demand_of<Placement>(view, j);
+  if constexpr (checkpointed_view<View>) {
+    r.facts.checkpoint = view.checkpoint(j);
+    r.facts.restart = view.restart(j);
+  }
+  read_request(r, view, core_pods(view, j));
+  if constexpr (elastic_view<View>) r.pods_to_come = view.pods(j) - r.facts.pods;
 }
 
 /// Records by id. An id is given again after its job has gone, the one freed last first.
@@ -138,15 +185,16 @@ class job_table {
 template <std::size_t N, class Demand>
 class shape_table {
  public:
-  [[nodiscard]] std::uint32_t number(const resources<N>& request, const Demand& demand, lane in,
-                                     std::int32_t priority) {
+  [[nodiscard]] std::uint32_t number(const resources<N>& request, const flavor_menu<N>& menu,
+                                     const Demand& demand, lane in, std::int32_t priority) {
     const auto next = static_cast<std::uint32_t>(numbers_.size());
-    return numbers_.try_emplace(shape{request, demand, in, priority}, next).first->second;
+    return numbers_.try_emplace(shape{request, menu, demand, in, priority}, next).first->second;
   }
 
  private:
   struct shape {
     resources<N> request;
+    flavor_menu<N> menu;
     Demand demand;
     lane in;
     std::int32_t priority;

@@ -71,6 +71,13 @@ class pending_queue {
   void park_first() { groups_[first_].parked = groups_[first_].jobs.front().rank; }
   /// The job that `first` gave blocks all that come after it until `wake`, or until it is cancelled.
   void block_at_first() { blocked_ = true; }
+  /// Calls `visit(entry)` for every entry, of jobs that do not wait any more too, in no particular order.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const group& g : groups_) {
+      for (const pending_entry& e : g.jobs) visit(e);
+    }
+  }
   /// Lets everyone try again.
   void wake() {
     blocked_ = false;

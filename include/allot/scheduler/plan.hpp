@@ -4,6 +4,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/quota/shortfall.hpp>
+#include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/view.hpp>
 
@@ -57,15 +58,23 @@ struct plan {
     place where{};
     /// What of it its quota does not own itself. From whom, `loans` says.
     resources<n> borrows{};
+    /// Which of its flavors it got.
+    flavor_pick pick{};
+    std::uint32_t pods = 1;
+    /// An elastic job grows by these pods: the id is that of the surplus, this the job's own.
+    job_id core{};
   };
-  /// Tell it to go, and report `evicted` when it has gone.
+  /// Tell it to go, and report `evicted` when it has gone. With an elastic job all its surplus goes.
   struct eviction {
     job_id id;
     job what{};
     quota_id quota;
-    /// For whom; in the same plan, under `reservations`.
+    /// For whom; in the same plan, under `reservations`. None: for a reason of its own, `how` says which.
     job_id beneficiary;
     relation how{};
+    std::uint32_t pods = 1;
+    /// An elastic job shrinks by these pods: the id is that of the surplus, this the job's own.
+    job_id core{};
   };
   /// It will be admitted when those who were told to go have gone. Until then nobody else gets its share.
   struct reservation {

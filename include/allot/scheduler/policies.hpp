@@ -11,6 +11,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -46,6 +48,9 @@ struct shortest_first {
   }
 };
 
+template <class Bench, class Policies>
+class until_quiet;
+
 /// The parts that a scheduler is assembled from. Each is a callable (its concept stands beside it) and may
 /// carry state.
 template <class QuotaOrder = within_nominal_then_borrowed_share, class JobOrder = by_settings,
@@ -55,6 +60,9 @@ struct policies {
   using job_order_type = JobOrder;
   using victim_order_type = VictimOrder;
   using guard_type = Guard;
+  /// How a step goes through the jobs: see `until_quiet`.
+  template <class Bench>
+  using cycle = until_quiet<Bench, policies>;
 
   /// Whose turn it is.
   [[no_unique_address]] QuotaOrder quotas{};
@@ -83,22 +91,25 @@ template <class Order>
   }
 }
 
-/// True, or an error that says which part does not fit the view.
+/// True, or an error that says which part does not fit the view. A bundle of another cycle than ours has the
+/// parts that this one wants; all have an order of jobs.
 template <class Policies, job_view View>
 [[nodiscard]] consteval bool are_policies_of() {
   constexpr std::size_t n = dimensions<View>;
-  static_assert(
-      quota_order<typename Policies::quota_order_type, n>,
-      "allot: the quota order must take (const ledger<N>&, const contender<N>&) and return an ordered key");
-  static_assert(job_order<typename Policies::job_order_type, View>,
+  static_assert(job_order<std::remove_cvref_t<decltype(std::declval<const Policies&>().jobs)>, View>,
                 "allot: the job order must take (view, job, queue_settings) and return an integer; "
                 "shortest_first needs a view with duration(job)");
-  static_assert(
-      victim_order<typename Policies::victim_order_type, n>,
-      "allot: the victim order must take (const ledger<N>&, const donor<N>&) and return an ordered key");
-  static_assert(
-      victim_guard<typename Policies::guard_type, n>,
-      "allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const donor<N>&), return bool");
+  if constexpr (requires { typename Policies::quota_order_type; }) {
+    static_assert(
+        quota_order<typename Policies::quota_order_type, n>,
+        "allot: the quota order must take (const ledger<N>&, const contender<N>&), return an ordered key");
+    static_assert(
+        victim_order<typename Policies::victim_order_type, n>,
+        "allot: the victim order must take (const ledger<N>&, const donor<N>&) and return an ordered key");
+    static_assert(
+        victim_guard<typename Policies::guard_type, n>,
+        "allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const donor<N>&), return bool");
+  }
   return true;
 }
 

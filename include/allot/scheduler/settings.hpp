@@ -24,11 +24,28 @@ enum class queue_head : std::uint8_t {
   strict,
 };
 
+/// What a job that accepts several flavors does when one of them would do, at a price.
+enum class flavor_step : std::uint8_t {
+  /// It pays: it takes this flavor.
+  stay,
+  /// A later flavor may do without; if none does, the first of them is taken.
+  try_next,
+};
+
+/// How jobs choose between borrowing, preempting and the next flavor (Kueue's flavorFungibility).
+struct flavor_choice {
+  flavor_step when_can_borrow = flavor_step::stay;
+  flavor_step when_can_preempt = flavor_step::try_next;
+
+  friend bool operator==(const flavor_choice&, const flavor_choice&) = default;
+};
+
 /// How the scheduler treats the jobs of one quota.
 struct queue_settings {
   queue_order order = queue_order::priority;
   queue_head head = queue_head::best_effort;
   preempt_settings preempt{};
+  flavor_choice flavors{};
 
   friend bool operator==(const queue_settings&, const queue_settings&) = default;
 };

@@ -59,6 +59,40 @@ concept placed_view = job_view<V> && requires(const V& view, const typename V::j
   { view.demand(job) } -> std::convertible_to<typename Placement::demand>;
 };
 
+/// How many pods the job has and how many of them it needs to run at all: it is elastic when these differ.
+/// `request(job, pods)`, and with a placement `demand(job, pods)`, are those of so many of its pods.
+/// Default: all pods start together.
+template <class V>
+concept elastic_view = job_view<V> &&
+    requires(const V& view, const typename V::job& job, std::uint32_t pods) {
+  { view.pods(job) } -> std::convertible_to<std::uint32_t>;
+  { view.min_pods(job) } -> std::convertible_to<std::uint32_t>;
+  view.request(job, pods);
+};
+
+/// The flavors that the job accepts, as a `flavor_menu` for so many of its pods (all of them, unless the job
+/// is elastic). They come on top of `request`, which then holds what the job asks for in any case. With a
+/// placement `demand(job, pods, pick)` is the demand under a choice. Default: no choice.
+template <class V>
+concept flavored_view = job_view<V> &&
+    requires(const V& view, const typename V::job& job, std::uint32_t pods) {
+  view.flavors(job, pods);
+};
+
+/// How long the job may run before it is told to go, 0: for ever. Default: for ever.
+template <class V>
+concept time_limited_view = job_view<V> && requires(const V& view, const typename V::job& job) {
+  { view.time_limit(job) } -> std::convertible_to<instant>;
+};
+
+/// After how long its work is saved, and what a restart costs, for costs of an eviction. Default: 0, it is
+/// never saved and costs nothing.
+template <class V>
+concept checkpointed_view = job_view<V> && requires(const V& view, const typename V::job& job) {
+  { view.checkpoint(job) } -> std::convertible_to<instant>;
+  { view.restart(job) } -> std::convertible_to<instant>;
+};
+
 namespace detail {
 template <class T>
 struct dimensions_of;

@@ -4,6 +4,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
+#include <allot/preemption/eligibility.hpp>
 #include <allot/sim/statistics.hpp>
 
 #include <array>
@@ -77,8 +78,8 @@ struct run_figures {
   /// Jain's index in billionths, added up over the milliseconds in which some quota used or wanted something.
   wide jain = 0;
   instant active = 0;
-  /// How many jobs were evicted as borrowers, as descendants, and for their own quota: by `relation`.
-  std::array<std::uint64_t, 3> preemptions_by{};
+  /// How many jobs were evicted as borrowers, as descendants, for their own quota, …: by `relation`.
+  std::array<std::uint64_t, relation_count> preemptions_by{};
   /// By quota id, those included that were removed.
   std::vector<quota_figures> quotas;
 

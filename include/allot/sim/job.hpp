@@ -5,12 +5,14 @@
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
 #include <allot/gpu/demand.hpp>
+#include <allot/scheduler/flavors.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -19,13 +21,27 @@ namespace sim {
 /// The number of a job in a workload that is sorted by submission, then id.
 using job_index = std::uint32_t;
 
+/// The flavors that jobs of one kind accept.
+template <std::size_t N = 1>
+struct flavor_set {
+  /// For one pod, or for the whole of a job whose demand is a total.
+  flavor_menu<N> menu{};
+  /// Which group's choice decides where the pods may stand, and for each of its options the pools.
+  std::size_t placed_group = 0;
+  std::vector<std::uint64_t> pools{};
+};
+
 /// A job of a simulated workload. Times are in milliseconds.
 template <std::size_t N = 1>
 struct job {
   quota_id quota{};
-  /// Of the whole job.
+  /// Of the whole job, beside what its flavors count.
   resources<N> request{};
   gpu::demand demand{};
+  /// With how few pods it can run: with fewer than the demand's it is elastic. 0: with all only.
+  std::uint32_t min_pods = 0;
+  /// Number k: the flavors are the workload's set k - 1. 0: it has no choice.
+  std::uint32_t flavors = 0;
   std::int32_t priority = 0;
   bool preemptible = true;
   instant submit = 0;
@@ -35,6 +51,13 @@ struct job {
   std::optional<instant> checkpoint{};
   /// What going on after an eviction costs before work resumes.
   instant restart = 0;
+  /// When a run has lasted so long it is told to go. 0: never.
+  instant time_limit = 0;
+
+  [[nodiscard]] constexpr std::uint32_t pods() const noexcept { return demand.total ? 1 : demand.pods; }
+  [[nodiscard]] constexpr std::uint32_t fewest_pods() const noexcept {
+    return min_pods == 0 || min_pods > pods() ? pods() : min_pods;
+  }
 
   /// How much of `done` work survives an eviction.
   [[nodiscard]] constexpr instant saved(instant done) const noexcept {
@@ -50,6 +73,7 @@ struct workload_view {
 
   std::span<const sim::job<N>> jobs;
   bool single_queue = false;
+  std::span<const flavor_set<N>> flavor_sets{};
 
   [[nodiscard]] quota_id quota(job j) const { return single_queue ? quota_id{0} : jobs[j].quota; }
   [[nodiscard]] const resources<N>& request(job j) const { return jobs[j].request; }
@@ -59,6 +83,36 @@ struct workload_view {
   [[nodiscard]] bool preemptible(job j) const { return jobs[j].preemptible; }
   [[nodiscard]] instant duration(job j) const { return jobs[j].duration; }
   [[nodiscard]] const gpu::demand& demand(job j) const { return jobs[j].demand; }
+  [[nodiscard]] instant checkpoint(job j) const {
+    return jobs[j].checkpoint ? std::max<instant>(1, *jobs[j].checkpoint) : 0;
+  }
+  [[nodiscard]] instant restart(job j) const { return jobs[j].restart; }
+  [[nodiscard]] instant time_limit(job j) const { return jobs[j].time_limit; }
+
+  [[nodiscard]] std::uint32_t pods(job j) const { return jobs[j].pods(); }
+  [[nodiscard]] std::uint32_t min_pods(job j) const { return jobs[j].fewest_pods(); }
+  [[nodiscard]] resources<N> request(job j, std::uint32_t pods) const {
+    if (pods == jobs[j].pods()) return jobs[j].request;
+    resources<N> some;
+    for (std::size_t d = 0; d < N; ++d) {
+      some[d] = quantity::milli(jobs[j].request[d].in_milli() / jobs[j].pods()) * pods;
+    }
+    return some;
+  }
+  [[nodiscard]] flavor_menu<N> flavors(job j, std::uint32_t pods) const {
+    if (jobs[j].flavors == 0) return {};
+    const flavor_menu<N>& each = flavor_sets[jobs[j].flavors - 1].menu;
+    return jobs[j].demand.total || pods == 1 ? each : each * pods;
+  }
+  [[nodiscard]] gpu::demand demand(job j, std::uint32_t pods, const flavor_pick& pick) const {
+    gpu::demand d = jobs[j].demand;
+    if (!d.total) d.pods = pods;
+    if (jobs[j].flavors != 0) {
+      const flavor_set<N>& set = flavor_sets[jobs[j].flavors - 1];
+      if (!set.pools.empty()) d.pools &= set.pools[pick[set.placed_group]];
+    }
+    return d;
+  }
 };
 
 }  // namespace sim

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/resources.hpp>
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// Into so many groups at most a job's request falls, each of which has its own choice of flavors.
+inline constexpr std::size_t most_flavor_groups = 4;
+
+/// Which flavor was chosen in each group of a job: a number into the group's options.
+using flavor_pick = std::array<std::uint8_t, most_flavor_groups>;
+
+/// What a job takes of the flavors that it accepts ("h100/gpu", else "a100/gpu"): for each group of its
+/// resources the alternatives, best first. A job without groups has no choice.
+template <std::size_t N = 1>
+class flavor_menu {
+ public:
+  /// One more group; each option is what the group asks for under that flavor, in the dimensions of the
+  /// flavor. Preconditions: fewer than `most_flavor_groups` so far; 1 to 255 options.
+  void add_group(std::span<const resources<N>> options) {
+    ALLOT_ASSERT(groups_ < most_flavor_groups, "a job has at most four groups of flavors");
+    ALLOT_ASSERT(!options.empty() && options.size() <= 255, "a group has 1 to 255 flavors");
+    sizes_[groups_++] = static_cast<std::uint8_t>(options.size());
+    options_.insert(options_.end(), options.begin(), options.end());
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return groups_ == 0; }
+  [[nodiscard]] std::size_t groups() const noexcept { return groups_; }
+  /// The alternatives of a group, best first.
+  [[nodiscard]] std::span<const resources<N>> options(std::size_t group) const {
+    ALLOT_ASSERT(group < groups_, "no such group");
+    std::size_t first = 0;
+    for (std::size_t g = 0; g < group; ++g) first += sizes_[g];
+    return std::span<const resources<N>>{options_}.subspan(first, sizes_[group]);
+  }
+  /// What all groups ask for together under a choice.
+  [[nodiscard]] resources<N> request(const flavor_pick& pick) const {
+    resources<N> sum;
+    for (std::size_t g = 0; g < groups_; ++g) sum += options(g)[pick[g]];
+    return sum;
+  }
+
+  /// For so many pods of which each has this menu.
+  friend flavor_menu operator*(flavor_menu menu, std::int64_t pods) {
+    for (resources<N>& option : menu.options_) option = option * pods;
+    return menu;
+  }
+
+  friend auto operator<=>(const flavor_menu&, const flavor_menu&) noexcept = default;
+  friend bool operator==(const flavor_menu&, const flavor_menu&) noexcept = default;
+
+ private:
+  std::vector<resources<N>> options_;
+  std::array<std::uint8_t, most_flavor_groups> sizes_{};
+  std::size_t groups_ = 0;
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/quota/change.hpp>
+#include <allot/scheduler/books.hpp>
+#include <allot/scheduler/job_table.hpp>
+#include <allot/scheduler/pending_queue.hpp>
+#include <allot/scheduler/reservations.hpp>
+#include <allot/scheduler/settings.hpp>
+#include <allot/scheduler/view.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// The jobs of a scheduler on their way: submitted, waiting, reserved, running, told to go, gone. Keeps the
+/// table, the queues, the books and the reservations in step with one another, and knows nothing of how it is
+/// decided who goes next.
+///
+/// An elastic job is several units: its core, the pods without which it can't run, and then one unit for each
+/// further pod. A unit is a record like that of any job; one of the surplus waits only while the core runs,
+/// one at a time, and goes with it.
+template <job_view View, placement Placement>
+class lifecycle {
+ public:
+  static constexpr std::size_t n = dimensions<View>;
+  using job = typename View::job;
+  using place = typename Placement::allocation;
+  using record = job_record<View, Placement>;
+  using books_type = detail::books<View, Placement>;
+
+  lifecycle(View shown, quota_tree<n> tree, Placement where)
+      : view(std::move(shown)), books(std::move(tree), std::move(where)) {
+    on_new_tree();
+  }
+
+  [[nodiscard]] const quota_tree<n>& tree() const noexcept { return books.held().tree(); }
+  [[nodiscard]] record& known(job_id id) {
+    ALLOT_ASSERT(jobs.contains(id), "no such job");
+    return jobs[id];
+  }
+
+  // Queues.
+
+  struct quota_state {
+    pending_queue queue;
+    queue_settings settings;
+    /// What those in the queue ask for together.
+    resources<n> asked;
+    std::size_t waiting = 0;
+    std::size_t jobs = 0;
+    bool parked = false;
+    bool touched = false;
+  };
+  [[nodiscard]] quota_state& of(quota_id x) { return quotas_[x.index()]; }
+  [[nodiscard]] const quota_state& of(quota_id x) const { return quotas_[x.index()]; }
+
+  /// The queue or the usage of x has changed: a cycle that orders quotas has to look at it again.
+  void touch(quota_id x) {
+    if (!std::exchange(of(x).touched, true)) touched_.push_back(x);
+  }
+  /// Calls `visit(quota)` for each quota touched since the last call.
+  template <class Visit>
+  void take_touched(Visit visit) {
+    for (std::size_t i = 0; i < touched_.size(); ++i) {
+      of(touched_[i]).touched = false;
+      if (tree().contains(touched_[i])) visit(touched_[i]);
+    }
+    touched_.clear();
+  }
+
+  [[nodiscard]] bool waits(const pending_entry& e) const {
+    return jobs[e.id].ticket == e.ticket && jobs[e.id].state == job_state::pending;
+  }
+  [[nodiscard]] std::optional<job_id> first_of(quota_id x) {
+    const auto first = of(x).queue.first([&](const pending_entry& e) { return waits(e); });
+    return first ? std::optional{first->id} : std::nullopt;
+  }
+  /// The first of x is parked, or blocks its queue.
+  void park_first(quota_id x) {
+    quota_state& q = of(x);
+    q.settings.head == queue_head::strict ? q.queue.block_at_first() : q.queue.park_first();
+    if (!std::exchange(q.parked, true)) parked_.push_back(x);
+    touch(x);
+  }
+  void wake_everyone() {
+    wake = false;
+    for (const quota_id x : parked_) {
+      of(x).parked = false;
+      of(x).queue.wake();
+      touch(x);
+    }
+    parked_.clear();
+  }
+  /// Something has happened that no plan brought about.
+  void world_changed() noexcept {
+    wake = true;
+    ++epoch;
+  }
+
+  // Units come and go.
+
+  /// A new record, in no queue yet.
+  template <class JobOrder>
+  [[nodiscard]] job_id enrol(const job& j, const JobOrder& order, lane not_preemptible) {
+    const job_id id = jobs.add();
+    record& r = jobs[id];
+    read_job(r, view, j, ++submissions_);
+    r.facts.id = id;
+    r.facts.in = r.preemptible ? lane::any : not_preemptible;
+    const queue_settings& settings = of(r.facts.quota).settings;
+    r.rank = {order(view, j, settings), r.facts.submitted, r.facts.order};
+    r.follows_priority = follows_priority(order, settings);
+    number_shape(r);
+    ++of(r.facts.quota).jobs;
+    return id;
+  }
+  void wait(job_id id) {
+    record& r = jobs[id];
+    r.state = job_state::pending;
+    quota_state& q = of(r.facts.quota);
+    q.queue.push(r.shape, {r.rank, id, ++r.ticket});
+    q.asked += r.facts.request;
+    ++q.waiting;
+    touch(r.facts.quota);
+  }
+  /// The job is in the queue no more, whoever stands before it.
+  record& leave_queue(job_id id) {
+    record& r = known(id);
+    ALLOT_ASSERT(r.state == job_state::pending, "only a waiting job can be decided on");
+    quota_state& q = of(r.facts.quota);
+    q.asked -= r.facts.request;
+    if (first_of(r.facts.quota) == id) {
+      q.queue.pop_first();
+    } else {
+      q.queue.note_stale();
+    }
+    touch(r.facts.quota);
+    return r;
+  }
+  /// A job that waits, in the queue or reserved, starts to run.
+  void start(record& r, instant now) {
+    quota_state& q = of(r.facts.quota);
+    --q.waiting;
+    books.start(r, now);
+    touch(r.facts.quota);
+    grow(r.facts.surplus ? jobs[r.facts.core] : r);
+  }
+  /// A record in no queue runs already.
+  void start_adopted(job_id id, instant since, const place& at, const flavor_pick& pick) {
+    record& r = jobs[id];
+    r.where = at;
+    if (!r.menu.empty()) {
+      r.pick = pick;
+      r.facts.request = r.base + r.menu.request(pick);
+      r.demand = demand_of<Placement>(view, r.what, r.facts.pods, pick);
+    }
+    books.book(r);
+    ++of(r.facts.quota).waiting;
+    start(r, since);
+  }
+  /// One more pod of a running job runs already.
+  [[nodiscard]] job_id adopt_surplus(record& core, instant since, const place& at) {
+    for (std::size_t i = core.surplus.size(); i-- > 0;) {
+      if (jobs[core.surplus[i]].state == job_state::pending) remove(core.surplus[i]);
+    }
+    ALLOT_ASSERT(core.pods_to_come > 0, "the job has all its pods");
+    const job_id id = next_pod(core);
+    start_adopted(id, since, at, core.pick);
+    return id;
+  }
+  /// A running job is told to go, and all its surplus with it.
+  void withdraw(record& r, job_id beneficiary) {
+    ALLOT_ASSERT(r.state == job_state::running, "only a running job can be told to go");
+    for (std::size_t i = r.surplus.size(); i-- > 0;) {
+      const job_id s = r.surplus[i];
+      if (jobs[s].state == job_state::running) {
+        withdraw(jobs[s], beneficiary);
+      } else if (jobs[s].state != job_state::evicting) {
+        remove(s);
+      }
+    }
+    books.withdraw(r);
+    note_leaving(r, beneficiary);
+  }
+  /// The books say already that the job is told to go.
+  void note_leaving(record& r, job_id beneficiary) {
+    reservations.expect(r.facts.id, beneficiary);
+    leaving.push_back(r.facts.id);
+    touch(r.facts.quota);
+  }
+  /// A running or evicting job has gone. It is in no queue.
+  void give_back(record& r) {
+    drop_surplus(r);
+    if (r.state == job_state::evicting) {
+      reservations.left(r.facts.id);
+      std::erase(leaving, r.facts.id);
+    }
+    books.give_back(r);
+    touch(r.facts.quota);
+    wake = true;
+  }
+  /// A job that has gone waits again, with its old rank; so does one pod of an elastic job that shrinks.
+  void requeue(record& r) {
+    if (!r.facts.surplus) {
+      if constexpr (elastic_view<View>) r.pods_to_come = view.pods(r.what) - r.facts.pods;
+      return wait(r.facts.id);
+    }
+    record& core = jobs[r.facts.core];
+    ++core.pods_to_come;
+    forget(r.facts.id);
+    if (core.state == job_state::running) grow(core);
+  }
+  void give_up_reservation(record& r) {
+    reservations.remove(r.facts.id);
+    books.unbook(r);
+    touch(r.facts.quota);
+    wake = true;
+  }
+  /// The job is not wanted any more, wherever it is.
+  void remove(job_id id) {
+    record& r = known(id);
+    switch (r.state) {
+      case job_state::pending:
+        of(r.facts.quota).queue.note_stale();
+        of(r.facts.quota).asked -= r.facts.request;
+        --of(r.facts.quota).waiting;
+        break;
+      case job_state::reserved:
+        --of(r.facts.quota).waiting;
+        give_up_reservation(r);
+        world_changed();
+        break;
+      default:
+        give_back(r);
+        world_changed();
+    }
+    if (r.facts.surplus) ++jobs[r.facts.core].pods_to_come;
+    forget(id);
+  }
+
+  /// How many pods of the job run, its surplus included.
+  [[nodiscard]] std::uint32_t running_pods(const record& r) const {
+    std::uint32_t pods = r.facts.pods;
+    for (const job_id s : r.surplus) pods += jobs[s].state == job_state::running ? 1U : 0U;
+    return pods;
+  }
+
+  // The tree.
+
+  result<std::vector<quota_id>> apply(std::span<const quota_change<n>> changes) {
+    std::vector<problem> problems;
+    for (const quota_change<n>& c : changes) {
+      const auto* removal = std::get_if<remove_quota>(&c);
+      if (removal == nullptr || !tree().contains(removal->quota)) continue;
+      if (of(removal->quota).jobs == 0) continue;
+      const std::string name{tree().name(removal->quota)};
+      problems.push_back({problem_code::in_use, name, {}, name + " still has jobs"});
+    }
+    if (!problems.empty()) return problems;
+    auto over = books.apply(changes);
+    if (over) on_new_tree();
+    return over;
+  }
+
+  View view;
+  books_type books;
+  job_table<record> jobs;
+  detail::reservations<View, Placement> reservations;
+  /// Told to go and not gone, in the order in which they were told.
+  std::vector<job_id> leaving;
+  /// Counts the changes of the world that no plan brought about.
+  std::uint64_t epoch = 1;
+  /// Whether somebody who was held may have better chances now.
+  bool wake = false;
+
+ private:
+  void number_shape(record& r) {
+    r.shape = shapes_.number(r.facts.request, r.menu, r.demand, r.facts.in,
+                             r.follows_priority ? 0 : r.facts.priority);
+  }
+  void forget(job_id id) {
+    record& r = jobs[id];
+    const quota_id x = r.facts.quota;
+    if (r.facts.surplus) {
+      std::erase(jobs[r.facts.core].surplus, id);
+    } else {
+      --of(x).jobs;
+    }
+    jobs.remove(id);
+    touch(x);
+  }
+
+  /// Lets the next pod of a running elastic job wait, unless one waits already.
+  void grow(record& core) {
+    if (core.pods_to_come == 0) return;
+    for (const job_id s : core.surplus) {
+      if (jobs[s].state == job_state::pending || jobs[s].state == job_state::reserved) return;
+    }
+    wait(next_pod(core));
+  }
+  /// A record of one more pod of an elastic job, in no queue yet.
+  [[nodiscard]] job_id next_pod(record& core) {
+    const job_id id = jobs.add();
+    record& r = jobs[id];
+    const std::uint32_t ticket = r.ticket;
+    r = core;
+    r.ticket = ticket;
+    r.surplus.clear();
+    r.pods_to_come = 0;
+    read_request(r, view, 1);
+    r.menu = {};
+    if constexpr (flavored_view<View>) {
+      r.base += view.flavors(r.what, 1).request(core.pick);
+      r.facts.request = r.base;
+      r.demand = demand_of<Placement>(view, r.what, 1, core.pick);
+    }
+    r.facts.id = id;
+    r.facts.surplus = true;
+    r.facts.core = core.facts.id;
+    r.rank.surplus = true;
+    number_shape(r);
+    core.surplus.push_back(id);
+    --core.pods_to_come;
+    return id;
+  }
+  void drop_surplus(record& core) {
+    while (!core.surplus.empty()) remove(core.surplus.back());
+  }
+  void on_new_tree() {
+    quotas_.resize(tree().slots());
+    std::erase_if(parked_, [&](quota_id x) { return !tree().contains(x); });
+    for (const quota_id x : tree().top_down()) touch(x);
+    // Who is reserved where there is no room any more waits again, the last first.
+    for (std::size_t i = reservations.waiting().size(); i-- > 0;) {
+      record& r = jobs[reservations.waiting()[i]];
+      if (books.has_room(r)) continue;
+      give_up_reservation(r);
+      --of(r.facts.quota).waiting;
+      wait(r.facts.id);
+    }
+    world_changed();
+  }
+
+  shape_table<n, typename Placement::demand> shapes_;
+  std::vector<quota_state> quotas_;
+  std::vector<quota_id> parked_;
+  std::vector<quota_id> touched_;
+  std::uint64_t submissions_ = 0;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/time.hpp>
+
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// When which run of a job has lasted as long as it may. A run that ends before that leaves its entry here
+/// until its time has come; whether the run still lasts is the caller's to know.
+class time_limits {
+ public:
+  struct run {
+    job_id job;
+    std::uint64_t serial = 0;
+    instant since = 0;
+    friend auto operator<=>(const run&, const run&) noexcept = default;
+  };
+
+  /// O(log runs).
+  void watch(instant until, const run& r) {
+    runs_.push_back({until, r});
+    std::push_heap(runs_.begin(), runs_.end(), ends_later);
+  }
+  /// Calls `visit(job, serial, since)` for each run whose time has come, the earliest first.
+  template <class Visit>
+  void take_expired(instant now, Visit visit) {
+    while (!runs_.empty() && runs_.front().until <= now) {
+      std::pop_heap(runs_.begin(), runs_.end(), ends_later);
+      const run r = runs_.back().what;
+      runs_.pop_back();
+      visit(r.job, r.serial, r.since);
+    }
+  }
+
+ private:
+  struct entry {
+    instant until = 0;
+    run what{};
+    friend auto operator<=>(const entry&, const entry&) noexcept = default;
+  };
+  static bool ends_later(const entry& a, const entry& b) { return b < a; }
+
+  std::vector<entry> runs_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

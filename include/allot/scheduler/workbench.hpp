@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/scheduler/lifecycle.hpp>
+#include <allot/scheduler/plan.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+template <job_view View, placement Placement, class Policies>
+class scheduler;
+
+/// What a cycle works on: the books, the jobs, the queues, and the plan that it writes. The host's calls keep
+/// it up to date; a cycle decides by `admit`, `reserve` or `announce`, `evict` and `hold_first`, each of
+/// which does what it says to the books and the queues and enters it in the plan.
+///
+/// Between decisions a cycle may try things in `held()`, `booked()` and `places()`, each inside a savepoint
+/// that it rolls back.
+template <job_view View, placement Placement>
+class workbench {
+ public:
+  static constexpr std::size_t n = dimensions<View>;
+  using job = typename View::job;
+  using place = typename Placement::allocation;
+  using demand = typename Placement::demand;
+  using record = detail::job_record<View, Placement>;
+  using plan_type = allot::plan<View, Placement>;
+
+  workbench(View view, quota_tree<n> tree, Placement where)
+      : jobs_(std::move(view), std::move(tree), std::move(where)) {}
+
+  [[nodiscard]] const quota_tree<n>& tree() const noexcept { return jobs_.tree(); }
+  [[nodiscard]] const View& view() const noexcept { return jobs_.view; }
+  /// What jobs hold now, those included that were told to go.
+  [[nodiscard]] ledger<n>& held() noexcept { return jobs_.books.held(); }
+  /// What decisions count on: those told to go are gone, those reserved are there.
+  [[nodiscard]] ledger<n>& booked() noexcept { return jobs_.books.booked(); }
+  [[nodiscard]] Placement& places() noexcept { return jobs_.books.places; }
+  /// The jobs that run, may be preempted and were not told to go.
+  [[nodiscard]] const running_index<n>& running() const noexcept { return jobs_.books.running(); }
+  /// Those told to go that have not gone, in the order in which they were told.
+  [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs_.leaving; }
+  [[nodiscard]] record& at(job_id id) { return jobs_.known(id); }
+  [[nodiscard]] bool contains(job_id id) const { return jobs_.jobs.contains(id); }
+  [[nodiscard]] const queue_settings& settings(quota_id x) const { return jobs_.of(x).settings; }
+  /// How many pods of the job run, its surplus included.
+  [[nodiscard]] std::uint32_t running_pods(const record& r) const { return jobs_.running_pods(r); }
+
+  /// Of the current step.
+  [[nodiscard]] instant now() const noexcept { return now_; }
+  [[nodiscard]] plan_type& plan() noexcept { return plan_; }
+  /// Counts what happened to the world that no plan brought about.
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return jobs_.epoch; }
+  /// Whether somebody who was held may have better chances now: something was given back, or the host changed
+  /// the world. `wake_everyone` takes note of it.
+  [[nodiscard]] bool has_news() const noexcept { return jobs_.wake; }
+  /// Calls `visit(quota)` for each quota whose queue or usage has changed since the last call.
+  template <class Visit>
+  void take_touched(Visit visit) {
+    jobs_.take_touched(visit);
+  }
+
+  /// The first waiting job of x, those aside that were held since everyone was woken.
+  [[nodiscard]] std::optional<job_id> first_of(quota_id x) { return jobs_.first_of(x); }
+  /// Calls `visit(job_id)` for every job in the queue of x, held ones too, in no particular order.
+  template <class Visit>
+  void for_each_waiting(quota_id x, Visit visit) const {
+    jobs_.of(x).queue.for_each([&](const pending_entry& e) {
+      if (jobs_.waits(e)) visit(e.id);
+    });
+  }
+  /// How many jobs of x wait, reserved ones included.
+  [[nodiscard]] std::size_t waiting(quota_id x) const { return jobs_.of(x).waiting; }
+  /// What the jobs in the queue of x ask for together.
+  [[nodiscard]] const resources<n>& asked(quota_id x) const { return jobs_.of(x).asked; }
+
+  /// What the job asks for under a choice of flavors, and what of the placement.
+  [[nodiscard]] static resources<n> request_of(const record& r, const flavor_pick& pick) {
+    return r.menu.empty() ? r.base : r.base + r.menu.request(pick);
+  }
+  [[nodiscard]] demand demand_of(const record& r, const flavor_pick& pick) const {
+    return r.menu.empty() ? r.demand : detail::demand_of<Placement>(view(), r.what, r.facts.pods, pick);
+  }
+  /// Makes a choice of flavors that of the waiting job.
+  void choose(record& r, const flavor_pick& pick) {
+    if (r.menu.empty() || r.pick == pick) return;
+    auto& q = jobs_.of(r.facts.quota);
+    q.asked -= r.facts.request;
+    r.pick = pick;
+    r.facts.request = request_of(r, pick);
+    r.demand = demand_of(r, pick);
+    q.asked += r.facts.request;
+    jobs_.touch(r.facts.quota);
+  }
+
+  // Decisions.
+
+  /// The first job of x that `first_of` gave can't be admitted now. It is parked with all of its shape until
+  /// everyone is woken or, at the head of a strict queue, blocks it.
+  void hold_first(quota_id x, hold_reason why) {
+    const job_id id = *first_of(x);
+    plan_.holds.push_back({id, at(id).what, x, why});
+    jobs_.park_first(x);
+  }
+  /// The waiting job runs from now on, at a place that was taken for it.
+  void admit(job_id id, const place& where) {
+    record& r = jobs_.leave_queue(id);
+    r.where = where;
+    const resources<n> borrows = jobs_.books.borrowed_by(booked(), r);
+    jobs_.books.book(r);
+    start(r, borrows);
+  }
+  /// The waiting job will run, at a place that was taken for it, when others have gone; until then nobody
+  /// else gets its share. Without victims of its own, the evictions of the plan from `first` on, it starts at
+  /// once if that delays nobody who was reserved before it.
+  void reserve(job_id id, const place& where, std::size_t first) {
+    record& r = jobs_.leave_queue(id);
+    r.where = where;
+    const resources<n> borrows = jobs_.books.borrowed_by(booked(), r);
+    jobs_.books.book(r);
+    const std::size_t victims = plan_.evictions.size() - first;
+    if (victims == 0 && jobs_.reservations.may_start(jobs_.books, jobs_.jobs, r)) return start(r, borrows);
+    r.state = job_state::reserved;
+    jobs_.reservations.add(id);
+    plan_.reservations.push_back({id, r.what, r.facts.quota, first, victims});
+  }
+  /// The job waits on in its queue for those who were told to go for it, the evictions of the plan from
+  /// `first` on. Nothing is booked for it: the cycle decides on it anew when they have gone (Kueue, KAI).
+  void announce(job_id id, std::size_t first) {
+    const record& r = at(id);
+    plan_.reservations.push_back({id, r.what, r.facts.quota, first, plan_.evictions.size() - first});
+  }
+  /// Tells a running job to go, with all its surplus if it is elastic.
+  void evict(job_id victim, job_id beneficiary, relation how) {
+    record& r = at(victim);
+    plan_.evictions.push_back(
+        {victim, r.what, r.facts.quota, beneficiary, how, running_pods(r), r.facts.core});
+    jobs_.withdraw(r, beneficiary);
+  }
+
+  /// Searches for victims of a waiting job; those found are evicting in the books. See `books::make_room`.
+  template <class Search>
+  [[nodiscard]] search_outcome make_room(Search& search, const record& r) {
+    return jobs_.books.make_room(jobs_.jobs, search, r, settings(r.facts.quota).preempt);
+  }
+  /// Enters the victims that `make_room` has found in the plan. One that this very plan admitted has not
+  /// started: its admission is taken back, and nobody has to wait for it.
+  void evict_found(std::span<const victim<n>> found, job_id beneficiary) {
+    for (const victim<n>& v : found) {
+      record& gone = jobs_.jobs[v.job.id];
+      if (gone.admitted_in == steps_) {
+        std::erase_if(plan_.admissions, [&](const auto& a) { return a.id == v.job.id; });
+        jobs_.give_back(gone);
+        jobs_.requeue(gone);
+      } else {
+        plan_.evictions.push_back(
+            {v.job.id, gone.what, v.job.quota, beneficiary, v.how, gone.facts.pods, gone.facts.core});
+        jobs_.note_leaving(gone, beneficiary);
+      }
+    }
+    // Gangs go whole: what they leave over may be enough for somebody who was passed by.
+    jobs_.wake = true;
+  }
+
+  /// Lets everyone who was held try again.
+  void wake_everyone() {
+    jobs_.wake_everyone();
+    plan_.holds.clear();
+  }
+
+ private:
+  template <job_view, placement, class>
+  friend class scheduler;
+
+  void begin(instant now) {
+    now_ = now;
+    ++steps_;
+    plan_.clear();
+    if (!has_news()) return;
+    jobs_.reservations.start_ready(jobs_.books, jobs_.jobs, [&](job_id id) {
+      record& r = jobs_.jobs[id];
+      start(r, jobs_.books.borrowed_by(held(), r));
+    });
+  }
+  /// At last, for what was admitted after a job was held stands in its way as well.
+  void explain_holds() {
+    for (auto& h : plan_.holds) jobs_.books.explain(h, jobs_.jobs[h.id]);
+  }
+  void start(record& r, const resources<n>& borrows) {
+    r.admitted_in = steps_;
+    plan_.admissions.push_back(
+        {r.facts.id, r.what, r.facts.quota, r.where, borrows, r.pick, r.facts.pods, r.facts.core});
+    jobs_.start(r, now_);
+  }
+
+  detail::lifecycle<View, Placement> jobs_;
+  plan_type plan_;
+  instant now_ = 0;
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace v0
+}  // namespace allot
