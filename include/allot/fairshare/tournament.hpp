@@ -4,7 +4,9 @@
 #include <allot/fairshare/contender.hpp>
 #include <allot/fairshare/order.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <utility>
@@ -13,12 +15,36 @@
 namespace allot {
 inline namespace v0 {
 
+/// What the waiting jobs of one quota, or of several, ask for at least, per dimension; and whether one of
+/// them may get more than is free, because others would have to yield.
+template <std::size_t N>
+struct prospects {
+  /// Zero: not known.
+  resources<N> least{};
+  /// Bit d: somebody may be given room in dimension d.
+  std::uint64_t hope = ~std::uint64_t{0};
+
+  [[nodiscard]] static prospects of_nobody() noexcept { return {resources<N>{quantity::unlimited()}, 0}; }
+  [[nodiscard]] bool has_hope(std::size_t d) const noexcept { return ((hope >> d) & 1U) != 0; }
+  void hopes(std::size_t d) noexcept { hope |= std::uint64_t{1} << d; }
+
+  friend prospects operator|(prospects a, const prospects& b) noexcept {
+    for (std::size_t d = 0; d < N; ++d) a.least[d] = std::min(a.least[d], b.least[d]);
+    a.hope |= b.hope;
+    return a;
+  }
+};
+
 /// Whose turn it is: at every inner quota the children (and its own jobs) compete, each child represented by
 /// the best waiting job of its subtree; the winner of the root's match is the job that is tried next.
 ///
 /// Each quota keeps its match as a winner tree. When a quota's head or usage changes, only the path above it
 /// is keyed again and only that path's matches are replayed: O(sum over the path of log children), without
 /// allocation.
+///
+/// A quota of whose subtree nobody can be admitted, because even the least that is asked for there is more
+/// than its own bound leaves, does not take part. So when the cluster is full nobody is tried in vain,
+/// however many wait, and what one job leaves brings up the one whose turn it is.
 template <std::size_t N, quota_order<N> Order>
 class tournament {
  public:
@@ -40,14 +66,20 @@ class tournament {
     for (const quota_id x : tree.top_down()) enrol(matches_[x.index()], tree.children(x), 1);
     enrol(matches_.back(), tree.roots(), 0);
     winners_.assign(total, nobody);
+    prospects_.assign(total, prospects<N>::of_nobody());
   }
 
   /// `x` has a waiting job: its best one asks for `request` and ranks as `head`.
   void enter(const ledger<N>& l, quota_id x, const resources<N>& request, const job_rank& head) {
+    enter(l, x, request, head, prospects<N>{});
+  }
+  void enter(const ledger<N>& l, quota_id x, const resources<N>& request, const job_rank& head,
+             const prospects<N>& of_jobs) {
     seat& s = seats_[x.index()];
     s.waits = true;
     s.request = request;
     s.head = head;
+    s.own_jobs = of_jobs;
     replay(l, x);
   }
   /// None of x's own jobs takes part any more. To be called, like `enter`, also when only the usage of x has
@@ -79,6 +111,7 @@ class tournament {
     /// What of that job's request reaches this quota.
     resources<N> arriving{};
     key child_key{};
+    prospects<N> own_jobs{};
     std::size_t player = 0;
   };
   /// A winner tree over `size` players: the leaf of player i is at `first + size + i`, the winner at
@@ -93,13 +126,15 @@ class tournament {
     const quota_tree<N>& tree = l.tree();
     seat& own = seats_[x.index()];
     if (own.waits) own.own_key = order_(l, contender<N>{x, true, own.request, own.head});
-    play(matches_[x.index()], 0, own.waits,
+    play(matches_[x.index()], 0, own.waits ? own.own_jobs : prospects<N>::of_nobody(), own.waits,
          [&](std::size_t a, std::size_t b) { return before(tree, x, a, b); });
     for (quota_id child = x;;) {
       represent(l, child);
       const seat& s = seats_[child.index()];
       const quota_id p = tree.parent(child);
-      play(p ? matches_[p.index()] : matches_.back(), s.player, !s.best.is_none(),
+      const bool takes_part = !s.best.is_none();
+      play(p ? matches_[p.index()] : matches_.back(), s.player,
+           takes_part ? arriving_prospects(l, child) : prospects<N>::of_nobody(), takes_part,
            [&](std::size_t a, std::size_t b) { return before(tree, p, a, b); });
       if (!p) return;
       child = p;
@@ -108,21 +143,43 @@ class tournament {
 
   /// Player `i` has changed: replays its matches up to the winner.
   template <class Before>
-  void play(const match& m, std::size_t i, bool takes_part, Before before) {
+  void play(const match& m, std::size_t i, const prospects<N>& with, bool takes_part, Before before) {
     std::size_t at = m.size + i;
     winners_[m.first + at] = takes_part ? i : nobody;
+    prospects_[m.first + at] = with;
     for (at /= 2; at >= 1; at /= 2) {
-      const std::size_t a = winners_[m.first + 2 * at];
-      const std::size_t b = winners_[m.first + 2 * at + 1];
+      const std::size_t left = m.first + 2 * at;
+      const std::size_t a = winners_[left];
+      const std::size_t b = winners_[left + 1];
       winners_[m.first + at] = a == nobody || (b != nobody && before(b, a)) ? b : a;
+      prospects_[m.first + at] = prospects_[left] | prospects_[left + 1];
     }
+  }
+
+  /// What the jobs of the subtree of c ask of the quotas above it.
+  [[nodiscard]] prospects<N> arriving_prospects(const ledger<N>& l, quota_id c) const {
+    prospects<N> p = prospects_[matches_[c.index()].first + 1];
+    for (std::size_t d = 0; d < N; ++d) {
+      const quantity balance = l.balance(c, d);
+      if (p.least[d] <= balance) p.hopes(d);
+      p.least[d] = l.passed_up(c, d, p.least[d]);
+    }
+    return p;
+  }
+  /// Whether c's own bound shuts everybody out.
+  [[nodiscard]] bool is_hopeless(const ledger<N>& l, quota_id c) const {
+    const prospects<N>& p = prospects_[matches_[c.index()].first + 1];
+    for (std::size_t d = 0; d < N; ++d) {
+      if (p.least[d] > quantity{} && p.least[d] > l.room(c, d) && !p.has_hope(d)) return true;
+    }
+    return false;
   }
 
   /// Makes the winner of c's match the representative of c's subtree.
   void represent(const ledger<N>& l, quota_id c) {
     seat& s = seats_[c.index()];
     const std::size_t w = winners_[matches_[c.index()].first + 1];
-    if (w == nobody) {
+    if (w == nobody || is_hopeless(l, c)) {
       s.best = quota_id::none();
       return;
     }
@@ -152,6 +209,8 @@ class tournament {
   std::vector<seat> seats_;
   std::vector<match> matches_;
   std::vector<std::size_t> winners_;
+  /// Of the players below a place of a winner tree, all of them together.
+  std::vector<prospects<N>> prospects_;
   [[no_unique_address]] Order order_;
 };
 

@@ -91,6 +91,11 @@ class ledger {
     const cell& c = at(x, d);
     return c.supply - c.now.used;
   }
+  /// How much more the law of x itself lets its subtree draw: T(x) + B(x), T(x) at a root.
+  [[nodiscard]] quantity room(quota_id x, std::size_t d) const {
+    const cell& c = at(x, d);
+    return c.ceiling - c.now.used;
+  }
   /// S(x): what can be used in the subtree without borrowing.
   [[nodiscard]] quantity total_supply(quota_id x, std::size_t d) const { return at(x, d).supply; }
   /// E(x), B(x), L(x) and the like.

@@ -14,7 +14,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace allot {
@@ -77,6 +79,8 @@ struct job_record {
   std::uint64_t serial = 0;
   /// The number of the step that admitted it.
   std::uint64_t admitted_in = 0;
+  /// The number of the step whose plan lists it among the holds.
+  std::uint64_t held_in = 0;
   /// Of an elastic job: the pods that it could have and that are no units of their own yet, and the units.
   std::uint32_t pods_to_come = 0;
   std::vector<job_id> surplus{};
@@ -185,22 +189,28 @@ class job_table {
 template <std::size_t N, class Demand>
 class shape_table {
  public:
-  [[nodiscard]] std::uint32_t number(const resources<N>& request, const flavor_menu<N>& menu,
-                                     const Demand& demand, lane in, std::int32_t priority) {
-    const auto next = static_cast<std::uint32_t>(numbers_.size());
-    return numbers_.try_emplace(shape{request, menu, demand, in, priority}, next).first->second;
-  }
-
- private:
   struct shape {
     resources<N> request;
     flavor_menu<N> menu;
     Demand demand;
     lane in;
+    /// The lowest of all where it does not matter.
     std::int32_t priority;
     friend auto operator<=>(const shape&, const shape&) = default;
   };
+  static constexpr std::int32_t any_priority = std::numeric_limits<std::int32_t>::min();
+
+  [[nodiscard]] std::uint32_t number(shape s) {
+    const auto next = static_cast<std::uint32_t>(by_number_.size());
+    const auto [at, is_new] = numbers_.try_emplace(std::move(s), next);
+    if (is_new) by_number_.push_back(&at->first);
+    return at->second;
+  }
+  [[nodiscard]] const shape& operator[](std::uint32_t number) const { return *by_number_[number]; }
+
+ private:
   std::map<shape, std::uint32_t> numbers_;
+  std::vector<const shape*> by_number_;
 };
 
 }  // namespace detail

@@ -87,6 +87,11 @@ class lifecycle {
     const auto first = of(x).queue.first([&](const pending_entry& e) { return waits(e); });
     return first ? std::optional{first->id} : std::nullopt;
   }
+  /// Calls `visit(shape)` for each shape of which a job of x may be tried, as in `pending_queue`.
+  template <class Visit>
+  void for_each_open_shape(quota_id x, Visit visit) const {
+    of(x).queue.for_each_open_shape([&](std::uint32_t number) { visit(shapes_[number]); });
+  }
   /// The first of x is parked, or blocks its queue.
   void park_first(quota_id x) {
     quota_state& q = of(x);
@@ -286,9 +291,11 @@ class lifecycle {
   bool wake = false;
 
  private:
+  using shapes = shape_table<n, typename Placement::demand>;
+
   void number_shape(record& r) {
-    r.shape = shapes_.number(r.facts.request, r.menu, r.demand, r.facts.in,
-                             r.follows_priority ? 0 : r.facts.priority);
+    r.shape = shapes_.number({r.facts.request, r.menu, r.demand, r.facts.in,
+                              r.follows_priority ? shapes::any_priority : r.facts.priority});
   }
   void forget(job_id id) {
     record& r = jobs[id];
@@ -353,7 +360,7 @@ class lifecycle {
     world_changed();
   }
 
-  shape_table<n, typename Placement::demand> shapes_;
+  shapes shapes_;
   std::vector<quota_state> quotas_;
   std::vector<quota_id> parked_;
   std::vector<quota_id> touched_;

@@ -71,6 +71,15 @@ class pending_queue {
   void park_first() { groups_[first_].parked = groups_[first_].jobs.front().rank; }
   /// The job that `first` gave blocks all that come after it until `wake`, or until it is cancelled.
   void block_at_first() { blocked_ = true; }
+  /// Calls `visit(shape)` for each shape of which a job may be tried, perhaps also for one of which all jobs
+  /// have stopped to wait. O(shapes).
+  template <class Visit>
+  void for_each_open_shape(Visit visit) const {
+    if (blocked_) return;
+    for (const group& g : groups_) {
+      if (!g.parked && !g.jobs.empty()) visit(g.shape);
+    }
+  }
   /// Calls `visit(entry)` for every entry, of jobs that do not wait any more too, in no particular order.
   template <class Visit>
   void for_each(Visit visit) const {

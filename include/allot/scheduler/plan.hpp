@@ -86,7 +86,8 @@ struct plan {
     std::size_t first = 0;
     std::size_t count = 0;
   };
-  /// It waits.
+  /// It waits. Listed are the jobs that were tried, and the first one of each quota whose queue or usage has
+  /// changed since the last plan.
   struct hold {
     job_id id;
     job what{};

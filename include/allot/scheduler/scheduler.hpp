@@ -59,6 +59,7 @@ class scheduler {
   /// How the jobs of a quota are treated from now on; those already waiting keep their order.
   void configure(quota_id x, const queue_settings& settings) {
     jobs().of(x).settings = settings;
+    jobs().touch(x);
     jobs().world_changed();
   }
   [[nodiscard]] const queue_settings& settings(quota_id x) const { return jobs().of(x).settings; }

@@ -7,9 +7,12 @@
 #include <allot/scheduler/flavor_walk.hpp>
 #include <allot/scheduler/workbench.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -38,6 +41,12 @@ class until_quiet {
         consider(bench, x);
       }
     } while (bench.has_news());
+    std::sort(shown_.begin(), shown_.end());
+    shown_.erase(std::unique(shown_.begin(), shown_.end()), shown_.end());
+    for (const quota_id x : shown_) {
+      if (const auto first = bench.first_of(x)) bench.list_hold(*first, hold_reason::quota);
+    }
+    shown_.clear();
   }
 
  private:
@@ -46,13 +55,47 @@ class until_quiet {
   /// Shows the tournament the best jobs and the usage of quotas as they are now.
   void show_changes(Bench& bench) {
     bench.take_touched([&](quota_id x) {
+      shown_.push_back(x);
       if (const auto first = bench.first_of(x)) {
         const record& r = bench.at(*first);
-        turn_.enter(bench.booked(), x, r.facts.request, r.rank);
+        turn_.enter(bench.booked(), x, r.facts.request, r.rank, prospects_of(bench, x, r));
       } else {
         turn_.leave(bench.booked(), x);
       }
     });
+  }
+
+  /// What the jobs of x that may be tried ask for at least, and whether one may make others yield: what can't
+  /// be ruled out at a glance counts as hope.
+  [[nodiscard]] prospects<n> prospects_of(Bench& bench, quota_id x, const record& first) const {
+    auto p = prospects<n>::of_nobody();
+    const queue_settings& settings = bench.settings(x);
+    const bool first_only = settings.head == queue_head::strict;
+    std::int32_t priority = first.facts.priority;
+    if (first_only) {
+      p.least = first.menu.empty() ? first.facts.request : resources<n>{};
+    } else {
+      bench.for_each_open_shape(x, [&](const auto& shape) {
+        priority = std::max(priority, shape.priority);
+        for (std::size_t d = 0; d < n; ++d) {
+          p.least[d] = std::min(p.least[d], shape.menu.empty() ? shape.request[d] : quantity{});
+        }
+      });
+    }
+    const preempt_settings& may = settings.preempt;
+    const auto running = bench.running().jobs_of(x);
+    const bool within = may.within != preempt_within::never && !running.empty() &&
+                        (may.within == preempt_within::lower_priority ? running.back().priority < priority
+                                                                      : running.back().priority <= priority);
+    const bool rivals = may.rivals != preempt_rivals::never || may.borrow != preempt_borrow::never;
+    if (within || rivals || (may.children && !bench.tree().children(x).empty()))
+      return {p.least, ~std::uint64_t{0}};
+    if (may.reclaim == preempt_reclaim::never) return p;
+    const ledger<n>& l = bench.booked();
+    for (std::size_t d = 0; d < n; ++d) {
+      if (p.least[d] <= l.supply_of(x, d).own_pool - l.own_usage(x, d)) p.hopes(d);
+    }
+    return p;
   }
 
   void consider(Bench& bench, quota_id x) {
@@ -86,6 +129,8 @@ class until_quiet {
 
   tournament<n, typename Policies::quota_order_type> turn_;
   victim_search<n, typename Policies::victim_order_type, typename Policies::guard_type> search_;
+  /// The quotas that have changed in this step. Their first jobs are in the plan, tried or not.
+  std::vector<quota_id> shown_;
   bool gave_up_ = false;
 };
 

@@ -71,6 +71,12 @@ class workbench {
 
   /// The first waiting job of x, those aside that were held since everyone was woken.
   [[nodiscard]] std::optional<job_id> first_of(quota_id x) { return jobs_.first_of(x); }
+  /// Calls `visit(shape)` for each shape of which a job of x may be tried: what it asks for, see
+  /// `detail::shape_table`. Perhaps also for one of which all jobs have stopped to wait.
+  template <class Visit>
+  void for_each_open_shape(quota_id x, Visit visit) const {
+    jobs_.for_each_open_shape(x, visit);
+  }
   /// Calls `visit(job_id)` for every job in the queue of x, held ones too, in no particular order.
   template <class Visit>
   void for_each_waiting(quota_id x, Visit visit) const {
@@ -107,9 +113,15 @@ class workbench {
   /// The first job of x that `first_of` gave can't be admitted now. It is parked with all of its shape until
   /// everyone is woken or, at the head of a strict queue, blocks it.
   void hold_first(quota_id x, hold_reason why) {
-    const job_id id = *first_of(x);
-    plan_.holds.push_back({id, at(id).what, x, why});
+    list_hold(*first_of(x), why);
     jobs_.park_first(x);
+  }
+  /// The plan says of the waiting job that it is held; nothing else changes.
+  void list_hold(job_id id, hold_reason why) {
+    record& r = at(id);
+    if (r.held_in == steps_) return;
+    r.held_in = steps_;
+    plan_.holds.push_back({id, r.what, r.facts.quota, why});
   }
   /// The waiting job runs from now on, at a place that was taken for it.
   void admit(job_id id, const place& where) {
@@ -174,6 +186,7 @@ class workbench {
   /// Lets everyone who was held try again.
   void wake_everyone() {
     jobs_.wake_everyone();
+    for (const auto& h : plan_.holds) jobs_.jobs[h.id].held_in = 0;
     plan_.holds.clear();
   }
 
