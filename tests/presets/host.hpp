@@ -29,7 +29,9 @@ class preset_host {
   };
   struct job_view {
     using job = const preset_host::job*;
-    allot::quota_id quota(job j) const { return Preset::ignores_quotas ? allot::quota_id{0} : j->quota; }
+    bool single_queue = false;
+
+    allot::quota_id quota(job j) const { return single_queue ? allot::quota_id{0} : j->quota; }
     allot::resources<> request(job j) const { return allot::gpus(j->gpus); }
     int priority(job j) const { return j->priority; }
     allot::instant submitted(job j) const { return j->submitted; }
@@ -42,9 +44,11 @@ class preset_host {
     bool preemptible = true;
   };
 
-  explicit preset_host(std::vector<allot::quota_spec<1>> specs)
-      : names_(allot::build_quota_tree(specs).value()), scheduler_(job_view{}, tree_of(std::move(specs))) {
-    for (const allot::quota_id x : scheduler_.tree().top_down()) scheduler_.configure(x, Preset::defaults());
+  explicit preset_host(std::vector<allot::quota_spec<1>> specs, const Preset& preset = {})
+      : names_(allot::build_quota_tree(specs).value()),
+        scheduler_(job_view{preset.ignores_quotas}, tree_of(std::move(specs), preset), {},
+                   allot::policies_of(preset)) {
+    for (const allot::quota_id x : scheduler_.tree().top_down()) scheduler_.configure(x, preset.defaults());
   }
 
   auto& scheduler() { return scheduler_; }
@@ -74,10 +78,10 @@ class preset_host {
   }
 
  private:
-  static allot::quota_tree<1> tree_of(std::vector<allot::quota_spec<1>> specs) {
-    if (Preset::ignores_quotas)
+  static allot::quota_tree<1> tree_of(std::vector<allot::quota_spec<1>> specs, const Preset& preset) {
+    if (preset.ignores_quotas)
       return allot::build_quota_tree<1>({{.name = "all", .nominal = allot::gpus(8)}}).value();
-    Preset::adapt(specs);
+    preset.adapt(specs);
     return allot::build_quota_tree(std::move(specs)).value();
   }
 

@@ -6,24 +6,38 @@
 #include <allot/presets/standard.hpp>
 #include <allot/presets/static_quotas.hpp>
 
+#include <cstddef>
 #include <string_view>
-#include <utility>
 
 namespace allot {
 inline namespace v0 {
 
+template <class... Presets>
+struct preset_list {
+  static constexpr std::size_t size = sizeof...(Presets);
+  /// The same list of what `F` makes of each.
+  template <template <class...> class Target, template <class> class F>
+  using map = Target<F<Presets>...>;
+};
+
+/// Every preset, in the order in which they are listed.
+using all_presets = preset_list<standard, static_quotas, pai, fifo, sjf>;
+
+namespace detail {
+template <class Visit, class... Presets>
+constexpr void for_each(Visit visit, preset_list<Presets...>) {
+  (visit(Presets{}), ...);
+}
+}  // namespace detail
+
 /// Calls `visit(P{})` for every preset, in the order in which they are listed.
 template <class Visit>
 constexpr void for_each_preset(Visit visit) {
-  visit(standard{});
-  visit(static_quotas{});
-  visit(pai{});
-  visit(fifo{});
-  visit(sjf{});
+  detail::for_each(visit, all_presets{});
 }
 
-/// Calls `visit(P{})` for the preset of that name; returns whether there is one. How a program chooses by
-/// configuration: everything behind the call is compiled for the preset.
+/// Calls `visit(P{})` for the preset of that name; returns whether there is one. Everything behind the call
+/// is compiled for each preset; `any_preset` chooses at run time.
 template <class Visit>
 constexpr bool with_preset(std::string_view name, Visit visit) {
   bool found = false;

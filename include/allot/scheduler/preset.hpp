@@ -12,22 +12,36 @@
 namespace allot {
 inline namespace v0 {
 
-/// A preset: the policies of one system, assembled from the parts.
+/// A preset: the policies of one system, assembled from the parts. Its members are static, or those of a
+/// value when it is chosen at run time.
 ///
 /// - `name` and a `summary` of one line;
-/// - `policies_type`, the parts (see `policies`), default constructible;
+/// - `policies_type`, the parts (see `policies`), default constructible; a value has `policies()`;
 /// - `defaults()`, the settings of quotas that do not say otherwise;
 /// - `ignores_quotas`: there is one queue for the whole cluster, whatever quotas are given;
 /// - `adapt(specs)`: what the preset makes of the user's quotas before a tree is built of them.
+///
+/// One that has options (`preset_options`) has `configure(options)`, which returns the parts, and may have
+/// `defaults(options)`.
 template <class P>
 concept preset = std::default_initializable<typename P::policies_type> &&
-    requires(std::vector<quota_spec<1>>& specs) {
-  { P::name } -> std::convertible_to<std::string_view>;
-  { P::summary } -> std::convertible_to<std::string_view>;
-  { P::defaults() } -> std::same_as<queue_settings>;
-  { P::ignores_quotas } -> std::convertible_to<bool>;
-  P::adapt(specs);
+    requires(const P& p, std::vector<quota_spec<1>>& specs) {
+  { p.name } -> std::convertible_to<std::string_view>;
+  { p.summary } -> std::convertible_to<std::string_view>;
+  { p.defaults() } -> std::same_as<queue_settings>;
+  { p.ignores_quotas } -> std::convertible_to<bool>;
+  p.adapt(specs);
 };
+
+/// The parts that a preset stands for.
+template <preset P>
+[[nodiscard]] typename P::policies_type policies_of(const P& p) {
+  if constexpr (requires { p.policies(); }) {
+    return p.policies();
+  } else {
+    return {};
+  }
+}
 
 }  // namespace v0
 }  // namespace allot

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/time.hpp>
+
+#include <cstdint>
+#include <optional>
+
+namespace allot {
+inline namespace v0 {
+
+/// How a surplus is divided; see fairshare/.
+enum class surplus_name : std::uint8_t {
+  weight,
+  quota,
+  priority,
+  first_come,
+  decayed_usage,
+  parent_as_peer,
+  most_under_served,
+  capped,
+};
+/// What becomes of parts that a division does not divide.
+enum class rounding_name : std::uint8_t { webster, largest_remainder, none };
+/// Whose turn it is.
+enum class quota_order_name : std::uint8_t {
+  borrowed_share,
+  dominant_share,
+  saturation,
+  fair_tree,
+  under_nominal,
+  priority,
+  submission,
+  best_job,
+};
+/// Who yields first.
+enum class victim_order_name : std::uint8_t { priority_share, newest, lost_work };
+/// Whether that is fair.
+enum class guard_name : std::uint8_t { none, final_share, initial_share, final_then_initial, saturation };
+
+/// HyperPod: how idle compute is given out.
+enum class hyperpod_idle : std::uint8_t { fcfs, fair_share };
+/// HyperPod: how the tasks of a team are ordered.
+enum class hyperpod_tasks : std::uint8_t { fcfs, ranking };
+/// Kueue with fair sharing: by which rules a borrower may take from another, tried in this order.
+enum class fair_strategies : std::uint8_t { final_share, initial_share, final_then_initial };
+
+/// What a preset can be told at run time. What is left open is the preset's own; what a preset does not know
+/// it ignores. FORMATS 1.4 has the names that the program gives these.
+struct preset_options {
+  std::optional<surplus_name> surplus{};
+  std::optional<rounding_name> rounding{};
+  std::optional<quota_order_name> queue_order{};
+  std::optional<victim_order_name> victim_order{};
+  std::optional<guard_name> guard{};
+
+  std::optional<hyperpod_idle> idle{};
+  std::optional<hyperpod_tasks> tasks{};
+  std::optional<fair_strategies> strategies{};
+  /// KAI's time-based fair share: how strongly past usage counts, in thousandths; 0: not at all.
+  std::optional<std::int64_t> k{};
+  /// After which past usage counts half (0: it does not fade), and how far back it is looked at.
+  std::optional<instant> half_life{};
+  std::optional<instant> window{};
+  /// KAI's relcaimerSaturationMultiplier, in thousandths, at least 1,000.
+  std::optional<std::int64_t> saturation_multiplier{};
+
+  /// Whether an order or guard is chosen by name rather than taken from the preset.
+  [[nodiscard]] constexpr bool chooses_parts() const noexcept { return queue_order || victim_order || guard; }
+};
+
+}  // namespace v0
+}  // namespace allot
