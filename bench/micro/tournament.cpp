@@ -39,8 +39,37 @@ void next_turn(benchmark::State& state) {
     checksum += t.best(w.l.tree()).index();
   }
   benchmark::DoNotOptimize(checksum);
+  state.SetComplexityN(state.range(0));
 }
-BENCHMARK(next_turn)->ArgNames({"quotas", "depth"})->ArgsProduct({{10, 100, 1000, 10'000, 100'000}, {1, 4}});
+BENCHMARK(next_turn)
+    ->ArgNames({"quotas", "depth"})
+    ->ArgsProduct({{10, 100, 1000, 10'000, 100'000}, {1}})
+    ->Complexity(benchmark::oLogN);
+BENCHMARK(next_turn)
+    ->ArgNames({"quotas", "depth"})
+    ->ArgsProduct({{10, 100, 1000, 10'000, 100'000}, {4}})
+    ->Complexity(benchmark::oLogN);
+
+/// Something that the order looks at has changed for everybody.
+void everybody_again(benchmark::State& state) {
+  allot_bench::world<1> w{state.range(0), 4};
+  turn t;
+  t.reset(w.l.tree());
+  std::uint64_t id = 0;
+  for (const quota_id x : w.walk) t.enter(w.l, x, gpus(1), {0, 0, ++id});
+  std::size_t checksum = 0;
+  for ([[maybe_unused]] auto _ : state) {
+    t.refresh_all(w.l);
+    checksum += t.best(w.l.tree()).index();
+  }
+  benchmark::DoNotOptimize(checksum);
+  state.SetComplexityN(state.range(0));
+}
+BENCHMARK(everybody_again)
+    ->ArgName("quotas")
+    ->RangeMultiplier(10)
+    ->Range(10, 100'000)
+    ->Complexity(benchmark::oN);
 
 /// The next of `pending` jobs in twelve sizes is chosen and charged, its quota shows its next one, and a new
 /// job comes for it.

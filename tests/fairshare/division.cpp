@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/fairshare/decayed_surplus.hpp>
 #include <allot/fairshare/division.hpp>
+#include <allot/fairshare/even_totals.hpp>
+#include <allot/fairshare/first_come.hpp>
+#include <allot/fairshare/priority_bands.hpp>
 #include <allot/quota/builder.hpp>
 
 #include <doctest/doctest.h>
@@ -428,4 +432,197 @@ TEST_CASE("division: does not allocate again, and refuses a demand that is not o
           shares.update(l, other);
         }) == 0);
   CHECK_THROWS_AS(shares.update(l, {}), allot_test::assertion_failed);
+}
+
+TEST_CASE("division: Run:ai's demo by the rule, before and after d claims what it owns") {
+  const ledger<> l = siblings(16, {{4, 1000}, {2, 1000}, {2, 1000}, {8, 1000}});
+  division<1, allot::proportional_to_quota> shares;
+  const auto own = [&] {
+    std::vector<std::int64_t> result;
+    for (std::size_t i = 1; i <= 4; ++i) result.push_back(shares.own(quota_id{i})[0].in_milli());
+    return result;
+  };
+  shares.update(l, whole({0, 16, 16, 16, 0}));
+  CHECK(own() == std::vector<std::int64_t>{8'000, 4'000, 4'000, 0});
+  shares.change_demand(l, quota_id{4}, resources<>{gpus(8)});
+  CHECK(own() == std::vector<std::int64_t>{4'000, 2'000, 2'000, 8'000});
+  shares.change_demand(l, quota_id{4}, resources<>{gpus(4)});
+  CHECK(own() == std::vector<std::int64_t>{6'000, 3'000, 3'000, 4'000});
+}
+
+TEST_CASE("division: KAI's rows in whole GPUs") {
+  using whole_gpus = allot::proportional<allot::by_weight, allot::webster>;
+  const auto own = [](auto rule, const ledger<>& l, std::initializer_list<std::int64_t> demand) {
+    division<1, decltype(rule)> shares{rule};
+    shares.update(l, whole(demand));
+    std::vector<std::int64_t> result;
+    for (std::size_t i = 1; i < l.tree().slots(); ++i)
+      result.push_back(shares.own(quota_id{i})[0].in_milli());
+    return result;
+  };
+  const whole_gpus rule{allot::webster{gpus(1)}};
+  const ledger<> abc = siblings(128, {{32, 2000}, {16, 1000}, {0, 1000}});
+  CHECK(own(rule, abc, {0, 128, 128, 24}) == std::vector<std::int64_t>{72'000, 36'000, 20'000});
+  CHECK(own(rule, siblings(128, {{0, 1000}, {0, 1000}, {0, 1000}}), {0, 128, 128, 128}) ==
+        std::vector<std::int64_t>{43'000, 43'000, 42'000});
+  CHECK(own(rule, siblings(100, {{10, 3000}, {10, 1000}}), {0, 100, 100}) ==
+        std::vector<std::int64_t>{70'000, 30'000});
+  const auto history = [](allot::claimant& c) {
+    const std::int64_t used[] = {0, 600'000'000, 100'000'000, 0};
+    c.past_use = c.own_jobs && c.quota == quota_id{0} ? 0 : used[c.quota.index()];
+  };
+  const allot::informed<allot::decayed_surplus<>, decltype(history)> decayed{
+      history, allot::decayed_surplus<>{{1000, false, true}, gpus(1)}};
+  CHECK(own(decayed, abc, {0, 128, 128, 24}) == std::vector<std::int64_t>{61'000, 43'000, 24'000});
+}
+
+TEST_CASE("division: a rule is told who asks, what it owns and what it uses") {
+  struct look {
+    std::vector<allot::claimant>* seen;
+    void operator()(quantity, std::span<allot::claimant> claimants) const {
+      seen->assign(claimants.begin(), claimants.end());
+    }
+  };
+  ledger<> l = make_ledger({{.name = "root", .nominal = gpus(5), .priority = 3},
+                            {.name = "a",
+                             .parent = "root",
+                             .nominal = gpus(8),
+                             .lend = limit::at_most(gpus(3)),
+                             .weight = 700,
+                             .priority = -2}});
+  l.charge(quota_id{0}, gpus(1));
+  l.charge(quota_id{1}, gpus(7));
+  std::vector<allot::claimant> seen;
+  division<1, look> shares{look{&seen}};
+  shares.update(l, whole({2, 9}));
+  REQUIRE(seen.size() == 2);
+  CHECK((seen[0].own_jobs && seen[0].quota == quota_id{0} && seen[0].priority == 3));
+  CHECK((seen[0].guaranteed == gpus(5) && seen[0].owned == gpus(5) && seen[0].used == gpus(1)));
+  CHECK(
+      (!seen[1].own_jobs && seen[1].quota == quota_id{1} && seen[1].priority == -2 && seen[1].weight == 700));
+  CHECK((seen[1].wants == gpus(4) && seen[1].guaranteed == gpus(3) && seen[1].owned == gpus(8)));
+  CHECK((seen[1].kept == gpus(5) && seen[1].used == gpus(2) && seen[1].granted == gpus(3)));
+}
+
+namespace {
+
+template <class Rule>
+void check_change_demand(Rule rule, std::size_t cases, bool usage_matters) {
+  allot_test::for_each_seed(cases, [&](random_source& random) {
+    auto specs = random_specs(random, true);
+    for (quota_spec<>& s : specs) s.priority = static_cast<std::int32_t>(random.below(3));
+    ledger<> l = make_ledger(specs);
+    auto demand = random_demand(random, l.tree().slots());
+    division<1, Rule> changed{rule};
+    changed.update(l, demand);
+    for (int i = 0; i < 25; ++i) {
+      const quota_id x{random.below(demand.size())};
+      demand[x.index()][0] = quantity::milli(random.one_in(4) ? 0 : random.between(0, 40));
+      if (random.one_in(6)) demand[x.index()][0] = changed.own(x)[0];
+      if (usage_matters && random.one_in(2)) {
+        l.release(x, l.own_usage(x));
+        l.charge(x, resources<>{quantity::milli(random.between(0, 9))});
+      }
+      changed.change_demand(l, x, demand[x.index()]);
+      division<1, Rule> anew{rule};
+      anew.update(l, demand);
+      for (const quota_id q : l.tree().top_down()) {
+        REQUIRE(changed.own(q) == anew.own(q));
+        REQUIRE(changed.entitled(q) == anew.entitled(q));
+      }
+    }
+  });
+}
+
+/// Sound, nothing left that somebody could use, and more capacity lowers nobody's: law 6 in the tree.
+template <class Rule>
+void check_law_6(Rule rule, std::size_t cases, bool by_quota = false) {
+  allot_test::for_each_seed(cases, [&](random_source& random) {
+    auto specs = random_specs(random, true);
+    for (quota_spec<>& s : specs) s.priority = static_cast<std::int32_t>(random.below(3));
+    auto demand = random_demand(random, specs.size());
+    // More capacity is more quota for the root itself. Where quota is the measure that is one that changes;
+    // so there the root has no jobs of its own.
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      if (by_quota && specs[i].parent.empty()) demand[i] = {};
+    }
+    std::vector<quantity> before(specs.size());
+    for (int step = 0; step < 15; ++step) {
+      ledger<> l = make_ledger(specs);
+      division<1, Rule> shares{rule};
+      shares.update(l, demand);
+      for (const quota_id x : l.tree().top_down()) {
+        CHECK(shares.own(x)[0] <= demand[x.index()][0]);
+        CHECK(shares.own(x)[0] >= before[x.index()]);
+        before[x.index()] = shares.own(x)[0];
+        l.charge(x, shares.own(x));
+      }
+      CHECK(l.is_sound());
+      for (const quota_id x : l.tree().top_down()) {
+        if (shares.own(x)[0] < demand[x.index()][0]) CHECK(l.headroom(x, 0) <= quantity{});
+      }
+      for (quota_spec<>& s : specs) {
+        if (s.parent.empty()) s.nominal[0] += quantity::milli(random.between(1, 3));
+      }
+    }
+  });
+}
+
+}  // namespace
+
+TEST_CASE("division: a changed demand gives what dividing anew gives") {
+  check_change_demand(allot::proportional_to_weight{}, 400, false);
+  check_change_demand(allot::proportional_to_quota{}, 100, false);
+  check_change_demand(allot::proportional<allot::by_weight>{allot::webster{quantity::milli(3)}}, 200, false);
+  check_change_demand(allot::proportional<allot::by_weight, allot::largest_remainder>{}, 200, false);
+  check_change_demand(allot::priority_bands<>{}, 200, false);
+  check_change_demand(allot::most_under_served_first{}, 200, false);
+  check_change_demand(allot::first_come{}, 300, true);
+  check_change_demand(allot::decayed_surplus<>{}, 100, false);
+}
+
+TEST_CASE("division: rules that promise it conserve capacity in any tree, and more of it lowers nobody") {
+  check_law_6(allot::proportional_to_quota{}, 100, true);
+  check_law_6(allot::priority_bands<>{}, 100);
+  check_law_6(allot::most_under_served_first{}, 100, true);
+  check_law_6(allot::first_come{}, 100);
+  check_law_6(allot::decayed_surplus<>{}, 100);
+}
+
+TEST_CASE("division: a longer queue of who has less than it wants divides nothing") {
+  struct counted : allot::proportional_to_weight {
+    std::size_t* times;
+    explicit counted(std::size_t* t) : times(t) {}
+    void operator()(quantity surplus, std::span<allot::claimant> claimants) {
+      ++*times;
+      allot::proportional_to_weight::operator()(surplus, claimants);
+    }
+  };
+  const ledger<> l = siblings(16, {{4, 1000}, {2, 1000}, {2, 1000}});
+  std::size_t times = 0;
+  division<1, counted> shares{counted{&times}};
+  shares.update(l, whole({0, 16, 16, 1}));
+  times = 0;
+  shares.change_demand(l, quota_id{1}, resources<>{gpus(17)});
+  shares.change_demand(l, quota_id{1}, resources<>{gpus(9)});
+  CHECK(times == 0);
+  shares.change_demand(l, quota_id{3}, resources<>{gpus(2)});
+  CHECK(times > 0);
+}
+
+TEST_CASE("division: changing a demand allocates nothing") {
+  random_source random{11};
+  const ledger<> l = make_ledger(random_specs(random, false));
+  auto demand = random_demand(random, l.tree().slots());
+  division<> shares;
+  shares.update(l, demand);
+  const auto change = [&] {
+    const quota_id x{random.below(demand.size())};
+    shares.change_demand(l, x, resources<>{quantity::milli(random.between(0, 40))});
+  };
+  for (int i = 0; i < 50; ++i) change();
+  CHECK(allot_test::allocations_in([&] {
+          for (int i = 0; i < 200; ++i) change();
+        }) == 0);
+  CHECK_THROWS(shares.change_demand(l, quota_id{0}, resources<>{quantity::milli(-1)}));
 }

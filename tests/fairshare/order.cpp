@@ -83,6 +83,42 @@ TEST_CASE("order: who has borrowed but asks for nothing more of it is within its
   CHECK((order(l, asks_what_it_owns) < order(l, borrows)));
 }
 
+TEST_CASE("order: within nominal, by priority, by submission, and one after the other") {
+  allot::ledger<> l{
+      allot::build_quota_tree<1>({{.name = "pool", .nominal = gpus(20)},
+                                  {.name = "a", .parent = "pool", .nominal = gpus(10), .priority = 5},
+                                  {.name = "b", .parent = "pool", .nominal = gpus(10), .priority = -5},
+                                  {.name = "c", .parent = "pool", .nominal = gpus(10), .priority = 5}})
+          .value()};
+  l.charge(a, gpus(8));
+  const quota_id c{3};
+  const contender<1> from_a{a, false, gpus(3), {-9, 5, 1}};
+  const contender<1> from_b{b, false, gpus(3), {0, 7, 2}};
+  const contender<1> from_c{c, false, gpus(3), {0, 6, 3}};
+  const allot::within_nominal_first within;
+  CHECK((within(l, from_b) < within(l, from_a)));
+  CHECK(within(l, from_b) == within(l, from_c));
+  CHECK_FALSE(within(l, contender<1>{a, false, gpus(2), {}}));
+  // Who is over already but asks for nothing of that is not in anybody's way.
+  l.charge(a, gpus(4));
+  CHECK_FALSE(within(l, contender<1>{a, false, gpus(0), {}}));
+  const allot::highest_priority_first priority;
+  CHECK((priority(l, from_a) < priority(l, from_b)));
+  CHECK(priority(l, from_a) == priority(l, from_c));
+  const allot::submission_first submission;
+  CHECK((submission(l, from_a) < submission(l, from_c)));
+  CHECK((submission(l, from_c) < submission(l, from_b)));
+  using all =
+      allot::lexicographic<allot::within_nominal_first, allot::highest_priority_first, best_job_first>;
+  static_assert(allot::quota_order<all, 1>);
+  const all order;
+  CHECK((order(l, from_c) < order(l, from_b)));
+  CHECK((order(l, from_b) < order(l, from_a)));
+  const allot::lexicographic reversed{priority, within};
+  CHECK((reversed(l, from_c) < reversed(l, from_a)));
+  CHECK((reversed(l, from_a) < reversed(l, from_b)));
+}
+
 TEST_CASE("order: keys are a strict total order") {
   allot_test::for_each_seed(60, [](allot_test::random_source& random) {
     auto specs = allot_test::random_quotas<2>(random);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/fairshare/first_come.hpp>
 #include <allot/fairshare/surplus.hpp>
 
 #include <doctest/doctest.h>
@@ -10,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "tests/fairshare/rules.hpp"
 #include "tests/support/seeds.hpp"
 
 using allot::claimant;
@@ -51,7 +53,7 @@ std::vector<std::int64_t> thousandth_by_thousandth(std::int64_t surplus,
   return given;
 }
 
-std::vector<claimant> random_claimants(random_source& random) {
+std::vector<claimant> claimants_with_weights(random_source& random) {
   std::vector<claimant> result(random.below(9));
   // Few different weights make ties, very different ones make the nearest rounding miss the sum.
   const std::int64_t weights[] = {0, 1, 1, random.between(1, 5), random.between(1, 3000), 1'000'000};
@@ -96,7 +98,7 @@ TEST_CASE("surplus: ties go to the claimant named first") {
 
 TEST_CASE("surplus: is what the divisor method gives thousandth by thousandth") {
   allot_test::for_each_seed(4000, [](random_source& random) {
-    const auto claimants = random_claimants(random);
+    const auto claimants = claimants_with_weights(random);
     const std::int64_t surplus = random.between(0, random.one_in(2) ? 60 : 900);
     CHECK(divide(surplus, claimants) == thousandth_by_thousandth(surplus, claimants));
   });
@@ -125,7 +127,7 @@ TEST_CASE("surplus: nothing is lost and nobody has more than it wants") {
 
 TEST_CASE("surplus: one thousandth more takes from nobody") {
   allot_test::for_each_seed(300, [](random_source& random) {
-    const auto claimants = random_claimants(random);
+    const auto claimants = claimants_with_weights(random);
     auto before = divide(0, claimants);
     for (std::int64_t surplus = 1; surplus < 300; ++surplus) {
       const auto after = divide(surplus, claimants);
@@ -166,4 +168,79 @@ TEST_CASE("surplus: many equal claimants take a moment, not minutes") {
   CHECK(granted[99'998] == 8);
   CHECK(granted[99'999] == 7);
   CHECK(granted.back() == 7);
+}
+
+TEST_CASE("surplus: in proportion to quota, and equally to those without one") {
+  const auto owns = [](std::int64_t owned, std::int64_t wants) {
+    claimant c{{}, quantity::milli(wants), 1};
+    c.owned = quantity::milli(owned);
+    return c;
+  };
+  allot::proportional_to_quota rule;
+  using amounts = std::vector<std::int64_t>;
+  CHECK(allot_test::granted_by(rule, 8, {owns(4, 99), owns(2, 99), owns(2, 99)}) == amounts{4, 2, 2});
+  CHECK(allot_test::granted_by(rule, 8, {owns(0, 99), owns(2, 3), owns(0, 99)}) == amounts{3, 3, 2});
+  allot_test::check_law_of_conservation(allot::proportional_to_quota{});
+  allot_test::check_ignores_unmet_wants(allot::proportional_to_quota{});
+}
+
+TEST_CASE("surplus: HTCondor's remainders go in turn to who has waited longest") {
+  const auto owns = [](std::int64_t owned, std::int64_t since) {
+    claimant c{{}, allot::gpus(99), 1};
+    c.owned = allot::gpus(owned);
+    c.since = since;
+    return c;
+  };
+  allot::parent_as_peer rule{allot::longest_unserved{allot::gpus(1)}};
+  using amounts = std::vector<std::int64_t>;
+  // 7 by 1 : 2 : 1 is 1.75, 3.5 and 1.75.
+  CHECK(allot_test::granted_by(rule, 7'000, {owns(1, 3), owns(2, 2), owns(1, 1)}) ==
+        amounts{1'000, 4'000, 2'000});
+  CHECK(allot_test::granted_by(rule, 7'000, {owns(1, 1), owns(2, 2), owns(1, 3)}) ==
+        amounts{2'000, 4'000, 1'000});
+  CHECK_FALSE(allot::ignores_unmet_wants(rule));
+}
+
+TEST_CASE("surplus: a rule is told what only the host knows") {
+  const auto asked_at = [](claimant& c) { c.since = c.quota.index() == 2 ? 0 : 1; };
+  allot::informed<allot::first_come, decltype(asked_at)> rule{asked_at};
+  std::vector<claimant> claimants(3, claimant{{}, quantity::milli(5), 1});
+  for (std::size_t i = 0; i < 3; ++i) claimants[i].quota = allot::quota_id{i};
+  CHECK(allot_test::granted_by(rule, 8, claimants) == std::vector<std::int64_t>{3, 0, 5});
+  CHECK_FALSE(allot::ignores_unmet_wants(rule));
+}
+
+TEST_CASE("surplus: with largest remainders and rounding down a rule still gives nobody too much") {
+  allot_test::for_each_seed(500, [](random_source& random) {
+    const auto claimants = allot_test::random_claimants(random);
+    const std::int64_t surplus = random.between(0, 150);
+    allot_test::check_conserved(allot::proportional<allot::by_weight, allot::largest_remainder>{}, surplus,
+                                claimants);
+    allot_test::check_monotone(allot::proportional<allot::by_weight, allot::rounded_down>{}, 60, claimants);
+  });
+}
+
+TEST_CASE("surplus: equal weights give the max-min optimum, of all ways to give it away") {
+  allot_test::for_each_seed(300, [](random_source& random) {
+    std::vector<claimant> claimants(3);
+    std::int64_t wanted = 0;
+    for (claimant& c : claimants) {
+      c = {{}, quantity::milli(random.between(0, 12)), 7};
+      wanted += c.wants.in_milli();
+    }
+    const std::int64_t surplus = std::min(wanted, random.between(0, 30));
+    std::vector<std::int64_t> best;
+    for (std::int64_t x = 0; x <= claimants[0].wants.in_milli(); ++x) {
+      for (std::int64_t y = 0; y <= claimants[1].wants.in_milli(); ++y) {
+        const std::int64_t z = surplus - x - y;
+        if (z < 0 || z > claimants[2].wants.in_milli()) continue;
+        std::vector<std::int64_t> way{x, y, z};
+        std::sort(way.begin(), way.end());
+        best = std::max(best, way);
+      }
+    }
+    auto granted = divide(surplus, claimants);
+    std::sort(granted.begin(), granted.end());
+    CHECK(granted == best);
+  });
 }

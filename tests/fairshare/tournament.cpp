@@ -62,7 +62,8 @@ class brute_force {
   [[nodiscard]] std::optional<player> of_subtree(quota_id x) const {
     std::optional<player> winner;
     if (const auto& w = waits_[x.index()]) {
-      challenge(winner, player{x, w->request, order_(ledger_, contender<N>{x, true, w->request, w->head})});
+      challenge(winner, player{x, w->request,
+                               order_(ledger_, contender<N>{x, true, w->request, w->head, x, w->request})});
     }
     for (const quota_id c : ledger_.tree().children(x)) {
       auto p = of_subtree(c);
@@ -71,8 +72,9 @@ class brute_force {
       challenge(winner, p);
     }
     if (winner) {
-      const job_rank& head = waits_[winner->best.index()]->head;
-      winner->k = order_(ledger_, contender<N>{x, false, winner->arriving, head});
+      const auto& job = waits_[winner->best.index()];
+      winner->k =
+          order_(ledger_, contender<N>{x, false, winner->arriving, job->head, winner->best, job->request});
     }
     return winner;
   }
@@ -144,6 +146,57 @@ TEST_CASE("tournament: the winner is that of all matches played anew, on trees o
   allot_test::for_each_seed(40, [](random_source& random) {
     const allot_test::quota_shape large{.most_quotas = 300, .one_root_in = 60, .overcommit = false};
     compare_with_brute_force<1, allot::within_nominal_then_borrowed_share>(random, large, 300);
+  });
+}
+
+namespace {
+
+/// Looks at numbers of the quotas from which the jobs come, which change.
+struct least_number_first {
+  const std::vector<std::int64_t>* numbers = nullptr;
+
+  template <std::size_t N>
+  [[nodiscard]] std::pair<std::int64_t, job_rank> operator()(const ledger<N>& l,
+                                                             const contender<N>& c) const {
+    // What is asked below the tree's bounds, and whole, reaches the order.
+    const std::int64_t asked = c.asked[0].in_milli() + l.tree().spec(c.quota).priority;
+    return {(*numbers)[c.origin.index()] + asked, c.head};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("tournament: what else an order looks at may change, and then everybody is keyed anew") {
+  allot_test::for_each_seed(200, [](random_source& random) {
+    ledger<> l{allot::quota_tree<>{allot_test::random_quotas<1>(random, {.most_quotas = 30})}};
+    const std::size_t quotas = l.tree().slots();
+    std::vector<std::int64_t> numbers(quotas);
+    allot::tournament<1, least_number_first> kept{least_number_first{&numbers}};
+    kept.reset(l.tree());
+    std::vector<std::optional<waiting_job<1>>> waits(quotas);
+    for (int i = 0; i < 25; ++i) {
+      const quota_id x{random.below(quotas)};
+      if (random.one_in(4)) {
+        waits[x.index()].reset();
+        kept.leave(l, x);
+      } else {
+        waits[x.index()] = {random_request<1>(random), random_rank(random, static_cast<std::uint64_t>(i))};
+        kept.enter(l, x, waits[x.index()]->request, waits[x.index()]->head);
+      }
+      for (std::int64_t& n : numbers) n = random.between(0, 3000);
+      kept.refresh_all(l);
+      allot::tournament<1, least_number_first> anew{kept.order()};
+      anew.reset(l.tree());
+      for (std::size_t q = 0; q < quotas; ++q) {
+        if (waits[q]) anew.enter(l, quota_id{q}, waits[q]->request, waits[q]->head);
+      }
+      REQUIRE(kept.best(l.tree()) == anew.best(l.tree()));
+      // And a path is as good as ever afterwards.
+      kept.leave(l, x);
+      anew.leave(l, x);
+      REQUIRE(kept.best(l.tree()) == anew.best(l.tree()));
+      if (waits[x.index()]) kept.enter(l, x, waits[x.index()]->request, waits[x.index()]->head);
+    }
   });
 }
 

@@ -19,6 +19,9 @@ struct contender {
   /// What of the job's request reaches `quota`: less what quotas on the way keep for themselves.
   resources<N> request{};
   job_rank head{};
+  /// The quota to which that job is attached, and the whole of its request: for orders that look at them.
+  quota_id origin{};
+  resources<N> asked{};
 };
 
 /// What a contender has and uses in one dimension before its job is added.

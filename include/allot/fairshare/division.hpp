@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
@@ -20,30 +21,47 @@ inline namespace v0 {
 /// itself (beyond its lend limit) is its own to use and nobody else's; of its parent's pool it is guaranteed
 /// what it lends into it, and shares in the rest by the surplus rule, up to its borrow limit. The own jobs of
 /// an inner quota take part as a peer of its children. In sum the entitlements are min(capacity, demand)
-/// unless limits stand in the way, and none exceeds its demand.
-template <std::size_t N = 1, class SurplusRule = proportional_to_weight>
+/// unless limits, or a rule that leaves something undivided, stand in the way, and none exceeds its demand.
+template <std::size_t N = 1, surplus_rule SurplusRule = proportional_to_weight>
 class division {
  public:
-  explicit division(SurplusRule rule = {}) : rule_(std::move(rule)) {}
+  explicit division(SurplusRule rule = SurplusRule{}) : rule_(std::move(rule)) {}
 
   /// `demand[i]` is what the own jobs of quota i use and wait for, together, per dimension.
-  /// Precondition: one demand a slot, none negative or unlimited. O(n log children).
+  /// Precondition: one demand a slot, none negative or unlimited. O(n log children), with a rule that is
+  /// O(n log n).
   void update(const ledger<N>& l, std::span<const resources<N>> demand) {
     ALLOT_ASSERT(demand.size() == l.tree().slots(), "one demand for each quota");
+    seats_.resize(demand.size());
     entitled_.resize(demand.size());
     own_.resize(demand.size());
-    use_.resize(demand.size());
     const auto order = l.tree().top_down();
+    for (std::size_t i = 0; i < demand.size(); ++i) {
+      for (std::size_t d = 0; d < N; ++d) seats_[i][d].demand = demand[i][d];
+    }
     for (std::size_t d = 0; d < N; ++d) {
-      for (auto it = order.rbegin(); it != order.rend(); ++it) add_up(l, demand, *it, d);
+      for (auto it = order.rbegin(); it != order.rend(); ++it) add_up(l, *it, d);
       for (const quota_id x : order) {
-        if (!l.tree().parent(x)) {
-          entitled_[x.index()][d] = std::min(use_[x.index()], std::max(quantity{}, l.total_supply(x, d)));
-        }
-        divide(l, demand, x, d);
+        if (!l.tree().parent(x)) fill_root(l, x, d);
+        divide(l, x, d);
       }
       for (auto it = order.rbegin(); it != order.rend(); ++it) sum_up(l.tree(), *it, d);
     }
+    changed_.clear();
+  }
+
+  /// The own jobs of `x` now use and wait for `demand`; all else is as at the last update (or change), with
+  /// the same ledger but for usage. Leaves the same as an update with that demand. To be called as well, with
+  /// the demand as it is, for quotas about which the rule would be told something else now (of `first_come`:
+  /// that use more or less).
+  ///
+  /// Divides anew what depends on it: the pools on the path of x, and those below whose size changes. Where x
+  /// was given less than it wanted and still wants more than it is given, and the rule ignores such wants,
+  /// nothing is divided and the cost is O(depth).
+  void change_demand(const ledger<N>& l, quota_id x, const resources<N>& demand) {
+    ALLOT_ASSERT(seats_.size() == l.tree().slots(), "there has been an update for this tree");
+    ALLOT_ASSERT(is_valid_request(demand), "a demand is neither negative nor unlimited");
+    for (std::size_t d = 0; d < N; ++d) change(l, x, d, demand[d]);
   }
 
   /// Of all jobs in the subtree of x.
@@ -51,57 +69,105 @@ class division {
   /// Of the jobs attached to x itself.
   [[nodiscard]] const resources<N>& own(quota_id x) const { return own_[x.index()]; }
 
+  /// The rule, to change what it is set to; takes effect at the next update.
+  [[nodiscard]] SurplusRule& rule() noexcept { return rule_; }
+
  private:
-  /// What x would draw on its supply if everybody got what they want, as the ledger's `drawn`.
-  void add_up(const ledger<N>& l, std::span<const resources<N>> demand, quota_id x, std::size_t d) {
-    quantity use = demand[x.index()][d];
-    for (const quota_id c : l.tree().children(x)) use += claim_of(l, c, d);
-    use_[x.index()] = use;
+  struct seat {
+    quantity demand;
+    /// What it would draw on its supply if everybody got what they want, as the ledger's `drawn`.
+    quantity use;
+    /// Of its parent's pool.
+    quantity granted;
+    /// What it divides: of that and what it keeps, what it can use.
+    quantity pool;
+  };
+
+  [[nodiscard]] seat& at(quota_id x, std::size_t d) { return seats_[x.index()][d]; }
+  [[nodiscard]] const seat& at(quota_id x, std::size_t d) const { return seats_[x.index()][d]; }
+
+  void add_up(const ledger<N>& l, quota_id x, std::size_t d) {
+    seat& s = at(x, d);
+    s.use = s.demand;
+    for (const quota_id c : l.tree().children(x)) s.use += claim_of(l, c, d);
   }
   /// What child c asks of its parent's pool.
   [[nodiscard]] quantity claim_of(const ledger<N>& l, quota_id c, std::size_t d) const {
     const supply& s = l.supply_of(c, d);
-    const quantity most = std::min(use_[c.index()], std::max(quantity{}, s.total + s.borrow));
+    const quantity most = std::min(at(c, d).use, std::max(quantity{}, s.total + s.borrow));
     return std::max(quantity{}, most - s.kept);
   }
+  void fill_root(const ledger<N>& l, quota_id x, std::size_t d) {
+    seat& s = at(x, d);
+    s.pool = std::min(s.use, std::max(quantity{}, l.total_supply(x, d)));
+  }
+  void fill(const ledger<N>& l, quota_id c, std::size_t d) {
+    seat& s = at(c, d);
+    s.pool = std::min(s.use, s.granted + l.supply_of(c, d).kept);
+  }
 
-  /// Divides the pool of x, so far in `entitled_`, among its own jobs and its children.
-  void divide(const ledger<N>& l, std::span<const resources<N>> demand, quota_id x, std::size_t d) {
+  /// Divides the pool of x among its own jobs and its children; notes in `changed_` whose pool is another.
+  void divide(const ledger<N>& l, quota_id x, std::size_t d) {
     const quota_tree<N>& tree = l.tree();
-    const quantity pool = entitled_[x.index()][d];
+    const quantity pool = at(x, d).pool;
+    if (tree.children(x).empty()) {
+      own_[x.index()][d] = pool;
+      return;
+    }
     claimants_.clear();
-    guaranteed_.clear();
-    const auto claim = [&](quota_id who, quantity wants, quantity own) {
-      claimants_.push_back({who, wants, tree.spec(who).weight[d], {}});
-      guaranteed_.push_back(std::clamp(own, quantity{}, wants));
+    wanted_.clear();
+    quantity promised{};
+    const auto claim = [&](quota_id who, bool own_jobs, quantity wants, quantity own) {
+      const quota_spec<N>& spec = tree.spec(who);
+      claimants_.push_back({.quota = who,
+                            .wants = wants,
+                            .weight = spec.weight[d],
+                            .granted = std::clamp(own, quantity{}, wants),
+                            .guaranteed = std::max(quantity{}, own),
+                            .priority = spec.priority,
+                            .dimension = static_cast<std::uint32_t>(d),
+                            .own_jobs = own_jobs});
+      promised += claimants_.back().granted;
     };
-    claim(x, demand[x.index()][d], l.supply_of(x, d).own_pool);
+    claim(x, true, at(x, d).demand, l.supply_of(x, d).own_pool);
+    claimants_.back().owned = claimants_.back().guaranteed;
+    claimants_.back().used = l.own_usage(x, d);
     for (const quota_id c : tree.children(x)) {
       const supply& s = l.supply_of(c, d);
-      claim(c, claim_of(l, c, d), std::min(s.total, s.lend));
+      claim(c, false, claim_of(l, c, d), std::min(s.total, s.lend));
+      claimant& k = claimants_.back();
+      k.owned = std::max(quantity{}, s.total);
+      k.kept = std::min(at(c, d).use, s.kept);
+      k.used = std::max(quantity{}, l.drawn(c, d) - s.kept);
     }
-    quantity promised{};
-    for (const quantity g : guaranteed_) promised += g;
     if (promised > pool) {
       share_shortage(pool);
     } else {
-      for (std::size_t i = 0; i < claimants_.size(); ++i) claimants_[i].granted = guaranteed_[i];
       rule_(pool - promised, claimants_);
     }
     own_[x.index()][d] = claimants_.front().granted;
     for (std::size_t i = 1; i < claimants_.size(); ++i) {
       const quota_id c = claimants_[i].quota;
-      entitled_[c.index()][d] = std::min(use_[c.index()], claimants_[i].granted + l.supply_of(c, d).kept);
+      const quantity before = at(c, d).pool;
+      at(c, d).granted = claimants_[i].granted;
+      fill(l, c, d);
+      if (at(c, d).pool != before) changed_.push_back(c);
     }
   }
 
   /// Overcommitted: there is less than was promised, so all get the same part of it.
   void share_shortage(quantity pool) {
-    for (std::size_t i = 0; i < claimants_.size(); ++i) {
-      std::swap(claimants_[i].wants, guaranteed_[i]);
-      claimants_[i].weight = claimants_[i].wants.in_milli();
+    for (claimant& c : claimants_) {
+      wanted_.push_back(c.wants);
+      c.wants = std::exchange(c.granted, quantity{});
+      c.weight = c.wants.in_milli();
     }
-    proportional_(pool, claimants_);
+    if constexpr (requires { rule_.divide_shortage(pool, std::span<claimant>{}); }) {
+      rule_.divide_shortage(pool, claimants_);
+    } else {
+      proportional_(pool, claimants_);
+    }
+    for (std::size_t i = 0; i < claimants_.size(); ++i) claimants_[i].wants = wanted_[i];
   }
 
   /// From pools to what the jobs get: what a child keeps is part of its parent's subtree, not of its pool.
@@ -111,11 +177,92 @@ class division {
     entitled_[x.index()][d] = sum;
   }
 
+  /// A quota on the path of a changed demand, and what its claimant on that path wanted before.
+  struct step {
+    quota_id quota;
+    quantity wanted;
+    bool divided = false;
+  };
+
+  void change(const ledger<N>& l, quota_id x, std::size_t d, quantity demand) {
+    const bool ignores_unmet = ignores_unmet_wants(rule_);
+    if (ignores_unmet && at(x, d).demand == demand) return;
+    path_.clear();
+    changed_.clear();
+    path_.push_back({x, at(x, d).demand});
+    at(x, d).demand = demand;
+    quantity more = demand - path_.front().wanted;
+    for (quota_id c = x;;) {
+      const quota_id p = l.tree().parent(c);
+      const quantity before = claim_of(l, c, d);
+      at(c, d).use += more;
+      if (!p) break;
+      path_.push_back({p, before});
+      more = claim_of(l, c, d) - before;
+      c = p;
+    }
+    // Downwards. Pools that change beside the path are put off; they depend on nothing that is still to come.
+    quantity pool = at(path_.back().quota, d).pool;
+    fill_root(l, path_.back().quota, d);
+    for (std::size_t k = path_.size(); k-- > 0;) {
+      step& s = path_[k];
+      const quota_id below = k > 0 ? path_[k - 1].quota : quota_id::none();
+      const quantity pool_below = below ? at(below, d).pool : quantity{};
+      s.divided = !ignores_unmet || at(s.quota, d).pool != pool || is_felt(l, s, below, d);
+      if (s.divided) {
+        divide(l, s.quota, d);
+      } else if (below) {
+        fill(l, below, d);
+      }
+      pool = pool_below;
+    }
+    divide_below(l, d);
+    quantity more_below{};
+    for (std::size_t k = 0; k < path_.size(); ++k) {
+      const step& s = path_[k];
+      quantity& sum = entitled_[s.quota.index()][d];
+      const quantity before = sum;
+      if (s.divided) {
+        sum_up(l.tree(), s.quota, d);
+      } else {
+        sum += more_below;
+      }
+      more_below = sum - before;
+    }
+  }
+
+  /// Whether the pool of a quota on the path may be divided otherwise because of what the claimant on the
+  /// path wants: not if it was given less than it wanted, and still is.
+  [[nodiscard]] bool is_felt(const ledger<N>& l, const step& s, quota_id below, std::size_t d) const {
+    const seat& c = at(below ? below : s.quota, d);
+    const quantity wants = below ? claim_of(l, below, d) : c.demand;
+    const quantity given = below ? c.granted : own_[s.quota.index()][d];
+    if (wants == s.wanted) return false;
+    const supply& has = l.supply_of(below ? below : s.quota, d);
+    const quantity own = std::max(quantity{}, below ? std::min(has.total, has.lend) : has.own_pool);
+    return s.wanted <= given || wants < given || std::min(own, s.wanted) != std::min(own, wants);
+  }
+
+  /// Divides the pools beside the path that have changed, and those below them that change in turn.
+  void divide_below(const ledger<N>& l, std::size_t d) {
+    const auto is_on_path = [&](quota_id x) {
+      return std::any_of(path_.begin(), path_.end(), [&](const step& s) { return s.quota == x; });
+    };
+    std::erase_if(changed_, is_on_path);
+    // Grows as it is walked; parents come before their children.
+    for (std::size_t i = 0; i < changed_.size(); ++i) divide(l, changed_[i], d);
+    for (std::size_t i = changed_.size(); i-- > 0;) sum_up(l.tree(), changed_[i], d);
+    changed_.clear();
+  }
+
+  std::vector<per_dimension<seat, N>> seats_;
   std::vector<resources<N>> entitled_;
   std::vector<resources<N>> own_;
-  std::vector<quantity> use_;
   std::vector<claimant> claimants_;
-  std::vector<quantity> guaranteed_;
+  std::vector<quantity> wanted_;
+  /// Whose pool is another than before and has not been divided since.
+  std::vector<quota_id> changed_;
+  std::vector<step> path_;
   SurplusRule rule_;
   proportional_to_weight proportional_;
 };

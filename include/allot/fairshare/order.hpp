@@ -7,14 +7,18 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
 
 /// An order of quotas: a callable that gives a contender its key; the least key goes first. A key may depend
-/// on the specification and on the usage within the contender's own subtree, and on nothing else, so that
-/// when usage changes only the path above it has to be keyed again. Keys are totally ordered; ties end in the
-/// id of the quota.
+/// on the specification, on the usage within the contender's own subtree and on what else the order itself
+/// looks at (by pointer: entitlements, a history, ranks). When usage changes only the path above it has to be
+/// keyed again (`tournament::enter`, `leave`); when anything else does, everybody (`refresh_all`). Keys are
+/// totally ordered; ties end in the id of the quota.
 template <class Order, std::size_t N>
 concept quota_order = requires(const Order order, const ledger<N>& l, const contender<N>& c) {
   { order(l, c) } -> std::totally_ordered;
@@ -39,6 +43,50 @@ struct within_nominal_then_borrowed_share {
   [[nodiscard]] key operator()(const ledger<N>& l, const contender<N>& c) const {
     return {share_of(l, c), c.head};
   }
+};
+
+/// Whoever stays, with its job, within its own supply in all that the job asks for goes first.
+struct within_nominal_first {
+  template <std::size_t N>
+  [[nodiscard]] bool operator()(const ledger<N>& l, const contender<N>& c) const {
+    for (std::size_t d = 0; d < N; ++d) {
+      const account a = account_of(l, c, d);
+      if (c.request[d] > quantity{} && a.used + c.request[d] > a.supply) return true;
+    }
+    return false;
+  }
+};
+
+/// The quota of highest priority goes first.
+struct highest_priority_first {
+  template <std::size_t N>
+  [[nodiscard]] std::int64_t operator()(const ledger<N>& l, const contender<N>& c) const {
+    return -std::int64_t{l.tree().spec(c.quota).priority};
+  }
+};
+
+/// The job submitted first goes first, whatever its rank within its quota.
+struct submission_first {
+  template <std::size_t N>
+  [[nodiscard]] std::pair<instant, std::uint64_t> operator()(const ledger<N>&, const contender<N>& c) const {
+    return {c.head.submitted, c.head.id};
+  }
+};
+
+/// By the first order; equals by the next, and so on.
+template <class... Orders>
+class lexicographic {
+ public:
+  lexicographic() = default;
+  explicit lexicographic(Orders... orders) requires(sizeof...(Orders) > 0) : orders_(std::move(orders)...) {}
+
+  template <std::size_t N>
+  [[nodiscard]] auto operator()(const ledger<N>& l, const contender<N>& c) const {
+    return std::apply([&](const Orders&... each) { return std::make_tuple(each(l, c)...); }, orders_);
+  }
+
+ private:
+  std::tuple<Orders...> orders_;
 };
 
 /// The best job goes first, whatever its quota uses.

@@ -89,6 +89,32 @@ class tournament {
     replay(l, x);
   }
 
+  /// Keys everybody anew: to be called when something that the order looks at has changed and is not the
+  /// usage below a quota on the path of a later `enter` or `leave`, such as entitlements, a history, ranks or
+  /// what is exhausted. O(n).
+  void refresh_all(const ledger<N>& l) {
+    const quota_tree<N>& tree = l.tree();
+    const auto order = tree.top_down();
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      const quota_id x = *it;
+      const match& m = matches_[x.index()];
+      key_own_jobs(l, x);
+      seat_at(m, 0, seats_[x.index()].own_jobs, seats_[x.index()].waits);
+      play_all(m, [&](std::size_t a, std::size_t b) { return before(tree, x, a, b); });
+      represent(l, x);
+      const seat& s = seats_[x.index()];
+      const quota_id p = tree.parent(x);
+      seat_at(p ? matches_[p.index()] : matches_.back(), s.player, arriving_prospects(l, x),
+              !s.best.is_none());
+    }
+    play_all(matches_.back(),
+             [&](std::size_t a, std::size_t b) { return before(tree, quota_id::none(), a, b); });
+  }
+
+  /// The order, to change what it looks at; then `refresh_all`.
+  [[nodiscard]] Order& order() noexcept { return order_; }
+  [[nodiscard]] const Order& order() const noexcept { return order_; }
+
   /// The quota whose best own job goes next, none when nobody waits. O(1).
   [[nodiscard]] quota_id best(const quota_tree<N>& tree) const {
     const match& roots = matches_.back();
@@ -122,10 +148,15 @@ class tournament {
     std::size_t size = 0;
   };
 
+  void key_own_jobs(const ledger<N>& l, quota_id x) {
+    seat& own = seats_[x.index()];
+    if (own.waits) own.own_key = order_(l, contender<N>{x, true, own.request, own.head, x, own.request});
+  }
+
   void replay(const ledger<N>& l, quota_id x) {
     const quota_tree<N>& tree = l.tree();
-    seat& own = seats_[x.index()];
-    if (own.waits) own.own_key = order_(l, contender<N>{x, true, own.request, own.head});
+    key_own_jobs(l, x);
+    const seat& own = seats_[x.index()];
     play(matches_[x.index()], 0, own.waits ? own.own_jobs : prospects<N>::of_nobody(), own.waits,
          [&](std::size_t a, std::size_t b) { return before(tree, x, a, b); });
     for (quota_id child = x;;) {
@@ -147,13 +178,24 @@ class tournament {
     std::size_t at = m.size + i;
     winners_[m.first + at] = takes_part ? i : nobody;
     prospects_[m.first + at] = with;
-    for (at /= 2; at >= 1; at /= 2) {
-      const std::size_t left = m.first + 2 * at;
-      const std::size_t a = winners_[left];
-      const std::size_t b = winners_[left + 1];
-      winners_[m.first + at] = a == nobody || (b != nobody && before(b, a)) ? b : a;
-      prospects_[m.first + at] = prospects_[left] | prospects_[left + 1];
-    }
+    for (at /= 2; at >= 1; at /= 2) meet(m, at, before);
+  }
+  /// Replays the whole match.
+  template <class Before>
+  void play_all(const match& m, Before before) {
+    for (std::size_t at = m.size; at-- > 1;) meet(m, at, before);
+  }
+  template <class Before>
+  void meet(const match& m, std::size_t at, Before before) {
+    const std::size_t left = m.first + 2 * at;
+    const std::size_t a = winners_[left];
+    const std::size_t b = winners_[left + 1];
+    winners_[m.first + at] = a == nobody || (b != nobody && before(b, a)) ? b : a;
+    prospects_[m.first + at] = prospects_[left] | prospects_[left + 1];
+  }
+  void seat_at(const match& m, std::size_t i, const prospects<N>& with, bool takes_part) {
+    winners_[m.first + m.size + i] = takes_part ? i : nobody;
+    prospects_[m.first + m.size + i] = takes_part ? with : prospects<N>::of_nobody();
   }
 
   /// What the jobs of the subtree of c ask of the quotas above it.
@@ -192,7 +234,8 @@ class tournament {
       s.best = from.best;
       for (std::size_t d = 0; d < N; ++d) s.arriving[d] = l.passed_up(below, d, from.arriving[d]);
     }
-    s.child_key = order_(l, contender<N>{c, false, s.arriving, seats_[s.best.index()].head});
+    const seat& job = seats_[s.best.index()];
+    s.child_key = order_(l, contender<N>{c, false, s.arriving, job.head, s.best, job.request});
   }
 
   [[nodiscard]] bool before(const quota_tree<N>& tree, quota_id parent, std::size_t a, std::size_t b) const {

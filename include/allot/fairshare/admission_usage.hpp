@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/core/ratio.hpp>
+#include <allot/core/resources.hpp>
+#include <allot/core/time.hpp>
+#include <allot/fairshare/contender.hpp>
+#include <allot/fairshare/decay.hpp>
+#include <allot/quota/ledger.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+template <std::size_t N = 1>
+struct admission_usage_settings {
+  /// Zero or less: nothing is remembered.
+  instant half_life = 0;
+  /// How often the host calls `tick`; a new job counts in advance as if it had run so long.
+  instant sampling_interval = 0;
+  /// What each resource counts for, in thousandths.
+  per_dimension<std::int64_t, N> resource_weight{1000};
+};
+
+/// Kueue's admission fair sharing (KEP-4136): the quotas of one group are served in the order of what they
+/// have used lately, by weight. With A(t) = 1 - 0.5 ^ (t / half_life):
+/// - at each tick, u becomes (1 - A) u + A current, with t the time since the last;
+/// - a job that is reserved for the first time adds the penalty A(sampling_interval) request, until it is
+///   admitted; then u is decayed to that moment and the penalty becomes part of it;
+/// - score = sum over resources of resource_weight (u + penalty) / weight. The least goes first; a weight of
+///   zero or less is infinite, also of a quota that has used nothing (Kueue #13481).
+///
+/// Kueue counts in floating point and cuts to a thousandth; here sums are kept to 2^-32 of a thousandth, so
+/// that small usage is not forgotten at each tick (#12671). A job has one penalty at a time, however often it
+/// enters (#13851). Amounts below 2^60 thousandths.
+template <std::size_t N = 1>
+class admission_usage {
+ public:
+  explicit admission_usage(const admission_usage_settings<N>& settings = {}) : settings_(settings) {}
+
+  /// For quotas with ids below `slots`; those that are new have used nothing before `now`.
+  void resize(std::size_t slots, instant now) { seats_.resize(slots, seat{now, {}, {}}); }
+
+  /// The jobs of x use `current`. O(1).
+  void tick(quota_id x, const resources<N>& current, instant now) {
+    seat& s = seats_[x.index()];
+    const decay_factor left = age(s, now);
+    if (settings_.half_life <= 0) return;
+    for (std::size_t d = 0; d < N; ++d) s.used[d] += left.complement().of(scaled(current[d]));
+  }
+
+  /// A job of x is reserved: it has a penalty from now on, unless it has one. O(jobs with a penalty).
+  void enter(quota_id x, std::uint64_t job, const resources<N>& request) {
+    const auto at = find(job);
+    if (at != penalties_.end() && at->job == job) return;
+    penalty p{job, x, {}};
+    if (settings_.half_life > 0) {
+      const decay_factor a = half_life_decay(settings_.sampling_interval, settings_.half_life).complement();
+      for (std::size_t d = 0; d < N; ++d) {
+        p.amount[d] = a.of(scaled(request[d]));
+        seats_[x.index()].penalty[d] += p.amount[d];
+      }
+    }
+    penalties_.insert(at, p);
+  }
+  /// The job is admitted: its penalty, if it has one, becomes usage.
+  void admit(std::uint64_t job, instant now) {
+    settle(job, [&](seat& s, const penalty& p) {
+      age(s, now);
+      for (std::size_t d = 0; d < N; ++d) s.used[d] += p.amount[d];
+    });
+  }
+  /// The job has given up, or lost its reservation: its penalty, if it has one, is taken back.
+  void withdraw(std::uint64_t job) {
+    settle(job, [](seat&, const penalty&) {});
+  }
+
+  /// The least goes first; compare with that of quotas of the same group only. `weight` in thousandths.
+  [[nodiscard]] ratio score(quota_id x, std::int64_t weight) const {
+    if (weight <= 0) return ratio::infinite();
+    const seat& s = seats_[x.index()];
+    wide sum = 0;
+    for (std::size_t d = 0; d < N; ++d) {
+      sum += static_cast<wide>(settings_.resource_weight[d]) * (s.used[d] + s.penalty[d]);
+    }
+    return {sum, static_cast<wide>(weight)};
+  }
+  /// u, to the nearest thousandth, as of the last tick or admission.
+  [[nodiscard]] quantity used(quota_id x, std::size_t d) const {
+    return quantity::milli(static_cast<std::int64_t>((seats_[x.index()].used[d] + (wide{1} << 31U)) >> 32U));
+  }
+
+ private:
+  struct seat {
+    instant since = 0;
+    per_dimension<wide, N> used{};
+    per_dimension<wide, N> penalty{};
+  };
+  struct penalty {
+    std::uint64_t job = 0;
+    quota_id quota;
+    per_dimension<wide, N> amount{};
+  };
+
+  [[nodiscard]] static wide scaled(quantity q) { return static_cast<wide>(q.in_milli()) << 32U; }
+
+  /// Lets the usage decay to `now`; returns by what.
+  decay_factor age(seat& s, instant now) {
+    ALLOT_ASSERT(now >= s.since, "the clock does not go back");
+    const decay_factor left = half_life_decay(now - s.since, settings_.half_life);
+    for (std::size_t d = 0; d < N; ++d) s.used[d] = settings_.half_life <= 0 ? 0 : left.of(s.used[d]);
+    s.since = now;
+    return left;
+  }
+  [[nodiscard]] auto find(std::uint64_t job) {
+    return std::lower_bound(penalties_.begin(), penalties_.end(), job,
+                            [](const penalty& p, std::uint64_t j) { return p.job < j; });
+  }
+  template <class Keep>
+  void settle(std::uint64_t job, Keep keep) {
+    const auto at = find(job);
+    if (at == penalties_.end() || at->job != job) return;
+    seat& s = seats_[at->quota.index()];
+    for (std::size_t d = 0; d < N; ++d) s.penalty[d] -= at->amount[d];
+    keep(s, *at);
+    penalties_.erase(at);
+  }
+
+  admission_usage_settings<N> settings_;
+  std::vector<seat> seats_;
+  /// By number of the job.
+  std::vector<penalty> penalties_;
+};
+
+/// The quota of the lowest score goes first, its weight being that of the first dimension; then the best job.
+/// After a tick, a penalty or an admission of a quota it is to be keyed again (`tournament::enter`, `leave`).
+template <std::size_t N>
+struct lowest_admission_score_first {
+  const admission_usage<N>* usage;
+
+  [[nodiscard]] std::pair<ratio, job_rank> operator()(const ledger<N>& l, const contender<N>& c) const {
+    return {usage->score(c.quota, l.tree().spec(c.quota).weight[0]), c.head};
+  }
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/quantity.hpp>
+#include <allot/fairshare/surplus.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// No division: the surplus is whose who came first (HyperPod's other mode). Whoever uses some of it now came
+/// before those who wait; so first everybody keeps what it uses, then, in the same order, everybody gets what
+/// it waits for. The order is by `claimant::since`, then as named (the older quota first).
+///
+/// Gives away all that is wanted, and more surplus takes from nobody. It depends on what is used, so after
+/// changes in usage the host divides anew (`division::change_demand` does the path of a quota).
+/// O(n log n); buffers are kept.
+class first_come {
+ public:
+  void operator()(quantity surplus, std::span<claimant> claimants) {
+    order_.resize(claimants.size());
+    for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = i;
+    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      return claimants[a].since != claimants[b].since ? claimants[a].since < claimants[b].since : a < b;
+    });
+    const auto raise_to = [&](claimant& c, quantity most) {
+      const quantity more = std::clamp(most - c.granted, quantity{}, surplus);
+      c.granted += more;
+      surplus -= more;
+    };
+    for (const std::size_t i : order_)
+      raise_to(claimants[i], std::min(claimants[i].used, claimants[i].wants));
+    for (const std::size_t i : order_) raise_to(claimants[i], claimants[i].wants);
+  }
+
+ private:
+  std::vector<std::size_t> order_;
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ratio.hpp>
+#include <allot/fairshare/contender.hpp>
+#include <allot/fairshare/job_rank.hpp>
+#include <allot/quota/ledger.hpp>
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// The dominant shares of H-DRF (Bhattacharya et al., "Hierarchical Scheduling for Diverse Datacenter
+/// Workloads", 2013): what a group of quotas counts as using in the fair share one level up.
+///
+/// Just adding up what its members use starves groups whose members need different resources: the group has
+/// to grow in both for each member to grow in one. So members are first scaled down to the one with the least
+/// share, and then added up. Members that are *blocked* (nothing more can be given to them: a resource that
+/// they ask for is exhausted, or they ask for nothing) do not decide that least share, lest one that is stuck
+/// lets its siblings run away; with more than the least share they are scaled down to it as all others, with
+/// less they count as they are. A group is blocked when all its members are, and then they all count as they
+/// are. The own jobs of an inner quota are a member of it, as its children are.
+///
+/// Shares are per weight (of the first dimension) here, where Volcano's rescaling forgets the weights that
+/// its order divides by, and leaves blocked members as they are, which keeps one that has run ahead in the
+/// way of its siblings. Members of weight zero count as they are. Usage is in parts of 2^48 of the capacity,
+/// rounded down at each level.
+template <std::size_t N>
+class hierarchical_drf {
+ public:
+  static constexpr wide one = wide{1} << 48U;
+
+  explicit hierarchical_drf(const resources<N>& capacity) : capacity_(capacity) {}
+
+  /// Anew for all. `is_blocked(x)`: of the own jobs of x. O(n).
+  template <class IsBlocked>
+  void update(const ledger<N>& l, IsBlocked is_blocked) {
+    groups_.assign(l.tree().slots(), member{});
+    owns_.assign(l.tree().slots(), member{});
+    const auto order = l.tree().top_down();
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      count_own(l, *it, is_blocked(*it));
+      add_up(l, *it);
+    }
+  }
+  /// After the usage of x has changed, or whether its jobs are blocked: its path anew. O(children on the
+  /// path).
+  void refresh(const ledger<N>& l, quota_id x, bool is_blocked) {
+    count_own(l, x, is_blocked);
+    for (; x; x = l.tree().parent(x)) add_up(l, x);
+  }
+
+  /// Of the whole subtree, or of its own jobs, in parts of `one`.
+  [[nodiscard]] wide share(quota_id x, bool own_jobs) const { return at(x, own_jobs).share; }
+  [[nodiscard]] bool is_blocked(quota_id x, bool own_jobs) const { return at(x, own_jobs).blocked; }
+
+ private:
+  struct member {
+    per_dimension<wide, N> use{};
+    wide share = 0;
+    bool blocked = true;
+  };
+
+  [[nodiscard]] const member& at(quota_id x, bool own_jobs) const {
+    return (own_jobs ? owns_ : groups_)[x.index()];
+  }
+  [[nodiscard]] static wide weight_of(const ledger<N>& l, quota_id x) {
+    return static_cast<wide>(std::max<std::int64_t>(0, l.tree().spec(x).weight[0]));
+  }
+  static void find_share(member& m) {
+    m.share = 0;
+    for (std::size_t d = 0; d < N; ++d) m.share = std::max(m.share, m.use[d]);
+  }
+
+  void count_own(const ledger<N>& l, quota_id x, bool is_blocked) {
+    member& m = owns_[x.index()];
+    m.blocked = is_blocked;
+    for (std::size_t d = 0; d < N; ++d) {
+      const auto used = static_cast<wide>(l.own_usage(x, d).in_milli());
+      const bool counts = capacity_[d] > quantity{} && !capacity_[d].is_unlimited();
+      m.use[d] = counts ? used * one / static_cast<wide>(capacity_[d].in_milli()) : 0;
+    }
+    find_share(m);
+  }
+
+  void add_up(const ledger<N>& l, quota_id x) {
+    member& group = groups_[x.index()];
+    group = member{};
+    // The least share per weight among those who could still grow, as share / weight.
+    wide least_share = 0;
+    wide least_weight = 0;
+    const auto compare = [&](const member& m, wide weight) {
+      group.blocked = group.blocked && m.blocked;
+      if (m.blocked || weight == 0) return;
+      if (least_weight != 0 && compare_fractions(m.share, weight, least_share, least_weight) >= 0) return;
+      least_share = m.share;
+      least_weight = weight;
+    };
+    const auto add = [&](const member& m, wide weight) {
+      const wide level = least_weight == 0 || weight == 0 ? m.share : least_share * weight / least_weight;
+      const bool as_is = level >= m.share;
+      for (std::size_t d = 0; d < N; ++d) group.use[d] += as_is ? m.use[d] : m.use[d] * level / m.share;
+    };
+    const auto for_each_member = [&](const auto& visit) {
+      visit(owns_[x.index()], weight_of(l, x));
+      for (const quota_id c : l.tree().children(x)) visit(groups_[c.index()], weight_of(l, c));
+    };
+    for_each_member(compare);
+    for_each_member(add);
+    find_share(group);
+  }
+
+  resources<N> capacity_;
+  std::vector<member> groups_;
+  std::vector<member> owns_;
+};
+
+/// Who can grow at all goes first, then the lowest share of H-DRF per weight, then the best job. After
+/// `refresh` of a quota it and its path are to be keyed again, as `tournament::enter` and `leave` do; after
+/// an `update`, everybody.
+template <std::size_t N>
+struct lowest_hierarchical_share {
+  struct key {
+    bool blocked = false;
+    ratio share{};
+    job_rank head{};
+
+    friend constexpr auto operator<=>(const key&, const key&) noexcept = default;
+    friend constexpr bool operator==(const key&, const key&) noexcept = default;
+  };
+
+  const hierarchical_drf<N>* shares;
+
+  [[nodiscard]] key operator()(const ledger<N>& l, const contender<N>& c) const {
+    const auto weight = static_cast<wide>(std::max<std::int64_t>(0, l.tree().spec(c.quota).weight[0]));
+    return {shares->is_blocked(c.quota, c.own_jobs), ratio{shares->share(c.quota, c.own_jobs), weight},
+            c.head};
+  }
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/quantity.hpp>
+#include <allot/fairshare/surplus.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// Surplus by the priority of quotas, the highest first: a lower band gets nothing while somebody in a higher
+/// one wants more, not even what rounding leaves (KAI lets a lower band have that). Within a band by `Rule`.
+/// Gives away all that is wanted, and takes from nobody when there is more, if `Rule` does. Stable: equals
+/// stay in the order named. O(n log n) and that of `Rule`; buffers are kept.
+template <surplus_rule Rule = proportional_to_weight>
+class priority_bands {
+ public:
+  priority_bands() = default;
+  explicit priority_bands(Rule rule) : rule_(std::move(rule)) {}
+
+  void operator()(quantity surplus, std::span<claimant> claimants) {
+    order_.resize(claimants.size());
+    for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = i;
+    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      return claimants[a].priority != claimants[b].priority ? claimants[a].priority > claimants[b].priority
+                                                            : a < b;
+    });
+    for (std::size_t first = 0; first < order_.size() && surplus > quantity{};) {
+      const auto priority = claimants[order_[first]].priority;
+      band_.clear();
+      for (std::size_t i = first; i < order_.size() && claimants[order_[i]].priority == priority; ++i) {
+        band_.push_back(claimants[order_[i]]);
+      }
+      const quantity before = granted_to_band();
+      rule_(surplus, band_);
+      surplus -= granted_to_band() - before;
+      bool all_full = true;
+      for (const claimant& c : band_) {
+        claimants[order_[first++]].granted = c.granted;
+        all_full = all_full && c.granted >= c.wants;
+      }
+      if (!all_full) return;
+    }
+  }
+
+  /// Promises are not divided by priority: where they are too many, everybody gets the same part.
+  void divide_shortage(quantity pool, std::span<claimant> claimants) requires requires(Rule r) {
+    r.divide_shortage(pool, claimants);
+  }
+  { rule_.divide_shortage(pool, claimants); }
+
+  [[nodiscard]] bool ignores_unmet_wants() const { return allot::ignores_unmet_wants(rule_); }
+
+ private:
+  [[nodiscard]] quantity granted_to_band() const {
+    quantity sum;
+    for (const claimant& c : band_) sum += c.granted;
+    return sum;
+  }
+
+  std::vector<std::size_t> order_;
+  std::vector<claimant> band_;
+  Rule rule_;
+};
+
+}  // namespace v0
+}  // namespace allot

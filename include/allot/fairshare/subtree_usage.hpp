@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/quota/ledger.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// What all jobs in the subtree of each quota use, at hand: the ledger knows only what is drawn on a quota's
+/// supply, which leaves out what those below keep for themselves. Charge and release it along with the
+/// ledger; O(depth), and O(1) to read.
+template <std::size_t N = 1>
+class subtree_usage {
+ public:
+  subtree_usage() = default;
+  explicit subtree_usage(const ledger<N>& l) { rebuild(l); }
+
+  /// As the ledger has it. O(n).
+  void rebuild(const ledger<N>& l) {
+    totals_.assign(l.tree().slots(), resources<N>{});
+    for (const quota_id x : l.tree().top_down()) charge(l.tree(), x, l.own_usage(x));
+  }
+  void charge(const quota_tree<N>& tree, quota_id x, const resources<N>& request) {
+    for (; x; x = tree.parent(x)) totals_[x.index()] += request;
+  }
+  void release(const quota_tree<N>& tree, quota_id x, const resources<N>& request) {
+    for (; x; x = tree.parent(x)) totals_[x.index()] -= request;
+  }
+
+  [[nodiscard]] const resources<N>& of(quota_id x) const { return totals_[x.index()]; }
+
+ private:
+  std::vector<resources<N>> totals_;
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ratio.hpp>
+#include <allot/core/resources.hpp>
+#include <allot/core/time.hpp>
+#include <allot/fairshare/contender.hpp>
+#include <allot/fairshare/decay.hpp>
+#include <allot/fairshare/surplus.hpp>
+#include <allot/quota/ledger.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+struct history_settings {
+  /// After so long usage counts half. Zero or less: it never counts less (KAI).
+  instant half_life = 0;
+  /// What is longer ago does not count at all. Zero or less: everything counts.
+  instant window = 0;
+  /// The window begins anew each time it is over, instead of sliding along with the clock.
+  bool tumbling = false;
+};
+
+/// What each quota has used lately, as a part of what there was (KAI's time-based fair share):
+///
+///     past_use(x) = sum over t of 0.5 ^ ((now - t) / half_life) use(x, t)
+///                 / sum over t of 0.5 ^ ((now - t) / half_life) capacity(t)
+///
+/// over all instants t of the window, with use and capacity as they were from one change to the next. It does
+/// not depend on how often anybody looks. All usage counts, also that of what is the quota's own.
+///
+/// Integers only, the same on every machine: sums are kept to 2^-32 of a thousandth, which each change rounds
+/// once. Amounts below 2^60 thousandths. A change costs O(depth); that the clock goes on, O(changes that
+/// leave a sliding window), which are remembered until then; without one nothing grows.
+template <std::size_t N = 1>
+class usage_history {
+ public:
+  explicit usage_history(const history_settings& settings = {}) : settings_(settings) {}
+
+  /// Nothing has been used. O(slots).
+  void reset(const quota_tree<N>& tree, instant now) {
+    meters_.assign(2 * tree.slots() + 1, meter{{}, now, {}});
+    delayed_ = meters_;
+    changes_.clear();
+    left_ = 0;
+    now_ = began_ = now;
+  }
+  /// Quotas have been added; their history is empty. (A quota that moves takes none of it along.)
+  void follow(const quota_tree<N>& tree) {
+    const meter capacity = meters_.back();
+    const meter before = delayed_.back();
+    meters_.back() = delayed_.back() = meter{{}, now_, {}};
+    meters_.resize(2 * tree.slots() + 1, meter{{}, now_, {}});
+    delayed_.resize(2 * tree.slots() + 1, meter{{}, now_, {}});
+    for (change& c : changes_) {
+      if (c.is_capacity) c.seat = meters_.size() - 1;
+    }
+    meters_.back() = capacity;
+    delayed_.back() = before;
+  }
+
+  /// Precondition: the clock does not go back.
+  void advance(instant now) {
+    ALLOT_ASSERT(now >= now_, "the clock does not go back");
+    now_ = now;
+    if (settings_.window <= 0) return;
+    if (settings_.tumbling) {
+      const instant begin = now - (now - began_) % settings_.window;
+      if (begin == began_) return;
+      for (meter& m : meters_) restart(m, begin);
+      began_ = begin;
+      return;
+    }
+    for (; left_ < changes_.size() && changes_[left_].at <= now - settings_.window; ++left_) {
+      apply(delayed_, changes_[left_]);
+    }
+    if (left_ > changes_.size() / 2) {
+      changes_.erase(changes_.begin(), changes_.begin() + static_cast<std::ptrdiff_t>(left_));
+      left_ = 0;
+    }
+  }
+  /// From `now` on there is so much.
+  void set_capacity(const resources<N>& capacity, instant now) {
+    advance(now);
+    record({now, meters_.size() - 1, capacity - meters_.back().use, true});
+  }
+  /// From `now` on a job of x uses `request` (or no longer does).
+  void charge(const quota_tree<N>& tree, quota_id x, const resources<N>& request, instant now) {
+    add(tree, x, request, now);
+  }
+  void release(const quota_tree<N>& tree, quota_id x, const resources<N>& request, instant now) {
+    add(tree, x, resources<N>{} - request, now);
+  }
+
+  /// In billionths of the capacity, of the subtree of x or of its own jobs, as of the last change or advance.
+  /// At most a thousand times the capacity; 0 if there was none. O(1).
+  [[nodiscard]] std::int64_t past_use(quota_id x, bool own_jobs, std::size_t d) const {
+    wide use = mass(seat_of(x, own_jobs), d);
+    wide all = mass(meters_.size() - 1, d);
+    while (use >= wide{1} << 90U || all >= wide{1} << 90U) use >>= 1U, all >>= 1U;
+    if (all == 0) return 0;
+    constexpr std::int64_t billion = 1'000'000'000;
+    return static_cast<std::int64_t>(std::min<wide>(use * billion / all, 1000 * wide{billion}));
+  }
+  /// The sum above the fraction, in a unit that is the same for all quotas: for orders and for Fair Tree.
+  [[nodiscard]] wide mass(quota_id x, bool own_jobs, std::size_t d) const {
+    return mass(seat_of(x, own_jobs), d);
+  }
+  [[nodiscard]] instant now() const noexcept { return now_; }
+
+ private:
+  /// With a half-life the sum over t is divided by that of the factors for all time, so that it stays in the
+  /// range of what is used: `mass` approaches `use`. Without one it is use times time.
+  struct meter {
+    resources<N> use{};
+    instant since = 0;
+    per_dimension<wide, N> mass{};
+  };
+  struct change {
+    instant at;
+    std::size_t seat;
+    resources<N> more;
+    bool is_capacity = false;
+  };
+
+  [[nodiscard]] static std::size_t seat_of(quota_id x, bool own_jobs) {
+    return 2 * x.index() + (own_jobs ? 1 : 0);
+  }
+
+  void add(const quota_tree<N>& tree, quota_id x, const resources<N>& more, instant now) {
+    advance(now);
+    record({now, seat_of(x, true), more});
+    for (quota_id a = x; a; a = tree.parent(a)) record({now, seat_of(a, false), more});
+  }
+  void record(const change& c) {
+    apply(meters_, c);
+    if (settings_.window > 0 && !settings_.tumbling) changes_.push_back(c);
+  }
+  void apply(std::vector<meter>& meters, const change& c) const {
+    meter& m = meters[c.seat];
+    for (std::size_t d = 0; d < N; ++d) m.mass[d] = mass_at(m, d, c.at);
+    m.since = c.at;
+    m.use += c.more;
+  }
+  static void restart(meter& m, instant at) {
+    m.mass = {};
+    m.since = at;
+  }
+
+  [[nodiscard]] wide mass_at(const meter& m, std::size_t d, instant at) const {
+    const auto use = static_cast<wide>(std::max(quantity{}, m.use[d]).in_milli());
+    if (at <= m.since) return m.mass[d];
+    if (settings_.half_life <= 0) return m.mass[d] + use * static_cast<wide>(at - m.since);
+    const decay_factor left = half_life_decay(at - m.since, settings_.half_life);
+    return left.of(m.mass[d]) + left.complement().of(use << 32U);
+  }
+  [[nodiscard]] wide mass(std::size_t seat, std::size_t d) const {
+    const wide all = mass_at(meters_[seat], d, now_);
+    if (settings_.window <= 0 || settings_.tumbling) return all;
+    // What was there when the window began has decayed since.
+    const wide before = mass_at(delayed_[seat], d, now_ - settings_.window);
+    const wide rest =
+        settings_.half_life <= 0 ? before : half_life_decay(settings_.window, settings_.half_life).of(before);
+    return all > rest ? all - rest : 0;
+  }
+
+  history_settings settings_;
+  /// Two for each quota, of its subtree and of its own jobs; the last is of the capacity.
+  std::vector<meter> meters_;
+  /// The same as they were when the sliding window began.
+  std::vector<meter> delayed_;
+  /// Within the sliding window, oldest first; those before `left_` have left it.
+  std::vector<change> changes_;
+  std::size_t left_ = 0;
+  instant now_ = 0;
+  instant began_ = 0;
+};
+
+/// Who has used least lately, per weight (of the first dimension), goes first; then the best job. In the
+/// dimension given. Weight zero, once it has used anything, goes last. As the clock goes on all keys change:
+/// `tournament::refresh_all`, as often as the host cares.
+template <std::size_t N>
+struct least_past_use_first {
+  const usage_history<N>* history;
+  std::size_t dimension = 0;
+
+  [[nodiscard]] std::pair<ratio, job_rank> operator()(const ledger<N>& l, const contender<N>& c) const {
+    const auto weight = static_cast<wide>(std::max<std::int64_t>(0, l.tree().spec(c.quota).weight[0]));
+    return {ratio{history->mass(c.quota, c.own_jobs, dimension), weight}, c.head};
+  }
+};
+
+/// A source for `informed`: tells a surplus rule what each claimant has used lately.
+template <std::size_t N>
+struct past_use_of {
+  const usage_history<N>* history;
+
+  void operator()(claimant& c) const { c.past_use = history->past_use(c.quota, c.own_jobs, c.dimension); }
+};
+
+}  // namespace v0
+}  // namespace allot

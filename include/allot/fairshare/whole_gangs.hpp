@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ratio.hpp>
+#include <allot/quota/ledger.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// Entitlements in whole gangs: a share on which no gang of a quota fits is of no use to it (Koordinator's
+/// proposal 20240115 gives up dividing for that reason).
+///
+/// Each quota names the size of its gangs. Its exact entitlement f (of `division`, by any rule) is rounded to
+/// whole gangs, or to all that it wants:
+/// 1. Down. Who wants no more than f gets that; a quota without a gang size keeps f.
+/// 2. What this leaves goes to those who were rounded down, a gang each where the ledger law allows it: first
+///    who would otherwise have less than its own, then the largest remainder in gangs, then the older quota.
+/// 3. What is then left is too little for any of those who are still short. Rather than idle it goes, gang by
+///    gang, to the others who want more: the least excess over f in gangs first, then the older quota; last,
+///    in what is too small for any gang, to quotas without gang size.
+///
+/// So (s the gang size, g the result): g > f - s for everybody. All results together keep the law: nothing is
+/// given twice, no limit is passed. Nobody who wants another gang would find room for it. And in one pool
+/// without limits g < f + s + m, where m is the smallest gang that somebody is short of (nothing, and then
+/// g < f + s, if nobody is).
+///
+/// Gangs do not divide finely enough for more capacity never to cost somebody a gang.
+/// O((n log n + gangs of step 3) depth); buffers are kept.
+template <std::size_t N = 1>
+class whole_gangs {
+ public:
+  /// For a tree, whoever uses what. `by_priority`: in steps 2 and 3 quotas of higher priority come first.
+  explicit whole_gangs(const ledger<N>& l, bool by_priority = false) : by_priority_(by_priority) { reset(l); }
+
+  /// To be called when the tree has changed. O(n).
+  void reset(const ledger<N>& l) {
+    books_ = ledger<N>{l.tree()};
+    books_.reserve(4 * l.tree().slots());
+  }
+
+  /// `exact.own(x)` is what the own jobs of x are entitled to, of `demand[x]`; `gang[x]` is the size of its
+  /// gangs, zero in a dimension (or in all) for which they do not matter.
+  template <class Entitlements>
+  void update(std::span<const resources<N>> demand, const Entitlements& exact,
+              std::span<const resources<N>> gang) {
+    const quota_tree<N>& tree = books_.tree();
+    ALLOT_ASSERT(demand.size() == tree.slots() && gang.size() == tree.slots(), "one for each quota");
+    seats_.assign(tree.slots(), seat{});
+    own_.assign(tree.slots(), resources<N>{});
+    unsatisfied_.clear();
+    const savepoint start = books_.save();
+    for (const quota_id x : tree.top_down()) round_down(x, demand[x.index()], exact.own(x), gang[x.index()]);
+    round_up();
+    use_the_rest();
+    books_.rollback(start);
+  }
+
+  /// What the own jobs of x are entitled to, in whole gangs.
+  [[nodiscard]] const resources<N>& own(quota_id x) const { return own_[x.index()]; }
+
+ private:
+  struct seat {
+    resources<N> wants{};
+    resources<N> exact{};
+    resources<N> gang{};
+    bool has_gangs = false;
+  };
+
+  void round_down(quota_id x, const resources<N>& wants, const resources<N>& exact,
+                  const resources<N>& gang) {
+    seat& s = seats_[x.index()];
+    s = {wants, exact, gang, gang != resources<N>{}};
+    resources<N>& given = own_[x.index()] = exact;
+    if (exact != wants) unsatisfied_.push_back(x);
+    if (exact != wants && s.has_gangs) {
+      std::int64_t gangs = quantity::unlimited().in_milli();
+      for (std::size_t d = 0; d < N; ++d) {
+        if (gang[d] > quantity{}) gangs = std::min(gangs, exact[d].in_milli() / gang[d].in_milli());
+      }
+      for (std::size_t d = 0; d < N; ++d) {
+        if (gang[d] > quantity{}) given[d] = gang[d] * gangs;
+      }
+    }
+    books_.charge(x, given);
+  }
+
+  /// What x could use next: a gang, or what is left of its wants.
+  [[nodiscard]] resources<N> piece(quota_id x) const {
+    const seat& s = seats_[x.index()];
+    resources<N> more = s.wants - own_[x.index()];
+    for (std::size_t d = 0; d < N; ++d) {
+      if (s.has_gangs) more[d] = std::min(more[d], s.gang[d]);
+    }
+    return more;
+  }
+  bool give_if_it_fits(quota_id x, const resources<N>& more) {
+    if (more == resources<N>{} || !books_.fits(x, more)) return false;
+    books_.charge(x, more);
+    own_[x.index()] += more;
+    return true;
+  }
+
+  /// Whether it was rounded down, and not up again: it has less than f wherever gangs matter. (Where they
+  /// matter in several dimensions, f need not be in the proportions of a gang, and one of them is the
+  /// scarce.)
+  [[nodiscard]] bool is_short(quota_id x) const {
+    const seat& s = seats_[x.index()];
+    for (std::size_t d = 0; d < N; ++d) {
+      if (s.gang[d] > quantity{} && own_[x.index()][d] >= s.exact[d]) return false;
+    }
+    return s.has_gangs;
+  }
+  [[nodiscard]] bool has_less_than_its_own(quota_id x) const {
+    const seat& s = seats_[x.index()];
+    for (std::size_t d = 0; d < N; ++d) {
+      if (own_[x.index()][d] < std::min(s.exact[d], books_.supply_of(x, d).own_pool)) return true;
+    }
+    return false;
+  }
+  /// What it lacks of f, in gangs, of what is scarcest.
+  [[nodiscard]] ratio remainder(quota_id x) const {
+    ratio least = ratio::infinite();
+    for_each_gang_dimension(x, [&](quantity exact, quantity given, quantity gang) {
+      if (given < exact) least = std::min(least, fraction(exact - given, gang));
+    });
+    return least;
+  }
+  /// What it has beyond f, in gangs, where that is most.
+  [[nodiscard]] ratio excess(quota_id x) const {
+    ratio most;
+    for_each_gang_dimension(x, [&](quantity exact, quantity given, quantity gang) {
+      if (given > exact) most = std::max(most, fraction(given - exact, gang));
+    });
+    return most;
+  }
+  [[nodiscard]] static ratio fraction(quantity part, quantity gang) {
+    return {static_cast<wide>(part.in_milli()), static_cast<wide>(gang.in_milli())};
+  }
+  template <class Visit>
+  void for_each_gang_dimension(quota_id x, Visit visit) const {
+    const seat& s = seats_[x.index()];
+    for (std::size_t d = 0; d < N; ++d) {
+      if (s.gang[d] > quantity{}) visit(s.exact[d], own_[x.index()][d], s.gang[d]);
+    }
+  }
+
+  struct turn {
+    quota_id quota;
+    std::int32_t priority = 0;
+    bool is_owed = false;
+    ratio gangs{};
+  };
+  [[nodiscard]] std::int32_t priority_of(quota_id x) const {
+    return by_priority_ ? books_.tree().spec(x).priority : 0;
+  }
+
+  void round_up() {
+    turns_.clear();
+    for (const quota_id x : unsatisfied_) {
+      if (is_short(x)) {
+        turns_.push_back({x, priority_of(x), has_less_than_its_own(x), remainder(x)});
+      }
+    }
+    std::sort(turns_.begin(), turns_.end(), [](const turn& a, const turn& b) {
+      if (a.priority != b.priority) return a.priority > b.priority;
+      if (a.is_owed != b.is_owed) return a.is_owed;
+      if (const auto o = a.gangs <=> b.gangs; o != 0) return o > 0;
+      return a.quota < b.quota;
+    });
+    for (const turn& t : turns_) give_if_it_fits(t.quota, piece(t.quota));
+  }
+
+  void use_the_rest() {
+    const auto later = [](const turn& a, const turn& b) {
+      if (a.priority != b.priority) return a.priority < b.priority;
+      if (const auto o = a.gangs <=> b.gangs; o != 0) return o > 0;
+      return a.quota > b.quota;
+    };
+    const auto turn_of = [&](quota_id x) { return turn{x, priority_of(x), false, excess(x)}; };
+    turns_.clear();
+    for (const quota_id x : unsatisfied_) {
+      if (seats_[x.index()].has_gangs && !is_short(x)) turns_.push_back(turn_of(x));
+    }
+    std::make_heap(turns_.begin(), turns_.end(), later);
+    while (!turns_.empty()) {
+      std::pop_heap(turns_.begin(), turns_.end(), later);
+      const quota_id x = turns_.back().quota;
+      turns_.pop_back();
+      // What does not fit now never will.
+      if (!give_if_it_fits(x, piece(x))) continue;
+      turns_.push_back(turn_of(x));
+      std::push_heap(turns_.begin(), turns_.end(), later);
+    }
+    for (const quota_id x : unsatisfied_) {
+      if (seats_[x.index()].has_gangs) continue;
+      const resources<N> room = books_.headroom(x);
+      resources<N> more = piece(x);
+      for (std::size_t d = 0; d < N; ++d) more[d] = std::clamp(room[d], quantity{}, more[d]);
+      give_if_it_fits(x, more);
+    }
+  }
+
+  /// What all have been given; without usage in between.
+  ledger<N> books_{quota_tree<N>{{}}};
+  bool by_priority_;
+  std::vector<seat> seats_;
+  std::vector<resources<N>> own_;
+  std::vector<quota_id> unsatisfied_;
+  std::vector<turn> turns_;
+};
+
+}  // namespace v0
+}  // namespace allot

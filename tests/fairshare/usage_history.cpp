@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/fairshare/decayed_surplus.hpp>
+#include <allot/fairshare/division.hpp>
+#include <allot/fairshare/order.hpp>
+#include <allot/fairshare/usage_history.hpp>
+#include <allot/quota/builder.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include "tests/support/count_allocations.hpp"
+#include "tests/support/random_quotas.hpp"
+#include "tests/support/seeds.hpp"
+
+using allot::gpus;
+using allot::history_settings;
+using allot::instant;
+using allot::quantity;
+using allot::quota_id;
+using allot::resources;
+using allot::usage_history;
+using allot_test::random_source;
+
+namespace {
+
+allot::quota_tree<> department() {
+  return allot::build_quota_tree<1>({{.name = "root", .nominal = gpus(16)},
+                                     {.name = "a", .parent = "root"},
+                                     {.name = "b", .parent = "root"}})
+      .value();
+}
+const quota_id root{0}, a{1}, b{2};
+
+/// The definition, second by second.
+class second_by_second {
+ public:
+  second_by_second(std::size_t seats, history_settings settings) : settings_(settings), now_(seats) {}
+
+  std::vector<std::int64_t>& now() { return now_; }
+  /// A second goes by.
+  void pass() { log_.push_back(now_); }
+  [[nodiscard]] double sum(std::size_t seat) const {
+    double result = 0;
+    const std::size_t end = log_.size();
+    const auto window = static_cast<std::size_t>(settings_.window);
+    std::size_t begin = 0;
+    if (settings_.window > 0) {
+      begin = settings_.tumbling ? end - end % window : (end > window ? end - window : 0);
+    }
+    for (std::size_t t = begin; t < end; ++t) {
+      // All of a second counts; how much older its end is than `now` is the same for use and capacity.
+      const double age = static_cast<double>(end - t);
+      const double factor =
+          settings_.half_life > 0 ? std::exp2(-age / static_cast<double>(settings_.half_life)) : 1;
+      result += factor * static_cast<double>(log_[t][seat]);
+    }
+    return result;
+  }
+
+ private:
+  history_settings settings_;
+  std::vector<std::int64_t> now_;
+  std::vector<std::vector<std::int64_t>> log_;
+};
+
+}  // namespace
+
+TEST_CASE("usage_history: half of it counts after a half-life, and the division knows") {
+  const auto tree = department();
+  usage_history<> history{history_settings{100}};
+  history.reset(tree, 0);
+  history.set_capacity(resources<>{gpus(16)}, 0);
+  history.charge(tree, a, resources<>{gpus(16)}, 0);
+  history.advance(100'000);
+  CHECK(history.past_use(a, false, 0) == 1'000'000'000);
+  CHECK(history.past_use(a, true, 0) == 1'000'000'000);
+  CHECK(history.past_use(root, false, 0) == 1'000'000'000);
+  CHECK(history.past_use(root, true, 0) == 0);
+  history.release(tree, a, resources<>{gpus(16)}, 100'000);
+  history.charge(tree, b, resources<>{gpus(16)}, 100'000);
+  history.advance(100'100);
+  CHECK(std::llabs(history.past_use(a, false, 0) - 500'000'000) <= 1);
+  CHECK(std::llabs(history.past_use(b, false, 0) - 500'000'000) <= 1);
+  history.advance(100'200);
+  CHECK(std::llabs(history.past_use(a, false, 0) - 250'000'000) <= 1);
+
+  const allot::ledger<> l{tree};
+  const allot::past_use_of<1> source{&history};
+  allot::division<1, allot::informed<allot::decayed_surplus<>, allot::past_use_of<1>>> shares{
+      allot::informed<allot::decayed_surplus<>, allot::past_use_of<1>>{source}};
+  shares.update(l, std::vector<resources<>>{gpus(0), gpus(16), gpus(16)});
+  // 0.5 + (0.5 - 0.25) to 0.5 + (0.5 - 0.75). The root itself owns all but wants nothing.
+  CHECK(std::llabs(shares.own(a)[0].in_milli() - 12'000) <= 1);
+  CHECK(std::llabs(shares.own(b)[0].in_milli() - 4'000) <= 1);
+}
+
+TEST_CASE("usage_history: without a half-life all counts alike, and a window forgets") {
+  const auto tree = department();
+  for (const bool window : {false, true}) {
+    usage_history<> history{history_settings{-1, window ? 60 : 0}};
+    history.reset(tree, 1000);
+    history.set_capacity(resources<>{gpus(10)}, 1000);
+    history.charge(tree, a, resources<>{gpus(10)}, 1000);
+    history.release(tree, a, resources<>{gpus(10)}, 1030);
+    history.advance(1060);
+    CHECK(history.past_use(a, false, 0) == 500'000'000);
+    history.advance(1075);
+    CHECK(history.past_use(a, false, 0) == (window ? 250'000'000 : 400'000'000));
+    history.advance(1100);
+    CHECK(history.past_use(a, false, 0) == (window ? 0 : 300'000'000));
+  }
+}
+
+TEST_CASE("usage_history: nothing to use is nothing used, and use beyond capacity is bounded") {
+  const auto tree = department();
+  usage_history<> history;
+  history.reset(tree, 0);
+  history.charge(tree, a, resources<>{gpus(9)}, 0);
+  history.advance(10);
+  CHECK(history.past_use(a, false, 0) == 0);
+  history.set_capacity(resources<>{quantity::milli(1)}, 10);
+  history.advance(11);
+  CHECK(history.past_use(a, false, 0) == 1'000'000'000'000);
+  CHECK_THROWS(history.advance(5));
+}
+
+TEST_CASE("usage_history: is the definition, second by second, however often one looks") {
+  allot_test::for_each_seed(300, [](random_source& random) {
+    const allot::quota_tree<> tree{
+        allot_test::random_quotas<1>(random, {.most_quotas = 6, .one_unlimited_in = 0})};
+    history_settings settings{random.between(0, 40), random.one_in(2) ? random.between(1, 60) : 0,
+                              random.one_in(3)};
+    usage_history<> history{settings};
+    history.reset(tree, 0);
+    const std::size_t seats = 2 * tree.slots() + 1;
+    second_by_second definition{seats, settings};
+    instant now = 0;
+    for (int i = 0; i < 40; ++i) {
+      const instant later = now + random.between(0, 6);
+      for (; now < later; ++now) definition.pass();
+      const quota_id x{random.below(tree.slots())};
+      auto& uses = definition.now();
+      if (random.one_in(6)) {
+        uses.back() = random.between(0, 30'000);
+        history.set_capacity(resources<>{quantity::milli(uses.back())}, now);
+      } else {
+        const std::int64_t own = uses[2 * x.index() + 1];
+        const std::int64_t amount = random.between(0, 9000);
+        const bool frees = amount <= own;
+        const resources<> request{quantity::milli(amount)};
+        frees ? history.release(tree, x, request, now) : history.charge(tree, x, request, now);
+        uses[2 * x.index() + 1] += frees ? -amount : amount;
+        for (quota_id q = x; q; q = tree.parent(q)) uses[2 * q.index()] += frees ? -amount : amount;
+      }
+      if (random.one_in(3)) history.advance(now);
+      for (const quota_id q : tree.top_down()) {
+        for (const bool own : {false, true}) {
+          const double all = definition.sum(seats - 1);
+          const double exact = all > 0 ? definition.sum(2 * q.index() + (own ? 1 : 0)) / all : 0;
+          // With hardly any capacity left in the sum a last digit of it is much.
+          if (exact > 100 || all < 0.1) continue;
+          CHECK(std::fabs(static_cast<double>(history.past_use(q, own, 0)) / 1e9 - exact) <
+                1e-6 * (1 + exact));
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("usage_history: quotas that come later have used nothing, and the others keep what they have") {
+  const auto tree = department();
+  usage_history<> history{history_settings{50, 500}};
+  history.reset(tree, 0);
+  history.set_capacity(resources<>{gpus(16)}, 0);
+  history.charge(tree, a, resources<>{gpus(8)}, 0);
+  history.advance(30);
+  const std::int64_t before = history.past_use(a, false, 0);
+  const auto grown = allot::build_quota_tree<1>({{.name = "root", .nominal = gpus(16)},
+                                                 {.name = "a", .parent = "root"},
+                                                 {.name = "b", .parent = "root"},
+                                                 {.name = "c", .parent = "root"}})
+                         .value();
+  history.follow(grown);
+  CHECK(history.past_use(a, false, 0) == before);
+  CHECK(history.past_use(quota_id{3}, false, 0) == 0);
+  history.charge(grown, quota_id{3}, resources<>{gpus(4)}, 30);
+  history.advance(700);
+  CHECK(std::llabs(history.past_use(a, false, 0) - 500'000'000) <= 2);
+  CHECK(std::llabs(history.past_use(quota_id{3}, false, 0) - 250'000'000) <= 2);
+}
+
+TEST_CASE("usage_history: in a steady state nothing is allocated") {
+  const auto tree = department();
+  usage_history<> history{history_settings{50, 100}};
+  history.reset(tree, 0);
+  history.set_capacity(resources<>{gpus(16)}, 0);
+  instant now = 0;
+  const auto work = [&] {
+    for (int i = 0; i < 500; ++i) {
+      history.charge(tree, a, resources<>{gpus(1)}, ++now);
+      history.release(tree, a, resources<>{gpus(1)}, ++now);
+    }
+  };
+  work();
+  CHECK(allot_test::allocations_in(work) == 0);
+}
+
+TEST_CASE("usage_history: KAI's simulation of time-based shares, by turns and in the end alike") {
+  // 16 GPUs, two queues of jobs of 16 GPUs each for a cycle, window 256, half-life 128, k = 1.
+  const auto tree = department();
+  const allot::ledger<> l{tree};
+  usage_history<> history{history_settings{128, 256}};
+  history.reset(tree, 0);
+  history.set_capacity(resources<>{gpus(16)}, 0);
+  using rule = allot::informed<allot::decayed_surplus<>, allot::past_use_of<1>>;
+  allot::division<1, rule> shares{rule{allot::past_use_of<1>{&history}}};
+  std::int64_t turns[] = {0, 0, 0};
+  std::int64_t in_a_row = 0;
+  std::int64_t longest = 0;
+  quota_id last = a;
+  for (instant cycle = 0; cycle < 1024; ++cycle) {
+    history.advance(cycle);
+    shares.update(l, std::vector<resources<>>{gpus(0), gpus(16), gpus(16)});
+    const quota_id next = shares.own(a)[0] >= shares.own(b)[0] ? a : b;
+    in_a_row = next == last ? in_a_row + 1 : 1;
+    longest = std::max(longest, in_a_row);
+    last = next;
+    ++turns[next.index()];
+    history.charge(tree, next, resources<>{gpus(16)}, cycle);
+    history.release(tree, next, resources<>{gpus(16)}, cycle + 1);
+  }
+  CHECK(turns[a.index()] == 512);
+  CHECK(turns[b.index()] == 512);
+  CHECK(longest <= 2);
+}
+
+TEST_CASE("usage_history: as an order, per weight") {
+  const auto tree = allot::build_quota_tree<1>({{.name = "root"},
+                                                {.name = "a", .parent = "root", .weight = 3000},
+                                                {.name = "b", .parent = "root", .weight = 1000},
+                                                {.name = "c", .parent = "root", .weight = 0}})
+                        .value();
+  const allot::ledger<> l{tree};
+  usage_history<> history{history_settings{10}};
+  history.reset(tree, 0);
+  const allot::least_past_use_first<1> order{&history};
+  static_assert(allot::quota_order<allot::least_past_use_first<1>, 1>);
+  const auto key = [&](quota_id x) { return order(l, allot::contender<1>{x}); };
+  const quota_id c{3};
+  CHECK((key(a) == key(c)));
+  history.charge(tree, a, resources<>{gpus(4)}, 0);
+  history.charge(tree, b, resources<>{gpus(2)}, 0);
+  history.charge(tree, c, resources<>{gpus(1)}, 0);
+  history.advance(20);
+  CHECK((key(a) < key(b)));
+  CHECK((key(b) < key(c)));
+}
