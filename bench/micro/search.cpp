@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 // Who must yield: the search alone, without placement. The world is put back after each search, which is
 // part of what a host pays.
+#include <allot/preemption/lost_work.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/quota/builder.hpp>
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -60,45 +62,99 @@ struct lent_out {
   }
 };
 
-using victim_search =
-    allot::victim_search<1, allot::lowest_priority_then_highest_share, allot::eligible_is_fair>;
+template <class Order, class Guard>
+using search_by = allot::victim_search<1, Order, Guard>;
+using victim_search = search_by<allot::lowest_priority_then_highest_share, allot::eligible_is_fair>;
 
-/// A gang takes back what is its own; each borrower gives alike.
-void reclaim(benchmark::State& state) {
-  const auto borrowers = static_cast<std::size_t>(state.range(0));
-  lent_out w{borrowers, static_cast<std::size_t>(state.range(1))};
-  const allot::beneficiary<1> b{w.owner, gpus(state.range(2))};
-  victim_search search;
+/// Searches again and again, putting everything back, and expects the same each time.
+template <class Search>
+void search_again_and_again(benchmark::State& state, lent_out& w, Search& search,
+                            const allot::beneficiary<1>& b, search_outcome expected) {
   anywhere world;
-  w.l.reserve(1024);
+  w.l.reserve(8192);
   for ([[maybe_unused]] auto _ : state) {
     const allot::savepoint before = w.l.save();
-    if (search.run(w.l, w.running, b, world) != search_outcome::found)
-      state.SkipWithError("nobody was found");
+    if (search.run(w.l, w.running, b, world) != expected) state.SkipWithError("not what was expected");
     w.l.rollback(before);
   }
-  state.counters["per_victim"] =
-      benchmark::Counter(static_cast<double>(state.range(2)),
-                         benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["victims"] =
+      static_cast<double>(expected == search_outcome::found ? search.victims().size() : 0);
 }
-BENCHMARK(reclaim)
-    ->ArgNames({"borrowers", "jobs", "gang"})
-    ->Args({1, 512, 64})
-    ->Args({8, 512, 64})
-    ->Args({64, 512, 64})
-    ->Args({1000, 10'000, 64})
-    ->Args({8, 4096, 512});
+
+constexpr std::int64_t gpus_per_node = 8;
+
+void each_size(benchmark::internal::Benchmark* b) {
+  b->ArgNames({"nodes", "gang"});
+  for (const std::int64_t nodes : {16, 64, 256, 512, 1024}) {
+    for (const std::int64_t gang : {8, 64, 512}) {
+      if (gang <= nodes * gpus_per_node) b->Args({nodes, gang});
+    }
+  }
+}
+/// Full of jobs of one GPU, in so many quotas.
+lent_out full_cluster(const benchmark::State& state) {
+  return {32, static_cast<std::size_t>(state.range(0) * gpus_per_node)};
+}
+
+/// An owner takes back what is its own; each borrower gives alike.
+void reclaim(benchmark::State& state) {
+  lent_out w = full_cluster(state);
+  victim_search search;
+  search_again_and_again(state, w, search, {w.owner, gpus(state.range(1))}, search_outcome::found);
+}
+BENCHMARK(reclaim)->Apply(each_size);
+
+/// All who may be asked are, two jobs in three, and it is not enough.
+void reclaim_fails(benchmark::State& state) {
+  lent_out w = full_cluster(state);
+  const auto all = state.range(0) * gpus_per_node;
+  const allot::beneficiary<1> b{.quota = w.owner,
+                                .request = gpus(std::min(all, all * 2 / 3 + state.range(1))),
+                                .priority = 2,
+                                .may = {.reclaim = allot::preempt_reclaim::lower_priority}};
+  victim_search search;
+  search_again_and_again(state, w, search, b, search_outcome::impossible);
+}
+BENCHMARK(reclaim_fails)->Apply(each_size);
+
+/// Somebody who owns nothing takes from rivals until it has as much as they have left.
+template <class Guard>
+void rivals(benchmark::State& state) {
+  lent_out w = full_cluster(state);
+  const allot::beneficiary<1> b{
+      .quota = w.bystander, .request = gpus(state.range(1)), .may = {.rivals = allot::preempt_rivals::any}};
+  search_by<allot::lowest_priority_then_highest_share, Guard> search;
+  anywhere world;
+  const allot::savepoint before = w.l.save();
+  const search_outcome expected = search.run(w.l, w.running, b, world);
+  w.l.rollback(before);
+  search_again_and_again(state, w, search, b, expected);
+}
+BENCHMARK(rivals<allot::final_share>)->Apply(each_size);
+
+/// Whoever loses least: the order is worked out at each search.
+void reclaim_cheapest(benchmark::State& state) {
+  lent_out w = full_cluster(state);
+  search_by<allot::cheapest_lost_work, allot::eligible_is_fair> search;
+  allot::beneficiary<1> b{w.owner, gpus(state.range(1))};
+  b.now = 1'000'000;
+  search_again_and_again(state, w, search, b, search_outcome::found);
+}
+BENCHMARK(reclaim_cheapest)->Apply(each_size);
+
+/// The same gang among more and more quotas.
+void reclaim_among(benchmark::State& state) {
+  lent_out w{static_cast<std::size_t>(state.range(0)), 10'000};
+  victim_search search;
+  search_again_and_again(state, w, search, {w.owner, gpus(64)}, search_outcome::found);
+}
+BENCHMARK(reclaim_among)->ArgName("borrowers")->Arg(1)->Arg(10)->Arg(100)->Arg(1000)->Arg(10'000);
 
 /// Somebody asks who owns nothing: most searches of a busy cluster.
 void hopeless(benchmark::State& state) {
   lent_out w{static_cast<std::size_t>(state.range(0)), 10'000};
-  const allot::beneficiary<1> b{w.bystander, gpus(4)};
   victim_search search;
-  anywhere world;
-  for ([[maybe_unused]] auto _ : state) {
-    if (search.run(w.l, w.running, b, world) != search_outcome::impossible)
-      state.SkipWithError("somebody was found");
-  }
+  search_again_and_again(state, w, search, {w.bystander, gpus(4)}, search_outcome::impossible);
 }
 BENCHMARK(hopeless)->ArgName("borrowers")->Arg(10)->Arg(1000)->Arg(10'000);
 

@@ -87,6 +87,50 @@ TEST_CASE("eligibility: the rules for borrowers and descendants") {
   CHECK(may_preempt(asks, running(9), relation::descendant));
 }
 
+TEST_CASE("eligibility: the rules among borrowers") {
+  beneficiary<1> asks;
+  asks.priority = 5;
+  const auto rival = [&](allot::preempt_rivals rule, std::int32_t priority) {
+    asks.may.rivals = rule;
+    return may_preempt(asks, running(priority), relation::rival);
+  };
+  CHECK_FALSE(rival(allot::preempt_rivals::never, 4));
+  CHECK(rival(allot::preempt_rivals::lower_priority, 4));
+  CHECK_FALSE(rival(allot::preempt_rivals::lower_priority, 5));
+  CHECK(rival(allot::preempt_rivals::any, 6));
+  const auto borrower = [&](std::int32_t priority) {
+    return may_preempt(asks, running(priority), relation::borrower_while_borrowing);
+  };
+  CHECK_FALSE(borrower(4));
+  asks.may.borrow = allot::preempt_borrow::lower_priority;
+  CHECK(borrower(4));
+  CHECK_FALSE(borrower(5));
+  asks.may.borrow_max_priority = 3;
+  CHECK(borrower(3));
+  CHECK_FALSE(borrower(4));
+  asks.may.reclaim = preempt_reclaim::never;
+  CHECK_FALSE(borrower(3));
+  // Nobody asks for himself by these.
+  for (const relation how : {relation::consolidation, relation::resized, relation::time_limit}) {
+    CHECK_FALSE(may_preempt(asks, running(0), how));
+  }
+}
+
+TEST_CASE("eligibility: what is left when a borrower yields") {
+  ledger<> l = departments();
+  l.charge(b, gpus(8));
+  l.charge(a, gpus(3));
+  // dept owns 8 with a, and uses 11.
+  CHECK(allot::keeps_its_own(l, b, root, {gpus(3)}, all));
+  CHECK_FALSE(allot::keeps_its_own(l, b, root, {gpus(4)}, all));
+  CHECK(allot::keeps_its_own(l, b, dept, {gpus(8)}, all));
+  CHECK(allot::keeps_its_own(l, b, root, {gpus(4)}, {false}));
+  CHECK_FALSE(allot::keeps_its_own(l, a, dept, {gpus(1)}, all));
+  // Its own jobs count against its own pool.
+  l.charge(dept, gpus(3));
+  CHECK_FALSE(allot::keeps_its_own(l, dept, root, {gpus(1)}, all));
+}
+
 TEST_CASE("eligibility: contested is what does not fit, or all that is asked when only a place is missing") {
   allot::ledger<3> l{
       allot::build_quota_tree<3>({{.name = "q", .nominal = {gpus(4), gpus(4), gpus(4)}}}).value()};

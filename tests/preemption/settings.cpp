@@ -12,4 +12,14 @@ TEST_CASE("preempt_settings: by default a quota takes back its own, and nothing 
   CHECK_FALSE(s.children);
   CHECK(s == preempt_settings{});
   CHECK_FALSE(s == preempt_settings{.children = true});
+  CHECK(s.borrow == allot::preempt_borrow::never);
+  CHECK_FALSE(s.borrow_max_priority.has_value());
+  CHECK(s.rivals == allot::preempt_rivals::never);
+  CHECK_FALSE(s == preempt_settings{.borrow_max_priority = 0});
+}
+
+TEST_CASE("runtime_guarantee: by default it promises nothing") {
+  constexpr allot::runtime_guarantee g;
+  CHECK(g.preempt == 0);
+  CHECK(g.reclaim == 0);
 }

@@ -20,7 +20,7 @@ class yield_oracle {
   using dimensions = std::array<bool, N>;
 
   explicit yield_oracle(const allot::quota_tree<N>& tree)
-      : tree_(tree), law_({tree.specs().begin(), tree.specs().end()}, tree.removed()) {}
+      : tree_(tree), law_({tree.specs().begin(), tree.specs().end()}, tree.removed()), idle_(tree) {}
 
   void charge(const allot::running_job<N>& j, int sign = 1) {
     for (std::size_t d = 0; d < N; ++d) {
@@ -109,7 +109,106 @@ class yield_oracle {
     return owns(b, side, contested) && owes(j, top, contested);
   }
 
+  /// Whether the beneficiary may ask the job to yield though both borrow: because of its priority, or as a
+  /// rival whose side is left with no smaller a share. Changes the usage and puts it back.
+  [[nodiscard]] bool may_ask_while_borrowing(const allot::beneficiary<N>& b, const allot::running_job<N>& j,
+                                             const dimensions& contested) {
+    return stands_beyond(b, j, contested) && keeps(b, j, contested) &&
+           b.may.rivals == allot::preempt_rivals::never && b.may.reclaim != allot::preempt_reclaim::never &&
+           b.may.borrow != allot::preempt_borrow::never && j.priority < b.priority &&
+           (!b.may.borrow_max_priority || j.priority <= *b.may.borrow_max_priority);
+  }
+  [[nodiscard]] bool may_ask_as_rival(const allot::beneficiary<N>& b, const allot::running_job<N>& j,
+                                      const dimensions& contested) {
+    if (b.may.rivals == allot::preempt_rivals::never) return false;
+    if (b.may.rivals == allot::preempt_rivals::lower_priority && j.priority >= b.priority) return false;
+    return stands_beyond(b, j, contested) && keeps(b, j, contested) && is_fair(b, j);
+  }
+  /// The rule of the final share, at the children of the lowest common ancestor.
+  [[nodiscard]] bool is_fair(const allot::beneficiary<N>& b, const allot::running_job<N>& j) {
+    const allot::quota_id top = tree_.common_ancestor(j.quota, b.quota);
+    const bool own = top == b.quota;
+    const allot::quota_id ours = own ? top : tree_.side_of(b.quota, top);
+    const fraction before = share(ours, own);
+    std::array<big, N> had{};
+    for (std::size_t d = 0; d < N; ++d) had[d] = balance_of(ours, d, own);
+    release(j);
+    const fraction left = share(tree_.side_of(j.quota, top), false);
+    charge(j);
+    for (std::size_t d = 0; d < N; ++d) law_.add(b.quota.index(), d, b.request[d].in_milli(), b.in);
+    const fraction wanted = share(ours, own);
+    bool borrows = false;
+    for (std::size_t d = 0; d < N; ++d) {
+      const big has = balance_of(ours, d, own);
+      borrows = borrows || (has < 0 && has < had[d]);
+    }
+    for (std::size_t d = 0; d < N; ++d) law_.add(b.quota.index(), d, -b.request[d].in_milli(), b.in);
+    return less(wanted, left) || (!less(left, wanted) && (!borrows || less(before, wanted)));
+  }
+
  private:
+  /// A weighted share, and the share without the weight, which decides between two infinite ones.
+  struct fraction {
+    big num = 0;
+    big den = 1;
+    big plain_num = 0;
+    big plain_den = 1;
+  };
+  [[nodiscard]] static bool less(const fraction& a, const fraction& b) {
+    const bool a_infinite = a.den == 0;
+    const bool b_infinite = b.den == 0;
+    if (a_infinite && b_infinite) return a.plain_num * b.plain_den < b.plain_num * a.plain_den;
+    if (a_infinite || b_infinite) return b_infinite;
+    return a.num * b.den < b.num * a.den;
+  }
+  [[nodiscard]] big balance_of(allot::quota_id x, std::size_t d, bool own_jobs) {
+    return own_jobs ? law_.own_pool(x.index(), d) - law_.used(x.index(), d) : law_.balance(x.index(), d);
+  }
+  [[nodiscard]] fraction share(allot::quota_id x, bool own_jobs) {
+    fraction most;
+    const allot::quota_id lender = own_jobs ? x : tree_.parent(x);
+    for (std::size_t d = 0; d < N; ++d) {
+      const big used =
+          own_jobs ? law_.used(x.index(), d) - law_.own_pool(x.index(), d) : -law_.balance(x.index(), d);
+      const big lendable = idle_.potential(lender, d).in_milli();
+      if (used <= 0 || lendable <= 0) continue;
+      const big weight = tree_.spec(x).weight[d];
+      const fraction here{used, lendable * weight, used, lendable};
+      if (most.num == 0 || (most.den != 0 && (here.den == 0 || most.num * here.den < here.num * most.den))) {
+        most.num = here.num;
+        most.den = here.den;
+      }
+      if (most.plain_num * here.plain_den < here.plain_num * most.plain_den) {
+        most.plain_num = here.plain_num;
+        most.plain_den = here.plain_den;
+      }
+    }
+    return most;
+  }
+  /// A borrower on the far side of a quota above both, or below the beneficiary's.
+  [[nodiscard]] bool stands_beyond(const allot::beneficiary<N>& b, const allot::running_job<N>& j,
+                                   const dimensions& contested) {
+    const allot::quota_id top = tree_.common_ancestor(j.quota, b.quota);
+    if (!top || top == j.quota || (top == b.quota && b.may.children)) return false;
+    return owes(j, top, contested);
+  }
+  /// Whether, when the job has gone, its quota and all below the common ancestor use what is their own.
+  [[nodiscard]] bool keeps(const allot::beneficiary<N>& b, const allot::running_job<N>& j,
+                           const dimensions& contested) {
+    const allot::quota_id top = tree_.common_ancestor(j.quota, b.quota);
+    bool all = true;
+    release(j);
+    for (std::size_t d = 0; d < N; ++d) {
+      if (!contested[d] || j.request[d] == allot::quantity{}) continue;
+      all = all && law_.used(j.quota.index(), d) >= law_.own_pool(j.quota.index(), d);
+      for (allot::quota_id at = j.quota; at != top; at = tree_.parent(at)) {
+        all = all && law_.balance(at.index(), d) <= 0;
+      }
+    }
+    charge(j);
+    return all;
+  }
+
   [[nodiscard]] big balance_with(const allot::beneficiary<N>& b, std::size_t d, allot::quota_id at) {
     law_.add(b.quota.index(), d, b.request[d].in_milli(), b.in);
     const big balance = law_.balance(at.index(), d);
@@ -119,6 +218,8 @@ class yield_oracle {
 
   const allot::quota_tree<N>& tree_;
   law_oracle<N> law_;
+  /// For what could be used at most, which no usage changes.
+  allot::ledger<N> idle_;
 };
 
 }  // namespace allot_test

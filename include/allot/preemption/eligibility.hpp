@@ -84,6 +84,27 @@ template <std::size_t N>
   return contested;
 }
 
+/// Whether x, and every quota between it and `top`, still uses all that is its own in each of these
+/// dimensions when x gives `yields`. Who takes what it does not own itself must leave others that much:
+/// otherwise they take it back. (Kueue asks only whether a quota borrows before a job goes: of one that
+/// borrows 2 it evicts a job of 1 and a gang of 8 for a job of higher priority that borrows; the job, now
+/// within its quota's own, takes it back, and lets the gang in again. Nor does borrowing much in one
+/// dimension cost what is owned in another, Kueue #9494.) O(N depth).
+template <std::size_t N>
+[[nodiscard]] bool keeps_its_own(const ledger<N>& l, quota_id x, quota_id top, const resources<N>& yields,
+                                 const std::array<bool, N>& these) {
+  for (std::size_t d = 0; d < N; ++d) {
+    if (!these[d] || yields[d] <= quantity{}) continue;
+    quantity freed = yields[d];
+    if (l.own_usage(x, d) - freed < l.supply_of(x, d).own_pool) return false;
+    for (quota_id a = x; a != top && freed > quantity{}; a = l.tree().parent(a)) {
+      if (l.balance(a, d) + freed > quantity{}) return false;
+      freed = -l.passed_up(a, d, -freed);
+    }
+  }
+  return true;
+}
+
 /// Whether the beneficiary takes back what is its own, so that borrowers beyond `side` must yield
 /// (hierarchical reclaim, Kueue): whether some quota from its own up to `side` owns what is asked. It does
 /// when what reaches it fits its balance in every contested dimension; and the beneficiary's quota also when

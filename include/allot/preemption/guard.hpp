@@ -1,33 +1,193 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/ratio.hpp>
+#include <allot/fairshare/borrowed_share.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/victim_order.hpp>
 
+#include <array>
+#include <compare>
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 
 namespace allot {
 inline namespace v0 {
 
+/// By which rule a victim was found to be fair.
+enum class fairness_rule : std::uint8_t {
+  /// Its relation was enough.
+  none,
+  /// The beneficiary's side has no more than the victim's is left with.
+  final_share,
+  /// The beneficiary's side has less than the victim's had.
+  initial_share,
+  /// The beneficiary's side uses no more than it is entitled to, or is less saturated than the victim's is
+  /// then; the victim's was over its entitlement.
+  saturation,
+};
+
+/// What a guard says, and why: the two numbers it compared.
+struct verdict {
+  bool fair = false;
+  fairness_rule rule = fairness_rule::none;
+  ratio beneficiary{};
+  ratio victim{};
+
+  constexpr explicit operator bool() const noexcept { return fair; }
+};
+
 /// A guard: a callable that says whether one more victim is fair, asked in the state without the victims
-/// chosen so far and with that one still there. A refusal passes the donor over.
+/// chosen so far and with that one still there. A refusal passes that job over. It returns a bool, or a
+/// `verdict` that gives its reasons.
+///
+/// A guard may have several strategies, `static constexpr std::size_t strategies`: it is then called with the
+/// number of the strategy as last argument, and those refused by one are asked again by the next when there
+/// is nobody else left; from the second strategy on each quota gives one job only (Kueue). It may say
+/// `static constexpr bool less_fair_when_larger = true`, if of two jobs of one quota the larger is never fair
+/// where the smaller is not: the search then does not ask.
 template <class Guard, std::size_t N>
 concept victim_guard = requires(const Guard guard, const ledger<N>& l, const beneficiary<N>& b,
                                 const donor<N>& d) {
   { guard(l, b, d) } -> std::same_as<bool>;
+}
+|| requires(const Guard guard, const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d) {
+  { guard(l, b, d) } -> std::same_as<verdict>;
+}
+|| requires(const Guard guard, const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d) {
+  requires Guard::strategies >
+  1;
+  { guard(l, b, d, std::size_t{}) } -> std::same_as<verdict>;
 };
 
-/// No test beyond eligibility. Enough to forbid cycles as long as there are no rivals among the relations: a
-/// borrower asked to yield owned less than it used, so its evicted job, back in the queue, asks for more than
-/// its side owns and can't reclaim; a job never takes from a higher or equal priority that did not come
-/// later, nor from a quota above its own.
+/// What a further `q` at x comes to at `to`, a quota above it or x itself; a negative one says what comes
+/// free there. O(N depth).
+template <std::size_t N>
+[[nodiscard]] resources<N> arriving_at(const ledger<N>& l, quota_id x, quota_id to, resources<N> q) {
+  for (; x != to; x = l.tree().parent(x)) {
+    for (std::size_t d = 0; d < N; ++d) q[d] = l.passed_up(x, d, q[d]);
+  }
+  return q;
+}
+
+/// The two sides on which a beneficiary and a victim stand below their lowest common ancestor: its children
+/// on the way to either (Kueue's almost-LCAs), or the ancestor's own jobs, if the beneficiary is one of them.
+template <std::size_t N>
+struct rival_sides {
+  contender<N> beneficiary;
+  contender<N> victim;
+};
+
+/// The sides, the beneficiary's with its request and the victim's less what it gives. Precondition: the
+/// quotas stand in one tree, and the victim's neither is nor stands above the beneficiary's. O(N depth).
+template <std::size_t N>
+[[nodiscard]] rival_sides<N> sides_of(const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d) {
+  const quota_tree<N>& tree = l.tree();
+  const quota_id top = tree.common_ancestor(b.quota, d.quota);
+  rival_sides<N> s;
+  s.beneficiary.own_jobs = top == b.quota;
+  s.beneficiary.quota = top == b.quota ? top : tree.side_of(b.quota, top);
+  s.beneficiary.request = arriving_at(l, b.quota, s.beneficiary.quota, b.request);
+  s.victim.quota = tree.side_of(d.quota, top);
+  s.victim.request = arriving_at(l, d.quota, s.victim.quota, resources<N>{quantity{}} - d.yields);
+  return s;
+}
+
+namespace detail {
+
+/// The numbers that decided a comparison of two shares.
+[[nodiscard]] constexpr verdict compared(bool fair, fairness_rule rule, const borrowed_share& beneficiary,
+                                         const borrowed_share& victim) noexcept {
+  const bool by_weight = !beneficiary.weighted.is_infinite() || !victim.weighted.is_infinite();
+  return by_weight ? verdict{fair, rule, beneficiary.weighted, victim.weighted}
+                   : verdict{fair, rule, beneficiary.unweighted, victim.unweighted};
+}
+
+template <std::size_t N>
+[[nodiscard]] borrowed_share share_without_request(const ledger<N>& l, contender<N> c) {
+  c.request = resources<N>{quantity{}};
+  return share_of(l, c);
+}
+
+}  // namespace detail
+
+/// No test beyond eligibility, and no rivals. It forbids cycles: a borrower asked to yield owned less than it
+/// used, so its evicted job, back in the queue, asks for more than its side owns and can't reclaim; a job
+/// never takes from a higher or equal priority that did not come later, nor from a quota above its own.
 struct eligible_is_fair {
   template <std::size_t N>
   [[nodiscard]] constexpr bool operator()(const ledger<N>&, const beneficiary<N>&,
-                                          const donor<N>&) const noexcept {
-    return true;
+                                          const donor<N>& d) const noexcept {
+    return d.how != relation::rival;
   }
 };
+
+/// Rivals yield as long as the beneficiary's side, with the request, borrows no more than the victim's is
+/// left with (Kueue's LessThanOrEqualToFinalShare): the weighted borrowed shares at the children of their
+/// lowest common ancestor. Where the request makes the beneficiary's side borrow, but does not raise its
+/// share, because another dimension dominates it or nothing is lendable, it must be strictly less, or two
+/// equal shares could take from one another for ever. Other relations pass. O(N depth).
+struct final_share {
+  static constexpr bool less_fair_when_larger = true;
+
+  template <std::size_t N>
+  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d) const {
+    if (d.how != relation::rival) return {eligible_is_fair{}(l, b, d)};
+    const rival_sides<N> s = sides_of(l, b, d);
+    const borrowed_share wanted = share_of(l, s.beneficiary);
+    const borrowed_share left = share_of(l, s.victim);
+    const std::strong_ordering order = wanted <=> left;
+    const bool fair =
+        order < 0 ||
+        (order == 0 && (!wanted.borrows || detail::share_without_request(l, s.beneficiary) < wanted));
+    return detail::compared(fair, fairness_rule::final_share, wanted, left);
+  }
+};
+
+/// Rivals yield while their side borrows more than the beneficiary's will (Kueue's LessThanInitialShare).
+/// Large gangs can be moved by it which `final_share` holds in place, but they may swing: what it evicts may
+/// leave its quota with less than the beneficiary has. Other relations pass. O(N depth).
+struct initial_share {
+  static constexpr bool less_fair_when_larger = true;
+
+  template <std::size_t N>
+  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d) const {
+    if (d.how != relation::rival) return {eligible_is_fair{}(l, b, d)};
+    const rival_sides<N> s = sides_of(l, b, d);
+    const borrowed_share wanted = share_of(l, s.beneficiary);
+    const borrowed_share had = detail::share_without_request(l, s.victim);
+    return detail::compared(wanted < had, fairness_rule::initial_share, wanted, had);
+  }
+};
+
+/// First whom `final_share` finds fair; when that is not enough, of each quota at most one more whom
+/// `initial_share` does (Kueue's default pair of strategies).
+struct final_then_initial_share {
+  static constexpr bool less_fair_when_larger = true;
+  static constexpr std::size_t strategies = 2;
+
+  template <std::size_t N>
+  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d,
+                                   std::size_t strategy) const {
+    return strategy == 0 ? final_share{}(l, b, d) : initial_share{}(l, b, d);
+  }
+};
+
+/// Asks a guard of any kind.
+template <std::size_t N, victim_guard<N> Guard>
+[[nodiscard]] verdict ask_guard(const Guard& guard, const ledger<N>& l, const beneficiary<N>& b,
+                                const donor<N>& d, std::size_t strategy) {
+  if constexpr (requires { guard(l, b, d, strategy); }) {
+    return guard(l, b, d, strategy);
+  } else if constexpr (requires {
+                         { guard(l, b, d) } -> std::same_as<bool>;
+                       }) {
+    return {guard(l, b, d)};
+  } else {
+    return guard(l, b, d);
+  }
+}
 
 }  // namespace v0
 }  // namespace allot

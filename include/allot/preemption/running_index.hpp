@@ -40,16 +40,36 @@ struct running_job {
   instant restart = 0;
 };
 
-/// Who yields first within a quota: lowest priority, then surplus pods before gangs, then newest start, then
-/// the reverse of the order in which they waited. Total, because ids differ.
+/// What decides who yields first within a quota: lowest priority, then surplus pods before gangs, then newest
+/// start, then the reverse of the order in which they waited. The least yields first. Total, because ids
+/// differ.
+struct victim_rank {
+  std::int32_t priority = 0;
+  bool surplus = false;
+  instant started = 0;
+  instant submitted = 0;
+  std::uint64_t order = 0;
+  /// Tells the pods of one elastic job apart.
+  job_id id{};
+
+  template <std::size_t N>
+  [[nodiscard]] static constexpr victim_rank of(const running_job<N>& job) noexcept {
+    return {job.priority, job.surplus, job.started, job.submitted, job.order, job.id};
+  }
+  friend constexpr std::strong_ordering operator<=>(const victim_rank& a, const victim_rank& b) noexcept {
+    if (const auto o = a.priority <=> b.priority; o != 0) return o;
+    if (const auto o = b.surplus <=> a.surplus; o != 0) return o;
+    if (const auto o = b.started <=> a.started; o != 0) return o;
+    if (const auto o = b.submitted <=> a.submitted; o != 0) return o;
+    if (const auto o = b.order <=> a.order; o != 0) return o;
+    return b.id <=> a.id;
+  }
+  friend constexpr bool operator==(const victim_rank&, const victim_rank&) noexcept = default;
+};
 template <std::size_t N>
 [[nodiscard]] constexpr std::strong_ordering compare_as_victims(const running_job<N>& a,
                                                                 const running_job<N>& b) noexcept {
-  if (const auto o = a.priority <=> b.priority; o != 0) return o;
-  if (const auto o = b.surplus <=> a.surplus; o != 0) return o;
-  if (const auto o = b.started <=> a.started; o != 0) return o;
-  if (const auto o = b.submitted <=> a.submitted; o != 0) return o;
-  if (const auto o = b.order <=> a.order; o != 0) return o;
+  if (const auto o = victim_rank::of(a) <=> victim_rank::of(b); o != 0) return o;
   // Pods of one elastic job.
   return b.id <=> a.id;
 }
@@ -61,22 +81,44 @@ template <std::size_t N>
 template <std::size_t N = 1>
 class running_index {
  public:
-  void resize(std::size_t slots) { of_quota_.resize(slots); }
+  void resize(std::size_t slots) {
+    of_quota_.resize(slots);
+    surplus_.resize(slots);
+  }
 
   void insert(const running_job<N>& job) {
     auto& jobs = of_quota_[job.quota.index()];
     jobs.insert(position(jobs, job), job);
+    if (job.surplus) ++surplus_[job.quota.index()];
   }
   /// Precondition: the job is there, with the same values.
   void erase(const running_job<N>& job) {
     auto& jobs = of_quota_[job.quota.index()];
     const auto at = position(jobs, job);
     ALLOT_ASSERT(at != jobs.end() && at->id == job.id, "no such running job");
+    // The job may be the very element that goes.
+    if (job.surplus) --surplus_[job.quota.index()];
     jobs.erase(at);
   }
 
   /// The quota's jobs, who would yield first at the end.
   [[nodiscard]] std::span<const running_job<N>> jobs_of(quota_id x) const { return of_quota_[x.index()]; }
+
+  /// Calls `visit(unit)` for each surplus unit of a job, who would yield first first.
+  /// O(log n + surplus units of that quota and priority).
+  template <class Visit>
+  void for_each_surplus(const running_job<N>& core, Visit visit) const {
+    if (core.surplus || surplus_[core.quota.index()] == 0) return;
+    const list& jobs = of_quota_[core.quota.index()];
+    // The surplus units of a priority stand behind its gangs.
+    auto end = std::partition_point(jobs.begin(), jobs.end(),
+                                    [&](const running_job<N>& j) { return j.priority >= core.priority; });
+    while (end != jobs.begin()) {
+      const running_job<N>& unit = *--end;
+      if (!unit.surplus || unit.priority != core.priority) return;
+      if (unit.core == core.id) visit(unit);
+    }
+  }
 
  private:
   using list = std::vector<running_job<N>>;
@@ -88,6 +130,8 @@ class running_index {
   }
 
   std::vector<list> of_quota_;
+  /// How many of a quota's are surplus units.
+  std::vector<std::size_t> surplus_;
 };
 
 }  // namespace v0

@@ -3,13 +3,18 @@
 
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/guard.hpp>
+#include <allot/preemption/keep_needed.hpp>
+#include <allot/preemption/protection.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/victim_order.hpp>
+#include <allot/preemption/yield_queue.hpp>
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,12 +26,14 @@ enum class search_outcome : std::uint8_t {
   found,
   /// No set of eligible victims makes room.
   impossible,
-  /// The budget was used up first: nothing is known.
+  /// Nothing is known: the budget was used up first, or it can't be excluded that others, or the same in
+  /// another order, would have been enough: rivals that would have been fair, or borrowers that would still
+  /// have owed what they use.
   not_proven,
 };
 
-/// The placement side of a search: a callable bundle that takes jobs off their places, puts them back (only
-/// jobs it has taken off), and says whether the beneficiary could be placed now.
+/// The placement side of a search: a callable bundle that takes jobs off their places, puts them back where
+/// they were (only jobs it has taken off), and says whether the beneficiary could be placed now.
 template <class World, std::size_t N>
 concept search_world = requires(World world, const running_job<N>& job) {
   world.take_off(job);
@@ -34,79 +41,106 @@ concept search_world = requires(World world, const running_job<N>& job) {
   { world.could_place() } -> std::same_as<bool>;
 };
 
+/// A world that can also place a job it has taken off somewhere else, if there is such a place: it then
+/// stands there until it is taken off again. A search then moves what it need not evict.
+template <class World, std::size_t N>
+concept replacing_world = search_world<World, N> && requires(World world, const running_job<N>& job) {
+  { world.place_elsewhere(job) } -> std::same_as<bool>;
+};
+
 template <std::size_t N>
 struct victim {
   running_job<N> job{};
   relation how = relation::borrower;
+  /// What the guard says of it, the victims before it gone.
+  verdict why{};
+  /// By which of the guard's strategies.
+  std::size_t strategy = 0;
+  /// A surplus unit that was not asked itself: it goes because its job does, which is the next in the list
+  /// that is not such a unit.
+  bool with_its_job = false;
 };
 
 /// Finds who must yield so that a request fits.
 ///
 /// Victims are taken in order until ledger and placement accept the request; then, in reverse, whoever turned
-/// out unnecessary is let go, so that no victim can be taken out of the result. Jobs go whole. All changes
-/// are made in the ledger and the world as they are found, under the caller's savepoints; when the search
-/// fails the caller rolls back. Buffers are kept from one search to the next.
+/// out unnecessary is let go, so that no victim can be taken out of the result: the request would not fit, or
+/// a rival would not be fair without it, or what a borrower gives back would not be the beneficiary's. If
+/// those asked in turn leave no room, and their going spared others, a few who would make room are chosen out
+/// of all, and asked before the rest. Jobs go whole; of an elastic job first its surplus pods, one by one,
+/// and never the job without them. All changes are made in the ledger and the world as they are found, under
+/// the caller's savepoints; when the search fails the caller rolls back. Buffers are kept from one search to
+/// the next, so in the steady state it allocates nothing. Ids of running jobs are distinct and dense.
 ///
-/// Who may be asked is judged anew as victims go: a quota yields only while it still uses what others own,
-/// and jobs that yield within the beneficiary's own side may be what makes its side own the request.
-template <std::size_t N, victim_order<N> Order, victim_guard<N> Guard>
+/// `Order`, `Guard` and `Protection` say in which order, who is fair and who may not be asked at all.
+template <std::size_t N, victim_order<N> Order, victim_guard<N> Guard,
+          victim_protection<N> Protection = unprotected>
 class victim_search {
  public:
-  explicit victim_search(Order order = {}, Guard guard = {}, std::size_t budget = 100'000)
-      : budget_(budget), order_(std::move(order)), guard_(std::move(guard)) {}
+  explicit victim_search(Order order = {}, Guard guard = {}, std::size_t budget = 100'000,
+                         Protection protection = {})
+      : budget_(budget), guard_(std::move(guard)), asked_(std::move(order), std::move(protection)) {
+    if constexpr (requires { Guard::less_fair_when_larger; }) {
+      asked_.skip_larger_than_refused(Guard::less_fair_when_larger);
+    }
+  }
 
   /// On success the victims have been released in the ledger and taken off in the world, and the request
   /// fits; it has not been charged or placed. O((donors + victims) log donors) ledger operations, and a
-  /// trial placement for each victim once the ledger accepts. The budget is the number of victims that are
-  /// tried.
+  /// trial placement for each victim once the ledger accepts. The budget is the number of jobs that are
+  /// tried, those included that the guard refuses.
   template <search_world<N> World>
   search_outcome run(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b, World& world) {
     victims_.clear();
+    moves_.clear();
+    asked_.reset();
     left_ = budget_;
+    refused_after_others_ = sizes_differ_ = widened_ = false;
+    any_size_.reset();
     if (!could_ever_fit(l, b)) return search_outcome::impossible;
-    const auto allowed = [&] { return l.fits(b.quota, b.request, b.in); };
-    const auto fits = [&] { return allowed() && world.could_place(); };
-    for (contested_ = contested_dimensions(l, b);;) {
-      taken_before_ = victims_.size();
-      find_donors(l, running, b);
-      const search_outcome outcome = ask_in_turn(l, b, world, fits);
-      if (outcome == search_outcome::found) fill_back(l, world, fits);
-      if (outcome != search_outcome::impossible || !allowed()) return outcome;
-      // By now only a place is missing, and anything that is asked for may stand in its way.
-      const auto wider = contested_dimensions(l, b);
-      if (wider == contested_) return outcome;
-      contested_ = wider;
+    const auto fits = [&] { return l.fits(b.quota, b.request, b.in) && world.could_place(); };
+    const std::array<bool, N> contested = contested_dimensions(l, b);
+    asked_.find(l, running, b, contested);
+    search_outcome outcome = ask_in_turn(l, running, b, world, fits);
+    if (outcome == search_outcome::impossible) {
+      outcome = ask_wanted_first(l, running, b, world, fits, contested);
     }
+    if (outcome == search_outcome::found) {
+      fill_back(l, b, world, fits);
+      if constexpr (replacing_world<World, N>) move_victims(l, b, world, fits);
+      refresh_verdicts(l, b);
+    }
+    return outcome;
   }
 
   /// The victims of the last successful search, in the order in which they were chosen.
   [[nodiscard]] std::span<const victim<N>> victims() const noexcept { return victims_; }
+  /// Those that need not go but start again elsewhere, where the world has placed them.
+  [[nodiscard]] std::span<const victim<N>> moves() const noexcept { return moves_; }
+
+  /// For protections with a state.
+  [[nodiscard]] Protection& protection() noexcept { return asked_.protection(); }
 
  private:
-  /// A donor with those of its jobs that may still be asked: the first `left`, the next one last.
-  struct giver {
-    quota_id quota;
-    relation how;
-    std::span<const running_job<N>> jobs;
-    std::size_t left;
+  using queue_type = detail::yield_queue<N, Order, Protection>;
+  using giver = typename queue_type::giver;
+  /// Somebody who might be asked, if not now then before others went.
+  struct candidate {
+    running_job<N> job{};
+    relation how{};
+    typename queue_type::key rank{};
+    bool wanted = false;
+  };
+  /// How often a choice is made anew when some of those wanted may not be asked.
+  static constexpr std::size_t most_attempts = 4;
 
-    [[nodiscard]] const running_job<N>& next() const { return jobs[left - 1]; }
-  };
-  /// The borrowers on the far side of one ancestor: `count` donors from `first` on. They may be asked once
-  /// `side` owns the request; none stands for the own jobs of the beneficiary's quota.
-  struct reach {
-    quota_id side;
-    std::size_t first;
-    std::size_t count;
-    bool open;
-  };
-  using key = decltype(std::declval<const Order&>()(std::declval<const ledger<N>&>(),
-                                                    std::declval<const donor<N>&>()));
-  struct yields_later {
-    bool operator()(const std::pair<key, std::size_t>& a, const std::pair<key, std::size_t>& b) const {
-      return b < a;
+  [[nodiscard]] static constexpr std::size_t strategies() noexcept {
+    if constexpr (requires { Guard::strategies; }) {
+      return Guard::strategies;
+    } else {
+      return 1;
     }
-  };
+  }
 
   /// Victims never make room beyond what the quota could use with everyone else idle, nor in the guaranteed
   /// lane, whose jobs are none.
@@ -122,169 +156,316 @@ class victim_search {
     return true;
   }
 
-  void find_donors(const ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b) {
-    donors_.clear();
-    reaches_.clear();
-    queue_.clear();
-    const quota_tree<N>& tree = l.tree();
-    if (b.may.within != preempt_within::never) add_donor(running, b.quota, relation::same_quota);
-    if (b.may.children) {
-      for (const quota_id c : tree.children(b.quota)) add_descendants(tree, running, c);
-    }
-    for (std::size_t i = 0; i < donors_.size(); ++i) enqueue(l, b, i);
-    if (b.may.reclaim != preempt_reclaim::never) find_reaches(l, running, b);
-    for (const reach& r : reaches_) {
-      if (r.open) enqueue_all(l, b, r);
-    }
+  template <class World>
+  void take(ledger<N>& l, World& world, const running_job<N>& job) {
+    l.release(job.quota, job.request, job.in);
+    world.take_off(job);
+    asked_.mark_taken(job.id, true);
+  }
+  template <class World>
+  void give_back(ledger<N>& l, World& world, const running_job<N>& job) {
+    l.charge(job.quota, job.request, job.in);
+    world.put_back(job);
+    asked_.mark_taken(job.id, false);
   }
 
-  void add_donor(const running_index<N>& running, quota_id x, relation how) {
-    const auto jobs = running.jobs_of(x);
-    if (!jobs.empty()) donors_.push_back({x, how, jobs, jobs.size()});
-  }
-  void add_descendants(const quota_tree<N>& tree, const running_index<N>& running, quota_id x) {
-    add_donor(running, x, relation::descendant);
-    for (const quota_id c : tree.children(x)) add_descendants(tree, running, c);
-  }
-  /// Whoever owns the request owns it on every side above as well, so when the side below the root does not
-  /// nobody does. A reach that is not open may become so as donors of the near side give, or as others give
-  /// and fewer dimensions are contested.
-  void find_reaches(const ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b) {
-    const quota_tree<N>& tree = l.tree();
-    quota_id top_side;
-    for (quota_id x = b.quota; tree.parent(x); x = tree.parent(x)) top_side = x;
-    const bool some_open = owns_request(l, b, top_side, contested_);
-    const bool may_open = !queue_.empty() || (N > 1 && some_open);
-    if (!some_open && !may_open) return;
-    if (!b.may.children) add_reach(l, running, b, quota_id::none(), b.quota, may_open);
-    quota_id side = b.quota;
-    for (quota_id a = tree.parent(side); a; side = a, a = tree.parent(a)) {
-      add_reach(l, running, b, side, a, may_open);
+  template <class World, class Fits>
+  search_outcome ask_in_turn(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b,
+                             World& world, Fits fits) {
+    std::size_t offered_at = asked_.progress().evictions;
+    for (std::size_t strategy = 0;;) {
+      while (giver* g = asked_.pop(l, b)) {
+        const donor<N> d = asked_.donor_of(*g, b);
+        if (left_ == 0) return search_outcome::not_proven;
+        --left_;
+        const verdict v = ask_guard<N>(guard_, l, b, d, strategy);
+        if (!v.fair) {
+          refused_after_others_ = refused_after_others_ || !victims_.empty();
+          note_size(d.yields);
+          asked_.refuse(l, b, *g, d.yields);
+          continue;
+        }
+        note_size(d.yields);
+        take_whole(l, running, world, *g, d, v, strategy);
+        if (fits()) return search_outcome::found;
+        asked_.took(l, b, *g, strategy > 0);
+        widen(l, running, b);
+      }
+      // What has been taken since may have made fair who was refused.
+      if (std::exchange(offered_at, asked_.progress().evictions) == offered_at &&
+          ++strategy >= strategies()) {
+        break;
+      }
+      if (!asked_.offer_refused_again(l, b)) break;
     }
-  }
-  void add_reach(const ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b, quota_id side,
-                 quota_id ancestor, bool may_open) {
-    const bool open = owns_request(l, b, side, contested_);
-    if (!open && !may_open) return;
-    const std::size_t first = donors_.size();
-    for (const quota_id c : l.tree().children(ancestor)) {
-      if (c != side) add_borrowers(l, running, c, contested_);
-    }
-    if (donors_.size() != first) reaches_.push_back({side, first, donors_.size() - first, open});
-  }
-  void add_borrowers(const ledger<N>& l, const running_index<N>& running, quota_id x,
-                     const std::array<bool, N>& borrowed_above) {
-    const auto borrowed = borrowed_dimensions(l, x, borrowed_above);
-    if (borrowed == std::array<bool, N>{}) return;
-    add_donor(running, x, relation::borrower);
-    for (const quota_id c : l.tree().children(x)) add_borrowers(l, running, c, borrowed);
+    return refused_after_others_ && (sizes_differ_ || some_are_useless(l, b)) ? search_outcome::not_proven
+                                                                              : search_outcome::impossible;
   }
 
-  /// The dimensions in which a job must use something to be asked.
-  [[nodiscard]] std::array<bool, N> dimensions_that_help(const ledger<N>& l, const beneficiary<N>& b,
-                                                         const giver& g) const {
-    if (g.how != relation::borrower) return contested_;
-    return owed_dimensions(l, g.quota, l.tree().common_ancestor(g.quota, b.quota), contested_);
+  /// The donor's next job, and before it the surplus that goes with it.
+  template <class World>
+  void take_whole(ledger<N>& l, const running_index<N>& running, World& world, giver& g, const donor<N>& d,
+                  const verdict& v, std::size_t strategy) {
+    running.for_each_surplus(d.next, [&](const running_job<N>& unit) {
+      if (asked_.is_taken(unit.id)) return;
+      take(l, world, unit);
+      victims_.push_back({unit, d.how, v, strategy, true});
+      asked_.count(g, unit);
+    });
+    take(l, world, d.next);
+    victims_.push_back({d.next, d.how, v, strategy, false});
+    asked_.count(g, d.next);
   }
-  [[nodiscard]] static bool uses(const running_job<N>& job, const std::array<bool, N>& dimensions) {
-    for (std::size_t d = 0; d < N; ++d) {
-      if (dimensions[d] && job.request[d] > quantity{}) return true;
+  /// Once only a place is missing, anything that is asked for may stand in its way, and must be owned.
+  void widen(const ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b) {
+    if (N == 1 || !l.fits(b.quota, b.request, b.in)) return;
+    const auto all = contested_dimensions(l, b);
+    if (all == asked_.contested()) return;
+    widened_ = true;
+    asked_.find(l, running, b, all);
+  }
+
+  /// When all have been asked who may be, and their going spared others: out of all of these a set is chosen
+  /// that makes room, of which none is for nothing, with those who yield first in the order. It is asked
+  /// before anybody else; who may not be asked even then is left out of the next choice.
+  ///
+  /// It says `impossible` only if there is no room even without all of them. A trial placement for each
+  /// wanted job and halving, counted against the budget.
+  template <class World, class Fits>
+  search_outcome ask_wanted_first(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b,
+                                  World& world, Fits fits, const std::array<bool, N>& contested) {
+    candidates_.clear();
+    for (const victim<N>& v : victims_) candidates_.push_back({v.job, v.how});
+    const std::size_t asked = candidates_.size();
+    asked_.for_each_passed_over(l, b, [&](const running_job<N>& job, relation how) {
+      candidates_.push_back({job, how});
+    });
+    // Who owed something when fewer dimensions were contested is not known any more.
+    if (widened_ && asked > 0) return search_outcome::not_proven;
+    if (candidates_.size() == asked) return search_outcome::impossible;
+    const auto take_at = [&](std::size_t i) { take(l, world, candidates_[i].job); };
+    const auto give_back_at = [&](std::size_t i) { give_back(l, world, candidates_[i].job); };
+    const auto good = [&] { return left_ > 0 && (--left_, fits()); };
+    for (std::size_t i = asked; i < candidates_.size(); ++i) take_at(i);
+    const bool some_choice = fits();
+    for (std::size_t i = candidates_.size(); i-- > asked;) give_back_at(i);
+    if (!some_choice) return search_outcome::impossible;
+    rank_candidates(l, b, asked);
+    for (std::size_t attempt = 0; attempt < most_attempts; ++attempt) {
+      for (std::size_t i = 0; i < candidates_.size(); ++i) {
+        if (!asked_.is_taken(candidates_[i].job.id)) take_at(i);
+      }
+      if (!good()) break;
+      detail::keep_needed(0, candidates_.size(), give_back_at, take_at, good);
+      for (std::size_t i = candidates_.size(); i-- > 0;) {
+        candidates_[i].wanted = asked_.is_taken(candidates_[i].job.id);
+        if (candidates_[i].wanted) give_back_at(i);
+      }
+      victims_.clear();
+      asked_.reset();
+      widened_ = false;
+      asked_.find(l, running, b, contested);
+      if (ask_wanted(l, running, b, world, fits) ||
+          ask_in_turn(l, running, b, world, fits) == search_outcome::found) {
+        return search_outcome::found;
+      }
+      const auto unwilling = [&](const candidate& c) { return c.wanted && !asked_.is_taken(c.job.id); };
+      const auto end = std::remove_if(candidates_.begin(), candidates_.end(), unwilling);
+      if (left_ == 0 || end == candidates_.end()) break;
+      candidates_.erase(end, candidates_.end());
+    }
+    return search_outcome::not_proven;
+  }
+  /// Those that have been asked in turn already, then the others in order, in this state.
+  void rank_candidates(const ledger<N>& l, const beneficiary<N>& b, std::size_t asked) {
+    const auto first = candidates_.begin() + static_cast<std::ptrdiff_t>(asked);
+    std::for_each(first, candidates_.end(), [&](candidate& c) {
+      c.rank = asked_.order()(l, donor<N>{c.job.quota, c.how, c.job, c.job.request, b.now});
+    });
+    std::sort(first, candidates_.end(), [](const candidate& x, const candidate& y) {
+      return x.rank < y.rank || (!(y.rank < x.rank) && x.job.id.index() < y.job.id.index());
+    });
+  }
+  /// Asks those wanted, and returns whether there is room without them. Who may open a claim comes first;
+  /// then the smallest, because a quota may give more than it owes with the last job that it gives.
+  template <class World, class Fits>
+  bool ask_wanted(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b, World& world,
+                  Fits fits) {
+    wanted_.clear();
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (candidates_[i].wanted) wanted_.push_back(i);
+    }
+    const auto size = [&](const candidate& c) {
+      quantity sum{};
+      for (std::size_t d = 0; d < N; ++d) sum += c.job.request[d];
+      return sum;
+    };
+    std::sort(wanted_.begin(), wanted_.end(), [&](std::size_t i, std::size_t k) {
+      const candidate &x = candidates_[i], &y = candidates_[k];
+      const bool borrows = x.how == relation::borrower;
+      if (borrows != (y.how == relation::borrower)) return !borrows;
+      return size(x) != size(y) ? size(x) < size(y) : i < k;
+    });
+    for (const std::size_t i : wanted_) {
+      giver* g = asked_.find_giver(l, b, candidates_[i].job);
+      if (!g || left_ == 0) continue;
+      --left_;
+      const donor<N> d = asked_.donor_of(*g, candidates_[i].job, b);
+      const verdict v = ask_guard<N>(guard_, l, b, d, 0);
+      if (!v.fair) continue;
+      take_whole(l, running, world, *g, d, v, 0);
+      if (fits()) return true;
+      asked_.took_out_of_turn(l, b, *g);
+      widen(l, running, b);
     }
     return false;
   }
-  /// In a wider search some have been taken already.
-  [[nodiscard]] bool is_taken(const running_job<N>& job) const {
-    return std::any_of(victims_.begin(), victims_.begin() + static_cast<std::ptrdiff_t>(taken_before_),
-                       [&](const victim<N>& v) { return v.job.id == job.id; });
+
+  /// Whether another choice might have done better when the guard refused somebody after others had gone: if
+  /// jobs differ in size, or if some of those that have gone are of no use, and made others unfair for
+  /// nothing.
+  void note_size(const resources<N>& yields) {
+    if (!any_size_) any_size_ = yields;
+    sizes_differ_ = sizes_differ_ || *any_size_ != yields;
+  }
+  [[nodiscard]] bool some_are_useless(ledger<N>& l, const beneficiary<N>& b) const {
+    const resources<N> room = l.headroom(b.quota, b.in);
+    return std::any_of(victims_.begin(), victims_.end(), [&](const victim<N>& v) {
+      l.charge(v.job.quota, v.job.request, v.job.in);
+      const bool useless = l.headroom(b.quota, b.in) == room;
+      l.release(v.job.quota, v.job.request, v.job.in);
+      return useless;
+    });
   }
 
-  /// Makes the next job that may be asked the giver's next. What it may not be asked for now, it may not be
-  /// asked for later either: others only give back what they owe.
-  [[nodiscard]] bool find_next(const ledger<N>& l, const beneficiary<N>& b, giver& g) const {
-    const auto help = dimensions_that_help(l, b, g);
-    if (help == std::array<bool, N>{}) return false;
-    while (g.left > 0 && !(uses(g.next(), help) && may_preempt(b, g.next(), g.how) && !is_taken(g.next()))) {
-      --g.left;
-    }
-    return g.left > 0;
-  }
-  void enqueue(const ledger<N>& l, const beneficiary<N>& b, std::size_t i) {
-    giver& g = donors_[i];
-    if (!find_next(l, b, g)) return;
-    queue_.emplace_back(order_(l, donor<N>{g.quota, g.how, g.next()}), i);
-    std::push_heap(queue_.begin(), queue_.end(), yields_later{});
-  }
-  void enqueue_all(const ledger<N>& l, const beneficiary<N>& b, const reach& r) {
-    for (std::size_t i = r.first; i < r.first + r.count; ++i) enqueue(l, b, i);
-  }
-
+  /// Again when somebody was held back only because another would not have been asked without him, and that
+  /// one may have been let go since.
   template <class World, class Fits>
-  search_outcome ask_in_turn(ledger<N>& l, const beneficiary<N>& b, World& world, Fits fits) {
-    while (!queue_.empty()) {
-      std::pop_heap(queue_.begin(), queue_.end(), yields_later{});
-      const std::size_t i = queue_.back().second;
-      queue_.pop_back();
-      giver& g = donors_[i];
-      // Others have yielded since: this quota may owe less than it did.
-      if (g.how == relation::borrower && !uses(g.next(), dimensions_that_help(l, b, g))) {
-        enqueue(l, b, i);
-        continue;
-      }
-      const donor<N> d{g.quota, g.how, g.next()};
-      if (!guard_(l, b, d)) continue;
-      if (left_ == 0) return search_outcome::not_proven;
-      --left_;
-      l.release(g.quota, d.next.request, d.next.in);
-      world.take_off(d.next);
-      victims_.push_back({d.next, g.how});
-      if (fits()) return search_outcome::found;
-      --g.left;
-      enqueue(l, b, i);
-      if (narrow(l, b) || g.how != relation::borrower) open_reaches(l, b);
-    }
-    return search_outcome::impossible;
-  }
-  /// What fits by now is not contested any more; returns whether there is such a dimension.
-  [[nodiscard]] bool narrow(const ledger<N>& l, const beneficiary<N>& b) {
-    if (N == 1 || l.fits(b.quota, b.request, b.in)) return false;
-    const auto still = contested_dimensions(l, b);
-    return std::exchange(contested_, still) != still;
-  }
-  void open_reaches(const ledger<N>& l, const beneficiary<N>& b) {
-    for (reach& r : reaches_) {
-      if (r.open || !owns_request(l, b, r.side, contested_)) continue;
-      r.open = true;
-      enqueue_all(l, b, r);
+  void fill_back(ledger<N>& l, const beneficiary<N>& b, World& world, Fits fits) {
+    for (bool again = true; again;) {
+      const std::size_t before = victims_.size();
+      again = fill_back_once(l, b, world, fits) && victims_.size() < before;
     }
   }
-
-  /// The last victim was needed with all the others gone, so it is needed with fewer gone.
+  /// The last victim was needed with all the others gone, so it is needed with fewer gone; unless it is a job
+  /// that took its surplus along, which may be enough.
   template <class World, class Fits>
-  void fill_back(ledger<N>& l, World& world, Fits fits) {
-    std::size_t needed = victims_.size() - 1;
+  bool fill_back_once(ledger<N>& l, const beneficiary<N>& b, World& world, Fits fits) {
+    std::size_t needed = victims_.size();
+    const bool last_is_needed = needed < 2 || !victims_[needed - 2].with_its_job;
+    bool held_for_others = false;
     for (std::size_t i = needed; i-- > 0;) {
       const running_job<N>& job = victims_[i].job;
-      l.charge(job.quota, job.request, job.in);
-      world.put_back(job);
-      if (fits()) continue;
-      l.release(job.quota, job.request, job.in);
-      world.take_off(job);
+      // A job never goes without its surplus.
+      const bool bound = job.surplus && asked_.is_taken(job.core);
+      if (!bound && !(last_is_needed && i + 1 == victims_.size())) {
+        give_back(l, world, job);
+        if (fits()) {
+          if (still_fair(l, b, i, needed)) continue;
+          held_for_others = true;
+        }
+        take(l, world, job);
+      }
+      if (!bound) victims_[i].with_its_job = false;
       victims_[--needed] = victims_[i];
     }
     victims_.erase(victims_.begin(), victims_.begin() + static_cast<std::ptrdiff_t>(needed));
+    return held_for_others;
   }
 
-  std::array<bool, N> contested_{};
-  std::vector<giver> donors_;
-  std::vector<reach> reaches_;
-  std::vector<std::pair<key, std::size_t>> queue_;
+  /// Whether the same would be chosen, had the victims below `end` and those from `from` on been asked in
+  /// turn alone: whether rivals are fair, and what borrowers give back is the beneficiary's. O(victims), and
+  /// the ledger is as before.
+  [[nodiscard]] bool still_fair(ledger<N>& l, const beneficiary<N>& b, std::size_t end, std::size_t from) {
+    // Who borrows takes nothing from the beneficiary's side when it is back.
+    if (victims_[end].how != relation::borrower) {
+      for (std::size_t i = 0; i < victims_.size(); ++i) {
+        if (i == end) i = from;
+        if (i < victims_.size() && !has_claim(l, b, victims_[i])) return false;
+      }
+    }
+    bool fair = true;
+    for_each_in_reverse(l, b, end, from, [&](victim<N>&, const verdict& v) { fair = fair && v.fair; });
+    return fair;
+  }
+  /// Whether a borrower that has gone gives back what the beneficiary's side owns, in what would be contested
+  /// with him there.
+  [[nodiscard]] bool has_claim(ledger<N>& l, const beneficiary<N>& b, const victim<N>& v) const {
+    if (v.how != relation::borrower) return true;
+    const quota_id top = l.tree().common_ancestor(v.job.quota, b.quota);
+    const quota_id side = top == b.quota ? quota_id::none() : l.tree().side_of(b.quota, top);
+    l.charge(v.job.quota, v.job.request, v.job.in);
+    const auto contested = contested_dimensions(l, b);
+    l.release(v.job.quota, v.job.request, v.job.in);
+    return owns_request(l, b, side, contested);
+  }
+  /// The reasons of the victims that remain.
+  void refresh_verdicts(ledger<N>& l, const beneficiary<N>& b) {
+    for_each_in_reverse(l, b, victims_.size(), victims_.size(),
+                        [](victim<N>& v, const verdict& now) { v.why = now; });
+  }
+  /// Takes back in the ledger victim after victim, the last first, asks the guard of each rival, and releases
+  /// them again.
+  template <class Visit>
+  void for_each_in_reverse(ledger<N>& l, const beneficiary<N>& b, std::size_t end, std::size_t from,
+                           Visit visit) {
+    const auto is_rival = [](const victim<N>& v) { return v.how == relation::rival; };
+    const auto skipped = [&](std::size_t i) { return i >= end && i < from; };
+    if (std::none_of(victims_.begin(), victims_.end(), is_rival)) return;
+    for (std::size_t i = victims_.size(); i-- > 0;) {
+      if (skipped(i)) continue;
+      victim<N>& v = victims_[i];
+      l.charge(v.job.quota, v.job.request, v.job.in);
+      donor<N> d{v.job.quota, v.how, v.job, v.job.request, b.now};
+      for (; !v.with_its_job && i > 0 && !skipped(i - 1) && victims_[i - 1].with_its_job; --i) {
+        const running_job<N>& unit = victims_[i - 1].job;
+        l.charge(unit.quota, unit.request, unit.in);
+        d.yields += unit.request;
+      }
+      if (is_rival(v)) visit(v, ask_guard<N>(guard_, l, b, d, v.strategy));
+    }
+    for (std::size_t i = 0; i < victims_.size(); ++i) {
+      if (!skipped(i)) l.release(victims_[i].job.quota, victims_[i].job.request, victims_[i].job.in);
+    }
+  }
+
+  /// Who can stand elsewhere, beside the beneficiary, need not go: the last chosen first.
+  template <class World, class Fits>
+  void move_victims(ledger<N>& l, const beneficiary<N>& b, World& world, Fits fits) {
+    for (std::size_t i = victims_.size(); i-- > 0;) {
+      const running_job<N> job = victims_[i].job;
+      if (job.surplus && asked_.is_taken(job.core)) continue;
+      victims_[i].with_its_job = false;
+      l.charge(job.quota, job.request, job.in);
+      if (l.fits(b.quota, b.request, b.in) && world.place_elsewhere(job)) {
+        if (fits() && still_fair(l, b, i, i + 1)) {
+          asked_.mark_taken(job.id, false);
+          moves_.push_back(victims_[i]);
+          moves_.back().how = relation::consolidation;
+          victims_.erase(victims_.begin() + static_cast<std::ptrdiff_t>(i));
+          continue;
+        }
+        world.take_off(job);
+      }
+      l.release(job.quota, job.request, job.in);
+    }
+  }
+
   std::vector<victim<N>> victims_;
-  /// How many of them were found before the search was widened.
-  std::size_t taken_before_ = 0;
+  std::vector<victim<N>> moves_;
+  std::vector<candidate> candidates_;
+  /// Where those wanted stand among the candidates.
+  std::vector<std::size_t> wanted_;
   std::size_t budget_;
   std::size_t left_ = 0;
-  [[no_unique_address]] Order order_;
+  /// Somebody was not fair who might have been without the victims before him.
+  bool refused_after_others_ = false;
+  bool sizes_differ_ = false;
+  /// More dimensions are contested than were, because only a place is missing.
+  bool widened_ = false;
+  std::optional<resources<N>> any_size_{};
   [[no_unique_address]] Guard guard_;
+  queue_type asked_;
 };
 
 }  // namespace v0

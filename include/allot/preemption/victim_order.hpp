@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/ratio.hpp>
+#include <allot/core/time.hpp>
 #include <allot/fairshare/borrowed_share.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/running_index.hpp>
@@ -20,11 +21,22 @@ struct donor {
   quota_id quota;
   relation how = relation::borrower;
   running_job<N> next{};
+  /// What is free when it has gone: its request and that of its surplus units, which go with it.
+  resources<N> yields{};
+  instant now = 0;
 };
 
 /// An order of victims: a callable that gives a donor its key; the least key yields first. It is asked again
 /// after each victim of that donor, in the state without the victims chosen so far (else one quota would give
 /// everything, KAI v0.5.1), and may depend on the usage of the donor itself only.
+///
+/// Within a quota the jobs yield as `compare_as_victims` says, unless the order has a member
+/// `within_quota(a, b, now)` that says whether a yields before b: a strict total order, and one that the key
+/// follows, or the best job of a quota hides behind another.
+template <class Order, std::size_t N>
+concept orders_within_quota = requires(const Order order, const running_job<N>& job, instant now) {
+  { order.within_quota(job, job, now) } -> std::same_as<bool>;
+};
 template <class Order, std::size_t N>
 concept victim_order = requires(const Order order, const ledger<N>& l, const donor<N>& d) {
   { order(l, d) } -> std::totally_ordered;
@@ -40,14 +52,14 @@ struct lowest_priority_then_highest_share {
     bool same_quota = false;
     borrowed_share share{};
     ratio use_of_supply{};
-    running_job<N> next{};
+    victim_rank next{};
 
     friend constexpr std::strong_ordering operator<=>(const key_for& a, const key_for& b) noexcept {
       if (a.same_quota != b.same_quota) return a.same_quota <=> b.same_quota;
       if (const auto o = a.next.priority <=> b.next.priority; o != 0) return o;
       if (const auto o = b.share <=> a.share; o != 0) return o;
       if (const auto o = b.use_of_supply <=> a.use_of_supply; o != 0) return o;
-      return compare_as_victims(a.next, b.next);
+      return a.next <=> b.next;
     }
     friend constexpr bool operator==(const key_for& a, const key_for& b) noexcept { return (a <=> b) == 0; }
   };
@@ -55,7 +67,7 @@ struct lowest_priority_then_highest_share {
   template <std::size_t N>
   [[nodiscard]] key_for<N> operator()(const ledger<N>& l, const donor<N>& d) const {
     const contender<N> giving{d.quota, !l.tree().children(d.quota).empty()};
-    key_for<N> key{d.how == relation::same_quota, share_of(l, giving), {}, d.next};
+    key_for<N> key{d.how == relation::same_quota, share_of(l, giving), {}, victim_rank::of(d.next)};
     for (std::size_t k = 0; k < N; ++k) {
       const account a = account_of(l, giving, k);
       if (a.used <= quantity{}) continue;
@@ -71,18 +83,18 @@ struct lowest_priority_then_newest {
   template <std::size_t N>
   struct key_for {
     bool same_quota = false;
-    running_job<N> next{};
+    victim_rank next{};
 
     friend constexpr std::strong_ordering operator<=>(const key_for& a, const key_for& b) noexcept {
       if (a.same_quota != b.same_quota) return a.same_quota <=> b.same_quota;
-      return compare_as_victims(a.next, b.next);
+      return a.next <=> b.next;
     }
     friend constexpr bool operator==(const key_for& a, const key_for& b) noexcept { return (a <=> b) == 0; }
   };
 
   template <std::size_t N>
   [[nodiscard]] key_for<N> operator()(const ledger<N>&, const donor<N>& d) const {
-    return {d.how == relation::same_quota, d.next};
+    return {d.how == relation::same_quota, victim_rank::of(d.next)};
   }
 };
 

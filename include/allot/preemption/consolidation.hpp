@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/preemption/running_index.hpp>
+#include <allot/preemption/search.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// Makes a place for a request that its quota allows, by starting others again elsewhere: nobody is evicted,
+/// whatever his quota or priority, but those who are moved lose what they have not saved (KAI's
+/// consolidation). Buffers are kept from one search to the next.
+template <std::size_t N>
+class consolidation_search {
+ public:
+  /// At most so many jobs are moved for one request (KAI: 16).
+  explicit consolidation_search(std::size_t most_moves = 16) : most_moves_(most_moves) {}
+
+  /// Takes jobs off their places in the order in which `may_move` lists them, until the beneficiary could be
+  /// placed and those of them that are in its way stand elsewhere beside it. On success the moved jobs stand
+  /// at their new places and the beneficiary can be placed; otherwise the caller rolls the world back.
+  /// Surplus units are jobs of their own here. At most O(most_moves^2) trial placements of each, and the same
+  /// world must find the same places each time.
+  ///
+  /// It is `impossible` only if there is no place even without all of `may_move`. Where they could stand, and
+  /// whether more than `most_moves` would help, is not tried in every way: then it is `not_proven`.
+  template <replacing_world<N> World>
+  search_outcome run(std::span<const running_job<N>> may_move, World& world) {
+    moves_.clear();
+    bool some_place = false;
+    for (const running_job<N>& job : may_move) {
+      if (moves_.size() == most_moves_) return search_outcome::not_proven;
+      world.take_off(job);
+      moves_.push_back({job, relation::consolidation});
+      if (!world.could_place()) continue;
+      some_place = true;
+      if (place_who_must_go(world)) return search_outcome::found;
+    }
+    return some_place ? search_outcome::not_proven : search_outcome::impossible;
+  }
+
+  /// Who is moved, in the order in which they were chosen.
+  [[nodiscard]] std::span<const victim<N>> moves() const noexcept { return moves_; }
+
+ private:
+  /// Lets go whoever is not in the way, and places the others elsewhere; else all are off their places again.
+  template <class World>
+  bool place_who_must_go(World& world) {
+    all_ = moves_;
+    for (std::size_t i = moves_.size(); i-- > 0;) {
+      const victim<N> v = moves_[i];
+      world.put_back(v.job);
+      if (world.could_place()) {
+        moves_.erase(moves_.begin() + static_cast<std::ptrdiff_t>(i));
+      } else {
+        world.take_off(v.job);
+      }
+    }
+    if (place_all(world)) {
+      put_back_who_can_stay(world);
+      return true;
+    }
+    for (const victim<N>& v : all_) {
+      const auto same = [&](const victim<N>& other) { return other.job.id == v.job.id; };
+      if (std::none_of(moves_.begin(), moves_.end(), same)) world.take_off(v.job);
+    }
+    moves_ = all_;
+    return false;
+  }
+  /// Places all elsewhere, so that the beneficiary can still be placed; else nobody.
+  template <class World>
+  bool place_all(World& world) {
+    for (std::size_t i = 0; i < moves_.size(); ++i) {
+      const bool placed = world.place_elsewhere(moves_[i].job);
+      if (placed && world.could_place()) continue;
+      take_off(world, placed ? i + 1 : i);
+      return false;
+    }
+    return true;
+  }
+  template <class World>
+  void take_off(World& world, std::size_t count) {
+    for (std::size_t i = count; i-- > 0;) world.take_off(moves_[i].job);
+  }
+  /// The others find other places when one is back, so all of them are placed anew.
+  template <class World>
+  void put_back_who_can_stay(World& world) {
+    take_off(world, moves_.size());
+    for (std::size_t i = moves_.size(); i-- > 0;) {
+      const victim<N> v = moves_[i];
+      world.put_back(v.job);
+      moves_.erase(moves_.begin() + static_cast<std::ptrdiff_t>(i));
+      if (world.could_place() && place_all(world)) {
+        take_off(world, moves_.size());
+        continue;
+      }
+      world.take_off(v.job);
+      moves_.insert(moves_.begin() + static_cast<std::ptrdiff_t>(i), v);
+    }
+    [[maybe_unused]] const bool again = place_all(world);
+    ALLOT_ASSERT(again, "a world finds the same places each time");
+  }
+
+  std::vector<victim<N>> moves_;
+  std::vector<victim<N>> all_;
+  std::size_t most_moves_;
+};
+
+}  // namespace v0
+}  // namespace allot

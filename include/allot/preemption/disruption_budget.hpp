@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/core/ratio.hpp>
+#include <allot/core/time.hpp>
+#include <allot/preemption/protection.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// When jobs of each quota were evicted. The host records; what is too old to matter can be dropped.
+class eviction_history {
+ public:
+  /// Precondition: not earlier than the last one of that quota.
+  void record(quota_id x, instant at) {
+    if (x.index() >= of_quota_.size()) of_quota_.resize(x.index() + 1);
+    std::vector<instant>& times = of_quota_[x.index()];
+    ALLOT_ASSERT(times.empty() || times.back() <= at, "evictions are recorded in order");
+    times.push_back(at);
+  }
+  /// How many since `from`, which counts. O(log n).
+  [[nodiscard]] std::size_t count(quota_id x, instant from) const {
+    if (x.index() >= of_quota_.size()) return 0;
+    const std::vector<instant>& times = of_quota_[x.index()];
+    return static_cast<std::size_t>(times.end() - std::lower_bound(times.begin(), times.end(), from));
+  }
+  void forget_before(instant t) {
+    for (auto& times : of_quota_) {
+      times.erase(times.begin(), std::lower_bound(times.begin(), times.end(), t));
+    }
+  }
+
+ private:
+  std::vector<std::vector<instant>> of_quota_;
+};
+
+/// Bounds what is disturbed for others' sake (KAI #1579): how many jobs one quota loses in a window of time,
+/// and how much one beneficiary may make others lose for what it asks. It counts what a search takes also
+/// when it lets some of it go again in the end, so it may refuse a little early, never late.
+struct disruption_budget {
+  /// Outlives the budget; none: nothing was evicted before.
+  const eviction_history* history = nullptr;
+  /// At most so many evictions of one quota in (now - window, now].
+  std::size_t per_quota = std::numeric_limits<std::size_t>::max();
+  instant window = 0;
+  /// At most evicted <= requested * times / per in each dimension that is asked for (KAI #1565: a job of 48
+  /// evicted 376). `per` 0: no bound.
+  std::uint32_t times = 1;
+  std::uint32_t per = 0;
+
+  template <std::size_t N>
+  [[nodiscard]] bool operator()(const ledger<N>&, const beneficiary<N>& b, const donor<N>& d,
+                                const search_progress<N>& progress) const {
+    const std::size_t before =
+        history == nullptr || window <= 0 ? 0 : history->count(d.quota, b.now - window + 1);
+    if (progress.evictions_of_quota >= per_quota - std::min(before, per_quota)) return true;
+    if (per == 0) return false;
+    for (std::size_t k = 0; k < N; ++k) {
+      if (b.request[k] <= quantity{}) continue;
+      const auto taken = static_cast<wide>((progress.released[k] + d.yields[k]).in_milli());
+      if (taken * per > static_cast<wide>(b.request[k].in_milli()) * times) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace v0
+}  // namespace allot

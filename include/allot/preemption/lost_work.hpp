@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ratio.hpp>
+#include <allot/core/time.hpp>
+#include <allot/preemption/victim_order.hpp>
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+
+namespace allot {
+inline namespace v0 {
+
+/// What an eviction at `now` would cost, in time x thousandths of a GPU: the work since the job's last
+/// checkpoint, and what its restart takes, on all its GPUs. A job that never saves its work loses all of it.
+/// Checkpoints are at started + checkpoint, + 2 checkpoint, …; the one that falls on `now` is done. What
+/// counts as GPUs are the `count` dimensions from `first` on. Exact.
+template <std::size_t N>
+[[nodiscard]] constexpr wide lost_work(const running_job<N>& job, instant now, std::size_t first = 0,
+                                       std::size_t count = 1) {
+  const instant ran = now > job.started ? now - job.started : 0;
+  const instant unsaved = job.checkpoint > 0 ? ran % job.checkpoint : ran;
+  wide amount = 0;
+  for (std::size_t d = first; d < std::min(N, first + count); ++d) {
+    amount += static_cast<wide>(std::max(quantity{}, job.request[d]).in_milli());
+  }
+  return (static_cast<wide>(unsaved) + static_cast<wide>(std::max(instant{}, job.restart))) * amount;
+}
+
+/// Other quotas before the beneficiary's own; lowest priority; surplus pods before gangs; then whoever loses
+/// least by it (see `lost_work`), so that a job that has just saved its work goes before one about to. Who
+/// that is changes with the time of the search: the order is worked out anew each time, in O(jobs) for each
+/// quota that may give, and equal jobs go by `compare_as_victims`.
+struct cheapest_lost_work {
+  /// The dimensions that are GPUs, of whatever flavor.
+  std::size_t first = 0;
+  std::size_t count = 1;
+
+  template <std::size_t N>
+  struct key_for {
+    bool same_quota = false;
+    wide cost = 0;
+    victim_rank next{};
+
+    friend constexpr std::strong_ordering operator<=>(const key_for& a, const key_for& b) noexcept {
+      if (a.same_quota != b.same_quota) return a.same_quota <=> b.same_quota;
+      if (const auto o = a.next.priority <=> b.next.priority; o != 0) return o;
+      if (const auto o = b.next.surplus <=> a.next.surplus; o != 0) return o;
+      if (a.cost != b.cost)
+        return a.cost < b.cost ? std::strong_ordering::less : std::strong_ordering::greater;
+      return a.next <=> b.next;
+    }
+    friend constexpr bool operator==(const key_for& a, const key_for& b) noexcept { return (a <=> b) == 0; }
+  };
+
+  template <std::size_t N>
+  [[nodiscard]] key_for<N> operator()(const ledger<N>&, const donor<N>& d) const {
+    return {d.how == relation::same_quota, lost_work(d.next, d.now, first, count), victim_rank::of(d.next)};
+  }
+  template <std::size_t N>
+  [[nodiscard]] bool within_quota(const running_job<N>& a, const running_job<N>& b, instant now) const {
+    if (a.priority != b.priority) return a.priority < b.priority;
+    if (a.surplus != b.surplus) return a.surplus;
+    const wide cost = lost_work(a, now, first, count);
+    const wide other = lost_work(b, now, first, count);
+    return cost != other ? cost < other : compare_as_victims(a, b) < 0;
+  }
+};
+
+}  // namespace v0
+}  // namespace allot
