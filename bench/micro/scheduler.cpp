@@ -84,7 +84,7 @@ void no_change(benchmark::State& state) {
   for (auto _ : state) decided += s.step(1).holds.size();
   if (decided != 0) state.SkipWithError("something was decided");
 }
-BENCHMARK(no_change)->ArgNames({"quotas", "pending"})->ArgsProduct({{10, 10'000}, {100'000}});
+BENCHMARK(no_change)->ArgNames({"quotas", "pending"})->ArgsProduct({{10, 10'000}, {100'000, 1'000'000}});
 
 /// One job ends and the next takes its place, with every quota full and `pending` jobs waiting.
 void replace_one(benchmark::State& state) {
@@ -108,7 +108,9 @@ void replace_one(benchmark::State& state) {
     running[plan.admissions.front().what % quotas] = plan.admissions.front().id;
   }
 }
-BENCHMARK(replace_one)->ArgNames({"quotas", "pending"})->ArgsProduct({{10, 100, 1'000}, {1'000, 100'000}});
+BENCHMARK(replace_one)
+    ->ArgNames({"quotas", "pending"})
+    ->ArgsProduct({{10, 100, 1'000, 10'000}, {1'000, 100'000, 1'000'000}});
 
 /// A gang of 64 takes back what its quota lent to hundreds of one-GPU jobs, on 64 nodes.
 void reclaim(benchmark::State& state) {

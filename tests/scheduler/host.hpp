@@ -84,6 +84,11 @@ class host {
     scheduler_.configure(quota(name), s);
   }
 
+  /// One cycle at a later time.
+  std::string step_at(allot::instant now) {
+    now_ = now;
+    return tell(scheduler_.step(now));
+  }
   /// One cycle.
   std::string step() { return tell(scheduler_.step(++now_)); }
   /// Cycles until nothing more happens; who is told to go goes at once.
@@ -106,7 +111,7 @@ class host {
     std::string line;
     const auto say = [&](const std::string& what) { line += (line.empty() ? "" : " ") + what; };
     for (const auto& e : plan.evictions) {
-      say("-" + e.what->name + ">" + scheduler_.what(e.beneficiary)->name);
+      say("-" + e.what->name + ">" + (e.beneficiary ? scheduler_.what(e.beneficiary)->name : ""));
     }
     for (const auto& r : plan.reservations) say("~" + r.what->name);
     for (const auto& a : plan.admissions) say("+" + a.what->name);

@@ -116,9 +116,10 @@ class books {
   /// Searches for victims of a job that does not fit. When they are found they are evicting, and the job can
   /// be placed and booked; otherwise nothing has changed.
   template <class Jobs, class Search>
-  search_outcome make_room(Jobs& jobs, Search& search, const record& r, const preempt_settings& may) {
-    const beneficiary<n> b{r.facts.quota,    r.facts.request,   r.facts.in,
-                           r.facts.priority, r.facts.submitted, may};
+  search_outcome make_room(Jobs& jobs, Search& search, const record& r, const preempt_settings& may,
+                           instant now = 0) {
+    const beneficiary<n> b{
+        r.facts.quota, r.facts.request, r.facts.in, r.facts.priority, r.facts.submitted, may, now};
     const savepoint in_ledger = booked_.save();
     const savepoint in_places = places.save();
     trial<Jobs> world{places, jobs, r.demand};
@@ -132,6 +133,30 @@ class books {
       booked_.rollback(in_ledger);
     }
     return outcome;
+  }
+
+  /// Searches for jobs to start again elsewhere, so that a job that its quota allows finds a place, among
+  /// those in `may_move`. Returns that place, and then those moved are evicting, and a place is free for each
+  /// of them; otherwise nothing has changed.
+  template <class Jobs, class Search>
+  std::optional<place> move_others(Jobs& jobs, Search& search, const record& r,
+                                   std::span<const running_job<n>> may_move) {
+    const savepoint before = places.save();
+    moving_trial<Jobs> world{{places, jobs, r.demand}};
+    if (search.run(may_move, world) != search_outcome::found) {
+      places.rollback(before);
+      return std::nullopt;
+    }
+    // With those moved at their new places, or it might be given one of them.
+    const std::optional<place> at = places.place(r.demand);
+    ALLOT_ASSERT(at.has_value(), "the search found that there is a place");
+    for (const auto& e : world.elsewhere) places.release(e.second);
+    places.commit(before);
+    for (const victim<n>& v : search.moves()) {
+      booked_.release(v.job.quota, v.job.request, v.job.in);
+      mark_evicting(jobs[v.job.id]);
+    }
+    return at;
   }
 
   /// Whether a place could be had now. Leaves things as they are.
@@ -171,6 +196,28 @@ class books {
     void take_off(const running_job<n>& v) { places.vacate(jobs[v.id].where); }
     void put_back(const running_job<n>& v) { places.reoccupy(jobs[v.id].where); }
     [[nodiscard]] bool could_place() { return books::could_place(places, demand); }
+  };
+
+  /// Also gives those it has taken off a place elsewhere.
+  template <class Jobs>
+  struct moving_trial {
+    trial<Jobs> at_home;
+    std::vector<std::pair<job_id, place>> elsewhere{};
+
+    void take_off(const running_job<n>& v) {
+      const auto moved =
+          std::find_if(elsewhere.begin(), elsewhere.end(), [&](const auto& e) { return e.first == v.id; });
+      if (moved == elsewhere.end()) return at_home.take_off(v);
+      at_home.places.release(moved->second);
+      elsewhere.erase(moved);
+    }
+    void put_back(const running_job<n>& v) { at_home.put_back(v); }
+    [[nodiscard]] bool could_place() { return at_home.could_place(); }
+    [[nodiscard]] bool place_elsewhere(const running_job<n>& v) {
+      const auto at = at_home.places.place(at_home.jobs[v.id].demand);
+      if (at) elsewhere.emplace_back(v.id, *at);
+      return at.has_value();
+    }
   };
 
   void mark_evicting(record& r) {

@@ -30,10 +30,11 @@ inline constexpr std::size_t most_flavor_choices = 256;
 /// Tries the flavors that a waiting job accepts, best first, and makes the choice that does that of the job.
 ///
 /// `fit()` returns a place for the job as it is chosen at the moment, if it needs none to go; `preempt()`
-/// makes others go, if that helps. Flavors that fit come before flavors that need evictions, and those that
-/// fit without borrowing before those that borrow, as far as the quota's `flavor_choice` says `try_next`.
-/// Returns what the call that did it returned, nothing when no flavor does; then the job has its first
-/// choice.
+/// makes others go, if that helps. The first flavor that does it is taken; but when the quota's
+/// `flavor_choice` says `try_next`, those that cost nothing come before those with that price, and those that
+/// borrow before those that evict. Who is to borrow no more readily than that does not evict in order to
+/// borrow either, before all flavors were tried. Returns what the call that did it returned, nothing when no
+/// flavor does; then the job has its first choice.
 template <class Bench, class Fit, class Preempt>
 [[nodiscard]] auto walk_flavors(Bench& bench, typename Bench::record& r, Fit fit, Preempt preempt)
     -> decltype(fit()) {
@@ -64,7 +65,9 @@ template <class Bench, class Fit, class Preempt>
   const auto fits = [&] { return (at = fit()).has_value(); };
   const auto preempts = [&] { return (at = preempt()).has_value(); };
 
-  if (spare_loans && for_each_choice([&] { return !borrows() && fits(); })) return at;
+  const auto does_without_a_loan = [&] { return !borrows() && (fits() || (!spare_others && preempts())); };
+
+  if (spare_loans && for_each_choice(does_without_a_loan)) return at;
   if (for_each_choice([&] { return fits() || (!spare_others && preempts()); })) return at;
   if (spare_others && for_each_choice(preempts)) return at;
   bench.choose(r, {});

@@ -65,5 +65,14 @@ class flavor_menu {
   std::size_t groups_ = 0;
 };
 
+/// Whether each group of the menu has an option of that number.
+template <std::size_t N>
+[[nodiscard]] bool is_choice(const flavor_menu<N>& menu, const flavor_pick& pick) {
+  for (std::size_t g = 0; g < menu.groups(); ++g) {
+    if (pick[g] >= menu.options(g).size()) return false;
+  }
+  return true;
+}
+
 }  // namespace v0
 }  // namespace allot

@@ -13,7 +13,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <limits>
 #include <map>
 #include <utility>
@@ -53,6 +52,8 @@ class preemption_turns {
     taken_ = epoch == epoch_ ? taken_ + 1 : 1;
     epoch_ = epoch;
   }
+  /// Who took a turn last, and of those at once who took more, is the greater.
+  friend constexpr auto operator<=>(const preemption_turns&, const preemption_turns&) noexcept = default;
 
  private:
   std::uint64_t epoch_ = 0;
@@ -154,18 +155,19 @@ void read_job(job_record<View, Placement>& r, const View& view, const typename V
   if constexpr (elastic_view<View>) r.pods_to_come = view.pods(j) - r.facts.pods;
 }
 
-/// Records by id. An id is given again after its job has gone, the one freed last first.
+/// Records by id, which stay where they are. An id is given again after its job has gone, the one freed last
+/// first.
 template <class Record>
 class job_table {
  public:
   [[nodiscard]] job_id add() {
-    if (free_.empty()) {
-      records_.emplace_back();
-      return job_id{records_.size() - 1};
+    if (!free_.empty()) {
+      const job_id id = free_.back();
+      free_.pop_back();
+      return id;
     }
-    const job_id id = free_.back();
-    free_.pop_back();
-    return id;
+    if (size_ % chunk_size == 0) chunks_.emplace_back(chunk_size);
+    return job_id{size_++};
   }
   void remove(job_id id) {
     Record& r = (*this)[id];
@@ -174,13 +176,20 @@ class job_table {
     free_.push_back(id);
   }
   [[nodiscard]] bool contains(job_id id) const {
-    return id.index() < records_.size() && records_[id.index()].state != job_state::unknown;
+    return id.index() < size_ && (*this)[id].state != job_state::unknown;
   }
-  [[nodiscard]] Record& operator[](job_id id) { return records_[id.index()]; }
-  [[nodiscard]] const Record& operator[](job_id id) const { return records_[id.index()]; }
+  [[nodiscard]] Record& operator[](job_id id) {
+    return chunks_[id.index() / chunk_size][id.index() % chunk_size];
+  }
+  [[nodiscard]] const Record& operator[](job_id id) const {
+    return chunks_[id.index() / chunk_size][id.index() % chunk_size];
+  }
 
  private:
-  std::deque<Record> records_;
+  static constexpr std::size_t chunk_size = 64;
+
+  std::vector<std::vector<Record>> chunks_;
+  std::size_t size_ = 0;
   std::vector<job_id> free_;
 };
 

@@ -6,6 +6,7 @@
 #include <allot/scheduler/books.hpp>
 #include <allot/scheduler/job_table.hpp>
 #include <allot/scheduler/pending_queue.hpp>
+#include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/reservations.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/scheduler/view.hpp>
@@ -99,14 +100,17 @@ class lifecycle {
     if (!std::exchange(q.parked, true)) parked_.push_back(x);
     touch(x);
   }
-  void wake_everyone() {
+  /// Returns whether anybody was parked.
+  bool wake_everyone() {
     wake = false;
+    const bool anybody = !parked_.empty();
     for (const quota_id x : parked_) {
       of(x).parked = false;
       of(x).queue.wake();
       touch(x);
     }
     parked_.clear();
+    return anybody;
   }
   /// Something has happened that no plan brought about.
   void world_changed() noexcept {
@@ -133,6 +137,7 @@ class lifecycle {
   }
   void wait(job_id id) {
     record& r = jobs[id];
+    if (!r.menu.empty()) set_pick(r, {});
     r.state = job_state::pending;
     quota_state& q = of(r.facts.quota);
     q.queue.push(r.shape, {r.rank, id, ++r.ticket});
@@ -146,11 +151,7 @@ class lifecycle {
     ALLOT_ASSERT(r.state == job_state::pending, "only a waiting job can be decided on");
     quota_state& q = of(r.facts.quota);
     q.asked -= r.facts.request;
-    if (first_of(r.facts.quota) == id) {
-      q.queue.pop_first();
-    } else {
-      q.queue.note_stale();
-    }
+    q.queue.take_out(r.shape, id);
     touch(r.facts.quota);
     return r;
   }
@@ -166,20 +167,15 @@ class lifecycle {
   void start_adopted(job_id id, instant since, const place& at, const flavor_pick& pick) {
     record& r = jobs[id];
     r.where = at;
-    if (!r.menu.empty()) {
-      r.pick = pick;
-      r.facts.request = r.base + r.menu.request(pick);
-      r.demand = demand_of<Placement>(view, r.what, r.facts.pods, pick);
-    }
+    if (!r.menu.empty()) set_pick(r, pick);
     books.book(r);
     ++of(r.facts.quota).waiting;
     start(r, since);
   }
   /// One more pod of a running job runs already.
   [[nodiscard]] job_id adopt_surplus(record& core, instant since, const place& at) {
-    for (std::size_t i = core.surplus.size(); i-- > 0;) {
-      if (jobs[core.surplus[i]].state == job_state::pending) remove(core.surplus[i]);
-    }
+    ALLOT_ASSERT(core.state == job_state::running && !core.facts.surplus, "only a running job can grow");
+    drop_waiting_surplus(core);
     ALLOT_ASSERT(core.pods_to_come > 0, "the job has all its pods");
     const job_id id = next_pod(core);
     start_adopted(id, since, at, core.pick);
@@ -188,19 +184,16 @@ class lifecycle {
   /// A running job is told to go, and all its surplus with it.
   void withdraw(record& r, job_id beneficiary) {
     ALLOT_ASSERT(r.state == job_state::running, "only a running job can be told to go");
-    for (std::size_t i = r.surplus.size(); i-- > 0;) {
-      const job_id s = r.surplus[i];
-      if (jobs[s].state == job_state::running) {
-        withdraw(jobs[s], beneficiary);
-      } else if (jobs[s].state != job_state::evicting) {
-        remove(s);
-      }
+    drop_waiting_surplus(r);
+    for (const job_id s : r.surplus) {
+      if (jobs[s].state == job_state::running) withdraw(jobs[s], beneficiary);
     }
     books.withdraw(r);
     note_leaving(r, beneficiary);
   }
   /// The books say already that the job is told to go.
   void note_leaving(record& r, job_id beneficiary) {
+    drop_waiting_surplus(r);
     reservations.expect(r.facts.id, beneficiary);
     leaving.push_back(r.facts.id);
     touch(r.facts.quota);
@@ -223,6 +216,8 @@ class lifecycle {
       return wait(r.facts.id);
     }
     record& core = jobs[r.facts.core];
+    // Or each of its pods could make others yield anew.
+    core.turns = std::max(core.turns, r.turns);
     ++core.pods_to_come;
     forget(r.facts.id);
     if (core.state == job_state::running) grow(core);
@@ -233,26 +228,15 @@ class lifecycle {
     touch(r.facts.quota);
     wake = true;
   }
-  /// The job is not wanted any more, wherever it is.
+  /// The host does not want the job any more, wherever it is; an elastic job of which one pod is not wanted
+  /// can do with fewer.
   void remove(job_id id) {
     record& r = known(id);
-    switch (r.state) {
-      case job_state::pending:
-        of(r.facts.quota).queue.note_stale();
-        of(r.facts.quota).asked -= r.facts.request;
-        --of(r.facts.quota).waiting;
-        break;
-      case job_state::reserved:
-        --of(r.facts.quota).waiting;
-        give_up_reservation(r);
-        world_changed();
-        break;
-      default:
-        give_back(r);
-        world_changed();
-    }
-    if (r.facts.surplus) ++jobs[r.facts.core].pods_to_come;
+    if (r.state != job_state::pending) world_changed();
+    const job_id core = r.facts.core;
+    take_out(r);
     forget(id);
+    if (core && jobs[core].state == job_state::running) grow(jobs[core]);
   }
 
   /// How many pods of the job run, its surplus included.
@@ -289,10 +273,34 @@ class lifecycle {
   std::uint64_t epoch = 1;
   /// Whether somebody who was held may have better chances now.
   bool wake = false;
+  /// Whether some quota's settings guarantee a runtime, now or before.
+  bool guarantees_runtime = false;
 
  private:
   using shapes = shape_table<n, typename Placement::demand>;
 
+  void set_pick(record& r, const flavor_pick& pick) {
+    r.pick = pick;
+    r.facts.request = r.base + r.menu.request(pick);
+    r.demand = demand_of<Placement>(view, r.what, r.facts.pods, pick);
+  }
+  /// Nothing is held or booked for it any more, and it is in no queue.
+  void take_out(record& r) {
+    quota_state& q = of(r.facts.quota);
+    switch (r.state) {
+      case job_state::pending:
+        q.queue.note_stale();
+        q.asked -= r.facts.request;
+        --q.waiting;
+        break;
+      case job_state::reserved:
+        --q.waiting;
+        give_up_reservation(r);
+        break;
+      default:
+        give_back(r);
+    }
+  }
   void number_shape(record& r) {
     r.shape = shapes_.number({r.facts.request, r.menu, r.demand, r.facts.in,
                               r.follows_priority ? shapes::any_priority : r.facts.priority});
@@ -342,8 +350,21 @@ class lifecycle {
     --core.pods_to_come;
     return id;
   }
+  /// A pod beyond the core goes, or does not come, because its job goes.
+  void drop(job_id surplus) {
+    record& r = jobs[surplus];
+    take_out(r);
+    ++jobs[r.facts.core].pods_to_come;
+    forget(surplus);
+  }
   void drop_surplus(record& core) {
-    while (!core.surplus.empty()) remove(core.surplus.back());
+    while (!core.surplus.empty()) drop(core.surplus.back());
+  }
+  void drop_waiting_surplus(record& core) {
+    for (std::size_t i = core.surplus.size(); i-- > 0;) {
+      const job_state s = jobs[core.surplus[i]].state;
+      if (s == job_state::pending || s == job_state::reserved) drop(core.surplus[i]);
+    }
   }
   void on_new_tree() {
     quotas_.resize(tree().slots());

@@ -32,8 +32,7 @@ class pending_queue {
   /// lets those try again: it may be allowed to preempt where they were not. O(log jobs + shapes).
   void push(std::uint32_t shape, const pending_entry& entry) {
     if (blocked_ && entry.rank < groups_[first_].jobs.front().rank) blocked_ = false;
-    const auto at = std::lower_bound(groups_.begin(), groups_.end(), shape,
-                                     [](const group& g, std::uint32_t s) { return g.shape < s; });
+    const auto at = place_of(shape);
     const auto i = static_cast<std::size_t>(at - groups_.begin());
     if (at == groups_.end() || at->shape != shape) {
       groups_.insert(at, group{shape, {}, {}});
@@ -67,6 +66,15 @@ class pending_queue {
   }
   /// Takes out the job that `first` gave. Precondition: nothing happened since.
   void pop_first() { pop(groups_[first_]); }
+  /// Takes out a job that waits, wherever it stands. O(log jobs) when it is the first of its shape; otherwise
+  /// its entry is dropped when it comes up.
+  void take_out(std::uint32_t shape, job_id id) {
+    const std::size_t i = static_cast<std::size_t>(place_of(shape) - groups_.begin());
+    group& g = groups_[i];
+    if (g.jobs.empty() || g.jobs.front().id != id) return note_stale();
+    if (i == first_) blocked_ = false;
+    pop(g);
+  }
   /// The shape of the job that `first` gave is not tried again until `wake`.
   void park_first() { groups_[first_].parked = groups_[first_].jobs.front().rank; }
   /// The job that `first` gave blocks all that come after it until `wake`, or until it is cancelled.
@@ -108,6 +116,10 @@ class pending_queue {
     std::vector<pending_entry> jobs;  // a heap, the first to go in front
   };
 
+  [[nodiscard]] std::vector<group>::iterator place_of(std::uint32_t shape) {
+    return std::lower_bound(groups_.begin(), groups_.end(), shape,
+                            [](const group& g, std::uint32_t s) { return g.shape < s; });
+  }
   static bool goes_later(const pending_entry& a, const pending_entry& b) { return b.rank < a.rank; }
   void pop(group& g) {
     std::pop_heap(g.jobs.begin(), g.jobs.end(), goes_later);

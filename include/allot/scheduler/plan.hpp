@@ -3,6 +3,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/preemption/eligibility.hpp>
+#include <allot/preemption/guard.hpp>
 #include <allot/quota/shortfall.hpp>
 #include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/placement.hpp>
@@ -75,6 +76,8 @@ struct plan {
     std::uint32_t pods = 1;
     /// An elastic job shrinks by these pods: the id is that of the surplus, this the job's own.
     job_id core{};
+    /// The rule by which it is fair, and the shares that it compared, if it needed one.
+    verdict why{};
   };
   /// It will be admitted when those who were told to go have gone. Until then nobody else gets its share.
   struct reservation {

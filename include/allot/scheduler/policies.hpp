@@ -3,6 +3,7 @@
 
 #include <allot/fairshare/order.hpp>
 #include <allot/preemption/guard.hpp>
+#include <allot/preemption/protection.hpp>
 #include <allot/preemption/victim_order.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/settings.hpp>
@@ -54,12 +55,14 @@ class until_quiet;
 /// The parts that a scheduler is assembled from. Each is a callable (its concept stands beside it) and may
 /// carry state.
 template <class QuotaOrder = within_nominal_then_borrowed_share, class JobOrder = by_settings,
-          class VictimOrder = lowest_priority_then_highest_share, class Guard = eligible_is_fair>
+          class VictimOrder = lowest_priority_then_highest_share, class Guard = eligible_is_fair,
+          class Protection = unprotected>
 struct policies {
   using quota_order_type = QuotaOrder;
   using job_order_type = JobOrder;
   using victim_order_type = VictimOrder;
   using guard_type = Guard;
+  using protection_type = Protection;
   /// How a step goes through the jobs: see `until_quiet`.
   template <class Bench>
   using cycle = until_quiet<Bench, policies>;
@@ -72,11 +75,19 @@ struct policies {
   [[no_unique_address]] VictimOrder victims{};
   /// Whether that is fair.
   [[no_unique_address]] Guard guard{};
+  /// Who may not be asked at all, beside those whose quota guarantees them a runtime.
+  [[no_unique_address]] Protection protection{};
   /// The lane of jobs that may not be evicted. `guaranteed` keeps them off borrowed capacity, which its owner
   /// could then not get back.
   lane not_preemptible = lane::guaranteed;
   /// How many victims one search may try before it gives up with `hold_reason::not_proven`.
   std::size_t search_budget = 100'000;
+  /// How many jobs may be started again elsewhere so that one finds a place (KAI's consolidation: 16). 0:
+  /// none.
+  std::size_t most_moves = 0;
+  /// Whether those go who are too many after a quota has become smaller. Otherwise nobody goes before
+  /// somebody needs the room who owns it.
+  bool evict_after_resize = false;
 };
 
 namespace detail {
@@ -109,6 +120,10 @@ template <class Policies, job_view View>
     static_assert(
         victim_guard<typename Policies::guard_type, n>,
         "allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const donor<N>&), return bool");
+    static_assert(
+        victim_protection<typename Policies::protection_type, n>,
+        "allot: the protection must take (const ledger<N>&, const beneficiary<N>&, const donor<N>&, "
+        "const search_progress<N>&) and return bool");
   }
   return true;
 }

@@ -13,7 +13,11 @@
 #include <allot/scheduler/view.hpp>
 #include <allot/scheduler/workbench.hpp>
 
+#include <algorithm>
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -59,6 +63,7 @@ class scheduler {
   /// How the jobs of a quota are treated from now on; those already waiting keep their order.
   void configure(quota_id x, const queue_settings& settings) {
     jobs().of(x).settings = settings;
+    if (settings.min_runtime != runtime_guarantee{}) jobs().guarantees_runtime = true;
     jobs().touch(x);
     jobs().world_changed();
   }
@@ -67,6 +72,9 @@ class scheduler {
   /// Whether the job would be taken.
   [[nodiscard]] refusal refuses(const job& j) const {
     if (!tree().contains(view().quota(j))) return refusal::unknown_quota;
+    if constexpr (elastic_view<View>) {
+      if (view().min_pods(j) > view().pods(j)) return refusal::invalid_request;
+    }
     typename bench_type::record r;
     r.what = j;
     detail::read_request(r, view(), detail::core_pods(view(), j));
@@ -89,9 +97,13 @@ class scheduler {
 
   /// A job runs that this scheduler did not start: after a restart of the host, say. `at` is the place that
   /// the host has taken for it in `places()`. Of an elastic job the core runs; see `adopt_surplus`. Returns
-  /// none when the job is refused.
+  /// none when the job is refused, or accepts no such flavors. Whether the cluster has room does not matter.
   [[nodiscard]] job_id adopt(const job& j, instant since, place at = {}, const flavor_pick& pick = {}) {
-    if (!tree().contains(view().quota(j)) || !is_valid_request(resources<n>{view().request(j)})) return {};
+    const refusal why_not = refuses(j);
+    if (why_not == refusal::unknown_quota || why_not == refusal::invalid_request) return {};
+    if constexpr (flavored_view<View>) {
+      if (!is_choice(view().flavors(j, detail::core_pods(view(), j)), pick)) return {};
+    }
     const job_id id = enrol(j);
     jobs().start_adopted(id, since, at, pick);
     watch_time(id);
@@ -112,10 +124,12 @@ class scheduler {
     jobs().books.restart(r, at);
     watch_time(id);
   }
-  /// The job has ended by itself. Its id is free again.
+  /// The job has ended by itself, with all its surplus. Its id is free again. Or one pod of the surplus has:
+  /// then the job can do with one less.
   void finished(job_id id) { jobs().remove(id); }
-  /// The job has gone, because a plan said so or for a reason of the host's own; it waits again, with its old
-  /// rank. Of a pod that an elastic job had beyond its core: the job may have one again, under another id.
+  /// The job has gone, because a plan said so or for a reason of the host's own, and with an elastic job all
+  /// its surplus, told to go before or not; it waits again, with its old rank. Or a pod that an elastic job
+  /// had beyond its core has gone: the job may have one again, under another id.
   void evicted(job_id id) {
     record& r = known(id);
     ALLOT_ASSERT(r.state == job_state::running || r.state == job_state::evicting,
@@ -152,10 +166,19 @@ class scheduler {
       bench_.evict(id, {}, relation::time_limit);
       jobs().world_changed();
     });
+    guarantees_.take_expired(now, [&](job_id, std::uint64_t, instant) { jobs().world_changed(); });
     cycle_.run(bench_);
     bench_.explain_holds();
     for (const auto& a : bench_.plan().admissions) watch_time(a.id);
     return bench_.plan();
+  }
+
+  /// When a step may decide something though nothing has happened before: a job has reached its time limit,
+  /// or may be asked to yield from then on. None: never.
+  [[nodiscard]] std::optional<instant> wakes_at() const {
+    const auto limit = time_limits_.next();
+    const auto guarantee = guarantees_.next();
+    return limit && guarantee ? std::min(limit, guarantee) : (limit ? limit : guarantee);
   }
 
   /// Why a waiting job waits, as of now. Precondition: it is pending or reserved.
@@ -199,12 +222,19 @@ class scheduler {
     return jobs().enrol(j, policies_.jobs, policies_.not_preemptible);
   }
   void watch_time(job_id id) {
+    const record& r = bench_.at(id);
+    if (r.facts.surplus) return;
+    const instant since = r.facts.started;
     if constexpr (time_limited_view<View>) {
-      const record& r = bench_.at(id);
-      if (r.facts.surplus) return;
-      if (const instant limit = view().time_limit(r.what); limit > 0) {
-        time_limits_.watch(r.facts.started + limit, {id, r.serial, r.facts.started});
+      if (const instant most = view().time_limit(r.what); most > 0) {
+        time_limits_.watch(since + most, {id, r.serial, since});
       }
+    }
+    if (!bench_.guarantees_runtime() || !r.preemptible) return;
+    for (quota_id x = r.facts.quota; x; x = tree().parent(x)) {
+      const runtime_guarantee& g = settings(x).min_runtime;
+      if (g.preempt > 0) guarantees_.watch(since + g.preempt, {id, r.serial, since});
+      if (g.reclaim > 0) guarantees_.watch(since + g.reclaim, {id, r.serial, since});
     }
   }
 
@@ -212,6 +242,7 @@ class scheduler {
   Policies policies_;
   typename Policies::template cycle<bench_type> cycle_;
   detail::time_limits time_limits_;
+  detail::time_limits guarantees_;
 };
 
 }  // namespace v0

@@ -46,6 +46,8 @@ struct queue_settings {
   queue_head head = queue_head::best_effort;
   preempt_settings preempt{};
   flavor_choice flavors{};
+  /// How long the quota's jobs run before they may be asked to yield.
+  runtime_guarantee min_runtime{};
 
   friend bool operator==(const queue_settings&, const queue_settings&) = default;
 };

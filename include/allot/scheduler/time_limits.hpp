@@ -7,14 +7,16 @@
 #include <algorithm>
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// When which run of a job has lasted as long as it may. A run that ends before that leaves its entry here
-/// until its time has come; whether the run still lasts is the caller's to know.
+/// When which run of a job has lasted as long as it may, or as long as it is protected. A run that ends
+/// before that leaves its entry here until its time has come; whether the run still lasts is the caller's to
+/// know.
 class time_limits {
  public:
   struct run {
@@ -38,6 +40,11 @@ class time_limits {
       runs_.pop_back();
       visit(r.job, r.serial, r.since);
     }
+  }
+
+  /// When the next one's time comes, if there is one.
+  [[nodiscard]] std::optional<instant> next() const {
+    return runs_.empty() ? std::nullopt : std::optional{runs_.front().until};
   }
 
  private:

@@ -3,6 +3,9 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/fairshare/tournament.hpp>
+#include <allot/preemption/consolidation.hpp>
+#include <allot/preemption/protection.hpp>
+#include <allot/preemption/resized.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/scheduler/flavor_walk.hpp>
 #include <allot/scheduler/workbench.hpp>
@@ -28,19 +31,42 @@ class until_quiet {
   static constexpr std::size_t n = Bench::n;
 
   explicit until_quiet(const Policies& policies)
-      : turn_(policies.quotas), search_(policies.victims, policies.guard, policies.search_budget) {}
+      : turn_(policies.quotas),
+        search_(policies.victims, policies.guard, policies.search_budget),
+        move_(policies.most_moves),
+        shrink_(policies.victims),
+        protection_(policies.protection),
+        may_move_(policies.most_moves > 0),
+        evicts_after_resize_(policies.evict_after_resize) {}
 
   /// Starts anew on the bench's tree.
-  void reset(Bench& bench) { turn_.reset(bench.tree()); }
+  void reset(Bench& bench) {
+    turn_.reset(bench.tree());
+    is_new_tree_ = true;
+  }
 
   /// Decides everything that can be decided now.
   void run(Bench& bench) {
+    run(bench, [](quota_id) { return false; });
+  }
+  /// The same; `look(quota)` is called before a quota that has changed is ordered anew, and says whether the
+  /// order may see others differently now, too.
+  template <class Look>
+  void run(Bench& bench, Look look) {
+    if (std::exchange(is_new_tree_, false) && evicts_after_resize_) bring_down(bench);
+    search_.protection() = protection_of_all{protection_by_settings{&bench}, protection_};
     do {
-      if (bench.has_news()) bench.wake_everyone();
-      for (show_changes(bench); const quota_id x = turn_.best(bench.tree()); show_changes(bench)) {
+      if (bench.has_news()) {
+        bench.wake_everyone();
+        admitted_ = false;
+      }
+      for (show_changes(bench, look); const quota_id x = turn_.best(bench.tree());
+           show_changes(bench, look)) {
         consider(bench, x);
       }
-    } while (bench.has_news());
+      // Who was held before others were admitted may have a claim on what these borrow, or on what they have
+      // left others to borrow.
+    } while (bench.has_news() || (std::exchange(admitted_, false) && bench.wake_everyone()));
     std::sort(shown_.begin(), shown_.end());
     shown_.erase(std::unique(shown_.begin(), shown_.end()), shown_.end());
     for (const quota_id x : shown_) {
@@ -52,10 +78,43 @@ class until_quiet {
  private:
   using record = typename Bench::record;
 
+  /// The runtimes that the quotas' settings guarantee.
+  struct protection_by_settings {
+    const Bench* bench = nullptr;
+
+    [[nodiscard]] bool operator()(const ledger<n>& l, const beneficiary<n>& b, const donor<n>& d,
+                                  const search_progress<n>& progress) const {
+      if (!bench->guarantees_runtime()) return false;
+      const auto guarantee = [this](quota_id x) -> const runtime_guarantee& {
+        return bench->settings(x).min_runtime;
+      };
+      return minimum_runtime<decltype(guarantee)>{guarantee}(l, b, d, progress);
+    }
+  };
+  using protection_of_all = any_protection<protection_by_settings, typename Policies::protection_type>;
+
+  /// Tells those to go who are too many after quotas have become smaller.
+  void bring_down(Bench& bench) {
+    std::vector<quota_id> over;
+    for (const quota_id x : bench.tree().top_down()) {
+      if (!bench.booked().is_sound(x)) over.push_back(x);
+    }
+    if (over.empty()) return;
+    const savepoint before = bench.booked().save();
+    shrink_.run(bench.booked(), bench.running(), over, bench.now());
+    bench.booked().rollback(before);
+    for (const victim<n>& v : shrink_.victims()) {
+      if (!v.with_its_job) bench.evict(v.job.id, {}, relation::resized);
+    }
+  }
+
   /// Shows the tournament the best jobs and the usage of quotas as they are now.
-  void show_changes(Bench& bench) {
+  template <class Look>
+  void show_changes(Bench& bench, Look look) {
+    bool others_too = false;
     bench.take_touched([&](quota_id x) {
       shown_.push_back(x);
+      others_too = look(x) || others_too;
       if (const auto first = bench.first_of(x)) {
         const record& r = bench.at(*first);
         turn_.enter(bench.booked(), x, r.facts.request, r.rank, prospects_of(bench, x, r));
@@ -63,6 +122,7 @@ class until_quiet {
         turn_.leave(bench.booked(), x);
       }
     });
+    if (others_too) turn_.refresh_all(bench.booked());
   }
 
   /// What the jobs of x that may be tried ask for at least, and whether one may make others yield: what can't
@@ -105,6 +165,7 @@ class until_quiet {
     const auto at = walk_flavors(
         bench, r, [&] { return room_for(bench, r); }, [&] { return make_room(bench, r); });
     if (!at) return bench.hold_first(x, gave_up_ ? hold_reason::not_proven : hold_reason::quota);
+    admitted_ = true;
     bench.reserve(id, *at, first_eviction);
   }
 
@@ -119,7 +180,7 @@ class until_quiet {
     if (!r.turns.left_in(bench.epoch())) return std::nullopt;
     const search_outcome outcome = bench.make_room(search_, r);
     gave_up_ = gave_up_ || outcome == search_outcome::not_proven;
-    if (outcome != search_outcome::found) return std::nullopt;
+    if (outcome != search_outcome::found) return move_others(bench, r);
     r.turns.take_in(bench.epoch());
     bench.evict_found(search_.victims(), r.facts.id);
     const auto at = bench.places().place(r.demand);
@@ -127,11 +188,37 @@ class until_quiet {
     return at;
   }
 
+  /// A place for a job that its quota allows, by starting others elsewhere.
+  [[nodiscard]] std::optional<typename Bench::place> move_others(Bench& bench, record& r) {
+    if (!may_move_ || !bench.booked().fits(r.facts.quota, r.facts.request, r.facts.in)) return std::nullopt;
+    movable_.clear();
+    for (const quota_id x : bench.tree().top_down()) {
+      const auto jobs = bench.running().jobs_of(x);
+      movable_.insert(movable_.end(), jobs.begin(), jobs.end());
+    }
+    // Who yields first moves first; those who have just started lose least.
+    std::sort(movable_.begin(), movable_.end(),
+              [](const auto& a, const auto& b) { return compare_as_victims(a, b) < 0; });
+    const auto at = bench.move_others(move_, r, movable_);
+    if (at) r.turns.take_in(bench.epoch());
+    return at;
+  }
+
   tournament<n, typename Policies::quota_order_type> turn_;
-  victim_search<n, typename Policies::victim_order_type, typename Policies::guard_type> search_;
+  victim_search<n, typename Policies::victim_order_type, typename Policies::guard_type, protection_of_all>
+      search_;
+  consolidation_search<n> move_;
+  resize_search<n, typename Policies::victim_order_type> shrink_;
+  [[no_unique_address]] typename Policies::protection_type protection_;
+  std::vector<running_job<n>> movable_;
   /// The quotas that have changed in this step. Their first jobs are in the plan, tried or not.
   std::vector<quota_id> shown_;
   bool gave_up_ = false;
+  /// Whether somebody has been admitted since everyone was woken.
+  bool admitted_ = false;
+  bool may_move_ = false;
+  bool evicts_after_resize_ = false;
+  bool is_new_tree_ = false;
 };
 
 }  // namespace v0

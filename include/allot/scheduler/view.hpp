@@ -18,8 +18,9 @@ inline namespace v0 {
 /// owns a job), and const member functions that take it. Three are required; each concept below adds what a
 /// finer policy can use, and a view that does not have it gets the default that is stated there.
 ///
-/// The view is read when a job is submitted (or adopted), not while the scheduler decides, so it may answer
-/// from tables that change later.
+/// The view is read when a job is submitted (or adopted), so it may answer from tables that change later.
+/// Only of a job with flavors, and of the further pods of an elastic one, is it read while the scheduler
+/// decides.
 template <class V>
 concept job_view = std::copyable<V> && requires(const V& view, const typename V::job& job) {
   requires std::regular<typename V::job>;

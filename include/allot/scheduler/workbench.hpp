@@ -55,6 +55,9 @@ class workbench {
   /// How many pods of the job run, its surplus included.
   [[nodiscard]] std::uint32_t running_pods(const record& r) const { return jobs_.running_pods(r); }
 
+  /// Whether the settings of some quota guarantee a runtime.
+  [[nodiscard]] bool guarantees_runtime() const noexcept { return jobs_.guarantees_runtime; }
+
   /// Of the current step.
   [[nodiscard]] instant now() const noexcept { return now_; }
   [[nodiscard]] plan_type& plan() noexcept { return plan_; }
@@ -108,6 +111,26 @@ class workbench {
     jobs_.touch(r.facts.quota);
   }
 
+  /// The record of an elastic job as if so many pods were all that it needs. Precondition: an elastic view.
+  [[nodiscard]] record part_of(const record& r, std::uint32_t pods) const {
+    record part = r;
+    part.pick = {};
+    detail::read_request(part, view(), pods);
+    return part;
+  }
+  /// The waiting elastic job will start with so many pods and never have more (Kueue's partial admission).
+  void settle_for(record& r, std::uint32_t pods) {
+    auto& q = jobs_.of(r.facts.quota);
+    q.asked -= r.facts.request;
+    r.pick = {};
+    detail::read_request(r, view(), pods);
+    r.pods_to_come = 0;
+    q.asked += r.facts.request;
+    jobs_.touch(r.facts.quota);
+  }
+  /// A waiting pod beyond what its elastic job runs with is not wanted.
+  void drop_surplus(job_id id) { jobs_.remove(id); }
+
   // Decisions.
 
   /// The first job of x that `first_of` gave can't be admitted now. It is parked with all of its shape until
@@ -154,6 +177,7 @@ class workbench {
   /// Tells a running job to go, with all its surplus if it is elastic.
   void evict(job_id victim, job_id beneficiary, relation how) {
     record& r = at(victim);
+    std::erase_if(plan_.admissions, [&](const auto& a) { return a.core == victim; });
     plan_.evictions.push_back(
         {victim, r.what, r.facts.quota, beneficiary, how, running_pods(r), r.facts.core});
     jobs_.withdraw(r, beneficiary);
@@ -162,20 +186,32 @@ class workbench {
   /// Searches for victims of a waiting job; those found are evicting in the books. See `books::make_room`.
   template <class Search>
   [[nodiscard]] search_outcome make_room(Search& search, const record& r) {
-    return jobs_.books.make_room(jobs_.jobs, search, r, settings(r.facts.quota).preempt);
+    return jobs_.books.make_room(jobs_.jobs, search, r, settings(r.facts.quota).preempt, now_);
+  }
+  /// Searches for jobs to start again elsewhere; see `books::move_others`. Enters them in the plan.
+  template <class Search>
+  [[nodiscard]] std::optional<place> move_others(Search& search, const record& r,
+                                                 std::span<const running_job<n>> may_move) {
+    const std::optional<place> at = jobs_.books.move_others(jobs_.jobs, search, r, may_move);
+    if (at) evict_found(search.moves(), r.facts.id);
+    return at;
   }
   /// Enters the victims that `make_room` has found in the plan. One that this very plan admitted has not
-  /// started: its admission is taken back, and nobody has to wait for it.
+  /// started: its admission is taken back, and nobody has to wait for it. Of an elastic job that goes there
+  /// is one entry, for all its pods.
   void evict_found(std::span<const victim<n>> found, job_id beneficiary) {
     for (const victim<n>& v : found) {
       record& gone = jobs_.jobs[v.job.id];
       if (gone.admitted_in == steps_) {
-        std::erase_if(plan_.admissions, [&](const auto& a) { return a.id == v.job.id; });
+        take_back_admission(v.job.id);
         jobs_.give_back(gone);
         jobs_.requeue(gone);
       } else {
-        plan_.evictions.push_back(
-            {v.job.id, gone.what, v.job.quota, beneficiary, v.how, gone.facts.pods, gone.facts.core});
+        if (!goes_with_its_job(gone)) {
+          plan_.evictions.push_back({v.job.id, gone.what, v.job.quota, beneficiary, v.how,
+                                     gone.facts.pods + pods_of_surplus(found, v.job), gone.facts.core,
+                                     v.why});
+        }
         jobs_.note_leaving(gone, beneficiary);
       }
     }
@@ -183,11 +219,12 @@ class workbench {
     jobs_.wake = true;
   }
 
-  /// Lets everyone who was held try again.
-  void wake_everyone() {
-    jobs_.wake_everyone();
+  /// Lets everyone who was held try again. Returns whether there is anybody.
+  bool wake_everyone() {
+    const bool anybody = jobs_.wake_everyone();
     for (const auto& h : plan_.holds) jobs_.jobs[h.id].held_in = 0;
     plan_.holds.clear();
+    return anybody;
   }
 
  private:
@@ -207,6 +244,23 @@ class workbench {
   /// At last, for what was admitted after a job was held stands in its way as well.
   void explain_holds() {
     for (auto& h : plan_.holds) jobs_.books.explain(h, jobs_.jobs[h.id]);
+  }
+  /// And those of its surplus, which goes too.
+  void take_back_admission(job_id id) {
+    std::erase_if(plan_.admissions, [&](const auto& a) { return a.id == id || a.core == id; });
+  }
+  [[nodiscard]] bool goes_with_its_job(const record& r) const {
+    return r.facts.surplus && jobs_.jobs[r.facts.core].state == job_state::evicting;
+  }
+  /// Of the units among the victims that go with this one.
+  [[nodiscard]] std::uint32_t pods_of_surplus(std::span<const victim<n>> found,
+                                              const running_job<n>& core) const {
+    std::uint32_t pods = 0;
+    if (jobs_.jobs[core.id].surplus.empty()) return pods;
+    for (const victim<n>& v : found) {
+      if (v.job.core == core.id && jobs_.jobs[v.job.id].state == job_state::evicting) pods += v.job.pods;
+    }
+    return pods;
   }
   void start(record& r, const resources<n>& borrows) {
     r.admitted_in = steps_;

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/scheduler/flavor_walk.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/scheduler/unit_host.hpp"
+#include "tests/support/seeds.hpp"
+
+using allot::flavor_choice;
+using allot::flavor_menu;
+using allot::flavor_pick;
+using allot::flavor_step;
+using allot::resources;
+using allot::walk_flavors;
+using allot_test::h100_then_a100;
+using allot_test::models;
+using allot_test::unit_host;
+
+namespace {
+
+flavor_menu<2> menu_of(const std::vector<std::size_t>& sizes) {
+  flavor_menu<2> menu;
+  for (const std::size_t s : sizes) menu.add_group(std::vector<resources<2>>(s, models(1)));
+  return menu;
+}
+
+/// What each choice of a job comes to, drawn at random, and a bench that shows nothing else.
+struct outcome {
+  bool borrows = false;
+  bool fits = false;
+  bool helped_by_evictions = false;
+};
+struct drawn_bench {
+  static constexpr std::size_t n = 2;
+  struct record {
+    allot::running_job<2> facts{};
+    flavor_menu<2> menu{};
+    flavor_pick pick{};
+  };
+  struct accounts {
+    [[nodiscard]] static allot::quantity balance(allot::quota_id, std::size_t) { return allot::gpus(5); }
+  };
+
+  [[nodiscard]] const allot::queue_settings& settings(allot::quota_id) const { return rules; }
+  [[nodiscard]] accounts booked() const { return {}; }
+  void choose(record& r, const flavor_pick& pick) {
+    r.pick = pick;
+    // The first group's option 0 asks for 1, more for those that borrow.
+    r.facts.request = outcomes.at(pick).borrows ? models(6) : models(5);
+  }
+
+  allot::queue_settings rules{};
+  std::map<flavor_pick, outcome> outcomes{};
+};
+
+/// In which order choices and ways are preferred, said once more: the lowest score wins.
+std::optional<std::pair<flavor_pick, bool>> best_of(const std::vector<flavor_pick>& in_order,
+                                                    const drawn_bench& bench) {
+  const flavor_choice& rule = bench.rules.flavors;
+  const bool spare_loans = rule.when_can_borrow == flavor_step::try_next;
+  const bool spare_others = rule.when_can_preempt == flavor_step::try_next;
+  std::optional<std::pair<flavor_pick, bool>> best;
+  int best_score = 9;
+  for (const flavor_pick& p : in_order) {
+    const outcome& o = bench.outcomes.at(p);
+    if (!o.fits && !o.helped_by_evictions) continue;
+    const bool evicts = !o.fits;
+    int score = 0;
+    if (spare_loans && o.borrows) score = 1;
+    if (spare_others && evicts) score = 2;
+    if (score < best_score) {
+      best_score = score;
+      best = {p, evicts};
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE("flavor_walk: choices come in order, the first group keeps its better flavors longest") {
+  const flavor_menu<2> menu = menu_of({2, 3});
+  flavor_pick pick{};
+  std::vector<std::array<int, 2>> seen;
+  do {
+    seen.push_back({pick[0], pick[1]});
+  } while (advance(pick, menu));
+  CHECK(seen == std::vector<std::array<int, 2>>{{0, 0}, {0, 1}, {0, 2}, {1, 0}, {1, 1}, {1, 2}});
+  CHECK(pick == flavor_pick{});
+  CHECK_FALSE(advance(pick, flavor_menu<2>{}));
+}
+
+TEST_CASE("flavor_walk: the choice taken is the best by the rule, whatever each comes to") {
+  allot_test::for_each_seed(3000, [](allot_test::random_source& random) {
+    std::vector<std::size_t> sizes(1 + random.below(3));
+    for (auto& s : sizes) s = 1 + random.below(3);
+    drawn_bench bench;
+    drawn_bench::record r;
+    r.menu = menu_of(sizes);
+    const auto step = [&] { return random.one_in(2) ? flavor_step::stay : flavor_step::try_next; };
+    bench.rules.flavors = {step(), step()};
+    std::vector<flavor_pick> in_order;
+    const std::size_t rare = 1 + random.below(4);
+    flavor_pick pick{};
+    do {
+      in_order.push_back(pick);
+      const bool fits = random.one_in(1 + rare);
+      bench.outcomes[pick] = {random.one_in(2), fits, fits || random.one_in(rare)};
+    } while (advance(pick, r.menu));
+
+    int evictions = 0;
+    const auto fit = [&]() -> std::optional<bool> {
+      return bench.outcomes.at(r.pick).fits ? std::optional{false} : std::nullopt;
+    };
+    const auto preempt = [&]() -> std::optional<bool> {
+      CHECK_FALSE(bench.outcomes.at(r.pick).fits);  // who fits evicts nobody
+      if (!bench.outcomes.at(r.pick).helped_by_evictions) return std::nullopt;
+      ++evictions;
+      return true;
+    };
+    const auto found = walk_flavors(bench, r, fit, preempt);
+    const auto expected = best_of(in_order, bench);
+    REQUIRE(found.has_value() == expected.has_value());
+    CHECK(r.pick == (expected ? expected->first : flavor_pick{}));
+    if (expected) CHECK(*found == expected->second);
+    // Nobody goes in vain.
+    CHECK(evictions == (expected && expected->second ? 1 : 0));
+  });
+}
+
+TEST_CASE("flavor_walk: a job without a menu fits or evicts") {
+  drawn_bench bench;
+  drawn_bench::record r;
+  const auto no = [] { return std::optional<int>{}; };
+  CHECK(walk_flavors(
+            bench, r, [] { return std::optional{1}; }, no) == 1);
+  CHECK(walk_flavors(bench, r, no, [] { return std::optional{2}; }) == 2);
+  CHECK(walk_flavors(bench, r, no, no) == std::nullopt);
+}
+
+TEST_CASE("flavor_walk: no more than so many choices are tried") {
+  drawn_bench bench;
+  bench.rules.flavors = {flavor_step::stay, flavor_step::stay};
+  drawn_bench::record r;
+  r.menu = menu_of({7, 7, 7, 7});
+  flavor_pick pick{};
+  do bench.outcomes[pick] = {};
+  while (advance(pick, r.menu));
+  std::set<flavor_pick> tried;
+  const auto fit = [&] {
+    tried.insert(r.pick);
+    return std::optional<int>{};
+  };
+  CHECK_FALSE(walk_flavors(bench, r, fit, [] { return std::optional<int>{}; }));
+  CHECK(tried.size() == allot::most_flavor_choices);
+}
+
+// --- in a scheduler
+
+namespace {
+
+/// a lends h100, b may borrow them; b has a100 of its own.
+std::vector<allot::quota_spec<2>> lender_and_borrower() {
+  return {{.name = "root"},
+          {.name = "a", .parent = "root", .nominal = models(4, 0)},
+          {.name = "b", .parent = "root", .nominal = models(0, 4)}};
+}
+allot::queue_settings with(flavor_step borrow, flavor_step preempt) {
+  allot::queue_settings s;
+  s.flavors = {borrow, preempt};
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("flavor_walk: borrow the better model, or use one's own next") {
+  for (const auto borrow : {flavor_step::stay, flavor_step::try_next}) {
+    unit_host<> h{lender_and_borrower()};
+    h.configure("b", with(borrow, flavor_step::try_next));
+    h.submit("j", "b", 0, {.menu = h100_then_a100(2)});
+    CHECK(h.step() == "+j");
+    CHECK(h.used("b", 0) == (borrow == flavor_step::stay ? 2 : 0));
+    CHECK(h.used("b", 1) == (borrow == flavor_step::stay ? 0 : 2));
+  }
+}
+
+TEST_CASE("flavor_walk: it borrows when nothing later does without") {
+  unit_host<> h{lender_and_borrower()};
+  h.configure("b", with(flavor_step::try_next, flavor_step::try_next));
+  h.submit("full", "b", 0, {.menu = h100_then_a100(4)});
+  h.submit("j", "b", 0, {.menu = h100_then_a100(2)});
+  CHECK(h.step() == "+full +j");
+  CHECK(h.used("b", 0) == 2);
+  CHECK(h.used("b", 1) == 4);
+}
+
+TEST_CASE("flavor_walk: preempt for the better model, or use the next") {
+  for (const auto preempt : {flavor_step::stay, flavor_step::try_next}) {
+    unit_host<> h{lender_and_borrower()};
+    REQUIRE(h.scheduler().apply(
+        std::array<allot::quota_change<2>, 1>{allot::resize_quota<2>{h.quota("a"), models(4, 4)}}));
+    h.configure("a", with(flavor_step::stay, preempt));
+    h.submit("loan", "b", 4);
+    CHECK(h.step() == "+loan");
+    h.submit("j", "a", 0, {.menu = h100_then_a100(2)});
+    CHECK(h.settle() == (preempt == flavor_step::stay ? "-loan>j ~j +j" : "+j"));
+    CHECK(h.used("a", 0) == (preempt == flavor_step::stay ? 2 : 0));
+    CHECK(h.used("a", 1) == (preempt == flavor_step::stay ? 0 : 2));
+  }
+}
+
+TEST_CASE("flavor_walk: who would rather not borrow still pays with evictions for the better model") {
+  unit_host<> h{lender_and_borrower()};
+  REQUIRE(h.scheduler().apply(
+      std::array<allot::quota_change<2>, 1>{allot::resize_quota<2>{h.quota("a"), models(4, 4)}}));
+  h.configure("a", with(flavor_step::try_next, flavor_step::stay));
+  h.submit("loan", "b", 4);
+  CHECK(h.step() == "+loan");
+  h.submit("j", "a", 0, {.menu = h100_then_a100(2)});
+  CHECK(h.settle() == "-loan>j ~j +j");
+  CHECK(h.used("a", 0) == 2);
+}
+
+TEST_CASE("flavor_walk: it preempts for the first model that this helps when none is free") {
+  unit_host<> h{lender_and_borrower()};
+  h.submit("low", "a", 3);
+  h.submit("lower", "b", 0, {.priority = -2, .menu = h100_then_a100(4)});
+  CHECK(h.step() == "+low +lower");
+  CHECK(h.used("b", 1) == 4);
+  // No h100 is b's: only a100 can be had by force.
+  h.submit("j", "b", 0, {.menu = h100_then_a100(2)});
+  CHECK(h.settle() == "-lower>j ~j +j");
+  CHECK(h.used("b", 1) == 2);
+}
+
+TEST_CASE("flavor_walk: a place that there is for the second model only") {
+  unit_host<allot::gpu::inventory> h{{{.name = "q", .nominal = models(64, 64)}},
+                                     allot_test::two_models(1, 2, 4)};
+  h.submit("first", "q", 0, {.menu = h100_then_a100(3)});
+  h.submit("second", "q", 0, {.menu = h100_then_a100(3)});
+  h.submit("third", "q", 0, {.menu = h100_then_a100(3)});
+  h.submit("fourth", "q", 0, {.menu = h100_then_a100(3)});
+  CHECK(h.step() == "+first +second +third");
+  CHECK(h.used("q", 0) == 3);
+  CHECK(h.used("q", 1) == 6);
+  REQUIRE(h.holds().size() == 1);
+  CHECK(h.holds().front().reason == allot::hold_reason::placement);
+}
+
+TEST_CASE("flavor_walk: each group makes its own choice") {
+  // One group of 2 of either model, one of 3 of either.
+  flavor_menu<2> menu = h100_then_a100(2);
+  menu.add_group(std::vector<resources<2>>{models(3, 0), models(0, 3)});
+  const auto runs_with = [&](std::int64_t h100, std::int64_t a100) -> std::string {
+    unit_host<> h{{{.name = "q", .nominal = models(h100, a100)}}};
+    h.submit("j", "q", 0, {.menu = menu});
+    if (h.step().empty()) return "waits";
+    return to_string(h.scheduler().request(h.id("j"))[0]) + "+" +
+           to_string(h.scheduler().request(h.id("j"))[1]);
+  };
+  CHECK(runs_with(5, 5) == "5+0");
+  CHECK(runs_with(4, 5) == "2+3");  // the first group keeps its better one
+  CHECK(runs_with(3, 2) == "3+2");
+  CHECK(runs_with(1, 5) == "0+5");
+  CHECK(runs_with(1, 4) == "waits");
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSL-1.0
+// The laws of DESIGN section 9 for presets that promise some of them. What a preset does not keep, and why,
+// is told in its header. (`standard`: laws.cpp.)
+#include <allot/presets/pai.hpp>
+#include <allot/presets/single_queue.hpp>
+#include <allot/presets/static_quotas.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "tests/support/law_host.hpp"
+#include "tests/support/property.hpp"
+#include "tests/support/scenario.hpp"
+
+using allot_test::all_laws;
+using allot_test::law;
+using allot_test::law_set;
+using allot_test::scenario;
+using allot_test::scenario_shape;
+
+namespace {
+
+/// Checks that the preset keeps these laws in scenarios of a shape.
+template <class Preset>
+void keeps(law_set promised, const scenario_shape& shape) {
+  const auto worlds = allot_test::scenarios(shape);
+  allot_test::check_property(std::string{Preset::name}, [worlds, promised] {
+    const scenario s = *worlds;
+    allot_test::check_laws<Preset>(s, promised);
+  });
+}
+
+/// Quotas have the settings of the preset (order, head, who may be preempted), or their own.
+scenario_shape with_settings_of_preset() {
+  scenario_shape shape;
+  shape.random_settings = false;
+  return shape;
+}
+constexpr scenario_shape with_own_settings{};
+
+}  // namespace
+
+TEST_CASE("laws: static_quotas") {
+  keeps<allot::static_quotas>(all_laws, with_settings_of_preset());
+}
+
+TEST_CASE("laws: pai") {
+  keeps<allot::pai>(all_laws - law::final, with_own_settings);
+}
+
+TEST_CASE("laws: fifo") {
+  keeps<allot::fifo>(all_laws, with_settings_of_preset());
+}
+
+TEST_CASE("laws: sjf") {
+  keeps<allot::sjf>(all_laws, with_settings_of_preset());
+}

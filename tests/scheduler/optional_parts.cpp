@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a scheduler does beyond `policies<>`: guaranteed runtimes, rivals, moves, and room after a resize.
+#include <allot/preemption/guard.hpp>
+#include <allot/preemption/lost_work.hpp>
+#include <allot/scheduler/scheduler.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/scheduler/host.hpp"
+
+using allot::gpus;
+using allot::queue_settings;
+using allot_test::host;
+using allot_test::nodes;
+
+namespace {
+
+std::vector<allot::quota_spec<>> two_teams() {
+  return {{.name = "all"},
+          {.name = "a", .parent = "all", .nominal = gpus(4)},
+          {.name = "b", .parent = "all", .nominal = gpus(4)}};
+}
+
+}  // namespace
+
+TEST_CASE("scheduler: a runtime that is guaranteed is waited for, and no longer") {
+  host h{two_teams()};
+  queue_settings s;
+  s.min_runtime = {.preempt = 5, .reclaim = 100};
+  h.configure("b", s);
+  h.submit("b1", "b", 8);
+  CHECK(h.step_at(10) == "+b1");
+  CHECK(h.scheduler().wakes_at() == 15);
+  h.submit("a1", "a", 4);
+  CHECK(h.step_at(20).empty());
+  CHECK(h.scheduler().wakes_at() == 110);
+  CHECK(h.step_at(109).empty());
+  CHECK(h.step_at(110) == "-b1>a1 ~a1");
+  CHECK_FALSE(h.scheduler().wakes_at().has_value());
+}
+
+TEST_CASE("scheduler: within a quota the other guarantee counts") {
+  host h{{{.name = "q", .nominal = gpus(4)}}};
+  queue_settings s;
+  s.min_runtime = {.preempt = 50, .reclaim = 0};
+  h.configure("q", s);
+  h.submit("low", "q", 4);
+  CHECK(h.step_at(0) == "+low");
+  h.submit("high", "q", 4, {.priority = 1});
+  CHECK(h.step_at(49).empty());
+  CHECK(h.step_at(50) == "-low>high ~high");
+}
+
+TEST_CASE("scheduler: rivals share what nobody owns when a guard says what is fair") {
+  using fair = allot::policies<allot::within_nominal_then_borrowed_share, allot::by_settings,
+                               allot::lowest_priority_then_highest_share, allot::final_share>;
+  host<allot::no_placement, fair> h{
+      {{.name = "all", .nominal = gpus(8)}, {.name = "a", .parent = "all"}, {.name = "b", .parent = "all"}}};
+  queue_settings s;
+  s.preempt.rivals = allot::preempt_rivals::any;
+  h.configure("a", s);
+  h.configure("b", s);
+  for (const char* name : {"a1", "a2", "a3", "a4"}) h.submit(name, "a", 2);
+  CHECK(h.settle() == "+a1 +a2 +a3 +a4");
+  for (const char* name : {"b1", "b2", "b3", "b4"}) h.submit(name, "b", 2);
+  const auto& plan = h.scheduler().step(100);
+  REQUIRE(plan.evictions.size() == 2);
+  for (const auto& e : plan.evictions) {
+    CHECK(e.how == allot::relation::rival);
+    CHECK(e.why.rule == allot::fairness_rule::final_share);
+    CHECK(e.why.beneficiary <= e.why.victim);
+  }
+  h.evicted("a4");
+  h.evicted("a3");
+  CHECK(h.settle() == "+b1 +b2");
+  CHECK(h.used("a") == 4);
+  CHECK(h.used("b") == 4);
+}
+
+TEST_CASE("scheduler: who can stand elsewhere makes room by moving there") {
+  allot::policies<> moving;
+  moving.most_moves = 4;
+  host h{{{.name = "q", .nominal = gpus(16)}}, nodes(2, 4), moving};
+  h.submit("q1", "q", 3);
+  h.submit("q2", "q", 2);
+  h.submit("q3", "q", 1);
+  CHECK(h.step() == "+q1 +q2 +q3");
+  h.finished("q3");
+  h.submit("q4", "q", 1);
+  CHECK(h.step() == "+q4");
+  h.finished("q1");
+  // Four are free on the first node but for q4, and two on the second: q4 moves over.
+  h.submit("q5", "q", 4);
+  const auto& plan = h.scheduler().step(50);
+  REQUIRE(plan.evictions.size() == 1);
+  CHECK(plan.evictions[0].what->name == "q4");
+  CHECK(plan.evictions[0].how == allot::relation::consolidation);
+  h.evicted("q4");
+  CHECK(h.settle() == "+q5 +q4");
+}
+
+TEST_CASE("scheduler: a move that would not help is not made") {
+  allot::policies<> moving;
+  moving.most_moves = 4;
+  host h{{{.name = "q", .nominal = gpus(16)}}, nodes(2, 4), moving};
+  h.submit("q1", "q", 3);
+  h.submit("q2", "q", 3);
+  h.submit("q3", "q", 2);
+  CHECK(h.settle() == "+q1 +q2");
+  CHECK(h.scheduler().places().used() == gpus(6));
+}
+
+TEST_CASE("scheduler: a quota that has become smaller is brought down, if the policies say so") {
+  const std::vector<allot::quota_change<1>> smaller{
+      allot::resize_quota<1>{.quota = allot::quota_id{0}, .nominal = gpus(4)}};
+  for (const bool evict : {false, true}) {
+    allot::policies<> p;
+    p.evict_after_resize = evict;
+    host h{{{.name = "q", .nominal = gpus(8)}}, {}, p};
+    for (const char* name : {"q1", "q2", "q3", "q4"}) h.submit(name, "q", 2);
+    CHECK(h.step() == "+q1 +q2 +q3 +q4");
+    REQUIRE(h.scheduler().apply(smaller));
+    CHECK(h.step() == (evict ? "-q4> -q3>" : ""));
+    if (!evict) continue;
+    h.evicted("q4");
+    h.evicted("q3");
+    CHECK(h.settle().empty());
+    CHECK(h.used("q") == 4);
+  }
+}
+
+TEST_CASE("scheduler: who loses least work yields") {
+  using cheap = allot::policies<allot::within_nominal_then_borrowed_share, allot::by_settings,
+                                allot::cheapest_lost_work>;
+  host<allot::no_placement, cheap> h{two_teams()};
+  h.submit("b1", "b", 4);
+  CHECK(h.step_at(0) == "+b1");
+  h.submit("b2", "b", 2);
+  h.submit("b3", "b", 2);
+  CHECK(h.step_at(90) == "+b2 +b3");
+  h.submit("a1", "a", 4);
+  // b1 is the oldest and has run 100 on four GPUs, the others 10 on two each.
+  CHECK(h.step_at(100) == "-b3>a1 -b2>a1 ~a1");
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/scheduler/time_limits.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+#include "tests/scheduler/unit_host.hpp"
+#include "tests/support/seeds.hpp"
+
+using allot::instant;
+using allot::job_id;
+using allot::job_state;
+using allot_test::models;
+using allot_test::unit_host;
+
+TEST_CASE("time_limits: each run comes up once, when its time has come, the earliest first") {
+  allot_test::for_each_seed(200, [](allot_test::random_source& random) {
+    using entry = std::tuple<instant, job_id, std::uint64_t, instant>;
+    allot::detail::time_limits limits;
+    std::vector<entry> expected;
+    instant now = 0;
+    for (int i = 0; i < 60; ++i) {
+      if (!random.one_in(3)) {
+        const entry e{random.between(0, 40), job_id{random.below(5)}, random.below(3), random.between(0, 9)};
+        limits.watch(std::get<0>(e), {std::get<1>(e), std::get<2>(e), std::get<3>(e)});
+        expected.push_back(e);
+        continue;
+      }
+      now += random.between(0, 6);
+      std::vector<entry> due;
+      for (const entry& e : expected) {
+        if (std::get<0>(e) <= now) due.push_back(e);
+      }
+      std::erase_if(expected, [&](const entry& e) { return std::get<0>(e) <= now; });
+      std::sort(due.begin(), due.end());
+      std::size_t next = 0;
+      limits.take_expired(now, [&](job_id id, std::uint64_t serial, instant since) {
+        REQUIRE(next < due.size());
+        CHECK(std::get<1>(due[next]) == id);
+        CHECK(std::get<2>(due[next]) == serial);
+        CHECK(std::get<3>(due[next]) == since);
+        ++next;
+      });
+      CHECK(next == due.size());
+    }
+  });
+}
+
+namespace {
+
+std::vector<allot::quota_spec<2>> one_team(std::int64_t gpus) {
+  return {{.name = "q", .nominal = models(gpus)}};
+}
+
+}  // namespace
+
+TEST_CASE("time_limits: a job is told to go when it has run that long, for nobody in particular") {
+  unit_host<> h{one_team(2)};
+  h.submit("session", "q", 2, {.time_limit = 10});
+  CHECK(h.step_at(5) == "+session");
+  h.submit("next", "q", 2);
+  CHECK(h.step_at(14).empty());
+  const auto& plan = h.scheduler().step(15);
+  REQUIRE(plan.evictions.size() == 1);
+  CHECK(plan.evictions.front().id == h.id("session"));
+  CHECK(plan.evictions.front().how == allot::relation::time_limit);
+  CHECK(plan.evictions.front().beneficiary.is_none());
+  // What it leaves is given in the same cycle.
+  REQUIRE(plan.reservations.size() == 1);
+  CHECK(plan.reservations.front().id == h.id("next"));
+  CHECK(plan.reservations.front().count == 0);
+  h.check();
+  CHECK(h.step_at(16).empty());
+  h.finished("session");
+  CHECK(h.step_at(17) == "+next");
+  // It has no limit.
+  CHECK(h.step_at(1'000'000).empty());
+}
+
+TEST_CASE("time_limits: they count from the start that the host reports") {
+  unit_host<> h{one_team(2)};
+  h.submit("j", "q", 2, {.time_limit = 10});
+  CHECK(h.step_at(0) == "+j");
+  h.scheduler().started(h.id("j"), 7);
+  CHECK(h.step_at(10).empty());
+  CHECK(h.step_at(16).empty());
+  CHECK(h.step_at(17) == "-j");
+}
+
+TEST_CASE("time_limits: each run has the whole of it") {
+  unit_host<> h{one_team(2)};
+  h.submit("j", "q", 2, {.time_limit = 10});
+  CHECK(h.step_at(0) == "+j");
+  h.evicted("j");
+  CHECK(h.step_at(8) == "+j");
+  CHECK(h.step_at(10).empty());
+  CHECK(h.step_at(17).empty());
+  CHECK(h.step_at(18) == "-j");
+  // Who does not stop is told once.
+  CHECK(h.step_at(30).empty());
+  h.evicted("j");
+  CHECK(h.step_at(31) == "+j");
+  CHECK(h.step_at(41) == "-j");
+}
+
+TEST_CASE("time_limits: they do not meet another job of the same id") {
+  unit_host<> h{one_team(2)};
+  const job_id first = h.submit("j1", "q", 2, {.time_limit = 10});
+  CHECK(h.step_at(0) == "+j1");
+  h.finished("j1");
+  const job_id second = h.submit("j2", "q", 2);
+  REQUIRE(first == second);
+  // Even one that started at the same time.
+  CHECK(h.step_at(0) == "+j2");
+  CHECK(h.step_at(10).empty());
+  CHECK(h.state("j2") == job_state::running);
+}
+
+TEST_CASE("time_limits: adopted jobs have run already") {
+  unit_host<> h{one_team(4)};
+  const auto* j = h.job("old", "q", models(2), {.time_limit = 10});
+  h.know("old", h.scheduler().adopt(j, -8));
+  CHECK(h.step_at(1).empty());
+  CHECK(h.step_at(2) == "-old");
+}
+
+TEST_CASE("time_limits: who is told to go already is not told again") {
+  unit_host<> h{{{.name = "root"},
+                 {.name = "a", .parent = "root", .nominal = models(2)},
+                 {.name = "b", .parent = "root"}}};
+  h.submit("b1", "b", 2, {.time_limit = 10});
+  CHECK(h.step_at(0) == "+b1");
+  h.submit("a1", "a", 2);
+  CHECK(h.step_at(9) == "-b1>a1 ~a1");
+  CHECK(h.step_at(10).empty());
+  h.evicted("b1");
+  CHECK(h.step_at(11) == "+a1");
+}
+
+TEST_CASE("time_limits: that of an elastic job ends all its pods, whenever they joined") {
+  unit_host<> h{one_team(4)};
+  h.submit("x", "q", 2);
+  h.submit("e", "q", 1, {.pods = 4, .min_pods = 2, .time_limit = 10});
+  CHECK(h.step_at(0) == "+x +e");
+  h.finished("x");
+  CHECK(h.step_at(6) == "+e^ +e^");
+  h.scheduler().started(h.surplus("e"), 7);
+  CHECK(h.step_at(9).empty());
+  const auto& plan = h.scheduler().step(10);
+  REQUIRE(plan.evictions.size() == 1);
+  CHECK(plan.evictions.front().pods == 4);
+  h.check();
+  h.evicted("e");
+  CHECK(h.step_at(11) == "+e +e^ +e^");
+}
+
+TEST_CASE("time_limits: those of one moment are told in the order of their ids") {
+  unit_host<> h{one_team(4)};
+  for (const char* name : {"j0", "j1", "j2", "j3"}) h.submit(name, "q", 1, {.time_limit = 10});
+  CHECK(h.step_at(0) == "+j0 +j1 +j2 +j3");
+  h.finished("j1");
+  CHECK(h.step_at(10) == "-j0 -j2 -j3");
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a cycle of one's own can do: these cycles decide what the test tells them, so that each decision of
+// the bench is seen by itself.
+#include <allot/scheduler/workbench.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tests/scheduler/unit_host.hpp"
+
+using allot::hold_reason;
+using allot::job_id;
+using allot::job_state;
+using allot::quota_id;
+using allot_test::h100_then_a100;
+using allot_test::models;
+using allot_test::unit_host;
+
+namespace {
+
+using bench_type = allot::workbench<allot_test::unit_view, allot::no_placement>;
+
+struct orders {
+  std::function<void(bench_type&)> next{};
+  int resets = 0;
+  int runs = 0;
+};
+
+/// A cycle that does what the test says.
+struct as_told {
+  template <class Bench>
+  class cycle {
+   public:
+    explicit cycle(const as_told& policies) : told_(policies.told) {}
+    void reset(Bench&) { ++told_->resets; }
+    void run(Bench& bench) {
+      ++told_->runs;
+      if (auto now = std::exchange(told_->next, {})) now(bench);
+    }
+
+   private:
+    orders* told_;
+  };
+
+  orders* told;
+  allot::by_settings jobs{};
+  allot::lane not_preemptible = allot::lane::guaranteed;
+};
+struct told_host {
+  orders told{};
+  unit_host<allot::no_placement, as_told> h;
+
+  explicit told_host(std::vector<allot::quota_spec<2>> specs) : h(std::move(specs), {}, as_told{&told}) {}
+  std::string step(std::function<void(bench_type&)> what) {
+    told.next = std::move(what);
+    return h.step();
+  }
+};
+
+std::vector<allot::quota_spec<2>> two_teams(std::int64_t a, std::int64_t b) {
+  return {{.name = "root"},
+          {.name = "a", .parent = "root", .nominal = models(a)},
+          {.name = "b", .parent = "root", .nominal = models(b)}};
+}
+
+}  // namespace
+
+TEST_CASE("workbench: a cycle starts on a tree, anew when it changes, and runs once a step") {
+  told_host t{two_teams(4, 4)};
+  CHECK(t.told.resets == 1);
+  CHECK(t.step([](bench_type&) {}).empty());
+  CHECK(t.told.runs == 1);
+  const std::vector<allot::quota_change<2>> change{allot::resize_quota<2>{t.h.quota("a"), models(5)}};
+  REQUIRE(t.h.scheduler().apply(change));
+  CHECK(t.told.resets == 2);
+  const std::vector<allot::quota_change<2>> refused{allot::remove_quota{quota_id{77}}};
+  CHECK_FALSE(t.h.scheduler().apply(refused));
+  CHECK(t.told.resets == 2);
+}
+
+TEST_CASE("workbench: it shows the queues") {
+  told_host t{two_teams(4, 4)};
+  t.h.submit("a1", "a", 9);
+  t.h.submit("a2", "a", 2);
+  t.h.submit("a3", "a", 2);
+  t.h.cancel("a3");
+  const quota_id a = t.h.quota("a");
+  CHECK(t.step([&](bench_type& b) {
+    CHECK(b.waiting(a) == 2);
+    CHECK(b.asked(a) == models(11));
+    CHECK(b.first_of(a) == t.h.id("a1"));
+    b.hold_first(a, hold_reason::quota);
+    CHECK(b.first_of(a) == t.h.id("a2"));
+    std::vector<std::string> seen;
+    b.for_each_waiting(a, [&](job_id id) { seen.push_back(b.at(id).what->name); });
+    std::sort(seen.begin(), seen.end());
+    CHECK(seen == std::vector<std::string>{"a1", "a2"});
+    b.admit(t.h.id("a2"), {});
+    CHECK(b.asked(a) == models(9));
+    CHECK(b.waiting(a) == 1);
+    CHECK_FALSE(b.first_of(a));
+    b.wake_everyone();
+    CHECK(b.first_of(a) == t.h.id("a1"));
+    CHECK(b.plan().holds.empty());
+  }) == "+a2");
+}
+
+TEST_CASE("workbench: quotas are touched by what changes their queue or usage, once each") {
+  told_host t{two_teams(4, 4)};
+  const auto touched = [&](bench_type& b) {
+    std::vector<std::string> names;
+    b.take_touched([&](quota_id x) { names.emplace_back(b.tree().name(x)); });
+    std::sort(names.begin(), names.end());
+    std::string all;
+    for (const std::string& n : names) all += n + " ";
+    return all;
+  };
+  const auto expect = [&](const char* what) {
+    CHECK(t.step([&](bench_type& b) { CHECK(touched(b) == what); }).empty());
+  };
+  expect("a b root ");
+  expect("");
+  t.h.submit("a1", "a", 2);
+  t.h.submit("a2", "a", 2);
+  expect("a ");
+  t.step([&](bench_type& b) {
+    b.admit(t.h.id("a1"), {});
+    CHECK(touched(b) == "a ");
+    b.hold_first(t.h.quota("a"), hold_reason::quota);
+    CHECK(touched(b) == "a ");
+  });
+  expect("");
+  t.h.finished("a1");
+  expect("a ");
+  t.h.cancel("a2");
+  expect("a ");
+}
+
+TEST_CASE("workbench: who is announced has nothing booked, and is decided on anew") {
+  told_host t{two_teams(4, 4)};
+  t.h.submit("b1", "b", 8);
+  CHECK(t.step([&](bench_type& b) { b.admit(t.h.id("b1"), {}); }) == "+b1");
+  t.h.submit("a1", "a", 4);
+  CHECK(t.step([&](bench_type& b) {
+    const std::size_t first = b.plan().evictions.size();
+    b.evict(t.h.id("b1"), t.h.id("a1"), allot::relation::borrower);
+    b.announce(t.h.id("a1"), first);
+  }) == "-b1>a1 ~a1");
+  CHECK(t.h.state("a1") == job_state::pending);
+  CHECK(t.h.scheduler().booked().own_usage(t.h.quota("a"), 0) == allot::gpus(0));
+  t.h.evicted("b1");
+  t.step([&](bench_type& b) {
+    CHECK(b.has_news());
+    CHECK(b.first_of(t.h.quota("a")) == t.h.id("a1"));
+    CHECK(b.evicting().empty());
+  });
+}
+
+TEST_CASE("workbench: who is reserved without victims starts when that delays nobody") {
+  told_host t{two_teams(4, 4)};
+  t.h.submit("a1", "a", 3);
+  t.h.submit("b1", "b", 2);
+  CHECK(t.step([&](bench_type& b) { b.reserve(t.h.id("b1"), {}, 0); }) == "+b1");
+  t.h.evicting("b1");
+  CHECK(t.step([&](bench_type& b) {
+    CHECK(b.evicting().size() == 1);
+    CHECK(b.evicting().front() == t.h.id("b1"));
+    b.reserve(t.h.id("a1"), {}, 0);
+  }) == "+a1");
+  t.h.submit("a2", "a", 5);
+  CHECK(t.step([&](bench_type& b) { b.reserve(t.h.id("a2"), {}, 0); }) == "~a2");
+  t.h.evicted("b1");
+  CHECK(t.step({}) == "+a2");
+}
+
+TEST_CASE("workbench: an elastic job is told to go as one, with the pods that run") {
+  told_host t{two_teams(4, 4)};
+  t.h.submit("e", "a", 1, {.pods = 6, .min_pods = 2});
+  const quota_id a = t.h.quota("a");
+  CHECK(t.step([&](bench_type& b) {
+    b.admit(t.h.id("e"), {});
+    for (int i = 0; i < 3; ++i) b.admit(*b.first_of(a), {});
+    CHECK(b.running_pods(b.at(t.h.id("e"))) == 5);
+    CHECK(b.running().jobs_of(a).size() == 4);
+  }) == "+e +e^ +e^ +e^");
+  t.h.evicting(t.h.surplus("e"));
+  CHECK(t.step([&](bench_type& b) {
+    CHECK(b.running_pods(b.at(t.h.id("e"))) == 4);
+    b.evict(t.h.id("e"), {}, allot::relation::resized);
+    REQUIRE(b.plan().evictions.size() == 1);
+    CHECK(b.plan().evictions.front().pods == 4);
+    CHECK(b.plan().evictions.front().how == allot::relation::resized);
+    CHECK(b.evicting().size() == 4);
+    CHECK(b.waiting(a) == 0);
+    CHECK(b.running().jobs_of(a).empty());
+  }) == "-e");
+}
+
+TEST_CASE("workbench: a choice of flavors is what the job asks for from then on") {
+  told_host t{{{.name = "q", .nominal = models(4, 4)}}};
+  t.h.submit("j", "q", 0, {.menu = h100_then_a100(3)});
+  const quota_id q = t.h.quota("q");
+  CHECK(t.step([&](bench_type& b) {
+    auto& r = b.at(t.h.id("j"));
+    CHECK(b.request_of(r, {0}) == models(3, 0));
+    CHECK(b.request_of(r, {1}) == models(0, 3));
+    CHECK(b.asked(q) == models(3, 0));
+    b.take_touched([](quota_id) {});
+    b.choose(r, {0});
+    bool touched = false;
+    b.take_touched([&](quota_id) { touched = true; });
+    CHECK_FALSE(touched);
+    b.choose(r, {1});
+    b.take_touched([&](quota_id) { touched = true; });
+    CHECK(touched);
+    CHECK(b.asked(q) == models(0, 3));
+    CHECK(r.facts.request == models(0, 3));
+    b.admit(t.h.id("j"), {});
+    CHECK(b.plan().admissions.front().pick[0] == 1);
+    CHECK(b.asked(q) == models(0));
+  }) == "+j");
+  CHECK(t.h.used("q", 1) == 3);
+}
+
+TEST_CASE("workbench: changes of the world are counted, plans are not") {
+  told_host t{two_teams(4, 4)};
+  const auto epoch = [&] {
+    std::uint64_t e = 0;
+    t.step([&](bench_type& b) { e = b.epoch(); });
+    return e;
+  };
+  const std::uint64_t start = epoch();
+  t.h.submit("b1", "b", 8);
+  t.h.submit("e", "a", 1, {.pods = 4, .min_pods = 1});
+  t.step([&](bench_type& b) { b.admit(t.h.id("b1"), {}); });
+  t.step([&](bench_type& b) { b.evict(t.h.id("b1"), t.h.id("e"), allot::relation::borrower); });
+  t.h.evicted("b1");
+  t.step([&](bench_type& b) {
+    b.admit(t.h.id("e"), {});
+    b.admit(*b.first_of(t.h.quota("a")), {});
+  });
+  CHECK(epoch() == start);
+  // With an elastic job all its pods go, and that is the plan's doing too.
+  t.step([&](bench_type& b) { b.evict(t.h.id("e"), t.h.id("b1"), allot::relation::borrower); });
+  t.h.evicted("e");
+  CHECK(epoch() == start);
+  t.h.cancel("e");  // it waited
+  CHECK(epoch() == start);
+  t.step([&](bench_type& b) { b.admit(t.h.id("b1"), {}); });
+  t.h.finished("b1");
+  CHECK(epoch() == start + 1);
+  t.h.scheduler().retry();
+  CHECK(epoch() == start + 2);
+}

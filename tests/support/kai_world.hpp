@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/gpu/inventory.hpp>
+#include <allot/presets/runai.hpp>
+#include <allot/quota/builder.hpp>
+#include <allot/scheduler/scheduler.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace allot_test {
+
+/// A cluster as KAI's test tables have them, told line by line:
+///
+///     nodes 8 8               two nodes of 8 GPUs, called 0 and 1
+///     queue a root 4 1        deserves 4, weight 1; "-" for unlimited or no parent;
+///                             then limit=N, prio=N
+///     run j a 2x1 @0,1        two pods of one GPU on nodes 0 and 1
+///     wait k a 4x0.5          then prio=N (50; from 100 on a job may not be preempted), min=N pods,
+///                             keep or yield to say otherwise, since=N
+///     gone l a 1x1 @0         told to go already
+///
+/// What a step decides is told as "-j" (j goes; "-j:1" one pod of it), "~k" (k waits for that), "+k".
+class kai_world {
+ public:
+  struct job {
+    std::string name;
+    allot::quota_id quota;
+    allot::quantity each;
+    std::uint32_t pods = 1;
+    std::uint32_t min_pods = 1;
+    std::int32_t priority = 50;
+    bool preemptible = true;
+    allot::instant since = 0;
+    std::uint64_t number = 0;
+  };
+  struct view_type {
+    using job = const kai_world::job*;
+    allot::resources<> has{};
+
+    allot::quota_id quota(job j) const { return j->quota; }
+    allot::resources<> request(job j) const { return j->each * j->pods; }
+    allot::resources<> request(job j, std::uint32_t pods) const { return j->each * pods; }
+    std::int32_t priority(job j) const { return j->priority; }
+    allot::instant submitted(job j) const { return static_cast<allot::instant>(j->number); }
+    std::uint64_t id(job j) const { return j->number; }
+    bool preemptible(job j) const { return j->preemptible; }
+    std::uint32_t pods(job j) const { return j->pods; }
+    std::uint32_t min_pods(job j) const { return j->min_pods; }
+    allot::gpu::demand demand(job j) const { return demand(j, j->pods); }
+    allot::gpu::demand demand(job j, std::uint32_t pods) const { return {.gpus = j->each, .pods = pods}; }
+    allot::resources<> capacity() const { return has; }
+  };
+  using scheduler_type = allot::scheduler<view_type, allot::gpu::inventory, allot::phase_policies>;
+
+  explicit kai_world(const std::string& told, allot::phase_policies policies = {}) {
+    std::vector<allot::gpu::node_spec> nodes;
+    std::vector<allot::quota_spec<>> queues;
+    allot::quantity total;
+    for_each_line(told, [&](const std::string& what, std::istringstream& rest) {
+      if (what == "nodes") {
+        for (std::int64_t gpus = 0; rest >> gpus;) {
+          allot::gpu::node_spec n;
+          n.name = std::to_string(nodes.size());
+          n.gpus = gpus;
+          nodes.push_back(n);
+          total += allot::gpus(gpus);
+        }
+      } else if (what == "queue") {
+        queues.push_back(queue(rest));
+      }
+    });
+    allot::runai{}.adapt(queues);
+    scheduler_.emplace_back(view_type{allot::resources<>{total}}, allot::build_quota_tree(queues).value(),
+                            allot::gpu::inventory{allot::gpu::build_cluster(nodes).value()}, policies);
+    for_each_line(told, [&](const std::string& what, std::istringstream& rest) {
+      if (what == "run" || what == "gone") run(rest, what == "gone");
+    });
+    tell(told);
+  }
+
+  /// More jobs that wait.
+  void tell(const std::string& told) {
+    for_each_line(told, [&](const std::string& what, std::istringstream& rest) {
+      if (what != "wait") return;
+      const job& j = read_job(rest).first;
+      ids_[j.name] = scheduler().submit(&j);
+    });
+  }
+
+  [[nodiscard]] scheduler_type& scheduler() { return scheduler_.front(); }
+  [[nodiscard]] allot::job_id id(const std::string& name) const { return ids_.at(name); }
+  [[nodiscard]] allot::quota_id quota(const std::string& name) { return scheduler().tree().find(name); }
+  void finished(const std::string& name) { scheduler().finished(id(name)); }
+
+  std::string step() { return step(++now_); }
+  std::string step(allot::instant now) {
+    now_ = now;
+    const auto& plan = scheduler().step(now_);
+    std::string line;
+    const auto say = [&](char how, const job* j, std::uint32_t pods) {
+      if (!line.empty()) line += ' ';
+      line += how;
+      line += j->name;
+      if (pods < j->pods) line += ":" + std::to_string(pods);
+    };
+    for (const auto& e : plan.evictions) {
+      say('-', e.what, e.pods);
+      going_.push_back(e.id);
+    }
+    for (const auto& r : plan.reservations) say('~', r.what, r.what->pods);
+    for (const auto& a : plan.admissions) say('+', a.what, a.pods);
+    return line;
+  }
+  /// Those told to go have gone.
+  void let_go() {
+    for (const allot::job_id id : std::exchange(going_, {})) {
+      if (scheduler().state(id) == allot::job_state::evicting) scheduler().evicted(id);
+    }
+  }
+  /// Steps until nothing is decided, who is told to go gone in between.
+  std::string settle(std::size_t most = 50) {
+    std::string diary;
+    for (std::size_t i = 0; i < most; ++i) {
+      const std::string said = step();
+      const bool quiet = said.empty() && going_.empty();
+      if (quiet) return diary;
+      diary += (diary.empty() || said.empty() ? "" : " | ") + said;
+      let_go();
+    }
+    return diary + " ...";
+  }
+  [[nodiscard]] double used(const std::string& name) {
+    return static_cast<double>(scheduler().booked().total_usage(quota(name))[0].in_milli()) / 1000;
+  }
+
+ private:
+  template <class Visit>
+  static void for_each_line(const std::string& told, Visit visit) {
+    std::istringstream all{told};
+    for (std::string text; std::getline(all, text);) {
+      std::istringstream rest{text};
+      std::string what;
+      if (rest >> what) visit(what, rest);
+    }
+  }
+  static allot::quantity amount(const std::string& text) {
+    if (text == "-") return allot::quantity::unlimited();
+    return allot::quantity::milli(static_cast<std::int64_t>(std::stod(text) * 1000 + 0.5));
+  }
+  static allot::quota_spec<> queue(std::istringstream& rest) {
+    allot::quota_spec<> q;
+    std::string parent;
+    std::string deserved;
+    double weight = 1;
+    rest >> q.name >> parent >> deserved >> weight;
+    if (parent != "-") q.parent = parent;
+    q.nominal = amount(deserved);
+    q.weight = static_cast<std::int64_t>(weight * 1000 + 0.5);
+    for (std::string option; rest >> option;) {
+      const std::string value = option.substr(option.find('=') + 1);
+      if (option.starts_with("limit=")) q.borrow = allot::limit::at_most(amount(value) - q.nominal[0]);
+      if (option.starts_with("prio=")) q.priority = std::stoi(value);
+    }
+    return q;
+  }
+
+  std::pair<const job&, std::vector<allot::gpu::pod_location>> read_job(std::istringstream& rest) {
+    job j;
+    std::string in;
+    std::string size;
+    rest >> j.name >> in >> size;
+    j.quota = quota(in);
+    if (!j.quota) throw std::logic_error{"no such queue: " + in};
+    const std::size_t x = size.find('x');
+    j.pods = static_cast<std::uint32_t>(std::stoul(size.substr(0, x)));
+    j.each = amount(size.substr(x + 1));
+    j.min_pods = j.pods;
+    j.number = jobs_.size() + 1;
+    std::vector<allot::gpu::pod_location> where;
+    bool said = false;
+    for (std::string option; rest >> option;) {
+      const std::string value = option.substr(option.find('=') + 1);
+      if (option.starts_with("prio=")) j.priority = std::stoi(value);
+      if (option.starts_with("min=")) j.min_pods = static_cast<std::uint32_t>(std::stoul(value));
+      if (option.starts_with("since=")) j.since = std::stoll(value);
+      if (option == "keep" || option == "yield") said = true, j.preemptible = option == "yield";
+      if (option[0] == '@') {
+        std::istringstream list{option.substr(1)};
+        for (std::string node; std::getline(list, node, ',');) {
+          const std::size_t dot = node.find(':');
+          const std::uint64_t device =
+              dot == std::string::npos ? 0 : 1ULL << std::stoul(node.substr(dot + 1));
+          where.push_back({allot::gpu::node_id{std::stoul(node)}, device});
+        }
+      }
+    }
+    if (!said) j.preemptible = j.priority < 100;
+    jobs_.push_back(j);
+    return {jobs_.back(), where};
+  }
+  void run(std::istringstream& rest, bool gone) {
+    const auto [j, where] = read_job(rest);
+    allot::gpu::inventory& places = scheduler().places();
+    const std::size_t core = std::min<std::size_t>(j.min_pods, where.size());
+    const auto at = places.place_at(view_type{}.demand(&j, j.min_pods), std::span{where}.subspan(0, core));
+    if (!at) throw std::logic_error{j.name + " does not fit there"};
+    const allot::job_id id = scheduler().adopt(&j, j.since, *at);
+    for (std::size_t i = core; i < where.size(); ++i) {
+      const auto one = places.place_at(view_type{}.demand(&j, 1), std::span{where}.subspan(i, 1));
+      if (!one) throw std::logic_error{j.name + " does not fit there"};
+      scheduler().adopt_surplus(id, j.since, *one);
+    }
+    ids_[j.name] = id;
+    if (gone) {
+      scheduler().evicting(id);
+      going_.push_back(id);
+    }
+  }
+
+  std::deque<job> jobs_;
+  std::deque<scheduler_type> scheduler_;
+  std::map<std::string, allot::job_id> ids_;
+  std::vector<allot::job_id> going_;
+  allot::instant now_ = 0;
+};
+
+}  // namespace allot_test

@@ -1,0 +1,809 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/text.hpp>
+#include <allot/gpu/cluster.hpp>
+#include <allot/gpu/inventory.hpp>
+#include <allot/quota/builder.hpp>
+#include <allot/quota/shortfall.hpp>
+#include <allot/scheduler/preset.hpp>
+#include <allot/scheduler/scheduler.hpp>
+#include <allot/sim/places.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/law_oracle.hpp"
+#include "tests/support/scenario.hpp"
+
+namespace allot_test {
+
+/// The laws of DESIGN section 9 that are about a scheduler. (The sixth is about entitlements.)
+enum class law : std::uint8_t {
+  sound,
+  guarantee,
+  need,
+  /// It comes to rest, and nobody evicts its evictor back.
+  quiet,
+  /// One cycle decides all there is: asked again at once it has nothing more to say.
+  at_once,
+  fair,
+  deterministic,
+  reversible,
+  explained,
+  /// Beyond the fourth: asked again about everything in an unchanged world, it decides nothing. (Then nobody
+  /// who waits was overlooked.)
+  final,
+};
+
+class law_set {
+ public:
+  constexpr law_set() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): a law is a set of one
+  constexpr law_set(law l) : bits_(1U << static_cast<unsigned>(l)) {}
+  [[nodiscard]] constexpr bool has(law l) const { return (bits_ & law_set{l}.bits_) != 0; }
+  friend constexpr law_set operator|(law_set a, law_set b) {
+    a.bits_ |= b.bits_;
+    return a;
+  }
+  friend constexpr law_set operator-(law_set a, law_set b) {
+    a.bits_ &= ~b.bits_;
+    return a;
+  }
+
+ private:
+  unsigned bits_ = 0;
+};
+constexpr law_set operator|(law a, law b) {
+  return law_set{a} | law_set{b};
+}
+
+/// All but `fair`, for which all that could be done must be tried: see laws_victims.cpp.
+inline constexpr law_set all_laws = law::sound | law::guarantee | law::need | law::quiet | law::at_once |
+                                    law::deterministic | law::reversible | law::explained | law::final;
+
+/// How often each law was put to the test.
+class law_tally {
+ public:
+  void add(law l) { ++counts_[static_cast<std::size_t>(l)]; }
+  [[nodiscard]] std::size_t of(law l) const { return counts_[static_cast<std::size_t>(l)]; }
+
+ private:
+  std::array<std::size_t, 10> counts_{};
+};
+
+struct law_broken : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+template <std::size_t N>
+struct law_job {
+  std::size_t number = 0;
+  allot::quota_id quota;
+  allot::resources<N> request{};
+  std::int32_t priority = 0;
+  bool preemptible = true;
+  allot::instant submitted = 0;
+  allot::lane lane = allot::lane::any;
+
+  [[nodiscard]] allot::lane in() const { return lane; }
+  [[nodiscard]] allot::gpu::demand demand() const { return {.gpus = request[0], .total = true}; }
+};
+
+template <std::size_t N>
+struct law_view {
+  using job = const law_job<N>*;
+  allot::quota_id quota(job j) const { return j->quota; }
+  const allot::resources<N>& request(job j) const { return j->request; }
+  std::int32_t priority(job j) const { return j->priority; }
+  bool preemptible(job j) const { return j->preemptible; }
+  allot::instant submitted(job j) const { return j->submitted; }
+  std::uint64_t id(job j) const { return j->number; }
+  allot::instant duration(job j) const { return 1 + static_cast<allot::instant>(j->number % 7); }
+  allot::gpu::demand demand(job j) const { return j->demand(); }
+};
+
+/// A host that lives through a scenario under a preset. It knows by itself what runs and what goes, does what
+/// plans say when the scenario says so, and throws `law_broken` when a promised law is broken.
+template <class Preset, std::size_t N>
+class law_host {
+ public:
+  using places_type = allot::sim::places;
+  using scheduler_type = allot::scheduler<law_view<N>, places_type, typename Preset::policies_type>;
+  using plan_type = typename scheduler_type::plan_type;
+  using job_type = law_job<N>;
+  static constexpr std::size_t dimensions = N;
+
+  law_host(const scenario& s, law_set promised, law_tally* tally = nullptr)
+      : scenario_(s),
+        promised_(promised),
+        tally_(tally),
+        scheduler_(law_view<N>{}, tree_of(s).value(), machines_of(s), allot::policies_of(Preset{})),
+        ids_(s.jobs.size()) {
+    for (const job_draft& j : s.jobs) {
+      job_type& made = jobs_.emplace_back();
+      made.number = j.number;
+      made.quota = quota(j.quota);
+      for (std::size_t d = 0; d < N; ++d) made.request[d] = allot::quantity::milli(j.request[d]);
+      made.priority = j.priority;
+      made.preemptible = j.preemptible;
+      if (!j.preemptible) made.lane = lane_of_fixed();
+    }
+    for (const allot::quota_id x : tree().top_down()) scheduler_.configure(x, Preset::defaults());
+    if (!s.own_settings) return;
+    for (const quota_draft& q : s.quotas) configure(quota(q.number), q.settings);
+  }
+
+  /// Whether the preset can do with the quotas.
+  [[nodiscard]] static bool takes(const scenario& s) { return tree_of(s).has_value(); }
+
+  [[nodiscard]] scheduler_type& scheduler() { return scheduler_; }
+  [[nodiscard]] const allot::quota_tree<N>& tree() const { return scheduler_.tree(); }
+  [[nodiscard]] const allot::ledger<N>& ledger() const { return scheduler_.ledger(); }
+  [[nodiscard]] const std::deque<job_type>& jobs() const { return jobs_; }
+  [[nodiscard]] allot::job_id id(const job_type& j) const { return ids_[place_in_list(j)]; }
+  [[nodiscard]] allot::job_state state(const job_type& j) const {
+    const allot::job_id known = id(j);
+    return known ? scheduler_.state(known) : allot::job_state::unknown;
+  }
+  [[nodiscard]] std::vector<const job_type*> in_state(allot::job_state s) const {
+    std::vector<const job_type*> result;
+    for (const job_type& j : jobs_) {
+      if (state(j) == s) result.push_back(&j);
+    }
+    return result;
+  }
+  /// All plans so far, in words.
+  [[nodiscard]] const std::string& diary() const { return diary_; }
+  [[nodiscard]] allot::instant now() const { return now_; }
+
+  /// Whatever happens but a cycle.
+  void act(const event& e) {
+    switch (e.what) {
+      case event_kind::arrive:
+        arrive(e.which);
+        break;
+      case event_kind::end:
+      case event_kind::leave:
+      case event_kind::tell:
+        if (const job_type* j = find(e.which)) act_on(*j, e.what);
+        break;
+      case event_kind::all_gone:
+        for (const job_type* j : in_state(allot::job_state::evicting)) act_on(*j, event_kind::end);
+        break;
+      case event_kind::configure:
+        if (const allot::quota_id x = quota(e.which)) {
+          configure(x, e.settings);
+          quiet_ = false;
+        }
+        break;
+      case event_kind::cycle:
+        break;
+      default:
+        change_tree(e);
+        break;
+    }
+  }
+
+  /// The scheduler decides, and what it says is checked.
+  const plan_type& cycle() {
+    ++now_;
+    const bool was_sound = ledger().is_sound();
+    const bool was_guaranteed = is_guaranteed();
+    const auto running = in_state(allot::job_state::running);
+    const auto evicting = in_state(allot::job_state::evicting);
+    const plan_type& plan = scheduler_.step(now_);
+    tell(plan);
+    if (promised_.has(law::at_once) && quiet_ && !plan.empty()) broken(law::at_once, "nothing happened, yet");
+    quiet_ = true;
+    check_lists(plan, running, evicting);
+    if (promised_.has(law::sound)) check_sound(plan, was_sound, was_guaranteed);
+    // Where cycles follow one another, those that go already may be waited for or not.
+    if (promised_.has(law::need) && (promised_.has(law::at_once) || evicting.empty())) check_need(plan);
+    return plan;
+  }
+
+  /// Cycles until nothing more happens; who is told to go goes at once. The world does not change, so it must
+  /// come to rest, and nobody may evict who evicted it.
+  void settle() {
+    act({.what = event_kind::all_gone});
+    std::set<std::pair<std::size_t, std::size_t>> evicted_by;
+    // Where one cycle does not decide everything, one that decides nothing is not the end: another job may
+    // have its turn.
+    std::size_t empty = 0;
+    for (int round = 0, most = promised_.has(law::at_once) ? 50 : 500; round < most; ++round) {
+      const plan_type& plan = cycle();
+      if (plan.empty()) {
+        if (!promised_.has(law::at_once) && ++empty <= in_state(allot::job_state::pending).size()) continue;
+        check_at_rest();
+        return;
+      }
+      empty = 0;
+      for (const auto& e : plan.evictions) {
+        if (!e.beneficiary) continue;
+        const std::size_t victim = e.what->number;
+        const std::size_t evictor = scheduler_.what(e.beneficiary)->number;
+        if (promised_.has(law::quiet) && evicted_by.count({evictor, victim}) != 0) {
+          broken(law::quiet, "job " + std::to_string(victim) + " was evicted by job " +
+                                 std::to_string(evictor) + ", which it had evicted, in an unchanged world");
+        }
+        evicted_by.insert({victim, evictor});
+        tested(law::quiet);
+      }
+      act({.what = event_kind::all_gone});
+    }
+    if (promised_.has(law::quiet)) broken(law::quiet, "no rest in an unchanged world");
+  }
+
+  /// A ledger that holds what the host knows to run and to go; with `coming`, instead what runs and is
+  /// reserved.
+  [[nodiscard]] allot::ledger<N> ledger_of_host(bool coming = false) const {
+    allot::ledger<N> l{tree()};
+    for (const job_type& j : jobs_) {
+      const auto s = state(j);
+      if (s == allot::job_state::running ||
+          s == (coming ? allot::job_state::reserved : allot::job_state::evicting)) {
+        l.charge(j.quota, j.request, j.in());
+      }
+    }
+    return l;
+  }
+
+  /// A law was put to the test.
+  void tested(law l) const {
+    if (tally_ != nullptr) tally_->add(l);
+  }
+  [[noreturn]] void broken(law l, const std::string& how) const {
+    const char* const names[] = {"sound", "guarantee",     "need",       "quiet",     "at once",
+                                 "fair",  "deterministic", "reversible", "explained", "final"};
+    std::string diary = diary_;
+    constexpr std::size_t most = 2000;
+    if (diary.size() > most)
+      diary = diary.substr(0, most / 2) + "...\n" + diary.substr(diary.size() - most / 2);
+    throw law_broken(std::string{"law broken: "} + names[static_cast<std::size_t>(l)] + ": " + how +
+                     "\nwhat was decided (+ starts, -a>b is told to go for b, ~ is reserved, ? waits):\n" +
+                     diary);
+  }
+
+ private:
+  // --- the world
+  // --------------------------------------------------------------------------------------------
+
+  static std::optional<allot::quota_tree<N>> tree_of(const scenario& s) {
+    std::vector<allot::quota_spec<N>> specs = specs_of<N>(s);
+    if constexpr (Preset::ignores_quotas) {
+      allot::quota_spec<N> all;
+      all.name = "all";
+      for (const auto& spec : specs) {
+        if (spec.parent.empty()) all.nominal += spec.nominal;
+      }
+      return allot::quota_tree<N>{{all}};
+    }
+    // What the preset makes of the quotas may change what their numbers mean.
+    Preset::adapt(specs);
+    scenario adapted = s;
+    for (quota_draft& q : adapted.quotas) {
+      for (const auto& spec : specs) {
+        if (spec.name == "q" + std::to_string(q.number)) q.inclusive = spec.inclusive;
+      }
+    }
+    specs = specs_of<N>(adapted);
+    Preset::adapt(specs);
+    auto tree = allot::build_quota_tree(std::move(specs));
+    if (!tree) return std::nullopt;
+    return std::move(tree).value();
+  }
+  /// Of jobs that may not be evicted.
+  static allot::lane lane_of_fixed() {
+    const auto policies = allot::policies_of(Preset{});
+    if constexpr (requires { policies.not_preemptible; }) {
+      return policies.not_preemptible;
+    } else {
+      return allot::lane::any;
+    }
+  }
+  static places_type machines_of(const scenario& s) {
+    if (s.nodes == 0) return {};
+    allot::gpu::node_spec node;
+    node.name = "n";
+    node.count = s.nodes;
+    node.gpus = s.gpus_per_node;
+    return places_type{allot::gpu::inventory{allot::gpu::build_cluster({node}).value()}};
+  }
+  [[nodiscard]] allot::quota_id quota(std::size_t number) const {
+    if constexpr (Preset::ignores_quotas) return allot::quota_id{0};
+    return tree().find("q" + std::to_string(number));
+  }
+  [[nodiscard]] const job_type* find(std::size_t number) const {
+    const auto at =
+        std::find_if(jobs_.begin(), jobs_.end(), [&](const job_type& j) { return j.number == number; });
+    return at == jobs_.end() ? nullptr : &*at;
+  }
+  [[nodiscard]] std::size_t place_in_list(const job_type& j) const {
+    // Numbers ascend, and the place is the number unless jobs were taken out of the scenario.
+    std::size_t i = std::min(j.number, jobs_.size() - 1);
+    while (jobs_[i].number != j.number) --i;
+    return i;
+  }
+
+  void configure(allot::quota_id x, const allot::queue_settings& drawn) {
+    allot::queue_settings s = Preset::defaults();
+    s.order = drawn.order;
+    s.head = drawn.head;
+    s.preempt.within = drawn.preempt.within;
+    s.preempt.reclaim = drawn.preempt.reclaim;
+    s.preempt.children = drawn.preempt.children;
+    scheduler_.configure(x, s);
+  }
+
+  void arrive(std::size_t number) {
+    for (job_type& j : jobs_) {
+      if (j.number != number || state(j) != allot::job_state::unknown || j.submitted != 0) continue;
+      j.submitted = 1 + now_;
+      ids_[place_in_list(j)] = scheduler_.submit(&j);
+      quiet_ = false;
+    }
+  }
+  void act_on(const job_type& j, event_kind what) {
+    const auto s = state(j);
+    if (s == allot::job_state::unknown) return;
+    quiet_ = false;
+    allot::job_id& known = ids_[place_in_list(j)];
+    if (what == event_kind::end) {
+      if (s == allot::job_state::evicting) {
+        scheduler_.evicted(known);
+      } else {
+        s == allot::job_state::running ? scheduler_.finished(known) : scheduler_.cancel(known);
+        known = {};
+      }
+    } else if (what == event_kind::leave && s == allot::job_state::evicting) {
+      scheduler_.finished(known);
+      known = {};
+    } else if (s == allot::job_state::running) {
+      what == event_kind::leave ? scheduler_.evicted(known) : scheduler_.evicting(known);
+    }
+  }
+
+  void change_tree(const event& e) {
+    const allot::quota_id x = quota(e.which);
+    if (!x) return;
+    allot::quota_change<N> change;
+    if (e.what == event_kind::move) {
+      const allot::quota_id to = e.to == no_number ? allot::quota_id::none() : quota(e.to);
+      change = allot::move_quota{x, to};
+    } else if (e.what == event_kind::reweight) {
+      allot::reweight_quota<N> r{x, {}};
+      for (std::size_t d = 0; d < N; ++d) r.weight[d] = e.amount[d];
+      change = r;
+    } else {
+      allot::resize_quota<N> r;
+      r.quota = x;
+      if (e.what == event_kind::resize) {
+        r.nominal.emplace();
+        for (std::size_t d = 0; d < N; ++d) (*r.nominal)[d] = allot::quantity::milli(e.amount[d]);
+      } else {
+        r.lend.emplace(tree().spec(x).lend);
+        r.borrow.emplace(tree().spec(x).borrow);
+        for (std::size_t d = 0; d < N; ++d) {
+          (*r.lend)[d] = e.lend[d].made();
+          (*r.borrow)[d] = e.borrow[d].made();
+        }
+      }
+      change = r;
+    }
+    const std::vector<allot::quota_change<N>> changes{change};
+    static_cast<void>(scheduler_.apply(changes));
+    quiet_ = false;
+  }
+
+  void tell(const plan_type& plan) {
+    std::string line = std::to_string(now_) + ":";
+    const auto number = [](const auto& x) { return std::to_string(x.what->number); };
+    for (const auto& a : plan.admissions) {
+      line += " +";
+      line += number(a);
+      for (const allot::quantity q : a.borrows) {
+        if (q <= allot::quantity{}) continue;
+        line += "(borrows ";
+        line += to_string(q);
+        line += ')';
+      }
+    }
+    for (const auto& e : plan.evictions) {
+      line += " -";
+      line += number(e);
+      if (e.beneficiary) {
+        line += ">";
+        line += std::to_string(scheduler_.what(e.beneficiary)->number);
+      }
+      line += '(';
+      line += std::to_string(static_cast<int>(e.how));
+      line += ')';
+    }
+    for (const auto& r : plan.reservations) {
+      line += " ~";
+      line += number(r);
+    }
+    for (const auto& h : plan.holds) {
+      line += " ?";
+      line += number(h);
+      if (h.binding) {
+        line += '(';
+        line += tree().name(h.binding->quota);
+        line += " lacks ";
+        line += to_string(h.binding->missing);
+        line += ')';
+      }
+    }
+    diary_ += line + "\n";
+  }
+
+  // --- the laws
+  // ---------------------------------------------------------------------------------------------
+
+  [[nodiscard]] bool is_guaranteed() const {
+    const auto all = tree().top_down();
+    return std::all_of(all.begin(), all.end(),
+                       [&](allot::quota_id x) { return ledger().is_sound(x, allot::lane::guaranteed); });
+  }
+
+  /// What plans say must agree with what has happened, and no eviction is without a beneficiary.
+  void check_lists(const plan_type& plan, const std::vector<const job_type*>& running,
+                   const std::vector<const job_type*>& evicting) const {
+    const auto require = [&](bool good, const char* what) {
+      if (!good) broken(law::need, what);
+    };
+    const auto is_among = [](const std::vector<const job_type*>& v, const job_type* j) {
+      return std::find(v.begin(), v.end(), j) != v.end();
+    };
+    for (const auto& r : plan.reservations) {
+      require(r.first + r.count <= plan.evictions.size(), "a reservation names evictions that are not there");
+      for (std::size_t i = r.first; i < r.first + r.count; ++i) {
+        require(plan.evictions[i].beneficiary == r.id, "an eviction is not for whom it is reserved");
+      }
+      require(r.id == id(*r.what), "a reservation has another job's id");
+    }
+    for (const auto& e : plan.evictions) {
+      require(is_among(running, e.what), "who does not run is told to go");
+      require(e.what->preemptible, "who may not be evicted is told to go");
+      require(state(*e.what) == allot::job_state::evicting, "who was told to go is not going");
+      if (!e.beneficiary) continue;
+      require(std::any_of(plan.reservations.begin(), plan.reservations.end(),
+                          [&](const auto& r) { return r.id == e.beneficiary; }),
+              "an eviction without its beneficiary in the same plan");
+    }
+    for (const auto& a : plan.admissions) {
+      require(!is_among(running, a.what) && !is_among(evicting, a.what), "who runs or goes is admitted");
+      require(state(*a.what) == allot::job_state::running, "who was admitted does not run");
+      require(a.quota == a.what->quota, "admitted to another quota");
+    }
+    for (const auto& h : plan.holds) {
+      require(state(*h.what) == allot::job_state::pending, "who is held does not wait");
+      require(h.binding.has_value() || h.placement.has_value(), "who is held has no reason to wait");
+    }
+    if (in_state(allot::job_state::evicting).empty()) {
+      require(in_state(allot::job_state::reserved).empty(), "somebody is reserved, and nobody goes");
+    }
+    std::vector<std::size_t> waiting(tree().slots());
+    for (const job_type& j : jobs_) {
+      const auto s = state(j);
+      if (s == allot::job_state::pending || s == allot::job_state::reserved) ++waiting[j.quota.index()];
+    }
+    for (const allot::quota_id x : tree().top_down()) {
+      require(scheduler_.waiting(x) == waiting[x.index()], "waiting jobs are not counted by quota");
+    }
+  }
+
+  /// Law 1: what is used is what runs and goes, and no plan spoils a sound ledger.
+  void check_sound(const plan_type& plan, bool was_sound, bool was_guaranteed) const {
+    if (!(ledger() == ledger_of_host())) broken(law::sound, "the usage is not that of the running jobs");
+    if (was_sound && !ledger().is_sound()) broken(law::sound, "the plan made a sound ledger unsound");
+    if (was_guaranteed && !is_guaranteed()) broken(law::sound, "the plan made a guarantee unsound");
+    for (const auto& a : plan.admissions) {
+      const auto room = ledger().headroom(a.quota, a.what->in());
+      for (std::size_t d = 0; d < N; ++d) {
+        if (a.what->request[d] > allot::quantity{} && room[d] < allot::quantity{}) {
+          broken(law::sound,
+                 "job " + std::to_string(a.what->number) + " was admitted where there is no room");
+        }
+      }
+    }
+    if (!scheduler_.places().has_nodes()) return;
+    allot::quantity used, held;
+    for (const job_type& j : jobs_) {
+      const auto s = state(j);
+      if (s == allot::job_state::unknown || s == allot::job_state::pending) continue;
+      const auto at = scheduler_.place_of(id(j));
+      const auto& inventory = scheduler_.places().inventory();
+      (s == allot::job_state::evicting ? held : used) += j.request[0];
+      if (inventory.is_vacating(at) != (s == allot::job_state::evicting)) {
+        broken(law::sound, "a place is not that of a job in its state");
+      }
+      // On a device that is shared others may still wait for a part to be left.
+      const bool whole = j.request[0].in_milli() % 1000 == 0;
+      if (s == allot::job_state::running && whole && !inventory.ready(at)) {
+        broken(law::sound, "job " + std::to_string(j.number) + " runs where another has not left");
+      }
+    }
+    const auto& inventory = scheduler_.places().inventory();
+    if (inventory.used() != used || inventory.held() != held) {
+      broken(law::sound, "the GPUs in use are not those of the running jobs");
+    }
+  }
+
+  /// Law 3, where nothing else is decided: with any victim back, and the beneficiary not there yet, that does
+  /// not fit. (What others make room for may leave more than they need.)
+  void check_need(const plan_type& plan) {
+    if (plan.reservations.size() != 1 || !plan.admissions.empty()) return;
+    const job_type& j = *plan.reservations.front().what;
+    allot::ledger<N> l = ledger_of_host(true);
+    places_type places = scheduler_.places();
+    if (state(j) == allot::job_state::reserved) {
+      l.release(j.quota, j.request, j.in());
+      places.release(scheduler_.place_of(id(j)));
+    }
+    const auto fits = [&] {
+      if (!l.fits(j.quota, j.request, j.in())) return false;
+      const allot::savepoint s = places.save();
+      const bool placed = places.place(j.demand()).has_value();
+      places.rollback(s);
+      return placed;
+    };
+    if (!fits()) broken(law::need, "job " + std::to_string(j.number) + " does not fit without its victims");
+    for (const auto& e : plan.evictions) {
+      if (e.beneficiary != id(j)) continue;
+      tested(law::need);
+      const allot::savepoint in_ledger = l.save();
+      const allot::savepoint in_places = places.save();
+      l.charge(e.quota, e.what->request, e.what->in());
+      places.reoccupy(scheduler_.place_of(e.id));
+      if (fits()) {
+        broken(law::need, "job " + std::to_string(j.number) + " would fit without the eviction of job " +
+                              std::to_string(e.what->number));
+      }
+      places.rollback(in_places);
+      l.rollback(in_ledger);
+    }
+  }
+
+  /// Nothing more happens by itself.
+  void check_at_rest() {
+    if (promised_.has(law::sound)) check_by_definition();
+    if (promised_.has(law::guarantee)) check_guarantee();
+    if (promised_.has(law::explained)) check_explained();
+    if (promised_.has(law::reversible) || promised_.has(law::final)) check_asked_again();
+  }
+
+  /// Searches that find nobody leave no trace.
+  void check_asked_again() {
+    tested(law::reversible);
+    scheduler_type again = scheduler_;
+    again.retry();
+    if (!again.step(now_).empty()) {
+      if (promised_.has(law::final)) broken(law::final, "asked again it decides something else");
+      return;
+    }
+    const bool same_places =
+        !scheduler_.places().has_nodes() || scheduler_.places().inventory() == again.places().inventory();
+    if (promised_.has(law::reversible) && (!(again.ledger() == ledger()) || !same_places)) {
+      broken(law::reversible, "a step that decides nothing left a trace");
+    }
+  }
+
+  void check_by_definition() const {
+    law_oracle<N> oracle{{tree().specs().begin(), tree().specs().end()}, tree().removed()};
+    for (const job_type* j : in_state(allot::job_state::running)) {
+      for (std::size_t d = 0; d < N; ++d) {
+        oracle.add(j->quota.index(), d, j->request[d].in_milli(), j->in());
+      }
+    }
+    for (const allot::quota_id x : tree().top_down()) {
+      for (std::size_t d = 0; d < N; ++d) {
+        if (oracle.balance(x.index(), d) != ledger().balance(x, d).in_milli()) {
+          broken(law::sound, "the balance is not what the law says");
+        }
+      }
+      if (oracle.is_sound(x.index()) != ledger().is_sound(x)) {
+        broken(law::sound, "the law says otherwise of a quota");
+      }
+    }
+  }
+
+  /// Law 2. Within its nominal is who leaves its quota's jobs within their own pool. Where a parent may take
+  /// from its children, or what they were promised is not there, there is no such promise; nor where a job
+  /// that may not be evicted stands on what a child of its quota owns.
+  void check_guarantee() {
+    if (!ledger().is_sound() || !is_guaranteed()) return;
+    for (const allot::quota_id x : tree().top_down()) {
+      if (tree().spec(x).overcommit || scheduler_.settings(x).preempt.children) return;
+    }
+    for (const job_type* j : in_state(allot::job_state::running)) {
+      if (!j->preemptible && !tree().children(j->quota).empty()) return;
+    }
+    for (const job_type* j : in_state(allot::job_state::pending)) {
+      const auto& settings = scheduler_.settings(j->quota);
+      if (settings.preempt.reclaim != allot::preempt_reclaim::any) continue;
+      if (settings.head != allot::queue_head::best_effort) continue;
+      tested(law::guarantee);
+      bool within = true;
+      for (std::size_t d = 0; d < N; ++d) {
+        within = within &&
+                 ledger().own_usage(j->quota, d) + j->request[d] <= ledger().supply_of(j->quota, d).own_pool;
+        // Nobody takes from above, be it borrowed or not.
+        for (allot::quota_id a = tree().parent(j->quota); a; a = tree().parent(a)) {
+          within = within && ledger().own_usage(a, d) <= ledger().supply_of(a, d).own_pool;
+        }
+      }
+      if (!within) continue;
+      places_type places = scheduler_.places();
+      if (!places.place(j->demand())) continue;
+      broken(law::guarantee, "job " + std::to_string(j->number) + " waits within its quota's nominal");
+    }
+  }
+
+  [[nodiscard]] bool has_percentages() const {
+    const auto any = [](const limit_drafts& limits) {
+      return std::any_of(limits.begin(), limits.end(),
+                         [](const limit_draft& l) { return l.is == limit_draft::kind::percent; });
+    };
+    return std::any_of(scenario_.quotas.begin(), scenario_.quotas.end(),
+                       [&](const quota_draft& q) { return any(q.lend) || any(q.borrow); }) ||
+           std::any_of(scenario_.events.begin(), scenario_.events.end(),
+                       [&](const event& e) { return any(e.lend) || any(e.borrow); });
+  }
+
+  /// Law 9. Percentages would follow the nominal that is granted.
+  void check_explained() {
+    if (has_percentages()) return;
+    int left = 3;
+    for (const job_type* j : in_state(allot::job_state::pending)) {
+      const auto why = scheduler_.why(id(*j));
+      if (why.reason != allot::hold_reason::quota) continue;
+      if (left-- == 0) return;
+      // The others that wait would take what is granted; without them it may have its turn at once.
+      scheduler_type alone = scheduler_;
+      for (const job_type* other : in_state(allot::job_state::pending)) {
+        if (other != j) alone.cancel(id(*other));
+      }
+      if (!alone.step(now_).empty()) continue;
+      const auto all = shortfalls(alone.ledger(), *j);
+      if (!why.binding || std::find(all.begin(), all.end(), *why.binding) == all.end()) {
+        broken(law::explained,
+               "job " + std::to_string(j->number) + " waits for a bound that it does not break");
+      }
+      tested(law::explained);
+      check_granted(alone, *j, all, true);
+      if (all.size() != 1) continue;
+      auto less = all;
+      less.front().missing -= allot::quantity::milli(1);
+      check_granted(alone, *j, less, false);
+    }
+  }
+  static std::vector<allot::shortfall> shortfalls(const allot::ledger<N>& l, const job_type& j) {
+    std::vector<allot::shortfall> all;
+    allot::for_each_shortfall(l, j.quota, j.request, j.in(),
+                              [&](const allot::shortfall& s) { all.push_back(s); });
+    return all;
+  }
+  void check_granted(scheduler_type granted, const job_type& j, const std::vector<allot::shortfall>& missing,
+                     bool enough) {
+    std::map<allot::quota_id, allot::quota_spec<N>> raised;
+    const auto spec = [&](allot::quota_id x) -> allot::quota_spec<N>& {
+      return raised.try_emplace(x, tree().spec(x)).first->second;
+    };
+    for (const allot::shortfall& s : missing) {
+      if (s.kind == allot::bound::borrow_limit) {
+        spec(s.quota).borrow[s.dimension] =
+            allot::limit::at_most(ledger().supply_of(s.quota, s.dimension).borrow + s.missing);
+        continue;
+      }
+      // A nominal that an inclusive ancestor's contains takes that one along.
+      spec(s.quota).nominal[s.dimension] += s.missing;
+      for (allot::quota_id a = tree().parent(s.quota); a; a = tree().parent(a)) {
+        if (tree().spec(a).inclusive) spec(a).nominal[s.dimension] += s.missing;
+      }
+    }
+    std::vector<allot::quota_change<N>> changes;
+    for (const auto& [x, s] : raised) {
+      changes.push_back(allot::resize_quota<N>{x, s.nominal, s.lend, s.borrow});
+    }
+    if (!granted.apply(changes)) broken(law::explained, "what is missing can't be granted");
+    const auto& plan = granted.step(now_ + 1);
+    const bool admitted = std::any_of(plan.admissions.begin(), plan.admissions.end(),
+                                      [&](const auto& a) { return a.what->number == j.number; });
+    const auto told = [&](const char* what) { return "job " + std::to_string(j.number) + what; };
+    if (!enough && admitted) broken(law::explained, told(" is admitted when less is granted than it lacks"));
+    if (!enough || admitted) return;
+    // It may have no place, which is another reason; or need to make one.
+    if (scheduler_.places().has_nodes()) return;
+    broken(law::explained, told(" is not admitted when what it lacks is granted"));
+  }
+
+  const scenario& scenario_;
+  law_set promised_;
+  law_tally* tally_;
+  std::deque<job_type> jobs_;
+  scheduler_type scheduler_;
+  std::vector<allot::job_id> ids_;
+  std::string diary_;
+  allot::instant now_ = 0;
+  /// Nothing has happened since the last cycle.
+  bool quiet_ = false;
+};
+
+/// A life under a preset, with every promised law checked at every step, and after it has come to rest.
+template <class Preset, std::size_t N>
+[[nodiscard]] std::string live(const scenario& s, law_set promised, law_tally* tally = nullptr) {
+  law_host<Preset, N> h{s, promised, tally};
+  for (const event& e : s.events) e.what == event_kind::cycle ? static_cast<void>(h.cycle()) : h.act(e);
+  h.settle();
+  return h.diary();
+}
+
+/// The same life, where what happens to jobs between two cycles happens in another order: jobs arrive, then
+/// others end, then the rest.
+template <class Preset, std::size_t N>
+[[nodiscard]] std::string live_in_order(const scenario& s, law_set promised, bool reversed) {
+  law_host<Preset, N> h{s, promised};
+  std::vector<event> arrivals, ends, rest;
+  const auto flush = [&] {
+    if (reversed) {
+      std::reverse(arrivals.begin(), arrivals.end());
+      std::reverse(ends.begin(), ends.end());
+    }
+    for (const auto* batch : {&arrivals, &ends, &rest}) {
+      for (const event& e : *batch) h.act(e);
+    }
+    arrivals.clear();
+    ends.clear();
+    rest.clear();
+  };
+  for (const event& e : s.events) {
+    if (e.what == event_kind::cycle) {
+      flush();
+      h.cycle();
+    } else if (e.what == event_kind::arrive) {
+      arrivals.push_back(e);
+    } else if (detail::is_about_job(e)) {
+      // What happens to one job has an order.
+      const bool first =
+          std::none_of(ends.begin(), ends.end(), [&](const event& x) { return x.which == e.which; });
+      if (first) ends.push_back(e);
+    } else {
+      rest.push_back(e);
+    }
+  }
+  flush();
+  h.settle();
+  return h.diary();
+}
+
+/// Throws `law_broken` when one of the promised laws is broken in the scenario. Quotas of which the preset
+/// can make no tree promise nothing.
+template <class Preset, std::size_t N = most_dimensions>
+void check_laws(const scenario& s, law_set promised, law_tally* tally = nullptr) {
+  if (!law_host<Preset, N>::takes(s)) return;
+  static_cast<void>(live<Preset, N>(s, promised, tally));
+  if (!promised.has(law::deterministic)) return;
+  const law_set only = promised.has(law::at_once) ? law_set{law::at_once} : law_set{};
+  const std::string one = live_in_order<Preset, N>(s, only, false);
+  const std::string other = live_in_order<Preset, N>(s, only, true);
+  if (one == other) {
+    if (tally != nullptr) tally->add(law::deterministic);
+    return;
+  }
+  throw law_broken("law broken: deterministic: the order within an instant matters:\n" + one + "\nor\n" +
+                   other);
+}
+
+}  // namespace allot_test
