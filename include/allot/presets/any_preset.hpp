@@ -4,6 +4,7 @@
 #include <allot/core/assert.hpp>
 #include <allot/presets/catalog.hpp>
 #include <allot/presets/options.hpp>
+#include <allot/presets/selectable.hpp>
 #include <allot/quota/spec.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/settings.hpp>
@@ -43,8 +44,14 @@ namespace detail {
 
 template <class P>
 using policies_type_of = typename P::policies_type;
-/// Of the preset at the same place in the list.
-using any_parts = all_presets::map<std::variant, policies_type_of>;
+/// Of the preset at the same place in the list; the last are parts chosen by name.
+template <class... Parts>
+using one_of_parts = std::variant<Parts..., selectable_policies>;
+using any_parts = all_presets::map<one_of_parts, policies_type_of>;
+
+/// Whether other parts can stand in for its own: those are the ones of `standard`.
+template <class P>
+inline constexpr bool takes_parts = std::is_same_v<typename P::policies_type, policies<>>;
 
 struct any_job_order {
   any_parts parts{};
@@ -73,7 +80,7 @@ class any_cycle {
  public:
   template <class AnyPolicies>
   explicit any_cycle(const AnyPolicies& chosen) {
-    make(chosen.jobs.parts, std::make_index_sequence<all_presets::size>{});
+    make(chosen.jobs.parts, std::make_index_sequence<std::variant_size_v<any_parts>>{});
   }
   void reset(Bench& bench) {
     visit([&](auto& cycle) { cycle.reset(bench); });
@@ -86,7 +93,7 @@ class any_cycle {
   template <class P>
   using cycle_of = typename P::policies_type::template cycle<Bench>;
   template <class... Cycles>
-  using one_of = std::variant<std::monostate, Cycles...>;
+  using one_of = std::variant<std::monostate, Cycles..., typename selectable_policies::template cycle<Bench>>;
 
   template <std::size_t... I>
   void make(const any_parts& parts, std::index_sequence<I...>) {
@@ -137,12 +144,19 @@ class any_preset {
   std::string_view name{};
   std::string_view summary{};
   bool ignores_quotas = false;
+  /// Whether the options may choose an order or a guard for it.
+  bool takes_parts = false;
 
+  /// With a guard that is chosen borrowers are rivals, for it says what is fair between them.
   [[nodiscard]] queue_settings defaults() const {
     queue_settings settings;
     visit([&](auto p) { settings = defaults_of<decltype(p)>(options_); });
+    if (takes_parts && options_.guard.value_or(guard_name::none) != guard_name::none) {
+      settings.preempt.rivals = preempt_rivals::any;
+    }
     return settings;
   }
+  [[nodiscard]] const preset_options& options() const noexcept { return options_; }
   template <std::size_t N>
   void adapt(std::vector<quota_spec<N>>& specs) const {
     visit([&](auto p) { p.adapt(specs); });
@@ -159,6 +173,7 @@ class any_preset {
       : name(P::name),
         summary(P::summary),
         ignores_quotas(P::ignores_quotas),
+        takes_parts(detail::takes_parts<P>),
         options_(options),
         index_(index) {}
 
@@ -173,7 +188,11 @@ class any_preset {
   void make(any_policies& chosen, std::index_sequence<I...>, preset_list<Presets...>) const {
     const auto take = [&](auto place, auto parts) {
       chosen.not_preemptible = parts.not_preemptible;
-      chosen.jobs.parts.template emplace<decltype(place)::value>(std::move(parts));
+      if (takes_parts && options_.chooses_parts()) {
+        chosen.jobs.parts = selectable_policies{options_, {}, parts.not_preemptible};
+      } else {
+        chosen.jobs.parts.template emplace<decltype(place)::value>(std::move(parts));
+      }
     };
     ((I == index_ ? take(std::integral_constant<std::size_t, I>{}, policies_of<Presets>(options_)) : void()),
      ...);

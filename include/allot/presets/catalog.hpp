@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/presets/hyperpod.hpp>
 #include <allot/presets/pai.hpp>
 #include <allot/presets/single_queue.hpp>
 #include <allot/presets/standard.hpp>
@@ -21,7 +22,7 @@ struct preset_list {
 };
 
 /// Every preset, in the order in which they are listed.
-using all_presets = preset_list<standard, static_quotas, pai, fifo, sjf>;
+using all_presets = preset_list<standard, static_quotas, pai, hyperpod, fifo, sjf>;
 
 namespace detail {
 template <class Visit, class... Presets>

@@ -16,12 +16,12 @@ enum class surplus_name : std::uint8_t {
   priority,
   first_come,
   decayed_usage,
-  parent_as_peer,
+  parent_peer,
   most_under_served,
   capped,
 };
 /// What becomes of parts that a division does not divide.
-enum class rounding_name : std::uint8_t { webster, largest_remainder, none };
+enum class rounding_name : std::uint8_t { webster, largest_remainders, none };
 /// Whose turn it is.
 enum class quota_order_name : std::uint8_t {
   borrowed_share,

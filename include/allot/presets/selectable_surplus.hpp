@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/quantity.hpp>
+#include <allot/fairshare/decayed_surplus.hpp>
+#include <allot/fairshare/even_totals.hpp>
+#include <allot/fairshare/first_come.hpp>
+#include <allot/fairshare/priority_bands.hpp>
+#include <allot/fairshare/rounding.hpp>
+#include <allot/fairshare/surplus.hpp>
+#include <allot/presets/options.hpp>
+
+#include <span>
+#include <utility>
+#include <variant>
+
+namespace allot {
+inline namespace v0 {
+
+/// A surplus rule chosen by name at run time. A rounding that is chosen counts in whole units (GPUs); without
+/// one everything is divided to the thousandth.
+///
+/// `capped` is proportional to weight as well: what Armada calls the demand-capped adjusted share is what
+/// every rule here gives that never exceeds a demand. First come and most under-served round nothing.
+class selectable_surplus {
+ public:
+  selectable_surplus() = default;
+  explicit selectable_surplus(const preset_options& o) {
+    const quantity unit = o.rounding ? quantity::whole(1) : quantity::milli(1);
+    switch (o.rounding.value_or(rounding_name::webster)) {
+      case rounding_name::webster:
+        choose(o, webster{unit});
+        break;
+      case rounding_name::largest_remainders:
+        choose(o, largest_remainder{unit});
+        break;
+      case rounding_name::none:
+        choose(o, rounded_down{unit});
+        break;
+    }
+  }
+
+  void operator()(quantity surplus, std::span<claimant> claimants) {
+    std::visit([&](auto& rule) { rule(surplus, claimants); }, rule_);
+  }
+  [[nodiscard]] bool ignores_unmet_wants() const noexcept {
+    return std::visit([](const auto& rule) { return allot::ignores_unmet_wants(rule); }, rule_);
+  }
+
+ private:
+  template <class Rounding>
+  void choose(const preset_options& o, Rounding rounding) {
+    switch (o.surplus.value_or(surplus_name::weight)) {
+      case surplus_name::weight:
+      case surplus_name::capped:
+        rule_ = proportional<by_weight, Rounding>{rounding};
+        break;
+      case surplus_name::quota:
+        rule_ = proportional<by_owned, Rounding>{rounding};
+        break;
+      case surplus_name::priority:
+        rule_ =
+            priority_bands<proportional<by_weight, Rounding>>{proportional<by_weight, Rounding>{rounding}};
+        break;
+      case surplus_name::first_come:
+        rule_ = first_come{};
+        break;
+      case surplus_name::decayed_usage:
+        rule_ = decayed_surplus<webster>{{.k = o.k.value_or(1000)},
+                                         o.rounding ? quantity::whole(1) : quantity::milli(1)};
+        break;
+      case surplus_name::parent_peer:
+        rule_ = parent_as_peer{longest_unserved{quantity::whole(1)}};
+        break;
+      case surplus_name::most_under_served:
+        rule_ = even_totals<by_owned>{};
+        break;
+    }
+  }
+
+  std::variant<proportional<by_weight, webster>, proportional<by_weight, largest_remainder>,
+               proportional<by_weight, rounded_down>, proportional<by_owned, webster>,
+               proportional<by_owned, largest_remainder>, proportional<by_owned, rounded_down>,
+               priority_bands<proportional<by_weight, webster>>,
+               priority_bands<proportional<by_weight, largest_remainder>>,
+               priority_bands<proportional<by_weight, rounded_down>>, first_come, decayed_surplus<webster>,
+               parent_as_peer, even_totals<by_owned>>
+      rule_{};
+};
+
+}  // namespace v0
+}  // namespace allot
