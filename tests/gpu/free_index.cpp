@@ -164,6 +164,31 @@ TEST_CASE("free_index: a shared device is neither free nor full") {
   CHECK_FALSE(index.smallest_gap(0, 1));
 }
 
+TEST_CASE("free_index: a closed node stands in no index, and opens as it then is") {
+  free_index index{allot_test::equal_nodes(2, 2)};
+  index.occupy(pod(0, 0b1, 300));
+  index.occupy(pod(1, 0b11));
+  const free_index before = index;
+  index.close(node_id{0});
+  CHECK_FALSE(index.fewest_free(0, 1));
+  CHECK_FALSE(index.smallest_gap(0, 1));
+  CHECK(index.nodes_with_free(0, 1) == 0);
+  CHECK(index.devices_with_gap(0, 700) == 0);
+  CHECK(index.free_in(gpu::all_pools) == quantity{});
+  CHECK(index.closed_in(gpu::all_pools) == quantity::milli(1700));
+  CHECK_THROWS_AS(index.close(node_id{0}), allot_test::assertion_failed);
+  // It changes while it is closed.
+  index.occupy(pod(0, 0b10));
+  index.leave(pod(0, 0b1, 300));
+  CHECK(index.closed_in(gpu::all_pools) == gpus(1));
+  index.open(node_id{0});
+  CHECK(index.fewest_free(0, 1)->node == node_id{0});
+  CHECK_FALSE(index.smallest_gap(0, 1));
+  index.leave(pod(0, 0b10));
+  index.occupy(pod(0, 0b1, 300));
+  CHECK(index == before);
+}
+
 TEST_CASE("free_index: devices that a node does not have") {
   const free_index index{allot_test::equal_nodes(2, 2)};
   CHECK(index.fits({node_id{0}, 0b11}, {2}));

@@ -9,6 +9,7 @@
 #include <tests/support/seeds.hpp>
 #include <tests/support/throwing_assert.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -70,7 +71,9 @@ struct compared {
     REQUIRE(real.size() == model.allocations.size());
     std::int64_t used = 0;
     std::int64_t held = 0;
+    std::int64_t closed = 0;
     for (std::size_t n = 0; n < model.nodes.size(); ++n) {
+      REQUIRE(real.is_closed(node_id{n}) == model.nodes[n].closed);
       std::uint64_t held_devices = 0;
       for (std::uint32_t d = 0; d < model.nodes[n].devices.size(); ++d) {
         const naive_inventory::device& expected = model.nodes[n].devices[d];
@@ -78,12 +81,14 @@ struct compared {
         if (expected.held != 0) held_devices |= std::uint64_t{1} << d;
         used += expected.used;
         held += expected.held;
+        if (model.nodes[n].closed) closed += 1000 - expected.used;
       }
       REQUIRE(real.index().held_devices(node_id{n}) == held_devices);
     }
     REQUIRE(real.used().in_milli() == used);
     REQUIRE(real.held().in_milli() == held);
-    REQUIRE(real.free() + real.used() == real.total());
+    REQUIRE(real.closed().in_milli() == closed);
+    REQUIRE(real.free() + real.used() + real.closed() == real.total());
     for (const auto& [a, expected] : model.allocations) {
       REQUIRE(real.contains(a));
       REQUIRE(real.is_vacating(a) == expected.vacating);
@@ -169,7 +174,23 @@ struct compared {
     }
   }
 
+  void close_or_open(random_source& random) {
+    const node_id n{random.below(model.nodes.size())};
+    const bool close = random.one_in(2);
+    close ? real.close(n) : real.reopen(n);
+    model.nodes[n.index()].closed = close;
+    std::vector<allocation_id> expected;
+    for (const auto& [a, standing] : model.allocations) {
+      const auto is_there = [n](const placed_pod& p) { return p.where.node == n; };
+      if (std::any_of(standing.pods.begin(), standing.pods.end(), is_there)) expected.push_back(a);
+    }
+    std::vector<allocation_id> found;
+    real.for_each_on(n, [&](allocation_id a) { found.push_back(a); });
+    REQUIRE(found == expected);
+  }
+
   void step(random_source& random) {
+    if (random.one_in(12)) return close_or_open(random);
     const std::size_t kind = random.below(10);
     if (kind < 5) {
       place(allot_test::random_demand(random));
@@ -399,6 +420,38 @@ TEST_CASE("inventory: place_at puts running jobs where they stand") {
     CHECK(i == before);
     CHECK(at({gpus(4), 2}, {{node_id{0}}, {node_id{0}}}));
   }
+}
+
+TEST_CASE("inventory: nothing new stands on a closed node, and what stands there stays") {
+  inventory i{allot_test::equal_nodes(2, 8)};
+  const allocation_id staying = *i.place({gpus(3)});
+  const allocation_id half = *i.place({quantity::milli(500)});
+  i.close(node_id{0});
+  i.close(node_id{0});
+  CHECK(i.free() == gpus(8));
+  CHECK(i.closed() == quantity::milli(4500));
+  CHECK(nodes_of(i, *i.place({quantity::milli(500)})) == std::vector<std::size_t>{1});
+  CHECK_FALSE(i.place({gpus(8)}));
+  CHECK(i.could_ever_fit({gpus(8), 2}));
+  CHECK(i.why_not({gpus(8)}).reason == gpu::obstacle::full);
+  // One that runs there may be told to go and stay after all, or be taken over from another host.
+  i.vacate(staying);
+  CHECK(i.free() == quantity::milli(7500));
+  i.reoccupy(staying);
+  const pod_location there{node_id{0}};
+  CHECK(i.place_at({gpus(1)}, {&there, 1}));
+  i.release(half);
+  i.reopen(node_id{0});
+  CHECK(i.closed() == quantity{});
+  CHECK(nodes_of(i, *i.place({gpus(4)})) == std::vector<std::size_t>{0});
+}
+
+TEST_CASE("inventory: with all nodes closed not even a pod without GPUs has a place") {
+  inventory i{allot_test::equal_nodes(1, 2)};
+  i.close(node_id{0});
+  CHECK_FALSE(i.place({gpus(0)}));
+  CHECK_FALSE(i.place({gpus(0), 3}));
+  CHECK(i.why_not({gpus(0)}).reason != gpu::obstacle::none);
 }
 
 TEST_CASE("inventory: pools") {

@@ -28,6 +28,7 @@ struct naive_inventory {
   struct node {
     std::uint32_t pool = 0;
     std::vector<device> devices;
+    bool closed = false;
 
     [[nodiscard]] std::int64_t free() const {
       return std::count_if(devices.begin(), devices.end(), [](const device& d) { return d.used == 0; });
@@ -45,7 +46,7 @@ struct naive_inventory {
   explicit naive_inventory(const gpu::cluster& layout) {
     for (std::size_t n = 0; n < layout.size(); ++n) {
       const gpu::node_type& type = layout.type_of(gpu::node_id{n});
-      nodes.push_back({type.pool, std::vector<device>(type.gpus)});
+      nodes.push_back({type.pool, std::vector<device>(type.gpus), false});
     }
   }
 
@@ -91,9 +92,10 @@ struct naive_inventory {
     return pods;
   }
 
+  /// With nothing on its nodes, all of them open.
   [[nodiscard]] static naive_inventory emptied(naive_inventory from) {
     from.allocations.clear();
-    for (node& n : from.nodes) std::fill(n.devices.begin(), n.devices.end(), device{});
+    for (node& n : from.nodes) n = {n.pool, std::vector<device>(n.devices.size()), false};
     return from;
   }
 
@@ -193,7 +195,7 @@ struct naive_inventory {
                                                                      std::int64_t count) {
     std::optional<std::size_t> best;
     for (std::size_t n = 0; n < in.size(); ++n) {
-      if (!accepts(d, in[n]) || in[n].free() < count) continue;
+      if (in[n].closed || !accepts(d, in[n]) || in[n].free() < count) continue;
       if (!best || in[n].free() < in[*best].free()) best = n;
     }
     if (!best) return std::nullopt;
@@ -206,7 +208,7 @@ struct naive_inventory {
     using score = std::tuple<std::int64_t, std::size_t, bool, std::size_t>;
     std::optional<score> best;
     for (std::size_t n = 0; n < in.size(); ++n) {
-      if (!accepts(d, in[n])) continue;
+      if (in[n].closed || !accepts(d, in[n])) continue;
       for (std::size_t k = 0; k < in[n].devices.size(); ++k) {
         const device& at = in[n].devices[k];
         if (at.used == 0 || at.used + milli > 1000) continue;

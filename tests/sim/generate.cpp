@@ -32,8 +32,11 @@ std::string jobs_of(const trace& t, std::string_view tenant) {
   std::string rows;
   for (const trace_job& job : t.jobs) {
     if (t.tenants[job.tenant] != tenant) continue;
-    rows += std::string{t.ids[job.id]} + ' ' + std::to_string(job.submit) + ' ' +
-            std::to_string(job.duration) + ' ' + std::to_string(job.gpus.in_milli()) + '\n';
+    rows.append(t.ids[job.id]);
+    for (const std::int64_t n : {job.submit, job.duration, job.gpus.in_milli()}) {
+      rows.append(1, ' ').append(std::to_string(n));
+    }
+    rows += '\n';
   }
   return rows;
 }

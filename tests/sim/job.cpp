@@ -17,14 +17,8 @@ static_assert(allot::identified_view<workload_view<1>> && allot::timed_view<work
 static_assert(allot::preemptible_view<workload_view<3>> && allot::duration_view<workload_view<3>>);
 static_assert(allot::placed_view<workload_view<1>, allot::sim::places>);
 static_assert(allot::dimensions<workload_view<3>> == 3);
-
-TEST_CASE("job: what an eviction leaves of its work") {
-  CHECK(job<1>{}.saved(1000) == 0);
-  CHECK(job<1>{.checkpoint = 0}.saved(1234) == 1234);
-  CHECK(job<1>{.checkpoint = 300}.saved(899) == 600);
-  CHECK(job<1>{.checkpoint = 300}.saved(900) == 900);
-  CHECK(job<1>{.checkpoint = 300}.saved(299) == 0);
-}
+static_assert(allot::elastic_view<workload_view<1>> && allot::flavored_view<workload_view<1>>);
+static_assert(allot::time_limited_view<workload_view<1>> && allot::checkpointed_view<workload_view<1>>);
 
 TEST_CASE("job: the view shows a job by its number, in one queue or in its own") {
   const std::array<job<1>, 2> jobs{
@@ -43,4 +37,43 @@ TEST_CASE("job: the view shows a job by its number, in one queue or in its own")
   const workload_view<1> single{jobs, true};
   CHECK(single.quota(0) == quota_id{0});
   CHECK(single.quota(1) == quota_id{0});
+}
+
+TEST_CASE("job: with fewer pods than its demand has it is elastic, a total is one pod") {
+  job<1> j{.demand = {gpus(1), 6}};
+  CHECK(j.fewest_pods() == 6);
+  j.min_pods = 2;
+  CHECK(j.fewest_pods() == 2);
+  j.min_pods = 9;
+  CHECK(j.fewest_pods() == 6);
+  const job<1> total{.demand = {gpus(6), 1, true}, .min_pods = 3};
+  CHECK(total.pods() == 1);
+  CHECK(total.fewest_pods() == 1);
+}
+
+TEST_CASE("job: what some of the pods of a job ask for, and where they may stand") {
+  using r = allot::resources<2>;
+  std::array<job<2>, 2> jobs;
+  jobs[0].request = r{allot::quantity::milli(10), gpus(0)};
+  jobs[0].demand = {gpus(2), 4, false, 0b0111};
+  jobs[0].min_pods = 2;
+  jobs[0].flavors = 1;
+  jobs[1].request = r{gpus(8), gpus(0)};
+  jobs[1].demand = {gpus(8), 1, true};
+  std::array<allot::sim::flavor_set<2>, 1> sets;
+  const std::array<r, 2> options = {r{gpus(0), gpus(2)}, r{gpus(3), gpus(0)}};
+  sets[0].menu.add_group(options);
+  sets[0].pools = {0b1010, 0b0001};
+  const workload_view<2> view{jobs, false, sets};
+  CHECK(view.request(0, 4) == jobs[0].request);
+  CHECK(view.request(0, 3) == r{allot::quantity::milli(6), gpus(0)});
+  CHECK(view.flavors(0, 3).request({1}) == r{gpus(9), gpus(0)});
+  // The pods that it needs and the others are counted one by one, whatever is left of the whole.
+  CHECK(view.amount(0, 4, {0}) == r{allot::quantity::milli(8), gpus(8)});
+  CHECK(view.pod(0, {1}) == r{allot::quantity::milli(3002), gpus(0)});
+  CHECK(view.demand(0, 3, {0}) == allot::gpu::demand{gpus(2), 3, false, 0b0010});
+  CHECK(view.demand(0, 1, {1}) == allot::gpu::demand{gpus(2), 1, false, 0b0001});
+  CHECK(view.amount(1, 1, {}) == jobs[1].request);
+  CHECK(view.demand(1, 1, {}) == jobs[1].demand);
+  CHECK(view.flavors(1, 1).empty());
 }

@@ -206,6 +206,7 @@ struct slow_metrics {
     instant at = 0;
     std::vector<moment> of;
     std::int64_t stranded = 0;
+    std::int64_t capacity = 0;
   };
   std::vector<picture> pictures;
   std::optional<instant> first_submit;
@@ -217,7 +218,9 @@ struct slow_metrics {
   }
   void refused(const auto&, job_index, allot::refusal) {}
   void started(const auto&, job_index, const allot::resources<1>&) {}
-  void evicted(const auto&, job_index, job_index, allot::relation, instant) { ended = true; }
+  void grew(const auto&, job_index, allot::job_id, const auto&) {}
+  void shrank(const auto&, job_index, allot::job_id, const allot::sim::interruption&) {}
+  void evicted(const auto&, job_index, const allot::sim::interruption&) { ended = true; }
   void finished(const auto&, job_index) { ended = true; }
   void cancelled(const auto&, job_index) {}
   void settled(const auto& sim) {
@@ -239,6 +242,10 @@ struct slow_metrics {
       for (std::size_t n = 0; n < inventory.layout().size(); ++n) {
         const allot::gpu::node_id node{n};
         const quantity used = inventory.index().used(node);
+        // Of a node that has failed or is drained nobody could have the rest.
+        const bool is_closed = inventory.is_closed(node);
+        p.capacity += (is_closed ? used : gpus(inventory.layout().gpus(node))).in_milli();
+        if (is_closed) continue;
         if (used > quantity{}) p.stranded += (gpus(inventory.layout().gpus(node)) - used).in_milli();
       }
     }
@@ -287,6 +294,9 @@ TEST_CASE("metrics: every integral is that of a slow and simple observer, on ran
         REQUIRE(same(of.fair_share_error,
                      [](const auto& m) { return std::max<std::int64_t>(0, m.entitled - m.used); }));
         REQUIRE(same(static_cast<wide>(f.quotas[x].active), [](const auto& m) { return m.active ? 1 : 0; }));
+      }
+      if (!given.nodes.empty()) {
+        REQUIRE(f.capacity == slow.integral(slow.end, [](const auto& p) { return p.capacity; }));
       }
       REQUIRE(f.stranded == slow.integral(slow.end, [](const auto& p) { return p.stranded; }));
       REQUIRE(f.jain == slow.integral(last, [](const slow_metrics::picture& p) {

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,22 @@ TEST_CASE("observers: each is told all of what one alone is told") {
     CHECK(d->lines == alone.lines);
     CHECK(d->settled_at == alone.settled_at);
   }
+}
+
+TEST_CASE("observers: pods that come and go") {
+  allot::sim::job<1> elastic = job_of(b, 6, 0, 100);
+  elastic.demand = {gpus(1), 6};
+  elastic.min_pods = 2;
+  const std::vector<allot::sim::job<1>> jobs = {elastic, job_of(a, 3, 50, 20)};
+  diary alone;
+  const auto sim = run<standard>(world<standard>(siblings({4, 4}), jobs), alone);
+  diary one;
+  diary other;
+  allot::sim::observers both{one, other};
+  const auto same = run<standard>(world<standard>(siblings({4, 4}), jobs), both);
+  CHECK(std::count(alone.lines.begin(), alone.lines.end(), "50 shrink 0 to 5 for 1 (borrower)") == 1);
+  CHECK(one.lines == alone.lines);
+  CHECK(other.lines == alone.lines);
 }
 
 TEST_CASE("observers: in the order in which they were given") {

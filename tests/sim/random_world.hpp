@@ -26,6 +26,7 @@ struct random_world {
   /// Leaves that lose half of what they have, and jobs (of the sorted trace) that are withdrawn.
   std::vector<allot::sim::quota_event<1>> events;
   std::vector<allot::sim::cancel_event> cancels;
+  std::vector<allot::sim::node_event> node_events;
 
   template <class Preset>
   [[nodiscard]] allot::sim::setup<1> setup_for() const {
@@ -42,7 +43,10 @@ struct random_world {
             std::move(where),
             std::move(jobs),
             events,
-            cancels};
+            cancels,
+            {},
+            node_events,
+            {}};
   }
 };
 
@@ -92,6 +96,7 @@ inline void include_children(std::vector<allot::quota_spec<1>>& specs) {
                               : allot::gpus(random.between(1, random.one_in(4) ? 16 : 4));
     if (random.one_in(4) && j.gpus >= allot::gpus(1)) {
       j.pods = static_cast<std::uint32_t>(j.gpus.in_milli() / 1000);
+      if (random.one_in(2)) j.min_pods = static_cast<std::uint32_t>(random.between(1, j.pods));
     }
     j.priority = static_cast<std::int32_t>(random.below(3));
     j.preemptible = !random.one_in(5);
@@ -100,6 +105,13 @@ inline void include_children(std::vector<allot::quota_spec<1>>& specs) {
     w.trace.jobs.push_back(j);
   }
   if (!random.one_in(3)) return w;
+  for (std::size_t i = w.nodes.empty() ? 0 : random.below(6); i > 0; --i) {
+    using allot::sim::node_change;
+    constexpr node_change kinds[] = {node_change::down, node_change::up, node_change::drain};
+    w.node_events.push_back({random.between(0, 60) * allot::sim::second,
+                             allot::gpu::node_id{random.below(static_cast<std::size_t>(*w.nodes[0].count))},
+                             random.pick(kinds)});
+  }
   for (std::size_t i = random.below(4); i > 0; --i) {
     w.cancels.push_back({random.between(0, 60) * allot::sim::second,
                          static_cast<allot::sim::job_index>(random.below(count))});

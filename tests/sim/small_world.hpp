@@ -37,11 +37,20 @@ class diary {
     if (borrows[0] > allot::quantity{}) lines.back() += ", borrows " + allot::to_string(borrows[0]);
   }
   template <class Simulator>
-  void evicted(const Simulator& sim, job_index j, job_index beneficiary, allot::relation how, instant lost) {
+  void grew(const Simulator& sim, job_index j, allot::job_id, const allot::resources<Simulator::n>& borrows) {
+    note(sim, "grow", j);
+    lines.back() += " to " + std::to_string(sim.history(j).work.pods());
+    if (borrows[0] > allot::quantity{}) lines.back() += ", borrows " + allot::to_string(borrows[0]);
+  }
+  template <class Simulator>
+  void shrank(const Simulator& sim, job_index j, allot::job_id, const allot::sim::interruption& how) {
+    note(sim, "shrink", j);
+    lines.back() += " to " + std::to_string(sim.history(j).work.pods()) + reason_of(how);
+  }
+  template <class Simulator>
+  void evicted(const Simulator& sim, job_index j, const allot::sim::interruption& how) {
     note(sim, "evict", j);
-    constexpr const char* words[] = {"borrower", "descendant", "same quota"};
-    lines.back() += " for " + std::to_string(beneficiary) + " (" + words[static_cast<std::size_t>(how)] +
-                    "), lost " + std::to_string(lost / second);
+    lines.back() += reason_of(how) + ", lost " + std::to_string(how.lost / second);
   }
   template <class Simulator>
   void finished(const Simulator& sim, job_index j) {
@@ -60,6 +69,18 @@ class diary {
   std::vector<instant> settled_at;
 
  private:
+  [[nodiscard]] static std::string reason_of(const allot::sim::interruption& how) {
+    if (how.why == allot::sim::interruption::cause::node_down) return " (node down)";
+    if (how.why == allot::sim::interruption::cause::told_before) return " (told before)";
+    std::string text;
+    if (how.beneficiary) text += " for " + std::to_string(*how.beneficiary);
+    constexpr const char* words[] = {
+        "borrower",      "descendant", "same quota", "rival", "borrower while borrowing",
+        "consolidation", "resized",    "time limit"};
+    text += " (";
+    text += words[static_cast<std::size_t>(how.how)];
+    return text + ")";
+  }
   template <class Simulator>
   void note(const Simulator& sim, const char* what, job_index j) {
     lines.push_back(std::to_string(sim.now() / second) + ' ' + what + ' ' + std::to_string(j));
@@ -74,7 +95,9 @@ struct each_instant {
   void submitted(const auto&, job_index) {}
   void refused(const auto&, job_index, allot::refusal) {}
   void started(const auto&, job_index, const auto&) {}
-  void evicted(const auto&, job_index, job_index, allot::relation, instant) {}
+  void grew(const auto&, job_index, allot::job_id, const auto&) {}
+  void shrank(const auto&, job_index, allot::job_id, const allot::sim::interruption&) {}
+  void evicted(const auto&, job_index, const allot::sim::interruption&) {}
   void finished(const auto&, job_index) {}
   void cancelled(const auto&, job_index) {}
   void settled(const auto& sim) { look(sim); }

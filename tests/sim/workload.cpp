@@ -63,6 +63,16 @@ TEST_CASE("workload: without pods the GPUs are a total, with pods they are split
   CHECK(fraction.demand.gpus == quantity::milli(500));
 }
 
+TEST_CASE("workload: a gang that can run with fewer pods is elastic, a total never is") {
+  const trace t =
+      read("job_id,submit_s,duration_s,gpus,pods,min_pods\na,0,1,12,3,2\nb,0,1,12,3,\nc,0,1,12,,\n");
+  const auto elastic = allot::sim::to_job<1>(t.jobs[0], quota_id{0});
+  CHECK(elastic.pods() == 3);
+  CHECK(elastic.fewest_pods() == 2);
+  CHECK(allot::sim::to_job<1>(t.jobs[1], quota_id{0}).fewest_pods() == 3);
+  CHECK(allot::sim::to_job<1>(t.jobs[2], quota_id{0}).fewest_pods() == 1);
+}
+
 TEST_CASE("workload: what is counted is counted in its dimension, and the rest is not limited") {
   const trace t = read("job_id,submit_s,duration_s,gpus,cpu_milli,memory_mib\na,0,1,2,8500,4096\n");
   const auto all = allot::sim::to_job<3>(t.jobs[0], quota_id{0}, {.gpu = 2, .cpu = 0, .memory = 1});

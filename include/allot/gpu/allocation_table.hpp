@@ -88,6 +88,8 @@ class allocation_table {
   /// Precondition: neither the old nor the new status is `unused`.
   void set_status(allocation_id a, status s) { slot_of(a).is = s; }
   [[nodiscard]] pod_range pods(allocation_id a) const { return {records_.data(), slot_of(a).first}; }
+  /// Every id ever given is less than this.
+  [[nodiscard]] std::size_t ids() const noexcept { return slots_.size(); }
   /// How many there are.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 

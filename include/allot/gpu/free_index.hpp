@@ -25,6 +25,8 @@ namespace gpu {
 /// go. Used decides what is free; a device that is free or has room may still be held, and whoever is placed
 /// there must wait. A device is *shared* while it is used in part; its *gap* is the rest of it.
 ///
+/// A node can be *closed*: nothing on it is to be had, though what stands there stays until it leaves.
+///
 /// Two indexes for each node type: its nodes by free GPUs, and its shared devices by gap (by node, as the
 /// devices of one node are quickly looked through). A query is O(log64 nodes); no query or change looks at
 /// all nodes or allocates.
@@ -47,6 +49,7 @@ class free_index {
   [[nodiscard]] std::uint64_t free_devices(node_id n) const { return node(n).free; }
   /// The devices that someone who has been told to go still holds.
   [[nodiscard]] std::uint64_t held_devices(node_id n) const { return node(n).held; }
+  [[nodiscard]] bool is_closed(node_id n) const { return node(n).closed; }
   /// How much of a device is used. Precondition: the node has that device.
   [[nodiscard]] quantity used(node_id n, std::uint32_t device) const {
     ALLOT_ASSERT(device < layout_.gpus(n), "the node has no such device");
@@ -59,7 +62,7 @@ class free_index {
     return sum;
   }
 
-  /// Whether a pod of this shape could stand there, whatever pool that is.
+  /// Whether a pod of this shape could stand there, whatever pool that is, be it closed or not.
   [[nodiscard]] bool fits(const pod_location& at, const pod_shape& pod) const {
     if (!layout_.contains(at.node) || std::popcount(at.devices) != static_cast<int>(pod.devices))
       return false;
@@ -94,7 +97,7 @@ class free_index {
     return true;
   }
 
-  // All nodes of one type: `type` is an index into layout().types().
+  // All nodes of one type that are not closed: `type` is an index into layout().types().
 
   /// A node, and what made it a candidate: its free GPUs, or the gap. Candidates are ordered by that, then
   /// by node.
@@ -131,11 +134,30 @@ class free_index {
   [[nodiscard]] quantity held_in(std::uint64_t pools) const {
     return sum(pools, [](const type_state& t) { return t.held; });
   }
+  /// What is free on nodes that are closed, so not to be had.
+  [[nodiscard]] quantity closed_in(std::uint64_t pools) const {
+    return sum(pools, [](const type_state& t) { return t.closed; });
+  }
   [[nodiscard]] quantity free_in(std::uint64_t pools) const {
-    return layout_.gpus_in(pools) - used_in(pools);
+    return layout_.gpus_in(pools) - used_in(pools) - closed_in(pools);
   }
 
-  // Changes. Each has an exact inverse: occupy and leave, hold and let_go. O(devices of the pod).
+  // Changes. Each has an exact inverse: close and open, occupy and leave, hold and let_go. O(devices).
+
+  /// Precondition: it is not closed.
+  void close(node_id n) {
+    ALLOT_ASSERT(!is_closed(n), "the node is closed already");
+    take_out_of_indexes(n);
+    nodes_[n.index()].closed = true;
+    types_[layout_.position_of(n).type].closed += unused(n);
+  }
+  /// Precondition: it is closed.
+  void open(node_id n) {
+    ALLOT_ASSERT(is_closed(n), "the node is open already");
+    types_[layout_.position_of(n).type].closed -= unused(n);
+    nodes_[n.index()].closed = false;
+    put_into_indexes(n);
+  }
 
   /// Precondition: it fits there.
   void occupy(const placed_pod& pod) {
@@ -176,6 +198,8 @@ class free_index {
   struct node_state {
     std::uint64_t free = 0;
     std::uint64_t held = 0;
+    /// Then it and its devices stand in no index.
+    bool closed = false;
 
     friend bool operator==(const node_state&, const node_state&) = default;
   };
@@ -207,6 +231,8 @@ class free_index {
     /// In milli.
     std::int64_t used = 0;
     std::int64_t held = 0;
+    /// Not used, on closed nodes.
+    std::int64_t closed = 0;
 
     friend bool operator==(const type_state&, const type_state&) = default;
   };
@@ -266,21 +292,32 @@ class free_index {
   void set_free(node_id n, std::uint64_t free) {
     node_state& s = nodes_[n.index()];
     if (s.free == free) return;
-    const auto before = static_cast<std::uint32_t>(std::popcount(s.free));
-    const auto after = static_cast<std::uint32_t>(std::popcount(free));
-    const cluster::position& at = layout_.position_of(n);
-    const std::size_t nodes = layout_.types()[at.type].nodes.size();
-    type_state& t = types_[at.type];
-    t.by_free.erase(before * nodes + at.rank);
-    t.by_free.insert(after * nodes + at.rank);
-    --t.nodes_with_free[before];
-    ++t.nodes_with_free[after];
+    if (!s.closed) remove_free(n);
     s.free = free;
+    if (!s.closed) add_free(n);
+  }
+  void add_free(node_id n) {
+    const cluster::position& at = layout_.position_of(n);
+    type_state& t = types_[at.type];
+    const auto free = static_cast<std::uint32_t>(std::popcount(node(n).free));
+    t.by_free.insert(free * layout_.types()[at.type].nodes.size() + at.rank);
+    ++t.nodes_with_free[free];
+  }
+  void remove_free(node_id n) {
+    const cluster::position& at = layout_.position_of(n);
+    type_state& t = types_[at.type];
+    const auto free = static_cast<std::uint32_t>(std::popcount(node(n).free));
+    t.by_free.erase(free * layout_.types()[at.type].nodes.size() + at.rank);
+    --t.nodes_with_free[free];
   }
 
   void set_used(node_id n, std::uint32_t d, std::uint32_t used) {
     device_state& s = device(n, d);
     const std::uint32_t before = std::exchange(s.used, used);
+    if (node(n).closed) {
+      types_[layout_.position_of(n).type].closed += std::int64_t{before} - std::int64_t{used};
+      return;
+    }
     if (before % milli_per_gpu != 0) remove_gap(n, milli_per_gpu - before);
     if (used % milli_per_gpu != 0) add_gap(n, milli_per_gpu - used);
   }
@@ -290,6 +327,7 @@ class free_index {
     t.by_gap.insert(gap * layout_.types()[at.type].nodes.size() + at.rank);
     ++t.devices_with_gap[gap];
   }
+  /// A gap that was the node's is not any more.
   void remove_gap(node_id n, std::uint32_t gap) {
     const cluster::position& at = layout_.position_of(n);
     type_state& t = types_[at.type];
@@ -298,6 +336,30 @@ class free_index {
       if (device(n, d).used + gap == milli_per_gpu) return;
     }
     t.by_gap.erase(gap * layout_.types()[at.type].nodes.size() + at.rank);
+  }
+
+  void put_into_indexes(node_id n) {
+    add_free(n);
+    for (std::uint32_t d = 0; d < layout_.gpus(n); ++d) {
+      const std::uint32_t used = device(n, d).used;
+      if (used % milli_per_gpu != 0) add_gap(n, milli_per_gpu - used);
+    }
+  }
+  void take_out_of_indexes(node_id n) {
+    remove_free(n);
+    const cluster::position& at = layout_.position_of(n);
+    type_state& t = types_[at.type];
+    for (std::uint32_t d = 0; d < layout_.gpus(n); ++d) {
+      const std::uint32_t used = device(n, d).used;
+      if (used % milli_per_gpu == 0) continue;
+      const std::uint32_t gap = milli_per_gpu - used;
+      --t.devices_with_gap[gap];
+      t.by_gap.erase(gap * layout_.types()[at.type].nodes.size() + at.rank);
+    }
+  }
+  /// In milli.
+  [[nodiscard]] std::int64_t unused(node_id n) const {
+    return (quantity::whole(layout_.gpus(n)) - used(n)).in_milli();
   }
 
   void change_held(const placed_pod& pod, std::int32_t sign) {

@@ -5,6 +5,7 @@
 #include <allot/core/journal.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/gpu/allocation_table.hpp>
+#include <allot/gpu/available_first.hpp>
 #include <allot/gpu/best_fit.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/demand.hpp>
@@ -43,11 +44,18 @@ class basic_inventory {
 
   /// Places all pods of the demand, or none. No place is taken from anyone; see `why_not` for what is in
   /// the way. O(pods x what the policy takes); what has no room at all is found without trying pods.
-  [[nodiscard]] std::optional<allocation> place(const demand& d) {
+  [[nodiscard]] std::optional<allocation> place(const demand& d) { return place_by(policy_, d); }
+  /// As `place`, preferring nodes on which pods can start at once (see `available_first`).
+  [[nodiscard]] std::optional<allocation> place_available_first(const demand& d) {
+    return place_by(available_first{}, d);
+  }
+  /// As `place`, where another policy says.
+  template <placement_policy P>
+  [[nodiscard]] std::optional<allocation> place_by(const P& policy, const demand& d) {
     const auto pods = split(d, d.total ? layout().largest_node(d.pools) : 0);
     if (!pods) return std::nullopt;
     if (pods->pods == 1 && pods->rest == 0) {
-      const auto where = policy_(index_, pods->each);
+      const auto where = policy(index_, pods->each);
       if (!where) return std::nullopt;
       const allocation a = open();
       add({*where, pods->each.milli}, a);
@@ -57,8 +65,8 @@ class basic_inventory {
     const allot::savepoint before = save();
     const allocation a = open();
     bool placed = true;
-    for (std::uint64_t i = 0; i < pods->pods && placed; ++i) placed = add_where_policy_says(pods->each, a);
-    if (placed && pods->rest > 0) placed = add_where_policy_says(pods->rest_shape(), a);
+    for (std::uint64_t i = 0; i < pods->pods && placed; ++i) placed = add_where(policy, pods->each, a);
+    if (placed && pods->rest > 0) placed = add_where(policy, pods->rest_shape(), a);
     return conclude(before, placed, a);
   }
 
@@ -119,7 +127,35 @@ class basic_inventory {
     return std::all_of(pods.begin(), pods.end(), [this](const placed_pod& p) { return index_.is_ready(p); });
   }
 
-  /// Whether the demand would have a place on the empty cluster. O(types of nodes).
+  /// Nothing new is placed on the node from now on, because it has failed or is to be drained; what stands
+  /// there, stays until it is released. Nothing happens if it is closed. O(devices of the node).
+  void close(node_id n) {
+    if (index_.is_closed(n)) return;
+    index_.close(n);
+    note({change::closed, false, {}, {{n, 0}}});
+  }
+  /// Takes `close` back. Nothing happens if it is not closed.
+  void reopen(node_id n) {
+    if (!index_.is_closed(n)) return;
+    index_.open(n);
+    note({change::reopened, false, {}, {{n, 0}}});
+  }
+  [[nodiscard]] bool is_closed(node_id n) const { return index_.is_closed(n); }
+  /// Calls `visit(allocation)` for each that has pods on the node, vacating ones included, by id. O(all
+  /// pods).
+  template <class Visit>
+  void for_each_on(node_id n, Visit visit) const {
+    for (std::size_t i = 0; i < table_.ids(); ++i) {
+      const allocation a{i};
+      if (!contains(a)) continue;
+      const auto pods = table_.pods(a);
+      if (std::any_of(pods.begin(), pods.end(), [n](const placed_pod& p) { return p.where.node == n; })) {
+        visit(a);
+      }
+    }
+  }
+
+  /// Whether the demand would have a place on the empty cluster with all nodes open. O(types of nodes).
   [[nodiscard]] bool could_ever_fit(const demand& d) const { return gpu::could_ever_fit(layout(), d); }
   /// Why the demand has no place now. O(types of nodes).
   [[nodiscard]] unplaceable why_not(const demand& d) const { return gpu::why_not(index_, d); }
@@ -136,10 +172,12 @@ class basic_inventory {
   [[nodiscard]] const cluster& layout() const noexcept { return index_.layout(); }
   [[nodiscard]] const free_index& index() const noexcept { return index_; }
 
-  /// GPUs of these pools. `free` counts what is held by vacating allocations, and the gaps of shared devices.
+  /// GPUs of these pools. `free` counts what is held by vacating allocations, and the gaps of shared devices,
+  /// but nothing on closed nodes: that is `closed`.
   [[nodiscard]] quantity total(std::uint64_t pools = all_pools) const { return layout().gpus_in(pools); }
   [[nodiscard]] quantity used(std::uint64_t pools = all_pools) const { return index_.used_in(pools); }
   [[nodiscard]] quantity free(std::uint64_t pools = all_pools) const { return index_.free_in(pools); }
+  [[nodiscard]] quantity closed(std::uint64_t pools = all_pools) const { return index_.closed_in(pools); }
   /// What vacating allocations have yet to give back.
   [[nodiscard]] quantity held(std::uint64_t pools = all_pools) const { return index_.held_in(pools); }
 
@@ -150,6 +188,19 @@ class basic_inventory {
   [[nodiscard]] bool is_vacating(allocation a) const { return table_.status_of(a) == status::vacating; }
   /// Its pods, in the order in which they were placed: node, devices, and how much of each device.
   [[nodiscard]] allocation_table::pod_range pods(allocation a) const { return table_.pods(a); }
+  /// Calls `visit(node number)` for each of its pods, in the order in which they were placed.
+  template <class Visit>
+  void for_each_node(allocation a, Visit visit) const {
+    for (const placed_pod& p : table_.pods(a)) visit(p.where.node.index());
+  }
+  /// Whether their pods stand pod by pod on the same nodes, and fractions on the same devices.
+  [[nodiscard]] bool stand_alike(allocation a, allocation b) const {
+    const auto x = table_.pods(a);
+    const auto y = table_.pods(b);
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const placed_pod& p, const placed_pod& q) {
+      return p.milli == milli_per_gpu ? p.where.node == q.where.node : p == q;
+    });
+  }
 
   /// Whether both have the same standing in the same places under the same ids, and would give the same ids.
   /// Savepoints and policy are not compared.
@@ -160,13 +211,22 @@ class basic_inventory {
  private:
   using status = allocation_table::status;
 
-  enum class change : std::uint8_t { opened, pod_added, pod_removed, released, vacated, reoccupied };
+  enum class change : std::uint8_t {
+    opened,
+    pod_added,
+    pod_removed,
+    released,
+    vacated,
+    reoccupied,
+    closed,
+    reopened,
+  };
   struct entry {
     change what{};
     /// released: it was vacating.
     bool was_vacating = false;
     allocation which;
-    /// pod_removed: the pod.
+    /// pod_removed: the pod; closed and reopened: on that node.
     placed_pod pod;
   };
 
@@ -185,8 +245,9 @@ class basic_inventory {
     table_.add_pod(a, pod);
     note({change::pod_added, false, a, {}});
   }
-  [[nodiscard]] bool add_where_policy_says(const pod_shape& pod, allocation a) {
-    const auto where = policy_(index_, pod);
+  template <class P>
+  [[nodiscard]] bool add_where(const P& policy, const pod_shape& pod, allocation a) {
+    const auto where = policy(index_, pod);
     if (where) add({*where, pod.milli}, a);
     return where.has_value();
   }
@@ -262,6 +323,12 @@ class basic_inventory {
         break;
       case change::reoccupied:
         give_up(e.which);
+        break;
+      case change::closed:
+        index_.open(e.pod.where.node);
+        break;
+      case change::reopened:
+        index_.close(e.pod.where.node);
         break;
     }
   }

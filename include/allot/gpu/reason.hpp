@@ -61,7 +61,7 @@ struct unplaceable {
   obstacle reason = obstacle::none;
   /// By the whole job.
   quantity asked;
-  /// The GPUs that there are, and those that are free, with all gaps of shared ones.
+  /// The GPUs that there are, and those that are free, with all gaps of shared ones but not on closed nodes.
   quantity capacity;
   quantity free;
   /// The most that one pod of this kind could get now: GPUs of one node, or a part of one device.
@@ -82,14 +82,18 @@ namespace detail {
 
 inline constexpr std::uint64_t any_number = std::numeric_limits<std::uint64_t>::max();
 
-/// How many pods of this shape have room now. Pods of one shape do not get in each other's way more than
-/// their number, so it does not matter where the first ones go. O(types x sizes, or gaps for a fraction).
+/// How many pods of this shape have room now, on nodes that are not closed. Pods of one shape do not get in
+/// each other's way more than their number, so it does not matter where the first ones go. O(types x sizes,
+/// or gaps for a fraction).
 [[nodiscard]] inline std::uint64_t room(const free_index& index, const pod_shape& pod) {
   std::uint64_t count = 0;
   const auto& types = index.layout().types();
   for (std::size_t t = 0; t < types.size(); ++t) {
     if (!types[t].is_in(pod.pools)) continue;
-    if (pod.devices == 0) return any_number;
+    if (pod.devices == 0) {
+      if (index.fewest_free(t, 0)) return any_number;
+      continue;
+    }
     for (std::uint32_t free = pod.devices; free <= types[t].gpus; ++free) {
       count += index.nodes_with_free(t, free) * (free / pod.devices) * (milli_per_gpu / pod.milli);
     }

@@ -19,6 +19,20 @@ namespace sim {
 // What a simulation comes to, in exact integers: times in milliseconds, amounts of GPU time in milli-GPUs x
 // milliseconds. `metrics` says how each figure is defined.
 
+/// The state of a quota's own jobs and own pool, in milli-GPUs.
+struct quota_moment {
+  std::int64_t used = 0;
+  /// What the fair-share division of everybody's present demand gives its own jobs.
+  std::int64_t entitled = 0;
+  /// What its jobs use of other quotas' pools, and others' jobs of its pool.
+  std::int64_t borrowed = 0;
+  std::int64_t lent = 0;
+  /// How many of its jobs wait.
+  std::uint32_t pending = 0;
+
+  friend constexpr bool operator==(const quota_moment&, const quota_moment&) noexcept = default;
+};
+
 /// What became of the jobs. The total is the sum of the others.
 struct job_counts {
   std::size_t total = 0;
@@ -27,6 +41,8 @@ struct job_counts {
   std::size_t unfinished = 0;
   std::size_t refused = 0;
   std::size_t cancelled = 0;
+  /// They had run as long as jobs of their kind may.
+  std::size_t time_limit = 0;
 
   friend bool operator==(const job_counts&, const job_counts&) = default;
 };
@@ -42,7 +58,9 @@ struct job_figures {
   sample_summary wait;
   /// The longest time that a job waited for its first start, whether that came or not.
   instant max_wait = 0;
+  /// How often a job was told to go by the policy and waited again, and how often one was lost with a node.
   std::uint64_t preemptions = 0;
+  std::uint64_t node_failures = 0;
   /// GPUs times running time that came to nothing: work since the last checkpoint, and restarts.
   wide lost = 0;
   /// GPU time that the jobs had.
@@ -78,8 +96,10 @@ struct run_figures {
   /// Jain's index in billionths, added up over the milliseconds in which some quota used or wanted something.
   wide jain = 0;
   instant active = 0;
-  /// How many jobs were evicted as borrowers, as descendants, for their own quota, …: by `relation`.
+  /// How many jobs the policy told to go, to wait again or for good, by `relation`.
   std::array<std::uint64_t, relation_count> preemptions_by{};
+  /// How many pods elastic jobs had to give up that went on without them, with a node or by the policy.
+  std::uint64_t pods_given_up = 0;
   /// By quota id, those included that were removed.
   std::vector<quota_figures> quotas;
 

@@ -45,24 +45,19 @@ struct job {
   std::int32_t priority = 0;
   bool preemptible = true;
   instant submit = 0;
-  /// How long it runs when nothing interrupts it.
+  /// How long it runs with all its pods when nothing interrupts it.
   instant duration = 0;
   /// Work is saved after every so much of it; what came since is lost on eviction. Nothing: never saved.
+  /// See `job_progress`.
   std::optional<instant> checkpoint{};
   /// What going on after an eviction costs before work resumes.
   instant restart = 0;
-  /// When a run has lasted so long it is told to go. 0: never.
+  /// When a run has lasted so long the job is over. 0: never.
   instant time_limit = 0;
 
   [[nodiscard]] constexpr std::uint32_t pods() const noexcept { return demand.total ? 1 : demand.pods; }
   [[nodiscard]] constexpr std::uint32_t fewest_pods() const noexcept {
     return min_pods == 0 || min_pods > pods() ? pods() : min_pods;
-  }
-
-  /// How much of `done` work survives an eviction.
-  [[nodiscard]] constexpr instant saved(instant done) const noexcept {
-    if (!checkpoint) return 0;
-    return *checkpoint <= 0 ? done : done / *checkpoint * *checkpoint;
   }
 };
 
@@ -103,6 +98,20 @@ struct workload_view {
     if (jobs[j].flavors == 0) return {};
     const flavor_menu<N>& each = flavor_sets[jobs[j].flavors - 1].menu;
     return jobs[j].demand.total || pods == 1 ? each : each * pods;
+  }
+  /// What so many of its pods have under a choice of flavors, for the pods that it needs start together and
+  /// the others one by one. Precondition: at least the fewest that it can run with.
+  [[nodiscard]] resources<N> amount(job j, std::uint32_t pods, const flavor_pick& pick) const {
+    const sim::job<N>& it = jobs[j];
+    const std::uint32_t fewest = it.fewest_pods();
+    if (fewest == it.pods() && it.flavors == 0) return it.request;
+    resources<N> sum = request(j, fewest) + flavors(j, fewest).request(pick);
+    if (pods > fewest) sum += pod(j, pick) * (pods - fewest);
+    return sum;
+  }
+  /// The same of one pod beyond the fewest.
+  [[nodiscard]] resources<N> pod(job j, const flavor_pick& pick) const {
+    return request(j, 1) + flavors(j, 1).request(pick);
   }
   [[nodiscard]] gpu::demand demand(job j, std::uint32_t pods, const flavor_pick& pick) const {
     gpu::demand d = jobs[j].demand;

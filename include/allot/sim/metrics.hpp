@@ -3,12 +3,12 @@
 
 #include <allot/quota/ledger.hpp>
 #include <allot/quota/loans.hpp>
-#include <allot/scheduler/scheduler.hpp>
+#include <allot/scheduler/plan.hpp>
 #include <allot/sim/entitlements.hpp>
 #include <allot/sim/figures.hpp>
 #include <allot/sim/job.hpp>
+#include <allot/sim/job_history.hpp>
 #include <allot/sim/places.hpp>
-#include <allot/sim/simulator.hpp>
 #include <allot/sim/statistics.hpp>
 #include <allot/sim/waiting_times.hpp>
 
@@ -23,20 +23,6 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// The state of a quota's own jobs and own pool, in milli-GPUs.
-struct quota_moment {
-  std::int64_t used = 0;
-  /// What the fair-share division of everybody's present demand gives its own jobs.
-  std::int64_t entitled = 0;
-  /// What its jobs use of other quotas' pools, and others' jobs of its pool.
-  std::int64_t borrowed = 0;
-  std::int64_t lent = 0;
-  /// How many of its jobs wait.
-  std::uint32_t pending = 0;
-
-  friend constexpr bool operator==(const quota_moment&, const quota_moment&) noexcept = default;
-};
-
 template <std::size_t N>
 struct metrics_settings {
   /// Which dimensions are GPUs; amounts are their sum.
@@ -47,8 +33,9 @@ struct metrics_settings {
 
 /// Watches a simulation and measures it, in exact integers, so the same on every machine.
 ///
-/// - *Allocated*: what running jobs hold. *Capacity*: the GPUs of the nodes; without nodes, what the roots of
-///   the quota tree have. Rates are over the time from the first submission to the last end of a run.
+/// - *Allocated*: what the pods that run hold. *Capacity*: the GPUs of the nodes, without the free ones of
+///   nodes that have failed or are drained; without nodes, what the roots of the quota tree have. Rates are
+///   over the time from the first submission to the last end of a run.
 /// - *Fragmentation*: of the idle GPU time, the part on nodes that were partly in use, where a pod that takes
 ///   a whole node finds no room. 0 without nodes.
 /// - *Entitlement*: the fair-share division (`division`) of the capacity of the user's quotas, whatever the
@@ -58,7 +45,8 @@ struct metrics_settings {
 /// - *Jain*: the index over the quotas that use or want something of how much of what each is entitled to it
 ///   has (at most all of it: what one has beyond that shows where it is missing), averaged over the time in
 ///   which there are such quotas.
-/// - *Lost*: GPUs times the running time that came to nothing.
+/// - *Lost*: GPUs times the running time that came to nothing, as `job_progress` counts it. A job that had
+///   several flavors counts with the last.
 ///
 /// What is entitled and lent is of the quotas' own jobs, not of subtrees, so that sums count nothing twice.
 /// O(quotas log quotas) an instant.
@@ -73,38 +61,49 @@ class metrics {
       has_begun_ = true;
       last_ = totals_.first_submit = sim.now();
     }
-    waits_.begin(sim.jobs().size(), j, sim.now());
-    entitlements_.note(sim.jobs()[j].quota, sim.jobs()[j].request, true);
+    // It may have waited before the simulation began.
+    waits_.begin(sim.jobs().size(), j, std::min(sim.now(), sim.jobs()[j].submit));
+    entitlements_.note(sim.jobs()[j].quota, sim.wanted(j), true);
     ++pending_;
-    ++heard_;
   }
   template <class Simulator>
-  void refused(const Simulator&, job_index, refusal) {
-    ++heard_;
-  }
+  void refused(const Simulator&, job_index, refusal) {}
   template <class Simulator>
   void started(const Simulator& sim, job_index j, const resources<N>&) {
-    waits_.end(j, sim.now());
+    waits_.end(j, std::max(sim.history(j).last_start, std::min(sim.now(), sim.jobs()[j].submit)));
     --pending_;
+    usage_changed_ = true;
+    // It may have got other flavors than it was thought to want.
+    if (sim.jobs()[j].flavors != 0) demand_may_differ_ = true;
+  }
+  template <class Simulator>
+  void grew(const Simulator&, job_index, job_id, const resources<N>&) {
     usage_changed_ = true;
   }
   template <class Simulator>
-  void evicted(const Simulator& sim, job_index j, job_index, relation how, instant) {
-    waits_.begin(sim.jobs().size(), j, sim.now());
-    ++pending_;
-    ++totals_.preemptions_by[static_cast<std::size_t>(how)];
+  void shrank(const Simulator&, job_index, job_id, const interruption&) {
+    usage_changed_ = true;
+    ++totals_.pods_given_up;
+  }
+  template <class Simulator>
+  void evicted(const Simulator& sim, job_index j, const interruption& how) {
+    if (how.why == interruption::cause::decided) ++totals_.preemptions_by[static_cast<std::size_t>(how.how)];
+    if (sim.history(j).outcome == job_outcome::waiting) {
+      waits_.begin(sim.jobs().size(), j, sim.now());
+      ++pending_;
+    } else {
+      entitlements_.note(sim.jobs()[j].quota, sim.wanted(j), false);
+    }
     run_ended_ = usage_changed_ = true;
   }
   template <class Simulator>
   void finished(const Simulator& sim, job_index j) {
-    entitlements_.note(sim.jobs()[j].quota, sim.jobs()[j].request, false);
-    ++heard_;
+    entitlements_.note(sim.jobs()[j].quota, sim.wanted(j), false);
     run_ended_ = usage_changed_ = true;
   }
   template <class Simulator>
   void cancelled(const Simulator& sim, job_index j) {
-    // Maybe because its quota was removed.
-    tree_may_differ_ = true;
+    demand_may_differ_ = usage_changed_ = true;
     if (waits_.waits(j)) {
       waits_.give_up(j, sim.now());
       --pending_;
@@ -134,7 +133,10 @@ class metrics {
 
   [[nodiscard]] const waiting_times& waits() const noexcept { return waits_; }
   /// What the job asks for, in milli-GPUs.
-  [[nodiscard]] std::int64_t gpus(const job<N>& j) const { return sum(j.request); }
+  template <class Simulator>
+  [[nodiscard]] std::int64_t gpus(const Simulator& sim, job_index j) const {
+    return sum(sim.wanted(j));
+  }
 
   /// What it all comes to. Call it when the simulation has run. O(jobs).
   template <class Simulator>
@@ -251,10 +253,7 @@ class metrics {
   template <class Simulator>
   void look(const Simulator& sim) {
     const ledger<N>& accounts = sim.accounts();
-    // An observer is not told of changes of the quotas, but of every other event.
-    tree_may_differ_ = tree_may_differ_ || sim.events() - seen_events_ != heard_;
-    seen_events_ = sim.events();
-    heard_ = 0;
+    const bool tree_differs = std::exchange(seen_changes_, sim.tree_changes()) != sim.tree_changes();
     meters_.resize(accounts.tree().slots());
     used_ = 0;
     for (std::size_t i = 0; i < meters_.size(); ++i) {
@@ -267,11 +266,12 @@ class metrics {
       m.demand = exists ? sum(sim.demand()[i]) : 0;
       used_ += m.now.used;
     }
-    entitlements_.update(accounts, sim.demand(), pending_ == 0, tree_may_differ_);
+    const bool nobody_waits = pending_ == 0 && sim.lacking() == 0;
+    entitlements_.update(accounts, sim.demand(), nobody_waits, tree_differs || demand_may_differ_);
     look_at_entitlements();
-    if (usage_changed_ || tree_may_differ_) look_at_loans(accounts);
+    if (usage_changed_ || tree_differs) look_at_loans(accounts);
     look_at_cluster(sim.where(), accounts);
-    usage_changed_ = tree_may_differ_ = false;
+    usage_changed_ = demand_may_differ_ = false;
   }
 
   void look_at_entitlements() {
@@ -310,8 +310,8 @@ class metrics {
   void look_at_cluster(const places& where, const ledger<N>& accounts) {
     if (where.has_nodes()) {
       const gpu::inventory& inventory = where.inventory();
-      capacity_ = inventory.total();
-      std::int64_t free = (inventory.total() - inventory.used()).in_milli();
+      capacity_ = inventory.total() - inventory.closed();
+      std::int64_t free = inventory.free().in_milli();
       const auto& types = inventory.layout().types();
       for (std::size_t t = 0; t < types.size(); ++t) {
         const std::uint64_t empty = inventory.index().nodes_with_free(t, types[t].gpus);
@@ -339,7 +339,10 @@ class metrics {
       return;
     }
     into.preemptions += h.preemptions;
-    into.lost += wide{static_cast<std::uint64_t>(gpus(job))} * static_cast<std::uint64_t>(h.lost);
+    into.node_failures += h.node_failures;
+    // Lost work is that of pods, all of which have the same.
+    into.lost += wide{static_cast<std::uint64_t>(gpus(sim, j))} * static_cast<std::uint64_t>(h.work.lost()) /
+                 job.pods();
     const std::optional<instant> queued = waits_.before_start(j);
     if (queued) of.queue.push_back(*queued);
     if (waits_.has_come(j)) {
@@ -353,6 +356,9 @@ class metrics {
         break;
       case job_outcome::cancelled:
         ++into.jobs.cancelled;
+        break;
+      case job_outcome::time_limit:
+        ++into.jobs.time_limit;
         break;
       default:
         ++into.jobs.unfinished;
@@ -372,11 +378,10 @@ class metrics {
   std::int64_t stranded_ = 0;
   std::int64_t jain_ = 0;
   std::uint64_t pending_ = 0;
-  /// Events since the last instant.
-  std::uint64_t heard_ = 0;
-  std::uint64_t seen_events_ = 0;
-  bool usage_changed_ = false;
-  bool tree_may_differ_ = true;
+  std::uint64_t seen_changes_ = 0;
+  bool usage_changed_ = true;
+  /// Otherwise than by jobs that came or ended.
+  bool demand_may_differ_ = true;
   instant last_ = 0;
   bool has_begun_ = false;
   bool run_ended_ = false;

@@ -1,18 +1,37 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
-#include <allot/core/time.hpp>
-#include <allot/preemption/eligibility.hpp>
-#include <allot/scheduler/scheduler.hpp>
+#include <allot/scheduler/plan.hpp>
 #include <allot/sim/job.hpp>
+#include <allot/sim/job_history.hpp>
 
-#include <cstddef>
 #include <tuple>
 
 namespace allot {
 inline namespace v0 {
 namespace sim {
+
+/// Watches a simulation. Each is told after it has happened. `settled` is called once an instant, after
+/// everything that happened at it.
+///
+/// `grew` and `shrank` are of an elastic job that runs with one pod more or less than before; `pod` names
+/// that pod as long as the job has it. When the whole job ends or goes, its pods go without a word. `evicted`
+/// is of every run that is cut short; the job waits again, unless it was at its time limit.
+template <class O, class Simulator>
+concept observer = requires(O watch, const Simulator& sim, job_index j, job_id pod, refusal why,
+                            const interruption& how, const resources<Simulator::n>& borrows) {
+  watch.submitted(sim, j);
+  watch.refused(sim, j, why);
+  watch.started(sim, j, borrows);
+  watch.grew(sim, j, pod, borrows);
+  watch.shrank(sim, j, pod, how);
+  watch.evicted(sim, j, how);
+  watch.finished(sim, j);
+  watch.cancelled(sim, j);
+  watch.settled(sim);
+};
 
 /// Several observers of one simulation as one. Each event is told to all of them in the order in which they
 /// were given, so a later one may read an earlier one. They are referred to, not owned.
@@ -34,8 +53,16 @@ class observers {
     for_each([&](auto& o) { o.started(sim, j, borrows); });
   }
   template <class Simulator>
-  void evicted(const Simulator& sim, job_index j, job_index beneficiary, relation how, instant lost) {
-    for_each([&](auto& o) { o.evicted(sim, j, beneficiary, how, lost); });
+  void grew(const Simulator& sim, job_index j, job_id pod, const resources<Simulator::n>& borrows) {
+    for_each([&](auto& o) { o.grew(sim, j, pod, borrows); });
+  }
+  template <class Simulator>
+  void shrank(const Simulator& sim, job_index j, job_id pod, const interruption& how) {
+    for_each([&](auto& o) { o.shrank(sim, j, pod, how); });
+  }
+  template <class Simulator>
+  void evicted(const Simulator& sim, job_index j, const interruption& how) {
+    for_each([&](auto& o) { o.evicted(sim, j, how); });
   }
   template <class Simulator>
   void finished(const Simulator& sim, job_index j) {

@@ -29,6 +29,17 @@ class places {
   [[nodiscard]] std::optional<allocation> place(const demand& d) {
     return inventory_ ? inventory_->place(d) : allocation{};
   }
+  [[nodiscard]] std::optional<allocation> place_available_first(const demand& d) {
+    return inventory_ ? inventory_->place_available_first(d) : allocation{};
+  }
+  /// Calls `visit(node number)` for each of its pods; never without nodes.
+  template <class Visit>
+  void for_each_node(allocation a, Visit visit) const {
+    if (inventory_) inventory_->for_each_node(a, visit);
+  }
+  [[nodiscard]] bool stand_alike(allocation a, allocation b) const {
+    return !inventory_ || inventory_->stand_alike(a, b);
+  }
   void release(allocation a) {
     if (inventory_) inventory_->release(a);
   }

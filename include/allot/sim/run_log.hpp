@@ -1,28 +1,32 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
 #include <allot/gpu/demand.hpp>
-#include <allot/preemption/eligibility.hpp>
-#include <allot/scheduler/scheduler.hpp>
+#include <allot/scheduler/plan.hpp>
 #include <allot/sim/job.hpp>
+#include <allot/sim/job_history.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// One uninterrupted run of a job.
+/// One uninterrupted run of a job, or of one pod that an elastic job has beyond those that it needs.
 struct job_run {
   job_index job = 0;
-  /// Whether it ended by an eviction.
+  /// Whether it was cut short.
   bool evicted = false;
+  bool surplus = false;
   instant begin = 0;
   instant end = 0;
   /// Its pods are `run_log::pods(run)`.
@@ -30,7 +34,7 @@ struct job_run {
   std::uint32_t pods = 0;
 };
 
-/// Watches a simulation and remembers where every job ran, and when. 48 bytes a run and 24 a pod.
+/// Watches a simulation and remembers where every job ran, and when. 32 bytes a run and 24 a pod.
 class run_log {
  public:
   /// In the order in which they began. A run that has not ended has no meaningful end.
@@ -39,7 +43,7 @@ class run_log {
   [[nodiscard]] std::span<const gpu::placed_pod> pods(const job_run& run) const {
     return std::span{pods_}.subspan(run.first_pod, run.pods);
   }
-  /// The last run of a job, or null.
+  /// The last run of a job, without the pods beyond those that it needs, or null.
   [[nodiscard]] const job_run* last_run(job_index j) const {
     return j < last_.size() && last_[j] != none ? &runs_[last_[j]] : nullptr;
   }
@@ -50,31 +54,33 @@ class run_log {
   void refused(const Simulator&, job_index, refusal) {}
   template <class Simulator>
   void started(const Simulator& sim, job_index j, const resources<Simulator::n>&) {
-    job_run run{j, false, sim.now(), sim.now(), static_cast<std::uint32_t>(pods_.size()), 0};
-    if (sim.where().has_nodes()) {
-      const auto place = sim.policy().place_of(sim.history(j).id);
-      for (const gpu::placed_pod& pod : sim.where().inventory().pods(place)) {
-        pods_.push_back(pod);
-        ++run.pods;
-      }
-    }
     if (last_.empty()) last_.assign(sim.jobs().size(), none);
-    last_[j] = static_cast<std::uint32_t>(runs_.size());
-    runs_.push_back(run);
+    last_[j] = begin(sim, j, sim.history(j).id, false);
     running_.resize(last_.size());
     running_[j] = true;
   }
   template <class Simulator>
-  void evicted(const Simulator& sim, job_index j, job_index, relation, instant) {
-    end(sim.now(), j).evicted = true;
+  void grew(const Simulator& sim, job_index j, job_id pod, const resources<Simulator::n>&) {
+    surplus_.emplace(std::pair{j, pod}, begin(sim, j, pod, true));
+  }
+  template <class Simulator>
+  void shrank(const Simulator& sim, job_index j, job_id pod, const interruption&) {
+    const auto at = surplus_.find({j, pod});
+    runs_[at->second].end = sim.now();
+    runs_[at->second].evicted = true;
+    surplus_.erase(at);
+  }
+  template <class Simulator>
+  void evicted(const Simulator& sim, job_index j, const interruption&) {
+    end(sim.now(), j, true);
   }
   template <class Simulator>
   void finished(const Simulator& sim, job_index j) {
-    end(sim.now(), j);
+    end(sim.now(), j, false);
   }
   template <class Simulator>
   void cancelled(const Simulator& sim, job_index j) {
-    if (j < running_.size() && running_[j]) end(sim.now(), j);
+    if (j < running_.size() && running_[j]) end(sim.now(), j, false);
   }
   template <class Simulator>
   void settled(const Simulator&) {}
@@ -82,11 +88,31 @@ class run_log {
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-  job_run& end(instant now, job_index j) {
+  template <class Simulator>
+  [[nodiscard]] std::uint32_t begin(const Simulator& sim, job_index j, job_id unit, bool surplus) {
+    // It may have run before the simulation began.
+    const instant since = surplus ? sim.now() : sim.history(j).last_start;
+    job_run run{j, false, surplus, since, since, static_cast<std::uint32_t>(pods_.size()), 0};
+    if (sim.where().has_nodes()) {
+      for (const gpu::placed_pod& pod : sim.where().inventory().pods(sim.policy().place_of(unit))) {
+        pods_.push_back(pod);
+        ++run.pods;
+      }
+    }
+    runs_.push_back(run);
+    return static_cast<std::uint32_t>(runs_.size() - 1);
+  }
+  void end(instant now, job_index j, bool cut_short) {
     running_[j] = false;
-    job_run& run = runs_[last_[j]];
-    run.end = now;
-    return run;
+    const auto close = [&](job_run& run) {
+      run.end = now;
+      run.evicted = cut_short;
+    };
+    close(runs_[last_[j]]);
+    const auto first = surplus_.lower_bound({j, job_id{0}});
+    auto last = first;
+    for (; last != surplus_.end() && last->first.first == j; ++last) close(runs_[last->second]);
+    surplus_.erase(first, last);
   }
 
   std::vector<job_run> runs_;
@@ -94,6 +120,8 @@ class run_log {
   /// By job.
   std::vector<std::uint32_t> last_;
   std::vector<bool> running_;
+  /// The runs of pods beyond those that their jobs need, as long as they last.
+  std::map<std::pair<job_index, job_id>, std::uint32_t> surplus_;
 };
 
 }  // namespace sim

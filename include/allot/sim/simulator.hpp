@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/assert.hpp>
 #include <allot/core/result.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/quota/ledger.hpp>
@@ -9,7 +10,13 @@
 #include <allot/sim/event_queue.hpp>
 #include <allot/sim/hash.hpp>
 #include <allot/sim/job.hpp>
+#include <allot/sim/job_history.hpp>
+#include <allot/sim/job_runs.hpp>
+#include <allot/sim/observers.hpp>
 #include <allot/sim/places.hpp>
+#include <allot/sim/preset_quotas.hpp>
+#include <allot/sim/setup.hpp>
+#include <allot/sim/unrest.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -23,75 +30,15 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// What happens in a simulation besides the jobs.
-template <std::size_t N>
-struct quota_event {
-  instant at = 0;
-  quota_change<N> change;
-};
-struct cancel_event {
-  instant at = 0;
-  job_index which = 0;
-};
-
-/// All that a simulation is made of. Jobs are sorted by submission, then id; a quota that an event adds has
-/// the next free id.
-template <std::size_t N>
-struct setup {
-  quota_tree<N> quotas;
-  /// By quota id.
-  std::vector<queue_settings> settings;
-  places where;
-  std::vector<job<N>> jobs;
-  std::vector<quota_event<N>> quota_events{};
-  std::vector<cancel_event> cancels{};
-};
-
-enum class job_outcome : std::uint8_t {
-  /// Not submitted when the simulation ended.
-  future,
-  waiting,
-  running,
-  completed,
-  refused,
-  cancelled,
-};
-
-/// What became of a job.
-struct job_history {
-  job_outcome outcome = job_outcome::future;
-  refusal why_refused = refusal::none;
-  /// When it first started and when it ended; meaningless before.
-  instant first_start = 0;
-  instant end = 0;
-  instant last_start = 0;
-  /// Work still to do, as of the last start or eviction.
-  instant left = 0;
-  std::uint32_t preemptions = 0;
-  /// Running time that came to nothing: work since the last checkpoint, and restarts.
-  instant lost = 0;
-  /// Of that, what the current run spends on restarting.
-  instant restarting = 0;
-  job_id id{};
-  event_queue<job_index>::ticket end_event{};
-};
-
-/// Watches a simulation. `settled` is called once an instant, after everything that happened at it.
-template <class O, class Simulator>
-concept observer = requires(O watch, const Simulator& sim, job_index j, refusal why, instant lost,
-                            relation how, const resources<Simulator::n>& borrows) {
-  watch.submitted(sim, j);
-  watch.refused(sim, j, why);
-  watch.started(sim, j, borrows);
-  watch.evicted(sim, j, /*beneficiary*/ j, how, lost);
-  watch.finished(sim, j);
-  watch.cancelled(sim, j);
-  watch.settled(sim);
-};
-
-/// Runs a workload through a scheduler, event by event. At one instant jobs end first, then the quota tree
-/// changes, then jobs are withdrawn and arrive, then the scheduler decides until it has nothing more to say;
-/// who is evicted goes at once. It is a host like any other and uses the public `scheduler` only.
+/// Runs a workload through a scheduler, event by event. At one instant jobs end first, then nodes change,
+/// then the quota tree, then jobs are withdrawn and arrive, then the scheduler decides until it has nothing
+/// more to say; who is evicted goes at once. It is a host like any other and uses the public `scheduler`
+/// only.
+///
+/// - An elastic job runs with the pods that it is given and at the rate that `job_progress` says.
+/// - Who runs at the beginning has worked since its start with the pods that it has then. The simulation
+///   begins at the latest of their starts and submissions; what should happen earlier happens then.
+/// - A job that has run as long as it may is over, with what it has done; one that a node loses waits again.
 template <std::size_t N, preset Preset>
 class simulator {
  public:
@@ -99,19 +46,11 @@ class simulator {
   using scheduler_type = scheduler<workload_view<N>, places, typename Preset::policies_type>;
 
   /// Fails when what the preset makes of the quotas is not a valid tree.
-  [[nodiscard]] static result<simulator> make(setup<N> s) {
-    std::vector<quota_spec<N>> specs;
-    if (Preset::ignores_quotas) {
-      specs.push_back({.name = "cluster", .nominal = resources<N>{quantity::unlimited()}});
-      s.settings = {Preset::defaults()};
-    } else {
-      const auto given = s.quotas.specs();
-      specs.assign(given.begin(), given.end());
-      Preset::adapt(specs);
-    }
-    auto tree = build_quota_tree(std::move(specs));
+  [[nodiscard]] static result<simulator> make(setup<N> s, Preset by = {}) {
+    auto tree = quotas_under(by, s.quotas);
+    if (by.ignores_quotas) s.settings = {by.defaults()};
     if (!tree) return tree.problems();
-    return simulator{std::move(s), std::move(tree).value()};
+    return simulator{std::move(s), std::move(tree).value(), std::move(by)};
   }
 
   simulator(simulator&&) noexcept = default;
@@ -121,8 +60,9 @@ class simulator {
   /// a change of the quotas, at `now()`, if that stopped it.
   template <observer<simulator> Observer>
   std::vector<problem> run(Observer& watch) {
-    while (!events_.empty()) {
-      now_ = events_.next_time();
+    if (!std::exchange(has_begun_, true)) begin(watch);
+    while (!runs_.events().empty()) {
+      now_ = runs_.events().next_time();
       std::vector<problem> problems = happen(watch);
       if (!problems.empty()) return problems;
       decide(watch);
@@ -132,121 +72,159 @@ class simulator {
   }
 
   [[nodiscard]] instant now() const noexcept { return now_; }
-  [[nodiscard]] std::span<const job<N>> jobs() const noexcept { return jobs_; }
-  [[nodiscard]] const job_history& history(job_index j) const { return histories_[j]; }
+  [[nodiscard]] std::span<const job<N>> jobs() const noexcept { return runs_.jobs(); }
+  [[nodiscard]] const job_history& history(job_index j) const { return runs_[j]; }
+  /// What a job asks for with all its pods, under the flavors that it had last.
+  [[nodiscard]] resources<N> wanted(job_index j) const { return runs_.accounts().wanted(j, runs_[j].pick); }
   /// The usage of the user's quotas, which the preset may have ignored.
-  [[nodiscard]] const ledger<N>& accounts() const noexcept { return accounts_; }
+  [[nodiscard]] const ledger<N>& accounts() const noexcept { return runs_.accounts().ledger(); }
   /// What the own jobs of each quota use and wait for, by id.
-  [[nodiscard]] std::span<const resources<N>> demand() const noexcept { return demand_; }
+  [[nodiscard]] std::span<const resources<N>> demand() const noexcept { return runs_.accounts().demand(); }
   /// How many jobs of each quota wait, by id.
-  [[nodiscard]] std::span<const std::uint32_t> waiting() const noexcept { return waiting_; }
+  [[nodiscard]] std::span<const std::uint32_t> waiting() const noexcept { return runs_.accounts().waiting(); }
+  /// How many pods the elastic jobs that run could have and do not.
+  [[nodiscard]] std::uint64_t lacking() const noexcept { return runs_.accounts().lacking(); }
   [[nodiscard]] const scheduler_type& policy() const noexcept { return scheduler_; }
   [[nodiscard]] const places& where() const noexcept { return scheduler_.places(); }
   [[nodiscard]] std::uint64_t events() const noexcept { return happened_; }
   [[nodiscard]] std::uint64_t decisions() const noexcept { return decided_; }
+  /// How often the quota tree has changed.
+  [[nodiscard]] std::uint64_t tree_changes() const noexcept { return tree_changes_; }
   /// Of everything that was decided, in order.
   [[nodiscard]] const fingerprint& decision_hash() const noexcept { return hash_; }
+  /// The instants at which the policy would never have come to rest. It was stopped there, and the simulation
+  /// went on.
+  [[nodiscard]] const unrest& livelocks() const noexcept { return unrest_; }
 
  private:
   static constexpr std::uint64_t admitted_mark = 1;
   static constexpr std::uint64_t evicted_mark = 2;
+  static constexpr std::uint64_t grown_mark = 3;
+  static constexpr std::uint64_t shrunk_mark = 4;
+  using plan_type = typename scheduler_type::plan_type;
 
-  simulator(setup<N> s, quota_tree<N> policy_tree)
-      : jobs_(std::move(s.jobs)),
-        histories_(jobs_.size()),
-        changes_(std::move(s.quota_events)),
-        accounts_(std::move(s.quotas)),
-        scheduler_(workload_view<N>{jobs_, Preset::ignores_quotas}, std::move(policy_tree),
-                   std::move(s.where)) {
-    for (std::size_t i = 0; i < s.settings.size(); ++i) scheduler_.configure(quota_id{i}, s.settings[i]);
-    grow_to_tree();
-    for (std::size_t i = 0; i < changes_.size(); ++i) {
-      events_.push(changes_[i].at, event_kind::quota_change, static_cast<job_index>(i));
+  simulator(setup<N> s, quota_tree<N> policy_tree, Preset by)
+      : by_(std::move(by)),
+        given_(std::move(s)),
+        runs_(std::move(given_.jobs), std::move(given_.flavor_sets), std::move(given_.quotas)),
+        scheduler_(runs_.view(by_.ignores_quotas), std::move(policy_tree), std::move(given_.where),
+                   policies_of(by_)) {
+    configure_from(0);
+  }
+
+  /// Quotas that nothing is said of are treated as the preset does.
+  void configure_from(std::size_t first) {
+    for (std::size_t i = first; i < scheduler_.tree().slots(); ++i) {
+      const quota_id x{i};
+      if (!scheduler_.tree().contains(x)) continue;
+      scheduler_.configure(x, i < given_.settings.size() ? given_.settings[i] : by_.defaults());
     }
-    for (const cancel_event& c : s.cancels) events_.push(c.at, event_kind::cancel, c.which);
-    push_next_arrival();
   }
 
-  void grow_to_tree() {
-    demand_.resize(accounts_.tree().slots());
-    waiting_.resize(accounts_.tree().slots());
-  }
-
-  /// One arrival at a time stands among the events, so that their number follows what runs, not the workload.
-  void push_next_arrival() {
-    if (next_arrival_ == jobs_.size()) return;
-    const auto j = static_cast<job_index>(next_arrival_++);
-    events_.push(jobs_[j].submit, event_kind::arrival, j);
+  template <class Observer>
+  void begin(Observer& watch) {
+    if (!given_.running.empty()) {
+      for (const auto& r : given_.running) now_ = std::max({now_, r.since, jobs()[r.which].submit});
+      runs_.begin(now_);
+      runs_.push(now_, event_kind::cycle, 0);
+    }
+    runs_.push_each(given_.node_events, event_kind::node_change);
+    runs_.push_each(given_.quota_events, event_kind::quota_change);
+    for (const cancel_event& c : given_.cancels) runs_.push(c.at, event_kind::cancel, c.which);
+    for (const running_job_at_start& r : given_.running) adopt(r, watch);
+    runs_.push_next_arrival();
   }
 
   template <class Observer>
   std::vector<problem> happen(Observer& watch) {
     pending_changes_.clear();
-    while (!events_.empty() && events_.next_time() == now_) {
+    auto& events = runs_.events();
+    while (!events.empty() && events.next_time() == now_) {
       // Changes at one instant are one transition.
-      if (events_.next_kind() != event_kind::quota_change) {
+      if (events.next_kind() != event_kind::quota_change) {
         std::vector<problem> problems = change_quotas(watch);
         if (!problems.empty()) return problems;
       }
-      const auto e = events_.pop();
-      ++happened_;
+      const auto e = events.pop();
+      if (e.kind != event_kind::cycle) ++happened_;
       switch (e.kind) {
         case event_kind::finish:
           finish(e.payload, watch);
           break;
+        case event_kind::node_change:
+          change_node(given_.node_events[e.payload], watch);
+          break;
         case event_kind::quota_change:
-          pending_changes_.push_back(changes_[e.payload].change);
+          pending_changes_.push_back(given_.quota_events[e.payload].change);
           break;
         case event_kind::cancel:
           cancel(e.payload, watch);
           break;
-        default:
+        case event_kind::arrival:
           arrive(e.payload, watch);
-          push_next_arrival();
+          runs_.push_next_arrival();
+          break;
+        case event_kind::cycle:
           break;
       }
     }
     return change_quotas(watch);
   }
 
+  // Jobs come and go.
+
   template <class Observer>
   void arrive(job_index j, Observer& watch) {
-    job_history& h = histories_[j];
+    job_history& h = runs_[j];
     if (h.outcome == job_outcome::cancelled) return;
-    h.left = jobs_[j].duration;
     // The preset may ignore quotas; the accounts do not.
-    h.why_refused =
-        accounts_.tree().contains(jobs_[j].quota) ? scheduler_.refuses(j) : refusal::unknown_quota;
+    const bool has_quota = accounts().tree().contains(jobs()[j].quota);
+    h.why_refused = has_quota ? scheduler_.refuses(j) : refusal::unknown_quota;
     if (h.why_refused != refusal::none) {
       h.outcome = job_outcome::refused;
       watch.refused(std::as_const(*this), j, h.why_refused);
       return;
     }
     h.id = scheduler_.submit(j);
-    h.outcome = job_outcome::waiting;
-    demand_[jobs_[j].quota.index()] += jobs_[j].request;
-    ++waiting_[jobs_[j].quota.index()];
+    runs_.come(j);
     watch.submitted(std::as_const(*this), j);
+  }
+  template <class Observer>
+  void adopt(const running_job_at_start& r, Observer& watch) {
+    const job_index j = r.which;
+    job_history& h = runs_[j];
+    const bool has_quota = accounts().tree().contains(jobs()[j].quota);
+    if (has_quota) h.id = scheduler_.adopt(j, r.since, r.where, r.pick);
+    ALLOT_ASSERT(h.id, "whoever runs has a quota and a valid request");
+    runs_.come(j);
+    watch.submitted(std::as_const(*this), j);
+    runs_.start(j, r.since, r.pick, jobs()[j].fewest_pods());
+    watch.started(std::as_const(*this), j, resources<N>{});
+    for (const gpu::allocation_id at : r.surplus) {
+      const job_id pod = scheduler_.adopt_surplus(h.id, r.since, at);
+      runs_.grow(j, r.since);
+      watch.grew(std::as_const(*this), j, pod, resources<N>{});
+    }
+    if (!r.is_going) return;
+    scheduler_.evicting(h.id);
+    interrupt(j, {interruption::cause::told_before}, watch);
   }
 
   template <class Observer>
   void finish(job_index j, Observer& watch) {
-    histories_[j].left = 0;
-    scheduler_.finished(histories_[j].id);
-    leave(j, job_outcome::completed);
+    scheduler_.finished(runs_[j].id);
+    runs_.leave(j, now_, job_outcome::completed);
     watch.finished(std::as_const(*this), j);
   }
 
   template <class Observer>
   void cancel(job_index j, Observer& watch) {
-    job_history& h = histories_[j];
+    job_history& h = runs_[j];
     switch (h.outcome) {
       case job_outcome::running:
-        events_.cancel(h.end_event);
-        [[fallthrough]];
       case job_outcome::waiting:
         scheduler_.cancel(h.id);
-        leave(j, job_outcome::cancelled);
+        runs_.leave(j, now_, job_outcome::cancelled);
         watch.cancelled(std::as_const(*this), j);
         break;
       case job_outcome::future:
@@ -259,102 +237,138 @@ class simulator {
     }
   }
 
-  /// A job that waits or runs is gone for good.
-  void leave(job_index j, job_outcome how) {
-    job_history& h = histories_[j];
-    const quota_id x = jobs_[j].quota;
-    if (h.outcome == job_outcome::running) {
-      accounts_.release(x, jobs_[j].request);
-    } else {
-      --waiting_[x.index()];
+  // Nodes and quotas change.
+
+  template <class Observer>
+  void change_node(const node_event& e, Observer& watch) {
+    ALLOT_ASSERT(where().has_nodes(), "without nodes no node can change");
+    gpu::inventory& nodes = scheduler_.places().inventory();
+    if (e.what == node_change::up) {
+      nodes.reopen(e.node);
+      scheduler_.retry();
+      return;
     }
-    demand_[x.index()] -= jobs_[j].request;
-    h.outcome = how;
-    h.end = now_;
+    nodes.close(e.node);
+    if (e.what == node_change::down) lose(e.node, watch);
+  }
+  /// What stands on a node that has failed is lost: one pod of an elastic job that has more than it needs, or
+  /// the whole job.
+  template <class Observer>
+  void lose(gpu::node_id node, Observer& watch) {
+    std::vector<gpu::allocation_id> there;
+    where().inventory().for_each_on(node, [&](gpu::allocation_id a) { there.push_back(a); });
+    const auto is_lost = [&](job_id unit) {
+      return std::binary_search(there.begin(), there.end(), scheduler_.place_of(unit));
+    };
+    for (job_index j = 0; j < runs_.size() && !there.empty(); ++j) {
+      const job_history& h = runs_[j];
+      if (h.outcome != job_outcome::running) continue;
+      if (is_lost(h.id)) {
+        interrupt(j, {interruption::cause::node_down}, watch);
+        continue;
+      }
+      const auto surplus = scheduler_.surplus_of(h.id);
+      for (const job_id pod : std::vector<job_id>{surplus.begin(), surplus.end()}) {
+        const bool runs = scheduler_.state(pod) == job_state::running;
+        if (runs && is_lost(pod)) shrink(j, pod, {interruption::cause::node_down}, watch);
+      }
+    }
   }
 
   template <class Observer>
   std::vector<problem> change_quotas(Observer& watch) {
     if (pending_changes_.empty()) return {};
+    ++tree_changes_;
     for (quota_change<N>& c : pending_changes_) {
       if (const auto* removal = std::get_if<remove_quota>(&c)) cancel_all_of(removal->quota, watch);
     }
-    auto over = apply(accounts_, std::span<const quota_change<N>>{pending_changes_});
+    auto over = runs_.apply(pending_changes_);
     if (!over) return over.problems();
-    grow_to_tree();
-    if (!Preset::ignores_quotas) {
-      for (quota_change<N>& c : pending_changes_) adapt(c);
+    if (!by_.ignores_quotas) {
+      for (quota_change<N>& c : pending_changes_) c = change_under(by_, std::move(c));
       const std::size_t known = scheduler_.tree().slots();
       auto same = scheduler_.apply(pending_changes_);
       if (!same) return same.problems();
-      for (std::size_t i = known; i < scheduler_.tree().slots(); ++i) {
-        if (scheduler_.tree().contains(quota_id{i})) scheduler_.configure(quota_id{i}, Preset::defaults());
-      }
+      configure_from(known);
     }
     pending_changes_.clear();
     return {};
   }
-  static void adapt(quota_change<N>& c) {
-    if (auto* addition = std::get_if<add_quota<N>>(&c)) {
-      std::vector<quota_spec<N>> one{addition->spec};
-      Preset::adapt(one);
-      addition->spec = one.front();
-    }
-  }
   /// The jobs of a quota that is removed go with it.
   template <class Observer>
   void cancel_all_of(quota_id x, Observer& watch) {
-    for (job_index j = 0; j < next_arrival_; ++j) {
-      const job_outcome o = histories_[j].outcome;
-      if (jobs_[j].quota == x && (o == job_outcome::waiting || o == job_outcome::running)) cancel(j, watch);
+    for (job_index j = 0; j < runs_.size(); ++j) {
+      const job_outcome o = runs_[j].outcome;
+      if (jobs()[j].quota == x && (o == job_outcome::waiting || o == job_outcome::running)) cancel(j, watch);
     }
   }
+
+  // The scheduler decides.
 
   template <class Observer>
   void decide(Observer& watch) {
-    for (;;) {
-      const auto& plan = scheduler_.step(now_);
+    unrest_.begin(now_);
+    while (unrest_.may_go_on()) {
+      const plan_type& plan = scheduler_.step(now_);
       if (plan.empty()) return;
-      for (const auto& e : plan.evictions) evict(e.what, scheduler_.what(e.beneficiary), e.how, watch);
-      for (const auto& a : plan.admissions) start(a.what, a.borrows, watch);
+      unrest_.note_step();
+      for (const auto& e : plan.evictions) obey(plan, e, watch);
+      for (const auto& a : plan.admissions) obey(a, watch);
     }
   }
 
   template <class Observer>
-  void start(job_index j, const resources<N>& borrows, Observer& watch) {
-    job_history& h = histories_[j];
-    note(admitted_mark, j);
-    if (h.preemptions == 0) h.first_start = now_;
-    h.restarting = h.preemptions == 0 ? 0 : jobs_[j].restart;
-    h.lost += h.restarting;
-    h.last_start = now_;
-    h.outcome = job_outcome::running;
-    h.end_event = events_.push(now_ + h.restarting + h.left, event_kind::finish, j);
-    accounts_.charge(jobs_[j].quota, jobs_[j].request);
-    --waiting_[jobs_[j].quota.index()];
-    watch.started(std::as_const(*this), j, borrows);
+  void obey(const plan_type& plan, const typename plan_type::eviction& e, Observer& watch) {
+    // Whoever goes takes its surplus along, which the plan may list as well.
+    if (scheduler_.state(e.id) != job_state::evicting) return;
+    const job_index j = e.what;
+    job_history& h = runs_[j];
+    const auto is_same = [&](const auto& a) { return a.id == e.id; };
+    const bool is_new = e.core && std::any_of(plan.admissions.begin(), plan.admissions.end(), is_same);
+    if (is_new || h.outcome != job_outcome::running) return scheduler_.evicted(e.id);
+    interruption how{interruption::cause::decided, e.how};
+    if (e.beneficiary && scheduler_.state(e.beneficiary) != job_state::unknown) {
+      how.beneficiary = scheduler_.what(e.beneficiary);
+    }
+    unrest_.note_eviction(j, 1 + jobs()[j].pods() - jobs()[j].fewest_pods());
+    note(e.core ? shrunk_mark : evicted_mark, j);
+    e.core ? shrink(j, e.id, how, watch) : interrupt(j, how, watch);
   }
 
   template <class Observer>
-  void evict(job_index j, job_index beneficiary, relation how, Observer& watch) {
-    job_history& h = histories_[j];
-    note(evicted_mark, j);
-    events_.cancel(h.end_event);
-    const instant ran = now_ - h.last_start;
-    const instant worked = std::max<instant>(0, ran - h.restarting);
-    // A restart that was cut short cost only what it took.
-    h.lost -= h.restarting - std::min(ran, h.restarting);
-    // Checkpoints are taken by the work of the job, not by the clock of this run.
-    const instant before = jobs_[j].duration - h.left;
-    const instant saved = std::max(before, jobs_[j].saved(before + worked)) - before;
-    h.left -= saved;
-    h.lost += worked - saved;
-    ++h.preemptions;
-    h.outcome = job_outcome::waiting;
-    accounts_.release(jobs_[j].quota, jobs_[j].request);
-    ++waiting_[jobs_[j].quota.index()];
-    scheduler_.evicted(h.id);
-    watch.evicted(std::as_const(*this), j, beneficiary, how, worked - saved);
+  void obey(const typename plan_type::admission& a, Observer& watch) {
+    // It may be gone with its job.
+    if (scheduler_.state(a.id) != job_state::running) return;
+    unrest_.note_admission();
+    note(a.core ? grown_mark : admitted_mark, a.what);
+    if (a.core) {
+      runs_.grow(a.what, now_);
+      watch.grew(std::as_const(*this), a.what, a.id, a.borrows);
+    } else {
+      runs_.start(a.what, now_, a.pick, a.pods);
+      watch.started(std::as_const(*this), a.what, a.borrows);
+    }
+  }
+
+  template <class Observer>
+  void shrink(job_index j, job_id pod, const interruption& how, Observer& watch) {
+    runs_.shrink(j, now_);
+    scheduler_.evicted(pod);
+    watch.shrank(std::as_const(*this), j, pod, how);
+  }
+  /// The run of a job is cut short.
+  template <class Observer>
+  void interrupt(job_index j, interruption how, Observer& watch) {
+    job_history& h = runs_[j];
+    if (how.why == interruption::cause::decided && how.how == relation::time_limit) {
+      scheduler_.finished(h.id);
+      runs_.leave(j, now_, job_outcome::time_limit);
+    } else {
+      how.why == interruption::cause::node_down ? ++h.node_failures : ++h.preemptions;
+      how.lost = runs_.cut_short(j, now_);
+      scheduler_.evicted(h.id);
+    }
+    watch.evicted(std::as_const(*this), j, how);
   }
 
   void note(std::uint64_t what, job_index j) {
@@ -364,20 +378,19 @@ class simulator {
     hash_.add(std::uint64_t{j});
   }
 
-  std::vector<job<N>> jobs_;
-  std::vector<job_history> histories_;
-  std::vector<quota_event<N>> changes_;
+  [[no_unique_address]] Preset by_;
+  /// What the other members do not have of it.
+  setup<N> given_;
+  job_runs<N> runs_;
   std::vector<quota_change<N>> pending_changes_;
-  ledger<N> accounts_;
-  std::vector<resources<N>> demand_;
-  std::vector<std::uint32_t> waiting_;
-  event_queue<job_index> events_;
-  std::size_t next_arrival_ = 0;
   scheduler_type scheduler_;
   fingerprint hash_;
   instant now_ = 0;
+  unrest unrest_;
   std::uint64_t happened_ = 0;
   std::uint64_t decided_ = 0;
+  std::uint64_t tree_changes_ = 0;
+  bool has_begun_ = false;
 };
 
 }  // namespace sim

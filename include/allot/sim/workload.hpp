@@ -31,8 +31,8 @@ struct trace_dimensions {
 };
 
 /// The job of a trace as a simulation takes it. A job without pods is a total, split over as few nodes as its
-/// size needs; one with pods is a gang of equal ones. (How few pods an elastic job can run with is not used:
-/// it always runs with all of them.) Precondition: its GPUs are a multiple of its pods, in thousandths.
+/// size needs; one with pods is a gang of equal ones, elastic if it can run with fewer. Precondition: its
+/// GPUs are a multiple of its pods, in thousandths.
 template <std::size_t N = 1>
 [[nodiscard]] job<N> to_job(const trace_job& from, quota_id quota, const trace_dimensions& counted = {}) {
   job<N> j;
@@ -47,6 +47,7 @@ template <std::size_t N = 1>
     ALLOT_ASSERT(from.gpus.in_milli() % from.pods == 0, "the GPUs of a gang are split evenly over its pods");
     j.demand.gpus = quantity::milli(from.gpus.in_milli() / from.pods);
     j.demand.pods = from.pods;
+    j.min_pods = from.min_pods;
   }
   j.priority = from.priority;
   j.preemptible = from.preemptible;

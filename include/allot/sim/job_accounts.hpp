@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/core/resources.hpp>
+#include <allot/core/result.hpp>
+#include <allot/quota/change.hpp>
+#include <allot/quota/ledger.hpp>
+#include <allot/scheduler/flavors.hpp>
+#include <allot/sim/job.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace sim {
+
+/// What the jobs of a simulation hold and want of the user's quotas, whatever the policy makes of those: the
+/// usage is that of the pods that run, under the flavors that they have.
+///
+/// A job wants all its pods from its submission until it is over; before it has any, of its first flavors.
+template <std::size_t N>
+class job_accounts {
+ public:
+  job_accounts(quota_tree<N> quotas, workload_view<N> jobs) : ledger_(std::move(quotas)), jobs_(jobs) {
+    grow_to_tree();
+  }
+
+  [[nodiscard]] const allot::ledger<N>& ledger() const noexcept { return ledger_; }
+  /// What the own jobs of each quota want, by id.
+  [[nodiscard]] std::span<const resources<N>> demand() const noexcept { return demand_; }
+  /// How many jobs of each quota wait, by id.
+  [[nodiscard]] std::span<const std::uint32_t> waiting() const noexcept { return waiting_; }
+  /// How many pods the running jobs lack.
+  [[nodiscard]] std::uint64_t lacking() const noexcept { return lacking_; }
+  /// What the job wants under a choice of flavors.
+  [[nodiscard]] resources<N> wanted(job_index j, const flavor_pick& pick) const {
+    return jobs_.amount(j, jobs_.pods(j), pick);
+  }
+
+  /// The job waits from now on.
+  void come(job_index j) {
+    demand_[at(j)] += wanted(j, {});
+    ++waiting_[at(j)];
+  }
+  /// A waiting job that had, or would first have had, flavors `before` starts with these and so many pods.
+  void start(job_index j, const flavor_pick& before, const flavor_pick& pick, std::uint32_t pods) {
+    if (before != pick) {
+      demand_[at(j)] -= wanted(j, before);
+      demand_[at(j)] += wanted(j, pick);
+    }
+    --waiting_[at(j)];
+    ledger_.charge(quota(j), jobs_.amount(j, pods, pick));
+    lacking_ += jobs_.pods(j) - pods;
+  }
+  /// A running job has one pod more, or less, beyond those that it needs.
+  void grow(job_index j, const flavor_pick& pick) {
+    ledger_.charge(quota(j), jobs_.pod(j, pick));
+    ALLOT_ASSERT(lacking_ > 0, "no job lacks a pod");
+    --lacking_;
+  }
+  void shrink(job_index j, const flavor_pick& pick) {
+    ledger_.release(quota(j), jobs_.pod(j, pick));
+    ++lacking_;
+  }
+  /// A job that runs with so many pods waits again.
+  void go(job_index j, const flavor_pick& pick, std::uint32_t pods) {
+    give_back(j, pick, pods);
+    ++waiting_[at(j)];
+  }
+  /// A job is over that runs with so many pods, or waits: 0.
+  void leave(job_index j, const flavor_pick& pick, std::uint32_t pods) {
+    pods > 0 ? give_back(j, pick, pods) : static_cast<void>(--waiting_[at(j)]);
+    demand_[at(j)] -= wanted(j, pick);
+  }
+
+  /// Changes the quotas; see `allot::apply`.
+  result<std::vector<quota_id>> apply(std::span<const quota_change<N>> changes) {
+    auto over = allot::apply(ledger_, changes);
+    if (over) grow_to_tree();
+    return over;
+  }
+
+ private:
+  // The view may say that there is one queue.
+  [[nodiscard]] quota_id quota(job_index j) const { return jobs_.jobs[j].quota; }
+  [[nodiscard]] std::size_t at(job_index j) const { return quota(j).index(); }
+
+  void give_back(job_index j, const flavor_pick& pick, std::uint32_t pods) {
+    ledger_.release(quota(j), jobs_.amount(j, pods, pick));
+    lacking_ -= jobs_.pods(j) - pods;
+  }
+  void grow_to_tree() {
+    demand_.resize(ledger_.tree().slots());
+    waiting_.resize(ledger_.tree().slots());
+  }
+
+  allot::ledger<N> ledger_;
+  workload_view<N> jobs_;
+  std::vector<resources<N>> demand_;
+  std::vector<std::uint32_t> waiting_;
+  std::uint64_t lacking_ = 0;
+};
+
+}  // namespace sim
+}  // namespace v0
+}  // namespace allot

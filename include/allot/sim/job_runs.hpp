@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/result.hpp>
+#include <allot/quota/change.hpp>
+#include <allot/quota/tree.hpp>
+#include <allot/sim/event_queue.hpp>
+#include <allot/sim/job.hpp>
+#include <allot/sim/job_accounts.hpp>
+#include <allot/sim/job_history.hpp>
+#include <allot/sim/job_progress.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace sim {
+
+/// The jobs of a simulation on their way, as far as no scheduler is needed for it: what became of each, what
+/// they hold and want, and among the events that are to come when those that run will end.
+template <std::size_t N>
+class job_runs {
+ public:
+  using event_queue_type = event_queue<job_index>;
+
+  job_runs(std::vector<job<N>> jobs, std::vector<flavor_set<N>> flavor_sets, quota_tree<N> quotas)
+      : jobs_(std::move(jobs)),
+        flavor_sets_(std::move(flavor_sets)),
+        histories_(jobs_.size()),
+        accounts_(std::move(quotas), view(false)) {}
+  // A copy's view would be of the original.
+  job_runs(job_runs&&) noexcept = default;
+  job_runs& operator=(job_runs&&) noexcept = default;
+
+  /// Stays valid when this is moved.
+  [[nodiscard]] workload_view<N> view(bool single_queue) const { return {jobs_, single_queue, flavor_sets_}; }
+  [[nodiscard]] std::size_t size() const noexcept { return jobs_.size(); }
+  [[nodiscard]] std::span<const job<N>> jobs() const noexcept { return jobs_; }
+  [[nodiscard]] const job_history& operator[](job_index j) const { return histories_[j]; }
+  [[nodiscard]] job_history& operator[](job_index j) { return histories_[j]; }
+  [[nodiscard]] const job_accounts<N>& accounts() const noexcept { return accounts_; }
+  [[nodiscard]] event_queue_type& events() noexcept { return events_; }
+
+  /// What should have happened before that time happens then.
+  void begin(instant at) noexcept { begin_ = at; }
+  event_queue_type::ticket push(instant at, event_kind kind, job_index what) {
+    return events_.push(std::max(at, begin_), kind, what);
+  }
+
+  /// Each of these happens at its `at`; the payload is its number among them.
+  template <class Event>
+  void push_each(const std::vector<Event>& events, event_kind kind) {
+    for (std::size_t i = 0; i < events.size(); ++i) push(events[i].at, kind, static_cast<job_index>(i));
+  }
+  /// The next job that has no id yet arrives. One arrival at a time stands among the events, so that their
+  /// number follows what runs, not the workload.
+  void push_next_arrival() {
+    while (next_arrival_ < size() && histories_[next_arrival_].id) ++next_arrival_;
+    if (next_arrival_ == size()) return;
+    const job_index j = next_arrival_++;
+    push(jobs_[j].submit, event_kind::arrival, j);
+  }
+
+  /// The job is submitted and waits.
+  void come(job_index j) {
+    histories_[j].work = job_progress{jobs_[j].duration, jobs_[j].pods()};
+    histories_[j].outcome = job_outcome::waiting;
+    accounts_.come(j);
+  }
+  /// A waiting job runs since then.
+  void start(job_index j, instant since, const flavor_pick& pick, std::uint32_t pods) {
+    job_history& h = histories_[j];
+    ALLOT_ASSERT(h.outcome == job_outcome::waiting, "only a waiting job can start");
+    if (h.runs == 0) h.first_start = since;
+    h.last_start = since;
+    h.outcome = job_outcome::running;
+    accounts_.start(j, std::exchange(h.pick, pick), pick, pods);
+    h.work.begin(since, pods, h.runs++ == 0 ? 0 : jobs_[j].restart);
+    expect_end(h, j);
+    const instant limit = jobs_[j].time_limit;
+    if (limit > 0) h.limit_event = push(since + limit, event_kind::cycle, j);
+  }
+  /// A running job has one pod more since then, or one less from now on.
+  void grow(job_index j, instant since) {
+    job_history& h = histories_[j];
+    h.work.resize(since, h.work.pods() + 1);
+    accounts_.grow(j, h.pick);
+    expect_end(h, j);
+  }
+  void shrink(job_index j, instant now) {
+    job_history& h = histories_[j];
+    h.work.resize(now, h.work.pods() - 1);
+    accounts_.shrink(j, h.pick);
+    expect_end(h, j);
+  }
+  /// The run of a job is cut short and it waits again. Returns the work that this loses, as the time that it
+  /// takes all pods.
+  instant cut_short(job_index j, instant now) {
+    job_history& h = histories_[j];
+    accounts_.go(j, h.pick, h.work.pods());
+    forget_end(h);
+    h.outcome = job_outcome::waiting;
+    return h.work.in_time_of_all(h.work.cut_short(now, jobs_[j].checkpoint));
+  }
+  /// A job that waits or runs is gone for good.
+  void leave(job_index j, instant now, job_outcome how) {
+    job_history& h = histories_[j];
+    const std::uint32_t pods = h.work.pods();
+    if (pods > 0) {
+      forget_end(h);
+      h.work.stop(now);
+    }
+    accounts_.leave(j, h.pick, pods);
+    h.outcome = how;
+    h.end = now;
+  }
+
+  /// Changes the quotas; see `allot::apply`.
+  result<std::vector<quota_id>> apply(std::span<const quota_change<N>> changes) {
+    return accounts_.apply(changes);
+  }
+
+ private:
+  void expect_end(job_history& h, job_index j) {
+    events_.cancel(h.end_event);
+    h.end_event = push(h.work.end(), event_kind::finish, j);
+  }
+  void forget_end(const job_history& h) {
+    events_.cancel(h.end_event);
+    events_.cancel(h.limit_event);
+  }
+
+  std::vector<job<N>> jobs_;
+  std::vector<flavor_set<N>> flavor_sets_;
+  std::vector<job_history> histories_;
+  job_accounts<N> accounts_;
+  event_queue_type events_;
+  job_index next_arrival_ = 0;
+  instant begin_ = std::numeric_limits<instant>::min();
+};
+
+}  // namespace sim
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/gpu/available_first.hpp>
+#include <allot/gpu/inventory.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/support/seeds.hpp"
+
+using allot::gpus;
+using allot::quantity;
+using allot::gpu::inventory;
+using allot_test::random_source;
+
+namespace {
+
+inventory nodes(const std::vector<std::int64_t>& sizes) {
+  std::vector<allot::gpu::node_spec> specs;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    allot::gpu::node_spec s;
+    s.name = std::to_string(i);
+    s.gpus = sizes[i];
+    specs.push_back(s);
+  }
+  return inventory{allot::gpu::build_cluster(specs).value()};
+}
+std::vector<std::size_t> nodes_of(const inventory& i, inventory::allocation a) {
+  std::vector<std::size_t> all;
+  i.for_each_node(a, [&](std::size_t n) { all.push_back(n); });
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("available_first: best fit while nobody is on the way out") {
+  inventory i = nodes({4, 2, 3});
+  CHECK(nodes_of(i, i.place_available_first({.gpus = gpus(2)}).value()) == std::vector<std::size_t>{1});
+  CHECK(nodes_of(i, i.place_available_first({.gpus = gpus(2), .pods = 2}).value()) ==
+        std::vector<std::size_t>{2, 0});
+  CHECK_FALSE(i.place_available_first({.gpus = gpus(3)}));
+}
+
+TEST_CASE("available_first: where it can start at once, though that fits worse") {
+  inventory i = nodes({2, 8});
+  const auto old = i.place({.gpus = gpus(2)}).value();
+  REQUIRE(nodes_of(i, old) == std::vector<std::size_t>{0});
+  i.vacate(old);
+  const auto at_once = i.place_available_first({.gpus = gpus(2)}).value();
+  CHECK(nodes_of(i, at_once) == std::vector<std::size_t>{1});
+  CHECK(i.ready(at_once));
+  // With nothing free at once it waits.
+  const auto rest = i.place_available_first({.gpus = gpus(6)}).value();
+  CHECK(i.ready(rest));
+  const auto later = i.place_available_first({.gpus = gpus(2)}).value();
+  CHECK(nodes_of(i, later) == std::vector<std::size_t>{0});
+  CHECK_FALSE(i.ready(later));
+}
+
+TEST_CASE("available_first: a fraction where one is already") {
+  inventory i = nodes({2, 2});
+  const auto half = quantity::milli(500);
+  const auto first = i.place_available_first({.gpus = half}).value();
+  const auto whole = i.place_available_first({.gpus = gpus(1)}).value();
+  const auto second = i.place_available_first({.gpus = half}).value();
+  const auto third = i.place_available_first({.gpus = half}).value();
+  CHECK(i.stand_alike(first, second));
+  CHECK_FALSE(i.stand_alike(first, third));
+  CHECK_FALSE(i.stand_alike(first, whole));
+  CHECK(nodes_of(i, third) == std::vector<std::size_t>{1});
+}
+
+TEST_CASE("stand_alike: whole GPUs by node alone") {
+  inventory i = nodes({4, 1});
+  const auto a = i.place_available_first({.gpus = gpus(2)}).value();
+  const auto b = i.place_available_first({.gpus = gpus(2)}).value();
+  const auto c = i.place_available_first({.gpus = gpus(1)}).value();
+  CHECK(i.stand_alike(a, b));
+  CHECK_FALSE(i.stand_alike(a, c));
+}
+
+TEST_CASE("available_first: finds a place exactly when best fit does, for one pod") {
+  allot_test::for_each_seed(200, [](random_source& random) {
+    std::vector<std::int64_t> sizes(random.below(5) + 1);
+    for (std::int64_t& s : sizes) s = random.between(1, 8);
+    inventory i = nodes(sizes);
+    std::vector<inventory::allocation> all;
+    for (int round = 0; round < 30; ++round) {
+      const auto size = random.one_in(3) ? quantity::milli(random.between(1, 999)) : gpus(random.between(1, 4));
+      const auto before = i.save();
+      const bool fits = i.place({.gpus = size}).has_value();
+      i.rollback(before);
+      const auto at = i.place_available_first({.gpus = size});
+      CHECK(at.has_value() == fits);
+      if (at) all.push_back(*at);
+      if (!all.empty() && random.one_in(3)) {
+        const std::size_t k = random.below(all.size());
+        if (i.is_vacating(all[k])) {
+          i.release(all[k]);
+          all.erase(all.begin() + static_cast<std::ptrdiff_t>(k));
+        } else {
+          i.vacate(all[k]);
+        }
+      }
+    }
+  });
+}

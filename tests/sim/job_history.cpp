@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/sim/job_history.hpp>
+
+#include <doctest/doctest.h>
+
+using allot::sim::job_history;
+using allot::sim::job_outcome;
+
+// There is one for each job of a workload, and some have millions.
+static_assert(sizeof(job_history) <= 160);
+
+TEST_CASE("job_history: of a job that has not come") {
+  const job_history h;
+  CHECK(h.outcome == job_outcome::future);
+  CHECK(h.lost() == 0);
+  CHECK(h.runs == 0);
+  CHECK_FALSE(h.id);
+}
+
+TEST_CASE("job_history: what is lost is told as the time of all pods") {
+  job_history h;
+  h.work = allot::sim::job_progress{100, 4};
+  h.work.begin(0, 2);
+  // 2 pods for 50 ms are a quarter of the job.
+  CHECK(h.work.cut_short(50, {}) == 100);
+  CHECK(h.lost() == 25);
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/gpu/cluster.hpp>
+#include <allot/quota/builder.hpp>
+#include <allot/sim/setup.hpp>
+#include <allot/sim/trace.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/random_quotas.hpp"
+#include "tests/support/seeds.hpp"
+
+namespace allot_test {
+
+/// Everything that a simulation can have, at random and small: two flavors of GPUs, each with its nodes and
+/// its dimension; jobs that are elastic or not, of either flavor or of one, some with a time limit, some of
+/// which run from the start; nodes that fail, are drained and come back; quotas that lose what they have;
+/// withdrawals. Times are whole seconds and often equal.
+[[nodiscard]] inline allot::sim::setup<2> make_rich_world(random_source& random) {
+  using namespace allot::sim;
+  using amounts = allot::resources<2>;
+  auto specs =
+      random_quotas<2>(random, {.most_quotas = 6, .deepest = 3, .inclusive = false, .overcommit = false});
+  for (auto& q : specs) {
+    for (std::size_t d = 0; d < 2; ++d) {
+      if (q.nominal[d].is_unlimited()) q.nominal[d] = allot::gpus(6);
+    }
+  }
+  std::vector<allot::gpu::node_spec> nodes(2);
+  for (std::size_t f = 0; f < 2; ++f) {
+    nodes[f].name = nodes[f].pool = f == 0 ? "x" : "y";
+    nodes[f].count = random.between(1, 3);
+    nodes[f].gpus = random.between(1, 6);
+  }
+  const auto node_count = static_cast<std::size_t>(*nodes[0].count + *nodes[1].count);
+
+  // Set 1 is of one-GPU pods, set 2 of two-GPU pods; odd ones prefer the second flavor.
+  std::vector<flavor_set<2>> sets(4);
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    const auto size = allot::gpus(static_cast<std::int64_t>(1 + i / 2));
+    std::vector<amounts> options = {{size, allot::quantity{}}, {allot::quantity{}, size}};
+    sets[i].pools = {0b01, 0b10};
+    if (i % 2 == 1) std::swap(options[0], options[1]), std::swap(sets[i].pools[0], sets[i].pools[1]);
+    sets[i].menu.add_group(options);
+  }
+
+  std::vector<job<2>> jobs(1 + random.below(40));
+  for (auto& j : jobs) {
+    j.quota = allot::quota_id{random.below(specs.size())};
+    j.demand.pods = static_cast<std::uint32_t>(random.between(1, 5));
+    if (random.one_in(2)) j.min_pods = static_cast<std::uint32_t>(random.between(1, j.demand.pods));
+    const std::int64_t size = random.between(1, 2);
+    j.demand.gpus = allot::gpus(size);
+    if (random.one_in(2)) {
+      j.flavors = static_cast<std::uint32_t>(2 * (size - 1) + random.between(1, 2));
+    } else {
+      const std::size_t f = random.below(2);
+      j.request[f] = j.demand.gpus * j.demand.pods;
+      j.demand.pools = std::uint64_t{1} << f;
+    }
+    j.priority = static_cast<std::int32_t>(random.below(3));
+    j.preemptible = !random.one_in(5);
+    j.submit = random.between(0, 40) * second;
+    j.duration = random.between(0, 20) * second;
+    if (random.one_in(2)) j.checkpoint = random.between(0, 5) * second;
+    j.restart = random.between(0, 3) * second;
+    if (random.one_in(5)) j.time_limit = random.between(1, 15) * second;
+  }
+  std::stable_sort(jobs.begin(), jobs.end(),
+                   [](const auto& l, const auto& r) { return l.submit < r.submit; });
+
+  setup<2> s{.quotas = allot::build_quota_tree(specs).value(),
+             .settings = std::vector<allot::queue_settings>(specs.size()),
+             .where = places{allot::gpu::inventory{allot::gpu::build_cluster(nodes).value()}},
+             .jobs = std::move(jobs),
+             .flavor_sets = std::move(sets)};
+  const workload_view<2> view{s.jobs, false, s.flavor_sets};
+  const std::size_t running = random.one_in(2) ? random.below(5) : 0;
+  for (job_index j = 0; j < std::min(running, s.jobs.size()); ++j) {
+    running_job_at_start r{.which = j, .since = random.between(0, 10) * second, .is_going = random.one_in(4)};
+    if (s.jobs[j].flavors != 0) r.pick = {static_cast<std::uint8_t>(random.below(2))};
+    const std::uint32_t fewest = s.jobs[j].fewest_pods();
+    const auto at = s.where.place(view.demand(j, fewest, r.pick));
+    if (!at) continue;
+    r.where = *at;
+    for (std::uint32_t pods = fewest; pods < s.jobs[j].pods() && random.one_in(2); ++pods) {
+      if (const auto more = s.where.place(view.demand(j, 1, r.pick))) r.surplus.push_back(*more);
+    }
+    s.running.push_back(std::move(r));
+  }
+  for (std::size_t i = random.below(8); i > 0; --i) {
+    constexpr node_change kinds[] = {node_change::down, node_change::up, node_change::drain};
+    s.node_events.push_back(
+        {random.between(0, 60) * second, allot::gpu::node_id{random.below(node_count)}, random.pick(kinds)});
+  }
+  std::stable_sort(s.node_events.begin(), s.node_events.end(),
+                   [](const auto& l, const auto& r) { return l.at < r.at; });
+  for (std::size_t i = random.below(3); i > 0; --i) {
+    s.cancels.push_back(
+        {random.between(0, 60) * second, static_cast<job_index>(random.below(s.jobs.size()))});
+  }
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (!random.one_in(4)) continue;
+    s.quota_events.push_back({random.between(0, 60) * second,
+                              allot::resize_quota<2>{.quota = allot::quota_id{i}, .nominal = amounts{}}});
+  }
+  return s;
+}
+
+}  // namespace allot_test

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/sim/setup.hpp>
+
+#include <doctest/doctest.h>
+
+#include <type_traits>
+
+// A simulation is set up by value; its inventory comes with the places of who runs already.
+static_assert(std::is_copy_constructible_v<allot::sim::setup<1>>);
+static_assert(std::is_nothrow_move_constructible_v<allot::sim::node_event>);
+
+TEST_CASE("setup: nothing happens and nothing runs unless it is said") {
+  const allot::sim::setup<1> s{allot::quota_tree<1>{{{.name = "q"}}}, {}, {}, {}};
+  CHECK(s.quota_events.empty());
+  CHECK(s.node_events.empty());
+  CHECK(s.running.empty());
+  CHECK_FALSE(s.where.has_nodes());
+  CHECK_FALSE(allot::sim::running_job_at_start{}.is_going);
+}

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: BSL-1.0
+// The simulator with elastic jobs, flavors, time limits, nodes that fail, and jobs that run from the start.
+#include <allot/presets/catalog.hpp>
+#include <allot/sim/metrics.hpp>
+#include <allot/sim/observers.hpp>
+#include <allot/sim/run_log.hpp>
+#include <allot/sim/simulator.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/sim/rich_world.hpp"
+#include "tests/sim/small_world.hpp"
+#include "tests/support/seeds.hpp"
+
+using namespace allot_test;
+using allot::quantity;
+using allot::standard;
+using allot::gpu::node_id;
+using allot::sim::job;
+using allot::sim::job_outcome;
+using allot::sim::node_change;
+
+namespace {
+
+using lines = std::vector<std::string>;
+
+/// A gang of one-GPU pods.
+job<1> gang_of(quota_id quota, std::uint32_t pods, std::uint32_t min_pods, instant submit_s,
+               instant duration_s) {
+  job<1> j = job_of(quota, pods, submit_s, duration_s);
+  j.demand = {gpus(1), pods};
+  j.min_pods = min_pods;
+  return j;
+}
+
+/// Takes the place of a job that runs when the simulation begins.
+allot::gpu::allocation_id stand(allot::sim::places& where, const allot::gpu::demand& d, std::size_t node) {
+  const std::vector<allot::gpu::pod_location> at(d.total ? 1 : d.pods, {node_id{node}});
+  return where.inventory().place_at(d, at).value();
+}
+
+}  // namespace
+
+TEST_CASE(
+    "simulator: an elastic job takes what is idle, gives it back first, and works at the rate of its pods") {
+  diary seen;
+  const auto sim = run<standard>(
+      world<standard>(siblings({4, 4}), {gang_of(b, 6, 2, 0, 100), job_of(a, 4, 50, 20)}), seen);
+  // 300 of 600 pod-seconds are done at 50; then 20 s with 4 pods, and the other 220 with 6.
+  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "0 grow 0 to 3", "0 grow 0 to 4",
+                            "0 grow 0 to 5, borrows 1", "0 grow 0 to 6, borrows 1", "50 submit 1",
+                            "50 shrink 0 to 5 for 1 (borrower)", "50 shrink 0 to 4 for 1 (borrower)",
+                            "50 start 1", "70 finish 1", "70 grow 0 to 5, borrows 1",
+                            "70 grow 0 to 6, borrows 1", "106 finish 0"});
+  // 36.666... s: the first millisecond by which all is done.
+  CHECK(sim.history(0).end == 106'667);
+  CHECK(sim.history(0).preemptions == 0);
+  CHECK(sim.history(0).lost() == 0);
+  CHECK(sim.history(0).runs == 1);
+  CHECK(sim.lacking() == 0);
+}
+
+TEST_CASE("simulator: when the core of an elastic job goes all of it goes, and loses what is not saved") {
+  job<1> elastic = gang_of(b, 8, 6, 0, 100);
+  elastic.checkpoint = 40 * second;
+  elastic.restart = 5 * second;
+  diary seen;
+  const auto sim = run<standard>(world<standard>(siblings({4, 4}), {elastic, job_of(a, 4, 50, 20)}), seen);
+  CHECK(std::count(seen.lines.begin(), seen.lines.end(), "50 evict 0 for 1 (borrower), lost 10") == 1);
+  // 320 of 800 pod-seconds are saved; after the restart the other 480 take 8 pods a minute.
+  CHECK(sim.history(0).end == (70 + 5 + 60) * second);
+  CHECK(sim.history(0).lost() == (10 + 5) * second);
+  CHECK(sim.history(0).preemptions == 1);
+}
+
+TEST_CASE("simulator: an elastic job that waits for pods is no job that waits") {
+  auto s = world<standard>(siblings({4, 4}), {gang_of(b, 12, 2, 0, 100)});
+  s.where = nodes(1, 8);
+  std::vector<std::uint64_t> lacking;
+  allot::sim::metrics<1> measured;
+  each_instant look{[&](const auto& sim) {
+    lacking.push_back(sim.lacking());
+    if (lacking.size() > 1) return;
+    CHECK(sim.waiting()[b.index()] == 0);
+    CHECK(sim.demand()[b.index()] == allot::resources<1>{gpus(12)});
+    CHECK(sim.accounts().own_usage(b, 0) == gpus(8));
+  }};
+  allot::sim::observers both{measured, look};
+  const auto sim = run<standard>(std::move(s), both);
+  CHECK(lacking == std::vector<std::uint64_t>{4, 0});
+  // It was entitled to the 8 that there are and had them.
+  CHECK(measured.figures(sim).of.fair_share_error == 0);
+  CHECK(sim.history(0).end == 150 * second);
+}
+
+TEST_CASE("simulator: a job that runs as long as it may is over, with what it has done") {
+  std::vector<job<1>> jobs = {job_of(a, 2, 0, 100), job_of(a, 2, 10, 100), job_of(a, 2, 20, 30)};
+  jobs[0].time_limit = jobs[2].time_limit = 30 * second;
+  jobs[0].restart = 7 * second;
+  diary seen;
+  allot::sim::metrics<1> measured;
+  allot::sim::observers both{seen, measured};
+  const auto sim = run<standard>(world<standard>(siblings({2}), std::move(jobs)), both);
+  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "10 submit 1", "20 submit 2",
+                            "30 evict 0 (time limit), lost 0", "30 start 1", "130 finish 1", "130 start 2",
+                            // It is done just as its time is over.
+                            "160 finish 2"});
+  CHECK(sim.history(0).outcome == job_outcome::time_limit);
+  CHECK(sim.history(0).end == 30 * second);
+  CHECK(sim.history(0).work.left() == 70 * second);
+  CHECK(sim.history(0).lost() == 0);
+  const auto f = measured.figures(sim);
+  CHECK(f.of.jobs.time_limit == 1);
+  CHECK(f.of.jobs.completed == 2);
+  CHECK(f.of.jobs.unfinished == 0);
+  CHECK(f.of.preemptions == 0);
+  CHECK(f.preemptions_by[static_cast<std::size_t>(allot::relation::time_limit)] == 1);
+}
+
+TEST_CASE("simulator: the time of a run counts anew after an eviction") {
+  std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 4, 20, 20)};
+  jobs[0].time_limit = 50 * second;
+  diary seen;
+  const auto sim = run<standard>(world<standard>(siblings({4, 4}), std::move(jobs)), seen);
+  CHECK(seen.lines.back() == "90 evict 0 (time limit), lost 0");
+  CHECK(seen.settled_at == std::vector<instant>{0, 20 * second, 40 * second, 90 * second});
+}
+
+TEST_CASE("simulator: what stands on a node that fails goes, and nothing stands there until it is back") {
+  std::vector<job<1>> jobs = {gang_of(a, 4, 0, 0, 100), job_of(a, 1, 1, 100), job_of(a, 4, 40, 10)};
+  jobs[0].checkpoint = 0;
+  auto s = world<standard>(siblings({8}), std::move(jobs));
+  s.where = nodes(2, 4);
+  // The gang stands on the first node. Later events on a node that is closed, or open, change nothing.
+  s.node_events = {{30 * second, node_id{0}, node_change::down},
+                   {35 * second, node_id{0}, node_change::down},
+                   {50 * second, node_id{0}, node_change::up},
+                   {55 * second, node_id{0}, node_change::up}};
+  diary seen;
+  allot::sim::metrics<1> measured;
+  allot::sim::observers both{seen, measured};
+  const auto sim = run<standard>(std::move(s), both);
+  // The gang, back, fills the other node up first.
+  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "1 submit 1", "1 start 1",
+                            "30 evict 0 (node down), lost 0", "40 submit 2", "50 start 0", "101 finish 1",
+                            "120 finish 0", "120 start 2", "130 finish 2"});
+  CHECK(sim.history(0).node_failures == 1);
+  CHECK(sim.history(0).preemptions == 0);
+  const auto f = measured.figures(sim);
+  CHECK(f.of.node_failures == 1);
+  CHECK(f.of.preemptions == 0);
+  // 8 GPUs but for 20 s, in which there are 4.
+  CHECK(f.capacity == allot::wide{(8 * 110 + 4 * 20) * 1'000'000});
+}
+
+TEST_CASE("simulator: an elastic job loses the pods on a node that fails, if it can do without them") {
+  auto s = world<standard>(siblings({8}), {gang_of(a, 6, 2, 0, 100)});
+  s.where = nodes(3, 2);
+  s.node_events = {{50 * second, node_id{2}, node_change::down},
+                   {60 * second, node_id{0}, node_change::down}};
+  diary seen;
+  const auto sim = run<standard>(std::move(s), seen);
+  CHECK(lines(seen.lines.begin() + 6, seen.lines.end()) ==
+        lines{"50 shrink 0 to 5 (node down)", "50 shrink 0 to 4 (node down)",
+              "60 evict 0 (node down), lost 56", "60 start 0", "360 finish 0"});
+}
+
+TEST_CASE("simulator: a node that is drained keeps what it has and gets nothing more") {
+  auto s = world<standard>(siblings({8}), {job_of(a, 2, 0, 100), job_of(a, 1, 20, 10), job_of(a, 4, 30, 5)});
+  s.where = nodes(2, 4);
+  s.node_events = {{10 * second, node_id{0}, node_change::drain},
+                   {200 * second, node_id{0}, node_change::up}};
+  allot::sim::run_log log;
+  diary seen;
+  allot::sim::observers both{seen, log};
+  const auto sim = run<standard>(std::move(s), both);
+  CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "20 submit 1", "20 start 1", "30 finish 1",
+                            "30 submit 2", "30 start 2", "35 finish 2", "100 finish 0"});
+  CHECK(log.pods(*log.last_run(1))[0].where.node == node_id{1});
+  CHECK(log.pods(*log.last_run(2))[0].where.node == node_id{1});
+}
+
+TEST_CASE(
+    "simulator: who runs at the beginning has worked since its start, and who was told to go goes then") {
+  std::vector<job<1>> jobs = {job_of(b, 4, 0, 100), gang_of(b, 4, 2, 5, 100), job_of(a, 1, 7, 10),
+                              job_of(a, 4, 60, 10)};
+  jobs[0].checkpoint = 25 * second;
+  auto s = world<standard>(siblings({4, 4}), std::move(jobs));
+  s.where = nodes(3, 4);
+  using running = allot::sim::running_job_at_start;
+  s.running = {
+      running{
+          .which = 0, .since = 10 * second, .where = stand(s.where, s.jobs[0].demand, 2), .is_going = true},
+      running{.which = 1,
+              .since = 40 * second,
+              .where = stand(s.where, {gpus(1), 2}, 1),
+              .surplus = {stand(s.where, {gpus(1)}, 0)}}};
+  diary seen;
+  allot::sim::metrics<1> measured;
+  allot::sim::run_log log;
+  allot::sim::observers all{seen, measured, log};
+  const auto sim = run<standard>(std::move(s), all);
+  // It begins at 40, when 30 s of the first are done and 25 saved.
+  CHECK(seen.lines[0] == "40 submit 0");
+  CHECK(seen.lines[1] == "40 start 0");
+  CHECK(seen.lines[2] == "40 evict 0 (told before), lost 5");
+  CHECK(lines(seen.lines.begin() + 3, seen.lines.begin() + 7) ==
+        lines{"40 submit 1", "40 start 1", "40 grow 1 to 3", "40 submit 2"});
+  CHECK(seen.settled_at.front() == 40 * second);
+  CHECK(sim.history(0).first_start == 10 * second);
+  CHECK(sim.history(1).first_start == 40 * second);
+  CHECK(sim.history(0).preemptions == 1);
+  CHECK(measured.waits().before_start(0) == 10 * second);
+  CHECK(measured.waits().before_start(2) == 33 * second);
+  CHECK(log.runs()[0].begin == 10 * second);
+  CHECK(log.runs()[0].end == 40 * second);
+  for (job_index j = 0; j < 4; ++j) CHECK(sim.history(j).outcome == job_outcome::completed);
+}
+
+TEST_CASE("simulator: who runs at the beginning may be at its end, or at its time limit") {
+  std::vector<job<1>> jobs = {job_of(a, 1, 0, 10), job_of(a, 1, 0, 1000), job_of(a, 1, 30, 5)};
+  jobs[1].time_limit = 20 * second;
+  auto s = world<standard>(siblings({4}), std::move(jobs));
+  s.running = {{.which = 0}, {.which = 1}, {.which = 2, .since = 30 * second}};
+  diary seen;
+  const auto sim = run<standard>(std::move(s), seen);
+  CHECK(lines(seen.lines.begin() + 6, seen.lines.end()) ==
+        lines{"30 finish 0", "30 evict 1 (time limit), lost 0", "35 finish 2"});
+}
+
+namespace {
+
+/// Two flavors of GPUs, each on a node of its own: dimension 0 and pool 0, dimension 1 and pool 1.
+allot::sim::setup<2> two_flavors(std::vector<job<2>> jobs, std::int64_t first, std::int64_t second_flavor) {
+  std::vector<allot::quota_spec<2>> specs(1);
+  specs[0].name = "a";
+  specs[0].nominal = {gpus(first), gpus(second_flavor)};
+  std::vector<allot::gpu::node_spec> both(2);
+  both[0].name = "x";
+  both[0].pool = "x";
+  both[1].name = "y";
+  both[1].pool = "y";
+  both[0].gpus = both[1].gpus = 8;
+  allot::sim::flavor_set<2> either;
+  const std::vector<allot::resources<2>> options = {{gpus(1), gpus(0)}, {gpus(0), gpus(1)}};
+  either.menu.add_group(options);
+  either.pools = {0b01, 0b10};
+  return {.quotas = allot::build_quota_tree(specs).value(),
+          .settings = {standard::defaults()},
+          .where = allot::sim::places{allot::gpu::inventory{allot::gpu::build_cluster(both).value()}},
+          .jobs = std::move(jobs),
+          .flavor_sets = {either}};
+}
+
+/// A job of one-GPU pods of whichever flavor.
+job<2> either_of(std::uint32_t pods, std::uint32_t min_pods, instant submit_s, instant duration_s) {
+  job<2> j;
+  j.quota = quota_id{0};
+  j.demand = {gpus(1), pods};
+  j.min_pods = min_pods;
+  j.flavors = 1;
+  j.submit = submit_s * second;
+  j.duration = duration_s * second;
+  return j;
+}
+
+}  // namespace
+
+TEST_CASE("simulator: a job has the flavor that it was given, in its accounts and on its nodes") {
+  auto s = two_flavors({either_of(3, 0, 0, 10), either_of(2, 0, 1, 10), either_of(4, 1, 2, 10)}, 4, 4);
+  std::vector<allot::resources<2>> used;
+  std::vector<allot::resources<2>> wanted;
+  each_instant look{[&](const auto& sim) {
+    used.push_back(sim.accounts().own_usage(quota_id{0}));
+    wanted.push_back(sim.demand()[0]);
+    CHECK(sim.policy().ledger().own_usage(quota_id{0}) == used.back());
+  }};
+  allot::sim::run_log log;
+  allot::sim::observers both{look, log};
+  auto made = allot::sim::simulator<2, standard>::make(std::move(s));
+  REQUIRE(made);
+  auto& sim = made.value();
+  CHECK(sim.run(both).empty());
+  // Three of the first flavor; two of the second, as the first has one left; that one for the third job,
+  // which grows only by the flavor that its first pod has.
+  using r = allot::resources<2>;
+  REQUIRE(used.size() >= 3);
+  CHECK(used[0] == r{gpus(3), gpus(0)});
+  CHECK(used[1] == r{gpus(3), gpus(2)});
+  CHECK(used[2] == r{gpus(4), gpus(2)});
+  CHECK(wanted[1] == r{gpus(3), gpus(2)});
+  CHECK(wanted[2] == r{gpus(7), gpus(2)});
+  CHECK(sim.wanted(1) == r{gpus(0), gpus(2)});
+  CHECK(log.pods(*log.last_run(0))[0].where.node == node_id{0});
+  CHECK(log.pods(*log.last_run(1))[0].where.node == node_id{1});
+  CHECK(used.back() == r{});
+  CHECK(wanted.back() == r{});
+  // 1 pod for 8 s, and 4 for the other 32 pod-seconds.
+  CHECK(sim.history(2).end == 18 * second);
+}
+
+namespace {
+
+/// A policy without rest: each of two jobs has the other evicted for it, again and again.
+template <class Bench>
+class restless_cycle {
+ public:
+  template <class Policies>
+  explicit restless_cycle(const Policies&) {}
+  void reset(Bench&) {}
+  void run(Bench& bench) {
+    const auto waits = bench.first_of(quota_id{1});
+    if (!waits) return;
+    const allot::job_id id = *waits;
+    const std::size_t first = bench.plan().evictions.size();
+    const auto running = bench.running().jobs_of(quota_id{1});
+    if (!running.empty()) {
+      bench.evict(running.front().id, id, allot::relation::same_quota);
+      return bench.announce(id, first);
+    }
+    if (const auto at = bench.places().place(bench.at(id).demand)) bench.admit(id, *at);
+  }
+};
+struct restless_policies : allot::policies<> {
+  template <class Bench>
+  using cycle = restless_cycle<Bench>;
+};
+struct restless : standard {
+  using policies_type = restless_policies;
+};
+
+}  // namespace
+
+TEST_CASE("simulator: a policy that never comes to rest is stopped, told of, and time goes on") {
+  std::vector<job<1>> jobs = {job_of(a, 1, 0, 100), job_of(a, 1, 10, 100)};
+  jobs[0].checkpoint = jobs[1].checkpoint = 0;
+  auto s = world<restless>(siblings({1}), std::move(jobs));
+  s.cancels = {{60 * second, 1}};
+  diary seen;
+  const auto sim = run<restless>(std::move(s), seen);
+  CHECK(sim.livelocks().instants() == 1);
+  CHECK(sim.livelocks().first() == 10 * second);
+  REQUIRE(sim.livelocks().restless_job());
+  CHECK(*sim.livelocks().restless_job() <= 1);
+  CHECK(sim.decisions() < 400);
+  CHECK(sim.history(0).outcome == job_outcome::completed);
+}
+
+namespace {
+
+template <class Preset>
+allot::sim::setup<2> with_defaults(allot::sim::setup<2> s) {
+  for (auto& settings : s.settings) settings = Preset::defaults();
+  return s;
+}
+instant begin_of(const allot::sim::setup<2>& s) {
+  instant begin = 0;
+  for (const auto& r : s.running) begin = std::max({begin, r.since, s.jobs[r.which].submit});
+  return begin;
+}
+bool is_running_at_start(const allot::sim::setup<2>& s, job_index j) {
+  return std::any_of(s.running.begin(), s.running.end(), [j](const auto& r) { return r.which == j; });
+}
+
+/// Checks that the accounts are those of the scheduler and of the devices in use, that nodes that have failed
+/// are empty and drained ones get nothing more, and that nobody runs longer than he may.
+class world_auditor {
+ public:
+  world_auditor(std::vector<allot::sim::node_event> by_time, std::size_t nodes)
+      : events_(std::move(by_time)), state_(nodes, node_change::up), used_(nodes, gpus(64)) {}
+
+  template <class Simulator>
+  void look(const Simulator& sim) {
+    allot::resources<2> all;
+    const bool has_same_tree = sim.policy().tree().slots() == sim.accounts().tree().slots();
+    for (std::size_t x = 0; x < sim.accounts().tree().slots(); ++x) {
+      const auto own = sim.accounts().own_usage(quota_id{x});
+      if (has_same_tree) REQUIRE(own == sim.policy().ledger().own_usage(quota_id{x}));
+      all += own;
+    }
+    const auto& inventory = sim.where().inventory();
+    REQUIRE(inventory.used(0b01) == all[0]);
+    REQUIRE(inventory.used(0b10) == all[1]);
+    REQUIRE(inventory.held() == quantity{});
+    for (; !events_.empty() && events_.front().at <= sim.now(); events_.erase(events_.begin())) {
+      state_[events_.front().node.index()] = events_.front().what;
+      if (events_.front().what == node_change::up) used_[events_.front().node.index()] = gpus(64);
+    }
+    for (std::size_t n = 0; n < state_.size(); ++n) {
+      const quantity used = inventory.index().used(node_id{n});
+      REQUIRE(inventory.is_closed(node_id{n}) == (state_[n] != node_change::up));
+      if (state_[n] == node_change::down) REQUIRE(used == quantity{});
+      if (state_[n] == node_change::drain) REQUIRE(used <= used_[n]);
+      used_[n] = state_[n] == node_change::up ? gpus(64) : used;
+    }
+    for (job_index j = 0; j < sim.jobs().size(); ++j) {
+      const auto& h = sim.history(j);
+      const instant limit = sim.jobs()[j].time_limit;
+      REQUIRE((h.work.pods() > 0) == (h.outcome == job_outcome::running));
+      if (h.work.pods() == 0 || limit == 0) continue;
+      REQUIRE(sim.now() - h.last_start < limit);
+    }
+  }
+
+ private:
+  std::vector<allot::sim::node_event> events_;
+  std::vector<node_change> state_;
+  std::vector<quantity> used_;
+};
+
+}  // namespace
+
+TEST_CASE(
+    "simulator: everything together: the books agree, work is conserved, and the same goes the same way") {
+  for_each_seed(300, [](random_source& random) {
+    const allot::sim::setup<2> given = make_rich_world(random);
+    allot::for_each_preset([&](auto preset) {
+      using preset_type = decltype(preset);
+      INFO("under " << preset_type::name);
+      world_auditor audit{given.node_events, given.where.inventory().layout().size()};
+      each_instant look{[&](const auto& sim) { audit.look(sim); }};
+      diary seen;
+      allot::sim::run_log log;
+      allot::sim::metrics<2> measured{{.gpus = {true, true}}};
+      allot::sim::observers all{seen, log, measured, look};
+      auto made = allot::sim::simulator<2, preset_type>::make(with_defaults<preset_type>(given));
+      if (!made) return;  // its quotas are none that the preset takes
+      auto& sim = made.value();
+      if (!sim.run(all).empty()) {
+        // A parent that is to contain its children can't have less than they have.
+        REQUIRE_FALSE(given.quota_events.empty());
+        REQUIRE(preset_type::name == allot::pai::name);
+        return;
+      }
+
+      std::vector<instant> ran(sim.jobs().size());
+      for (const auto& r : log.runs()) {
+        ran[r.job] += (r.end - r.begin) * (r.surplus ? 1 : sim.jobs()[r.job].fewest_pods());
+      }
+      for (const auto& r : given.running) {
+        // The log has these pods from the beginning on only.
+        ran[r.which] += static_cast<instant>(r.surplus.size()) * (begin_of(given) - r.since);
+      }
+      for (job_index j = 0; j < sim.jobs().size(); ++j) {
+        const auto& h = sim.history(j);
+        const auto& job = sim.jobs()[j];
+        REQUIRE(h.outcome != job_outcome::running);
+        REQUIRE(h.outcome != job_outcome::future);
+        if (h.outcome != job_outcome::completed) continue;
+        REQUIRE(h.work.left() == 0);
+        // In the last millisecond of a run there may not be work for all pods.
+        const instant idle = ran[j] - job.duration * job.pods() - h.work.lost();
+        // Who runs at the beginning and was done before ends then.
+        if (!is_running_at_start(given, j)) REQUIRE(idle < job.pods());
+        REQUIRE(idle >= 0);
+      }
+      const auto f = measured.figures(sim);
+      const auto& counts = f.of.jobs;
+      REQUIRE(counts.total ==
+              counts.completed + counts.unfinished + counts.refused + counts.cancelled + counts.time_limit);
+
+      diary again;
+      auto same = allot::sim::simulator<2, preset_type>::make(with_defaults<preset_type>(given));
+      REQUIRE(same.value().run(again).empty());
+      REQUIRE(again.lines == seen.lines);
+      REQUIRE(same.value().decision_hash().value() == sim.decision_hash().value());
+    });
+  });
+}
