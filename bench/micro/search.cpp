@@ -142,6 +142,44 @@ void reclaim_cheapest(benchmark::State& state) {
 }
 BENCHMARK(reclaim_cheapest)->Apply(each_size);
 
+/// Nodes of eight jobs each, and a gang that needs so many nodes empty.
+struct whole_nodes {
+  std::vector<std::int64_t> free;
+  std::int64_t empty = 0;
+  std::int64_t wanted = 0;
+
+  void move(const allot::running_job<1>& job, std::int64_t by) {
+    std::int64_t& here = free[job.id.index() * 7 % free.size()];
+    empty -= here == gpus_per_node ? 1 : 0;
+    here += by;
+    empty += here == gpus_per_node ? 1 : 0;
+  }
+  void take_off(const allot::running_job<1>& job) { move(job, 1); }
+  void put_back(const allot::running_job<1>& job) { move(job, -1); }
+  [[nodiscard]] bool could_place() const { return empty >= wanted; }
+};
+
+/// The jobs that go first stand on nodes all over the cluster: many go before there is a place, and most of
+/// them are let go again.
+void reclaim_places(benchmark::State& state) {
+  lent_out w = full_cluster(state);
+  whole_nodes world{.free = std::vector<std::int64_t>(static_cast<std::size_t>(state.range(0))),
+                    .wanted = state.range(1) / gpus_per_node};
+  const allot::beneficiary<1> b{w.owner, gpus(state.range(1))};
+  victim_search search;
+  w.l.reserve(std::size_t{1} << 20);
+  std::size_t victims = 0;
+  for ([[maybe_unused]] auto _ : state) {
+    const allot::savepoint before = w.l.save();
+    if (search.run(w.l, w.running, b, world) != search_outcome::found) state.SkipWithError("no place");
+    victims = search.victims().size();
+    for (const auto& v : search.victims()) world.put_back(v.job);
+    w.l.rollback(before);
+  }
+  state.counters["victims"] = static_cast<double>(victims);
+}
+BENCHMARK(reclaim_places)->ArgNames({"nodes", "gang"})->Args({64, 8})->Args({64, 64})->Args({1024, 64});
+
 /// The same gang among more and more quotas.
 void reclaim_among(benchmark::State& state) {
   lent_out w{static_cast<std::size_t>(state.range(0)), 10'000};

@@ -10,6 +10,7 @@
 #include <allot/sim/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/run_log.hpp>
+#include <allot/sim/simulator.hpp>
 #include <allot/sim/trace_csv.hpp>
 #include <allot/sim/workload.hpp>
 

@@ -256,3 +256,18 @@ TEST_CASE("eligibility: agrees with the definitions on random trees") {
     }
   });
 }
+
+TEST_CASE("eligibility: what a request uses, and who may take what it does not own") {
+  using allot::gpus;
+  const allot::resources<2> request{gpus(0), gpus(1)};
+  CHECK(allot::uses_any<2>(request, {false, true}));
+  CHECK_FALSE(allot::uses_any<2>(request, {true, false}));
+  CHECK_FALSE(allot::uses_any<2>(request, {false, false}));
+  allot::beneficiary<1> asker;
+  CHECK_FALSE(allot::asks_others(asker));
+  asker.may.rivals = allot::preempt_rivals::lower_priority;
+  CHECK(allot::asks_others(asker));
+  asker.may = {};
+  asker.may.borrow = allot::preempt_borrow::lower_priority;
+  CHECK(allot::asks_others(asker));
+}

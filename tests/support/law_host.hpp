@@ -567,13 +567,30 @@ class law_host {
       const allot::savepoint in_places = places.save();
       l.charge(e.quota, e.what->request, e.what->in());
       places.reoccupy(scheduler_.place_of(e.id));
-      if (fits()) {
+      if (fits() && borrowers_owe(plan, j, l)) {
         broken(law::need, "job " + std::to_string(j.number) + " would fit without the eviction of job " +
                               std::to_string(e.what->number));
       }
       places.rollback(in_places);
       l.rollback(in_ledger);
     }
+  }
+
+  /// Whether what the borrowers among the victims of j leave is owned on its side: who is of its own side may
+  /// have to go for that alone.
+  [[nodiscard]] bool borrowers_owe(const plan_type& plan, const job_type& j,
+                                   const allot::ledger<N>& l) const {
+    allot::beneficiary<N> b;
+    b.quota = j.quota;
+    b.request = j.request;
+    std::array<bool, N> asked{};
+    for (std::size_t d = 0; d < N; ++d) asked[d] = j.request[d] > allot::quantity{};
+    return std::none_of(plan.evictions.begin(), plan.evictions.end(), [&](const auto& e) {
+      if (e.beneficiary != id(j) || e.how != allot::relation::borrower) return false;
+      const allot::quota_id top = tree().common_ancestor(e.quota, j.quota);
+      const bool own = top == j.quota;
+      return !owns_request(l, b, own ? allot::quota_id::none() : tree().side_of(j.quota, top), asked);
+    });
   }
 
   /// Nothing more happens by itself.

@@ -48,6 +48,22 @@ enum class relation : std::uint8_t {
 /// How many relations there are.
 inline constexpr std::size_t relation_count = 8;
 
+/// Whether a request, or what a job gives, has something of these dimensions.
+template <std::size_t N>
+[[nodiscard]] constexpr bool uses_any(const resources<N>& request,
+                                      const std::array<bool, N>& these) noexcept {
+  for (std::size_t d = 0; d < N; ++d) {
+    if (these[d] && request[d] > quantity{}) return true;
+  }
+  return false;
+}
+
+/// Whether it may take from borrowers also what its side does not own.
+template <std::size_t N>
+[[nodiscard]] constexpr bool asks_others(const beneficiary<N>& b) noexcept {
+  return b.may.rivals != preempt_rivals::never || b.may.borrow != preempt_borrow::never;
+}
+
 /// The dimensions that matter to a search: those in which the request does not fit or, when the quota would
 /// allow it and only a place is missing, all that it asks for.
 template <std::size_t N>

@@ -7,6 +7,7 @@
 #include <allot/preemption/protection.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/victim_order.hpp>
+#include <allot/preemption/victims.hpp>
 #include <allot/preemption/yield_queue.hpp>
 
 #include <algorithm>
@@ -48,19 +49,6 @@ concept replacing_world = search_world<World, N> && requires(World world, const 
   { world.place_elsewhere(job) } -> std::same_as<bool>;
 };
 
-template <std::size_t N>
-struct victim {
-  running_job<N> job{};
-  relation how = relation::borrower;
-  /// What the guard says of it, the victims before it gone.
-  verdict why{};
-  /// By which of the guard's strategies.
-  std::size_t strategy = 0;
-  /// A surplus unit that was not asked itself: it goes because its job does, which is the next in the list
-  /// that is not such a unit.
-  bool with_its_job = false;
-};
-
 /// Finds who must yield so that a request fits.
 ///
 /// Victims are taken in order until ledger and placement accept the request; then, in reverse, whoever turned
@@ -97,7 +85,7 @@ class victim_search {
     left_ = budget_;
     refused_after_others_ = sizes_differ_ = widened_ = false;
     any_size_.reset();
-    if (!could_ever_fit(l, b)) return search_outcome::impossible;
+    if (!detail::could_ever_fit(l, b)) return search_outcome::impossible;
     const auto fits = [&] { return l.fits(b.quota, b.request, b.in) && world.could_place(); };
     const std::array<bool, N> contested = contested_dimensions(l, b);
     asked_.find(l, running, b, contested);
@@ -108,7 +96,7 @@ class victim_search {
     if (outcome == search_outcome::found) {
       fill_back(l, b, world, fits);
       if constexpr (replacing_world<World, N>) move_victims(l, b, world, fits);
-      refresh_verdicts(l, b);
+      detail::refresh_verdicts<N>(guard_, l, b, victims_);
     }
     return outcome;
   }
@@ -140,20 +128,6 @@ class victim_search {
     } else {
       return 1;
     }
-  }
-
-  /// Victims never make room beyond what the quota could use with everyone else idle, nor in the guaranteed
-  /// lane, whose jobs are none.
-  [[nodiscard]] static bool could_ever_fit(const ledger<N>& l, const beneficiary<N>& b) {
-    for (std::size_t d = 0; d < N; ++d) {
-      if (b.request[d] == quantity{}) continue;
-      bool possible = b.request[d] <= l.potential(b.quota, d);
-      l.for_each_bound(b.quota, d, b.in, [&](quota_id, quantity room, bool of_any_lane) {
-        possible = possible && (of_any_lane || b.request[d] <= room);
-      });
-      if (!possible) return false;
-    }
-    return true;
   }
 
   template <class World>
@@ -234,14 +208,15 @@ class victim_search {
   template <class World, class Fits>
   search_outcome ask_wanted_first(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b,
                                   World& world, Fits fits, const std::array<bool, N>& contested) {
+    // Who owed something when fewer dimensions were contested is not known any more.
+    if (widened_) return search_outcome::not_proven;
+    if (!asked_.spared_some()) return search_outcome::impossible;
     candidates_.clear();
     for (const victim<N>& v : victims_) candidates_.push_back({v.job, v.how});
     const std::size_t asked = candidates_.size();
     asked_.for_each_passed_over(l, b, [&](const running_job<N>& job, relation how) {
       candidates_.push_back({job, how});
     });
-    // Who owed something when fewer dimensions were contested is not known any more.
-    if (widened_ && asked > 0) return search_outcome::not_proven;
     if (candidates_.size() == asked) return search_outcome::impossible;
     const auto take_at = [&](std::size_t i) { take(l, world, candidates_[i].job); };
     const auto give_back_at = [&](std::size_t i) { give_back(l, world, candidates_[i].job); };
@@ -354,6 +329,8 @@ class victim_search {
     std::size_t needed = victims_.size();
     const bool last_is_needed = needed < 2 || !victims_[needed - 2].with_its_job;
     bool held_for_others = false;
+    const bool all_borrow = std::all_of(victims_.begin(), victims_.end(),
+                                        [](const victim<N>& v) { return v.how == relation::borrower; });
     for (std::size_t i = needed; i-- > 0;) {
       const running_job<N>& job = victims_[i].job;
       // A job never goes without its surplus.
@@ -361,7 +338,7 @@ class victim_search {
       if (!bound && !(last_is_needed && i + 1 == victims_.size())) {
         give_back(l, world, job);
         if (fits()) {
-          if (still_fair(l, b, i, needed)) continue;
+          if (all_borrow || detail::still_fair<N>(guard_, l, b, victims_, i, needed)) continue;
           held_for_others = true;
         }
         take(l, world, job);
@@ -373,62 +350,6 @@ class victim_search {
     return held_for_others;
   }
 
-  /// Whether the same would be chosen, had the victims below `end` and those from `from` on been asked in
-  /// turn alone: whether rivals are fair, and what borrowers give back is the beneficiary's. O(victims), and
-  /// the ledger is as before.
-  [[nodiscard]] bool still_fair(ledger<N>& l, const beneficiary<N>& b, std::size_t end, std::size_t from) {
-    // Who borrows takes nothing from the beneficiary's side when it is back.
-    if (victims_[end].how != relation::borrower) {
-      for (std::size_t i = 0; i < victims_.size(); ++i) {
-        if (i == end) i = from;
-        if (i < victims_.size() && !has_claim(l, b, victims_[i])) return false;
-      }
-    }
-    bool fair = true;
-    for_each_in_reverse(l, b, end, from, [&](victim<N>&, const verdict& v) { fair = fair && v.fair; });
-    return fair;
-  }
-  /// Whether a borrower that has gone gives back what the beneficiary's side owns, in what would be contested
-  /// with him there.
-  [[nodiscard]] bool has_claim(ledger<N>& l, const beneficiary<N>& b, const victim<N>& v) const {
-    if (v.how != relation::borrower) return true;
-    const quota_id top = l.tree().common_ancestor(v.job.quota, b.quota);
-    const quota_id side = top == b.quota ? quota_id::none() : l.tree().side_of(b.quota, top);
-    l.charge(v.job.quota, v.job.request, v.job.in);
-    const auto contested = contested_dimensions(l, b);
-    l.release(v.job.quota, v.job.request, v.job.in);
-    return owns_request(l, b, side, contested);
-  }
-  /// The reasons of the victims that remain.
-  void refresh_verdicts(ledger<N>& l, const beneficiary<N>& b) {
-    for_each_in_reverse(l, b, victims_.size(), victims_.size(),
-                        [](victim<N>& v, const verdict& now) { v.why = now; });
-  }
-  /// Takes back in the ledger victim after victim, the last first, asks the guard of each rival, and releases
-  /// them again.
-  template <class Visit>
-  void for_each_in_reverse(ledger<N>& l, const beneficiary<N>& b, std::size_t end, std::size_t from,
-                           Visit visit) {
-    const auto is_rival = [](const victim<N>& v) { return v.how == relation::rival; };
-    const auto skipped = [&](std::size_t i) { return i >= end && i < from; };
-    if (std::none_of(victims_.begin(), victims_.end(), is_rival)) return;
-    for (std::size_t i = victims_.size(); i-- > 0;) {
-      if (skipped(i)) continue;
-      victim<N>& v = victims_[i];
-      l.charge(v.job.quota, v.job.request, v.job.in);
-      donor<N> d{v.job.quota, v.how, v.job, v.job.request, b.now};
-      for (; !v.with_its_job && i > 0 && !skipped(i - 1) && victims_[i - 1].with_its_job; --i) {
-        const running_job<N>& unit = victims_[i - 1].job;
-        l.charge(unit.quota, unit.request, unit.in);
-        d.yields += unit.request;
-      }
-      if (is_rival(v)) visit(v, ask_guard<N>(guard_, l, b, d, v.strategy));
-    }
-    for (std::size_t i = 0; i < victims_.size(); ++i) {
-      if (!skipped(i)) l.release(victims_[i].job.quota, victims_[i].job.request, victims_[i].job.in);
-    }
-  }
-
   /// Who can stand elsewhere, beside the beneficiary, need not go: the last chosen first.
   template <class World, class Fits>
   void move_victims(ledger<N>& l, const beneficiary<N>& b, World& world, Fits fits) {
@@ -438,7 +359,7 @@ class victim_search {
       victims_[i].with_its_job = false;
       l.charge(job.quota, job.request, job.in);
       if (l.fits(b.quota, b.request, b.in) && world.place_elsewhere(job)) {
-        if (fits() && still_fair(l, b, i, i + 1)) {
+        if (fits() && detail::still_fair<N>(guard_, l, b, victims_, i, i + 1)) {
           asked_.mark_taken(job.id, false);
           moves_.push_back(victims_[i]);
           moves_.back().how = relation::consolidation;

@@ -60,6 +60,7 @@ class yield_queue {
   /// A new search.
   void reset() {
     progress_ = {};
+    spared_some_ = false;
     if (++search_ != 0) return;
     std::fill(taken_in_.begin(), taken_in_.end(), 0U);
     search_ = 1;
@@ -122,6 +123,8 @@ class yield_queue {
     const bool near = g.how != relation::borrower;
     if (narrow(l, b) || near) open_reaches(l, b);
   }
+  /// Whether somebody may have been passed over because of what others have given.
+  [[nodiscard]] bool spared_some() const noexcept { return spared_some_; }
   /// Calls `visit(job, relation)` for those who have not been taken though nothing but what others have given
   /// speaks against it. Rivals are not among them. O(jobs of the givers).
   template <class Visit>
@@ -131,7 +134,7 @@ class yield_queue {
       if (borrows && !reaches_[g.reach].open) continue;
       const relation how = borrows ? relation::borrower : g.how;
       for (const running_job<N>& job : g.jobs) {
-        if (!is_taken(job.id) && uses(job, contested_) && may_preempt(b, job, how) &&
+        if (!is_taken(job.id) && uses_any(job.request, contested_) && may_preempt(b, job, how) &&
             !is_protected(l, b, g, how, job)) {
           visit(job, how);
         }
@@ -202,10 +205,6 @@ class yield_queue {
     }
   };
 
-  /// Whether it may take from borrowers also what its side does not own.
-  [[nodiscard]] static bool asks_others(const beneficiary<N>& b) noexcept {
-    return b.may.rivals != preempt_rivals::never || b.may.borrow != preempt_borrow::never;
-  }
   [[nodiscard]] std::size_t index_of(const giver& g) const {
     return static_cast<std::size_t>(&g - givers_.data());
   }
@@ -264,12 +263,6 @@ class yield_queue {
     if (!reaches_[g.reach].open && !asks_others(b)) return {};
     return owed_dimensions(l, g.quota, reaches_[g.reach].ancestor, contested_);
   }
-  [[nodiscard]] static bool uses(const running_job<N>& job, const dimensions& these) {
-    for (std::size_t d = 0; d < N; ++d) {
-      if (these[d] && job.request[d] > quantity{}) return true;
-    }
-    return false;
-  }
   /// By which relation a job of the giver may be asked: the claim of an owner comes before that of a rival.
   /// Rivals and priority among borrowers do not go together.
   [[nodiscard]] std::optional<relation> relation_to(const beneficiary<N>& b, const giver& g,
@@ -298,7 +291,7 @@ class yield_queue {
   /// Sets the giver's relation if so.
   [[nodiscard]] bool may_be_asked(const ledger<N>& l, const beneficiary<N>& b, giver& g,
                                   const dimensions& help, const running_job<N>& job) const {
-    if (!uses(job, help) || is_taken(job.id)) return false;
+    if (!uses_any(job.request, help) || is_taken(job.id)) return false;
     const auto how = relation_to(b, g, job);
     if (!how || is_protected(l, b, g, *how, job)) return false;
     if (g.reach != no_reach && *how != relation::borrower &&
@@ -350,6 +343,7 @@ class yield_queue {
     giver& g = givers_[i];
     if (g.closed) return;
     const dimensions help = helpful(l, b, g);
+    if (help != contested_) spared_some_ = true;
     if (help == dimensions{}) return;
     if constexpr (in_own_order) {
       if (g.offer == 0) {
@@ -394,6 +388,7 @@ class yield_queue {
   std::uint32_t search_ = 0;
   search_progress<N> progress_{};
   bool skip_larger_ = false;
+  bool spared_some_ = false;
   [[no_unique_address]] Order order_;
   [[no_unique_address]] Protection protection_;
 };

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -57,6 +58,9 @@ struct preset_options {
   std::optional<hyperpod_idle> idle{};
   std::optional<hyperpod_tasks> tasks{};
   std::optional<fair_strategies> strategies{};
+  /// Kueue with fair sharing: by dimension, the number of the resource of which it is a flavor. A dimension
+  /// that is not named is a resource of its own.
+  std::vector<std::uint8_t> resource_of{};
   /// KAI's time-based fair share: how strongly past usage counts, in thousandths; 0: not at all.
   std::optional<std::int64_t> k{};
   /// After which past usage counts half (0: it does not fade), and how far back it is looked at.

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/preemption/eligibility.hpp>
+#include <allot/preemption/running_index.hpp>
+#include <allot/preemption/search.hpp>
+#include <allot/quota/ledger.hpp>
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// A job that might yield, in a search where those already told to go count as still there.
+template <std::size_t N>
+struct candidate {
+  const running_job<N>* job = nullptr;
+  /// Told to go already: it costs nobody anything to count on it.
+  bool leaving = false;
+};
+
+/// The jobs that hold something: `for_each(x, visit)` calls `visit(candidate)` for each of those of quota x,
+/// the ones told to go too, in any order.
+template <class Jobs, std::size_t N>
+concept holding_jobs = requires(const Jobs jobs, quota_id x, void (*visit)(const candidate<N>&)) {
+  jobs.for_each(x, visit);
+};
+
+/// Kueue's order of candidates: those already told to go, then those of other quotas than the beneficiary's,
+/// lowest priority, newest start, and last the host's stable id.
+template <std::size_t N>
+[[nodiscard]] constexpr std::strong_ordering compare_candidates(const candidate<N>& a, const candidate<N>& b,
+                                                                quota_id own) noexcept {
+  if (a.leaving != b.leaving) return b.leaving <=> a.leaving;
+  if (const auto o = (a.job->quota == own) <=> (b.job->quota == own); o != 0) return o;
+  if (const auto o = a.job->priority <=> b.job->priority; o != 0) return o;
+  if (const auto o = b.job->started <=> a.job->started; o != 0) return o;
+  if (const auto o = a.job->order <=> b.job->order; o != 0) return o;
+  return a.job->id <=> b.job->id;
+}
+
+namespace detail {
+
+/// The tests of Kueue's searches, and what they take out and put back.
+template <std::size_t N, search_world<N> World>
+class kueue_trial {
+ public:
+  kueue_trial(ledger<N>& l, World& world, const beneficiary<N>& b) : ledger_(l), world_(world), b_(b) {}
+
+  void take(const running_job<N>& j) {
+    ledger_.release(j.quota, j.request, j.in);
+    world_.take_off(j);
+  }
+  void put_back(const running_job<N>& j) {
+    ledger_.charge(j.quota, j.request, j.in);
+    world_.put_back(j);
+  }
+  [[nodiscard]] bool fits(bool may_borrow) {
+    for (std::size_t d = 0; d < N && !may_borrow; ++d) {
+      if (b_.request[d] > quantity{} && b_.request[d] > ledger_.balance(b_.quota, d)) return false;
+    }
+    return ledger_.fits(b_.quota, b_.request) && world_.could_place();
+  }
+  /// Puts back, the last but one first, who turned out unnecessary; the one that made it fit never does. The
+  /// last takes the place of the one put back, as in Kueue.
+  void fill_back(std::vector<victim<N>>& victims, bool may_borrow) {
+    for (std::size_t i = victims.size() - 1; i-- > 0;) {
+      put_back(victims[i].job);
+      if (fits(may_borrow)) {
+        victims[i] = victims.back();
+        victims.pop_back();
+      } else {
+        take(victims[i].job);
+      }
+    }
+  }
+
+ private:
+  ledger<N>& ledger_;
+  World& world_;
+  const beneficiary<N>& b_;
+};
+
+/// Whether the job uses a contested dimension.
+template <std::size_t N>
+[[nodiscard]] constexpr bool uses(const running_job<N>& job, const std::array<bool, N>& contested) noexcept {
+  for (std::size_t d = 0; d < N; ++d) {
+    if (contested[d] && job.request[d] > quantity{}) return true;
+  }
+  return false;
+}
+
+/// Whether x uses no more than its supply in any contested dimension.
+template <std::size_t N>
+[[nodiscard]] bool is_within_supply(const ledger<N>& l, quota_id x, const std::array<bool, N>& contested) {
+  for (std::size_t d = 0; d < N; ++d) {
+    if (contested[d] && l.balance(x, d) < quantity{}) return false;
+  }
+  return true;
+}
+
+/// For searches in which quotas alone count.
+template <std::size_t N>
+struct no_world {
+  void take_off(const running_job<N>&) noexcept {}
+  void put_back(const running_job<N>&) noexcept {}
+  [[nodiscard]] bool could_place() const noexcept { return true; }
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

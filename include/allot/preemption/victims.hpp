@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/preemption/eligibility.hpp>
+#include <allot/preemption/guard.hpp>
+#include <allot/preemption/running_index.hpp>
+#include <allot/preemption/victim_order.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+namespace allot {
+inline namespace v0 {
+
+template <std::size_t N>
+struct victim {
+  running_job<N> job{};
+  relation how = relation::borrower;
+  /// What the guard says of it, the victims before it gone.
+  verdict why{};
+  /// By which of the guard's strategies.
+  std::size_t strategy = 0;
+  /// A surplus unit that was not asked itself: it goes because its job does, which is the next in the list
+  /// that is not such a unit.
+  bool with_its_job = false;
+};
+
+namespace detail {
+
+/// Victims never make room beyond what the quota could use with everyone else idle, nor in the guaranteed
+/// lane, whose jobs are none.
+template <std::size_t N>
+[[nodiscard]] bool could_ever_fit(const ledger<N>& l, const beneficiary<N>& b) {
+  for (std::size_t d = 0; d < N; ++d) {
+    if (b.request[d] == quantity{}) continue;
+    bool possible = b.request[d] <= l.potential(b.quota, d);
+    l.for_each_bound(b.quota, d, b.in, [&](quota_id, quantity room, bool of_any_lane) {
+      possible = possible && (of_any_lane || b.request[d] <= room);
+    });
+    if (!possible) return false;
+  }
+  return true;
+}
+
+/// Takes back in the ledger victim after victim, the last first, asks the guard of each rival, and releases
+/// them again. Those from `end` to below `from` are there already, and stay.
+template <std::size_t N, class Guard, class Visit>
+void ask_in_reverse(const Guard& guard, ledger<N>& l, const beneficiary<N>& b, std::span<victim<N>> victims,
+                    std::size_t end, std::size_t from, Visit visit) {
+  const auto is_rival = [](const victim<N>& v) { return v.how == relation::rival; };
+  const auto skipped = [&](std::size_t i) { return i >= end && i < from; };
+  if (std::none_of(victims.begin(), victims.end(), is_rival)) return;
+  for (std::size_t i = victims.size(); i-- > 0;) {
+    if (skipped(i)) continue;
+    victim<N>& v = victims[i];
+    l.charge(v.job.quota, v.job.request, v.job.in);
+    donor<N> d{v.job.quota, v.how, v.job, v.job.request, b.now};
+    for (; !v.with_its_job && i > 0 && !skipped(i - 1) && victims[i - 1].with_its_job; --i) {
+      const running_job<N>& unit = victims[i - 1].job;
+      l.charge(unit.quota, unit.request, unit.in);
+      d.yields += unit.request;
+    }
+    if (is_rival(v)) visit(v, ask_guard<N>(guard, l, b, d, v.strategy));
+  }
+  for (std::size_t i = 0; i < victims.size(); ++i) {
+    if (!skipped(i)) l.release(victims[i].job.quota, victims[i].job.request, victims[i].job.in);
+  }
+}
+
+/// Whether a borrower that has gone gives back what the beneficiary's side owns, in what would be contested
+/// with it there. Any other victim does. O(N depth), and the ledger is as before.
+template <std::size_t N>
+[[nodiscard]] bool has_claim(ledger<N>& l, const beneficiary<N>& b, const victim<N>& v) {
+  if (v.how != relation::borrower) return true;
+  const quota_id top = l.tree().common_ancestor(v.job.quota, b.quota);
+  const quota_id side = top == b.quota ? quota_id::none() : l.tree().side_of(b.quota, top);
+  l.charge(v.job.quota, v.job.request, v.job.in);
+  const auto contested = contested_dimensions(l, b);
+  l.release(v.job.quota, v.job.request, v.job.in);
+  return owns_request(l, b, side, contested);
+}
+
+/// Whether the same would be chosen, had the victims below `end` and those from `from` on been asked in turn
+/// alone: whether rivals are fair, and what borrowers give back is the beneficiary's. The one at `end`, that
+/// shall be let go, is back in the ledger, as are those between. O(victims), and the ledger is as before.
+template <std::size_t N, class Guard>
+[[nodiscard]] bool still_fair(const Guard& guard, ledger<N>& l, const beneficiary<N>& b,
+                              std::span<victim<N>> victims, std::size_t end, std::size_t from) {
+  // A borrower that is back takes nothing from the beneficiary's side.
+  if (victims[end].how != relation::borrower) {
+    for (std::size_t i = 0; i < victims.size(); ++i) {
+      if (i == end) i = from;
+      if (i < victims.size() && !has_claim(l, b, victims[i])) return false;
+    }
+  }
+  bool fair = true;
+  ask_in_reverse<N>(guard, l, b, victims, end, from,
+                    [&](victim<N>&, const verdict& v) { fair = fair && v.fair; });
+  return fair;
+}
+
+/// The reasons of the victims that remain.
+template <std::size_t N, class Guard>
+void refresh_verdicts(const Guard& guard, ledger<N>& l, const beneficiary<N>& b,
+                      std::span<victim<N>> victims) {
+  ask_in_reverse<N>(guard, l, b, victims, victims.size(), victims.size(),
+                    [](victim<N>& v, const verdict& now) { v.why = now; });
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot
