@@ -2,6 +2,7 @@
 #include "lab/check.hpp"
 
 #include "lab/files.hpp"
+#include "lab/policy_parts.hpp"
 #include "lab/text_table.hpp"
 
 #include <allot/core/text.hpp>
@@ -58,11 +59,16 @@ void describe_nodes(const scenario& s, std::string& out) {
   }
 }
 
-/// By dimension, separated by slashes: "48/unlimited".
+/// By dimension, separated by slashes, or by bars where the names have slashes: "48/unlimited".
 template <class Get>
 [[nodiscard]] std::string cells(const scenario& s, Get get) {
+  const bool has_flavors = std::any_of(s.resources.begin(), s.resources.end(),
+                                       [](const std::string& r) { return r.find('/') != std::string::npos; });
   std::string text;
-  for (std::size_t d = 0; d < s.resources.size(); ++d) text += (d == 0 ? "" : "/") + get(d);
+  for (std::size_t d = 0; d < s.resources.size(); ++d) {
+    if (d > 0) text += has_flavors ? " | " : "/";
+    text += get(d);
+  }
   return text;
 }
 
@@ -103,6 +109,10 @@ void describe_jobs(const scenario& s, std::string& out) {
   for (const job_entry& j : s.jobs) {
     ++phases[j.phase];
     asked += j.request;
+    // Of each group of flavors the best.
+    for (const flavor_group& g : j.flavors) {
+      asked += g.options.front().request * (j.demand.total ? std::int64_t{1} : std::int64_t{j.demand.pods});
+    }
   }
   out += fmt::format("jobs: {} waiting, {} running, {} told to go; they ask for {}\n",
                      phases[job_phase::pending], phases[job_phase::running], phases[job_phase::evicting],
@@ -189,11 +199,19 @@ int run_check(const scenario_source& source) {
 
 std::string list_policies() {
   std::string out = "Presets (\"policy\": NAME, or --policy NAME):\n";
-  for_each_preset([&](auto p) { out += fmt::format("  {:<14} {}\n", p.name, p.summary); });
+  for_each_preset([&](auto p) {
+    out += fmt::format("  {:<14} {}\n", p.name, p.summary);
+    for (const preset_option& o : options_of_presets()) {
+      if (o.preset == p.name) out += fmt::format("    {:<21} {}\n", o.key, o.summary);
+    }
+  });
+  out += "\nParts that can be set (\"policy\": {\"preset\": NAME, \"set\": {...}}):\n";
+  for (const part_kind& kind : settable_parts()) {
+    out += fmt::format("  {:<14} {}\n", kind.key, kind.summary);
+    for (const named_part& n : kind.names) out += fmt::format("    {:<21} {}\n", n.name, n.summary);
+  }
   out +=
-      "\nParts that can be set (\"policy\": {\"preset\": NAME, \"set\": {...}}):\n"
-      "  queue_order    \"priority\" or \"fifo\": of quotas that do not say theirs\n"
-      "  placement      \"best_fit\"\n"
+      "    (queue_order also takes \"fifo\": the jobs of quotas that do not say theirs go by submission)\n"
       "  seed           a whole number\n";
   return out;
 }

@@ -5,6 +5,7 @@
 #include "lab/scenario.hpp"
 
 #include <allot/core/ratio.hpp>
+#include <allot/preemption/guard.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,12 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
+/// The flavor in which a job has a resource: "h100" of "gpu".
+struct flavor_name {
+  std::string_view resource;
+  std::string flavor;
+};
+
 /// What `allot decide` says, in the order and under the names of FORMATS section 3. The texts of jobs and
 /// quotas are those of the scenario, which has to live as long.
 struct decision {
@@ -24,17 +31,20 @@ struct decision {
     std::string_view id;
     quota_id quota;
     std::uint64_t pods = 0;
-    /// Of each pod; empty without a cluster.
+    /// Of each pod; empty without a cluster. The pods that an elastic job gets in one cycle are one row.
     std::vector<std::string_view> nodes{};
-    amounts request{};
+    std::vector<flavor_name> flavors{};
     amounts borrows{};
   };
   struct eviction {
     std::string_view id;
     quota_id quota;
     std::uint64_t pods = 0;
+    /// Nothing when nobody in particular needs it gone: `reason` says why it goes.
     std::string_view beneficiary;
     std::string_view reason;
+    /// The rule of fairness that was asked, if one was, and the shares of both sides that it compared.
+    verdict why{};
   };
   struct reservation {
     std::string_view id;
@@ -86,6 +96,9 @@ struct decision {
 /// the scenario says (or where the policy puts them), and between two cycles the evicted go and the admitted
 /// start. Events are not looked at. Nothing when a running job does not fit where it is said to stand.
 [[nodiscard]] std::optional<decision> decide(const scenario& s, std::size_t rounds, errors& found);
+
+/// The name of a rule of fairness in the files: "final_share"; empty of none.
+[[nodiscard]] std::string_view word_of_rule(fairness_rule rule) noexcept;
 
 /// The JSON of FORMATS section 3.
 [[nodiscard]] std::string to_json(const decision& d, const scenario& s);

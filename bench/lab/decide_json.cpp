@@ -24,13 +24,21 @@ class decision_writer {
     out_.member("rounds", std::uint64_t{d_.rounds});
     list("admit", d_.admit, [&](const auto& a) {
       out_.member("pods", a.pods);
-      out_.key("flavors");
-      write_flavors(a.request);
+      out_.key("flavors").begin_object();
+      for (const flavor_name& f : a.flavors) out_.member(f.resource, f.flavor);
+      out_.end_object();
       names("nodes", a.nodes);
       amounts_of("borrows", a.borrows);
     });
     list("evict", d_.evict, [&](const auto& e) {
-      out_.member("pods", e.pods).member("for", e.beneficiary).member("reason", e.reason);
+      out_.member("pods", e.pods).key("for");
+      e.beneficiary.empty() ? out_.null() : out_.value(e.beneficiary);
+      out_.member("reason", e.reason);
+      if (e.why.rule == fairness_rule::none) return;
+      out_.member("rule", word_of_rule(e.why.rule)).key("shares").begin_object();
+      write_share("for", e.why.beneficiary);
+      write_share("victim", e.why.victim);
+      out_.end_object();
     });
     list("reserve", d_.reserve, [&](const auto& r) { names("waits_for", r.waits_for); });
     list("hold", d_.holds, [&](const auto& h) {
@@ -48,9 +56,7 @@ class decision_writer {
       amounts_of("entitled", a.entitled);
       amounts_of("borrowed", a.borrowed);
       amounts_of("lent", a.lent);
-      out_.key("share");
-      // A quota of weight zero that borrows: JSON has no infinity.
-      a.share.is_infinite() ? out_.null() : out_.raw(plain_decimal(a.share.approximate()));
+      write_share("share", a.share);
       out_.end_object();
     }
     out_.end_object().end_object();
@@ -80,16 +86,10 @@ class decision_writer {
     for (std::size_t d = 0; d < s_.resources.size(); ++d) out_.member(s_.resources[d], all[d]);
     out_.end_object();
   }
-  /// {"gpu": "h100"} for a request of h100/gpu.
-  void write_flavors(const amounts& request) {
-    out_.begin_object();
-    for (std::size_t d = 0; d < s_.resources.size(); ++d) {
-      const std::string_view resource = s_.resources[d];
-      const std::size_t slash = resource.rfind('/');
-      if (slash == std::string_view::npos || request[d] == quantity{}) continue;
-      out_.member(resource.substr(slash + 1), resource.substr(0, slash));
-    }
-    out_.end_object();
+  /// JSON has no infinity, the share of a quota of weight zero that borrows.
+  void write_share(std::string_view name, const ratio& share) {
+    out_.key(name);
+    share.is_infinite() ? out_.null() : out_.raw(plain_decimal(share.approximate()));
   }
   [[nodiscard]] static std::string plain_decimal(double x) {
     std::string text = fmt::format("{:.6f}", x);
@@ -104,6 +104,11 @@ class decision_writer {
 };
 
 }  // namespace
+
+std::string_view word_of_rule(fairness_rule rule) noexcept {
+  constexpr std::string_view names[] = {"", "final_share", "initial_share", "saturation"};
+  return names[static_cast<std::size_t>(rule)];
+}
 
 std::string to_json(const decision& d, const scenario& s) {
   return decision_writer{d, s}.write();

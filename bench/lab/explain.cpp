@@ -11,6 +11,11 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
+std::string_view word_of_bound(bound kind) noexcept {
+  constexpr std::string_view names[] = {"capacity", "borrow_limit", "nominal", "guarantee"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
 std::string explain(const gpu::unplaceable& why) {
   const std::string asked = to_string(why.asked);
   const std::string free = to_string(why.free);

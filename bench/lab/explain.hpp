@@ -14,6 +14,9 @@ namespace lab {
 /// Why a demand has no place, as a sentence.
 [[nodiscard]] std::string explain(const gpu::unplaceable& why);
 
+/// What the bound that stops a job is called in the files: "borrow_limit".
+[[nodiscard]] std::string_view word_of_bound(bound kind) noexcept;
+
 /// How a quota stands in one dimension, those who were told to go already gone.
 struct standing {
   quantity borrow_limit;

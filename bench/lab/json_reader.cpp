@@ -23,12 +23,6 @@ std::optional<json_value> json_object::require(std::string_view key) {
   return value;
 }
 
-void json_object::refuse(std::string_view key) {
-  if (const auto value = find(key)) {
-    value->report(*found_, "\"" + std::string{key} + "\" is not supported by this version");
-  }
-}
-
 void json_object::reject_unknown() const {
   object_.for_each([&](json_value member) {
     const std::string_view key = member.key();

@@ -121,8 +121,6 @@ class json_object {
   [[nodiscard]] std::optional<json_value> find(std::string_view key);
   /// The same; reports it when there is none.
   [[nodiscard]] std::optional<json_value> require(std::string_view key);
-  /// A key of the format that this version can't honour: reports it if it is there.
-  void refuse(std::string_view key);
   /// Reports every key that was not asked for, except those that begin with "x-".
   void reject_unknown() const;
 

@@ -3,6 +3,7 @@
 #include "lab/check.hpp"
 #include "lab/compare.hpp"
 #include "lab/decide.hpp"
+#include "lab/explain_job.hpp"
 #include "lab/generate.hpp"
 #include "lab/replay.hpp"
 
@@ -46,6 +47,7 @@ struct command_line {
         "The exit status is 2 when the input is wrong; then nothing is written.");
     add_check();
     add_decide();
+    add_explain();
     add_replay();
     add_compare();
     add_generate();
@@ -55,6 +57,7 @@ struct command_line {
   [[nodiscard]] int run() const {
     if (check_->parsed()) return lab::run_check(check_source_);
     if (decide_->parsed()) return lab::run_decide(decide_options_);
+    if (explain_->parsed()) return lab::run_explain(explain_options_);
     if (replay_->parsed()) return run_replay();
     if (compare_->parsed()) return lab::compare(runs_);
     if (generate_->parsed()) return lab::generate(generate_options_);
@@ -83,6 +86,21 @@ struct command_line {
     decide_->footer(
         "Examples:  allot decide bench/lab/scenarios/hyperpod_example.json\n"
         "           allot decide --rounds 10 --policy pai bench/lab/scenarios/three_teams.json");
+  }
+  void add_explain() {
+    explain_ = app_.add_subcommand(
+        "explain", "one job: why it waits and what would admit it, or where it runs and for whom it yields");
+    explain_->add_option("SCENARIO", explain_options_.source.file, "a scenario (JSON)")->required();
+    explain_->add_option("JOB", explain_options_.job, "the id of a job")->required();
+    add_source(*explain_, explain_options_.source);
+    explain_
+        ->add_option("--rounds", explain_options_.rounds,
+                     "as things stand after up to so many cycles; in between, the evicted go")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000}))
+        ->capture_default_str();
+    explain_->add_flag("--json", explain_options_.json, "as data, for programs");
+    explain_->footer(
+        "Example:  allot explain --policy static_quotas bench/lab/scenarios/hyperpod_example.json b2");
   }
   void add_replay() {
     replay_ = app_.add_subcommand("replay",
@@ -132,11 +150,13 @@ struct command_line {
   CLI::App& app_;
   CLI::App* check_ = nullptr;
   CLI::App* decide_ = nullptr;
+  CLI::App* explain_ = nullptr;
   CLI::App* replay_ = nullptr;
   CLI::App* compare_ = nullptr;
   CLI::App* generate_ = nullptr;
   lab::scenario_source check_source_;
   lab::decide_options decide_options_;
+  lab::explain_options explain_options_;
   lab::replay_options replay_options_;
   std::vector<std::string> runs_;
   lab::generate_options generate_options_;

@@ -39,6 +39,7 @@ void write_counts(json_writer& json, const sim::job_counts& jobs) {
   json.member("unfinished", std::uint64_t{jobs.unfinished});
   json.member("refused", std::uint64_t{jobs.refused});
   json.member("cancelled", std::uint64_t{jobs.cancelled});
+  json.member("time_limit", std::uint64_t{jobs.time_limit});
   json.end_object();
 }
 
@@ -125,6 +126,8 @@ std::string_view word_of(sim::job_outcome outcome) noexcept {
       return "refused";
     case sim::job_outcome::cancelled:
       return "cancelled";
+    case sim::job_outcome::time_limit:
+      return "time_limit";
   }
   return "";
 }
@@ -172,6 +175,8 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
     json.member(word_of(static_cast<relation>(i)), f.preemptions_by[i]);
   }
   json.end_object();
+  json.member("pods_given_up", f.pods_given_up);
+  json.member("node_failures", f.of.node_failures);
   write_hours(json, "lost_gpu_h", f.of.lost);
   write_hours(json, "borrowed_gpu_h", f.of.borrowed);
   write_hours(json, "lent_gpu_h", f.of.lent);
@@ -186,6 +191,7 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   json.end_object();
   json.member("decisions", r.decisions);
   json.member("events", r.events);
+  json.member("livelocks", r.livelocks.instants());
   json.key("wall_s").raw(decimal(wall_ms));
   json.end_object();
   file.text() += json.text();

@@ -58,6 +58,18 @@ std::string_view word_of(relation how) noexcept {
   return "";
 }
 
+std::string_view word_of(const sim::interruption& how) noexcept {
+  switch (how.why) {
+    case sim::interruption::cause::decided:
+      return word_of(how.how);
+    case sim::interruption::cause::node_down:
+      return "node_down";
+    case sim::interruption::cause::told_before:
+      break;
+  }
+  return "";
+}
+
 time_recorder::time_recorder(output_file& tenants, const std::vector<std::string>& names)
     : tenants_(&tenants) {
   for (const std::string& name : names) {
@@ -171,9 +183,9 @@ void event_writer::write(instant now, std::string_view event, sim::job_index job
   end_row();
 }
 
-void event_writer::write_start(instant now, sim::job_index job, quota_id quota,
+void event_writer::write_start(instant now, std::string_view event, sim::job_index job, quota_id quota,
                                std::span<const gpu::placed_pod> pods) {
-  begin_row(now, "started", job, quota);
+  begin_row(now, event, job, quota);
   if (cluster_ != nullptr) {
     std::string nodes;
     append_nodes(nodes, *cluster_, pods);
@@ -183,16 +195,16 @@ void event_writer::write_start(instant now, sim::job_index job, quota_id quota,
   end_row();
 }
 
-void event_writer::write_eviction(instant now, sim::job_index job, quota_id quota, sim::job_index beneficiary,
-                                  relation how, instant lost) {
-  begin_row(now, "evicted", job, quota);
+void event_writer::write_end(instant now, std::string_view event, sim::job_index job, quota_id quota,
+                             const sim::interruption& how) {
+  begin_row(now, event, job, quota);
   std::string& text = file_->text();
   text += ',';
-  sim::append_csv_field(text, jobs_[beneficiary]);
+  if (how.beneficiary) sim::append_csv_field(text, jobs_[*how.beneficiary]);
   text += ',';
   text += word_of(how);
   text += ',';
-  sim::append_milli(text, lost);
+  sim::append_milli(text, how.lost);
   end_row();
 }
 

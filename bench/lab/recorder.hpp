@@ -6,7 +6,8 @@
 
 #include <allot/core/resources.hpp>
 #include <allot/preemption/eligibility.hpp>
-#include <allot/scheduler/scheduler.hpp>
+#include <allot/scheduler/plan.hpp>
+#include <allot/sim/job_history.hpp>
 #include <allot/sim/metrics.hpp>
 #include <allot/sim/run_log.hpp>
 #include <allot/sim/thinned_series.hpp>
@@ -24,6 +25,8 @@ namespace lab {
 
 /// What an eviction is called in the files.
 [[nodiscard]] std::string_view word_of(relation how) noexcept;
+/// Why a run was cut short; empty when it is not known.
+[[nodiscard]] std::string_view word_of(const sim::interruption& how) noexcept;
 
 /// Writes tenants.csv and gathers the series, from what the metrics say after every instant.
 class time_recorder {
@@ -87,9 +90,12 @@ class event_writer {
                const std::vector<std::string>& quotas, const gpu::cluster* cluster);
 
   void write(instant now, std::string_view event, sim::job_index job, quota_id quota);
-  void write_start(instant now, sim::job_index job, quota_id quota, std::span<const gpu::placed_pod> pods);
-  void write_eviction(instant now, sim::job_index job, quota_id quota, sim::job_index beneficiary,
-                      relation how, instant lost);
+  /// `event` is "started" or, of one pod more, "grew".
+  void write_start(instant now, std::string_view event, sim::job_index job, quota_id quota,
+                   std::span<const gpu::placed_pod> pods);
+  /// `event` is "evicted" or, of one pod less, "shrank".
+  void write_end(instant now, std::string_view event, sim::job_index job, quota_id quota,
+                 const sim::interruption& how);
 
  private:
   void begin_row(instant now, std::string_view event, sim::job_index job, quota_id quota);
@@ -125,13 +131,21 @@ class recorder {
   template <class Simulator>
   void started(const Simulator& sim, sim::job_index j, const resources<N>&) {
     if (events_ == nullptr) return;
-    events_->write_start(sim.now(), j, sim.jobs()[j].quota, log_->pods(*log_->last_run(j)));
+    events_->write_start(sim.now(), "started", j, sim.jobs()[j].quota, log_->pods(*log_->last_run(j)));
   }
   template <class Simulator>
-  void evicted(const Simulator& sim, sim::job_index j, sim::job_index beneficiary, relation how,
-               instant lost) {
+  void grew(const Simulator& sim, sim::job_index j, job_id, const resources<N>&) {
     if (events_ == nullptr) return;
-    events_->write_eviction(sim.now(), j, sim.jobs()[j].quota, beneficiary, how, lost);
+    events_->write_start(sim.now(), "grew", j, sim.jobs()[j].quota, log_->pods(log_->runs().back()));
+  }
+  template <class Simulator>
+  void shrank(const Simulator& sim, sim::job_index j, job_id, const sim::interruption& how) {
+    if (events_ != nullptr) events_->write_end(sim.now(), "shrank", j, sim.jobs()[j].quota, how);
+  }
+  template <class Simulator>
+  void evicted(const Simulator& sim, sim::job_index j, const sim::interruption& how) {
+    if (events_ != nullptr) events_->write_end(sim.now(), "evicted", j, sim.jobs()[j].quota, how);
+    if (sim.history(j).outcome == sim::job_outcome::time_limit) ++ended_;
   }
   template <class Simulator>
   void finished(const Simulator& sim, sim::job_index j) {

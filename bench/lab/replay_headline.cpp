@@ -88,6 +88,17 @@ std::string warnings(const replay_result& r) {
     text += counted_jobs(jobs.unfinished) + " never finished: nothing would ever make room for them (state " +
             "\"waiting\" in jobs.csv)\n";
   }
+  if (const std::uint64_t times = r.livelocks.instants(); times != 0) {
+    text += r.policy;
+    text += " never came to rest at " + grouped(times) + (times == 1 ? " instant" : " instants");
+    text += " and was stopped there, the first time at " + decimal(r.livelocks.first()) + " s";
+    if (const auto job = r.livelocks.restless_job()) {
+      for (const replayed_job& j : r.jobs) {
+        if (j.index == *job) text.append(" (").append(j.id).append(" was evicted again and again)");
+      }
+    }
+    text += ": the figures are not those of a system that runs\n";
+  }
   return text;
 }
 
@@ -100,6 +111,7 @@ std::string headline(const replay_result& r) {
   if (f.of.jobs.unfinished != 0) jobs += ", " + grouped(f.of.jobs.unfinished) + " unfinished";
   if (f.of.jobs.refused != 0) jobs += ", " + grouped(f.of.jobs.refused) + " refused";
   if (f.of.jobs.cancelled != 0) jobs += ", " + grouped(f.of.jobs.cancelled) + " cancelled";
+  if (f.of.jobs.time_limit != 0) jobs += ", " + grouped(f.of.jobs.time_limit) + " at their time limit";
   append_line(text, "completed", jobs);
   if (f.capacity_is_bounded) {
     append_line(text, "utilisation", percent(sim::rate_in_millionths(f.of.allocated, f.capacity)));

@@ -5,8 +5,9 @@
 #include <allot/core/time.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/sim/figures.hpp>
+#include <allot/sim/job_history.hpp>
 #include <allot/sim/run_log.hpp>
-#include <allot/sim/simulator.hpp>
+#include <allot/sim/unrest.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +41,12 @@ struct replayed_job {
   /// Why it was refused: a word for a program, and a sentence for a person.
   std::string_view reason{};
   std::string explanation{};
+
+  /// Whether it has ended, one way or the other, after it came.
+  [[nodiscard]] bool is_over() const noexcept {
+    return outcome == sim::job_outcome::completed || outcome == sim::job_outcome::cancelled ||
+           outcome == sim::job_outcome::time_limit;
+  }
 };
 
 /// A quota of a replay.
@@ -91,6 +98,8 @@ struct replay_result {
   replayed_time time{};
   std::uint64_t decisions = 0;
   std::uint64_t events = 0;
+  /// Where the policy would never have come to rest.
+  sim::unrest livelocks{};
 
   /// Whether the quota is shown: all but a root that was made up and holds no job.
   [[nodiscard]] bool shows(quota_id x) const {

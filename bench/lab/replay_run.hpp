@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lab/errors.hpp"
 #include "lab/recorder.hpp"
 #include "lab/replay_result.hpp"
 #include "lab/scenario.hpp"
@@ -22,13 +23,15 @@ struct replay_streams {
 
 /// What stopped a replay.
 struct replay_stop {
+  /// A change of the quotas that is not valid.
   instant at = 0;
-  std::vector<problem> problems;
+  std::vector<problem> problems{};
+  /// Before it began: jobs that can't run where they are said to.
+  errors found{};
 };
 
-/// Simulates the scenario, in which nothing runs yet, under its policy. N is 1 or `max_resources` and holds
-/// the resources of the scenario. `result` refers to texts of the scenario. Stops at a change of the quotas
-/// that is not valid.
+/// Simulates the scenario under its policy. N is 1 or `max_resources` and holds the resources of the
+/// scenario. `result` refers to texts of the scenario.
 template <std::size_t N>
 [[nodiscard]] replay_stop run_replay(const scenario& s, const replay_streams& streams, replay_result& result);
 extern template replay_stop run_replay<1>(const scenario&, const replay_streams&, replay_result&);

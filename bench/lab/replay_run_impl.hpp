@@ -2,11 +2,11 @@
 #pragma once
 
 // What `run_replay` does. Included only where it is instantiated, once for each N: these are the files that
-// take long to compile, for everything in them is made for every preset.
+// take long to compile, for the cycle in them is made of every preset.
 
 #include "lab/replay_run.hpp"
 
-#include <allot/presets/catalog.hpp>
+#include <allot/presets/any_preset.hpp>
 #include <allot/sim/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/simulator.hpp>
@@ -65,7 +65,11 @@ class nominal_log {
   template <class Simulator>
   void started(const Simulator&, sim::job_index, const resources<N>&) {}
   template <class Simulator>
-  void evicted(const Simulator&, sim::job_index, sim::job_index, relation, instant) {}
+  void grew(const Simulator&, sim::job_index, job_id, const resources<N>&) {}
+  template <class Simulator>
+  void shrank(const Simulator&, sim::job_index, job_id, const sim::interruption&) {}
+  template <class Simulator>
+  void evicted(const Simulator&, sim::job_index, const sim::interruption&) {}
   template <class Simulator>
   void finished(const Simulator&, sim::job_index) {}
   template <class Simulator>
@@ -110,14 +114,14 @@ void take_jobs(const Simulator& sim, const workload<N>& w, const sim::metrics<N>
     r.index = j;
     r.submit = job.submit;
     r.duration = job.duration;
-    r.gpus = metrics.gpus(job);
+    r.gpus = metrics.gpus(sim, j);
     r.outcome = h.outcome;
     r.wait = metrics.waits().total(j, sim.now());
-    r.lost = h.lost;
+    r.lost = h.lost();
     r.preemptions = h.preemptions;
     r.reason = word_of(h.why_refused);
     if (metrics.waits().before_start(j)) r.start = h.first_start;
-    if (h.outcome == sim::job_outcome::completed || h.outcome == sim::job_outcome::cancelled) r.end = h.end;
+    if (r.is_over()) r.end = h.end;
   }
 }
 
@@ -146,17 +150,19 @@ void take_refused(const workload<N>& w, replay_result& result) {
   std::sort(result.jobs.begin(), result.jobs.end(), before);
 }
 
-template <std::size_t N, class Preset>
-[[nodiscard]] replay_stop run_preset(const scenario& s, workload<N> w, const replay_streams& streams,
-                                     replay_result& result) {
+template <std::size_t N>
+[[nodiscard]] replay_stop run_workload(const scenario& s, workload<N> w, any_preset preset,
+                                       const replay_streams& streams, replay_result& result) {
   std::vector<std::string> names;
   for (const replayed_quota& q : result.quotas) names.push_back(q.name);
   const per_dimension<bool, N> gpus = gpu_dimensions<N>(s.resources);
   nominal_log<N> nominals{result, gpus, !w.setup.quota_events.empty()};
   nominals.look(0, w.setup.quotas);
 
-  auto made = sim::simulator<N, Preset>::make(std::move(w.setup));
-  if (!made) return {0, made.problems()};
+  // Those of the quotas that events add as well.
+  w.setup.settings = w.settings;
+  auto made = sim::simulator<N, any_preset>::make(std::move(w.setup), std::move(preset));
+  if (!made) return {0, made.problems(), {}};
   auto& sim = made.value();
 
   sim::metrics<N> metrics{{gpus, result.has_own_quotas}};
@@ -168,7 +174,7 @@ template <std::size_t N, class Preset>
     recorder<N> rest{metrics, result.log, time, events ? &*events : nullptr, shown};
     sim::observers watch{metrics, result.log, nominals, rest};
     std::vector<problem> problems = sim.run(watch);
-    if (!problems.empty()) return {sim.now(), std::move(problems)};
+    if (!problems.empty()) return {sim.now(), std::move(problems), {}};
   }
   result.figures = metrics.figures(sim);
   result.figures.quotas.resize(result.quotas.size());
@@ -179,6 +185,7 @@ template <std::size_t N, class Preset>
   result.decision_hash = sim.decision_hash().hex();
   result.decisions = sim.decisions();
   result.events = sim.events();
+  result.livelocks = sim.livelocks();
   return {};
 }
 
@@ -188,9 +195,10 @@ template <std::size_t N>
 replay_stop run_replay(const scenario& s, const replay_streams& streams, replay_result& result) {
   workload<N> w = make_workload<N>(s);
   replay_stop stop;
-  with_preset(s.policy.preset,
-              [&](auto p) { stop = detail::run_preset<N, decltype(p)>(s, std::move(w), streams, result); });
-  return stop;
+  place_running(s, w, stop.found);
+  if (!stop.found.empty()) return stop;
+  return detail::run_workload<N>(s, std::move(w), *any_preset::find(s.policy.preset, s.policy.options),
+                                 streams, result);
 }
 
 }  // namespace lab

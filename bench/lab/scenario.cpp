@@ -94,6 +94,7 @@ std::optional<scenario> parse_scenario(std::string_view text, const scenario_sou
   // Without them every amount would be an unknown key.
   if (s.resources.empty()) return std::nullopt;
   reader.read_policy(top);
+  reader.find_flavors(top);
   reader.read_cluster(top);
   reader.read_command_line(source);
   auto trace = trace_named(top, *source.file, found);
@@ -110,6 +111,7 @@ std::optional<scenario> parse_scenario(std::string_view text, const scenario_sou
   reader.check_trace();
   reader.check_total();
   if (found.size() != before) return std::nullopt;
+  reader.finish();
   return s;
 }
 
@@ -132,6 +134,7 @@ std::optional<scenario> read_scenario(const scenario_source& source, errors& fou
   reader.check_trace();
   reader.check_total();
   if (found.size() != before) return std::nullopt;
+  reader.finish();
   return s;
 }
 

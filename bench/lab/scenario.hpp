@@ -4,15 +4,18 @@
 #include "lab/errors.hpp"
 
 #include <allot/gpu/cluster.hpp>
+#include <allot/presets/options.hpp>
 #include <allot/quota/access.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/sim/hash.hpp>
-#include <allot/sim/simulator.hpp>
+#include <allot/sim/setup.hpp>
 #include <allot/sim/trace.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,40 +39,66 @@ struct policy_choice {
   /// Of the quotas that do not say theirs, instead of the preset's.
   std::optional<queue_order> order{};
   std::uint64_t seed = 1;
+  /// What is set of the preset's parts and options.
+  preset_options options{};
 };
 
 /// What a scenario says of a quota; what it leaves open is the preset's to say.
 struct quota_entry {
   quota_spec<max_resources> spec{};
+  /// The resources of which it says what it is guaranteed, be it nothing.
+  std::array<bool, max_resources> listed{};
   std::optional<queue_order> order{};
   std::optional<queue_head> head{};
   std::optional<preempt_within> within{};
   std::optional<preempt_reclaim> reclaim{};
   std::optional<bool> children{};
+  std::optional<preempt_borrow> borrow{};
+  std::optional<std::int32_t> borrow_max_priority{};
+  std::optional<flavor_step> when_can_borrow{};
+  std::optional<flavor_step> when_can_preempt{};
+  std::optional<instant> min_runtime_preempt{};
+  std::optional<instant> min_runtime_reclaim{};
+  /// By class of the job: how long a run of it may last.
+  std::map<std::string, instant, std::less<>> time_limits{};
   /// Where its jobs may stand, as a set of the cluster's pools.
   std::uint64_t pools = gpu::all_pools;
   /// Who may submit to it; nothing: anyone.
   std::optional<access_rule> access{};
 
   /// With everything that the quota leaves open as in `otherwise`.
-  [[nodiscard]] queue_settings settings(queue_settings otherwise) const noexcept {
-    otherwise.order = order.value_or(otherwise.order);
-    otherwise.head = head.value_or(otherwise.head);
-    otherwise.preempt.within = within.value_or(otherwise.preempt.within);
-    otherwise.preempt.reclaim = reclaim.value_or(otherwise.preempt.reclaim);
-    otherwise.preempt.children = children.value_or(otherwise.preempt.children);
-    return otherwise;
+  [[nodiscard]] queue_settings settings(queue_settings otherwise) const;
+  /// Of a job of this class; 0: none.
+  [[nodiscard]] instant time_limit(std::string_view job_class) const {
+    const auto at = time_limits.find(job_class);
+    return at == time_limits.end() ? 0 : at->second;
   }
 };
 
 enum class job_phase : std::uint8_t { pending, running, evicting };
 
+/// Resources of a job that come in flavors, and the flavors that it accepts, best first.
+struct flavor_group {
+  struct option {
+    std::string name;
+    /// Of one pod, or of a job that is a total; nothing where no quota counts the flavor.
+    amounts request{};
+    /// Where there are nodes of the flavor; of a flavor that no node has, everywhere.
+    std::uint64_t pools = gpu::all_pools;
+  };
+  std::vector<std::string> resources{};
+  std::vector<option> options{};
+};
+
 struct job_entry {
   std::string id;
   quota_id quota;
-  /// Of the whole job.
+  /// Of the whole job, beside what its flavors count.
   amounts request{};
+  std::vector<flavor_group> flavors{};
   gpu::demand demand{};
+  /// With how few pods it can run.
+  std::uint32_t min_pods = 1;
   std::int32_t priority = 0;
   std::string job_class{};
   bool preemptible = true;
@@ -81,14 +110,16 @@ struct job_entry {
   instant restart = 0;
   job_phase phase = job_phase::pending;
   instant start = 0;
+  /// Of a running job: how many of its pods run.
+  std::uint32_t running_pods = 1;
   /// Where the pods of a running job stand; none: the policy chooses.
   std::vector<gpu::pod_location> locations{};
 };
 
-/// A change of the quotas, or the end of a job that is not wanted any more.
+/// A change of the quotas, the end of a job that is not wanted any more (by its id), or a change of a node.
 struct event_entry {
   instant at = 0;
-  std::variant<quota_change<max_resources>, std::string> what;
+  std::variant<quota_change<max_resources>, std::string, sim::node_event> what;
   /// Where the event stands in the file.
   std::string place{};
 };
@@ -104,6 +135,8 @@ struct scenario {
   /// Oldest first; the id of a quota is its place here. The first `initial_quotas` are there from the start,
   /// the others are added by events.
   std::vector<quota_entry> quotas{};
+  /// What the nodes have; unlimited where there are none, or where they do not say.
+  amounts capacity{quantity::unlimited()};
   std::size_t initial_quotas = 0;
   /// In the order of the file. Those of the trace come beside them.
   std::vector<job_entry> jobs{};
@@ -163,8 +196,12 @@ struct job_origin {
 /// What the simulator and the scheduler take. Refers to texts of the scenario, which has to live as long.
 template <std::size_t N>
 struct workload {
-  /// The quotas as the user gave them: what the preset makes of them is the simulator's to do.
+  /// The quotas as the user gave them: what the preset makes of them is the simulator's to do. (In the
+  /// presets of Kueue a quota without children may not borrow a flavor that it does not list.) The settings
+  /// are those of the quotas that are there from the start.
   sim::setup<N> setup;
+  /// Of every quota, those that events add included.
+  std::vector<queue_settings> settings{};
   /// Of the jobs in `setup.jobs`, in their order.
   std::vector<std::string_view> ids{};
   std::vector<job_origin> origins{};
@@ -179,6 +216,15 @@ template <std::size_t N>
 [[nodiscard]] workload<N> make_workload(const scenario& s);
 extern template workload<1> make_workload<1>(const scenario&);
 extern template workload<max_resources> make_workload<max_resources>(const scenario&);
+
+/// Takes the places of the jobs that run, or are on their way out, in `to.setup.where`, and lists them in
+/// `to.setup.running`: those whose devices are known first, then those whose nodes are, so that whoever is
+/// put where there is room does not stand in their way. A running job of several flavors has the first of
+/// them that its quota allows and that has room where it stands. Reports those that do not fit.
+template <std::size_t N>
+void place_running(const scenario& s, workload<N>& to, errors& found);
+extern template void place_running<1>(const scenario&, workload<1>&, errors&);
+extern template void place_running<max_resources>(const scenario&, workload<max_resources>&, errors&);
 
 /// Calls `run(std::integral_constant<std::size_t, N>{})` with the smallest N that holds the scenario's
 /// resources.

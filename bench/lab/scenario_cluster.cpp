@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/scenario_reader.hpp"
 
-#include <allot/core/text.hpp>
-#include <allot/presets/catalog.hpp>
-
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -11,61 +8,6 @@
 namespace allot {
 inline namespace v0 {
 namespace lab {
-
-namespace {
-
-/// Where pool and model of a node are joined, when nodes have to be told apart by both.
-constexpr char model_mark = '\n';
-
-[[nodiscard]] std::string lower(std::string_view text) {
-  std::string result{text};
-  for (char& c : result) {
-    if ('A' <= c && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
-
-[[nodiscard]] bool has_flavors(const scenario& s) {
-  return std::any_of(s.resources.begin(), s.resources.end(),
-                     [](const std::string& r) { return !model_of(r).empty(); });
-}
-
-/// The presets of FORMATS that are still to come.
-constexpr std::string_view presets_to_come[] = {"runai", "hyperpod", "kueue", "kueue_fair"};
-
-}  // namespace
-
-bool counts_gpus(std::string_view resource) noexcept {
-  return resource == "gpu" || !model_of(resource).empty();
-}
-
-std::string_view model_of(std::string_view resource) noexcept {
-  constexpr std::string_view kind = "/gpu";
-  if (resource.size() <= kind.size() || resource.substr(resource.size() - kind.size()) != kind) return {};
-  return resource.substr(0, resource.size() - kind.size());
-}
-
-std::uint64_t pools_of_model(const scenario& s, std::string_view model) {
-  std::uint64_t pools = 0;
-  const auto& names = s.cluster->pools();
-  for (std::size_t p = 0; p < names.size(); ++p) {
-    const std::string_view name = names[p];
-    const std::size_t mark = name.find(model_mark);
-    if (mark != std::string_view::npos && name.substr(mark + 1) == lower(model))
-      pools |= std::uint64_t{1} << p;
-  }
-  return pools;
-}
-
-std::uint64_t scenario_reader::pools_named(std::string_view pool) const {
-  std::uint64_t pools = 0;
-  const auto& names = to_.cluster->pools();
-  for (std::size_t p = 0; p < names.size(); ++p) {
-    const std::string_view name = names[p];
-    if (name.substr(0, name.find(model_mark)) == pool) pools |= std::uint64_t{1} << p;
-  }
-  return pools;
-}
 
 void scenario_reader::read_resources(json_object& top) {
   const auto value = top.find("resources");
@@ -77,7 +19,9 @@ void scenario_reader::read_resources(json_object& top) {
   value->for_each([&](json_value element) {
     auto name = read_string(element, found_);
     if (!name) return;
-    if (name->empty() || *name == "percent" || name->substr(0, 2) == "x-") {
+    const bool lacks_flavor = name->find('/') != std::string::npos && flavor_of(*name).empty();
+    if (name->empty() || *name == "percent" || name->substr(0, 2) == "x-" || lacks_flavor ||
+        plain_name(*name).empty()) {
       element.report(found_, "expected the name of a resource, found " + element.shown());
     } else if (std::find(to_.resources.begin(), to_.resources.end(), *name) != to_.resources.end()) {
       element.report(found_, "the resource \"" + *name + "\" is there twice");
@@ -91,63 +35,6 @@ void scenario_reader::read_resources(json_object& top) {
     to_.resources.resize(max_resources);
   }
   if (to_.resources.empty()) value->report(found_, "expected at least one resource");
-}
-
-void scenario_reader::choose_preset(std::string name, std::string_view file, std::string_view place) {
-  if (with_preset(name, [](auto) {})) {
-    to_.policy.preset = std::move(name);
-    return;
-  }
-  std::vector<std::string_view> names;
-  for_each_preset([&](auto p) { names.push_back(p.name); });
-  const bool comes =
-      std::find(std::begin(presets_to_come), std::end(presets_to_come), name) != std::end(presets_to_come);
-  found_.add(file, place,
-             (comes ? "the preset \"" + name + "\" is not supported by this version"
-                    : "there is no preset \"" + name + "\"") +
-                 " (expected " + listed(names) + ")");
-}
-
-void scenario_reader::read_policy(json_object& top) {
-  const auto value = top.find("policy");
-  if (!value) return;
-  if (value->is_string()) return choose_preset(std::string{value->text()}, to_.file, value->pointer());
-  if (!value->is_object()) {
-    value->report(found_, "expected the name of a preset or an object, found " + value->shown());
-    return;
-  }
-  json_object policy{*value, found_};
-  if (const auto preset = policy.require("preset")) {
-    if (auto name = read_string(*preset, found_)) {
-      choose_preset(std::move(*name), to_.file, preset->pointer());
-    }
-  }
-  if (const auto set = policy.find("set")) read_policy_parts(*set);
-  for (const auto* option :
-       {"idle", "tasks", "strategies", "k", "half_life_s", "window_s", "saturation_multiplier"}) {
-    policy.refuse(option);
-  }
-  policy.reject_unknown();
-}
-
-void scenario_reader::read_policy_parts(json_value set) {
-  if (!expect_object(set, found_)) return;
-  json_object parts{set, found_};
-  if (const auto order = parts.find("queue_order")) {
-    if (const auto word = read_word(*order, {"priority", "fifo"}, found_)) {
-      to_.policy.order = *word == 0 ? queue_order::priority : queue_order::fifo;
-    }
-  }
-  if (const auto placement = parts.find("placement"); placement && !(placement->text() == "best_fit")) {
-    placement->report(found_, "the placement " + placement->shown() +
-                                  " is not supported by this version (expected \"best_fit\")");
-  }
-  if (const auto seed = parts.find("seed")) {
-    const auto n = read_whole(*seed, 0, 1'000'000'000'000, found_);
-    to_.policy.seed = static_cast<std::uint64_t>(n.value_or(1));
-  }
-  for (const auto* part : {"surplus", "rounding", "victim_order", "guard"}) parts.refuse(part);
-  parts.reject_unknown();
 }
 
 void scenario_reader::read_cluster(json_object& top) {
@@ -195,13 +82,6 @@ void scenario_reader::read_node(json_value value) {
   to_.nodes.push_back(std::move(s));
 }
 
-void scenario_reader::read_command_line(const scenario_source& source) {
-  if (source.policy) choose_preset(*source.policy, "--policy", {});
-  if (!source.nodes) return;
-  to_.input.add_text(*source.nodes);
-  set_nodes(*source.nodes);
-}
-
 void scenario_reader::set_nodes(std::string_view text) {
   const auto number = [&](std::string_view digits, std::int64_t most) -> std::optional<std::int64_t> {
     std::int64_t n = 0;
@@ -227,9 +107,17 @@ void scenario_reader::set_nodes(std::string_view text) {
 
 void scenario_reader::build_nodes(const std::string& place) {
   std::vector<gpu::node_spec> specs = to_.nodes;
-  if (has_flavors(to_)) {
-    // A place is chosen by pool alone: so that a model can be chosen, it becomes part of the pool.
-    for (gpu::node_spec& s : specs) s.pool += model_mark + lower(s.gpu_model);
+  // A place is chosen by pool alone: so that flavors can be chosen, they become part of the pool.
+  std::vector<std::string> pools;
+  for (gpu::node_spec& s : specs) {
+    s.pool = pool_of_node(s);
+    if (std::find(pools.begin(), pools.end(), s.pool) == pools.end()) pools.push_back(s.pool);
+  }
+  if (!flavors_.empty() && pools.size() > gpu::cluster::max_pools) {
+    found_.add(to_.file, place,
+               "the flavors make " + std::to_string(pools.size()) + " kinds of the nodes: expected at most " +
+                   std::to_string(gpu::cluster::max_pools));
+    return;
   }
   auto made = gpu::build_cluster(std::move(specs));
   if (made) {
@@ -268,15 +156,31 @@ std::string scenario_reader::place_of_node(const problem& p, std::size_t nth) co
   return {};
 }
 
-std::optional<quantity> scenario_reader::amount_of_nodes(std::size_t d) const {
-  const std::string& resource = to_.resources[d];
-  if (resource == "gpu") return to_.cluster->gpus();
-  if (const auto model = model_of(resource); !model.empty()) {
-    return to_.cluster->gpus_in(pools_of_model(to_, model));
+void scenario_reader::finish() {
+  std::vector<std::string_view> names;
+  for (std::size_t d = 0; d < to_.resources.size(); ++d) {
+    if (to_.cluster) to_.capacity[d] = amount_of_nodes(d).value_or(quantity::unlimited());
+    // "h100/gpu" and "a100/gpu" are flavors of one resource.
+    const std::string_view whole = to_.resources[d];
+    const std::string_view name = whole.substr(whole.rfind('/') + 1);
+    const auto at = std::find(names.begin(), names.end(), name);
+    to_.policy.options.resource_of.push_back(static_cast<std::uint8_t>(at - names.begin()));
+    if (at == names.end()) names.push_back(name);
   }
+}
+
+std::optional<quantity> scenario_reader::amount_of_nodes(std::size_t d) const {
+  const std::string_view resource = plain_name(to_.resources[d]);
+  const std::string_view flavor = flavor_of(to_.resources[d]);
+  // Of a flavor that no node has there is nothing among the nodes, so they do not say.
+  if (!flavor.empty() && !has_nodes_of(to_, flavor)) return std::nullopt;
+  const std::uint64_t pools = flavor.empty() ? gpu::all_pools : pools_of_flavor(to_, flavor);
+  if (resource == "gpu") return to_.cluster->gpus_in(pools);
   const auto sum = [&](std::int64_t gpu::node_spec::*what, std::int64_t milli) {
     quantity all;
     for (const gpu::node_spec& s : to_.nodes) {
+      const auto pool = to_.cluster->find_pool(pool_of_node(s));
+      if (!pool || (pools >> *pool & 1U) == 0) continue;
       all += quantity::milli(milli) * (s.*what) * s.count.value_or(1);
     }
     return all;
@@ -284,40 +188,6 @@ std::optional<quantity> scenario_reader::amount_of_nodes(std::size_t d) const {
   if (resource == "cpu") return sum(&gpu::node_spec::cpu_milli, 1);
   if (resource == "memory_mib") return sum(&gpu::node_spec::memory_mib, 1000);
   return std::nullopt;
-}
-
-gpu_request gpus_of(const scenario& s, const amounts& request) {
-  gpu_request result;
-  quantity of_models;
-  std::string_view model;
-  for (std::size_t d = 0; d < s.resources.size(); ++d) {
-    if (!counts_gpus(s.resources[d]) || request[d] == quantity{}) continue;
-    const std::string_view m = model_of(s.resources[d]);
-    if (m.empty()) {
-      result.gpus = request[d];
-      continue;
-    }
-    of_models += request[d];
-    if (s.cluster && !model.empty()) {
-      result.problem =
-          "one pod can't have GPUs of two models (" + std::string{model} + " and " + std::string{m} + ")";
-    }
-    model = m;
-  }
-  if (result.gpus == quantity{}) {
-    result.gpus = of_models;
-  } else if (of_models != quantity{} && of_models != result.gpus) {
-    result.problem = "of the " + to_string(result.gpus) + " gpu a model is named for " +
-                     to_string(of_models) + " (expected none, or all)";
-  }
-  if (s.cluster && !model.empty()) result.pools = pools_of_model(s, model);
-  if (result.problem.empty()) result.problem = problem_of_gpus(result.gpus);
-  return result;
-}
-
-std::string problem_of_gpus(quantity gpus) {
-  if (gpus < quantity::whole(1) || gpus.in_milli() % gpu::milli_per_gpu == 0) return {};
-  return to_string(gpus) + " GPUs can't be had (expected whole GPUs, or a fraction of one)";
 }
 
 }  // namespace lab

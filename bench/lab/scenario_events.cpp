@@ -37,8 +37,7 @@ void scenario_reader::read_events(json_object& top) {
   });
   std::stable_sort(events.begin(), events.end(), [](const dated& a, const dated& b) { return a.at < b.at; });
 
-  std::vector<quota_spec<max_resources>> specs;
-  for (const quota_entry& q : to_.quotas) specs.push_back(q.spec);
+  std::vector<quota_spec<max_resources>> specs = given_quotas(to_);
   auto given = build_quota_tree(specs);
   auto adapted_specs = specs;
   adapt_to_preset(to_.policy.preset, adapted_specs);
@@ -65,7 +64,8 @@ std::optional<json_value> scenario_reader::kind_of_event(json_value value) {
   static_cast<void>(event.find("at_s"));
   std::optional<json_value> kind;
   bool is_refused = false;
-  for (const auto* key : {"resize", "add_quota", "remove_quota", "move_quota", "reweight", "cancel"}) {
+  for (const auto* key : {"resize", "add_quota", "remove_quota", "move_quota", "reweight", "cancel",
+                          "node_down", "node_up", "drain"}) {
     const auto member = event.find(key);
     if (!member) continue;
     if (kind) {
@@ -76,21 +76,34 @@ std::optional<json_value> scenario_reader::kind_of_event(json_value value) {
       is_refused = true;
     }
   }
-  for (const auto* key : {"node_down", "node_up", "drain"}) {
-    is_refused = is_refused || value.find(key).has_value();
-    event.refuse(key);
-  }
   const std::size_t before = found_.size();
   event.reject_unknown();
   if (!kind && !is_refused && found_.size() == before) {
     value.report(found_,
-                 "nothing happens here (expected resize, add_quota, remove_quota, move_quota, "
-                 "reweight or cancel)");
+                 "nothing happens here (expected resize, add_quota, remove_quota, move_quota, reweight, "
+                 "cancel, node_down, node_up or drain)");
   }
   return found_.size() == before ? kind : std::nullopt;
 }
 
+void scenario_reader::read_node_change(const dated& event, json_value kind) {
+  json_object what{kind, found_};
+  const auto value = what.require("node");
+  what.reject_unknown();
+  const auto name = value ? read_string(*value, found_) : std::nullopt;
+  if (!name || nodes_are_wrong_) return;
+  if (!to_.cluster) return value->report(found_, "there is no cluster of which this could be a node");
+  const auto node = to_.cluster->find(*name);
+  if (!node) return value->report(found_, "there is no node \"" + *name + '"');
+  const sim::node_change happens = kind.key() == "node_down" ? sim::node_change::down
+                                   : kind.key() == "node_up" ? sim::node_change::up
+                                                             : sim::node_change::drain;
+  to_.events.push_back({event.at, sim::node_event{event.at, *node, happens}, value->pointer()});
+}
+
 void scenario_reader::read_change(const dated& event, json_value kind, world& now) {
+  const bool is_of_node = kind.key() == "node_down" || kind.key() == "node_up" || kind.key() == "drain";
+  if (is_of_node) return read_node_change(event, kind);
   const std::size_t before = found_.size();
   json_object what{kind, found_};
   const auto quota_named = [&](std::string_view key) {
@@ -117,11 +130,11 @@ void scenario_reader::read_change(const dated& event, json_value kind, world& no
     }
   } else if (kind.key() == "add_quota") {
     const std::size_t index = to_.quotas.size();
-    quota_entry q = read_quota(kind, true);
+    quota_entry q = read_quota(kind);
     if (found_.size() == before && !quota_ids_.try_emplace(q.spec.name, quota_id{index}).second) {
       kind.report(found_, "there is or was a quota \"" + q.spec.name + "\" (expected a new name)");
     }
-    record(quota_change<max_resources>{add_quota<max_resources>{q.spec}});
+    record(quota_change<max_resources>{add_quota<max_resources>{given_quota(to_, q, true)}});
     if (found_.size() != before) return;
     now.specs.push_back(q.spec);
     now.removed.push_back(false);

@@ -35,7 +35,8 @@ void scenario_reader::read_job(json_value value) {
   }
   read_quota_of_job(job, j);
   read_pods(job, j);
-  if (const auto request = job.require("request")) read_request(*request, j);
+  const auto flavors = job.find("flavors");
+  if (const auto request = job.require("request")) read_request(*request, flavors, j);
   const auto time = [&](std::string_view key) -> std::optional<instant> {
     const auto v = job.find(key);
     return v ? read_milli(*v, found_) : std::nullopt;
@@ -43,14 +44,6 @@ void scenario_reader::read_job(json_value value) {
   const auto text = [&](std::string_view key, std::string& to) {
     if (const auto v = job.find(key)) to = read_string(*v, found_).value_or("");
   };
-  if (const auto flavors = job.find("flavors"); flavors && expect_array(*flavors, found_)) {
-    bool any = false;
-    flavors->for_each([&](json_value) { any = true; });
-    if (any)
-      flavors->report(found_,
-                      "a choice of flavors is not supported by this version (name a resource of "
-                      "one flavor in the request, as in {\"h100/gpu\": 8})");
-  }
   if (const auto priority = job.find("priority")) {
     const auto n = read_whole(*priority, -most_priority, most_priority, found_);
     j.priority = static_cast<std::int32_t>(n.value_or(0));
@@ -99,25 +92,10 @@ void scenario_reader::read_pods(json_object& job, job_entry& to) {
     pods_value->report(found_, "a total is split over as few nodes as its size needs (expected no \"pods\")");
   }
   to.demand.pods = static_cast<std::uint32_t>(pods.value_or(1));
+  to.min_pods = to.demand.pods;
   const auto min_pods = job.find("min_pods");
   if (!min_pods || !pods) return;
-  if (read_whole(*min_pods, 1, *pods, found_).value_or(*pods) < *pods) {
-    min_pods->report(found_, "elastic jobs are not supported by this version (expected " +
-                                 std::to_string(*pods) + ", as many as \"pods\")");
-  }
-}
-
-void scenario_reader::read_request(json_value value, job_entry& to) {
-  const std::size_t before = found_.size();
-  read_amounts(value, false, to.request);
-  if (found_.size() != before) return;
-  gpu_request gpus = gpus_of(to_, to.request);
-  if (!gpus.problem.empty()) value.report(found_, std::move(gpus.problem));
-  to.demand.gpus = gpus.gpus;
-  to.demand.pools &= gpus.pools;
-  if (!to.demand.total) to.request = to.request * std::int64_t{to.demand.pods};
-  if (!is_valid_request(to.request))
-    value.report(found_, "all pods together ask for more than can be counted");
+  to.min_pods = static_cast<std::uint32_t>(read_whole(*min_pods, 1, *pods, found_).value_or(*pods));
 }
 
 void scenario_reader::read_state(json_object& job, job_entry& to) {
@@ -128,12 +106,30 @@ void scenario_reader::read_state(json_object& job, job_entry& to) {
   }
   const auto start = job.find("start_s");
   to.start = start ? read_milli(*start, found_).value_or(0) : to.submit;
+  to.running_pods = to.demand.pods;
+  const auto running_pods = job.find("running_pods");
+  if (running_pods) {
+    const auto n = read_whole(*running_pods, to.min_pods, to.demand.pods, found_);
+    to.running_pods = static_cast<std::uint32_t>(n.value_or(to.demand.pods));
+  }
   const auto nodes = job.find("nodes");
   const auto devices = job.find("devices");
   // A job that waits may say where it stood before.
   if (to.phase == job_phase::pending || !to_.cluster) return;
   const std::size_t before = found_.size();
-  if (nodes) read_nodes(*nodes, to);
+  if (nodes) {
+    read_nodes(*nodes, to);
+    if (!running_pods && to.locations.size() >= to.min_pods && to.locations.size() < to.demand.pods) {
+      to.running_pods = static_cast<std::uint32_t>(to.locations.size());
+    } else if (found_.size() == before && !to.demand.total && !to.locations.empty() &&
+               to.locations.size() != to.running_pods) {
+      std::string text = "expected a node for each of the ";
+      const bool is_elastic = to.min_pods < to.demand.pods && !running_pods;
+      if (is_elastic) text += std::to_string(to.min_pods) + " to ";
+      text += std::to_string(to.running_pods) + " pods, found " + std::to_string(to.locations.size());
+      nodes->report(found_, std::move(text));
+    }
+  }
   if (devices && found_.size() == before) read_devices(*devices, to);
 }
 
@@ -148,10 +144,6 @@ void scenario_reader::read_nodes(json_value value, job_entry& to) {
       element.report(found_, "there is no node \"" + *name + '"');
     }
   });
-  if (!to.demand.total && !to.locations.empty() && to.locations.size() != to.demand.pods) {
-    value.report(found_, "expected a node for each of the " + std::to_string(to.demand.pods) +
-                             " pods, found " + std::to_string(to.locations.size()));
-  }
 }
 
 void scenario_reader::read_devices(json_value value, job_entry& to) {
@@ -182,12 +174,7 @@ void scenario_reader::read_devices(json_value value, job_entry& to) {
 // Jobs of the trace.
 
 sim::trace_dimensions dimensions_of_traces(const scenario& s) {
-  const auto index = [&](std::string_view resource) -> std::optional<std::size_t> {
-    const auto at = std::find(s.resources.begin(), s.resources.end(), resource);
-    if (at == s.resources.end()) return std::nullopt;
-    return static_cast<std::size_t>(at - s.resources.begin());
-  };
-  return {index("gpu"), index("cpu"), index("memory_mib")};
+  return {find_resource(s, "gpu"), find_resource(s, "cpu"), find_resource(s, "memory_mib")};
 }
 
 /// The reader of traces has seen to what concerns one field. The line of a job is not known any more, so its
@@ -207,26 +194,12 @@ void scenario_reader::check_trace() {
     p.place = "job " + std::string{t.ids[j.id]};
     p.text = text();
   };
-  const bool counts_models = std::any_of(to_.resources.begin(), to_.resources.end(),
-                                         [](const std::string& r) { return !model_of(r).empty(); });
-  if (counts_models) {
-    found_.add(
-        to_.trace_file, {},
-        "the GPUs of a trace are counted as \"gpu\" (resources of one GPU model are not supported with a "
-        "trace by this version)");
-  }
   for (const sim::trace_job& j : t.jobs) {
     if (j.tenant.is_none() && to_.quotas.size() > 1 && !has_quotas_of_tenants_) {
       report("tenant", j, [] { return std::string{"the job has no tenant (expected the name of a quota)"}; });
     } else if (j.tenant && !names_are_missing_ && quota_ids_.find(t.tenants[j.tenant]) == quota_ids_.end()) {
       const std::string name{t.tenants[j.tenant]};
       report("tenant " + name, j, [&] { return "the tenant \"" + name + "\" is no quota of the scenario"; });
-    }
-    if (j.min_pods != 0 && j.min_pods < j.pods) {
-      report("min_pods", j, [&] {
-        return "elastic jobs are not supported by this version (expected as many min_pods as pods, " +
-               std::to_string(j.pods) + ")";
-      });
     }
     if (std::string wrong = problem_of_gpus(sim::to_job<1>(j, {}).demand.gpus); !wrong.empty()) {
       report("gpus", j, [&] { return wrong; });
@@ -248,7 +221,16 @@ void scenario_reader::check_cancellations() {
 
 void scenario_reader::check_total() {
   amounts sum;
-  for (const job_entry& j : to_.jobs) sum += j.request;
+  for (const job_entry& j : to_.jobs) {
+    sum += j.request;
+    for (const flavor_group& g : j.flavors) {
+      amounts most;
+      for (const flavor_group::option& o : g.options) {
+        for (std::size_t d = 0; d < max_resources; ++d) most[d] = std::max(most[d], o.request[d]);
+      }
+      sum += most * (j.demand.total ? std::int64_t{1} : std::int64_t{j.demand.pods});
+    }
+  }
   if (to_.trace) {
     const auto counted = dimensions_of_traces(to_);
     for (const sim::trace_job& j : to_.trace->jobs) sum += sim::to_job<max_resources>(j, {}, counted).request;

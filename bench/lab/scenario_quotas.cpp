@@ -5,11 +5,29 @@
 #include <allot/quota/builder.hpp>
 
 #include <algorithm>
+#include <limits>
+#include <set>
 #include <utility>
 
 namespace allot {
 inline namespace v0 {
 namespace lab {
+
+queue_settings quota_entry::settings(queue_settings otherwise) const {
+  otherwise.order = order.value_or(otherwise.order);
+  otherwise.head = head.value_or(otherwise.head);
+  otherwise.flavors.when_can_borrow = when_can_borrow.value_or(otherwise.flavors.when_can_borrow);
+  otherwise.flavors.when_can_preempt = when_can_preempt.value_or(otherwise.flavors.when_can_preempt);
+  preempt_settings& may = otherwise.preempt;
+  may.within = within.value_or(may.within);
+  may.reclaim = reclaim.value_or(may.reclaim);
+  may.children = children.value_or(may.children);
+  may.borrow = borrow.value_or(may.borrow);
+  if (borrow_max_priority) may.borrow_max_priority = borrow_max_priority;
+  otherwise.min_runtime.preempt = min_runtime_preempt.value_or(otherwise.min_runtime.preempt);
+  otherwise.min_runtime.reclaim = min_runtime_reclaim.value_or(otherwise.min_runtime.reclaim);
+  return otherwise;
+}
 
 // Amounts.
 
@@ -39,8 +57,10 @@ void scenario_reader::read_amounts(json_value value, bool may_be_unlimited, amou
   by_resource.reject_unknown();
 }
 
-void scenario_reader::read_nominal(json_value value, bool is_root, amounts& to) {
+void scenario_reader::read_nominal(json_value value, bool is_root, amounts& to,
+                                   std::array<bool, max_resources>* listed) {
   if (value.is_string()) {
+    if (listed != nullptr) listed->fill(true);
     if (value.text() == "unlimited") {
       for (std::size_t d = 0; d < to_.resources.size(); ++d) to[d] = quantity::unlimited();
     } else if (value.text() == "cluster") {
@@ -56,6 +76,7 @@ void scenario_reader::read_nominal(json_value value, bool is_root, amounts& to) 
   for (std::size_t d = 0; d < to_.resources.size(); ++d) {
     const auto amount = by_resource.find(to_.resources[d]);
     if (!amount) continue;
+    if (listed != nullptr) (*listed)[d] = true;
     if (amount->is_string() && amount->text() == "cluster") {
       set_nominal_of_nodes(*amount, is_root, d, to);
     } else {
@@ -118,7 +139,7 @@ void scenario_reader::read_weights(json_value value, weights<max_resources>& to)
 
 // One quota.
 
-quota_entry scenario_reader::read_quota(json_value value, bool from_event) {
+quota_entry scenario_reader::read_quota(json_value value) {
   constexpr std::int64_t most_priority = std::numeric_limits<std::int32_t>::max();
   quota_entry q;
   if (!expect_object(value, found_)) return q;
@@ -131,7 +152,7 @@ quota_entry scenario_reader::read_quota(json_value value, bool from_event) {
     }
   }
   if (const auto nominal = quota.find("nominal"))
-    read_nominal(*nominal, !quota.find("parent"), q.spec.nominal);
+    read_nominal(*nominal, !quota.find("parent"), q.spec.nominal, &q.listed);
   const auto flag = [&](std::string_view key, bool& to) {
     if (const auto v = quota.find(key)) to = read_bool(*v, found_).value_or(to);
   };
@@ -143,34 +164,23 @@ quota_entry scenario_reader::read_quota(json_value value, bool from_event) {
   if (const auto weight = quota.find("weight")) read_weights(*weight, q.spec.weight);
   if (const auto priority = quota.find("priority")) {
     const auto n = read_whole(*priority, -most_priority, most_priority, found_);
-    if (n.value_or(0) != 0) {
-      priority->report(found_, "a priority of quotas is not supported by this version (expected 0)");
+    q.spec.priority = static_cast<std::int32_t>(n.value_or(0));
+  }
+  if (const auto order = quota.find("order")) {
+    if (const auto word = read_word(*order, {"priority", "fifo"}, found_)) {
+      q.order = *word == 0 ? queue_order::priority : queue_order::fifo;
     }
   }
-  if (from_event) {
-    // The simulator gives a quota that comes later the scheduler's own settings.
-    for (const auto* key : {"order", "head", "preempt"}) quota.refuse(key);
-  } else {
-    if (const auto order = quota.find("order")) {
-      if (const auto word = read_word(*order, {"priority", "fifo"}, found_)) {
-        q.order = *word == 0 ? queue_order::priority : queue_order::fifo;
-      }
+  if (const auto head = quota.find("head")) {
+    if (const auto word = read_word(*head, {"best_effort", "strict"}, found_)) {
+      q.head = *word == 0 ? queue_head::best_effort : queue_head::strict;
     }
-    if (const auto head = quota.find("head")) {
-      if (const auto word = read_word(*head, {"best_effort", "strict"}, found_)) {
-        q.head = *word == 0 ? queue_head::best_effort : queue_head::strict;
-      }
-    }
-    if (const auto preempt = quota.find("preempt")) read_preempt(*preempt, q);
   }
-  if (const auto choice = quota.find("flavor_choice")) read_flavor_choice(*choice);
-  if (const auto times = quota.find("min_runtime_s")) read_min_runtime(*times);
+  if (const auto preempt = quota.find("preempt")) read_preempt(*preempt, q);
+  if (const auto choice = quota.find("flavor_choice")) read_flavor_choice(*choice, q);
+  if (const auto times = quota.find("min_runtime_s")) read_min_runtime(*times, q);
   if (const auto pools = quota.find("node_pools")) read_node_pools(*pools, q);
-  if (const auto limits_s = quota.find("time_limit_s"); limits_s && expect_object(*limits_s, found_)) {
-    limits_s->for_each([&](json_value of_class) {
-      of_class.report(found_, "a limit of time is not supported by this version");
-    });
-  }
+  if (const auto times = quota.find("time_limit_s")) read_time_limits(*times, q);
   if (const auto access = quota.find("access")) read_access(*access, q);
   quota.reject_unknown();
   return q;
@@ -193,49 +203,52 @@ void scenario_reader::read_preempt(json_value value, quota_entry& to) {
   }
   if (const auto borrow = preempt.find("borrow"); borrow && expect_object(*borrow, found_)) {
     json_object while_borrowing{*borrow, found_};
-    const auto policy = while_borrowing.require("policy");
-    if (policy && policy->is_string() && policy->text() != "never") {
-      policy->report(found_,
-                     "preempting while borrowing is not supported by this version (expected \"never\")");
-    } else if (policy) {
-      static_cast<void>(read_word(*policy, {"never", "lower_priority"}, found_));
+    if (const auto policy = while_borrowing.require("policy")) {
+      const auto word = read_word(*policy, {"never", "lower_priority"}, found_);
+      if (word) to.borrow = *word == 0 ? preempt_borrow::never : preempt_borrow::lower_priority;
     }
-    static_cast<void>(while_borrowing.find("max_priority"));
+    if (const auto most = while_borrowing.find("max_priority")) {
+      constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();
+      if (const auto n = read_whole(*most, -limit, limit, found_)) {
+        to.borrow_max_priority = static_cast<std::int32_t>(*n);
+      }
+    }
     while_borrowing.reject_unknown();
   }
   if (const auto children = preempt.find("children")) to.children = read_bool(*children, found_);
   preempt.reject_unknown();
 }
 
-/// Without flavors there is no choice, so only the defaults mean what they say.
-void scenario_reader::read_flavor_choice(json_value value) {
+void scenario_reader::read_flavor_choice(json_value value, quota_entry& to) {
   if (!expect_object(value, found_)) return;
   json_object choice{value, found_};
-  const auto only_default = [&](std::string_view key, const std::vector<std::string_view>& words,
-                                std::size_t otherwise) {
+  const auto step = [&](std::string_view key, std::string_view stay, std::optional<flavor_step>& result) {
     const auto v = choice.find(key);
-    if (!v) return;
-    const auto word = read_word(*v, words, found_);
-    if (word && *word != otherwise) {
-      v->report(found_, "a choice of flavors is not supported by this version (expected \"" +
-                            std::string{words[otherwise]} + "\")");
-    }
+    const auto word = v ? read_word(*v, {stay, "try_next"}, found_) : std::nullopt;
+    if (word) result = *word == 0 ? flavor_step::stay : flavor_step::try_next;
   };
-  only_default("when_can_borrow", {"borrow", "try_next"}, 0);
-  only_default("when_can_preempt", {"preempt", "try_next"}, 1);
+  step("when_can_borrow", "borrow", to.when_can_borrow);
+  step("when_can_preempt", "preempt", to.when_can_preempt);
   choice.reject_unknown();
 }
 
-void scenario_reader::read_min_runtime(json_value value) {
+void scenario_reader::read_min_runtime(json_value value, quota_entry& to) {
   if (!expect_object(value, found_)) return;
   json_object times{value, found_};
-  for (const auto* key : {"preempt", "reclaim"}) {
-    const auto v = times.find(key);
-    if (v && read_milli(*v, found_).value_or(0) != 0) {
-      v->report(found_, "a minimum runtime is not supported by this version (expected 0)");
-    }
-  }
+  if (const auto v = times.find("preempt")) to.min_runtime_preempt = read_milli(*v, found_);
+  if (const auto v = times.find("reclaim")) to.min_runtime_reclaim = read_milli(*v, found_);
   times.reject_unknown();
+}
+
+/// {"interactive": 28800}: any word is a class.
+void scenario_reader::read_time_limits(json_value value, quota_entry& to) {
+  if (!expect_object(value, found_)) return;
+  value.for_each([&](json_value of_class) {
+    if (of_class.key().substr(0, 2) == "x-") return;
+    const auto limit = read_milli(of_class, found_);
+    if (limit && *limit == 0) of_class.report(found_, "expected a time above 0, found 0");
+    if (limit) to.time_limits[std::string{of_class.key()}] = *limit;
+  });
 }
 
 void scenario_reader::read_node_pools(json_value value, quota_entry& to) {
@@ -277,7 +290,7 @@ void scenario_reader::read_quotas(json_object& top) {
     names_are_missing_ = value.has_value();
     return;
   }
-  value->for_each([&](json_value quota) { to_.quotas.push_back(read_quota(quota, false)); });
+  value->for_each([&](json_value quota) { to_.quotas.push_back(read_quota(quota)); });
   to_.initial_quotas = to_.quotas.size();
   for (std::size_t i = 0; i < to_.quotas.size(); ++i) {
     quota_ids_.try_emplace(to_.quotas[i].spec.name, quota_id{i});
@@ -301,6 +314,26 @@ void scenario_reader::make_quotas_of_tenants() {
   to_.initial_quotas = to_.quotas.size();
 }
 
+quota_spec<max_resources> given_quota(const scenario& s, const quota_entry& q, bool is_leaf) {
+  quota_spec<max_resources> spec = q.spec;
+  const bool lists_flavors = s.policy.preset == "kueue" || s.policy.preset == "kueue_fair";
+  for (std::size_t d = 0; lists_flavors && is_leaf && d < s.resources.size(); ++d) {
+    if (!flavor_of(s.resources[d]).empty() && !q.listed[d]) spec.borrow[d] = limit::none();
+  }
+  return spec;
+}
+
+std::vector<quota_spec<max_resources>> given_quotas(const scenario& s) {
+  std::vector<quota_spec<max_resources>> specs;
+  std::set<std::string_view> parents;
+  for (std::size_t i = 0; i < s.initial_quotas; ++i) parents.insert(s.quotas[i].spec.parent);
+  for (std::size_t i = 0; i < s.initial_quotas; ++i) {
+    const quota_entry& q = s.quotas[i];
+    specs.push_back(given_quota(s, q, parents.count(q.spec.name) == 0));
+  }
+  return specs;
+}
+
 void adapt_to_preset(std::string_view preset, std::vector<quota_spec<max_resources>>& specs) {
   with_preset(preset, [&](auto p) {
     if (!p.ignores_quotas) p.adapt(specs);
@@ -308,8 +341,7 @@ void adapt_to_preset(std::string_view preset, std::vector<quota_spec<max_resourc
 }
 
 void scenario_reader::check_quotas() {
-  std::vector<quota_spec<max_resources>> specs;
-  for (std::size_t i = 0; i < to_.initial_quotas; ++i) specs.push_back(to_.quotas[i].spec);
+  std::vector<quota_spec<max_resources>> specs = given_quotas(to_);
   const auto given = build_quota_tree(specs);
   if (!given) return report_quotas(given.problems(), {});
   adapt_to_preset(to_.policy.preset, specs);

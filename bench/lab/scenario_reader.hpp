@@ -7,6 +7,7 @@
 #include <allot/core/result.hpp>
 #include <allot/sim/workload.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -26,13 +27,21 @@ class scenario_reader {
  public:
   scenario_reader(scenario& to, errors& found) : to_(to), found_(found) {}
 
+  // scenario_policy.cpp
+
+  void read_policy(json_object& top);
+  /// The preset and the nodes that the command line has instead of the scenario's.
+  void read_command_line(const scenario_source& source);
+
   // scenario_cluster.cpp
 
   void read_resources(json_object& top);
-  void read_policy(json_object& top);
   void read_cluster(json_object& top);
-  /// The preset and the nodes that the command line has instead of the scenario's.
-  void read_command_line(const scenario_source& source);
+
+  // scenario_flavors.cpp
+
+  /// The flavors by which nodes have to be told apart, before anything else is known of the jobs.
+  void find_flavors(json_object& top);
 
   // scenario_quotas.cpp
 
@@ -52,6 +61,8 @@ class scenario_reader {
   void check_trace();
   void check_cancellations();
   /// Reports it when the sum of all requests can't be counted.
+  /// What follows from a scenario without a fault: capacities, and which resource each dimension is of.
+  void finish();
   void check_total();
 
  private:
@@ -61,11 +72,14 @@ class scenario_reader {
     return {to_.resources.begin(), to_.resources.end()};
   }
 
-  // scenario_cluster.cpp
+  // scenario_policy.cpp
   void choose_preset(std::string name, std::string_view file, std::string_view place);
+  void read_policy_parts(json_value set);
+  void read_preset_options(json_object& policy);
+
+  // scenario_cluster.cpp
   /// "16x8".
   void set_nodes(std::string_view text);
-  void read_policy_parts(json_value set);
   void read_node(json_value value);
   void build_nodes(const std::string& place);
   [[nodiscard]] std::string place_of_node(const problem& p, std::size_t nth) const;
@@ -77,14 +91,16 @@ class scenario_reader {
   // scenario_quotas.cpp
   [[nodiscard]] std::optional<quantity> read_amount(json_value value, bool may_be_unlimited);
   void read_amounts(json_value value, bool may_be_unlimited, amounts& to);
-  void read_nominal(json_value value, bool is_root, amounts& to);
+  void read_nominal(json_value value, bool is_root, amounts& to,
+                    std::array<bool, max_resources>* listed = nullptr);
   void set_nominal_of_nodes(json_value value, bool is_root, std::size_t d, amounts& to);
   void read_limits(json_value value, limits<max_resources>& to);
   void read_weights(json_value value, weights<max_resources>& to);
-  [[nodiscard]] quota_entry read_quota(json_value value, bool from_event);
+  [[nodiscard]] quota_entry read_quota(json_value value);
   void read_preempt(json_value value, quota_entry& to);
-  void read_flavor_choice(json_value value);
-  void read_min_runtime(json_value value);
+  void read_flavor_choice(json_value value, quota_entry& to);
+  void read_min_runtime(json_value value, quota_entry& to);
+  void read_time_limits(json_value value, quota_entry& to);
   void read_node_pools(json_value value, quota_entry& to);
   void read_access(json_value value, quota_entry& to);
   void report_quotas(const problems& of_tree, const std::string& remark);
@@ -101,16 +117,28 @@ class scenario_reader {
   struct world;
   [[nodiscard]] std::optional<json_value> kind_of_event(json_value value);
   void read_change(const dated& event, json_value kind, world& now);
+  void read_node_change(const dated& event, json_value kind);
   [[nodiscard]] bool apply_changes(const std::vector<event_entry>& together, world& now);
 
   // scenario_jobs.cpp
   void read_job(json_value value);
   void read_quota_of_job(json_object& job, job_entry& to);
   void read_pods(json_object& job, job_entry& to);
-  void read_request(json_value value, job_entry& to);
   void read_state(json_object& job, job_entry& to);
   void read_nodes(json_value value, job_entry& to);
   void read_devices(json_value value, job_entry& to);
+
+  // scenario_flavors.cpp
+  /// Its pool, and the flavors it has.
+  [[nodiscard]] std::string pool_of_node(const gpu::node_spec& node) const;
+  /// The request, with the flavors that the job accepts.
+  void read_request(json_value value, std::optional<json_value> flavors, job_entry& to);
+  /// What is asked for of each resource, under the names of the request.
+  [[nodiscard]] std::map<std::string, quantity, std::less<>> read_asked(json_value value, bool has_flavors);
+  void read_flavors(json_value value, const std::map<std::string, quantity, std::less<>>& asked,
+                    job_entry& to);
+  void add_group(json_value flavors, std::vector<std::string> resources,
+                 const std::map<std::string, quantity, std::less<>>& asked, job_entry& to);
 
   scenario& to_;
   errors& found_;
@@ -121,34 +149,43 @@ class scenario_reader {
   /// There may be quotas that are not in `quota_ids_`.
   bool names_are_missing_ = false;
   bool has_quotas_of_tenants_ = false;
+  /// The flavors by which nodes have to be told apart, in the order in which they are first named.
+  std::vector<std::string> flavors_;
   /// By name; those that events add included.
   std::map<std::string, quota_id, std::less<>> quota_ids_;
   std::map<std::string, std::size_t, std::less<>> job_ids_;
 };
 
-/// Whether the resource counts GPUs: "gpu", or those of one model as in "h100/gpu".
+/// "h100" of "h100/gpu", empty of one without a flavor.
+[[nodiscard]] std::string_view flavor_of(std::string_view resource) noexcept;
+/// "gpu" of "h100/gpu", and of "gpu".
+[[nodiscard]] std::string_view plain_name(std::string_view resource) noexcept;
+/// Whether the resource counts GPUs: "gpu", or those of one flavor as in "h100/gpu".
 [[nodiscard]] bool counts_gpus(std::string_view resource) noexcept;
-/// "h100" of "h100/gpu", empty of any other.
-[[nodiscard]] std::string_view model_of(std::string_view resource) noexcept;
+/// The index of a resource.
+[[nodiscard]] std::optional<std::size_t> find_resource(const scenario& s, std::string_view name) noexcept;
 
-/// What a request asks of the nodes.
-struct gpu_request {
-  quantity gpus;
-  /// Where GPUs of the model are that it names.
-  std::uint64_t pools = gpu::all_pools;
-  /// Why it can't be; empty if it can.
-  std::string problem{};
-};
-/// The GPUs of a request (of a pod, or of a whole job).
-[[nodiscard]] gpu_request gpus_of(const scenario& s, const amounts& request);
 /// Whether so many GPUs can be had at all: whole ones, or a fraction of one. Empty, or what was expected.
 [[nodiscard]] std::string problem_of_gpus(quantity gpus);
 
-/// The pools of the cluster in which GPUs of this model are, in whatever case it is written.
-[[nodiscard]] std::uint64_t pools_of_model(const scenario& s, std::string_view model);
+/// Where the nodes of a flavor are: those whose model (in whatever case), pool or value of some label it is.
+/// A flavor that no node has is one of the quotas only, and the nodes do not matter: everywhere.
+[[nodiscard]] std::uint64_t pools_of_flavor(const scenario& s, std::string_view flavor);
+/// Whether some node has it.
+[[nodiscard]] bool has_nodes_of(const scenario& s, std::string_view flavor);
+
+/// The flavors of a traced job's GPUs in a scenario that counts GPUs by flavor: those of its model if that is
+/// counted, all of them if it names none. No group when its GPUs are counted as "gpu".
+[[nodiscard]] std::optional<flavor_group> flavors_of_traced(const scenario& s, const sim::trace_job& j);
 
 /// Which of the scenario's resources the jobs of a trace ask for.
 [[nodiscard]] sim::trace_dimensions dimensions_of_traces(const scenario& s);
+
+/// The quotas there are from the start, as the user gave them; the presets of Kueue let a quota without
+/// children use a flavor only if it lists it.
+[[nodiscard]] std::vector<quota_spec<max_resources>> given_quotas(const scenario& s);
+/// The same of one that an event adds.
+[[nodiscard]] quota_spec<max_resources> given_quota(const scenario& s, const quota_entry& q, bool is_leaf);
 
 /// What the preset makes of the quotas.
 void adapt_to_preset(std::string_view preset, std::vector<quota_spec<max_resources>>& specs);

@@ -3,10 +3,11 @@
 #include "lab/scenario.hpp"
 #include "lab/scenario_reader.hpp"
 
-#include <allot/presets/catalog.hpp>
+#include <allot/presets/any_preset.hpp>
 #include <allot/quota/builder.hpp>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 
@@ -86,17 +87,65 @@ struct narrow_change {
   [[nodiscard]] quota_change<N> operator()(const move_quota& c) const { return c; }
 };
 
+/// Gathers the choices of flavors, each kind once.
 template <std::size_t N>
-[[nodiscard]] sim::job<N> job_of(const job_entry& j) {
+class flavor_sets {
+ public:
+  explicit flavor_sets(std::vector<sim::flavor_set<N>>& all) : all_(all) {}
+
+  /// Its number, as `sim::job::flavors` has it.
+  [[nodiscard]] std::uint32_t number(const std::vector<flavor_group>& groups) {
+    if (groups.empty()) return 0;
+    sim::flavor_set<N> set;
+    const std::size_t placed = placed_group(groups);
+    set.placed_group = placed == groups.size() ? 0 : placed;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      std::vector<resources<N>> options;
+      for (const flavor_group::option& o : groups[g].options) {
+        options.push_back(narrow<N>(o.request));
+        if (g == placed) set.pools.push_back(o.pools);
+      }
+      set.menu.add_group(options);
+    }
+    auto key = std::tuple{set.menu, set.placed_group, set.pools};
+    const auto next = static_cast<std::uint32_t>(all_.size() + 1);
+    const auto [at, is_new] = numbers_.try_emplace(std::move(key), next);
+    if (is_new) all_.push_back(std::move(set));
+    return at->second;
+  }
+
+ private:
+  /// The GPUs say where the pods stand; if there are none, the first group whose flavors nodes have.
+  [[nodiscard]] static std::size_t placed_group(const std::vector<flavor_group>& groups) {
+    std::size_t first = groups.size();
+    for (std::size_t g = groups.size(); g-- > 0;) {
+      const auto& names = groups[g].resources;
+      if (std::find(names.begin(), names.end(), "gpu") != names.end()) return g;
+      const auto& options = groups[g].options;
+      const auto restricts = [](const flavor_group::option& o) { return o.pools != gpu::all_pools; };
+      if (std::any_of(options.begin(), options.end(), restricts)) first = g;
+    }
+    return first;
+  }
+
+  std::vector<sim::flavor_set<N>>& all_;
+  std::map<std::tuple<flavor_menu<N>, std::size_t, std::vector<std::uint64_t>>, std::uint32_t> numbers_;
+};
+
+template <std::size_t N>
+[[nodiscard]] sim::job<N> job_of(const scenario& s, const job_entry& j, std::uint32_t flavors) {
   return {.quota = j.quota,
           .request = narrow<N>(j.request),
           .demand = j.demand,
+          .min_pods = j.demand.total ? 0 : j.min_pods,
+          .flavors = flavors,
           .priority = j.priority,
           .preemptible = j.preemptible,
           .submit = j.submit,
           .duration = j.duration,
           .checkpoint = j.checkpoint,
-          .restart = j.restart};
+          .restart = j.restart,
+          .time_limit = s.quotas[j.quota.index()].time_limit(j.job_class)};
 }
 
 /// By the index of the tenant; a trace without tenants submits to the oldest quota.
@@ -123,12 +172,14 @@ template <std::size_t N>
   return access.explain(who, quota, name);
 }
 
+/// Of all quotas, those that events add included.
 [[nodiscard]] std::vector<queue_settings> settings_of(const scenario& s) {
   queue_settings otherwise;
-  with_preset(s.policy.preset, [&](auto p) { otherwise = p.defaults(); });
+  if (const auto p = any_preset::find(s.policy.preset, s.policy.options)) otherwise = p->defaults();
   otherwise.order = s.policy.order.value_or(otherwise.order);
   std::vector<queue_settings> result;
-  for (std::size_t i = 0; i < s.initial_quotas; ++i) result.push_back(s.quotas[i].settings(otherwise));
+  result.reserve(s.quotas.size());
+  for (const quota_entry& q : s.quotas) result.push_back(q.settings(otherwise));
   return result;
 }
 
@@ -137,16 +188,24 @@ template <std::size_t N>
 template <std::size_t N>
 workload<N> make_workload(const scenario& s) {
   std::vector<quota_spec<N>> specs;
-  for (std::size_t i = 0; i < s.initial_quotas; ++i) specs.push_back(narrow_spec<N>(s.quotas[i].spec));
+  for (const quota_spec<max_resources>& spec : given_quotas(s)) specs.push_back(narrow_spec<N>(spec));
+  std::vector<queue_settings> settings = settings_of(s);
+  const auto from_the_start = settings.begin() + static_cast<std::ptrdiff_t>(s.initial_quotas);
   workload<N> result{.setup = {.quotas = quota_tree<N>{std::move(specs)},
-                               .settings = settings_of(s),
+                               .settings = {settings.begin(), from_the_start},
                                .where = s.cluster ? sim::places{gpu::inventory{*s.cluster}} : sim::places{},
                                .jobs = {}}};
+  result.setup.capacity = narrow<N>(s.capacity);
+  result.settings = std::move(settings);
+  flavor_sets<N> flavors{result.setup.flavor_sets};
 
   const std::vector<candidate> candidates = candidates_of(s);
   const std::vector<quota_id> tenants = quotas_of_tenants(s);
   const sim::trace_dimensions counted = dimensions_of_traces(s);
   const role_table access = access_of(s);
+  const bool counts_flavors = std::any_of(s.resources.begin(), s.resources.end(), [](const std::string& r) {
+    return counts_gpus(r) && !flavor_of(r).empty();
+  });
   result.setup.jobs.reserve(candidates.size());
   result.ids.reserve(candidates.size());
   result.origins.reserve(candidates.size());
@@ -156,13 +215,20 @@ workload<N> make_workload(const scenario& s) {
     bool waits = true;
     if (c.origin.entry) {
       const job_entry& j = s.jobs[*c.origin.entry];
-      job = job_of<N>(j);
+      job = job_of<N>(s, j, flavors.number(j.flavors));
       who = {j.user, j.roles};
       waits = j.phase == job_phase::pending;
     } else {
       const sim::trace_job& j = s.trace->jobs[*c.origin.traced];
       job = sim::to_job<N>(j, j.tenant ? tenants[j.tenant.index()] : quota_id{0}, counted);
-      job.demand.pools = s.quotas[job.quota.index()].pools;
+      const quota_entry& quota = s.quotas[job.quota.index()];
+      job.demand.pools = quota.pools;
+      job.min_pods = j.min_pods;
+      if (j.job_class && !quota.time_limits.empty())
+        job.time_limit = quota.time_limit(s.trace->words[j.job_class]);
+      if (const auto group = counts_flavors ? flavors_of_traced(s, j) : std::nullopt) {
+        job.flavors = flavors.number({*group});
+      }
       who = {s.trace->words[j.user]};
     }
     // What runs has been admitted by whoever was asked then.
@@ -180,6 +246,10 @@ workload<N> make_workload(const scenario& s) {
   for (const event_entry& e : s.events) {
     if (const auto* change = std::get_if<quota_change<max_resources>>(&e.what)) {
       result.setup.quota_events.push_back({e.at, std::visit(narrow_change<N>{}, *change)});
+      continue;
+    }
+    if (const auto* change = std::get_if<sim::node_event>(&e.what)) {
+      result.setup.node_events.push_back(*change);
       continue;
     }
     const auto& id = std::get<std::string>(e.what);

@@ -4,9 +4,12 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/support/seeds.hpp"
@@ -82,19 +85,32 @@ TEST_CASE("stand_alike: whole GPUs by node alone") {
   CHECK_FALSE(i.stand_alike(a, c));
 }
 
-TEST_CASE("available_first: finds a place exactly when best fit does, for one pod") {
+TEST_CASE("available_first: is the rule, looked up node by node, and finds a place when best fit does") {
   allot_test::for_each_seed(200, [](random_source& random) {
     std::vector<std::int64_t> sizes(random.below(5) + 1);
     for (std::int64_t& s : sizes) s = random.between(1, 8);
     inventory i = nodes(sizes);
     std::vector<inventory::allocation> all;
     for (int round = 0; round < 30; ++round) {
-      const auto size = random.one_in(3) ? quantity::milli(random.between(1, 999)) : gpus(random.between(1, 4));
+      const auto size =
+          random.one_in(3) ? quantity::milli(random.between(1, 999)) : gpus(random.between(1, 4));
       const auto before = i.save();
       const bool fits = i.place({.gpus = size}).has_value();
       i.rollback(before);
+      std::optional<std::tuple<bool, int, std::size_t>> expected;
+      const auto& index = i.index();
+      for (std::size_t n = 0; n < sizes.size() && size >= gpus(1); ++n) {
+        const allot::gpu::node_id node{n};
+        const auto need = static_cast<int>(size.in_milli() / 1000);
+        const int free = std::popcount(index.free_devices(node));
+        if (free < need) continue;
+        const int at_once = std::popcount(index.free_devices(node) & ~index.held_devices(node));
+        const std::tuple here{at_once < need, free, n};
+        if (!expected || here < *expected) expected = here;
+      }
       const auto at = i.place_available_first({.gpus = size});
       CHECK(at.has_value() == fits);
+      if (expected) CHECK(nodes_of(i, at.value()) == std::vector<std::size_t>{std::get<2>(*expected)});
       if (at) all.push_back(*at);
       if (!all.empty() && random.one_in(3)) {
         const std::size_t k = random.below(all.size());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/decide.hpp"
 
+#include <allot/presets/catalog.hpp>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -53,7 +55,7 @@ lines decided(const std::string& members, std::size_t rounds = 1, std::optional<
   return decided(parse_valid(members, std::move(policy)), rounds);
 }
 
-std::string hyperpod(const std::string& lend, const std::string& borrow) {
+std::string hyperpod_example(const std::string& lend, const std::string& borrow) {
   return R"("quotas": [{"name": "all"},
       {"name": "team-a", "parent": "all", "nominal": {"gpu": 6}, "lend": )" +
          lend + R"(},
@@ -69,15 +71,15 @@ const std::string two_nodes = R"("cluster": {"nodes": [{"name": "n", "count": 2,
 }  // namespace
 
 TEST_CASE("HyperPod's example: a job borrows what another team leaves idle") {
-  CHECK(decided(hyperpod(R"("all")", R"("all")")) == lines{"rounds 1", "admit b2 borrows 3"});
-  CHECK(decided(hyperpod(R"("none")", R"("all")")) ==
+  CHECK(decided(hyperpod_example(R"("all")", R"("all")")) == lines{"rounds 1", "admit b2 borrows 3"});
+  CHECK(decided(hyperpod_example(R"("none")", R"("all")")) ==
         lines{"rounds 1", "hold b2: capacity at all, 3 gpu short: all has 5 gpu for all and 4 are in use"});
-  CHECK(decided(hyperpod(R"("all")", R"({"percent": 40})")) ==
+  CHECK(decided(hyperpod_example(R"("all")", R"({"percent": 40})")) ==
         lines{"rounds 1",
               "hold b2: borrow_limit at team-b, 1 gpu short: team-b may borrow 2 gpu and borrows 0; with "
               "this job it "
               "would be 3"});
-  CHECK(decided(hyperpod(R"("all")", R"("none")")) ==
+  CHECK(decided(hyperpod_example(R"("all")", R"("none")")) ==
         lines{"rounds 1",
               "hold b2: nominal at team-b, 3 gpu short: team-b has 5 gpu, uses 4 and may not borrow"});
 }
@@ -170,7 +172,7 @@ TEST_CASE("the preset fifo ignores quotas: one queue over the whole cluster, blo
 }
 
 TEST_CASE("static quotas lend nothing, whatever their limits say") {
-  CHECK(decided(hyperpod(R"("all")", R"("all")"), 1, "static_quotas") ==
+  CHECK(decided(hyperpod_example(R"("all")", R"("all")"), 1, "static_quotas") ==
         lines{"rounds 1",
               "hold b2: nominal at team-b, 3 gpu short: team-b has 5 gpu, uses 4 and may not borrow"});
 }
@@ -297,6 +299,158 @@ TEST_CASE("jobs stand in the pools of their quota and on nodes of their model") 
           "refuse 4: pool_has_no_such_node: none of the nodes on which it may stand could hold a pod of it"});
 }
 
+TEST_CASE("an elastic job starts with what there is and grows; its surplus yields first, in one row") {
+  const std::string members =
+      two_nodes + R"("quotas": [{"name": "r", "nominal": "cluster", "inclusive": true},
+      {"name": "a", "parent": "r", "nominal": {"gpu": 4}}, {"name": "b", "parent": "r", "nominal": {"gpu": 12}}],
+    "jobs": [{"id": "e", "quota": "a", "request": {"gpu": 2}, "pods": 8, "min_pods": 2, "state": "running",
+              "nodes": ["n-0", "n-0", "n-0", "n-0", "n-1"]},
+             {"id": "b1", "quota": "b", "request": {"gpu": 8}, "state": "pending"}])";
+  const auto s = parse_valid(members);
+  lab::errors found;
+  const auto d = lab::decide(s, 4, found);
+  REQUIRE_MESSAGE(d, found.to_string());
+  REQUIRE(d->evict.size() >= 1);
+  CHECK(d->evict[0].id == "e");
+  // One of the three that it has beyond its two; the places of the other two do not help.
+  CHECK(d->evict[0].pods == 1);
+  CHECK(d->evict[0].reason == "reclaim");
+  CHECK(d->admit.back().id == "b1");
+}
+
+TEST_CASE("pods of one job are admitted as one row, and evicted as one") {
+  const auto s = parse_valid(R"("quotas": [{"name": "r"}, {"name": "a", "parent": "r", "nominal": {"gpu": 4}},
+      {"name": "b", "parent": "r", "nominal": {"gpu": 8}}],
+    "jobs": [{"id": "e", "quota": "a", "request": {"gpu": 1}, "pods": 10, "min_pods": 2, "submit_s": 0}])");
+  lab::errors found;
+  const auto first = lab::decide(s, 1, found);
+  REQUIRE(first);
+  REQUIRE(first->admit.size() == 1);
+  CHECK(first->admit[0].pods == 10);
+  CHECK(first->admit[0].borrows[0] == gpus(6));
+  CHECK(first->quotas[1].used[0] == gpus(10));
+  CHECK(first->holds.empty());
+
+  const auto grown =
+      parse_valid(R"("quotas": [{"name": "r"}, {"name": "a", "parent": "r", "nominal": {"gpu": 4}},
+      {"name": "b", "parent": "r", "nominal": {"gpu": 8}}],
+    "jobs": [{"id": "e", "quota": "a", "request": {"gpu": 1}, "pods": 10, "min_pods": 2, "state": "running"},
+             {"id": "b1", "quota": "b", "request": {"gpu": 8}}])");
+  const auto d = lab::decide(grown, 1, found);
+  REQUIRE(d);
+  REQUIRE(d->evict.size() == 1);
+  CHECK(d->evict[0].id == "e");
+  CHECK(d->evict[0].pods == 6);
+  CHECK(d->evict[0].beneficiary == "b1");
+  REQUIRE(d->reserve.size() == 1);
+  CHECK(d->reserve[0].waits_for == std::vector<std::string_view>{"e"});
+  const auto after = lab::decide(grown, 5, found);
+  REQUIRE(after);
+  CHECK(after->quotas[1].used[0] == gpus(4));
+  CHECK(after->quotas[2].used[0] == gpus(8));
+}
+
+TEST_CASE("an elastic job that goes goes whole, and one with fewer pods than all runs with those") {
+  const std::string members = R"("quotas": [{"name": "q", "nominal": {"gpu": 6}}],
+    "jobs": [{"id": "low", "request": {"gpu": 1}, "pods": 6, "min_pods": 2, "state": "running", "running_pods": 4},
+             {"id": "high", "request": {"gpu": 6}, "priority": 1}])";
+  const auto s = parse_valid(members);
+  lab::errors found;
+  const auto d = lab::decide(s, 1, found);
+  REQUIRE(d);
+  std::uint64_t pods = 0;
+  for (const auto& e : d->evict) pods += e.pods;
+  CHECK(pods == 4);
+  CHECK(decided(members, 3) ==
+        lines{"rounds 2", "admit high", "evict low for high: priority", "reserve high after low",
+              "hold low: capacity at q, 2 gpu short: q has 6 gpu for all and 6 are in use"});
+}
+
+TEST_CASE("a job takes the first of its flavors that will do, on nodes of that flavor") {
+  const std::string members = R"("resources": ["h100/gpu", "a100/gpu"],
+    "cluster": {"nodes": [{"name": "h", "gpus": 8, "gpu_model": "H100"}, {"name": "a", "gpus": 8, "gpu_model": "A100"}]},
+    "quotas": [{"name": "r"}, {"name": "t", "parent": "r", "nominal": {"h100/gpu": 8, "a100/gpu": 8}},
+               {"name": "u", "parent": "r", "flavor_choice": {"when_can_borrow": "try_next"}}],
+    "jobs": [{"id": "0", "quota": "t", "request": {"gpu": 4}, "flavors": ["h100"], "state": "running"},
+             {"id": "1", "quota": "t", "request": {"gpu": 8}, "flavors": ["h100", "a100"]},
+             {"id": "2", "quota": "t", "request": {"gpu": 4}, "flavors": ["h100", "a100"]}])";
+  const auto s = parse_valid(members);
+  lab::errors found;
+  const auto d = lab::decide(s, 3, found);
+  REQUIRE_MESSAGE(d, found.to_string());
+  REQUIRE(d->admit.size() == 2);
+  CHECK(d->admit[0].id == "1");
+  CHECK(d->admit[0].flavors[0].resource == "gpu");
+  CHECK(d->admit[0].flavors[0].flavor == "a100");
+  CHECK(d->admit[0].nodes == std::vector<std::string_view>{"a"});
+  CHECK(d->admit[1].flavors[0].flavor == "h100");
+  CHECK(d->admit[1].nodes == std::vector<std::string_view>{"h"});
+  CHECK(d->quotas[1].used[0] == gpus(8));
+  CHECK(d->quotas[1].used[1] == gpus(8));
+  CHECK(lab::to_json(*d, s).find(R"("flavors": {"gpu": "a100"})") != std::string::npos);
+}
+
+TEST_CASE("a running job has the first of its flavors that fits where it stands") {
+  const auto s = parse_valid(R"("resources": ["h100/gpu", "a100/gpu"],
+    "cluster": {"nodes": [{"name": "h", "gpus": 8, "gpu_model": "H100"}, {"name": "a", "gpus": 8, "gpu_model": "A100"}]},
+    "quotas": [{"name": "t", "nominal": {"h100/gpu": 4, "a100/gpu": 8}}],
+    "jobs": [{"id": "0", "request": {"gpu": 4}, "flavors": ["h100", "a100"], "state": "running", "nodes": ["a"]},
+             {"id": "1", "request": {"gpu": 4}, "flavors": ["h100", "a100"], "state": "running"},
+             {"id": "2", "request": {"gpu": 4}, "flavors": ["h100", "a100"], "state": "running"}])");
+  lab::errors found;
+  const auto d = lab::decide(s, 1, found);
+  REQUIRE_MESSAGE(d, found.to_string());
+  CHECK(d->quotas[0].used[0] == gpus(4));
+  CHECK(d->quotas[0].used[1] == gpus(8));
+}
+
+TEST_CASE("a guard that is chosen lets borrowers take from one another, by its rule") {
+  const auto s = parse_valid(R"("policy": {"preset": "standard", "set": {"guard": "final_share"}},
+    "quotas": [{"name": "r", "nominal": {"gpu": 8}}, {"name": "a", "parent": "r"}, {"name": "b", "parent": "r"}],
+    "jobs": [{"id": "a1", "quota": "a", "request": {"gpu": 4}, "state": "running", "start_s": 1},
+             {"id": "a2", "quota": "a", "request": {"gpu": 4}, "state": "running", "start_s": 2},
+             {"id": "b1", "quota": "b", "request": {"gpu": 4}, "submit_s": 3},
+             {"id": "b2", "quota": "b", "request": {"gpu": 4}, "submit_s": 4}])");
+  lab::errors found;
+  const auto d = lab::decide(s, 9, found);
+  REQUIRE(d);
+  REQUIRE(d->evict.size() == 1);
+  CHECK(d->evict[0].id == "a2");
+  CHECK(d->evict[0].beneficiary == "b1");
+  CHECK(d->evict[0].why.rule == fairness_rule::final_share);
+  CHECK(lab::to_json(*d, s).find(
+            R"("reason": "fair_share", "rule": "final_share", "shares": {"for": 0.5, "victim": 0.5}})") !=
+        std::string::npos);
+}
+
+TEST_CASE("a run that has lasted as long as its class may is ended for nobody in particular") {
+  const auto s =
+      parse_valid(R"("quotas": [{"name": "q", "nominal": {"gpu": 4}, "time_limit_s": {"interactive": 60}}],
+    "jobs": [{"id": "1", "request": {"gpu": 1}, "class": "interactive", "state": "running", "start_s": 0},
+             {"id": "2", "request": {"gpu": 1}, "class": "train", "state": "running", "start_s": 0},
+             {"id": "3", "request": {"gpu": 1}, "class": "interactive", "state": "running", "start_s": 30},
+             {"id": "4", "request": {"gpu": 1}, "submit_s": 60}])");
+  lab::errors found;
+  const auto d = lab::decide(s, 1, found);
+  REQUIRE(d);
+  REQUIRE(d->evict.size() == 1);
+  CHECK(d->evict[0].id == "1");
+  CHECK(d->evict[0].reason == "time_limit");
+  CHECK(d->evict[0].beneficiary.empty());
+  CHECK(lab::to_json(*d, s).find(R"("for": null, "reason": "time_limit")") != std::string::npos);
+}
+
+TEST_CASE("a job that has not run long enough yet is not asked") {
+  const auto members = [](const std::string& start) {
+    return R"("quotas": [{"name": "q", "nominal": {"gpu": 4}, "min_runtime_s": {"preempt": 100}}],
+    "jobs": [{"id": "low", "request": {"gpu": 4}, "state": "running", "start_s": )" +
+           start + R"(}, {"id": "high", "request": {"gpu": 4}, "priority": 1, "submit_s": 150}])";
+  };
+  CHECK(decided(members("0")) == lines{"rounds 1", "evict low for high: priority", "reserve high after low"});
+  CHECK(decided(members("100")) ==
+        lines{"rounds 1", "hold high: capacity at q, 4 gpu short: q has 4 gpu for all and 4 are in use"});
+}
+
 TEST_CASE("eight resources: each is counted") {
   const std::string members = R"("resources": ["gpu", "cpu", "a", "b", "c", "d", "e", "f"],
     "quotas": [{"name": "q", "nominal": {"gpu": 8, "cpu": 8, "a": 8, "b": 8, "c": 8, "d": 8, "e": 8, "f": 3.5}}],
@@ -352,8 +506,12 @@ TEST_CASE("the JSON, to the letter") {
 )");
 }
 
-TEST_CASE("the order of the jobs in the file does not matter") {
-  allot_test::for_each_seed(60, [](auto& random) {
+TEST_CASE("the order of the jobs in the file does not matter, in any preset") {
+  std::vector<std::string> presets;
+  for_each_preset([&](auto p) { presets.emplace_back(p.name); });
+  allot_test::for_each_seed(120, [&](auto& random) {
+    const std::string preset = random.pick(presets);
+    INFO(preset);
     std::vector<std::string> jobs;
     const auto number = [&](std::int64_t low, std::int64_t high) {
       return std::to_string(random.between(low, high));
@@ -362,7 +520,7 @@ TEST_CASE("the order of the jobs in the file does not matter") {
       const std::vector<std::string> quotas{"r", "a", "b", "c"};
       std::string j = R"({"id": ")" + std::to_string(i) + R"(", "quota": ")" + random.pick(quotas) + "\"";
       j += R"(, "request": {"gpu": )" + (random.one_in(4) ? "0." + number(1, 9) : number(1, 8)) + "}";
-      if (random.one_in(5)) j += R"(, "pods": )" + number(1, 3);
+      if (random.one_in(5)) j += R"(, "pods": )" + number(2, 4) + R"(, "min_pods": )" + number(1, 2);
       j += R"(, "priority": )" + number(0, 2) + R"(, "submit_s": )" + number(0, 3);
       if (random.one_in(10)) j += R"(, "preemptible": false)";
       jobs.push_back(j + "}");
@@ -377,7 +535,7 @@ TEST_CASE("the order of the jobs in the file does not matter") {
       return all + "]";
     };
     const auto outcome = [&] {
-      const auto s = parse_valid(text());
+      const auto s = parse_valid(text(), preset);
       lab::errors found;
       const auto d = lab::decide(s, 8, found);
       REQUIRE_MESSAGE(d, found.to_string());

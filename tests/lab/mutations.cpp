@@ -18,17 +18,24 @@ const std::string members =
   "cluster": {"nodes": [{"name": "n", "count": 2, "gpus": 8, "gpu_model": "H100", "cpu_milli": 64000, "pool": "p"},
                         {"name": "m", "gpus": 4}]},
   "quotas": [{"name": "r", "nominal": "cluster", "inclusive": true, "preempt": {"children": true}},
-             {"name": "a", "parent": "r", "nominal": {"gpu": 8, "h100/gpu": 8}, "lend": {"gpu": 4}, "weight": 0.5},
+             {"name": "a", "parent": "r", "nominal": {"gpu": 8, "h100/gpu": 8}, "lend": {"gpu": 4}, "weight": 0.5,
+              "preempt": {"borrow": {"policy": "lower_priority", "max_priority": 1}}, "time_limit_s": {"i": 2},
+              "min_runtime_s": {"preempt": 1}, "flavor_choice": {"when_can_borrow": "try_next"}},
              {"name": "b", "parent": "r", "nominal": {"gpu": 8}, "borrow": {"percent": 50}, "static": false},
              {"name": "c", "parent": "a", "nominal": {"gpu": 1}, "head": "strict", "node_pools": ["p"]}],
   "jobs": [{"id": "1", "quota": "a", "request": {"gpu": 1}, "pods": 2, "state": "running", "nodes": ["n-0", "m"],
             "devices": [[0], [3]]},
            {"id": "2", "quota": "b", "request": {"gpu": 0.5}, "state": "evicting", "nodes": ["n-1"]},
            {"id": "3", "quota": "c", "request": {"h100/gpu": 8}, "total": true, "priority": 1, "preemptible": false},
+           {"id": "5", "quota": "b", "request": {"gpu": 1}, "pods": 4, "min_pods": 2, "state": "running", "running_pods": 3},
+           {"id": "6", "quota": "a", "request": {"gpu": 2, "cpu": 1}, "flavors": ["h100", "p"], "pods": 2, "min_pods": 1},
+           {"id": "7", "quota": "a", "request": {"gpu": 2, "cpu": 1}, "class": "i", "checkpoint_s": 9, "restart_s": 1,
+            "flavors": [{"resources": ["cpu"], "flavors": ["p"]}, {"resources": ["gpu"], "flavors": ["h100"]}]},
            {"id": "4", "quota": "r", "request": {"gpu": 4, "cpu": 2}, "user": "ana", "roles": ["x"], "submit_s": 2.5}],
   "events": [{"at_s": 1, "resize": {"quota": "a", "nominal": {"gpu": 6}}}, {"at_s": 2, "add_quota": {"name": "d"}},
              {"at_s": 3, "move_quota": {"quota": "d", "parent": "b"}}, {"at_s": 4, "remove_quota": {"quota": "d"}},
-             {"at_s": 5, "reweight": {"quota": "b", "weight": 2}}, {"at_s": 6, "cancel": {"job": "4"}}])";
+             {"at_s": 5, "reweight": {"quota": "b", "weight": 2}}, {"at_s": 6, "cancel": {"job": "4"}},
+             {"at_s": 7, "node_down": {"node": "m"}}, {"at_s": 8, "drain": {"node": "n-0"}}])";
 
 /// The tokens of the text: words in quotes, numbers, and single characters.
 std::vector<std::string> tokens_of(const std::string& text) {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -209,6 +210,54 @@ TEST_CASE("outputs: what is not known is null or empty, not zero") {
   // Nothing ever happened that could be drawn.
   const std::string html = in.written("html", [&](auto& f) { lab::write_report(f, r.result); });
   CHECK(html.find("<svg") == std::string::npos);
+}
+
+TEST_CASE("outputs: pods that come and go, runs that are cut short, and jobs that ran before") {
+  const scratch in;
+  // The two pods of `wide` that it need not have go with a node; `late` takes the others' place.
+  const replayed r{in, R"json(
+    "cluster": {"nodes": [{"name": "n", "count": 2, "gpus": 2}]},
+    "quotas": [{"name": "q", "nominal": {"gpu": 4}, "time_limit_s": {"interactive": 10}}],
+    "jobs": [{"id": "wide", "request": {"gpu": 1}, "pods": 4, "min_pods": 2, "duration_s": 100,
+              "state": "running", "start_s": 5, "nodes": ["n-0", "n-0", "n-1"]},
+             {"id": "shell", "class": "interactive", "request": {"gpu": 1}, "submit_s": 300, "duration_s": 50}],
+    "events": [{"at_s": 50, "node_down": {"node": "n-1"}}])json"};
+  const auto events = rows_of(r.events);
+  std::vector<std::string> told;
+  for (const auto& e : events) {
+    std::string line = e[0];
+    for (std::size_t i = 1; i < e.size(); ++i) line.append(e[i].empty() ? 0 : 1, ' ').append(e[i]);
+    told.push_back(std::move(line));
+  }
+  CHECK(told == std::vector<std::string>{
+                    "time_s event job_id quota nodes for reason lost_s", "5 submitted wide q",
+                    "5 started wide q n-0", "5 grew wide q n-1", "5 grew wide q n-1",
+                    "50 shrank wide q node_down 0", "50 shrank wide q node_down 0", "160 finished wide q",
+                    "300 submitted shell q", "300 started shell q n-0", "310 evicted shell q time_limit 0"});
+  const auto jobs = rows_of(in.written("jobs", [&](auto& f) { lab::write_jobs(f, r.result); }));
+  CHECK(jobs[1] == std::vector<std::string>{"wide", "q", "0", "5", "160", "5", "160", "0", "0", "n-0",
+                                            "completed", "", "4", "100"});
+  CHECK(jobs[2][10] == "time_limit");
+  CHECK(jobs[2][6].empty());
+  const auto summary = parsed(in.written("summary", [&](auto& f) { lab::write_summary(f, r.result, 1); }));
+  CHECK(summary.root().find("jobs")->find("time_limit")->text() == "1");
+  CHECK(summary.root().find("preemptions")->text() == "0");
+  CHECK(summary.root().find("pods_given_up")->text() == "2");
+  CHECK(summary.root().find("livelocks")->text() == "0");
+  CHECK(lab::headline(r.result).find("1 at their time limit") != std::string::npos);
+}
+
+TEST_CASE("outputs: a policy that never came to rest is told of") {
+  lab::replay_result r;
+  r.policy = "kueue";
+  lab::replayed_job& ping = r.jobs.emplace_back();
+  ping.id = "ping";
+  ping.index = 3;
+  r.livelocks.begin(5'000);
+  for (std::uint32_t i = 0; i <= allot::sim::unrest::most_turns; ++i) r.livelocks.note_eviction(3, 1);
+  CHECK(
+      lab::warnings(r).find("kueue never came to rest at 1 instant and was stopped there, the first time at "
+                            "5 s (ping was evicted again and again)") == 0);
 }
 
 TEST_CASE("outputs: decimals") {

@@ -24,9 +24,10 @@ scenario='{"format": "allot-scenario/1", "quotas": [{"name": "q", "nominal": {"g
            "jobs": [{"id": "j", "request": {"gpu": 1}}]}'
 
 expect 0 'allot [0-9]*.[0-9]*.[0-9]*' '' --version
-expect 0 '*check*decide*replay*policies*' '' --help
+expect 0 '*check*decide*explain*replay*policies*' '' --help
 expect 0 '*SCENARIO*--rounds*Examples:*' '' decide --help
 expect 0 '*standard *static_quotas *pai *fifo *sjf *' '' policies
+expect 0 '*surplus *weight *queue_order *fair_tree *victim_order *guard *placement *seed *' '' policies
 expect 2 '' '*subcommand*'
 expect 2 '' '*SCENARIO*' decide
 expect 2 '' '*--rounds*' decide --rounds 0 -
@@ -39,6 +40,20 @@ done
 expect 0 '*"admit": \[*"id": "b2"*"borrows": {"gpu": 3}*' '' decide "$scenarios/hyperpod_example.json"
 expect 0 '*"rounds": 2,*serve-a3*"reason": "children"*"refuse": \[*carla*' '' \
   decide --rounds 9 "$scenarios/three_teams.json"
+expect 0 '*"sweep"*"pods": 4, "for": "serve", "reason": "reclaim"*' '' decide "$scenarios/flavors_and_elastic.json"
+expect 0 '*"batch"*"flavors": {"gpu": "a100"}*' '' decide "$scenarios/flavors_and_elastic.json"
+
+# One job: why it waits, and how it stands with those that do not.
+expect 0 'b2 (team-b) waits: team-b has 5 gpu, uses 4 and may not borrow.*if*- team-b had 3 gpu more*team-a*' '' \
+  explain --policy static_quotas "$scenarios/hyperpod_example.json" b2
+expect 0 'train-b3 (quota1.1) has to go for serve-a1: *' '' explain "$scenarios/three_teams.json" train-b3
+expect 0 'serve-a2 (quota1) starts on *For it went*' '' explain --rounds 9 "$scenarios/three_teams.json" serve-a2
+expect 0 'stray (quota1.1) is refused: carla *' '' explain "$scenarios/three_teams.json" stray
+expect 0 '{*"format": "allot-explanation/1"*"state": "running"*}' '' \
+  explain --json "$scenarios/three_teams.json" train-b1
+expect 2 '' '*three_teams.json: there is no job "train-b9" (did you mean "train-b1"?)*' \
+  explain "$scenarios/three_teams.json" train-b9
+expect 2 '' '*JOB*' explain "$scenarios/three_teams.json"
 
 # Standard input is a scenario or a trace.
 expect 0 '*"admit": \[*"id": "j"*' '' decide - <<<"$scenario"

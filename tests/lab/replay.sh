@@ -74,9 +74,35 @@ says "$(sed -n 4p one/jobs.csv)" 'big,a,50,,,0,,0,0,,refused,larger_than_cluster
 says "$(sed -n 1,2p one/tenants.csv)" $'time_s,quota,used,entitled,borrowed,lent,pending\n0,a,0,0,0,4,0'
 says "$(grep evicted two/events.csv)" $'45,evicted,1,b,,2,reclaim,45\n67,evicted,1,b,,3,reclaim,2'
 says "$(tr -d ' \n' <one/summary.json)" \
-  '{"format":"allot-summary/1","policy":"standard","seed":1,"input_hash":"*","decision_hash":"*","jobs":{"total":4,"completed":3,"unfinished":0,"refused":1,"cancelled":0},"jct_s":{"mean":*,"p50":*,"p90":*,"p99":*,"max":*},"queue_s":{*},*"makespan_s":*,"end_s":*,"allocation_rate":*,"fragmentation":*,"preemptions":2,*"lost_gpu_h":*,"borrowed_gpu_h":*,"lent_gpu_h":*,"jain":*,"fair_share_error_gpu_h":*,"max_wait_s":*,"tenants":{"all":{*},"a":{*},"b":{*}},"decisions":*,"events":*,"wall_s":*}'
+  '{"format":"allot-summary/1","policy":"standard","seed":1,"input_hash":"*","decision_hash":"*","jobs":{"total":4,"completed":3,"unfinished":0,"refused":1,"cancelled":0,"time_limit":0},"jct_s":{"mean":*,"p50":*,"p90":*,"p99":*,"max":*},"queue_s":{*},*"makespan_s":*,"end_s":*,"allocation_rate":*,"fragmentation":*,"preemptions":2,*"lost_gpu_h":*,"borrowed_gpu_h":*,"lent_gpu_h":*,"jain":*,"fair_share_error_gpu_h":*,"max_wait_s":*,"tenants":{"all":{*},"a":{*},"b":{*}},"decisions":*,"events":*,"wall_s":*}'
 says "$(<one/report.html)" '<!doctype html>*<svg *</html>'
 grep -qE 'https?:|src=|@import' one/report.html && fail 'the report refers to something outside'
+
+# --- jobs that run from the start, elastic ones, time limits, nodes that fail
+cat >world.json <<'JSON'
+{"format": "allot-scenario/1", "cluster": {"nodes": [{"name": "n", "count": 2, "gpus": 4}]},
+ "quotas": [{"name": "all"}, {"name": "a", "parent": "all", "nominal": {"gpu": 4}, "time_limit_s": {"interactive": 30}},
+            {"name": "b", "parent": "all", "nominal": {"gpu": 4}}],
+ "jobs": [{"id": "run", "quota": "a", "request": {"gpu": 1}, "pods": 2, "duration_s": 100, "checkpoint_s": 20,
+           "state": "running", "start_s": 10, "nodes": ["n-0", "n-0"]},
+          {"id": "going", "quota": "b", "request": {"gpu": 2}, "duration_s": 50, "state": "evicting", "start_s": 5,
+           "nodes": ["n-1"]},
+          {"id": "shell", "quota": "a", "class": "interactive", "request": {"gpu": 1}, "submit_s": 25, "duration_s": 500},
+          {"id": "wide", "quota": "b", "request": {"gpu": 1}, "pods": 4, "min_pods": 1, "submit_s": 20, "duration_s": 60}],
+ "events": [{"at_s": 60, "node_down": {"node": "n-0"}}, {"at_s": 90, "node_up": {"node": "n-0"}}]}
+JSON
+exits 0 "$allot" replay world.json --out world --events
+leaves world $standard_files events.csv
+says "$(grep going world/events.csv | sed -n 3p)" '10,evicted,going,b,,,,5'
+says "$(grep -E '(evicted|shrank)' world/events.csv)" '*,shell,a,,,time_limit,0*60,evicted,run,a,,,node_down,10*'
+says "$(grep grew world/events.csv)" '20,grew,wide,b,n-*'
+says "$(grep shell world/jobs.csv)" 'shell,a,25,25,55,0,,0,0,n-*,time_limit,,1,500'
+says "$(grep ^run world/jobs.csv)" 'run,a,0,10,*'
+says "$(tr -d ' \n' <world/summary.json)" '*"completed":3,*"time_limit":1}*"node_failures":1,*"livelocks":0,*'
+sed 's/"nodes": \["n-1"\]/"nodes": ["n-0"], "devices": [[0, 1]]/; s/"nodes": \["n-0", "n-0"\]/&, "devices": [[0], [1]]/' world.json >clash.json
+exits 2 "$allot" replay clash.json --out clash
+says "$(<err)" 'clash.json: /jobs/0/devices: *'
+[ ! -e clash ] || fail 'a directory was made for a replay that failed'
 
 # --- a directory that is there
 cp -r one kept

@@ -26,7 +26,7 @@ const std::string nodes =
 
 }  // namespace
 
-TEST_CASE("a scenario with every key that this version honours") {
+TEST_CASE("a scenario with every key") {
   const auto s = parse_valid(R"(
     "resources": ["gpu", "cpu"],
     "policy": {"preset": "standard", "set": {"queue_order": "fifo", "seed": 7, "placement": "best_fit"}},
@@ -35,10 +35,12 @@ TEST_CASE("a scenario with every key that this version honours") {
     "quotas": [
       {"name": "root", "nominal": "cluster", "inclusive": true, "overcommit": true, "x-owner": "ops"},
       {"name": "t", "parent": "root", "nominal": {"gpu": 4.5, "cpu": "unlimited"}, "lend": {"gpu": 2},
-       "borrow": {"percent": 500}, "weight": {"gpu": 2.125}, "priority": 0, "order": "priority", "head": "strict",
-       "preempt": {"within": "never", "reclaim": "lower_priority", "borrow": {"policy": "never"}, "children": true},
-       "flavor_choice": {"when_can_borrow": "borrow", "when_can_preempt": "try_next"},
-       "min_runtime_s": {"preempt": 0, "reclaim": 0}, "node_pools": ["train"], "time_limit_s": {},
+       "borrow": {"percent": 500}, "weight": {"gpu": 2.125}, "priority": -3, "order": "priority", "head": "strict",
+       "preempt": {"within": "never", "reclaim": "lower_priority", "children": true,
+                   "borrow": {"policy": "lower_priority", "max_priority": 100}},
+       "flavor_choice": {"when_can_borrow": "try_next", "when_can_preempt": "preempt"},
+       "min_runtime_s": {"preempt": 60, "reclaim": 0.5}, "node_pools": ["train"],
+       "time_limit_s": {"interactive": 28800, "x-note": "anything"},
        "access": {"roles": ["r"], "users": ["ana"], "anyone": false}},
       {"name": "s", "parent": "root", "static": true, "lend": "none", "borrow": "all", "weight": 0}],
     "jobs": [{"id": "j", "quota": "t", "request": {"gpu": 2, "cpu": 0.5}, "pods": 3, "min_pods": 3, "total": false,
@@ -68,9 +70,21 @@ TEST_CASE("a scenario with every key that this version honours") {
   CHECK(t.spec.borrow[0] == limit::percent(500));
   CHECK(t.spec.weight[0] == 2125);
   CHECK(t.spec.weight[1] == 1000);
-  CHECK(t.settings({}) == queue_settings{queue_order::priority,
-                                         queue_head::strict,
-                                         {preempt_within::never, preempt_reclaim::lower_priority, true}});
+  const queue_settings settings = t.settings({});
+  CHECK(settings.order == queue_order::priority);
+  CHECK(settings.head == queue_head::strict);
+  CHECK(settings.preempt.within == preempt_within::never);
+  CHECK(settings.preempt.reclaim == preempt_reclaim::lower_priority);
+  CHECK(settings.preempt.children);
+  CHECK(settings.preempt.borrow == preempt_borrow::lower_priority);
+  CHECK(settings.preempt.borrow_max_priority == 100);
+  CHECK(settings.min_runtime == runtime_guarantee{60000, 500});
+  CHECK(settings.flavors == flavor_choice{flavor_step::try_next, flavor_step::stay});
+  CHECK(t.spec.priority == -3);
+  CHECK(t.time_limits.size() == 1);
+  CHECK(t.time_limit("interactive") == 28800000);
+  CHECK(t.time_limit("train") == 0);
+  CHECK(t.listed == std::array<bool, lab::max_resources>{true, true});
   CHECK(t.pools == 1);
   REQUIRE(t.access);
   CHECK(t.access->users == std::vector<std::string>{"ana"});
@@ -246,34 +260,56 @@ TEST_CASE("limits, weights and words that are none") {
         lines{"/quotas/0/parent: expected the name of a quota (a root has no \"parent\"), found \"\""});
 }
 
-TEST_CASE("keys of the format that this version can't honour are errors, unless they say the default") {
+TEST_CASE("rules of preemption, flavors and time that are none") {
   const auto quota = [](const std::string& member) {
     return problems_of(R"("quotas": [{"name": "q", )" + member + "}]");
   };
-  CHECK(quota(R"("priority": 1)") ==
-        lines{"/quotas/0/priority: a priority of quotas is not supported by this version (expected 0)"});
-  CHECK(quota(R"("preempt": {"borrow": {"policy": "lower_priority", "max_priority": 100}})") ==
-        lines{"/quotas/0/preempt/borrow/policy: preempting while borrowing is not supported by this version "
-              "(expected "
-              "\"never\")"});
-  CHECK(quota(R"("flavor_choice": {"when_can_borrow": "try_next"})") ==
-        lines{"/quotas/0/flavor_choice/when_can_borrow: a choice of flavors is not supported by this version "
-              "(expected "
-              "\"borrow\")"});
-  CHECK(quota(R"("min_runtime_s": {"preempt": 60})") ==
-        lines{"/quotas/0/min_runtime_s/preempt: a minimum runtime is not supported by this version (expected "
-              "0)"});
-  CHECK(quota(R"("time_limit_s": {"interactive": 28800})") ==
-        lines{"/quotas/0/time_limit_s/interactive: a limit of time is not supported by this version"});
+  CHECK(quota(R"("priority": 1.5)") ==
+        lines{"/quotas/0/priority: expected a whole number from -2147483647 to 2147483647, found 1.5"});
+  CHECK(quota(R"("preempt": {"borrow": {"max_priority": 100}})") ==
+        lines{"/quotas/0/preempt/borrow: the key \"policy\" is missing"});
+  CHECK(quota(R"("preempt": {"borrow": {"policy": "any"}})") ==
+        lines{"/quotas/0/preempt/borrow/policy: expected \"never\" or \"lower_priority\", found \"any\""});
+  CHECK(quota(R"("flavor_choice": {"when_can_borrow": "preempt"})") ==
+        lines{"/quotas/0/flavor_choice/when_can_borrow: expected \"borrow\" or \"try_next\", found "
+              "\"preempt\""});
+  CHECK(quota(R"("min_runtime_s": {"preempt": -60})") ==
+        lines{"/quotas/0/min_runtime_s/preempt: expected a number that is not negative, found -60"});
+  CHECK(quota(R"("min_runtime_s": {"reclam": 60})") ==
+        lines{"/quotas/0/min_runtime_s/reclam: unknown key \"reclam\" (did you mean \"reclaim\"?)"});
+  CHECK(quota(R"("time_limit_s": {"interactive": 0})") ==
+        lines{"/quotas/0/time_limit_s/interactive: expected a time above 0, found 0"});
   CHECK(quota(R"("node_pools": ["train"])") ==
         lines{"/quotas/0/node_pools: there is no cluster whose pools these could be"});
-  CHECK(problems_of(R"("policy": "kueue_fair")") ==
-        lines{"/policy: the preset \"kueue_fair\" is not supported by this version (expected \"standard\", "
-              "\"static_quotas\", \"pai\", \"fifo\" or \"sjf\")"});
-  CHECK(problems_of(R"("policy": {"preset": "standard", "k": 1, "set": {"guard": "none", "gard": 1}})") ==
-        lines{"/policy/set/guard: \"guard\" is not supported by this version",
-              "/policy/set/gard: unknown key \"gard\" (did you mean \"guard\"?)",
-              "/policy/k: \"k\" is not supported by this version"});
+}
+
+TEST_CASE("a policy: a preset, what is set of its parts, and its options") {
+  const auto s =
+      parse_valid(R"("policy": {"preset": "standard", "set": {"surplus": "capped", "rounding": "none",
+      "queue_order": "fair_tree", "victim_order": "lost_work", "guard": "final_then_initial",
+      "placement": "best_fit", "seed": 3}})");
+  CHECK(s.policy.options.surplus == surplus_name::capped);
+  CHECK(s.policy.options.rounding == rounding_name::none);
+  CHECK(s.policy.options.queue_order == quota_order_name::fair_tree);
+  CHECK(s.policy.options.victim_order == victim_order_name::lost_work);
+  CHECK(s.policy.options.guard == guard_name::final_then_initial);
+  CHECK(!s.policy.order);
+  CHECK(s.policy.seed == 3);
+
+  const auto policy = [](const std::string& json) { return problems_of("\"policy\": " + json); };
+  CHECK(policy(R"("standart")") ==
+        lines{"/policy: there is no preset \"standart\" (did you mean \"standard\"?)"});
+  CHECK(policy("1") == lines{"/policy: expected the name of a preset or an object, found 1"});
+  CHECK(policy(R"({"preset": "standard", "k": 1, "set": {"guard": "none", "gard": 1}})") ==
+        lines{"/policy/set/gard: unknown key \"gard\" (did you mean \"guard\"?)",
+              "/policy/k: \"k\" is an option of the preset runai, not of standard"});
+  CHECK(policy(R"({"preset": "standard", "set": {"guard": "good", "rounding": 1, "seed": -1}})") ==
+        lines{"/policy/set/rounding: expected \"webster\", \"largest_remainder\" or \"none\", found 1",
+              "/policy/set/guard: expected \"none\", \"final_share\", \"initial_share\", "
+              "\"final_then_initial\" or \"saturation\", found \"good\"",
+              "/policy/set/seed: expected a whole number from 0 to 1000000000000, found -1"});
+  CHECK(policy(R"({"preset": "fifo", "set": {"guard": "none", "placement": "best_fit"}})") ==
+        lines{"/policy/set/guard: the preset fifo has its own guard, which can't be set"});
 }
 
 TEST_CASE("nodes that can't be built") {
@@ -321,15 +357,12 @@ TEST_CASE("jobs that can't be") {
         lines{"/jobs/0/request/tpu: unknown key \"tpu\" (did you mean \"gpu\"?)"});
   CHECK(job(R"("quota": "a", "request": {"gpu": 1}, "pods": 0)") ==
         lines{"/jobs/0/pods: expected a whole number from 1 to 1000000, found 0"});
-  CHECK(job(R"("quota": "a", "request": {"gpu": 1}, "pods": 4, "min_pods": 2)") ==
-        lines{"/jobs/0/min_pods: elastic jobs are not supported by this version (expected 4, as many as "
-              "\"pods\")"});
+  CHECK(job(R"("quota": "a", "request": {"gpu": 1}, "pods": 4, "min_pods": 5)") ==
+        lines{"/jobs/0/min_pods: expected a whole number from 1 to 4, found 5"});
   CHECK(job(R"("quota": "a", "request": {"gpu": 9}, "pods": 2, "total": true)") ==
         lines{"/jobs/0/pods: a total is split over as few nodes as its size needs (expected no \"pods\")"});
-  CHECK(job(R"("quota": "a", "request": {"gpu": 1}, "flavors": ["h100"])") ==
-        lines{"/jobs/0/flavors: a choice of flavors is not supported by this version (name a resource of one "
-              "flavor in "
-              "the request, as in {\"h100/gpu\": 8})"});
+  CHECK(job(R"("quota": "a", "request": {"gpu": 1}, "flavors": ["b200"])") ==
+        lines{"/jobs/0/flavors/0: no quota counts the flavor \"b200\" and no node has it"});
   CHECK(job(R"("quota": "a", "request": {"gpu": 1}, "state": "done")") ==
         lines{"/jobs/0/state: expected \"pending\", \"running\" or \"evicting\", found \"done\""});
   CHECK(job(R"("quota": "a", "request": {"gpu": 1}, "submit_s": -1)") ==
@@ -393,6 +426,121 @@ TEST_CASE("GPUs of a model stand on nodes of that model, whatever case it is wri
       lines{"/jobs/0/request: of the 3 gpu a model is named for 2 (expected none, or all)"});
 }
 
+namespace {
+
+const std::string flavored = R"("resources": ["cpu", "h100/gpu", "a100/gpu", "spot/cpu"],
+    "cluster": {"nodes": [{"name": "n", "count": 2, "gpus": 8, "gpu_model": "H100", "pool": "p"},
+                          {"name": "m", "gpus": 4, "gpu_model": "A100", "pool": "p"},
+                          {"name": "l", "gpus": 4, "gpu_model": "A100", "labels": {"life": "spot"}}]},
+    "quotas": [{"name": "q"}], )";
+
+}  // namespace
+
+TEST_CASE("flavors: what a job takes of each, and where its nodes are") {
+  const auto s = parse_valid(flavored + R"("jobs": [
+      {"id": "1", "request": {"gpu": 8, "cpu": 4}, "pods": 3, "min_pods": 2, "flavors": ["a100", "h100"]},
+      {"id": "2", "request": {"cpu": 0.5}, "flavors": ["p", "spot"]},
+      {"id": "3", "request": {"gpu": 2, "cpu": 1},
+       "flavors": [{"resources": ["cpu"], "flavors": ["spot"]}, {"resources": ["gpu"], "flavors": ["h100"]}]},
+      {"id": "4", "request": {"a100/gpu": 2}, "flavors": ["p"]}])");
+  // Three kinds of nodes: n, m and l.
+  const lab::job_entry& first = s.jobs[0];
+  CHECK(first.request[0] == quantity::whole(12));
+  CHECK(first.request[1] == quantity{});
+  CHECK(first.demand == gpu::demand{.gpus = gpus(8), .pods = 3});
+  CHECK(first.min_pods == 2);
+  REQUIRE(first.flavors.size() == 1);
+  CHECK(first.flavors[0].resources == std::vector<std::string>{"gpu"});
+  REQUIRE(first.flavors[0].options.size() == 2);
+  CHECK(first.flavors[0].options[0].name == "a100");
+  CHECK(first.flavors[0].options[0].request == lab::amounts{quantity{}, quantity{}, gpus(8), quantity{},
+                                                            quantity{}, quantity{}, quantity{}, quantity{}});
+  CHECK(first.flavors[0].options[0].pools == 0b110);
+  CHECK(first.flavors[0].options[1].request[1] == gpus(8));
+  CHECK(first.flavors[0].options[1].pools == 0b001);
+  // A flavor that no quota counts says where to stand: by the pool, or by a label.
+  REQUIRE(s.jobs[1].flavors.size() == 1);
+  CHECK(s.jobs[1].flavors[0].options[0].pools == 0b011);
+  CHECK(s.jobs[1].flavors[0].options[0].request == lab::amounts{});
+  CHECK(s.jobs[1].flavors[0].options[1].pools == 0b100);
+  CHECK(s.jobs[1].flavors[0].options[1].request[3] == quantity::milli(500));
+  REQUIRE(s.jobs[2].flavors.size() == 2);
+  CHECK(s.jobs[2].flavors[1].options[0].request[1] == gpus(2));
+  CHECK(s.jobs[3].demand.pools == 0b110);
+  CHECK(s.jobs[3].flavors[0].options[0].pools == 0b011);
+
+  const auto w = lab::make_workload<lab::max_resources>(s);
+  REQUIRE(w.setup.flavor_sets.size() == 4);
+  CHECK(w.setup.jobs[0].flavors == 1);
+  CHECK(w.setup.jobs[0].min_pods == 2);
+  CHECK(w.setup.flavor_sets[0].menu.options(0)[0][2] == gpus(8));
+  CHECK(w.setup.flavor_sets[0].pools == std::vector<std::uint64_t>{0b110, 0b001});
+  // Of several groups that of the GPUs says where the pods stand.
+  CHECK(w.setup.flavor_sets[2].placed_group == 1);
+  CHECK(w.setup.flavor_sets[2].pools == std::vector<std::uint64_t>{0b001});
+}
+
+TEST_CASE("flavors that are none") {
+  const auto job = [](const std::string& members) {
+    return problems_of(flavored + R"("jobs": [{"id": "j", )" + members + "}]");
+  };
+  CHECK(job(R"("request": {"gpu": 1})") ==
+        lines{"/jobs/0/request/gpu: \"gpu\" is counted by flavor (expected \"h100/gpu\" or \"a100/gpu\", or "
+              "\"flavors\" to choose from)"});
+  CHECK(job(R"("request": {"gpu": 1}, "flavors": ["h100", "b200"])") ==
+        lines{"/jobs/0/flavors/1: there is no resource \"b200/gpu\" (expected \"h100\" or \"a100\")"});
+  CHECK(job(R"("request": {"gpu": 1}, "flavors": ["h100", "h100"])") ==
+        lines{"/jobs/0/flavors/1: the flavor is there twice"});
+  CHECK(job(R"("request": {"gpu": 1}, "flavors": "h100")") ==
+        lines{"/jobs/0/flavors: expected an array, found \"h100\""});
+  CHECK(job(R"("request": {"cpu": 1}, "flavors": ["moon"])") ==
+        lines{"/jobs/0/flavors/0: no quota counts the flavor \"moon\" and no node has it"});
+  CHECK(job(R"("request": {"gpu": 1, "cpu": 1}, "flavors": [{"resources": ["cpu"], "flavors": ["spot"]}])") ==
+        lines{"/jobs/0/flavors: no group has the resource \"gpu\", which is counted by flavor"});
+  CHECK(job(R"("request": {"gpu": 1}, "flavors": [{"resources": ["cpu"], "flavors": ["spot"]},
+               {"resources": ["gpu", "gpu"], "flavors": ["h100"], "flavor": 1}])") ==
+        lines{"/jobs/0/flavors/0/resources/0: the request does not ask for \"cpu\"",
+              "/jobs/0/flavors/1/resources/1: the resource \"gpu\" is there twice",
+              "/jobs/0/flavors/1/flavor: unknown key \"flavor\" (did you mean \"flavors\"?)"});
+  CHECK(
+      job(R"("request": {"gpu": 1}, "flavors": ["h100", {"resources": ["gpu"], "flavors": ["h100"]}])") ==
+      lines{"/jobs/0/flavors: expected the names of flavors, or groups of resources with theirs, not both"});
+}
+
+TEST_CASE("a flavor that no node has is one of the quotas only") {
+  const auto s =
+      parse_valid(nodes + R"(, "resources": ["reserved/gpu", "h100/gpu"], "quotas": [{"name": "q"}],
+      "jobs": [{"id": "1", "request": {"reserved/gpu": 2}}, {"id": "2", "request": {"h100/gpu": 2}}])");
+  CHECK(s.jobs[0].demand.pools == gpu::all_pools);
+  CHECK(s.jobs[1].demand.pools == 0b01);
+  CHECK(
+      problems_of(nodes +
+                  R"(, "resources": ["reserved/gpu"], "quotas": [{"name": "q", "nominal": "cluster"}])") ==
+      lines{"/quotas/0/nominal: the nodes do not say how much reserved/gpu they have (expected an amount)"});
+}
+
+TEST_CASE("a running elastic job has a node for each pod that runs") {
+  const auto s = parse_valid(nodes + R"(, "quotas": [{"name": "q"}], "jobs": [
+      {"id": "1", "request": {"gpu": 1}, "pods": 4, "min_pods": 2, "state": "running", "nodes": ["n-0", "n-1", "m"]},
+      {"id": "2", "request": {"gpu": 1}, "pods": 4, "min_pods": 2, "state": "running", "running_pods": 3},
+      {"id": "3", "request": {"gpu": 1}, "pods": 4, "min_pods": 2, "state": "running"}])");
+  CHECK(s.jobs[0].running_pods == 3);
+  CHECK(s.jobs[1].running_pods == 3);
+  CHECK(s.jobs[2].running_pods == 4);
+  const auto job = [](const std::string& members) {
+    return problems_of(nodes +
+                       R"(, "quotas": [{"name": "q"}], "jobs": [{"id": "j", "request": {"gpu": 1}, "pods": 4,
+        "min_pods": 2, "state": "running", )" +
+                       members + "}]");
+  };
+  CHECK(job(R"("nodes": ["n-0"])") ==
+        lines{"/jobs/0/nodes: expected a node for each of the 2 to 4 pods, found 1"});
+  CHECK(job(R"("running_pods": 2, "nodes": ["n-0"])") ==
+        lines{"/jobs/0/nodes: expected a node for each of the 2 pods, found 1"});
+  CHECK(job(R"("running_pods": 5)") ==
+        lines{"/jobs/0/running_pods: expected a whole number from 2 to 4, found 5"});
+}
+
 TEST_CASE("events change the quotas in the order of time") {
   const auto s = parse_valid(teams + R"(,
       "jobs": [{"id": "j", "quota": "c", "request": {"gpu": 1}, "submit_s": 100}],
@@ -452,8 +600,8 @@ TEST_CASE("events that can't happen") {
     return problems_of(teams + R"(, "events": [{"at_s": 1}, {"at_s": 2, )" + members + "}]");
   };
   const std::string nothing =
-      "/events/0: nothing happens here (expected resize, add_quota, remove_quota, move_quota, "
-      "reweight or cancel)";
+      "/events/0: nothing happens here (expected resize, add_quota, remove_quota, move_quota, reweight, "
+      "cancel, node_down, node_up or drain)";
   CHECK(event(R"("resize": {"quota": "z", "nominal": {}})") ==
         lines{nothing, "/events/1/resize/quota: there is no quota \"z\" at this time"});
   CHECK(event(R"("resize": {"quota": "a"})") ==
@@ -465,14 +613,18 @@ TEST_CASE("events that can't happen") {
         lines{nothing, "/events/1/add_quota: there is or was a quota \"a\" (expected a new name)"});
   CHECK(event(R"("add_quota": {"name": "n", "parent": "z"})") ==
         lines{nothing, "/events/1/add_quota: n names the parent z, which does not exist"});
-  CHECK(event(R"("add_quota": {"name": "n", "order": "fifo"})") ==
-        lines{nothing, "/events/1/add_quota/order: \"order\" is not supported by this version"});
+  CHECK(event(R"("add_quota": {"name": "n", "order": "lifo"})") ==
+        lines{nothing, "/events/1/add_quota/order: expected \"priority\" or \"fifo\", found \"lifo\""});
   CHECK(event(R"("move_quota": {"quota": "root", "parent": "a"})") ==
         lines{nothing, "/events/1/move_quota: the parents go in a circle: root -> a -> root"});
   CHECK(event(R"("remove_quota": {"quota": "root"})").all.size() == 3);
   CHECK(event(R"("cancel": {"job": "j"})") == lines{nothing, "/events/1/cancel/job: there is no job \"j\""});
   CHECK(event(R"("node_down": {"node": "n"})") ==
-        lines{nothing, "/events/1/node_down: \"node_down\" is not supported by this version"});
+        lines{nothing, "/events/1/node_down/node: there is no cluster of which this could be a node"});
+  CHECK(problems_of(nodes +
+                    R"(, "events": [{"at_s": 1, "drain": {"node": "n-2"}}, {"at_s": 1, "node_up": {}}])") ==
+        lines{"/events/0/drain/node: there is no node \"n-2\"",
+              "/events/1/node_up: the key \"node\" is missing"});
   CHECK(event(R"("rezise": {})") ==
         lines{nothing, "/events/1/rezise: unknown key \"rezise\" (did you mean \"resize\"?)"});
   CHECK(event(R"("cancel": {"job": "j"}, "reweight": {"quota": "a", "weight": 1})").all.size() == 2);

@@ -149,8 +149,6 @@ TEST_CASE("a trace that does not suit the scenario") {
                  "b,,\n") ==
         lines{"s.json: /jobs/0/id: there is a job \"7\" in the trace " + files.path("t.csv") + " too",
               "t.csv: job 3: 1.5 GPUs can't be had (expected whole GPUs, or a fraction of one)",
-              "t.csv: job 6: elastic jobs are not supported by this version (expected as many min_pods as "
-              "pods, 4)",
               "t.csv: job 4: the job has no tenant (expected the name of a quota)",
               "t.csv: job 2: the tenant \"z\" is no quota of the scenario; and so in 1 more"});
   CHECK(problems("job_id,submit_s,duration_s\n1,0,1\n") ==
@@ -167,6 +165,77 @@ TEST_CASE("a trace that does not suit the scenario") {
   found = {};
   CHECK(!lab::read_scenario(source, found));
   CHECK(told(found) == lines{"sub: : Is a directory (expected a scenario)"});
+}
+
+TEST_CASE("a traced job takes GPUs of its model where these are counted apart, or any") {
+  const scratch files;
+  files.write("t.csv",
+              "job_id,submit_s,duration_s,gpus,tenant,gpu_model,pods,min_pods,class\n"
+              "1,0,1,8,q,H100,4,2,interactive\n2,0,1,2,q,,,,\n3,0,1,2,q,V100,,,train\n");
+  const auto workload = [&](const std::string& resources) {
+    lab::errors found;
+    lab::scenario_source source;
+    source.file =
+        files.write("s.json", "{" + format + R"(, "trace": {"file": "t.csv"}, "resources": )" + resources +
+                                  R"(, "cluster": {"nodes": [{"name": "a", "gpus": 8, "gpu_model": "A100"},
+        {"name": "h", "gpus": 8, "gpu_model": "H100"}]},
+        "quotas": [{"name": "q", "time_limit_s": {"interactive": 60}}]})");
+    const auto s = lab::read_scenario(source, found);
+    REQUIRE_MESSAGE(s, found.to_string());
+    return lab::make_workload<lab::max_resources>(*s);
+  };
+  const auto apart = workload(R"(["h100/gpu", "a100/gpu"])");
+  REQUIRE(apart.setup.flavor_sets.size() == 2);
+  CHECK(apart.setup.jobs[0].flavors == 1);
+  CHECK(apart.setup.jobs[0].min_pods == 2);
+  CHECK(apart.setup.jobs[0].time_limit == 60000);
+  CHECK(apart.setup.jobs[2].time_limit == 0);
+  CHECK(apart.setup.jobs[0].request == resources<lab::max_resources>{});
+  // Of one pod.
+  CHECK(apart.setup.flavor_sets[0].menu.options(0).size() == 1);
+  CHECK(apart.setup.flavor_sets[0].menu.options(0)[0][0] == gpus(2));
+  CHECK(apart.setup.flavor_sets[0].pools == std::vector<std::uint64_t>{0b10});
+  CHECK(apart.setup.jobs[1].flavors == 2);
+  CHECK(apart.setup.jobs[2].flavors == 2);
+  CHECK(apart.setup.flavor_sets[1].menu.options(0)[1][1] == gpus(2));
+  CHECK(apart.setup.flavor_sets[1].pools == std::vector<std::uint64_t>{0b10, 0b01});
+
+  // Where "gpu" counts all of them, only those of a counted model are told apart.
+  const auto together = workload(R"(["gpu", "h100/gpu"])");
+  CHECK(together.setup.jobs[0].flavors == 1);
+  CHECK(together.setup.jobs[0].request[0] == gpus(8));
+  CHECK(together.setup.jobs[1].flavors == 0);
+  CHECK(together.setup.jobs[2].flavors == 0);
+}
+
+TEST_CASE("in the presets of Kueue a leaf may only use the flavors that it lists") {
+  const std::string members = R"("resources": ["cpu", "h100/gpu", "a100/gpu"], "quotas": [{"name": "r"},
+      {"name": "a", "parent": "r", "nominal": {"h100/gpu": 0}}, {"name": "b", "parent": "r", "nominal": "unlimited"}])";
+  auto s = parse_valid(members);
+  const auto borrow = [&](std::size_t quota, std::size_t d) {
+    return lab::make_workload<lab::max_resources>(s).setup.quotas.spec(quota_id{quota}).borrow[d];
+  };
+  CHECK(borrow(1, 2) == limit::all());
+  s.policy.preset = "kueue";
+  CHECK(borrow(1, 1) == limit::all());
+  CHECK(borrow(1, 2) == limit::none());
+  CHECK(borrow(1, 0) == limit::all());
+  CHECK(borrow(0, 2) == limit::all());
+  CHECK(borrow(2, 2) == limit::all());
+}
+
+TEST_CASE("events of nodes") {
+  const auto s = parse_valid(R"("cluster": {"nodes": [{"name": "n", "count": 3, "gpus": 8}]},
+    "events": [{"at_s": 2, "node_up": {"node": "n-1"}}, {"at_s": 1, "node_down": {"node": "n-1"}},
+               {"at_s": 3, "drain": {"node": "n-2"}}])");
+  const auto w = lab::make_workload<1>(s);
+  REQUIRE(w.setup.node_events.size() == 3);
+  CHECK(w.setup.node_events[0].at == 1000);
+  CHECK(w.setup.node_events[0].what == sim::node_change::down);
+  CHECK(w.setup.node_events[0].node == gpu::node_id{1});
+  CHECK(w.setup.node_events[1].what == sim::node_change::up);
+  CHECK(w.setup.node_events[2].what == sim::node_change::drain);
+  CHECK(w.setup.node_events[2].node == gpu::node_id{2});
 }
 
 TEST_CASE("settings: the quota's word, else the policy's, else the preset's") {

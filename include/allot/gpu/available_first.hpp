@@ -6,6 +6,7 @@
 #include <allot/gpu/free_index.hpp>
 
 #include <bit>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <tuple>
@@ -19,11 +20,40 @@ namespace gpu {
 /// who was told to go still holds what it needs; then the one with the fewest free GPUs; then the lowest.
 /// On its node: `free_index::choose_devices`, which prefers what nobody holds as well.
 ///
-/// While nobody is on the way out this is best fit for whole GPUs, in O(types x log64 nodes); else O(nodes),
-/// for a fraction O(devices).
+/// While nobody is on the way out this is best fit for whole GPUs, in O(types x log64 nodes); else, for whole
+/// GPUs, O(log64 nodes) for each node with room on which a pod would have to wait and that would be chosen
+/// otherwise; for a fraction O(devices).
 struct available_first {
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
-    if (!pod.is_fraction() && from.held_in(pod.pools) == quantity{}) return best_fit{}(from, pod);
+    if (pod.is_fraction()) return choose_fraction(from, pod);
+    if (from.held_in(pod.pools) == quantity{}) return best_fit{}(from, pod);
+    std::optional<choice> best;
+    const auto& types = from.layout().types();
+    for (std::size_t t = 0; t < types.size(); ++t) {
+      if (!types[t].is_in(pod.pools)) continue;
+      for (auto c = from.fewest_free(t, pod.devices); c; c = from.next_free(t, *c)) {
+        const auto devices = from.choose_devices(c->node, pod);
+        if (!devices) continue;
+        const bool must_wait = (*devices & from.held_devices(c->node)) != 0;
+        if (const choice here{must_wait, *c, *devices}; !best || here < *best) best = here;
+        if (!must_wait) break;
+      }
+    }
+    if (!best) return std::nullopt;
+    return pod_location{best->at.node, best->devices};
+  }
+
+ private:
+  struct choice {
+    bool must_wait = false;
+    free_index::candidate at{};
+    std::uint64_t devices = 0;
+
+    friend constexpr auto operator<=>(const choice&, const choice&) noexcept = default;
+  };
+
+  [[nodiscard]] static std::optional<pod_location> choose_fraction(const free_index& from,
+                                                                   const pod_shape& pod) {
     std::optional<pod_location> best;
     std::tuple<bool, bool, int> best_score;
     const cluster& layout = from.layout();
@@ -33,9 +63,8 @@ struct available_first {
       const auto devices = from.choose_devices(n, pod);
       if (!devices) continue;
       const std::uint64_t free = from.free_devices(n);
-      const bool opens_device = pod.is_fraction() && (*devices & free) != 0;
-      const bool must_wait = !from.is_ready(placed_pod{{n, *devices}, pod.milli}) ||
-                             (!pod.is_fraction() && (*devices & from.held_devices(n)) != 0);
+      const bool opens_device = (*devices & free) != 0;
+      const bool must_wait = !from.is_ready(placed_pod{{n, *devices}, pod.milli});
       const std::tuple score{opens_device, must_wait, std::popcount(free)};
       if (best && !(score < best_score)) continue;
       best = pod_location{n, *devices};

@@ -112,6 +112,14 @@ class free_index {
   [[nodiscard]] std::optional<candidate> fewest_free(std::size_t type, std::uint32_t at_least) const {
     return first(types_[type].by_free, type, at_least);
   }
+  /// The next one after it in that order.
+  [[nodiscard]] std::optional<candidate> next_free(std::size_t type, const candidate& after) const {
+    const std::vector<node_id>& nodes = layout_.types()[type].nodes;
+    const std::size_t key =
+        types_[type].by_free.next(after.level * nodes.size() + layout_.position_of(after.node).rank + 1);
+    if (key == bitset_index::none) return std::nullopt;
+    return candidate{static_cast<std::uint32_t>(key / nodes.size()), nodes[key % nodes.size()]};
+  }
   /// The node with the smallest gap that suffices, the lowest of several. `at_least` is in milli.
   [[nodiscard]] std::optional<candidate> smallest_gap(std::size_t type, std::uint32_t at_least) const {
     return first(types_[type].by_gap, type, at_least);

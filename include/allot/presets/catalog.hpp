@@ -2,7 +2,10 @@
 #pragma once
 
 #include <allot/presets/hyperpod.hpp>
+#include <allot/presets/kueue.hpp>
+#include <allot/presets/kueue_fair.hpp>
 #include <allot/presets/pai.hpp>
+#include <allot/presets/runai.hpp>
 #include <allot/presets/single_queue.hpp>
 #include <allot/presets/standard.hpp>
 #include <allot/presets/static_quotas.hpp>
@@ -22,7 +25,7 @@ struct preset_list {
 };
 
 /// Every preset, in the order in which they are listed.
-using all_presets = preset_list<standard, static_quotas, pai, hyperpod, fifo, sjf>;
+using all_presets = preset_list<standard, static_quotas, pai, runai, hyperpod, kueue, kueue_fair, fifo, sjf>;
 
 namespace detail {
 template <class Visit, class... Presets>

@@ -69,7 +69,10 @@ struct workload_view {
   std::span<const sim::job<N>> jobs;
   bool single_queue = false;
   std::span<const flavor_set<N>> flavor_sets{};
+  resources<N> total{quantity::unlimited()};
 
+  /// What there is in all; unlimited in a dimension of which that is not known.
+  [[nodiscard]] const resources<N>& capacity() const noexcept { return total; }
   [[nodiscard]] quota_id quota(job j) const { return single_queue ? quota_id{0} : jobs[j].quota; }
   [[nodiscard]] const resources<N>& request(job j) const { return jobs[j].request; }
   [[nodiscard]] std::int32_t priority(job j) const { return jobs[j].priority; }

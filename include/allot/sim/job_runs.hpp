@@ -30,9 +30,11 @@ class job_runs {
  public:
   using event_queue_type = event_queue<job_index>;
 
-  job_runs(std::vector<job<N>> jobs, std::vector<flavor_set<N>> flavor_sets, quota_tree<N> quotas)
+  job_runs(std::vector<job<N>> jobs, std::vector<flavor_set<N>> flavor_sets, quota_tree<N> quotas,
+           const resources<N>& capacity = resources<N>{quantity::unlimited()})
       : jobs_(std::move(jobs)),
         flavor_sets_(std::move(flavor_sets)),
+        capacity_(capacity),
         histories_(jobs_.size()),
         accounts_(std::move(quotas), view(false)) {}
   // A copy's view would be of the original.
@@ -40,7 +42,7 @@ class job_runs {
   job_runs& operator=(job_runs&&) noexcept = default;
 
   /// Stays valid when this is moved.
-  [[nodiscard]] workload_view<N> view(bool single_queue) const { return {jobs_, single_queue, flavor_sets_}; }
+  [[nodiscard]] workload_view<N> view(bool single_queue) const { return {jobs_, single_queue, flavor_sets_, capacity_}; }
   [[nodiscard]] std::size_t size() const noexcept { return jobs_.size(); }
   [[nodiscard]] std::span<const job<N>> jobs() const noexcept { return jobs_; }
   [[nodiscard]] const job_history& operator[](job_index j) const { return histories_[j]; }
@@ -139,6 +141,7 @@ class job_runs {
 
   std::vector<job<N>> jobs_;
   std::vector<flavor_set<N>> flavor_sets_;
+  resources<N> capacity_;
   std::vector<job_history> histories_;
   job_accounts<N> accounts_;
   event_queue_type events_;

@@ -106,7 +106,8 @@ class simulator {
   simulator(setup<N> s, quota_tree<N> policy_tree, Preset by)
       : by_(std::move(by)),
         given_(std::move(s)),
-        runs_(std::move(given_.jobs), std::move(given_.flavor_sets), std::move(given_.quotas)),
+        runs_(std::move(given_.jobs), std::move(given_.flavor_sets), std::move(given_.quotas),
+              given_.capacity),
         scheduler_(runs_.view(by_.ignores_quotas), std::move(policy_tree), std::move(given_.where),
                    policies_of(by_)) {
     configure_from(0);

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/decision_maker.hpp"
+
+#include "lab/scenario_reader.hpp"
+
+#include <allot/scheduler/flavor_walk.hpp>
+
+#include <iterator>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+constexpr std::size_t n = max_resources;
+
+[[nodiscard]] quota_tree<n> tree_of_everything() {
+  std::vector<quota_spec<n>> one(1);
+  one.front().name = "cluster";
+  one.front().nominal = resources<n>{quantity::unlimited()};
+  return quota_tree<n>{std::move(one)};
+}
+
+}  // namespace
+
+std::string_view word_of_relation(relation how) noexcept {
+  switch (how) {
+    case relation::borrower:
+      return "reclaim";
+    case relation::descendant:
+      return "children";
+    case relation::rival:
+      return "fair_share";
+    case relation::borrower_while_borrowing:
+      return "reclaim_while_borrowing";
+    case relation::consolidation:
+      return "consolidate";
+    case relation::resized:
+      return "resized";
+    case relation::time_limit:
+      return "time_limit";
+    case relation::same_quota:
+      break;
+  }
+  return "priority";
+}
+
+decision_maker::decision_maker(const scenario& s, workload<n> w, quota_tree<n> accounts,
+                               const any_preset& preset)
+    : scenario_(s),
+      jobs_(std::move(w)),
+      accounts_(std::move(accounts)),
+      single_queue_(preset.ignores_quotas),
+      not_preemptible_(preset.policies().not_preemptible),
+      scheduler_(sim::workload_view<n>{jobs_.setup.jobs, single_queue_, jobs_.setup.flavor_sets,
+                                         jobs_.setup.capacity},
+                 single_queue_ ? tree_of_everything() : accounts_, std::move(jobs_.setup.where),
+                 preset.policies()),
+      ids_(jobs_.setup.jobs.size()) {
+  const auto& settings = jobs_.setup.settings;
+  for (std::size_t i = 0; i < scheduler_.tree().slots(); ++i) {
+    scheduler_.configure(quota_id{i}, single_queue_ ? preset.defaults() : settings[i]);
+  }
+  for (const refused_job& r : jobs_.refused) made_.refuse.push_back({r.id, r.quota, "access", r.text});
+}
+
+void decision_maker::run(std::size_t rounds) {
+  adopt_running();
+  before_ = accounts();
+  submit_pending();
+  for (std::size_t round = 1; round <= rounds; ++round) {
+    const plan_type& plan = scheduler_.step(now_++);
+    if (!plan.empty()) made_.rounds = round;
+    record(plan);
+    const bool quiet = is_quiet(plan);
+    if (quiet && going_.empty()) break;
+    if (round < rounds) let_go();
+  }
+}
+
+/// A cycle that goes from head to head may decide nothing and still go on with others the next time.
+bool decision_maker::is_quiet(const plan_type& plan) {
+  std::vector<job_id> held;
+  for (const auto& h : plan.holds) held.push_back(h.id);
+  const bool is_news = !plan.empty() || (!held.empty() && (!had_plan_ || held != held_last_));
+  held_last_ = std::move(held);
+  had_plan_ = true;
+  return !is_news;
+}
+
+// What runs.
+
+void decision_maker::adopt_running() {
+  for (const sim::running_job_at_start& r : jobs_.setup.running) {
+    const job_id id = scheduler_.adopt(r.which, r.since, r.where, r.pick);
+    ids_[r.which] = id;
+    std::vector<job_id> surplus;
+    for (const gpu::allocation_id at : r.surplus)
+      surplus.push_back(scheduler_.adopt_surplus(id, r.since, at));
+    if (!r.is_going) continue;
+    scheduler_.evicting(id);
+    going_.insert(going_.end(), surplus.begin(), surplus.end());
+    going_.push_back(id);
+  }
+  for (job_index j = 0; j < jobs_.setup.jobs.size(); ++j) {
+    now_ = std::max(now_, job(j).submit);
+    if (entry(j) != nullptr) now_ = std::max(now_, entry(j)->start);
+  }
+}
+
+// What waits.
+
+void decision_maker::submit_pending() {
+  for (job_index j = 0; j < jobs_.setup.jobs.size(); ++j) {
+    if (ids_[j]) continue;
+    if (!accounts_.contains(job(j).quota)) {
+      refuse(j, "unknown_quota", name_of(job(j).quota) + " is a quota that an event adds later");
+      continue;
+    }
+    if (scheduler_.refuses(j) == refusal::larger_than_cluster) {
+      const gpu::demand demand = scheduler_.view().demand(j, job(j).fewest_pods(), {});
+      const gpu::unplaceable why = scheduler_.places().why_not(demand);
+      refuse(j, std::string{gpu::to_string(why.reason)}, explain(why));
+      continue;
+    }
+    ids_[j] = scheduler_.submit(j);
+    if (!ids_[j]) refuse(j, "invalid_request", "the request can't be counted");
+  }
+}
+void decision_maker::refuse(job_index j, std::string reason, std::string text) {
+  made_.refuse.push_back({jobs_.ids[j], job(j).quota, std::move(reason), std::move(text)});
+}
+
+// The cycles.
+
+void decision_maker::record(const plan_type& plan) {
+  const std::size_t first_eviction = made_.evict.size();
+  for (const auto& e : plan.evictions) {
+    const job_index j = e.what;
+    const std::string_view beneficiary =
+        e.beneficiary ? jobs_.ids[scheduler_.what(e.beneficiary)] : std::string_view{};
+    const std::string_view reason = word_of_relation(e.how);
+    const std::uint64_t pods = pods_at(j, scheduler_.place_of(e.id), e.pods);
+    const auto same = std::find_if(made_.evict.begin() + static_cast<std::ptrdiff_t>(first_eviction),
+                                   made_.evict.end(), [&](const decision::eviction& row) {
+                                     return row.id == jobs_.ids[j] && row.beneficiary == beneficiary &&
+                                            row.reason == reason;
+                                   });
+    if (same != made_.evict.end()) {
+      same->pods += pods;
+    } else {
+      made_.evict.push_back({jobs_.ids[j], job(j).quota, pods, beneficiary, reason, e.why});
+    }
+  }
+  // With an elastic job all its pods go, whether or not the plan names each.
+  for (const auto& e : plan.evictions) {
+    if (!e.core) {
+      for (const job_id s : scheduler_.surplus_of(e.id)) {
+        const bool is_told = scheduler_.state(s) == job_state::evicting;
+        if (is_told && std::find(going_.begin(), going_.end(), s) == going_.end()) going_.push_back(s);
+      }
+    }
+    if (std::find(going_.begin(), going_.end(), e.id) == going_.end()) going_.push_back(e.id);
+  }
+  awaiting_.clear();
+  for (const auto& r : plan.reservations) {
+    decision::reservation reserved{jobs_.ids[r.what], job(r.what).quota};
+    const auto wait_for = [&](std::string_view id) {
+      auto& all = reserved.waits_for;
+      if (std::find(all.begin(), all.end(), id) == all.end()) all.push_back(id);
+    };
+    for (std::size_t i = r.first; i < r.first + r.count; ++i) wait_for(jobs_.ids[plan.evictions[i].what]);
+    for (std::size_t i = 0; r.count == 0 && i < going_.size(); ++i) {
+      wait_for(jobs_.ids[scheduler_.what(going_[i])]);
+    }
+    made_.reserve.push_back(std::move(reserved));
+    awaiting_.push_back(r.what);
+  }
+  const std::size_t first_admission = made_.admit.size();
+  for (const auto& a : plan.admissions) {
+    const job_index j = a.what;
+    const auto same =
+        std::find_if(made_.admit.begin() + static_cast<std::ptrdiff_t>(first_admission), made_.admit.end(),
+                     [&](const decision::admission& row) { return a.core && row.id == jobs_.ids[j]; });
+    const std::uint64_t pods = pods_at(j, a.where, a.pods);
+    const auto nodes = nodes_of(a.where);
+    if (same != made_.admit.end()) {
+      same->pods += pods;
+      same->nodes.insert(same->nodes.end(), nodes.begin(), nodes.end());
+      same->borrows += a.borrows;
+    } else {
+      made_.admit.push_back({jobs_.ids[j], job(j).quota, pods, nodes, flavors_of(j, a.pick), a.borrows});
+    }
+  }
+  for (const auto& h : plan.holds) unproven_[h.what] = h.reason == hold_reason::not_proven;
+}
+
+/// Everyone who was told to go has gone. Pods before the job they belong to, with which they would go anyway.
+void decision_maker::let_go() {
+  const std::vector<job_id> going = std::exchange(going_, {});
+  for (const bool cores : {false, true}) {
+    for (const job_id id : going) {
+      const bool is_core = ids_[scheduler_.what(id)] == id;
+      if (is_core == cores && scheduler_.state(id) == job_state::evicting) scheduler_.evicted(id);
+    }
+  }
+}
+
+std::uint64_t decision_maker::pods_at(job_index j, gpu::allocation_id at, std::uint32_t pods) const {
+  if (!job(j).demand.total || !scheduler_.places().has_nodes()) return job(j).demand.total ? 1 : pods;
+  const auto placed = scheduler_.places().inventory().pods(at);
+  return static_cast<std::uint64_t>(std::distance(placed.begin(), placed.end()));
+}
+
+std::vector<std::string_view> decision_maker::nodes_of(gpu::allocation_id at) const {
+  std::vector<std::string_view> nodes;
+  if (!scheduler_.places().has_nodes()) return nodes;
+  for (const gpu::placed_pod& p : scheduler_.places().inventory().pods(at)) {
+    // The scenario's own, which lives longer than the scheduler's.
+    nodes.push_back(scenario_.cluster->name(p.where.node));
+  }
+  return nodes;
+}
+
+std::vector<std::string_view> decision_maker::nodes_of_job(job_index j) const {
+  std::vector<std::string_view> nodes = nodes_of(scheduler_.place_of(ids_[j]));
+  for (const job_id s : scheduler_.surplus_of(ids_[j])) {
+    const job_state is = scheduler_.state(s);
+    if (is != job_state::running && is != job_state::evicting) continue;
+    const auto more = nodes_of(scheduler_.place_of(s));
+    nodes.insert(nodes.end(), more.begin(), more.end());
+  }
+  return nodes;
+}
+
+std::vector<flavor_name> decision_maker::flavors_of(job_index j, const flavor_pick& pick) const {
+  std::vector<flavor_name> all;
+  for (std::size_t d = 0; d < scenario_.resources.size(); ++d) {
+    const std::string_view resource = scenario_.resources[d];
+    if (flavor_of(resource).empty() || job(j).request[d] == quantity{}) continue;
+    all.push_back({plain_name(resource), std::string{flavor_of(resource)}});
+  }
+  const auto add = [&](const flavor_group& group, std::size_t g) {
+    for (const std::string& r : group.resources) all.push_back({r, group.options[pick[g]].name});
+  };
+  if (const job_entry* e = entry(j)) {
+    for (std::size_t g = 0; g < e->flavors.size(); ++g) add(e->flavors[g], g);
+  } else if (job(j).flavors != 0) {
+    const auto group = flavors_of_traced(scenario_, scenario_.trace->jobs[*jobs_.origins[j].traced]);
+    if (group) all.push_back({"gpu", group->options[pick[0]].name});
+  }
+  return all;
+}
+
+// Why the others wait.
+
+gpu::demand decision_maker::demand_of(job_index j) const {
+  return scheduler_.view().demand(j, job(j).fewest_pods(), scheduler_.pick(ids_[j]));
+}
+
+std::vector<decision_maker::choice> decision_maker::choices_of(job_index j, std::size_t most) const {
+  const auto& view = scheduler_.view();
+  const std::uint32_t pods = job(j).fewest_pods();
+  const flavor_menu<n> menu = view.flavors(j, pods);
+  std::vector<choice> all;
+  flavor_pick pick{};
+  do {
+    choice c{pick, view.amount(j, pods, pick), view.demand(j, pods, pick)};
+    for_each_shortfall(scheduler_.booked(), view.quota(j), c.request, lane_of(j),
+                       [&](const shortfall& s) { c.lacks.push_back(s); });
+    c.place = scheduler_.places().why_not(c.demand);
+    all.push_back(std::move(c));
+  } while (all.size() < most && advance(pick, menu));
+  return all;
+}
+
+decision::hold decision_maker::explain_waiting(job_index j) {
+  const auto h = scheduler_.why(ids_[j]);
+  decision::hold hold{jobs_.ids[j], job(j).quota, {}, name_of(job(j).quota)};
+  const std::string_view queue = queue_name(scheduler_.view().quota(j));
+  if (h.binding) {
+    const shortfall& s = *h.binding;
+    hold.reason = word_of_bound(s.kind);
+    hold.at = queue_name(s.quota);
+    hold.resource = scenario_.resources[s.dimension];
+    hold.short_by = s.missing;
+    hold.text = explain(s, hold.at, *hold.resource, standing_of(s.quota, s.dimension), hold.id,
+                        scheduler_.request(ids_[j])[s.dimension]);
+  } else if (h.placement && h.placement->reason != gpu::obstacle::none) {
+    const gpu::unplaceable& why = *h.placement;
+    hold.reason = gpu::to_string(why.reason);
+    hold.at = "cluster";
+    hold.resource = gpu_resource(j);
+    hold.short_by = why.reason == gpu::obstacle::fragmented ? missing_blocks(why, j) : why.asked - why.free;
+    hold.text = explain(why);
+  } else if (scheduler_.settings(scheduler_.view().quota(j)).head == queue_head::strict) {
+    hold.reason = "behind_head";
+    hold.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";
+  } else {
+    hold.reason = "waits_turn";
+    hold.text = "there is room for it, but its turn has not come in this cycle";
+  }
+  const auto searched = unproven_.find(j);
+  if (searched != unproven_.end() && searched->second) hold.reason = "not_proven";
+  return hold;
+}
+
+standing decision_maker::standing_of(quota_id x, std::size_t d) const {
+  const ledger<n>& booked = scheduler_.booked();
+  return {booked.supply_of(x, d).borrow, booked.borrowed(x, d), booked.total_supply(x, d),
+          booked.drawn(x, d)};
+}
+
+quantity decision_maker::missing_blocks(const gpu::unplaceable& why, job_index j) const {
+  const gpu::demand d = demand_of(j);
+  const auto pods = gpu::split(d, scenario_.cluster->largest_node(d.pools));
+  if (!pods) return why.asked;
+  const auto without_room = static_cast<std::int64_t>(pods->pods - std::min(pods->pods, why.pods_with_room));
+  if (without_room == 0) return quantity::whole(pods->rest);
+  return quantity::milli(pods->each.milli) * pods->each.devices * without_room;
+}
+
+/// Which of the scenario's resources the job's GPUs are.
+std::string_view decision_maker::gpu_resource(job_index j) const {
+  const resources<n>& request = scheduler_.request(ids_[j]);
+  for (std::size_t d = 0; d < scenario_.resources.size(); ++d) {
+    if (request[d] > quantity{} && counts_gpus(scenario_.resources[d])) return scenario_.resources[d];
+  }
+  return "gpu";
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

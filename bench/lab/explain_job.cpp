@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/explain_job.hpp"
+
+#include "lab/decision_maker.hpp"
+#include "lab/json_reader.hpp"
+#include "lab/scenario_reader.hpp"
+
+#include <allot/core/text.hpp>
+#include <allot/fairshare/borrowed_share.hpp>
+#include <allot/quota/loans.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+constexpr std::size_t n = max_resources;
+using job_index = sim::job_index;
+using fate = job_story::fate;
+
+/// Why a job of `victim`'s quota yields to one of `beneficiary`'s, as a sentence.
+[[nodiscard]] std::string text_of_relation(std::string_view reason, std::string_view victim,
+                                           std::string_view beneficiary) {
+  if (reason == "reclaim") {
+    return fmt::format("{} uses more than it owns, and {} takes back what it lent", victim, beneficiary);
+  }
+  if (reason == "reclaim_while_borrowing") {
+    return fmt::format(
+        "{} uses more than it owns, and a job of {} of higher priority may borrow in its stead", victim,
+        beneficiary);
+  }
+  if (reason == "fair_share") {
+    return fmt::format("both borrow, and {} has more of the surplus than {}", victim, beneficiary);
+  }
+  if (reason == "children")
+    return fmt::format("{} stands above {} and may take from it", beneficiary, victim);
+  if (reason == "consolidate") return "it can run elsewhere, and where it stands a place opens";
+  if (reason == "resized")
+    return fmt::format("{}, or a quota above it, was made smaller than what is used", victim);
+  if (reason == "time_limit") return "it has run as long as a job of its class may";
+  return "a job of the same quota that goes before it needs the room";
+}
+
+class story_teller {
+ public:
+  story_teller(decision_maker& now, decision made, const ledger<n>& before)
+      : now_(now),
+        made_(std::move(made)),
+        before_(before),
+        held_(now.accounts()),
+        entitled_(now.entitlements()) {}
+
+  [[nodiscard]] job_story tell(job_index j, std::size_t rounds) {
+    job_story t;
+    t.id = now_.ids()[j];
+    t.quota = now_.name_of(now_.job(j).quota);
+    t.priority = now_.job(j).priority;
+    t.preemptible = now_.job(j).preemptible;
+    t.most_pods = now_.job(j).pods();
+    if (tell_refusal(t)) return t;
+    tell_request(t, j);
+    tell_eviction(t);
+    for (const auto& e : made_.evict) {
+      if (e.beneficiary == t.id) t.victims.emplace_back(e.id);
+    }
+    t.is = fate_of(t, j);
+    if (t.is == fate::waits) {
+      tell_wait(t, j);
+      t.remedies = find_remedies(now_, j, rounds);
+    } else if (t.is == fate::reserved) {
+      for (const auto& r : made_.reserve) {
+        if (r.id != t.id) continue;
+        t.victims.assign(r.waits_for.begin(), r.waits_for.end());
+      }
+    } else {
+      for (const std::string_view node : now_.nodes_of_job(j)) t.nodes.emplace_back(node);
+      tell_capacity(t, j);
+    }
+    tell_shares(t, j);
+    return t;
+  }
+
+ private:
+  [[nodiscard]] bool tell_refusal(job_story& t) {
+    for (const decision::refusal& r : made_.refuse) {
+      if (r.id != t.id) continue;
+      t.is = fate::refused;
+      t.why = r.text;
+      return true;
+    }
+    return false;
+  }
+
+  void tell_request(job_story& t, job_index j) {
+    const job_id id = now_.id_of(j);
+    const job_state is = now_.policy().state(id);
+    const bool has_pods = is == job_state::running || is == job_state::evicting;
+    t.request = has_pods ? now_.used_by(j) : amounts{now_.policy().request(id)};
+    t.flavors = now_.flavors_of(j, now_.policy().pick(id));
+    t.pods = now_.job(j).fewest_pods();
+    for (const job_id s : now_.policy().surplus_of(id)) {
+      const job_state of_pod = now_.policy().state(s);
+      if (of_pod == job_state::running || of_pod == job_state::evicting) ++t.pods;
+    }
+  }
+
+  [[nodiscard]] fate fate_of(const job_story& t, job_index j) const {
+    const auto is_in = [&](const auto& list) {
+      return std::any_of(list.begin(), list.end(), [&](const auto& row) { return row.id == t.id; });
+    };
+    switch (now_.policy().state(now_.id_of(j))) {
+      case job_state::reserved:
+        return fate::reserved;
+      case job_state::running:
+        return is_in(made_.admit) ? fate::starts : fate::runs;
+      case job_state::evicting:
+        return is_in(made_.evict) ? fate::yields : fate::leaving;
+      default:
+        break;
+    }
+    return is_in(made_.reserve) && !is_in(made_.holds) ? fate::reserved : fate::waits;
+  }
+
+  void tell_eviction(job_story& t) {
+    for (const decision::eviction& e : made_.evict) {
+      if (e.id != t.id) continue;
+      t.beneficiary = e.beneficiary;
+      t.reason = e.reason;
+      t.rule = e.why;
+      t.yielding_pods += e.pods;
+      std::string_view to;
+      quota_id of;
+      for (job_index k = 0; k < now_.ids().size(); ++k) {
+        if (now_.ids()[k] != e.beneficiary || e.beneficiary.empty()) continue;
+        of = now_.job(k).quota;
+        to = now_.name_of(of);
+      }
+      t.why = text_of_relation(e.reason, now_.name_of(e.quota), to);
+      if (of && of != e.quota && before_.tree().contains(of)) {
+        t.of_victim = share_in(before_, e.quota);
+        t.of_beneficiary = share_in(before_, of);
+      }
+    }
+  }
+
+  void tell_wait(job_story& t, job_index j) {
+    const decision::hold h = now_.explain_waiting(j);
+    t.why = h.text;
+    t.reason = h.reason == "behind_head" || h.reason == "waits_turn" || h.reason == "not_proven"
+                   ? word_of(h.reason)
+                   : t.reason;
+    const auto choices = now_.choices_of(j);
+    for (const decision_maker::choice& c : choices) {
+      std::string flavors;
+      if (choices.size() > 1) {
+        for (const flavor_name& f : now_.flavors_of(j, c.pick)) {
+          flavors.append(flavors.empty() ? "" : ", ").append(f.resource).append(" as ").append(f.flavor);
+        }
+      }
+      for (const shortfall& s : c.lacks) {
+        const std::string_view resource = now_.file().resources[s.dimension];
+        std::string at{now_.queue_name(s.quota)};
+        std::string text =
+            explain(s, at, resource, now_.standing_of(s.quota, s.dimension), t.id, c.request[s.dimension]);
+        t.lacks.push_back({std::move(at), word_of_bound(s.kind), std::string{resource}, s.missing, flavors,
+                           std::move(text)});
+      }
+      if (c.place.reason == gpu::obstacle::none) continue;
+      t.lacks.push_back({"cluster", gpu::to_string(c.place.reason), {}, {}, flavors, explain(c.place)});
+    }
+    if (h.reason == "behind_head") t.behind = head_of(j);
+  }
+  [[nodiscard]] static std::string_view word_of(std::string_view reason) {
+    for (const std::string_view known : {"behind_head", "waits_turn", "not_proven"}) {
+      if (known == reason) return known;
+    }
+    return {};
+  }
+  /// The first job of its queue that waits for a reason of its own.
+  [[nodiscard]] std::string head_of(job_index j) {
+    const auto& view = now_.policy().view();
+    for (const decision::hold& h : made_.holds) {
+      for (job_index k = 0; k < now_.ids().size(); ++k) {
+        if (now_.ids()[k] != h.id || k == j || view.quota(k) != view.quota(j)) continue;
+        if (h.reason != "behind_head") return std::string{h.id};
+      }
+    }
+    return {};
+  }
+
+  /// On whose capacity it runs, and who may make it go.
+  void tell_capacity(job_story& t, job_index j) {
+    const quota_id x = now_.job(j).quota;
+    const loan_book<n> book{held_};
+    std::set<quota_id> lenders;
+    for (std::size_t d = 0; d < now_.file().resources.size(); ++d) {
+      if (t.request[d] == quantity{}) continue;
+      for (const loan& l : book.loans(d)) {
+        if (l.borrower != x) continue;
+        t.loans.push_back({now_.name_of(l.lender), now_.file().resources[d], l.amount});
+        lenders.insert(l.lender);
+      }
+    }
+    if (!t.preemptible || now_.is_single_queue()) return;
+    const auto settings = [&](quota_id q) { return now_.policy().settings(q).preempt; };
+    const auto claim = [&](quota_id q, std::string_view reason, std::string text) {
+      t.yields_to.push_back({now_.name_of(q), reason, std::move(text)});
+    };
+    const std::string of_priority = fmt::format(" of a priority above {}", t.priority);
+    switch (settings(x).within) {
+      case preempt_within::never:
+        break;
+      case preempt_within::lower_priority:
+        claim(x, "priority", "jobs of " + t.quota + of_priority);
+        break;
+      case preempt_within::lower_or_newer_equal:
+        claim(x, "priority",
+              fmt::format("jobs of {}{}, or of the same and submitted earlier", t.quota, of_priority));
+        break;
+    }
+    for (const quota_id q : lenders) {
+      if (settings(q).reclaim == preempt_reclaim::never) continue;
+      const bool by_priority = settings(q).reclaim == preempt_reclaim::lower_priority;
+      claim(q, "reclaim",
+            fmt::format("jobs of {}{}, which lends to {}", now_.name_of(q), by_priority ? of_priority : "",
+                        t.quota));
+    }
+    for (quota_id a = held_.tree().parent(x); a; a = held_.tree().parent(a)) {
+      if (settings(a).children)
+        claim(a, "children", fmt::format("jobs of {}, which stands above", now_.name_of(a)));
+    }
+  }
+
+  [[nodiscard]] job_story::share share_in(const ledger<n>& l, quota_id x) {
+    job_story::share s{now_.name_of(x)};
+    const quota_spec<n>& spec = l.tree().spec(x);
+    s.nominal = spec.nominal;
+    s.used = l.total_usage(x);
+    s.entitled = entitled_[x.index()];
+    for (std::size_t d = 0; d < n; ++d) s.borrowed[d] = l.borrowed(x, d);
+    s.weight_milli = spec.weight[0];
+    s.borrowed_share = share_of(l, contender<n>{x}).weighted;
+    return s;
+  }
+  /// Its quota, those with which it shares what is left over, and those below it.
+  void tell_shares(job_story& t, job_index j) {
+    const quota_tree<n>& tree = held_.tree();
+    const quota_id own = now_.job(j).quota;
+    const auto peers = tree.parent(own) ? tree.children(tree.parent(own)) : tree.roots();
+    for (const quota_id x : peers) {
+      t.shares.push_back(share_in(held_, x));
+      t.shares.back().is_own = x == own;
+    }
+    for (const quota_id x : tree.children(own)) t.shares.push_back(share_in(held_, x));
+  }
+
+  decision_maker& now_;
+  decision made_;
+  const ledger<n>& before_;
+  ledger<n> held_;
+  std::vector<amounts> entitled_;
+};
+
+void report_unknown(const scenario& s, std::string_view id, errors& found) {
+  std::vector<std::string_view> ids;
+  for (const job_entry& j : s.jobs) ids.push_back(j.id);
+  if (s.trace) {
+    for (const sim::trace_job& j : s.trace->jobs) ids.push_back(s.trace->ids[j.id]);
+  }
+  const std::string_view meant = nearest(id, ids);
+  std::string text = "there is no job \"" + std::string{id} + '"';
+  if (!meant.empty()) text.append(" (did you mean \"").append(meant).append("\"?)");
+  if (meant.empty() && ids.empty()) text += " (there are no jobs)";
+  found.add(s.file, {}, std::move(text));
+}
+
+}  // namespace
+
+std::optional<job_story> explain_job(const scenario& s, std::string_view id, std::size_t rounds,
+                                     errors& found) {
+  auto now = make_decisions(s, rounds, found);
+  if (!now) return std::nullopt;
+  const ledger<n> before = now->accounts_before();
+  decision made = now->conclude();
+  const auto at = std::find(now->ids().begin(), now->ids().end(), id);
+  if (at != now->ids().end()) {
+    return story_teller{*now, std::move(made), before}.tell(static_cast<job_index>(at - now->ids().begin()),
+                                                            rounds);
+  }
+  for (const decision::refusal& r : made.refuse) {
+    if (r.id != id) continue;
+    job_story t;
+    t.id = r.id;
+    t.quota = now->name_of(r.quota);
+    t.is = fate::refused;
+    t.why = r.text;
+    return t;
+  }
+  report_unknown(s, id, found);
+  return std::nullopt;
+}
+
+int run_explain(const explain_options& options) {
+  errors found;
+  const auto s = read_scenario(options.source, found);
+  const auto story = s ? explain_job(*s, options.job, options.rounds, found) : std::nullopt;
+  if (!story) {
+    std::fputs(found.to_string().c_str(), stderr);
+    return bad_input_status;
+  }
+  const std::string text = options.json ? to_json(*story, *s) : to_text(*story, *s);
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!written) std::fputs("standard output: the explanation could not be written\n", stderr);
+  return written ? 0 : bad_input_status;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

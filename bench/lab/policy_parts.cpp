@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/policy_parts.hpp"
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// The names are in the order of the enumerations in presets/options.hpp.
+const std::vector<part_kind>& settable_parts() {
+  static const std::vector<part_kind> kinds{
+      {"surplus",
+       "who is owed how much of what nobody has as his own",
+       {{"weight", "in proportion to the weights"},
+        {"quota", "in proportion to what the quotas have as their own"},
+        {"priority", "quotas of higher priority first, those of one priority by weight"},
+        {"first_come", "nobody is owed anything: who comes first has it"},
+        {"decayed_usage", "less to who has used more, older use counting less"},
+        {"parent_as_peer", "a parent's own jobs are one more child"},
+        {"most_under_served", "to whoever has least of what it is owed"},
+        {"capped", "by weight, up to what is wanted (Armada)"}},
+       [](preset_options& o, std::size_t i) { o.surplus = static_cast<surplus_name>(i); }},
+      {"rounding",
+       "of shares to whole units",
+       {{"webster", "no more GPUs ever cost a quota one"},
+        {"largest_remainder", "whoever was rounded down most is rounded up (KAI)"},
+        {"none", "exact to a thousandth"}},
+       [](preset_options& o, std::size_t i) { o.rounding = static_cast<rounding_name>(i); }},
+      {"queue_order",
+       "whose turn it is",
+       {{"borrowed_share", "the lowest weighted share of what could be borrowed (Kueue)"},
+        {"dominant_share", "the lowest weighted share of everything (DRF)"},
+        {"saturation", "who has least of its entitlement"},
+        {"fair_tree", "by rank in the tree (Slurm)"},
+        {"under_nominal", "who stays within its own first"},
+        {"priority", "the highest priority among the first jobs"},
+        {"submission", "the first job that was submitted first"},
+        {"best_job", "as if all jobs stood in one queue"}},
+       [](preset_options& o, std::size_t i) { o.queue_order = static_cast<quota_order_name>(i); }},
+      {"victim_order",
+       "who yields first",
+       {{"priority_share", "lowest priority, then the quota with the highest share, then newest"},
+        {"newest", "whoever started last"},
+        {"lost_work", "whoever loses least work"}},
+       [](preset_options& o, std::size_t i) { o.victim_order = static_cast<victim_order_name>(i); }},
+      {"guard",
+       "when it is fair to take from another quota",
+       {{"none", "whenever the rules of preemption allow it"},
+        {"final_share", "when the other keeps at least the share that one reaches"},
+        {"initial_share", "when the other has more now than one will have"},
+        {"final_then_initial", "by the first of these, and if that does not do by the second"},
+        {"saturation", "when the other has more of what it is owed"}},
+       [](preset_options& o, std::size_t i) { o.guard = static_cast<guard_name>(i); }},
+      {"placement",
+       "on which nodes jobs stand",
+       {{"best_fit", "where least is left"}},
+       [](preset_options&, std::size_t) {}}};
+  return kinds;
+}
+
+const std::vector<preset_option>& options_of_presets() {
+  static const std::vector<preset_option> options{
+      {"hyperpod", "idle", "\"fcfs\" or \"fair_share\": how idle capacity is given"},
+      {"hyperpod", "tasks", "\"fcfs\" or \"ranking\": the order of the jobs of a team"},
+      {"kueue_fair", "strategies", "a list of \"final_share\" and \"initial_share\", tried in order"},
+      {"runai", "k", "how much past use counts against a quota; 0: not at all"},
+      {"runai", "half_life_s", "after how long use counts half; 0: it never fades"},
+      {"runai", "window_s", "how long use counts at all"},
+      {"runai", "saturation_multiplier", "how much more of its share a victim must have; at least 1"}};
+  return options;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/policy_parts.hpp"
+#include "lab/scenario_reader.hpp"
+
+#include <allot/presets/any_preset.hpp>
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+void scenario_reader::choose_preset(std::string name, std::string_view file, std::string_view place) {
+  if (with_preset(name, [](auto) {})) {
+    to_.policy.preset = std::move(name);
+    return;
+  }
+  std::vector<std::string_view> names;
+  for_each_preset([&](auto p) { names.push_back(p.name); });
+  const std::string_view meant = nearest(name, names);
+  std::string text = "there is no preset \"" + name + '"';
+  if (!meant.empty()) text.append(" (did you mean \"").append(meant).append("\"?)");
+  if (meant.empty()) text.append(" (expected ").append(listed(names)).append(")");
+  found_.add(file, place, std::move(text));
+}
+
+void scenario_reader::read_policy(json_object& top) {
+  const auto value = top.find("policy");
+  if (!value) return;
+  if (value->is_string()) return choose_preset(std::string{value->text()}, to_.file, value->pointer());
+  if (!value->is_object()) {
+    value->report(found_, "expected the name of a preset or an object, found " + value->shown());
+    return;
+  }
+  json_object policy{*value, found_};
+  if (const auto preset = policy.require("preset")) {
+    if (auto name = read_string(*preset, found_)) {
+      choose_preset(std::move(*name), to_.file, preset->pointer());
+    }
+  }
+  if (const auto set = policy.find("set")) read_policy_parts(*set);
+  read_preset_options(policy);
+  policy.reject_unknown();
+}
+
+void scenario_reader::read_policy_parts(json_value set) {
+  if (!expect_object(set, found_)) return;
+  json_object parts{set, found_};
+  // How entitlements are divided can be chosen wherever there are quotas to divide for.
+  const auto preset = any_preset::find(to_.policy.preset);
+  const auto takes = [&](std::string_view key) {
+    if (key == "placement") return true;
+    return key == "surplus" || key == "rounding" ? !preset->ignores_quotas : preset->takes_parts;
+  };
+  for (const part_kind& kind : settable_parts()) {
+    const auto value = parts.find(kind.key);
+    if (!value) continue;
+    // Of the jobs of a quota, not of the quotas.
+    if (kind.key == "queue_order" && value->is_string() && value->text() == "fifo") {
+      to_.policy.order = queue_order::fifo;
+      continue;
+    }
+    std::vector<std::string_view> names;
+    for (const named_part& n : kind.names) names.push_back(n.name);
+    const auto word = read_word(*value, names, found_);
+    if (!word) continue;
+    kind.choose(to_.policy.options, *word);
+    if (!takes(kind.key)) {
+      value->report(found_, "the preset " + to_.policy.preset + " has its own " + std::string{kind.key} +
+                                ", which can't be set");
+    }
+  }
+  if (const auto seed = parts.find("seed")) {
+    const auto n = read_whole(*seed, 0, 1'000'000'000'000, found_);
+    to_.policy.seed = static_cast<std::uint64_t>(n.value_or(1));
+  }
+  parts.reject_unknown();
+}
+
+void scenario_reader::read_preset_options(json_object& policy) {
+  preset_options& options = to_.policy.options;
+  const auto option = [&](std::string_view key) {
+    const auto value = policy.find(key);
+    if (!value) return value;
+    std::vector<std::string> presets;
+    for (const preset_option& o : options_of_presets()) {
+      if (o.key == key && o.preset != to_.policy.preset) presets.emplace_back(o.preset);
+      if (o.key == key && o.preset == to_.policy.preset) return value;
+    }
+    value->report(found_, "\"" + std::string{key} + "\" is an option of the preset " + presets.front() +
+                              ", not of " + to_.policy.preset);
+    return std::optional<json_value>{};
+  };
+  const auto word = [&](std::string_view key, const auto& words, auto& to) {
+    using choice = typename std::remove_reference_t<decltype(to)>::value_type;
+    const auto v = option(key);
+    const auto chosen = v ? read_word(*v, {words.begin(), words.end()}, found_) : std::nullopt;
+    if (chosen) to = static_cast<choice>(*chosen);
+  };
+  const auto number = [&](std::string_view key, std::optional<std::int64_t>& to) {
+    const auto v = option(key);
+    if (v) to = read_milli(*v, found_);
+    return v;
+  };
+  word("idle", idle_words, options.idle);
+  word("tasks", tasks_words, options.tasks);
+  if (const auto v = option("strategies"); v && expect_array(*v, found_)) {
+    std::vector<std::size_t> strategies;
+    v->for_each([&](json_value element) {
+      const auto w = read_word(element, {strategy_words.begin(), strategy_words.end()}, found_);
+      if (!w) return;
+      if (std::find(strategies.begin(), strategies.end(), *w) != strategies.end()) {
+        element.report(found_, "the strategy is there twice");
+      }
+      strategies.push_back(*w);
+    });
+    // Kueue takes these three lists and no other.
+    if (strategies == std::vector<std::size_t>{0}) {
+      options.strategies = fair_strategies::final_share;
+    } else if (strategies == std::vector<std::size_t>{1}) {
+      options.strategies = fair_strategies::initial_share;
+    } else if (strategies == std::vector<std::size_t>{0, 1}) {
+      options.strategies = fair_strategies::final_then_initial;
+    } else {
+      v->report(found_,
+                R"(expected ["final_share"], ["initial_share"] or ["final_share", "initial_share"], found )" +
+                    v->shown());
+    }
+  }
+  number("k", options.k);
+  number("half_life_s", options.half_life);
+  number("window_s", options.window);
+  const auto multiplier = number("saturation_multiplier", options.saturation_multiplier);
+  if (options.saturation_multiplier && *options.saturation_multiplier < 1000) {
+    multiplier->report(found_, "expected at least 1, found " + multiplier->shown());
+  }
+}
+
+void scenario_reader::read_command_line(const scenario_source& source) {
+  if (source.policy) {
+    // Options and parts belong to the preset that they were written for.
+    const std::uint64_t seed = to_.policy.seed;
+    to_.policy = {};
+    to_.policy.seed = seed;
+    choose_preset(*source.policy, "--policy", {});
+  }
+  if (!source.nodes) return;
+  to_.input.add_text(*source.nodes);
+  set_nodes(*source.nodes);
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

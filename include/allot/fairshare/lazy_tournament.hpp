@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/quota/tree.hpp>
+
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// Whose turn it is among the leaves of a tree, level by level, as KAI-Scheduler v0.13 keeps its line: a
+/// quota is represented in the match of its siblings by the leaf that it last sent, and only the quotas on
+/// the path of the last turn are looked at again, each when it is at the front.
+///
+/// So a department goes on being judged by the job behind the one that had the last turn, even where another
+/// of its teams would go first by now: that is found only when its match is replayed, after the choice
+/// between the departments has been made. `tournament` has no such delay.
+///
+/// `Key` is totally ordered, the least goes first; a key function is called as key(quota, leaf), where `leaf`
+/// represents the quota. With `Reverse` the greatest goes first.
+/// O(log siblings) a match; no allocation after `reset`.
+template <class Key, bool Reverse = false>
+class lazy_tournament {
+ public:
+  /// Starts anew on a tree, with nobody taking part. O(n).
+  template <std::size_t N>
+  void reset(const quota_tree<N>& tree) {
+    seats_.assign(tree.slots(), seat{});
+    matches_.assign(tree.slots() + 1, match{});
+    std::size_t total = 0;
+    const auto enrol = [&](match& m, std::span<const quota_id> players, std::size_t of) {
+      m = {total, players.size()};
+      total += 2 * m.size;
+      for (std::size_t i = 0; i < players.size(); ++i) {
+        seats_[players[i].index()].match = of;
+        seats_[players[i].index()].player = i;
+      }
+    };
+    for (const quota_id x : tree.top_down()) enrol(matches_[x.index()], tree.children(x), x.index());
+    enrol(matches_.back(), tree.roots(), tree.slots());
+    winners_.assign(total, nobody);
+    taking_part_.clear();
+  }
+
+  /// Forgets who takes part. O(those that do, log siblings each).
+  template <std::size_t N>
+  void clear(const quota_tree<N>& tree) {
+    for (const quota_id x : taking_part_) {
+      for (quota_id q = x; q && seats_[q.index()].in; q = tree.parent(q)) leave(tree, q);
+    }
+    taking_part_.clear();
+  }
+  /// The leaf takes part, from `start` on.
+  void enter(quota_id leaf) { taking_part_.push_back(leaf); }
+  /// Keys everyone who takes part, the leaves first. O(those that do, depth log siblings each).
+  template <std::size_t N, class KeyOf>
+  void start(const quota_tree<N>& tree, KeyOf key) {
+    for (const quota_id leaf : taking_part_) {
+      seat& s = seats_[leaf.index()];
+      s.best = leaf;
+      s.stale = false;
+    }
+    for (const quota_id leaf : taking_part_) {
+      for (quota_id q = leaf; q; q = tree.parent(q)) {
+        seat& s = seats_[q.index()];
+        if (q != leaf) s.best = best_below(tree, q);
+        s.stale = false;
+        s.in = true;
+        s.key = key(q, s.best);
+        replay(tree, q);
+      }
+    }
+  }
+
+  /// The leaf whose turn it is, none when nobody takes part. Keys those at the front whose turn has passed.
+  template <std::size_t N, class KeyOf>
+  [[nodiscard]] quota_id next(const quota_tree<N>& tree, KeyOf key) {
+    std::size_t of = tree.slots();
+    for (;;) {
+      const quota_id front = front_of(tree, of);
+      if (!front) return front;
+      seat& s = seats_[front.index()];
+      if (s.stale) {
+        s.stale = false;
+        s.key = key(front, s.best);
+        replay(tree, front);
+        continue;
+      }
+      of = front.index();
+      if (!front_of(tree, of)) return represent(tree, front);
+    }
+  }
+  /// The leaf has had its turn: it still takes part, or not any more.
+  template <std::size_t N>
+  void passed(const quota_tree<N>& tree, quota_id leaf, bool takes_part) {
+    quota_id q = leaf;
+    if (!takes_part) {
+      for (; q; q = tree.parent(q)) {
+        if (q != leaf && front_of(tree, q.index())) break;
+        leave(tree, q);
+      }
+      if (q) seats_[q.index()].best = best_below(tree, q);
+    }
+    for (; q; q = tree.parent(q)) {
+      seats_[q.index()].stale = true;
+      if (q != leaf && !takes_part) seats_[q.index()].best = best_below(tree, q);
+    }
+  }
+  /// What x uses, or what its jobs ask for, has changed for another reason. O(depth log siblings).
+  template <std::size_t N, class KeyOf>
+  void changed(const quota_tree<N>& tree, quota_id x, KeyOf key) {
+    for (quota_id q = x; q; q = tree.parent(q)) {
+      seat& s = seats_[q.index()];
+      if (!s.in) continue;
+      s.key = key(q, s.best);
+      replay(tree, q);
+    }
+  }
+
+ private:
+  static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
+
+  struct seat {
+    bool in = false;
+    bool stale = false;
+    /// The leaf that represents the quota.
+    quota_id best{};
+    Key key{};
+    std::size_t match = 0;
+    std::size_t player = 0;
+  };
+  /// A winner tree over `size` players: the leaf of player i is at `first + size + i`, the winner at
+  /// `first + 1`.
+  struct match {
+    std::size_t first = 0;
+    std::size_t size = 0;
+  };
+
+  template <std::size_t N>
+  [[nodiscard]] static quota_id player(const quota_tree<N>& tree, std::size_t of, std::size_t i) {
+    return of == tree.slots() ? tree.roots()[i] : tree.children(quota_id{of})[i];
+  }
+  template <std::size_t N>
+  [[nodiscard]] quota_id front_of(const quota_tree<N>& tree, std::size_t of) const {
+    const match& m = matches_[of];
+    if (m.size == 0) return quota_id::none();
+    const std::size_t w = winners_[m.first + 1];
+    return w == nobody ? quota_id::none() : player(tree, of, w);
+  }
+  template <std::size_t N>
+  [[nodiscard]] quota_id best_below(const quota_tree<N>& tree, quota_id x) const {
+    const quota_id front = front_of(tree, x.index());
+    return front ? seats_[front.index()].best : quota_id::none();
+  }
+  /// The chosen leaf represents everyone on its path from now on.
+  template <std::size_t N>
+  quota_id represent(const quota_tree<N>& tree, quota_id leaf) {
+    for (quota_id q = leaf; q; q = tree.parent(q)) seats_[q.index()].best = leaf;
+    return leaf;
+  }
+
+  template <std::size_t N>
+  void leave(const quota_tree<N>& tree, quota_id x) {
+    seat& s = seats_[x.index()];
+    s.in = false;
+    s.stale = false;
+    replay(tree, x);
+  }
+  template <std::size_t N>
+  void replay(const quota_tree<N>& tree, quota_id x) {
+    const seat& s = seats_[x.index()];
+    const match& m = matches_[s.match];
+    std::size_t at = m.size + s.player;
+    winners_[m.first + at] = s.in ? s.player : nobody;
+    for (at /= 2; at >= 1; at /= 2) {
+      const std::size_t a = winners_[m.first + 2 * at];
+      const std::size_t b = winners_[m.first + 2 * at + 1];
+      winners_[m.first + at] = a == nobody || (b != nobody && before(tree, s.match, b, a)) ? b : a;
+    }
+  }
+  template <std::size_t N>
+  [[nodiscard]] bool before(const quota_tree<N>& tree, std::size_t of, std::size_t a, std::size_t b) const {
+    const Key& x = seats_[player(tree, of, a).index()].key;
+    const Key& y = seats_[player(tree, of, b).index()].key;
+    return Reverse ? y < x : x < y;
+  }
+
+  std::vector<seat> seats_;
+  std::vector<match> matches_;
+  std::vector<std::size_t> winners_;
+  std::vector<quota_id> taking_part_;
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/fairshare/lazy_tournament.hpp>
+#include <allot/fairshare/saturation_order.hpp>
+#include <allot/preemption/fair_reclaim.hpp>
+#include <allot/scheduler/phases_likeness.hpp>
+#include <allot/scheduler/phases_solver.hpp>
+#include <allot/scheduler/phases_world.hpp>
+#include <allot/scheduler/plan.hpp>
+#include <allot/scheduler/policies.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+template <class Bench, class Policies>
+class phases_cycle;
+
+/// The parts of a scheduler that decides in phases.
+struct phase_policies {
+  template <class Bench>
+  using cycle = phases_cycle<Bench, phase_policies>;
+
+  /// In which order the jobs of one quota go.
+  [[no_unique_address]] by_settings jobs{};
+  /// Jobs that may not be evicted never use more than what their quotas deserve.
+  lane not_preemptible = lane::guaranteed;
+  /// In thousandths: how much past usage counts when the surplus is divided. 0: not at all.
+  std::int64_t k = 0;
+  /// After how long past usage counts half; 0: all of the window counts alike.
+  instant half_life = 0;
+  /// How far back usage counts.
+  instant window = 604'800;
+  /// In thousandths, at least 1000: see `fair_reclaim`.
+  std::int64_t saturation_multiplier = 1000;
+  /// How many jobs of one quota each phase tries; 0: all.
+  std::size_t queue_depth = 0;
+  /// How many jobs a consolidation may move (and one more, see `phases_victims`); none: it is off.
+  std::size_t most_moved = 16;
+  /// Whose minimum runtime protects a job from jobs of other quotas.
+  runtime_source reclaim_protection = runtime_source::common_ancestor;
+  /// What fair shares are rounded to, by dimension, in milli: a GPU is a whole one.
+  std::array<std::int64_t, 16> units = [] {
+    std::array<std::int64_t, 16> all{};
+    all.fill(1000);
+    return all;
+  }();
+};
+
+/// One cycle of KAI-Scheduler v0.13 a step: allocate, consolidate, reclaim, preempt, all with the fair shares
+/// as they were when the step began.
+///
+/// Each phase goes once through those who wait. To *allocate*, a job that fits limits and place starts; one
+/// that fits but for those who have yet to go is pipelined. Those left may then be served by moving running
+/// jobs elsewhere (*consolidation*), by taking from other quotas (*reclaim*), by taking from lower priorities
+/// of their own (*preempt*); they are pipelined with their victims told to go. A phase passes over who is not
+/// easier to serve than one that has failed in it.
+///
+/// Nothing is booked from one step to the next: who is pipelined waits on in its queue, is announced in the
+/// plan when it is decided, and may find its place taken when the victims have gone.
+///
+/// A step in an unchanged world costs O(1), unless past usage counts: then shares change with time, and every
+/// step is a whole cycle.
+template <class Bench, class Policies>
+class phases_cycle {
+ public:
+  static constexpr std::size_t n = Bench::n;
+
+  explicit phases_cycle(const Policies& policies)
+      : policies_(policies),
+        world_(policies.k > 0, {policies.half_life, policies.window}),
+        solver_(policies.saturation_multiplier) {}
+
+  /// Starts anew on the bench's tree.
+  void reset(Bench& bench) {
+    world_.reset(bench);
+    solver_.reset(bench);
+    turn_.reset(bench.tree());
+    queues_.assign(bench.tree().slots(), queue{});
+    was_reset_ = true;
+  }
+
+  void run(Bench& bench) {
+    world_.accounts.follow(bench.tree());
+    const bool changed = world_.follow(bench);
+    if (!changed && !bench.has_news() && !was_reset_ && !counts_past()) return;
+    was_reset_ = false;
+    bench.wake_everyone();
+    world_.begin(bench);
+    const resources<n> capacity = world_type::capacity(bench);
+    if (counts_past()) {
+      world_.accounts.divide(capacity, world_.usage.parts(bench, capacity), division_options());
+    } else {
+      world_.accounts.divide(capacity, {}, division_options());
+    }
+    allocate(bench);
+    if (policies_.most_moved != 0 && world_.has_nodes()) consolidate(bench);
+    reclaim(bench);
+    preempt(bench);
+    note_holds(bench);
+    world_.end(bench);
+  }
+
+ private:
+  using world_type = detail::phases_world<Bench>;
+  using record = typename Bench::record;
+  using waiting_unit = typename world_type::waiting_unit;
+
+  struct queue {
+    std::vector<waiting_unit> units;
+    std::size_t next = 0;
+    /// The shapes that failed in this phase.
+    std::vector<std::uint32_t> failed;
+    detail::failed_units<Bench> hardest;
+  };
+
+  [[nodiscard]] bool counts_past() const noexcept { return policies_.k > 0; }
+  [[nodiscard]] auto division_options() const {
+    typename whole_unit_division<n>::options o;
+    o.k = policies_.k;
+    for (std::size_t d = 0; d < n; ++d) o.unit[d] = d < policies_.units.size() ? policies_.units[d] : 1000;
+    return o;
+  }
+
+  // Phases.
+
+  void allocate(Bench& bench) {
+    held_.clear();
+    in_turn(
+        bench, [](const record&) { return true; }, [&](const record& r) { return start(bench, r); });
+  }
+  /// Returns what of the job waits now for it has started.
+  std::optional<waiting_unit> start(Bench& bench, const record& r) {
+    std::optional<waiting_unit> grown;
+    queue& q = queues_[r.facts.quota.index()];
+    if (has_failed(q, r)) return grown;
+    if (world_.accounts.within_limits(r.facts.quota, r.facts.request, r.facts.in)) {
+      if (world_.any_pipelined()) {
+        if (const auto at_once = world_.find_free_place(bench, r)) {
+          world_.admit(bench, r.facts.id, *at_once, grown);
+          return grown;
+        }
+      }
+      if (const auto where = world_.find_place(bench, r.demand, r.facts.request)) {
+        if (!world_.any_pipelined() && world_.is_free_now(bench, *where, r.facts.request)) {
+          world_.admit(bench, r.facts.id, *where, grown);
+        } else {
+          world_.pipeline(r, where);
+          announce(bench, r);
+        }
+        return grown;
+      }
+    }
+    q.failed.push_back(r.shape);
+    held_.push_back(r.facts.id);
+    return grown;
+  }
+
+  void consolidate(Bench& bench) {
+    detail::failed_units<Bench> hardest;
+    const detail::victims_wanted wanted{detail::phase_kind::consolidation, policies_.most_moved, {}};
+    in_turn(
+        bench, [](const record& r) { return r.preemptible; },
+        [&](const record& r) {
+          if (hardest.is_easier(bench, r)) try_to_solve(bench, r, wanted, hardest);
+          return std::nullopt;
+        });
+  }
+  void reclaim(Bench& bench) {
+    const detail::victims_wanted wanted{detail::phase_kind::reclaim, 0, policies_.reclaim_protection};
+    in_turn(
+        bench, [](const record&) { return true; },
+        [&](const record& r) {
+          const auto& f = r.facts;
+          if (!fair_reclaim<n>::may_reclaim(world_.accounts, f.quota, f.request, f.in)) return std::nullopt;
+          queue& q = queues_[f.quota.index()];
+          if (q.hardest.is_easier(bench, r)) try_to_solve(bench, r, wanted, q.hardest);
+          return std::nullopt;
+        });
+  }
+  void preempt(Bench& bench) {
+    const detail::victims_wanted wanted{detail::phase_kind::preempt, 0, {}};
+    in_turn(
+        bench, [](const record&) { return true; },
+        [&](const record& r) {
+          const auto& f = r.facts;
+          queue& q = queues_[f.quota.index()];
+          if (!q.hardest.is_easier(bench, r)) return std::nullopt;
+          if (f.in == lane::guaranteed && !world_.accounts.within_deserved_of_all(f.quota, f.request)) {
+            q.hardest.add(bench, r);
+            return std::nullopt;
+          }
+          try_to_solve(bench, r, wanted, q.hardest);
+          return std::nullopt;
+        });
+  }
+  void try_to_solve(Bench& bench, const record& r, const detail::victims_wanted& wanted,
+                    detail::failed_units<Bench>& hardest) {
+    if (!solver_.solve(bench, world_, r.facts.id, wanted)) {
+      hardest.add(bench, r);
+      return;
+    }
+    for (const quota_id x : solver_.losers()) turn_.changed(bench.tree(), x, key());
+  }
+
+  // Turns.
+
+  /// Calls `visit(record)` for each unit that waits and for which `wanted(record)`, once, in the order in
+  /// which quotas and jobs go; a unit that it returns waits from then on.
+  template <class Wanted, class Visit>
+  void in_turn(Bench& bench, Wanted wanted, Visit visit) {
+    const quota_tree<n>& tree = bench.tree();
+    turn_.clear(tree);
+    for (const quota_id x : tree.top_down()) {
+      if (bench.waiting(x) == 0 || !world_type::is_leaf(bench, x)) continue;
+      queue& q = queues_[x.index()];
+      q.units.clear();
+      q.next = 0;
+      q.failed.clear();
+      q.hardest.clear();
+      for (const waiting_unit& u : world_.lines.waiting(bench, x)) {
+        if (policies_.queue_depth != 0 && q.units.size() == policies_.queue_depth) break;
+        if (!world_.is_pipelined(u.id) && wanted(bench.at(u.id))) q.units.push_back(u);
+      }
+      if (!q.units.empty()) turn_.enter(x);
+    }
+    turn_.start(tree, key());
+    while (const quota_id x = turn_.next(tree, key())) {
+      queue& q = queues_[x.index()];
+      const job_id id = q.units[q.next++].id;
+      if (waits(bench, id, x)) {
+        if (const std::optional<waiting_unit> grown = visit(std::as_const(bench.at(id)))) {
+          const auto at =
+              std::lower_bound(q.units.begin() + static_cast<std::ptrdiff_t>(q.next), q.units.end(), *grown,
+                               [](const waiting_unit& a, const waiting_unit& b) { return a.rank < b.rank; });
+          q.units.insert(at, *grown);
+        }
+      }
+      turn_.passed(tree, x, q.next < q.units.size());
+    }
+  }
+  /// With a victim goes what of it waited.
+  [[nodiscard]] bool waits(Bench& bench, job_id id, quota_id x) const {
+    if (!bench.contains(id) || world_.is_pipelined(id)) return false;
+    const record& r = bench.at(id);
+    return r.state == job_state::pending && r.facts.quota == x;
+  }
+  [[nodiscard]] auto key() const {
+    return [this](quota_id x, quota_id of) {
+      const queue& q = queues_[of.index()];
+      return saturation_standing<n>{
+          world_.accounts, x, q.next < q.units.size() ? q.units[q.next].request : resources<n>{}, {}};
+    };
+  }
+  /// Whether one that asks for the same has failed in this phase: nothing has become free since.
+  [[nodiscard]] static bool has_failed(const queue& q, const record& r) {
+    return std::find(q.failed.begin(), q.failed.end(), r.shape) != q.failed.end();
+  }
+
+  // The plan.
+
+  /// That it waits for others to go is said once a stay in the queue.
+  void announce(Bench& bench, const record& r) {
+    const std::size_t i = r.facts.id.index();
+    if (announced_.size() <= i) announced_.resize(i + 1);
+    const std::pair stay{r.serial, r.ticket};
+    if (std::exchange(announced_[i], stay) != stay) bench.announce(r.facts.id, bench.plan().evictions.size());
+  }
+  void note_holds(Bench& bench) {
+    for (const job_id id : held_) {
+      if (!bench.contains(id) || world_.is_pipelined(id)) continue;
+      const record& r = bench.at(id);
+      if (r.state != job_state::pending) continue;
+      bench.plan().holds.push_back({id, r.what, r.facts.quota, hold_reason::quota});
+    }
+  }
+
+  Policies policies_;
+  world_type world_;
+  detail::phases_solver<Bench> solver_;
+  lazy_tournament<saturation_standing<n>> turn_;
+  std::vector<queue> queues_;
+  /// The first of each shape and quota that did not start.
+  std::vector<job_id> held_;
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> announced_;
+  bool was_reset_ = true;
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/fairshare/lazy_tournament.hpp>
+#include <allot/fairshare/saturation_order.hpp>
+#include <allot/scheduler/phases_world.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// Plays through what would happen if some units went: they and the one that waits are placed anew, in the
+/// order in which quotas and jobs have their turn, and everything is taken back.
+///
+/// Everybody else who waits keeps his place in that order, and is passed over. Of an elastic job that has
+/// lost surplus only, one pod is placed again; of one that is below its minimum, the minimum.
+template <class Bench>
+class phases_replay {
+ public:
+  static constexpr std::size_t n = Bench::n;
+  using world_type = phases_world<Bench>;
+  using record = typename Bench::record;
+  using waiting_unit = typename world_type::waiting_unit;
+
+  enum class fate : std::uint8_t {
+    /// It was not asked, or has its own place again.
+    stays,
+    gone,
+    /// It has another place.
+    moves,
+  };
+  struct chosen_unit {
+    typename world_type::running_unit unit;
+    std::optional<typename Bench::place> where;
+    fate end = fate::stays;
+  };
+
+  void reset(const quota_tree<n>& tree) {
+    turn_.reset(tree);
+    leaves_.assign(tree.slots(), leaf{});
+    with_waiting_.clear();
+  }
+  /// Looks up who waits. To be called before the first run after the world has changed. O(quotas).
+  void prepare(Bench& bench, world_type& world) {
+    with_waiting_.clear();
+    for (const quota_id x : bench.tree().top_down()) {
+      leaves_[x.index()] = {};
+      if (!world_type::is_leaf(bench, x) || bench.waiting(x) == 0) continue;
+      leaves_[x.index()].waiting = world.lines.waiting(bench, x);
+      if (!leaves_[x.index()].waiting.empty()) with_waiting_.push_back(x);
+    }
+  }
+
+  /// Whether `pods` of the pods of `r` would have a place if those numbered in `tried` went; what becomes of
+  /// them is written to `chosen`.
+  bool run(Bench& bench, world_type& world, const record& r, std::uint32_t pods,
+           std::vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
+    for (chosen_unit& c : chosen) c.end = fate::stays;
+    const savepoint before = bench.places().save();
+    charged_.clear();
+    for (const std::size_t i : tried) {
+      const record& v = bench.at(chosen[i].unit.id);
+      chosen[i].end = fate::gone;
+      bench.places().vacate(v.where);
+      world.accounts.release(v.facts.quota, v.facts.request, v.facts.in);
+    }
+    list_involved(bench, r, pods, chosen, tried);
+    const bool placed = place_in_turn(bench, world, r, pods, chosen);
+    for (std::size_t i = charged_.size(); i-- > 0;) {
+      world.accounts.release(charged_[i].quota, charged_[i].request, charged_[i].in);
+    }
+    for (const std::size_t i : tried) {
+      const record& v = bench.at(chosen[i].unit.id);
+      world.accounts.charge(v.facts.quota, v.facts.request, v.facts.in);
+    }
+    bench.places().rollback(before);
+    return placed;
+  }
+
+ private:
+  /// A job that is to be placed: that of a victim, or the one that waits.
+  struct involved_job {
+    quota_id quota;
+    unit_rank rank;
+    job_id core;
+    resources<n> request;
+    bool waits = false;
+    /// Of a victim: the unit that is to have a place again.
+    std::size_t entry = 0;
+  };
+  struct leaf {
+    std::span<const waiting_unit> waiting;
+    std::size_t next_waiting = 0;
+    std::span<const involved_job> involved;
+    std::size_t next_involved = 0;
+  };
+  struct charge {
+    quota_id quota;
+    resources<n> request;
+    lane in = lane::any;
+  };
+
+  void list_involved(Bench& bench, const record& r, std::uint32_t pods,
+                     const std::vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
+    involved_.clear();
+    ++stamp_;
+    unit_rank own{r.rank.key, 0, r.rank.submitted, r.rank.id, 0};
+    if (r.facts.surplus) {
+      const record& core = bench.at(r.facts.core);
+      own.stage = bench.running_pods(core) > core.facts.pods ? 2 : 1;
+    }
+    involved_.push_back({r.facts.quota, own, r.facts.id, world_type::request_of(r, pods), true});
+    for (const std::size_t i : tried) {
+      const auto& u = chosen[i].unit;
+      const record& core = bench.at(u.core);
+      if (core.surplus.empty()) {
+        const unit_rank rank{core.rank.key, 0, core.rank.submitted, core.rank.id, 0};
+        involved_.push_back({u.quota, rank, u.core, u.request, false, i});
+      } else if (!is_marked(u.core)) {
+        mark(u.core);
+        involved_.push_back(elastic(bench, core, chosen, tried));
+      }
+    }
+    std::sort(involved_.begin(), involved_.end(), [](const involved_job& a, const involved_job& b) {
+      return a.quota != b.quota ? a.quota < b.quota : a.rank < b.rank;
+    });
+  }
+  [[nodiscard]] static involved_job elastic(Bench& bench, const record& core,
+                                            const std::vector<chosen_unit>& chosen,
+                                            std::span<const std::size_t> tried) {
+    involved_job job{core.facts.quota,
+                     {core.rank.key, 0, core.rank.submitted, core.rank.id, 0},
+                     core.facts.id,
+                     core.facts.request};
+    std::uint32_t lost = 0;
+    for (const std::size_t i : tried) {
+      const auto& u = chosen[i].unit;
+      if (u.core != core.facts.id) continue;
+      // The core is taken last, and of the surplus first what came last.
+      job.entry = i;
+      if (!u.surplus) {
+        job.request = core.facts.request;
+        return job;
+      }
+      lost += u.pods;
+      job.request = u.request;
+    }
+    job.rank.stage = bench.running_pods(core) - lost > core.facts.pods ? 2 : 1;
+    return job;
+  }
+
+  bool place_in_turn(Bench& bench, world_type& world, const record& r, std::uint32_t pods,
+                     std::vector<chosen_unit>& chosen) {
+    const quota_tree<n>& tree = bench.tree();
+    const auto key = [&](quota_id x, quota_id of) {
+      return saturation_standing<n>{world.accounts, x, head(leaves_[of.index()]), {}};
+    };
+    turn_.clear(tree);
+    for (const quota_id x : with_waiting_) {
+      leaf& l = leaves_[x.index()];
+      l.next_waiting = 0;
+      l.involved = {};
+      l.next_involved = 0;
+    }
+    for (std::size_t first = 0; first < involved_.size();) {
+      std::size_t last = first;
+      while (last < involved_.size() && involved_[last].quota == involved_[first].quota) ++last;
+      leaf& l = leaves_[involved_[first].quota.index()];
+      l.involved = std::span<const involved_job>{involved_}.subspan(first, last - first);
+      l.next_involved = 0;
+      if (l.waiting.empty()) turn_.enter(involved_[first].quota);
+      first = last;
+    }
+    for (const quota_id x : with_waiting_) {
+      leaf& l = leaves_[x.index()];
+      skip(bench, world, l, r.facts.id);
+      if (!is_empty(l)) turn_.enter(x);
+    }
+    turn_.start(tree, key);
+    for (std::size_t left = involved_.size(); left > 0;) {
+      const quota_id x = turn_.next(tree, key);
+      leaf& l = leaves_[x.index()];
+      if (involved_first(l)) {
+        const involved_job& job = l.involved[l.next_involved++];
+        --left;
+        if (job.waits) {
+          if (!place(bench, world, r.facts.quota, job.request, r.facts.in, world_type::demand_of(r, pods))) {
+            return false;
+          }
+        } else {
+          place_victim(bench, world, chosen[job.entry]);
+        }
+      } else {
+        // Those who ask for the same are passed over at once: nothing changes between them.
+        const resources<n> request = l.waiting[l.next_waiting].request;
+        do {
+          ++l.next_waiting;
+          skip(bench, world, l, r.facts.id);
+        } while (!is_empty(l) && !involved_first(l) && l.waiting[l.next_waiting].request == request);
+      }
+      turn_.passed(tree, x, !is_empty(l));
+    }
+    return true;
+  }
+
+  [[nodiscard]] static bool is_empty(const leaf& l) {
+    return l.next_waiting == l.waiting.size() && l.next_involved == l.involved.size();
+  }
+  [[nodiscard]] static bool involved_first(const leaf& l) {
+    if (l.next_involved == l.involved.size()) return false;
+    return l.next_waiting == l.waiting.size() ||
+           l.involved[l.next_involved].rank < l.waiting[l.next_waiting].rank;
+  }
+  [[nodiscard]] static const resources<n>& head(const leaf& l) {
+    return involved_first(l) ? l.involved[l.next_involved].request : l.waiting[l.next_waiting].request;
+  }
+  /// Passes over the one that is involved itself, those pipelined, and pods of jobs that have lost some.
+  void skip(Bench& bench, const world_type& world, leaf& l, job_id own) const {
+    for (; l.next_waiting < l.waiting.size(); ++l.next_waiting) {
+      const job_id id = l.waiting[l.next_waiting].id;
+      if (id == own || world.is_pipelined(id)) continue;
+      const record& r = bench.at(id);
+      if (!r.facts.surplus || !is_marked(r.facts.core)) return;
+    }
+  }
+
+  [[nodiscard]] std::optional<typename Bench::place> place(Bench& bench, world_type& world, quota_id x,
+                                                           const resources<n>& request, lane in,
+                                                           const typename Bench::demand& d) {
+    if (!world.accounts.within_limits(x, request, in)) return std::nullopt;
+    const auto where = world.find_place(bench, d, request);
+    if (!where) return std::nullopt;
+    world.accounts.charge(x, request, in);
+    charged_.push_back({x, request, in});
+    return where;
+  }
+  void place_victim(Bench& bench, world_type& world, chosen_unit& back) {
+    const record& v = bench.at(back.unit.id);
+    back.where = place(bench, world, v.facts.quota, v.facts.request, v.facts.in, v.demand);
+    if (!back.where) return;
+    back.end = world.stand_alike(bench, *back.where, v.where) ? fate::stays : fate::moves;
+  }
+
+  void mark(job_id id) {
+    if (marks_.size() <= id.index()) marks_.resize(id.index() + 1);
+    marks_[id.index()] = stamp_;
+  }
+  [[nodiscard]] bool is_marked(job_id id) const {
+    return id.index() < marks_.size() && marks_[id.index()] == stamp_;
+  }
+
+  lazy_tournament<saturation_standing<n>> turn_;
+  std::vector<leaf> leaves_;
+  std::vector<quota_id> with_waiting_;
+  std::vector<involved_job> involved_;
+  std::vector<charge> charged_;
+  std::vector<std::uint64_t> marks_;
+  std::uint64_t stamp_ = 0;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/time.hpp>
+#include <allot/fairshare/share_accounts.hpp>
+#include <allot/preemption/search.hpp>
+#include <allot/scheduler/job_table.hpp>
+#include <allot/scheduler/phases_lines.hpp>
+#include <allot/scheduler/phases_usage.hpp>
+#include <allot/scheduler/placement.hpp>
+
+#include <algorithm>
+#include <compare>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// A placement that knows nodes, and who has been told to go: it can prefer places where a job can start at
+/// once, say on which nodes an allocation stands, and whether two stand alike.
+template <class P>
+concept node_aware_placement = placement<P> &&
+    requires(P p, const P& seen, const typename P::demand& demand, typename P::allocation where) {
+  { p.place_available_first(demand) } -> std::same_as<std::optional<typename P::allocation>>;
+  { seen.stand_alike(where, where) } -> std::same_as<bool>;
+  seen.for_each_node(where, [](std::size_t) {});
+};
+
+namespace detail {
+
+/// What the phases of a cycle look at and change beside the bench: the shares of the quotas, the lines of who
+/// waits and who could yield, and who is *pipelined*: decided on in this cycle, waiting for others to go, and
+/// forgotten at its end.
+template <class Bench>
+class phases_world {
+ public:
+  static constexpr std::size_t n = Bench::n;
+  using record = typename Bench::record;
+  using place = typename Bench::place;
+  using demand = typename Bench::demand;
+  using places_type = std::remove_cvref_t<decltype(std::declval<Bench&>().places())>;
+
+  using waiting_unit = typename phases_lines<Bench>::waiting_unit;
+  using running_unit = typename phases_lines<Bench>::running_unit;
+
+  share_accounts<n> accounts;
+  phases_lines<Bench> lines;
+  phases_usage<Bench> usage;
+
+  /// What was used lately is followed only if it counts.
+  phases_world(bool past_counts, const history_settings& history)
+      : usage(history), past_counts_(past_counts) {}
+
+  void reset(const Bench& bench) {
+    accounts.reset(bench.tree());
+    lines.reset(bench.tree().slots());
+    usage.reset(bench);
+    leaving_ = {};
+  }
+  /// Takes note of what has changed; returns whether anything had.
+  bool follow(Bench& bench) {
+    bool any = false;
+    bench.take_touched([&](quota_id x) {
+      any = true;
+      lines.forget(x);
+      const ledger<n>& booked = bench.booked();
+      const resources<n> guaranteed = booked.own_usage(x, lane::guaranteed);
+      if (past_counts_) usage.note(bench, x);
+      accounts.set_own(x, booked.own_usage(x), guaranteed, phases_lines<Bench>::asked(bench, x));
+    });
+    return any;
+  }
+  /// A cycle begins.
+  void begin(Bench& bench) {
+    pipelined_.clear();
+    ++cycle_;
+    admitted_.clear();
+    leaving_ = {};
+    for (const job_id id : bench.evicting()) leaving_ += bench.at(id).facts.request;
+    has_nodes_ = knows_nodes(bench);
+    is_bounded_ = !has_nodes_ || knows_capacity;
+  }
+  /// It ends: who is pipelined waits like everybody else.
+  void end(Bench& bench) {
+    for (std::size_t i = pipelined_.size(); i-- > 0;) {
+      const pipelined_unit& p = pipelined_[i];
+      if (p.where) bench.places().release(*p.where);
+      accounts.release(p.quota, p.request, p.in);
+    }
+    pipelined_.clear();
+  }
+
+  static constexpr bool knows_capacity = requires(const Bench& bench) { bench.view().capacity(); };
+  /// What there is: what the view says; where it does not know, what the roots are given.
+  [[nodiscard]] static resources<n> capacity(const Bench& bench) {
+    resources<n> sum;
+    for (const quota_id r : bench.tree().roots()) sum += bench.tree().spec(r).nominal;
+    if constexpr (knows_capacity) {
+      const resources<n> known = bench.view().capacity();
+      for (std::size_t d = 0; d < n; ++d) {
+        if (!known[d].is_unlimited()) sum[d] = known[d];
+      }
+    }
+    return sum;
+  }
+  [[nodiscard]] bool has_nodes() const noexcept { return has_nodes_; }
+  /// Only leaves take part: a job of an inner quota neither starts nor yields (KAI v0.13).
+  [[nodiscard]] static bool is_leaf(const Bench& bench, quota_id x) {
+    return bench.tree().children(x).empty();
+  }
+
+  [[nodiscard]] bool is_pipelined(job_id id) const {
+    return id.index() < marks_.size() && marks_[id.index()] == cycle_;
+  }
+  [[nodiscard]] bool was_admitted(job_id id) const {
+    return std::find(admitted_.begin(), admitted_.end(), id) != admitted_.end();
+  }
+  [[nodiscard]] bool any_pipelined() const noexcept { return !pipelined_.empty(); }
+
+  // Places.
+
+  /// Whether there is enough of everything, whatever nodes say.
+  [[nodiscard]] bool has_room(const resources<n>& request) const {
+    return fits_in(accounts.total(), request);
+  }
+  [[nodiscard]] resources<n> room() const {
+    return is_bounded_ ? accounts.capacity() - accounts.total() : resources<n>{quantity::unlimited()};
+  }
+  [[nodiscard]] std::optional<place> find_place(Bench& bench, const demand& d, const resources<n>& request) {
+    if (!has_room(request)) return std::nullopt;
+    if constexpr (node_aware_placement<places_type>) {
+      return bench.places().place_available_first(d);
+    } else {
+      return bench.places().place(d);
+    }
+  }
+  /// Whether nobody who was told to go holds what stands there.
+  [[nodiscard]] bool is_free_now(Bench& bench, const place& where, const resources<n>& request) const {
+    if (!bench.places().ready(where)) return false;
+    return fits_in(accounts.total() - pipelined_total() + leaving_, request);
+  }
+  [[nodiscard]] bool stand_alike(Bench& bench, const place& a, const place& b) const {
+    if constexpr (node_aware_placement<places_type>) {
+      return bench.places().stand_alike(a, b);
+    } else {
+      return true;
+    }
+  }
+  /// The nodes on which a job stands, its surplus too, each once; one that stands for all without nodes.
+  void nodes_of(Bench& bench, job_id core, std::vector<std::size_t>& nodes) const {
+    nodes.clear();
+    add_nodes_of(bench, bench.at(core), nodes);
+    for (const job_id s : bench.at(core).surplus) {
+      if (bench.at(s).state == job_state::running) add_nodes_of(bench, bench.at(s), nodes);
+    }
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  }
+  void add_nodes_of(Bench& bench, const record& r, std::vector<std::size_t>& nodes) const {
+    if constexpr (node_aware_placement<places_type>) {
+      if (has_nodes_)
+        return bench.places().for_each_node(r.where, [&](std::size_t i) { nodes.push_back(i); });
+    }
+    nodes.push_back(0);
+  }
+
+  // Decisions.
+
+  /// Admits a waiting unit at a place taken for it. Surplus of its job that waits now is in `grown`.
+  void admit(Bench& bench, job_id id, const place& where, std::optional<waiting_unit>& grown) {
+    const record& r = bench.at(id);
+    const job_id core = r.facts.surplus ? r.facts.core : id;
+    bench.admit(id, where);
+    admitted_.push_back(id);
+    follow(bench);
+    grown.reset();
+    for (const job_id s : bench.at(core).surplus) {
+      if (bench.at(s).state == job_state::pending) grown = lines.unit_of(bench, bench.at(s));
+    }
+  }
+  /// The unit will have that place when others have gone, for as long as the cycle lasts.
+  void pipeline(const record& r, const std::optional<place>& where) {
+    accounts.charge(r.facts.quota, r.facts.request, r.facts.in);
+    pipelined_.push_back({r.facts.id, r.facts.quota, r.facts.request, r.facts.in, where});
+    if (marks_.size() <= r.facts.id.index()) marks_.resize(r.facts.id.index() + 1);
+    marks_[r.facts.id.index()] = cycle_;
+  }
+  /// Tells a running unit to go. One that was admitted in this very cycle has not started: it waits again.
+  void evict(Bench& bench, job_id id, job_id beneficiary, relation how) {
+    const record& r = bench.at(id);
+    if (was_admitted(id)) {
+      const victim<n> v{r.facts, how};
+      std::erase(admitted_, id);
+      bench.evict_found(std::span{&v, 1}, beneficiary);
+    } else {
+      leaving_ += r.facts.request;
+      if (!r.facts.surplus) {
+        for (const job_id s : r.surplus) {
+          if (bench.at(s).state == job_state::running) leaving_ += bench.at(s).facts.request;
+        }
+      }
+      bench.evict(id, beneficiary, how);
+    }
+    follow(bench);
+  }
+  /// A place that can be used at once, as KAI sees it: who is pipelined holds nothing yet. Those who can't be
+  /// pipelined there any more are pipelined without a place.
+  [[nodiscard]] std::optional<place> find_free_place(Bench& bench, const record& r) {
+    const savepoint before = bench.places().save();
+    for (const pipelined_unit& p : pipelined_) {
+      if (p.where) bench.places().release(*p.where);
+    }
+    const resources<n> waiting = pipelined_total();
+    std::optional<place> where;
+    if (fits_in(accounts.total() - waiting, r.facts.request)) where = take_place(bench, r.demand);
+    if (!where || !is_free_now(bench, *where, r.facts.request)) {
+      bench.places().rollback(before);
+      return std::nullopt;
+    }
+    bench.places().commit(before);
+    for (std::size_t i = 0; i < pipelined_.size(); ++i) {
+      if (pipelined_[i].where) pipelined_[i].where = take_place(bench, bench.at(pipelined_[i].id).demand);
+    }
+    return where;
+  }
+
+  /// How many pods a unit has: places may know that of a job of which the view says nothing.
+  [[nodiscard]] static std::uint32_t pods_of(const record& r) {
+    if constexpr (requires { r.demand.pods; }) {
+      return std::max(r.facts.pods, static_cast<std::uint32_t>(r.demand.pods));
+    } else {
+      return r.facts.pods;
+    }
+  }
+  /// What `pods` of the pods of a waiting unit ask for.
+  [[nodiscard]] static resources<n> request_of(const record& r, std::uint32_t pods) {
+    const std::uint32_t all = pods_of(r);
+    if (pods == all) return r.facts.request;
+    resources<n> some;
+    for (std::size_t d = 0; d < n; ++d) {
+      some[d] = quantity::milli(r.facts.request[d].in_milli() / all) * pods;
+    }
+    return some;
+  }
+  [[nodiscard]] static demand demand_of(const record& r, std::uint32_t pods) {
+    demand d = r.demand;
+    if constexpr (requires { d.pods = pods; }) {
+      if (pods != pods_of(r)) d.pods = pods;
+    }
+    return d;
+  }
+
+ private:
+  struct pipelined_unit {
+    job_id id;
+    quota_id quota;
+    resources<n> request;
+    lane in = lane::any;
+    std::optional<place> where;
+  };
+
+  [[nodiscard]] static bool knows_nodes(Bench& bench) {
+    if constexpr (requires { bench.places().has_nodes(); }) {
+      return bench.places().has_nodes();
+    } else {
+      return !std::same_as<places_type, no_placement>;
+    }
+  }
+  [[nodiscard]] bool fits_in(const resources<n>& used, const resources<n>& request) const {
+    if (!is_bounded_) return true;
+    for (const std::size_t d : accounts.counted()) {
+      if (request[d] > quantity{} && used[d] + request[d] > accounts.capacity()[d]) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] resources<n> pipelined_total() const {
+    resources<n> sum;
+    for (const pipelined_unit& p : pipelined_) sum += p.request;
+    return sum;
+  }
+  [[nodiscard]] std::optional<place> take_place(Bench& bench, const demand& d) const {
+    if constexpr (node_aware_placement<places_type>) {
+      return bench.places().place_available_first(d);
+    } else {
+      return bench.places().place(d);
+    }
+  }
+
+  std::vector<pipelined_unit> pipelined_;
+  std::vector<job_id> admitted_;
+  /// By job: the cycle in which it was pipelined last.
+  std::vector<std::uint64_t> marks_;
+  std::uint64_t cycle_ = 0;
+  /// What those hold who were told to go.
+  resources<n> leaving_;
+  bool past_counts_ = false;
+  bool has_nodes_ = false;
+  bool is_bounded_ = false;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/explain_job.hpp"
+
+#include <allot/presets/catalog.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "lab/json_reader.hpp"
+#include "tests/lab/scenarios.hpp"
+
+using namespace allot;
+using allot_test::lines;
+using allot_test::parse_valid;
+
+namespace {
+
+std::string told(const std::string& members, const std::string& job, std::size_t rounds = 1,
+                 std::optional<std::string> policy = {}) {
+  const auto s = parse_valid(members, std::move(policy));
+  lab::errors found;
+  const auto story = lab::explain_job(s, job, rounds, found);
+  REQUIRE_MESSAGE(story, found.to_string());
+  // Whatever is said, it is JSON too.
+  CHECK(lab::json_document::parse("explanation", lab::to_json(*story, s), found));
+  return "\n" + lab::to_text(*story, s);
+}
+
+const std::string two_nodes = R"("cluster": {"nodes": [{"name": "n", "count": 2, "gpus": 8}]}, )";
+/// HyperPod's example: b2 needs 4 and team-b has 1 left.
+const std::string team_b_waits = R"("quotas": [{"name": "all"},
+      {"name": "team-a", "parent": "all", "nominal": {"gpu": 6}},
+      {"name": "team-b", "parent": "all", "nominal": {"gpu": 5}, "borrow": {"gpu": 2}}],
+    "jobs": [{"id": "a1", "quota": "team-a", "request": {"gpu": 2}, "state": "running"},
+             {"id": "b1", "quota": "team-b", "request": {"gpu": 4}, "state": "running"},
+             {"id": "b2", "quota": "team-b", "request": {"gpu": 4}}])";
+
+}  // namespace
+
+TEST_CASE("a job at a borrow limit: whose it is, what would admit it, and the shares") {
+  CHECK(told(team_b_waits, "b2") == R"(
+b2 (team-b) waits: team-b may borrow 2 gpu and borrows 0; with this job it would be 3.
+  It asks for 4 gpu.
+It would be admitted if
+  - team-b might borrow 1 gpu more
+  - team-b had 1 gpu more
+  - b1 were not there (b1 has no lower priority)
+The shares of gpu:
+            owns  uses  is owed  borrows  weight  borrowed share
+  team-a       6     2        2        0       1           0.000
+  team-b *     5     4        7        0       1           0.000
+)");
+  // Where nobody borrows, only more of its own helps.
+  CHECK(told(team_b_waits, "b2", 1, "static_quotas") == R"(
+b2 (team-b) waits: team-b has 5 gpu, uses 4 and may not borrow.
+  It asks for 4 gpu.
+  Also: all has 0 gpu for all and 0 are in use.
+It would be admitted if
+  - team-b had 3 gpu more
+  - b1 were not there (b1 has no lower priority)
+The shares of gpu:
+            owns  uses  is owed  borrows  weight  borrowed share
+  team-a       6     2        2        0       1           0.000
+  team-b *     5     4        5        0       1           0.000
+)");
+}
+
+TEST_CASE("a reclaim, told from both sides") {
+  const std::string members =
+      two_nodes + R"("quotas": [{"name": "r", "nominal": "cluster", "inclusive": true},
+      {"name": "a", "parent": "r", "nominal": {"gpu": 8}}, {"name": "b", "parent": "r", "nominal": {"gpu": 8}}],
+    "jobs": [{"id": "b1", "quota": "b", "request": {"gpu": 8}, "state": "running", "start_s": 1, "nodes": ["n-0"]},
+             {"id": "b2", "quota": "b", "request": {"gpu": 4}, "state": "running", "start_s": 2, "nodes": ["n-1"]},
+             {"id": "b3", "quota": "b", "request": {"gpu": 4}, "state": "running", "start_s": 3, "nodes": ["n-1"]},
+             {"id": "a1", "quota": "a", "request": {"gpu": 4}, "submit_s": 5}])";
+  const std::string before = R"(The shares of gpu:
+       owns  uses  is owed  borrows  weight  borrowed share
+)";
+  CHECK(told(members, "a1") == R"(
+a1 (a) is next: it starts when b3 has gone.
+  It asks for 4 gpu.
+)" + before + R"(  a *     8     0        4        0       1           0.000
+  b       8    16       12        8       1           0.500
+)");
+  CHECK(told(members, "b3") == R"(
+b3 (b) has to go for a1: b uses more than it owns, and a takes back what it lent.
+  It has 4 gpu.
+  Before that, b owned 8 gpu, used 16 gpu and had a borrowed share of 0.500;
+  a owned 8 gpu, used nothing and had a borrowed share of 0.000.
+)" + before + R"(  a       8     0        4        0       1           0.000
+  b *     8    16       12        8       1           0.500
+)");
+  CHECK(told(members, "b2") == R"(
+b2 (b) runs on n-1.
+  It has 4 gpu.
+  b uses more than it owns: 8 gpu of a.
+  It may have to yield to jobs of b of a priority above 0; jobs of a, which lends to b.
+)" + before + R"(  a       8     0        4        0       1           0.000
+  b *     8    16       12        8       1           0.500
+)");
+  // Afterwards.
+  CHECK(told(members, "a1", 3) == R"(
+a1 (a) starts on n-1.
+  It has 4 gpu.
+  For it went b3.
+  a uses only what it owns.
+  It may have to yield to jobs of a of a priority above 0.
+)" + before + R"(  a *     8     4        4        0       1           0.000
+  b       8    12       12        4       1           0.250
+)");
+  CHECK(told(members, "b3", 3) == R"(
+b3 (b) waits: r has 16 gpu for all and 16 are in use.
+  It asks for 4 gpu.
+  Also: 4 gpu are asked for and 0 are free.
+It would be admitted if
+  - r had 4 gpu more, and there was 1 more node of 8 GPUs (it would not have had to go)
+  - b2 were not there (it would not have had to go; b2 has no lower priority)
+)" + before + R"(  a       8     4        4        0       1           0.000
+  b *     8    12       12        4       1           0.250
+)");
+}
+
+TEST_CASE("a place that is missing, and which") {
+  CHECK(told(two_nodes + R"("quotas": [{"name": "q", "nominal": "cluster"}], "jobs": [
+      {"id": "1", "request": {"gpu": 1}, "state": "running", "nodes": ["n-0"]},
+      {"id": "2", "request": {"gpu": 3}, "state": "running", "nodes": ["n-1"]},
+      {"id": "3", "request": {"gpu": 8}}])",
+             "3") == R"(
+3 (q) waits: 12 gpu are free, but not together: it has one pod, and the largest block is 7.
+  It asks for 8 gpu.
+It would be admitted if
+  - there was 1 more node of 8 GPUs
+  - 1 were not there (1 has no lower priority)
+The shares of gpu:
+       owns  uses  is owed  borrows  weight  borrowed share
+  q *    16     4       12        0       1           0.000
+)");
+}
+
+TEST_CASE("a job behind the head of a strict queue, and one that can't be preempted") {
+  const std::string strict = R"("quotas": [{"name": "q", "nominal": {"gpu": 4}, "head": "strict"}],
+    "jobs": [{"id": "1", "request": {"gpu": 3}, "state": "running"}, {"id": "2", "request": {"gpu": 2}},
+             {"id": "3", "request": {"gpu": 1}}])";
+  CHECK(told(strict, "3") == R"(
+3 (q) waits: an earlier job of q does not fit, and no other may pass it.
+  It asks for 1 gpu.
+  Before it stands 2.
+It would be admitted if
+  - 2 were not before it
+The shares of gpu:
+       owns  uses  is owed  borrows  weight  borrowed share
+  q *     4     3        4        0       1           0.000
+)");
+  const std::string firm = R"("quotas": [{"name": "r"}, {"name": "a", "parent": "r", "nominal": {"gpu": 4}},
+      {"name": "b", "parent": "r", "nominal": {"gpu": 4}}],
+    "jobs": [{"id": "1", "quota": "a", "request": {"gpu": 5}, "preemptible": false}])";
+  CHECK(told(firm, "1") == R"(
+1 (a) waits: 1 can't be preempted, so it may only use what a owns, and of that 4 gpu are left.
+  It asks for 5 gpu; it can't be preempted.
+It would be admitted if
+  - a had 1 gpu more
+  - 1 might be preempted
+The shares of gpu:
+       owns  uses  is owed  borrows  weight  borrowed share
+  a *     4     0        5        0       1           0.000
+  b       4     0        0        0       1           0.000
+)");
+}
+
+TEST_CASE("every choice of flavors is told, and the remedy is for the one that lacks least") {
+  const std::string members = R"("resources": ["h100/gpu", "a100/gpu"],
+    "cluster": {"nodes": [{"name": "h", "gpus": 8, "gpu_model": "H100"},
+                          {"name": "a", "count": 2, "gpus": 8, "gpu_model": "A100"}]},
+    "quotas": [{"name": "r"}, {"name": "t", "parent": "r", "nominal": {"h100/gpu": 8, "a100/gpu": 4}}],
+    "jobs": [{"id": "0", "quota": "t", "request": {"h100/gpu": 4}, "state": "running"},
+             {"id": "1", "quota": "t", "request": {"gpu": 8}, "flavors": ["h100", "a100"]}])";
+  CHECK(told(members, "1") == R"(
+1 (t) waits: r has 8 h100/gpu for all and 4 are in use.
+  It asks for 8 h100/gpu (gpu as h100).
+  With gpu as h100: 8 gpu are asked for and 4 are free.
+  With gpu as a100: r has 4 a100/gpu for all and 0 are in use.
+It would be admitted if
+  - r had 4 a100/gpu more
+The shares of h100/gpu:
+       owns  uses  is owed  borrows  weight  borrowed share
+  t *     8     4        8        0       1           0.000
+)");
+}
+
+TEST_CASE("an elastic job that has to shrink") {
+  CHECK(told(R"("quotas": [{"name": "r"}, {"name": "a", "parent": "r", "nominal": {"gpu": 4}},
+      {"name": "b", "parent": "r", "nominal": {"gpu": 8}}],
+    "jobs": [{"id": "e", "quota": "a", "request": {"gpu": 1}, "pods": 12, "min_pods": 2, "state": "running",
+              "running_pods": 10}, {"id": "b1", "quota": "b", "request": {"gpu": 8}}])",
+             "e") == R"(
+e (a) runs.
+  It has 10 gpu with 10 of at most 12 pods.
+  6 of its pods have to go for b1: a uses more than it owns, and b takes back what it lent.
+  Before that, a owned 4 gpu, used 10 gpu and had a borrowed share of 0.500;
+  b owned 8 gpu, used nothing and had a borrowed share of 0.000.
+  a uses more than it owns: 6 gpu of b.
+  It may have to yield to jobs of a of a priority above 0; jobs of b, which lends to a.
+The shares of gpu:
+       owns  uses  is owed  borrows  weight  borrowed share
+  a *     4    10        4        6       1           0.500
+  b       8     0        8        0       1           0.000
+)");
+}
+
+TEST_CASE("jobs that are refused, and jobs that are not there") {
+  const std::string members =
+      R"("quotas": [{"name": "q", "nominal": {"gpu": 4}, "access": {"users": ["ana"]}}],
+    "jobs": [{"id": "first", "request": {"gpu": 3}, "user": "ben"}])";
+  CHECK(told(members, "first") ==
+        "\nfirst (q) is refused: ben may not submit to q: it admits the users ana.\n");
+  const auto s = parse_valid(members);
+  lab::errors found;
+  CHECK(!lab::explain_job(s, "firs", 1, found));
+  CHECK(found.to_string() == "s.json: there is no job \"firs\" (did you mean \"first\"?)\n");
+}
+
+TEST_CASE("fair share, told by its rule and shares, and who would have what is granted") {
+  const std::string members = R"("policy": {"preset": "standard", "set": {"guard": "final_share"}},
+    "quotas": [{"name": "r", "nominal": {"gpu": 8}}, {"name": "a", "parent": "r"}, {"name": "b", "parent": "r"}],
+    "jobs": [{"id": "a1", "quota": "a", "request": {"gpu": 4}, "state": "running", "start_s": 1},
+             {"id": "a2", "quota": "a", "request": {"gpu": 4}, "state": "running", "start_s": 2},
+             {"id": "b1", "quota": "b", "request": {"gpu": 4}, "submit_s": 3},
+             {"id": "b2", "quota": "b", "request": {"gpu": 4}, "submit_s": 4}])";
+  CHECK(told(members, "a2") == R"(
+a2 (a) has to go for b1: both borrow, and a has more of the surplus than b.
+  It has 4 gpu.
+  That is fair: b would have a share of 0.500, and a still has 0.500.
+  Before that, a owned nothing, used 8 gpu and had a borrowed share of 1.000;
+  b owned nothing, used nothing and had a borrowed share of 0.000.
+The shares of gpu:
+       owns  uses  is owed  borrows  weight  borrowed share
+  a *     0     8        4        8       1           1.000
+  b       0     0        4        0       1           0.000
+)");
+  CHECK(told(members, "b2", 9)
+            .find("but not yet if r had 4 gpu more: a2 would have it, and then r has 12 gpu for all and 12 "
+                  "are in use") != std::string::npos);
+}
+
+TEST_CASE("every job has a story in every preset") {
+  const std::string members = two_nodes + R"("quotas": [
+      {"name": "r", "nominal": "cluster", "inclusive": true, "preempt": {"children": true}},
+      {"name": "a", "parent": "r", "nominal": {"gpu": 8}}, {"name": "b", "parent": "r", "borrow": {"gpu": 2}},
+      {"name": "c", "parent": "r", "nominal": {"gpu": 8}, "head": "strict", "access": {"users": ["ana"]}}],
+    "jobs": [{"id": "1", "quota": "a", "request": {"gpu": 2}, "pods": 4, "min_pods": 2, "state": "running"},
+             {"id": "2", "quota": "c", "request": {"gpu": 7}, "state": "running"},
+             {"id": "3", "quota": "b", "request": {"gpu": 8}, "submit_s": 1},
+             {"id": "4", "quota": "b", "request": {"gpu": 4}, "submit_s": 2, "preemptible": false},
+             {"id": "5", "quota": "c", "request": {"gpu": 9}, "total": true, "user": "ana", "submit_s": 3},
+             {"id": "6", "quota": "c", "request": {"gpu": 1}, "user": "ana", "submit_s": 4},
+             {"id": "7", "quota": "c", "request": {"gpu": 1}, "submit_s": 4},
+             {"id": "8", "quota": "r", "request": {"gpu": 8}, "submit_s": 5},
+             {"id": "9", "quota": "a", "request": {"gpu": 0.5}, "state": "evicting", "submit_s": 5}])";
+  for_each_preset([&](auto p) {
+    INFO(std::string{p.name});
+    for (char job = '1'; job <= '9'; ++job) {
+      for (const std::size_t rounds : {1U, 6U}) {
+        const std::string text = told(members, std::string(1, job), rounds, std::string{p.name});
+        CHECK(text.find(job) == 1);
+        CHECK(text.back() == '\n');
+      }
+    }
+  });
+}
+
+TEST_CASE("what is said to admit a job does") {
+  // Law 9: each remedy of a waiting job was tried by deciding anew, so here it is enough that some is found.
+  const auto s = parse_valid(team_b_waits);
+  lab::errors found;
+  const auto story = lab::explain_job(s, "b2", 1, found);
+  REQUIRE(story);
+  REQUIRE(story->remedies.size() == 3);
+  for (const auto& r : story->remedies) CHECK(r.admits);
+  REQUIRE(story->lacks.size() == 1);
+  CHECK(story->lacks[0].limit == "borrow_limit");
+  CHECK(story->lacks[0].at == "team-b");
+  CHECK(story->lacks[0].short_by == gpus(1));
+}
