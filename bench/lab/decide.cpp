@@ -86,8 +86,11 @@ std::vector<amounts> decision_maker::entitlements() const {
     for (const quota_id root : tree.roots()) capacity[d] += tree.spec(root).nominal[d];
     if (!scenario_.capacity[d].is_unlimited()) capacity[d] = scenario_.capacity[d];
   }
+  whole_unit_division<n>::options how;
+  const auto& units = scenario_.policy.options.share_units;
+  std::copy(units.begin(), units.end(), how.unit.begin());
   whole_unit_division<n> shares;
-  shares.update(tree, capacity, wanted);
+  shares.update(tree, capacity, wanted, {}, how);
   for (const quota_id x : order) all[x.index()] = shares.fair_share(x);
   return all;
 }

@@ -166,6 +166,7 @@ void scenario_reader::finish() {
     const auto at = std::find(names.begin(), names.end(), name);
     to_.policy.options.resource_of.push_back(static_cast<std::uint8_t>(at - names.begin()));
     if (at == names.end()) names.push_back(name);
+    to_.policy.options.share_units.push_back(name == "gpu" ? 1000 : 1);
   }
 }
 

@@ -66,6 +66,9 @@ struct preset_options {
   /// After which past usage counts half (0: it does not fade), and how far back it is looked at.
   std::optional<instant> half_life{};
   std::optional<instant> window{};
+  /// KAI: by dimension, in thousandths, what shares are rounded down to; 1,000, a whole GPU, where nothing is
+  /// said.
+  std::vector<std::int64_t> share_units{};
   /// KAI's relcaimerSaturationMultiplier, in thousandths, at least 1,000.
   std::optional<std::int64_t> saturation_multiplier{};
 

@@ -51,6 +51,9 @@ struct runai {
   [[nodiscard]] static constexpr queue_settings defaults() noexcept { return {}; }
   [[nodiscard]] static phase_policies configure(const preset_options& o) noexcept {
     phase_policies p;
+    for (std::size_t d = 0; d < std::min(p.units.size(), o.share_units.size()); ++d) {
+      p.units[d] = o.share_units[d];
+    }
     if (o.k) p.k = std::max<std::int64_t>(0, *o.k);
     if (o.half_life) p.half_life = *o.half_life;
     if (o.window) p.window = *o.window;

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -42,7 +43,9 @@ class job_runs {
   job_runs& operator=(job_runs&&) noexcept = default;
 
   /// Stays valid when this is moved.
-  [[nodiscard]] workload_view<N> view(bool single_queue) const { return {jobs_, single_queue, flavor_sets_, capacity_}; }
+  [[nodiscard]] workload_view<N> view(bool single_queue) const {
+    return {jobs_, single_queue, flavor_sets_, capacity_};
+  }
   [[nodiscard]] std::size_t size() const noexcept { return jobs_.size(); }
   [[nodiscard]] std::span<const job<N>> jobs() const noexcept { return jobs_; }
   [[nodiscard]] const job_history& operator[](job_index j) const { return histories_[j]; }
@@ -54,6 +57,13 @@ class job_runs {
   void begin(instant at) noexcept { begin_ = at; }
   event_queue_type::ticket push(instant at, event_kind kind, job_index what) {
     return events_.push(std::max(at, begin_), kind, what);
+  }
+
+  /// The scheduler may decide something at that time though nothing happens then.
+  void wake(std::optional<instant> at) {
+    if (!at || wakes_ == at) return;
+    wakes_ = at;
+    push(*at, event_kind::cycle, 0);
   }
 
   /// Each of these happens at its `at`; the payload is its number among them.
@@ -146,6 +156,7 @@ class job_runs {
   job_accounts<N> accounts_;
   event_queue_type events_;
   job_index next_arrival_ = 0;
+  std::optional<instant> wakes_{};
   instant begin_ = std::numeric_limits<instant>::min();
 };
 

@@ -311,7 +311,7 @@ class simulator {
     unrest_.begin(now_);
     while (unrest_.may_go_on()) {
       const plan_type& plan = scheduler_.step(now_);
-      if (plan.empty()) return;
+      if (plan.empty()) return runs_.wake(scheduler_.wakes_at());
       unrest_.note_step();
       for (const auto& e : plan.evictions) obey(plan, e, watch);
       for (const auto& a : plan.admissions) obey(a, watch);
