@@ -81,9 +81,8 @@ std::vector<amounts> decision_maker::entitlements() const {
   for (auto x = order.rbegin(); x != order.rend(); ++x) {
     if (const quota_id p = tree.parent(*x)) wanted[p.index()] += wanted[x->index()];
   }
-  amounts capacity;
+  amounts capacity = least_capacity(tree);
   for (std::size_t d = 0; d < n; ++d) {
-    for (const quota_id root : tree.roots()) capacity[d] += tree.spec(root).nominal[d];
     if (!scenario_.capacity[d].is_unlimited()) capacity[d] = scenario_.capacity[d];
   }
   whole_unit_division<n>::options how;

@@ -39,7 +39,7 @@ TEST_CASE("first_come: who uses some keeps it, then who asked first gets it, wha
   CHECK(granted_by(first_come{}, 23'000, claimants) == amounts{8'000, 7'000, 8'000});
 }
 
-TEST_CASE("first_come: when less is left than is used, who came last gives it up; equals as named") {
+TEST_CASE("first_come: when less is left than is used, who came last gives it up, equals as named") {
   const std::vector<claimant> claimants{who(gpus(8), gpus(4), 2), who(gpus(8), gpus(4), 1),
                                         who(gpus(8), gpus(4), 2)};
   CHECK(granted_by(first_come{}, 9'000, claimants) == amounts{4'000, 4'000, 1'000});

@@ -58,7 +58,7 @@ TEST_CASE("total_share: the classic of dominant resource fairness, 9 CPUs and 18
   CHECK(count[b.index()] == 2);
 }
 
-TEST_CASE("total_share: owned usage counts too, by weight; weight zero is last, among themselves by use") {
+TEST_CASE("total_share: owned usage counts too, by weight, weight zero is last, among themselves by use") {
   ledger<> l{allot::build_quota_tree<1>(
                  {{.name = "root", .nominal = gpus(90)},
                   {.name = "a", .parent = "root", .nominal = gpus(50), .weight = 3000},
@@ -94,7 +94,7 @@ TEST_CASE("total_share: owned usage counts too, by weight; weight zero is last, 
   CHECK(unlimited(l, contender<1>{a, false}).weighted.is_zero());
 }
 
-TEST_CASE("total_share: saturation is of what one is entitled to; nothing due and something used is last") {
+TEST_CASE("total_share: saturation is of what one is entitled to, nothing due and something used is last") {
   ledger<> l{allot::build_quota_tree<1>({{.name = "root", .nominal = gpus(12), .inclusive = true},
                                          {.name = "a", .parent = "root", .nominal = gpus(8)},
                                          {.name = "b", .parent = "root", .nominal = gpus(4)}})

@@ -299,7 +299,7 @@ TEST_CASE("jobs stand in the pools of their quota and on nodes of their model") 
           "refuse 4: pool_has_no_such_node: none of the nodes on which it may stand could hold a pod of it"});
 }
 
-TEST_CASE("an elastic job starts with what there is and grows; its surplus yields first, in one row") {
+TEST_CASE("an elastic job starts with what there is and grows, its surplus yields first, in one row") {
   const std::string members =
       two_nodes + R"("quotas": [{"name": "r", "nominal": "cluster", "inclusive": true},
       {"name": "a", "parent": "r", "nominal": {"gpu": 4}}, {"name": "b", "parent": "r", "nominal": {"gpu": 12}}],

@@ -89,3 +89,16 @@ TEST_CASE("kueue: a hopeless head evicts nobody (Kueue #1979), a request of noth
 TEST_CASE("kueue: decides what the plain rules say") {
   allot_test::for_each_seed(4000, allot_test::check_against_naive<allot::kueue>);
 }
+
+TEST_CASE("kueue: a quota that contains its children's is a cohort with what is left") {
+  std::vector<allot::quota_spec<1>> specs{{.name = "all", .nominal = allot::gpus(16), .inclusive = true},
+                                          {.name = "pool", .nominal = allot::gpus(3)},
+                                          {.name = "a", .parent = "all", .nominal = allot::gpus(8)},
+                                          {.name = "b", .parent = "all", .nominal = allot::gpus(4)},
+                                          {.name = "c", .parent = "pool", .nominal = allot::gpus(2)}};
+  allot::kueue::adapt(specs);
+  CHECK(specs[0].nominal == allot::gpus(4));
+  CHECK(specs[1].nominal == allot::gpus(3));
+  CHECK(specs[2].nominal == allot::gpus(8));
+  for (const auto& s : specs) CHECK_FALSE(s.inclusive);
+}

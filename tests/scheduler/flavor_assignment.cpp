@@ -112,7 +112,7 @@ std::vector<amounts> any_of(std::int64_t amount, std::size_t flavors = 2) {
 
 }  // namespace
 
-TEST_CASE("flavor_assignment: the first that fits, else the best; as Kueue's TestAssignFlavors") {
+TEST_CASE("flavor_assignment: the first that fits, else the best, as Kueue's TestAssignFlavors") {
   const quota alone{.name = "cq", .nominal = {10, 10}, .uses = {2}};
   CHECK(answer({{alone}, {any_of(8)}}) == "fit 0");
   // A preemption in sight: on with the next, unless it is to stay.

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 // The laws of DESIGN section 9 for presets that promise some of them. What a preset does not keep, and why,
 // is told in its header. (`standard`: laws.cpp.)
+#include <allot/presets/hyperpod.hpp>
+#include <allot/presets/kueue.hpp>
+#include <allot/presets/kueue_fair.hpp>
 #include <allot/presets/pai.hpp>
+#include <allot/presets/runai.hpp>
 #include <allot/presets/single_queue.hpp>
 #include <allot/presets/static_quotas.hpp>
 
@@ -38,6 +42,14 @@ scenario_shape with_settings_of_preset() {
   return shape;
 }
 constexpr scenario_shape with_own_settings{};
+/// As in Kueue and KAI: only leaves have jobs, and queues go by priority.
+scenario_shape with_jobs_of_leaves() {
+  scenario_shape shape;
+  shape.fifo = false;
+  shape.inner_jobs = false;
+  shape.static_quotas = false;
+  return shape;
+}
 
 }  // namespace
 
@@ -55,4 +67,21 @@ TEST_CASE("laws: fifo") {
 
 TEST_CASE("laws: sjf") {
   keeps<allot::sjf>(all_laws, with_settings_of_preset());
+}
+
+TEST_CASE("laws: hyperpod") {
+  keeps<allot::hyperpod>(all_laws - law::final, with_settings_of_preset());
+}
+
+TEST_CASE("laws: kueue") {
+  keeps<allot::kueue>(law::deterministic | law::reversible | law::explained, with_jobs_of_leaves());
+}
+
+TEST_CASE("laws: kueue_fair") {
+  keeps<allot::kueue_fair>(law::sound | law::need | law::deterministic | law::reversible | law::explained,
+                           with_jobs_of_leaves());
+}
+
+TEST_CASE("laws: runai") {
+  keeps<allot::runai>(law::deterministic | law::reversible, with_jobs_of_leaves());
 }

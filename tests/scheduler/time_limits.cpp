@@ -39,14 +39,23 @@ TEST_CASE("time_limits: each run comes up once, when its time has come, the earl
       std::erase_if(expected, [&](const entry& e) { return std::get<0>(e) <= now; });
       std::sort(due.begin(), due.end());
       std::size_t next = 0;
-      limits.take_expired(now, [&](job_id id, std::uint64_t serial, instant since) {
+      limits.take_expired(now, [&](const allot::detail::time_limits::run& r) {
         REQUIRE(next < due.size());
-        CHECK(std::get<1>(due[next]) == id);
-        CHECK(std::get<2>(due[next]) == serial);
-        CHECK(std::get<3>(due[next]) == since);
+        CHECK(std::get<1>(due[next]) == r.job);
+        CHECK(std::get<2>(due[next]) == r.serial);
+        CHECK(std::get<3>(due[next]) == r.since);
         ++next;
       });
       CHECK(next == due.size());
+      // Of those that last, the earliest is next.
+      const auto lasts = [](const allot::detail::time_limits::run& r) { return r.serial != 1; };
+      std::sort(expected.begin(), expected.end());
+      const auto first =
+          std::find_if(expected.begin(), expected.end(), [](const entry& e) { return std::get<2>(e) != 1; });
+      expected.erase(expected.begin(), first);
+      const auto next_one = limits.next(lasts);
+      CHECK(next_one.has_value() == !expected.empty());
+      if (next_one) CHECK(*next_one == std::get<0>(expected.front()));
     }
   });
 }

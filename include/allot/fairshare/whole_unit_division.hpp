@@ -23,6 +23,21 @@ template <std::size_t N>
   return spec.is_static ? spec.nominal[d] : spec.nominal[d] + spec.borrow[d].of(spec.nominal[d]);
 }
 
+/// What there must be, at least, where nobody says what there is: what the roots deserve, or what those below
+/// one deserve together if that is more. O(n).
+template <std::size_t N>
+[[nodiscard]] resources<N> least_capacity(const quota_tree<N>& tree) {
+  const auto deserved = [&](const auto& self, quota_id x) -> resources<N> {
+    resources<N> below;
+    for (const quota_id c : tree.children(x)) below += self(self, c);
+    for (std::size_t d = 0; d < N; ++d) below[d] = std::max(below[d], tree.spec(x).nominal[d]);
+    return below;
+  };
+  resources<N> sum;
+  for (const quota_id root : tree.roots()) sum += deserved(deserved, root);
+  return sum;
+}
+
 /// The fair shares of KAI-Scheduler v0.13, exactly: what it divides, in which order and how it rounds.
 ///
 /// Per dimension and group of siblings, from the top (where the whole capacity is divided) down, each inner

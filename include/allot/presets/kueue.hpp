@@ -5,6 +5,7 @@
 #include <allot/scheduler/preset.hpp>
 #include <allot/scheduler/settings.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 #include <vector>
@@ -44,9 +45,20 @@ struct kueue {
   using policies_type = one_head_by_priority;
 
   [[nodiscard]] static constexpr queue_settings defaults() noexcept { return detail::kueue_defaults; }
-  /// The nominal of a cohort is a pool beside its members'.
+  /// The nominal of a cohort is a pool beside its members'. Of one that is to contain theirs it is what is
+  /// left.
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>& specs) {
+    const std::vector<quota_spec<N>> given = specs;
+    for (quota_spec<N>& s : specs) {
+      for (const quota_spec<N>& member : given) {
+        if (!s.inclusive || member.parent != s.name) continue;
+        for (std::size_t d = 0; d < N; ++d) {
+          if (!s.nominal[d].is_unlimited())
+            s.nominal[d] = std::max(quantity{}, s.nominal[d] - member.nominal[d]);
+        }
+      }
+    }
     for (quota_spec<N>& s : specs) s.inclusive = false;
   }
 };

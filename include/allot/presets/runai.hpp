@@ -63,20 +63,9 @@ struct runai {
   }
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>& specs) {
-    // A pool beside its children's nominal becomes a nominal that contains them.
-    const auto with_children = [&](const auto& self, const quota_spec<N>& s) -> resources<N> {
-      resources<N> sum = s.nominal;
-      for (const quota_spec<N>& c : specs) {
-        if (!s.inclusive && c.parent == s.name) sum += self(self, c);
-      }
-      return sum;
-    };
-    std::vector<resources<N>> nominal;
-    for (const quota_spec<N>& s : specs) nominal.push_back(with_children(with_children, s));
-    for (std::size_t i = 0; i < specs.size(); ++i) {
-      specs[i].nominal = nominal[i];
-      specs[i].inclusive = true;
-      specs[i].overcommit = true;
+    for (quota_spec<N>& s : specs) {
+      s.inclusive = true;
+      s.overcommit = true;
     }
   }
 };

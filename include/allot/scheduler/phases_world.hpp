@@ -99,10 +99,9 @@ class phases_world {
   }
 
   static constexpr bool knows_capacity = requires(const Bench& bench) { bench.view().capacity(); };
-  /// What there is: what the view says; where it does not know, what the roots are given.
+  /// What there is: what the view says; where it does not know, `least_capacity`.
   [[nodiscard]] static resources<n> capacity(const Bench& bench) {
-    resources<n> sum;
-    for (const quota_id r : bench.tree().roots()) sum += bench.tree().spec(r).nominal;
+    resources<n> sum = least_capacity(bench.tree());
     if constexpr (knows_capacity) {
       const resources<n> known = bench.view().capacity();
       for (std::size_t d = 0; d < n; ++d) {

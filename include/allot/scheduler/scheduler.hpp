@@ -159,14 +159,14 @@ class scheduler {
   /// the last call it is empty, in O(1).
   const plan_type& step(instant now) {
     bench_.begin(now);
-    time_limits_.take_expired(now, [&](job_id id, std::uint64_t serial, instant since) {
-      if (!bench_.contains(id)) return;
-      const record& r = bench_.at(id);
-      if (r.serial != serial || r.state != job_state::running || r.facts.started != since) return;
-      bench_.evict(id, {}, relation::time_limit);
+    time_limits_.take_expired(now, [&](const detail::time_limits::run& r) {
+      if (!is_run(r)) return;
+      bench_.evict(r.job, {}, relation::time_limit);
       jobs().world_changed();
     });
-    guarantees_.take_expired(now, [&](job_id, std::uint64_t, instant) { jobs().world_changed(); });
+    guarantees_.take_expired(now, [&](const detail::time_limits::run& r) {
+      if (is_run(r)) jobs().world_changed();
+    });
     cycle_.run(bench_);
     bench_.explain_holds();
     for (const auto& a : bench_.plan().admissions) watch_time(a.id);
@@ -175,9 +175,10 @@ class scheduler {
 
   /// When a step may decide something though nothing has happened before: a job has reached its time limit,
   /// or may be asked to yield from then on. None: never.
-  [[nodiscard]] std::optional<instant> wakes_at() const {
-    const auto limit = time_limits_.next();
-    const auto guarantee = guarantees_.next();
+  [[nodiscard]] std::optional<instant> wakes_at() {
+    const auto lasts = [&](const detail::time_limits::run& r) { return is_run(r); };
+    const auto limit = time_limits_.next(lasts);
+    const auto guarantee = guarantees_.next(lasts);
     return limit && guarantee ? std::min(limit, guarantee) : (limit ? limit : guarantee);
   }
 
@@ -220,6 +221,12 @@ class scheduler {
   [[nodiscard]] record& known(job_id id) { return jobs().known(id); }
   [[nodiscard]] job_id enrol(const job& j) {
     return jobs().enrol(j, policies_.jobs, policies_.not_preemptible);
+  }
+  /// Whether the run still lasts.
+  [[nodiscard]] bool is_run(const detail::time_limits::run& seen) {
+    if (!bench_.contains(seen.job)) return false;
+    const record& r = bench_.at(seen.job);
+    return r.serial == seen.serial && r.state == job_state::running && r.facts.started == seen.since;
   }
   void watch_time(job_id id) {
     const record& r = bench_.at(id);

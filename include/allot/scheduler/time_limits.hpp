@@ -31,19 +31,25 @@ class time_limits {
     runs_.push_back({until, r});
     std::push_heap(runs_.begin(), runs_.end(), ends_later);
   }
-  /// Calls `visit(job, serial, since)` for each run whose time has come, the earliest first.
+  /// Calls `visit(run)` for each run whose time has come, the earliest first.
   template <class Visit>
   void take_expired(instant now, Visit visit) {
     while (!runs_.empty() && runs_.front().until <= now) {
       std::pop_heap(runs_.begin(), runs_.end(), ends_later);
       const run r = runs_.back().what;
       runs_.pop_back();
-      visit(r.job, r.serial, r.since);
+      visit(r);
     }
   }
 
-  /// When the next one's time comes, if there is one.
-  [[nodiscard]] std::optional<instant> next() const {
+  /// When the next one's time comes, if there is one; forgets those before it that do not last any more, as
+  /// `lasts(run)` says.
+  template <class Lasts>
+  [[nodiscard]] std::optional<instant> next(Lasts lasts) {
+    while (!runs_.empty() && !lasts(runs_.front().what)) {
+      std::pop_heap(runs_.begin(), runs_.end(), ends_later);
+      runs_.pop_back();
+    }
     return runs_.empty() ? std::nullopt : std::optional{runs_.front().until};
   }
 

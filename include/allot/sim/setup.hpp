@@ -69,13 +69,13 @@ struct setup {
   std::vector<job<N>> jobs;
   std::vector<quota_event<N>> quota_events{};
   std::vector<cancel_event> cancels{};
-  /// What the nodes have, unlimited in a dimension of which that is not known; for policies that divide it.
-  resources<N> capacity{quantity::unlimited()};
   /// What `job::flavors` counts.
   std::vector<flavor_set<N>> flavor_sets{};
   /// Only with nodes.
   std::vector<node_event> node_events{};
   std::vector<running_job_at_start> running{};
+  /// What the nodes have, unlimited in a dimension of which that is not known; for policies that divide it.
+  resources<N> capacity{quantity::unlimited()};
 };
 
 }  // namespace sim
