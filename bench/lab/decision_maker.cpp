@@ -54,7 +54,7 @@ decision_maker::decision_maker(const scenario& s, workload<n> w, quota_tree<n> a
       single_queue_(preset.ignores_quotas),
       not_preemptible_(preset.policies().not_preemptible),
       scheduler_(sim::workload_view<n>{jobs_.setup.jobs, single_queue_, jobs_.setup.flavor_sets,
-                                         jobs_.setup.capacity},
+                                       jobs_.setup.capacity},
                  single_queue_ ? tree_of_everything() : accounts_, std::move(jobs_.setup.where),
                  preset.policies()),
       ids_(jobs_.setup.jobs.size()) {

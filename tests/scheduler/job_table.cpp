@@ -130,11 +130,8 @@ TEST_CASE("shape_table: equal demands have equal numbers, all others have their 
         for (const int pods : {1, 2}) {
           for (const lane in : {lane::any, lane::guaranteed}) {
             for (const std::int32_t priority : {-1, 0}) {
-              const auto number = shapes.number({{gpus(a), gpus(b)},
-                                                 {},
-                                                 {gpus(1), static_cast<std::uint32_t>(pods)},
-                                                 in,
-                                                 priority});
+              const auto number = shapes.number(
+                  {{gpus(a), gpus(b)}, {}, {gpus(1), static_cast<std::uint32_t>(pods)}, in, priority});
               if (round == 0) {
                 first_round.push_back(number);
               } else {
