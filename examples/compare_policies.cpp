@@ -83,7 +83,8 @@ column decide(const allot::any_preset& preset) {
       std::vector<allot::job_id> going;
       for (const auto& a : plan.admissions) {
         std::string& cell = result[a.what->name];
-        cell = fmt::format("{}{}.", cell == "waits" ? "" : cell + ", ", ++started);
+        const std::string before = cell == "waits" ? "" : cell;
+        cell = fmt::format("{}{}{}.", before, before.empty() ? "" : ", ", ++started);
       }
       for (const auto& e : plan.evictions) {
         result[e.what->name] += " out";

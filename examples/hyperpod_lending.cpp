@@ -87,8 +87,10 @@ class cluster {
   static allot::quota_tree<1> quotas_of(int all, const std::vector<team>& teams) {
     std::vector<allot::quota_spec<>> specs{{.name = "cluster", .nominal = gpus(all)}};
     for (const team& t : teams) {
-      specs.push_back(
-          {.name = t.name, .parent = "cluster", .nominal = gpus(t.allocated), .weight = t.weight * 1000});
+      specs.push_back({.name = t.name,
+                       .parent = "cluster",
+                       .nominal = gpus(t.allocated),
+                       .weight = std::int64_t{t.weight} * 1000});
       hyperpod::share(specs.back(), t.sharing, t.borrow_percent);
     }
     hyperpod::adapt(specs);

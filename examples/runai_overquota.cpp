@@ -40,8 +40,10 @@ struct jobs_view {
 allot::quota_tree<1> teams() {
   std::vector<allot::quota_spec<>> specs{{.name = "cluster", .nominal = allot::gpus(16), .inclusive = true}};
   for (const auto& [name, gpus] : std::map<std::string, int>{{"a", 4}, {"b", 2}, {"c", 2}, {"d", 8}}) {
-    specs.push_back(
-        {.name = name, .parent = "cluster", .nominal = allot::gpus(gpus), .weight = {gpus * 1000}});
+    specs.push_back({.name = name,
+                     .parent = "cluster",
+                     .nominal = allot::gpus(gpus),
+                     .weight = {std::int64_t{gpus} * 1000}});
   }
   return allot::build_quota_tree(specs).value();
 }

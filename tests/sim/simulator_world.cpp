@@ -456,6 +456,9 @@ TEST_CASE(
         REQUIRE(h.outcome != job_outcome::future);
         if (h.outcome != job_outcome::completed) continue;
         REQUIRE(h.work.left() == 0);
+        // Kueue starts it with any number of pods, which the log does not tell.
+        const bool is_kueue = preset_type::name.substr(0, 5) == allot::kueue::name;
+        if (is_kueue && job.fewest_pods() != job.pods()) continue;
         // In the last millisecond of a run there may not be work for all pods.
         const instant idle = ran[j] - job.duration * job.pods() - h.work.lost();
         // Who runs at the beginning and was done before ends then.

@@ -40,7 +40,7 @@ class even_totals {
     wide weight;
     std::int64_t given = 0;
 
-    [[nodiscard]] wide total() const { return static_cast<wide>(had + given); }
+    [[nodiscard]] wide total() const { return static_cast<wide>(had) + static_cast<wide>(given); }
     [[nodiscard]] ratio next() const {
       return given == room ? ratio::infinite() : ratio{2 * total() + 1, weight};
     }

@@ -61,12 +61,11 @@ struct any_job_order {
                                         const queue_settings& of_quota) const {
     return std::visit(
         [&](const auto& p) -> std::int64_t {
-          if constexpr (job_order<std::remove_cvref_t<decltype(p.jobs)>, View>) {
-            return p.jobs(view, job, of_quota);
-          } else {
-            ALLOT_ASSERT(false, "the view does not show what the preset orders jobs by");
-            return 0;
-          }
+          constexpr bool can_be_ordered = job_order<std::remove_cvref_t<decltype(p.jobs)>, View>;
+          // NOLINTNEXTLINE(misc-static-assert): which of them it is, is known at run time only
+          ALLOT_ASSERT(can_be_ordered, "the view does not show what the preset orders jobs by");
+          if constexpr (can_be_ordered) return p.jobs(view, job, of_quota);
+          return 0;
         },
         parts);
   }

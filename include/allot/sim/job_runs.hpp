@@ -59,11 +59,13 @@ class job_runs {
     return events_.push(std::max(at, begin_), kind, what);
   }
 
-  /// The scheduler may decide something at that time though nothing happens then.
+  /// The scheduler may decide something at that time though nothing happens then, and before that it need not
+  /// be asked again for such a reason.
   void wake(std::optional<instant> at) {
-    if (!at || wakes_ == at) return;
+    if (wakes_ == at) return;
+    if (wakes_) events_.cancel(wake_event_);
     wakes_ = at;
-    push(*at, event_kind::cycle, 0);
+    if (at) wake_event_ = push(*at, event_kind::cycle, 0);
   }
 
   /// Each of these happens at its `at`; the payload is its number among them.
@@ -157,6 +159,7 @@ class job_runs {
   event_queue_type events_;
   job_index next_arrival_ = 0;
   std::optional<instant> wakes_{};
+  typename event_queue_type::ticket wake_event_{};
   instant begin_ = std::numeric_limits<instant>::min();
 };
 
