@@ -3,6 +3,8 @@
 
 #include "lab/scenario_reader.hpp"
 
+#include <allot/fairshare/whole_unit_division.hpp>
+#include <allot/presets/runai.hpp>
 #include <allot/scheduler/flavor_walk.hpp>
 
 #include <iterator>
@@ -308,6 +310,12 @@ decision::hold decision_maker::explain_waiting(job_index j) {
 
 standing decision_maker::standing_of(quota_id x, std::size_t d) const {
   const ledger<n>& booked = scheduler_.booked();
+  if (scenario_.policy.preset == runai::name && !booked.tree().parent(x)) {
+    // What there is does not follow from what the quotas deserve.
+    const quantity known = scenario_.capacity[d];
+    const quantity all = known.is_unlimited() ? least_capacity(booked.tree())[d] : known;
+    return {quantity{}, quantity{}, all, booked.total_usage(x)[d]};
+  }
   return {booked.supply_of(x, d).borrow, booked.borrowed(x, d), booked.total_supply(x, d),
           booked.drawn(x, d)};
 }

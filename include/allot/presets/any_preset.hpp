@@ -87,6 +87,16 @@ class any_cycle {
   void run(Bench& bench) {
     visit([&](auto& cycle) { cycle.run(bench); });
   }
+  template <class Hold>
+  void explain(Bench& bench, Hold& h) {
+    visit([&](auto& cycle) {
+      if constexpr (requires { cycle.explain(bench, h); }) {
+        cycle.explain(bench, h);
+      } else {
+        bench.explain(h);
+      }
+    });
+  }
 
  private:
   template <class P>

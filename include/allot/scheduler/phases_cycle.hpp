@@ -110,6 +110,34 @@ class phases_cycle {
     world_.end(bench);
   }
 
+  /// Says in a hold what stops the job: the lowest quota on its path whose limit, or for jobs that may not be
+  /// preempted what it deserves, does not allow it; else that there is too little of all; else its place.
+  void explain(Bench& bench, typename Bench::plan_type::hold& h) {
+    const record& r = bench.at(h.id);
+    const auto& accounts = world_.accounts;
+    h.binding.reset();
+    h.placement.reset();
+    const auto bind = [&](quota_id at, std::size_t d, bound kind, quantity most, quantity used) {
+      if (h.binding || r.facts.request[d] <= quantity{} || used + r.facts.request[d] <= most) return;
+      h.binding = shortfall{at, d, kind, used + r.facts.request[d] - most};
+    };
+    quota_id root = r.facts.quota;
+    for (quota_id a = root; a; a = bench.tree().parent(a)) {
+      root = a;
+      for (const std::size_t d : accounts.counted()) {
+        bind(a, d, bound::borrow_limit, accounts.limit(a)[d], accounts.allocated(a)[d]);
+        if (r.facts.in != lane::guaranteed) continue;
+        bind(a, d, bound::guarantee, accounts.deserved(a)[d], accounts.guaranteed(a)[d]);
+      }
+    }
+    for (const std::size_t d : accounts.counted()) {
+      bind(root, d, bound::capacity, accounts.capacity()[d], accounts.total()[d]);
+    }
+    if (!h.binding) h.placement = bench.places().why_not(r.demand);
+    if (h.reason == hold_reason::not_proven) return;
+    h.reason = h.binding ? hold_reason::quota : hold_reason::placement;
+  }
+
  private:
   using world_type = detail::phases_world<Bench>;
   using record = typename Bench::record;

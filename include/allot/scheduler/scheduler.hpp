@@ -168,7 +168,8 @@ class scheduler {
       if (is_run(r)) jobs().world_changed();
     });
     cycle_.run(bench_);
-    bench_.explain_holds();
+    // At last, for what was admitted after a job was held stands in its way as well.
+    for (auto& h : bench_.plan().holds) explain(h);
     for (const auto& a : bench_.plan().admissions) watch_time(a.id);
     return bench_.plan();
   }
@@ -188,12 +189,10 @@ class scheduler {
     ALLOT_ASSERT(r.state == job_state::pending || r.state == job_state::reserved, "the job does not wait");
     typename plan_type::hold h{id, r.what, r.facts.quota, hold_reason::evictions};
     if (r.state == job_state::reserved) return h;
-    auto& books = jobs().books;
-    if (books.booked().fits(r.facts.quota, r.facts.request, r.facts.in) &&
-        books.could_place(books.places, r.demand)) {
+    explain(h);
+    if (!h.binding && jobs().books.could_place(places(), r.demand)) {
       h.reason = hold_reason::behind_head;
-    } else {
-      books.explain(h, r);
+      h.placement.reset();
     }
     return h;
   }
@@ -221,6 +220,14 @@ class scheduler {
   [[nodiscard]] record& known(job_id id) { return jobs().known(id); }
   [[nodiscard]] job_id enrol(const job& j) {
     return jobs().enrol(j, policies_.jobs, policies_.not_preemptible);
+  }
+  /// By the cycle's own rules, if it has other ones than the ledger's law.
+  void explain(typename plan_type::hold& h) {
+    if constexpr (requires { cycle_.explain(bench_, h); }) {
+      cycle_.explain(bench_, h);
+    } else {
+      bench_.explain(h);
+    }
   }
   /// Whether the run still lasts.
   [[nodiscard]] bool is_run(const detail::time_limits::run& seen) {

@@ -219,6 +219,8 @@ class workbench {
     jobs_.wake = true;
   }
 
+  /// Says in a hold what stops the job: the ledger's law, else its place.
+  void explain(typename plan_type::hold& h) const { jobs_.books.explain(h, jobs_.jobs[h.id]); }
   /// Lets everyone who was held try again. Returns whether there is anybody.
   bool wake_everyone() {
     const bool anybody = jobs_.wake_everyone();
@@ -240,10 +242,6 @@ class workbench {
       record& r = jobs_.jobs[id];
       start(r, jobs_.books.borrowed_by(held(), r));
     });
-  }
-  /// At last, for what was admitted after a job was held stands in its way as well.
-  void explain_holds() {
-    for (auto& h : plan_.holds) jobs_.books.explain(h, jobs_.jobs[h.id]);
   }
   /// And those of its surplus, which goes too.
   void take_back_admission(job_id id) {
