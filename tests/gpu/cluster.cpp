@@ -106,7 +106,6 @@ TEST_CASE("cluster: each field that is wrong is named") {
   check_only_problem(nodes("n", gpu::cluster::max_nodes + 1, 8), problem_code::out_of_range, "count");
   check_only_problem(nodes("n", std::numeric_limits<std::int64_t>::max(), 8), problem_code::out_of_range,
                      "count");
-  check_only_problem(nodes("n", 1, 0), problem_code::out_of_range, "gpus");
   check_only_problem(nodes("n", 1, 65), problem_code::out_of_range, "gpus");
   check_only_problem(nodes("n", 1, -8), problem_code::out_of_range, "gpus");
   gpu::node_spec s = nodes("n", 1, 8);
@@ -127,7 +126,7 @@ TEST_CASE("cluster: each field that is wrong is named") {
 
 TEST_CASE("cluster: names that meet after counting out are reported, once for each specification") {
   const auto found =
-      problems_of({nodes("n", 4, 8), nodes("n-2", std::nullopt, 8), nodes("n", 3, 4), nodes("m", 2, 0)});
+      problems_of({nodes("n", 4, 8), nodes("n-2", std::nullopt, 8), nodes("n", 3, 4), nodes("m", 2, -1)});
   REQUIRE(found.size() == 3);
   CHECK(found[0].field == "gpus");
   CHECK(found[1].code == problem_code::duplicate_name);
@@ -140,7 +139,7 @@ TEST_CASE("cluster: names that meet after counting out are reported, once for ea
 TEST_CASE("cluster: all problems at once, and the limits of nodes and pools") {
   gpu::node_spec bad = nodes("", -2, 99);
   bad.cpu_milli = -5;
-  CHECK(problems_of({bad, nodes("n", 1, 0)}).size() == 5);
+  CHECK(problems_of({bad, nodes("n", 1, 65)}).size() == 5);
 
   std::vector<gpu::node_spec> specs;
   for (int i = 0; i < 64; ++i) specs.push_back(nodes("n" + std::to_string(i), 1, 1, std::to_string(i)));

@@ -23,7 +23,7 @@ TEST_CASE("split: the pods of a gang are equal") {
   REQUIRE(s);
   CHECK(s->each == gpu::pod_shape{2, 1000, 0b10});
   CHECK(s->pods == 5);
-  CHECK(s->rest == 0);
+  CHECK_FALSE(s->has_rest());
 }
 
 TEST_CASE("split: a fraction is of one device, and no GPU is no device") {
@@ -38,17 +38,17 @@ TEST_CASE("split: a total has as few nodes as its size needs") {
   const auto one = gpu::split(total(gpus(8)), 8);
   CHECK(one->each.devices == 8);
   CHECK(one->pods == 1);
-  CHECK(one->rest == 0);
+  CHECK_FALSE(one->has_rest());
 
   const auto with_rest = gpu::split(total(gpus(21)), 8);
   CHECK(with_rest->each.devices == 8);
   CHECK(with_rest->pods == 2);
-  CHECK(with_rest->rest == 5);
-  CHECK(with_rest->rest_shape() == gpu::pod_shape{5});
+  CHECK(with_rest->rest.devices == 5);
+  CHECK(with_rest->rest == gpu::pod_shape{5});
 
   const auto exact = gpu::split(total(gpus(24)), 8);
   CHECK(exact->pods == 3);
-  CHECK(exact->rest == 0);
+  CHECK_FALSE(exact->has_rest());
 
   // `pods` does not matter.
   CHECK(gpu::split({gpus(3), 0, true}, 8)->pods == 1);

@@ -18,39 +18,49 @@ namespace gpu {
 /// Where KAI-Scheduler v0.13 puts a pod while others are on their way out: of the nodes with room, those that
 /// can take a fraction on a device that is shared already; then those where it can start at once, for nobody
 /// who was told to go still holds what it needs; then the one with the fewest free GPUs; then the lowest.
-/// On its node: `free_index::choose_devices`, which prefers what nobody holds as well.
+/// On its node: `device_use::choose`, which prefers what nobody holds as well.
 ///
 /// While nobody is on the way out this is best fit for whole GPUs, in O(types x log64 nodes); else, for whole
-/// GPUs, O(log64 nodes) for each node with room on which a pod would have to wait and that would be chosen
-/// otherwise; for a fraction O(devices).
+/// GPUs, O(log64 nodes) for each node with room on which a pod would have to wait; for a fraction O(devices).
 struct available_first {
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
-    if (pod.is_fraction()) return choose_fraction(from, pod);
-    if (from.held_in(pod.pools) == quantity{}) return best_fit{}(from, pod);
+    if (pod.is_fraction() || pod.gpu_memory_mib > 0) return choose_fraction(from, pod);
+    if (!from.is_anyone_leaving()) return best_fit{}(from, pod);
     std::optional<choice> best;
     const auto& types = from.layout().types();
     for (std::size_t t = 0; t < types.size(); ++t) {
-      if (!types[t].is_in(pod.pools)) continue;
-      for (auto c = from.fewest_free(t, pod.devices); c; c = from.next_free(t, *c)) {
-        const auto devices = from.choose_devices(c->node, pod);
-        if (!devices) continue;
-        const bool must_wait = (*devices & from.held_devices(c->node)) != 0;
-        if (const choice here{must_wait, *c, *devices}; !best || here < *best) best = here;
-        if (!must_wait) break;
-      }
+      const auto here = types[t].shape_on(pod);
+      if (!here) continue;
+      const auto has_room = [&](node_id n) { return from.has_room(n, *here); };
+      const auto can_start = [&](node_id n) { return has_room(n) && !must_wait(from, n, *here); };
+      choice c{false, from.fewest_free(t, here->devices, can_start)};
+      if (!c.at) c = {true, from.fewest_free(t, here->devices, has_room)};
+      if (c.at && (!best || c < *best)) best = c;
     }
     if (!best) return std::nullopt;
-    return pod_location{best->at.node, best->devices};
+    const auto devices = from.choose_devices(best->at->node, pod);
+    if (!devices) return std::nullopt;
+    return pod_location{best->at->node, *devices};
   }
 
  private:
   struct choice {
     bool must_wait = false;
-    free_index::candidate at{};
-    std::uint64_t devices = 0;
+    std::optional<free_index::candidate> at{};
 
     friend constexpr auto operator<=>(const choice&, const choice&) noexcept = default;
   };
+
+  /// Whether on the devices that it would have, or on the host, someone holds what the pod needs.
+  /// Precondition: it has room there.
+  [[nodiscard]] static bool must_wait(const free_index& from, node_id n, const pod_shape& here) {
+    const device_use& use = from.devices();
+    for (std::uint64_t left = use.choose(n, here).value_or(0) & use.held(n); left != 0; left &= left - 1) {
+      const std::uint32_t d = device_use::lowest(left);
+      if (use.used(n, d) + use.held(n, d) + here.milli > milli_per_gpu) return true;
+    }
+    return !from.hosts().would_be_ready(n, from.layout().type_of(n), here);
+  }
 
   [[nodiscard]] static std::optional<pod_location> choose_fraction(const free_index& from,
                                                                    const pod_shape& pod) {
@@ -59,15 +69,13 @@ struct available_first {
     const cluster& layout = from.layout();
     for (std::size_t i = 0; i < layout.size(); ++i) {
       const node_id n{i};
-      if (!layout.type_of(n).is_in(pod.pools)) continue;
-      const auto devices = from.choose_devices(n, pod);
-      if (!devices) continue;
+      const auto here = layout.type_of(n).shape_on(pod);
+      if (!here || from.is_closed(n) || !from.has_room(n, *here)) continue;
+      const std::uint64_t devices = from.devices().choose(n, *here).value_or(0);
       const std::uint64_t free = from.free_devices(n);
-      const bool opens_device = (*devices & free) != 0;
-      const bool must_wait = !from.is_ready(placed_pod{{n, *devices}, pod.milli});
-      const std::tuple score{opens_device, must_wait, std::popcount(free)};
+      const std::tuple score{(devices & free) != 0, must_wait(from, n, *here), std::popcount(free)};
       if (best && !(score < best_score)) continue;
-      best = pod_location{n, *devices};
+      best = pod_location{n, devices};
       best_score = score;
     }
     return best;

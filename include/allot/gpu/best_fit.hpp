@@ -27,16 +27,21 @@ concept placement_policy = std::copyable<P> &&
 /// Whole GPUs: the node with the fewest free GPUs that suffice, then the lowest node (the rule of the Helios
 /// simulator, which the published figures rest on). A fraction: the shared device with the smallest gap
 /// that suffices, then the lowest node; when none has room, the node with the fewest free GPUs, then the
-/// lowest. A pod without GPUs: the fullest node, then the lowest. On its node: `free_index::choose_devices`.
-/// Nothing if and only if there is no room. O(types x log64 nodes + devices of a node).
+/// lowest. A pod without GPUs: the fullest node, then the lowest. On its node: `device_use::choose`.
+/// Nothing if and only if there is no room. O(types x log64 nodes + devices of a node), and log64 nodes for
+/// each node on which only the host has no room.
 struct best_fit {
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
     std::optional<free_index::candidate> best;
-    if (pod.is_fraction()) {
-      best = least(from, pod, [&](std::size_t type) { return from.smallest_gap(type, pod.milli); });
+    if (pod.is_fraction() || pod.gpu_memory_mib > 0) {
+      best = least(from, pod, [&](std::size_t type, const pod_shape& here, auto has_room) {
+        return here.is_fraction() ? from.smallest_gap(type, here.milli, has_room) : std::nullopt;
+      });
     }
     if (!best) {
-      best = least(from, pod, [&](std::size_t type) { return from.fewest_free(type, pod.devices); });
+      best = least(from, pod, [&](std::size_t type, const pod_shape& here, auto has_room) {
+        return from.fewest_free(type, here.devices, has_room);
+      });
     }
     if (!best) return std::nullopt;
     const auto devices = from.choose_devices(best->node, pod);
@@ -51,8 +56,10 @@ struct best_fit {
     std::optional<free_index::candidate> best;
     const auto& types = from.layout().types();
     for (std::size_t t = 0; t < types.size(); ++t) {
-      if (!types[t].is_in(pod.pools)) continue;
-      const std::optional<free_index::candidate> c = of_type(t);
+      const auto here = types[t].shape_on(pod);
+      if (!here) continue;
+      const std::optional<free_index::candidate> c =
+          of_type(t, *here, [&](node_id n) { return from.has_room(n, *here); });
       if (c && (!best || *c < *best)) best = c;
     }
     return best;

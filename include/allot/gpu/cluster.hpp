@@ -5,6 +5,7 @@
 #include <allot/core/quantity.hpp>
 #include <allot/core/result.hpp>
 #include <allot/gpu/demand.hpp>
+#include <allot/gpu/node_spec.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -19,40 +20,47 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-struct label {
-  std::string key;
-  std::string value;
-
-  friend bool operator==(const label&, const label&) = default;
-};
-
-/// What the user says of a machine, or of `count` equal ones.
-struct node_spec {
-  // Not `{}`, on which g++ 12 fails internally when a specification is written with designators.
-  std::string name = "";
-  /// With it there are nodes `name`-0, `name`-1, ...; without it one node with that very name.
-  std::optional<std::int64_t> count{};
-  /// From 1 to max_gpus_per_node.
-  std::int64_t gpus = 0;
-  std::string gpu_model = "";
-  std::int64_t gpu_memory_mib = 0;
-  std::int64_t cpu_milli = 0;
-  std::int64_t memory_mib = 0;
-  /// The empty name is a pool too.
-  std::string pool = "";
-  std::vector<label> labels{};
-
-  friend bool operator==(const node_spec&, const node_spec&) = default;
-};
-
-/// Nodes that placement can't tell apart while they are empty: same pool, as many GPUs.
+/// Nodes that placement can't tell apart while they are empty: same pool, and the same of everything.
 struct node_type {
   std::uint32_t pool = 0;
   std::uint32_t gpus = 0;
+  /// An index into `cluster::models`.
+  std::uint32_t model = 0;
+  std::int64_t gpu_memory_mib = 0;
+  /// Of these three, `max_host_amount` if they are not counted.
+  std::int64_t cpu_milli = max_host_amount;
+  std::int64_t memory_mib = max_host_amount;
+  std::int64_t pod_slots = max_host_amount;
   /// In the order of their ids; a node's rank is its position here.
-  std::vector<node_id> nodes;
+  std::vector<node_id> nodes{};
 
   [[nodiscard]] bool is_in(std::uint64_t pools) const noexcept { return (pools >> pool & 1U) != 0; }
+  [[nodiscard]] bool is_of(std::uint64_t models) const noexcept { return (models >> model & 1U) != 0; }
+  [[nodiscard]] bool counts_cpu() const noexcept { return cpu_milli != max_host_amount; }
+  [[nodiscard]] bool counts_memory() const noexcept { return memory_mib != max_host_amount; }
+  [[nodiscard]] bool counts_slots() const noexcept { return pod_slots != max_host_amount; }
+  [[nodiscard]] bool counts_host() const noexcept {
+    return counts_cpu() || counts_memory() || counts_slots();
+  }
+
+  /// What a pod would ask of these nodes, its portion of a device known; nothing if it may not stand on them,
+  /// or would not even when they are empty.
+  [[nodiscard]] std::optional<pod_shape> shape_on(const pod_shape& pod) const noexcept {
+    if (!is_in(pod.pools) || !is_of(pod.models) || pod.devices > gpus) return std::nullopt;
+    if (counts_cpu() && pod.cpu_milli > cpu_milli) return std::nullopt;
+    if (counts_memory() && pod.memory_mib > memory_mib) return std::nullopt;
+    if (pod.gpu_memory_mib == 0) return pod;
+    pod_shape here = pod;
+    here.milli = portion_of_memory(pod.gpu_memory_mib, gpu_memory_mib);
+    if (here.milli > milli_per_gpu) return std::nullopt;
+    return here;
+  }
+
+  /// Whether nodes of both are the same but for their ids.
+  [[nodiscard]] bool is_like(const node_type& o) const noexcept {
+    return pool == o.pool && gpus == o.gpus && model == o.model && gpu_memory_mib == o.gpu_memory_mib &&
+           cpu_milli == o.cpu_milli && memory_mib == o.memory_mib && pod_slots == o.pod_slots;
+  }
 
   friend bool operator==(const node_type&, const node_type&) = default;
 };
@@ -64,6 +72,7 @@ class cluster {
   /// Far more than any cluster has, and few enough that a slip in `count` does not take all memory.
   static constexpr std::int64_t max_nodes = std::int64_t{1} << 20;
   static constexpr std::size_t max_pools = 64;
+  static constexpr std::size_t max_models = 64;
 
   /// Where a node stands in the dense arrays.
   struct position {
@@ -104,12 +113,15 @@ class cluster {
   [[nodiscard]] const std::vector<node_type>& types() const noexcept { return types_; }
   /// The names of the pools; pool p is bit p of a demand's pools. In the order of first mention.
   [[nodiscard]] const std::vector<std::string>& pools() const noexcept { return pools_; }
+  /// The GPU models; model m is bit m of a demand's models. In the order of first mention.
+  [[nodiscard]] const std::vector<std::string>& models() const noexcept { return models_; }
 
-  /// The GPUs of the largest node in these pools; 0 without one. O(types).
-  [[nodiscard]] std::uint32_t largest_node(std::uint64_t pools = all_pools) const noexcept {
+  /// The GPUs of the largest node in these pools and of these models; 0 without one. O(types).
+  [[nodiscard]] std::uint32_t largest_node(std::uint64_t pools = all_pools,
+                                           std::uint64_t models = all_models) const noexcept {
     std::uint32_t most = 0;
     for (const node_type& t : types_) {
-      if (t.is_in(pools)) most = std::max(most, t.gpus);
+      if (t.is_in(pools) && t.is_of(models)) most = std::max(most, t.gpus);
     }
     return most;
   }
@@ -131,9 +143,11 @@ class cluster {
   }
   /// The index of a pool. O(pools).
   [[nodiscard]] std::optional<std::uint32_t> find_pool(std::string_view name) const noexcept {
-    const auto at = std::find(pools_.begin(), pools_.end(), name);
-    if (at == pools_.end()) return std::nullopt;
-    return static_cast<std::uint32_t>(at - pools_.begin());
+    return index_in(pools_, name);
+  }
+  /// The index of a GPU model. O(models).
+  [[nodiscard]] std::optional<std::uint32_t> find_model(std::string_view name) const noexcept {
+    return index_in(models_, name);
   }
 
   friend bool operator==(const cluster&, const cluster&) = default;
@@ -142,12 +156,20 @@ class cluster {
  private:
   class builder;
 
+  [[nodiscard]] static std::optional<std::uint32_t> index_in(const std::vector<std::string>& names,
+                                                             std::string_view name) noexcept {
+    const auto at = std::find(names.begin(), names.end(), name);
+    if (at == names.end()) return std::nullopt;
+    return static_cast<std::uint32_t>(at - names.begin());
+  }
+
   std::vector<node_spec> specs_;
   std::vector<position> positions_;
   std::vector<std::string> names_;
   std::vector<node_id> by_name_;
   std::vector<node_type> types_;
   std::vector<std::string> pools_;
+  std::vector<std::string> models_;
   std::size_t devices_ = 0;
 };
 
@@ -177,10 +199,12 @@ class cluster::builder {
     found_.push_back({code, s.name, std::move(field), std::move(text)});
   }
 
-  void check_not_negative(const node_spec& s, std::int64_t value, const char* field) {
-    if (value >= 0) return;
-    report(problem_code::negative, s, field,
-           std::string{field} + " of " + s.name + " is " + std::to_string(value) + ": it can't be negative");
+  void check_amount(const node_spec& s, std::int64_t value, const char* field) {
+    if (value >= 0 && value <= max_host_amount) return;
+    const std::string is = std::string{field} + " of " + s.name + " is " + std::to_string(value) + ": it ";
+    value < 0 ? report(problem_code::negative, s, field, is + "can't be negative")
+              : report(problem_code::out_of_range, s, field,
+                       is + "can't be above " + std::to_string(max_host_amount));
   }
 
   void check_fields(const node_spec& s) {
@@ -190,20 +214,28 @@ class cluster::builder {
              "the count of " + s.name + " is " + std::to_string(*s.count) + ": there must be at least one");
     }
     nodes_ += nodes_of(s);
-    if (s.gpus < 1 || s.gpus > max_gpus_per_node) {
+    if (s.gpus < 0 || s.gpus > max_gpus_per_node) {
       report(problem_code::out_of_range, s, "gpus",
-             s.name + " has " + std::to_string(s.gpus) + " GPUs: a node has from 1 to " +
+             s.name + " has " + std::to_string(s.gpus) + " GPUs: a node has from 0 to " +
                  std::to_string(max_gpus_per_node));
     }
-    check_not_negative(s, s.gpu_memory_mib, "gpu_memory_mib");
-    check_not_negative(s, s.cpu_milli, "cpu_milli");
-    check_not_negative(s, s.memory_mib, "memory_mib");
+    check_amount(s, s.gpu_memory_mib, "gpu_memory_mib");
+    check_amount(s, s.cpu_milli, "cpu_milli");
+    check_amount(s, s.memory_mib, "memory_mib");
+    check_amount(s, s.pod_slots, "pod_slots");
     for (std::size_t i = 0; i < s.labels.size(); ++i) check_label(s, i);
-    if (made_.find_pool(s.pool) || made_.pools_.size() > max_pools) return;
-    made_.pools_.push_back(s.pool);
-    if (made_.pools_.size() == max_pools + 1) {
-      report(problem_code::out_of_range, s, "pool",
-             "with " + s.pool + " there are more than " + std::to_string(max_pools) + " pools");
+    mention(s, s.pool, made_.pools_, max_pools, "pool");
+    mention(s, s.gpu_model, made_.models_, max_models, "gpu_model");
+  }
+
+  /// Gives a name its index when it is mentioned first; says once that there are too many.
+  void mention(const node_spec& s, const std::string& name, std::vector<std::string>& names, std::size_t most,
+               const char* field) {
+    if (index_in(names, name) || names.size() > most) return;
+    names.push_back(name);
+    if (names.size() == most + 1) {
+      report(problem_code::out_of_range, s, field,
+             "with " + name + " there are more than " + std::to_string(most) + " of them");
     }
   }
 
@@ -226,8 +258,11 @@ class cluster::builder {
     const node_spec& s = made_.specs_[spec];
     const std::int64_t nodes = nodes_of(s);
     // A size that was refused does not keep the names from being compared.
-    const auto gpus = static_cast<std::uint32_t>(std::clamp<std::int64_t>(s.gpus, 1, max_gpus_per_node));
-    const std::uint32_t type = type_of(made_.find_pool(s.pool).value_or(0), gpus);
+    const auto gpus = static_cast<std::uint32_t>(std::clamp<std::int64_t>(s.gpus, 0, max_gpus_per_node));
+    const auto counted = [](std::int64_t amount) { return amount > 0 ? amount : max_host_amount; };
+    const std::uint32_t type =
+        type_like({made_.find_pool(s.pool).value_or(0), gpus, made_.find_model(s.gpu_model).value_or(0),
+                   s.gpu_memory_mib, counted(s.cpu_milli), counted(s.memory_mib), counted(s.pod_slots)});
     std::vector<node_id>& alike = made_.types_[type].nodes;
     for (std::int64_t i = 0; i < nodes; ++i) {
       made_.names_.push_back(s.count ? s.name + "-" + std::to_string(i) : s.name);
@@ -239,14 +274,13 @@ class cluster::builder {
     }
   }
 
-  [[nodiscard]] std::uint32_t type_of(std::uint32_t pool, std::uint32_t gpus) {
-    const std::size_t key = std::size_t{pool} * (max_gpus_per_node + 1) + gpus;
-    if (type_at_.size() <= key) type_at_.resize(key + 1, no_type);
-    if (type_at_[key] == no_type) {
-      type_at_[key] = static_cast<std::uint32_t>(made_.types_.size());
-      made_.types_.push_back({pool, gpus, {}});
-    }
-    return type_at_[key];
+  [[nodiscard]] std::uint32_t type_like(node_type type) {
+    std::vector<node_type>& types = made_.types_;
+    const auto at =
+        std::find_if(types.begin(), types.end(), [&](const node_type& t) { return t.is_like(type); });
+    const auto index = static_cast<std::uint32_t>(at - types.begin());
+    if (at == types.end()) types.push_back(std::move(type));
+    return index;
   }
 
   /// Sorts the nodes by name, and says of each specification at most once that a node of it has the name of
@@ -270,17 +304,15 @@ class cluster::builder {
     }
   }
 
-  static constexpr std::uint32_t no_type = static_cast<std::uint32_t>(-1);
-
   cluster made_;
   std::int64_t nodes_ = 0;
-  std::vector<std::uint32_t> type_at_;
   std::vector<problem> found_;
 };
 
 /// The cluster of these machines, or everything that is wrong with them: names that are empty or given twice
-/// (after counting out), a count below 1, GPUs not from 1 to 64, negative amounts, labels without a key or
-/// with one key twice, more than 64 pools, more nodes than `cluster::max_nodes`. O(n log n).
+/// (after counting out), a count below 1, GPUs not from 0 to 64, amounts that are negative or above
+/// `max_host_amount`, labels without a key or with one key twice, more than 64 pools or models, more nodes
+/// than `cluster::max_nodes`. O(n log n + specifications x types).
 inline result<cluster> build_cluster(std::vector<node_spec> specs) {
   return cluster::builder{std::move(specs)}.build();
 }

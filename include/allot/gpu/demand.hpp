@@ -26,33 +26,69 @@ inline constexpr std::uint32_t max_gpus_per_node = 64;
 
 /// A set of pools: bit p is the pool of index p. Every pool, those included that do not exist yet.
 inline constexpr std::uint64_t all_pools = ~std::uint64_t{0};
+/// The same of GPU models: bit m is the model of index m in `cluster::models`.
+inline constexpr std::uint64_t all_models = ~std::uint64_t{0};
 
 /// What a job asks of the machines. Two equal demands fare alike, so a host may remember that one of them
 /// did not fit.
 struct demand {
-  /// Of each pod (of the whole job, if `total`): whole GPUs; or less than one, a fraction of one device; or
-  /// none, for a pod that only needs a node.
+  /// Of each pod (of the whole job, if `total`): whole GPUs; or less than one, a fraction of one device (of
+  /// each of `devices`); or none, for a pod that only needs a node.
   quantity gpus;
   std::uint32_t pods = 1;
   /// `gpus` is the whole job's, which stands on as few nodes as its size needs (see `split`). `pods` is then
-  /// not looked at.
+  /// not looked at, and `cpu_milli` and `memory_mib` are the whole job's too.
   bool total = false;
   /// The acceptable pools.
   std::uint64_t pools = all_pools;
+  /// The acceptable GPU models.
+  std::uint64_t models = all_models;
+  /// CPU and host memory of each pod. On nodes that do not say what they have of it, it is not counted.
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  /// Not 0: instead of `gpus`, which is then 0, so much memory of each of `devices` GPUs. What portion of a
+  /// device that is depends on its model (see `portion_of_memory`).
+  std::int64_t gpu_memory_mib = 0;
+  /// Of a fraction: on how many devices of one node the pod has it (KAI's multi-device fractions).
+  std::uint32_t devices = 1;
 
   friend constexpr auto operator<=>(const demand&, const demand&) noexcept = default;
   friend constexpr bool operator==(const demand&, const demand&) noexcept = default;
 };
 
-/// What one pod asks of one node: `milli` of each of `devices` GPUs.
+/// The portion of a device, in milli, that so much memory of it is: percent, rounded up, of what the device
+/// has, which counts in steps of 100 MiB (KAI-Scheduler v0.13). Above `milli_per_gpu`, or nothing known of
+/// the device's memory: more than it has, `milli_per_gpu + 1`.
+[[nodiscard]] constexpr std::uint32_t portion_of_memory(std::int64_t asked_mib,
+                                                        std::int64_t device_mib) noexcept {
+  const std::int64_t counted = device_mib / 100 * 100;
+  if (asked_mib > counted) return milli_per_gpu + 1;
+  return static_cast<std::uint32_t>((asked_mib * 100 + counted - 1) / counted * 10);
+}
+
+/// The memory that a portion of a device reserves, in MiB, rounded down: half of 32 GB is 16 GB.
+[[nodiscard]] constexpr std::int64_t memory_of_portion(std::uint32_t milli,
+                                                       std::int64_t device_mib) noexcept {
+  return device_mib / milli_per_gpu * milli + device_mib % milli_per_gpu * milli / milli_per_gpu;
+}
+
+/// What one pod asks of one node: `milli` of each of `devices` GPUs, and what it needs of the host.
 struct pod_shape {
   std::uint32_t devices = 0;
-  /// milli_per_gpu, or less for a fraction of one device.
+  /// milli_per_gpu, or less for a fraction of a device.
   std::uint32_t milli = milli_per_gpu;
   std::uint64_t pools = all_pools;
+  std::uint64_t models = all_models;
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  /// Not 0: `milli` is what this is of a device; `free_index::shape_on` says it for the nodes of one type.
+  std::int64_t gpu_memory_mib = 0;
 
   [[nodiscard]] constexpr bool is_fraction() const noexcept { return milli < milli_per_gpu; }
+  /// Whether it needs anything of the host but a place.
+  [[nodiscard]] constexpr bool needs_host() const noexcept { return cpu_milli > 0 || memory_mib > 0; }
 
+  friend constexpr auto operator<=>(const pod_shape&, const pod_shape&) noexcept = default;
   friend constexpr bool operator==(const pod_shape&, const pod_shape&) noexcept = default;
 };
 
@@ -65,10 +101,12 @@ struct pod_location {
   friend constexpr bool operator==(const pod_location&, const pod_location&) noexcept = default;
 };
 
-/// A pod that has its place: it has `milli` of each of its devices.
+/// A pod that has its place: it has `milli` of each of its devices, and so much of the host.
 struct placed_pod {
   pod_location where;
   std::uint32_t milli = milli_per_gpu;
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
 
   [[nodiscard]] constexpr quantity gpus() const noexcept {
     return quantity::milli(milli) * std::popcount(where.devices);
@@ -77,39 +115,66 @@ struct placed_pod {
   friend constexpr bool operator==(const placed_pod&, const placed_pod&) noexcept = default;
 };
 
-/// The pods of a demand: `pods` of shape `each`, and one more of `rest` whole GPUs unless that is 0.
+/// The pods of a demand: `pods` of shape `each`, and one more of shape `rest` unless that has no devices.
 struct pod_split {
   pod_shape each;
   std::uint64_t pods = 1;
-  std::uint32_t rest = 0;
+  pod_shape rest{};
 
-  [[nodiscard]] constexpr pod_shape rest_shape() const noexcept { return {rest, milli_per_gpu, each.pools}; }
+  [[nodiscard]] constexpr bool has_rest() const noexcept { return rest.devices > 0; }
+  [[nodiscard]] constexpr std::uint64_t all_pods() const noexcept { return pods + (has_rest() ? 1 : 0); }
 };
 
+namespace detail {
+
+/// The part that `gpus` of `all` GPUs have of an amount of the whole job's, rounded up. Saturates.
+[[nodiscard]] constexpr std::int64_t part_of(std::int64_t amount, std::uint64_t gpus,
+                                             std::uint64_t all) noexcept {
+  const std::uint64_t each = static_cast<std::uint64_t>(amount) / all;
+  const std::uint64_t left = static_cast<std::uint64_t>(amount) % all;
+  return static_cast<std::int64_t>(each * gpus + (left * gpus + all - 1) / all);
+}
+
+}  // namespace detail
+
 /// The pods that a demand consists of, or nothing if it is none that can be placed: no pods, a negative
-/// amount, or one above a GPU that is not whole.
+/// amount, one above a GPU that is not whole, GPU memory beside GPUs, or several devices with less than a
+/// fraction of each.
 ///
 /// A total of at most the size of the largest acceptable node is one pod. A larger one fills as many nodes
 /// of that size as it can, all of whose GPUs must be free, and the rest stands on one node (the rule of the
-/// Helios simulator, and what FORMATS says of traces). O(1).
+/// Helios simulator, and what FORMATS says of traces); its CPU and memory go with its GPUs. O(1).
 [[nodiscard]] constexpr std::optional<pod_split> split(const demand& d, std::uint32_t largest_node) noexcept {
   const std::int64_t milli = d.gpus.in_milli();
   if (!d.gpus.is_bounded() || milli < 0 || (!d.total && d.pods == 0)) return std::nullopt;
+  if (d.cpu_milli < 0 || d.memory_mib < 0 || d.gpu_memory_mib < 0) return std::nullopt;
+  const bool by_memory = d.gpu_memory_mib > 0;
+  const bool is_portion = by_memory || (milli > 0 && milli < milli_per_gpu);
+  if (d.devices != 1 && (!is_portion || d.devices == 0)) return std::nullopt;
+  if (by_memory && milli != 0) return std::nullopt;
+  pod_shape pod{0, milli_per_gpu, d.pools, d.models, d.cpu_milli, d.memory_mib, d.gpu_memory_mib};
   const std::uint64_t pods = d.total ? 1 : d.pods;
-  if (milli < milli_per_gpu) {
-    const bool any = milli > 0;
-    return pod_split{{any ? 1U : 0U, any ? static_cast<std::uint32_t>(milli) : milli_per_gpu, d.pools}, pods};
+  // What no node can hold need not be told apart.
+  constexpr std::uint64_t too_many = max_gpus_per_node + 1;
+  if (is_portion || milli == 0) {
+    if (is_portion) pod.devices = static_cast<std::uint32_t>(std::min<std::uint64_t>(d.devices, too_many));
+    if (milli > 0) pod.milli = static_cast<std::uint32_t>(milli);
+    return pod_split{pod, pods};
   }
   if (milli % milli_per_gpu != 0) return std::nullopt;
   const std::uint64_t gpus = static_cast<std::uint64_t>(milli) / milli_per_gpu;
   if (d.total && largest_node > 0 && gpus > largest_node) {
-    return pod_split{{largest_node, milli_per_gpu, d.pools},
-                     gpus / largest_node,
-                     static_cast<std::uint32_t>(gpus % largest_node)};
+    const auto part = [&](std::uint64_t devices) {
+      pod_shape p = pod;
+      p.devices = static_cast<std::uint32_t>(devices);
+      p.cpu_milli = detail::part_of(d.cpu_milli, devices, gpus);
+      p.memory_mib = detail::part_of(d.memory_mib, devices, gpus);
+      return p;
+    };
+    return pod_split{part(largest_node), gpus / largest_node, part(gpus % largest_node)};
   }
-  // What no node can hold need not be told apart.
-  const auto devices = static_cast<std::uint32_t>(std::min<std::uint64_t>(gpus, max_gpus_per_node + 1));
-  return pod_split{{devices, milli_per_gpu, d.pools}, pods};
+  pod.devices = static_cast<std::uint32_t>(std::min(gpus, too_many));
+  return pod_split{pod, pods};
 }
 
 }  // namespace gpu

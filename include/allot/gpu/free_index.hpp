@@ -4,13 +4,18 @@
 #include <allot/core/assert.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/gpu/bitset_index.hpp>
+#include <allot/gpu/change_log.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/demand.hpp>
+#include <allot/gpu/device_use.hpp>
+#include <allot/gpu/gap_index.hpp>
+#include <allot/gpu/host_room.hpp>
 
 #include <bit>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -19,41 +24,48 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// What is free of a cluster, device by device, and where: what a placement policy chooses from.
-///
-/// Of every device it keeps how much is *used*, and how much is still *held* by pods that have been told to
-/// go. Used decides what is free; a device that is free or has room may still be held, and whoever is placed
-/// there must wait. A device is *shared* while it is used in part; its *gap* is the rest of it.
+/// What is free of a cluster, and where: what a placement policy chooses from. Of every device, and of every
+/// host, it keeps what is *used* and what is still *held* by pods that have been told to go (see `device_use`
+/// and `host_room`).
 ///
 /// A node can be *closed*: nothing on it is to be had, though what stands there stays until it leaves.
 ///
-/// Two indexes for each node type: its nodes by free GPUs, and its shared devices by gap (by node, as the
-/// devices of one node are quickly looked through). A query is O(log64 nodes); no query or change looks at
+/// Two indexes for each node type: its nodes by free GPUs, and its shared devices by gap. A query is
+/// O(log64 nodes) for each node that it looks at in vain, for its host is full; no query or change looks at
 /// all nodes or allocates.
 class free_index {
  public:
+  static constexpr std::uint64_t any_number = std::numeric_limits<std::uint64_t>::max();
+
   explicit free_index(cluster layout)
-      : layout_(std::move(layout)), nodes_(layout_.size()), devices_(layout_.devices()) {
+      : layout_(std::move(layout)),
+        use_(layout_),
+        hosts_(layout_),
+        closed_(layout_.size()),
+        changes_(layout_.size()) {
     types_.reserve(layout_.types().size());
     for (const node_type& t : layout_.types()) types_.emplace_back(t);
-    for (std::size_t n = 0; n < nodes_.size(); ++n) {
-      nodes_[n].free = ~std::uint64_t{0} >> (max_gpus_per_node - layout_.gpus(node_id{n}));
-    }
   }
 
   [[nodiscard]] const cluster& layout() const noexcept { return layout_; }
+  [[nodiscard]] const device_use& devices() const noexcept { return use_; }
+  [[nodiscard]] const host_room& hosts() const noexcept { return hosts_; }
+  /// Which nodes have changed, for policies that keep scores of nodes.
+  [[nodiscard]] const change_log& changes() const noexcept { return changes_; }
 
   // One node.
 
   /// The devices of which nothing is used.
-  [[nodiscard]] std::uint64_t free_devices(node_id n) const { return node(n).free; }
+  [[nodiscard]] std::uint64_t free_devices(node_id n) const { return use_.free(n); }
   /// The devices that someone who has been told to go still holds.
-  [[nodiscard]] std::uint64_t held_devices(node_id n) const { return node(n).held; }
-  [[nodiscard]] bool is_closed(node_id n) const { return node(n).closed; }
+  [[nodiscard]] std::uint64_t held_devices(node_id n) const { return use_.held(n); }
+  [[nodiscard]] bool is_closed(node_id n) const {
+    ALLOT_ASSERT(layout_.contains(n), "no node of this cluster");
+    return closed_[n.index()];
+  }
   /// How much of a device is used. Precondition: the node has that device.
   [[nodiscard]] quantity used(node_id n, std::uint32_t device) const {
-    ALLOT_ASSERT(device < layout_.gpus(n), "the node has no such device");
-    return quantity::milli(this->device(n, device).used);
+    return quantity::milli(use_.used(n, device));
   }
   /// O(devices of the node).
   [[nodiscard]] quantity used(node_id n) const {
@@ -62,40 +74,48 @@ class free_index {
     return sum;
   }
 
-  /// Whether a pod of this shape could stand there, whatever pool that is, be it closed or not.
+  /// Whether a pod of this shape could stand there, whatever pool and model that is, be it closed or not.
   [[nodiscard]] bool fits(const pod_location& at, const pod_shape& pod) const {
-    if (!layout_.contains(at.node) || std::popcount(at.devices) != static_cast<int>(pod.devices))
-      return false;
-    if (at.devices >> (layout_.gpus(at.node) - 1) > 1) return false;
-    if (!pod.is_fraction()) return (at.devices & ~free_devices(at.node)) == 0;
-    return device(at.node, lowest(at.devices)).used + pod.milli <= milli_per_gpu;
+    if (!layout_.contains(at.node)) return false;
+    const auto here = anywhere(pod, at.node);
+    return here && hosts_.fits(at.node, type_of(at.node), here->cpu_milli, here->memory_mib) &&
+           use_.fits(at.node, at.devices, *here);
+  }
+  /// Whether a pod of this shape, as `node_type::shape_on` gave it for the type of this node, has room there.
+  [[nodiscard]] bool has_room(node_id n, const pod_shape& here) const {
+    return host_has_room(n, here) && use_.has_room(n, here);
+  }
+  /// Whether only the host has.
+  [[nodiscard]] bool host_has_room(node_id n, const pod_shape& here) const {
+    return hosts_.fits(n, type_of(n), here.cpu_milli, here.memory_mib);
+  }
+  /// How many such pods have room there now, at most `most`; none if it is closed. O(devices).
+  [[nodiscard]] std::uint64_t pods_with_room(node_id n, const pod_shape& here,
+                                             std::uint64_t most = any_number) const {
+    if (is_closed(n)) return 0;
+    return hosts_.pods(n, type_of(n), here.cpu_milli, here.memory_mib, use_.pods(n, here, most));
   }
 
-  /// The devices of this node on which a pod of this shape would stand; nothing if it does not fit there.
-  /// Whole GPUs: first those that nobody holds any more, then the lowest. A fraction: the shared device with
-  /// the smallest gap that suffices, else a free one; of several, one on which it can start at once, then
-  /// the lowest. O(devices of the node).
+  /// The devices of this node on which a pod of this shape would stand, whatever pool and model that is (see
+  /// `device_use::choose`); nothing if it does not fit there. O(devices of the node).
   [[nodiscard]] std::optional<std::uint64_t> choose_devices(node_id n, const pod_shape& pod) const {
-    const node_state& s = node(n);
-    if (pod.is_fraction()) {
-      if (const auto shared = choose_shared(n, pod.milli)) return std::uint64_t{1} << *shared;
-    }
-    const auto free = static_cast<std::uint32_t>(std::popcount(s.free));
-    if (free < pod.devices) return std::nullopt;
-    const std::uint64_t at_once = s.free & ~s.held;
-    const auto ready = static_cast<std::uint32_t>(std::popcount(at_once));
-    if (ready >= pod.devices) return lowest_bits(at_once, pod.devices);
-    return at_once | lowest_bits(s.free & s.held, pod.devices - ready);
+    const auto here = anywhere(pod, n);
+    if (!here || !host_has_room(n, *here)) return std::nullopt;
+    return use_.choose(n, *here);
+  }
+  /// The pod as it would stand there: with the portion of its devices that it has on this node.
+  [[nodiscard]] placed_pod placed(const pod_location& at, const pod_shape& pod) const {
+    const auto here = anywhere(pod, at.node);
+    return {at, here ? here->milli : pod.milli, pod.cpu_milli, pod.memory_mib};
   }
 
-  /// Whether the devices under this pod have room for all that is used and held of them. Then it can start.
+  /// Whether its devices and its host have room for all that is used and held of them. Then it can start.
   [[nodiscard]] bool is_ready(const placed_pod& pod) const {
-    for (std::uint64_t left = pod.where.devices & node(pod.where.node).held; left != 0; left &= left - 1) {
-      const device_state& d = device(pod.where.node, lowest(left));
-      if (d.used + d.held > milli_per_gpu) return false;
-    }
-    return true;
+    return use_.is_ready(pod) && hosts_.is_ready(pod);
   }
+
+  /// Whether some pod that was told to go still holds what it had.
+  [[nodiscard]] bool is_anyone_leaving() const noexcept { return leaving_ > 0; }
 
   // All nodes of one type that are not closed: `type` is an index into layout().types().
 
@@ -107,22 +127,32 @@ class free_index {
 
     friend constexpr auto operator<=>(const candidate&, const candidate&) noexcept = default;
   };
+  struct any_node {
+    [[nodiscard]] constexpr bool operator()(node_id) const noexcept { return true; }
+  };
 
-  /// The node with the fewest free GPUs that suffice, the lowest of several.
-  [[nodiscard]] std::optional<candidate> fewest_free(std::size_t type, std::uint32_t at_least) const {
-    return first(types_[type].by_free, type, at_least);
-  }
-  /// The next one after it in that order.
-  [[nodiscard]] std::optional<candidate> next_free(std::size_t type, const candidate& after) const {
+  /// The node with the fewest free GPUs that suffice, the lowest of several, of which `is_good(node)` holds.
+  template <class IsGood = any_node>
+  [[nodiscard]] std::optional<candidate> fewest_free(std::size_t type, std::uint32_t at_least,
+                                                     IsGood is_good = {}) const {
     const std::vector<node_id>& nodes = layout_.types()[type].nodes;
-    const std::size_t key =
-        types_[type].by_free.next(after.level * nodes.size() + layout_.position_of(after.node).rank + 1);
-    if (key == bitset_index::none) return std::nullopt;
-    return candidate{static_cast<std::uint32_t>(key / nodes.size()), nodes[key % nodes.size()]};
+    const bitset_index& keys = types_[type].by_free;
+    for (std::size_t key = keys.next(at_least * nodes.size()); key != bitset_index::none;
+         key = keys.next(key + 1)) {
+      const node_id n = nodes[key % nodes.size()];
+      if (is_good(n)) return candidate{static_cast<std::uint32_t>(key / nodes.size()), n};
+    }
+    return std::nullopt;
   }
-  /// The node with the smallest gap that suffices, the lowest of several. `at_least` is in milli.
-  [[nodiscard]] std::optional<candidate> smallest_gap(std::size_t type, std::uint32_t at_least) const {
-    return first(types_[type].by_gap, type, at_least);
+  /// The node with the smallest gap that suffices, the lowest of several, of which `is_good(node)` holds.
+  /// `at_least` is in milli.
+  template <class IsGood = any_node>
+  [[nodiscard]] std::optional<candidate> smallest_gap(std::size_t type, std::uint32_t at_least,
+                                                      IsGood is_good = {}) const {
+    const auto found = types_[type].by_gap.smallest(
+        layout_.types()[type], use_, at_least, [&](node_id n) { return !closed_[n.index()] && is_good(n); });
+    if (!found) return std::nullopt;
+    return candidate{found->gap, found->node};
   }
   /// How many nodes have exactly so many free GPUs.
   [[nodiscard]] std::uint64_t nodes_with_free(std::size_t type, std::uint32_t gpus) const {
@@ -131,7 +161,7 @@ class free_index {
   }
   /// How many shared devices have exactly this gap, in milli.
   [[nodiscard]] std::uint64_t devices_with_gap(std::size_t type, std::uint32_t gap) const {
-    return gap < milli_per_gpu ? types_[type].devices_with_gap[gap] : 0;
+    return types_[type].by_gap.devices_with(gap);
   }
 
   // All nodes of some pools: O(types).
@@ -149,53 +179,61 @@ class free_index {
   [[nodiscard]] quantity free_in(std::uint64_t pools) const {
     return layout_.gpus_in(pools) - used_in(pools) - closed_in(pools);
   }
+  /// In milli, of the nodes of one type.
+  [[nodiscard]] std::int64_t used_of(std::size_t type) const { return types_[type].used; }
 
   // Changes. Each has an exact inverse: close and open, occupy and leave, hold and let_go. O(devices).
 
   /// Precondition: it is not closed.
   void close(node_id n) {
     ALLOT_ASSERT(!is_closed(n), "the node is closed already");
-    take_out_of_indexes(n);
-    nodes_[n.index()].closed = true;
-    types_[layout_.position_of(n).type].closed += unused(n);
+    closed_[n.index()] = true;
+    remove_free(n);
+    for_each_gap(n, [&](std::uint32_t gap) { remove_gap(n, gap); });
+    state_of(n).closed += unused(n);
+    changes_.note(n);
   }
   /// Precondition: it is closed.
   void open(node_id n) {
     ALLOT_ASSERT(is_closed(n), "the node is open already");
-    types_[layout_.position_of(n).type].closed -= unused(n);
-    nodes_[n.index()].closed = false;
-    put_into_indexes(n);
+    state_of(n).closed -= unused(n);
+    closed_[n.index()] = false;
+    add_free(n);
+    for_each_gap(n, [&](std::uint32_t gap) { add_gap(n, gap); });
+    changes_.note(n);
   }
 
   /// Precondition: it fits there.
   void occupy(const placed_pod& pod) {
-    ALLOT_ASSERT(fits(pod.where, shape_of(pod)), "the pod does not fit there");
     const node_id n = pod.where.node;
-    node_state& s = nodes_[n.index()];
-    type_state& t = types_[layout_.position_of(n).type];
-    t.used += pod.gpus().in_milli();
-    set_free(n, s.free & ~pod.where.devices);
+    ALLOT_ASSERT(layout_.contains(n) && use_.fits(n, pod.where.devices, devices_of(pod)),
+                 "the pod does not fit there");
+    hosts_.use(pod, type_of(n), 1);
+    state_of(n).used += pod.gpus().in_milli();
+    set_free(n, use_.free(n) & ~pod.where.devices);
     for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
-      const std::uint32_t d = lowest(left);
-      set_used(n, d, device(n, d).used + pod.milli);
+      const std::uint32_t d = device_use::lowest(left);
+      set_used(n, d, use_.used(n, d) + pod.milli);
     }
+    changes_.note(n);
   }
   /// Precondition: it occupies its devices.
   void leave(const placed_pod& pod) {
     const node_id n = pod.where.node;
-    type_state& t = types_[layout_.position_of(n).type];
-    t.used -= pod.gpus().in_milli();
     std::uint64_t freed = 0;
     for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
-      const std::uint32_t d = lowest(left);
-      const std::uint32_t used = device(n, d).used;
+      const std::uint32_t d = device_use::lowest(left);
+      const std::uint32_t used = use_.used(n, d);
       ALLOT_ASSERT(used >= pod.milli, "the pod does not stand there");
       set_used(n, d, used - pod.milli);
       if (used == pod.milli) freed |= std::uint64_t{1} << d;
     }
-    set_free(n, node(n).free | freed);
+    hosts_.use(pod, type_of(n), -1);
+    state_of(n).used -= pod.gpus().in_milli();
+    set_free(n, use_.free(n) | freed);
+    changes_.note(n);
   }
-  /// The pod does not count any more, but its devices are not empty yet.
+  /// The pod does not count any more, but its devices and its host are not empty yet.
   void hold(const placed_pod& pod) { change_held(pod, 1); }
   /// Precondition: it holds its devices.
   void let_go(const placed_pod& pod) { change_held(pod, -1); }
@@ -203,39 +241,21 @@ class free_index {
   friend bool operator==(const free_index&, const free_index&) = default;
 
  private:
-  struct node_state {
-    std::uint64_t free = 0;
-    std::uint64_t held = 0;
-    /// Then it and its devices stand in no index.
-    bool closed = false;
-
-    friend bool operator==(const node_state&, const node_state&) = default;
-  };
-  /// In milli. At most one GPU is used; but it may be held several times over, by pods that were told to go
-  /// before they could start.
-  struct device_state {
-    std::uint32_t used = 0;
-    std::uint32_t held = 0;
-
-    friend bool operator==(const device_state&, const device_state&) = default;
-  };
   struct type_state {
     explicit type_state(const node_type& t)
         : by_free((t.gpus + std::size_t{1}) * t.nodes.size()),
-          by_gap(std::size_t{milli_per_gpu} * t.nodes.size()),
-          nodes_with_free(t.gpus + std::size_t{1}),
-          devices_with_gap(milli_per_gpu) {
+          by_gap(t),
+          nodes_with_free(t.gpus + std::size_t{1}) {
       for (std::size_t rank = 0; rank < t.nodes.size(); ++rank) {
         by_free.insert(t.gpus * t.nodes.size() + rank);
       }
       nodes_with_free[t.gpus] = static_cast<std::uint32_t>(t.nodes.size());
     }
 
-    /// Keys: free GPUs, or the gap in milli, times the nodes of the type; plus the rank of the node.
+    /// Keys: free GPUs times the nodes of the type, plus the rank of the node.
     bitset_index by_free;
-    bitset_index by_gap;
+    gap_index by_gap;
     std::vector<std::uint32_t> nodes_with_free;
-    std::vector<std::uint32_t> devices_with_gap;
     /// In milli.
     std::int64_t used = 0;
     std::int64_t held = 0;
@@ -245,47 +265,19 @@ class free_index {
     friend bool operator==(const type_state&, const type_state&) = default;
   };
 
-  [[nodiscard]] static std::uint32_t lowest(std::uint64_t devices) noexcept {
-    return static_cast<std::uint32_t>(std::countr_zero(devices));
+  [[nodiscard]] const node_type& type_of(node_id n) const { return layout_.type_of(n); }
+  [[nodiscard]] type_state& state_of(node_id n) { return types_[layout_.position_of(n).type]; }
+  [[nodiscard]] static pod_shape devices_of(const placed_pod& pod) noexcept {
+    pod_shape shape;
+    shape.devices = static_cast<std::uint32_t>(std::popcount(pod.where.devices));
+    shape.milli = pod.milli;
+    return shape;
   }
-  [[nodiscard]] static std::uint64_t lowest_bits(std::uint64_t from, std::uint32_t count) noexcept {
-    std::uint64_t rest = from;
-    for (; count > 0; --count) rest &= rest - 1;
-    return from ^ rest;
-  }
-  [[nodiscard]] static pod_shape shape_of(const placed_pod& pod) noexcept {
-    return {static_cast<std::uint32_t>(std::popcount(pod.where.devices)), pod.milli};
-  }
-
-  [[nodiscard]] const node_state& node(node_id n) const {
-    ALLOT_ASSERT(layout_.contains(n), "no node of this cluster");
-    return nodes_[n.index()];
-  }
-  [[nodiscard]] const device_state& device(node_id n, std::uint32_t d) const {
-    return devices_[layout_.position_of(n).first_device + d];
-  }
-  [[nodiscard]] device_state& device(node_id n, std::uint32_t d) {
-    return devices_[layout_.position_of(n).first_device + d];
-  }
-
-  [[nodiscard]] std::optional<candidate> first(const bitset_index& keys, std::size_t type,
-                                               std::uint32_t at_least) const {
-    const std::vector<node_id>& nodes = layout_.types()[type].nodes;
-    const std::size_t key = keys.next(at_least * nodes.size());
-    if (key == bitset_index::none) return std::nullopt;
-    return candidate{static_cast<std::uint32_t>(key / nodes.size()), nodes[key % nodes.size()]};
-  }
-
-  [[nodiscard]] std::optional<std::uint32_t> choose_shared(node_id n, std::uint32_t milli) const {
-    std::optional<std::uint32_t> best;
-    std::pair<std::uint32_t, bool> best_score;
-    for (std::uint32_t d = 0; d < layout_.gpus(n); ++d) {
-      const device_state& s = device(n, d);
-      if (s.used == 0 || s.used + milli > milli_per_gpu) continue;
-      const std::pair score{milli_per_gpu - s.used, s.used + s.held + milli > milli_per_gpu};
-      if (!best || score < best_score) best = d, best_score = score;
-    }
-    return best;
+  /// What the pod would ask of this node if its pool and model were acceptable.
+  [[nodiscard]] std::optional<pod_shape> anywhere(pod_shape pod, node_id n) const {
+    pod.pools = all_pools;
+    pod.models = all_models;
+    return type_of(n).shape_on(pod);
   }
 
   template <class Amount>
@@ -298,32 +290,28 @@ class free_index {
   }
 
   void set_free(node_id n, std::uint64_t free) {
-    node_state& s = nodes_[n.index()];
-    if (s.free == free) return;
-    if (!s.closed) remove_free(n);
-    s.free = free;
-    if (!s.closed) add_free(n);
+    if (use_.free(n) == free) return;
+    if (!closed_[n.index()]) remove_free(n);
+    use_.set_free(n, free);
+    if (!closed_[n.index()]) add_free(n);
   }
   void add_free(node_id n) {
     const cluster::position& at = layout_.position_of(n);
     type_state& t = types_[at.type];
-    const auto free = static_cast<std::uint32_t>(std::popcount(node(n).free));
-    t.by_free.insert(free * layout_.types()[at.type].nodes.size() + at.rank);
-    ++t.nodes_with_free[free];
+    t.by_free.insert(use_.free_count(n) * layout_.types()[at.type].nodes.size() + at.rank);
+    ++t.nodes_with_free[use_.free_count(n)];
   }
   void remove_free(node_id n) {
     const cluster::position& at = layout_.position_of(n);
     type_state& t = types_[at.type];
-    const auto free = static_cast<std::uint32_t>(std::popcount(node(n).free));
-    t.by_free.erase(free * layout_.types()[at.type].nodes.size() + at.rank);
-    --t.nodes_with_free[free];
+    t.by_free.erase(use_.free_count(n) * layout_.types()[at.type].nodes.size() + at.rank);
+    --t.nodes_with_free[use_.free_count(n)];
   }
 
   void set_used(node_id n, std::uint32_t d, std::uint32_t used) {
-    device_state& s = device(n, d);
-    const std::uint32_t before = std::exchange(s.used, used);
-    if (node(n).closed) {
-      types_[layout_.position_of(n).type].closed += std::int64_t{before} - std::int64_t{used};
+    const std::uint32_t before = use_.set_used(n, d, used);
+    if (closed_[n.index()]) {
+      state_of(n).closed += std::int64_t{before} - std::int64_t{used};
       return;
     }
     if (before % milli_per_gpu != 0) remove_gap(n, milli_per_gpu - before);
@@ -331,38 +319,17 @@ class free_index {
   }
   void add_gap(node_id n, std::uint32_t gap) {
     const cluster::position& at = layout_.position_of(n);
-    type_state& t = types_[at.type];
-    t.by_gap.insert(gap * layout_.types()[at.type].nodes.size() + at.rank);
-    ++t.devices_with_gap[gap];
+    types_[at.type].by_gap.insert(at.rank, gap);
   }
-  /// A gap that was the node's is not any more.
   void remove_gap(node_id n, std::uint32_t gap) {
     const cluster::position& at = layout_.position_of(n);
-    type_state& t = types_[at.type];
-    --t.devices_with_gap[gap];
-    for (std::uint32_t d = 0; d < layout_.gpus(n); ++d) {
-      if (device(n, d).used + gap == milli_per_gpu) return;
-    }
-    t.by_gap.erase(gap * layout_.types()[at.type].nodes.size() + at.rank);
+    types_[at.type].by_gap.erase(layout_.types()[at.type], use_, at.rank, gap,
+                                 [this](node_id other) { return !closed_[other.index()]; });
   }
-
-  void put_into_indexes(node_id n) {
-    add_free(n);
+  template <class Visit>
+  void for_each_gap(node_id n, Visit visit) {
     for (std::uint32_t d = 0; d < layout_.gpus(n); ++d) {
-      const std::uint32_t used = device(n, d).used;
-      if (used % milli_per_gpu != 0) add_gap(n, milli_per_gpu - used);
-    }
-  }
-  void take_out_of_indexes(node_id n) {
-    remove_free(n);
-    const cluster::position& at = layout_.position_of(n);
-    type_state& t = types_[at.type];
-    for (std::uint32_t d = 0; d < layout_.gpus(n); ++d) {
-      const std::uint32_t used = device(n, d).used;
-      if (used % milli_per_gpu == 0) continue;
-      const std::uint32_t gap = milli_per_gpu - used;
-      --t.devices_with_gap[gap];
-      t.by_gap.erase(gap * layout_.types()[at.type].nodes.size() + at.rank);
+      if (const std::uint32_t gap = use_.gap(n, d); gap % milli_per_gpu != 0) visit(gap);
     }
   }
   /// In milli.
@@ -372,22 +339,20 @@ class free_index {
 
   void change_held(const placed_pod& pod, std::int32_t sign) {
     const node_id n = pod.where.node;
-    node_state& s = nodes_[n.index()];
-    types_[layout_.position_of(n).type].held += sign * pod.gpus().in_milli();
-    for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
-      const std::uint32_t d = lowest(left);
-      const std::uint64_t bit = std::uint64_t{1} << d;
-      std::uint32_t& held = device(n, d).held;
-      ALLOT_ASSERT(sign > 0 || held >= pod.milli, "the pod does not hold its devices");
-      held = sign > 0 ? held + pod.milli : held - pod.milli;
-      s.held = held != 0 ? s.held | bit : s.held & ~bit;
-    }
+    leaving_ += sign;
+    use_.hold(pod, sign);
+    hosts_.hold(pod, type_of(n), sign);
+    state_of(n).held += sign * pod.gpus().in_milli();
   }
 
   cluster layout_;
-  std::vector<node_state> nodes_;
-  std::vector<device_state> devices_;
+  device_use use_;
+  host_room hosts_;
+  std::vector<bool> closed_;
+  /// How many pods hold something.
+  std::int64_t leaving_ = 0;
   std::vector<type_state> types_;
+  change_log changes_;
 };
 
 }  // namespace gpu

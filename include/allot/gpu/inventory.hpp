@@ -52,13 +52,13 @@ class basic_inventory {
   /// As `place`, where another policy says.
   template <placement_policy P>
   [[nodiscard]] std::optional<allocation> place_by(const P& policy, const demand& d) {
-    const auto pods = split(d, d.total ? layout().largest_node(d.pools) : 0);
+    const auto pods = split(d, d.total ? layout().largest_node(d.pools, d.models) : 0);
     if (!pods) return std::nullopt;
-    if (pods->pods == 1 && pods->rest == 0) {
+    if (pods->all_pods() == 1) {
       const auto where = policy(index_, pods->each);
       if (!where) return std::nullopt;
       const allocation a = open();
-      add({*where, pods->each.milli}, a);
+      add(index_.placed(*where, pods->each), a);
       return a;
     }
     if (!detail::has_room(index_, *pods)) return std::nullopt;
@@ -66,7 +66,7 @@ class basic_inventory {
     const allocation a = open();
     bool placed = true;
     for (std::uint64_t i = 0; i < pods->pods && placed; ++i) placed = add_where(policy, pods->each, a);
-    if (placed && pods->rest > 0) placed = add_where(policy, pods->rest_shape(), a);
+    if (placed && pods->has_rest()) placed = add_where(policy, pods->rest, a);
     return conclude(before, placed, a);
   }
 
@@ -81,11 +81,14 @@ class basic_inventory {
     const allot::savepoint before = save();
     const allocation a = open();
     pod_shape pod = whole->each;
-    std::int64_t left = is_split ? d.gpus.in_milli() / milli_per_gpu : 0;
+    const std::int64_t gpus = is_split ? d.gpus.in_milli() / milli_per_gpu : 0;
+    std::int64_t left = gpus;
     bool placed = true;
     for (std::size_t i = 0; i < pods.size() && placed; ++i) {
       if (is_split) {
         pod.devices = part_of_total(pods[i], left);
+        pod.cpu_milli = detail::part_of(d.cpu_milli, pod.devices, static_cast<std::uint64_t>(gpus));
+        pod.memory_mib = detail::part_of(d.memory_mib, pod.devices, static_cast<std::uint64_t>(gpus));
         left -= pod.devices;
       }
       placed = (!is_split || pod.devices > 0) && add_at(pods[i], pod, a);
@@ -198,7 +201,7 @@ class basic_inventory {
     const auto x = table_.pods(a);
     const auto y = table_.pods(b);
     return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const placed_pod& p, const placed_pod& q) {
-      return p.milli == milli_per_gpu ? p.where.node == q.where.node : p == q;
+      return p.milli == milli_per_gpu ? p.where.node == q.where.node : p.where == q.where;
     });
   }
 
@@ -248,7 +251,7 @@ class basic_inventory {
   template <class P>
   [[nodiscard]] bool add_where(const P& policy, const pod_shape& pod, allocation a) {
     const auto where = policy(index_, pod);
-    if (where) add({*where, pod.milli}, a);
+    if (where) add(index_.placed(*where, pod), a);
     return where.has_value();
   }
   /// How many of the `left` GPUs of a split total stand there.
@@ -266,7 +269,7 @@ class basic_inventory {
     } else if (!index_.fits(at, pod)) {
       return false;
     }
-    add({at, pod.milli}, a);
+    add(index_.placed(at, pod), a);
     return true;
   }
 

@@ -26,12 +26,16 @@ enum class obstacle : std::uint8_t {
   too_large_for_any_node,
   /// Some node could hold a pod of it, but none in its pools.
   pool_has_no_such_node,
+  /// Some node in its pools could, but none with a GPU of an acceptable model.
+  model_has_no_such_node,
   /// Not all of its pods fit, even if nothing else stands in its pools.
   larger_than_cluster,
   /// Its pools have fewer free GPUs than it asks for.
   full,
   /// Its pools have as many free GPUs as it asks for, but not together.
   fragmented,
+  /// There are free GPUs for it, but the CPU, memory or pod slots beside them are used up.
+  host_full,
 };
 
 /// For a program to read; a person is better served by a sentence made of the numbers.
@@ -45,18 +49,23 @@ enum class obstacle : std::uint8_t {
       return "too_large_for_any_node";
     case obstacle::pool_has_no_such_node:
       return "pool_has_no_such_node";
+    case obstacle::model_has_no_such_node:
+      return "model_has_no_such_node";
     case obstacle::larger_than_cluster:
       return "larger_than_cluster";
     case obstacle::full:
       return "full";
     case obstacle::fragmented:
       return "fragmented";
+    case obstacle::host_full:
+      return "host_full";
   }
   return "";
 }
 
 /// Why a demand has no place, with the numbers to check it by. What is counted is counted in the pools of
-/// the demand; what is held by those who were told to go counts as free.
+/// the demand, and for the largest block on acceptable models; what is held by those who were told to go
+/// counts as free.
 struct unplaceable {
   obstacle reason = obstacle::none;
   /// By the whole job.
@@ -72,7 +81,7 @@ struct unplaceable {
 
   /// Whether it could not stand on the empty cluster either.
   [[nodiscard]] constexpr bool is_never() const noexcept {
-    return reason != obstacle::none && reason != obstacle::full && reason != obstacle::fragmented;
+    return reason != obstacle::none && reason < obstacle::full;
   }
 
   friend bool operator==(const unplaceable&, const unplaceable&) = default;
@@ -80,115 +89,189 @@ struct unplaceable {
 
 namespace detail {
 
-inline constexpr std::uint64_t any_number = std::numeric_limits<std::uint64_t>::max();
-
-/// How many pods of this shape have room now, on nodes that are not closed. Pods of one shape do not get in
-/// each other's way more than their number, so it does not matter where the first ones go. O(types x sizes,
-/// or gaps for a fraction).
-[[nodiscard]] inline std::uint64_t room(const free_index& index, const pod_shape& pod) {
-  std::uint64_t count = 0;
-  const auto& types = index.layout().types();
-  for (std::size_t t = 0; t < types.size(); ++t) {
-    if (!types[t].is_in(pod.pools)) continue;
-    if (pod.devices == 0) {
-      if (index.fewest_free(t, 0)) return any_number;
-      continue;
-    }
-    for (std::uint32_t free = pod.devices; free <= types[t].gpus; ++free) {
-      count += index.nodes_with_free(t, free) * (free / pod.devices) * (milli_per_gpu / pod.milli);
-    }
-    if (!pod.is_fraction()) continue;
-    for (std::uint32_t gap = pod.milli; gap < milli_per_gpu; ++gap) {
-      count += index.devices_with_gap(t, gap) * (gap / pod.milli);
-    }
+/// A loop over the types on which a pod may stand, with its shape there.
+template <class Visit>
+void for_each_type(const cluster& layout, const pod_shape& pod, Visit visit) {
+  for (std::size_t t = 0; t < layout.types().size(); ++t) {
+    if (const auto here = layout.types()[t].shape_on(pod)) visit(t, *here);
   }
+}
+
+[[nodiscard]] constexpr std::uint64_t saturating_sum(std::uint64_t a, std::uint64_t b) noexcept {
+  return a + b < a ? free_index::any_number : a + b;
+}
+
+/// How many pods of this shape have room now on the nodes of one type, looking only at how many have so many
+/// free GPUs or such a gap: of shapes that need one device or whole ones.
+[[nodiscard]] inline std::uint64_t room_by_counts(const free_index& index, std::size_t type,
+                                                  const pod_shape& here) {
+  std::uint64_t count = 0;
+  const std::uint32_t gpus = index.layout().types()[type].gpus;
+  for (std::uint32_t free = here.devices; free <= gpus; ++free) {
+    count += index.nodes_with_free(type, free) * (free / here.devices) * (milli_per_gpu / here.milli);
+  }
+  if (!here.is_fraction()) return count;
+  for (std::uint32_t gap = here.milli; gap < milli_per_gpu; ++gap) {
+    count += index.devices_with_gap(type, gap) * (gap / here.milli);
+  }
+  return count;
+}
+
+enum class look : std::uint8_t { at_all, at_gpus };
+
+/// How many pods of this shape have room now, on nodes that are not closed, or at least `enough`. Pods of one
+/// shape do not get in each other's way more than their number, so it does not matter where the first ones go
+/// (except for fractions of several devices: of those it is the most that can be).
+/// O(types x sizes, or gaps for a fraction); O(nodes) for what needs the host to be looked at, or several
+/// fractions.
+[[nodiscard]] inline std::uint64_t room(const free_index& index, const pod_shape& pod,
+                                        std::uint64_t enough = free_index::any_number,
+                                        look at = look::at_all) {
+  std::uint64_t count = 0;
+  for_each_type(index.layout(), pod, [&](std::size_t t, const pod_shape& here) {
+    if (count >= enough) return;
+    const node_type& type = index.layout().types()[t];
+    const bool host_matters = (type.counts_cpu() && here.cpu_milli > 0) ||
+                              (type.counts_memory() && here.memory_mib > 0) || type.counts_slots();
+    if (!host_matters && here.devices == 0) {
+      if (index.fewest_free(t, 0)) count = free_index::any_number;
+    } else if (!host_matters && (!here.is_fraction() || here.devices == 1)) {
+      count = saturating_sum(count, room_by_counts(index, t, here));
+    } else {
+      for (std::size_t i = 0; i < type.nodes.size() && count < enough; ++i) {
+        const node_id n = type.nodes[i];
+        if (index.is_closed(n)) continue;
+        count =
+            saturating_sum(count, at == look::at_all ? index.pods_with_room(n, here)
+                                                     : index.devices().pods(n, here, free_index::any_number));
+      }
+    }
+  });
   return count;
 }
 
 /// How many pods of this shape the empty cluster has room for. O(types).
 [[nodiscard]] inline std::uint64_t room(const cluster& empty, const pod_shape& pod) {
   std::uint64_t count = 0;
-  for (const node_type& t : empty.types()) {
-    if (!t.is_in(pod.pools)) continue;
-    if (pod.devices == 0) return any_number;
-    count += t.nodes.size() * (t.gpus / pod.devices) * (milli_per_gpu / pod.milli);
-  }
+  for_each_type(empty, pod, [&](std::size_t t, const pod_shape& here) {
+    const node_type& type = empty.types()[t];
+    std::uint64_t each = free_index::any_number;
+    const auto at_most = [&each](std::int64_t left, std::int64_t one) {
+      if (one > 0) each = std::min(each, static_cast<std::uint64_t>(left / one));
+    };
+    // Fractions of several devices go side by side: as many as there are whole sets, times those of a device.
+    if (here.devices > 0) {
+      const std::uint64_t on_device = milli_per_gpu / here.milli;
+      each = here.is_fraction() ? type.gpus * on_device / here.devices : type.gpus / here.devices;
+    }
+    if (type.counts_cpu()) at_most(type.cpu_milli, here.cpu_milli);
+    if (type.counts_memory()) at_most(type.memory_mib, here.memory_mib);
+    if (type.counts_slots()) at_most(type.pod_slots, 1);
+    if (each == free_index::any_number) {
+      count = each;
+    } else {
+      count = saturating_sum(count, each * type.nodes.size());
+    }
+  });
   return count;
 }
 
-/// Whether all pods of a split have room, in a `free_index` or in an empty `cluster`.
-template <class In>
-[[nodiscard]] bool has_room(const In& in, const pod_split& pods) {
-  if (room(in, pods.each) < pods.pods) return false;
-  if (pods.rest == 0) return true;
+/// Whether all pods of a split have room, where `room(pod)` says how many pods of a shape have.
+template <class Room>
+[[nodiscard]] bool has_room_by(const pod_split& pods, Room room) {
+  if (room(pods.each) < pods.pods) return false;
+  if (!pods.has_rest()) return true;
   // Each of the full nodes takes the places of all the smaller pods that it could hold.
-  return room(in, pods.rest_shape()) > pods.pods * (pods.each.devices / pods.rest);
+  return room(pods.rest) > pods.pods * (pods.each.devices / pods.rest.devices);
+}
+[[nodiscard]] inline bool has_room(const cluster& empty, const pod_split& pods) {
+  return has_room_by(pods, [&](const pod_shape& pod) { return room(empty, pod); });
+}
+[[nodiscard]] inline bool has_room(const free_index& index, const pod_split& pods, look at = look::at_all) {
+  return has_room_by(pods,
+                     [&](const pod_shape& pod) { return room(index, pod, free_index::any_number, at); });
 }
 
-[[nodiscard]] inline quantity largest_block(const free_index& index, const pod_shape& pod) {
-  const auto& types = index.layout().types();
+/// The GPUs of the whole job; of pods that ask for GPU memory, the least that it is on any acceptable model.
+[[nodiscard]] inline quantity asked(const cluster& layout, const demand& d, const pod_split& pods) {
+  if (d.gpu_memory_mib == 0 && !pods.each.is_fraction()) return d.total ? d.gpus : d.gpus * d.pods;
+  std::uint32_t least = pods.each.gpu_memory_mib == 0 ? pods.each.milli : milli_per_gpu;
+  for_each_type(layout, pods.each,
+                [&](std::size_t, const pod_shape& here) { least = std::min(least, here.milli); });
+  return quantity::milli(least) * (std::int64_t{pods.each.devices} * static_cast<std::int64_t>(pods.pods));
+}
+
+[[nodiscard]] inline quantity largest_block(const free_index& index, pod_shape pod) {
+  pod.devices = 0;
+  const bool is_fraction = pod.is_fraction() || pod.gpu_memory_mib > 0;
   std::uint32_t most_free = 0;
-  for (std::size_t t = 0; t < types.size(); ++t) {
-    if (!types[t].is_in(pod.pools)) continue;
-    std::uint32_t free = types[t].gpus;
+  std::uint32_t largest_gap = 0;
+  for_each_type(index.layout(), pod, [&](std::size_t t, const pod_shape&) {
+    std::uint32_t free = index.layout().types()[t].gpus;
     while (free > most_free && index.nodes_with_free(t, free) == 0) --free;
     most_free = std::max(most_free, free);
-  }
-  if (!pod.is_fraction()) return quantity::whole(most_free);
-  if (most_free > 0) return quantity::whole(1);
-  std::uint32_t largest_gap = 0;
-  for (std::size_t t = 0; t < types.size(); ++t) {
-    if (!types[t].is_in(pod.pools)) continue;
+    if (!is_fraction) return;
     std::uint32_t gap = milli_per_gpu - 1;
     while (gap > largest_gap && index.devices_with_gap(t, gap) == 0) --gap;
     largest_gap = std::max(largest_gap, gap);
-  }
-  return quantity::milli(largest_gap);
+  });
+  if (!is_fraction) return quantity::whole(most_free);
+  return most_free > 0 ? quantity::whole(1) : quantity::milli(largest_gap);
 }
 
 }  // namespace detail
 
 /// Whether the demand has a place when nothing else stands in the cluster. O(types).
 [[nodiscard]] inline bool could_ever_fit(const cluster& empty, const demand& d) {
-  const auto pods = split(d, empty.largest_node(d.pools));
+  const auto pods = split(d, empty.largest_node(d.pools, d.models));
   return pods && detail::has_room(empty, *pods);
 }
 
 /// Whether the demand has a place now, whatever policy would choose it. O(types x sizes), a fraction
-/// O(types x gaps).
+/// O(types x gaps), O(nodes) when hosts count what it needs of them. Of a total that is split and needs CPU
+/// or memory, and of pods that need fractions of several devices: whether it may have one.
 [[nodiscard]] inline bool has_room(const free_index& index, const demand& d) {
-  const auto pods = split(d, index.layout().largest_node(d.pools));
+  const auto pods = split(d, index.layout().largest_node(d.pools, d.models));
   return pods && detail::has_room(index, *pods);
 }
 
 /// Why the demand has no place now; `obstacle::none` if it has one. A lasting reason goes before a passing
-/// one. O(types x gaps).
+/// one. As `has_room`.
 [[nodiscard]] inline unplaceable why_not(const free_index& index, const demand& d) {
   const cluster& layout = index.layout();
   unplaceable why;
-  why.asked = d.total ? d.gpus : d.gpus * d.pods;
   why.capacity = layout.gpus_in(d.pools);
   why.free = index.free_in(d.pools);
-  const auto pods = split(d, layout.largest_node(d.pools));
+  const auto pods = split(d, layout.largest_node(d.pools, d.models));
   if (!pods) {
+    why.asked = d.total ? d.gpus : d.gpus * d.pods;
     why.reason = obstacle::invalid_demand;
     return why;
   }
+  why.asked = detail::asked(layout, d, *pods);
   why.largest_block = detail::largest_block(index, pods->each);
-  why.pods = pods->pods + (pods->rest > 0 ? 1 : 0);
-  why.pods_with_room = std::min(pods->pods, detail::room(index, pods->each));
-  pod_shape anywhere = pods->each;
+  why.pods = pods->all_pods();
+  why.pods_with_room = std::min(pods->pods, detail::room(index, pods->each, pods->pods));
+  pod_shape any_model = pods->each;
+  any_model.models = all_models;
+  pod_shape anywhere = any_model;
   anywhere.pools = all_pools;
   // A total is not too large for the nodes: it would have been split if its pools had any.
-  const bool has_nodes = d.total && layout.size() > 0;
+  const bool has_nodes = d.total && layout.devices() > 0;
   if (!has_nodes && detail::room(layout, anywhere) == 0) {
     why.reason = obstacle::too_large_for_any_node;
-  } else if (detail::room(layout, pods->each) == 0) {
+  } else if (detail::room(layout, any_model) == 0) {
     why.reason = obstacle::pool_has_no_such_node;
+  } else if (detail::room(layout, pods->each) == 0) {
+    why.reason = obstacle::model_has_no_such_node;
   } else if (!detail::has_room(layout, *pods)) {
     why.reason = obstacle::larger_than_cluster;
+  } else if (why.asked > why.free) {
+    why.reason = obstacle::full;
+  } else if (!detail::has_room(index, *pods, detail::look::at_gpus)) {
+    why.reason = obstacle::fragmented;
   } else if (!detail::has_room(index, *pods)) {
-    why.reason = why.asked > why.free ? obstacle::full : obstacle::fragmented;
+    why.reason = obstacle::host_full;
   }
   return why;
 }

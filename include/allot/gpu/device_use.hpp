@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/quantity.hpp>
+#include <allot/gpu/cluster.hpp>
+#include <allot/gpu/demand.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// Every device of a cluster: how much of it is *used*, and how much is still *held* by pods that have been
+/// told to go. Used decides what is free; a device that is free or has room may still be held, and whoever is
+/// placed there must wait. A device is *shared* while it is used in part; its *gap* is the rest of it.
+///
+/// Of shapes, this looks at devices and portions only.
+class device_use {
+ public:
+  explicit device_use(const cluster& layout) : nodes_(layout.size()), devices_(layout.devices()) {
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      const cluster::position& at = layout.position_of(node_id{n});
+      nodes_[n] = {all_of(layout.gpus(node_id{n})), 0, at.first_device, layout.gpus(node_id{n})};
+    }
+  }
+
+  /// The devices of which nothing is used.
+  [[nodiscard]] std::uint64_t free(node_id n) const { return node(n).free; }
+  /// The devices that someone who has been told to go still holds.
+  [[nodiscard]] std::uint64_t held(node_id n) const { return node(n).held; }
+  [[nodiscard]] std::uint32_t free_count(node_id n) const {
+    return static_cast<std::uint32_t>(std::popcount(node(n).free));
+  }
+  [[nodiscard]] std::uint32_t count(node_id n) const { return node(n).gpus; }
+  /// How much of a device is used, in milli. Precondition: the node has that device.
+  [[nodiscard]] std::uint32_t used(node_id n, std::uint32_t device) const {
+    ALLOT_ASSERT(device < node(n).gpus, "the node has no such device");
+    return state(n, device).used;
+  }
+  [[nodiscard]] std::uint32_t held(node_id n, std::uint32_t device) const { return state(n, device).held; }
+  /// How much of it is free: all, if nothing is used.
+  [[nodiscard]] std::uint32_t gap(node_id n, std::uint32_t device) const {
+    return milli_per_gpu - state(n, device).used;
+  }
+
+  /// Whether these devices have room for a pod of this shape.
+  [[nodiscard]] bool fits(node_id n, std::uint64_t devices, const pod_shape& pod) const {
+    if (std::popcount(devices) != static_cast<int>(pod.devices) || (devices & ~all_of(node(n).gpus)) != 0) {
+      return false;
+    }
+    if (!pod.is_fraction()) return (devices & ~node(n).free) == 0;
+    return all(devices, [&](std::uint32_t d) { return state(n, d).used + pod.milli <= milli_per_gpu; });
+  }
+  /// Whether some devices of the node have.
+  [[nodiscard]] bool has_room(node_id n, const pod_shape& pod) const {
+    const std::uint32_t free = free_count(n);
+    if (free >= pod.devices) return true;
+    if (!pod.is_fraction()) return false;
+    std::uint32_t wanted = pod.devices - free;
+    for (std::uint64_t left = shared(n); left != 0 && wanted > 0; left &= left - 1) {
+      if (gap(n, lowest(left)) >= pod.milli) --wanted;
+    }
+    return wanted == 0;
+  }
+  /// How many pods of this shape the devices of the node have room for; `none_needed` for one without any.
+  [[nodiscard]] std::uint64_t pods(node_id n, const pod_shape& pod, std::uint64_t none_needed) const {
+    if (pod.devices == 0) return none_needed;
+    if (!pod.is_fraction()) return free_count(n) / pod.devices;
+    const auto on = [&](std::uint32_t d) { return std::uint64_t{gap(n, d) / pod.milli}; };
+    std::uint64_t sum = 0;
+    for (std::uint32_t d = 0; d < node(n).gpus; ++d) sum += on(d);
+    if (pod.devices == 1) return sum;
+    // So many pods fit as can each have their devices without one twice on a device.
+    for (std::uint64_t count = sum / pod.devices;; --count) {
+      std::uint64_t places = 0;
+      for (std::uint32_t d = 0; d < node(n).gpus; ++d) places += std::min(on(d), count);
+      if (places >= count * pod.devices) return count;
+    }
+  }
+
+  /// The devices of this node on which a pod of this shape would stand; nothing if it does not fit there.
+  /// Whole GPUs: first those that nobody holds any more, then the lowest. Fractions: the shared devices with
+  /// the smallest gaps that suffice, then free ones; of equal gaps, one on which it can start at once, then
+  /// the lowest. O(devices of the node).
+  [[nodiscard]] std::optional<std::uint64_t> choose(node_id n, const pod_shape& pod) const {
+    if (!pod.is_fraction()) return choose_free(n, pod.devices);
+    std::uint64_t chosen = 0;
+    for (std::uint32_t k = 0; k < pod.devices; ++k) {
+      const auto next = choose_shared(n, pod.milli, chosen);
+      if (!next) {
+        const auto rest = choose_free(n, pod.devices - k);
+        if (!rest) return std::nullopt;
+        return chosen | *rest;
+      }
+      chosen |= std::uint64_t{1} << *next;
+    }
+    return chosen;
+  }
+
+  /// Whether the devices under this pod have room for all that is used and held of them.
+  [[nodiscard]] bool is_ready(const placed_pod& pod) const {
+    const node_id n = pod.where.node;
+    return all(pod.where.devices & node(n).held,
+               [&](std::uint32_t d) { return state(n, d).used + state(n, d).held <= milli_per_gpu; });
+  }
+
+  // Changes.
+
+  /// The devices of which nothing is used are these from now on.
+  void set_free(node_id n, std::uint64_t devices) { nodes_[n.index()].free = devices; }
+  /// What was used of it before.
+  std::uint32_t set_used(node_id n, std::uint32_t device, std::uint32_t milli) {
+    return std::exchange(state(n, device).used, milli);
+  }
+  /// `sign` 1: the pod is told to go, but still holds its devices; -1: it lets go of them.
+  void hold(const placed_pod& pod, std::int32_t sign) {
+    node_state& s = nodes_[pod.where.node.index()];
+    for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
+      const std::uint32_t d = lowest(left);
+      std::uint32_t& held = state(pod.where.node, d).held;
+      ALLOT_ASSERT(sign > 0 || held >= pod.milli, "the pod does not hold its devices");
+      held = sign > 0 ? held + pod.milli : held - pod.milli;
+      const std::uint64_t bit = std::uint64_t{1} << d;
+      s.held = held != 0 ? s.held | bit : s.held & ~bit;
+    }
+  }
+
+  [[nodiscard]] static std::uint32_t lowest(std::uint64_t devices) noexcept {
+    return static_cast<std::uint32_t>(std::countr_zero(devices));
+  }
+
+  friend bool operator==(const device_use&, const device_use&) = default;
+
+ private:
+  struct node_state {
+    std::uint64_t free = 0;
+    std::uint64_t held = 0;
+    std::uint32_t first_device = 0;
+    std::uint32_t gpus = 0;
+
+    friend bool operator==(const node_state&, const node_state&) = default;
+  };
+  /// In milli. At most one GPU is used; but it may be held several times over, by pods that were told to go
+  /// before they could start.
+  struct device_state {
+    std::uint32_t used = 0;
+    std::uint32_t held = 0;
+
+    friend bool operator==(const device_state&, const device_state&) = default;
+  };
+
+  [[nodiscard]] static std::uint64_t all_of(std::uint32_t gpus) noexcept {
+    return gpus == 0 ? 0 : ~std::uint64_t{0} >> (max_gpus_per_node - gpus);
+  }
+  [[nodiscard]] static std::uint64_t lowest_bits(std::uint64_t from, std::uint32_t count) noexcept {
+    std::uint64_t rest = from;
+    for (; count > 0; --count) rest &= rest - 1;
+    return from ^ rest;
+  }
+  template <class Holds>
+  [[nodiscard]] static bool all(std::uint64_t devices, Holds holds) {
+    for (; devices != 0; devices &= devices - 1) {
+      if (!holds(lowest(devices))) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] const node_state& node(node_id n) const {
+    ALLOT_ASSERT(n.index() < nodes_.size(), "no node of this cluster");
+    return nodes_[n.index()];
+  }
+  [[nodiscard]] const device_state& state(node_id n, std::uint32_t d) const {
+    return devices_[nodes_[n.index()].first_device + d];
+  }
+  [[nodiscard]] device_state& state(node_id n, std::uint32_t d) {
+    return devices_[nodes_[n.index()].first_device + d];
+  }
+  /// The devices that are not free; some of them may be full.
+  [[nodiscard]] std::uint64_t shared(node_id n) const { return ~node(n).free & all_of(node(n).gpus); }
+
+  [[nodiscard]] std::optional<std::uint64_t> choose_free(node_id n, std::uint32_t devices) const {
+    const node_state& s = node(n);
+    if (static_cast<std::uint32_t>(std::popcount(s.free)) < devices) return std::nullopt;
+    const std::uint64_t at_once = s.free & ~s.held;
+    const auto ready = static_cast<std::uint32_t>(std::popcount(at_once));
+    if (ready >= devices) return lowest_bits(at_once, devices);
+    return at_once | lowest_bits(s.free & s.held, devices - ready);
+  }
+  [[nodiscard]] std::optional<std::uint32_t> choose_shared(node_id n, std::uint32_t milli,
+                                                           std::uint64_t but) const {
+    std::optional<std::uint32_t> best;
+    std::pair<std::uint32_t, bool> best_score;
+    for (std::uint64_t left = shared(n) & ~but; left != 0; left &= left - 1) {
+      const std::uint32_t d = lowest(left);
+      const device_state& s = state(n, d);
+      if (s.used + milli > milli_per_gpu) continue;
+      const std::pair score{milli_per_gpu - s.used, s.used + s.held + milli > milli_per_gpu};
+      if (!best || score < best_score) best = d, best_score = score;
+    }
+    return best;
+  }
+
+  std::vector<node_state> nodes_;
+  std::vector<device_state> devices_;
+};
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot

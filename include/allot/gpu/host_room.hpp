@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/gpu/cluster.hpp>
+#include <allot/gpu/demand.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// What is left of the hosts: CPU, memory and places for pods, of every node. As with devices, what a pod
+/// that was told to go still *holds* counts as free; who is placed on it must wait.
+///
+/// What a node does not say is not counted there: pods fit without end, and none waits for it.
+class host_room {
+ public:
+  explicit host_room(const cluster& layout) : nodes_(layout.size()) {
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      const node_type& t = layout.type_of(node_id{n});
+      nodes_[n].free = {narrow(t.cpu_milli), narrow(t.memory_mib), narrow(t.pod_slots)};
+    }
+  }
+
+  /// Whether a pod that asks so much of the host fits there.
+  [[nodiscard]] bool fits(node_id n, const node_type& type, std::int64_t cpu_milli,
+                          std::int64_t memory_mib) const {
+    const amounts& free = node(n).free;
+    return free.slots > 0 && (cpu_milli <= free.cpu_milli || !type.counts_cpu()) &&
+           (memory_mib <= free.memory_mib || !type.counts_memory());
+  }
+  /// How many of them, at most `most`.
+  [[nodiscard]] std::uint64_t pods(node_id n, const node_type& type, std::int64_t cpu_milli,
+                                   std::int64_t memory_mib, std::uint64_t most) const {
+    const amounts& free = node(n).free;
+    const auto at_most = [&most](std::int64_t left, std::int64_t each) {
+      if (each > 0) most = std::min(most, static_cast<std::uint64_t>(left / each));
+    };
+    if (type.counts_slots()) at_most(free.slots, 1);
+    if (type.counts_cpu()) at_most(free.cpu_milli, cpu_milli);
+    if (type.counts_memory()) at_most(free.memory_mib, memory_mib);
+    return most;
+  }
+  /// In thousandths of a CPU; of a node that counts it.
+  [[nodiscard]] std::int64_t free_cpu_milli(node_id n) const { return node(n).free.cpu_milli; }
+  [[nodiscard]] std::int64_t free_memory_mib(node_id n) const { return node(n).free.memory_mib; }
+  [[nodiscard]] std::int64_t free_slots(node_id n) const { return node(n).free.slots; }
+
+  /// Whether what this pod asks of its host is there already, beside all that is used and held of it.
+  [[nodiscard]] bool is_ready(const placed_pod& pod) const {
+    const state& s = node(pod.where.node);
+    return s.held.slots <= s.free.slots && (pod.cpu_milli == 0 || s.held.cpu_milli <= s.free.cpu_milli) &&
+           (pod.memory_mib == 0 || s.held.memory_mib <= s.free.memory_mib);
+  }
+  /// Whether a pod that asks so much and fits there could start at once.
+  [[nodiscard]] bool would_be_ready(node_id n, const node_type& type, const pod_shape& pod) const {
+    const state& s = node(n);
+    return s.held.slots < s.free.slots &&
+           (pod.cpu_milli == 0 || !type.counts_cpu() ||
+            s.held.cpu_milli + pod.cpu_milli <= s.free.cpu_milli) &&
+           (pod.memory_mib == 0 || !type.counts_memory() ||
+            s.held.memory_mib + pod.memory_mib <= s.free.memory_mib);
+  }
+
+  // Changes. The inverse of each is the one with the other sign.
+
+  /// `sign` 1: the pod stands there; -1: it leaves.
+  void use(const placed_pod& pod, const node_type& type, std::int32_t sign) {
+    state& s = nodes_[pod.where.node.index()];
+    add(s.free, pod, type, -sign);
+    ALLOT_ASSERT(s.free.slots >= 0 && s.free.cpu_milli >= 0 && s.free.memory_mib >= 0,
+                 "the host has no room for the pod");
+  }
+  /// `sign` 1: the pod was told to go, but still holds what it has of the host; -1: it lets go.
+  void hold(const placed_pod& pod, const node_type& type, std::int32_t sign) {
+    add(nodes_[pod.where.node.index()].held, pod, type, sign);
+  }
+
+  friend bool operator==(const host_room&, const host_room&) = default;
+
+ private:
+  struct amounts {
+    std::int32_t cpu_milli = 0;
+    std::int32_t memory_mib = 0;
+    std::int32_t slots = 0;
+
+    friend bool operator==(const amounts&, const amounts&) = default;
+  };
+  struct state {
+    amounts free;
+    amounts held;
+
+    friend bool operator==(const state&, const state&) = default;
+  };
+
+  [[nodiscard]] static std::int32_t narrow(std::int64_t amount) noexcept {
+    return static_cast<std::int32_t>(amount);
+  }
+  static void add(amounts& to, const placed_pod& pod, const node_type& type, std::int32_t sign) {
+    if (type.counts_cpu()) to.cpu_milli = sum(to.cpu_milli, sign * narrow(pod.cpu_milli));
+    if (type.counts_memory()) to.memory_mib = sum(to.memory_mib, sign * narrow(pod.memory_mib));
+    if (type.counts_slots()) to.slots = sum(to.slots, sign);
+  }
+  /// Wraps around, so that adding has an inverse even where a host is held many times over.
+  [[nodiscard]] static std::int32_t sum(std::int32_t a, std::int32_t b) noexcept {
+    return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+  }
+  [[nodiscard]] const state& node(node_id n) const {
+    ALLOT_ASSERT(n.index() < nodes_.size(), "no node of this cluster");
+    return nodes_[n.index()];
+  }
+
+  std::vector<state> nodes_;
+};
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot
