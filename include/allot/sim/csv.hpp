@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstring>
+#include <istream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -59,6 +60,23 @@ class string_source {
 
  private:
   std::string_view rest_;
+};
+
+/// A stream, which should be binary, as a `byte_source`. It must outlive the source. One that was never open
+/// can't be read.
+class stream_source {
+ public:
+  explicit stream_source(std::istream& stream) noexcept : stream_(&stream) {}
+
+  std::ptrdiff_t operator()(char* to, std::size_t size) {
+    if (stream_->eof()) return 0;
+    if (!stream_->good()) return -1;
+    stream_->read(to, static_cast<std::streamsize>(size));
+    return stream_->bad() ? -1 : static_cast<std::ptrdiff_t>(stream_->gcount());
+  }
+
+ private:
+  std::istream* stream_;
 };
 
 /// Reads the records of a CSV text (RFC 4180, UTF-8): quoted fields with doubled quotes, commas and line ends
@@ -298,6 +316,18 @@ class csv_reader {
   bool at_end_ = false;
   bool failed_ = false;
 };
+
+namespace detail {
+
+/// The start of a field as a message can show it.
+[[nodiscard]] inline std::string shown(std::string_view text) {
+  constexpr std::size_t most = 40;
+  std::string out = "\"";
+  for (const char c : text.substr(0, most)) out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+  return out + (text.size() > most ? "...\"" : "\"");
+}
+
+}  // namespace detail
 
 /// Appends `text` as one field of a record, in quotes when it needs them.
 inline void append_csv_field(std::string& record, std::string_view text) {
