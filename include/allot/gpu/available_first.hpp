@@ -24,7 +24,7 @@ namespace gpu {
 /// GPUs, O(log64 nodes) for each node with room on which a pod would have to wait; for a fraction O(devices).
 struct available_first {
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
-    if (pod.is_fraction() || pod.gpu_memory_mib > 0) return choose_fraction(from, pod);
+    if (pod.is_fraction() || pod.depends_on_type()) return choose_fraction(from, pod);
     if (!from.is_anyone_leaving()) return best_fit{}(from, pod);
     std::optional<choice> best;
     const auto& types = from.layout().types();
@@ -32,7 +32,7 @@ struct available_first {
       const auto here = types[t].shape_on(pod);
       if (!here) continue;
       const auto has_room = [&](node_id n) { return from.has_room(n, *here); };
-      const auto can_start = [&](node_id n) { return has_room(n) && !must_wait(from, n, *here); };
+      const auto can_start = [&](node_id n) { return has_room(n) && !from.must_wait(n, *here); };
       choice c{false, from.fewest_free(t, here->devices, can_start)};
       if (!c.at) c = {true, from.fewest_free(t, here->devices, has_room)};
       if (c.at && (!best || c < *best)) best = c;
@@ -51,17 +51,6 @@ struct available_first {
     friend constexpr auto operator<=>(const choice&, const choice&) noexcept = default;
   };
 
-  /// Whether on the devices that it would have, or on the host, someone holds what the pod needs.
-  /// Precondition: it has room there.
-  [[nodiscard]] static bool must_wait(const free_index& from, node_id n, const pod_shape& here) {
-    const device_use& use = from.devices();
-    for (std::uint64_t left = use.choose(n, here).value_or(0) & use.held(n); left != 0; left &= left - 1) {
-      const std::uint32_t d = device_use::lowest(left);
-      if (use.used(n, d) + use.held(n, d) + here.milli > milli_per_gpu) return true;
-    }
-    return !from.hosts().would_be_ready(n, from.layout().type_of(n), here);
-  }
-
   [[nodiscard]] static std::optional<pod_location> choose_fraction(const free_index& from,
                                                                    const pod_shape& pod) {
     std::optional<pod_location> best;
@@ -71,9 +60,9 @@ struct available_first {
       const node_id n{i};
       const auto here = layout.type_of(n).shape_on(pod);
       if (!here || from.is_closed(n) || !from.has_room(n, *here)) continue;
-      const std::uint64_t devices = from.devices().choose(n, *here).value_or(0);
+      const std::uint64_t devices = from.choose_devices(n, pod).value_or(0);
       const std::uint64_t free = from.free_devices(n);
-      const std::tuple score{(devices & free) != 0, must_wait(from, n, *here), std::popcount(free)};
+      const std::tuple score{(devices & free) != 0, from.must_wait(n, *here), std::popcount(free)};
       if (best && !(score < best_score)) continue;
       best = pod_location{n, devices};
       best_score = score;

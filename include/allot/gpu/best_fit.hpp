@@ -33,7 +33,7 @@ concept placement_policy = std::copyable<P> &&
 struct best_fit {
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
     std::optional<free_index::candidate> best;
-    if (pod.is_fraction() || pod.gpu_memory_mib > 0) {
+    if (pod.is_fraction() || pod.depends_on_type()) {
       best = least(from, pod, [&](std::size_t type, const pod_shape& here, auto has_room) {
         return here.is_fraction() ? from.smallest_gap(type, here.milli, has_room) : std::nullopt;
       });

@@ -5,6 +5,8 @@
 #include <allot/core/quantity.hpp>
 #include <allot/core/result.hpp>
 #include <allot/gpu/demand.hpp>
+#include <allot/gpu/mig_profile.hpp>
+#include <allot/gpu/mig_request.hpp>
 #include <allot/gpu/node_spec.hpp>
 
 #include <algorithm>
@@ -31,6 +33,8 @@ struct node_type {
   std::int64_t cpu_milli = max_host_amount;
   std::int64_t memory_mib = max_host_amount;
   std::int64_t pod_slots = max_host_amount;
+  /// Of GPUs in MIG mode.
+  std::optional<mig_model> mig{};
   /// In the order of their ids; a node's rank is its position here.
   std::vector<node_id> nodes{};
 
@@ -49,17 +53,24 @@ struct node_type {
     if (!is_in(pod.pools) || !is_of(pod.models) || pod.devices > gpus) return std::nullopt;
     if (counts_cpu() && pod.cpu_milli > cpu_milli) return std::nullopt;
     if (counts_memory() && pod.memory_mib > memory_mib) return std::nullopt;
-    if (pod.gpu_memory_mib == 0) return pod;
+    if (pod.devices > 0 && mig.has_value() == pod.mig.is_none()) return std::nullopt;
+    if (!pod.depends_on_type()) return pod;
     pod_shape here = pod;
-    here.milli = portion_of_memory(pod.gpu_memory_mib, gpu_memory_mib);
-    if (here.milli > milli_per_gpu) return std::nullopt;
+    if (mig) {
+      const auto profile = profile_of(*mig, pod.mig);
+      if (!profile) return std::nullopt;
+      here.milli = portion_of(*mig, *profile);
+    } else {
+      here.milli = portion_of_memory(pod.gpu_memory_mib, gpu_memory_mib);
+      if (here.milli > milli_per_gpu) return std::nullopt;
+    }
     return here;
   }
 
   /// Whether nodes of both are the same but for their ids.
   [[nodiscard]] bool is_like(const node_type& o) const noexcept {
     return pool == o.pool && gpus == o.gpus && model == o.model && gpu_memory_mib == o.gpu_memory_mib &&
-           cpu_milli == o.cpu_milli && memory_mib == o.memory_mib && pod_slots == o.pod_slots;
+           cpu_milli == o.cpu_milli && memory_mib == o.memory_mib && pod_slots == o.pod_slots && mig == o.mig;
   }
 
   friend bool operator==(const node_type&, const node_type&) = default;
@@ -223,6 +234,14 @@ class cluster::builder {
     check_amount(s, s.cpu_milli, "cpu_milli");
     check_amount(s, s.memory_mib, "memory_mib");
     check_amount(s, s.pod_slots, "pod_slots");
+    if (s.mig && !find_mig_model(s.gpu_model, s.gpu_memory_mib)) {
+      report(
+          problem_code::unknown_name, s, "mig",
+          s.gpu_model.empty()
+              ? "the GPUs of " + s.name + " can't be in MIG mode: they have no model"
+              : s.name + " has GPUs " + s.gpu_model +
+                    ", which is no model that can be in MIG mode, or one that needs its memory to be told");
+    }
     for (std::size_t i = 0; i < s.labels.size(); ++i) check_label(s, i);
     mention(s, s.pool, made_.pools_, max_pools, "pool");
     mention(s, s.gpu_model, made_.models_, max_models, "gpu_model");
@@ -262,7 +281,8 @@ class cluster::builder {
     const auto counted = [](std::int64_t amount) { return amount > 0 ? amount : max_host_amount; };
     const std::uint32_t type =
         type_like({made_.find_pool(s.pool).value_or(0), gpus, made_.find_model(s.gpu_model).value_or(0),
-                   s.gpu_memory_mib, counted(s.cpu_milli), counted(s.memory_mib), counted(s.pod_slots)});
+                   s.gpu_memory_mib, counted(s.cpu_milli), counted(s.memory_mib), counted(s.pod_slots),
+                   s.mig ? find_mig_model(s.gpu_model, s.gpu_memory_mib) : std::nullopt});
     std::vector<node_id>& alike = made_.types_[type].nodes;
     for (std::int64_t i = 0; i < nodes; ++i) {
       made_.names_.push_back(s.count ? s.name + "-" + std::to_string(i) : s.name);

@@ -20,6 +20,10 @@ using node_id = id<struct node_tag>;
 /// What an inventory has placed, until it is released; then the id may stand for something else.
 using allocation_id = id<struct allocation_tag>;
 
+/// The name of a MIG profile, of whatever model offers it; none: no instance is asked for. See
+/// `find_mig_request`.
+using mig_request = id<struct mig_request_tag>;
+
 inline constexpr std::uint32_t milli_per_gpu = 1000;
 /// The GPUs of a node are the bits of one word.
 inline constexpr std::uint32_t max_gpus_per_node = 64;
@@ -51,6 +55,8 @@ struct demand {
   std::int64_t gpu_memory_mib = 0;
   /// Of a fraction: on how many devices of one node the pod has it (KAI's multi-device fractions).
   std::uint32_t devices = 1;
+  /// Instead of `gpus`, which is then 0: each pod needs a MIG instance of this profile.
+  mig_request mig{};
 
   friend constexpr auto operator<=>(const demand&, const demand&) noexcept = default;
   friend constexpr bool operator==(const demand&, const demand&) noexcept = default;
@@ -83,8 +89,14 @@ struct pod_shape {
   std::int64_t memory_mib = 0;
   /// Not 0: `milli` is what this is of a device; `free_index::shape_on` says it for the nodes of one type.
   std::int64_t gpu_memory_mib = 0;
+  /// Not none: an instance of this profile on one device; the same holds for `milli`.
+  mig_request mig{};
 
   [[nodiscard]] constexpr bool is_fraction() const noexcept { return milli < milli_per_gpu; }
+  /// Whether only the node's type says what portion of a device it is.
+  [[nodiscard]] constexpr bool depends_on_type() const noexcept {
+    return gpu_memory_mib > 0 || !mig.is_none();
+  }
   /// Whether it needs anything of the host but a place.
   [[nodiscard]] constexpr bool needs_host() const noexcept { return cpu_milli > 0 || memory_mib > 0; }
 
@@ -107,6 +119,9 @@ struct placed_pod {
   std::uint32_t milli = milli_per_gpu;
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
+  /// Of a MIG instance, its profile and on which memory slice of the device it begins.
+  mig_request mig{};
+  std::uint32_t mig_start = 0;
 
   [[nodiscard]] constexpr quantity gpus() const noexcept {
     return quantity::milli(milli) * std::popcount(where.devices);
@@ -138,8 +153,8 @@ namespace detail {
 }  // namespace detail
 
 /// The pods that a demand consists of, or nothing if it is none that can be placed: no pods, a negative
-/// amount, one above a GPU that is not whole, GPU memory beside GPUs, or several devices with less than a
-/// fraction of each.
+/// amount, one above a GPU that is not whole, more than one of GPUs, GPU memory and a MIG profile, or several
+/// devices with other than a fraction of each.
 ///
 /// A total of at most the size of the largest acceptable node is one pod. A larger one fills as many nodes
 /// of that size as it can, all of whose GPUs must be free, and the rest stands on one node (the rule of the
@@ -148,11 +163,12 @@ namespace detail {
   const std::int64_t milli = d.gpus.in_milli();
   if (!d.gpus.is_bounded() || milli < 0 || (!d.total && d.pods == 0)) return std::nullopt;
   if (d.cpu_milli < 0 || d.memory_mib < 0 || d.gpu_memory_mib < 0) return std::nullopt;
+  const bool is_instance = !d.mig.is_none();
   const bool by_memory = d.gpu_memory_mib > 0;
-  const bool is_portion = by_memory || (milli > 0 && milli < milli_per_gpu);
-  if (d.devices != 1 && (!is_portion || d.devices == 0)) return std::nullopt;
-  if (by_memory && milli != 0) return std::nullopt;
-  pod_shape pod{0, milli_per_gpu, d.pools, d.models, d.cpu_milli, d.memory_mib, d.gpu_memory_mib};
+  if ((milli > 0) + by_memory + is_instance > 1) return std::nullopt;
+  const bool is_portion = by_memory || is_instance || (milli > 0 && milli < milli_per_gpu);
+  if (d.devices != 1 && (!is_portion || is_instance || d.devices == 0)) return std::nullopt;
+  pod_shape pod{0, milli_per_gpu, d.pools, d.models, d.cpu_milli, d.memory_mib, d.gpu_memory_mib, d.mig};
   const std::uint64_t pods = d.total ? 1 : d.pods;
   // What no node can hold need not be told apart.
   constexpr std::uint64_t too_many = max_gpus_per_node + 1;

@@ -10,7 +10,9 @@
 #include <allot/gpu/device_use.hpp>
 #include <allot/gpu/gap_index.hpp>
 #include <allot/gpu/host_room.hpp>
+#include <allot/gpu/mig_use.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <compare>
 #include <cstddef>
@@ -40,6 +42,7 @@ class free_index {
   explicit free_index(cluster layout)
       : layout_(std::move(layout)),
         use_(layout_),
+        instances_(layout_),
         hosts_(layout_),
         closed_(layout_.size()),
         changes_(layout_.size()) {
@@ -49,6 +52,7 @@ class free_index {
 
   [[nodiscard]] const cluster& layout() const noexcept { return layout_; }
   [[nodiscard]] const device_use& devices() const noexcept { return use_; }
+  [[nodiscard]] const mig_use& instances() const noexcept { return instances_; }
   [[nodiscard]] const host_room& hosts() const noexcept { return hosts_; }
   /// Which nodes have changed, for policies that keep scores of nodes.
   [[nodiscard]] const change_log& changes() const noexcept { return changes_; }
@@ -83,7 +87,8 @@ class free_index {
   }
   /// Whether a pod of this shape, as `node_type::shape_on` gave it for the type of this node, has room there.
   [[nodiscard]] bool has_room(node_id n, const pod_shape& here) const {
-    return host_has_room(n, here) && use_.has_room(n, here);
+    return host_has_room(n, here) &&
+           (here.mig.is_none() ? use_.has_room(n, here) : instances_.has_room(n, use_, here.mig));
   }
   /// Whether only the host has.
   [[nodiscard]] bool host_has_room(node_id n, const pod_shape& here) const {
@@ -93,7 +98,12 @@ class free_index {
   [[nodiscard]] std::uint64_t pods_with_room(node_id n, const pod_shape& here,
                                              std::uint64_t most = any_number) const {
     if (is_closed(n)) return 0;
-    return hosts_.pods(n, type_of(n), here.cpu_milli, here.memory_mib, use_.pods(n, here, most));
+    return hosts_.pods(n, type_of(n), here.cpu_milli, here.memory_mib,
+                       std::min(most, pods_on_devices(n, here)));
+  }
+  /// The same of the devices alone, be the node closed or not; `any_number` for a pod that needs none.
+  [[nodiscard]] std::uint64_t pods_on_devices(node_id n, const pod_shape& here) const {
+    return here.mig.is_none() ? use_.pods(n, here, any_number) : instances_.pods(n, use_, here.mig);
   }
 
   /// The devices of this node on which a pod of this shape would stand, whatever pool and model that is (see
@@ -101,17 +111,31 @@ class free_index {
   [[nodiscard]] std::optional<std::uint64_t> choose_devices(node_id n, const pod_shape& pod) const {
     const auto here = anywhere(pod, n);
     if (!here || !host_has_room(n, *here)) return std::nullopt;
-    return use_.choose(n, *here);
+    return devices_for(n, *here);
   }
-  /// The pod as it would stand there: with the portion of its devices that it has on this node.
+  /// The pod as it would stand there: with the portion of its devices that it has on this node, and the place
+  /// of its instance. Precondition: it fits there.
   [[nodiscard]] placed_pod placed(const pod_location& at, const pod_shape& pod) const {
     const auto here = anywhere(pod, at.node);
-    return {at, here ? here->milli : pod.milli, pod.cpu_milli, pod.memory_mib};
+    ALLOT_ASSERT(here.has_value(), "the pod does not fit there");
+    placed_pod p{at, here->milli, pod.cpu_milli, pod.memory_mib, pod.mig};
+    if (!pod.mig.is_none()) {
+      p.mig_start = instances_.start_on(at.node, device_use::lowest(at.devices), pod.mig).value_or(0);
+    }
+    return p;
   }
 
   /// Whether its devices and its host have room for all that is used and held of them. Then it can start.
   [[nodiscard]] bool is_ready(const placed_pod& pod) const {
-    return use_.is_ready(pod) && hosts_.is_ready(pod);
+    return hosts_.is_ready(pod) && (pod.mig.is_none() ? use_.is_ready(pod) : instances_.is_ready(pod));
+  }
+  /// Whether someone holds something of what a pod of this shape would have on this node, so that it could
+  /// not start at once. `here` is as `node_type::shape_on` gave it. Precondition: it has room there.
+  [[nodiscard]] bool must_wait(node_id n, const pod_shape& here) const {
+    if (!hosts_.would_be_ready(n, type_of(n), here)) return true;
+    const std::uint64_t devices = devices_for(n, here).value_or(0);
+    if (!here.mig.is_none()) return instances_.must_wait(n, device_use::lowest(devices), here.mig);
+    return use_.must_wait(n, devices, here.milli);
   }
 
   /// Whether some pod that was told to go still holds what it had.
@@ -208,6 +232,7 @@ class free_index {
     const node_id n = pod.where.node;
     ALLOT_ASSERT(layout_.contains(n) && use_.fits(n, pod.where.devices, devices_of(pod)),
                  "the pod does not fit there");
+    if (!pod.mig.is_none()) instances_.add(pod);
     hosts_.use(pod, type_of(n), 1);
     state_of(n).used += pod.gpus().in_milli();
     set_free(n, use_.free(n) & ~pod.where.devices);
@@ -228,6 +253,7 @@ class free_index {
       set_used(n, d, used - pod.milli);
       if (used == pod.milli) freed |= std::uint64_t{1} << d;
     }
+    if (!pod.mig.is_none()) instances_.remove(pod);
     hosts_.use(pod, type_of(n), -1);
     state_of(n).used -= pod.gpus().in_milli();
     set_free(n, use_.free(n) | freed);
@@ -278,6 +304,13 @@ class free_index {
     pod.pools = all_pools;
     pod.models = all_models;
     return type_of(n).shape_on(pod);
+  }
+
+  [[nodiscard]] std::optional<std::uint64_t> devices_for(node_id n, const pod_shape& here) const {
+    if (here.mig.is_none()) return use_.choose(n, here);
+    const auto device = instances_.choose(n, use_, here.mig);
+    if (!device) return std::nullopt;
+    return std::uint64_t{1} << *device;
   }
 
   template <class Amount>
@@ -341,12 +374,14 @@ class free_index {
     const node_id n = pod.where.node;
     leaving_ += sign;
     use_.hold(pod, sign);
+    if (!pod.mig.is_none()) instances_.hold(pod, sign);
     hosts_.hold(pod, type_of(n), sign);
     state_of(n).held += sign * pod.gpus().in_milli();
   }
 
   cluster layout_;
   device_use use_;
+  mig_use instances_;
   host_room hosts_;
   std::vector<bool> closed_;
   /// How many pods hold something.

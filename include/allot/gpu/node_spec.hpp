@@ -38,6 +38,8 @@ struct node_spec {
   std::int64_t memory_mib = 0;
   /// How many pods may stand there. 0: not counted.
   std::int64_t pod_slots = 0;
+  /// Its GPUs are in MIG mode: they take instances only. Their model must be one that `find_mig_model` knows.
+  bool mig = false;
   /// The empty name is a pool too.
   std::string pool = "";
   std::vector<label> labels{};

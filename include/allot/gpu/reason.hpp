@@ -135,15 +135,14 @@ enum class look : std::uint8_t { at_all, at_gpus };
                               (type.counts_memory() && here.memory_mib > 0) || type.counts_slots();
     if (!host_matters && here.devices == 0) {
       if (index.fewest_free(t, 0)) count = free_index::any_number;
-    } else if (!host_matters && (!here.is_fraction() || here.devices == 1)) {
+    } else if (!host_matters && !type.mig && (!here.is_fraction() || here.devices == 1)) {
       count = saturating_sum(count, room_by_counts(index, t, here));
     } else {
       for (std::size_t i = 0; i < type.nodes.size() && count < enough; ++i) {
         const node_id n = type.nodes[i];
         if (index.is_closed(n)) continue;
-        count =
-            saturating_sum(count, at == look::at_all ? index.pods_with_room(n, here)
-                                                     : index.devices().pods(n, here, free_index::any_number));
+        count = saturating_sum(
+            count, at == look::at_all ? index.pods_with_room(n, here) : index.pods_on_devices(n, here));
       }
     }
   });
@@ -161,8 +160,9 @@ enum class look : std::uint8_t { at_all, at_gpus };
     };
     // Fractions of several devices go side by side: as many as there are whole sets, times those of a device.
     if (here.devices > 0) {
-      const std::uint64_t on_device = milli_per_gpu / here.milli;
-      each = here.is_fraction() ? type.gpus * on_device / here.devices : type.gpus / here.devices;
+      const std::uint64_t on_device = type.mig ? mig_device{*type.mig}.room(*profile_of(*type.mig, here.mig))
+                                               : milli_per_gpu / here.milli;
+      each = here.is_fraction() || type.mig ? type.gpus * on_device / here.devices : type.gpus / here.devices;
     }
     if (type.counts_cpu()) at_most(type.cpu_milli, here.cpu_milli);
     if (type.counts_memory()) at_most(type.memory_mib, here.memory_mib);
@@ -192,18 +192,19 @@ template <class Room>
                      [&](const pod_shape& pod) { return room(index, pod, free_index::any_number, at); });
 }
 
-/// The GPUs of the whole job; of pods that ask for GPU memory, the least that it is on any acceptable model.
+/// The GPUs of the whole job; of pods that ask for GPU memory or an instance, the least that it is on any
+/// acceptable model.
 [[nodiscard]] inline quantity asked(const cluster& layout, const demand& d, const pod_split& pods) {
-  if (d.gpu_memory_mib == 0 && !pods.each.is_fraction()) return d.total ? d.gpus : d.gpus * d.pods;
-  std::uint32_t least = pods.each.gpu_memory_mib == 0 ? pods.each.milli : milli_per_gpu;
+  if (!pods.each.depends_on_type() && !pods.each.is_fraction()) return d.total ? d.gpus : d.gpus * d.pods;
+  std::uint32_t least = pods.each.milli;
   for_each_type(layout, pods.each,
                 [&](std::size_t, const pod_shape& here) { least = std::min(least, here.milli); });
   return quantity::milli(least) * (std::int64_t{pods.each.devices} * static_cast<std::int64_t>(pods.pods));
 }
 
 [[nodiscard]] inline quantity largest_block(const free_index& index, pod_shape pod) {
-  pod.devices = 0;
-  const bool is_fraction = pod.is_fraction() || pod.gpu_memory_mib > 0;
+  pod.devices = 1;
+  const bool is_fraction = pod.is_fraction() || pod.depends_on_type();
   std::uint32_t most_free = 0;
   std::uint32_t largest_gap = 0;
   for_each_type(index.layout(), pod, [&](std::size_t t, const pod_shape&) {
