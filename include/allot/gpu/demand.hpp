@@ -38,7 +38,7 @@ inline constexpr std::uint64_t all_models = ~std::uint64_t{0};
 struct demand {
   /// Of each pod (of the whole job, if `total`): whole GPUs; or less than one, a fraction of one device (of
   /// each of `devices`); or none, for a pod that only needs a node.
-  quantity gpus;
+  quantity gpus{};
   std::uint32_t pods = 1;
   /// `gpus` is the whole job's, which stands on as few nodes as its size needs (see `split`). `pods` is then
   /// not looked at, and `cpu_milli` and `memory_mib` are the whole job's too.
