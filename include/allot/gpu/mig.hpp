@@ -146,7 +146,7 @@ class mig_device {
   /// arrangement, one is found. At most some thousand steps, of which few are taken.
   [[nodiscard]] constexpr std::optional<arrangement> fits_beside(std::span<const mig_profile_id> set) const {
     if (set.size() > max_instances) return std::nullopt;
-    for (const mig_profile_id p : set)
+    for ([[maybe_unused]] const mig_profile_id p : set)
       ALLOT_ASSERT(p.index() < mig_profiles(model_).size(), "no such profile");
     std::array<std::size_t, max_instances> order{};
     for (std::size_t i = 0; i < set.size(); ++i) {
