@@ -25,6 +25,9 @@ enum class problem_code : std::uint8_t {
   keeps_more_than_it_has,
   in_use,
   unknown_quota,
+  unknown_name,
+  missing_label,
+  more_than_one_parent,
 };
 
 /// One thing that is wrong with what the user wrote.
