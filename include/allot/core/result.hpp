@@ -26,7 +26,7 @@ enum class problem_code : std::uint8_t {
   in_use,
   unknown_quota,
   unknown_name,
-  missing_label,
+  missing,
   more_than_one_parent,
 };
 

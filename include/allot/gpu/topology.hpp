@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/gpu/demand.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// A group of nodes that lie near each other: a spine, a leaf, a rack, an NVLink domain. Coarser levels have
+/// smaller ids, and among the domains of one level those of one parent follow each other.
+using domain_id = id<struct domain_tag>;
+
+/// Ids that follow each other.
+class domain_range {
+ public:
+  class iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = domain_id;
+    using difference_type = std::ptrdiff_t;
+    using pointer = void;
+    using reference = domain_id;
+
+    constexpr iterator() noexcept = default;
+    explicit constexpr iterator(std::size_t at) noexcept : at_(at) {}
+    [[nodiscard]] constexpr domain_id operator*() const noexcept { return domain_id{at_}; }
+    constexpr iterator& operator++() noexcept {
+      ++at_;
+      return *this;
+    }
+    constexpr iterator operator++(int) noexcept { return iterator{at_++}; }
+    friend constexpr bool operator==(iterator, iterator) noexcept = default;
+
+   private:
+    std::size_t at_ = 0;
+  };
+
+  constexpr domain_range() noexcept = default;
+  constexpr domain_range(std::size_t first, std::size_t last) noexcept : first_(first), last_(last) {}
+  [[nodiscard]] constexpr iterator begin() const noexcept { return iterator{first_}; }
+  [[nodiscard]] constexpr iterator end() const noexcept { return iterator{last_}; }
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return last_ - first_; }
+  [[nodiscard]] constexpr bool empty() const noexcept { return first_ == last_; }
+  [[nodiscard]] constexpr std::size_t first() const noexcept { return first_; }
+  [[nodiscard]] constexpr std::size_t last() const noexcept { return last_; }
+
+ private:
+  std::size_t first_ = 0;
+  std::size_t last_ = 0;
+};
+
+/// How far the nodes of a cluster are from each other: levels from coarse to fine, the domains of each, and
+/// the nodes of each domain. The node is the finest level of all. Nodes have an order in which those of every
+/// domain follow each other; a node that is in no domain comes after all that are in one.
+///
+/// Does not change. Made by `build_topology`, `topology_from_labels` (topology_builder.hpp) or
+/// `topology_from_graph` (topology_graph.hpp); by default without nodes.
+class topology {
+ public:
+  /// A domain before it is compiled, with the nodes that stand in it directly.
+  struct part {
+    static constexpr std::size_t no_parent = static_cast<std::size_t>(-1);
+
+    std::string name;
+    std::size_t parent = no_parent;
+    std::vector<node_id> nodes;
+  };
+
+  topology() = default;
+  /// Compiles domains whose parents are given by position, in any order. Precondition: they are a forest in
+  /// which nodes stand in domains of the last level alone, each node in at most one, and below `nodes`.
+  /// (The builders see to that.) Siblings keep their order. O(n log n).
+  topology(std::vector<std::string> levels, const std::vector<part>& parts, std::size_t nodes)
+      : levels_(std::move(levels)) {
+    lay_out_domains(parts);
+    lay_out_nodes(parts, nodes);
+  }
+
+  /// The number of levels of domains. They are numbered from the coarsest, 0, on; the level of the nodes,
+  /// which is not counted, is the next after the finest.
+  [[nodiscard]] std::size_t levels() const noexcept { return levels_.size(); }
+  [[nodiscard]] std::size_t node_level() const noexcept { return levels_.size(); }
+  /// The name of a level; that of the nodes is "node".
+  [[nodiscard]] std::string_view level_name(std::size_t level) const {
+    ALLOT_ASSERT(level <= node_level(), "no level of this topology");
+    return level == node_level() ? std::string_view{"node"} : std::string_view{levels_[level]};
+  }
+  /// The level of that name; "node" is the nodes'. O(levels).
+  [[nodiscard]] std::optional<std::size_t> find_level(std::string_view name) const noexcept {
+    const auto at = std::find(levels_.begin(), levels_.end(), name);
+    if (at != levels_.end()) return static_cast<std::size_t>(at - levels_.begin());
+    if (name == "node") return node_level();
+    return std::nullopt;
+  }
+
+  /// The number of domains of all levels; their ids are below it.
+  [[nodiscard]] std::size_t size() const noexcept { return domains_.size(); }
+  [[nodiscard]] bool contains(domain_id d) const noexcept { return d.index() < domains_.size(); }
+  [[nodiscard]] domain_range domains() const noexcept { return {0, domains_.size()}; }
+  [[nodiscard]] domain_range domains_of(std::size_t level) const {
+    ALLOT_ASSERT(level < levels(), "no level of domains");
+    return {first_of_level_[level], first_of_level_[level + 1]};
+  }
+  /// The domains of a level (of this domain's or a finer one) that lie in this domain. O(level).
+  [[nodiscard]] domain_range domains_in(domain_id d, std::size_t level) const {
+    ALLOT_ASSERT(level >= level_of(d) && level < levels(), "no level of domains below this one");
+    std::size_t first = d.index();
+    std::size_t last = first + 1;
+    for (std::size_t l = level_of(d); l < level && first < last; ++l) {
+      const domain_range of_first = children(domain_id{first});
+      first = of_first.first();
+      last = children(domain_id{last - 1}).last();
+    }
+    return {first, last};
+  }
+
+  [[nodiscard]] const std::string& name(domain_id d) const { return at(d).name; }
+  /// The names from the coarsest level down to this domain: "spine-1/leaf-3/rack-7".
+  [[nodiscard]] std::string qualified_name(domain_id d) const {
+    const domain_id up = parent(d);
+    return up ? qualified_name(up) + '/' + name(d) : name(d);
+  }
+  [[nodiscard]] std::size_t level_of(domain_id d) const { return at(d).level; }
+  /// None for a domain of the coarsest level.
+  [[nodiscard]] domain_id parent(domain_id d) const { return at(d).parent; }
+  /// The domains of the next finer level in it; none if that is the nodes'.
+  [[nodiscard]] domain_range children(domain_id d) const {
+    const domain& x = at(d);
+    return {x.first_child, x.first_child + x.children};
+  }
+  /// Whether `inner` lies in `outer`, which may be itself. O(levels).
+  [[nodiscard]] bool is_within(domain_id inner, domain_id outer) const {
+    const std::size_t level = level_of(outer);
+    while (level_of(inner) > level) inner = parent(inner);
+    return inner == outer;
+  }
+
+  /// The nodes in it, those of one sub-domain together.
+  [[nodiscard]] std::span<const node_id> nodes(domain_id d) const {
+    const domain& x = at(d);
+    return std::span{order_}.subspan(x.first_node, x.nodes);
+  }
+  /// All nodes in their order; those of a domain follow each other, and those in none come last.
+  [[nodiscard]] std::span<const node_id> nodes() const noexcept { return order_; }
+  [[nodiscard]] std::span<const node_id> nodes_outside() const noexcept {
+    return std::span{order_}.subspan(inside_);
+  }
+  /// Where the nodes of a domain begin in `nodes()`.
+  [[nodiscard]] std::size_t first_position(domain_id d) const { return at(d).first_node; }
+  /// Where a node stands in `nodes()`.
+  [[nodiscard]] std::size_t position(node_id n) const {
+    ALLOT_ASSERT(n.index() < position_.size(), "no node of this topology");
+    return position_[n.index()];
+  }
+  /// The domain of the finest level in which a node is, or none.
+  [[nodiscard]] domain_id domain_of(node_id n) const {
+    return levels() == 0 ? domain_id::none() : domain_of(n, levels() - 1);
+  }
+  /// The domain of a level in which a node is, or none. O(1).
+  [[nodiscard]] domain_id domain_of(node_id n, std::size_t level) const {
+    ALLOT_ASSERT(level < levels(), "no level of domains");
+    const std::size_t p = position(n);
+    return p < inside_ ? domain_of_[p * levels() + level] : domain_id::none();
+  }
+  /// The finest domain in which both nodes are; none if there is none. O(levels).
+  [[nodiscard]] domain_id common_domain(node_id a, node_id b) const {
+    for (std::size_t level = levels(); level-- > 0;) {
+      const domain_id d = domain_of(a, level);
+      if (d && d == domain_of(b, level)) return d;
+    }
+    return {};
+  }
+
+  /// The domain of that qualified name, or of that name if only one has it. O(domains).
+  [[nodiscard]] std::optional<domain_id> find(std::string_view wanted) const {
+    std::optional<domain_id> found;
+    bool several = false;
+    for (const domain_id d : domains()) {
+      if (qualified_name(d) == wanted) return d;
+      if (name(d) != wanted) continue;
+      several = found.has_value();
+      found = d;
+    }
+    if (several) return std::nullopt;
+    return found;
+  }
+
+  friend bool operator==(const topology&, const topology&) = default;
+
+ private:
+  struct domain {
+    std::string name;
+    domain_id parent;
+    std::uint32_t level = 0;
+    std::uint32_t first_child = 0;
+    std::uint32_t children = 0;
+    std::uint32_t first_node = 0;
+    std::uint32_t nodes = 0;
+
+    friend bool operator==(const domain&, const domain&) = default;
+  };
+
+  [[nodiscard]] const domain& at(domain_id d) const {
+    ALLOT_ASSERT(contains(d), "no domain of this topology");
+    return domains_[d.index()];
+  }
+
+  /// Level by level, the children of one domain after those of the one before it.
+  void lay_out_domains(const std::vector<part>& parts) {
+    std::vector<std::vector<std::size_t>> children(parts.size());
+    std::vector<std::size_t> level;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      (parts[i].parent == part::no_parent ? level : children[parts[i].parent]).push_back(i);
+    }
+    id_of_part_.resize(parts.size());
+    first_of_level_.push_back(0);
+    for (std::size_t l = 0; l < levels(); ++l) {
+      std::vector<std::size_t> next;
+      const std::size_t next_begin = domains_.size() + level.size();
+      for (const std::size_t i : level) {
+        id_of_part_[i] = domain_id{domains_.size()};
+        domain made;
+        made.name = parts[i].name;
+        made.level = static_cast<std::uint32_t>(l);
+        if (parts[i].parent != part::no_parent) made.parent = id_of_part_[parts[i].parent];
+        made.first_child = static_cast<std::uint32_t>(next_begin + next.size());
+        made.children = static_cast<std::uint32_t>(children[i].size());
+        next.insert(next.end(), children[i].begin(), children[i].end());
+        domains_.push_back(std::move(made));
+      }
+      first_of_level_.push_back(domains_.size());
+      level = std::move(next);
+    }
+    ALLOT_ASSERT(domains_.size() == parts.size(), "not a forest of so many levels");
+  }
+
+  void lay_out_nodes(const std::vector<part>& parts, std::size_t nodes) {
+    std::vector<domain_id> where(nodes);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      for (const node_id n : parts[i].nodes) {
+        ALLOT_ASSERT(n.index() < nodes && where[n.index()].is_none(),
+                     "a node that is none, or in two domains");
+        ALLOT_ASSERT(level_of(id_of_part_[i]) + 1 == levels(), "a node above the finest level");
+        where[n.index()] = id_of_part_[i];
+      }
+    }
+    order_.reserve(nodes);
+    for (std::size_t n = 0; n < nodes; ++n) order_.push_back(node_id{n});
+    // None is the largest id.
+    std::stable_sort(order_.begin(), order_.end(),
+                     [&](node_id a, node_id b) { return where[a.index()] < where[b.index()]; });
+    position_.resize(nodes);
+    for (std::size_t p = 0; p < nodes; ++p) position_[order_[p].index()] = static_cast<std::uint32_t>(p);
+    while (inside_ < nodes && where[order_[inside_].index()]) ++inside_;
+    domain_of_.resize(inside_ * levels());
+    for (std::size_t p = 0; p < inside_; ++p) {
+      domain_id d = where[order_[p].index()];
+      for (std::size_t l = levels(); l-- > 0; d = parent(d)) {
+        domain_of_[p * levels() + l] = d;
+        ++domains_[d.index()].nodes;
+      }
+    }
+    // The nodes of each level follow each other in the order of its domains.
+    for (std::size_t l = 0; l < levels(); ++l) {
+      std::uint32_t next = 0;
+      for (const domain_id d : domains_of(l)) {
+        domains_[d.index()].first_node = next;
+        next += domains_[d.index()].nodes;
+      }
+    }
+    id_of_part_ = {};
+  }
+
+  std::vector<std::string> levels_;
+  std::vector<domain> domains_;
+  /// And at the end the number of all.
+  std::vector<std::size_t> first_of_level_;
+  std::vector<node_id> order_;
+  std::vector<std::uint32_t> position_;
+  /// By position, then by level; only of nodes that are in domains.
+  std::vector<domain_id> domain_of_;
+  std::size_t inside_ = 0;
+  /// Only while it is compiled.
+  std::vector<domain_id> id_of_part_;
+};
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot
