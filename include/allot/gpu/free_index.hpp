@@ -50,7 +50,8 @@ class free_index {
   [[nodiscard]] const cluster& layout() const noexcept { return layout_; }
   [[nodiscard]] const device_use& devices() const noexcept { return use_; }
   [[nodiscard]] const host_room& hosts() const noexcept { return hosts_; }
-  /// Which nodes have changed, for policies that keep scores of nodes.
+  /// Which nodes were closed or opened, or have more or less in use, for policies that keep scores of nodes.
+  /// What is held of a node is no part of it.
   [[nodiscard]] const change_log& changes() const noexcept { return changes_; }
 
   // One node.
