@@ -127,11 +127,11 @@ class cluster {
     }
     return most;
   }
-  /// All GPUs in these pools. O(types).
-  [[nodiscard]] quantity gpus_in(std::uint64_t pools) const noexcept {
+  /// All GPUs in these pools and of these models. O(types).
+  [[nodiscard]] quantity gpus_in(std::uint64_t pools, std::uint64_t models = all_models) const noexcept {
     quantity sum;
     for (const node_type& t : types_) {
-      if (t.is_in(pools)) sum += quantity::whole(t.gpus) * static_cast<std::int64_t>(t.nodes.size());
+      if (t.is_in(pools) && t.is_of(models)) sum += quantity::whole(t.gpus) * static_cast<std::int64_t>(t.nodes.size());
     }
     return sum;
   }

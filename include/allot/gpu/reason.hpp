@@ -28,11 +28,11 @@ enum class obstacle : std::uint8_t {
   pool_has_no_such_node,
   /// Some node in its pools could, but none with a GPU of an acceptable model.
   model_has_no_such_node,
-  /// Not all of its pods fit, even if nothing else stands in its pools.
+  /// Not all of its pods fit, even if nothing else stands on the nodes of its pools and models.
   larger_than_cluster,
-  /// Its pools have fewer free GPUs than it asks for.
+  /// The nodes of its pools and models have fewer free GPUs than it asks for.
   full,
-  /// Its pools have as many free GPUs as it asks for, but not together.
+  /// They have as many free GPUs as it asks for, but not together.
   fragmented,
   /// There are free GPUs for it, but the CPU, memory or pod slots beside them are used up.
   host_full,
@@ -63,9 +63,8 @@ enum class obstacle : std::uint8_t {
   return "";
 }
 
-/// Why a demand has no place, with the numbers to check it by. What is counted is counted in the pools of
-/// the demand, and for the largest block on acceptable models; what is held by those who were told to go
-/// counts as free.
+/// Why a demand has no place, with the numbers to check it by. What is counted is counted on nodes of
+/// acceptable pools and models; what is held by those who were told to go counts as free.
 struct unplaceable {
   obstacle reason = obstacle::none;
   /// By the whole job.
@@ -240,8 +239,8 @@ template <class Room>
 [[nodiscard]] inline unplaceable why_not(const free_index& index, const demand& d) {
   const cluster& layout = index.layout();
   unplaceable why;
-  why.capacity = layout.gpus_in(d.pools);
-  why.free = index.free_in(d.pools);
+  why.capacity = layout.gpus_in(d.pools, d.models);
+  why.free = index.free_in(d.pools, d.models);
   const auto pods = split(d, layout.largest_node(d.pools, d.models));
   if (!pods) {
     why.asked = d.total ? d.gpus : d.gpus * d.pods;
