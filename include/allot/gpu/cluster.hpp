@@ -131,7 +131,8 @@ class cluster {
   [[nodiscard]] quantity gpus_in(std::uint64_t pools, std::uint64_t models = all_models) const noexcept {
     quantity sum;
     for (const node_type& t : types_) {
-      if (t.is_in(pools) && t.is_of(models)) sum += quantity::whole(t.gpus) * static_cast<std::int64_t>(t.nodes.size());
+      if (t.is_in(pools) && t.is_of(models))
+        sum += quantity::whole(t.gpus) * static_cast<std::int64_t>(t.nodes.size());
     }
     return sum;
   }

@@ -57,9 +57,9 @@ struct demand {
 };
 
 /// The portion of a device, in milli, that so much memory of it is: percent, rounded up, of what the device
-/// has, which counts in whole steps of 100 MiB (KAI-Scheduler v0.13). When that is less than what is asked, or
-/// nothing is known of the device's memory: `milli_per_gpu + 1`, which no device has. Precondition: something
-/// is asked for.
+/// has, which counts in whole steps of 100 MiB (KAI-Scheduler v0.13). When that is less than what is asked,
+/// or nothing is known of the device's memory: `milli_per_gpu + 1`, which no device has. Precondition:
+/// something is asked for.
 [[nodiscard]] constexpr std::uint32_t portion_of_memory(std::int64_t asked_mib,
                                                         std::int64_t device_mib) noexcept {
   const std::int64_t counted = device_mib / 100 * 100;

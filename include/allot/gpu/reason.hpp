@@ -20,13 +20,13 @@ namespace gpu {
 enum class obstacle : std::uint8_t {
   /// It has one.
   none,
-  /// Not something that can be placed: no pods, a negative amount, or one above a GPU that is not whole.
+  /// Not something that can be placed (see `split`).
   invalid_demand,
   /// A pod of it is larger than any node of the cluster.
   too_large_for_any_node,
   /// Some node could hold a pod of it, but none in its pools.
   pool_has_no_such_node,
-  /// Some node in its pools could, but none with a GPU of an acceptable model.
+  /// Some node in its pools could, but none of an acceptable GPU model.
   model_has_no_such_node,
   /// Not all of its pods fit, even if nothing else stands on the nodes of its pools and models.
   larger_than_cluster,
@@ -180,7 +180,8 @@ enum class look : std::uint8_t { at_all, at_gpus };
   return count;
 }
 
-/// On how many nodes a pod of this shape, of whole GPUs, has room now; at least `enough` is enough. As `room`.
+/// On how many nodes a pod of this shape, of whole GPUs, has room now; at least `enough` is enough. As
+/// `room`.
 [[nodiscard]] inline std::uint64_t nodes_with_room(const free_index& index, const pod_shape& pod,
                                                    std::uint64_t enough, look at) {
   std::uint64_t count = 0;
@@ -201,8 +202,7 @@ enum class look : std::uint8_t { at_all, at_gpus };
 /// The same of the empty cluster. O(types).
 [[nodiscard]] inline std::uint64_t nodes_with_room(const cluster& empty, const pod_shape& pod) {
   std::uint64_t count = 0;
-  for_each_type(empty, pod,
-                [&](std::size_t t, const pod_shape&) { count += empty.types()[t].nodes.size(); });
+  for_each_type(empty, pod, [&](std::size_t t, const pod_shape&) { count += empty.types()[t].nodes.size(); });
   return count;
 }
 
@@ -277,18 +277,18 @@ enum class look : std::uint8_t { at_all, at_gpus };
   why.largest_block = detail::largest_block(index, pods->each);
   why.pods = pods->all_pods();
   why.pods_with_room = std::min(pods->pods, detail::room(index, pods->each, pods->pods));
-  pod_shape any_model = pods->each;
-  any_model.models = all_models;
-  pod_shape anywhere = any_model;
-  anywhere.pools = all_pools;
-  // A total is not too large for the nodes: it would have been split if its pools had any.
-  const bool has_nodes = d.total && layout.devices() > 0;
-  if (!has_nodes && detail::room(layout, anywhere) == 0) {
-    why.reason = obstacle::too_large_for_any_node;
-  } else if (detail::room(layout, any_model) == 0) {
-    why.reason = obstacle::pool_has_no_such_node;
-  } else if (detail::room(layout, pods->each) == 0) {
-    why.reason = obstacle::model_has_no_such_node;
+  // A total is split for the nodes that are looked at: its pods are as large as those are.
+  const auto fits_a_node = [&](std::uint64_t pools, std::uint64_t models) {
+    demand other = d;
+    other.pools = pools;
+    other.models = models;
+    const auto parts = split(other, layout.largest_node(pools, models));
+    return parts && detail::room(layout, parts->each) > 0;
+  };
+  if (!fits_a_node(d.pools, d.models)) {
+    why.reason = fits_a_node(d.pools, all_models)     ? obstacle::model_has_no_such_node
+                 : fits_a_node(all_pools, all_models) ? obstacle::pool_has_no_such_node
+                                                      : obstacle::too_large_for_any_node;
   } else if (!detail::has_room(layout, *pods)) {
     why.reason = obstacle::larger_than_cluster;
   } else if (why.asked > why.free) {
