@@ -8,6 +8,7 @@
 #include <tests/support/throwing_assert.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -42,7 +43,13 @@ void check_against_scan(const free_index& index, std::size_t type) {
       if (used != 0 && used != 1000) by_gap.push_back({1000 - used, n});
     }
     REQUIRE((t.gpus == 64 ? 0 : index.free_devices(n) >> t.gpus) == 0);
-    by_free.push_back({free, n});
+    if (index.is_closed(n)) {
+      by_gap.erase(
+          std::remove_if(by_gap.begin(), by_gap.end(), [n](const candidate& c) { return c.node == n; }),
+          by_gap.end());
+    } else {
+      by_free.push_back({free, n});
+    }
   }
   const auto first = [](const std::vector<candidate>& all, std::uint32_t at_least) {
     std::optional<candidate> best;
@@ -73,14 +80,19 @@ void check_against_scan(const free_index& index, std::size_t type) {
 std::optional<placed_pod> random_pod(allot_test::random_source& random, const free_index& index) {
   const node_id n{random.below(index.layout().size())};
   const std::uint32_t count = index.layout().gpus(n);
-  if (random.one_in(2)) {
-    const auto milli =
+  gpu::pod_shape shape;
+  shape.cpu_milli = random.one_in(2) ? random.between(0, 5000) : 0;
+  shape.memory_mib = random.one_in(2) ? random.between(0, 1000) : 0;
+  std::uint64_t devices = index.free_devices(n) & random();
+  if (count > 0 && random.one_in(2)) {
+    shape.milli =
         static_cast<std::uint32_t>(random.one_in(3) ? random.between(1, 999) : 125 * random.between(1, 7));
-    const placed_pod p{{n, std::uint64_t{1} << random.below(count)}, milli};
-    return index.fits(p.where, {1, milli}) ? std::optional{p} : std::nullopt;
+    devices = std::uint64_t{1} << random.below(count);
+    if (random.one_in(3)) devices |= std::uint64_t{1} << random.below(count);
   }
-  const std::uint64_t devices = index.free_devices(n) & random();
-  return placed_pod{{n, devices}, 1000};
+  shape.devices = static_cast<std::uint32_t>(std::popcount(devices));
+  if (!index.fits({n, devices}, shape)) return std::nullopt;
+  return index.placed({n, devices}, shape);
 }
 
 }  // namespace
@@ -89,19 +101,27 @@ TEST_CASE("free_index: indexes agree with a scan, and every change has an exact 
   allot_test::for_each_seed(60, [](allot_test::random_source& random) {
     free_index index{allot_test::random_cluster(random)};
     struct step {
-      bool is_held = false;
+      enum class kind : std::uint8_t { occupied, held, closed, opened } what;
       placed_pod pod;
       free_index before;
     };
+    using kind = step::kind;
     std::vector<step> done;
     for (int i = 0; i < 60; ++i) {
       const auto p = random_pod(random, index);
-      if (p && !random.one_in(3)) {
-        done.push_back({random.one_in(4), *p, index});
-        done.back().is_held ? index.hold(*p) : index.occupy(*p);
+      if (random.one_in(8)) {
+        const node_id n{random.below(index.layout().size())};
+        done.push_back({index.is_closed(n) ? kind::opened : kind::closed, {{n}}, index});
+        index.is_closed(n) ? index.open(n) : index.close(n);
+      } else if (p && !random.one_in(3)) {
+        done.push_back({random.one_in(4) ? kind::held : kind::occupied, *p, index});
+        done.back().what == kind::held ? index.hold(*p) : index.occupy(*p);
       } else if (!done.empty()) {
         const step& last = done.back();
-        last.is_held ? index.let_go(last.pod) : index.leave(last.pod);
+        if (last.what == kind::occupied) index.leave(last.pod);
+        if (last.what == kind::held) index.let_go(last.pod);
+        if (last.what == kind::closed) index.open(last.pod.where.node);
+        if (last.what == kind::opened) index.close(last.pod.where.node);
         REQUIRE(index == last.before);
         done.pop_back();
       }

@@ -84,6 +84,11 @@ struct compared {
         if (model.nodes[n].closed) closed += 1000 - expected.used;
       }
       REQUIRE(real.index().held_devices(node_id{n}) == held_devices);
+      const naive_inventory::node& node = model.nodes[n];
+      const gpu::host_room& hosts = real.index().hosts();
+      if (node.cpu.all) REQUIRE(hosts.free_cpu_milli(node_id{n}) == *node.cpu.all - node.cpu.used);
+      if (node.memory.all) REQUIRE(hosts.free_memory_mib(node_id{n}) == *node.memory.all - node.memory.used);
+      if (node.slots.all) REQUIRE(hosts.free_slots(node_id{n}) == *node.slots.all - node.slots.used);
     }
     REQUIRE(real.used().in_milli() == used);
     REQUIRE(real.held().in_milli() == held);
@@ -99,19 +104,101 @@ struct compared {
 
   void place(const demand& d) {
     const auto expected = model.choose(d);
-    const bool could_ever = naive_inventory::emptied(model).choose(d).has_value();
-    REQUIRE(real.could_ever_fit(d) == could_ever);
-    const gpu::unplaceable why = real.why_not(d);
-    REQUIRE((why.reason == gpu::obstacle::none) == expected.has_value());
-    REQUIRE(why.is_never() == !could_ever);
-    if (why.reason == gpu::obstacle::full) REQUIRE(why.asked > why.free);
-    if (why.reason == gpu::obstacle::fragmented) REQUIRE(why.asked <= why.free);
+    check_reason(d, expected.has_value());
     const auto a = real.place(d);
     REQUIRE(a.has_value() == expected.has_value());
     if (!a) return;
     REQUIRE_FALSE(model.allocations.contains(*a));
     REQUIRE(pods_of(real, *a) == *expected);
     model.place(*a, *expected);
+  }
+
+  /// What is said of a demand that has a place, or none.
+  void check_reason(const demand& d, bool has_place) const {
+    const bool could_ever = naive_inventory::emptied(model).choose(d).has_value();
+    const gpu::unplaceable why = real.why_not(d);
+    REQUIRE(why.is_never() == !real.could_ever_fit(d));
+    REQUIRE((why.reason == gpu::obstacle::none) == gpu::has_room(real.index(), d));
+    REQUIRE((why.reason == gpu::obstacle::invalid_demand) == !model.pods_of(d));
+    // Several pods with fractions of several devices each might stand in a way that best fit does not find.
+    const bool is_exact = d.devices == 1 || d.total || d.pods == 1;
+    if (is_exact || could_ever) REQUIRE(real.could_ever_fit(d) == could_ever);
+    if (is_exact || has_place) REQUIRE((why.reason == gpu::obstacle::none) == has_place);
+    if (!model.pods_of(d)) return;
+    check_numbers(d, why, is_exact);
+    const auto one_has_place = [&](std::uint64_t pools, std::uint64_t models) {
+      demand one = d;
+      one.pods = 1;
+      one.pools = pools;
+      one.models = models;
+      return naive_inventory::emptied(model).choose(one).has_value();
+    };
+    switch (why.reason) {
+      case gpu::obstacle::none:
+      case gpu::obstacle::invalid_demand:
+        break;
+      case gpu::obstacle::too_large_for_any_node:
+        REQUIRE_FALSE(one_has_place(gpu::all_pools, gpu::all_models));
+        break;
+      case gpu::obstacle::pool_has_no_such_node:
+        REQUIRE_FALSE(one_has_place(d.pools, gpu::all_models));
+        if (!d.total) REQUIRE(one_has_place(gpu::all_pools, gpu::all_models));
+        break;
+      case gpu::obstacle::model_has_no_such_node:
+        REQUIRE_FALSE(one_has_place(d.pools, d.models));
+        if (!d.total) REQUIRE(one_has_place(d.pools, gpu::all_models));
+        break;
+      case gpu::obstacle::larger_than_cluster:
+        if (!d.total) REQUIRE(one_has_place(d.pools, d.models));
+        break;
+      case gpu::obstacle::full:
+        REQUIRE(why.asked > why.free);
+        break;
+      case gpu::obstacle::fragmented:
+        REQUIRE(why.asked <= why.free);
+        REQUIRE_FALSE(naive_inventory::with_ample_hosts(model).choose(d));
+        break;
+      case gpu::obstacle::host_full:
+        REQUIRE(why.asked <= why.free);
+        if (is_exact) REQUIRE(naive_inventory::with_ample_hosts(model).choose(d));
+        break;
+    }
+  }
+  void check_numbers(const demand& d, const gpu::unplaceable& why, bool is_exact) const {
+    std::int64_t capacity = 0;
+    std::int64_t free = 0;
+    std::int64_t block = 0;
+    const naive_inventory::pod first = model.pods_of(d)->front();
+    const bool is_fraction = first.gpu_memory > 0 || (first.devices > 0 && first.milli < 1000);
+    for (const naive_inventory::node& n : model.nodes) {
+      if (!naive_inventory::accepts(d, n)) continue;
+      capacity += 1000 * static_cast<std::int64_t>(n.devices.size());
+      if (n.closed) continue;
+      for (const naive_inventory::device& at : n.devices) free += 1000 - at.used;
+      if (!naive_inventory::is_large_enough(first, n)) continue;
+      if (first.gpu_memory > 0 && naive_inventory::portion(first, n) > 1000) continue;
+      if (!is_fraction) {
+        block = std::max(block, 1000 * n.free());
+      } else {
+        for (const naive_inventory::device& at : n.devices) block = std::max(block, 1000 - at.used);
+      }
+    }
+    REQUIRE(why.capacity.in_milli() == capacity);
+    REQUIRE(why.free.in_milli() == free);
+    REQUIRE(why.largest_block.in_milli() == block);
+    if (first.gpu_memory == 0) {
+      REQUIRE(why.asked == (d.total ? d.gpus : d.gpus * d.pods) * static_cast<std::int64_t>(d.devices));
+    }
+    REQUIRE(why.pods == model.pods_of(d)->size());
+    if (!is_exact) return;
+    const std::uint64_t equal = d.total && d.gpus >= gpus(1) ? equal_pods(d) : why.pods;
+    REQUIRE(why.pods_with_room == model.count_room(d, equal));
+  }
+  /// Of a total: without the smaller one.
+  [[nodiscard]] std::uint64_t equal_pods(const demand& d) const {
+    const auto pods = model.pods_of(d).value();
+    return static_cast<std::uint64_t>(std::count_if(
+        pods.begin(), pods.end(), [&](const auto& p) { return p.devices == pods.front().devices; }));
   }
 
   /// Where, and with which devices, is chosen without any rule; often it will not fit.
@@ -124,34 +211,58 @@ struct compared {
       const node_id n{random.below(model.nodes.size() + (random.one_in(20) ? 1U : 0U))};
       where.push_back({n});
       if (sizes && p < sizes->size() && random.one_in(2)) {
-        for (std::int64_t k = (*sizes)[p].second; k > 0; --k) {
+        for (std::int64_t k = (*sizes)[p].devices; k > 0; --k) {
           where.back().devices |= std::uint64_t{1} << random.below(8);
         }
       }
       explicit_devices = explicit_devices && where.back().devices != 0;
     }
+    const inventory before = real;
     const auto a = real.place_at(d, where);
+    if (!a) REQUIRE(real == before);
     std::vector<placed_pod> expected;
     if (a) {
       expected = pods_of(real, *a);
       REQUIRE(sizes);
-      REQUIRE(expected.size() == where.size());
-      quantity sum;
-      for (std::size_t p = 0; p < expected.size(); ++p) {
-        REQUIRE(expected[p].where.node == where[p].node);
-        if (where[p].devices != 0) REQUIRE(expected[p].where.devices == where[p].devices);
-        sum += expected[p].gpus();
-      }
-      REQUIRE(sum == (d.total ? d.gpus : d.gpus * d.pods));
+      check_placed_at(d, where, expected);
       REQUIRE(model.fits(expected));
       model.place(*a, expected);
-    } else if (sizes && sizes->size() == where.size() && explicit_devices && d.gpus > quantity{} &&
+    } else if (sizes && sizes->size() == where.size() && explicit_devices && sizes->front().devices > 0 &&
                !d.total) {
       for (std::size_t p = 0; p < where.size(); ++p) {
-        if (std::popcount(where[p].devices) != (*sizes)[p].second) return;
-        expected.push_back({where[p], static_cast<std::uint32_t>((*sizes)[p].first)});
+        if (where[p].node.index() >= model.nodes.size()) return;
+        if (std::popcount(where[p].devices) != (*sizes)[p].devices) return;
+        expected.push_back(model.placed((*sizes)[p], where[p]));
       }
       REQUIRE_FALSE(model.fits(expected));
+    }
+  }
+  void check_placed_at(const demand& d, const std::vector<pod_location>& where,
+                       const std::vector<placed_pod>& pods) const {
+    REQUIRE(pods.size() == where.size());
+    quantity sum;
+    std::int64_t cpu = 0;
+    std::int64_t memory = 0;
+    const auto sizes = model.pods_of(d).value();
+    for (std::size_t p = 0; p < pods.size(); ++p) {
+      REQUIRE(pods[p].where.node == where[p].node);
+      if (where[p].devices != 0) REQUIRE(pods[p].where.devices == where[p].devices);
+      if (sizes.front().gpu_memory > 0) REQUIRE(pods[p] == model.placed(sizes.front(), pods[p].where));
+      sum += pods[p].gpus();
+      cpu += pods[p].cpu_milli;
+      memory += pods[p].memory_mib;
+    }
+    const auto count = static_cast<std::int64_t>(pods.size());
+    if (sizes.front().gpu_memory == 0) {
+      REQUIRE(sum == (d.total ? d.gpus : d.gpus * d.pods) * static_cast<std::int64_t>(d.devices));
+    }
+    if (d.total) {
+      // Each part is rounded up.
+      REQUIRE((cpu >= d.cpu_milli && cpu < d.cpu_milli + count));
+      REQUIRE((memory >= d.memory_mib && memory < d.memory_mib + count));
+    } else {
+      REQUIRE(cpu == d.cpu_milli * count);
+      REQUIRE(memory == d.memory_mib * count);
     }
   }
 

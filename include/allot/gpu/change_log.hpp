@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/assert.hpp>
 #include <allot/gpu/demand.hpp>
 
 #include <algorithm>
@@ -18,8 +19,9 @@ namespace gpu {
 /// did. A reader remembers `now()` and asks later for what came `since`. The log forgets: a reader that was
 /// away for more changes than there are nodes is told to look at everything, which is then no dearer.
 ///
-/// A copy forgets everything, and so does what is assigned to, so that no reader of one takes the other's
-/// changes for its own. Not part of a state: all logs are equal. Never allocates after construction.
+/// A copy forgets everything, and so does what is assigned to: a reader that is copied along with its log, or
+/// stays with the one that is assigned to, starts anew. What a reader learnt of one log means nothing to
+/// another. Not part of a state: all logs are equal. No change that is noted allocates.
 class change_log {
  public:
   explicit change_log(std::size_t nodes) : most_(std::max<std::size_t>(2 * nodes, 64)) {
@@ -46,13 +48,15 @@ class change_log {
   /// A point between two changes; later ones are larger.
   [[nodiscard]] std::uint64_t now() const noexcept { return first_ + nodes_.size(); }
   /// Whether the log knows of all changes since then.
-  [[nodiscard]] bool remembers(std::uint64_t then) const noexcept { return then >= first_; }
+  [[nodiscard]] bool remembers(std::uint64_t then) const noexcept { return first_ <= then && then <= now(); }
   /// The nodes that changed since then, in the order of their changes, with repetitions. Valid until the next
   /// change. Precondition: it remembers.
   [[nodiscard]] std::span<const std::uint32_t> since(std::uint64_t then) const {
+    ALLOT_ASSERT(remembers(then), "the log does not know of all changes since then");
     return std::span{nodes_}.subspan(static_cast<std::size_t>(then - first_));
   }
 
+  /// O(1), taken over as many changes as there are nodes.
   void note(node_id n) {
     if (nodes_.size() == most_) {
       first_ += most_ / 2;

@@ -22,6 +22,9 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
+/// What a node type has of what its nodes do not say: more than any node can have.
+inline constexpr std::int64_t not_counted = max_host_amount + 1;
+
 /// Nodes that placement can't tell apart while they are empty: same pool, and the same of everything.
 struct node_type {
   std::uint32_t pool = 0;
@@ -29,10 +32,9 @@ struct node_type {
   /// An index into `cluster::models`.
   std::uint32_t model = 0;
   std::int64_t gpu_memory_mib = 0;
-  /// Of these three, `max_host_amount` if they are not counted.
-  std::int64_t cpu_milli = max_host_amount;
-  std::int64_t memory_mib = max_host_amount;
-  std::int64_t pod_slots = max_host_amount;
+  std::int64_t cpu_milli = not_counted;
+  std::int64_t memory_mib = not_counted;
+  std::int64_t pod_slots = not_counted;
   /// Of GPUs in MIG mode.
   std::optional<mig_model> mig{};
   /// In the order of their ids; a node's rank is its position here.
@@ -40,9 +42,9 @@ struct node_type {
 
   [[nodiscard]] bool is_in(std::uint64_t pools) const noexcept { return (pools >> pool & 1U) != 0; }
   [[nodiscard]] bool is_of(std::uint64_t models) const noexcept { return (models >> model & 1U) != 0; }
-  [[nodiscard]] bool counts_cpu() const noexcept { return cpu_milli != max_host_amount; }
-  [[nodiscard]] bool counts_memory() const noexcept { return memory_mib != max_host_amount; }
-  [[nodiscard]] bool counts_slots() const noexcept { return pod_slots != max_host_amount; }
+  [[nodiscard]] bool counts_cpu() const noexcept { return cpu_milli != not_counted; }
+  [[nodiscard]] bool counts_memory() const noexcept { return memory_mib != not_counted; }
+  [[nodiscard]] bool counts_slots() const noexcept { return pod_slots != not_counted; }
   [[nodiscard]] bool counts_host() const noexcept {
     return counts_cpu() || counts_memory() || counts_slots();
   }
@@ -136,11 +138,12 @@ class cluster {
     }
     return most;
   }
-  /// All GPUs in these pools. O(types).
-  [[nodiscard]] quantity gpus_in(std::uint64_t pools) const noexcept {
+  /// All GPUs in these pools and of these models. O(types).
+  [[nodiscard]] quantity gpus_in(std::uint64_t pools, std::uint64_t models = all_models) const noexcept {
     quantity sum;
     for (const node_type& t : types_) {
-      if (t.is_in(pools)) sum += quantity::whole(t.gpus) * static_cast<std::int64_t>(t.nodes.size());
+      if (t.is_in(pools) && t.is_of(models))
+        sum += quantity::whole(t.gpus) * static_cast<std::int64_t>(t.nodes.size());
     }
     return sum;
   }
@@ -278,7 +281,7 @@ class cluster::builder {
     const std::int64_t nodes = nodes_of(s);
     // A size that was refused does not keep the names from being compared.
     const auto gpus = static_cast<std::uint32_t>(std::clamp<std::int64_t>(s.gpus, 0, max_gpus_per_node));
-    const auto counted = [](std::int64_t amount) { return amount > 0 ? amount : max_host_amount; };
+    const auto counted = [](std::int64_t amount) { return amount > 0 ? amount : not_counted; };
     const std::uint32_t type =
         type_like({made_.find_pool(s.pool).value_or(0), gpus, made_.find_model(s.gpu_model).value_or(0),
                    s.gpu_memory_mib, counted(s.cpu_milli), counted(s.memory_mib), counted(s.pod_slots),

@@ -63,12 +63,13 @@ struct demand {
 };
 
 /// The portion of a device, in milli, that so much memory of it is: percent, rounded up, of what the device
-/// has, which counts in steps of 100 MiB (KAI-Scheduler v0.13). Above `milli_per_gpu`, or nothing known of
-/// the device's memory: more than it has, `milli_per_gpu + 1`.
+/// has, which counts in whole steps of 100 MiB (KAI-Scheduler v0.13). When that is less than what is asked,
+/// or nothing is known of the device's memory: `milli_per_gpu + 1`, which no device has. Precondition:
+/// something is asked for.
 [[nodiscard]] constexpr std::uint32_t portion_of_memory(std::int64_t asked_mib,
                                                         std::int64_t device_mib) noexcept {
   const std::int64_t counted = device_mib / 100 * 100;
-  if (asked_mib > counted) return milli_per_gpu + 1;
+  if (counted <= 0 || asked_mib > counted) return milli_per_gpu + 1;
   return static_cast<std::uint32_t>((asked_mib * 100 + counted - 1) / counted * 10);
 }
 
@@ -142,7 +143,7 @@ struct pod_split {
 
 namespace detail {
 
-/// The part that `gpus` of `all` GPUs have of an amount of the whole job's, rounded up. Saturates.
+/// The part that the `gpus` of one node, of `all` GPUs, have of an amount of the whole job's, rounded up.
 [[nodiscard]] constexpr std::int64_t part_of(std::int64_t amount, std::uint64_t gpus,
                                              std::uint64_t all) noexcept {
   const std::uint64_t each = static_cast<std::uint64_t>(amount) / all;

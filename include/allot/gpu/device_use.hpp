@@ -78,11 +78,13 @@ class device_use {
     std::uint64_t sum = 0;
     for (std::uint32_t d = 0; d < node(n).gpus; ++d) sum += on(d);
     if (pod.devices == 1) return sum;
-    // So many pods fit as can each have their devices without one twice on a device.
-    for (std::uint64_t count = sum / pod.devices;; --count) {
+    // So many pods fit as can each have their devices without one twice on a device. Fewer pods have no more
+    // places than these, so those that these places do not suffice for need not be tried one by one.
+    for (std::uint64_t count = sum / pod.devices;;) {
       std::uint64_t places = 0;
       for (std::uint32_t d = 0; d < node(n).gpus; ++d) places += std::min(on(d), count);
       if (places >= count * pod.devices) return count;
+      count = places / pod.devices;
     }
   }
 

@@ -54,7 +54,8 @@ class free_index {
   [[nodiscard]] const device_use& devices() const noexcept { return use_; }
   [[nodiscard]] const mig_use& instances() const noexcept { return instances_; }
   [[nodiscard]] const host_room& hosts() const noexcept { return hosts_; }
-  /// Which nodes have changed, for policies that keep scores of nodes.
+  /// Which nodes were closed or opened, or have more or less in use, for policies that keep scores of nodes.
+  /// What is held of a node is no part of it.
   [[nodiscard]] const change_log& changes() const noexcept { return changes_; }
 
   // One node.
@@ -188,20 +189,20 @@ class free_index {
     return types_[type].by_gap.devices_with(gap);
   }
 
-  // All nodes of some pools: O(types).
+  // All nodes of some pools and models: O(types).
 
-  [[nodiscard]] quantity used_in(std::uint64_t pools) const {
-    return sum(pools, [](const type_state& t) { return t.used; });
+  [[nodiscard]] quantity used_in(std::uint64_t pools, std::uint64_t models = all_models) const {
+    return sum(pools, models, [](const type_state& t) { return t.used; });
   }
-  [[nodiscard]] quantity held_in(std::uint64_t pools) const {
-    return sum(pools, [](const type_state& t) { return t.held; });
+  [[nodiscard]] quantity held_in(std::uint64_t pools, std::uint64_t models = all_models) const {
+    return sum(pools, models, [](const type_state& t) { return t.held; });
   }
   /// What is free on nodes that are closed, so not to be had.
-  [[nodiscard]] quantity closed_in(std::uint64_t pools) const {
-    return sum(pools, [](const type_state& t) { return t.closed; });
+  [[nodiscard]] quantity closed_in(std::uint64_t pools, std::uint64_t models = all_models) const {
+    return sum(pools, models, [](const type_state& t) { return t.closed; });
   }
-  [[nodiscard]] quantity free_in(std::uint64_t pools) const {
-    return layout_.gpus_in(pools) - used_in(pools) - closed_in(pools);
+  [[nodiscard]] quantity free_in(std::uint64_t pools, std::uint64_t models = all_models) const {
+    return layout_.gpus_in(pools, models) - used_in(pools, models) - closed_in(pools, models);
   }
   /// In milli, of the nodes of one type.
   [[nodiscard]] std::int64_t used_of(std::size_t type) const { return types_[type].used; }
@@ -314,10 +315,11 @@ class free_index {
   }
 
   template <class Amount>
-  [[nodiscard]] quantity sum(std::uint64_t pools, Amount amount) const {
+  [[nodiscard]] quantity sum(std::uint64_t pools, std::uint64_t models, Amount amount) const {
     std::int64_t milli = 0;
     for (std::size_t t = 0; t < types_.size(); ++t) {
-      if (layout_.types()[t].is_in(pools)) milli += amount(types_[t]);
+      const node_type& type = layout_.types()[t];
+      if (type.is_in(pools) && type.is_of(models)) milli += amount(types_[t]);
     }
     return quantity::milli(milli);
   }

@@ -30,14 +30,14 @@ class host_room {
   /// Whether a pod that asks so much of the host fits there.
   [[nodiscard]] bool fits(node_id n, const node_type& type, std::int64_t cpu_milli,
                           std::int64_t memory_mib) const {
-    const amounts& free = node(n).free;
+    const amounts<std::int32_t>& free = node(n).free;
     return free.slots > 0 && (cpu_milli <= free.cpu_milli || !type.counts_cpu()) &&
            (memory_mib <= free.memory_mib || !type.counts_memory());
   }
   /// How many of them, at most `most`.
   [[nodiscard]] std::uint64_t pods(node_id n, const node_type& type, std::int64_t cpu_milli,
                                    std::int64_t memory_mib, std::uint64_t most) const {
-    const amounts& free = node(n).free;
+    const amounts<std::int32_t>& free = node(n).free;
     const auto at_most = [&most](std::int64_t left, std::int64_t each) {
       if (each > 0) most = std::min(most, static_cast<std::uint64_t>(left / each));
     };
@@ -46,7 +46,7 @@ class host_room {
     if (type.counts_memory()) at_most(free.memory_mib, memory_mib);
     return most;
   }
-  /// In thousandths of a CPU; of a node that counts it.
+  /// Of a node that counts it, as are the others.
   [[nodiscard]] std::int64_t free_cpu_milli(node_id n) const { return node(n).free.cpu_milli; }
   [[nodiscard]] std::int64_t free_memory_mib(node_id n) const { return node(n).free.memory_mib; }
   [[nodiscard]] std::int64_t free_slots(node_id n) const { return node(n).free.slots; }
@@ -71,29 +71,34 @@ class host_room {
 
   /// `sign` 1: the pod stands there; -1: it leaves.
   void use(const placed_pod& pod, const node_type& type, std::int32_t sign) {
-    state& s = nodes_[pod.where.node.index()];
-    add(s.free, pod, type, -sign);
-    ALLOT_ASSERT(s.free.slots >= 0 && s.free.cpu_milli >= 0 && s.free.memory_mib >= 0,
+    const node_id n = pod.where.node;
+    ALLOT_ASSERT(sign < 0 || fits(n, type, pod.cpu_milli, pod.memory_mib),
                  "the host has no room for the pod");
+    add(nodes_[n.index()].free, pod, type, -sign);
   }
   /// `sign` 1: the pod was told to go, but still holds what it has of the host; -1: it lets go.
   void hold(const placed_pod& pod, const node_type& type, std::int32_t sign) {
-    add(nodes_[pod.where.node.index()].held, pod, type, sign);
+    amounts<std::int64_t>& held = nodes_[pod.where.node.index()].held;
+    add(held, pod, type, sign);
+    ALLOT_ASSERT(held.slots >= 0 && held.cpu_milli >= 0 && held.memory_mib >= 0,
+                 "the pod does not hold anything of the host");
   }
 
   friend bool operator==(const host_room&, const host_room&) = default;
 
  private:
+  template <class Number>
   struct amounts {
-    std::int32_t cpu_milli = 0;
-    std::int32_t memory_mib = 0;
-    std::int32_t slots = 0;
+    Number cpu_milli = 0;
+    Number memory_mib = 0;
+    Number slots = 0;
 
     friend bool operator==(const amounts&, const amounts&) = default;
   };
   struct state {
-    amounts free;
-    amounts held;
+    /// Without end by those who were told to go before they could start.
+    amounts<std::int64_t> held;
+    amounts<std::int32_t> free;
 
     friend bool operator==(const state&, const state&) = default;
   };
@@ -101,14 +106,11 @@ class host_room {
   [[nodiscard]] static std::int32_t narrow(std::int64_t amount) noexcept {
     return static_cast<std::int32_t>(amount);
   }
-  static void add(amounts& to, const placed_pod& pod, const node_type& type, std::int32_t sign) {
-    if (type.counts_cpu()) to.cpu_milli = sum(to.cpu_milli, sign * narrow(pod.cpu_milli));
-    if (type.counts_memory()) to.memory_mib = sum(to.memory_mib, sign * narrow(pod.memory_mib));
-    if (type.counts_slots()) to.slots = sum(to.slots, sign);
-  }
-  /// Wraps around, so that adding has an inverse even where a host is held many times over.
-  [[nodiscard]] static std::int32_t sum(std::int32_t a, std::int32_t b) noexcept {
-    return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+  template <class Number>
+  static void add(amounts<Number>& to, const placed_pod& pod, const node_type& type, std::int32_t sign) {
+    if (type.counts_cpu()) to.cpu_milli += static_cast<Number>(sign * pod.cpu_milli);
+    if (type.counts_memory()) to.memory_mib += static_cast<Number>(sign * pod.memory_mib);
+    if (type.counts_slots()) to.slots += sign;
   }
   [[nodiscard]] const state& node(node_id n) const {
     ALLOT_ASSERT(n.index() < nodes_.size(), "no node of this cluster");

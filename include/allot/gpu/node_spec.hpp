@@ -10,8 +10,8 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// The most CPU, memory, GPU memory or pod slots that a node can have: they are kept in 32 bits, with room for
-/// what is held beside what is used.
+/// The most CPU, memory, GPU memory or pod slots that a node can have: what is left of them is kept in 32
+/// bits.
 inline constexpr std::int64_t max_host_amount = 1'000'000'000;
 
 struct label {

@@ -20,19 +20,19 @@ namespace gpu {
 enum class obstacle : std::uint8_t {
   /// It has one.
   none,
-  /// Not something that can be placed: no pods, a negative amount, or one above a GPU that is not whole.
+  /// Not something that can be placed (see `split`).
   invalid_demand,
   /// A pod of it is larger than any node of the cluster.
   too_large_for_any_node,
   /// Some node could hold a pod of it, but none in its pools.
   pool_has_no_such_node,
-  /// Some node in its pools could, but none with a GPU of an acceptable model.
+  /// Some node in its pools could, but none of an acceptable GPU model.
   model_has_no_such_node,
-  /// Not all of its pods fit, even if nothing else stands in its pools.
+  /// Not all of its pods fit, even if nothing else stands on the nodes of its pools and models.
   larger_than_cluster,
-  /// Its pools have fewer free GPUs than it asks for.
+  /// The nodes of its pools and models have fewer free GPUs than it asks for.
   full,
-  /// Its pools have as many free GPUs as it asks for, but not together.
+  /// They have as many free GPUs as it asks for, but not together.
   fragmented,
   /// There are free GPUs for it, but the CPU, memory or pod slots beside them are used up.
   host_full,
@@ -63,9 +63,8 @@ enum class obstacle : std::uint8_t {
   return "";
 }
 
-/// Why a demand has no place, with the numbers to check it by. What is counted is counted in the pools of
-/// the demand, and for the largest block on acceptable models; what is held by those who were told to go
-/// counts as free.
+/// Why a demand has no place, with the numbers to check it by. What is counted is counted on nodes of
+/// acceptable pools and models; what is held by those who were told to go counts as free.
 struct unplaceable {
   obstacle reason = obstacle::none;
   /// By the whole job.
@@ -119,6 +118,12 @@ void for_each_type(const cluster& layout, const pod_shape& pod, Visit visit) {
 
 enum class look : std::uint8_t { at_all, at_gpus };
 
+/// Whether on nodes of this type a pod of this shape may lack room though its GPUs are free.
+[[nodiscard]] inline bool may_lack_host(const node_type& type, const pod_shape& here) noexcept {
+  return (type.counts_cpu() && here.cpu_milli > 0) || (type.counts_memory() && here.memory_mib > 0) ||
+         type.counts_slots();
+}
+
 /// How many pods of this shape have room now, on nodes that are not closed, or at least `enough`. Pods of one
 /// shape do not get in each other's way more than their number, so it does not matter where the first ones go
 /// (except for fractions of several devices: of those it is the most that can be).
@@ -131,8 +136,7 @@ enum class look : std::uint8_t { at_all, at_gpus };
   for_each_type(index.layout(), pod, [&](std::size_t t, const pod_shape& here) {
     if (count >= enough) return;
     const node_type& type = index.layout().types()[t];
-    const bool host_matters = (type.counts_cpu() && here.cpu_milli > 0) ||
-                              (type.counts_memory() && here.memory_mib > 0) || type.counts_slots();
+    const bool host_matters = at == look::at_all && may_lack_host(type, here);
     if (!host_matters && here.devices == 0) {
       if (index.fewest_free(t, 0)) count = free_index::any_number;
     } else if (!host_matters && !type.mig && (!here.is_fraction() || here.devices == 1)) {
@@ -176,20 +180,41 @@ enum class look : std::uint8_t { at_all, at_gpus };
   return count;
 }
 
-/// Whether all pods of a split have room, where `room(pod)` says how many pods of a shape have.
-template <class Room>
-[[nodiscard]] bool has_room_by(const pod_split& pods, Room room) {
-  if (room(pods.each) < pods.pods) return false;
-  if (!pods.has_rest()) return true;
-  // Each of the full nodes takes the places of all the smaller pods that it could hold.
-  return room(pods.rest) > pods.pods * (pods.each.devices / pods.rest.devices);
+/// On how many nodes a pod of this shape, of whole GPUs, has room now; at least `enough` is enough. As
+/// `room`.
+[[nodiscard]] inline std::uint64_t nodes_with_room(const free_index& index, const pod_shape& pod,
+                                                   std::uint64_t enough, look at) {
+  std::uint64_t count = 0;
+  for_each_type(index.layout(), pod, [&](std::size_t t, const pod_shape& here) {
+    const node_type& type = index.layout().types()[t];
+    if (at == look::at_gpus || !may_lack_host(type, here)) {
+      for (std::uint32_t free = here.devices; free <= type.gpus; ++free)
+        count += index.nodes_with_free(t, free);
+      return;
+    }
+    for (std::size_t i = 0; i < type.nodes.size() && count < enough; ++i) {
+      const node_id n = type.nodes[i];
+      if (!index.is_closed(n) && index.has_room(n, here)) ++count;
+    }
+  });
+  return count;
 }
+/// The same of the empty cluster. O(types).
+[[nodiscard]] inline std::uint64_t nodes_with_room(const cluster& empty, const pod_shape& pod) {
+  std::uint64_t count = 0;
+  for_each_type(empty, pod, [&](std::size_t t, const pod_shape&) { count += empty.types()[t].nodes.size(); });
+  return count;
+}
+
+// Of a split total, every full node is one that the smaller pod could have had: it needs another.
+
 [[nodiscard]] inline bool has_room(const cluster& empty, const pod_split& pods) {
-  return has_room_by(pods, [&](const pod_shape& pod) { return room(empty, pod); });
+  return room(empty, pods.each) >= pods.pods &&
+         (!pods.has_rest() || nodes_with_room(empty, pods.rest) > pods.pods);
 }
 [[nodiscard]] inline bool has_room(const free_index& index, const pod_split& pods, look at = look::at_all) {
-  return has_room_by(pods,
-                     [&](const pod_shape& pod) { return room(index, pod, free_index::any_number, at); });
+  return room(index, pods.each, pods.pods, at) >= pods.pods &&
+         (!pods.has_rest() || nodes_with_room(index, pods.rest, pods.pods + 1, at) > pods.pods);
 }
 
 /// The GPUs of the whole job; of pods that ask for GPU memory or an instance, the least that it is on any
@@ -229,8 +254,8 @@ template <class Room>
 }
 
 /// Whether the demand has a place now, whatever policy would choose it. O(types x sizes), a fraction
-/// O(types x gaps), O(nodes) when hosts count what it needs of them. Of a total that is split and needs CPU
-/// or memory, and of pods that need fractions of several devices: whether it may have one.
+/// O(types x gaps), O(nodes) when hosts count what it needs of them. Of several pods that need fractions of
+/// several devices each: whether it may have one.
 [[nodiscard]] inline bool has_room(const free_index& index, const demand& d) {
   const auto pods = split(d, index.layout().largest_node(d.pools, d.models));
   return pods && detail::has_room(index, *pods);
@@ -241,8 +266,8 @@ template <class Room>
 [[nodiscard]] inline unplaceable why_not(const free_index& index, const demand& d) {
   const cluster& layout = index.layout();
   unplaceable why;
-  why.capacity = layout.gpus_in(d.pools);
-  why.free = index.free_in(d.pools);
+  why.capacity = layout.gpus_in(d.pools, d.models);
+  why.free = index.free_in(d.pools, d.models);
   const auto pods = split(d, layout.largest_node(d.pools, d.models));
   if (!pods) {
     why.asked = d.total ? d.gpus : d.gpus * d.pods;
@@ -253,18 +278,18 @@ template <class Room>
   why.largest_block = detail::largest_block(index, pods->each);
   why.pods = pods->all_pods();
   why.pods_with_room = std::min(pods->pods, detail::room(index, pods->each, pods->pods));
-  pod_shape any_model = pods->each;
-  any_model.models = all_models;
-  pod_shape anywhere = any_model;
-  anywhere.pools = all_pools;
-  // A total is not too large for the nodes: it would have been split if its pools had any.
-  const bool has_nodes = d.total && layout.devices() > 0;
-  if (!has_nodes && detail::room(layout, anywhere) == 0) {
-    why.reason = obstacle::too_large_for_any_node;
-  } else if (detail::room(layout, any_model) == 0) {
-    why.reason = obstacle::pool_has_no_such_node;
-  } else if (detail::room(layout, pods->each) == 0) {
-    why.reason = obstacle::model_has_no_such_node;
+  // A total is split for the nodes that are looked at: its pods are as large as those are.
+  const auto fits_a_node = [&](std::uint64_t pools, std::uint64_t models) {
+    demand other = d;
+    other.pools = pools;
+    other.models = models;
+    const auto parts = split(other, layout.largest_node(pools, models));
+    return parts && detail::room(layout, parts->each) > 0;
+  };
+  if (!fits_a_node(d.pools, d.models)) {
+    why.reason = fits_a_node(d.pools, all_models)     ? obstacle::model_has_no_such_node
+                 : fits_a_node(all_pools, all_models) ? obstacle::pool_has_no_such_node
+                                                      : obstacle::too_large_for_any_node;
   } else if (!detail::has_room(layout, *pods)) {
     why.reason = obstacle::larger_than_cluster;
   } else if (why.asked > why.free) {
