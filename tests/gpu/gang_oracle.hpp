@@ -142,6 +142,13 @@ struct gang_oracle {
     return false;
   }
 
+  /// Then a node that is in no domain will not do.
+  [[nodiscard]] bool asks_for_domain(const allot::gpu::gang_request& r) const {
+    const auto is_domain = [&](const std::optional<std::size_t>& l) { return l && *l < c.levels.size(); };
+    return is_domain(r.required) ||
+           std::any_of(r.groups.begin(), r.groups.end(), [&](const auto& g) { return is_domain(g.level); });
+  }
+
   struct answer {
     bool found = false;
     std::optional<std::size_t> level;
@@ -157,6 +164,8 @@ struct gang_oracle {
       const region* best = nullptr;
       for (const region& candidate : levels[level]) {
         if (candidate.room < at_least || !fits(candidate, level, groups)) continue;
+        if (level == c.levels.size() && c.path[candidate.nodes.front()].empty() && asks_for_domain(r))
+          continue;
         const auto missing = [&](const region& x) { return x.room < wanted ? wanted - x.room : 0; };
         if (best == nullptr ||
             std::pair{missing(candidate), candidate.room} < std::pair{missing(*best), best->room}) {

@@ -162,6 +162,10 @@ struct compared {
         REQUIRE(why.asked <= why.free);
         if (is_exact) REQUIRE(naive_inventory::with_ample_hosts(model).choose(d));
         break;
+      case gpu::obstacle::larger_than_any_domain:
+      case gpu::obstacle::no_domain_has_room:
+        REQUIRE(d.has_level());
+        break;
     }
   }
   void check_numbers(const demand& d, const gpu::unplaceable& why, bool is_exact) const {

@@ -88,8 +88,26 @@ class allocation_table {
   /// Precondition: neither the old nor the new status is `unused`.
   void set_status(allocation_id a, status s) { slot_of(a).is = s; }
   [[nodiscard]] pod_range pods(allocation_id a) const { return {records_.data(), slot_of(a).first}; }
-  /// Every id ever given is less than this.
-  [[nodiscard]] std::size_t ids() const noexcept { return slots_.size(); }
+  /// Calls `visit(allocation_id)` for each that has pods on the node, by id. O(all pods).
+  template <class Visit>
+  void for_each_on(node_id n, Visit visit) const {
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      const allocation_id a{i};
+      if (!contains(a)) continue;
+      const pod_range there = pods(a);
+      if (std::any_of(there.begin(), there.end(), [n](const placed_pod& p) { return p.where.node == n; })) {
+        visit(a);
+      }
+    }
+  }
+  /// Whether their pods stand pod by pod on the same nodes, and fractions on the same devices.
+  [[nodiscard]] bool stand_alike(allocation_id a, allocation_id b) const {
+    const pod_range x = pods(a);
+    const pod_range y = pods(b);
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const placed_pod& p, const placed_pod& q) {
+      return p.milli == milli_per_gpu ? p.where.node == q.where.node : p.where == q.where;
+    });
+  }
   /// How many there are.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 

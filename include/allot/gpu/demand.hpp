@@ -33,6 +33,9 @@ inline constexpr std::uint64_t all_pools = ~std::uint64_t{0};
 /// The same of GPU models: bit m is the model of index m in `cluster::models`.
 inline constexpr std::uint64_t all_models = ~std::uint64_t{0};
 
+/// No level of a topology.
+inline constexpr std::uint8_t any_level = 255;
+
 /// What a job asks of the machines. Two equal demands fare alike, so a host may remember that one of them
 /// did not fit.
 struct demand {
@@ -57,6 +60,14 @@ struct demand {
   std::uint32_t devices = 1;
   /// Instead of `gpus`, which is then 0: each pod needs a MIG instance of this profile.
   mig_request mig{};
+  /// All pods in one domain of this level of the inventory's topology, or nowhere; and if possible in one of
+  /// that level, else of the next coarser one that has room. `any_level`: it does not matter.
+  std::uint8_t required_level = any_level;
+  std::uint8_t preferred_level = any_level;
+
+  [[nodiscard]] constexpr bool has_level() const noexcept {
+    return required_level != any_level || preferred_level != any_level;
+  }
 
   friend constexpr auto operator<=>(const demand&, const demand&) noexcept = default;
   friend constexpr bool operator==(const demand&, const demand&) noexcept = default;

@@ -11,6 +11,7 @@
 #include <allot/gpu/demand.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/reason.hpp>
+#include <allot/gpu/topology_placer.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -41,6 +42,11 @@ class basic_inventory {
 
   explicit basic_inventory(cluster layout, Policy policy = {})
       : index_(std::move(layout)), policy_(std::move(policy)) {}
+  /// With a topology of the cluster, so that demands can have levels.
+  basic_inventory(cluster layout, topology nearness, Policy policy = {})
+      : index_(std::move(layout)),
+        near_(std::in_place, index_.layout(), std::move(nearness)),
+        policy_(std::move(policy)) {}
 
   /// Places all pods of the demand, or none. No place is taken from anyone; see `why_not` for what is in
   /// the way. O(pods x what the policy takes); what has no room at all is found without trying pods.
@@ -49,11 +55,16 @@ class basic_inventory {
   [[nodiscard]] std::optional<allocation> place_available_first(const demand& d) {
     return place_by(available_first{}, d);
   }
-  /// As `place`, where another policy says.
+  /// As `place`, where another policy says; but where a demand with levels goes, `gang_planner` says.
   template <placement_policy P>
   [[nodiscard]] std::optional<allocation> place_by(const P& policy, const demand& d) {
     const auto pods = split(d, d.total ? layout().largest_node(d.pools, d.models) : 0);
     if (!pods) return std::nullopt;
+    if (d.has_level()) {
+      if (!near_) return std::nullopt;
+      const gang_place where = near_->plan(index_, d, *pods);
+      return where.found ? place_as_planned(where, *pods) : std::nullopt;
+    }
     if (pods->all_pods() == 1) {
       const auto where = policy(index_, pods->each);
       if (!where) return std::nullopt;
@@ -68,6 +79,25 @@ class basic_inventory {
     for (std::uint64_t i = 0; i < pods->pods && placed; ++i) placed = add_where(policy, pods->each, a);
     if (placed && pods->has_rest()) placed = add_where(policy, pods->rest, a);
     return conclude(before, placed, a);
+  }
+
+  /// Places a gang of pods like this one (its `pods`, `total` and levels are not looked at) as its groups and
+  /// levels ask, the pods of the first group first; of an elastic gang as many as have room.
+  /// Precondition: the inventory has a topology.
+  struct placed_gang {
+    /// None if it has no place.
+    std::optional<allocation> at;
+    /// What was chosen, or why not; valid until the next call.
+    gang_place where;
+  };
+  [[nodiscard]] placed_gang place_gang(demand pod, const gang_request& gang) {
+    ALLOT_ASSERT(near_.has_value(), "an inventory without topology has no levels");
+    pod.pods = 1;
+    pod.total = false;
+    const auto shape = split(pod, 0);
+    if (!shape) return {std::nullopt, {}};
+    const gang_place where = near_->plan(index_, shape->each, gang);
+    return {where.found ? place_as_planned(where, {shape->each, where.pods}) : std::nullopt, where};
   }
 
   /// Puts a job where it already runs, whatever pools it asks for; nothing if it does not fit there, or if
@@ -148,20 +178,23 @@ class basic_inventory {
   /// pods).
   template <class Visit>
   void for_each_on(node_id n, Visit visit) const {
-    for (std::size_t i = 0; i < table_.ids(); ++i) {
-      const allocation a{i};
-      if (!contains(a)) continue;
-      const auto pods = table_.pods(a);
-      if (std::any_of(pods.begin(), pods.end(), [n](const placed_pod& p) { return p.where.node == n; })) {
-        visit(a);
-      }
-    }
+    table_.for_each_on(n, visit);
   }
 
-  /// Whether the demand would have a place on the empty cluster with all nodes open. O(types of nodes).
-  [[nodiscard]] bool could_ever_fit(const demand& d) const { return gpu::could_ever_fit(layout(), d); }
-  /// Why the demand has no place now. O(types of nodes).
-  [[nodiscard]] unplaceable why_not(const demand& d) const { return gpu::why_not(index_, d); }
+  /// Whether the demand would have a place on the empty cluster with all nodes open. O(types of nodes), with
+  /// levels O(domains x types).
+  [[nodiscard]] bool could_ever_fit(const demand& d) const {
+    if (!d.has_level()) return gpu::could_ever_fit(layout(), d);
+    return near_ && near_->could_ever_fit(layout(), d);
+  }
+  /// Why the demand has no place now. See `gpu::why_not`.
+  [[nodiscard]] unplaceable why_not(const demand& d) const {
+    unplaceable why = gpu::why_not(index_, d);
+    if (!d.has_level()) return why;
+    if (near_) return near_->why_not(index_, d, why);
+    why.reason = obstacle::invalid_demand;
+    return why;
+  }
 
   /// Remembers this state. The innermost savepoint is closed first, by going back to it bit for bit, ids
   /// that will be given out included, or by keeping what was done since. O(changes since).
@@ -174,6 +207,8 @@ class basic_inventory {
   /// The nodes, and which of their devices are free, used or held.
   [[nodiscard]] const cluster& layout() const noexcept { return index_.layout(); }
   [[nodiscard]] const free_index& index() const noexcept { return index_; }
+  /// How near they are to each other; nothing if that was not said.
+  [[nodiscard]] const topology* nearness() const noexcept { return near_ ? &near_->layout() : nullptr; }
 
   /// GPUs of these pools. `free` counts what is held by vacating allocations, and the gaps of shared devices,
   /// but nothing on closed nodes: that is `closed`.
@@ -197,13 +232,7 @@ class basic_inventory {
     for (const placed_pod& p : table_.pods(a)) visit(p.where.node.index());
   }
   /// Whether their pods stand pod by pod on the same nodes, and fractions on the same devices.
-  [[nodiscard]] bool stand_alike(allocation a, allocation b) const {
-    const auto x = table_.pods(a);
-    const auto y = table_.pods(b);
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const placed_pod& p, const placed_pod& q) {
-      return p.milli == milli_per_gpu ? p.where.node == q.where.node : p.where == q.where;
-    });
-  }
+  [[nodiscard]] bool stand_alike(allocation a, allocation b) const { return table_.stand_alike(a, b); }
 
   /// Whether both have the same standing in the same places under the same ids, and would give the same ids.
   /// Savepoints and policy are not compared.
@@ -254,6 +283,21 @@ class basic_inventory {
     if (where) add(index_.placed(*where, pod), a);
     return where.has_value();
   }
+  /// The last pod is the smaller one, if there is one.
+  [[nodiscard]] std::optional<allocation> place_as_planned(const gang_place& where, const pod_split& pods) {
+    const allot::savepoint before = save();
+    const allocation a = open();
+    std::uint64_t left = where.pods;
+    bool placed = true;
+    for (const gang_share& s : where.shares) {
+      for (std::uint64_t i = 0; i < s.pods && placed; ++i) {
+        const bool is_rest = --left == 0 && pods.has_rest();
+        placed = add_at({s.node, 0}, is_rest ? pods.rest : pods.each, a);
+      }
+    }
+    return conclude(before, placed, a);
+  }
+
   /// How many of the `left` GPUs of a split total stand there.
   [[nodiscard]] std::uint32_t part_of_total(const pod_location& at, std::int64_t left) const {
     if (at.devices != 0) return static_cast<std::uint32_t>(std::popcount(at.devices));
@@ -337,6 +381,7 @@ class basic_inventory {
   }
 
   free_index index_;
+  std::optional<topology_placer> near_;
   allocation_table table_;
   journal<entry> journal_;
   [[no_unique_address]] Policy policy_;

@@ -30,12 +30,16 @@ enum class obstacle : std::uint8_t {
   model_has_no_such_node,
   /// Not all of its pods fit, even if nothing else stands on the nodes of its pools and models.
   larger_than_cluster,
+  /// Nor in any one domain of the level of the topology in which they must stand together.
+  larger_than_any_domain,
   /// The nodes of its pools and models have fewer free GPUs than it asks for.
   full,
   /// They have as many free GPUs as it asks for, but not together.
   fragmented,
   /// There are free GPUs for it, but the CPU, memory or pod slots beside them are used up.
   host_full,
+  /// There is room for all of its pods, but not in one domain of the level in which they must stand together.
+  no_domain_has_room,
 };
 
 /// For a program to read; a person is better served by a sentence made of the numbers.
@@ -53,12 +57,16 @@ enum class obstacle : std::uint8_t {
       return "model_has_no_such_node";
     case obstacle::larger_than_cluster:
       return "larger_than_cluster";
+    case obstacle::larger_than_any_domain:
+      return "larger_than_any_domain";
     case obstacle::full:
       return "full";
     case obstacle::fragmented:
       return "fragmented";
     case obstacle::host_full:
       return "host_full";
+    case obstacle::no_domain_has_room:
+      return "no_domain_has_room";
   }
   return "";
 }
@@ -74,7 +82,8 @@ struct unplaceable {
   quantity free;
   /// The most that one pod of this kind could get now: GPUs of one node, or a part of one device.
   quantity largest_block;
-  /// How many pods it has, and how many of them, without the smaller one of a split total, have a place now.
+  /// How many pods it has, and how many of them, without the smaller one of a split total, have a place now;
+  /// with `no_domain_has_room`, in the domain that has most.
   std::uint64_t pods = 0;
   std::uint64_t pods_with_room = 0;
 
@@ -153,29 +162,31 @@ enum class look : std::uint8_t { at_all, at_gpus };
   return count;
 }
 
+/// How many pods of this shape an empty node of this type has room for; `any_number` if nothing limits them.
+[[nodiscard]] inline std::uint64_t pods_when_empty(const node_type& type, const pod_shape& here) {
+  std::uint64_t pods = free_index::any_number;
+  const auto at_most = [&pods](std::int64_t left, std::int64_t one) {
+    if (one > 0) pods = std::min(pods, static_cast<std::uint64_t>(left / one));
+  };
+  // Fractions of several devices go side by side: as many as there are whole sets, times those of a device.
+  if (here.devices > 0) {
+    const std::uint64_t on_device =
+        type.mig ? mig_device{*type.mig}.room(*profile_of(*type.mig, here.mig)) : milli_per_gpu / here.milli;
+    pods = here.is_fraction() || type.mig ? type.gpus * on_device / here.devices : type.gpus / here.devices;
+  }
+  if (type.counts_cpu()) at_most(type.cpu_milli, here.cpu_milli);
+  if (type.counts_memory()) at_most(type.memory_mib, here.memory_mib);
+  if (type.counts_slots()) at_most(type.pod_slots, 1);
+  return pods;
+}
+
 /// How many pods of this shape the empty cluster has room for. O(types).
 [[nodiscard]] inline std::uint64_t room(const cluster& empty, const pod_shape& pod) {
   std::uint64_t count = 0;
   for_each_type(empty, pod, [&](std::size_t t, const pod_shape& here) {
     const node_type& type = empty.types()[t];
-    std::uint64_t each = free_index::any_number;
-    const auto at_most = [&each](std::int64_t left, std::int64_t one) {
-      if (one > 0) each = std::min(each, static_cast<std::uint64_t>(left / one));
-    };
-    // Fractions of several devices go side by side: as many as there are whole sets, times those of a device.
-    if (here.devices > 0) {
-      const std::uint64_t on_device = type.mig ? mig_device{*type.mig}.room(*profile_of(*type.mig, here.mig))
-                                               : milli_per_gpu / here.milli;
-      each = here.is_fraction() || type.mig ? type.gpus * on_device / here.devices : type.gpus / here.devices;
-    }
-    if (type.counts_cpu()) at_most(type.cpu_milli, here.cpu_milli);
-    if (type.counts_memory()) at_most(type.memory_mib, here.memory_mib);
-    if (type.counts_slots()) at_most(type.pod_slots, 1);
-    if (each == free_index::any_number) {
-      count = each;
-    } else {
-      count = saturating_sum(count, each * type.nodes.size());
-    }
+    const std::uint64_t each = pods_when_empty(type, here);
+    count = each == free_index::any_number ? each : saturating_sum(count, each * type.nodes.size());
   });
   return count;
 }
@@ -261,8 +272,8 @@ enum class look : std::uint8_t { at_all, at_gpus };
   return pods && detail::has_room(index, *pods);
 }
 
-/// Why the demand has no place now; `obstacle::none` if it has one. A lasting reason goes before a passing
-/// one. As `has_room`.
+/// Why the demand has no place now, wherever in the topology; `obstacle::none` if it has one. A lasting
+/// reason goes before a passing one. As `has_room`.
 [[nodiscard]] inline unplaceable why_not(const free_index& index, const demand& d) {
   const cluster& layout = index.layout();
   unplaceable why;

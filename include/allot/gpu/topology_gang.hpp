@@ -157,7 +157,8 @@ class gang_planner {
     if (level == topology_->node_level()) {
       if (rooms.most_on_a_node() < at_least) return std::nullopt;
       const auto room = [&](std::size_t p) { return rooms.room_at(p); };
-      const auto best = first_of(0, topology_->nodes().size(), room, at_least, below);
+      const std::size_t end = eligible_nodes();
+      const auto best = first_of(0, end, room, at_least, below);
       if (!best || !assign(rooms, region{region::node, best->index})) return std::nullopt;
       return region{region::node, best->index};
     }
@@ -183,6 +184,17 @@ class gang_planner {
     return std::nullopt;
   }
 
+  /// The nodes before this position may hold the whole gang: one outside every domain is in none of a level
+  /// that is asked for.
+  [[nodiscard]] std::size_t eligible_nodes() const noexcept {
+    const auto asks_for_domain = [this](const std::optional<std::size_t>& level) {
+      return level && *level < topology_->node_level();
+    };
+    const bool inside_only = asks_for_domain(request_->required) ||
+                             std::any_of(request_->groups.begin(), request_->groups.end(),
+                                         [&](const gang_group& g) { return asks_for_domain(g.level); });
+    return topology_->nodes().size() - (inside_only ? topology_->nodes_outside().size() : 0);
+  }
   template <class Room>
   [[nodiscard]] std::optional<rank> first_of(std::size_t first, std::size_t last, Room room,
                                              std::uint64_t at_least, std::uint64_t below) const {
@@ -313,9 +325,9 @@ class gang_planner {
     if (!why.level) {
       why.room = rooms.total();
     } else if (*why.level == topology_->node_level()) {
-      const std::size_t p =
-          most(0, topology_->nodes().size(), [&](std::size_t i) { return rooms.room_at(i); });
-      why.best_node = topology_->nodes()[p];
+      const std::size_t end = eligible_nodes();
+      if (end == 0) return;
+      why.best_node = topology_->nodes()[most(0, end, [&](std::size_t i) { return rooms.room_at(i); })];
     } else {
       const domain_range all = topology_->domains_of(*why.level);
       if (all.empty()) return;
