@@ -138,7 +138,7 @@ class topology_checker {
     std::string text = parts_[i].name;
     for (std::size_t l = 0; l < levels_.size() && parts_[i].parent != none; ++l) {
       i = parts_[i].parent;
-      text = parts_[i].name + '/' + text;
+      text.insert(0, 1, '/').insert(0, parts_[i].name);
     }
     return text;
   }
