@@ -96,7 +96,7 @@ void topology_512_gpus_anywhere(benchmark::State& state) {
   const gang_group g{64, 64};
   plan(state, {{&g, 1}, {}, {}}, 8);
 }
-/// Eight pods that one node holds: every node is looked at.
+/// Eight pods that one node holds: nodes are looked at until they fill one.
 void topology_8_gpus(benchmark::State& state) {
   const gang_group g{8, 8};
   plan(state, {{&g, 1}, rack, {}}, 1);
