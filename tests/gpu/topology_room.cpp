@@ -35,7 +35,8 @@ void check_rooms(const topology& t, const Rooms& rooms, const std::vector<std::u
     most = std::max<std::uint64_t>(most, of_node[n.index()]);
   }
   REQUIRE(rooms.total() == total);
-  REQUIRE(rooms.most_on_a_node() == most);
+  REQUIRE(rooms.most_on_a_node() >= most);
+  if (most < 64) REQUIRE(rooms.most_on_a_node() == most);
   for (const domain_id d : t.domains()) {
     std::uint64_t sum = 0;
     for (const node_id n : t.nodes(d)) sum += of_node[n.index()];
@@ -73,6 +74,12 @@ TEST_CASE("topology_room: what is kept node by node agrees with a scan") {
       }
     }
     REQUIRE(kept.room(t.nodes()[0]) == kept.room_at(0));
+    // Pods that need next to nothing.
+    std::vector<std::uint32_t> rooms(c.nodes.size());
+    for (std::uint32_t& r : rooms)
+      r = static_cast<std::uint32_t>(random.below(random.one_in(2) ? 66 : 4'000'000'000));
+    kept.read([&](node_id x) { return rooms[x.index()]; });
+    check_rooms(t, kept, rooms);
   });
 }
 

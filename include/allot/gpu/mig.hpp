@@ -146,8 +146,9 @@ class mig_device {
   /// arrangement, one is found. At most some thousand steps, of which few are taken.
   [[nodiscard]] constexpr std::optional<arrangement> fits_beside(std::span<const mig_profile_id> set) const {
     if (set.size() > max_instances) return std::nullopt;
-    for ([[maybe_unused]] const mig_profile_id p : set)
-      ALLOT_ASSERT(p.index() < mig_profiles(model_).size(), "no such profile");
+    ALLOT_ASSERT(std::all_of(set.begin(), set.end(),
+                             [&](mig_profile_id p) { return p.index() < mig_profiles(model_).size(); }),
+                 "no profile of this model");
     std::array<std::size_t, max_instances> order{};
     for (std::size_t i = 0; i < set.size(); ++i) {
       std::size_t k = i;

@@ -59,7 +59,11 @@ class topology_checker {
         levels_(std::move(levels)),
         parts_(std::move(parts)),
         found_(std::move(found)),
-        options_(options) {}
+        options_(options),
+        // With a parent missing, or an edge dropped, a depth would not be what the user meant.
+        depths_known_(std::none_of(found_.begin(), found_.end(), [](const problem& p) {
+          return p.code == problem_code::unknown_parent || p.code == problem_code::cycle;
+        })) {}
 
   [[nodiscard]] result<topology> build() && {
     check_levels();
@@ -101,9 +105,7 @@ class topology_checker {
       for (; i != none && walk[i] == none; i = parts_[i].parent) walk[i] = start;
       if (i != none && walk[i] == start) report_cycle(i);
     }
-    // With a parent missing, a depth would not be what the user meant.
-    const auto unknown = [](const problem& p) { return p.code == problem_code::unknown_parent; };
-    if (std::any_of(found_.begin(), found_.end(), unknown)) return;
+    if (!depths_known_) return;
     for (std::size_t start = 0; start < parts_.size(); ++start) {
       std::size_t steps = 0;
       std::size_t i = start;
@@ -136,7 +138,7 @@ class topology_checker {
     std::string text = parts_[i].name;
     for (std::size_t l = 0; l < levels_.size() && parts_[i].parent != none; ++l) {
       i = parts_[i].parent;
-      text = parts_[i].name + '/' + text;
+      text.insert(0, 1, '/').insert(0, parts_[i].name);
     }
     return text;
   }
@@ -197,6 +199,7 @@ class topology_checker {
   std::vector<std::size_t> depth_;
   std::vector<problem> found_;
   topology_options options_;
+  bool depths_known_;
 };
 
 /// The position of the domain that a text names, or the problem with it.

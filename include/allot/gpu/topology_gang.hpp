@@ -204,6 +204,8 @@ class gang_planner {
       if (r < at_least || r >= below) continue;
       const rank is = rank_of(r, i);
       if (!best || is < *best) best = is;
+      // None fits closer.
+      if (r == wanted_) break;
     }
     return best;
   }

@@ -6,9 +6,11 @@
 #include <allot/gpu/topology.hpp>
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -48,15 +50,20 @@ class node_rooms {
   [[nodiscard]] std::uint64_t room_at(std::size_t position) const { return of_node_[position]; }
   [[nodiscard]] std::uint64_t room(node_id n) const { return of_node_[topology_->position(n)]; }
   [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
-  /// O(nodes).
+  /// O(1); if some node has room for 64 or more, the most that can be written.
   [[nodiscard]] std::uint64_t most_on_a_node() const noexcept {
-    return of_node_.empty() ? 0 : *std::max_element(of_node_.begin(), of_node_.end());
+    if (nodes_with_[many] > 0) return std::numeric_limits<std::uint32_t>::max();
+    std::size_t pods = many;
+    while (pods > 0 && nodes_with_[pods] == 0) --pods;
+    return pods;
   }
 
   /// O(levels).
   void set(node_id n, std::uint32_t pods) {
     const std::size_t p = topology_->position(n);
     const std::uint64_t change = std::uint64_t{pods} - of_node_[p];
+    --nodes_with_[std::min<std::size_t>(of_node_[p], many)];
+    ++nodes_with_[std::min<std::size_t>(pods, many)];
     of_node_[p] = pods;
     total_ += change;
     for (domain_id d = topology_->domain_of(n); d; d = topology_->parent(d)) of_domain_[d.index()] += change;
@@ -71,6 +78,9 @@ class node_rooms {
   const topology* topology_;
   std::vector<std::uint32_t> of_node_;
   std::vector<std::uint64_t> of_domain_;
+  /// The number of nodes with room for exactly so many pods, or for `many` or more.
+  static constexpr std::size_t many = max_gpus_per_node;
+  std::array<std::uint32_t, many + 1> nodes_with_{};
   std::uint64_t total_ = 0;
 };
 
