@@ -294,7 +294,7 @@ decision::hold decision_maker::explain_waiting(job_index j) {
     hold.reason = gpu::to_string(why.reason);
     hold.at = "cluster";
     hold.resource = gpu_resource(j);
-    hold.short_by = why.reason == gpu::obstacle::fragmented ? missing_blocks(why, j) : why.asked - why.free;
+    hold.short_by = why.reason == gpu::obstacle::full ? why.asked - why.free : missing_blocks(why, j);
     hold.text = explain(why);
   } else if (scheduler_.settings(scheduler_.view().quota(j)).head == queue_head::strict) {
     hold.reason = "behind_head";
@@ -326,7 +326,11 @@ quantity decision_maker::missing_blocks(const gpu::unplaceable& why, job_index j
   if (!pods) return why.asked;
   const auto without_room = static_cast<std::int64_t>(pods->pods - std::min(pods->pods, why.pods_with_room));
   if (without_room == 0) return quantity::whole(pods->rest.devices);
-  return quantity::milli(pods->each.milli) * pods->each.devices * without_room;
+  if (!pods->each.depends_on_type()) {
+    return quantity::milli(pods->each.milli) * pods->each.devices * without_room;
+  }
+  // All pods are of the one size that the sum of them is made of.
+  return quantity::milli(why.asked.in_milli() / static_cast<std::int64_t>(why.pods)) * without_room;
 }
 
 /// Which of the scenario's resources the job's GPUs are.

@@ -219,12 +219,24 @@ class remedy_finder {
 
   // Places.
 
+  /// How many pods, at most `most`, an empty node has room for, whatever its pool and model are called.
+  [[nodiscard]] static std::uint64_t room_on(gpu::node_spec node, gpu::pod_shape pod, std::uint64_t most) {
+    node.count.reset();
+    pod.pools = gpu::all_pools;
+    pod.models = gpu::all_models;
+    const auto made = gpu::build_cluster({std::move(node)});
+    if (!made) return 0;
+    const gpu::free_index empty{made.value()};
+    const auto here = empty.layout().types().front().shape_on(pod);
+    return here ? std::min(most, empty.pods_with_room(gpu::node_id{0}, *here, most)) : 0;
+  }
+
   /// As many nodes as its pods without room need; empty when that is none or can't be told.
   [[nodiscard]] std::string add_nodes(scenario& to) const {
     if (!to.cluster) return {};
     const gpu::demand d = demand_;
-    const auto pods = gpu::split(d, to.cluster->largest_node(d.pools));
-    if (!pods || pods->each.devices == 0) return {};
+    const auto pods = gpu::split(d, to.cluster->largest_node(d.pools, d.models));
+    if (!pods) return {};
     const auto& places = now_.policy().places();
     const gpu::unplaceable why = places.why_not(d);
     std::vector<gpu::node_spec> specs;
@@ -233,15 +245,13 @@ class remedy_finder {
       const gpu::node_id node{i};
       const auto& of_node = to.cluster->position_of(node);
       if (of_node.spec >= specs.size()) specs.push_back(to.cluster->spec(node));
-      const bool suits = to.cluster->type_of(node).is_in(d.pools) &&
-                         to.cluster->gpus(node) >= std::max(pods->each.devices, pods->rest);
+      const gpu::node_type& type = to.cluster->type_of(node);
+      const bool suits = type.shape_on(pods->each) && (!pods->has_rest() || type.shape_on(pods->rest));
       if (suits && !alike) alike = to.cluster->spec(node);
     }
     if (!alike) return {};
-    const std::uint64_t per_node =
-        std::max<std::uint64_t>(1, static_cast<std::uint64_t>(alike->gpus) / pods->each.devices *
-                                       (gpu::milli_per_gpu / pods->each.milli));
     const std::uint64_t missing = why.pods - std::min(why.pods, why.pods_with_room);
+    const std::uint64_t per_node = std::max<std::uint64_t>(1, room_on(*alike, pods->each, missing));
     const std::uint64_t nodes = std::max<std::uint64_t>(1, (missing + per_node - 1) / per_node);
     alike->name = "(another)";
     alike->count = static_cast<std::int64_t>(nodes);

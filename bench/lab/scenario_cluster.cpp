@@ -54,24 +54,24 @@ void scenario_reader::read_cluster(json_object& top) {
 
 void scenario_reader::read_node(json_value value) {
   if (!expect_object(value, found_)) return;
-  constexpr std::int64_t most = 1'000'000'000'000;
   json_object node{value, found_};
   gpu::node_spec s;
   const auto text = [&](std::string_view key, std::string& to) {
     if (const auto v = node.find(key)) to = read_string(*v, found_).value_or("");
   };
   const auto number = [&](std::string_view key, std::int64_t& to) {
-    if (const auto v = node.find(key)) to = read_whole(*v, 0, most, found_).value_or(0);
+    if (const auto v = node.find(key)) to = read_whole(*v, 0, gpu::max_host_amount, found_).value_or(0);
   };
   if (const auto name = node.require("name")) s.name = read_string(*name, found_).value_or("");
   if (const auto count = node.find("count")) s.count = read_whole(*count, 1, gpu::cluster::max_nodes, found_);
   if (const auto gpus = node.require("gpus")) {
-    s.gpus = read_whole(*gpus, 1, gpu::max_gpus_per_node, found_).value_or(1);
+    s.gpus = read_whole(*gpus, 0, gpu::max_gpus_per_node, found_).value_or(0);
   }
   text("gpu_model", s.gpu_model);
   number("gpu_memory_mib", s.gpu_memory_mib);
   number("cpu_milli", s.cpu_milli);
   number("memory_mib", s.memory_mib);
+  number("pod_slots", s.pod_slots);
   text("pool", s.pool);
   if (const auto labels = node.find("labels"); labels && expect_object(*labels, found_)) {
     labels->for_each([&](json_value label) {
@@ -101,6 +101,7 @@ void scenario_reader::set_nodes(std::string_view text) {
                    '"');
     return;
   }
+  has_nodes_of_command_line_ = true;
   to_.nodes.assign(1, gpu::node_spec{.name = "node", .count = *count, .gpus = *gpus});
   build_nodes("--nodes");
 }

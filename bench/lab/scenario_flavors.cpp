@@ -14,18 +14,8 @@ namespace lab {
 
 namespace {
 
-using amounts_by_name = std::map<std::string, quantity, std::less<>>;
-
 /// What stands between a node's pool and the flavors it has, and after each of them.
 constexpr char flavor_mark = '\n';
-
-[[nodiscard]] std::string lower(std::string_view text) {
-  std::string result{text};
-  for (char& c : result) {
-    if ('A' <= c && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
 
 [[nodiscard]] bool is_of_flavor(const gpu::node_spec& node, std::string_view flavor) {
   return node.pool == flavor || lower(node.gpu_model) == lower(flavor) ||
@@ -49,6 +39,14 @@ constexpr char flavor_mark = '\n';
 }
 
 }  // namespace
+
+std::string lower(std::string_view text) {
+  std::string result{text};
+  for (char& c : result) {
+    if ('A' <= c && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
 
 std::string_view flavor_of(std::string_view resource) noexcept {
   const std::size_t slash = resource.rfind('/');
@@ -169,7 +167,7 @@ std::optional<flavor_group> flavors_of_traced(const scenario& s, const sim::trac
 
 // Requests.
 
-std::map<std::string, quantity, std::less<>> scenario_reader::read_asked(json_value value, bool has_flavors) {
+amounts_by_name scenario_reader::read_asked(json_value value, bool has_flavors) {
   amounts_by_name asked;
   if (!value.is_object()) {
     value.report(found_, "expected amounts by resource, as in {\"" + to_.resources.front() +
@@ -205,12 +203,14 @@ std::map<std::string, quantity, std::less<>> scenario_reader::read_asked(json_va
   return asked;
 }
 
-void scenario_reader::read_request(json_value value, std::optional<json_value> flavors, job_entry& to) {
+void scenario_reader::read_request(json_object& job, json_value value, std::optional<json_value> flavors,
+                                   job_entry& to) {
   const std::size_t before = found_.size();
   bool has_flavors = false;
   if (flavors && !expect_array(*flavors, found_)) return;
   if (flavors) flavors->for_each([&](json_value) { has_flavors = true; });
   const amounts_by_name asked = read_asked(value, has_flavors);
+  read_host(job, asked, to);
   if (found_.size() != before) return;
 
   quantity of_models;
@@ -239,8 +239,10 @@ void scenario_reader::read_request(json_value value, std::optional<json_value> f
     value.report(found_, "of the " + to_string(plain->second) + " gpu a model is named for " +
                              to_string(of_models) + " (expected none, or all)");
   }
-  if (auto problem = problem_of_gpus(to.demand.gpus); !problem.empty()) value.report(found_, problem);
   to.demand.pools &= pools;
+  share_devices(value, to);
+  if (found_.size() != before) return;
+  if (auto problem = problem_of_gpus(to.demand.gpus); !problem.empty()) value.report(found_, problem);
   if (has_flavors) read_flavors(*flavors, asked, to);
   if (found_.size() != before) return;
 

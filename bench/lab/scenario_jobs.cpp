@@ -35,8 +35,13 @@ void scenario_reader::read_job(json_value value) {
   }
   read_quota_of_job(job, j);
   read_pods(job, j);
+  read_needs(job, j);
   const auto flavors = job.find("flavors");
-  if (const auto request = job.require("request")) read_request(*request, flavors, j);
+  if (const auto request = job.require("request")) {
+    read_request(job, *request, flavors, j);
+  } else {
+    read_host(job, {}, j);
+  }
   const auto time = [&](std::string_view key) -> std::optional<instant> {
     const auto v = job.find(key);
     return v ? read_milli(*v, found_) : std::nullopt;
@@ -200,6 +205,10 @@ void scenario_reader::check_trace() {
     } else if (j.tenant && !names_are_missing_ && quota_ids_.find(t.tenants[j.tenant]) == quota_ids_.end()) {
       const std::string name{t.tenants[j.tenant]};
       report("tenant " + name, j, [&] { return "the tenant \"" + name + "\" is no quota of the scenario"; });
+    }
+    if (j.gpu_model && !knows_model(to_, t.words[j.gpu_model])) {
+      const std::string name{t.words[j.gpu_model]};
+      report("gpu_model " + name, j, [&] { return "no node has the GPU model \"" + name + '"'; });
     }
     if (std::string wrong = problem_of_gpus(sim::to_job<1>(j, {}).demand.gpus); !wrong.empty()) {
       report("gpus", j, [&] { return wrong; });

@@ -21,6 +21,9 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
+/// What is asked for of each resource, as it is called.
+using amounts_by_name = std::map<std::string, quantity, std::less<>>;
+
 /// Reads a scenario part by part, in the order in which the parts need one another, and goes on after
 /// errors. A part that depends on one that is wrong may stay silent, never complain of what is right.
 class scenario_reader {
@@ -131,14 +134,25 @@ class scenario_reader {
   // scenario_flavors.cpp
   /// Its pool, and the flavors it has.
   [[nodiscard]] std::string pool_of_node(const gpu::node_spec& node) const;
-  /// The request, with the flavors that the job accepts.
-  void read_request(json_value value, std::optional<json_value> flavors, job_entry& to);
+  /// The request, with the flavors that the job accepts, and what its pods need of their hosts.
+  void read_request(json_object& job, json_value value, std::optional<json_value> flavors, job_entry& to);
   /// What is asked for of each resource, under the names of the request.
-  [[nodiscard]] std::map<std::string, quantity, std::less<>> read_asked(json_value value, bool has_flavors);
-  void read_flavors(json_value value, const std::map<std::string, quantity, std::less<>>& asked,
-                    job_entry& to);
-  void add_group(json_value flavors, std::vector<std::string> resources,
-                 const std::map<std::string, quantity, std::less<>>& asked, job_entry& to);
+  [[nodiscard]] amounts_by_name read_asked(json_value value, bool has_flavors);
+  void read_flavors(json_value value, const amounts_by_name& asked, job_entry& to);
+  void add_group(json_value flavors, std::vector<std::string> resources, const amounts_by_name& asked,
+                 job_entry& to);
+
+  // scenario_demand.cpp
+  /// What there is to know of a job before its request is read: the models, and what it has of a device.
+  void read_needs(json_object& job, job_entry& to);
+  void read_models(json_value value, job_entry& to);
+  /// CPU and memory: as it says, or else as its request does.
+  void read_host(json_object& job, const amounts_by_name& asked, job_entry& to);
+  /// A request that is spread over several devices of a pod, or made in GPU memory.
+  void share_devices(json_value request, job_entry& to);
+  /// Of GPU memory quotas count the largest portion that it is on nodes which can hold it: KAI-Scheduler
+  /// divides by the smallest GPU as long as it does not know the node.
+  void charge_gpu_memory(json_value request, job_entry& to);
 
   scenario& to_;
   errors& found_;
@@ -149,6 +163,8 @@ class scenario_reader {
   /// There may be quotas that are not in `quota_ids_`.
   bool names_are_missing_ = false;
   bool has_quotas_of_tenants_ = false;
+  /// They have no models.
+  bool has_nodes_of_command_line_ = false;
   /// The flavors by which nodes have to be told apart, in the order in which they are first named.
   std::vector<std::string> flavors_;
   /// By name; those that events add included.
@@ -167,6 +183,17 @@ class scenario_reader {
 
 /// Whether so many GPUs can be had at all: whole ones, or a fraction of one. Empty, or what was expected.
 [[nodiscard]] std::string problem_of_gpus(quantity gpus);
+
+/// With A to Z in lower case.
+[[nodiscard]] std::string lower(std::string_view text);
+
+/// Those of the nodes' GPU models that are called so, in whatever case.
+[[nodiscard]] std::uint64_t models_named(const gpu::cluster& nodes, std::string_view name);
+/// Whether a traced job may name this model: some node has it, or quotas count it as a flavor, or there are
+/// no nodes that name any.
+[[nodiscard]] bool knows_model(const scenario& s, std::string_view name);
+/// On which models a traced job may stand.
+[[nodiscard]] std::uint64_t models_of_traced(const scenario& s, const sim::trace_job& j);
 
 /// Where the nodes of a flavor are: those whose model (in whatever case), pool or value of some label it is.
 /// A flavor that no node has is one of the quotas only, and the nodes do not matter: everywhere.

@@ -31,8 +31,9 @@ struct trace_dimensions {
 };
 
 /// The job of a trace as a simulation takes it. A job without pods is a total, split over as few nodes as its
-/// size needs; one with pods is a gang of equal ones, elastic if it can run with fewer. Precondition: its
-/// GPUs are a multiple of its pods, in thousandths.
+/// size needs; one with pods is a gang of equal ones, elastic if it can run with fewer. Its CPU and memory go
+/// with its GPUs or pods, rounded up. It may stand on every model: which one its `gpu_model` is depends on
+/// the nodes. Precondition: its GPUs are a multiple of its pods, in thousandths.
 template <std::size_t N = 1>
 [[nodiscard]] job<N> to_job(const trace_job& from, quota_id quota, const trace_dimensions& counted = {}) {
   job<N> j;
@@ -40,6 +41,8 @@ template <std::size_t N = 1>
   if (counted.gpu) j.request[*counted.gpu] = from.gpus;
   if (counted.cpu) j.request[*counted.cpu] = quantity::milli(from.cpu_milli);
   if (counted.memory) j.request[*counted.memory] = quantity::whole(from.memory_mib);
+  j.demand.cpu_milli = from.cpu_milli;
+  j.demand.memory_mib = from.memory_mib;
   if (from.pods == 0) {
     j.demand.gpus = from.gpus;
     j.demand.total = true;
@@ -47,6 +50,11 @@ template <std::size_t N = 1>
     ALLOT_ASSERT(from.gpus.in_milli() % from.pods == 0, "the GPUs of a gang are split evenly over its pods");
     j.demand.gpus = quantity::milli(from.gpus.in_milli() / from.pods);
     j.demand.pods = from.pods;
+    const auto each = [&](std::int64_t amount) {
+      return amount / from.pods + (amount % from.pods != 0 ? 1 : 0);
+    };
+    j.demand.cpu_milli = each(from.cpu_milli);
+    j.demand.memory_mib = each(from.memory_mib);
     j.min_pods = from.min_pods;
   }
   j.priority = from.priority;
