@@ -243,3 +243,16 @@ TEST_CASE("why_not: GPU memory that no device has, and none known") {
         obstacle::model_has_no_such_node);
   CHECK(gpu::why_not(index, {.gpus = gpus(1), .gpu_memory_mib = 1}).reason == obstacle::invalid_demand);
 }
+
+TEST_CASE("why_not: a total is split for the nodes that have whole GPUs, not for those in MIG mode") {
+  auto sliced = node("sliced", 8, "A30");
+  sliced.mig = true;
+  auto whole = node("whole", 4, "A30");
+  whole.count = 2;
+  const auto index = index_of({sliced, whole});
+  CHECK(index.layout().largest_node() == 4);
+  CHECK(gpu::has_room(index, total(gpus(6))));
+  CHECK(gpu::could_ever_fit(index.layout(), total(gpus(8))));
+  CHECK(gpu::why_not(index, total(gpus(9))).reason == obstacle::larger_than_cluster);
+  CHECK(gpu::why_not(index_of({sliced}), total(gpus(6))).reason == obstacle::too_large_for_any_node);
+}
