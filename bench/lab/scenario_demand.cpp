@@ -40,9 +40,8 @@ std::uint64_t models_named(const gpu::cluster& nodes, std::string_view name) {
 
 bool knows_model(const scenario& s, std::string_view name) {
   if (!s.cluster || !names_models(*s.cluster) || models_named(*s.cluster, name) != 0) return true;
-  return std::any_of(s.resources.begin(), s.resources.end(), [&](const std::string& r) {
-    return counts_gpus(r) && lower(flavor_of(r)) == lower(name);
-  });
+  return std::any_of(s.resources.begin(), s.resources.end(),
+                     [](const std::string& r) { return counts_gpus(r) && !flavor_of(r).empty(); });
 }
 
 std::uint64_t models_of_traced(const scenario& s, const sim::trace_job& j) {

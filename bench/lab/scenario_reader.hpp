@@ -189,8 +189,8 @@ class scenario_reader {
 
 /// Those of the nodes' GPU models that are called so, in whatever case.
 [[nodiscard]] std::uint64_t models_named(const gpu::cluster& nodes, std::string_view name);
-/// Whether a traced job may name this model: some node has it, or quotas count it as a flavor, or there are
-/// no nodes that name any.
+/// Whether a traced job may name this model: some node has it, or none names any, or GPUs are counted by
+/// flavor, and then a job of another model takes any of these.
 [[nodiscard]] bool knows_model(const scenario& s, std::string_view name);
 /// On which models a traced job may stand.
 [[nodiscard]] std::uint64_t models_of_traced(const scenario& s, const sim::trace_job& j);

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/gpu/random_cluster.hpp"
 #include "tests/support/seeds.hpp"
 
 using allot::gpus;
@@ -121,6 +123,58 @@ TEST_CASE("available_first: is the rule, looked up node by node, and finds a pla
           i.vacate(all[k]);
         }
       }
+    }
+  });
+}
+
+TEST_CASE("available_first: is the rule on nodes with models and hosts, by trying every node") {
+  allot_test::for_each_seed(300, [](random_source& random) {
+    inventory i{allot_test::random_cluster(random)};
+    std::vector<inventory::allocation> all;
+    bool is_anyone_leaving = false;
+    for (int round = 0; round < 40; ++round) {
+      allot::gpu::demand d = allot_test::random_demand(random);
+      d.pods = 1;
+      d.total = false;
+      const bool is_fraction = d.gpu_memory_mib > 0 || (d.gpus > quantity{} && d.gpus < gpus(1));
+      using score = std::tuple<bool, bool, int, std::size_t>;
+      std::optional<score> expected;
+      for (std::size_t n = 0; n < i.layout().size(); ++n) {
+        const allot::gpu::node_id node{n};
+        const allot::gpu::node_type& type = i.layout().type_of(node);
+        if (i.is_closed(node) || !type.is_in(d.pools) || !type.is_of(d.models)) continue;
+        const std::uint64_t free = i.index().free_devices(node);
+        const allot::gpu::pod_location there{node};
+        const auto before = i.save();
+        if (const auto a = i.place_at(d, {&there, 1})) {
+          const bool is_new = is_fraction && (i.pods(*a).begin()->where.devices & free) != 0;
+          const bool must_wait = (is_fraction || is_anyone_leaving) && !i.ready(*a);
+          const score here{is_new, must_wait, std::popcount(free), n};
+          if (!expected || here < *expected) expected = here;
+        }
+        i.rollback(before);
+      }
+      const auto a = i.place_available_first(d);
+      REQUIRE(a.has_value() == expected.has_value());
+      if (a) {
+        REQUIRE(i.pods(*a).begin()->where.node.index() == std::get<3>(*expected));
+        all.push_back(*a);
+      }
+      if (random.one_in(10)) {
+        const allot::gpu::node_id n{random.below(i.layout().size())};
+        i.is_closed(n) ? i.reopen(n) : i.close(n);
+      }
+      if (!all.empty() && random.one_in(3)) {
+        const std::size_t k = random.below(all.size());
+        if (i.is_vacating(all[k])) {
+          i.release(all[k]);
+          all.erase(all.begin() + static_cast<std::ptrdiff_t>(k));
+        } else {
+          i.vacate(all[k]);
+        }
+      }
+      is_anyone_leaving =
+          std::any_of(all.begin(), all.end(), [&](inventory::allocation b) { return i.is_vacating(b); });
     }
   });
 }

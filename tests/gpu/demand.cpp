@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/gpu/demand.hpp>
+#include <allot/gpu/node_spec.hpp>
 
 #include <doctest/doctest.h>
 
@@ -76,4 +77,83 @@ TEST_CASE("demand: totally ordered, equal when all of it is") {
   CHECK(d < demand{gpus(1), 3, false, 0b1});
   CHECK(d < demand{gpus(1), 2, true, 0b1});
   CHECK(d < demand{gpus(1), 2, false, 0b11});
+}
+
+TEST_CASE("portion_of_memory: percent, rounded up, of memory in steps of 100 MiB") {
+  // A T4 has 15,109 MiB, of which 15,100 count.
+  CHECK(gpu::portion_of_memory(15'100, 15'109) == 1000);
+  CHECK(gpu::portion_of_memory(15'101, 15'109) == 1001);
+  CHECK(gpu::portion_of_memory(7'550, 15'109) == 500);
+  CHECK(gpu::portion_of_memory(7'551, 15'109) == 510);
+  CHECK(gpu::portion_of_memory(1, 81'559) == 10);
+  CHECK(gpu::portion_of_memory(815, 81'559) == 10);
+  CHECK(gpu::portion_of_memory(816, 81'559) == 20);
+  // Half of 32 GB, whichever way it is said.
+  CHECK(gpu::portion_of_memory(16'000, 32'000) == 500);
+  CHECK(gpu::memory_of_portion(500, 32'000) == 16'000);
+  // Nothing that counts, and nothing known.
+  CHECK(gpu::portion_of_memory(1, 99) == 1001);
+  CHECK(gpu::portion_of_memory(1, 0) == 1001);
+  CHECK(gpu::portion_of_memory(gpu::max_host_amount, gpu::max_host_amount) == 1000);
+}
+
+TEST_CASE("memory_of_portion: rounded down, exact for large devices") {
+  CHECK(gpu::memory_of_portion(1000, 81'559) == 81'559);
+  CHECK(gpu::memory_of_portion(333, 100) == 33);
+  CHECK(gpu::memory_of_portion(1, 999) == 0);
+  CHECK(gpu::memory_of_portion(999, 9'000'000'000'000'000'000) == 8'991'000'000'000'000'000);
+}
+
+TEST_CASE(
+    "memory_of_portion: the portion that so much memory is reserves as much, or almost a percent more") {
+  for (const std::int64_t device : {15'100, 32'500, 81'500}) {
+    for (std::int64_t asked = 1; asked <= device; asked += 7) {
+      const std::int64_t reserved = gpu::memory_of_portion(gpu::portion_of_memory(asked, device), device);
+      REQUIRE(reserved >= asked);
+      REQUIRE(100 * (reserved - asked) < device);
+    }
+  }
+}
+
+TEST_CASE("split: GPU memory, and fractions of several devices") {
+  const demand by_memory{.pods = 3, .gpu_memory_mib = 8000, .devices = 2};
+  const auto s = gpu::split(by_memory, 8);
+  REQUIRE(s);
+  CHECK(s->pods == 3);
+  CHECK(s->each.devices == 2);
+  CHECK(s->each.gpu_memory_mib == 8000);
+  const auto halves = gpu::split({.gpus = quantity::milli(500), .devices = 4}, 8);
+  CHECK(halves->each == gpu::pod_shape{4, 500});
+  // More devices than a node can have stay more than that.
+  CHECK(gpu::split({.gpus = quantity::milli(500), .devices = 4'000'000'000U}, 8)->each.devices ==
+        gpu::max_gpus_per_node + 1);
+}
+
+TEST_CASE("split: impossible demands") {
+  CHECK_FALSE(gpu::split({.gpus = gpus(1), .gpu_memory_mib = 1}, 8));
+  CHECK_FALSE(gpu::split({.gpus = quantity::milli(1), .gpu_memory_mib = 1}, 8));
+  CHECK_FALSE(gpu::split({.gpus = quantity::milli(500), .devices = 0}, 8));
+  CHECK_FALSE(gpu::split({.gpu_memory_mib = 1, .devices = 0}, 8));
+  CHECK_FALSE(gpu::split({.gpus = gpus(1), .devices = 2}, 8));
+  CHECK_FALSE(gpu::split({.gpus = gpus(0), .devices = 2}, 8));
+  CHECK_FALSE(gpu::split({.gpus = gpus(1), .devices = 0}, 8));
+  CHECK_FALSE(gpu::split({.gpus = gpus(1), .cpu_milli = -1}, 8));
+  CHECK_FALSE(gpu::split({.gpus = gpus(1), .memory_mib = -1}, 8));
+  CHECK_FALSE(gpu::split({.gpu_memory_mib = -1}, 8));
+}
+
+TEST_CASE("split: the CPU and memory of a total go with its GPUs, rounded up") {
+  const auto s = gpu::split({.gpus = gpus(20), .total = true, .cpu_milli = 1001, .memory_mib = 20}, 8);
+  REQUIRE(s);
+  CHECK(s->each.cpu_milli == 401);
+  CHECK(s->rest.cpu_milli == 201);
+  CHECK(s->each.memory_mib == 8);
+  CHECK(s->rest.memory_mib == 4);
+  // Of one node it has all, and so has a pod without GPUs.
+  CHECK(gpu::split({.gpus = gpus(8), .total = true, .cpu_milli = 1001}, 8)->each.cpu_milli == 1001);
+  CHECK(gpu::split({.total = true, .cpu_milli = 1001}, 8)->each.cpu_milli == 1001);
+  constexpr std::int64_t most = 9'000'000'000'000'000'000;
+  const auto huge = gpu::split({.gpus = gpus(9'000'000'000'000'000), .total = true, .cpu_milli = most}, 64);
+  CHECK(huge->each.cpu_milli == 64'000);
+  CHECK(huge->pods == 140'625'000'000'000U);
 }

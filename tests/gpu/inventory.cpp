@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -670,5 +671,154 @@ TEST_CASE("inventory: allocates nothing once there has been as much") {
   day();
   CHECK(i.size() == 0);
   CHECK(i.used() == quantity{});
+  CHECK(allot_test::allocations_in(day) == 0);
+}
+
+namespace {
+
+/// Nodes of two models, with hosts and without, and nodes without GPUs.
+gpu::cluster mixed_nodes() {
+  std::vector<gpu::node_spec> specs(3);
+  specs[0] = {.name = "h",
+              .count = 12,
+              .gpus = 8,
+              .gpu_model = "H100",
+              .gpu_memory_mib = 81'559,
+              .cpu_milli = 64'000,
+              .memory_mib = 20'000,
+              .pod_slots = 12};
+  specs[1] = {.name = "t", .count = 12, .gpus = 4, .gpu_model = "T4", .gpu_memory_mib = 15'109};
+  specs[2] = {.name = "c", .count = 4, .cpu_milli = 32'000};
+  return gpu::build_cluster(specs).value();
+}
+
+}  // namespace
+
+TEST_CASE("inventory: a bad demand, or a place that is none, changes nothing") {
+  inventory i{mixed_nodes()};
+  REQUIRE(i.place({.gpus = quantity::milli(700)}));
+  const inventory before = i;
+  const std::vector<demand> bad = {
+      {.gpus = quantity::milli(1500)},
+      {.gpus = quantity::milli(500), .devices = 0},
+      {.gpus = gpus(1), .devices = 2},
+      {.gpus = gpus(1), .gpu_memory_mib = 100},
+      {.gpus = gpus(1), .cpu_milli = -1},
+      {.gpus = gpus(1), .memory_mib = std::numeric_limits<std::int64_t>::min()},
+      {.gpus = quantity::unlimited()},
+      {.gpus = gpus(1), .models = 0},
+      {.gpus = gpus(1), .models = 0b1000},
+      {.gpus = gpus(9)},
+      {.gpus = gpus(8), .pods = 20},
+      {.gpus = gpus(5), .cpu_milli = std::numeric_limits<std::int64_t>::max()},
+      {.gpu_memory_mib = 90'000},
+      {.gpus = quantity::milli(500), .devices = 9},
+  };
+  const std::vector<pod_location> there{{node_id{0}}};
+  for (const demand& d : bad) {
+    CHECK_FALSE(i.place(d));
+    CHECK_FALSE(i.place_available_first(d));
+    CHECK(i.why_not(d).is_never());
+    CHECK_FALSE(i.could_ever_fit(d));
+    CHECK(i == before);
+  }
+  // What runs may stand on any model, but not have what is not there.
+  CHECK_FALSE(i.place_at({.gpus = gpus(1), .cpu_milli = 64'001}, there));
+  CHECK_FALSE(i.place_at({.gpus = gpus(1), .gpu_memory_mib = 1}, there));
+  CHECK_FALSE(i.place_at({.gpu_memory_mib = 81'501}, there));
+  const std::vector<pod_location> shared{{node_id{12}, 0b1}};
+  CHECK_FALSE(i.place_at({.gpus = quantity::milli(400)}, shared));
+  CHECK(i == before);
+  CHECK(i.place_at({.gpus = quantity::milli(300)}, shared));
+}
+
+// KAI-Scheduler's trap of v0.13: a fraction that can't be placed in full must leave nothing behind.
+TEST_CASE("inventory: a gang of fractions of several devices has all its pods or none") {
+  inventory i{allot_test::equal_nodes(1, 3)};
+  const inventory before = i;
+  const demand d{.gpus = quantity::milli(400), .pods = 3, .devices = 2};
+  // Three such pods could stand side by side, but best fit fills the first two devices.
+  CHECK(i.could_ever_fit(d));
+  CHECK_FALSE(i.place(d));
+  CHECK(i == before);
+  const allocation_id two = *i.place({.gpus = quantity::milli(400), .pods = 2, .devices = 2});
+  CHECK(i.used() == quantity::milli(1600));
+  CHECK(pods_of(i, two)[1].where.devices == 0b11);
+}
+
+// KAI-Scheduler's trap of v0.8.2: the same portion, however it is said.
+TEST_CASE("inventory: a portion by memory and the same portion share a device") {
+  inventory i{mixed_nodes()};
+  const demand by_memory{.models = 0b01, .gpu_memory_mib = 40'750};
+  const allocation_id a = *i.place(by_memory);
+  const allocation_id b = *i.place({.gpus = quantity::milli(500), .models = 0b01});
+  CHECK(i.stand_alike(a, b));
+  CHECK(pods_of(i, a) == pods_of(i, b));
+  CHECK(i.used() == gpus(1));
+  // All of a device is a device.
+  const allocation_id whole = *i.place({.models = 0b01, .gpu_memory_mib = 81'500});
+  CHECK(pods_of(i, whole)[0].milli == gpu::milli_per_gpu);
+  CHECK(i.used() == gpus(2));
+}
+
+// KAI-Scheduler's traps 4 and 20: what is on its way out blocks whoever is put there, by its device or host.
+TEST_CASE("inventory: ready when the CPU is there too, and a device that waits for a whole pod is taken") {
+  std::vector<gpu::node_spec> specs(1);
+  specs[0] = {.name = "n", .gpus = 2, .cpu_milli = 8000};
+  inventory i{gpu::build_cluster(specs).value()};
+  const allocation_id going = *i.place({.gpus = gpus(1), .cpu_milli = 6000});
+  i.vacate(going);
+  const allocation_id half = *i.place({.gpus = quantity::milli(500), .cpu_milli = 4000});
+  CHECK(i.index().held_devices(node_id{0}) == 0b01);
+  CHECK(pods_of(i, half)[0].where.devices == 0b10);
+  CHECK_FALSE(i.ready(half));
+  const allocation_id whole = *i.place({.gpus = gpus(1)});
+  CHECK_FALSE(i.ready(whole));
+  CHECK_FALSE(i.place({.gpus = quantity::milli(600)}));
+  i.release(going);
+  CHECK(i.ready(half));
+  CHECK(i.ready(whole));
+}
+
+TEST_CASE("inventory: no change allocates, whatever is asked for") {
+  inventory i{mixed_nodes()};
+  const std::vector<demand> kinds = {
+      {.gpus = gpus(2)},
+      {.gpus = gpus(1), .pods = 4, .models = 0b01, .cpu_milli = 3000, .memory_mib = 100},
+      {.gpus = quantity::milli(300), .pods = 3},
+      {.gpus = quantity::milli(300), .pods = 2, .cpu_milli = 500, .devices = 3},
+      {.gpu_memory_mib = 7000},
+      {.pods = 2, .models = 0b10, .gpu_memory_mib = 15'100, .devices = 2},
+      {.gpus = gpus(19), .total = true, .cpu_milli = 9001, .memory_mib = 77},
+      {.pods = 3, .cpu_milli = 20'000},
+      {.gpus = gpus(8), .pods = 3, .cpu_milli = 64'000},
+      {.gpus = gpus(1), .devices = 2},
+  };
+  std::vector<allocation_id> standing;
+  standing.reserve(kinds.size());
+  const auto day = [&] {
+    const allot::savepoint outer = i.save();
+    for (const demand& d : kinds) {
+      const allot::savepoint inner = i.save();
+      if (const auto a = i.place(d)) i.vacate(*a);
+      static_cast<void>(i.place_available_first(d));
+      i.rollback(inner);
+      if (const auto a = i.place(d)) standing.push_back(*a);
+      static_cast<void>(i.why_not(d));
+    }
+    for (const allocation_id a : standing) i.vacate(a);
+    for (const demand& d : kinds) {
+      if (const auto a = i.place_available_first(d)) i.release(*a);
+    }
+    for (const allocation_id a : standing) i.reoccupy(a);
+    i.close(node_id{3});
+    for (const allocation_id a : standing) i.release(a);
+    i.reopen(node_id{3});
+    i.rollback(outer);
+    standing.clear();
+  };
+  const inventory before = i;
+  day();
+  CHECK(i == before);
   CHECK(allot_test::allocations_in(day) == 0);
 }

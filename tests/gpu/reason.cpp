@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace gpu = allot::gpu;
 using allot::gpus;
@@ -142,4 +143,116 @@ TEST_CASE("obstacle: every one has a word of its own") {
   }
   CHECK(words.size() == 11);
   CHECK_FALSE(words.contains(""));
+}
+
+namespace {
+
+gpu::node_spec node(const std::string& name, std::int64_t gpus, const std::string& model) {
+  gpu::node_spec s;
+  s.name = name;
+  s.gpus = gpus;
+  s.gpu_model = model;
+  return s;
+}
+gpu::free_index index_of(const std::vector<gpu::node_spec>& specs) {
+  return gpu::free_index{gpu::build_cluster(specs).value()};
+}
+
+}  // namespace
+
+TEST_CASE("why_not: a model that no node of its pools has, and one whose GPUs are used up") {
+  auto index = index_of({node("a", 8, "A100"), node("h", 4, "H100")});
+  const demand on_h{.gpus = gpus(4), .models = 0b10};
+  CHECK(gpu::why_not(index, on_h).reason == obstacle::none);
+  CHECK(gpu::why_not(index, {.gpus = gpus(5), .models = 0b10}).reason == obstacle::model_has_no_such_node);
+  CHECK(gpu::why_not(index, {.gpus = gpus(1), .models = 0b100}).reason == obstacle::model_has_no_such_node);
+  CHECK(gpu::why_not(index, {.gpus = gpus(1), .models = 0}).reason == obstacle::model_has_no_such_node);
+  CHECK(gpu::why_not(index, {.gpus = gpus(9), .models = 0b10}).reason == obstacle::too_large_for_any_node);
+  CHECK(gpu::why_not(index, {.gpus = gpus(1), .total = true, .models = 0b100}).reason ==
+        obstacle::model_has_no_such_node);
+  index.occupy({{node_id{1}, 0b1}});
+  // The 8 free A100 are of no use to it.
+  const gpu::unplaceable why = gpu::why_not(index, on_h);
+  CHECK(why == gpu::unplaceable{obstacle::full, gpus(4), gpus(4), gpus(3), gpus(3), 1, 0});
+}
+
+TEST_CASE("why_not: GPUs are free, but not the host beside them") {
+  auto s = node("n", 8, "");
+  s.cpu_milli = 8000;
+  s.pod_slots = 2;
+  auto index = index_of({s});
+  const demand d{.gpus = gpus(1), .cpu_milli = 5000};
+  CHECK(gpu::why_not(index, d).reason == obstacle::none);
+  CHECK(gpu::why_not(index, {.gpus = gpus(1), .cpu_milli = 8001}).reason == obstacle::too_large_for_any_node);
+  CHECK(gpu::why_not(index, {.gpus = gpus(1), .pods = 2, .cpu_milli = 5000}).reason ==
+        obstacle::larger_than_cluster);
+  CHECK(gpu::why_not(index, {.gpus = gpus(1), .pods = 3}).reason == obstacle::larger_than_cluster);
+  index.occupy({{node_id{0}, 0b1}, gpu::milli_per_gpu, 4000});
+  CHECK(gpu::why_not(index, d).reason == obstacle::host_full);
+  CHECK(gpu::why_not(index, {.gpus = gpus(8), .cpu_milli = 5000}).reason == obstacle::full);
+  CHECK(gpu::why_not(index, {.cpu_milli = 5000}).reason == obstacle::host_full);
+  CHECK(gpu::why_not(index, {.gpus = gpus(1), .cpu_milli = 4000}).reason == obstacle::none);
+  index.occupy({{node_id{0}, 0b10}});
+  CHECK(gpu::why_not(index, {.gpus = gpus(1)}).reason == obstacle::host_full);
+}
+
+TEST_CASE("has_room: a split total where a full node has pod slots or CPU for few of the smaller pods") {
+  auto s = node("n", 8, "");
+  s.count = 2;
+  s.pod_slots = 1;
+  CHECK(gpu::has_room(index_of({s}), total(gpus(9))));
+  CHECK(gpu::could_ever_fit(index_of({s}).layout(), total(gpus(9))));
+  CHECK_FALSE(gpu::could_ever_fit(index_of({s}).layout(), total(gpus(17))));
+  s.pod_slots = 0;
+  s.cpu_milli = 9;
+  demand d = total(gpus(9));
+  d.cpu_milli = 10;
+  CHECK(gpu::has_room(index_of({s}), d));
+  auto index = index_of({s});
+  index.occupy({{node_id{1}, 0b1}, gpu::milli_per_gpu, 8});
+  CHECK(gpu::why_not(index, d).reason == obstacle::host_full);
+}
+
+TEST_CASE("why_not: a total whose part of a node's CPU no node has") {
+  auto s = node("n", 8, "");
+  s.count = 4;
+  s.cpu_milli = 1000;
+  demand d = total(gpus(16));
+  d.cpu_milli = 2001;
+  CHECK(gpu::why_not(index_of({s}), d).reason == obstacle::too_large_for_any_node);
+  d.cpu_milli = 2000;
+  CHECK(gpu::why_not(index_of({s}), d).reason == obstacle::none);
+  // Where larger nodes with less CPU stand elsewhere, it is still possible.
+  auto larger = node("larger", 16, "");
+  larger.pool = "elsewhere";
+  larger.cpu_milli = 1000;
+  d.pools = 0b01;
+  CHECK(gpu::why_not(index_of({s, larger}), d).reason == obstacle::none);
+}
+
+TEST_CASE("why_not: GPU memory that no device has, and none known") {
+  auto s = node("n", 2, "");
+  s.gpu_memory_mib = 16'160;
+  const auto index = index_of({s, node("unknown", 8, "X")});
+  const gpu::unplaceable why = gpu::why_not(index, {.pods = 5, .gpu_memory_mib = 8'051});
+  CHECK(why.reason == obstacle::larger_than_cluster);
+  CHECK(why.asked == quantity::milli(5 * 510));
+  CHECK(gpu::why_not(index, {.pods = 4, .gpu_memory_mib = 8'050}).reason == obstacle::none);
+  CHECK(gpu::why_not(index, {.gpu_memory_mib = 16'101}).reason == obstacle::too_large_for_any_node);
+  CHECK(gpu::why_not(index, {.models = 0b10, .gpu_memory_mib = 1}).reason ==
+        obstacle::model_has_no_such_node);
+  CHECK(gpu::why_not(index, {.gpus = gpus(1), .gpu_memory_mib = 1}).reason == obstacle::invalid_demand);
+}
+
+TEST_CASE("why_not: a total is split for the nodes that have whole GPUs, not for those in MIG mode") {
+  auto sliced = node("sliced", 8, "A30");
+  sliced.mig = true;
+  auto whole = node("whole", 4, "A30");
+  whole.count = 2;
+  const auto index = index_of({sliced, whole});
+  CHECK(index.layout().largest_node() == 4);
+  CHECK(gpu::has_room(index, total(gpus(6))));
+  CHECK(gpu::could_ever_fit(index.layout(), total(gpus(8))));
+  CHECK(gpu::why_not(index, total(gpus(9))).reason == obstacle::larger_than_cluster);
+  CHECK(gpu::why_not(index_of({sliced}), total(gpus(6))).reason == obstacle::too_large_for_any_node);
 }

@@ -97,7 +97,7 @@ TEST_CASE("a scenario with every key") {
   CHECK(j.quota == quota_id{1});
   CHECK(j.request[0] == gpus(6));
   CHECK(j.request[1] == quantity::milli(1500));
-  CHECK(j.demand == gpu::demand{.gpus = gpus(2), .pods = 3, .pools = 1});
+  CHECK(j.demand == gpu::demand{.gpus = gpus(2), .pods = 3, .pools = 1, .cpu_milli = 500});
   CHECK(j.priority == -2);
   CHECK(!j.preemptible);
   CHECK(j.submit == 1500);
@@ -317,8 +317,8 @@ TEST_CASE("nodes that can't be built") {
     return problems_of(R"("cluster": {"nodes": [)" + all + "]}");
   };
   CHECK(cluster("") == lines{"/cluster/nodes: expected at least one node"});
-  CHECK(cluster(R"({"name": "n", "gpus": 0})") ==
-        lines{"/cluster/nodes/0/gpus: expected a whole number from 1 to 64, found 0"});
+  CHECK(cluster(R"({"name": "n", "gpus": -1})") ==
+        lines{"/cluster/nodes/0/gpus: expected a whole number from 0 to 64, found -1"});
   CHECK(cluster(R"({"name": "n", "gpus": 8, "count": 1.5})") ==
         lines{"/cluster/nodes/0/count: expected a whole number from 1 to 1048576, found 1.5"});
   CHECK(cluster(R"({"gpus": 8})") == lines{"/cluster/nodes/0: the key \"name\" is missing"});
@@ -334,7 +334,7 @@ TEST_CASE("nodes that can't be built") {
   // One error, not one more for every quota that refers to the nodes.
   CHECK(problems_of(R"("cluster": {"nodes": [{"name": "n", "gpus": 99}]},
                        "quotas": [{"name": "r", "nominal": "cluster", "node_pools": ["p"]}])") ==
-        lines{"/cluster/nodes/0/gpus: expected a whole number from 1 to 64, found 99"});
+        lines{"/cluster/nodes/0/gpus: expected a whole number from 0 to 64, found 99"});
   CHECK(problems_of(nodes + R"(, "quotas": [{"name": "r", "node_pools": ["trian"]}])") ==
         lines{"/quotas/0/node_pools/0: no node is in a pool \"trian\""});
 }
@@ -447,7 +447,7 @@ TEST_CASE("flavors: what a job takes of each, and where its nodes are") {
   const lab::job_entry& first = s.jobs[0];
   CHECK(first.request[0] == quantity::whole(12));
   CHECK(first.request[1] == quantity{});
-  CHECK(first.demand == gpu::demand{.gpus = gpus(8), .pods = 3});
+  CHECK(first.demand == gpu::demand{.gpus = gpus(8), .pods = 3, .cpu_milli = 4000});
   CHECK(first.min_pods == 2);
   REQUIRE(first.flavors.size() == 1);
   CHECK(first.flavors[0].resources == std::vector<std::string>{"gpu"});

@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lab/scenario.hpp"
@@ -206,6 +208,28 @@ TEST_CASE("a traced job takes GPUs of its model where these are counted apart, o
   CHECK(together.setup.jobs[0].request[0] == gpus(8));
   CHECK(together.setup.jobs[1].flavors == 0);
   CHECK(together.setup.jobs[2].flavors == 0);
+}
+
+TEST_CASE("a traced model that no node has is an error, unless no node says which it has") {
+  const scratch files;
+  files.write("t.csv",
+              "job_id,submit_s,duration_s,gpus,gpu_model\n1,0,1,1,a100\n2,0,1,1,V100\n3,0,1,1,V100\n");
+  const auto problems = [&](const std::string& model, std::optional<std::string> nodes = {}) {
+    lab::errors found;
+    lab::scenario_source source;
+    source.file =
+        files.write("s.json", "{" + format + R"(, "trace": {"file": "t.csv"}, "quotas": [{"name": "q"}],
+        "cluster": {"nodes": [{"name": "a", "gpus": 8)" +
+                                  model + "}]}}");
+    source.nodes = std::move(nodes);
+    const auto s = lab::read_scenario(source, found);
+    CHECK(s.has_value() == found.empty());
+    return told(found);
+  };
+  CHECK(problems(R"(, "gpu_model": "A100")") ==
+        lines{"t.csv: job 2: no node has the GPU model \"V100\"; and so in 1 more"});
+  CHECK(problems("") == lines{});
+  CHECK(problems(R"(, "gpu_model": "A100")", "4x8") == lines{});
 }
 
 TEST_CASE("in the presets of Kueue a leaf may only use the flavors that it lists") {

@@ -129,12 +129,13 @@ class cluster {
   /// The GPU models; model m is bit m of a demand's models. In the order of first mention.
   [[nodiscard]] const std::vector<std::string>& models() const noexcept { return models_; }
 
-  /// The GPUs of the largest node in these pools and of these models; 0 without one. O(types).
+  /// The GPUs of the largest node in these pools and of these models on which whole GPUs are to be had, so
+  /// not in MIG mode; 0 without one. O(types).
   [[nodiscard]] std::uint32_t largest_node(std::uint64_t pools = all_pools,
                                            std::uint64_t models = all_models) const noexcept {
     std::uint32_t most = 0;
     for (const node_type& t : types_) {
-      if (t.is_in(pools) && t.is_of(models)) most = std::max(most, t.gpus);
+      if (t.is_in(pools) && t.is_of(models) && !t.mig) most = std::max(most, t.gpus);
     }
     return most;
   }
