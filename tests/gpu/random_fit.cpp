@@ -87,5 +87,5 @@ TEST_CASE("random_fit: these seeds mean these places, on every machine") {
   const gpu::free_index index{gpu::build_cluster({{.name = "n", .count = 1000, .gpus = 8}}).value()};
   std::vector<std::size_t> nodes;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) nodes.push_back(random_fit{seed}(index, {1})->node.index());
-  CHECK(nodes == std::vector<std::size_t>{861, 221, 294, 742});
+  CHECK(nodes == std::vector<std::size_t>{715, 968, 417, 111});
 }

@@ -9,12 +9,13 @@
 #include <cstdint>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace allot_test {
 
-/// Nodes of several models, pools and sizes; most count CPU and memory, some without GPUs.
+/// Nodes of several models, pools and sizes; most count CPU and memory, some are without GPUs or in MIG mode.
 [[nodiscard]] inline allot::gpu::cluster random_hosts(random_source& random) {
   std::vector<allot::gpu::node_spec> specs(2 + random.below(12));
   for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -27,6 +28,11 @@ namespace allot_test {
     if (!random.one_in(4)) specs[i].memory_mib = random.between(1, 64) * 8192;
     if (random.one_in(5)) specs[i].pod_slots = random.between(1, 20);
     if (random.one_in(2)) specs[i].gpu_memory_mib = 1000 * random.between(8, 80);
+    if (random.one_in(6)) {
+      specs[i].gpu_model = "A100";
+      specs[i].gpu_memory_mib = 40'960;
+      specs[i].mig = true;
+    }
   }
   return allot::gpu::build_cluster(std::move(specs)).value();
 }
@@ -41,6 +47,12 @@ namespace allot_test {
     if (random.one_in(8)) s.devices = 2;
   } else if (s.devices == 1 && random.one_in(12)) {
     s.gpu_memory_mib = 1000 * random.between(1, 90);
+  }
+  if (s.devices == 1 && random.one_in(6)) {
+    s.milli = 1000;
+    s.gpu_memory_mib = 0;
+    constexpr std::string_view profiles[] = {"1g.5gb", "2g.10gb", "3g.20gb", "7g.40gb"};
+    s.mig = allot::gpu::find_mig_request(random.pick(profiles)).value();
   }
   if (random.one_in(3)) s.models = 1 + random.below(7);
   if (random.one_in(6)) s.pools = 1 + random.below(3);
@@ -73,7 +85,7 @@ class living_cluster {
       case 4:
         if (pods_.empty()) return;
         // A pod that was told to go: what it held counts as free.
-        index.hold(pods_[random.below(pods_.size())]);
+        if (const auto& pod = random.pick(pods_); pod.mig.is_none()) index.hold(pod);
         return;
       default: {
         const allot::gpu::pod_shape shape = random_shape(random);
