@@ -4,6 +4,7 @@
 #include "lab/compare.hpp"
 #include "lab/decide.hpp"
 #include "lab/explain_job.hpp"
+#include "lab/fill.hpp"
 #include "lab/generate.hpp"
 #include "lab/replay.hpp"
 
@@ -51,6 +52,7 @@ struct command_line {
     add_replay();
     add_compare();
     add_generate();
+    add_fill();
     add_policies();
   }
 
@@ -61,6 +63,7 @@ struct command_line {
     if (replay_->parsed()) return run_replay();
     if (compare_->parsed()) return lab::compare(runs_);
     if (generate_->parsed()) return lab::generate(generate_options_);
+    if (fill_->parsed()) return lab::fill(fill_command_);
     std::fputs(lab::list_policies().c_str(), stdout);
     return 0;
   }
@@ -139,6 +142,33 @@ struct command_line {
     generate_->add_option("--gpus", g.gpus, "of the cluster")->capture_default_str();
     generate_->footer("Example:  allot generate --days 14 --out three_teams.csv");
   }
+  void add_fill() {
+    fill_ = app_.add_subcommand(
+        "fill",
+        "pods fill a cluster and stay: what a placement policy gets out of it, as CSV on standard output");
+    lab::fill_command& f = fill_command_;
+    fill_
+        ->add_option("--nodes-csv", f.nodes_csv, "sn,cpu_milli,memory_mib,gpu,model: a list of openb's nodes")
+        ->required();
+    fill_
+        ->add_option("--pods-csv", f.pods_csv,
+                     "name,cpu_milli,memory_mib,num_gpu,gpu_milli,...: a list of openb's pods")
+        ->required();
+    fill_
+        ->add_option("--policy", f.policy,
+                     "random, best_fit (of CPU and GPUs), worst_fit, first_fit, dot_product, gpu_packing,\n"
+                     "gpu_clustering or fgd")
+        ->capture_default_str();
+    fill_
+        ->add_option("--arrivals", f.arrivals,
+                     "the GPUs that are asked for, as a multiple of those there are")
+        ->capture_default_str();
+    fill_->add_option("--seed", f.seed, "of the order of pods and nodes; the same seed, the same figures")
+        ->capture_default_str();
+    fill_->footer(
+        "Example:  allot fill --nodes-csv openb_node_list_gpu_node.csv --pods-csv openb_pod_list_default.csv "
+        "--seed 42");
+  }
   void add_policies() { app_.add_subcommand("policies", "the presets and parts that a policy is made of"); }
 
   [[nodiscard]] int run_replay() const {
@@ -154,12 +184,14 @@ struct command_line {
   CLI::App* replay_ = nullptr;
   CLI::App* compare_ = nullptr;
   CLI::App* generate_ = nullptr;
+  CLI::App* fill_ = nullptr;
   lab::scenario_source check_source_;
   lab::decide_options decide_options_;
   lab::explain_options explain_options_;
   lab::replay_options replay_options_;
   std::vector<std::string> runs_;
   lab::generate_options generate_options_;
+  lab::fill_command fill_command_;
 };
 
 }  // namespace

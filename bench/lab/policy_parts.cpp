@@ -5,7 +5,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// The names are in the order of the enumerations in presets/options.hpp.
+/// The names are in the order of the enumerations in presets/options.hpp and gpu/any_placement.hpp.
 const std::vector<part_kind>& settable_parts() {
   static const std::vector<part_kind> kinds{
       {"surplus",
@@ -52,7 +52,15 @@ const std::vector<part_kind>& settable_parts() {
        [](preset_options& o, std::size_t i) { o.guard = static_cast<guard_name>(i); }},
       {"placement",
        "on which nodes jobs stand",
-       {{"best_fit", "where least is left"}},
+       {{"best_fit", "where the fewest GPUs are left"},
+        {"worst_fit", "where most is left of the GPUs: spread"},
+        {"first_fit", "on the first node with room"},
+        {"random", "on any node with room, by the seed"},
+        {"gpu_packing", "on GPUs, then nodes, that are used already"},
+        {"gpu_clustering", "beside pods of the same kind"},
+        {"dot_product", "where little is left of what is asked most of (Tetris, as FGD's paper has it)"},
+        {"vector_best_fit", "where least is left of CPU and GPUs (BestFit of FGD's paper)"},
+        {"fgd", "where least becomes a fragment for the jobs of the scenario"}},
        [](preset_options&, std::size_t) {}}};
   return kinds;
 }

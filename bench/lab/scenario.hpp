@@ -3,6 +3,7 @@
 
 #include "lab/errors.hpp"
 
+#include <allot/gpu/any_placement.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/presets/options.hpp>
 #include <allot/quota/access.hpp>
@@ -41,6 +42,7 @@ struct policy_choice {
   std::uint64_t seed = 1;
   /// What is set of the preset's parts and options.
   preset_options options{};
+  gpu::placement_name placement = gpu::placement_name::best;
 };
 
 /// What a scenario says of a quota; what it leaves open is the preset's to say.

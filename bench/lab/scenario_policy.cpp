@@ -67,6 +67,7 @@ void scenario_reader::read_policy_parts(json_value set) {
     const auto word = read_word(*value, names, found_);
     if (!word) continue;
     kind.choose(to_.policy.options, *word);
+    if (kind.key == "placement") to_.policy.placement = static_cast<gpu::placement_name>(*word);
     if (!takes(kind.key)) {
       value->report(found_, "the preset " + to_.policy.preset + " has its own " + std::string{kind.key} +
                                 ", which can't be set");
@@ -140,10 +141,11 @@ void scenario_reader::read_preset_options(json_object& policy) {
 
 void scenario_reader::read_command_line(const scenario_source& source) {
   if (source.policy) {
-    // Options and parts belong to the preset that they were written for.
-    const std::uint64_t seed = to_.policy.seed;
+    // Options and parts belong to the preset that they were written for; where jobs stand does not.
+    const policy_choice given = to_.policy;
     to_.policy = {};
-    to_.policy.seed = seed;
+    to_.policy.seed = given.seed;
+    to_.policy.placement = given.placement;
     choose_preset(*source.policy, "--policy", {});
   }
   if (!source.nodes) return;

@@ -183,6 +183,28 @@ template <std::size_t N>
   return result;
 }
 
+/// The pods that the jobs consist of: what is typical, for policies that look at that.
+template <std::size_t N>
+[[nodiscard]] gpu::typical_pods typical_of(const gpu::cluster& layout, const std::vector<sim::job<N>>& jobs) {
+  gpu::seen_pods seen;
+  for (const sim::job<N>& j : jobs) {
+    const gpu::demand& d = j.demand;
+    const auto pods = gpu::split(d, d.total ? layout.largest_node(d.pools, d.models) : 0);
+    if (!pods) continue;
+    seen.learn(pods->each, static_cast<std::int64_t>(pods->pods));
+    if (pods->has_rest()) seen.learn(pods->rest);
+  }
+  return seen.typical();
+}
+
+template <std::size_t N>
+[[nodiscard]] sim::places places_of(const scenario& s, const std::vector<sim::job<N>>& jobs) {
+  const gpu::placement_name name = s.policy.placement;
+  gpu::typical_pods typical;
+  if (name == gpu::placement_name::fgd) typical = typical_of(*s.cluster, jobs);
+  return sim::places{*s.cluster, {name, *s.cluster, typical, s.policy.seed}};
+}
+
 }  // namespace
 
 template <std::size_t N>
@@ -193,7 +215,7 @@ workload<N> make_workload(const scenario& s) {
   const auto from_the_start = settings.begin() + static_cast<std::ptrdiff_t>(s.initial_quotas);
   workload<N> result{.setup = {.quotas = quota_tree<N>{std::move(specs)},
                                .settings = {settings.begin(), from_the_start},
-                               .where = s.cluster ? sim::places{gpu::inventory{*s.cluster}} : sim::places{},
+                               .where = {},
                                .jobs = {}}};
   result.setup.capacity = narrow<N>(s.capacity);
   result.settings = std::move(settings);
@@ -243,6 +265,8 @@ workload<N> make_workload(const scenario& s) {
     result.ids.push_back(c.id);
     result.origins.push_back(c.origin);
   }
+
+  if (s.cluster) result.setup.where = places_of(s, result.setup.jobs);
 
   for (const event_entry& e : s.events) {
     if (const auto* change = std::get_if<quota_change<max_resources>>(&e.what)) {

@@ -104,7 +104,7 @@ void replay(benchmark::State& state, const std::shared_ptr<const input>& given) 
     state.PauseTiming();
     setup<1> s{allot::build_quota_tree(given->specs).value(),
                std::vector<allot::queue_settings>(given->specs.size(), Preset::defaults()),
-               places{allot::gpu::inventory{cluster}},
+               places{cluster},
                given->jobs,
                {},
                {}};

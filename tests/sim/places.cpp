@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
+
 using allot::gpus;
 using allot::sim::places;
 
@@ -24,7 +26,7 @@ TEST_CASE("places: without nodes everything can stand, and nothing is remembered
 }
 
 TEST_CASE("places: with nodes it is their inventory that answers") {
-  places p{allot::gpu::inventory{allot::gpu::build_cluster({{.name = "n", .count = 2, .gpus = 8}}).value()}};
+  places p{allot::gpu::build_cluster({{.name = "n", .count = 2, .gpus = 8}}).value()};
   REQUIRE(p.has_nodes());
   CHECK_FALSE(p.could_ever_fit({.gpus = gpus(9)}));
   const auto first = p.place({.gpus = gpus(8)});
@@ -42,4 +44,18 @@ TEST_CASE("places: with nodes it is their inventory that answers") {
   CHECK_FALSE(p.ready(*third));
   p.release(*first);
   CHECK(p.ready(*third));
+}
+
+TEST_CASE("places: its inventory places as the policy says that it was made with") {
+  namespace gpu = allot::gpu;
+  const gpu::cluster nodes = gpu::build_cluster({{.name = "n", .count = 2, .gpus = 8}}).value();
+  const auto node_of_second = [&](gpu::placement_name name) {
+    places p{nodes, {name, nodes}};
+    static_cast<void>(p.place({.gpus = gpus(1)}));
+    std::size_t node = 99;
+    p.for_each_node(*p.place({.gpus = gpus(1)}), [&](std::size_t n) { node = n; });
+    return node;
+  };
+  CHECK(node_of_second(gpu::placement_name::best) == 0);
+  CHECK(node_of_second(gpu::placement_name::worst) == 1);
 }

@@ -36,7 +36,7 @@ struct random_world {
     auto jobs = allot::sim::to_jobs<1>(sorted, quotas, allot::quota_id{0});
     allot::sim::places where;
     if (!nodes.empty()) {
-      where = allot::sim::places{allot::gpu::inventory{allot::gpu::build_cluster(nodes).value()}};
+      where = allot::sim::places{allot::gpu::build_cluster(nodes).value()};
     }
     return {allot::build_quota_tree(specs).value(),
             std::vector<allot::queue_settings>(specs.size(), Preset::defaults()),

@@ -77,7 +77,7 @@ namespace allot_test {
 
   setup<2> s{.quotas = allot::build_quota_tree(specs).value(),
              .settings = std::vector<allot::queue_settings>(specs.size()),
-             .where = places{allot::gpu::inventory{allot::gpu::build_cluster(nodes).value()}},
+             .where = places{allot::gpu::build_cluster(nodes).value()},
              .jobs = std::move(jobs),
              .flavor_sets = std::move(sets)};
   const workload_view<2> view{s.jobs, false, s.flavor_sets};

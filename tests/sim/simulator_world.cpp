@@ -254,7 +254,7 @@ allot::sim::setup<2> two_flavors(std::vector<job<2>> jobs, std::int64_t first, s
   either.pools = {0b01, 0b10};
   return {.quotas = allot::build_quota_tree(specs).value(),
           .settings = {standard::defaults()},
-          .where = allot::sim::places{allot::gpu::inventory{allot::gpu::build_cluster(both).value()}},
+          .where = allot::sim::places{allot::gpu::build_cluster(both).value()},
           .jobs = std::move(jobs),
           .flavor_sets = {either}};
 }

@@ -141,7 +141,7 @@ inline constexpr quota_id b{2};
   spec.name = "n";
   spec.count = count;
   spec.gpus = gpus_each;
-  return allot::sim::places{allot::gpu::inventory{allot::gpu::build_cluster({spec}).value()}};
+  return allot::sim::places{allot::gpu::build_cluster({spec}).value()};
 }
 
 /// Every quota with the preset's defaults, and no nodes unless they are set.

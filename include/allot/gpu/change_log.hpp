@@ -16,70 +16,103 @@ inline namespace v0 {
 namespace gpu {
 
 /// Which nodes have changed, for whoever keeps something of each node and wants to look only at those that
-/// did. A reader remembers `now()` and asks later for what came `since`. The log forgets: a reader that was
-/// away for more changes than there are nodes is told to look at everything, which is then no dearer.
+/// did. A reader remembers `now()` and asks later for what came since `then`. The log forgets: a reader that
+/// was away for more changes than there are nodes may be told to look at everything, which is then no dearer.
 ///
-/// A copy forgets everything, and so does what is assigned to: a reader that is copied along with its log, or
-/// stays with the one that is assigned to, starts anew. What a reader learnt of one log means nothing to
-/// another. Not part of a state: all logs are equal. No change that is noted allocates.
+/// Each change comes with a number that stands for the state after it (`free_index::fingerprint`). So a
+/// reader that meets another log, or one that has taken another's place, is not misled: the log remembers
+/// only what was its own state.
+///
+/// A copy forgets everything, and so does what is assigned to. Not part of a state: all logs are equal. No
+/// change that is noted allocates.
 class change_log {
  public:
-  explicit change_log(std::size_t nodes) : most_(std::max<std::size_t>(2 * nodes, 64)) {
-    nodes_.reserve(most_);
+  /// A point between two changes, and the state there.
+  struct moment {
+    std::uint64_t number = 0;
+    std::uint64_t state = 0;
+
+    friend constexpr bool operator==(const moment&, const moment&) noexcept = default;
+  };
+
+  change_log(std::size_t nodes, std::uint64_t state) : most_(std::max<std::size_t>(2 * nodes, 64)) {
+    start_at(1, state);
   }
-  change_log(const change_log& o) : change_log(o.most_, o.now() + 1) {}
+  change_log(const change_log& o) : most_(o.most_) { start_at(o.number() + 1, o.now().state); }
   change_log& operator=(const change_log& o) {
-    start_over(o);
+    const std::uint64_t next = std::max(number(), o.number()) + 1;
+    const std::uint64_t state = o.now().state;
+    most_ = o.most_;
+    start_at(next, state);
     return *this;
   }
   /// What is moved from can only be assigned to or destroyed.
-  change_log(change_log&& o) noexcept : most_(o.most_), first_(o.now() + 1), nodes_(std::move(o.nodes_)) {
-    nodes_.clear();
+  change_log(change_log&& o) noexcept : most_(o.most_), first_(o.number() + 1), before_(o.now().state) {
+    take_buffers(o);
   }
   change_log& operator=(change_log&& o) noexcept {
-    first_ = std::max(now(), o.now()) + 1;
+    first_ = std::max(number(), o.number()) + 1;
+    before_ = o.now().state;
     most_ = o.most_;
-    nodes_ = std::move(o.nodes_);
-    nodes_.clear();
+    take_buffers(o);
     return *this;
   }
   ~change_log() = default;
 
-  /// A point between two changes; later ones are larger.
-  [[nodiscard]] std::uint64_t now() const noexcept { return first_ + nodes_.size(); }
-  /// Whether the log knows of all changes since then.
-  [[nodiscard]] bool remembers(std::uint64_t then) const noexcept { return first_ <= then && then <= now(); }
+  /// Numbers of later moments are larger.
+  [[nodiscard]] moment now() const noexcept { return {number(), states_.empty() ? before_ : states_.back()}; }
+  /// Whether this was a moment of this log, and it knows of all changes since.
+  [[nodiscard]] bool remembers(const moment& then) const noexcept {
+    if (then.number < first_ || then.number > number()) return false;
+    const auto changes = static_cast<std::size_t>(then.number - first_);
+    return then.state == (changes == 0 ? before_ : states_[changes - 1]);
+  }
   /// The nodes that changed since then, in the order of their changes, with repetitions. Valid until the next
   /// change. Precondition: it remembers.
-  [[nodiscard]] std::span<const std::uint32_t> since(std::uint64_t then) const {
+  [[nodiscard]] std::span<const std::uint32_t> since(const moment& then) const {
     ALLOT_ASSERT(remembers(then), "the log does not know of all changes since then");
-    return std::span{nodes_}.subspan(static_cast<std::size_t>(then - first_));
+    return std::span{nodes_}.subspan(static_cast<std::size_t>(then.number - first_));
   }
 
-  /// O(1), taken over as many changes as there are nodes.
-  void note(node_id n) {
+  /// `state` stands for the state after the change.
+  void note(node_id n, std::uint64_t state) {
     if (nodes_.size() == most_) {
+      const auto half = static_cast<std::ptrdiff_t>(most_ / 2);
       first_ += most_ / 2;
-      nodes_.erase(nodes_.begin(), nodes_.begin() + static_cast<std::ptrdiff_t>(most_ / 2));
+      before_ = states_[most_ / 2 - 1];
+      nodes_.erase(nodes_.begin(), nodes_.begin() + half);
+      states_.erase(states_.begin(), states_.begin() + half);
     }
     nodes_.push_back(static_cast<std::uint32_t>(n.index()));
+    states_.push_back(state);
   }
 
   friend bool operator==(const change_log&, const change_log&) noexcept { return true; }
 
  private:
-  change_log(std::size_t most, std::uint64_t first) : most_(most), first_(first) { nodes_.reserve(most_); }
+  [[nodiscard]] std::uint64_t number() const noexcept { return first_ + nodes_.size(); }
 
-  void start_over(const change_log& o) {
-    first_ = std::max(now(), o.now()) + 1;
+  void start_at(std::uint64_t first, std::uint64_t state) {
+    first_ = first;
+    before_ = state;
     nodes_.clear();
-    most_ = o.most_;
     nodes_.reserve(most_);
+    states_.clear();
+    states_.reserve(most_);
+  }
+  void take_buffers(change_log& o) noexcept {
+    nodes_ = std::move(o.nodes_);
+    nodes_.clear();
+    states_ = std::move(o.states_);
+    states_.clear();
   }
 
   std::size_t most_;
+  /// The number of the moment before the oldest change that is known, and the state there.
   std::uint64_t first_ = 1;
+  std::uint64_t before_ = 0;
   std::vector<std::uint32_t> nodes_;
+  std::vector<std::uint64_t> states_;
 };
 
 }  // namespace gpu

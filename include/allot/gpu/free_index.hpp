@@ -8,9 +8,11 @@
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/demand.hpp>
 #include <allot/gpu/device_use.hpp>
+#include <allot/gpu/fingerprint.hpp>
 #include <allot/gpu/gap_index.hpp>
 #include <allot/gpu/host_room.hpp>
 #include <allot/gpu/mig_use.hpp>
+#include <allot/gpu/pod_kinds.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -45,7 +47,9 @@ class free_index {
         instances_(layout_),
         hosts_(layout_),
         closed_(layout_.size()),
-        changes_(layout_.size()) {
+        kinds_(layout_),
+        state_(layout_),
+        changes_(layout_.size(), state_.value()) {
     types_.reserve(layout_.types().size());
     for (const node_type& t : layout_.types()) types_.emplace_back(t);
   }
@@ -57,9 +61,13 @@ class free_index {
   /// Which nodes were closed or opened, or have more or less in use, for policies that keep scores of nodes.
   /// What is held of a node is no part of it.
   [[nodiscard]] const change_log& changes() const noexcept { return changes_; }
+  /// Stands for this state: the same number again only when all that is used and closed is the same again.
+  [[nodiscard]] std::uint64_t fingerprint() const noexcept { return state_.value(); }
 
   // One node.
 
+  /// The kinds of the pods that stand there. O(devices of the node).
+  [[nodiscard]] pod_kinds::set kinds(node_id n) const { return kinds_.on(layout_, n, use_.free(n)); }
   /// The devices of which nothing is used.
   [[nodiscard]] std::uint64_t free_devices(node_id n) const { return use_.free(n); }
   /// The devices that someone who has been told to go still holds.
@@ -216,7 +224,8 @@ class free_index {
     remove_free(n);
     for_each_gap(n, [&](std::uint32_t gap) { remove_gap(n, gap); });
     state_of(n).closed += unused(n);
-    changes_.note(n);
+    state_.close(n);
+    note_change(n);
   }
   /// Precondition: it is closed.
   void open(node_id n) {
@@ -225,7 +234,8 @@ class free_index {
     closed_[n.index()] = false;
     add_free(n);
     for_each_gap(n, [&](std::uint32_t gap) { add_gap(n, gap); });
-    changes_.note(n);
+    state_.open(n);
+    note_change(n);
   }
 
   /// Precondition: it fits there.
@@ -241,7 +251,9 @@ class free_index {
       const std::uint32_t d = device_use::lowest(left);
       set_used(n, d, use_.used(n, d) + pod.milli);
     }
-    changes_.note(n);
+    kinds_.change(layout_, pod, true);
+    state_.occupy(pod);
+    note_change(n);
   }
   /// Precondition: it occupies its devices.
   void leave(const placed_pod& pod) {
@@ -258,7 +270,9 @@ class free_index {
     hosts_.use(pod, type_of(n), -1);
     state_of(n).used -= pod.gpus().in_milli();
     set_free(n, use_.free(n) | freed);
-    changes_.note(n);
+    kinds_.change(layout_, pod, false);
+    state_.leave(pod);
+    note_change(n);
   }
   /// The pod does not count any more, but its devices and its host are not empty yet.
   void hold(const placed_pod& pod) { change_held(pod, 1); }
@@ -372,6 +386,7 @@ class free_index {
     return (quantity::whole(layout_.gpus(n)) - used(n)).in_milli();
   }
 
+  void note_change(node_id n) { changes_.note(n, state_.value()); }
   void change_held(const placed_pod& pod, std::int32_t sign) {
     const node_id n = pod.where.node;
     leaving_ += sign;
@@ -386,6 +401,8 @@ class free_index {
   mig_use instances_;
   host_room hosts_;
   std::vector<bool> closed_;
+  pod_kinds kinds_;
+  gpu::fingerprint state_;
   /// How many pods hold something.
   std::int64_t leaving_ = 0;
   std::vector<type_state> types_;

@@ -309,7 +309,7 @@ class metrics {
 
   void look_at_cluster(const places& where, const ledger<N>& accounts) {
     if (where.has_nodes()) {
-      const gpu::inventory& inventory = where.inventory();
+      const places::inventory_type& inventory = where.inventory();
       capacity_ = inventory.total() - inventory.closed();
       std::int64_t free = inventory.free().in_milli();
       const auto& types = inventory.layout().types();

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <allot/core/journal.hpp>
+#include <allot/gpu/any_placement.hpp>
+#include <allot/gpu/cluster.hpp>
 #include <allot/gpu/inventory.hpp>
 #include <allot/scheduler/placement.hpp>
 
@@ -12,19 +14,22 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// The cluster of a simulation: an inventory, or none, and then only quotas count.
+/// The cluster of a simulation: an inventory with a placement policy of any name, or none, and then only
+/// quotas count.
 class places {
  public:
+  using inventory_type = gpu::basic_inventory<gpu::any_placement>;
   using demand = gpu::demand;
   using allocation = gpu::allocation_id;
 
   places() = default;
-  explicit places(gpu::inventory inventory) : inventory_(std::move(inventory)) {}
+  explicit places(gpu::cluster layout, gpu::any_placement policy = {})
+      : inventory_(std::in_place, std::move(layout), std::move(policy)) {}
 
   [[nodiscard]] bool has_nodes() const noexcept { return inventory_.has_value(); }
   /// Precondition: has_nodes().
-  [[nodiscard]] const gpu::inventory& inventory() const { return *inventory_; }
-  [[nodiscard]] gpu::inventory& inventory() { return *inventory_; }
+  [[nodiscard]] const inventory_type& inventory() const { return *inventory_; }
+  [[nodiscard]] inventory_type& inventory() { return *inventory_; }
 
   [[nodiscard]] std::optional<allocation> place(const demand& d) {
     return inventory_ ? inventory_->place(d) : allocation{};
@@ -66,7 +71,7 @@ class places {
   }
 
  private:
-  std::optional<gpu::inventory> inventory_;
+  std::optional<inventory_type> inventory_;
 };
 
 }  // namespace sim

@@ -243,7 +243,7 @@ class simulator {
   template <class Observer>
   void change_node(const node_event& e, Observer& watch) {
     ALLOT_ASSERT(where().has_nodes(), "without nodes no node can change");
-    gpu::inventory& nodes = scheduler_.places().inventory();
+    sim::places::inventory_type& nodes = scheduler_.places().inventory();
     if (e.what == node_change::up) {
       nodes.reopen(e.node);
       scheduler_.retry();

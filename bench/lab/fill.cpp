@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/fill.hpp"
+
+#include "lab/errors.hpp"
+#include "lab/files.hpp"
+#include "lab/json_reader.hpp"
+
+#include <allot/gpu/any_placement.hpp>
+#include <allot/sim/decimal.hpp>
+#include <allot/sim/openb_csv.hpp>
+#include <allot/sim/static_fill.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+/// Ten times what a cluster has: then every policy has long come to its end.
+constexpr std::int64_t most_arrivals_milli = 10'000;
+
+int complain(const std::string& text) {
+  std::fprintf(stderr, "%s", text.c_str());
+  return bad_input_status;
+}
+
+/// What the program calls best fit is that of the published figures here.
+[[nodiscard]] std::optional<gpu::placement_name> find_policy(const std::string& name, errors& found) {
+  if (std::find(fill_policies.begin(), fill_policies.end(), name) != fill_policies.end()) {
+    return name == "best_fit" ? gpu::placement_name::vector_best : gpu::find_placement(name);
+  }
+  const std::vector<std::string_view> names{fill_policies.begin(), fill_policies.end()};
+  const std::string_view meant = nearest(name, names);
+  std::string text = "there is no policy \"" + name + '"';
+  if (!meant.empty()) text.append(" (did you mean \"").append(meant).append("\"?)");
+  if (meant.empty()) text.append(" (expected ").append(listed(names)).append(")");
+  found.add("--policy", {}, std::move(text));
+  return std::nullopt;
+}
+
+[[nodiscard]] std::optional<std::int64_t> read_arrivals(const std::string& text, errors& found) {
+  const sim::parsed_milli n = sim::parse_milli(text);
+  if (n.problem == sim::decimal_problem::none && n.value > 0 && n.value <= most_arrivals_milli)
+    return n.value;
+  found.add(
+      "--arrivals", {},
+      "expected a number above 0, at most 10 and exact to a thousandth, as in 1.3, found \"" + text + '"');
+  return std::nullopt;
+}
+
+template <class Value, class Read>
+[[nodiscard]] std::vector<Value> read_list(const std::string& path, errors& found, Read read) {
+  input_file file{path};
+  sim::openb_reading<Value> reading;
+  if (file.problem().empty()) {
+    reading = read([&](char* to, std::size_t size) { return file.read(to, size); });
+  }
+  if (!file.problem().empty()) {
+    found.add(shown_path(path), {}, file.problem() + " (expected a CSV file)");
+    return {};
+  }
+  for (const sim::text_problem& p : reading.problems) {
+    const std::string field = p.field.empty() ? "" : " (" + p.field + ')';
+    found.add(shown_path(path),
+              "line " + std::to_string(p.place.line) + ", column " + std::to_string(p.place.column) + field,
+              p.text);
+  }
+  if (reading.stopped) found.add(shown_path(path), {}, "there may be more: the rest was not read");
+  return std::move(reading.values);
+}
+
+/// "93.06" for 9306.
+[[nodiscard]] std::string hundredths(std::int64_t n) {
+  const std::string cents = std::to_string(100 + n % 100);
+  return std::to_string(n / 100) + '.' + cents.substr(1);
+}
+
+}  // namespace
+
+int fill(const fill_command& command) {
+  errors found;
+  const auto policy = find_policy(command.policy, found);
+  const auto arrivals = read_arrivals(command.arrivals, found);
+  if (command.nodes_csv == "-" && command.pods_csv == "-") {
+    found.add("--pods-csv", {}, "the nodes come from standard input already");
+    return complain(found.to_string());
+  }
+  const auto nodes = read_list<sim::openb_node>(command.nodes_csv, found,
+                                                [](auto source) { return sim::read_openb_nodes(source); });
+  const auto pods = read_list<sim::openb_pod>(command.pods_csv, found,
+                                              [](auto source) { return sim::read_openb_pods(source); });
+  if (!found.empty()) return complain(found.to_string());
+
+  const auto layout = sim::openb_cluster(nodes, command.seed);
+  if (!layout) {
+    for (const problem& p : layout.problems())
+      found.add(shown_path(command.nodes_csv), p.subject.empty() ? "" : "node " + p.subject, p.text);
+    return complain(found.to_string());
+  }
+  if (layout.value().gpus() == quantity{}) {
+    found.add(shown_path(command.nodes_csv), {}, "expected nodes with GPUs, found none");
+  }
+  const std::vector<gpu::pod_shape> shapes = sim::openb_shapes(pods, layout.value());
+  if (std::none_of(shapes.begin(), shapes.end(), [](const gpu::pod_shape& s) { return s.devices > 0; })) {
+    found.add(shown_path(command.pods_csv), {}, "expected pods that ask for GPUs, found none");
+  }
+  if (!found.empty()) return complain(found.to_string());
+
+  const gpu::typical_pods typical = sim::typical_of(shapes);
+  const auto order = sim::fill_arrivals(shapes, layout.value().gpus(), {*arrivals, command.seed});
+  const gpu::any_placement placement{*policy, layout.value(), typical, command.seed};
+  const auto rows = sim::static_fill(layout.value(), shapes, order, typical, placement, *arrivals / 10);
+  std::string csv = "arrived_pct,gpu_allocation_pct,fragmented_gpu_pct\n";
+  for (const sim::fill_row& r : rows) {
+    csv +=
+        std::to_string(r.arrived_pct) + ',' + hundredths(r.allocated) + ',' + hundredths(r.fragmented) + '\n';
+  }
+  const bool written =
+      std::fwrite(csv.data(), 1, csv.size(), stdout) == csv.size() && std::fflush(stdout) == 0;
+  return written ? 0 : complain("allot fill: can't write to standard output\n");
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/gpu/cluster.hpp>
+#include <allot/gpu/demand.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// A number that stands for what is used of a cluster and which of its nodes are closed: equal states of
+/// equal clusters have the same, and two different ones do not but once in 2^64 times. Which pods make up the
+/// use counts, the order in which they came does not, so a change has an exact inverse and a rollback brings
+/// the number back. It depends on nothing but ids and amounts, so it is the same on every machine.
+class fingerprint {
+ public:
+  /// Of the empty cluster, all nodes open. O(nodes).
+  explicit fingerprint(const cluster& layout) noexcept {
+    for (std::size_t t = 0; t < layout.types().size(); ++t) {
+      const node_type& type = layout.types()[t];
+      std::uint64_t here = scatter(t + 1);
+      for (const std::uint64_t word :
+           {std::uint64_t{type.pool}, std::uint64_t{type.gpus}, std::uint64_t{type.model},
+            std::uint64_t(type.gpu_memory_mib), std::uint64_t(type.cpu_milli), std::uint64_t(type.memory_mib),
+            std::uint64_t(type.pod_slots), std::uint64_t{type.mig.has_value()}}) {
+        here = scatter(here ^ word);
+      }
+      for (const node_id n : type.nodes) value_ += scatter(here ^ (n.index() + 1));
+    }
+  }
+
+  [[nodiscard]] std::uint64_t value() const noexcept { return value_; }
+
+  /// The pod stands there from now on (`leave`: does not any more).
+  void occupy(const placed_pod& pod) noexcept { value_ += of(pod); }
+  void leave(const placed_pod& pod) noexcept { value_ -= of(pod); }
+  void close(node_id n) noexcept { value_ += of_closed(n); }
+  void open(node_id n) noexcept { value_ -= of_closed(n); }
+
+  /// A bijection of 64-bit numbers that scatters them (the output function of SplitMix64, after its step).
+  [[nodiscard]] static constexpr std::uint64_t scatter(std::uint64_t z) noexcept {
+    z += 0x9E3779B97F4A7C15U;
+    z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
+    return z ^ (z >> 31U);
+  }
+
+  friend bool operator==(const fingerprint&, const fingerprint&) = default;
+
+ private:
+  [[nodiscard]] static constexpr std::uint64_t of(const placed_pod& pod) noexcept {
+    const std::uint64_t at = scatter(pod.where.devices) ^ (std::uint64_t{pod.where.node.index()} << 16U);
+    const auto host =
+        (static_cast<std::uint64_t>(pod.cpu_milli) << 32U) ^ static_cast<std::uint64_t>(pod.memory_mib);
+    const std::uint64_t instance =
+        pod.mig.is_none() ? 0 : (std::uint64_t{pod.mig.index()} << 8U) + pod.mig_start + 1;
+    return scatter(scatter(at ^ pod.milli ^ (instance << 40U)) ^ host);
+  }
+  [[nodiscard]] static constexpr std::uint64_t of_closed(node_id n) noexcept {
+    return scatter(~std::uint64_t{n.index()});
+  }
+
+  std::uint64_t value_ = 0;
+};
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/gpu/cluster.hpp>
+#include <allot/gpu/demand.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// Which kinds of pods stand on a node, for policies that put like to like. Pods of as many whole GPUs are of
+/// one kind, and all that share devices are of one. A byte a device.
+class pod_kinds {
+ public:
+  /// Of several kinds: bit 0 for pods that share devices, bit g for pods of g whole GPUs. Of 63 and of 64 is
+  /// the same kind.
+  using set = std::uint64_t;
+
+  explicit pod_kinds(const cluster& layout) : whole_(layout.devices()) {}
+
+  /// The kind of a pod; none, if it has no devices.
+  [[nodiscard]] static constexpr set of(std::uint32_t devices, std::uint32_t milli) noexcept {
+    if (devices == 0) return 0;
+    if (milli < milli_per_gpu) return 1;
+    return set{1} << std::min<std::uint32_t>(devices, 63);
+  }
+  /// The kinds of the pods on a node. `free`: its devices of which nothing is used. O(devices of the node).
+  [[nodiscard]] set on(const cluster& layout, node_id n, std::uint64_t free) const {
+    const std::size_t first = layout.position_of(n).first_device;
+    set kinds = 0;
+    for (std::uint32_t d = 0; d < layout.gpus(n); ++d) {
+      if ((free >> d & 1U) == 0) kinds |= set{1} << whole_[first + d];
+    }
+    return kinds;
+  }
+
+  /// `is_there`: the pod stands there from now on; else it leaves.
+  void change(const cluster& layout, const placed_pod& pod, bool is_there) {
+    if (pod.milli < milli_per_gpu) return;
+    const std::size_t first = layout.position_of(pod.where.node).first_device;
+    const auto kind =
+        static_cast<std::uint8_t>(is_there ? std::min(std::popcount(pod.where.devices), 63) : 0);
+    for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
+      whole_[first + static_cast<std::size_t>(std::countr_zero(left))] = kind;
+    }
+  }
+
+  friend bool operator==(const pod_kinds&, const pod_kinds&) = default;
+
+ private:
+  /// Of each device: how many whole GPUs the pod has that has it alone; 0 without one.
+  std::vector<std::uint8_t> whole_;
+};
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot

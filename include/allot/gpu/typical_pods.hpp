@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/gpu/demand.hpp>
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// A kind of pod, and how often it comes.
+struct typical_pod {
+  pod_shape pod;
+  /// Above 0. All of a workload sum up to at most `most_pods_counted`.
+  std::int64_t weight = 1;
+
+  friend constexpr auto operator<=>(const typical_pod&, const typical_pod&) noexcept = default;
+  friend constexpr bool operator==(const typical_pod&, const typical_pod&) noexcept = default;
+};
+
+/// Keeps every sum of weights times milli of a node within 64 bits.
+inline constexpr std::int64_t most_pods_counted = 1'000'000'000;
+
+/// The pods that a workload consists of, as fragmentation is measured by (`fragmentation`,
+/// `fragmentation_gradient`). By default none, and then nothing is a fragment.
+///
+/// Host memory is left out of the shapes: fragmentation counts CPU, models, pools and GPUs, as in the paper
+/// (Weng et al., "Beware of Fragmentation", ATC 2023).
+class typical_pods {
+ public:
+  typical_pods() = default;
+  /// Precondition: weights are as `typical_pod` says. O(n log n).
+  explicit typical_pods(std::vector<typical_pod> pods) : pods_(std::move(pods)) {
+    for (typical_pod& p : pods_) p.pod.memory_mib = 0;
+    std::sort(pods_.begin(), pods_.end());
+    std::size_t kept = 0;
+    for (const typical_pod& p : pods_) {
+      weight_ += p.weight;
+      if (kept > 0 && pods_[kept - 1].pod == p.pod) {
+        pods_[kept - 1].weight += p.weight;
+      } else {
+        pods_[kept++] = p;
+      }
+    }
+    pods_.resize(kept);
+  }
+
+  /// By shape, each once.
+  [[nodiscard]] const std::vector<typical_pod>& pods() const noexcept { return pods_; }
+  /// Of all of them.
+  [[nodiscard]] std::int64_t weight() const noexcept { return weight_; }
+  [[nodiscard]] bool empty() const noexcept { return pods_.empty(); }
+
+  /// The most frequent ones that together are at least `percent` of all: rare shapes cost time and tell
+  /// little. Of equally frequent ones, first those with more CPU, then more of each device, then more devices
+  /// (the paper's simulator; it takes 95 percent).
+  [[nodiscard]] typical_pods most_frequent(std::int64_t percent) const {
+    std::vector<typical_pod> by_weight = pods_;
+    std::sort(by_weight.begin(), by_weight.end(), [](const typical_pod& a, const typical_pod& b) {
+      const auto rank = [](const typical_pod& p) {
+        return std::tuple{p.weight, p.pod.cpu_milli, p.pod.devices == 0 ? 0 : p.pod.milli, p.pod.devices};
+      };
+      return rank(a) != rank(b) ? rank(a) > rank(b) : a.pod > b.pod;
+    });
+    std::int64_t covered = 0;
+    std::size_t kept = 0;
+    while (kept < by_weight.size() && covered * 100 < percent * weight_) covered += by_weight[kept++].weight;
+    by_weight.resize(kept);
+    return typical_pods{std::move(by_weight)};
+  }
+
+  friend bool operator==(const typical_pods&, const typical_pods&) = default;
+
+ private:
+  std::vector<typical_pod> pods_;
+  std::int64_t weight_ = 0;
+};
+
+/// Counts the shapes of pods as they come, to learn from them what is typical.
+class seen_pods {
+ public:
+  /// O(log shapes), more for a shape that is new. After `most_pods_counted` pods, all counts are halved, so
+  /// the past fades.
+  void learn(const pod_shape& pod, std::int64_t times = 1) {
+    if (times <= 0) return;
+    pod_shape shape = pod;
+    shape.memory_mib = 0;
+    times = std::min(times, most_pods_counted / 2);
+    while (weight_ > most_pods_counted - times) halve();
+    const auto at = std::lower_bound(seen_.begin(), seen_.end(), shape,
+                                     [](const typical_pod& p, const pod_shape& s) { return p.pod < s; });
+    if (at != seen_.end() && at->pod == shape) {
+      at->weight += times;
+    } else {
+      seen_.insert(at, {shape, times});
+    }
+    weight_ += times;
+  }
+  /// How many pods have been counted, less what has faded.
+  [[nodiscard]] std::int64_t weight() const noexcept { return weight_; }
+  /// What is typical of them (see `typical_pods::most_frequent`).
+  [[nodiscard]] typical_pods typical(std::int64_t percent = 95) const {
+    return typical_pods{seen_}.most_frequent(percent);
+  }
+
+ private:
+  void halve() {
+    weight_ = 0;
+    for (typical_pod& p : seen_) weight_ += p.weight /= 2;
+    seen_.erase(
+        std::remove_if(seen_.begin(), seen_.end(), [](const typical_pod& p) { return p.weight == 0; }),
+        seen_.end());
+  }
+
+  /// By shape.
+  std::vector<typical_pod> seen_;
+  std::int64_t weight_ = 0;
+};
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot
