@@ -15,16 +15,7 @@ using allot::gpus;
 using allot::queue_settings;
 using allot_test::host;
 using allot_test::nodes;
-
-namespace {
-
-std::vector<allot::quota_spec<>> two_teams() {
-  return {{.name = "all"},
-          {.name = "a", .parent = "all", .nominal = gpus(4)},
-          {.name = "b", .parent = "all", .nominal = gpus(4)}};
-}
-
-}  // namespace
+using allot_test::two_teams;
 
 TEST_CASE("scheduler: a runtime that is guaranteed is waited for, and no longer") {
   host h{two_teams()};
