@@ -33,6 +33,26 @@ TEST_CASE("scheduler: a runtime that is guaranteed is waited for, and no longer"
   CHECK_FALSE(h.scheduler().wakes_at().has_value());
 }
 
+TEST_CASE("scheduler: a runtime that is guaranteed later counts for who runs already") {
+  queue_settings s;
+  s.min_runtime = {.preempt = 5, .reclaim = 100};
+  host h{two_teams()};
+  h.adopt("b1", "b", 8);
+  h.configure("b", s);
+  CHECK(h.scheduler().wakes_at() == 5);
+  h.submit("a1", "a", 4);
+  CHECK(h.step_at(20).empty());
+  CHECK(h.scheduler().wakes_at() == 100);
+  CHECK(h.step_at(100) == "-b1>a1 ~a1");
+
+  host above{two_teams()};
+  above.adopt("b1", "b", 8);
+  above.configure("a", s);
+  CHECK_FALSE(above.scheduler().wakes_at().has_value());
+  above.configure("root", s);
+  CHECK(above.scheduler().wakes_at() == 5);
+}
+
 TEST_CASE("scheduler: within a quota the other guarantee counts") {
   host h{{{.name = "q", .nominal = gpus(4)}}};
   queue_settings s;
