@@ -223,7 +223,6 @@ workload<N> make_workload(const scenario& s) {
       job = sim::to_job<N>(j, j.tenant ? tenants[j.tenant.index()] : quota_id{0}, counted);
       const quota_entry& quota = s.quotas[job.quota.index()];
       job.demand.pools = quota.pools;
-      job.min_pods = j.min_pods;
       if (j.job_class && !quota.time_limits.empty())
         job.time_limit = quota.time_limit(s.trace->words[j.job_class]);
       if (const auto group = counts_flavors ? flavors_of_traced(s, j) : std::nullopt) {
