@@ -246,7 +246,6 @@ workload<N> make_workload(const scenario& s) {
       const quota_entry& quota = s.quotas[job.quota.index()];
       job.demand.pools = quota.pools;
       job.demand.models = models_of_traced(s, j);
-      job.min_pods = j.min_pods;
       if (j.job_class && !quota.time_limits.empty())
         job.time_limit = quota.time_limit(s.trace->words[j.job_class]);
       if (const auto group = counts_flavors ? flavors_of_traced(s, j) : std::nullopt) {

@@ -104,7 +104,7 @@ void next_job(benchmark::State& state) {
   for ([[maybe_unused]] auto _ : state) {
     const quota_id x = t.best(w.l.tree());
     const auto first = queues[x.index()].first(always);
-    queues[x.index()].pop_first();
+    queues[x.index()].take_out(static_cast<std::uint32_t>(first->rank.id % 12), first->id);
     const auto size = gpus(static_cast<std::int64_t>(1 + first->rank.id % 12));
     w.l.charge(x, size);
     come(x);

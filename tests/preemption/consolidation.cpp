@@ -133,5 +133,5 @@ TEST_CASE("consolidation: nobody is lost, no machine is too full, and no move is
     for (std::size_t i = 0; i < sizes.size(); ++i) moved += world.where[i] != before.where[i] ? 1U : 0U;
     CHECK(moved == search.moves().size());
   });
-  WARN(found > 100);
+  if (allot_test::all_cases_run()) CHECK(found > 100);
 }

@@ -207,7 +207,7 @@ void is_quiet(std::size_t cases, const shape& of, Guard guard) {
     CHECK(play<N>(random, {false, of.children, of.borrow, of.rivals, of.within}, guard, evictions) == 0);
     if (of.deep) CHECK(play<N>(random, of, guard, evictions) == 0);
   });
-  WARN(evictions > cases / 10);
+  if (allot_test::all_cases_run()) CHECK(evictions > cases / 10);
 }
 
 }  // namespace

@@ -224,5 +224,5 @@ TEST_CASE("resized: sound and minimal on random trees, and only below what is ov
     CHECK(allocated == 0);
     CHECK(again == l);
   });
-  WARN(resized > 500);
+  if (allot_test::all_cases_run()) CHECK(resized > 500);
 }

@@ -13,31 +13,33 @@
 
 namespace allot_test {
 
+struct preset_job {
+  std::string name;
+  allot::quota_id quota;
+  int gpus;
+  int priority;
+  allot::instant submitted;
+  allot::instant length;
+  bool preemptible;
+};
+/// The same for every preset, so that presets that decide by the same parts are compiled once.
+struct preset_view {
+  using job = const preset_job*;
+  bool single_queue = false;
+
+  allot::quota_id quota(job j) const { return single_queue ? allot::quota_id{0} : j->quota; }
+  allot::resources<> request(job j) const { return allot::gpus(j->gpus); }
+  int priority(job j) const { return j->priority; }
+  allot::instant submitted(job j) const { return j->submitted; }
+  allot::instant duration(job j) const { return j->length; }
+  bool preemptible(job j) const { return j->preemptible; }
+};
+
 /// A host that schedules by quota alone under one preset, does at once what plans say, and keeps a diary:
 /// "+a1" for a start, "-a1>b1" for an eviction in favour of b1.
 template <class Preset>
 class preset_host {
  public:
-  struct job {
-    std::string name;
-    allot::quota_id quota;
-    int gpus;
-    int priority;
-    allot::instant submitted;
-    allot::instant length;
-    bool preemptible;
-  };
-  struct job_view {
-    using job = const preset_host::job*;
-    bool single_queue = false;
-
-    allot::quota_id quota(job j) const { return single_queue ? allot::quota_id{0} : j->quota; }
-    allot::resources<> request(job j) const { return allot::gpus(j->gpus); }
-    int priority(job j) const { return j->priority; }
-    allot::instant submitted(job j) const { return j->submitted; }
-    allot::instant duration(job j) const { return j->length; }
-    bool preemptible(job j) const { return j->preemptible; }
-  };
   struct options {
     int priority = 0;
     allot::instant length = 1;
@@ -46,7 +48,7 @@ class preset_host {
 
   explicit preset_host(std::vector<allot::quota_spec<1>> specs, const Preset& preset = {})
       : names_(allot::build_quota_tree(specs).value()),
-        scheduler_(job_view{preset.ignores_quotas}, tree_of(std::move(specs), preset), {},
+        scheduler_(preset_view{preset.ignores_quotas}, tree_of(std::move(specs), preset), {},
                    allot::policies_of(preset)) {
     for (const allot::quota_id x : scheduler_.tree().top_down()) scheduler_.configure(x, preset.defaults());
   }
@@ -86,8 +88,8 @@ class preset_host {
   }
 
   allot::quota_tree<1> names_;
-  allot::scheduler<job_view, allot::no_placement, typename Preset::policies_type> scheduler_;
-  std::deque<job> jobs_;
+  allot::scheduler<preset_view, allot::no_placement, typename Preset::policies_type> scheduler_;
+  std::deque<preset_job> jobs_;
   std::map<std::string, allot::job_id> ids_;
   allot::instant now_ = 0;
 };

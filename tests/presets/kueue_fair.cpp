@@ -13,7 +13,7 @@
 
 namespace {
 
-using world = allot_test::kueue_world<allot::kueue_fair>;
+using fair_world = allot_test::kueue_world<allot::kueue_fair>;
 
 allot::preempt_settings reclaims() {
   allot::preempt_settings s;
@@ -25,7 +25,7 @@ allot::preempt_settings reclaims() {
 }  // namespace
 
 TEST_CASE("kueue_fair: the lowest share first, one head a quota") {
-  world w{
+  fair_world w{
       {{.name = "pool", .nominal = {6}}, {.name = "a", .cohort = "pool"}, {.name = "b", .cohort = "pool"}}};
   w.waits({"a1", "a", {2}, 9, 1}).waits({"a2", "a", {1}, 9, 2}).waits({"b1", "b", {1}, 0, 3});
   CHECK(w.step() == "+b1 +a1");
@@ -33,9 +33,9 @@ TEST_CASE("kueue_fair: the lowest share first, one head a quota") {
 }
 
 TEST_CASE("kueue_fair: not quiet: reclaimed in one resource, borrowed in another, for ever") {
-  world w{{{.name = "pool"},
-           {.name = "a", .cohort = "pool", .nominal = {6, 4}, .preempt = reclaims()},
-           {.name = "b", .cohort = "pool", .nominal = {5, 2}, .weight = 2000}}};
+  fair_world w{{{.name = "pool"},
+                {.name = "a", .cohort = "pool", .nominal = {6, 4}, .preempt = reclaims()},
+                {.name = "b", .cohort = "pool", .nominal = {5, 2}, .weight = 2000}}};
   w.runs({"a1", "a", {2, 3}, 1}).runs({"b1", "b", {5}, 2});
   w.waits({"asks", "a", {4, 2}, -1, 4}).waits({"back", "b", {3}, 0, 3});
   const std::string diary = w.settle();
@@ -46,7 +46,7 @@ TEST_CASE("kueue_fair: not quiet: reclaimed in one resource, borrowed in another
 TEST_CASE("kueue_fair: a quota without a cohort, and one of weight zero (Kueue #10891, #4962, #14671)") {
   allot::preempt_settings all = reclaims();
   all.within = allot::preempt_within::lower_priority;
-  world alone{{{.name = "a", .nominal = {2}, .preempt = all}}};
+  fair_world alone{{{.name = "a", .nominal = {2}, .preempt = all}}};
   alone.runs({"old", "a", {2}, 0}).waits({"new", "a", {1}, 1}).waits({"large", "a", {3}, 2});
   CHECK(alone.step() == "-old:priority>new");
 
@@ -57,13 +57,13 @@ TEST_CASE("kueue_fair: a quota without a cohort, and one of weight zero (Kueue #
         {.name = "zero", .cohort = "pool", .nominal = {own}, .preempt = all, .weight = 0},
         {.name = "b", .cohort = "pool", .nominal = {4 - own}, .preempt = all}};
   };
-  world within{pool(4)};
+  fair_world within{pool(4)};
   within.runs({"z", "zero", {4}}).runs({"b1", "b", {4}}).waits({"b2", "b", {1}});
   CHECK(within.step() == "");
-  world beyond{pool(0)};
+  fair_world beyond{pool(0)};
   beyond.runs({"z", "zero", {4}}).runs({"b1", "b", {4}}).waits({"b2", "b", {1}, 0, 5});
   CHECK(beyond.step() == "-z:fair_share>b2");
-  world asking{pool(0)};
+  fair_world asking{pool(0)};
   asking.runs({"b1", "b", {8}, -5}).waits({"z", "zero", {1}, 9, 5});
   CHECK(asking.step() == "");
 }

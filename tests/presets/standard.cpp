@@ -6,12 +6,12 @@
 #include <doctest/doctest.h>
 
 using allot::gpus;
-using host = allot_test::preset_host<allot::standard>;
+using standard_host = allot_test::preset_host<allot::standard>;
 
 TEST_CASE("standard: idle capacity is lent and taken back when its owner comes") {
-  host h{{{.name = "root"},
-          {.name = "a", .parent = "root", .nominal = gpus(6)},
-          {.name = "b", .parent = "root", .nominal = gpus(5)}}};
+  standard_host h{{{.name = "root"},
+                   {.name = "a", .parent = "root", .nominal = gpus(6)},
+                   {.name = "b", .parent = "root", .nominal = gpus(5)}}};
   h.submit("b1", "b", 4);
   h.submit("b2", "b", 4);
   CHECK(h.settle() == "+b1 +b2");
@@ -25,10 +25,10 @@ TEST_CASE("standard: idle capacity is lent and taken back when its owner comes")
 }
 
 TEST_CASE("standard: who stays within its own goes first, then the lower weighted loan") {
-  host h{{{.name = "root", .nominal = gpus(2)},
-          {.name = "a", .parent = "root", .nominal = gpus(2)},
-          {.name = "heavy", .parent = "root", .nominal = gpus(0), .weight = 3000},
-          {.name = "light", .parent = "root", .nominal = gpus(0)}}};
+  standard_host h{{{.name = "root", .nominal = gpus(2)},
+                   {.name = "a", .parent = "root", .nominal = gpus(2)},
+                   {.name = "heavy", .parent = "root", .nominal = gpus(0), .weight = 3000},
+                   {.name = "light", .parent = "root", .nominal = gpus(0)}}};
   h.submit("light1", "light", 1);
   h.submit("heavy1", "heavy", 1);
   h.submit("light2", "light", 1);
@@ -40,9 +40,9 @@ TEST_CASE("standard: who stays within its own goes first, then the lower weighte
 }
 
 TEST_CASE("standard: a higher priority evicts a lower one of its own quota only") {
-  host h{{{.name = "root"},
-          {.name = "a", .parent = "root", .nominal = gpus(4)},
-          {.name = "b", .parent = "root", .nominal = gpus(4)}}};
+  standard_host h{{{.name = "root"},
+                   {.name = "a", .parent = "root", .nominal = gpus(4)},
+                   {.name = "b", .parent = "root", .nominal = gpus(4)}}};
   h.submit("a1", "a", 4, {.priority = 1});
   h.submit("b1", "b", 4);
   CHECK(h.settle() == "+a1 +b1");
@@ -53,9 +53,9 @@ TEST_CASE("standard: a higher priority evicts a lower one of its own quota only"
 }
 
 TEST_CASE("standard: what may not be evicted is not lent to") {
-  host h{{{.name = "root"},
-          {.name = "a", .parent = "root", .nominal = gpus(4)},
-          {.name = "b", .parent = "root", .nominal = gpus(4)}}};
+  standard_host h{{{.name = "root"},
+                   {.name = "a", .parent = "root", .nominal = gpus(4)},
+                   {.name = "b", .parent = "root", .nominal = gpus(4)}}};
   h.submit("fixed", "b", 6, {.preemptible = false});
   h.submit("loose", "b", 6);
   CHECK(h.settle() == "+loose");
@@ -66,7 +66,7 @@ TEST_CASE("standard: what may not be evicted is not lent to") {
 }
 
 TEST_CASE("standard: a gang that waits lets smaller jobs pass") {
-  host h{{{.name = "root", .nominal = gpus(4)}}};
+  standard_host h{{{.name = "root", .nominal = gpus(4)}}};
   h.submit("r1", "root", 3);
   h.submit("gang", "root", 4);
   h.submit("small", "root", 1);

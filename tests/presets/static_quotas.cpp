@@ -6,12 +6,12 @@
 #include <doctest/doctest.h>
 
 using allot::gpus;
-using host = allot_test::preset_host<allot::static_quotas>;
+using static_host = allot_test::preset_host<allot::static_quotas>;
 
 TEST_CASE("static_quotas: nobody lends and nobody borrows, whatever the limits say") {
-  host h{{{.name = "root", .nominal = gpus(2)},
-          {.name = "a", .parent = "root", .nominal = gpus(4), .borrow = allot::limit::percent(500)},
-          {.name = "b", .parent = "root", .nominal = gpus(4), .lend = allot::limit::all()}}};
+  static_host h{{{.name = "root", .nominal = gpus(2)},
+                 {.name = "a", .parent = "root", .nominal = gpus(4), .borrow = allot::limit::percent(500)},
+                 {.name = "b", .parent = "root", .nominal = gpus(4), .lend = allot::limit::all()}}};
   h.submit("a1", "a", 4);
   h.submit("a2", "a", 1);
   h.submit("r1", "root", 3);
@@ -22,9 +22,9 @@ TEST_CASE("static_quotas: nobody lends and nobody borrows, whatever the limits s
 }
 
 TEST_CASE("static_quotas: the parts of a nested tree add up to what its root has") {
-  host h{{{.name = "root", .nominal = gpus(128), .inclusive = true},
-          {.name = "department", .parent = "root", .nominal = gpus(80), .inclusive = true},
-          {.name = "team", .parent = "department", .nominal = gpus(30)}}};
+  static_host h{{{.name = "root", .nominal = gpus(128), .inclusive = true},
+                 {.name = "department", .parent = "root", .nominal = gpus(80), .inclusive = true},
+                 {.name = "team", .parent = "department", .nominal = gpus(30)}}};
   for (const char* x : {"root", "department", "team"}) {
     for (int i = 0; i < 128; ++i) h.submit(std::string{x} + std::to_string(i), x, 1);
   }
@@ -35,7 +35,7 @@ TEST_CASE("static_quotas: the parts of a nested tree add up to what its root has
 }
 
 TEST_CASE("static_quotas: priority counts within a quota") {
-  host h{{{.name = "a", .nominal = gpus(4)}, {.name = "b", .nominal = gpus(4)}}};
+  static_host h{{{.name = "a", .nominal = gpus(4)}, {.name = "b", .nominal = gpus(4)}}};
   h.submit("a1", "a", 4);
   h.submit("b1", "b", 4);
   CHECK(h.settle() == "+a1 +b1");

@@ -15,6 +15,7 @@ using allot::flavor_pick;
 using allot::resources;
 using allot_test::h100_then_a100;
 using allot_test::models;
+using allot_test::one_team;
 using allot_test::unit_host;
 
 TEST_CASE("flavors: a job without groups has no choice and asks for nothing more") {
@@ -86,14 +87,6 @@ TEST_CASE("flavors: there are at most four groups, of 1 to 255 flavors") {
 }
 
 // --- in a scheduler: the ledger is charged for the flavor that was chosen
-
-namespace {
-
-std::vector<allot::quota_spec<2>> one_team(std::int64_t h100, std::int64_t a100) {
-  return {{.name = "q", .nominal = models(h100, a100)}};
-}
-
-}  // namespace
 
 TEST_CASE("flavors: the first that fits is taken, and its quota is charged") {
   unit_host<> h{one_team(4, 4)};

@@ -16,8 +16,8 @@ namespace {
 using allot_test::kueue_queue;
 using world = allot_test::kueue_world<allot::kueue>;
 
-constexpr auto strict = allot::queue_head::strict;
-constexpr auto best_effort = allot::queue_head::best_effort;
+constexpr auto strict_head = allot::queue_head::strict;
+constexpr auto best_effort_head = allot::queue_head::best_effort;
 
 allot::preempt_settings within() {
   allot::preempt_settings s;
@@ -32,8 +32,8 @@ allot::flavor_choice stay() {
 }  // namespace
 
 TEST_CASE("head_memory: who waits for its victims stays the head, in a best-effort queue (Kueue #7157)") {
-  for (const auto head : {best_effort, strict}) {
-    CAPTURE(head == strict);
+  for (const auto head : {best_effort_head, strict_head}) {
+    CAPTURE(head == strict_head);
     world w{{{.name = "cq", .nominal = {4}, .preempt = within(), .head = head}}};
     w.runs({"old", "cq", {4}, 0});
     w.waits({"first", "cq", {3}, 1, 1});
@@ -41,7 +41,7 @@ TEST_CASE("head_memory: who waits for its victims stays the head, in a best-effo
     w.waits({"higher", "cq", {2}, 2, 2});
     CHECK(w.step() == "");
     w.gone("old");
-    CHECK(w.step() == (head == strict ? "+higher" : "+first"));
+    CHECK(w.step() == (head == strict_head ? "+higher" : "+first"));
   }
 }
 
@@ -59,16 +59,16 @@ TEST_CASE(
 }
 
 TEST_CASE("head_memory: a strict queue waits for its head, a best-effort one goes on (Kueue #2061)") {
-  for (const auto head : {best_effort, strict}) {
-    CAPTURE(head == strict);
+  for (const auto head : {best_effort_head, strict_head}) {
+    CAPTURE(head == strict_head);
     world w{{{.name = "cq", .nominal = {4}, .head = head}}};
     w.runs({"old", "cq", {2}});
     w.waits({"big", "cq", {3}, 1, 1}).waits({"small", "cq", {1}, 0, 2});
-    CHECK(w.step() == (head == strict ? "" : "+small"));
+    CHECK(w.step() == (head == strict_head ? "" : "+small"));
     CHECK(w.step() == "");
     w.finished("old");
-    CHECK(w.step() == (head == strict ? "+big" : "+big"));
-    CHECK(w.step() == (head == strict ? "+small" : ""));
+    CHECK(w.step() == (head == strict_head ? "+big" : "+big"));
+    CHECK(w.step() == (head == strict_head ? "+small" : ""));
   }
 }
 
@@ -87,8 +87,8 @@ TEST_CASE("head_memory: flavors at which a preemption failed in the end are not 
     w.waits({"in", "cq", {0, 0, 1}, 1, 5, {{{3}, {0, 3}}}});
     return w.settle();
   };
-  CHECK(decides(best_effort) == "-low:priority>in | +in/1");
-  CHECK(decides(strict) == "-low:priority>in | +in/1");
+  CHECK(decides(best_effort_head) == "-low:priority>in | +in/1");
+  CHECK(decides(strict_head) == "-low:priority>in | +in/1");
 }
 
 TEST_CASE("head_memory: heads that try their flavors in turn come to an end") {
@@ -100,7 +100,7 @@ TEST_CASE("head_memory: heads that try their flavors in turn come to an end") {
                       .cohort = "pool",
                       .nominal = {2, 2, 2, 1},
                       .preempt = within(),
-                      .head = strict,
+                      .head = strict_head,
                       .choice = stay()});
   }
   world w{queues};

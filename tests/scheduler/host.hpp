@@ -135,4 +135,11 @@ class host {
   return allot::gpu::inventory{allot::gpu::build_cluster({s}).value()};
 }
 
+/// Two teams of 4 that lend to each other.
+[[nodiscard]] inline std::vector<allot::quota_spec<>> two_teams() {
+  return {{.name = "root"},
+          {.name = "a", .parent = "root", .nominal = allot::gpus(4)},
+          {.name = "b", .parent = "root", .nominal = allot::gpus(4)}};
+}
+
 }  // namespace allot_test

@@ -43,11 +43,13 @@ TEST_CASE("laws: whatever happens") {
   scenario_shape shape;
   shape.two_dimensions = false;
   const auto tally = check_standard<1>("whatever happens", shape, with_circles);
-  WARN(tally.of(law::need) > 200);
-  WARN(tally.of(law::quiet) > 100);
-  WARN(tally.of(law::deterministic) >= 1000);
-  WARN(tally.of(law::reversible) >= 1000);
-  WARN(tally.of(law::explained) > 500);
+  if (allot_test::all_cases_run()) {
+    CHECK(tally.of(law::need) > 200);
+    CHECK(tally.of(law::quiet) > 100);
+    CHECK(tally.of(law::deterministic) >= 1000);
+    CHECK(tally.of(law::reversible) >= 1000);
+    CHECK(tally.of(law::explained) > 500);
+  }
 }
 
 TEST_CASE("laws: whatever happens, in two dimensions") {
@@ -60,7 +62,7 @@ TEST_CASE("laws: nobody within its nominal waits while others borrow") {
   shape.random_settings = false;
   shape.overcommit = false;
   const auto tally = check_standard<1>("within the nominal", shape, all_laws);
-  WARN(tally.of(law::guarantee) > 1000);
+  if (allot_test::all_cases_run()) CHECK(tally.of(law::guarantee) > 1000);
 }
 
 TEST_CASE("laws: nobody within its nominal waits while others borrow, in two dimensions") {

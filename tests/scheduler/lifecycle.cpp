@@ -17,13 +17,11 @@ using allot::job_id;
 using allot::job_state;
 using allot_test::assertion_failed;
 using allot_test::models;
+using allot_test::one_team;
 using allot_test::unit_host;
 
 namespace {
 
-std::vector<allot::quota_spec<2>> one_team(std::int64_t gpus) {
-  return {{.name = "q", .nominal = models(gpus)}};
-}
 /// Two teams that lend to each other.
 std::vector<allot::quota_spec<2>> two_teams(std::int64_t a, std::int64_t b) {
   return {{.name = "root"},

@@ -15,16 +15,7 @@ using allot::gpus;
 using allot::queue_settings;
 using allot_test::host;
 using allot_test::nodes;
-
-namespace {
-
-std::vector<allot::quota_spec<>> two_teams() {
-  return {{.name = "all"},
-          {.name = "a", .parent = "all", .nominal = gpus(4)},
-          {.name = "b", .parent = "all", .nominal = gpus(4)}};
-}
-
-}  // namespace
+using allot_test::two_teams;
 
 TEST_CASE("scheduler: a runtime that is guaranteed is waited for, and no longer") {
   host h{two_teams()};
@@ -40,6 +31,26 @@ TEST_CASE("scheduler: a runtime that is guaranteed is waited for, and no longer"
   CHECK(h.step_at(109).empty());
   CHECK(h.step_at(110) == "-b1>a1 ~a1");
   CHECK_FALSE(h.scheduler().wakes_at().has_value());
+}
+
+TEST_CASE("scheduler: a runtime that is guaranteed later counts for who runs already") {
+  queue_settings s;
+  s.min_runtime = {.preempt = 5, .reclaim = 100};
+  host h{two_teams()};
+  h.adopt("b1", "b", 8);
+  h.configure("b", s);
+  CHECK(h.scheduler().wakes_at() == 5);
+  h.submit("a1", "a", 4);
+  CHECK(h.step_at(20).empty());
+  CHECK(h.scheduler().wakes_at() == 100);
+  CHECK(h.step_at(100) == "-b1>a1 ~a1");
+
+  host above{two_teams()};
+  above.adopt("b1", "b", 8);
+  above.configure("a", s);
+  CHECK_FALSE(above.scheduler().wakes_at().has_value());
+  above.configure("root", s);
+  CHECK(above.scheduler().wakes_at() == 5);
 }
 
 TEST_CASE("scheduler: within a quota the other guarantee counts") {

@@ -53,7 +53,7 @@ class checked_queue {
   }
   // What follows is to be called right after `first` gave job i.
   void pop(std::size_t i) {
-    queue_.pop_first();
+    queue_.take_out(jobs_[i].shape, job_id{i});
     jobs_[i].waits = false;
   }
   void park(std::size_t i) {
@@ -188,7 +188,7 @@ TEST_CASE("pending_queue: entries of an earlier stay are not taken for the prese
   const auto first = q.first(is_current);
   REQUIRE(first.has_value());
   CHECK(first->ticket == 2);
-  q.pop_first();
+  q.take_out(1, first->id);
   CHECK_FALSE(q.first(is_current).has_value());
 }
 
@@ -213,6 +213,10 @@ TEST_CASE("pending_queue: what is cancelled behind a job that never goes does no
 TEST_CASE("pending_queue: a steady queue does not allocate") {
   pending_queue q;
   random_source random{1};
+  const auto take_first = [&] {
+    const auto first = q.first(always);
+    q.take_out(static_cast<std::uint32_t>(first->rank.id % 12), first->id);
+  };
   const auto turn_over = [&] {
     for (std::uint64_t i = 0; i < 500; ++i) {
       q.push(static_cast<std::uint32_t>(i % 12), {{0, 0, i}, job_id{i}, 0});
@@ -221,11 +225,11 @@ TEST_CASE("pending_queue: a steady queue does not allocate") {
         q.wake();
         static_cast<void>(q.first(always));
       }
-      random.one_in(2) ? q.pop_first() : q.park_first();
+      random.one_in(2) ? take_first() : q.park_first();
       if (random.one_in(3)) q.wake();
     }
     q.wake();
-    while (q.first(always)) q.pop_first();
+    while (q.first(always)) take_first();
   };
   turn_over();
   random = random_source{1};

@@ -182,8 +182,10 @@ TEST_CASE("reservations: a job starts when it delays nobody before it") {
       started += found.size();
     }
   });
-  WARN(started > 500);
-  WARN(held_back > 100);
+  if (allot_test::all_cases_run()) {
+    CHECK(started > 500);
+    CHECK(held_back > 100);
+  }
 }
 
 TEST_CASE("reservations: asking costs no memory once there is room for the answer") {

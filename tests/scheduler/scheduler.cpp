@@ -24,17 +24,7 @@ using allot_test::assertion_failed;
 using allot_test::host;
 using allot_test::host_job;
 using allot_test::nodes;
-
-namespace {
-
-/// Two teams of 4 that lend to each other.
-std::vector<allot::quota_spec<>> two_teams() {
-  return {{.name = "root"},
-          {.name = "a", .parent = "root", .nominal = gpus(4)},
-          {.name = "b", .parent = "root", .nominal = gpus(4)}};
-}
-
-}  // namespace
+using allot_test::two_teams;
 
 // --- the protocol
 // -------------------------------------------------------------------------------------------

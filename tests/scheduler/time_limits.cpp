@@ -16,6 +16,7 @@ using allot::instant;
 using allot::job_id;
 using allot::job_state;
 using allot_test::models;
+using allot_test::one_team;
 using allot_test::unit_host;
 
 TEST_CASE("time_limits: each run comes up once, when its time has come, the earliest first") {
@@ -59,14 +60,6 @@ TEST_CASE("time_limits: each run comes up once, when its time has come, the earl
     }
   });
 }
-
-namespace {
-
-std::vector<allot::quota_spec<2>> one_team(std::int64_t gpus) {
-  return {{.name = "q", .nominal = models(gpus)}};
-}
-
-}  // namespace
 
 TEST_CASE("time_limits: a job is told to go when it has run that long, for nobody in particular") {
   unit_host<> h{one_team(2)};

@@ -339,4 +339,9 @@ class unit_host {
   return allot::gpu::inventory{allot::gpu::build_cluster(specs).value()};
 }
 
+/// A team alone that has so many GPUs of the two models.
+[[nodiscard]] inline std::vector<allot::quota_spec<2>> one_team(std::int64_t h100, std::int64_t a100 = 0) {
+  return {{.name = "q", .nominal = models(h100, a100)}};
+}
+
 }  // namespace allot_test

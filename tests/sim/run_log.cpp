@@ -23,12 +23,12 @@ namespace {
 
 /// "0: 0-45 evicted" for each run, in seconds.
 std::vector<std::string> told(const run_log& log) {
-  std::vector<std::string> lines;
+  std::vector<std::string> runs;
   for (const job_run& r : log.runs()) {
-    lines.push_back(std::to_string(r.job) + ": " + std::to_string(r.begin / second) + '-' +
-                    std::to_string(r.end / second) + (r.evicted ? " evicted" : ""));
+    runs.push_back(std::to_string(r.job) + ": " + std::to_string(r.begin / second) + '-' +
+                   std::to_string(r.end / second) + (r.evicted ? " evicted" : ""));
   }
-  return lines;
+  return runs;
 }
 
 }  // namespace

@@ -45,46 +45,56 @@ struct kueue_workload {
   std::vector<std::vector<kueue_amounts>> groups = std::vector<std::vector<kueue_amounts>>();
 };
 
+inline constexpr std::size_t kueue_dimensions = 4;
+
+[[nodiscard]] inline allot::resources<kueue_dimensions> kueue_resources(const kueue_amounts& a) {
+  allot::resources<kueue_dimensions> r;
+  for (std::size_t d = 0; d < a.size(); ++d) r[d] = allot::quantity::whole(a[d]);
+  return r;
+}
+
+/// The same for both presets, so that what they share is compiled once.
+struct kueue_view {
+  using job = const kueue_workload*;
+  const std::map<std::string, allot::quota_id>* quotas = nullptr;
+
+  allot::quota_id quota(job j) const { return quotas->at(j->queue); }
+  allot::resources<kueue_dimensions> request(job j) const { return kueue_resources(j->request); }
+  std::int32_t priority(job j) const { return j->priority; }
+  allot::instant submitted(job j) const { return j->at; }
+  /// Kueue's tests give workloads their names as UIDs.
+  std::uint64_t id(job j) const {
+    std::uint64_t number = 0;
+    for (std::size_t i = 0; i < 8; ++i) {
+      number = number << 8 | static_cast<unsigned char>(i < j->name.size() ? j->name[i] : '\0');
+    }
+    return number;
+  }
+  allot::flavor_menu<kueue_dimensions> flavors(job j, std::uint32_t) const {
+    allot::flavor_menu<kueue_dimensions> menu;
+    for (const auto& g : j->groups) {
+      std::vector<allot::resources<kueue_dimensions>> options;
+      for (const kueue_amounts& a : g) options.push_back(kueue_resources(a));
+      menu.add_group(options);
+    }
+    return menu;
+  }
+};
+
 /// A Kueue cluster in four flavored resources, told in few words.
 template <class Preset>
 class kueue_world {
  public:
-  static constexpr std::size_t n = 4;
+  static constexpr std::size_t n = kueue_dimensions;
   using amounts = kueue_amounts;
   using queue = kueue_queue;
   using workload = kueue_workload;
 
-  struct job_view {
-    using job = const kueue_world::workload*;
-    const kueue_world* world = nullptr;
-
-    allot::quota_id quota(job j) const { return world->ids_.at(j->queue); }
-    allot::resources<n> request(job j) const { return made(j->request); }
-    std::int32_t priority(job j) const { return j->priority; }
-    allot::instant submitted(job j) const { return j->at; }
-    /// Kueue's tests give workloads their names as UIDs.
-    std::uint64_t id(job j) const {
-      std::uint64_t number = 0;
-      for (std::size_t i = 0; i < 8; ++i) {
-        number = number << 8 | static_cast<unsigned char>(i < j->name.size() ? j->name[i] : '\0');
-      }
-      return number;
-    }
-    allot::flavor_menu<n> flavors(job j, std::uint32_t) const {
-      allot::flavor_menu<n> menu;
-      for (const auto& g : j->groups) {
-        std::vector<allot::resources<n>> options;
-        for (const amounts& a : g) options.push_back(made(a));
-        menu.add_group(options);
-      }
-      return menu;
-    }
-  };
   using policies = typename Preset::policies_type;
-  using scheduler_type = allot::scheduler<job_view, allot::no_placement, policies>;
+  using scheduler_type = allot::scheduler<kueue_view, allot::no_placement, policies>;
 
   explicit kueue_world(const std::vector<queue>& queues, policies p = {})
-      : scheduler_(job_view{this}, tree_of(queues), {}, std::move(p)) {
+      : scheduler_(kueue_view{&ids_}, tree_of(queues), {}, std::move(p)) {
     for (const queue& q : queues) {
       ids_[q.name] = scheduler_.tree().find(q.name);
       allot::queue_settings s = Preset::defaults();
@@ -157,11 +167,6 @@ class kueue_world {
   }
 
  private:
-  static allot::resources<n> made(const amounts& a) {
-    allot::resources<n> r;
-    for (std::size_t d = 0; d < a.size(); ++d) r[d] = allot::quantity::whole(a[d]);
-    return r;
-  }
   static allot::limits<n> limits_of(const std::optional<amounts>& a) {
     allot::limits<n> l{allot::limit::all()};
     for (std::size_t d = 0; a && d < n; ++d) {
@@ -176,7 +181,7 @@ class kueue_world {
       allot::quota_spec<n> s;
       s.name = q.name;
       s.parent = q.cohort;
-      s.nominal = made(q.nominal);
+      s.nominal = kueue_resources(q.nominal);
       s.borrow = limits_of(q.borrow);
       s.lend = limits_of(q.lend);
       s.weight = allot::weights<n>{q.weight};

@@ -68,6 +68,12 @@ class random_source {
   return value != nullptr && std::string{value} == "1";
 }
 
+/// Whether a test runs all its random cases, and not the one that ALLOT_SEED or those that RC_PARAMS names.
+/// Only then can it say how many of them were of a kind.
+[[nodiscard]] inline bool all_cases_run() {
+  return std::getenv("ALLOT_SEED") == nullptr && std::getenv("RC_PARAMS") == nullptr;
+}
+
 /// Calls `body(random_source&)` with `cases` seeds, ten times as many in a long run. What fails is reported
 /// with its seed; ALLOT_SEED=n in the environment runs that seed alone.
 template <class Body>

@@ -44,7 +44,7 @@ class pending_queue {
     std::push_heap(g.jobs.begin(), g.jobs.end(), goes_later);
     ++entries_;
   }
-  /// To be called when one of the jobs does not wait any more, unless it was popped.
+  /// To be called when one of the jobs does not wait any more, unless it was taken out.
   void note_stale() noexcept { ++stale_; }
 
   /// The first job of those that may be tried, none when the queue is blocked or all that wait are parked.
@@ -64,8 +64,6 @@ class pending_queue {
     first_ = static_cast<std::size_t>(best - groups_.data());
     return best->jobs.front();
   }
-  /// Takes out the job that `first` gave. Precondition: nothing happened since.
-  void pop_first() { pop(groups_[first_]); }
   /// Takes out a job that waits, wherever it stands. O(log jobs) when it is the first of its shape; otherwise
   /// its entry is dropped when it comes up.
   void take_out(std::uint32_t shape, job_id id) {

@@ -60,10 +60,18 @@ class scheduler {
   [[nodiscard]] Placement& places() noexcept { return jobs().books.places; }
   [[nodiscard]] const Placement& places() const noexcept { return jobs().books.places; }
 
-  /// How the jobs of a quota are treated from now on; those already waiting keep their order.
+  /// How the jobs of a quota are treated from now on; those already waiting keep their order. A runtime that
+  /// is newly guaranteed counts from the start of those that run. O(1), with such a guarantee
+  /// O(log jobs) for each that runs in the subtree.
   void configure(quota_id x, const queue_settings& settings) {
-    jobs().of(x).settings = settings;
-    if (settings.min_runtime != runtime_guarantee{}) jobs().guarantees_runtime = true;
+    queue_settings& kept = jobs().of(x).settings;
+    const bool guarantees =
+        settings.min_runtime != runtime_guarantee{} && settings.min_runtime != kept.min_runtime;
+    kept = settings;
+    if (guarantees) {
+      jobs().guarantees_runtime = true;
+      watch_guarantee_below(x, settings.min_runtime);
+    }
     jobs().touch(x);
     jobs().world_changed();
   }
@@ -245,11 +253,18 @@ class scheduler {
       }
     }
     if (!bench_.guarantees_runtime() || !r.preemptible) return;
-    for (quota_id x = r.facts.quota; x; x = tree().parent(x)) {
-      const runtime_guarantee& g = settings(x).min_runtime;
-      if (g.preempt > 0) guarantees_.watch(since + g.preempt, {id, r.serial, since});
-      if (g.reclaim > 0) guarantees_.watch(since + g.reclaim, {id, r.serial, since});
+    for (quota_id x = r.facts.quota; x; x = tree().parent(x)) watch_guarantee(r, settings(x).min_runtime);
+  }
+  void watch_guarantee(const record& r, const runtime_guarantee& g) {
+    const instant since = r.facts.started;
+    if (g.preempt > 0) guarantees_.watch(since + g.preempt, {r.facts.id, r.serial, since});
+    if (g.reclaim > 0) guarantees_.watch(since + g.reclaim, {r.facts.id, r.serial, since});
+  }
+  void watch_guarantee_below(quota_id x, const runtime_guarantee& g) {
+    for (const running_job<n>& j : bench_.running().jobs_of(x)) {
+      if (!j.surplus) watch_guarantee(bench_.at(j.id), g);
     }
+    for (const quota_id c : tree().children(x)) watch_guarantee_below(c, g);
   }
 
   bench_type bench_;

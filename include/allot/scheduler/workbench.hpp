@@ -148,20 +148,14 @@ class workbench {
   }
   /// The waiting job runs from now on, at a place that was taken for it.
   void admit(job_id id, const place& where) {
-    record& r = jobs_.leave_queue(id);
-    r.where = where;
-    const resources<n> borrows = jobs_.books.borrowed_by(booked(), r);
-    jobs_.books.book(r);
+    const auto [r, borrows] = book(id, where);
     start(r, borrows);
   }
   /// The waiting job will run, at a place that was taken for it, when others have gone; until then nobody
   /// else gets its share. Without victims of its own, the evictions of the plan from `first` on, it starts at
   /// once if that delays nobody who was reserved before it.
   void reserve(job_id id, const place& where, std::size_t first) {
-    record& r = jobs_.leave_queue(id);
-    r.where = where;
-    const resources<n> borrows = jobs_.books.borrowed_by(booked(), r);
-    jobs_.books.book(r);
+    const auto [r, borrows] = book(id, where);
     const std::size_t victims = plan_.evictions.size() - first;
     if (victims == 0 && jobs_.reservations.may_start(jobs_.books, jobs_.jobs, r)) return start(r, borrows);
     r.state = job_state::reserved;
@@ -259,6 +253,18 @@ class workbench {
       if (v.job.core == core.id && jobs_.jobs[v.job.id].state == job_state::evicting) pods += v.job.pods;
     }
     return pods;
+  }
+  struct booking {
+    record& job;
+    resources<n> borrows;
+  };
+  /// The waiting job leaves its queue for a place that was taken for it.
+  booking book(job_id id, const place& where) {
+    record& r = jobs_.leave_queue(id);
+    r.where = where;
+    const resources<n> borrows = jobs_.books.borrowed_by(booked(), r);
+    jobs_.books.book(r);
+    return {r, borrows};
   }
   void start(record& r, const resources<n>& borrows) {
     r.admitted_in = steps_;
