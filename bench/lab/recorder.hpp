@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lab/relation_word.hpp"
 #include "lab/replay_result.hpp"
 #include "lab/staging.hpp"
 
@@ -23,8 +24,6 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// What an eviction is called in the files.
-[[nodiscard]] std::string_view word_of(relation how) noexcept;
 /// Why a run was cut short; empty when it is not known.
 [[nodiscard]] std::string_view word_of(const sim::interruption& how) noexcept;
 
