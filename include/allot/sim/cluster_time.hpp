@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/quantity.hpp>
+#include <allot/core/ratio.hpp>
+#include <allot/core/resources.hpp>
+#include <allot/core/time.hpp>
+#include <allot/quota/ledger.hpp>
+#include <allot/sim/cluster_moment.hpp>
+#include <allot/sim/figures.hpp>
+#include <allot/sim/places.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace allot {
+inline namespace v0 {
+namespace sim {
+
+/// What there was of a cluster over time, and how it was left idle; `metrics` says what the figures are.
+/// Without nodes the capacity is what the roots of the quota tree have.
+class cluster_time {
+ public:
+  /// How it is from now on.
+  template <std::size_t N>
+  void look(const places& where, const ledger<N>& accounts, const per_dimension<bool, N>& gpus) {
+    if (where.has_nodes()) {
+      const gpu::inventory& inventory = where.inventory();
+      capacity_ = inventory.total() - inventory.closed();
+      fragmented_ = fragmented_gpus(inventory);
+      largest_gang_ = sim::largest_gang(inventory);
+    } else {
+      capacity_ = {};
+      for (const quota_id root : accounts.tree().roots()) {
+        for (std::size_t d = 0; d < N; ++d) {
+          if (gpus[d]) capacity_ += std::max(quantity{}, accounts.total_supply(root, d));
+        }
+      }
+    }
+    is_bounded_ = is_bounded_ && capacity_.is_bounded();
+  }
+  /// So long it has been as at the last look, with so much in use.
+  void pass(instant span, std::int64_t used, bool anyone_lacks_a_place) {
+    const auto times_span = [span](std::int64_t value) {
+      return static_cast<wide>(value) * static_cast<wide>(span);
+    };
+    if (capacity_.is_bounded()) {
+      const wide idle = times_span(std::max<std::int64_t>(0, capacity_.in_milli() - used));
+      now_.capacity += times_span(capacity_.in_milli());
+      now_.idle += idle;
+      if (anyone_lacks_a_place) now_.idle_while_unplaceable += idle;
+    }
+    now_.fragmented += times_span(fragmented_);
+    if (!largest_gang_) return;
+    now_.largest_gang += times_span(*largest_gang_);
+    now_.smallest = std::min(now_.smallest.value_or(*largest_gang_), *largest_gang_);
+  }
+  /// The figures are those up to now.
+  void mark() { marked_ = now_; }
+
+  [[nodiscard]] quantity capacity() const noexcept { return capacity_; }
+
+  /// The figures up to the last mark.
+  void tell(run_figures& all) const {
+    all.capacity = marked_.capacity;
+    all.capacity_is_bounded = is_bounded_;
+    all.idle = marked_.idle;
+    all.stranded = marked_.fragmented;
+    all.idle_while_unplaceable = marked_.idle_while_unplaceable;
+    all.largest_gang = marked_.largest_gang;
+    all.smallest_largest_gang = marked_.smallest;
+  }
+
+ private:
+  struct integrals {
+    wide capacity = 0;
+    wide idle = 0;
+    wide fragmented = 0;
+    wide idle_while_unplaceable = 0;
+    wide largest_gang = 0;
+    std::optional<std::int64_t> smallest{};
+  };
+
+  quantity capacity_;
+  std::int64_t fragmented_ = 0;
+  std::optional<std::int64_t> largest_gang_{};
+  integrals now_;
+  integrals marked_;
+  bool is_bounded_ = true;
+};
+
+}  // namespace sim
+}  // namespace v0
+}  // namespace allot
