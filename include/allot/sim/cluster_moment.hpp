@@ -38,6 +38,7 @@ namespace sim {
   std::uint32_t rest = 0;
   for (std::size_t t = 0; t < types.size(); ++t) {
     std::uint32_t free = types[t].gpus;
+    if (free == 0) continue;
     if (free == largest) whole += inventory.index().nodes_with_free(t, free--);
     while (free > rest && inventory.index().nodes_with_free(t, free) == 0) --free;
     rest = std::max(rest, free);

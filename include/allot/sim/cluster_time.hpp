@@ -62,15 +62,16 @@ class cluster_time {
 
   [[nodiscard]] quantity capacity() const noexcept { return capacity_; }
 
-  /// The figures up to the last mark.
-  void tell(run_figures& all) const {
-    all.capacity = marked_.capacity;
+  /// The figures up to the last mark, or up to now.
+  void tell(run_figures& all, bool up_to_mark) const {
+    const integrals& f = up_to_mark ? marked_ : now_;
+    all.capacity = f.capacity;
     all.capacity_is_bounded = is_bounded_;
-    all.idle = marked_.idle;
-    all.stranded = marked_.fragmented;
-    all.idle_while_unplaceable = marked_.idle_while_unplaceable;
-    all.largest_gang = marked_.largest_gang;
-    all.smallest_largest_gang = marked_.smallest;
+    all.idle = f.idle;
+    all.stranded = f.fragmented;
+    all.idle_while_unplaceable = f.idle_while_unplaceable;
+    all.largest_gang = f.largest_gang;
+    all.smallest_largest_gang = f.smallest;
   }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/assert.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/quota/loans.hpp>
 #include <allot/scheduler/plan.hpp>
@@ -153,6 +154,7 @@ class metrics {
   }
   template <class Simulator>
   void settled(const Simulator& sim) {
+    ALLOT_ASSERT(told_ == 0, "who passes on what happens passes on `waiting`, too");
     pass_time(sim.now());
     if (std::exchange(run_ended_, false)) {
       totals_.end = sim.now();
@@ -183,9 +185,12 @@ class metrics {
   template <class Simulator>
   [[nodiscard]] run_figures figures(const Simulator& sim) const {
     run_figures all = totals_;
-    all.window.begin = std::max(settings_.window.begin, totals_.first_submit);
-    all.window.end = std::max(all.window.begin, std::min(settings_.window.end, totals_.end));
-    cluster_.tell(all);
+    // What still runs when the simulation is stopped has run until then.
+    const bool has_ended = used_ == 0;
+    if (!has_ended) all.end = last_;
+    all.window.begin = std::max(settings_.window.begin, all.first_submit);
+    all.window.end = std::max(all.window.begin, std::min(settings_.window.end, all.end));
+    cluster_.tell(all, has_ended);
     all.collateral = collateral_.total();
     const std::size_t slots = std::max(meters_.size(), sim.accounts().tree().slots());
     all.quotas.resize(slots);
