@@ -3,11 +3,15 @@
 
 #include "lab/outputs.hpp"
 
+#include <allot/sim/node_time.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -44,6 +48,45 @@ void write_gpus(json_writer& json, std::string_view name, const std::optional<st
 void write_ratio(json_writer& json, std::string_view name, std::size_t jobs, std::int64_t millionths) {
   json.key(name);
   jobs != 0 ? json.raw(decimal_of_millionths(millionths)) : json.null();
+}
+
+/// How much of the GPUs of each model was allocated.
+void write_models(json_writer& json, const replay_result& r) {
+  json.key("models").begin_object();
+  for (std::size_t m = 0; r.cluster != nullptr && m < r.figures.models.size(); ++m) {
+    const std::string& name = r.cluster->models()[m];
+    if (name.empty()) continue;
+    json.key(name).begin_object();
+    write_rate(json, "allocation_rate", r.figures.models[m].allocated, r.figures.models[m].capacity);
+    write_hours(json, "capacity_gpu_h", r.figures.models[m].capacity);
+    json.end_object();
+  }
+  json.end_object();
+}
+
+/// How evenly it was over the nodes: the least, the middle and the most of what was allocated of one.
+void write_nodes(json_writer& json, const replay_result& r) {
+  json.key("nodes").begin_object();
+  const sim::time_window& w = r.figures.window;
+  if (r.cluster != nullptr && w.begin < w.end) {
+    const std::vector<wide> times = sim::gpu_time_by_node(r.log, r.cluster->size(), w);
+    std::vector<std::int64_t> rates;
+    for (std::size_t n = 0; n < times.size(); ++n) {
+      const std::int64_t gpus = r.cluster->gpus(gpu::node_id{n});
+      if (gpus == 0) continue;
+      rates.push_back(sim::rate_in_millionths(
+          times[n], static_cast<wide>(gpus * 1000) * static_cast<wide>(w.end - w.begin)));
+    }
+    std::sort(rates.begin(), rates.end());
+    if (!rates.empty()) {
+      json.key("allocation_rate").begin_object();
+      json.key("min").raw(decimal_of_millionths(rates.front()));
+      json.key("p50").raw(decimal_of_millionths(rates[sim::percentile_index(rates.size(), 50)]));
+      json.key("max").raw(decimal_of_millionths(rates.back()));
+      json.end_object();
+    }
+  }
+  json.end_object();
 }
 
 void write_finish_times(json_writer& json, const sim::finish_time_figures& f) {
@@ -136,7 +179,8 @@ void write_window(json_writer& json, const replay_result& r) {
   json.key("grace_s").raw(decimal(r.measured.grace));
 }
 
-void write_cluster(json_writer& json, const sim::run_figures& f) {
+void write_cluster(json_writer& json, const replay_result& r) {
+  const sim::run_figures& f = r.figures;
   const wide useful = f.of.allocated - std::min(f.of.allocated, f.lost_in_window);
   if (f.capacity_is_bounded) {
     write_rate(json, "useful_utilisation", useful, f.capacity);
@@ -147,6 +191,16 @@ void write_cluster(json_writer& json, const sim::run_figures& f) {
     json.key("idle_gpu_h").null();
     json.key("stranded_gpu_h").null();
   }
+  if (f.fragments && f.capacity_is_bounded) {
+    json.key("fragments").begin_object();
+    write_rate(json, "of_capacity", *f.fragments, f.capacity);
+    write_rate(json, "of_idle", *f.fragments, f.idle);
+    json.end_object();
+  } else {
+    json.key("fragments").null();
+  }
+  write_models(json, r);
+  write_nodes(json, r);
   const auto span = static_cast<wide>(f.window.end - f.window.begin);
   json.key("largest_gang").begin_object();
   if (f.smallest_largest_gang && span != 0) {
@@ -162,7 +216,8 @@ void write_cluster(json_writer& json, const sim::run_figures& f) {
 void write_groups(json_writer& json, const replay_result& r) {
   const sim::run_figures& f = r.figures;
   json.key("classes").begin_object();
-  for (std::size_t c = 0; c < f.classes.size() && c < r.classes.size(); ++c) {
+  // Where no job has one there are no classes.
+  for (std::size_t c = 0; f.classes.size() > 1 && c < f.classes.size() && c < r.classes.size(); ++c) {
     if (f.classes[c].jobs.total == 0) continue;
     write_group(json, r.classes[c], f.classes[c]);
   }

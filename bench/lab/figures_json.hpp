@@ -32,7 +32,7 @@ void write_hardships(json_writer& json, const sim::job_figures& f);
 void write_claims(json_writer& json, const sim::claim_figures& f);
 /// The part of the time that the figures are about, and how the cluster was used in it.
 void write_window(json_writer& json, const replay_result& r);
-void write_cluster(json_writer& json, const sim::run_figures& f);
+void write_cluster(json_writer& json, const replay_result& r);
 /// The figures by class and by size of the jobs.
 void write_groups(json_writer& json, const replay_result& r);
 /// What sharing means to the tenants, if they were replayed alone.

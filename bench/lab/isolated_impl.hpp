@@ -66,7 +66,8 @@ struct cluster_part {
 };
 
 /// Leaves so many GPUs of the nodes of one type open, and closes the rest of it.
-inline void leave_open(gpu::inventory& inventory, const gpu::node_type& type, std::int64_t gpus) {
+inline void leave_open(sim::places::inventory_type& inventory, const gpu::node_type& type,
+                       std::int64_t gpus) {
   for (const gpu::node_id n : type.nodes) {
     const auto all = static_cast<std::int64_t>(type.gpus);
     const std::int64_t here = std::min(gpus, all);
@@ -80,8 +81,8 @@ inline void leave_open(gpu::inventory& inventory, const gpu::node_type& type, st
     taken.gpus = quantity::whole(all - here);
     const std::uint64_t devices = ~std::uint64_t{0} >> (gpu::max_gpus_per_node - type.gpus);
     const gpu::pod_location rest{n, devices & (~std::uint64_t{0} << here)};
-    [[maybe_unused]] const auto place = inventory.place_at(taken, std::span{&rest, 1});
-    ALLOT_ASSERT(place.has_value(), "an empty node has all its GPUs");
+    // A node in MIG mode has no whole GPUs that could be taken.
+    if (!inventory.place_at(taken, std::span{&rest, 1})) inventory.close(n);
   }
 }
 
@@ -115,7 +116,8 @@ struct portion {
 /// dimension, where there are nodes. Nodes of several types give the same part each, but for whole GPUs:
 /// the part of the types so far is rounded down.
 template <std::size_t N>
-[[nodiscard]] cluster_part<N> part_of(const scenario& s, quota_id x, const resources<N>& nominal,
+[[nodiscard]] cluster_part<N> part_of(const scenario& s, quota_id x, const sim::places& all_nodes,
+                                      const resources<N>& nominal,
                                       const std::optional<portion>& of_the_whole) {
   cluster_part<N> part;
   part.nominal = nominal;
@@ -125,7 +127,8 @@ template <std::size_t N>
     }
     return part;
   }
-  gpu::inventory inventory{*s.cluster};
+  part.where = all_nodes;
+  sim::places::inventory_type& inventory = part.where.inventory();
   const auto& types = s.cluster->types();
   const std::uint64_t pools = s.quotas[x.index()].pools;
   std::vector<std::optional<std::size_t>> dimension;
@@ -161,7 +164,6 @@ template <std::size_t N>
   for (std::size_t t = 0; t < types.size(); ++t) {
     if (!dimension[t]) leave_open(inventory, types[t], 0);
   }
-  part.where = sim::places{std::move(inventory)};
   return part;
 }
 
@@ -324,7 +326,7 @@ template <std::size_t N>
       quota += tree.spec(x).nominal[d].in_milli();
     }
     if (is_bounded && quota > 0) {
-      cluster_part<N> part = part_of<N>(s, x, tree.spec(x).nominal, std::nullopt);
+      cluster_part<N> part = part_of<N>(s, x, all.setup.where, tree.spec(x).nominal, std::nullopt);
       t.quota_gpus = part.gpus;
       const times_alone times = replay_alone(all, x, std::move(part), all.settings[i], preset, shared);
       t.anomaly = sim::sharing_anomaly(times.queue);
@@ -341,7 +343,7 @@ template <std::size_t N>
       }
       share[d] = whole.is_bounded() ? quantity::milli(mine.of(whole.in_milli())) : whole;
     }
-    cluster_part<N> part = part_of<N>(s, x, share, mine);
+    cluster_part<N> part = part_of<N>(s, x, all.setup.where, share, mine);
     if (part.gpus == 0) continue;
     t.share_gpus = part.gpus;
     const times_alone times = replay_alone(all, x, std::move(part), all.settings[i], preset, shared);

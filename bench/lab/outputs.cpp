@@ -134,7 +134,7 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
     json.key("allocation_rate").null();
     json.key("fragmentation").null();
   }
-  write_cluster(json, f);
+  write_cluster(json, r);
   write_hours(json, "allocated_gpu_h", f.of.allocated);
   json.member("preemptions", f.of.preemptions);
   json.key("preemptions_by").begin_object();

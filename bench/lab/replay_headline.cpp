@@ -71,18 +71,20 @@ void append_isolated(std::string& text, const replay_result& r) {
   sim::finish_time_figures all;
   std::string worst;
   std::int64_t anomaly = 0;
+  std::size_t tenants = 0;
   for (std::size_t x = 0; x < r.alone.size(); ++x) {
     const tenant_alone& t = r.alone[x];
     all += t.finish_time;
+    tenants += t.anomaly.jobs != 0 ? 1U : 0U;
     if (t.anomaly.jobs == 0 || (!worst.empty() && t.anomaly.anomaly() <= anomaly)) continue;
     worst = r.quotas[x].name;
     anomaly = t.anomaly.anomaly();
   }
   if (!worst.empty()) {
     append_line(text, "sharing",
-                worst + " waits " + human_time(anomaly < 0 ? -anomaly : anomaly) +
-                    (anomaly < 0 ? " less" : " more") + " than alone on its quota" +
-                    (r.alone.size() > 2 ? ", nobody longer" : ""));
+                (tenants > 1 ? "at worst " : "") + worst + " waits " +
+                    human_time(anomaly < 0 ? -anomaly : anomaly) + (anomaly < 0 ? " less" : " more") +
+                    " than alone on its quota");
   }
   if (all.jobs != 0) {
     append_line(text, "finish times",

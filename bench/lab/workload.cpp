@@ -5,6 +5,7 @@
 
 #include <allot/presets/any_preset.hpp>
 #include <allot/quota/builder.hpp>
+#include <allot/sim/cluster_moment.hpp>
 
 #include <algorithm>
 #include <map>
@@ -199,25 +200,11 @@ template <std::size_t N>
   return result;
 }
 
-/// The pods that the jobs consist of: what is typical, for policies that look at that.
-template <std::size_t N>
-[[nodiscard]] gpu::typical_pods typical_of(const gpu::cluster& layout, const std::vector<sim::job<N>>& jobs) {
-  gpu::seen_pods seen;
-  for (const sim::job<N>& j : jobs) {
-    const gpu::demand& d = j.demand;
-    const auto pods = gpu::split(d, d.total ? layout.largest_node(d.pools, d.models) : 0);
-    if (!pods) continue;
-    seen.learn(pods->each, static_cast<std::int64_t>(pods->pods));
-    if (pods->has_rest()) seen.learn(pods->rest);
-  }
-  return seen.typical();
-}
-
 template <std::size_t N>
 [[nodiscard]] sim::places places_of(const scenario& s, const std::vector<sim::job<N>>& jobs) {
   const gpu::placement_name name = s.policy.placement;
   gpu::typical_pods typical;
-  if (name == gpu::placement_name::fgd) typical = typical_of(*s.cluster, jobs);
+  if (name == gpu::placement_name::fgd) typical = sim::typical_pods_of<N>(*s.cluster, jobs);
   return sim::places{*s.cluster, {name, *s.cluster, typical, s.policy.seed}};
 }
 

@@ -141,6 +141,14 @@ struct quota_figures {
   instant active = 0;
 };
 
+/// GPU time of one model: what there was, and what jobs had of it.
+struct model_figures {
+  wide capacity = 0;
+  wide allocated = 0;
+
+  friend bool operator==(const model_figures&, const model_figures&) = default;
+};
+
 struct run_figures {
   job_figures of;
   /// The first submission of a job that was not refused, and the last end of a run; both 0 if there is none.
@@ -156,6 +164,11 @@ struct run_figures {
   bool capacity_is_bounded = true;
   wide idle = 0;
   wide stranded = 0;
+  /// GPUs that were free and that the typical pods of the workload could not use, on average, over time
+  /// (FGD's F, see `gpu::fragmentation`). Nothing without nodes.
+  std::optional<wide> fragments{};
+  /// By GPU model, as in `gpu::cluster::models`.
+  std::vector<model_figures> models{};
   /// What nobody used while a job waited that its quota allowed and that had no place.
   wide idle_while_unplaceable = 0;
   /// Of the allocated GPU time in that window, what came to nothing: on restarts, and on work lost later.

@@ -75,6 +75,7 @@ class metrics {
     if (!has_begun_) {
       has_begun_ = true;
       last_ = totals_.first_submit = sim.now();
+      cluster_.begin(sim.where(), sim.jobs());
       lost_ = lost_time{{std::max(settings_.window.begin, sim.now()), settings_.window.end}};
     }
     ++told_;
