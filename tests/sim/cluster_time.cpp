@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "tests/sim/small_world.hpp"
 
@@ -64,4 +66,35 @@ TEST_CASE("cluster_time: without nodes the roots have the capacity, or it has no
   c.look(allot::sim::places{}, allot::ledger<1>{allot::build_quota_tree(specs).value()}, counted);
   c.pass(2, 1'000, false);
   CHECK_FALSE(told(c, false).capacity_is_bounded);
+}
+
+TEST_CASE("cluster_time: what of it the typical pods could not use, and how much of each model was used") {
+  const allot::ledger<1> accounts{allot::build_quota_tree(siblings({8})).value()};
+  std::vector<allot::gpu::node_spec> specs(2);
+  specs[0].name = "x";
+  specs[0].gpus = 4;
+  specs[0].gpu_model = "X";
+  specs[1].name = "y";
+  specs[1].gpus = 2;
+  specs[1].gpu_model = "Y";
+  allot::sim::places where{allot::gpu::build_cluster(specs).value()};
+  // All jobs are pods of 4 GPUs: what is free of a node of which less is free is a fragment, and all of the
+  // small one.
+  const std::vector<allot::sim::job<1>> jobs = {job_of(a, 4, 0, 10), job_of(a, 4, 0, 10)};
+  cluster_time c;
+  c.begin<1>(where, jobs);
+  c.look(where, accounts, counted);
+  c.pass(10, 0, false);
+  allot::gpu::demand one;
+  one.gpus = gpus(1);
+  one.models = 1;
+  CHECK(where.place(one));
+  c.look(where, accounts, counted);
+  c.pass(5, 1'000, false);
+  const run_figures f = told(c, false);
+  REQUIRE(f.fragments);
+  CHECK(*f.fragments == wide{2'000} * 10 + wide{2'000 + 3'000} * 5);
+  REQUIRE(f.models.size() == 2);
+  CHECK(f.models[0] == allot::sim::model_figures{wide{4'000} * 15, wide{1'000} * 5});
+  CHECK(f.models[1] == allot::sim::model_figures{wide{2'000} * 15, 0});
 }
