@@ -123,8 +123,8 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   json.member("input_hash", r.input_hash);
   json.member("decision_hash", r.decision_hash);
   write_counts(json, f.of.jobs);
-  write_window(json, r);
   write_times(json, f.of);
+  write_window(json, r);
   json.key("makespan_s").raw(decimal(f.makespan()));
   json.key("end_s").raw(decimal(f.end));
   if (f.capacity_is_bounded) {

@@ -62,6 +62,7 @@ exits 0 "$allot" replay teams.json --out one
 leaves one $standard_files
 says "$(<out)" '*standard: 4 jobs, 8 GPUs*completed*3, 1 refused*preemptions*2,*one: summary.json*'
 says "$(<err)" '1 job refused:*big: asks for 100 GPUs*8 GPUs on 2 nodes*'
+says "$(<out)" '*waiting *100.00 % for fair share*'
 exits 0 "$allot" replay teams.json --out two --events --chrome
 leaves two $standard_files events.csv trace.json
 for file in $standard_files; do
@@ -108,7 +109,7 @@ says "$(<err)" 'clash.json: /jobs/0/devices: *'
 exits 0 "$allot" replay teams.json --out part --window 40,70 --grace 0 --isolated
 says "$(tr -d ' \n' <part/summary.json)" \
   '*"window":{"from_s":40,"to_s":70,"jobs":3},"grace_s":0,*"isolated":{"sharing_anomaly_s":0,"of":"a",*'
-says "$(<out)" '*waiting *for fair share*sharing *a waits 0 s more than alone*finish times *rho *'
+says "$(<out)" '*useful *sharing *a waits 0 s more than alone on its quota*finish times *rho *'
 exits 0 "$allot" replay teams.json --out part --force --warm-up 40 --no-drain
 says "$(tr -d ' \n' <part/summary.json)" '*"window":{"from_s":40,"to_s":67.001,"jobs":3},"grace_s":60,*'
 exits 0 "$allot" replay teams.json --out part --force --window 50,
