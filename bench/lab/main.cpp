@@ -37,6 +37,20 @@ void add_source(CLI::App& command, lab::scenario_source& source) {
   command.add_option("--policy", source.policy, "a preset (see: allot policies), instead of the scenario's");
 }
 
+void add_measuring(CLI::App& command, lab::measuring_options& measured) {
+  command.add_option("--window", measured.window,
+                     "FROM,TO in seconds: figures over time are of this part, and those of jobs of jobs that "
+                     "come in it; either may be left out");
+  command.add_option("--warm-up", measured.warm_up,
+                     "so many seconds after the first submission are left out of the figures");
+  command.add_flag("--no-drain", measured.no_drain, "what comes after the last submission is left out");
+  command.add_option(
+      "--grace", measured.grace,
+      "so many seconds may a quota wait for what it has lent before it counts as violated (60)");
+  command.add_flag("--isolated", measured.isolated,
+                   "also replay each tenant alone, on its quota and on its weight share of the cluster");
+}
+
 /// What the command line asks for; returns the exit status.
 struct command_line {
   explicit command_line(CLI::App& app) : app_(app) {
@@ -117,6 +131,7 @@ struct command_line {
                       "replace the files of an earlier run in that directory");
     replay_->add_flag("--events", replay_options_.events, "also events.csv: everything that happened");
     replay_->add_flag("--chrome", replay_options_.chrome, "also trace.json, for Perfetto");
+    add_measuring(*replay_, replay_options_.measured);
     replay_->footer(
         "Examples:  allot replay bench/lab/scenarios/two_weeks_lending.json --trace jobs.csv --out "
         "runs/lending\n"

@@ -89,6 +89,8 @@ std::string write_file(const staging_directory& staging, std::string_view name, 
 int replay(const replay_options& options) {
   const auto begin = std::chrono::steady_clock::now();
   errors found;
+  const measuring measured = read_measuring(options.measured, found);
+  if (!found.empty()) return complain(found);
   const std::optional<scenario> s = read_scenario(options.source, found);
   if (s) check(*s, found);
   if (!s || !found.empty()) return complain(found);
@@ -98,6 +100,7 @@ int replay(const replay_options& options) {
   if (!problem.empty()) return complain(problem);
 
   replay_result r = result_for(*s, options);
+  r.measured = measured;
   {
     output_file tenants{staging.path_of("tenants.csv")};
     std::optional<output_file> events;

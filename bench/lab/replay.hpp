@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lab/measuring.hpp"
 #include "lab/scenario.hpp"
 
 #include <cstdint>
@@ -24,6 +25,7 @@ struct replay_options {
   bool events = false;
   /// Also trace.json, for Perfetto and chrome://tracing.
   bool chrome = false;
+  measuring_options measured{};
 };
 
 /// Returns the exit status: 0, or 2 when the input is wrong or the output can't be written; then no file is

@@ -4,6 +4,7 @@
 // What `run_replay` does. Included only where it is instantiated, once for each N: these are the files that
 // take long to compile, for the cycle in them is made of every preset.
 
+#include "lab/isolated_impl.hpp"
 #include "lab/replay_run.hpp"
 
 #include <allot/presets/any_preset.hpp>
@@ -116,7 +117,9 @@ void take_jobs(const Simulator& sim, const workload<N>& w, const sim::metrics<N>
     r.duration = job.duration;
     r.gpus = metrics.gpus(sim, j);
     r.outcome = h.outcome;
+    r.job_class = job.job_class;
     r.wait = metrics.waits().total(j, sim.now());
+    r.wait_for = metrics.reasons().split(j, r.wait, metrics.waits().waits(j), sim.now());
     r.lost = h.lost();
     r.preemptions = h.preemptions;
     r.reason = word_of(h.why_refused);
@@ -165,7 +168,11 @@ template <std::size_t N>
   if (!made) return {0, made.problems(), {}};
   auto& sim = made.value();
 
-  sim::metrics<N> metrics{{gpus, result.has_own_quotas}};
+  sim::time_window window;
+  if (const auto jobs = sim.jobs(); !jobs.empty()) {
+    window = result.measured.window(jobs.front().submit, jobs.back().submit);
+  }
+  sim::metrics<N> metrics{{gpus, result.has_own_quotas, window, result.measured.grace}};
   time_recorder time{streams.tenants, names};
   std::optional<event_writer> events;
   if (streams.events != nullptr) events.emplace(*streams.events, w.ids, names, result.cluster);
@@ -179,6 +186,7 @@ template <std::size_t N>
   result.figures = metrics.figures(sim);
   result.figures.quotas.resize(result.quotas.size());
   for (std::size_t x = 0; x < result.quotas.size(); ++x) result.figures.quotas[x].quota = quota_id{x};
+  result.classes.assign(w.classes.begin(), w.classes.end());
   take_jobs(sim, w, metrics, result);
   take_refused(w, result);
   result.time = time.conclude(sim.now());
@@ -197,8 +205,11 @@ replay_stop run_replay(const scenario& s, const replay_streams& streams, replay_
   replay_stop stop;
   place_running(s, w, stop.found);
   if (!stop.found.empty()) return stop;
-  return detail::run_workload<N>(s, std::move(w), *any_preset::find(s.policy.preset, s.policy.options),
-                                 streams, result);
+  const any_preset preset = *any_preset::find(s.policy.preset, s.policy.options);
+  stop = detail::run_workload<N>(s, std::move(w), preset, streams, result);
+  if (!result.measured.isolated || !stop.problems.empty()) return stop;
+  result.alone = detail::replay_tenants_alone<N>(s, preset, detail::gpu_dimensions<N>(s.resources), result);
+  return stop;
 }
 
 }  // namespace lab
