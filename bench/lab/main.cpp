@@ -111,16 +111,29 @@ struct command_line {
     replay_->add_option("SCENARIO", replay_options_.source.file,
                         "a scenario (JSON); without: --trace and --nodes");
     add_source(*replay_, replay_options_.source);
-    replay_->add_option("--out", replay_options_.out, "the directory that is made")->required();
+    lab::replay_options& r = replay_options_;
+    replay_->add_option("--out", r.out, "the directory that is made; not needed with --at");
     replay_->add_option("--seed", replay_options_.seed, "instead of the scenario's seed");
     replay_->add_flag("--force", replay_options_.force,
                       "replace the files of an earlier run in that directory");
     replay_->add_flag("--events", replay_options_.events, "also events.csv: everything that happened");
     replay_->add_flag("--chrome", replay_options_.chrome, "also trace.json, for Perfetto");
+    replay_->add_option("--until", r.until, "end at that simulated time: seconds, or as in 3d or 12h30m");
+    replay_->add_option("--at", r.at, "print how the cluster stands at that simulated time");
+    replay_->add_option("--rows", r.rows, "of each list of --at")->capture_default_str();
+    replay_->add_option("--max-queue", r.max_queue, "end when more jobs than this wait (exit status 3)");
+    replay_->add_option("--max-time", r.max_time,
+                        "end after that time on the clock, as in 10m (exit status 3)");
+    replay_->add_flag("--timing", r.timing, "say where the time went, and how many events a second");
     replay_->footer(
+        "An interrupt ends it too; what has happened until then is written and marked in summary.json, and "
+        "the\n"
+        "exit status is 128 + the signal's number (130 of Ctrl-C). A second one ends it at once, without "
+        "files.\n"
         "Examples:  allot replay bench/lab/scenarios/two_weeks_lending.json --trace jobs.csv --out "
         "runs/lending\n"
-        "           allot replay --nodes 16x8 --trace jobs.csv --policy fifo --out runs/fifo");
+        "           allot replay --nodes 16x8 --trace jobs.csv --policy fifo --out runs/fifo\n"
+        "           allot replay --nodes 16x8 --trace jobs.csv --policy fifo --at 3d12h");
   }
   void add_compare() {
     compare_ = app_.add_subcommand("compare", "the summaries of two or more replays side by side");

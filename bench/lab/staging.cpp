@@ -45,7 +45,14 @@ struct leftovers {
 std::atomic<const leftovers*> to_remove{nullptr};
 constexpr std::array interrupts{SIGINT, SIGTERM, SIGHUP};
 
+std::atomic<bool> may_finish{false};
+std::atomic<int> asked_by{0};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
+              "a signal handler may use them");
+
 extern "C" void remove_and_exit(int signal_number) {
+  int nobody = 0;
+  if (may_finish.load() && asked_by.compare_exchange_strong(nobody, signal_number)) return;
   if (const leftovers* const left = to_remove.load()) left->remove();
   ::_exit(128 + signal_number);
 }
@@ -113,6 +120,17 @@ std::string already_there(const std::string& path) {
 }
 
 }  // namespace
+
+interruptible::interruptible() noexcept {
+  asked_by.store(0);
+  may_finish.store(true);
+}
+interruptible::~interruptible() {
+  may_finish.store(false);
+}
+int interruptible::asked() noexcept {
+  return asked_by.load(std::memory_order_relaxed);
+}
 
 output_file::output_file(std::string path) : path_(std::move(path)) {
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

@@ -142,9 +142,13 @@ class metrics {
   template <class Simulator>
   [[nodiscard]] run_figures figures(const Simulator& sim) const {
     run_figures all = totals_;
-    all.capacity = at_end_.capacity;
-    all.idle = at_end_.idle;
-    all.stranded = at_end_.stranded;
+    // What still runs when the simulation is stopped has run until then.
+    const bool has_ended = used_ == 0;
+    if (!has_ended) all.end = last_;
+    const integrals& whole = has_ended ? at_end_ : until_now_;
+    all.capacity = whole.capacity;
+    all.idle = whole.idle;
+    all.stranded = whole.stranded;
     all.capacity_is_bounded = capacity_is_bounded_;
     all.jain = until_now_.jain;
     all.active = until_now_.active;
