@@ -40,8 +40,8 @@ struct figure_difference {
   /// Of the differences within pairs; without pairs, of the difference of two independent runs.
   std::optional<double> deviation{};
 
-  /// Whether it is no larger than its deviation, so that another seed might show the opposite. Not where one run
-  /// of each is all there is: then nobody knows.
+  /// Whether it is no larger than its deviation, so that another seed might show the opposite. Not where one
+  /// run of each is all there is: then nobody knows.
   [[nodiscard]] bool is_within_deviation() const noexcept {
     return deviation && mean != 0 && std::abs(mean) <= *deviation;
   }
@@ -50,9 +50,9 @@ struct figure_difference {
 /// A value and the seed of its run.
 using seeded_value = std::pair<std::uint64_t, double>;
 
-/// How `to` differs from `from`. Runs of one seed have the same workload, so their differences deviate less than
-/// the runs do: where every seed is there once, those that both have are compared pair by pair. Nothing if one of
-/// them is empty.
+/// How `to` differs from `from`. Runs of one seed have the same workload, so their differences deviate less
+/// than the runs do: where every seed is there once, those that both have are compared pair by pair. Nothing
+/// if one of them is empty.
 [[nodiscard]] inline std::optional<figure_difference> difference_of(std::span<const seeded_value> from,
                                                                     std::span<const seeded_value> to) {
   if (from.empty() || to.empty()) return std::nullopt;

@@ -13,7 +13,6 @@
 
 #include <fmt/core.h>
 
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -25,10 +24,6 @@ inline namespace v0 {
 namespace lab {
 
 namespace {
-
-/// All that a replay may write. The summary is last: where it is, everything is.
-constexpr std::array<std::string_view, 6> file_names = {"jobs.csv",   "tenants.csv", "events.csv",
-                                                        "trace.json", "report.html", "summary.json"};
 
 int complain(const std::string& problem) {
   std::fprintf(stderr, "allot: %s\n", problem.c_str());
@@ -209,6 +204,40 @@ replay_result result_for(const scenario& s, std::uint64_t seed, bool has_own_quo
   return r;
 }
 
+replay_conclusion replay_into(const staging_directory& staging, const scenario& s, replay_result& r,
+                              const replay_control& control, const replay_outputs& outputs,
+                              std::chrono::steady_clock::time_point begin) {
+  replay_conclusion done;
+  std::string& problem = done.problem;
+  {
+    const interruptible may_be_stopped;
+    // Without a name it takes what is written to it nowhere.
+    output_file tenants;
+    if (outputs.tables) tenants = output_file{staging.path_of("tenants.csv")};
+    std::optional<output_file> events;
+    if (outputs.events) events.emplace(staging.path_of("events.csv"));
+    const replay_stop stop = simulate(s, {tenants, events ? &*events : nullptr}, r, control);
+    done.found = explain_stop(s, stop);
+    if (!done.found.empty()) return done;
+    if (outputs.tables) problem = tenants.close();
+    if (problem.empty() && events) problem = events->close();
+    done.asked = interruptible::asked();
+  }
+  const auto before_writing = std::chrono::steady_clock::now();
+  explain_refusals(r);
+  const auto write = [&](bool wanted, std::string_view name, auto to) {
+    if (wanted && problem.empty()) problem = write_file(staging, name, to);
+  };
+  write(outputs.tables, "jobs.csv", [&](output_file& f) { write_jobs(f, r); });
+  write(outputs.report, "report.html", [&](output_file& f) { write_report(f, r); });
+  write(outputs.chrome, "trace.json", [&](output_file& f) { write_chrome_trace(f, r); });
+  const auto end = std::chrono::steady_clock::now();
+  r.timing.writing = end - before_writing;
+  done.wall = std::chrono::duration_cast<std::chrono::milliseconds>(end - begin);
+  write(true, "summary.json", [&](output_file& f) { write_summary(f, r, done.wall.count()); });
+  return done;
+}
+
 int replay(const replay_options& options) {
   const auto begin = std::chrono::steady_clock::now();
   errors found;
@@ -228,40 +257,13 @@ int replay(const replay_options& options) {
   warn_of_load(*s, control);
 
   staging_directory staging;
-  std::string problem = staging.open(options.out, file_names, options.force);
+  std::string problem = staging.open(options.out, replay_file_names, options.force);
   if (!problem.empty()) return complain(problem);
-  int asked = 0;
-  {
-    const interruptible may_be_stopped;
-    output_file tenants{staging.path_of("tenants.csv")};
-    std::optional<output_file> events;
-    if (options.events) events.emplace(staging.path_of("events.csv"));
-    control.show = std::ref(printer);
-    const replay_stop stop = simulate(*s, {tenants, events ? &*events : nullptr}, r, control);
-    if (!stop.problems.empty() || !stop.found.empty()) return complain(explain_stop(*s, stop));
-    problem = tenants.close();
-    if (problem.empty() && events) problem = events->close();
-    asked = interruptible::asked();
-  }
-  if (printer.failed && problem.empty()) problem = "standard output: the dashboard could not be written";
-  const auto before_writing = std::chrono::steady_clock::now();
-  explain_refusals(r);
-
-  if (problem.empty()) {
-    problem = write_file(staging, "jobs.csv", [&](output_file& f) { write_jobs(f, r); });
-  }
-  if (problem.empty()) {
-    problem = write_file(staging, "report.html", [&](output_file& f) { write_report(f, r); });
-  }
-  if (problem.empty() && options.chrome) {
-    problem = write_file(staging, "trace.json", [&](output_file& f) { write_chrome_trace(f, r); });
-  }
-  const auto end = std::chrono::steady_clock::now();
-  r.timing.writing = end - before_writing;
-  const auto wall = std::chrono::duration_cast<std::chrono::milliseconds>(end - begin);
-  if (problem.empty()) {
-    problem = write_file(staging, "summary.json", [&](output_file& f) { write_summary(f, r, wall.count()); });
-  }
+  control.show = std::ref(printer);
+  const replay_outputs outputs{true, true, options.events, options.chrome};
+  const replay_conclusion done = replay_into(staging, *s, r, control, outputs, begin);
+  if (!done.found.empty()) return complain(done.found);
+  problem = printer.failed ? "standard output: the dashboard could not be written" : done.problem;
   if (problem.empty()) problem = staging.publish();
   if (!problem.empty()) return complain(problem);
 
@@ -270,9 +272,9 @@ int replay(const replay_options& options) {
   std::fputs(headline(r).c_str(), stdout);
   std::printf("\n%s: summary.json, jobs.csv, tenants.csv, report.html%s%s (%s s)\n", options.out.c_str(),
               options.events ? ", events.csv" : "", options.chrome ? ", trace.json" : "",
-              decimal(wall.count()).c_str());
+              decimal(done.wall.count()).c_str());
   if (!r.stopped || r.stopped->why == stop_reason::until) return 0;
-  return r.stopped->why == stop_reason::interrupt ? 128 + asked : incomplete_status;
+  return r.stopped->why == stop_reason::interrupt ? 128 + done.asked : incomplete_status;
 }
 
 }  // namespace lab

@@ -3,7 +3,10 @@
 
 #include "lab/replay_run.hpp"
 #include "lab/scenario.hpp"
+#include "lab/staging.hpp"
 
+#include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -48,6 +51,35 @@ inline constexpr int incomplete_status = 3;
 /// headline and the dashboard go to standard output, everything else to standard error. Without an output
 /// directory nothing but the dashboard is made.
 int replay(const replay_options& options);
+
+/// Which files a replay leaves besides its summary.
+struct replay_outputs {
+  /// jobs.csv and tenants.csv.
+  bool tables = true;
+  bool report = true;
+  bool events = false;
+  bool chrome = false;
+};
+/// All that a replay may write. The summary is last: where it is, everything is.
+inline constexpr std::array<std::string_view, 6> replay_file_names = {
+    "jobs.csv", "tenants.csv", "events.csv", "trace.json", "report.html", "summary.json"};
+
+/// What came of a replay into a directory, but for its figures.
+struct replay_conclusion {
+  /// What was wrong with the scenario; then there are no figures.
+  errors found{};
+  /// What could not be written.
+  std::string problem{};
+  /// The signal that ended it, 0: none.
+  int asked = 0;
+  std::chrono::milliseconds wall{0};
+};
+/// Replays the scenario and writes the files into the directory, which is then to be published. `begin` is
+/// when the work on it began.
+[[nodiscard]] replay_conclusion replay_into(const staging_directory& staging, const scenario& s,
+                                            replay_result& r, const replay_control& control,
+                                            const replay_outputs& outputs,
+                                            std::chrono::steady_clock::time_point begin);
 
 /// What is written of a scenario that was replayed with this seed, before it is replayed.
 [[nodiscard]] replay_result result_for(const scenario& s, std::uint64_t seed, bool has_own_quotas);

@@ -38,7 +38,8 @@ void append_unfinished(std::string& text, const replay_result& r) {
   for (const replayed_job& j : r.jobs) {
     const bool is_over = j.is_over() || j.outcome == sim::job_outcome::refused;
     if (is_over || named++ >= most_named) continue;
-    text += fmt::format("  {} ({}): {} {}, {}\n", j.id, r.quotas[j.quota.index()].name, decimal(j.gpus), j.gpus == 1000 ? "GPU" : "GPUs",
+    text += fmt::format("  {} ({}): {} {}, {}\n", j.id, r.quotas[j.quota.index()].name, decimal(j.gpus),
+                        j.gpus == 1000 ? "GPU" : "GPUs",
                         j.outcome == sim::job_outcome::future ? "had not come yet" : word_of(j.outcome));
   }
   if (named > most_named) text += "  ... and " + grouped(named - most_named) + " more: see jobs.csv\n";

@@ -25,7 +25,7 @@ std::optional<double> number_of(json_value value) {
   const std::string_view text = value.text();
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
   return error == std::errc{} && end == text.data() + text.size() && std::isfinite(n) ? std::optional{n}
-                                                                                     : std::nullopt;
+                                                                                      : std::nullopt;
 }
 
 /// A part of a path; a slash in it is written as in JSON pointers.
@@ -51,8 +51,8 @@ void flatten(json_value value, const std::string& path, run_summary& to) {
 
 /// Of what the tenants wait and take: the most that one of them does.
 void add_worst_tenant(run_summary& to) {
-  constexpr std::array<std::string_view, 7> parts = {"queue_s/mean", "queue_s/p90", "queue_s/p99", "wait_s/mean",
-                                                     "jct_s/mean",   "jct_s/p99",   "max_wait_s"};
+  constexpr std::array<std::string_view, 7> parts = {
+      "queue_s/mean", "queue_s/p90", "queue_s/p99", "wait_s/mean", "jct_s/mean", "jct_s/p99", "max_wait_s"};
   for (const std::string_view part : parts) {
     std::optional<double> most;
     for (const auto& [name, value] : to.figures) {
@@ -205,7 +205,8 @@ std::string shown(double value, figure_kind kind) {
 
 std::string shown_difference(double difference, figure_kind kind) {
   if (difference == 0) return "=";
-  if (kind == figure_kind::rate) return sign_of(difference) + report::rounded(milli(difference * 100), 2) + " pt";
+  if (kind == figure_kind::rate)
+    return sign_of(difference) + report::rounded(milli(difference * 100), 2) + " pt";
   return sign_of(difference) + shown(difference, kind);
 }
 

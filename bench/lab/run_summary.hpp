@@ -14,9 +14,9 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// The numbers of a summary.json under their paths: "queue_s/mean", "tenants/team-a/lost_gpu_h". Whatever numbers
-/// there are, in the order of the file, and after them "worst_tenant/...": the largest that a tenant has of each
-/// figure of waiting and completion. They are floating-point: they are only compared and shown.
+/// The numbers of a summary.json under their paths: "queue_s/mean", "tenants/team-a/lost_gpu_h". Whatever
+/// numbers there are, in the order of the file, and after them "worst_tenant/...": the largest that a tenant
+/// has of each figure of waiting and completion. They are floating-point: they are only compared and shown.
 struct run_summary {
   std::string label;
   std::string policy;
@@ -33,7 +33,8 @@ struct run_summary {
 /// The summary whose text is `text`.
 [[nodiscard]] std::optional<run_summary> parse_summary(std::string label, const std::string& path,
                                                        std::string_view text, errors& found);
-[[nodiscard]] std::optional<run_summary> read_summary(std::string label, const std::string& path, errors& found);
+[[nodiscard]] std::optional<run_summary> read_summary(std::string label, const std::string& path,
+                                                      errors& found);
 
 /// How a figure is shown.
 enum class figure_kind : std::uint8_t {

@@ -57,13 +57,7 @@ extern "C" void remove_and_exit(int signal_number) {
   ::_exit(128 + signal_number);
 }
 
-/// Sees to it that an interrupted program leaves nothing of it. Lives as long as the program: the handler may
-/// look at it at any time.
-void guard(leftovers left) {
-  static leftovers kept;
-  to_remove.store(nullptr);
-  kept = std::move(left);
-  to_remove.store(&kept);
+void watch_interrupts() {
   // With a limit on the size of files, writing too much is an error like a full disk, not a death.
   std::signal(SIGXFSZ, SIG_IGN);
   for (const int signal_number : interrupts) {
@@ -77,6 +71,15 @@ void guard(leftovers left) {
   }
 }
 
+/// Sees to it that an interrupted program leaves nothing of it. Lives as long as the program: the handler may
+/// look at it at any time.
+void guard(leftovers left) {
+  static leftovers kept;
+  to_remove.store(nullptr);
+  kept = std::move(left);
+  to_remove.store(&kept);
+  watch_interrupts();
+}
 /// Holds interrupts back while files get their final names.
 class uninterrupted {
  public:
@@ -124,9 +127,14 @@ std::string already_there(const std::string& path) {
 interruptible::interruptible() noexcept {
   asked_by.store(0);
   may_finish.store(true);
+  watch_interrupts();
 }
 interruptible::~interruptible() {
   may_finish.store(false);
+}
+void interruptible::forget() noexcept {
+  may_finish.store(false);
+  asked_by.store(0);
 }
 int interruptible::asked() noexcept {
   return asked_by.load(std::memory_order_relaxed);

@@ -53,6 +53,8 @@ class interruptible {
 
   /// 0: nobody has asked. Costs one load.
   [[nodiscard]] static int asked() noexcept;
+  /// In a new process: the first interrupt ends it, whatever the old one wanted.
+  static void forget() noexcept;
 };
 
 /// A directory that appears under its name with all of its files at once, or not at all: it is filled under
