@@ -308,7 +308,7 @@ class experiment_reader {
         if (to_.scenarios.empty()) continue;
         std::vector<std::string_view> names;
         for (const experiment_scenario& s : to_.scenarios) names.push_back(s.name);
-        found_.add("--trace", {}, listed(names) + " before =, found \"" + t + '"');
+        found_.add("--trace", {}, "expected " + listed(names) + " before =, found \"" + t + '"');
         continue;
       }
       at->trace = is_only ? t : t.substr(equals + 1);
