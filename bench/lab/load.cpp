@@ -20,7 +20,8 @@ struct offer {
   wide work = 0;
 };
 
-offer offer_of(const sim::trace& t) {
+/// Without the work of jobs that ask for more than `gpus`, which never run.
+offer offer_of(const sim::trace& t, quantity gpus) {
   offer o;
   if (t.jobs.empty()) return o;
   instant last = std::numeric_limits<instant>::min();
@@ -28,6 +29,7 @@ offer offer_of(const sim::trace& t) {
   for (const sim::trace_job& j : t.jobs) {
     o.first = std::min(o.first, j.submit);
     last = std::max(last, j.submit);
+    if (j.gpus > gpus) continue;
     o.work += static_cast<wide>(j.gpus.in_milli()) * static_cast<wide>(j.duration);
   }
   o.span = last - o.first;
@@ -37,7 +39,7 @@ offer offer_of(const sim::trace& t) {
 }  // namespace
 
 std::optional<std::int64_t> offered_load(const sim::trace& t, quantity gpus) {
-  const offer o = offer_of(t);
+  const offer o = offer_of(t, gpus);
   const wide supply = static_cast<wide>(gpus.in_milli()) * static_cast<wide>(o.span);
   if (supply == 0) return std::nullopt;
   const wide permille = (o.work * 1000 + supply / 2) / supply;
@@ -46,7 +48,7 @@ std::optional<std::int64_t> offered_load(const sim::trace& t, quantity gpus) {
 }
 
 void scale_arrivals(sim::trace& t, std::int64_t numerator, std::int64_t denominator) {
-  const instant first = offer_of(t).first;
+  const instant first = offer_of(t, quantity{}).first;
   const auto by = static_cast<wide>(denominator);
   for (sim::trace_job& j : t.jobs) {
     const wide after = static_cast<wide>(j.submit - first) * static_cast<wide>(numerator);
@@ -57,7 +59,7 @@ void scale_arrivals(sim::trace& t, std::int64_t numerator, std::int64_t denomina
 }
 
 bool set_load(sim::trace& t, quantity gpus, std::int64_t load) {
-  const offer o = offer_of(t);
+  const offer o = offer_of(t, gpus);
   // The span in which the work is that load, at least a millisecond.
   const wide rate = static_cast<wide>(gpus.in_milli()) * static_cast<wide>(load);
   if (rate == 0 || o.span == 0 || o.work == 0) return false;

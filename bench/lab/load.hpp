@@ -12,7 +12,8 @@ inline namespace v0 {
 namespace lab {
 
 /// What the jobs of a trace ask for, as GPUs times their durations, of what `gpus` can do from the first
-/// submission to the last, in thousandths, rounded to the nearest. Nothing when there is no such time, no
+/// submission to the last, in thousandths, rounded to the nearest. Jobs larger than that never run and do not
+/// count. Nothing when there is no such time, no
 /// GPU, or the load is above a million.
 [[nodiscard]] std::optional<std::int64_t> offered_load(const sim::trace& t, quantity gpus);
 

@@ -123,8 +123,11 @@ struct command_line {
     replay_->add_flag("--chrome", replay_options_.chrome, "also trace.json, for Perfetto");
     replay_->add_option("--until", r.until, "end at that simulated time: seconds, or as in 3d or 12h30m");
     replay_->add_option("--at", r.at, "print how the cluster stands at that simulated time");
-    replay_->add_option("--rows", r.rows, "of each list of --at")->capture_default_str();
-    replay_->add_option("--max-queue", r.max_queue, "end when more jobs than this wait (exit status 3)");
+    replay_->add_option("--rows", r.rows, "of each list of --at")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    replay_->add_option("--max-queue", r.max_queue, "end when more jobs than this wait (exit status 3)")
+        ->check(CLI::NonNegativeNumber);
     replay_->add_option("--max-time", r.max_time,
                         "end after that time on the clock, as in 10m (exit status 3)");
     replay_->add_flag("--timing", r.timing, "say where the time went, and how many events a second");

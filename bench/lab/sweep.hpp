@@ -31,13 +31,15 @@ struct sweep_options {
   std::string format = "text";
 };
 
-/// A part of the points: one of every `count` that follow each other, each time the next one, so that the same
-/// policy does not always come to the same part.
+/// A part of the points: one of every `count` that follow each other, each time the next one, so that the
+/// same policy does not always come to the same part.
 struct sweep_shard {
   std::size_t index = 0;
   std::size_t count = 1;
 
-  [[nodiscard]] bool has(std::size_t point) const noexcept { return (point + point / count) % count == index; }
+  [[nodiscard]] bool has(std::size_t point) const noexcept {
+    return (point + point / count) % count == index;
+  }
 };
 /// "0/8"; nothing when it is none, or not from 0 to count - 1.
 [[nodiscard]] std::optional<sweep_shard> read_shard(std::string_view text);
