@@ -145,6 +145,14 @@ class timed_observer {
   void cancelled(const Simulator& sim, sim::job_index j) {
     tell([&] { to_->cancelled(sim, j); });
   }
+  /// Only of those that want to know.
+  template <class Simulator, class Why>
+  void waiting(const Simulator& sim, Why why) requires requires(Observer& to) {
+    to.waiting(sim, why);
+  }
+  {
+    tell([&] { to_->waiting(sim, why); });
+  }
   template <class Simulator>
   void settled(const Simulator& sim) {
     tell([&] { to_->settled(sim); });
@@ -331,6 +339,7 @@ template <std::size_t N>
     result.stopped = {*stop, sim.now()};
   }
   result.log.pause(sim.now());
+  metrics.pause();
   result.timing.simulation = std::chrono::steady_clock::now() - begin;
   result.figures = metrics.figures(sim);
   result.figures.quotas.resize(result.quotas.size());

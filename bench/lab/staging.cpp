@@ -135,6 +135,12 @@ interruptible::~interruptible() {
 void interruptible::forget() noexcept {
   may_finish.store(false);
   asked_by.store(0);
+  to_remove.store(nullptr);
+  for (const int signal_number : interrupts) {
+    struct sigaction was {};
+    ::sigaction(signal_number, nullptr, &was);
+    if (was.sa_handler != SIG_IGN) std::signal(signal_number, SIG_DFL);
+  }
 }
 int interruptible::asked() noexcept {
   return asked_by.load(std::memory_order_relaxed);

@@ -65,6 +65,7 @@ TEST_CASE("simulator: it stands still before the first instant that is not wante
   // Ten seconds later: a's job has run for that long, b's waits, and the third has not come.
   sim.pass_time(55 * second, watch);
   log.pause(sim.now());
+  measure.pause();
   CHECK(sim.now() == 55 * second);
   CHECK(log.last_run(1)->end == 55 * second);
   CHECK_FALSE(log.last_run(1)->evicted);

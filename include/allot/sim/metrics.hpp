@@ -121,6 +121,11 @@ class metrics {
     look(sim);
   }
 
+  /// The simulation stands still before its end: what runs has run until then.
+  void pause() {
+    if (used_ > 0) at_end_ = until_now_;
+    if (used_ > 0) totals_.end = last_;
+  }
   /// The state of a quota after what happened last.
   [[nodiscard]] const quota_moment& now(quota_id x) const { return meters_[x.index()].now; }
   /// The number of quotas that there have been, by which `now` is bounded.
@@ -142,13 +147,9 @@ class metrics {
   template <class Simulator>
   [[nodiscard]] run_figures figures(const Simulator& sim) const {
     run_figures all = totals_;
-    // What still runs when the simulation is stopped has run until then.
-    const bool has_ended = used_ == 0;
-    if (!has_ended) all.end = last_;
-    const integrals& whole = has_ended ? at_end_ : until_now_;
-    all.capacity = whole.capacity;
-    all.idle = whole.idle;
-    all.stranded = whole.stranded;
+    all.capacity = at_end_.capacity;
+    all.idle = at_end_.idle;
+    all.stranded = at_end_.stranded;
     all.capacity_is_bounded = capacity_is_bounded_;
     all.jain = until_now_.jain;
     all.active = until_now_.active;
