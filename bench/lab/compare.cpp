@@ -89,6 +89,7 @@ std::vector<seeded_value> values_of(const run_group& group, std::string_view fig
 
 mean_and_deviation summary_of(const std::vector<seeded_value>& values) {
   std::vector<double> plain;
+  plain.reserve(values.size());
   for (const seeded_value& v : values) plain.push_back(v.second);
   return summarize_values(plain);
 }

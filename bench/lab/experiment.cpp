@@ -282,7 +282,7 @@ class experiment_reader {
     if (tenants && expect_object(*tenants, found_)) {
       w.key("quotas").begin_array().begin_object();
       std::string root = "cluster";
-      while (tenants->find(root)) root = '(' + root + ')';
+      while (tenants->find(root)) root.insert(0, 1, '(').append(1, ')');
       w.member("name", root).member("nominal", "cluster").member("inclusive", true).end_object();
       tenants->for_each([&](json_value gpus) {
         if (!read_milli(gpus, found_)) return;

@@ -122,7 +122,7 @@ void remove_partial(const std::string& sweep_directory, const std::string& point
   for (const fs::path& p : old) fs::remove_all(p, error);
 }
 
-std::string one_line(std::string text) {
+std::string one_line(std::string_view text) {
   std::string line;
   for (const char c : text) {
     if (c == '\n') line += ';';
@@ -382,7 +382,7 @@ std::string take_points(const std::string& from, const std::string& to, sweep_re
     if (p.is == swept_point::state::done) continue;
     std::error_code error;
     if (!fs::equivalent(from, to, error)) {
-      const std::string problem = copy_point(from, to, p.name);
+      std::string problem = copy_point(from, to, p.name);
       if (!problem.empty()) return problem;
     }
     p = std::move(there);

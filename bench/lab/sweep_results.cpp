@@ -123,6 +123,7 @@ figure_cell cell_of(const configuration& c, const configuration* baseline, std::
   figure_cell cell;
   const auto values = c.values_of(figure);
   std::vector<double> plain;
+  plain.reserve(values.size());
   for (const seeded_value& v : values) plain.push_back(v.second);
   cell.all = summarize_values(plain);
   if (baseline != nullptr) cell.difference = difference_of(baseline->values_of(figure), values);
