@@ -374,11 +374,18 @@ void check_scenarios(experiment& e, errors& found) {
       adjust_load(loads.front(), of.name, copy, problems);
     };
     const auto s = parse_scenario(of.text, source, found);
+    if (s) of.draws_places = s->policy.placement == gpu::placement_name::random;
     if (s && s->jobs.empty() && (!s->trace || s->trace->jobs.empty())) {
       found.add(e.file, of.place,
                 "there are no jobs to replay: expected a trace, \"generate\" or jobs of the scenario");
     }
   }
+}
+
+/// Whether anything is drawn: the workload, or where pods stand.
+bool depends_on_seed(const experiment_scenario& of, const experiment_policy& policy) {
+  if (of.generate) return true;
+  return policy.choice ? policy.choice->placement == gpu::placement_name::random : of.draws_places;
 }
 
 void make_points(experiment& e, const experiment_source& source, errors& found) {
@@ -388,15 +395,15 @@ void make_points(experiment& e, const experiment_source& source, errors& found) 
     const experiment_scenario& of = e.scenarios[s];
     std::vector<load_setting> loads = of.loads ? *of.loads : e.loads;
     if (loads.empty()) loads.emplace_back();
-    const std::size_t seeds = of.generate ? e.seeds.size() : 1;
-    count += loads.size() * e.policies.size() * seeds;
+    count += loads.size() * e.policies.size() * e.seeds.size();
     if (count > most_points) {
       found.add(e.file, {}, "these are more than a million points");
       return;
     }
     for (const load_setting& load : loads) {
-      for (std::size_t seed = 0; seed < seeds; ++seed) {
+      for (std::size_t seed = 0; seed < e.seeds.size(); ++seed) {
         for (std::size_t p = 0; p < e.policies.size(); ++p) {
+          if (seed != 0 && !depends_on_seed(of, e.policies[p])) continue;
           experiment_point point{{}, s, p, load, e.seeds[seed], {}};
           point.name = of.name + '.' + e.policies[p].name;
           if (!load.name.empty()) point.name += ".load-" + load.name;
@@ -473,7 +480,9 @@ std::optional<scenario> scenario_of(const experiment& e, const experiment_point&
       adjust_load(p.load, of.name, s, problems);
     }
   };
-  return parse_scenario(of.text, source, found);
+  auto s = parse_scenario(of.text, source, found);
+  if (s) s->policy.seed = p.seed;
+  return s;
 }
 
 }  // namespace lab

@@ -49,6 +49,8 @@ struct experiment_scenario {
   std::string place{};
   /// Instead of the experiment's.
   std::optional<std::vector<load_setting>> loads{};
+  /// Its own policy places pods at random.
+  bool draws_places = false;
   /// Of the scenario and its trace; of a generated one, of the scenario.
   std::string input_hash{};
 };
@@ -73,8 +75,8 @@ struct experiment_point {
   std::string key;
 };
 
-/// What `allot sweep` runs: every policy on every scenario at every load with every seed. (A trace is the
-/// same whatever the seed, so without "generate" the first seed only.)
+/// What `allot sweep` runs: every policy on every scenario at every load with every seed. (Where nothing is
+/// drawn, a trace under a policy that does not place at random, the first seed only.)
 struct experiment {
   std::string name;
   std::string file;

@@ -250,11 +250,12 @@ int replay(const replay_options& options) {
     found.add("--out", {}, "expected the directory that is made (or --at, to print one moment)");
   }
   if (!found.empty()) return complain(found);
-  const std::optional<scenario> s = read_scenario(options.source, found);
+  std::optional<scenario> s = read_scenario(options.source, found);
   if (s) check_for_replay(*s, found);
   if (!s || !found.empty()) return complain(found);
+  if (options.seed) s->policy.seed = *options.seed;
 
-  replay_result r = result_for(*s, options.seed.value_or(s->policy.seed), options.source.file.has_value());
+  replay_result r = result_for(*s, s->policy.seed, options.source.file.has_value());
   r.timing.reading = std::chrono::steady_clock::now() - begin;
   dashboard_printer printer{options.rows};
   if (control.only_look) return look(*s, r, control, printer);

@@ -11,6 +11,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 #include <system_error>
 
 namespace allot {
@@ -75,10 +76,11 @@ std::int64_t milli(double n) {
 }  // namespace
 
 std::optional<double> run_summary::find(std::string_view name) const {
-  for (const auto& [known, value] : figures) {
-    if (known == name) return value;
-  }
-  return std::nullopt;
+  const auto at = std::lower_bound(
+      by_name.begin(), by_name.end(), name,
+      [&](std::uint32_t i, std::string_view key) { return std::string_view{figures[i].first} < key; });
+  if (at == by_name.end() || figures[*at].first != name) return std::nullopt;
+  return figures[*at].second;
 }
 
 std::optional<run_summary> parse_summary(std::string label, const std::string& path, std::string_view text,
@@ -108,6 +110,10 @@ std::optional<run_summary> parse_summary(std::string label, const std::string& p
   flatten(top, {}, run);
   std::erase_if(run.figures, [](const auto& f) { return f.first == "seed"; });
   add_worst_tenant(run);
+  run.by_name.resize(run.figures.size());
+  std::iota(run.by_name.begin(), run.by_name.end(), 0U);
+  std::sort(run.by_name.begin(), run.by_name.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return run.figures[a].first < run.figures[b].first; });
   return run;
 }
 
@@ -160,7 +166,7 @@ std::vector<shown_figure> figures_shown_first() {
           {"queue_s/p99", "wait, p99", figure_kind::time},
           {"max_wait_s", "longest wait", figure_kind::time},
           {"worst_tenant/queue_s/mean", "wait of the worst tenant, mean", figure_kind::time},
-          {"sharing_anomaly_s", "sharing anomaly", figure_kind::time},
+          {"isolated/sharing_anomaly_s", "sharing anomaly", figure_kind::time},
           {"jct_s/mean", "completion, mean", figure_kind::time},
           {"jct_s/p50", "completion, median", figure_kind::time},
           {"jct_s/p99", "completion, p99", figure_kind::time},

@@ -26,7 +26,10 @@ struct run_summary {
   /// Why it ended early ("interrupt"); empty if it did not.
   std::string stopped;
   std::vector<std::pair<std::string, double>> figures;
+  /// The places of the figures, by name.
+  std::vector<std::uint32_t> by_name{};
 
+  /// O(log figures).
   [[nodiscard]] std::optional<double> find(std::string_view name) const;
 };
 

@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -110,14 +111,15 @@ bool is_settled(const swept_point& p) {
   return p.is == swept_point::state::done || (p.is == swept_point::state::stopped && !depends_on_machine);
 }
 
-/// What a process left that was ended while it wrote the point.
-void remove_partial(const std::string& sweep_directory, const std::string& point) {
+/// What processes left that were ended while they wrote one of the points.
+void remove_partial(const std::string& sweep_directory, const std::set<std::string>& points) {
   const fs::path directory = fs::path{sweep_directory} / points_directory;
-  const std::string begin = point + ".partial-";
   std::error_code error;
   std::vector<fs::path> old;
   for (fs::directory_iterator at{directory, error}, end; !error && at != end; at.increment(error)) {
-    if (at->path().filename().string().compare(0, begin.size(), begin) == 0) old.push_back(at->path());
+    const std::string name = at->path().filename().string();
+    const std::size_t partial = name.find(".partial-");
+    if (partial != std::string::npos && points.count(name.substr(0, partial)) != 0) old.push_back(at->path());
   }
   for (const fs::path& p : old) fs::remove_all(p, error);
 }
@@ -158,7 +160,9 @@ class sweeper {
       if (!is_settled(sweep_.points[i])) todo.push_back(i);
     }
     were_there_ = mine_.size() - todo.size();
-    for (const std::size_t i : todo) remove_partial(options_.out, sweep_.points[i].name);
+    std::set<std::string> names;
+    for (const std::size_t i : todo) names.insert(sweep_.points[i].name);
+    remove_partial(options_.out, names);
     std::size_t next = 0;
     while (problem_.empty() && (next < todo.size() || pool_.running() > 0)) {
       const bool is_asked = interruptible::asked() != 0;

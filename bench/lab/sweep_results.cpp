@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 namespace allot {
@@ -104,10 +105,11 @@ const configuration* baseline_of(const sweep_record& sweep, const std::vector<co
 /// The names of all figures of all points, in the order in which they are first seen.
 std::vector<std::string> figure_names(const sweep_record& sweep) {
   std::vector<std::string> names;
+  std::set<std::string_view> seen;
   for (const swept_point& p : sweep.points) {
     if (!p.summary) continue;
     for (const auto& [name, value] : p.summary->figures) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      if (seen.insert(name).second) names.push_back(name);
     }
   }
   return names;
@@ -338,10 +340,11 @@ namespace {
 /// The columns of the table for people.
 std::vector<shown_figure> columns_of(const sweep_record& sweep) {
   const std::vector<shown_figure> all = {{"allocation_rate", "utilisation", figure_kind::rate},
+                                         {"useful_utilisation", "useful", figure_kind::rate},
                                          {"queue_s/mean", "wait", figure_kind::time},
                                          {"queue_s/p99", "p99", figure_kind::time},
                                          {"worst_tenant/queue_s/mean", "worst tenant", figure_kind::time},
-                                         {"sharing_anomaly_s", "sharing anomaly", figure_kind::time},
+                                         {"isolated/sharing_anomaly_s", "sharing anomaly", figure_kind::time},
                                          {"jct_s/mean", "completion", figure_kind::time},
                                          {"preemptions", "preemptions", figure_kind::count},
                                          {"lost_gpu_h", "lost GPU-h", figure_kind::gpu_hours},

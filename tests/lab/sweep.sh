@@ -100,6 +100,12 @@ awk -F, '
 ' one/table.csv >found
 cmp -s expected found || fail "table.csv says $(<found), the points $(<expected)"
 
+# A trace under a policy that draws nothing is run once, under one that places at random with every seed.
+printf '%s' '{"format": "allot-experiment/1", "scenarios": ["teams.json"], "seeds": [3, 4],
+  "policies": ["fifo", {"name": "drawn", "preset": "standard", "set": {"placement": "random"}}]}' >drawn.json
+exits 0 "$allot" sweep drawn.json --list
+says "$(<out)" $'to run  teams.fifo.seed-3\nto run  teams.drawn.seed-3\nto run  teams.drawn.seed-4'
+
 # --- what changes is run again, and nothing else
 sed 's/"seeds": \[3, 4\]/"seeds": [3, 4, 5]/' mix.json >more.json
 cp mix.json kept.json
