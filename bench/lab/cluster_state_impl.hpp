@@ -69,7 +69,7 @@ template <class Simulator, class Visit>
 void for_each_pod(const Simulator& sim, sim::job_index j, Visit visit) {
   if (!sim.where().has_nodes()) return;
   const auto& policy = sim.policy();
-  const gpu::inventory& nodes = sim.where().inventory();
+  const auto& nodes = sim.where().inventory();
   const job_id id = sim.history(j).id;
   for (const gpu::placed_pod& p : nodes.pods(policy.place_of(id))) visit(p);
   for (const job_id more : policy.surplus_of(id)) {
@@ -111,7 +111,7 @@ template <std::size_t N, class Simulator>
   to.used = metrics.used();
   take_quotas<N>(s, sim, metrics, gpus, to);
   if (sim.where().has_nodes()) {
-    const gpu::inventory& inventory = sim.where().inventory();
+    const auto& inventory = sim.where().inventory();
     const gpu::cluster& layout = inventory.layout();
     for (std::size_t n = 0; n < layout.size(); ++n) {
       const gpu::node_id node{n};

@@ -335,11 +335,11 @@ template <std::size_t N>
   guard.hide();
   if (!problems.empty()) return {sim.now(), std::move(problems), {}};
   if (stop) {
-    if (stop == stop_reason::until && *control.until > sim.now()) sim.pass_time(*control.until, watch);
+    metrics.pause();
+    sim.pass_time(stop == stop_reason::until ? std::max(sim.now(), *control.until) : sim.now(), watch);
     result.stopped = {*stop, sim.now()};
   }
   result.log.pause(sim.now());
-  metrics.pause();
   result.timing.simulation = std::chrono::steady_clock::now() - begin;
   result.figures = metrics.figures(sim);
   result.figures.quotas.resize(result.quotas.size());

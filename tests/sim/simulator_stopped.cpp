@@ -63,9 +63,9 @@ TEST_CASE("simulator: it stands still before the first instant that is not wante
   CHECK(sim.why(0).binding);
 
   // Ten seconds later: a's job has run for that long, b's waits, and the third has not come.
+  measure.pause();
   sim.pass_time(55 * second, watch);
   log.pause(sim.now());
-  measure.pause();
   CHECK(sim.now() == 55 * second);
   CHECK(log.last_run(1)->end == 55 * second);
   CHECK_FALSE(log.last_run(1)->evicted);
