@@ -4,6 +4,7 @@
 #include "lab/figures_json.hpp"
 #include "lab/json_writer.hpp"
 #include "lab/recorder.hpp"
+#include "lab/replay.hpp"
 
 #include <allot/sim/csv.hpp>
 #include <allot/sim/decimal.hpp>
@@ -122,6 +123,11 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   json.member("seed", r.seed);
   json.member("input_hash", r.input_hash);
   json.member("decision_hash", r.decision_hash);
+  if (r.stopped) {
+    json.key("stopped").begin_object().member("reason", word_of(r.stopped->why));
+    json.key("at_s").raw(decimal(r.stopped->at));
+    json.end_object();
+  }
   write_counts(json, f.of.jobs);
   write_times(json, f.of);
   write_window(json, r);

@@ -61,27 +61,6 @@ class time_recorder {
   bool has_begun_ = false;
 };
 
-/// Says on a terminal how far the replay is.
-class progress {
- public:
-  explicit progress(std::size_t jobs);
-  progress(const progress&) = delete;
-  progress& operator=(const progress&) = delete;
-  ~progress();
-
-  void instant_passed(instant now, std::size_t jobs_ended) {
-    if (is_shown_ && ++instants_ % 4096 == 0) show(now, jobs_ended);
-  }
-
- private:
-  void show(instant now, std::size_t jobs_ended);
-
-  std::size_t jobs_;
-  std::size_t instants_ = 0;
-  bool is_shown_;
-  bool has_shown_ = false;
-};
-
 /// Writes events.csv.
 class event_writer {
  public:
@@ -114,9 +93,8 @@ template <std::size_t N>
 class recorder {
  public:
   /// `events` may be null.
-  recorder(const sim::metrics<N>& metrics, const sim::run_log& log, time_recorder& time, event_writer* events,
-           progress& shown)
-      : metrics_(&metrics), log_(&log), time_(&time), events_(events), progress_(&shown) {}
+  recorder(const sim::metrics<N>& metrics, const sim::run_log& log, time_recorder& time, event_writer* events)
+      : metrics_(&metrics), log_(&log), time_(&time), events_(events) {}
 
   template <class Simulator>
   void submitted(const Simulator& sim, sim::job_index j) {
@@ -125,7 +103,6 @@ class recorder {
   template <class Simulator>
   void refused(const Simulator& sim, sim::job_index j, refusal) {
     write(sim, "refused", j);
-    ++ended_;
   }
   template <class Simulator>
   void started(const Simulator& sim, sim::job_index j, const resources<N>&) {
@@ -144,17 +121,14 @@ class recorder {
   template <class Simulator>
   void evicted(const Simulator& sim, sim::job_index j, const sim::interruption& how) {
     if (events_ != nullptr) events_->write_end(sim.now(), "evicted", j, sim.jobs()[j].quota, how);
-    if (sim.history(j).outcome == sim::job_outcome::time_limit) ++ended_;
   }
   template <class Simulator>
   void finished(const Simulator& sim, sim::job_index j) {
     write(sim, "finished", j);
-    ++ended_;
   }
   template <class Simulator>
   void cancelled(const Simulator& sim, sim::job_index j) {
     write(sim, "cancelled", j);
-    ++ended_;
   }
   template <class Simulator>
   void settled(const Simulator& sim) {
@@ -164,7 +138,6 @@ class recorder {
     const quantity capacity = metrics_->capacity();
     time_->note_totals(sim.now(), metrics_->used(), capacity.is_bounded() ? capacity.in_milli() : 0,
                        metrics_->pending());
-    progress_->instant_passed(sim.now(), ended_);
   }
 
  private:
@@ -177,8 +150,6 @@ class recorder {
   const sim::run_log* log_;
   time_recorder* time_;
   event_writer* events_;
-  progress* progress_;
-  std::size_t ended_ = 0;
 };
 
 }  // namespace lab

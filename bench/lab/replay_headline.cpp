@@ -4,6 +4,9 @@
 #include "lab/outputs.hpp"
 #include "lab/report.hpp"
 #include "lab/text_table.hpp"
+#include "lab/time_text.hpp"
+
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>
@@ -27,6 +30,39 @@ void append_line(std::string& text, std::string_view name, std::string_view valu
 
 std::string counted_jobs(std::uint64_t n) {
   return grouped(n) + (n == 1 ? " job" : " jobs");
+}
+
+/// More names than anyone reads on a terminal: the files have all.
+constexpr std::size_t most_named = 10;
+
+void append_unfinished(std::string& text, const replay_result& r) {
+  std::size_t named = 0;
+  for (const replayed_job& j : r.jobs) {
+    const bool is_over = j.is_over() || j.outcome == sim::job_outcome::refused;
+    if (is_over || named++ >= most_named) continue;
+    text += fmt::format("  {} ({}): {} {}, {}\n", j.id, r.quotas[j.quota.index()].name, decimal(j.gpus),
+                        j.gpus == 1000 ? "GPU" : "GPUs",
+                        j.outcome == sim::job_outcome::future ? "had not come yet" : word_of(j.outcome));
+  }
+  if (named > most_named) text += "  ... and " + grouped(named - most_named) + " more: see jobs.csv\n";
+}
+
+std::string explain_stopped(const early_end& stopped) {
+  const std::string at = fmt::format(" at {} ({} s)", clock_time(stopped.at), decimal(stopped.at));
+  switch (stopped.why) {
+    case stop_reason::until:
+      return "stopped" + at + ", as --until says\n";
+    case stop_reason::interrupt:
+      return "interrupted" + at + ": the figures are of the time before\n";
+    case stop_reason::max_queue:
+      return "stopped" + at +
+             ": more jobs waited than --max-queue allows. Either the load is above what the cluster can do, "
+             "and "
+             "the queue only grows, or this policy admits too little of it\n";
+    case stop_reason::max_time:
+      return "stopped" + at + ": it took longer than --max-time allows\n";
+  }
+  return {};
 }
 
 text_table times_table(const replay_result& r) {
@@ -114,8 +150,8 @@ void explain_refusals(replay_result& r) {
 }
 
 std::string warnings(const replay_result& r) {
-  constexpr std::size_t most_named = 10;
   std::string text;
+  if (r.stopped) text += explain_stopped(*r.stopped);
   const sim::job_counts& jobs = r.figures.of.jobs;
   if (jobs.refused != 0) {
     text += counted_jobs(jobs.refused) + " refused:\n";
@@ -127,14 +163,10 @@ std::string warnings(const replay_result& r) {
     if (named > most_named) text += "  ... and " + grouped(named - most_named) + " more: see jobs.csv\n";
   }
   if (jobs.unfinished != 0) {
-    text += counted_jobs(jobs.unfinished) + " never finished: nothing would ever make room for them (state " +
-            "\"waiting\" in jobs.csv)\n";
-    std::size_t named = 0;
-    for (const replayed_job& j : r.jobs) {
-      if (j.is_over() || j.outcome == sim::job_outcome::refused || named++ >= most_named) continue;
-      text.append("  ").append(j.id).append("\n");
-    }
-    if (named > most_named) text += "  ... and " + grouped(named - most_named) + " more\n";
+    text += counted_jobs(jobs.unfinished);
+    text += r.stopped ? " had not finished when it was stopped:\n"
+                      : " never finished: nothing would ever make room for them:\n";
+    append_unfinished(text, r);
   }
   if (const std::uint64_t times = r.livelocks.instants(); times != 0) {
     text += r.policy;

@@ -13,6 +13,7 @@
 #include <allot/sim/wait_reasons.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -86,6 +87,34 @@ struct replayed_time {
   std::int64_t most_used = 0;
 };
 
+/// Why a replay ended before everything had happened.
+enum class stop_reason : std::uint8_t {
+  /// The time was reached up to which it should go.
+  until,
+  /// The user interrupted it.
+  interrupt,
+  /// More jobs waited than may wait.
+  max_queue,
+  /// It took longer than it may take.
+  max_time,
+};
+struct early_end {
+  stop_reason why{};
+  /// In simulated time.
+  instant at = 0;
+};
+
+/// Where the time of a replay goes, as far as it was asked for.
+struct replay_timing {
+  std::chrono::nanoseconds reading{0};
+  /// All of the simulation, the next three included.
+  std::chrono::nanoseconds simulation{0};
+  std::chrono::nanoseconds metrics{0};
+  std::chrono::nanoseconds runs{0};
+  std::chrono::nanoseconds series{0};
+  std::chrono::nanoseconds writing{0};
+};
+
 /// Everything that the files of a replay are made of.
 struct replay_result {
   std::string policy;
@@ -113,6 +142,9 @@ struct replay_result {
   std::uint64_t events = 0;
   /// Where the policy would never have come to rest.
   sim::unrest livelocks{};
+  /// Nothing: it ran until nothing happened any more.
+  std::optional<early_end> stopped{};
+  replay_timing timing{};
 
   /// Whether the quota is shown: all but a root that was made up and holds no job.
   [[nodiscard]] bool shows(quota_id x) const {

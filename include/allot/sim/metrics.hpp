@@ -164,6 +164,8 @@ class metrics {
     look(sim);
   }
 
+  /// The simulation is stopped: once it has settled again, what runs has run until then.
+  void pause() noexcept { run_ended_ = run_ended_ || used_ > 0; }
   /// The state of a quota after what happened last.
   [[nodiscard]] const quota_moment& now(quota_id x) const { return meters_[x.index()].now; }
   /// The number of quotas that there have been, by which `now` is bounded.
