@@ -90,6 +90,7 @@ TEST_CASE("job_statistics: who starves, and who never starts") {
   jobs.push_back(job_of(b, 4, 0, 5));
   jobs.push_back(job_of(b, 4, 1, 5));
   jobs.push_back(job_of(b, 3, 2, 5));
+  jobs.push_back(job_of(a, 1, 200, 1));
   for (auto& j : jobs) j.job_class = 1;
   jobs[5].deadline = 3 * second;
   auto s = world<allot::static_quotas>(siblings({3, 4}), std::move(jobs));
