@@ -18,10 +18,14 @@ namespace {
 
 const allot::per_dimension<bool, 1> counted{true};
 
-run_figures told(const cluster_time& c, bool up_to_mark) {
+run_figures told(const cluster_time& c) {
   run_figures f;
-  c.tell(f, up_to_mark);
+  c.tell(f);
   return f;
+}
+run_figures told_now(cluster_time& c) {
+  c.mark();
+  return told(c);
 }
 
 }  // namespace
@@ -40,15 +44,15 @@ TEST_CASE("cluster_time: integrals of a cluster, up to a mark or up to now") {
   c.pass(10, 1'000, true);
   c.mark();
   c.pass(5, 1'000, true);
-  const run_figures f = told(c, true);
+  const run_figures f = told(c);
   CHECK(f.capacity == wide{8'000} * 20);
   CHECK(f.idle == wide{8'000} * 10 + wide{7'000} * 10);
   CHECK(f.stranded == wide{3'000} * 10);
   CHECK(f.idle_while_unplaceable == wide{7'000} * 10);
   CHECK(f.largest_gang == wide{8} * 10 + wide{7} * 10);
   CHECK(f.smallest_largest_gang == std::optional<std::int64_t>{7});
-  CHECK(told(c, false).capacity == wide{8'000} * 25);
-  CHECK(told(c, false).idle_while_unplaceable == wide{7'000} * 15);
+  CHECK(told_now(c).capacity == wide{8'000} * 25);
+  CHECK(told_now(c).idle_while_unplaceable == wide{7'000} * 15);
 }
 
 TEST_CASE("cluster_time: without nodes the roots have the capacity, or it has no bound") {
@@ -57,7 +61,7 @@ TEST_CASE("cluster_time: without nodes the roots have the capacity, or it has no
   c.look(allot::sim::places{}, accounts, counted);
   c.pass(2, 1'000, false);
   CHECK(c.capacity() == gpus(8));
-  const run_figures f = told(c, false);
+  const run_figures f = told_now(c);
   CHECK(f.idle == wide{7'000} * 2);
   CHECK(f.capacity_is_bounded);
   CHECK_FALSE(f.smallest_largest_gang);
@@ -65,7 +69,7 @@ TEST_CASE("cluster_time: without nodes the roots have the capacity, or it has no
   specs[0].nominal = allot::resources<1>{allot::quantity::unlimited()};
   c.look(allot::sim::places{}, allot::ledger<1>{allot::build_quota_tree(specs).value()}, counted);
   c.pass(2, 1'000, false);
-  CHECK_FALSE(told(c, false).capacity_is_bounded);
+  CHECK_FALSE(told_now(c).capacity_is_bounded);
 }
 
 TEST_CASE("cluster_time: what of it the typical pods could not use, and how much of each model was used") {
@@ -91,7 +95,7 @@ TEST_CASE("cluster_time: what of it the typical pods could not use, and how much
   CHECK(where.place(one));
   c.look(where, accounts, counted);
   c.pass(5, 1'000, false);
-  const run_figures f = told(c, false);
+  const run_figures f = told_now(c);
   REQUIRE(f.fragments);
   CHECK(*f.fragments == wide{2'000} * 10 + wide{2'000 + 3'000} * 5);
   REQUIRE(f.models.size() == 2);

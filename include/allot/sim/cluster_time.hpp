@@ -82,9 +82,9 @@ class cluster_time {
 
   [[nodiscard]] quantity capacity() const noexcept { return capacity_; }
 
-  /// The figures up to the last mark, or up to now.
-  void tell(run_figures& all, bool up_to_mark) const {
-    const integrals& f = up_to_mark ? marked_ : now_;
+  /// The figures up to the last mark.
+  void tell(run_figures& all) const {
+    const integrals& f = marked_;
     all.capacity = f.capacity;
     all.capacity_is_bounded = is_bounded_;
     all.idle = f.idle;

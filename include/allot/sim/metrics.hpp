@@ -188,12 +188,9 @@ class metrics {
   template <class Simulator>
   [[nodiscard]] run_figures figures(const Simulator& sim) const {
     run_figures all = totals_;
-    // What still runs when the simulation is stopped has run until then.
-    const bool has_ended = used_ == 0;
-    if (!has_ended) all.end = last_;
     all.window.begin = std::max(settings_.window.begin, all.first_submit);
     all.window.end = std::max(all.window.begin, std::min(settings_.window.end, all.end));
-    cluster_.tell(all, has_ended);
+    cluster_.tell(all);
     all.collateral = collateral_.total();
     const std::size_t slots = std::max(meters_.size(), sim.accounts().tree().slots());
     all.quotas.resize(slots);
