@@ -38,6 +38,20 @@ void add_source(CLI::App& command, lab::scenario_source& source) {
   command.add_option("--policy", source.policy, "a preset (see: allot policies), instead of the scenario's");
 }
 
+void add_measuring(CLI::App& command, lab::measuring_options& measured) {
+  command.add_option("--window", measured.window,
+                     "FROM,TO in seconds: figures over time are of this part, and those of jobs of jobs that "
+                     "come in it; either may be left out");
+  command.add_option("--warm-up", measured.warm_up,
+                     "so many seconds after the first submission are left out of the figures");
+  command.add_flag("--no-drain", measured.no_drain, "what comes after the last submission is left out");
+  command.add_option(
+      "--grace", measured.grace,
+      "so many seconds may a quota wait for what it has lent before it counts as violated (60)");
+  command.add_flag("--isolated", measured.isolated,
+                   "also replay each tenant alone, on its quota and on its weight share of the cluster");
+}
+
 /// What the command line asks for; returns the exit status.
 struct command_line {
   explicit command_line(CLI::App& app) : app_(app) {
@@ -131,6 +145,7 @@ struct command_line {
     replay_->add_option("--max-time", r.max_time,
                         "end after that time on the clock, as in 10m (exit status 3)");
     replay_->add_flag("--timing", r.timing, "say where the time went, and how many events a second");
+    add_measuring(*replay_, replay_options_.measured);
     replay_->footer(
         "An interrupt ends it too; what has happened until then is written and marked in summary.json, and "
         "the\n"

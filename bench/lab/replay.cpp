@@ -246,6 +246,7 @@ int replay(const replay_options& options) {
   const auto begin = std::chrono::steady_clock::now();
   errors found;
   replay_control control = control_of(options, found);
+  const measuring measured = read_measuring(options.measured, found);
   if (options.out.empty() && !control.look_at) {
     found.add("--out", {}, "expected the directory that is made (or --at, to print one moment)");
   }
@@ -256,6 +257,7 @@ int replay(const replay_options& options) {
   if (options.seed) s->policy.seed = *options.seed;
 
   replay_result r = result_for(*s, s->policy.seed, options.source.file.has_value());
+  r.measured = measured;
   r.timing.reading = std::chrono::steady_clock::now() - begin;
   dashboard_printer printer{options.rows};
   if (control.only_look) return look(*s, r, control, printer);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lab/measuring.hpp"
 #include "lab/replay_run.hpp"
 #include "lab/scenario.hpp"
 #include "lab/staging.hpp"
@@ -41,6 +42,7 @@ struct replay_options {
   std::size_t rows = 20;
   /// Also say where the time went.
   bool timing = false;
+  measuring_options measured{};
 };
 
 /// Of a run that `--max-queue` or `--max-time` ended, and of a sweep of which not every point is there.

@@ -8,6 +8,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 namespace allot {
@@ -87,6 +89,46 @@ text_table quota_table(const replay_result& r) {
   return table;
 }
 
+std::string waiting_line(const sim::wait_split& waited) {
+  constexpr std::array<std::string_view, sim::wait_cause_count> words = {
+      "for fair share", "by fragmentation", "by a full cluster", "for their turn"};
+  std::string text;
+  for (std::size_t c = 0; c < words.size(); ++c) {
+    if (waited.by[c] == 0) continue;
+    if (!text.empty()) text += ", ";
+    text += percent(sim::rate_in_millionths(waited.by[c], waited.total())) + ' ';
+    text += words[c];
+  }
+  return text;
+}
+
+/// What sharing means to the tenants, compared with being alone.
+void append_isolated(std::string& text, const replay_result& r) {
+  sim::finish_time_figures all;
+  std::string worst;
+  std::int64_t anomaly = 0;
+  std::size_t tenants = 0;
+  for (std::size_t x = 0; x < r.alone.size(); ++x) {
+    const tenant_alone& t = r.alone[x];
+    all += t.finish_time;
+    tenants += t.anomaly.jobs != 0 ? 1U : 0U;
+    if (t.anomaly.jobs == 0 || (!worst.empty() && t.anomaly.anomaly() <= anomaly)) continue;
+    worst = r.quotas[x].name;
+    anomaly = t.anomaly.anomaly();
+  }
+  if (!worst.empty()) {
+    append_line(text, "sharing",
+                (tenants > 1 ? "at worst " : "") + worst + " waits " +
+                    human_time(anomaly < 0 ? -anomaly : anomaly) + (anomaly < 0 ? " less" : " more") +
+                    " than alone on its quota");
+  }
+  if (all.jobs != 0) {
+    append_line(text, "finish times",
+                "rho " + rounded(all.mean() / 1000, 2) + " on average, " + rounded(all.max / 1000, 2) +
+                    " at most, " + percent(sim::rate_in_millionths(all.unfair, all.jobs)) + " above 1.05");
+  }
+}
+
 }  // namespace
 
 void explain_refusals(replay_result& r) {
@@ -152,7 +194,10 @@ std::string headline(const replay_result& r) {
   if (f.of.jobs.time_limit != 0) jobs += ", " + grouped(f.of.jobs.time_limit) + " at their time limit";
   append_line(text, "completed", jobs);
   if (f.capacity_is_bounded) {
-    append_line(text, "utilisation", percent(sim::rate_in_millionths(f.of.allocated, f.capacity)));
+    const wide useful = f.of.allocated - std::min(f.of.allocated, f.lost_in_window);
+    append_line(text, "utilisation",
+                percent(sim::rate_in_millionths(f.of.allocated, f.capacity)) + ", useful " +
+                    percent(sim::rate_in_millionths(useful, f.capacity)));
   }
   append_line(text, "preemptions", grouped(f.of.preemptions) + ", " + hours(f.of.lost) + " GPU-h lost");
   append_line(text, "borrowed", hours(f.of.borrowed) + " GPU-h");
@@ -161,6 +206,8 @@ std::string headline(const replay_result& r) {
       "Jain " +
           rounded(sim::rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000) / 1000, 3) +
           ", " + hours(f.of.fair_share_error) + " GPU-h short of fair shares");
+  if (f.of.waited.total() != 0) append_line(text, "waiting", waiting_line(f.of.waited));
+  append_isolated(text, r);
   return text + '\n' + times_table(r).text() + '\n' + quota_table(r).text();
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lab/measuring.hpp"
+
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
 #include <allot/gpu/cluster.hpp>
@@ -8,7 +10,9 @@
 #include <allot/sim/job_history.hpp>
 #include <allot/sim/run_log.hpp>
 #include <allot/sim/unrest.hpp>
+#include <allot/sim/wait_reasons.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -35,8 +39,11 @@ struct replayed_job {
   sim::job_outcome outcome{};
   std::optional<instant> start{};
   std::optional<instant> end{};
-  /// All time in which it waited.
+  /// In `replay_result::classes`.
+  std::uint32_t job_class = 0;
+  /// All time in which it waited, and by `wait_cause`.
   instant wait = 0;
+  std::array<instant, sim::wait_cause_count> wait_for{};
   instant lost = 0;
   std::uint32_t preemptions = 0;
   /// Why it was refused: a word for a program, and a sentence for a person.
@@ -114,7 +121,13 @@ struct replay_result {
   std::uint64_t seed = 0;
   std::string input_hash;
   std::string decision_hash;
+  /// By what it is measured; set before it is run.
+  measuring measured{};
   sim::run_figures figures{};
+  /// The names of the classes of jobs, as `figures.classes` has them; the first is that of no class.
+  std::vector<std::string> classes{};
+  /// By quota id, if it was asked for: how each would fare alone.
+  std::vector<tenant_alone> alone{};
   /// By quota id, those included that came or went on the way.
   std::vector<replayed_quota> quotas{};
   /// Whether the quotas were made of the trace's tenants: then the root is nobody's.

@@ -5,6 +5,7 @@
 // take long to compile, for the cycle in them is made of every preset.
 
 #include "lab/cluster_state_impl.hpp"
+#include "lab/isolated_impl.hpp"
 #include "lab/progress.hpp"
 #include "lab/replay_run.hpp"
 #include "lab/staging.hpp"
@@ -250,7 +251,9 @@ void take_jobs(const Simulator& sim, const workload<N>& w, const sim::metrics<N>
     r.duration = job.duration;
     r.gpus = metrics.gpus(sim, j);
     r.outcome = h.outcome;
+    r.job_class = job.job_class;
     r.wait = metrics.waits().total(j, sim.now());
+    r.wait_for = metrics.reasons().split(j, r.wait, metrics.waits().waits(j), sim.now());
     r.lost = h.lost();
     r.preemptions = h.preemptions;
     r.reason = word_of(h.why_refused);
@@ -301,7 +304,11 @@ template <std::size_t N>
   if (!made) return {0, made.problems(), {}};
   auto& sim = made.value();
 
-  sim::metrics<N> metrics{{gpus, result.has_own_quotas}};
+  sim::time_window window;
+  if (const auto jobs = sim.jobs(); !jobs.empty()) {
+    window = result.measured.window(jobs.front().submit, jobs.back().submit);
+  }
+  sim::metrics<N> metrics{{gpus, result.has_own_quotas, window, result.measured.grace}};
   time_recorder time{streams.tenants, names};
   std::optional<event_writer> events;
   if (streams.events != nullptr) events.emplace(*streams.events, w.ids, names, result.cluster);
@@ -344,6 +351,7 @@ template <std::size_t N>
   result.figures = metrics.figures(sim);
   result.figures.quotas.resize(result.quotas.size());
   for (std::size_t x = 0; x < result.quotas.size(); ++x) result.figures.quotas[x].quota = quota_id{x};
+  result.classes.assign(w.classes.begin(), w.classes.end());
   take_jobs(sim, w, metrics, result);
   take_refused(w, result);
   result.time = time.conclude(sim.now());
@@ -363,8 +371,13 @@ replay_stop run_replay(const scenario& s, const replay_streams& streams, replay_
   replay_stop stop;
   place_running(s, w, stop.found);
   if (!stop.found.empty()) return stop;
-  return detail::run_workload<N>(s, std::move(w), *any_preset::find(s.policy.preset, s.policy.options),
-                                 streams, result, control);
+  const any_preset preset = *any_preset::find(s.policy.preset, s.policy.options);
+  stop = detail::run_workload<N>(s, std::move(w), preset, streams, result, control);
+  // Of a part of a run there is nothing to compare.
+  const bool is_whole = stop.problems.empty() && !result.stopped && !control.only_look;
+  if (!result.measured.isolated || !is_whole) return stop;
+  result.alone = detail::replay_tenants_alone<N>(s, preset, detail::gpu_dimensions<N>(s.resources), result);
+  return stop;
 }
 
 }  // namespace lab

@@ -223,6 +223,8 @@ struct workload {
   /// Of the jobs in `setup.jobs`, in their order.
   std::vector<std::string_view> ids{};
   std::vector<job_origin> origins{};
+  /// The classes of jobs, by `job::job_class`; the first is that of no class.
+  std::vector<std::string_view> classes{};
   /// By submission, then id.
   std::vector<refused_job> refused{};
 };

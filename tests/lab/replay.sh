@@ -62,15 +62,16 @@ exits 0 "$allot" replay teams.json --out one
 leaves one $standard_files
 says "$(<out)" '*standard: 4 jobs, 8 GPUs*completed*3, 1 refused*preemptions*2,*one: summary.json*'
 says "$(<err)" '1 job refused:*big: asks for 100 GPUs*8 GPUs on 2 nodes*'
+says "$(<out)" '*waiting *100.00 % for fair share*'
 exits 0 "$allot" replay teams.json --out two --events --chrome
 leaves two $standard_files events.csv trace.json
 for file in $standard_files; do
   cmp -s <(grep -v wall_s "one/$file") <(grep -v wall_s "two/$file") || fail "$file differs between two replays"
 done
 says "$(sed -n 1p one/jobs.csv)" \
-  'job_id,quota,submit_s,start_s,end_s,wait_s,jct_s,preemptions,lost_s,nodes,state,reason,gpus,duration_s'
-says "$(sed -n 2p one/jobs.csv)" '1,b,0,0,177,30,177,2,47,n-0;n-1,completed,,8,100'
-says "$(sed -n 4p one/jobs.csv)" 'big,a,50,,,0,,0,0,,refused,larger_than_cluster,100,5'
+  'job_id,quota,submit_s,start_s,end_s,wait_s,jct_s,preemptions,lost_s,nodes,state,reason,gpus,duration_s,class,fair_share_wait_s,fragmentation_wait_s,capacity_wait_s'
+says "$(sed -n 2p one/jobs.csv)" '1,b,0,0,177,30,177,2,47,n-0;n-1,completed,,8,100,,30,0,0'
+says "$(sed -n 4p one/jobs.csv)" 'big,a,50,,,0,,0,0,,refused,larger_than_cluster,100,5,,0,0,0'
 says "$(sed -n 1,2p one/tenants.csv)" $'time_s,quota,used,entitled,borrowed,lent,pending\n0,a,0,0,0,4,0'
 says "$(grep evicted two/events.csv)" $'45,evicted,1,b,,2,reclaim,45\n67,evicted,1,b,,3,reclaim,2'
 says "$(tr -d ' \n' <one/summary.json)" \
@@ -96,13 +97,30 @@ leaves world $standard_files events.csv
 says "$(grep going world/events.csv | sed -n 3p)" '10,evicted,going,b,,,,5'
 says "$(grep -E '(evicted|shrank)' world/events.csv)" '*,shell,a,,,time_limit,0*60,evicted,run,a,,,node_down,10*'
 says "$(grep grew world/events.csv)" '20,grew,wide,b,n-*'
-says "$(grep shell world/jobs.csv)" 'shell,a,25,25,55,0,,0,0,n-*,time_limit,,1,500'
+says "$(grep shell world/jobs.csv)" 'shell,a,25,25,55,0,,0,0,n-*,time_limit,,1,500,interactive,0,0,0'
 says "$(grep ^run world/jobs.csv)" 'run,a,0,10,*'
 says "$(tr -d ' \n' <world/summary.json)" '*"completed":3,*"time_limit":1}*"node_failures":1,*"livelocks":0,*'
 sed 's/"nodes": \["n-1"\]/"nodes": ["n-0"], "devices": [[0, 1]]/; s/"nodes": \["n-0", "n-0"\]/&, "devices": [[0], [1]]/' world.json >clash.json
 exits 2 "$allot" replay clash.json --out clash
 says "$(<err)" 'clash.json: /jobs/0/devices: *'
 [ ! -e clash ] || fail 'a directory was made for a replay that failed'
+
+# --- what it is measured by
+exits 0 "$allot" replay teams.json --out part --window 40,70 --grace 0 --isolated
+says "$(tr -d ' \n' <part/summary.json)" \
+  '*"window":{"from_s":40,"to_s":70,"jobs":3},"grace_s":0,*"isolated":{"sharing_anomaly_s":0,"of":"a",*'
+says "$(<out)" '*useful *sharing *a waits 0 s more than alone on its quota*finish times *rho *'
+exits 0 "$allot" replay teams.json --out part --force --warm-up 40 --no-drain
+says "$(tr -d ' \n' <part/summary.json)" '*"window":{"from_s":40,"to_s":67.001,"jobs":3},"grace_s":60,*'
+exits 0 "$allot" replay teams.json --out part --force --window 50,
+says "$(tr -d ' \n' <part/summary.json)" '*"window":{"from_s":50,"to_s":177,"jobs":2},*'
+for window in 40 70,40 x,3 ,-5 1e3,; do
+  exits 2 "$allot" replay teams.json --out wrong --window "$window"
+  says "$(<err)" '--window: expected *'
+done
+exits 2 "$allot" replay teams.json --out wrong --warm-up soon --grace -1
+says "$(<err)" '--warm-up: expected seconds*"soon"*--grace: expected seconds*"-1"*'
+[ ! -e wrong ] || fail 'a directory was made for a replay that failed'
 
 # --- a directory that is there
 cp -r one kept

@@ -73,6 +73,7 @@ class simulator {
       std::vector<problem> problems = happen(watch);
       if (!problems.empty()) return problems;
       decide(watch);
+      tell_of_waiting(watch, std::as_const(*this), [&](job_index j) { return scheduler_.why(runs_[j].id); });
       watch.settled(std::as_const(*this));
     }
     return {};
@@ -351,11 +352,10 @@ class simulator {
     log_.note(now_, a.core ? decision_kind::grown : decision_kind::admitted, a.what);
     if (a.core) {
       runs_.grow(a.what, now_);
-      watch.grew(std::as_const(*this), a.what, a.id, a.borrows);
-    } else {
-      runs_.start(a.what, now_, a.pick, a.pods);
-      watch.started(std::as_const(*this), a.what, a.borrows);
+      return watch.grew(std::as_const(*this), a.what, a.id, a.borrows);
     }
+    runs_.start(a.what, now_, a.pick, a.pods);
+    watch.started(std::as_const(*this), a.what, a.borrows);
   }
 
   template <class Observer>
