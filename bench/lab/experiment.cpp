@@ -162,6 +162,7 @@ class experiment_reader {
     read_policies(top);
     if (const auto until = top.find("until")) to_.until = read_time_value(*until, found_);
     if (const auto time = top.find("max_time")) to_.max_time = read_time_value(*time, found_);
+    if (const auto v = top.find("isolated")) to_.isolated = read_bool(*v, found_).value_or(false);
     if (const auto queue = top.find("max_queue")) {
       const auto n = read_whole(*queue, 1, 1'000'000'000'000, found_);
       if (n) to_.max_queue = static_cast<std::uint64_t>(*n);
@@ -419,6 +420,7 @@ void make_points(experiment& e, const experiment_source& source, errors& found) 
           key.add(e.max_queue.value_or(0));
           key.add(e.max_time.value_or(-1));
           key.add(std::uint64_t{source.full ? 1U : 0U});
+          key.add(std::uint64_t{e.isolated ? 1U : 0U});
           point.key = key.hex();
           all.add_text(point.name);
           all.add_text(point.key);

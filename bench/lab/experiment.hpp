@@ -87,6 +87,8 @@ struct experiment {
   std::optional<instant> until{};
   std::optional<std::uint64_t> max_queue{};
   std::optional<instant> max_time{};
+  /// Each tenant is replayed alone as well, for the sharing anomaly.
+  bool isolated = false;
   /// The name of the policy that the others are compared with; empty: none.
   std::string baseline{};
   std::vector<experiment_point> points;

@@ -135,7 +135,6 @@ struct command_line {
                       "replace the files of an earlier run in that directory");
     replay_->add_flag("--events", replay_options_.events, "also events.csv: everything that happened");
     replay_->add_flag("--chrome", replay_options_.chrome, "also trace.json, for Perfetto");
-    add_measuring(*replay_, replay_options_.measured);
     replay_->add_option("--until", r.until, "end at that simulated time: seconds, or as in 3d or 12h30m");
     replay_->add_option("--at", r.at, "print how the cluster stands at that simulated time");
     replay_->add_option("--rows", r.rows, "of each list of --at")
@@ -146,6 +145,7 @@ struct command_line {
     replay_->add_option("--max-time", r.max_time,
                         "end after that time on the clock, as in 10m (exit status 3)");
     replay_->add_flag("--timing", r.timing, "say where the time went, and how many events a second");
+    add_measuring(*replay_, replay_options_.measured);
     replay_->footer(
         "An interrupt ends it too; what has happened until then is written and marked in summary.json, and "
         "the\n"

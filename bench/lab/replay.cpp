@@ -245,8 +245,8 @@ replay_conclusion replay_into(const staging_directory& staging, const scenario& 
 int replay(const replay_options& options) {
   const auto begin = std::chrono::steady_clock::now();
   errors found;
-  const measuring measured = read_measuring(options.measured, found);
   replay_control control = control_of(options, found);
+  const measuring measured = read_measuring(options.measured, found);
   if (options.out.empty() && !control.look_at) {
     found.add("--out", {}, "expected the directory that is made (or --at, to print one moment)");
   }

@@ -31,7 +31,6 @@ struct replay_options {
   bool events = false;
   /// Also trace.json, for Perfetto and chrome://tracing.
   bool chrome = false;
-  measuring_options measured{};
   /// Times as `read_time` takes them; empty: not given. Where it ends, what may take how long on the wall's
   /// clock, and the time of which the dashboard is printed.
   std::string until{};
@@ -43,6 +42,7 @@ struct replay_options {
   std::size_t rows = 20;
   /// Also say where the time went.
   bool timing = false;
+  measuring_options measured{};
 };
 
 /// Of a run that `--max-queue` or `--max-time` ended, and of a sweep of which not every point is there.

@@ -373,7 +373,9 @@ replay_stop run_replay(const scenario& s, const replay_streams& streams, replay_
   if (!stop.found.empty()) return stop;
   const any_preset preset = *any_preset::find(s.policy.preset, s.policy.options);
   stop = detail::run_workload<N>(s, std::move(w), preset, streams, result, control);
-  if (!result.measured.isolated || !stop.problems.empty() || result.stopped) return stop;
+  // Of a part of a run there is nothing to compare.
+  const bool is_whole = stop.problems.empty() && !result.stopped && !control.only_look;
+  if (!result.measured.isolated || !is_whole) return stop;
   result.alone = detail::replay_tenants_alone<N>(s, preset, detail::gpu_dimensions<N>(s.resources), result);
   return stop;
 }

@@ -76,6 +76,7 @@ int run_point(const experiment& e, const experiment_point& which, swept_point p,
   if (s) check_for_replay(*s, found);
   if (!s || !found.empty()) return complain(found);
   replay_result r = result_for(*s, which.seed, true);
+  r.measured.isolated = e.isolated;
   replay_control control;
   control.until = e.until;
   control.max_queue = e.max_queue;

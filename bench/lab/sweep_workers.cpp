@@ -49,13 +49,19 @@ bool worker_pool::begin(std::size_t number, const std::function<int()>& work) {
   // What is buffered would be written twice.
   std::fflush(stdout);
   std::fflush(stderr);
+  // What is for the new process must not find it with the old one's answers.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   w.process = ::fork();
+  if (w.process == 0) interruptible::forget();
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (w.process < 0) return false;
   if (w.process > 0) {
     running_.push_back(std::move(w));
     return true;
   }
-  interruptible::forget();
   if (w.said) ::dup2(::fileno(w.said.get()), STDERR_FILENO);
   int status = 1;
   try {

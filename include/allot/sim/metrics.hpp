@@ -47,13 +47,11 @@ struct metrics_settings {
 /// - *Allocated*: what the pods that run hold. *Capacity*: the GPUs of the nodes, without the free ones of
 ///   nodes that have failed or are drained; without nodes, what the roots of the quota tree have. Rates are
 ///   over the time from the first submission to the last end of a run, as far as it is in the window.
-/// - *Fragmentation*: of the idle GPU time, the part on nodes that were partly in use (`fragmented_gpus`). 0
-///   without nodes. *Idle while unplaceable*: what was idle while a job waited that its quota allowed and
-///   that had no place.
+/// - *Fragmentation*: of the idle GPU time, the part on nodes partly in use (`fragmented_gpus`). 0 without
+///   nodes. *Idle while unplaceable*: what was idle while a job waited that its quota allowed, for a place.
 /// - *Entitlement*: the fair-share division (`division`) of the capacity of the user's quotas, whatever the
 ///   policy makes of them, given the demand of the moment, by which it is capped.
-/// - *Fair-share error*: the integral of what a quota is entitled to and does not have; in sum over the
-///   quotas (L1).
+/// - *Fair-share error*: the integral of what a quota is entitled to and lacks; summed over the quotas (L1).
 /// - *Jain*: the index over the quotas that use or want something of how much of what each is entitled to it
 ///   has (at most all of it: what one has beyond that shows where it is missing), averaged over the time in
 ///   which there are such quotas.
