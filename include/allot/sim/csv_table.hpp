@@ -105,6 +105,8 @@ class csv_table {
   [[nodiscard]] const std::vector<text_problem>& problems() const noexcept { return problems_; }
   /// Whether the text was read to its end.
   [[nodiscard]] bool at_end() const noexcept { return at_end_; }
+  /// Whether the text ended in the middle of this row, without a line break: it may be truncated.
+  [[nodiscard]] bool is_cut_off() const noexcept { return csv_.is_cut_off(); }
   /// Where the row begins.
   [[nodiscard]] text_place place() const noexcept { return csv_.place(); }
 
