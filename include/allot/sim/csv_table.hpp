@@ -125,6 +125,21 @@ class csv_table {
     return csv_.text(others_[i].at);
   }
 
+  /// Where the column of that name stands, whether or not it was asked for; for `field`.
+  [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const {
+    for (std::size_t column = 0; column < columns_.size(); ++column) {
+      if (columns_[column].name == name && at_[column] != absent) return at_[column];
+    }
+    for (const other_column& o : others_) {
+      if (o.name == name) return o.at;
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] std::string_view field(std::size_t at) const {
+    ALLOT_ASSERT(readable_, "a row to take a field from");
+    return csv_.text(at);
+  }
+
   /// Adds to what is wrong with this row, at a field of it.
   void report(Column column, std::string text) {
     add_problem(has(column) ? csv_.place(at(column)) : csv_.place(), name_of(column), std::move(text));

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/sim/csv.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// What an import has to say beside its result, on standard error: rows that are left out, with their place
+/// and the reason, and notes on what could not be carried over as it was.
+class import_log {
+ public:
+  /// `file` is what messages call the input; of the rows that are left out `shown` are told.
+  import_log(std::string file, std::size_t shown) : file_(std::move(file)), shown_(shown) {}
+
+  /// A row that is left out, and everything that is wrong with it.
+  void reject(std::span<const sim::text_problem> problems);
+  [[nodiscard]] std::size_t rejected() const noexcept { return rejected_; }
+  /// What ends the import.
+  void fail(std::string_view place, std::string_view text);
+  /// What the user should know of the result; `where` is the object and field that it is about, or nothing.
+  void note(std::string_view where, std::string_view text);
+  /// "... and 12 more rows are left out", if there were more than are shown.
+  void finish() const;
+
+ private:
+  std::string file_;
+  std::size_t shown_;
+  std::size_t rejected_ = 0;
+};
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot
