@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -34,6 +35,11 @@ class import_log {
   std::size_t shown_;
   std::size_t rejected_ = 0;
 };
+
+/// "1 pod that was", "12 pods that were": a number and what it is of, in singular and plural.
+[[nodiscard]] inline std::string counted(std::size_t n, std::string_view one, std::string_view several) {
+  return std::to_string(n).append(" ").append(n == 1 ? one : several);
+}
 
 }  // namespace lab
 }  // namespace v0

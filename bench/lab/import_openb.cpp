@@ -159,14 +159,14 @@ int import_pods(packed_input& file, import_log& log, const import_options& optio
     }
   }
   if (never_ran > 0) {
-    log.note({}, std::to_string(never_ran) +
-                     " pods that were never scheduled are left out (it is not known how long "
-                     "they would have run)");
+    log.note({}, counted(never_ran, "pod that was never scheduled is", "pods that were never scheduled are") +
+                     " left out (it is not known how long it would have run)");
   }
-  if (without_gpus > 0) log.note({}, std::to_string(without_gpus) + " pods without GPUs are left out");
+  if (without_gpus > 0)
+    log.note({}, counted(without_gpus, "pod without GPUs is", "pods without GPUs are") + " left out");
   if (in_parts > 0) {
-    log.note({}, std::to_string(in_parts) +
-                     " pods ask for parts of several GPUs: a canonical trace has the sum only");
+    log.note({}, counted(in_parts, "pod asks", "pods ask") +
+                     " for parts of several GPUs: a canonical trace has the sum only");
   }
   return finish_import(spool, 0, log, options);
 }

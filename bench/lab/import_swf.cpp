@@ -138,7 +138,9 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
     log.fail({}, "there is no job in the file (expected lines of 18 numbers)");
     return bad_input_status;
   }
-  if (without_gpus > 0) log.note({}, std::to_string(without_gpus) + " jobs without processors are left out");
+  if (without_gpus > 0)
+    log.note({},
+             counted(without_gpus, "job without processors is", "jobs without processors are") + " left out");
   log.note({}, "a processor of the trace is a GPU here");
   return finish_import(spool, 0, log, options);
 }

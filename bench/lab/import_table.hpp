@@ -106,7 +106,8 @@ int import_table(packed_input& file, import_log& log, const import_options& opti
       log.reject({&at, 1});
     }
   }
-  if (without_gpus > 0) log.note({}, std::to_string(without_gpus) + " jobs without GPUs are left out");
+  if (without_gpus > 0)
+    log.note({}, counted(without_gpus, "job without GPUs is", "jobs without GPUs are") + " left out");
   std::optional<instant> origin = 0;
   if (Format::has_dates) origin = origin_of(spool, log, options);
   if (!origin) return bad_input_status;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <utility>
 
@@ -33,7 +34,10 @@ struct spooled {
 }  // namespace
 
 trace_spool::trace_spool(std::vector<sim::trace_column> columns, std::vector<std::string> tags)
-    : columns_(std::move(columns)), tags_(std::move(tags)), file_(std::tmpfile()) {}
+    : columns_(std::move(columns)), tags_(std::move(tags)), file_(std::tmpfile()) {
+  // With a limit on the size of files, writing too much is an error like a full disk, not a death.
+  std::signal(SIGXFSZ, SIG_IGN);
+}
 
 trace_spool::~trace_spool() {
   if (file_ != nullptr) std::fclose(file_);
