@@ -3,6 +3,7 @@
 
 #include "lab/errors.hpp"
 #include "lab/import_trace.hpp"
+#include "lab/kubernetes.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -31,6 +32,11 @@ const std::vector<named_importer>& importers() {
        import_spot},
       {{"openb", "Alibaba 2023 (FGD): a list of pods, or of nodes, which becomes a scenario"}, import_openb},
       {{"swf", "Standard Workload Format 2.2"}, import_swf},
+      {{"kueue",
+        "Kueue's objects, as kubectl get clusterqueues,cohorts,workloads,localqueues -A -o json prints them"},
+       import_kueue},
+      {{"kai", "KAI's objects, as kubectl get queues,podgroups,pods,nodes -A -o json prints them"},
+       import_kai},
   };
   return all;
 }
