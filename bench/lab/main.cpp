@@ -237,17 +237,29 @@ struct command_line {
         "now.json");
   }
   void add_generate() {
-    generate_ = app_.add_subcommand("generate", "make the workload of three teams as a trace");
+    generate_ = app_.add_subcommand("generate", "make a workload by a model as a trace");
     lab::generate_options& g = generate_options_;
+    std::string models = "one of:";
+    for (const lab::generate_model& m : lab::generate_models()) {
+      models.append("\n  ").append(m.name).append(": ").append(m.summary);
+    }
     generate_->add_option("--out", g.out, "the CSV file that is made; - for standard output")->required();
     generate_->add_flag("--force", g.force, "replace the file if it is there");
-    generate_->add_option("--days", g.days, "how long jobs are submitted")->capture_default_str();
+    generate_->add_option("--model", g.model, models)->capture_default_str();
+    generate_->add_option("--days", g.days, "how long jobs are submitted (14)");
+    generate_->add_option("--jobs", g.jobs,
+                          "how many jobs there are, instead; the load says in how many days");
     generate_->add_option("--seed", g.seed, "the same seed, the same trace")->capture_default_str();
     generate_->add_option("--load", g.load, "all work, as a part of what the cluster can do")
         ->capture_default_str();
-    generate_->add_option("--serving", g.serving, "the part of it that is serving")->capture_default_str();
+    generate_->add_option("--serving", g.serving, "the part of it that is serving (mix, teams: 0.11)");
+    generate_->add_option("--interactive", g.interactive, "the part of it that is interactive (mix: 0.08)");
     generate_->add_option("--gpus", g.gpus, "of the cluster")->capture_default_str();
-    generate_->footer("Example:  allot generate --days 14 --out three_teams.csv");
+    generate_->add_option("--tenants", g.tenants,
+                          "team-1, team-2, ... with ever smaller shares, instead of the demo's quotas");
+    generate_->footer(
+        "Examples:  allot generate --days 14 --out mix.csv\n"
+        "           allot generate --model helios --jobs 1000000 --gpus 10000 --tenants 20 --out year.csv");
   }
   void add_fill() {
     fill_ = app_.add_subcommand(
