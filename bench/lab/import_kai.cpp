@@ -645,15 +645,15 @@ class kai_importer {
   instant now_ = 0;
 };
 
-[[nodiscard]] std::string make_scenario(json_value root, errors& found, import_log& log,
-                                        const import_options& options) {
+}  // namespace
+
+std::string make_kai_scenario(json_value root, errors& found, import_log& log,
+                              const import_options& options) {
   return kai_importer{root, found, log, options}.run();
 }
 
-}  // namespace
-
 int import_kai(packed_input& file, import_log& log, const import_options& options) {
-  return import_objects(file, log, options, make_scenario);
+  return import_objects(file, log, options, make_kai_scenario);
 }
 
 }  // namespace lab

@@ -732,15 +732,15 @@ class kueue_importer {
   instant now_ = 0;
 };
 
-[[nodiscard]] std::string make_scenario(json_value root, errors& found, import_log& log,
-                                        const import_options& options) {
+}  // namespace
+
+std::string make_kueue_scenario(json_value root, errors& found, import_log& log,
+                                const import_options& options) {
   return kueue_importer{root, found, log, options}.run();
 }
 
-}  // namespace
-
 int import_kueue(packed_input& file, import_log& log, const import_options& options) {
-  return import_objects(file, log, options, make_scenario);
+  return import_objects(file, log, options, make_kueue_scenario);
 }
 
 }  // namespace lab

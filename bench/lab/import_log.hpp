@@ -4,6 +4,7 @@
 #include <allot/sim/csv.hpp>
 
 #include <cstddef>
+#include <cstdio>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,12 +14,13 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// What an import has to say beside its result, on standard error: rows that are left out, with their place
-/// and the reason, and notes on what could not be carried over as it was.
+/// What an import has to say beside its result, on standard error (or elsewhere): rows that are left out,
+/// with their place and the reason, and notes on what could not be carried over as it was.
 class import_log {
  public:
   /// `file` is what messages call the input; of the rows that are left out `shown` are told.
-  import_log(std::string file, std::size_t shown) : file_(std::move(file)), shown_(shown) {}
+  import_log(std::string file, std::size_t shown, std::FILE* to = stderr)
+      : file_(std::move(file)), shown_(shown), to_(to) {}
 
   /// A row that is left out, and everything that is wrong with it.
   void reject(std::span<const sim::text_problem> problems);
@@ -31,8 +33,11 @@ class import_log {
   void finish() const;
 
  private:
+  void print(std::string_view place, std::string_view text) const;
+
   std::string file_;
   std::size_t shown_;
+  std::FILE* to_;
   std::size_t rejected_ = 0;
 };
 

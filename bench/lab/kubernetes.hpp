@@ -108,6 +108,13 @@ using scenario_maker = std::string (*)(json_value root, errors& found, import_lo
 [[nodiscard]] int import_objects(packed_input& file, import_log& log, const import_options& options,
                                  scenario_maker make);
 
+/// The scenario of Kueue's and of KAI's objects; when something is wrong with them, an empty text and the
+/// errors.
+[[nodiscard]] std::string make_kueue_scenario(json_value root, errors& found, import_log& log,
+                                              const import_options& options);
+[[nodiscard]] std::string make_kai_scenario(json_value root, errors& found, import_log& log,
+                                            const import_options& options);
+
 int import_kueue(packed_input& file, import_log& log, const import_options& options);
 int import_kai(packed_input& file, import_log& log, const import_options& options);
 
