@@ -94,6 +94,12 @@ TEST_CASE("swf_reader: lines that are too long, texts that can't be read") {
   CHECK(r.next() == outcome::failed);
   CHECK(told(r.problems()) == "line 2, column 1: the line is longer than 65536 bytes\n");
 
+  // Whether the line comes at once or in pieces.
+  const std::string just = std::string(65'536, ' ') + "\n" + std::string(65'537, ' ') + "\n";
+  reader at_once{string_source{just}};
+  CHECK(at_once.next() == outcome::failed);
+  CHECK(at_once.problems().front().place.line == 2);
+
   std::size_t calls = 0;
   const auto broken = [&calls](char* to, std::size_t) -> std::ptrdiff_t {
     if (++calls == 3) return -1;

@@ -159,14 +159,14 @@ class swf_reader {
           looked_at == filled_ ? nullptr : std::memchr(buffer_.data() + looked_at, '\n', filled_ - looked_at);
       if (found != nullptr) {
         const auto end = static_cast<std::size_t>(static_cast<const char*>(found) - buffer_.data());
+        if (end - begin_ > line_limit_) return fail_too_long();
         next_ = end + 1;
         text = std::string_view{buffer_.data() + begin_, end - begin_};
         if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
         break;
       }
       looked_at = filled_;
-      if (filled_ - begin_ > line_limit_)
-        return fail("the line is longer than " + std::to_string(line_limit_) + " bytes");
+      if (filled_ - begin_ > line_limit_) return fail_too_long();
       if (at_end_) {
         next_ = filled_;
         if (begin_ == filled_) return line_outcome::end;
@@ -206,6 +206,9 @@ class swf_reader {
     return true;
   }
 
+  line_outcome fail_too_long() {
+    return fail("the line is longer than " + std::to_string(line_limit_) + " bytes");
+  }
   line_outcome fail(std::string text) {
     failed_ = true;
     failure_ = {{line_ + 1, 1}, {}, std::move(text)};
