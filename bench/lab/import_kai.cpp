@@ -73,6 +73,10 @@ using pod_request = std::array<std::int64_t, kai_resources.size()>;
 struct pod {
   const kubernetes_object* object = nullptr;
   pod_request request{};
+  /// In bytes; in `request` it is rounded.
+  std::int64_t memory_bytes = 0;
+  /// Of how many GPUs it has equal parts.
+  std::int64_t devices = 1;
   std::string node;
   std::optional<instant> started;
   bool is_going = false;
@@ -96,6 +100,7 @@ struct node {
   std::int64_t gpu_memory_mib = 0;
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
+  std::int64_t pod_slots = 0;
 };
 
 class kai_importer {
@@ -117,10 +122,6 @@ class kai_importer {
     }
     link_queues();
     for (const kubernetes_object& o : all("Node")) read_node(o);
-    if (nodes_without_gpus_ > 0) {
-      log_.note("Node",
-                counted(nodes_without_gpus_, "that has no GPUs is", "that have no GPUs are") + " left out");
-    }
     for (const kubernetes_object& o : all("PodGroup")) read_group(o);
     for (const kubernetes_object& o : all("Pod")) read_pod(o);
     if (pods_without_group_ > 0) {
@@ -212,10 +213,6 @@ class kai_importer {
     node n;
     n.name = o.name;
     n.gpus = amount_at(o, "nvidia.com/gpu") / 1000;
-    if (n.gpus == 0) {
-      ++nodes_without_gpus_;
-      return;
-    }
     if (n.gpus > static_cast<std::int64_t>(gpu::max_gpus_per_node)) {
       return log_.note(o.shown(), "left out: it has " + std::to_string(n.gpus) + " GPUs (expected at most " +
                                       std::to_string(gpu::max_gpus_per_node) + ")");
@@ -230,6 +227,7 @@ class kai_importer {
     n.cpu_milli = amount_at(o, "cpu");
     constexpr std::int64_t mib = std::int64_t{1024} * 1024 * 1000;
     n.memory_mib = amount_at(o, "memory") / mib;
+    n.pod_slots = amount_at(o, "pods") / 1000;
     nodes_.push_back(std::move(n));
   }
 
@@ -306,6 +304,10 @@ class kai_importer {
           log_.note(o.shown(), "asks for " + resource + ", which KAI's queues do not count: left out");
         continue;
       }
+      if (r == 2) {
+        constexpr nano_amount most = std::numeric_limits<std::int64_t>::max() / 1'000'000;
+        p.memory_bytes = static_cast<std::int64_t>(std::min(most, (amount + nano - 1) / nano));
+      }
       // Rounded up to a thousandth.
       const nano_amount unit = kai_resources[r].kubernetes_per_unit * (nano / 1000);
       p.request[r] = static_cast<std::int64_t>(std::min<nano_amount>((amount + unit - 1) / unit, most_milli));
@@ -353,12 +355,9 @@ class kai_importer {
     if (const auto n = annotation("gpu-fraction-num-devices")) {
       devices = static_cast<std::int64_t>(std::min<nano_amount>(read_amount_of(*n, found_) / nano, 64));
     }
-    if (devices != 1 && milli != 1000) {
-      log_.note(o.shown(), "asks for parts of " + std::to_string(devices) +
-                               " GPUs: counted as whole ones, because a scenario has parts of one GPU only");
-      milli = 1000;
-    }
-    p.request[0] = milli * std::max<std::int64_t>(1, devices);
+    devices = std::max<std::int64_t>(1, devices);
+    p.devices = milli < 1000 ? devices : 1;
+    p.request[0] = milli * devices;
     return true;
   }
 
@@ -409,7 +408,10 @@ class kai_importer {
       json.begin_object().member("name", n.name).member("gpus", n.gpus);
       if (!n.model.empty()) json.member("gpu_model", n.model);
       if (n.gpu_memory_mib > 0) json.member("gpu_memory_mib", n.gpu_memory_mib);
-      json.member("cpu_milli", n.cpu_milli).member("memory_mib", n.memory_mib).end_object();
+      if (n.cpu_milli > 0) json.member("cpu_milli", n.cpu_milli);
+      if (n.memory_mib > 0) json.member("memory_mib", n.memory_mib);
+      if (n.pod_slots > 0) json.member("pod_slots", n.pod_slots);
+      json.end_object();
     }
     json.end_array().end_object();
   }
@@ -548,6 +550,7 @@ class kai_importer {
     const auto running = static_cast<std::int64_t>(
         std::count_if(g.pods.begin(), g.pods.end(), [](const pod& p) { return !p.node.empty(); }));
     const bool is_even = std::all_of(g.pods.begin(), g.pods.end(), [&](const pod& p) {
+      if (p.devices != g.pods.front().devices) return false;
       for (std::size_t r = 0; r < kai_resources.size(); ++r) {
         if (is_counted_[r] && p.request[r] != g.pods.front().request[r]) return false;
       }
@@ -555,10 +558,12 @@ class kai_importer {
     });
     json.begin_object().member("id", g.object->name).member("quota", g.queue);
     pod_request request = g.pods.front().request;
+    std::int64_t memory_bytes = g.pods.front().memory_bytes;
     std::int64_t min_pods = std::clamp<std::int64_t>(g.min_member, 1, pods);
     if (is_even) {
       if (running > 0) min_pods = std::min(min_pods, running);
       json.member("pods", pods);
+      if (g.pods.front().devices > 1) json.member("devices_per_pod", g.pods.front().devices);
       if (min_pods < pods) json.member("min_pods", min_pods);
       if (running > 0 && running < g.min_member) {
         log_.note(g.object->shown(), "runs with " + std::to_string(running) + " of the " +
@@ -567,10 +572,12 @@ class kai_importer {
       }
     } else {
       request = {};
+      memory_bytes = 0;
       std::size_t counted_pods = 0;
       for (const pod& p : g.pods) {
         if (running > 0 && p.node.empty()) continue;
         ++counted_pods;
+        memory_bytes += std::min(p.memory_bytes, most_milli);
         for (std::size_t r = 0; r < kai_resources.size(); ++r)
           request[r] = std::min(most_milli, request[r] + p.request[r]);
       }
@@ -584,6 +591,7 @@ class kai_importer {
       if (is_counted_[r] && request[r] > 0) json.key(kai_resources[r].name).raw(decimal(request[r]));
     }
     json.end_object();
+    write_host_needs(request[1], memory_bytes, json);
     json.member("priority", g.priority).member("preemptible", g.preemptible);
     if (!g.priority_class.empty()) json.member("class", g.priority_class);
     const instant created = g.object->created.value_or(first_);
@@ -603,6 +611,14 @@ class kai_importer {
     json.end_object();
   }
 
+  /// What a pod, or all of them, need of CPU and memory where they stand.
+  void write_host_needs(std::int64_t cpu_milli, std::int64_t memory_bytes, json_writer& json) {
+    if (nodes_.empty()) return;
+    if (cpu_milli > 0 && !is_counted_[1]) json.member("cpu_milli", cpu_milli);
+    constexpr std::int64_t mib = std::int64_t{1024} * 1024;
+    if (memory_bytes > 0) json.member("memory_mib", (memory_bytes + mib - 1) / mib);
+  }
+
   /// Where several pods together ask for a part of a GPU more than whole ones, whole ones are asked for.
   void round_gpus(const group& g, pod_request& request) {
     if (request[0] < 1000 || request[0] % 1000 == 0) return;
@@ -611,7 +627,7 @@ class kai_importer {
   }
 
   void write_places(const group& g, bool is_even, json_writer& json) {
-    if (nodes_.empty() || !is_even || g.pods.front().request[0] == 0) return;
+    if (nodes_.empty() || !is_even) return;
     std::vector<std::string> places;
     for (const pod& p : g.pods) {
       if (p.node.empty()) continue;
@@ -638,7 +654,6 @@ class kai_importer {
   /// Those of which some pod can't be counted.
   std::set<const kubernetes_object*> unusable_;
   std::array<bool, kai_resources.size()> is_counted_{};
-  std::size_t nodes_without_gpus_ = 0;
   std::size_t pods_without_group_ = 0;
   std::string root_;
   instant first_ = 0;

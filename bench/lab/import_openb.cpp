@@ -183,19 +183,20 @@ int import_nodes(packed_input& file, import_log& log, const import_options& opti
   std::size_t nodes = 0;
   std::int64_t gpus = 0;
   for (const sim::openb_node& node : reading.values) {
-    if (node.gpus < 1 || node.gpus > static_cast<std::int64_t>(gpu::max_gpus_per_node)) {
-      log.note(node.name, "left out: it has " + std::to_string(node.gpus) + " GPUs (expected 1 to " +
+    if (node.gpus > static_cast<std::int64_t>(gpu::max_gpus_per_node)) {
+      log.note(node.name, "left out: it has " + std::to_string(node.gpus) + " GPUs (expected at most " +
                               std::to_string(gpu::max_gpus_per_node) + ")");
       continue;
     }
-    json.begin_object().member("name", node.name).member("gpus", node.gpus).member("gpu_model", node.model);
+    json.begin_object().member("name", node.name).member("gpus", node.gpus);
+    if (node.gpus > 0) json.member("gpu_model", node.model);
     json.member("cpu_milli", node.cpu_milli).member("memory_mib", node.memory_mib).end_object();
     ++nodes;
     gpus += node.gpus;
   }
   json.end_array().end_object().end_object();
   if (nodes == 0) {
-    log.fail({}, "there is no node with GPUs in the list");
+    log.fail({}, "there is no node in the list");
     return bad_input_status;
   }
   output_target out;

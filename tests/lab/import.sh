@@ -135,10 +135,10 @@ n0,64000,262144,2,V100M32
 n1,64000,262144,0,
 n2,96000,393216,8,T4
 CSV
-says "$(<err)" '*note: n1: left out: it has 0 GPUs*2 nodes, 10 GPUs'
+says "$(<err)" '*3 nodes, 10 GPUs'
 [ "$("$allot" check nodes.json --trace pods.csv 2>&1)" != '' ] || fail 'check says nothing'
 "$allot" import openb pods.csv --out trace.csv 2>/dev/null
-says "$("$allot" check nodes.json --trace trace.csv 2>&1)" '*2 nodes, 10 GPUs*3 jobs*ok'
+says "$("$allot" check nodes.json --trace trace.csv 2>&1)" '*3 nodes, 10 GPUs*3 jobs*ok'
 # A pod that accepts two models runs on nodes of either.
 printf '{"format": "allot-scenario/1", "resources": ["t4/gpu", "v100m32/gpu"],' >flavored.json
 sed -n '3,$p' nodes.json >>flavored.json

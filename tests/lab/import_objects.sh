@@ -61,7 +61,7 @@ for text in 'note: Node: 1 object is not carried over' \
   grep -qF "$text" err || fail "kueue does not say: $text"
 done
 imports 0 kai "$objects/kai.json"
-for text in 'note: Queue speech: spec.fairness is not carried over' 'note: Node: 1 that has no GPUs is left out' \
+for text in 'note: Queue speech: spec.fairness is not carried over' \
   'note: PodGroup cv/pg-train: spec.topologyConstraint is not carried over' 'note: cpu: no queue bounds it' \
   'note: PodGroup asr/pg-lost: left out: its queue gone is not in the file' \
   'note: Pod: 1 that is in no PodGroup of the file is not carried over'; do
