@@ -638,7 +638,8 @@ class kueue_importer {
     }
     json.key("request").begin_object();
     std::vector<std::string> by_flavor;
-    for (const auto& [resource, amount] : asked) {
+    for (const auto& [name, amount] : asked) {
+      const std::string& resource = name;
       if (amount == 0) continue;
       if (!names_.counts(resource)) {
         note_uncounted(w, resource);
