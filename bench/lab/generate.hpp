@@ -2,24 +2,42 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// `allot generate`: the workload of three teams (sim/generate.hpp) as a canonical trace.
+/// `allot generate`: a workload by one of the models (sim/generate_parts.hpp, and sim/generate.hpp for the
+/// three teams of the demo) as a canonical trace.
 struct generate_options {
   /// The file that is made; "-" for standard output.
   std::string out{};
   bool force = false;
-  std::int64_t days = 14;
+  std::string model = "mix";
+  /// How long jobs are submitted; 14 days unless `jobs` says how many there are.
+  std::optional<std::int64_t> days{};
+  std::optional<std::uint64_t> jobs{};
   std::uint64_t seed = 1;
-  /// All work, and the part of it that is serving, as parts of what the cluster can do in that time: "0.9".
+  /// All work, and the parts of it that are serving and interactive, as parts of what the cluster can do in
+  /// that time: "0.9".
   std::string load = "0.9";
-  std::string serving = "0.11";
+  std::optional<std::string> serving{};
+  std::optional<std::string> interactive{};
   std::int64_t gpus = 128;
+  /// team-1, team-2...; nothing: the three of the demo, quota1, quota1.1 and quota1.2.
+  std::optional<std::int64_t> tenants{};
 };
+
+struct generate_model {
+  std::string_view name;
+  std::string_view summary;
+};
+/// The models that there are, for help.
+[[nodiscard]] const std::vector<generate_model>& generate_models();
 
 /// Returns the exit status: 0, or 2 when an option is out of range or the file can't be written.
 int generate(const generate_options& options);

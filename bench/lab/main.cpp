@@ -6,6 +6,7 @@
 #include "lab/explain_job.hpp"
 #include "lab/fill.hpp"
 #include "lab/generate.hpp"
+#include "lab/import.hpp"
 #include "lab/replay.hpp"
 #include "lab/sweep.hpp"
 
@@ -67,6 +68,7 @@ struct command_line {
     add_replay();
     add_sweep();
     add_compare();
+    add_import();
     add_generate();
     add_fill();
     add_policies();
@@ -79,6 +81,7 @@ struct command_line {
     if (replay_->parsed()) return run_replay();
     if (sweep_->parsed()) return lab::sweep(sweep_options_);
     if (compare_->parsed()) return lab::compare(compare_options_);
+    if (import_->parsed()) return lab::run_import(import_options_);
     if (generate_->parsed()) return lab::generate(generate_options_);
     if (fill_->parsed()) return lab::fill(fill_command_);
     std::fputs(lab::list_policies().c_str(), stdout);
@@ -201,18 +204,62 @@ struct command_line {
         "Examples:  allot compare runs/fifo runs/standard\n"
         "           allot compare sweeps/mix --figures queue_s/mean,preemptions");
   }
+  void add_import() {
+    import_ =
+        app_.add_subcommand("import", "make a canonical trace, or a scenario, of another system's files");
+    lab::import_options& i = import_options_;
+    std::string formats = "one of:";
+    for (const lab::import_format& f : lab::import_formats()) {
+      formats.append("\n  ").append(f.name).append(": ").append(f.summary);
+    }
+    import_->add_option("FORMAT", i.format, formats)->required();
+    import_->add_option("FILE", i.file, "the file; - for standard input; may be packed with gzip")
+        ->required();
+    import_->add_option("--out", i.out, "the file that is made; - for standard output")
+        ->capture_default_str();
+    import_->add_flag("--force", i.force, "replace the file if it is there");
+    import_->add_flag("--strict", i.strict, "a row that can't be carried over is an error");
+    import_->add_option("--shown", i.shown, "how many of those rows are told; the others are counted")
+        ->capture_default_str();
+    import_->add_option("--tenant", i.tenant,
+                        "the column that names the tenant, instead of the format's own");
+    import_->add_option("--origin", i.origin,
+                        "the date from which submissions count, instead of the first submission");
+    import_->add_flag("--gpu-only", i.gpu_only, "leave out jobs without GPUs");
+    import_->add_option("--gap", i.gap, "openb lists without times: seconds from one pod to the next (1)");
+    import_->add_option("--duration", i.duration, "openb lists without times: how long each runs (3600)");
+    import_
+        ->add_option("--unit", i.unit, "pai: what num_gpu counts, instead of what the first rows look like")
+        ->check(CLI::IsMember({"percent", "gpus"}));
+    import_->footer(
+        "Examples:  allot import philly cluster_job_log.csv.gz --out jobs.csv\n"
+        "           kubectl get clusterqueues,cohorts,workloads -A -o json | allot import kueue - --out "
+        "now.json");
+  }
   void add_generate() {
-    generate_ = app_.add_subcommand("generate", "make the workload of three teams as a trace");
+    generate_ = app_.add_subcommand("generate", "make a workload by a model as a trace");
     lab::generate_options& g = generate_options_;
+    std::string models = "one of:";
+    for (const lab::generate_model& m : lab::generate_models()) {
+      models.append("\n  ").append(m.name).append(": ").append(m.summary);
+    }
     generate_->add_option("--out", g.out, "the CSV file that is made; - for standard output")->required();
     generate_->add_flag("--force", g.force, "replace the file if it is there");
-    generate_->add_option("--days", g.days, "how long jobs are submitted")->capture_default_str();
+    generate_->add_option("--model", g.model, models)->capture_default_str();
+    generate_->add_option("--days", g.days, "how long jobs are submitted (14)");
+    generate_->add_option("--jobs", g.jobs,
+                          "how many jobs there are, instead; the load says in how many days");
     generate_->add_option("--seed", g.seed, "the same seed, the same trace")->capture_default_str();
     generate_->add_option("--load", g.load, "all work, as a part of what the cluster can do")
         ->capture_default_str();
-    generate_->add_option("--serving", g.serving, "the part of it that is serving")->capture_default_str();
+    generate_->add_option("--serving", g.serving, "the part of it that is serving (mix, teams: 0.11)");
+    generate_->add_option("--interactive", g.interactive, "the part of it that is interactive (mix: 0.08)");
     generate_->add_option("--gpus", g.gpus, "of the cluster")->capture_default_str();
-    generate_->footer("Example:  allot generate --days 14 --out three_teams.csv");
+    generate_->add_option("--tenants", g.tenants,
+                          "team-1, team-2, ... with ever smaller shares, instead of the demo's quotas");
+    generate_->footer(
+        "Examples:  allot generate --days 14 --out mix.csv\n"
+        "           allot generate --model helios --jobs 1000000 --gpus 10000 --tenants 20 --out year.csv");
   }
   void add_fill() {
     fill_ = app_.add_subcommand(
@@ -256,6 +303,7 @@ struct command_line {
   CLI::App* replay_ = nullptr;
   CLI::App* sweep_ = nullptr;
   CLI::App* compare_ = nullptr;
+  CLI::App* import_ = nullptr;
   CLI::App* generate_ = nullptr;
   CLI::App* fill_ = nullptr;
   lab::scenario_source check_source_;
@@ -264,6 +312,7 @@ struct command_line {
   lab::replay_options replay_options_;
   lab::sweep_options sweep_options_;
   lab::compare_options compare_options_;
+  lab::import_options import_options_;
   lab::generate_options generate_options_;
   lab::fill_command fill_command_;
 };

@@ -30,10 +30,19 @@ namespace {
 
 }  // namespace
 
+bool is_one_of(std::string_view model, std::string_view models) {
+  for (;;) {
+    const std::size_t bar = models.find('|');
+    if (models.substr(0, bar) == model) return true;
+    if (bar == std::string_view::npos) return false;
+    models.remove_prefix(bar + 1);
+  }
+}
+
 std::uint64_t models_named(const gpu::cluster& nodes, std::string_view name) {
   std::uint64_t models = 0;
   for (std::size_t m = 0; m < nodes.models().size(); ++m) {
-    if (lower(nodes.models()[m]) == lower(name)) models |= std::uint64_t{1} << m;
+    if (is_one_of(lower(nodes.models()[m]), lower(name))) models |= std::uint64_t{1} << m;
   }
   return models;
 }

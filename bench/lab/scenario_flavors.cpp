@@ -149,14 +149,14 @@ std::uint64_t pools_of_flavor(const scenario& s, std::string_view flavor) {
 std::optional<flavor_group> flavors_of_traced(const scenario& s, const sim::trace_job& j) {
   const auto flavors = flavors_of(s, "gpu");
   if (flavors.empty() || j.gpus == quantity{}) return std::nullopt;
-  const std::string model = j.gpu_model ? lower(s.trace->words[j.gpu_model]) : std::string{};
-  const bool is_counted =
-      std::any_of(flavors.begin(), flavors.end(), [&](std::string_view f) { return lower(f) == model; });
+  const std::string models = j.gpu_model ? lower(s.trace->words[j.gpu_model]) : std::string{};
+  const auto is_accepted = [&](std::string_view flavor) { return is_one_of(lower(flavor), models); };
+  const bool is_counted = std::any_of(flavors.begin(), flavors.end(), is_accepted);
   // "gpu" counts all of them; whoever names no model that is counted apart is counted there only.
   if (find_resource(s, "gpu") && !is_counted) return std::nullopt;
   flavor_group group{{"gpu"}, {}};
   for (const std::string_view f : flavors) {
-    if (is_counted && lower(f) != model) continue;
+    if (is_counted && !is_accepted(f)) continue;
     flavor_group::option option{std::string{f}, {}, pools_of_flavor(s, f)};
     option.request[*find_resource(s, in_flavor(f, "gpu"))] =
         j.pods == 0 ? j.gpus : quantity::milli(j.gpus.in_milli() / j.pods);

@@ -189,7 +189,10 @@ class scenario_reader {
 /// With A to Z in lower case.
 [[nodiscard]] std::string lower(std::string_view text);
 
-/// Those of the nodes' GPU models that are called so, in whatever case.
+/// Whether `model` is one of "v100m16|v100m32", as a trace writes it that accepts several.
+[[nodiscard]] bool is_one_of(std::string_view model, std::string_view models);
+/// Those of the nodes' GPU models that are called so, or one of several with a | between two, in whatever
+/// case.
 [[nodiscard]] std::uint64_t models_named(const gpu::cluster& nodes, std::string_view name);
 /// Whether a traced job may name this model: some node has it, or none names any, or GPUs are counted by
 /// flavor, and then a job of another model takes any of these.

@@ -151,6 +151,13 @@ output_file::output_file(std::string path) : path_(std::move(path)) {
   if (descriptor_ < 0) fail(errno, "can't make");
   text_.reserve(block + block / 4);
 }
+output_file output_file::existing(std::string path) {
+  output_file file;
+  file.path_ = std::move(path);
+  file.descriptor_ = ::open(file.path_.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file.descriptor_ < 0) file.fail(errno, "can't write");
+  return file;
+}
 output_file::output_file(output_file&& other) noexcept
     : path_(std::move(other.path_)),
       text_(std::move(other.text_)),
@@ -288,27 +295,90 @@ std::string staging_directory::replace_files() {
   return {};
 }
 
-std::string publish_file(const std::string& path, std::string_view text, bool force) {
-  if (!force && is_there(path)) return already_there(path);
-  const std::string partial = partial_name(path);
-  guard({{partial}, {}});
-  output_file file{partial};
-  file.text() = text;
-  std::string problem = file.close();
-  {
-    const uninterrupted now;
-    if (problem.empty()) {
-      const int error_number = !force                                         ? rename_to_new(partial, path)
-                               : ::rename(partial.c_str(), path.c_str()) == 0 ? 0
-                                                                              : errno;
-      if (error_number != 0) {
-        problem = error_number == EEXIST ? already_there(path) : explain("can't make", path, error_number);
-      }
-    }
-    if (!problem.empty()) ::unlink(partial.c_str());
-    to_remove.store(nullptr);
+std::string staged_file::open(const std::string& target, bool force) {
+  if (target.empty()) return "the file has no name";
+  target_ = target;
+  force_ = force;
+  std::error_code error;
+  const fs::file_status status = fs::status(target, error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    if (fs::is_directory(status)) return target + " is a directory";
+    file_ = output_file::existing(target);
+    return {};
   }
+  if (!force && is_there(target)) return already_there(target);
+  partial_ = partial_name(target);
+  guard({{partial_}, {}});
+  file_ = output_file{partial_};
+  return {};
+}
+
+staged_file::~staged_file() {
+  abandon();
+}
+
+void staged_file::abandon() {
+  if (partial_.empty()) return;
+  ::unlink(partial_.c_str());
+  partial_.clear();
+  to_remove.store(nullptr);
+}
+
+std::string staged_file::publish() {
+  std::string problem = file_.close();
+  if (partial_.empty()) return problem;
+  const uninterrupted now;
+  if (problem.empty()) {
+    const int error_number = !force_ ? rename_to_new(partial_, target_)
+                             : ::rename(partial_.c_str(), target_.c_str()) == 0 ? 0
+                                                                                : errno;
+    if (error_number == 0) {
+      partial_.clear();
+      to_remove.store(nullptr);
+      return {};
+    }
+    problem = error_number == EEXIST ? already_there(target_) : explain("can't make", target_, error_number);
+  }
+  abandon();
   return problem;
+}
+
+std::string output_target::open(const std::string& target, bool force) {
+  is_file_ = target != "-";
+  return is_file_ ? file_.open(target, force) : std::string{};
+}
+
+void output_target::flush_standard_output() {
+  if (problem_.empty() && std::fwrite(text_.data(), 1, text_.size(), stdout) != text_.size()) {
+    problem_ = std::string{"can't write to standard output: "} + std::strerror(errno);
+  }
+  text_.clear();
+}
+
+void output_target::flush_if_full() {
+  constexpr std::size_t block = std::size_t{1} << 18U;
+  if (is_file_) {
+    file_.flush_if_full();
+  } else if (text_.size() >= block) {
+    flush_standard_output();
+  }
+}
+
+std::string output_target::publish() {
+  if (is_file_) return file_.publish();
+  flush_standard_output();
+  if (problem_.empty() && std::fflush(stdout) != 0) {
+    problem_ = std::string{"can't write to standard output: "} + std::strerror(errno);
+  }
+  return problem_;
+}
+
+std::string publish_file(const std::string& path, std::string_view text, bool force) {
+  staged_file file;
+  std::string problem = file.open(path, force);
+  if (!problem.empty()) return problem;
+  file.text() = text;
+  return file.publish();
 }
 
 }  // namespace lab

@@ -17,6 +17,8 @@ class output_file {
   output_file() = default;
   /// Makes the file, which must not exist.
   explicit output_file(std::string path);
+  /// Opens something that is there and is no regular file.
+  [[nodiscard]] static output_file existing(std::string path);
   output_file(output_file&& other) noexcept;
   output_file& operator=(output_file&& other) noexcept;
   ~output_file();
@@ -88,6 +90,54 @@ class staging_directory {
   std::vector<std::string> made_;
   bool force_ = false;
   bool is_open_ = false;
+};
+
+/// A file that appears under its name complete, or not at all: it is written under another name beside the
+/// final one and then renamed. When the program is interrupted or this object goes before `publish`, nothing
+/// is left. What is there and is no regular file (a pipe, /dev/null) is written to as it is. One at a time.
+class staged_file {
+ public:
+  staged_file() = default;
+  staged_file(const staged_file&) = delete;
+  staged_file& operator=(const staged_file&) = delete;
+  ~staged_file();
+
+  /// Makes it. It may exist only with `force`. Returns what is wrong, or nothing.
+  [[nodiscard]] std::string open(const std::string& target, bool force);
+  /// What is to be written next: append to it, and call `flush_if_full` now and then.
+  [[nodiscard]] std::string& text() noexcept { return file_.text(); }
+  void flush_if_full() { file_.flush_if_full(); }
+  /// Writes the rest and gives the file its name. Returns what went wrong since it was made, or nothing; then
+  /// there is no file.
+  [[nodiscard]] std::string publish();
+
+ private:
+  void abandon();
+
+  output_file file_;
+  std::string target_;
+  /// Its name until then; empty when it is written to as it is.
+  std::string partial_;
+  bool force_ = false;
+};
+
+/// Where a command writes its only result: a staged file, or standard output when it is called "-".
+class output_target {
+ public:
+  /// Returns what is wrong, or nothing.
+  [[nodiscard]] std::string open(const std::string& target, bool force);
+  [[nodiscard]] std::string& text() noexcept { return is_file_ ? file_.text() : text_; }
+  void flush_if_full();
+  /// Writes the rest. Returns what went wrong since it was opened, or nothing.
+  [[nodiscard]] std::string publish();
+
+ private:
+  void flush_standard_output();
+
+  staged_file file_;
+  std::string text_;
+  std::string problem_;
+  bool is_file_ = false;
 };
 
 /// Writes a whole file that appears at once or not at all; it may exist only with `force`. Returns what is

@@ -57,6 +57,10 @@ TEST_CASE("csv_table: columns by name, in any order, with others between them") 
   CHECK_FALSE(table.milli(fruit::price, "a price", 0, 10));
   CHECK(table.other(0) == "red");
   CHECK(table.other(1) == "Asti, IT");
+  CHECK(table.field(*table.find("origin")) == "Asti, IT");
+  CHECK(table.field(*table.find("name")) == "apple");
+  CHECK_FALSE(table.find("price"));
+  CHECK_FALSE(table.find("x"));
   CHECK(table.problems().empty());
 
   REQUIRE(table.next() == outcome::row);

@@ -117,6 +117,8 @@ class csv_reader {
   [[nodiscard]] text_place place(std::size_t i) const { return checked(i).place; }
   /// Where the record begins.
   [[nodiscard]] text_place place() const noexcept { return {record_line_, 1}; }
+  /// Whether the text ended in the middle of the record, without a line break: it may be truncated.
+  [[nodiscard]] bool is_cut_off() const noexcept { return is_cut_off_; }
   /// What went wrong. Precondition: `next` returned `failed`.
   [[nodiscard]] const text_problem& problem() const {
     ALLOT_ASSERT(failed_, "no problem: nothing failed");
@@ -270,7 +272,10 @@ class csv_reader {
   /// Steps over what stands behind a field; `more` says whether another field follows.
   bool read_separator(std::size_t& at, bool& more) {
     more = false;
-    if (!has(at)) return !failed_;
+    if (!has(at)) {
+      is_cut_off_ = true;
+      return !failed_;
+    }
     const char c = data()[at];
     if (c == ',') {
       ++at;
@@ -312,6 +317,7 @@ class csv_reader {
   text_place opened_;
   text_problem problem_;
   bool in_quotes_ = false;
+  bool is_cut_off_ = false;
   bool started_ = false;
   bool at_end_ = false;
   bool failed_ = false;

@@ -105,6 +105,8 @@ class csv_table {
   [[nodiscard]] const std::vector<text_problem>& problems() const noexcept { return problems_; }
   /// Whether the text was read to its end.
   [[nodiscard]] bool at_end() const noexcept { return at_end_; }
+  /// Whether the text ended in the middle of this row, without a line break: it may be truncated.
+  [[nodiscard]] bool is_cut_off() const noexcept { return csv_.is_cut_off(); }
   /// Where the row begins.
   [[nodiscard]] text_place place() const noexcept { return csv_.place(); }
 
@@ -121,6 +123,21 @@ class csv_table {
   [[nodiscard]] std::string_view other(std::size_t i) const {
     ALLOT_ASSERT(readable_, "a row to take a field from");
     return csv_.text(others_[i].at);
+  }
+
+  /// Where the column of that name stands, whether or not it was asked for; for `field`.
+  [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const {
+    for (std::size_t column = 0; column < columns_.size(); ++column) {
+      if (columns_[column].name == name && at_[column] != absent) return at_[column];
+    }
+    for (const other_column& o : others_) {
+      if (o.name == name) return o.at;
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] std::string_view field(std::size_t at) const {
+    ALLOT_ASSERT(readable_, "a row to take a field from");
+    return csv_.text(at);
   }
 
   /// Adds to what is wrong with this row, at a field of it.

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "lab/errors.hpp"
+#include "lab/import_trace.hpp"
+
+#include <allot/sim/csv_table.hpp>
+#include <allot/sim/timestamp.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// A point in time with a date, in milliseconds since 1970; 0 and a problem if it is none.
+template <class Table, class Column>
+[[nodiscard]] instant read_date(Table& row, Column column) {
+  const std::string_view text = row.required_text(column, "a date and time, as in 2017-10-09 07:01:55");
+  if (text.empty()) return 0;
+  if (const auto t = sim::parse_timestamp(text)) return *t;
+  row.report(column,
+             "expected a date and time, as in 2017-10-09 07:01:55, found " + sim::detail::shown(text));
+  return 0;
+}
+
+/// A number of seconds that is not negative, in milliseconds.
+template <class Table, class Column>
+[[nodiscard]] std::int64_t read_seconds(Table& row, Column column) {
+  return row.required_milli(column, "a number of seconds", 0, most_imported_units).value_or(0);
+}
+
+/// Leaves out the row, for what is wrong with it. False, and a message, when the text breaks off in it: then
+/// it is likely that more is missing.
+template <class Table>
+[[nodiscard]] bool leave_out(const Table& row, const packed_input& file, import_log& log) {
+  if (!row.is_cut_off()) {
+    log.reject(row.problems());
+    return true;
+  }
+  report_failure(row.problems(), file, log);
+  log.fail({}, "the file ends in the middle of this row (is it truncated?)");
+  return false;
+}
+
+/// Reads a table whose rows are jobs. `Format` has: `column`, the enumeration of the columns that it knows,
+/// and `columns`, their names; `name`; `has_dates`; `tenant`, the name of the column that is the tenant's;
+/// `written()`, the canonical columns beside the required ones and the tenant; `read(table, job)`, which may
+/// report problems of the row.
+template <class Format>
+int import_table(packed_input& file, import_log& log, const import_options& options, Format format) {
+  using table = sim::csv_table<packed_source, typename Format::column>;
+  table rows{packed_source{&file}, Format::columns};
+  if (!rows.open()) {
+    report_failure(rows.problems(), file, log);
+    return bad_input_status;
+  }
+  const std::string tenant = options.tenant.value_or(std::string{Format::tenant});
+  const auto tenant_at = tenant.empty() ? std::nullopt : rows.find(tenant);
+  if (!tenant_at && options.tenant && !tenant.empty()) {
+    std::fprintf(stderr, "allot import: --tenant: the file has no column \"%s\"\n", tenant.c_str());
+    return bad_input_status;
+  }
+  std::vector<sim::trace_column> written = format.written(rows);
+  if (tenant_at) written.insert(written.begin(), sim::trace_column::tenant);
+  std::vector<std::string> others;
+  for (std::size_t i = 0; i < rows.others(); ++i) others.emplace_back(rows.other_name(i));
+  trace_spool spool{std::move(written), tag_names(others, Format::name, log)};
+
+  std::vector<std::string_view> tags(rows.others());
+  std::size_t without_gpus = 0;
+  for (std::size_t number = 0;; ++number) {
+    const typename table::outcome o = rows.next();
+    if (o == table::outcome::end) break;
+    if (o == table::outcome::failed) {
+      report_failure(rows.problems(), file, log);
+      return bad_input_status;
+    }
+    if (o == table::outcome::bad_row) {
+      if (!leave_out(rows, file, log)) return bad_input_status;
+      continue;
+    }
+    imported_job job;
+    const std::string own_id = Format::numbers_jobs ? std::to_string(number) : std::string{};
+    job.id = own_id;
+    if (tenant_at) job.tenant = rows.field(*tenant_at);
+    format.read(rows, job);
+    if (!rows.problems().empty()) {
+      if (!leave_out(rows, file, log)) return bad_input_status;
+      continue;
+    }
+    if (options.gpu_only && job.gpus == 0) {
+      ++without_gpus;
+      continue;
+    }
+    for (std::size_t i = 0; i < tags.size(); ++i) tags[i] = rows.other(i);
+    if (auto problem = spool.add(job, tags, rows.place().line); !problem.empty()) {
+      const sim::text_problem at{rows.place(), {}, std::move(problem)};
+      log.reject({&at, 1});
+    }
+  }
+  if (without_gpus > 0)
+    log.note({}, counted(without_gpus, "job without GPUs is", "jobs without GPUs are") + " left out");
+  std::optional<instant> origin = 0;
+  if (Format::has_dates) origin = origin_of(spool, log, options);
+  if (!origin) return bad_input_status;
+  return finish_import(spool, *origin, log, options);
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+# The generator from outside: every model, what the options do, and what is wrong with them. $1: the program,
+# $2: the top of the sources.
+set -uo pipefail
+allot=$1
+scenarios=$2/bench/lab/scenarios
+failures=0
+scratch=$PWD/scratch
+rm -rf "$scratch"
+mkdir "$scratch"
+cd "$scratch" || exit 1
+export LC_ALL=C
+
+fail() {
+  printf 'FAILED: %s\n' "$*"
+  failures=$((failures + 1))
+}
+# says TEXT PATTERN: the text matches the pattern of bash.
+says() {
+  # shellcheck disable=SC2053
+  [[ $1 == $2 ]] || fail "expected '$2', found '$1'"
+}
+# generates STATUS ARGUMENTS...: output in `out` and `err`.
+generates() {
+  local expected=$1 status
+  shift
+  "$allot" generate "$@" >out 2>err
+  status=$?
+  [ "$status" -eq "$expected" ] || fail "generate $*: exit status $status, expected $expected: $(<err)"
+  [ "$status" -eq 0 ] || [ ! -s out ] || fail "generate $*: an error, and something on standard output"
+  local partial
+  partial=$(find . -name '*.partial-*')
+  [ -z "$partial" ] || fail "left behind: $partial"
+}
+
+# Every model is a trace that can be read, in the order of submission, and the same again.
+for model in mix philly helios openb inference interactive teams; do
+  generates 0 --model $model --days 3 --seed 7 --out $model.csv
+  says "$(<out)" "$model.csv: * jobs over 3 days"
+  says "$("$allot" check $model.csv)" "trace $model.csv: *ok"
+  generates 0 --model $model --days 3 --seed 7 --out -
+  cmp -s out $model.csv || fail "$model: the same seed gave two traces"
+  generates 0 --model $model --days 3 --seed 8 --out -
+  cmp -s out $model.csv && fail "$model: another seed gave the same trace"
+  awk -F, 'NR > 1 { if ($2 < last) exit 1; last = $2 }' $model.csv || fail "$model: not in the order of submission"
+done
+
+# The default is a mix that fits the scenarios of the demo.
+generates 0 --out default.csv --days 3 --seed 7
+cmp -s default.csv mix.csv || fail 'the default is not the mix'
+for class in train inference interactive; do grep -q ",$class," mix.csv || fail "the mix has no $class"; done
+"$allot" replay "$scenarios/two_weeks_lending.json" --trace mix.csv --out run >out 2>err || fail "replay: $(<err)"
+# GPU-seconds over those of the cluster.
+load() { awk -F, -v all="$2" 'NR > 1 { work += $3 * $4 } END { printf "%.3f", work / all }' "$1"; }
+says "$(load mix.csv $((128 * 3 * 86400)))" 0.900
+generates 0 --load 0.5 --days 10 --gpus 64 --out half.csv
+says "$(load half.csv $((64 * 10 * 86400)))" 0.500
+generates 0 --model inference --load 0.25 --days 10 --out quarter.csv
+says "$(load quarter.csv $((128 * 10 * 86400)))" 0.250
+
+generates 0 --jobs 1234 --tenants 5 --out many.csv
+says "$(<out)" 'many.csv: 1,234 jobs over *'
+says "$(awk 'NR > 1' many.csv | wc -l)" 1234
+says "$(cut -d, -f5 many.csv | sort -u | tr '\n' ' ')" 'team-1 team-2 team-3 team-4 team-5 tenant '
+generates 0 --interactive 0 --serving 0 --days 2 --out training.csv
+grep -qE ',(inference|interactive),' training.csv && fail 'there are services in a mix without'
+
+# What is wrong with the options; nothing is written then.
+wrong() { # PATTERN ARGUMENTS...
+  local pattern=$1
+  shift
+  generates 2 "$@" --out never.csv
+  says "$(<err)" "$pattern"
+  [ ! -e never.csv ] || fail "something was written for $*"
+}
+wrong '*--model: there is no model "phily" (expected mix, philly, *teams)' --model phily
+wrong '*--days and --jobs: expected one of them*' --days 1 --jobs 1
+wrong '*--days: expected 1 to 3650' --days 0
+wrong '*--jobs: expected 1 to *' --jobs 0
+wrong '*--jobs*' --jobs -1
+wrong '*--gpus: expected 8 to 1000000' --gpus 7
+wrong '*--tenants: expected 1 to 1000' --tenants 1001
+wrong '*--load: expected a number from 0 to 10*' --load nan
+wrong '*--load: expected a number from 0 to 10*' --load 1000000000000000000
+wrong '*--load: expected a number above 0*' --load 0
+wrong '*--serving: expected a number from 0 to the load*' --load 0.1 --serving 0.2
+wrong '*--serving and --interactive: expected less than the load together*' --load 0.2 --serving 0.1 --interactive 0.1
+wrong '*--serving: only the models mix and teams*' --model philly --serving 0.1
+wrong '*--interactive: only the model mix*' --model teams --interactive 0.1
+wrong '*--model teams: its three teams*' --model teams --jobs 5
+generates 2 --out ''
+generates 2 --out no/such/directory.csv
+generates 2 --out mix.csv
+says "$(<err)" '*mix.csv exists*--force*'
+if [ -e /dev/full ]; then
+  generates 2 --days 3 --out /dev/full
+  says "$(<err)" "*can't write /dev/full: No space left on device"
+  "$allot" generate --days 3 --out - >/dev/full 2>err
+  [ $? -eq 2 ] || fail 'a full disk behind standard output was not noticed'
+  [ -c /dev/full ] || fail '/dev/full was replaced'
+fi
+(ulimit -f 64 && exec "$allot" generate --jobs 20000 --out never.csv) >out 2>err
+[ $? -eq 2 ] || fail 'a file that could not be written was not noticed'
+[ ! -e never.csv ] || fail 'half a trace has its final name'
+
+# A million jobs in memory for a few.
+if [ "${ALLOT_LONG:-}" = 1 ]; then
+  (ulimit -v 200000 && exec "$allot" generate --jobs 1000000 --gpus 10000 --out million.csv) >out 2>err ||
+    fail "a million jobs: $(<err)"
+fi
+
+if [ "$failures" -gt 0 ]; then
+  echo "$failures failures"
+  exit 1
+fi
+echo 'all as expected'

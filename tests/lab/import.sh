@@ -1,0 +1,329 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+# The importers of traces from outside: what they make of each format, what they leave out and why, and that
+# nothing is written when the input is wrong. $1: the program, $2: the top of the sources.
+set -uo pipefail
+allot=$1
+sources=$2
+failures=0
+scratch=$PWD/scratch
+rm -rf "$scratch"
+mkdir "$scratch"
+cd "$scratch" || exit 1
+export LC_ALL=C
+
+fail() {
+  printf 'FAILED: %s\n' "$*"
+  failures=$((failures + 1))
+}
+# says TEXT PATTERN: the text matches the pattern of bash.
+says() {
+  # shellcheck disable=SC2053
+  [[ $1 == $2 ]] || fail "expected '$2', found '$1'"
+}
+# imports STATUS ARGUMENTS...: standard input is that of this function; output in `out` and `err`.
+imports() {
+  local expected=$1 status
+  shift
+  "$allot" import "$@" >out 2>err
+  status=$?
+  [ "$status" -eq "$expected" ] || fail "import $*: exit status $status, expected $expected: $(<err)"
+  [ "$status" -eq 0 ] || [ ! -s out ] || fail "import $*: an error, and something on standard output"
+  [ "$status" -ne 0 ] || { [ -s out ] && "$allot" check - <out >checked 2>&1; } || [[ $* == *--out* ]] ||
+    fail "import $*: what it made is not good: $(<checked)"
+  local partial
+  partial=$(find . -name '*.partial-*')
+  [ -z "$partial" ] || fail "left behind: $partial"
+}
+# makes TEXT: what is in `out`, exactly.
+makes() {
+  [ "$(<out)" = "$1" ] || fail "expected:
+$1
+found:
+$(<out)"
+}
+
+# --- one of each
+
+imports 0 philly - <<'CSV'
+timestamp,duration,num_gpus,gpu_time,cluster
+2017-10-09 07:01:55,66.0,1,66.0,11cb48
+2017-10-09 06:00:00,2951.5,8,23612,6214e9
+CSV
+makes 'job_id,submit_s,duration_s,gpus,tenant,gpu_time
+0,3715,66,1,11cb48,66.0
+1,0,2951.5,8,6214e9,23612'
+says "$(<err)" '*note: submissions count from the first, 2017-10-09 06:00:00*standard input: 2 jobs'
+
+cat >helios.csv <<'CSV'
+job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue
+1425511,uXBbc,vcJkd,1,1,1,COMPLETED,2020-06-09 18:41:01,2020-06-09 18:41:01,2020-06-10 04:55:09,36848,0
+1425512,uVMrF,vchbv,16,64,2,FAILED,2020-06-09 18:41:27,2020-06-09 18:41:27,2020-06-09 18:45:36,249,0
+1425513,uVMrF,vchbv,0,4,1,CANCELLED,2020-06-09 18:41:28,,,0,0
+CSV
+imports 0 helios helios.csv
+makes 'job_id,submit_s,duration_s,gpus,tenant,cpu_milli,user,node_num,state,start_time,end_time,queue
+1425511,0,36848,1,vcJkd,1000,uXBbc,1,COMPLETED,2020-06-09 18:41:01,2020-06-10 04:55:09,0
+1425512,26,249,16,vchbv,64000,uVMrF,2,FAILED,2020-06-09 18:41:27,2020-06-09 18:45:36,0
+1425513,27,0,0,vchbv,4000,uVMrF,1,CANCELLED,,,0'
+imports 0 helios helios.csv --gpu-only --tenant user --origin 2020-06-09
+says "$(<out)" '*1425511,67261,36848,1,uXBbc,*1425512,67287,*'
+says "$(<err)" '*note: 1 job without GPUs is left out*2 jobs'
+imports 0 helios helios.csv --tenant ''
+says "$(head -n 1 out)" 'job_id,submit_s,duration_s,gpus,cpu_milli,user,*'
+
+imports 0 acme - <<'CSV'
+job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue,gpu_time
+5778432,u5907,1,8,128,Other,FAILED,2023-03-01 00:18:22+08:00,x,y,117,32,936.0
+dlctk696,uf794,8,64,960,Pretrain,FAILED,2023-02-28 16:18:52+00:00,x,y,18,10.0,1152.0
+CSV
+makes 'job_id,submit_s,duration_s,gpus,class,cpu_milli,user,node_num,state,start_time,end_time,queue,gpu_time
+5778432,0,117,8,Other,128000,u5907,1,FAILED,x,y,32,936.0
+dlctk696,30,18,64,Pretrain,960000,uf794,8,FAILED,x,y,10.0,1152.0'
+
+cat >pai.csv <<'CSV'
+job_id,num_inst,submit_time,num_cpu,num_gpu,gpu_type,duration,user,group
+1,1,496349,600,50,T4,10452,58540f,g1
+2,5,496350,300,100,MISC,86,8b1b4f,
+3,1,496351,800,0,CPU,1,8b1b4f,
+4,1,496352,800,200,V100,1,8b1b4f,
+CSV
+imports 0 pai pai.csv
+makes 'job_id,submit_s,duration_s,gpus,pods,gpu_model,cpu_milli,user,group
+1,496349,10452,0.5,1,T4,6000,58540f,g1
+2,496350,86,5,5,MISC,15000,8b1b4f,
+3,496351,1,0,1,,8000,8b1b4f,
+4,496352,1,2,1,V100,8000,8b1b4f,'
+says "$(<err)" '*column num_gpu: read as percents of a GPU*4 jobs'
+imports 0 pai - <<<$'job_id,num_inst,submit_time,num_cpu,num_gpu,gpu_type,duration,user\na,2,0,6,0.5,T4,9,u'
+makes 'job_id,submit_s,duration_s,gpus,pods,gpu_model,cpu_milli,user
+a,0,9,1,2,T4,12000,u'
+imports 0 pai pai.csv --unit gpus
+says "$(<out)" '*1,496349,10452,50,1,*'
+
+imports 0 spot - <<'CSV'
+job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,submit_time,duration,job_type
+239255,13,A10,20,1,1,0,2764799,HP
+437260,57,A100-SXM4-80GB,15,8,16,9589663,41060,Spot
+CSV
+makes 'job_id,submit_s,duration_s,gpus,tenant,pods,priority,class,preemptible,gpu_model,cpu_milli
+239255,0,2764799,1,13,1,100,HP,false,A10,20000
+437260,9589663,41060,128,57,16,0,Spot,true,A100-SXM4-80GB,240000'
+
+cat >pods.csv <<'CSV'
+name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time
+p0,12000,16384,1,460,V100M16|V100M32,LS,Running,10,110,20
+p1,12000,16384,8,1000,,BE,Succeeded,5,110,5
+p2,12000,16384,1,1000,,BE,Pending,5,110,
+p3,1000,1024,0,0,,Burstable,Running,7,8,7
+CSV
+imports 0 openb pods.csv
+makes 'job_id,submit_s,duration_s,gpus,pods,class,preemptible,gpu_model,cpu_milli,memory_mib,num_gpu,gpu_milli,pod_phase
+p0,10,90,0.46,1,LS,false,V100M16|V100M32,12000,16384,1,460,Running
+p1,5,105,8,1,BE,true,,12000,16384,8,1000,Succeeded
+p3,7,1,0,1,Burstable,true,,1000,1024,0,0,Running'
+says "$(<err)" '*note: 1 pod that was never scheduled is left out*3 jobs'
+printf 'name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,2,1,500\nb,1,2,2,500\n' >untimed.csv
+imports 0 openb untimed.csv --gap 30 --duration 60
+makes 'job_id,submit_s,duration_s,gpus,pods,cpu_milli,memory_mib,num_gpu,gpu_milli
+a,0,60,0.5,1,1,2,1,500
+b,30,60,1,1,1,2,2,500'
+says "$(<err)" '*the list has no times*30 s apart*60 s*1 pod asks for parts of several GPUs*2 jobs'
+imports 0 openb - --out nodes.json <<'CSV'
+sn,cpu_milli,memory_mib,gpu,model
+n0,64000,262144,2,V100M32
+n1,64000,262144,0,
+n2,96000,393216,8,T4
+CSV
+says "$(<err)" '*3 nodes, 10 GPUs'
+[ "$("$allot" check nodes.json --trace pods.csv 2>&1)" != '' ] || fail 'check says nothing'
+"$allot" import openb pods.csv --out trace.csv 2>/dev/null
+says "$("$allot" check nodes.json --trace trace.csv 2>&1)" '*3 nodes, 10 GPUs*3 jobs*ok'
+# A pod that accepts two models runs on nodes of either.
+printf '{"format": "allot-scenario/1", "resources": ["t4/gpu", "v100m32/gpu"],' >flavored.json
+sed -n '3,$p' nodes.json >>flavored.json
+"$allot" replay flavored.json --trace trace.csv --out flavored >/dev/null 2>err || fail "flavored: $(<err)"
+says "$(grep '^p0,' flavored/jobs.csv)" '*,n0,*'
+
+imports 0 swf - <<'SWF'
+; Version: 2.2
+; MaxProcs: 128
+1 0 5 60.5 4 -1 -1 8 3600 1024 1 3 4 -1 2 1 -1 -1
+2 10 -1 7 2 -1 -1 -1 -1 -1 0 -1 -1 -1 -1 -1 1 0
+SWF
+makes 'job_id,submit_s,duration_s,gpus,tenant,memory_mib,user,wait_time,average_cpu_time,used_memory,requested_time,status,executable,partition,preceding_job,think_time
+1,0,60.5,8,q2/g4,8,3,5,,,3600,1,,1,,
+2,10,7,2,,0,,,,,,0,,,1,0'
+imports 0 swf - --tenant partition <<<'1 0 5 60 4 -1 -1 8 3600 -1 1 3 4 -1 2 7 -1 -1'
+says "$(<out)" '*1,0,60,8,7,*'
+
+# --- rows that are left out, with line and reason
+
+cat >rows.csv <<CSV
+timestamp,duration,num_gpus,gpu_time,cluster
+2017-10-09 07:01:55,-66.0,1,66.0,a
+2017-10-09 07:01:55,NaN,1,66.0,a
+2017-10-09 07:01:55,1,1000000000000000000,66.0,a
+2017-10-09 07:01:55,1000000000000000000,1,66.0,a
+2017-13-09 07:01:55,1,1,66.0,a
+2017-10-09 07:01:55,1,1
+2017-10-09 07:01:55,1,1.5,66.0,a
+2017-10-09 07:01:56,5,2,"6,6","a
+b"
+2017-10-09 07:01:55,1,1,66.0,a
+CSV
+imports 0 philly rows.csv
+says "$(<err)" 'rows.csv: line 2, column 21 (duration): expected at least 0, found "-66.0" (the row is left out)
+rows.csv: line 3, column 21 (duration): expected a number of seconds, found "NaN" (the row is left out)
+rows.csv: line 4, column 23 (num_gpus): expected at most 1000000, found "1000000000000000000" (the row is left out)
+rows.csv: line 5, column 21 (duration): expected at most 1000000000000, found "1000000000000000000" (the row is left out)
+rows.csv: line 6, column 1 (timestamp): expected a date and time, as in 2017-10-09 07:01:55, found "2017-13-09 07:01:55" (the row is left out)
+rows.csv: line 7, column 23: expected 5 fields, as in the header row, found 3 (the row is left out)
+rows.csv: line 8, column 23 (num_gpus): expected a whole number, found "1.5" (the row is left out)
+rows.csv: note: submissions count from the first, 2017-10-09 07:01:55
+rows.csv: 2 jobs, 7 rows left out'
+makes 'job_id,submit_s,duration_s,gpus,tenant,gpu_time
+7,1,5,2,"a
+b","6,6"
+8,0,1,1,a,66.0'
+imports 0 philly rows.csv --shown 2
+says "$(<err)" '*line 3, *... and 5 more rows are left out*'
+[[ $(<err) != *'line 4,'* ]] || fail '--shown 2 shows three'
+imports 2 philly rows.csv --strict
+says "$(<err)" '*7 rows are wrong, and --strict allows none: nothing is written'
+imports 2 philly rows.csv --strict --out strict.csv
+[ ! -e strict.csv ] || fail 'a trace was made in spite of --strict'
+imports 0 helios - <<'CSV'
+job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue
+7,u,v,1,1,1,C,2020-06-09 18:41:01,,,5,0
+7,u,v,1,1,1,C,2020-06-09 18:41:02,,,5,0
+,u,v,1,1,1,C,2020-06-09 18:41:02,,,5,0
+CSV
+says "$(<err)" '*line 3, column 1: the job id "7" was given before, on line 2 (the*line 4, column 1 (job_id): expected the id of a job, found nothing*1 job, 2 rows left out'
+imports 2 philly - <<<$'timestamp,duration,num_gpus,gpu_time,cluster\nx,1,1,1,a\n'
+says "$(<err)" '*no row can be carried over: nothing is written'
+imports 0 pai - --unit gpus <<<$'job_id,submit_time,duration,num_gpu\n1,0,1,1.5\n2,0,1,1'
+says "$(<err)" '*line 2, column 1: 1.5 GPUs can*be had (expected whole GPUs, or a fraction of one)*'
+imports 0 spot - <<<$'job_name,gpu_request,worker_num,submit_time,duration,job_type\n1,1,0,0,1,HP\n2,1,1,0,1,hp\n3,1000000,1000000,0,1,HP\n4,1,1,0,1,HP'
+says "$(<err)" '*line 2, column 5 (worker_num): expected at least 1*line 3, column 11 (job_type): expected HP or Spot, found "hp"*2 jobs, 2 rows left out'
+imports 0 swf - <<<$'1 0 5 -1 4 -1 -1 8 3600 -1 1 3 4 -1 2 1 -1 -1\n2 0 1 1 -1 1 1 -1 1 1 1 1 1 1 1 1 1 1\nx y\n3 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n3 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1'
+says "$(<err)" '*line 1, column 1 (run_time): it is not known how long*line 2, column 1 (requested_processors): it is not known how many*line 3, column 3: expected 18 fields, found 2*line 5, column 1 (job_number): the job id "3" was given before, on line 4*1 job, 4 rows left out'
+
+# --- input that is wrong as a whole: place and expectation, and nothing is written
+
+imports 2 philly nowhere.csv --out never.csv
+says "$(<err)" 'nowhere.csv: No such file or directory'
+imports 2 phily rows.csv --out never.csv
+says "$(<err)" '*there is no format "phily" (expected philly, helios, *'
+imports 2 philly . --out never.csv
+imports 2 philly helios.csv --out never.csv
+says "$(<err)" '*helios.csv: line 1, column 1 (timestamp): this column is required, and the header row lacks it*'
+imports 2 philly /dev/null --out never.csv
+says "$(<err)" '*line 1, column 1: the text is empty: expected a header row with timestamp,duration,num_gpus'
+imports 2 swf /dev/null --out never.csv
+says "$(<err)" '*there is no job in the file (expected lines of 18 numbers)'
+imports 2 philly - --out never.csv <<<$'timestamp,duration,num_gpus,duration\n'
+says "$(<err)" '*line 1, column 29 (duration): this column is there twice*'
+head -c 110 rows.csv >cut.csv
+imports 2 philly cut.csv --out never.csv
+says "$(<err)" '*cut.csv: line 3, column 27: expected 5 fields*the file ends in the middle of this row (is it truncated?)'
+printf '1 0 5 60 4 -1 -1 8 36' >cut.swf
+imports 2 swf cut.swf --out never.csv
+says "$(<err)" '*line 1, column 20: expected 18 fields, found 9*is it truncated?)'
+printf 'name,cpu_milli,memory_mib,num_gpu,gpu_milli\na,1,2,1,500\nb,1' >cut.csv
+imports 2 openb cut.csv --out never.csv
+says "$(<err)" '*line 3, column 3: expected 5 fields*is it truncated?)'
+printf 'timestamp,duration,num_gpus\n2017-10-09 07:01:55,"1\n,1\n' >quote.csv
+imports 2 philly quote.csv --out never.csv
+says "$(<err)" '*line 2, column 21: this quote is never closed'
+printf 'timestamp,duration,num_gpus\r2017-10-09 07:01:55,1,1\r' >mac.csv
+imports 2 philly mac.csv --out never.csv
+says "$(<err)" '*line 1, column 28: a carriage return without a line feed'
+printf '\xff\xfet\0i\0' >utf16.csv
+imports 2 philly utf16.csv --out never.csv
+says "$(<err)" '*the text is UTF-16; expected UTF-8'
+imports 2 philly rows.csv --tenant team --out never.csv
+says "$(<err)" '*--tenant: the file has no column "team"'
+imports 2 philly rows.csv --origin soon --out never.csv
+says "$(<err)" '*--origin: expected a date*found "soon"'
+imports 2 philly rows.csv --origin 2018-01-01 --out never.csv
+says "$(<err)" '*--origin: the first job is submitted at 2017-10-09 07:01:55, before that'
+imports 2 openb untimed.csv --gap -1 --out never.csv
+says "$(<err)" '*--gap: expected a number of seconds, found "-1"'
+[ ! -e never.csv ] || fail 'something was written in spite of an error'
+# A byte order mark, and line ends of both kinds, do no harm.
+printf '\xef\xbb\xbftimestamp,duration,num_gpus\r\n2017-10-09 07:01:55,1,1\n2017-10-09 07:01:57,1,1\r\n' | "$allot" import philly - >out 2>err ||
+  fail "byte order mark: $(<err)"
+makes 'job_id,submit_s,duration_s,gpus
+0,0,1,1
+1,2,1,1'
+
+# --- gzip
+
+if printf 'timestamp,duration,num_gpus\n2017-10-09 07:01:55,1,1\n' | gzip >one.gz; then
+  imports 0 philly one.gz || true
+  if [[ $(<err) == *'built without zlib'* ]]; then
+    echo 'skipped: this program was built without zlib'
+  else
+    makes $'job_id,submit_s,duration_s,gpus\n0,0,1,1'
+    cat one.gz <(printf '2017-10-09 07:01:56,1,1\n' | gzip) >two.gz
+    imports 0 philly - <two.gz
+    says "$(<err)" '*2 jobs'
+    for size in 3 10 30 $(($(stat -c %s one.gz) - 1)); do
+      head -c "$size" one.gz >cut.gz
+      imports 2 philly cut.gz --out never.csv
+      says "$(<err)" "cut.gz: line *, column *: the gzip file ends after $size bytes in the middle of its data (is it truncated?)"
+    done
+    cat one.gz <(echo rubbish) >rubbish.gz
+    imports 2 philly rubbish.gz --out never.csv
+    says "$(<err)" '*the gzip data is damaged at byte *'
+    [ ! -e never.csv ] || fail 'something was written of a damaged file'
+  fi
+fi
+
+# --- where the result goes
+
+imports 0 philly rows.csv --out made.csv
+imports 2 philly rows.csv --out made.csv
+says "$(<err)" '*made.csv exists*--force*'
+imports 0 philly rows.csv --out made.csv --force
+imports 2 philly rows.csv --out no/such/directory.csv
+imports 2 philly rows.csv --out .
+if [ -e /dev/full ]; then
+  imports 2 philly rows.csv --out /dev/full
+  says "$(<err)" "*can't write /dev/full: No space left on device"
+  "$allot" import philly rows.csv >/dev/full 2>err
+  [ $? -eq 2 ] || fail 'a full disk behind standard output was not noticed'
+  says "$(<err)" "*can't write to standard output: No space left on device"
+  [ -c /dev/full ] || fail '/dev/full was replaced'
+fi
+{
+  echo 'timestamp,duration,num_gpus'
+  for ((i = 0; i < 4000; ++i)); do echo "2017-10-09 07:01:55,$i,1"; done
+} >many.csv
+(ulimit -f 16 && exec "$allot" import philly many.csv --out never.csv) >out 2>err
+[ $? -eq 2 ] || fail 'a file that could not be written was not noticed'
+[ ! -e never.csv ] || fail 'half a trace has its final name'
+
+# --- the published files, where they are
+
+traces=${ALLOT_TRACES:-$sources/../shared/traces}
+if [ -f "$traces/philly/philly.csv" ]; then
+  imports 0 philly "$traces/philly/philly.csv" --strict
+  says "$(<checked)" 'trace standard input: 82247 jobs of 15 tenants, submitted from 0 s to 9408690 s*ask for 107235 GPUs, the largest for 128*ok'
+fi
+if [ -f "$traces/openb/openb_pod_list_default.csv" ]; then
+  for list in "$traces"/openb/openb_pod_list_*.csv; do imports 0 openb "$list" --strict; done
+  imports 0 openb "$traces/openb/openb_pod_list_default.csv" --strict --gpu-only
+  # Those of days 119 to 149.
+  found=$(awk -F, 'NR > 1 && $2 >= 119 * 86400' out | wc -l)
+  [ "$found" -eq 5632 ] || fail "expected 5632 GPU pods from day 119 on, found $found"
+  imports 0 openb "$traces/openb/openb_node_list_gpu_node.csv"
+  says "$(<checked)" '*1213 nodes, 6212 GPUs*ok'
+fi
+
+if [ "$failures" -gt 0 ]; then
+  echo "$failures failures"
+  exit 1
+fi
+echo 'all as expected'

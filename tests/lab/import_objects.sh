@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+# Objects of Kubernetes as scenarios: what is made of Kueue's and KAI's, what is said of the rest, and that nothing
+# is written when the input is wrong. $1: the program, $2: the top of the sources.
+set -uo pipefail
+allot=$1
+objects=$2/tests/lab/objects
+failures=0
+scratch=$PWD/scratch
+rm -rf "$scratch"
+mkdir "$scratch"
+cd "$scratch" || exit 1
+export LC_ALL=C
+
+fail() {
+  printf 'FAILED: %s\n' "$*"
+  failures=$((failures + 1))
+}
+# says TEXT PATTERN: the text matches the pattern of bash.
+says() {
+  # shellcheck disable=SC2053
+  [[ $1 == $2 ]] || fail "expected '$2', found '$1'"
+}
+# imports STATUS FORMAT FILE...: output in `out` and `err`.
+imports() {
+  local expected=$1 status
+  shift
+  "$allot" import "$@" >out 2>err
+  status=$?
+  [ "$status" -eq "$expected" ] || fail "import $*: exit status $status, expected $expected: $(<err)"
+  [ "$status" -eq 0 ] || [ ! -s out ] || fail "import $*: an error, and something on standard output"
+  [ "$status" -ne 0 ] || [ ! -s out ] || "$allot" check out >checked 2>&1 || fail "import $*: $(<checked)"
+}
+
+# --- the whole of it, which can be decided on
+
+for format in kueue kai; do
+  imports 0 "$format" "$objects/$format.json"
+  diff -u "$objects/$format.expected" out || fail "$format: the scenario is not what was expected"
+  "$allot" decide --rounds 9 out >decision 2>err || fail "$format: decide: $(<err)"
+  # What there is in other words makes the same scenario.
+  imports 0 "$format" "$objects/$format.json" --out "$format.json"
+  gzip -c "$objects/$format.json" >packed.gz
+  "$allot" import "$format" packed.gz >again 2>err
+  grep -q 'built without zlib' err || cmp -s again "$format.json" || fail "$format: gzip makes a difference"
+done
+says "$("$allot" decide kueue.json)" '*"admit": \[*"cv/job-wide"*"flavors": {"gpu": "a100"}*"hold": \[*"asr/mpi"*"reason": "capacity", "at": "company", "resource": "h100/gpu", "short_by": 14*'
+says "$("$allot" decide kai.json)" '*"admit": \[*"asr/pg-wait"*"cv/pg-train", "quota": "vision", "pods": 1*"borrows": {"gpu": 4}*'
+
+# --- what can't be carried over is said
+
+imports 0 kueue "$objects/kueue.json"
+for text in 'note: Node: 1 object is not carried over' \
+  'note: ClusterQueue speech: spec.admissionChecks is not carried over' \
+  'note: ResourceFlavor a100: spec.nodeTaints is not carried over' \
+  'note: Workload asr/mpi: spec.podSets.worker.topologyRequest is not carried over' \
+  'note: Workload nlp/lost: left out: the LocalQueue nlp/nowhere is not in the file' \
+  'note: Workload: 1 that is finished is left out' \
+  'note: Workload cv/job-wide: asks for example.com/fpga, which is not counted: left out' \
+  'note: fair sharing is configured in ClusterQueue speech'; do
+  grep -qF "$text" err || fail "kueue does not say: $text"
+done
+imports 0 kai "$objects/kai.json"
+for text in 'note: Queue speech: spec.fairness is not carried over' \
+  'note: PodGroup cv/pg-train: spec.topologyConstraint is not carried over' 'note: cpu: no queue bounds it' \
+  'note: PodGroup asr/pg-lost: left out: its queue gone is not in the file' \
+  'note: Pod: 1 that is in no PodGroup of the file is not carried over'; do
+  grep -qF "$text" err || fail "kai does not say: $text"
+done
+
+# --- smaller worlds
+
+# A queue of its own; amounts that are exact in bytes only; a paused queue; a workload that goes.
+imports 0 kueue - <<'JSON'
+{"items": [
+  {"kind": "ClusterQueue", "metadata": {"name": "a"}, "spec": {"stopPolicy": "Hold", "resourceGroups": [
+    {"coveredResources": ["memory", "pods"], "flavors": [{"name": "f", "resources": [
+      {"name": "memory", "nominalQuota": "100G"}, {"name": "pods", "nominalQuota": 10}]}]}]}},
+  {"kind": "Workload", "metadata": {"name": "w", "namespace": "n", "creationTimestamp": "2026-01-01T00:00:00Z"},
+   "spec": {"queueName": "q", "priorityClassName": "gone", "podSets": [{"name": "m", "count": 3, "template": {"spec": {
+     "overhead": {"memory": "1M"}, "containers": [{"resources": {"requests": {"memory": "3333333333"}}}],
+     "initContainers": [{"restartPolicy": "Always", "resources": {"requests": {"memory": "1k"}}}]}}}]},
+   "status": {"admission": {"clusterQueue": "a", "podSetAssignments": [{"name": "m", "flavors": {"memory": "f", "pods": "f"}}]},
+              "conditions": [{"type": "Evicted", "status": "True", "reason": "Preempted"}]}},
+  {"kind": "Workload", "metadata": {"name": "v", "namespace": "n"}, "spec": {"queueName": "q", "podSets": [{"name": "m"}]}}
+]}
+JSON
+says "$(<out)" '*"resources": \[*"memory_kb",*"pods"*"policy": "kueue",*{"name": "a", "nominal": {"memory_kb": 100000000, "pods": 10}}*"pods": 3, "request": {"memory_kb": 3334334.333, "pods": 1}, "priority": 0,*"state": "evicting"*'
+says "$(<err)" '*n/v: left out: it waits in a ClusterQueue whose stopPolicy is Hold*n/w: its priority class gone is not in the file*'
+
+# More flavors than can be counted: GPUs first.
+{
+  echo '{"items": [{"kind": "ClusterQueue", "metadata": {"name": "a"}, "spec": {"cohort": "a", "resourceGroups": ['
+  echo '{"coveredResources": ["cpu", "nvidia.com/gpu"], "flavors": ['
+  for f in 1 2 3 4 5 6; do
+    [ $f -eq 1 ] || echo ','
+    echo '{"name": "f'$f'", "resources": [{"name": "cpu", "nominalQuota": 8}, {"name": "nvidia.com/gpu", "nominalQuota": 8}]}'
+  done
+  echo ']}]}}]}'
+} >many.json
+imports 0 kueue many.json
+says "$(<err)" '*note: Cohort a: called "cohort a"*note: cpu: is not carried over: this program counts at most 8 resources*'
+says "$(<out)" '*{"name": "cohort a"},*{"name": "a", "parent": "cohort a", "nominal": {"f1/gpu": 8, *"f6/gpu": 8}}*'
+
+# Without nodes the cluster is what its queues are guaranteed; a part of a GPU by its memory is not known then.
+imports 0 kai - <<'JSON'
+{"items": [
+  {"kind": "Queue", "metadata": {"name": "cluster"}, "spec": {"resources": {"gpu": {"quota": 4, "limit": 2}, "cpu": {"quota": 8000, "limit": 16000, "overQuotaWeight": 2},
+     "memory": {"quota": 1000, "limit": -1}}}},
+  {"kind": "Queue", "metadata": {"name": "free"}, "spec": {"parentQueue": "gone", "resources": {"gpu": {"quota": -1, "limit": 3}}}},
+  {"kind": "PodGroup", "metadata": {"name": "p", "namespace": "n", "creationTimestamp": "2026-01-01T00:00:00Z"}, "spec": {"queue": "cluster", "priorityClassName": "odd"}},
+  {"kind": "PodGroup", "metadata": {"name": "r", "namespace": "n", "creationTimestamp": "2026-01-01T00:00:00Z"}, "spec": {"queue": "cluster", "minMember": 2}},
+  {"kind": "Pod", "metadata": {"name": "p-0", "namespace": "n", "annotations": {"pod-group-name": "p", "gpu-memory": "100"}}, "spec": {}},
+  {"kind": "Pod", "metadata": {"name": "r-0", "namespace": "n", "annotations": {"pod-group-name": "r"}}, "spec": {"containers": [{"resources": {"requests": {"cpu": "1500m", "memory": "1G"}}}]}},
+  {"kind": "Pod", "metadata": {"name": "r-1", "namespace": "n", "annotations": {"pod-group-name": "r"}}, "spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}}
+]}
+JSON
+says "$(<out)" '*"resources": \[*"gpu",*"cpu",*"memory_mb"*{"name": "(cluster)",*"nominal": {"gpu": 5, "cpu": 8, "memory_mb": 1000}}*{"name": "cluster", "parent": "(cluster)", "nominal": {"gpu": 2, "cpu": 8, "memory_mb": 1000}, "borrow": {"gpu": 0, "cpu": 8}, "weight": {"gpu": 0, "cpu": 2, "memory_mb": 0}*{"name": "free", *"nominal": {"gpu": 3, "cpu": 0, "memory_mb": 0}, "borrow": {"gpu": 0, "cpu": 0, "memory_mb": 0}*"n/r", *"total": true, "request": {"cpu": 2.5, "memory_mb": 1000}*'
+says "$(<err)" '*Queue free: its parent gone is not in the file*n/p: its priority class odd is not in the file*n/p-0: asks for 100 MiB of a GPU*the cluster is taken to have 5 gpu*Queue free: it says nothing of cpu, of which KAI then allows it none*n/r: its pods ask for different amounts*'
+
+# --- input that is wrong: place and expectation, and nothing is written
+
+expects() { # FORMAT TEXT PATTERN
+  printf '%s' "$2" >wrong.json
+  imports 2 "$1" wrong.json --out never.json
+  says "$(<err)" "$3"
+  [ ! -e never.json ] || fail "something was written of: $2"
+}
+for format in kueue kai; do
+  expects "$format" '' 'wrong.json: the file is empty (expected a JSON object)*'
+  expects "$format" '{"items": [' 'wrong.json: line 1, column 12: the JSON ends too early*'
+  expects "$format" '{"kind": "List"' 'wrong.json: line 1, column *: the JSON ends too early*'
+  expects "$format" '[1]' '*wrong.json: /0: expected an object, found 1*'
+  expects "$format" '{}' '*wrong.json: expected what "kubectl get ... -o json" prints*'
+  expects "$format" '{"items": 5}' '*wrong.json: /items: expected an array, found 5*'
+  expects "$format" '{"items": [{"metadata": {"name": "a"}}]}' '*wrong.json: /items/0: the object has no "kind"*'
+  expects "$format" '{"items": [{"kind": "Queue"}]}' '*/items/0: the object has no name*'
+  expects "$format" '{"items": [{"kind": "Pod", "metadata": {"name": "a"}}, {"kind": "Pod", "metadata": {"name": "a"}}]}' \
+    '*/items/1: there is more than one Pod a*'
+  expects "$format" '{"items": [{"kind": "Pod", "metadata": {"name": "a", "creationTimestamp": "yesterday"}}]}' \
+    '*/items/0/metadata/creationTimestamp: expected a time, as in *found "yesterday"*'
+  expects "$format" "$(printf '[%.0s' {1..100})" '*arrays and objects are nested too deep*'
+done
+expects kueue '{"items": []}' '*there is no ClusterQueue (expected the output of: kubectl get clusterqueues*'
+expects kai '{"items": []}' '*there is no Queue (expected the output of: kubectl get queues*'
+queue='{"kind": "ClusterQueue", "metadata": {"name": "a"}, "spec": {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": AMOUNT}]}]}]}}'
+for amount in '"4x"' '-1' '"1e99"' 'true' '"NaN"' '1000000000000000000000'; do
+  expects kueue "${queue/AMOUNT/$amount}" '*/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota: expected a*'
+done
+expects kueue '{"kind": "ClusterQueue", "metadata": {"name": "a"}, "spec": {}}' '*no ClusterQueue counts any resource*'
+expects kai '{"kind": "Queue", "metadata": {"name": "a"}, "spec": {"resources": {"gpu": {"quota": -2}}}}' \
+  '*/spec/resources/gpu/quota: expected an amount, or -1 for no bound, found -2*'
+expects kai '{"kind": "Queue", "metadata": {"name": "a"}, "spec": {"preemptMinRuntime": "soon"}}' \
+  '*/spec/preemptMinRuntime: expected a span of time, as in "5m"*found "soon"*'
+# Cohorts in a circle.
+expects kueue '{"items": [{"kind": "Cohort", "metadata": {"name": "x"}, "spec": {"parentName": "y"}},
+  {"kind": "Cohort", "metadata": {"name": "y"}, "spec": {"parentName": "x"}},
+  '"${queue/AMOUNT/1}"']}' '*the scenario made of *: /quotas/*/parent: the parents go in a circle*'
+head -c 3000 "$objects/kueue.json" >cut.json
+imports 2 kueue cut.json
+says "$(<err)" 'cut.json: line *, column *: the JSON ends too early*'
+imports 2 kueue nowhere.json
+if [ -e /dev/full ]; then
+  imports 2 kueue "$objects/kueue.json" --out /dev/full
+  says "$(<err)" "*can't write /dev/full: No space left on device"
+fi
+
+if [ "$failures" -gt 0 ]; then
+  echo "$failures failures"
+  exit 1
+fi
+echo 'all as expected'
