@@ -2,6 +2,7 @@
 #include "lab/replay.hpp"
 
 #include "lab/errors.hpp"
+#include "lab/files.hpp"
 #include "lab/outputs.hpp"
 #include "lab/replay_headline.hpp"
 #include "lab/replay_run.hpp"
@@ -11,6 +12,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -59,6 +61,11 @@ int complain(const scenario& s, const replay_stop& stop) {
   return complain(found);
 }
 
+/// Without its directories, so that a report does not depend on where its input was.
+std::string file_name_of(const std::string& path) {
+  return path == "-" ? shown_path(path) : std::filesystem::path{path}.filename().string();
+}
+
 replay_result result_for(const scenario& s, const replay_options& options) {
   replay_result r;
   r.policy = s.policy.preset;
@@ -66,6 +73,9 @@ replay_result result_for(const scenario& s, const replay_options& options) {
   // Not of the policy and the seed, which stand beside it: two policies on one workload have one input.
   r.input_hash = s.input.hex();
   r.cluster = s.cluster ? &*s.cluster : nullptr;
+  if (options.source.file) r.scenario_file = file_name_of(*options.source.file);
+  r.trace_file = file_name_of(options.source.trace.value_or(s.trace_file));
+  r.resources = s.resources;
   r.has_own_quotas = options.source.file.has_value();
   for (const quota_entry& q : s.quotas) r.quotas.push_back({q.spec.name, {}, {}});
   for (std::size_t x = 0; x < s.quotas.size(); ++x) {

@@ -115,6 +115,7 @@ void take_jobs(const Simulator& sim, const workload<N>& w, const sim::metrics<N>
     r.submit = job.submit;
     r.duration = job.duration;
     r.gpus = metrics.gpus(sim, j);
+    r.priority = job.priority;
     r.outcome = h.outcome;
     r.wait = metrics.waits().total(j, sim.now());
     r.lost = h.lost();
@@ -159,6 +160,7 @@ template <std::size_t N>
   nominal_log<N> nominals{result, gpus, !w.setup.quota_events.empty()};
   nominals.look(0, w.setup.quotas);
 
+  const bool single_queue = preset.ignores_quotas;
   // Those of the quotas that events add as well.
   w.setup.settings = w.settings;
   auto made = sim::simulator<N, any_preset>::make(std::move(w.setup), std::move(preset));
@@ -171,7 +173,11 @@ template <std::size_t N>
   if (streams.events != nullptr) events.emplace(*streams.events, w.ids, names, result.cluster);
   {
     progress shown{w.ids.size()};
-    recorder<N> rest{metrics, result.log, time, events ? &*events : nullptr, shown};
+    const auto why = [&sim, single_queue](sim::job_index j) {
+      return reason_of(sim.why(j), sim.policy().settings(sim.policy().view().quota(j)), single_queue);
+    };
+    recorder<N, decltype(why)> rest{metrics, result.log, time, result.moments, events ? &*events : nullptr,
+                                    shown,   why};
     sim::observers watch{metrics, result.log, nominals, rest};
     std::vector<problem> problems = sim.run(watch);
     if (!problems.empty()) return {sim.now(), std::move(problems), {}};

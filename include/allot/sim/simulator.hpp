@@ -85,6 +85,8 @@ class simulator {
   /// How many pods the elastic jobs that run could have and do not.
   [[nodiscard]] std::uint64_t lacking() const noexcept { return runs_.accounts().lacking(); }
   [[nodiscard]] const scheduler_type& policy() const noexcept { return scheduler_; }
+  /// Why a waiting job waits, as of now. It is asked of the scheduler and changes nothing.
+  [[nodiscard]] auto why(job_index j) { return scheduler_.why(runs_[j].id); }
   [[nodiscard]] const places& where() const noexcept { return scheduler_.places(); }
   [[nodiscard]] std::uint64_t events() const noexcept { return happened_; }
   [[nodiscard]] std::uint64_t decisions() const noexcept { return decided_; }
@@ -173,7 +175,6 @@ class simulator {
   }
 
   // Jobs come and go.
-
   template <class Observer>
   void arrive(job_index j, Observer& watch) {
     job_history& h = runs_[j];
@@ -239,7 +240,6 @@ class simulator {
   }
 
   // Nodes and quotas change.
-
   template <class Observer>
   void change_node(const node_event& e, Observer& watch) {
     ALLOT_ASSERT(where().has_nodes(), "without nodes no node can change");
@@ -305,7 +305,6 @@ class simulator {
   }
 
   // The scheduler decides.
-
   template <class Observer>
   void decide(Observer& watch) {
     unrest_.begin(now_);
