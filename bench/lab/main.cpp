@@ -117,6 +117,7 @@ struct command_line {
                       "replace the files of an earlier run in that directory");
     replay_->add_flag("--events", replay_options_.events, "also events.csv: everything that happened");
     replay_->add_flag("--chrome", replay_options_.chrome, "also trace.json, for Perfetto");
+    replay_->add_flag("--svg", replay_options_.svg, "also the charts of the report as *.svg, for papers");
     replay_->footer(
         "Examples:  allot replay bench/lab/scenarios/two_weeks_lending.json --trace jobs.csv --out "
         "runs/lending\n"

@@ -9,12 +9,15 @@
 #include "lab/report.hpp"
 #include "lab/staging.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -23,8 +26,13 @@ namespace lab {
 namespace {
 
 /// All that a replay may write. The summary is last: where it is, everything is.
-constexpr std::array<std::string_view, 6> file_names = {"jobs.csv",   "tenants.csv", "events.csv",
-                                                        "trace.json", "report.html", "summary.json"};
+constexpr auto file_names = [] {
+  constexpr std::array<std::string_view, 6> always = {"jobs.csv",   "tenants.csv", "events.csv",
+                                                      "trace.json", "report.html", "summary.json"};
+  std::array<std::string_view, std::size(chart_files) + always.size()> names;
+  std::copy(always.begin(), always.end(), std::copy(std::begin(chart_files), std::end(chart_files), names.begin()));
+  return names;
+}();
 
 int complain(const std::string& problem) {
   std::fprintf(stderr, "allot: %s\n", problem.c_str());
@@ -128,7 +136,18 @@ int replay(const replay_options& options) {
     problem = write_file(staging, "report.html", [&](output_file& f) { write_report(f, r); });
   }
   if (problem.empty() && options.chrome) {
-    problem = write_file(staging, "trace.json", [&](output_file& f) { write_chrome_trace(f, r); });
+    std::string note;
+    problem = write_file(staging, "trace.json", [&](output_file& f) { note = write_chrome_trace(f, r); });
+    if (!note.empty()) std::fprintf(stderr, "trace.json: %s\n", note.c_str());
+  }
+  std::string charts;
+  if (options.svg) {
+    const std::vector<std::string> drawn = standalone_charts(r);
+    for (std::size_t i = 0; i < drawn.size() && problem.empty(); ++i) {
+      if (drawn[i].empty()) continue;
+      charts.append(", ").append(chart_files[i]);
+      problem = write_file(staging, chart_files[i], [&](output_file& f) { f.text() += drawn[i]; });
+    }
   }
   const auto wall =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
@@ -140,8 +159,8 @@ int replay(const replay_options& options) {
 
   std::fputs(warnings(r).c_str(), stderr);
   std::fputs(headline(r).c_str(), stdout);
-  std::printf("\n%s: summary.json, jobs.csv, tenants.csv, report.html%s%s (%s s)\n", options.out.c_str(),
-              options.events ? ", events.csv" : "", options.chrome ? ", trace.json" : "",
+  std::printf("\n%s: summary.json, jobs.csv, tenants.csv, report.html%s%s%s (%s s)\n", options.out.c_str(),
+              options.events ? ", events.csv" : "", options.chrome ? ", trace.json" : "", charts.c_str(),
               decimal(wall.count()).c_str());
   return 0;
 }

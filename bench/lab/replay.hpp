@@ -24,6 +24,8 @@ struct replay_options {
   bool events = false;
   /// Also trace.json, for Perfetto and chrome://tracing.
   bool chrome = false;
+  /// Also the charts of the report as files of their own, for papers.
+  bool svg = false;
 };
 
 /// Returns the exit status: 0, or 2 when the input is wrong or the output can't be written; then no file is

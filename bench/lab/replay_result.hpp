@@ -11,6 +11,7 @@
 #include <allot/sim/run_log.hpp>
 #include <allot/sim/unrest.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -117,6 +118,9 @@ struct replay_result {
   /// Where the policy would never have come to rest.
   sim::unrest livelocks{};
 
+  [[nodiscard]] bool is_inner(quota_id x) const {
+    return std::any_of(quotas.begin(), quotas.end(), [x](const replayed_quota& q) { return q.parent == x; });
+  }
   /// Whether the quota is shown: all but a root that was made up and holds no job.
   [[nodiscard]] bool shows(quota_id x) const {
     return has_own_quotas || quotas[x.index()].parent || figures.quotas[x.index()].of.jobs.total != 0;

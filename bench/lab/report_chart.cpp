@@ -151,9 +151,9 @@ std::vector<tick> chart::value_ticks() const {
     std::string text = rounded(v < 0 ? -v : v, v % 1000 == 0 ? 0 : v % 100 == 0 ? 1 : 3);
     ticks.push_back({scaled(v - bottom_, y_.top - bottom_, million), std::move(text)});
   };
-  for (std::int64_t v = 0; v >= bottom_; v -= y_.step) add(v);
-  std::reverse(ticks.begin(), ticks.end());
-  for (std::int64_t v = y_.step; v <= y_.top; v += y_.step) add(v);
+  const std::int64_t below = bottom_ < 0 ? -bottom_ / y_.step : 0;
+  const std::int64_t above = bottom_ > 0 ? (bottom_ + y_.step - 1) / y_.step : 0;
+  for (std::int64_t v = (above - below) * y_.step; v <= y_.top; v += y_.step) add(v);
   return ticks;
 }
 
@@ -217,7 +217,9 @@ void chart::write_plot(std::string& html) const {
   }
   html += "<b class=cursor></b><b class=mark></b></div><div class=x aria-hidden=true>";
   for (const tick& t : x_) {
-    html.append("<i style=\"left:").append(css_percent(t.at)).append("\">").append(t.text).append("</i>");
+    // A label at the end would stand out over the edge of a small screen.
+    html.append(t.at > 970'000 ? "<i class=end>" : "<i style=\"left:" + css_percent(t.at) + "\">");
+    html.append(t.text).append("</i>");
   }
   html += "</div></div>\n";
 }

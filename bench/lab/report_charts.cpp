@@ -147,9 +147,9 @@ class maker {
     const std::size_t x = l.quotas.front();
     const std::string colour = colour_class(l.colour);
     const sim::quota_figures& f = r_.figures.quotas[x];
-    std::string note = human_hours(f.of.allocated) + " used";
-    if (r_.has_own_quotas) note += ", " + human_hours(f.of.borrowed) + " of it borrowed; ";
-    if (r_.has_own_quotas) note += human_hours(f.of.lent) + " lent";
+    const auto hours = [](wide gpu_time) { return rounded(sim::milli_gpu_hours(gpu_time), 0); };
+    std::string note = hours(f.of.allocated) + " GPU-h used";
+    if (r_.has_own_quotas) note += ", " + hours(f.of.borrowed) + " borrowed, " + hours(f.of.lent) + " lent";
     chart c = over_time("quota", l.name, note, "quota:" + std::to_string(&l - layers_.data()));
     std::vector<std::int64_t> used = sum_of(t_.used_of, l.quotas, spans_);
     std::vector<std::int64_t> own = used;
@@ -158,7 +158,8 @@ class maker {
       own[i] -= std::min(own[i], t_.borrowed_of[x].at(i));
       with_lent[i] += t_.lent_of[x].at(i);
     }
-    const chart::steps nominal = curve_of_nominal(t_, r_.quotas[x]);
+    // What an inner quota is given is its children's, too.
+    const chart::steps nominal = r_.is_inner(quota_id{x}) ? chart::steps{} : curve_of_nominal(t_, r_.quotas[x]);
     const std::vector<std::int64_t> entitled = sum_of(t_.entitled_of, l.quotas, spans_);
     c.set_values(scale_for(std::max<std::int64_t>(
                      {1000, most_of(with_lent), most_of(entitled), most_of(nominal)})),
@@ -167,9 +168,7 @@ class maker {
     c.area(curve_of(t_, used), "area pale " + colour);
     c.area(curve_of(t_, own), "area " + colour);
     c.line(curve_of(t_, entitled), "entitled");
-    const bool is_bounded = std::any_of(r_.quotas[x].nominal.begin(), r_.quotas[x].nominal.end(),
-                                        [](const auto& n) { return n.second.value_or(0) > 0; });
-    if (is_bounded) c.line(nominal, "nominal");
+    if (most_of(nominal) > 0) c.line(nominal, "nominal");
     c.explain("area " + colour, "of its own");
     c.explain("area pale " + colour, "borrowed");
     c.explain("area lent", "lent");
@@ -237,7 +236,10 @@ class maker {
 
   void preemptions(std::vector<chart>& charts) const {
     if (r_.moments.cuts().empty()) return;
-    chart c = over_time("preemptions", "Preemptions", "runs that were cut short, by the quota that lost them",
+    chart c = over_time("preemptions", "Preemptions",
+                        "runs that were cut short in every " +
+                            human_time((t_.end - t_.begin) / static_cast<instant>(preemption_spans)) +
+                            ", by the quota that lost them",
                         "preemptions");
     const auto counts = preemptions_of(r_, layers_);
     std::vector<chart::steps> curves;
@@ -254,8 +256,7 @@ class maker {
       curve.emplace_back(million, curve.back().second);
     }
     if (most_of(all) == 0) return;
-    c.set_values(scale_for(most_of(all), true),
-                 "in " + human_time((t_.end - t_.begin) / static_cast<instant>(preemption_spans)));
+    c.set_values(scale_for(most_of(all), true), "runs");
     stack(c, curves, css);
     explain_layers(c, layers_);
     charts.push_back(std::move(c));
@@ -270,10 +271,12 @@ class maker {
     chart c{"waiting_times", "How long jobs wait",
             "the part of the jobs that had started after so long; of those that started at all", "waits"};
     c.set_ticks(axis.ticks());
-    c.set_values({100'000, 25'000}, "%");
+    c.make_tall();
+    std::int64_t least = million;
     const auto line = [&](std::vector<instant> of, std::string css) {
       if (of.empty()) return;
       const std::vector<std::int64_t> part = cdf_of(std::move(of), axis);
+      least = std::min(least, part.front());
       chart::steps curve;
       for (std::size_t i = 0; i < part.size(); ++i) {
         curve.emplace_back(static_cast<std::int64_t>(i) * million / static_cast<std::int64_t>(cdf_points - 1),
@@ -285,6 +288,9 @@ class maker {
       line(waits[k], "curve s" + std::to_string(layers_[k].colour));
     }
     if (layers_.size() > 1) line(all, "curve everyone");
+    // Where most start at once the curves have little to say below that.
+    const std::int64_t bottom = std::min<std::int64_t>(least / 250'000, 3) * 25'000;
+    c.set_values({100'000, bottom >= 50'000 ? 10'000 : 25'000}, "%", bottom);
     explain_layers(c, layers_);
     if (layers_.size() > 1) c.explain("rule everyone", "all jobs");
     charts.push_back(std::move(c));

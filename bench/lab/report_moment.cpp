@@ -126,11 +126,8 @@ class data_writer {
       json_ += ",\"nominal\":[";
       // What an inner quota is given is its children's, too.
       const std::size_t x = l.quotas.front();
-      const bool is_inner = std::any_of(r_.quotas.begin(), r_.quotas.end(), [&](const replayed_quota& q) {
-        return q.parent && q.parent.index() == x;
-      });
       for (const auto& [at, nominal] : r_.quotas[x].nominal) {
-        if (l.quotas.size() != 1 || is_inner) break;
+        if (l.quotas.size() != 1 || r_.is_inner(quota_id{x})) break;
         next_in(json_);
         time_since_begin(std::max(at, r_.time.begin));
         json_ += ',';

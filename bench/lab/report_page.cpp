@@ -13,11 +13,11 @@ namespace {
 // two more; each has its own for words that stand on it.
 constexpr std::string_view style = R"css(
 :root{color-scheme:light dark;--back:#fff;--ink:#1b212c;--soft:#5d6675;--line:#e1e5eb;--panel:#f5f6f8;
---idle:#e4e8ee;--lent:#c9ced7;--alarm:#b3401a;--shadow:#0003;
+--idle:#e4e8ee;--lent:#c9ced7;--busy:#5f6e84;--stranded:#cf9f8c;--alarm:#b3401a;--shadow:#0003;
 --c0:#0072b2;--c1:#e69f00;--c2:#009e73;--c3:#cc79a7;--c4:#56b4e9;--c5:#d55e00;--c6:#8a6fb8;--c7:#a39b2d;
 --c8:#8d95a3}
 @media(prefers-color-scheme:dark){:root{--back:#12151b;--ink:#e5e9f0;--soft:#9aa4b4;--line:#2b313c;
---panel:#1b2029;--idle:#2a303b;--lent:#4a5260;--alarm:#f08a5d;--shadow:#000a;
+--panel:#1b2029;--idle:#2a303b;--lent:#4a5260;--busy:#7c8ca3;--stranded:#a86f5a;--alarm:#f08a5d;--shadow:#000a;
 --c0:#3d9bd9;--c1:#eeb13a;--c2:#29b68a;--c3:#dd92ba;--c4:#86cdf5;--c5:#ee7d2e;--c6:#ab94da;--c7:#c4bb50;
 --c8:#77818f}}
 *{box-sizing:border-box}
@@ -40,13 +40,13 @@ figure{margin:36px 0 0}figcaption{margin-bottom:8px}
 .chart{position:relative;padding:20px 8px 22px 52px}
 .plot{position:relative;height:130px;border-bottom:1px solid var(--soft);touch-action:pan-y}
 .tall .plot{height:260px}
-.plot svg{position:absolute;inset:0;width:100%;height:100%;display:block}
+.plot svg{position:absolute;inset:0;width:100%;height:100%;display:block;overflow:visible}
 .y{position:absolute;left:0;top:20px;bottom:22px;width:46px}
 .y em{position:absolute;right:0;top:-20px;font-style:normal;white-space:nowrap;direction:rtl}
 .y i,.y em,.x i{font-size:12px;line-height:16px;color:var(--soft);font-variant-numeric:tabular-nums}
 .y i,.x i{position:absolute;font-style:normal;white-space:nowrap}
 .y i{right:0;transform:translateY(50%)}
-.x{position:relative;height:0}.x i{transform:translateX(-50%);top:4px}
+.x{position:relative;height:0}.x i{transform:translateX(-50%);top:4px}.x i.end{transform:none;right:-6px}
 .word{position:absolute;transform:translate(-50%,-50%);font-style:normal;font-size:13px;font-weight:600;
 white-space:nowrap;pointer-events:none;color:#fff}
 .w1,.w3,.w4,.w7{color:#14171c}
@@ -58,7 +58,7 @@ path{vector-effect:non-scaling-stroke;fill:none;stroke-width:1;stroke-linejoin:r
 .curve{stroke-width:2}.everyone{stroke:var(--ink);stroke-dasharray:5 4}
 path.area,rect{stroke:none}
 .lent{fill:var(--lent);background:var(--lent)}
-.busy{fill:var(--c0);background:var(--c0)}.stranded{fill:var(--c1);background:var(--c1)}
+.busy{fill:var(--busy);background:var(--busy)}.stranded{fill:var(--stranded);background:var(--stranded)}
 .q0{fill:var(--c0);background:var(--c0)}.q1{fill:var(--c1);background:var(--c1)}
 .q2{fill:var(--c2);background:var(--c2)}.q3{fill:var(--c3);background:var(--c3)}
 .q4{fill:var(--c4);background:var(--c4)}.q5{fill:var(--c5);background:var(--c5)}
@@ -107,7 +107,8 @@ button.at:focus-visible{outline:2px solid var(--c0)}
 text-overflow:ellipsis;white-space:nowrap}
 #nodes p{display:flex;flex-wrap:wrap;gap:2px;margin:0}
 #nodes p b{width:18px;height:18px;background:var(--idle);border-radius:3px}
-#nodes p b.join{position:relative}
+#nodes p b.join{position:relative;border-top-left-radius:0;border-bottom-left-radius:0}
+#nodes p b.open{border-top-right-radius:0;border-bottom-right-radius:0}
 #nodes p b.join::before{content:"";position:absolute;right:100%;top:0;bottom:0;width:2px;background:inherit}
 #nodes p b.lit{outline:2px solid var(--ink);outline-offset:0}
 #nodes.dense p{height:8px;border-radius:2px;background:var(--idle)}
@@ -115,10 +116,12 @@ text-overflow:ellipsis;white-space:nowrap}
 table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums;white-space:nowrap}
 th,td{padding:4px 14px 4px 0;text-align:right;border-bottom:1px solid var(--line);vertical-align:top}
 th{font-weight:600;color:var(--soft);vertical-align:bottom;font-size:13px}
+th.group{text-align:center;border-bottom:1px solid var(--soft)}tr.groups th{border-bottom:0;padding-bottom:0}
 th:last-child,td:last-child{padding-right:2px}
 th:first-child,td:first-child,.t{text-align:left}
 .wide th{white-space:normal}
 td.why{white-space:normal;min-width:13em}
+.columns table{width:100%}
 td small{color:var(--soft)}
 tr.lit td{background:var(--panel)}
 td.zero{color:var(--soft)}
@@ -131,7 +134,7 @@ details{margin-top:8px}summary{cursor:pointer;color:var(--soft);font-size:14px}
 @media(max-width:640px){body{padding:18px 14px 40px}h1{font-size:22px}
 .tiles{grid-template-columns:repeat(2,1fr);gap:8px}.tiles div{padding:8px 10px}.tiles b{font-size:19px}
 .chart{padding-left:38px;padding-right:4px}.y{width:33px}.scrub{padding:0 4px 0 38px}.legend{margin-left:0}
-.tall .plot{height:210px}.word{display:none}
+.tall .plot{height:210px}.word{display:none}td.why{min-width:9em}
 .x i:nth-child(even){display:none}
 #nodes{grid-template-columns:repeat(auto-fill,minmax(150px,1fr));gap:8px 10px}
 #nodes p b{width:16px;height:16px}
@@ -147,7 +150,7 @@ path{fill:none;stroke-width:1;stroke-linejoin:round}
 .grid{stroke:#e1e5eb}.axis{stroke:#5d6675}.capacity{stroke:#1b212c;stroke-width:1.5}.entitled{stroke:#1b212c}
 .nominal{stroke:#1b212c;stroke-width:1.5;stroke-dasharray:5 4}
 .curve{stroke-width:2}.everyone{stroke:#1b212c;stroke-dasharray:5 4}rect.everyone{fill:#1b212c;stroke:none}
-.lent{fill:#c9ced7}.busy{fill:#0072b2}.stranded{fill:#e69f00}
+.lent{fill:#c9ced7}.busy{fill:#5f6e84}.stranded{fill:#cf9f8c}
 .q0{fill:#0072b2}.q1{fill:#e69f00}.q2{fill:#009e73}.q3{fill:#cc79a7}.q4{fill:#56b4e9}.q5{fill:#d55e00}
 .q6{fill:#8a6fb8}.q7{fill:#a39b2d}.q8{fill:#8d95a3}
 .s0{stroke:#0072b2}.s1{stroke:#e69f00}.s2{stroke:#009e73}.s3{stroke:#cc79a7}.s4{stroke:#56b4e9}
@@ -270,11 +273,13 @@ const show_nodes = running => {
       return;
     }
     devices.forEach((shares, g) => {
-      const cell = node_bodies[n].children[g], before = g > 0 && devices[g - 1][0];
+      const cell = node_bodies[n].children[g], before = (devices[g - 1] || [])[0];
       cell.title = shares.map(s => s.r.id + ', ' + d.layers[s.r.layer].name +
         (s.part < 1 ? ', ' + num(s.part * 100) + ' %' : '')).join('\n') || 'idle';
       cell.dataset.jobs = ' ' + shares.map(s => s.r.j).join(' ') + ' ';
-      cell.className = before && shares[0] && before.part === 1 && before.r === shares[0].r ? 'join' : '';
+      const after = (devices[g + 1] || [])[0], mine = shares[0];
+      const same = other => mine && other && mine.part === 1 && other.r === mine.r;
+      cell.className = (same(before) ? 'join ' : '') + (same(after) ? 'open' : '');
       if (shares.length === 1 && shares[0].part === 1) {
         cell.style.background = colour(shares[0].r.layer);
       } else if (shares.length === 0) {
@@ -390,7 +395,7 @@ const show = i => {
   by('wait-head').textContent = 'Waiting: ' + num(all_waiting);
   const has_nodes = node_names.length > 0;
   fill_table(by('run-table'), 'run',
-    [['job', 't'], ['GPUs'], ['since'], ['to go'], ...(has_nodes ? [['on', 't']] : [])],
+    [['job', 't'], ['GPUs'], ['for'], ['to go'], ...(has_nodes ? [['on', 't']] : [])],
     running.map(r => Object.assign([named(r), num(r.has), span(t - r.since), span(r.until - t),
       ...(has_nodes ? [node_list(r.pods)] : [])], {job: r.j})), 'nothing runs');
   fill_table(by('wait-table'), 'wait', [['job', 't'], ['GPUs'], ['for'], ['why', 't why']],

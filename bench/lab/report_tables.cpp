@@ -61,10 +61,10 @@ struct size_class {
 };
 constexpr std::array<size_class, 7> sizes = {{{999, "under 1 GPU"},
                                               {1'000, "1 GPU"},
-                                              {4'000, "to 4"},
-                                              {8'000, "to 8"},
-                                              {16'000, "to 16"},
-                                              {64'000, "to 64"},
+                                              {4'000, "2–4"},
+                                              {8'000, "5–8"},
+                                              {16'000, "9–16"},
+                                              {64'000, "17–64"},
                                               {INT64_MAX, "more"}}};
 [[nodiscard]] std::size_t size_of(std::int64_t gpus) {
   std::size_t i = 0;
@@ -72,7 +72,6 @@ constexpr std::array<size_class, 7> sizes = {{{999, "under 1 GPU"},
   return i;
 }
 
-/// "44 of 1,332 (3.3 %)".
 std::string part_in_percent(std::size_t part, std::size_t whole) {
   return rounded(sim::rate_in_millionths(part, whole) / 10, 1) + " %";
 }
@@ -154,7 +153,7 @@ void write_matrix(std::string& html, const replay_result& r, const std::vector<l
 }  // namespace
 
 void write_head(std::string& html, const replay_result& r) {
-  html.append("<header><h1>").append(escaped(r.policy)).append("</h1>\n<p>");
+  html.append("<header><h1>Replay under ").append(escaped(r.policy)).append("</h1>\n<p>");
   html.append(grouped(r.jobs.size())).append(r.jobs.size() == 1 ? " job on " : " jobs on ").append(hardware(r));
   html.append(", ").append(human_time(r.figures.makespan()));
   html += " from the first submission to the last end</p>\n<dl class=facts>\n";
@@ -214,13 +213,13 @@ void write_wait_tables(std::string& html, const replay_result& r, const std::vec
     sized[layer_of[j.quota.index()]][size].push_back(wait);
     sized.back()[size].push_back(wait);
   }
-  html += "<div class=gap></div>";
-  open_table(html);
+  html += "<div class=\"scroll gap\"><table>\n<tr class=groups><th colspan=7><th class=group colspan=";
+  html += std::to_string(std::count(any.begin(), any.end(), true)) + ">median by GPUs of the job\n<tr>";
   for (const std::string_view name : {"wait", "jobs", "at once", "median", "p90", "p99", "longest"}) {
     heading(html, name);
   }
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (any[i]) heading(html, std::string{i < 2 ? "" : "median "} + std::string{sizes[i].name});
+    if (any[i]) heading(html, sizes[i].name);
   }
   html += '\n';
   const auto row = [&](std::vector<instant>& of, by_size& by, const auto& name_cell) {
