@@ -115,8 +115,8 @@ class trace_writer {
   void write_origin() {
     json_writer json{0};
     json.begin_object();
-    json.member("program", "allot " + std::to_string(version_major) + '.' + std::to_string(version_minor) + '.' +
-                               std::to_string(version_patch));
+    json.member("program", "allot " + std::to_string(version_major) + '.' + std::to_string(version_minor) +
+                               '.' + std::to_string(version_patch));
     json.member("policy", r_.policy).member("scenario", r_.scenario_file).member("trace", r_.trace_file);
     json.member("seed", r_.seed).member("input_hash", r_.input_hash);
     json.member("decision_hash", r_.decision_hash);
@@ -181,14 +181,16 @@ class trace_writer {
       name("process_name", p + 1, 0,
            r_.cluster == nullptr ? r_.quotas[p].name : r_.cluster->name(gpu::node_id{p}));
       sort_index("process_sort_index", p + 1, 0, p + 1);
-      const std::size_t devices = r_.cluster == nullptr ? lanes_[p].size() : r_.cluster->gpus(gpu::node_id{p});
+      const std::size_t devices =
+          r_.cluster == nullptr ? lanes_[p].size() : r_.cluster->gpus(gpu::node_id{p});
       for (std::size_t g = 0; g < devices; ++g) {
         const std::size_t count = g < lanes_[p].size() ? std::max<std::size_t>(1, lanes_[p][g].count()) : 1;
         for (std::size_t lane = 0; lane < count; ++lane) {
           const std::uint64_t tid = g + threads_per_lane * lane;
           const std::string text = r_.cluster == nullptr ? "job " + std::to_string(lane + 1)
-                                   : count == 1          ? "GPU " + std::to_string(g)
-                                                : "GPU " + std::to_string(g) + ", share " + std::to_string(lane + 1);
+                                   : count == 1
+                                       ? "GPU " + std::to_string(g)
+                                       : "GPU " + std::to_string(g) + ", share " + std::to_string(lane + 1);
           name("thread_name", p + 1, tid, text);
           sort_index("thread_sort_index", p + 1, tid, g * threads_per_lane + lane);
         }

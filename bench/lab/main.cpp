@@ -2,6 +2,7 @@
 // The program `allot`: quotas and policies tried out on scenarios and traces.
 #include "lab/check.hpp"
 #include "lab/compare.hpp"
+#include "lab/compare_page.hpp"
 #include "lab/decide.hpp"
 #include "lab/explain_job.hpp"
 #include "lab/fill.hpp"
@@ -61,7 +62,7 @@ struct command_line {
     if (decide_->parsed()) return lab::run_decide(decide_options_);
     if (explain_->parsed()) return lab::run_explain(explain_options_);
     if (replay_->parsed()) return run_replay();
-    if (compare_->parsed()) return lab::compare(runs_);
+    if (compare_->parsed()) return run_compare();
     if (generate_->parsed()) return lab::generate(generate_options_);
     if (fill_->parsed()) return lab::fill(fill_command_);
     std::fputs(lab::list_policies().c_str(), stdout);
@@ -128,7 +129,12 @@ struct command_line {
     compare_->add_option("RUNS", runs_, "directories that replay wrote, or their summary.json")
         ->required()
         ->expected(2, 64);
-    compare_->footer("Example:  allot compare runs/fifo runs/standard");
+    compare_->add_option("--html", comparison_page_,
+                         "instead: a page with curves, into this file (- for standard output)");
+    compare_->add_flag("--force", replaces_page_, "replace the page if it is there");
+    compare_->footer(
+        "Examples:  allot compare runs/fifo runs/standard\n"
+        "           allot compare runs/fifo runs/standard --html comparison.html");
   }
   void add_generate() {
     generate_ = app_.add_subcommand("generate", "make the workload of three teams as a trace");
@@ -178,6 +184,11 @@ struct command_line {
     return lab::bad_input_status;
   }
 
+  [[nodiscard]] int run_compare() const {
+    if (comparison_page_.empty()) return lab::compare(runs_);
+    return lab::write_comparison_page(runs_, comparison_page_, replaces_page_);
+  }
+
   CLI::App& app_;
   CLI::App* check_ = nullptr;
   CLI::App* decide_ = nullptr;
@@ -191,6 +202,8 @@ struct command_line {
   lab::explain_options explain_options_;
   lab::replay_options replay_options_;
   std::vector<std::string> runs_;
+  std::string comparison_page_;
+  bool replaces_page_ = false;
   lab::generate_options generate_options_;
   lab::fill_command fill_command_;
 };

@@ -140,7 +140,8 @@ class moment_log {
       const std::size_t each = std::clamp<std::size_t>(most_at_once / queues_in_use_, 1, most_of_queue);
       for (const queue& q : queues_) {
         std::size_t left = each;
-        for (auto at = q.begin(); at != q.end() && left > 0 && m.waiting.size() < most_at_once; ++at, --left) {
+        for (auto at = q.begin(); at != q.end() && left > 0 && m.waiting.size() < most_at_once;
+             ++at, --left) {
           m.waiting.push_back({at->second, why(at->second)});
         }
       }

@@ -30,7 +30,8 @@ constexpr auto file_names = [] {
   constexpr std::array<std::string_view, 6> always = {"jobs.csv",   "tenants.csv", "events.csv",
                                                       "trace.json", "report.html", "summary.json"};
   std::array<std::string_view, std::size(chart_files) + always.size()> names;
-  std::copy(always.begin(), always.end(), std::copy(std::begin(chart_files), std::end(chart_files), names.begin()));
+  std::copy(always.begin(), always.end(),
+            std::copy(std::begin(chart_files), std::end(chart_files), names.begin()));
   return names;
 }();
 

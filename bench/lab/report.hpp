@@ -21,8 +21,8 @@ namespace lab {
 void write_report(output_file& file, const replay_result& r);
 
 /// The charts of the report as files of their own: their names, and what to write there.
-inline constexpr std::string_view chart_files[] = {"gpus.svg",        "quotas.svg",      "lending.svg",
-                                                   "waiting.svg",     "utilisation.svg", "preemptions.svg",
+inline constexpr std::string_view chart_files[] = {"gpus.svg",         "quotas.svg",      "lending.svg",
+                                                   "waiting.svg",      "utilisation.svg", "preemptions.svg",
                                                    "waiting_times.svg"};
 /// What belongs into each of `chart_files`, in their order; nothing where there is nothing to draw.
 [[nodiscard]] std::vector<std::string> standalone_charts(const replay_result& r);

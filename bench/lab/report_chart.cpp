@@ -24,8 +24,7 @@ constexpr std::int64_t million = 1'000'000;
   const bool is_negative = part < 0;
   const auto n = static_cast<std::uint64_t>(is_negative ? -part : part);
   const auto d = static_cast<std::uint64_t>(whole);
-  const auto result =
-      static_cast<std::int64_t>((wide{n} * static_cast<std::uint64_t>(length) + d / 2) / d);
+  const auto result = static_cast<std::int64_t>((wide{n} * static_cast<std::uint64_t>(length) + d / 2) / d);
   return is_negative ? -result : result;
 }
 
@@ -68,10 +67,10 @@ std::vector<tick> time_ticks(instant begin, instant end) {
   using sim::hour;
   using sim::minute;
   using sim::second;
-  constexpr std::array<instant, 20> steps = {second,      2 * second,  5 * second, 15 * second, 30 * second,
-                                             minute,      2 * minute,  5 * minute, 15 * minute, 30 * minute,
-                                             hour,        3 * hour,    6 * hour,   12 * hour,   day,
-                                             2 * day,     7 * day,     14 * day,   30 * day,    90 * day};
+  constexpr std::array<instant, 23> steps = {
+      second,      2 * second,  5 * second, 15 * second, 30 * second, minute,   2 * minute, 5 * minute,
+      15 * minute, 30 * minute, hour,       2 * hour,    3 * hour,    6 * hour, 12 * hour,  day,
+      2 * day,     3 * day,     5 * day,    7 * day,     14 * day,    30 * day, 60 * day};
   std::vector<tick> ticks;
   if (end <= begin) return ticks;
   std::size_t i = 0;
@@ -124,8 +123,8 @@ std::int64_t log_time_axis::position(instant span) const {
     const std::uint64_t base = std::uint64_t{1} << static_cast<unsigned>(bits);
     // log2(1 + f) is f and a bulge of at most 0.086, which 0.344 f (1 - f) follows closely.
     const auto f = static_cast<std::int64_t>(wide{n - base} * million / base);
-    const auto bulge = static_cast<std::int64_t>(wide{static_cast<std::uint64_t>(f)} *
-                                                 static_cast<std::uint64_t>(million - f) / million * 344 / 1000);
+    const auto bulge = static_cast<std::int64_t>(
+        wide{static_cast<std::uint64_t>(f)} * static_cast<std::uint64_t>(million - f) / million * 344 / 1000);
     return bits * million + f + bulge;
   };
   const std::int64_t from = log(sim::second);
@@ -190,7 +189,9 @@ void chart::write_path(std::string& svg, const shape& s, const frame& f) const {
 
 void chart::write_plot(std::string& html) const {
   const std::vector<tick> y = value_ticks();
-  html.append("<div class=\"chart").append(is_tall_ ? " tall" : "").append("\"><div class=y aria-hidden=true>");
+  html.append("<div class=\"chart")
+      .append(is_tall_ ? " tall" : "")
+      .append("\"><div class=y aria-hidden=true>");
   for (const tick& t : y) {
     html.append("<i style=\"bottom:").append(css_percent(t.at)).append("\">").append(t.text).append("</i>");
   }
@@ -228,7 +229,11 @@ void chart::write_legend(std::string& html) const {
   if (legend_.empty()) return;
   html += "<p class=legend>";
   for (const legend_entry& l : legend_) {
-    html.append("<span><b class=\"").append(l.css).append("\"></b>").append(escaped(l.text)).append("</span>");
+    html.append("<span><b class=\"")
+        .append(l.css)
+        .append("\"></b>")
+        .append(escaped(l.text))
+        .append("</span>");
   }
   html += "</p>";
 }
@@ -241,10 +246,11 @@ void chart::write_figure(std::string& html) const {
   html += "</figure>\n";
 }
 
-void chart::draw(std::string& svg, std::int64_t x, std::int64_t y, std::int64_t width, bool with_legend) const {
+void chart::draw(std::string& svg, std::int64_t x, std::int64_t y, std::int64_t width,
+                 bool with_legend) const {
   const bool has_legend = with_legend && !legend_.empty();
-  const frame f{(x + 52) * 100, (y + 30) * 100, (width - 66) * 100,
-                (drawn_height() - 54 - (has_legend ? 20 : 0)) * 100};
+  const frame f{(x + 52) * 100, (y + 40) * 100, (width - 66) * 100,
+                (drawn_height() - 64 - (has_legend ? 22 : 0)) * 100};
   const auto text = [&](std::int64_t at_x, std::int64_t at_y, std::string_view css, std::string_view what) {
     svg.append("<text class=\"").append(css).append("\" x=\"");
     append_hundredths(svg, at_x);
@@ -253,7 +259,7 @@ void chart::draw(std::string& svg, std::int64_t x, std::int64_t y, std::int64_t 
     svg.append("\">").append(escaped(what)).append("</text>\n");
   };
   text(x * 100, (y + 14) * 100, "title", title_);
-  text((x + 46) * 100, (y + 24) * 100, "tick right", unit_);
+  text((x + 46) * 100, (y + 31) * 100, "tick right", unit_);
   for (const tick& t : value_ticks()) {
     const std::int64_t at = f.top + f.height - scaled(t.at, million, f.height);
     svg += "<path class=\"grid\" d=\"M";
@@ -291,8 +297,13 @@ void chart::draw(std::string& svg, std::int64_t x, std::int64_t y, std::int64_t 
   for (const legend_entry& l : legend_) {
     const std::int64_t needs = 26 + width_of(l.text);
     if (at + needs > x + width + 20) break;
-    svg.append("<rect class=\"").append(l.css).append("\" x=\"").append(std::to_string(at)).append("\" y=\"");
-    svg.append(std::to_string(base - 9)).append("\" width=\"10\" height=\"10\"/>");
+    if (const std::string_view css = l.css; css.substr(0, 5) == "rule ") {
+      svg.append("<path class=\"").append(css.substr(5)).append("\" d=\"M").append(std::to_string(at - 4));
+      svg.append(" ").append(std::to_string(base - 4)).append("h16\"/>");
+    } else {
+      svg.append("<rect class=\"").append(css).append("\" x=\"").append(std::to_string(at)).append("\" y=\"");
+      svg.append(std::to_string(base - 9)).append("\" width=\"10\" height=\"10\"/>");
+    }
     text((at + 15) * 100, base * 100, "tick", l.text);
     at += needs;
   }
@@ -303,9 +314,9 @@ std::string standalone_svg(std::span<const chart> charts, std::string_view title
   std::int64_t height = 16;
   for (const chart& c : charts) height += c.drawn_height() + 12;
   std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(width + 24) +
-                    "\" height=\"" + std::to_string(height) + "\" viewBox=\"0 0 " + std::to_string(width + 24) +
-                    ' ' + std::to_string(height) + "\" role=\"img\">\n<title>" + escaped(title) +
-                    "</title>\n<style>" + std::string{drawing_style()} +
+                    "\" height=\"" + std::to_string(height) + "\" viewBox=\"0 0 " +
+                    std::to_string(width + 24) + ' ' + std::to_string(height) + "\" role=\"img\">\n<title>" +
+                    escaped(title) + "</title>\n<style>" + std::string{drawing_style()} +
                     "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
   std::int64_t y = 12;
   for (const chart& c : charts) {

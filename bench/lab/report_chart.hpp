@@ -58,9 +58,9 @@ class log_time_axis {
 /// vision can tell apart; the last is grey, of everything else.
 inline constexpr std::size_t most_colours = 8;
 
-/// A chart over time, or over spans of time: curves that go in steps, with axes and labels. It is drawn twice:
-/// stretched into the page, with labels in HTML so that they stay readable on a small screen; and as an SVG
-/// of its own.
+/// A chart over time, or over spans of time: curves that go in steps, with axes and labels. It is drawn
+/// twice: stretched into the page, with labels in HTML so that they stay readable on a small screen; and as
+/// an SVG of its own.
 class chart {
  public:
   /// Where a curve goes to: (position in millionths of the axis, value), which holds until the next.
@@ -100,8 +100,9 @@ class chart {
   void write_figure(std::string& html) const;
 
   /// How large the chart is as a file of its own, and the drawing, its top left corner at (x, y).
-  [[nodiscard]] std::int64_t drawn_height() const noexcept { return is_tall_ ? 300 : 190; }
-  void draw(std::string& svg, std::int64_t x, std::int64_t y, std::int64_t width, bool with_legend = true) const;
+  [[nodiscard]] std::int64_t drawn_height() const noexcept { return is_tall_ ? 310 : 200; }
+  void draw(std::string& svg, std::int64_t x, std::int64_t y, std::int64_t width,
+            bool with_legend = true) const;
 
  private:
   struct shape {

@@ -46,8 +46,8 @@ void name_layers(chart& c, const std::vector<layer>& layers, const std::vector<s
   const std::size_t n = of.front().size();
   std::vector<std::int64_t> below(n, 0);
   for (std::size_t k = 0; k < layers.size(); ++k) {
-    // On a page of usual width a character takes about a hundred-and-thirtieth of the chart.
-    const std::size_t reach = std::max<std::size_t>(1, (layers[k].name.size() + 2) * n / 260);
+    // On a page of usual width a character takes about a hundredth of the chart.
+    const std::size_t reach = std::max<std::size_t>(1, (layers[k].name.size() + 3) * n / 220);
     std::int64_t best = 0;
     std::size_t at = 0;
     for (std::size_t i = reach; i + reach < n; i += std::max<std::size_t>(1, reach / 4)) {
@@ -130,7 +130,8 @@ class maker {
   }
 
   [[nodiscard]] chart gpus() const {
-    chart c = over_time("gpus", "GPUs in use", "by the jobs of each quota; the line is what there is", "gpus");
+    chart c =
+        over_time("gpus", "GPUs in use", "by the jobs of each quota; the line is what there is", "gpus");
     const auto used = of_layers(t_.used_of);
     const std::int64_t capacity = r_.figures.capacity_is_bounded ? most_of(t_.capacity.means) : 0;
     const scale y = scale_for(std::max(most_of(t_.used.means), capacity));
@@ -159,11 +160,12 @@ class maker {
       with_lent[i] += t_.lent_of[x].at(i);
     }
     // What an inner quota is given is its children's, too.
-    const chart::steps nominal = r_.is_inner(quota_id{x}) ? chart::steps{} : curve_of_nominal(t_, r_.quotas[x]);
+    const chart::steps nominal =
+        r_.is_inner(quota_id{x}) ? chart::steps{} : curve_of_nominal(t_, r_.quotas[x]);
     const std::vector<std::int64_t> entitled = sum_of(t_.entitled_of, l.quotas, spans_);
-    c.set_values(scale_for(std::max<std::int64_t>(
-                     {1000, most_of(with_lent), most_of(entitled), most_of(nominal)})),
-                 "GPUs");
+    c.set_values(
+        scale_for(std::max<std::int64_t>({1000, most_of(with_lent), most_of(entitled), most_of(nominal)})),
+        "GPUs");
     c.area(curve_of(t_, with_lent), "area lent");
     c.area(curve_of(t_, used), "area pale " + colour);
     c.area(curve_of(t_, own), "area " + colour);
@@ -171,7 +173,9 @@ class maker {
     if (most_of(nominal) > 0) c.line(nominal, "nominal");
     c.explain("area " + colour, "of its own");
     c.explain("area pale " + colour, "borrowed");
-    c.explain("area lent", "lent");
+    c.explain("area lent", "lent to others");
+    c.explain("rule nominal", "what it owns");
+    c.explain("rule entitled", "its fair share");
     return c;
   }
 
@@ -189,9 +193,9 @@ class maker {
     }
     const std::int64_t most = std::max(most_of(up), most_of(down));
     if (most == 0) return;
-    chart c = over_time("lending", "Who borrows, who lends",
-                        "above the line: GPUs that a quota's jobs have of others; below: what others have of it",
-                        "lending");
+    chart c = over_time(
+        "lending", "Who borrows, who lends",
+        "above the line: GPUs that a quota's jobs have of others; below: what others have of it", "lending");
     const scale y = scale_for(most);
     c.set_values(y, "GPUs", -y.top);
     stack_layers(c, borrowed);

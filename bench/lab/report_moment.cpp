@@ -140,7 +140,8 @@ class data_writer {
 
   void write_series() {
     const replayed_time& t = r_.time;
-    const auto of_layers = [&](std::string_view name, const std::vector<drawn_series>& of, std::int64_t unit) {
+    const auto of_layers = [&](std::string_view name, const std::vector<drawn_series>& of,
+                               std::int64_t unit) {
       json_.append(",\"").append(name).append("\":[");
       for (const layer& l : layers_) {
         next_in(json_);
@@ -245,7 +246,8 @@ class data_writer {
   }
   /// How many wait at each stop, by layer.
   void write_counts(const std::vector<stay>& stays, const std::vector<instant>& stops) {
-    std::vector<std::vector<std::int64_t>> changes(layers_.size(), std::vector<std::int64_t>(stops.size() + 1));
+    std::vector<std::vector<std::int64_t>> changes(layers_.size(),
+                                                   std::vector<std::int64_t>(stops.size() + 1));
     for (const stay& s : stays) {
       const auto at = [&](instant t) {
         return static_cast<std::size_t>(std::lower_bound(stops.begin(), stops.end(), t) - stops.begin());
@@ -417,8 +419,9 @@ void append_place(std::string& text, const gpu::placed_pod& pod) {
       text += '-';
       append(text, first + count - 1);
     }
-    left = first + count >= 64 ? 0 : left >> static_cast<unsigned>(first + count)
-                                                 << static_cast<unsigned>(first + count);
+    left = first + count >= 64
+               ? 0
+               : left >> static_cast<unsigned>(first + count) << static_cast<unsigned>(first + count);
   }
   if (pod.milli < gpu::milli_per_gpu) {
     text += '*';

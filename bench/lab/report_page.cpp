@@ -9,8 +9,8 @@ namespace report {
 
 namespace {
 
-// The colours of the quotas are those of Okabe and Ito, which people with any colour vision can tell apart, with
-// two more; each has its own for words that stand on it.
+// The colours of the quotas are those of Okabe and Ito, which people with any colour vision can tell apart,
+// with two more; each has its own for words that stand on it.
 constexpr std::string_view style = R"css(
 :root{color-scheme:light dark;--back:#fff;--ink:#1b212c;--soft:#5d6675;--line:#e1e5eb;--panel:#f5f6f8;
 --idle:#e4e8ee;--lent:#c9ced7;--busy:#5f6e84;--stranded:#cf9f8c;--alarm:#b3401a;--shadow:#0003;
@@ -73,6 +73,7 @@ path.area,rect{stroke:none}
 vertical-align:middle}
 .legend b.nominal,.legend b.everyone{border-top-style:dashed}
 .panels{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,320px),1fr));gap:18px 28px}
+.panels.two{grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr))}
 .cursor,.mark{position:absolute;top:0;bottom:0;width:0;border-left:1px solid var(--ink);pointer-events:none;
 display:none}
 .mark{border-left:2px solid var(--alarm)}
@@ -149,7 +150,7 @@ text{font:12px system-ui,"DejaVu Sans",Helvetica,Arial,sans-serif;fill:#1b212c}
 path{fill:none;stroke-width:1;stroke-linejoin:round}
 .grid{stroke:#e1e5eb}.axis{stroke:#5d6675}.capacity{stroke:#1b212c;stroke-width:1.5}.entitled{stroke:#1b212c}
 .nominal{stroke:#1b212c;stroke-width:1.5;stroke-dasharray:5 4}
-.curve{stroke-width:2}.everyone{stroke:#1b212c;stroke-dasharray:5 4}rect.everyone{fill:#1b212c;stroke:none}
+.curve{stroke-width:2}.everyone{stroke:#1b212c;stroke-dasharray:5 4}
 .lent{fill:#c9ced7}.busy{fill:#5f6e84}.stranded{fill:#cf9f8c}
 .q0{fill:#0072b2}.q1{fill:#e69f00}.q2{fill:#009e73}.q3{fill:#cc79a7}.q4{fill:#56b4e9}.q5{fill:#d55e00}
 .q6{fill:#8a6fb8}.q7{fill:#a39b2d}.q8{fill:#8d95a3}

@@ -106,7 +106,8 @@ struct toll {
   wide lost = 0;
 };
 [[nodiscard]] wide lost_in(const cut_short& c, const replayed_job& j) {
-  return wide{static_cast<std::uint64_t>(j.gpus)} * static_cast<std::uint64_t>(std::max<instant>(0, c.how.lost));
+  return wide{static_cast<std::uint64_t>(j.gpus)} *
+         static_cast<std::uint64_t>(std::max<instant>(0, c.how.lost));
 }
 
 /// Who made way for whom: victims down, beneficiaries across.
@@ -128,7 +129,9 @@ void write_matrix(std::string& html, const replay_result& r, const std::vector<l
   }
   bool has_nobody = false;
   for (const auto& row : of) has_nobody = has_nobody || row[n].runs != 0;
-  html += "<h3 class=gap>Who made way for whom</h3><p class=note>runs cut short, and the GPU time that was lost</p>";
+  html +=
+      "<h3 class=gap>Who made way for whom</h3><p class=note>runs cut short, and the GPU time that was "
+      "lost</p>";
   open_table(html);
   heading(html, "jobs of");
   for (const layer& l : layers) heading(html, "for " + escaped(l.name));
@@ -143,7 +146,11 @@ void write_matrix(std::string& html, const replay_result& r, const std::vector<l
         html += "<td class=zero>–";
         continue;
       }
-      html.append("<td>").append(grouped(t.runs)).append(" <small>").append(human_hours(t.lost)).append("</small>");
+      html.append("<td>")
+          .append(grouped(t.runs))
+          .append(" <small>")
+          .append(human_hours(t.lost))
+          .append("</small>");
     }
     html += '\n';
   }
@@ -154,7 +161,9 @@ void write_matrix(std::string& html, const replay_result& r, const std::vector<l
 
 void write_head(std::string& html, const replay_result& r) {
   html.append("<header><h1>Replay under ").append(escaped(r.policy)).append("</h1>\n<p>");
-  html.append(grouped(r.jobs.size())).append(r.jobs.size() == 1 ? " job on " : " jobs on ").append(hardware(r));
+  html.append(grouped(r.jobs.size()))
+      .append(r.jobs.size() == 1 ? " job on " : " jobs on ")
+      .append(hardware(r));
   html.append(", ").append(human_time(r.figures.makespan()));
   html += " from the first submission to the last end</p>\n<dl class=facts>\n";
   if (!r.scenario_file.empty()) fact(html, "scenario", r.scenario_file);
@@ -163,7 +172,8 @@ void write_head(std::string& html, const replay_result& r) {
   fact(html, "input", r.input_hash);
   fact(html, "decisions", r.decision_hash);
   fact(html, "allot",
-       std::to_string(version_major) + '.' + std::to_string(version_minor) + '.' + std::to_string(version_patch));
+       std::to_string(version_major) + '.' + std::to_string(version_minor) + '.' +
+           std::to_string(version_patch));
   html += "</dl></header>\n";
 }
 
@@ -251,7 +261,8 @@ void write_preemptions(std::string& html, const replay_result& r, const std::vec
   const auto cuts = r.moments.cuts();
   if (cuts.empty()) {
     html +=
-        "<figure><figcaption><h2>Preemptions</h2><p>no job had to make way for another</p></figcaption></figure>\n";
+        "<figure><figcaption><h2>Preemptions</h2><p>no job had to make way for "
+        "another</p></figcaption></figure>\n";
     return;
   }
   const auto jobs = jobs_by_index(r);
@@ -294,7 +305,9 @@ void write_preemptions(std::string& html, const replay_result& r, const std::vec
     }
     const cut_short& c = cuts[shown[i]];
     const replayed_job& victim = *jobs[c.job];
-    html.append("<tr><td class=t><button type=button class=at data-at=\"").append(decimal(c.at)).append("\">");
+    html.append("<tr><td class=t><button type=button class=at data-at=\"")
+        .append(decimal(c.at))
+        .append("\">");
     html.append(human_instant(c.at)).append("</button>");
     job_cell(victim);
     cell(html, c.is_pod ? "a pod" : decimal(victim.gpus));
@@ -315,8 +328,9 @@ void write_quota_table(std::string& html, const replay_result& r) {
   html += "<figure><figcaption><h2>All figures</h2></figcaption>";
   open_table(html, "wide");
   for (const std::string_view name :
-       {"quota", "jobs", "wait mean", "wait p99", "wait longest", "completion mean", "completion p99", "GPU-h",
-        "borrowed", "lent", "short of fair share", "preemp&shy;tions", "GPU-h lost", "unfin&shy;ished", "refused"}) {
+       {"quota", "jobs", "wait mean", "wait p99", "wait longest", "completion mean", "completion p99",
+        "GPU-h", "borrowed", "lent", "short of fair share", "preemp&shy;tions", "GPU-h lost",
+        "unfin&shy;ished", "refused"}) {
     heading(html, name);
   }
   html += '\n';
@@ -375,7 +389,8 @@ void write_unfinished(std::string& html, const replay_result& r) {
   std::size_t shown = 0;
   for (const replayed_job& j : r.jobs) {
     const bool is_unfinished = j.outcome == sim::job_outcome::waiting ||
-                               j.outcome == sim::job_outcome::running || j.outcome == sim::job_outcome::future;
+                               j.outcome == sim::job_outcome::running ||
+                               j.outcome == sim::job_outcome::future;
     if (!is_unfinished || shown++ >= most) continue;
     html += "<tr>";
     text_cell(html, j.id);
