@@ -93,7 +93,7 @@ struct cut_short {
 /// bytes each.
 class moment_log {
  public:
-  static constexpr std::size_t default_most_moments = 600;
+  static constexpr std::size_t default_most_moments = 800;
   /// How many waiting jobs are looked at in each queue, and at one instant in all.
   static constexpr std::size_t most_of_queue = 8;
   static constexpr std::size_t most_at_once = 96;

@@ -111,9 +111,9 @@ struct interval {
   instant end = 0;
 };
 /// At which instants a page shows things, so that not more than `most` intervals need to be in it: none means
-/// at all. Otherwise the stops are evenly spaced, as many as can be.
-[[nodiscard]] std::vector<instant> stops_for(std::span<const interval> all, instant begin, instant end,
-                                             std::size_t most);
+/// at all. Otherwise every candidate, or every second, or fourth and so on; at least one.
+[[nodiscard]] std::vector<instant> stops_for(std::span<const interval> all,
+                                             std::span<const instant> candidates, std::size_t most);
 /// Whether it holds at any of the stops, or, without stops, at all.
 [[nodiscard]] bool is_seen(const interval& i, std::span<const instant> stops);
 /// The GPUs of a pod: "3:0-7", or "4:2*500" of half of one.

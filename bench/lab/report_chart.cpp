@@ -67,10 +67,11 @@ std::vector<tick> time_ticks(instant begin, instant end) {
   using sim::hour;
   using sim::minute;
   using sim::second;
-  constexpr std::array<instant, 23> steps = {
-      second,      2 * second,  5 * second, 15 * second, 30 * second, minute,   2 * minute, 5 * minute,
-      15 * minute, 30 * minute, hour,       2 * hour,    3 * hour,    6 * hour, 12 * hour,  day,
-      2 * day,     3 * day,     5 * day,    7 * day,     14 * day,    30 * day, 60 * day};
+  constexpr std::array<instant, 25> steps = {second,   2 * second, 5 * second, 15 * second, 30 * second,
+                                             minute,   2 * minute, 5 * minute, 15 * minute, 30 * minute,
+                                             hour,     2 * hour,   3 * hour,   6 * hour,    12 * hour,
+                                             day,      2 * day,    3 * day,    5 * day,     7 * day,
+                                             10 * day, 14 * day,   20 * day,   30 * day,    60 * day};
   std::vector<tick> ticks;
   if (end <= begin) return ticks;
   std::size_t i = 0;

@@ -207,14 +207,18 @@ class data_writer {
     for (const sim::job_run& run : r_.log.runs()) all.push_back({run.begin, end_of(r_, jobs_, run)});
     const std::size_t runs = all.size();
     for (const stay& s : stays) all.push_back(s.when);
-    std::vector<instant> stops = stops_for(all, r_.time.begin, r_.time.end, most_intervals);
+    // At these the reasons of those who are first in their queues are known.
+    std::vector<instant> candidates;
+    for (const moment_log::moment& m : r_.moments.moments()) candidates.push_back(m.at);
+    std::vector<instant> stops = stops_for(all, candidates, most_intervals);
     if (!stops.empty()) {
       // Then only those stays are in the page of which a reason is known; the others are counted.
       all.resize(runs);
       for (const stay& s : stays) {
         if (!notes[s.job].empty()) all.push_back(s.when);
       }
-      stops = stops_for(all, r_.time.begin, r_.time.end, most_intervals);
+      const std::vector<instant> fewer = stops_for(all, candidates, most_intervals);
+      stops = fewer.empty() ? candidates : fewer;
     }
     json_ += ",\"stops\":[";
     for (const instant t : stops) {
@@ -387,20 +391,17 @@ bool is_seen(const interval& i, std::span<const instant> stops) {
   return first != stops.end() && *first < i.end;
 }
 
-std::vector<instant> stops_for(std::span<const interval> all, instant begin, instant end, std::size_t most) {
+std::vector<instant> stops_for(std::span<const interval> all, std::span<const instant> candidates,
+                               std::size_t most) {
   const auto seen = [&](std::span<const instant> stops) {
     return static_cast<std::size_t>(
         std::count_if(all.begin(), all.end(), [&](const interval& i) { return is_seen(i, stops); }));
   };
   std::vector<instant> stops;
   if (seen(stops) <= most) return stops;
-  for (std::size_t n = 2048; n > 0; n /= 2) {
+  for (std::size_t step = 1; step == 1 || stops.size() > 1; step *= 2) {
     stops.clear();
-    for (std::size_t k = 0; k < n; ++k) {
-      const auto since = static_cast<instant>(wide{static_cast<std::uint64_t>(end - begin)} * k / n);
-      stops.push_back(begin + since);
-    }
-    stops.erase(std::unique(stops.begin(), stops.end()), stops.end());
+    for (std::size_t i = 0; i < candidates.size(); i += step) stops.push_back(candidates[i]);
     if (seen(stops) <= most) break;
   }
   return stops;

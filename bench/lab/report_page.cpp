@@ -120,6 +120,7 @@ th{font-weight:600;color:var(--soft);vertical-align:bottom;font-size:13px}
 th.group{text-align:center;border-bottom:1px solid var(--soft)}tr.groups th{border-bottom:0;padding-bottom:0}
 th:last-child,td:last-child{padding-right:2px}
 th:first-child,td:first-child,.t{text-align:left}
+.scroll th:first-child,.scroll td:first-child{position:sticky;left:0;background:var(--back);padding-right:12px}
 .wide th{white-space:normal}
 td.why{white-space:normal;min-width:13em}
 .columns table{width:100%}
@@ -370,6 +371,7 @@ const node_list = pods => {
   return names.length > 3 ? names.slice(0, 2).join(', ') + ' and ' + (names.length - 2) + ' more' :
     names.join(', ');
 };
+const before_in_queue = (w, all) => all.filter(o => o.layer === w.layer).indexOf(w);
 let now = 0;
 const show = i => {
   now = Math.max(0, Math.min(times.length - 1, i));
@@ -401,8 +403,13 @@ const show = i => {
       ...(has_nodes ? [node_list(r.pods)] : [])], {job: r.j})), 'nothing runs');
   fill_table(by('wait-table'), 'wait', [['job', 't'], ['GPUs'], ['for'], ['why', 't why']],
     waiting.map(w => [named(w), num(w.gpus), span(t - w.since),
-      (w.since > w.submit ? 'was preempted; ' : '') + (w.why ?? (t - w.since < 1 ? 'just came' :
-        'further back in its queue'))]), all_waiting ? 'not among those that are listed' : 'nobody waits');
+      (w.since > w.submit ? 'was preempted; ' : '') + (w.why ?? (before_in_queue(w, waiting) < 8 ?
+        'its scheduler was not asked yet' : 'further back in its queue'))]), all_waiting ? 'not listed' : 'nobody waits');
+  if (all_waiting > waiting.length) {
+    const more = by('wait-table').createTFoot().insertRow().insertCell();
+    more.colSpan = 4;
+    more.textContent = 'and ' + num(all_waiting - waiting.length) + ' further back in the queues, which this page only counts';
+  }
 };
 slider.max = times[times.length - 1];
 slider.addEventListener('input', () => show(index_at(Number(slider.value))));
