@@ -35,6 +35,10 @@ std::string sentence(const wait_reason& why, std::string_view at, std::string_vi
       return why.amount == 0 ? "no GPU is free" : "only " + amount + " free";
     case kind::fragmented:
       return "enough is free, but at most " + amount + " together";
+    case kind::host_full:
+      return "there are free GPUs, but no CPU or memory beside them";
+    case kind::no_domain:
+      return "there is room, but not for all its pods close together";
     case kind::no_such_node:
       return "no node on which it may stand could hold it";
     case kind::behind_head:

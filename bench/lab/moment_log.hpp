@@ -36,6 +36,8 @@ struct wait_reason {
     // There is no place.
     full,
     fragmented,
+    host_full,
+    no_domain,
     no_such_node,
     // Nothing is in its way but others.
     behind_head,
@@ -67,8 +69,10 @@ template <class Hold>
     if (hold.placement && hold.placement->reason != gpu::obstacle::none) {
       const gpu::unplaceable& why = *hold.placement;
       if (why.reason == gpu::obstacle::full) return {kind::full, 0, {}, why.free.in_milli()};
-      if (why.reason != gpu::obstacle::fragmented) return {kind::no_such_node};
-      return {kind::fragmented, 0, {}, why.largest_block.in_milli()};
+      if (why.reason == gpu::obstacle::fragmented)
+        return {kind::fragmented, 0, {}, why.largest_block.in_milli()};
+      if (why.reason == gpu::obstacle::host_full) return {kind::host_full};
+      return {why.reason == gpu::obstacle::no_domain_has_room ? kind::no_domain : kind::no_such_node};
     }
   }
   return {settings.head == queue_head::strict ? kind::behind_head : kind::waits_turn};
