@@ -85,7 +85,7 @@ class simulator {
   /// How many pods the elastic jobs that run could have and do not.
   [[nodiscard]] std::uint64_t lacking() const noexcept { return runs_.accounts().lacking(); }
   [[nodiscard]] const scheduler_type& policy() const noexcept { return scheduler_; }
-  /// Why a waiting job waits, as of now. It is asked of the scheduler and changes nothing.
+  /// Why a job waits, as of now. Precondition: it does.
   [[nodiscard]] auto why(job_index j) { return scheduler_.why(runs_[j].id); }
   [[nodiscard]] const places& where() const noexcept { return scheduler_.places(); }
   [[nodiscard]] std::uint64_t events() const noexcept { return happened_; }
