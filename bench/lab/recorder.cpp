@@ -153,7 +153,7 @@ replayed_time time_recorder::conclude(instant now) {
 
 std::int64_t stranded_in(const sim::places& where) {
   if (!where.has_nodes()) return 0;
-  const gpu::inventory& inventory = where.inventory();
+  const auto& inventory = where.inventory();
   std::int64_t free = inventory.free().in_milli();
   const auto& types = inventory.layout().types();
   for (std::size_t t = 0; t < types.size(); ++t) {
