@@ -364,7 +364,7 @@ class comparison {
 
   template <std::size_t Count>
   void write_table(std::string& html, const std::array<figure, Count>& rows,
-                   std::vector<std::string_view> at) const {
+                   const std::vector<std::string_view>& at) const {
     for (const figure& f : rows) {
       std::vector<std::string_view> path = at;
       path.insert(path.end(), f.where().begin(), f.where().end());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/decision_maker.hpp"
 
+#include "lab/relation_word.hpp"
 #include "lab/scenario_reader.hpp"
 
 #include <allot/fairshare/whole_unit_division.hpp>
@@ -25,28 +26,6 @@ constexpr std::size_t n = max_resources;
 }
 
 }  // namespace
-
-std::string_view word_of_relation(relation how) noexcept {
-  switch (how) {
-    case relation::borrower:
-      return "reclaim";
-    case relation::descendant:
-      return "children";
-    case relation::rival:
-      return "fair_share";
-    case relation::borrower_while_borrowing:
-      return "reclaim_while_borrowing";
-    case relation::consolidation:
-      return "consolidate";
-    case relation::resized:
-      return "resized";
-    case relation::time_limit:
-      return "time_limit";
-    case relation::same_quota:
-      break;
-  }
-  return "priority";
-}
 
 decision_maker::decision_maker(const scenario& s, workload<n> w, quota_tree<n> accounts,
                                const any_preset& preset)
@@ -142,7 +121,7 @@ void decision_maker::record(const plan_type& plan) {
     const job_index j = e.what;
     const std::string_view beneficiary =
         e.beneficiary ? jobs_.ids[scheduler_.what(e.beneficiary)] : std::string_view{};
-    const std::string_view reason = word_of_relation(e.how);
+    const std::string_view reason = word_of(e.how);
     const std::uint64_t pods = pods_at(j, scheduler_.place_of(e.id), e.pods);
     const auto same = std::find_if(made_.evict.begin() + static_cast<std::ptrdiff_t>(first_eviction),
                                    made_.evict.end(), [&](const decision::eviction& row) {

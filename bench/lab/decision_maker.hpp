@@ -129,9 +129,6 @@ class decision_maker {
   decision made_;
 };
 
-/// What an eviction is called in the files.
-[[nodiscard]] std::string_view word_of_relation(relation how) noexcept;
-
 /// Up to `rounds` cycles on the jobs of the scenario; nothing when a running job does not fit where it is
 /// said to stand.
 [[nodiscard]] std::unique_ptr<decision_maker> make_decisions(const scenario& s, std::size_t rounds,

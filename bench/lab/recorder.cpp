@@ -36,28 +36,6 @@ std::string as_field(std::string_view name) {
 
 }  // namespace
 
-std::string_view word_of(relation how) noexcept {
-  switch (how) {
-    case relation::borrower:
-      return "reclaim";
-    case relation::descendant:
-      return "children";
-    case relation::same_quota:
-      return "priority";
-    case relation::rival:
-      return "fair_share";
-    case relation::borrower_while_borrowing:
-      return "reclaim_while_borrowing";
-    case relation::consolidation:
-      return "consolidate";
-    case relation::resized:
-      return "resized";
-    case relation::time_limit:
-      return "time_limit";
-  }
-  return "";
-}
-
 std::string_view word_of(const sim::interruption& how) noexcept {
   switch (how.why) {
     case sim::interruption::cause::decided:

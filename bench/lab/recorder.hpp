@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lab/moment_log.hpp"
+#include "lab/relation_word.hpp"
 #include "lab/replay_result.hpp"
 #include "lab/staging.hpp"
 
@@ -26,8 +27,6 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// What an eviction is called in the files.
-[[nodiscard]] std::string_view word_of(relation how) noexcept;
 /// Why a run was cut short; empty when it is not known.
 [[nodiscard]] std::string_view word_of(const sim::interruption& how) noexcept;
 

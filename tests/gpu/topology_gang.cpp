@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <optional>
@@ -358,7 +357,7 @@ TEST_CASE("topology_gang: plans of random gangs are those of an oracle that trie
     }
   });
   // The cases must not all be of one kind.
-  if (std::getenv("ALLOT_SEED") == nullptr) {
+  if (allot_test::all_cases_run()) {
     for (const auto reason :
          {gang_obstacle::none, gang_obstacle::no_room, gang_obstacle::no_domain, gang_obstacle::groups}) {
       CHECK(refusals[reason] > 50);

@@ -14,7 +14,7 @@
 namespace {
 
 using allot_test::kueue_queue;
-using world = allot_test::kueue_world<allot::kueue>;
+using priority_world = allot_test::kueue_world<allot::kueue>;
 
 constexpr auto strict_head = allot::queue_head::strict;
 constexpr auto best_effort_head = allot::queue_head::best_effort;
@@ -34,7 +34,7 @@ allot::flavor_choice stay() {
 TEST_CASE("head_memory: who waits for its victims stays the head, in a best-effort queue (Kueue #7157)") {
   for (const auto head : {best_effort_head, strict_head}) {
     CAPTURE(head == strict_head);
-    world w{{{.name = "cq", .nominal = {4}, .preempt = within(), .head = head}}};
+    priority_world w{{{.name = "cq", .nominal = {4}, .preempt = within(), .head = head}}};
     w.runs({"old", "cq", {4}, 0});
     w.waits({"first", "cq", {3}, 1, 1});
     CHECK(w.step() == "-old:priority>first");
@@ -47,7 +47,7 @@ TEST_CASE("head_memory: who waits for its victims stays the head, in a best-effo
 
 TEST_CASE(
     "head_memory: who was just told to go does not overtake, nor is it told twice (Kueue #9437, #13662)") {
-  world w{{{.name = "cq", .nominal = {4}, .preempt = within()}}};
+  priority_world w{{{.name = "cq", .nominal = {4}, .preempt = within()}}};
   w.runs({"one", "cq", {2}, 0, 1}).runs({"two", "cq", {2}, 0, 2});
   w.waits({"in", "cq", {4}, 1, 3});
   CHECK(w.step() == "-one:priority>in -two:priority>in");
@@ -61,7 +61,7 @@ TEST_CASE(
 TEST_CASE("head_memory: a strict queue waits for its head, a best-effort one goes on (Kueue #2061)") {
   for (const auto head : {best_effort_head, strict_head}) {
     CAPTURE(head == strict_head);
-    world w{{{.name = "cq", .nominal = {4}, .head = head}}};
+    priority_world w{{{.name = "cq", .nominal = {4}, .head = head}}};
     w.runs({"old", "cq", {2}});
     w.waits({"big", "cq", {3}, 1, 1}).waits({"small", "cq", {1}, 0, 2});
     CHECK(w.step() == (head == strict_head ? "" : "+small"));
@@ -75,14 +75,14 @@ TEST_CASE("head_memory: a strict queue waits for its head, a best-effort one goe
 TEST_CASE("head_memory: flavors at which a preemption failed in the end are not tried again (Kueue #1332)") {
   // Of each resource somebody could go, of both together not: the second flavor is tried in the next cycle.
   const auto decides = [](allot::queue_head head) {
-    world w{{{.name = "pool"},
-             {.name = "cq",
-              .cohort = "pool",
-              .nominal = {2, 4, 2},
-              .preempt = within(),
-              .head = head,
-              .choice = stay()},
-             {.name = "lender", .cohort = "pool", .nominal = {1, 0, 1}}}};
+    priority_world w{{{.name = "pool"},
+                      {.name = "cq",
+                       .cohort = "pool",
+                       .nominal = {2, 4, 2},
+                       .preempt = within(),
+                       .head = head,
+                       .choice = stay()},
+                      {.name = "lender", .cohort = "pool", .nominal = {1, 0, 1}}}};
     w.runs({"low", "cq", {2, 0, 2}, 0}).runs({"high", "lender", {1, 0, 1}, 9});
     w.waits({"in", "cq", {0, 0, 1}, 1, 5, {{{3}, {0, 3}}}});
     return w.settle();
@@ -103,7 +103,7 @@ TEST_CASE("head_memory: heads that try their flavors in turn come to an end") {
                       .head = strict_head,
                       .choice = stay()});
   }
-  world w{queues};
+  priority_world w{queues};
   w.runs({"bank1", "bank", {4, 4, 4, 4}, 9});
   for (const char* name : {"a", "b"}) {
     w.runs({std::string{"old"} + name, name, {2, 2, 2, 0}, 0});

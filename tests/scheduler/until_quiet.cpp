@@ -172,6 +172,26 @@ void live_through(random_source& random) {
   CHECK(h.scheduler().booked() == allot::ledger<2>{h.scheduler().tree()});
 }
 
+/// Calls `check(host, id, job)` for each job of random worlds that have come to rest with nobody told to go.
+template <class Check>
+void at_rest(Check check) {
+  allot_test::for_each_seed(150, [&](random_source& random) {
+    random_units<allot::no_placement> world{random};
+    auto& h = world.host();
+    for (int round = 0; round < 10; ++round) {
+      for (std::size_t i = random.below(5); i-- > 0;) world.submit(random);
+      world.disturb(random);
+      h.settle();
+      if (!world.told().empty()) continue;
+      for (const auto& [name, id] : h.ids()) {
+        if (!id || h.scheduler().state(id) == job_state::unknown) continue;
+        const allot_test::unit_job& j = *h.scheduler().what(id);
+        if (j.name == name) check(h, id, j);
+      }
+    }
+  });
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -184,49 +204,25 @@ TEST_CASE("until_quiet: the same where they need a place") {
 }
 
 TEST_CASE("until_quiet: who would fit, in any flavor, does not wait") {
-  allot_test::for_each_seed(150, [](random_source& random) {
-    random_units<allot::no_placement> world{random};
-    auto& h = world.host();
-    for (int round = 0; round < 10; ++round) {
-      for (std::size_t i = random.below(5); i-- > 0;) world.submit(random);
-      world.disturb(random);
-      h.settle();
-      if (!world.told().empty()) continue;
-      for (const auto& [name, id] : h.ids()) {
-        if (!id || h.scheduler().state(id) != job_state::pending) continue;
-        const allot_test::unit_job& j = *h.scheduler().what(id);
-        if (j.name != name) continue;
-        if (h.scheduler().settings(j.quota).head == allot::queue_head::strict) continue;
-        const allot::lane in = j.preemptible ? allot::lane::any : allot::lane::guaranteed;
-        allot::flavor_pick pick{};
-        do {
-          const allot::resources<2> request = (j.each + j.menu.request(pick)) * j.min_pods;
-          CHECK_FALSE(h.scheduler().booked().fits(j.quota, request, in));
-        } while (advance(pick, j.menu));
-      }
-    }
+  at_rest([](auto& h, job_id id, const allot_test::unit_job& j) {
+    if (h.scheduler().state(id) != job_state::pending) return;
+    if (h.scheduler().settings(j.quota).head == allot::queue_head::strict) return;
+    const allot::lane in = j.preemptible ? allot::lane::any : allot::lane::guaranteed;
+    allot::flavor_pick pick{};
+    do {
+      const allot::resources<2> request = (j.each + j.menu.request(pick)) * j.min_pods;
+      CHECK_FALSE(h.scheduler().booked().fits(j.quota, request, in));
+    } while (advance(pick, j.menu));
   });
 }
 
 TEST_CASE("until_quiet: an elastic job that runs has all the pods for which there is room") {
-  allot_test::for_each_seed(150, [](random_source& random) {
-    random_units<allot::no_placement> world{random};
-    auto& h = world.host();
-    for (int round = 0; round < 10; ++round) {
-      for (std::size_t i = random.below(5); i-- > 0;) world.submit(random);
-      world.disturb(random);
-      h.settle();
-      if (!world.told().empty()) continue;
-      for (const auto& [name, id] : h.ids()) {
-        if (!id || h.scheduler().state(id) != job_state::running) continue;
-        const allot_test::unit_job& j = *h.scheduler().what(id);
-        if (j.name != name) continue;
-        const job_id next = h.waiting_surplus(name);
-        if (!next || h.scheduler().settings(j.quota).head == allot::queue_head::strict) continue;
-        const allot::lane in = j.preemptible ? allot::lane::any : allot::lane::guaranteed;
-        CHECK_FALSE(h.scheduler().booked().fits(j.quota, h.scheduler().request(next), in));
-      }
-    }
+  at_rest([](auto& h, job_id id, const allot_test::unit_job& j) {
+    if (h.scheduler().state(id) != job_state::running) return;
+    const job_id next = h.waiting_surplus(j.name);
+    if (!next || h.scheduler().settings(j.quota).head == allot::queue_head::strict) return;
+    const allot::lane in = j.preemptible ? allot::lane::any : allot::lane::guaranteed;
+    CHECK_FALSE(h.scheduler().booked().fits(j.quota, h.scheduler().request(next), in));
   });
 }
 

@@ -3,7 +3,6 @@
 
 #include <allot/core/text.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/inventory.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/quota/shortfall.hpp>
 #include <allot/scheduler/preset.hpp>
@@ -318,7 +317,7 @@ class law_host {
     node.name = "n";
     node.count = s.nodes;
     node.gpus = s.gpus_per_node;
-    return places_type{allot::gpu::inventory{allot::gpu::build_cluster({node}).value()}};
+    return places_type{allot::gpu::build_cluster({node}).value()};
   }
   [[nodiscard]] allot::quota_id quota(std::size_t number) const {
     if constexpr (Preset::ignores_quotas) return allot::quota_id{0};

@@ -62,20 +62,31 @@ class random_source {
   std::uint64_t state_;
 };
 
-/// Whether the tests were asked to look longer (`./dev test --long`: ALLOT_LONG=1).
-[[nodiscard]] inline bool long_run() {
-  const char* value = std::getenv("ALLOT_LONG");
+namespace detail {
+[[nodiscard]] inline bool is_set(const char* name) {
+  const char* value = std::getenv(name);
   return value != nullptr && std::string{value} == "1";
 }
+}  // namespace detail
 
-/// Whether a test runs all its random cases, and not the one that ALLOT_SEED or those that RC_PARAMS names.
-/// Only then can it say how many of them were of a kind.
-[[nodiscard]] inline bool all_cases_run() {
-  return std::getenv("ALLOT_SEED") == nullptr && std::getenv("RC_PARAMS") == nullptr;
+/// Whether the tests were asked to look longer (`./dev test --long`: ALLOT_LONG=1).
+[[nodiscard]] inline bool long_run() {
+  return detail::is_set("ALLOT_LONG");
+}
+/// Whether a quarter of the random cases will do (ALLOT_SHORT=1): where they are slow, and what they assert
+/// is asserted in full elsewhere.
+[[nodiscard]] inline bool short_run() {
+  return detail::is_set("ALLOT_SHORT");
 }
 
-/// Calls `body(random_source&)` with `cases` seeds, ten times as many in a long run. What fails is reported
-/// with its seed; ALLOT_SEED=n in the environment runs that seed alone.
+/// Whether a test runs all its random cases, and not the one that ALLOT_SEED or those that RC_PARAMS names,
+/// or a part. Only then can it say how many of them were of a kind.
+[[nodiscard]] inline bool all_cases_run() {
+  return std::getenv("ALLOT_SEED") == nullptr && std::getenv("RC_PARAMS") == nullptr && !short_run();
+}
+
+/// Calls `body(random_source&)` with `cases` seeds, ten times as many in a long run, a quarter in a short
+/// one. What fails is reported with its seed; ALLOT_SEED=n in the environment runs that seed alone.
 template <class Body>
 void for_each_seed(std::size_t cases, Body body) {
   const auto run = [&body](std::uint64_t seed) {
@@ -87,7 +98,7 @@ void for_each_seed(std::size_t cases, Body body) {
     run(std::strtoull(only, nullptr, 10));
     return;
   }
-  const std::size_t seeds = long_run() ? 10 * cases : cases;
+  const std::size_t seeds = long_run() ? 10 * cases : (short_run() ? (cases + 3) / 4 : cases);
   for (std::size_t i = 1; i <= seeds; ++i) run(i);
 }
 

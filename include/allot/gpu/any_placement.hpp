@@ -10,6 +10,7 @@
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/gpu_clustering.hpp>
 #include <allot/gpu/gpu_packing.hpp>
+#include <allot/gpu/indexed_best_fit.hpp>
 #include <allot/gpu/random_fit.hpp>
 #include <allot/gpu/typical_pods.hpp>
 #include <allot/gpu/vector_best_fit.hpp>
@@ -57,7 +58,7 @@ inline constexpr std::array<std::string_view, 9> placement_names = {
 }
 
 /// A placement policy that is chosen at run time, for hosts that are told by a configuration. By default
-/// `best_fit`.
+/// best fit.
 class any_placement {
  public:
   any_placement() = default;
@@ -70,13 +71,13 @@ class any_placement {
 
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
     // The usual one without a jump.
-    if (const auto* best = std::get_if<best_fit>(&policy_)) return (*best)(from, pod);
+    if (const auto* best = std::get_if<indexed_best_fit>(&policy_)) return (*best)(from, pod);
     return std::visit([&](const auto& policy) { return policy(from, pod); }, policy_);
   }
 
  private:
   /// In the order of `placement_name`.
-  using choice = std::variant<best_fit, worst_fit, first_fit, random_fit, gpu_packing, gpu_clustering,
+  using choice = std::variant<indexed_best_fit, worst_fit, first_fit, random_fit, gpu_packing, gpu_clustering,
                               dot_product, vector_best_fit, fragmentation_gradient>;
   static_assert(std::variant_size_v<choice> == placement_names.size());
 
@@ -102,7 +103,7 @@ class any_placement {
       case placement_name::fgd:
         return fragmentation_gradient{gradient_score{layout, typical}};
     }
-    return best_fit{};
+    return indexed_best_fit{};
   }
 
   choice policy_;

@@ -32,18 +32,26 @@ concept placement_policy = std::copyable<P> &&
 /// each node on which only the host has no room.
 struct best_fit {
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
+    std::size_t looks = static_cast<std::size_t>(-1);
+    return choose_within(looks, from, pod);
+  }
+
+  /// The same, but it gives up when it has looked at so many nodes in vain: `looks` is then 0, and nothing
+  /// comes back. Precondition: `looks` is not 0.
+  [[nodiscard]] static std::optional<pod_location> choose_within(std::size_t& looks, const free_index& from,
+                                                                 const pod_shape& pod) {
     std::optional<free_index::candidate> best;
     if (pod.is_fraction() || pod.depends_on_type()) {
-      best = least(from, pod, [&](std::size_t type, const pod_shape& here, auto has_room) {
+      best = least(looks, from, pod, [&](std::size_t type, const pod_shape& here, auto has_room) {
         return here.is_fraction() ? from.smallest_gap(type, here.milli, has_room) : std::nullopt;
       });
     }
-    if (!best) {
-      best = least(from, pod, [&](std::size_t type, const pod_shape& here, auto has_room) {
+    if (!best && looks > 0) {
+      best = least(looks, from, pod, [&](std::size_t type, const pod_shape& here, auto has_room) {
         return from.fewest_free(type, here.devices, has_room);
       });
     }
-    if (!best) return std::nullopt;
+    if (!best || looks == 0) return std::nullopt;
     const auto devices = from.choose_devices(best->node, pod);
     if (!devices) return std::nullopt;
     return pod_location{best->node, *devices};
@@ -51,7 +59,7 @@ struct best_fit {
 
  private:
   template <class Candidate>
-  [[nodiscard]] static std::optional<free_index::candidate> least(const free_index& from,
+  [[nodiscard]] static std::optional<free_index::candidate> least(std::size_t& looks, const free_index& from,
                                                                   const pod_shape& pod, Candidate of_type) {
     std::optional<free_index::candidate> best;
     const auto& types = from.layout().types();
@@ -59,7 +67,8 @@ struct best_fit {
       const auto here = types[t].shape_on(pod);
       if (!here) continue;
       const std::optional<free_index::candidate> c =
-          of_type(t, *here, [&](node_id n) { return from.has_room(n, *here); });
+          of_type(t, *here, [&](node_id n) { return from.has_room(n, *here) || --looks == 0; });
+      if (looks == 0) return std::nullopt;
       if (c && (!best || *c < *best)) best = c;
     }
     return best;

@@ -10,6 +10,7 @@
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/demand.hpp>
 #include <allot/gpu/free_index.hpp>
+#include <allot/gpu/indexed_best_fit.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/gpu/topology_placer.hpp>
 
@@ -34,7 +35,7 @@ namespace gpu {
 ///
 /// Nothing here allocates memory, except when there are more pods at once, or longer undo logs, than ever
 /// before. A copy is independent. Which place is chosen is the policy's; everything is deterministic.
-template <placement_policy Policy = best_fit>
+template <placement_policy Policy = indexed_best_fit>
 class basic_inventory {
  public:
   using demand = gpu::demand;

@@ -89,7 +89,7 @@ class topology_placer {
     pod_shape pod;
     node_rooms rooms;
     /// Of the changes of the index, those up to here are known.
-    std::uint64_t seen = 0;
+    change_log::moment seen{};
     std::uint64_t used = 0;
   };
   /// On the heap, because some of them point to the topology.
@@ -156,7 +156,7 @@ class topology_placer {
         at = std::min_element(shapes.begin(), shapes.end(),
                               [](const remembered& a, const remembered& b) { return a.used < b.used; });
         at->pod = pod;
-        at->seen = 0;
+        at->seen = {};
       }
     }
     at->used = ++parts_->calls;

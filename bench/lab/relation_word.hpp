@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/preemption/eligibility.hpp>
+
+#include <string_view>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// What an eviction is called in the files.
+[[nodiscard]] std::string_view word_of(relation how) noexcept;
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot
