@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/compare.hpp"
 
-#include "lab/errors.hpp"
+#include "lab/deviation.hpp"
 #include "lab/files.hpp"
-#include "lab/json_reader.hpp"
-#include "lab/report.hpp"
+#include "lab/sweep_results.hpp"
 #include "lab/text_table.hpp"
 
-#include <charconv>
-#include <cmath>
+#include <allot/sim/csv.hpp>
+#include <allot/sim/trace.hpp>
+
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <initializer_list>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -23,227 +25,311 @@ namespace lab {
 
 namespace {
 
-using report::grouped;
-using report::human_time;
-using report::rounded;
+namespace fs = std::filesystem;
 
-/// The summary of one run. Its figures are floating-point here: they are only shown.
-class run_summary {
- public:
-  run_summary(std::string label, json_document document)
-      : label_(std::move(label)), document_(std::move(document)) {}
-
-  [[nodiscard]] const std::string& label() const noexcept { return label_; }
-
-  [[nodiscard]] std::optional<json_value> find(std::initializer_list<std::string_view> path) const {
-    std::optional<json_value> at = document_.root();
-    for (const std::string_view key : path) {
-      if (!at || !at->is_object()) return std::nullopt;
-      at = at->find(key);
-    }
-    return at;
-  }
-  [[nodiscard]] std::string text(std::initializer_list<std::string_view> path) const {
-    const auto value = find(path);
-    return value ? std::string{value->text()} : std::string{};
-  }
-  [[nodiscard]] std::optional<double> number(std::initializer_list<std::string_view> path) const {
-    const auto value = find(path);
-    if (!value || !value->is_number()) return std::nullopt;
-    double n = 0;
-    const std::string_view text = value->text();
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-    return error == std::errc{} && end == text.data() + text.size() ? std::optional{n} : std::nullopt;
-  }
-
- private:
-  std::string label_;
-  json_document document_;
-};
-
-std::optional<run_summary> read_run(std::string label, errors& found) {
-  while (label.size() > 1 && label.back() == '/') label.pop_back();
+/// The replays right below a directory, by name ("seed-9" before "seed-10").
+std::vector<fs::path> replays_below(const std::string& directory) {
+  std::vector<fs::path> all;
   std::error_code error;
-  const bool is_directory = std::filesystem::is_directory(label, error);
-  const std::string path = is_directory ? label + "/summary.json" : label;
-  input_file file{path};
-  const auto text = file.read_all();
-  if (!text) {
-    found.add(shown_path(path), {},
-              file.problem() + " (expected the directory of a replay, or its summary.json)");
-    return std::nullopt;
+  for (fs::directory_iterator at{directory, error}, end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (fs::exists(at->path() / "summary.json", ignored)) all.push_back(at->path());
   }
-  auto document = json_document::parse(shown_path(path), *text, found);
-  if (!document) return std::nullopt;
-  run_summary run{std::move(label), std::move(*document)};
-  const auto format = run.find({"format"});
-  if (!format || format->text() != "allot-summary/1") {
-    found.add(shown_path(path), "/format",
-              "expected \"allot-summary/1\": this is not the summary of a replay");
-    return std::nullopt;
-  }
-  return run;
-}
-
-enum class kind {
-  count,
-  /// Seconds.
-  time,
-  gpu_hours,
-  /// A part of one, shown in percent.
-  rate,
-  /// A part of one, shown as it is.
-  index,
-};
-
-std::string shown(double value, kind is) {
-  const auto milli = [](double n) { return static_cast<std::int64_t>(std::llround(n * 1000)); };
-  switch (is) {
-    case kind::count:
-      return grouped(static_cast<std::uint64_t>(std::llround(value)));
-    case kind::time:
-      return human_time(milli(value));
-    case kind::gpu_hours:
-      return rounded(milli(value), 1);
-    case kind::rate:
-      return rounded(milli(value * 100), 2) + " %";
-    case kind::index:
-      return rounded(milli(value), 3);
-  }
-  return {};
-}
-
-/// How the value differs from that of the first run: in percent of it, in points of a rate.
-std::string difference(double value, double first, kind is) {
-  const auto with_sign = [](double n, unsigned places) {
-    const auto milli = static_cast<std::int64_t>(std::llround(n * 1000));
-    return (milli < 0 ? "" : "+") + rounded(milli, places);
+  const auto key = [](const fs::path& p) {
+    const std::string name = p.filename().string();
+    const std::size_t digits = name.find_last_not_of("0123456789") + 1;
+    return std::pair{name.substr(0, digits), name.substr(digits)};
   };
-  if (value == first) return "=";
-  if (is == kind::rate) return with_sign((value - first) * 100, 2) + " pt";
-  if (is == kind::index) return with_sign(value - first, 3);
-  if (first == 0) return "";
-  const double percent = (value - first) / first * 100;
-  return percent > 999 ? "x" + rounded(std::llround(value / first * 1000), 1) : with_sign(percent, 1) + " %";
+  std::sort(all.begin(), all.end(), [&](const fs::path& a, const fs::path& b) {
+    const auto x = key(a);
+    const auto y = key(b);
+    return x.first != y.first ? x.first < y.first : sim::job_id_less(x.second, y.second);
+  });
+  return all;
 }
 
-class comparison {
- public:
-  explicit comparison(const std::vector<run_summary>& runs) : runs_(runs), table_(head_of(runs)) {}
-
-  void figure(const std::string& name, kind is, std::initializer_list<std::string_view> path) {
-    std::vector<std::string> row{name};
-    std::optional<double> first;
-    bool any = false;
-    for (std::size_t i = 0; i < runs_.size(); ++i) {
-      const auto value = runs_[i].number(path);
-      any = any || value;
-      row.push_back(value ? shown(*value, is) : "-");
-      if (i == 0) {
-        first = value;
-      } else {
-        row.push_back(value && first ? difference(*value, *first, is) : "");
-      }
+void read_group(std::string name, std::vector<run_group>& to, errors& found) {
+  while (name.size() > 1 && name.back() == '/') name.pop_back();
+  std::error_code error;
+  if (!fs::is_directory(name, error)) {
+    if (auto run = read_summary(name, name, found)) to.push_back({name, {std::move(*run)}});
+    return;
+  }
+  if (fs::exists(fs::path{name} / sweep_file, error)) {
+    for (run_group& g : groups_of_sweep(name, found)) to.push_back(std::move(g));
+    return;
+  }
+  if (fs::exists(fs::path{name} / "summary.json", error)) {
+    if (auto run = read_summary(name, name + "/summary.json", found)) to.push_back({name, {std::move(*run)}});
+    return;
+  }
+  run_group group{name, {}};
+  for (const fs::path& p : replays_below(name)) {
+    if (auto run = read_summary(p.string(), (p / "summary.json").string(), found)) {
+      group.runs.push_back(std::move(*run));
     }
-    if (any) table_.add(std::move(row));
   }
-  void words(const std::string& name, std::initializer_list<std::string_view> path) {
-    std::vector<std::string> row{name};
-    for (std::size_t i = 0; i < runs_.size(); ++i) {
-      row.push_back(runs_[i].text(path));
-      if (i != 0) row.emplace_back();
-    }
-    table_.add(std::move(row));
+  if (!group.runs.empty()) {
+    to.push_back(std::move(group));
+  } else if (found.empty()) {
+    found.add(name, {},
+              "there is no replay in it (expected the directory of a replay or of a sweep, or replays "
+              "below it)");
   }
-  void gap(const std::string& title = {}) {
-    std::vector<std::string> row(2 * runs_.size());
-    row.front() = title;
-    table_.add(std::move(row));
-  }
-  [[nodiscard]] std::string text() const { return table_.text(); }
+}
 
- private:
-  static std::vector<std::string> head_of(const std::vector<run_summary>& runs) {
-    std::vector<std::string> head{""};
-    for (const run_summary& r : runs) {
-      head.push_back(r.label());
-      if (head.size() > 2) head.emplace_back();
-    }
-    return head;
+/// Of a group: what each run that has the figure says, with its seed.
+std::vector<seeded_value> values_of(const run_group& group, std::string_view figure) {
+  std::vector<seeded_value> values;
+  for (const run_summary& r : group.runs) {
+    if (const auto v = r.find(figure)) values.emplace_back(r.seed, *v);
   }
+  return values;
+}
 
-  const std::vector<run_summary>& runs_;
-  text_table table_;
-};
+mean_and_deviation summary_of(const std::vector<seeded_value>& values) {
+  std::vector<double> plain;
+  plain.reserve(values.size());
+  for (const seeded_value& v : values) plain.push_back(v.second);
+  return summarize_values(plain);
+}
 
-std::vector<std::string> tenants_of(const std::vector<run_summary>& runs) {
+template <class Visit>
+void for_each_run(const std::vector<run_group>& groups, Visit visit) {
+  for (const run_group& g : groups) {
+    for (const run_summary& r : g.runs) visit(r);
+  }
+}
+
+void add_once(std::vector<std::string>& to, std::string_view name) {
+  if (std::find(to.begin(), to.end(), name) == to.end()) to.emplace_back(name);
+}
+
+/// The names of all figures, in the order in which they are first seen.
+std::vector<std::string> all_figures(const std::vector<run_group>& groups) {
   std::vector<std::string> names;
-  for (const run_summary& r : runs) {
-    const auto tenants = r.find({"tenants"});
-    if (!tenants || !tenants->is_object()) continue;
-    tenants->for_each([&](json_value tenant) {
-      for (const std::string& known : names) {
-        if (known == tenant.key()) return;
-      }
-      names.emplace_back(tenant.key());
-    });
-  }
+  for_each_run(groups, [&](const run_summary& r) {
+    for (const auto& [name, value] : r.figures) add_once(names, name);
+  });
   return names;
 }
 
-std::string compared(const std::vector<run_summary>& runs) {
-  comparison c{runs};
-  c.words("policy", {"policy"});
-  c.figure("completed", kind::count, {"jobs", "completed"});
-  c.figure("unfinished", kind::count, {"jobs", "unfinished"});
-  c.figure("refused", kind::count, {"jobs", "refused"});
-  c.figure("utilisation", kind::rate, {"allocation_rate"});
-  c.figure("wait, mean", kind::time, {"queue_s", "mean"});
-  c.figure("wait, median", kind::time, {"queue_s", "p50"});
-  c.figure("wait, p99", kind::time, {"queue_s", "p99"});
-  c.figure("longest wait", kind::time, {"max_wait_s"});
-  c.figure("completion, mean", kind::time, {"jct_s", "mean"});
-  c.figure("completion, median", kind::time, {"jct_s", "p50"});
-  c.figure("completion, p99", kind::time, {"jct_s", "p99"});
-  c.figure("last end", kind::time, {"end_s"});
-  c.figure("preemptions", kind::count, {"preemptions"});
-  c.figure("lost GPU-h", kind::gpu_hours, {"lost_gpu_h"});
-  c.figure("borrowed GPU-h", kind::gpu_hours, {"borrowed_gpu_h"});
-  c.figure("Jain", kind::index, {"jain"});
-  c.figure("short of fair share, GPU-h", kind::gpu_hours, {"fair_share_error_gpu_h"});
-  c.figure("fragmentation", kind::rate, {"fragmentation"});
-  for (const std::string& name : tenants_of(runs)) {
-    c.gap();
-    c.gap(name);
-    c.figure("  wait, mean", kind::time, {"tenants", name, "queue_s", "mean"});
-    c.figure("  wait, p99", kind::time, {"tenants", name, "queue_s", "p99"});
-    c.figure("  completion, mean", kind::time, {"tenants", name, "jct_s", "mean"});
-    c.figure("  GPU-h", kind::gpu_hours, {"tenants", name, "allocated_gpu_h"});
-    c.figure("  borrowed GPU-h", kind::gpu_hours, {"tenants", name, "borrowed_gpu_h"});
-    c.figure("  lent GPU-h", kind::gpu_hours, {"tenants", name, "lent_gpu_h"});
-    c.figure("  preemptions", kind::count, {"tenants", name, "preemptions"});
+std::vector<std::string> tenants_of(const std::vector<run_group>& groups) {
+  std::vector<std::string> names;
+  for_each_run(groups, [&](const run_summary& r) {
+    for (const auto& [name, value] : r.figures) {
+      if (const std::string_view tenant = tenant_of(name); !tenant.empty()) add_once(names, tenant);
+    }
+  });
+  return names;
+}
+
+/// A row of the table: a figure, or a title if it has no name.
+std::vector<shown_figure> figures_to_show(const std::vector<run_group>& groups,
+                                          const compare_options& options) {
+  std::vector<shown_figure> rows;
+  if (options.all || !options.figures.empty()) {
+    for (const std::string& name : options.all ? all_figures(groups) : options.figures) {
+      rows.push_back({name, name, kind_of(name)});
+    }
+    return rows;
   }
-  return c.text();
+  rows = figures_shown_first();
+  for (const std::string& tenant : tenants_of(groups)) {
+    rows.push_back({});
+    rows.push_back({{}, tenant});
+    for (shown_figure& f : figures_of_tenant(tenant)) rows.push_back(std::move(f));
+  }
+  return rows;
+}
+
+std::string policies_of(const run_group& group) {
+  std::vector<std::string> names;
+  for (const run_summary& r : group.runs) add_once(names, r.policy);
+  std::string text;
+  for (const std::string& n : names) text += (text.empty() ? "" : ", ") + n;
+  if (group.runs.size() > 1) text += fmt::format(" x{}", group.runs.size());
+  return text;
+}
+
+std::string shown_summary(const mean_and_deviation& s, figure_kind kind) {
+  if (s.count == 0) return "-";
+  return shown(s.mean, kind) + (s.deviation ? " ± " + shown(*s.deviation, kind) : "");
+}
+
+/// The cells of a table for people, the head first.
+std::vector<std::vector<std::string>> cells_of(const std::vector<run_group>& groups,
+                                               const compare_options& options) {
+  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string>& head = rows.emplace_back(1);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    head.push_back(groups[g].label);
+    if (g != 0) head.emplace_back();
+  }
+  std::vector<std::string> policies{"policy"};
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    policies.push_back(policies_of(groups[g]));
+    if (g != 0) policies.emplace_back();
+  }
+  rows.push_back(std::move(policies));
+  for (const shown_figure& f : figures_to_show(groups, options)) {
+    std::vector<std::string> row{f.label};
+    bool any = f.name.empty();
+    const auto first = values_of(groups.front(), f.name);
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const auto values = values_of(groups[g], f.name);
+      any = any || !values.empty();
+      row.push_back(f.name.empty() ? "" : shown_summary(summary_of(values), f.kind));
+      if (g == 0) continue;
+      const auto d = difference_of(first, values);
+      std::string difference = d ? relative_difference(d->mean, summary_of(first).mean, f.kind) : "";
+      if (d && d->is_within_deviation()) difference.insert(0, "~ ");
+      row.push_back(std::move(difference));
+    }
+    if (any) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string as_text(const std::vector<std::vector<std::string>>& rows) {
+  text_table table{rows.front()};
+  for (std::size_t r = 1; r < rows.size(); ++r) table.add(rows[r]);
+  return table.text();
+}
+
+std::string as_markdown(const std::vector<std::vector<std::string>>& rows) {
+  std::string text;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    // A title of a table within the table.
+    const bool is_empty =
+        std::all_of(rows[r].begin(), rows[r].end(), [](const auto& c) { return c.empty(); });
+    if (is_empty && r != 0) continue;
+    for (const std::string& cell : rows[r]) {
+      text += "| ";
+      for (const char c : cell) {
+        if (c == '|') text += '\\';
+        text += c;
+      }
+      text += ' ';
+    }
+    text += "|\n";
+    if (r != 0) continue;
+    for (std::size_t c = 0; c < rows[r].size(); ++c) text += c == 0 ? "|---" : "|---:";
+    text += "|\n";
+  }
+  return text;
+}
+
+/// All figures, a row each: exact, for programs.
+std::string as_csv(const std::vector<run_group>& groups, const std::vector<std::string>& figures) {
+  std::string text = "figure";
+  const auto field = [&](std::string_view s) {
+    text += ',';
+    sim::append_csv_field(text, s);
+  };
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const std::string& label = groups[g].label;
+    field(label + " runs");
+    field(label + " mean");
+    field(label + " sd");
+    if (g == 0) continue;
+    field(label + " difference");
+    field(label + " difference sd");
+    field(label + " within deviation");
+  }
+  text += '\n';
+  for (const std::string& name : figures) {
+    sim::append_csv_field(text, name);
+    const auto first = values_of(groups.front(), name);
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const auto values = values_of(groups[g], name);
+      const mean_and_deviation s = summary_of(values);
+      field(std::to_string(s.count));
+      field(s.count == 0 ? "" : plain_number(s.mean));
+      field(s.deviation ? plain_number(*s.deviation) : "");
+      if (g == 0) continue;
+      const auto d = difference_of(first, values);
+      field(d ? plain_number(d->mean) : "");
+      field(d && d->deviation ? plain_number(*d->deviation) : "");
+      field(!d || !d->deviation ? "" : d->is_within_deviation() ? "true" : "false");
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+/// What one should know of the runs besides their figures.
+std::string remarks(const std::vector<run_group>& groups) {
+  std::string text;
+  const auto inputs_of = [](const run_group& g) {
+    std::vector<std::pair<std::uint64_t, std::string>> all;
+    for (const run_summary& r : g.runs) all.emplace_back(r.seed, r.input_hash);
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  const bool has_several =
+      std::any_of(groups.begin(), groups.end(), [](const auto& g) { return g.runs.size() > 1; });
+  if (has_several) {
+    text +=
+        "\nmean ± standard deviation over the runs; ~: the difference is within the deviation (of the "
+        "differences\nbetween runs of one seed, where each seed is there once)\n";
+  }
+  for (std::size_t g = 1; g < groups.size(); ++g) {
+    const auto first = inputs_of(groups.front());
+    const auto other = inputs_of(groups[g]);
+    // Of one run each the seed does not matter: it may be of the policy only.
+    const bool differs =
+        first.size() == 1 && other.size() == 1 ? first[0].second != other[0].second : first != other;
+    if (differs) text += fmt::format("\n{} is of another input than {}.\n", groups[g].label, groups[0].label);
+  }
+  for_each_run(groups, [&](const run_summary& r) {
+    if (!r.stopped.empty()) text += fmt::format("\n{} ended early ({}).\n", r.label, r.stopped);
+  });
+  return text;
 }
 
 }  // namespace
 
-int compare(const std::vector<std::string>& names) {
-  errors found;
-  std::vector<run_summary> runs;
+std::vector<run_group> read_groups(const std::vector<std::string>& names, errors& found) {
+  std::vector<run_group> groups;
   for (const std::string& name : names) {
-    if (auto run = read_run(name, found)) runs.push_back(std::move(*run));
+    const std::size_t before = groups.size();
+    read_group(name, groups, found);
+    // Two sweeps may have policies of the same names.
+    if (names.size() == 1 || groups.size() < before + 2) continue;
+    for (std::size_t g = before; g < groups.size(); ++g) groups[g].label.insert(0, name + ':');
+  }
+  return groups;
+}
+
+std::string compared(const std::vector<run_group>& groups, const compare_options& options) {
+  if (options.format == "csv") {
+    return as_csv(groups, options.figures.empty() ? all_figures(groups) : options.figures);
+  }
+  const auto rows = cells_of(groups, options);
+  return (options.format == "markdown" ? as_markdown(rows) : as_text(rows)) + remarks(groups);
+}
+
+int compare(const compare_options& options) {
+  errors found;
+  const std::vector<run_group> groups = read_groups(options.runs, found);
+  if (found.empty() && groups.size() < 2) {
+    found.add(options.runs.front(), {}, "expected two sides or more to compare, found one");
+  }
+  const std::vector<std::string> known = all_figures(groups);
+  for (const std::string& f : options.figures) {
+    if (!found.empty() || std::find(known.begin(), known.end(), f) != known.end()) continue;
+    found.add("--figures", {}, "none of the runs has a figure \"" + f + "\" (--format csv lists all)");
   }
   if (!found.empty()) {
     std::fputs(found.to_string().c_str(), stderr);
     return bad_input_status;
   }
-  std::fputs(compared(runs).c_str(), stdout);
-  for (std::size_t i = 1; i < runs.size(); ++i) {
-    if (runs[i].text({"input_hash"}) == runs.front().text({"input_hash"})) continue;
-    std::printf("\n%s is of another input than %s.\n", runs[i].label().c_str(), runs.front().label().c_str());
-  }
-  return 0;
+  const std::string text = compared(groups, options);
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!written) std::fputs("standard output: the comparison could not be written\n", stderr);
+  return written ? 0 : bad_input_status;
 }
 
 }  // namespace lab

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lab/errors.hpp"
+#include "lab/run_summary.hpp"
+
 #include <string>
 #include <vector>
 
@@ -8,10 +11,33 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// `allot compare A B [...]`: the summaries of two or more replays side by side on standard output, each
-/// figure with its difference from the first. A run is named by its directory or its summary.json. Returns
-/// the exit status: 0, or 2 when one of them can't be read.
-int compare(const std::vector<std::string>& runs);
+struct compare_options {
+  /// Directories that replay wrote, or their summary.json; directories of sweeps, each configuration of which
+  /// is one side; or directories with several replays below them, which are one side together.
+  std::vector<std::string> runs{};
+  /// "text", "csv" or "markdown".
+  std::string format = "text";
+  /// All figures, not only those that are looked at first. CSV always has all.
+  bool all = false;
+  /// Only these, by their names in CSV.
+  std::vector<std::string> figures{};
+};
+
+/// Runs that are one side of a comparison: of one configuration, with several seeds.
+struct run_group {
+  std::string label;
+  std::vector<run_summary> runs;
+};
+
+/// The groups that the names stand for.
+[[nodiscard]] std::vector<run_group> read_groups(const std::vector<std::string>& names, errors& found);
+
+/// The figures of all groups side by side, each with its difference from the first.
+[[nodiscard]] std::string compared(const std::vector<run_group>& groups, const compare_options& options);
+
+/// `allot compare A B [...]`: prints `compared` on standard output. Returns the exit status: 0, or 2 when one
+/// of them can't be read.
+int compare(const compare_options& options);
 
 }  // namespace lab
 }  // namespace v0

@@ -8,6 +8,7 @@
 #include "lab/fill.hpp"
 #include "lab/generate.hpp"
 #include "lab/replay.hpp"
+#include "lab/sweep.hpp"
 
 #include <allot/core/version.hpp>
 
@@ -38,6 +39,20 @@ void add_source(CLI::App& command, lab::scenario_source& source) {
   command.add_option("--policy", source.policy, "a preset (see: allot policies), instead of the scenario's");
 }
 
+void add_measuring(CLI::App& command, lab::measuring_options& measured) {
+  command.add_option("--window", measured.window,
+                     "FROM,TO in seconds: figures over time are of this part, and those of jobs of jobs that "
+                     "come in it; either may be left out");
+  command.add_option("--warm-up", measured.warm_up,
+                     "so many seconds after the first submission are left out of the figures");
+  command.add_flag("--no-drain", measured.no_drain, "what comes after the last submission is left out");
+  command.add_option(
+      "--grace", measured.grace,
+      "so many seconds may a quota wait for what it has lent before it counts as violated (60)");
+  command.add_flag("--isolated", measured.isolated,
+                   "also replay each tenant alone, on its quota and on its weight share of the cluster");
+}
+
 /// What the command line asks for; returns the exit status.
 struct command_line {
   explicit command_line(CLI::App& app) : app_(app) {
@@ -51,6 +66,7 @@ struct command_line {
     add_decide();
     add_explain();
     add_replay();
+    add_sweep();
     add_compare();
     add_generate();
     add_fill();
@@ -62,6 +78,7 @@ struct command_line {
     if (decide_->parsed()) return lab::run_decide(decide_options_);
     if (explain_->parsed()) return lab::run_explain(explain_options_);
     if (replay_->parsed()) return run_replay();
+    if (sweep_->parsed()) return lab::sweep(sweep_options_);
     if (compare_->parsed()) return run_compare();
     if (generate_->parsed()) return lab::generate(generate_options_);
     if (fill_->parsed()) return lab::fill(fill_command_);
@@ -112,28 +129,83 @@ struct command_line {
     replay_->add_option("SCENARIO", replay_options_.source.file,
                         "a scenario (JSON); without: --trace and --nodes");
     add_source(*replay_, replay_options_.source);
-    replay_->add_option("--out", replay_options_.out, "the directory that is made")->required();
+    lab::replay_options& r = replay_options_;
+    replay_->add_option("--out", r.out, "the directory that is made; not needed with --at");
     replay_->add_option("--seed", replay_options_.seed, "instead of the scenario's seed");
     replay_->add_flag("--force", replay_options_.force,
                       "replace the files of an earlier run in that directory");
     replay_->add_flag("--events", replay_options_.events, "also events.csv: everything that happened");
     replay_->add_flag("--chrome", replay_options_.chrome, "also trace.json, for Perfetto");
-    replay_->add_flag("--svg", replay_options_.svg, "also the charts of the report as *.svg, for papers");
+    add_measuring(*replay_, replay_options_.measured);
+    replay_->add_flag("--svg", r.svg, "also the charts of the report as *.svg, for papers");
+    replay_->add_option("--until", r.until, "end at that simulated time: seconds, or as in 3d or 12h30m");
+    replay_->add_option("--at", r.at, "print how the cluster stands at that simulated time");
+    replay_->add_option("--rows", r.rows, "of each list of --at")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    replay_->add_option("--max-queue", r.max_queue, "end when more jobs than this wait (exit status 3)")
+        ->check(CLI::NonNegativeNumber);
+    replay_->add_option("--max-time", r.max_time,
+                        "end after that time on the clock, as in 10m (exit status 3)");
+    replay_->add_flag("--timing", r.timing, "say where the time went, and how many events a second");
     replay_->footer(
+        "An interrupt ends it too; what has happened until then is written and marked in summary.json, and "
+        "the\n"
+        "exit status is 128 + the signal's number (130 of Ctrl-C). A second one ends it at once, without "
+        "files.\n"
         "Examples:  allot replay bench/lab/scenarios/two_weeks_lending.json --trace jobs.csv --out "
         "runs/lending\n"
-        "           allot replay --nodes 16x8 --trace jobs.csv --policy fifo --out runs/fifo");
+        "           allot replay --nodes 16x8 --trace jobs.csv --policy fifo --out runs/fifo\n"
+        "           allot replay --nodes 16x8 --trace jobs.csv --policy fifo --at 3d12h");
+  }
+  void add_sweep() {
+    sweep_ = app_.add_subcommand("sweep", "replay an experiment: policies x scenarios x loads x seeds");
+    lab::sweep_options& s = sweep_options_;
+    sweep_->add_option("EXPERIMENT", s.source.file, "an experiment (JSON)");
+    sweep_->add_option("--out", s.out, "the directory of the sweep; points that are there are not run again");
+    sweep_->add_option("--jobs", s.jobs, "how many replays run at once (default: one a core)")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{4096}));
+    sweep_->add_option("--shard", s.shard, "i/n: run part i of n only, i from 0 to n - 1");
+    sweep_->add_option("--merge", s.merge, "directories of shards, put together in --out");
+    sweep_->add_option("--trace", s.source.traces, "SCENARIO=CSV: instead of that scenario's trace");
+    sweep_->add_flag("--full", s.source.full, "keep tables and report of every point, not its summary only");
+    sweep_->add_flag("--list", s.list, "print the points and run nothing");
+    sweep_->add_option("--format", s.format, "of the table that is printed")
+        ->check(CLI::IsMember({"text", "markdown"}))
+        ->capture_default_str();
+    sweep_->footer(
+        "It can be interrupted; the same command goes on where it was, and runs what failed again. The exit\n"
+        "status is 3 when a point failed or was stopped by a guard: results.csv says why.\n"
+        "Examples:  allot sweep bench/lab/experiments/generated_mix.json --out sweeps/mix\n"
+        "           allot sweep experiment.json --out part-$SLURM_ARRAY_TASK_ID --shard "
+        "$SLURM_ARRAY_TASK_ID/8\n"
+        "           allot sweep --merge part-0 part-1 part-2 --out all");
   }
   void add_compare() {
-    compare_ = app_.add_subcommand("compare", "the summaries of two or more replays side by side");
-    compare_->add_option("RUNS", runs_, "directories that replay wrote, or their summary.json")
+    compare_ = app_.add_subcommand("compare", "replays, or sweeps, side by side with their differences");
+    lab::compare_options& c = compare_options_;
+    compare_
+        ->add_option(
+            "RUNS", c.runs,
+            "directories of replays (or their summary.json), of sweeps, or with several replays of one\n"
+            "configuration below them")
         ->required()
-        ->expected(2, 64);
-    compare_->add_option("--html", comparison_page_,
-                         "instead: a page with curves, into this file (- for standard output)");
+        ->expected(1, 256);
+    compare_->add_option("--format", c.format, "of the table; csv has every figure")
+        ->check(CLI::IsMember({"text", "csv", "markdown"}))
+        ->capture_default_str();
+    compare_->add_flag("--all", c.all, "every figure there is, not only the first to look at");
+    compare_->add_option("--figures", c.figures, "only these, by their names in csv, as in queue_s/mean")
+        ->delimiter(',');
+    compare_->add_option(
+        "--html", comparison_page_,
+        "instead: a page with curves of two or more replays, into this file (- for standard output)");
     compare_->add_flag("--force", replaces_page_, "replace the page if it is there");
     compare_->footer(
+        "Of several runs a side it shows mean ± standard deviation, and ~ where the difference is within "
+        "it.\n"
         "Examples:  allot compare runs/fifo runs/standard\n"
+        "           allot compare sweeps/mix --figures queue_s/mean,preemptions\n"
         "           allot compare runs/fifo runs/standard --html comparison.html");
   }
   void add_generate() {
@@ -185,8 +257,8 @@ struct command_line {
   }
 
   [[nodiscard]] int run_compare() const {
-    if (comparison_page_.empty()) return lab::compare(runs_);
-    return lab::write_comparison_page(runs_, comparison_page_, replaces_page_);
+    if (comparison_page_.empty()) return lab::compare(compare_options_);
+    return lab::write_comparison_page(compare_options_.runs, comparison_page_, replaces_page_);
   }
 
   CLI::App& app_;
@@ -194,6 +266,7 @@ struct command_line {
   CLI::App* decide_ = nullptr;
   CLI::App* explain_ = nullptr;
   CLI::App* replay_ = nullptr;
+  CLI::App* sweep_ = nullptr;
   CLI::App* compare_ = nullptr;
   CLI::App* generate_ = nullptr;
   CLI::App* fill_ = nullptr;
@@ -201,7 +274,8 @@ struct command_line {
   lab::decide_options decide_options_;
   lab::explain_options explain_options_;
   lab::replay_options replay_options_;
-  std::vector<std::string> runs_;
+  lab::sweep_options sweep_options_;
+  lab::compare_options compare_options_;
   std::string comparison_page_;
   bool replaces_page_ = false;
   lab::generate_options generate_options_;

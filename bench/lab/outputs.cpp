@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/outputs.hpp"
 
+#include "lab/figures_json.hpp"
 #include "lab/json_writer.hpp"
 #include "lab/recorder.hpp"
+#include "lab/replay.hpp"
 
 #include <allot/sim/csv.hpp>
 #include <allot/sim/decimal.hpp>
@@ -14,40 +16,6 @@ inline namespace v0 {
 namespace lab {
 
 namespace {
-
-void write_sample(json_writer& json, std::string_view name, const sim::sample_summary& s) {
-  json.key(name).begin_object();
-  // Of no jobs there is no mean.
-  const auto seconds = [&](std::string_view key, instant value) {
-    json.key(key);
-    s.count == 0 ? json.null() : json.raw(decimal(value));
-  };
-  seconds("mean", s.mean());
-  seconds("p50", s.p50);
-  seconds("p90", s.p90);
-  seconds("p99", s.p99);
-  seconds("max", s.max);
-  json.end_object();
-}
-
-void write_counts(json_writer& json, const sim::job_counts& jobs) {
-  json.key("jobs").begin_object();
-  json.member("total", std::uint64_t{jobs.total});
-  json.member("completed", std::uint64_t{jobs.completed});
-  json.member("unfinished", std::uint64_t{jobs.unfinished});
-  json.member("refused", std::uint64_t{jobs.refused});
-  json.member("cancelled", std::uint64_t{jobs.cancelled});
-  json.member("time_limit", std::uint64_t{jobs.time_limit});
-  json.end_object();
-}
-
-void write_hours(json_writer& json, std::string_view name, wide gpu_time) {
-  json.key(name).raw(decimal(sim::milli_gpu_hours(gpu_time)));
-}
-
-void write_rate(json_writer& json, std::string_view name, wide part, wide whole) {
-  json.key(name).raw(decimal_of_millionths(sim::rate_in_millionths(part, whole)));
-}
 
 /// Of a time that may not have come: null then.
 void write_time(json_writer& json, std::string_view name, const std::optional<instant>& time) {
@@ -80,9 +48,7 @@ void write_quota(json_writer& json, const replay_result& r, const sim::quota_fig
                  const span_of_jobs& span) {
   json.key(r.quotas[q.quota.index()].name).begin_object();
   write_counts(json, q.of.jobs);
-  write_sample(json, "jct_s", q.of.jct);
-  write_sample(json, "queue_s", q.of.queue);
-  write_sample(json, "wait_s", q.of.wait);
+  write_times(json, q.of);
   write_time(json, "makespan_s", span.makespan());
   write_time(json, "end_s", span.end);
   write_rate(json, "allocation_rate", q.of.allocated, r.figures.capacity);
@@ -93,6 +59,8 @@ void write_quota(json_writer& json, const replay_result& r, const sim::quota_fig
   write_hours(json, "lent_gpu_h", q.of.lent);
   write_rate(json, "satisfaction", q.satisfaction, static_cast<wide>(q.active) * 1'000'000);
   write_hours(json, "fair_share_error_gpu_h", q.of.fair_share_error);
+  write_claims(json, q.claims);
+  write_hardships(json, q.of);
   json.key("max_wait_s").raw(decimal(q.of.max_wait));
   json.end_object();
 }
@@ -153,10 +121,14 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   json.member("seed", r.seed);
   json.member("input_hash", r.input_hash);
   json.member("decision_hash", r.decision_hash);
+  if (r.stopped) {
+    json.key("stopped").begin_object().member("reason", word_of(r.stopped->why));
+    json.key("at_s").raw(decimal(r.stopped->at));
+    json.end_object();
+  }
   write_counts(json, f.of.jobs);
-  write_sample(json, "jct_s", f.of.jct);
-  write_sample(json, "queue_s", f.of.queue);
-  write_sample(json, "wait_s", f.of.wait);
+  write_times(json, f.of);
+  write_window(json, r);
   json.key("makespan_s").raw(decimal(f.makespan()));
   json.key("end_s").raw(decimal(f.end));
   if (f.capacity_is_bounded) {
@@ -166,7 +138,8 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
     json.key("allocation_rate").null();
     json.key("fragmentation").null();
   }
-  json.key("allocated_gpu_h").raw(decimal(sim::milli_gpu_hours(f.of.allocated)));
+  write_cluster(json, r);
+  write_hours(json, "allocated_gpu_h", f.of.allocated);
   json.member("preemptions", f.of.preemptions);
   json.key("preemptions_by").begin_object();
   for (std::size_t i = 0; i < f.preemptions_by.size(); ++i) {
@@ -174,12 +147,16 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   }
   json.end_object();
   json.member("pods_given_up", f.pods_given_up);
+  json.key("gang_collateral_gpus").raw(decimal(static_cast<std::int64_t>(f.collateral)));
   json.member("node_failures", f.of.node_failures);
   write_hours(json, "lost_gpu_h", f.of.lost);
   write_hours(json, "borrowed_gpu_h", f.of.borrowed);
   write_hours(json, "lent_gpu_h", f.of.lent);
   write_rate(json, "jain", f.jain, static_cast<wide>(f.active) * 1'000'000'000);
   write_hours(json, "fair_share_error_gpu_h", f.of.fair_share_error);
+  write_hours(json, "max_fair_share_error_gpu_h", f.largest_fair_share_error());
+  write_claims(json, f.claims);
+  write_hardships(json, f.of);
   json.key("max_wait_s").raw(decimal(f.of.max_wait));
   json.key("tenants").begin_object();
   const std::vector<span_of_jobs> spans = spans_of_quotas(r);
@@ -187,6 +164,8 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
     if (r.shows(q.quota)) write_quota(json, r, q, spans[q.quota.index()]);
   }
   json.end_object();
+  write_groups(json, r);
+  write_isolated(json, r);
   json.member("decisions", r.decisions);
   json.member("events", r.events);
   json.member("livelocks", r.livelocks.instants());
@@ -202,10 +181,12 @@ void write_jobs(output_file& file, const replay_result& r) {
   for (std::size_t n = 0; r.cluster != nullptr && n < r.cluster->size(); ++n) {
     sim::append_csv_field(node_fields.emplace_back(), r.cluster->name(gpu::node_id{n}));
   }
+  std::vector<std::string> class_fields;
+  for (const std::string& name : r.classes) sim::append_csv_field(class_fields.emplace_back(","), name);
   std::string& text = file.text();
   text +=
       "job_id,quota,submit_s,start_s,end_s,wait_s,jct_s,preemptions,lost_s,nodes,state,reason,gpus,duration_"
-      "s\n";
+      "s,class,fair_share_wait_s,fragmentation_wait_s,capacity_wait_s\n";
   for (const replayed_job& j : r.jobs) {
     sim::append_csv_field(text, j.id);
     text += quota_fields[j.quota.index()];
@@ -234,6 +215,12 @@ void write_jobs(output_file& file, const replay_result& r) {
     text += j.reason;
     sim::append_milli(text += ',', j.gpus);
     sim::append_milli(text += ',', j.duration);
+    text += j.job_class < class_fields.size() ? class_fields[j.job_class] : ",";
+    // What is left of the waiting was for its turn.
+    for (const sim::wait_cause c :
+         {sim::wait_cause::fair_share, sim::wait_cause::fragmentation, sim::wait_cause::capacity}) {
+      sim::append_milli(text += ',', j.wait_for[static_cast<std::size_t>(c)]);
+    }
     text += '\n';
     file.flush_if_full();
   }

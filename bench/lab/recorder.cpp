@@ -5,11 +5,8 @@
 #include <allot/sim/decimal.hpp>
 #include <allot/sim/trace.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <utility>
 
 namespace allot {
@@ -139,19 +136,6 @@ std::int64_t stranded_in(const sim::places& where) {
     free -= static_cast<std::int64_t>(empty * types[t].gpus * gpu::milli_per_gpu);
   }
   return free;
-}
-
-progress::progress(std::size_t jobs) : jobs_(jobs), is_shown_(::isatty(STDERR_FILENO) == 1) {}
-
-progress::~progress() {
-  if (has_shown_) std::fputs("\r\033[K", stderr);
-}
-
-void progress::show(instant now, std::size_t jobs_ended) {
-  has_shown_ = true;
-  std::fprintf(stderr, "\rday %lld, %zu of %zu jobs done\033[K", static_cast<long long>(now / sim::day),
-               jobs_ended, jobs_);
-  std::fflush(stderr);
 }
 
 event_writer::event_writer(output_file& file, std::span<const std::string_view> jobs,

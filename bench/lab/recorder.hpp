@@ -82,27 +82,6 @@ class time_recorder {
   bool has_begun_ = false;
 };
 
-/// Says on a terminal how far the replay is.
-class progress {
- public:
-  explicit progress(std::size_t jobs);
-  progress(const progress&) = delete;
-  progress& operator=(const progress&) = delete;
-  ~progress();
-
-  void instant_passed(instant now, std::size_t jobs_ended) {
-    if (is_shown_ && ++instants_ % 4096 == 0) show(now, jobs_ended);
-  }
-
- private:
-  void show(instant now, std::size_t jobs_ended);
-
-  std::size_t jobs_;
-  std::size_t instants_ = 0;
-  bool is_shown_;
-  bool has_shown_ = false;
-};
-
 /// Writes events.csv.
 class event_writer {
  public:
@@ -141,13 +120,12 @@ class recorder {
  public:
   /// `events` may be null.
   recorder(const sim::metrics<N>& metrics, const sim::run_log& log, time_recorder& time, moment_log& moments,
-           event_writer* events, progress& shown, Ask why)
+           event_writer* events, Ask why)
       : metrics_(&metrics),
         log_(&log),
         time_(&time),
         moments_(&moments),
         events_(events),
-        progress_(&shown),
         why_(std::move(why)) {}
 
   template <class Simulator>
@@ -158,7 +136,6 @@ class recorder {
   template <class Simulator>
   void refused(const Simulator& sim, sim::job_index j, refusal) {
     write(sim, "refused", j);
-    ++ended_;
   }
   template <class Simulator>
   void started(const Simulator& sim, sim::job_index j, const resources<N>&) {
@@ -183,18 +160,15 @@ class recorder {
       moments_->waits(sim.jobs()[j].quota, sim.jobs()[j].priority, j);
     }
     if (events_ != nullptr) events_->write_end(sim.now(), "evicted", j, sim.jobs()[j].quota, how);
-    if (sim.history(j).outcome == sim::job_outcome::time_limit) ++ended_;
   }
   template <class Simulator>
   void finished(const Simulator& sim, sim::job_index j) {
     write(sim, "finished", j);
-    ++ended_;
   }
   template <class Simulator>
   void cancelled(const Simulator& sim, sim::job_index j) {
     moments_->waits_no_more(sim.jobs()[j].quota, sim.jobs()[j].priority, j);
     write(sim, "cancelled", j);
-    ++ended_;
   }
   template <class Simulator>
   void settled(const Simulator& sim) {
@@ -205,7 +179,6 @@ class recorder {
     time_->note_totals(sim.now(), metrics_->used(), capacity.is_bounded() ? capacity.in_milli() : 0,
                        stranded_in(sim.where()), metrics_->pending());
     moments_->look(sim.now(), why_);
-    progress_->instant_passed(sim.now(), ended_);
   }
 
  private:
@@ -219,9 +192,7 @@ class recorder {
   time_recorder* time_;
   moment_log* moments_;
   event_writer* events_;
-  progress* progress_;
   Ask why_;
-  std::size_t ended_ = 0;
 };
 
 }  // namespace lab

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/replay.hpp"
 
+#include "lab/dashboard.hpp"
 #include "lab/errors.hpp"
-#include "lab/files.hpp"
+#include "lab/load.hpp"
 #include "lab/outputs.hpp"
 #include "lab/replay_headline.hpp"
-#include "lab/replay_run.hpp"
 #include "lab/report.hpp"
 #include "lab/staging.hpp"
+#include "lab/text_table.hpp"
+#include "lab/time_text.hpp"
 
-#include <algorithm>
-#include <array>
+#include <fmt/core.h>
+
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <iterator>
+#include <functional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -25,16 +27,6 @@ namespace lab {
 
 namespace {
 
-/// All that a replay may write. The summary is last: where it is, everything is.
-constexpr auto file_names = [] {
-  constexpr std::array<std::string_view, 6> always = {"jobs.csv",   "tenants.csv", "events.csv",
-                                                      "trace.json", "report.html", "summary.json"};
-  std::array<std::string_view, std::size(chart_files) + always.size()> names;
-  std::copy(always.begin(), always.end(),
-            std::copy(std::begin(chart_files), std::end(chart_files), names.begin()));
-  return names;
-}();
-
 int complain(const std::string& problem) {
   std::fprintf(stderr, "allot: %s\n", problem.c_str());
   return bad_input_status;
@@ -44,11 +36,9 @@ int complain(const errors& found) {
   return bad_input_status;
 }
 
-/// What makes a scenario valid that can't be replayed.
-void check(const scenario& s, errors& found) {
-  if (s.jobs.empty() && (!s.trace || s.trace->jobs.empty())) {
-    found.add(s.file, {}, "there are no jobs to replay: name some under \"jobs\", or give a trace");
-  }
+/// Without its directories, so that a report does not depend on where its input was.
+std::string file_name_of(const std::string& path) {
+  return std::filesystem::path{path}.filename().string();
 }
 
 /// Where the changes of the quotas are that were made at that time.
@@ -62,37 +52,112 @@ std::string places_of_changes(const scenario& s, instant at) {
   return places;
 }
 
-int complain(const scenario& s, const replay_stop& stop) {
-  errors found = stop.found;
-  for (const problem& p : stop.problems) {
-    found.add(s.file, places_of_changes(s, stop.at), "at " + decimal(stop.at) + " s: " + p.text);
-  }
-  return complain(found);
+/// The time of an option, if it was given.
+std::optional<instant> time_of(const std::string& text, const char* option, errors& found) {
+  if (text.empty()) return std::nullopt;
+  const auto time = read_time(text);
+  if (!time) found.add(option, {}, "expected " + std::string{time_forms} + ", found \"" + text + '"');
+  return time;
 }
 
-/// Without its directories, so that a report does not depend on where its input was.
-std::string file_name_of(const std::string& path) {
-  return path == "-" ? shown_path(path) : std::filesystem::path{path}.filename().string();
+/// What the work asks for of what the cluster can do between the first and the last submission, in
+/// thousandths; nothing if that has no bound or no length.
+std::optional<std::int64_t> load_of(const scenario& s) {
+  if (!s.trace || !s.cluster || s.trace->jobs.empty()) return std::nullopt;
+  return offered_load(*s.trace, s.cluster->gpus());
 }
 
-replay_result result_for(const scenario& s, const replay_options& options) {
-  replay_result r;
-  r.policy = s.policy.preset;
-  r.seed = options.seed.value_or(s.policy.seed);
-  // Not of the policy and the seed, which stand beside it: two policies on one workload have one input.
-  r.input_hash = s.input.hex();
-  r.cluster = s.cluster ? &*s.cluster : nullptr;
-  if (options.source.file) r.scenario_file = file_name_of(*options.source.file);
-  r.trace_file = file_name_of(options.source.trace.value_or(s.trace_file));
-  r.resources = s.resources;
-  r.has_own_quotas = options.source.file.has_value();
-  for (const quota_entry& q : s.quotas) r.quotas.push_back({q.spec.name, {}, {}});
-  for (std::size_t x = 0; x < s.quotas.size(); ++x) {
-    for (std::size_t p = 0; p < s.quotas.size() && !s.quotas[x].spec.parent.empty(); ++p) {
-      if (s.quotas[p].spec.name == s.quotas[x].spec.parent) r.quotas[x].parent = quota_id{p};
-    }
+/// A queue that only grows makes a replay slow, and its figures say more of the length of the trace than of
+/// the policy.
+void warn_of_load(const scenario& s, const replay_control& control) {
+  // A handful of jobs is done in no time, whatever their load.
+  constexpr std::size_t few_jobs = 1000;
+  const auto load = load_of(s);
+  if (!load || s.trace->jobs.size() < few_jobs || *load <= 1000 || control.until || control.max_queue ||
+      control.max_time)
+    return;
+  std::fprintf(
+      stderr,
+      "allot: the jobs ask for %s of what the cluster can do while they come, so the queue grows and the "
+      "end is far (--until, --max-queue and --max-time end a replay early)\n",
+      report::percent(*load * 1000).c_str());
+}
+
+std::string timing_text(const replay_result& r) {
+  const replay_timing& t = r.timing;
+  const auto seconds = [](std::chrono::nanoseconds n) { return static_cast<double>(n.count()) / 1e9; };
+  const auto rest = t.simulation - t.metrics - t.runs - t.series;
+  const auto all = t.reading + t.simulation + t.writing;
+  text_table table{{"time", "seconds", "part"}};
+  const auto row = [&](const char* name, std::chrono::nanoseconds n) {
+    table.add({name, fmt::format("{:.3f}", seconds(n)),
+               fmt::format("{:.1f} %", all.count() == 0 ? 0 : seconds(n) / seconds(all) * 100)});
+  };
+  row("reading", t.reading);
+  row("events and decisions", rest);
+  row("metrics", t.metrics);
+  row("runs and places", t.runs);
+  row("series and events", t.series);
+  row("writing", t.writing);
+  row("all", all);
+  const auto rate = [&](std::uint64_t n, std::chrono::nanoseconds in) {
+    return in.count() == 0
+               ? std::string{"-"}
+               : report::grouped(static_cast<std::uint64_t>(static_cast<double>(n) / seconds(in)));
+  };
+  return table.text() +
+         fmt::format("  {} events/s and {} decisions/s simulated, {} events/s without the measuring\n",
+                     rate(r.events, t.simulation), rate(r.decisions, t.simulation), rate(r.events, rest));
+}
+
+/// Reads the options that are texts.
+replay_control control_of(const replay_options& options, errors& found) {
+  replay_control control;
+  control.until = time_of(options.until, "--until", found);
+  control.look_at = time_of(options.at, "--at", found);
+  if (const auto wall = time_of(options.max_time, "--max-time", found)) {
+    control.max_time = std::chrono::milliseconds{*wall};
   }
-  return r;
+  if (control.until && control.look_at && *control.until < *control.look_at) {
+    found.add("--at", {}, "the replay ends before, at --until " + options.until);
+  }
+  control.max_queue = options.max_queue;
+  control.only_look = control.look_at.has_value() && options.out.empty();
+  control.most_reasons = options.rows;
+  control.timed = options.timing;
+  return control;
+}
+
+/// Prints the state, and remembers whether that worked.
+struct dashboard_printer {
+  std::size_t rows = 0;
+  bool was_shown = false;
+  bool failed = false;
+
+  void operator()(const cluster_state& state) {
+    was_shown = true;
+    const std::string text = dashboard(state, rows);
+    failed = std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0;
+  }
+};
+
+replay_stop simulate(const scenario& s, const replay_streams& streams, replay_result& r,
+                     const replay_control& control) {
+  return with_dimensions(s, [&](auto n) { return run_replay<decltype(n)::value>(s, streams, r, control); });
+}
+
+/// Only the dashboard, and no files.
+int look(const scenario& s, replay_result& r, replay_control control, dashboard_printer& printer) {
+  output_file nowhere;
+  control.show = std::ref(printer);
+  const replay_stop stop = simulate(s, {nowhere, nullptr}, r, control);
+  if (!stop.problems.empty() || !stop.found.empty()) return complain(explain_stop(s, stop));
+  if (printer.failed) return complain("standard output: the dashboard could not be written");
+  if (printer.was_shown) return 0;
+  std::fprintf(stderr, "allot: the replay ended before that time, at %s s (%s)\n",
+               decimal(r.stopped ? r.stopped->at : 0).c_str(),
+               std::string{r.stopped ? word_of(r.stopped->why) : "end"}.c_str());
+  return incomplete_status;
 }
 
 /// Writes one file by `write(file)`; returns what went wrong, or nothing.
@@ -105,65 +170,138 @@ std::string write_file(const staging_directory& staging, std::string_view name, 
 
 }  // namespace
 
-int replay(const replay_options& options) {
-  const auto begin = std::chrono::steady_clock::now();
-  errors found;
-  const std::optional<scenario> s = read_scenario(options.source, found);
-  if (s) check(*s, found);
-  if (!s || !found.empty()) return complain(found);
+std::string_view word_of(stop_reason why) noexcept {
+  switch (why) {
+    case stop_reason::until:
+      return "until";
+    case stop_reason::interrupt:
+      return "interrupt";
+    case stop_reason::max_queue:
+      return "max_queue";
+    case stop_reason::max_time:
+      return "max_time";
+  }
+  return "";
+}
 
-  staging_directory staging;
-  std::string problem = staging.open(options.out, file_names, options.force);
-  if (!problem.empty()) return complain(problem);
+void check_for_replay(const scenario& s, errors& found) {
+  if (s.jobs.empty() && (!s.trace || s.trace->jobs.empty())) {
+    found.add(s.file, {}, "there are no jobs to replay: name some under \"jobs\", or give a trace");
+  }
+}
 
-  replay_result r = result_for(*s, options);
+errors explain_stop(const scenario& s, const replay_stop& stop) {
+  errors found = stop.found;
+  for (const problem& p : stop.problems) {
+    found.add(s.file, places_of_changes(s, stop.at), "at " + decimal(stop.at) + " s: " + p.text);
+  }
+  return found;
+}
+
+replay_result result_for(const scenario& s, std::uint64_t seed, bool has_own_quotas) {
+  replay_result r;
+  r.policy = s.policy.preset;
+  r.seed = seed;
+  // Not of the policy and the seed, which stand beside it: two policies on one workload have one input.
+  r.input_hash = s.input.hex();
+  r.cluster = s.cluster ? &*s.cluster : nullptr;
+  if (has_own_quotas) r.scenario_file = file_name_of(s.file);
+  r.trace_file = file_name_of(s.trace_file);
+  r.resources = s.resources;
+  r.has_own_quotas = has_own_quotas;
+  for (const quota_entry& q : s.quotas) r.quotas.push_back({q.spec.name, {}, {}});
+  for (std::size_t x = 0; x < s.quotas.size(); ++x) {
+    for (std::size_t p = 0; p < s.quotas.size() && !s.quotas[x].spec.parent.empty(); ++p) {
+      if (s.quotas[p].spec.name == s.quotas[x].spec.parent) r.quotas[x].parent = quota_id{p};
+    }
+  }
+  return r;
+}
+
+replay_conclusion replay_into(const staging_directory& staging, const scenario& s, replay_result& r,
+                              const replay_control& control, const replay_outputs& outputs,
+                              std::chrono::steady_clock::time_point begin) {
+  replay_conclusion done;
+  std::string& problem = done.problem;
   {
-    output_file tenants{staging.path_of("tenants.csv")};
+    const interruptible may_be_stopped;
+    // Without a name it takes what is written to it nowhere.
+    output_file tenants;
+    if (outputs.tables) tenants = output_file{staging.path_of("tenants.csv")};
     std::optional<output_file> events;
-    if (options.events) events.emplace(staging.path_of("events.csv"));
-    const replay_streams streams{tenants, events ? &*events : nullptr};
-    const replay_stop stop =
-        with_dimensions(*s, [&](auto n) { return run_replay<decltype(n)::value>(*s, streams, r); });
-    if (!stop.problems.empty() || !stop.found.empty()) return complain(*s, stop);
-    problem = tenants.close();
+    if (outputs.events) events.emplace(staging.path_of("events.csv"));
+    const replay_stop stop = simulate(s, {tenants, events ? &*events : nullptr}, r, control);
+    done.found = explain_stop(s, stop);
+    if (!done.found.empty()) return done;
+    if (outputs.tables) problem = tenants.close();
     if (problem.empty() && events) problem = events->close();
+    done.asked = interruptible::asked();
   }
+  const auto before_writing = std::chrono::steady_clock::now();
   explain_refusals(r);
-
-  if (problem.empty()) {
-    problem = write_file(staging, "jobs.csv", [&](output_file& f) { write_jobs(f, r); });
-  }
-  if (problem.empty()) {
-    problem = write_file(staging, "report.html", [&](output_file& f) { write_report(f, r); });
-  }
-  if (problem.empty() && options.chrome) {
-    std::string note;
-    problem = write_file(staging, "trace.json", [&](output_file& f) { note = write_chrome_trace(f, r); });
-    if (!note.empty()) std::fprintf(stderr, "trace.json: %s\n", note.c_str());
-  }
-  std::string charts;
-  if (options.svg) {
+  const auto write = [&](bool wanted, std::string_view name, auto to) {
+    if (wanted && problem.empty()) problem = write_file(staging, name, to);
+  };
+  write(outputs.tables, "jobs.csv", [&](output_file& f) { write_jobs(f, r); });
+  write(outputs.report, "report.html", [&](output_file& f) { write_report(f, r); });
+  std::string note;
+  write(outputs.chrome, "trace.json", [&](output_file& f) { note = write_chrome_trace(f, r); });
+  if (!note.empty()) std::fprintf(stderr, "trace.json: %s\n", note.c_str());
+  if (outputs.svg) {
     const std::vector<std::string> drawn = standalone_charts(r);
     for (std::size_t i = 0; i < drawn.size() && problem.empty(); ++i) {
       if (drawn[i].empty()) continue;
-      charts.append(", ").append(chart_files[i]);
-      problem = write_file(staging, chart_files[i], [&](output_file& f) { f.text() += drawn[i]; });
+      done.charts.append(", ").append(chart_files[i]);
+      write(true, chart_files[i], [&](output_file& f) { f.text() += drawn[i]; });
     }
   }
-  const auto wall =
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
-  if (problem.empty()) {
-    problem = write_file(staging, "summary.json", [&](output_file& f) { write_summary(f, r, wall.count()); });
+  const auto end = std::chrono::steady_clock::now();
+  r.timing.writing = end - before_writing;
+  done.wall = std::chrono::duration_cast<std::chrono::milliseconds>(end - begin);
+  write(true, "summary.json", [&](output_file& f) { write_summary(f, r, done.wall.count()); });
+  return done;
+}
+
+int replay(const replay_options& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  errors found;
+  replay_control control = control_of(options, found);
+  const measuring measured = read_measuring(options.measured, found);
+  if (options.out.empty() && !control.look_at) {
+    found.add("--out", {}, "expected the directory that is made (or --at, to print one moment)");
   }
+  if (!found.empty()) return complain(found);
+  std::optional<scenario> s = read_scenario(options.source, found);
+  if (s) check_for_replay(*s, found);
+  if (!s || !found.empty()) return complain(found);
+  if (options.seed) s->policy.seed = *options.seed;
+
+  replay_result r = result_for(*s, s->policy.seed, options.source.file.has_value());
+  r.measured = measured;
+  r.timing.reading = std::chrono::steady_clock::now() - begin;
+  dashboard_printer printer{options.rows};
+  if (control.only_look) return look(*s, r, control, printer);
+  warn_of_load(*s, control);
+
+  staging_directory staging;
+  std::string problem = staging.open(options.out, replay_file_names, options.force);
+  if (!problem.empty()) return complain(problem);
+  control.show = std::ref(printer);
+  const replay_outputs outputs{true, true, options.events, options.chrome, options.svg};
+  const replay_conclusion done = replay_into(staging, *s, r, control, outputs, begin);
+  if (!done.found.empty()) return complain(done.found);
+  problem = printer.failed ? "standard output: the dashboard could not be written" : done.problem;
   if (problem.empty()) problem = staging.publish();
   if (!problem.empty()) return complain(problem);
 
   std::fputs(warnings(r).c_str(), stderr);
+  if (options.timing) std::fputs(timing_text(r).c_str(), stderr);
   std::fputs(headline(r).c_str(), stdout);
   std::printf("\n%s: summary.json, jobs.csv, tenants.csv, report.html%s%s%s (%s s)\n", options.out.c_str(),
-              options.events ? ", events.csv" : "", options.chrome ? ", trace.json" : "", charts.c_str(),
-              decimal(wall.count()).c_str());
-  return 0;
+              options.events ? ", events.csv" : "", options.chrome ? ", trace.json" : "", done.charts.c_str(),
+              decimal(done.wall.count()).c_str());
+  if (!r.stopped || r.stopped->why == stop_reason::until) return 0;
+  return r.stopped->why == stop_reason::interrupt ? 128 + done.asked : incomplete_status;
 }
 
 }  // namespace lab

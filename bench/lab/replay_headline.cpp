@@ -4,7 +4,12 @@
 #include "lab/outputs.hpp"
 #include "lab/report.hpp"
 #include "lab/text_table.hpp"
+#include "lab/time_text.hpp"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 namespace allot {
@@ -25,6 +30,39 @@ void append_line(std::string& text, std::string_view name, std::string_view valu
 
 std::string counted_jobs(std::uint64_t n) {
   return grouped(n) + (n == 1 ? " job" : " jobs");
+}
+
+/// More names than anyone reads on a terminal: the files have all.
+constexpr std::size_t most_named = 10;
+
+void append_unfinished(std::string& text, const replay_result& r) {
+  std::size_t named = 0;
+  for (const replayed_job& j : r.jobs) {
+    const bool is_over = j.is_over() || j.outcome == sim::job_outcome::refused;
+    if (is_over || named++ >= most_named) continue;
+    text += fmt::format("  {} ({}): {} {}, {}\n", j.id, r.quotas[j.quota.index()].name, decimal(j.gpus),
+                        j.gpus == 1000 ? "GPU" : "GPUs",
+                        j.outcome == sim::job_outcome::future ? "had not come yet" : word_of(j.outcome));
+  }
+  if (named > most_named) text += "  ... and " + grouped(named - most_named) + " more: see jobs.csv\n";
+}
+
+std::string explain_stopped(const early_end& stopped) {
+  const std::string at = fmt::format(" at {} ({} s)", clock_time(stopped.at), decimal(stopped.at));
+  switch (stopped.why) {
+    case stop_reason::until:
+      return "stopped" + at + ", as --until says\n";
+    case stop_reason::interrupt:
+      return "interrupted" + at + ": the figures are of the time before\n";
+    case stop_reason::max_queue:
+      return "stopped" + at +
+             ": more jobs waited than --max-queue allows. Either the load is above what the cluster can do, "
+             "and "
+             "the queue only grows, or this policy admits too little of it\n";
+    case stop_reason::max_time:
+      return "stopped" + at + ": it took longer than --max-time allows\n";
+  }
+  return {};
 }
 
 text_table times_table(const replay_result& r) {
@@ -51,6 +89,46 @@ text_table quota_table(const replay_result& r) {
   return table;
 }
 
+std::string waiting_line(const sim::wait_split& waited) {
+  constexpr std::array<std::string_view, sim::wait_cause_count> words = {
+      "for fair share", "by fragmentation", "by a full cluster", "for their turn"};
+  std::string text;
+  for (std::size_t c = 0; c < words.size(); ++c) {
+    if (waited.by[c] == 0) continue;
+    if (!text.empty()) text += ", ";
+    text += percent(sim::rate_in_millionths(waited.by[c], waited.total())) + ' ';
+    text += words[c];
+  }
+  return text;
+}
+
+/// What sharing means to the tenants, compared with being alone.
+void append_isolated(std::string& text, const replay_result& r) {
+  sim::finish_time_figures all;
+  std::string worst;
+  std::int64_t anomaly = 0;
+  std::size_t tenants = 0;
+  for (std::size_t x = 0; x < r.alone.size(); ++x) {
+    const tenant_alone& t = r.alone[x];
+    all += t.finish_time;
+    tenants += t.anomaly.jobs != 0 ? 1U : 0U;
+    if (t.anomaly.jobs == 0 || (!worst.empty() && t.anomaly.anomaly() <= anomaly)) continue;
+    worst = r.quotas[x].name;
+    anomaly = t.anomaly.anomaly();
+  }
+  if (!worst.empty()) {
+    append_line(text, "sharing",
+                (tenants > 1 ? "at worst " : "") + worst + " waits " +
+                    human_time(anomaly < 0 ? -anomaly : anomaly) + (anomaly < 0 ? " less" : " more") +
+                    " than alone on its quota");
+  }
+  if (all.jobs != 0) {
+    append_line(text, "finish times",
+                "rho " + rounded(all.mean() / 1000, 2) + " on average, " + rounded(all.max / 1000, 2) +
+                    " at most, " + percent(sim::rate_in_millionths(all.unfair, all.jobs)) + " above 1.05");
+  }
+}
+
 }  // namespace
 
 void explain_refusals(replay_result& r) {
@@ -72,8 +150,8 @@ void explain_refusals(replay_result& r) {
 }
 
 std::string warnings(const replay_result& r) {
-  constexpr std::size_t most_named = 10;
   std::string text;
+  if (r.stopped) text += explain_stopped(*r.stopped);
   const sim::job_counts& jobs = r.figures.of.jobs;
   if (jobs.refused != 0) {
     text += counted_jobs(jobs.refused) + " refused:\n";
@@ -85,8 +163,10 @@ std::string warnings(const replay_result& r) {
     if (named > most_named) text += "  ... and " + grouped(named - most_named) + " more: see jobs.csv\n";
   }
   if (jobs.unfinished != 0) {
-    text += counted_jobs(jobs.unfinished) + " never finished: nothing would ever make room for them (state " +
-            "\"waiting\" in jobs.csv)\n";
+    text += counted_jobs(jobs.unfinished);
+    text += r.stopped ? " had not finished when it was stopped:\n"
+                      : " never finished: nothing would ever make room for them:\n";
+    append_unfinished(text, r);
   }
   if (const std::uint64_t times = r.livelocks.instants(); times != 0) {
     text += r.policy;
@@ -114,7 +194,10 @@ std::string headline(const replay_result& r) {
   if (f.of.jobs.time_limit != 0) jobs += ", " + grouped(f.of.jobs.time_limit) + " at their time limit";
   append_line(text, "completed", jobs);
   if (f.capacity_is_bounded) {
-    append_line(text, "utilisation", percent(sim::rate_in_millionths(f.of.allocated, f.capacity)));
+    const wide useful = f.of.allocated - std::min(f.of.allocated, f.lost_in_window);
+    append_line(text, "utilisation",
+                percent(sim::rate_in_millionths(f.of.allocated, f.capacity)) + ", useful " +
+                    percent(sim::rate_in_millionths(useful, f.capacity)));
   }
   append_line(text, "preemptions", grouped(f.of.preemptions) + ", " + hours(f.of.lost) + " GPU-h lost");
   append_line(text, "borrowed", hours(f.of.borrowed) + " GPU-h");
@@ -123,6 +206,8 @@ std::string headline(const replay_result& r) {
       "Jain " +
           rounded(sim::rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000) / 1000, 3) +
           ", " + hours(f.of.fair_share_error) + " GPU-h short of fair shares");
+  if (f.of.waited.total() != 0) append_line(text, "waiting", waiting_line(f.of.waited));
+  append_isolated(text, r);
   return text + '\n' + times_table(r).text() + '\n' + quota_table(r).text();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lab/measuring.hpp"
 #include "lab/moment_log.hpp"
 
 #include <allot/core/ids.hpp>
@@ -10,8 +11,11 @@
 #include <allot/sim/job_history.hpp>
 #include <allot/sim/run_log.hpp>
 #include <allot/sim/unrest.hpp>
+#include <allot/sim/wait_reasons.hpp>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,8 +42,11 @@ struct replayed_job {
   sim::job_outcome outcome{};
   std::optional<instant> start{};
   std::optional<instant> end{};
-  /// All time in which it waited.
+  /// In `replay_result::classes`.
+  std::uint32_t job_class = 0;
+  /// All time in which it waited, and by `wait_cause`.
   instant wait = 0;
+  std::array<instant, sim::wait_cause_count> wait_for{};
   instant lost = 0;
   std::uint32_t preemptions = 0;
   /// Why it was refused: a word for a program, and a sentence for a person.
@@ -90,6 +97,34 @@ struct replayed_time {
   std::int64_t most_used = 0;
 };
 
+/// Why a replay ended before everything had happened.
+enum class stop_reason : std::uint8_t {
+  /// The time was reached up to which it should go.
+  until,
+  /// The user interrupted it.
+  interrupt,
+  /// More jobs waited than may wait.
+  max_queue,
+  /// It took longer than it may take.
+  max_time,
+};
+struct early_end {
+  stop_reason why{};
+  /// In simulated time.
+  instant at = 0;
+};
+
+/// Where the time of a replay goes, as far as it was asked for.
+struct replay_timing {
+  std::chrono::nanoseconds reading{0};
+  /// All of the simulation, the next three included.
+  std::chrono::nanoseconds simulation{0};
+  std::chrono::nanoseconds metrics{0};
+  std::chrono::nanoseconds runs{0};
+  std::chrono::nanoseconds series{0};
+  std::chrono::nanoseconds writing{0};
+};
+
 /// Everything that the files of a replay are made of.
 struct replay_result {
   std::string policy;
@@ -101,7 +136,13 @@ struct replay_result {
   std::uint64_t seed = 0;
   std::string input_hash;
   std::string decision_hash;
+  /// By what it is measured; set before it is run.
+  measuring measured{};
   sim::run_figures figures{};
+  /// The names of the classes of jobs, as `figures.classes` has them; the first is that of no class.
+  std::vector<std::string> classes{};
+  /// By quota id, if it was asked for: how each would fare alone.
+  std::vector<tenant_alone> alone{};
   /// By quota id, those included that came or went on the way.
   std::vector<replayed_quota> quotas{};
   /// Whether the quotas were made of the trace's tenants: then the root is nobody's.
@@ -117,6 +158,9 @@ struct replay_result {
   std::uint64_t events = 0;
   /// Where the policy would never have come to rest.
   sim::unrest livelocks{};
+  /// Nothing: it ran until nothing happened any more.
+  std::optional<early_end> stopped{};
+  replay_timing timing{};
 
   [[nodiscard]] bool is_inner(quota_id x) const {
     return std::any_of(quotas.begin(), quotas.end(), [x](const replayed_quota& q) { return q.parent == x; });

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lab/dashboard.hpp"
 #include "lab/errors.hpp"
 #include "lab/recorder.hpp"
 #include "lab/replay_result.hpp"
 #include "lab/scenario.hpp"
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,12 +35,37 @@ struct replay_stop {
   errors found{};
 };
 
+/// How far a replay goes, and what is told of it on the way.
+struct replay_control {
+  /// It ends after what happens at this time.
+  std::optional<instant> until{};
+  /// It ends when more jobs than this wait.
+  std::optional<std::uint64_t> max_queue{};
+  /// It ends after this time of the clock on the wall.
+  std::optional<std::chrono::milliseconds> max_time{};
+  /// After what happens at that time `show` is called with how things stand then.
+  std::optional<instant> look_at{};
+  std::function<void(const cluster_state&)> show{};
+  /// It ends when it has shown that.
+  bool only_look = false;
+  /// Of `cluster_state`: of how many waiting jobs the reason is asked for.
+  std::size_t most_reasons = 20;
+  /// Take the time of each part.
+  bool timed = false;
+  /// Say on a terminal how far it is.
+  bool show_progress = true;
+};
+
 /// Simulates the scenario under its policy. N is 1 or `max_resources` and holds the resources of the
-/// scenario. `result` refers to texts of the scenario.
+/// scenario. `result` refers to texts of the scenario. An interrupt ends it while there is an
+/// `interruptible`.
 template <std::size_t N>
-[[nodiscard]] replay_stop run_replay(const scenario& s, const replay_streams& streams, replay_result& result);
-extern template replay_stop run_replay<1>(const scenario&, const replay_streams&, replay_result&);
-extern template replay_stop run_replay<max_resources>(const scenario&, const replay_streams&, replay_result&);
+[[nodiscard]] replay_stop run_replay(const scenario& s, const replay_streams& streams, replay_result& result,
+                                     const replay_control& control = {});
+extern template replay_stop run_replay<1>(const scenario&, const replay_streams&, replay_result&,
+                                          const replay_control&);
+extern template replay_stop run_replay<max_resources>(const scenario&, const replay_streams&, replay_result&,
+                                                      const replay_control&);
 
 }  // namespace lab
 }  // namespace v0

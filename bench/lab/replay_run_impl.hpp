@@ -4,7 +4,11 @@
 // What `run_replay` does. Included only where it is instantiated, once for each N: these are the files that
 // take long to compile, for the cycle in them is made of every preset.
 
+#include "lab/cluster_state_impl.hpp"
+#include "lab/isolated_impl.hpp"
+#include "lab/progress.hpp"
 #include "lab/replay_run.hpp"
+#include "lab/staging.hpp"
 
 #include <allot/presets/any_preset.hpp>
 #include <allot/sim/metrics.hpp>
@@ -12,6 +16,8 @@
 #include <allot/sim/simulator.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -101,6 +107,135 @@ class nominal_log {
   bool watch_;
 };
 
+/// Passes on to one observer what happens, and takes the time that it needs if that is asked for.
+template <class Observer>
+class timed_observer {
+ public:
+  /// `spent` may be null.
+  timed_observer(Observer& to, std::chrono::nanoseconds* spent) : to_(&to), spent_(spent) {}
+
+  template <class Simulator>
+  void submitted(const Simulator& sim, sim::job_index j) {
+    tell([&] { to_->submitted(sim, j); });
+  }
+  template <class Simulator>
+  void refused(const Simulator& sim, sim::job_index j, refusal why) {
+    tell([&] { to_->refused(sim, j, why); });
+  }
+  template <class Simulator>
+  void started(const Simulator& sim, sim::job_index j, const resources<Simulator::n>& borrows) {
+    tell([&] { to_->started(sim, j, borrows); });
+  }
+  template <class Simulator>
+  void grew(const Simulator& sim, sim::job_index j, job_id pod, const resources<Simulator::n>& borrows) {
+    tell([&] { to_->grew(sim, j, pod, borrows); });
+  }
+  template <class Simulator>
+  void shrank(const Simulator& sim, sim::job_index j, job_id pod, const sim::interruption& how) {
+    tell([&] { to_->shrank(sim, j, pod, how); });
+  }
+  template <class Simulator>
+  void evicted(const Simulator& sim, sim::job_index j, const sim::interruption& how) {
+    tell([&] { to_->evicted(sim, j, how); });
+  }
+  template <class Simulator>
+  void finished(const Simulator& sim, sim::job_index j) {
+    tell([&] { to_->finished(sim, j); });
+  }
+  template <class Simulator>
+  void cancelled(const Simulator& sim, sim::job_index j) {
+    tell([&] { to_->cancelled(sim, j); });
+  }
+  /// Only of those that want to know.
+  template <class Simulator, class Why>
+  void waiting(const Simulator& sim, Why why) requires requires(Observer& to) {
+    to.waiting(sim, why);
+  }
+  {
+    tell([&] { to_->waiting(sim, why); });
+  }
+  template <class Simulator>
+  void settled(const Simulator& sim) {
+    tell([&] { to_->settled(sim); });
+  }
+
+ private:
+  template <class Call>
+  void tell(Call call) {
+    if (spent_ == nullptr) return call();
+    const auto begin = std::chrono::steady_clock::now();
+    call();
+    *spent_ += std::chrono::steady_clock::now() - begin;
+  }
+
+  Observer* to_;
+  std::chrono::nanoseconds* spent_;
+};
+
+/// Counts the jobs that are over.
+class ended_jobs {
+ public:
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+
+  template <class Simulator>
+  void submitted(const Simulator&, sim::job_index) {}
+  template <class Simulator>
+  void refused(const Simulator&, sim::job_index, refusal) {
+    ++count_;
+  }
+  template <class Simulator>
+  void started(const Simulator&, sim::job_index, const resources<Simulator::n>&) {}
+  template <class Simulator>
+  void grew(const Simulator&, sim::job_index, job_id, const resources<Simulator::n>&) {}
+  template <class Simulator>
+  void shrank(const Simulator&, sim::job_index, job_id, const sim::interruption&) {}
+  template <class Simulator>
+  void evicted(const Simulator& sim, sim::job_index j, const sim::interruption&) {
+    if (sim.history(j).outcome == sim::job_outcome::time_limit) ++count_;
+  }
+  template <class Simulator>
+  void finished(const Simulator&, sim::job_index) {
+    ++count_;
+  }
+  template <class Simulator>
+  void cancelled(const Simulator&, sim::job_index) {
+    ++count_;
+  }
+  template <class Simulator>
+  void settled(const Simulator&) {}
+
+ private:
+  std::size_t count_ = 0;
+};
+
+/// Says before each instant whether a replay goes on.
+class replay_guard {
+ public:
+  explicit replay_guard(const replay_control& control) : control_(&control), status_(control.show_progress) {}
+
+  /// Why it ends before anything happens at `next`. What the guard says of the time at which it stands is
+  /// `so_far`, called when somebody sees it.
+  template <class SoFar>
+  [[nodiscard]] std::optional<stop_reason> ends_before(instant next, std::uint64_t waiting, SoFar so_far) {
+    if (control_->until && next > *control_->until) return stop_reason::until;
+    if (control_->max_queue && waiting > *control_->max_queue) return stop_reason::max_queue;
+    if (interruptible::asked() != 0) return stop_reason::interrupt;
+    if (++instants_ % 1024 != 0) return std::nullopt;
+    if (control_->max_time && std::chrono::steady_clock::now() - begin_ > *control_->max_time) {
+      return stop_reason::max_time;
+    }
+    if (status_.is_due()) status_.show(progress_text(so_far(), status_.elapsed()));
+    return std::nullopt;
+  }
+  void hide() noexcept { status_.clear(); }
+
+ private:
+  const replay_control* control_;
+  status_line status_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::uint64_t instants_ = 0;
+};
+
 template <class Simulator, std::size_t N>
 void take_jobs(const Simulator& sim, const workload<N>& w, const sim::metrics<N>& metrics,
                replay_result& result) {
@@ -117,7 +252,9 @@ void take_jobs(const Simulator& sim, const workload<N>& w, const sim::metrics<N>
     r.gpus = metrics.gpus(sim, j);
     r.priority = job.priority;
     r.outcome = h.outcome;
+    r.job_class = job.job_class;
     r.wait = metrics.waits().total(j, sim.now());
+    r.wait_for = metrics.reasons().split(j, r.wait, metrics.waits().waits(j), sim.now());
     r.lost = h.lost();
     r.preemptions = h.preemptions;
     r.reason = word_of(h.why_refused);
@@ -153,7 +290,8 @@ void take_refused(const workload<N>& w, replay_result& result) {
 
 template <std::size_t N>
 [[nodiscard]] replay_stop run_workload(const scenario& s, workload<N> w, any_preset preset,
-                                       const replay_streams& streams, replay_result& result) {
+                                       const replay_streams& streams, replay_result& result,
+                                       const replay_control& control) {
   std::vector<std::string> names;
   for (const replayed_quota& q : result.quotas) names.push_back(q.name);
   const per_dimension<bool, N> gpus = gpu_dimensions<N>(s.resources);
@@ -163,28 +301,63 @@ template <std::size_t N>
   const bool single_queue = preset.ignores_quotas;
   // Those of the quotas that events add as well.
   w.setup.settings = w.settings;
+  const auto begin = std::chrono::steady_clock::now();
   auto made = sim::simulator<N, any_preset>::make(std::move(w.setup), std::move(preset));
   if (!made) return {0, made.problems(), {}};
   auto& sim = made.value();
 
-  sim::metrics<N> metrics{{gpus, result.has_own_quotas}};
+  sim::time_window window;
+  if (const auto jobs = sim.jobs(); !jobs.empty()) {
+    window = result.measured.window(jobs.front().submit, jobs.back().submit);
+  }
+  sim::metrics<N> metrics{{gpus, result.has_own_quotas, window, result.measured.grace}};
   time_recorder time{streams.tenants, names};
   std::optional<event_writer> events;
   if (streams.events != nullptr) events.emplace(*streams.events, w.ids, names, result.cluster);
-  {
-    progress shown{w.ids.size()};
-    const auto why = [&sim, single_queue](sim::job_index j) {
-      return reason_of(sim.why(j), sim.policy().settings(sim.policy().view().quota(j)), single_queue);
-    };
-    recorder<N, decltype(why)> rest{metrics, result.log, time, result.moments, events ? &*events : nullptr,
-                                    shown,   why};
-    sim::observers watch{metrics, result.log, nominals, rest};
-    std::vector<problem> problems = sim.run(watch);
-    if (!problems.empty()) return {sim.now(), std::move(problems), {}};
+  const auto why = [&sim, single_queue](sim::job_index j) {
+    return reason_of(sim.why(j), sim.policy().settings(sim.policy().view().quota(j)), single_queue);
+  };
+  recorder<N, decltype(why)> series{metrics, result.log, time, result.moments, events ? &*events : nullptr,
+                                    why};
+  ended_jobs ended;
+  const auto clock_of = [&](std::chrono::nanoseconds& spent) { return control.timed ? &spent : nullptr; };
+  timed_observer timed_metrics{metrics, clock_of(result.timing.metrics)};
+  timed_observer timed_runs{result.log, clock_of(result.timing.runs)};
+  timed_observer timed_series{series, clock_of(result.timing.series)};
+  sim::observers watch{timed_metrics, timed_runs, nominals, timed_series, ended};
+
+  replay_guard guard{control};
+  std::optional<instant> look_at = control.look_at;
+  std::optional<stop_reason> stop;
+  const auto so_far = [&] {
+    return simulated_so_far{sim.now(), sim.jobs().size(), ended.count(), sim.events(), control.until};
+  };
+  const auto goes_on = [&](instant next) {
+    if (look_at && next > *look_at) return false;
+    stop = guard.ends_before(next, metrics.pending(), so_far);
+    return !stop;
+  };
+  std::vector<problem> problems = sim.run(watch, goes_on);
+  if (look_at && !stop && problems.empty()) {
+    guard.hide();
+    control.show(state_of<N>(s, sim, w.ids, metrics, gpus, *look_at, control.most_reasons));
+    look_at.reset();
+    if (control.only_look) return {};
+    problems = sim.run(watch, goes_on);
   }
+  guard.hide();
+  if (!problems.empty()) return {sim.now(), std::move(problems), {}};
+  if (stop) {
+    metrics.pause();
+    sim.pass_time(stop == stop_reason::until ? std::max(sim.now(), *control.until) : sim.now(), watch);
+    result.stopped = {*stop, sim.now()};
+  }
+  result.log.pause(sim.now());
+  result.timing.simulation = std::chrono::steady_clock::now() - begin;
   result.figures = metrics.figures(sim);
   result.figures.quotas.resize(result.quotas.size());
   for (std::size_t x = 0; x < result.quotas.size(); ++x) result.figures.quotas[x].quota = quota_id{x};
+  result.classes.assign(w.classes.begin(), w.classes.end());
   take_jobs(sim, w, metrics, result);
   take_refused(w, result);
   result.time = time.conclude(sim.now());
@@ -198,13 +371,19 @@ template <std::size_t N>
 }  // namespace detail
 
 template <std::size_t N>
-replay_stop run_replay(const scenario& s, const replay_streams& streams, replay_result& result) {
+replay_stop run_replay(const scenario& s, const replay_streams& streams, replay_result& result,
+                       const replay_control& control) {
   workload<N> w = make_workload<N>(s);
   replay_stop stop;
   place_running(s, w, stop.found);
   if (!stop.found.empty()) return stop;
-  return detail::run_workload<N>(s, std::move(w), *any_preset::find(s.policy.preset, s.policy.options),
-                                 streams, result);
+  const any_preset preset = *any_preset::find(s.policy.preset, s.policy.options);
+  stop = detail::run_workload<N>(s, std::move(w), preset, streams, result, control);
+  // Of a part of a run there is nothing to compare.
+  const bool is_whole = stop.problems.empty() && !result.stopped && !control.only_look;
+  if (!result.measured.isolated || !is_whole) return stop;
+  result.alone = detail::replay_tenants_alone<N>(s, preset, detail::gpu_dimensions<N>(s.resources), result);
+  return stop;
 }
 
 }  // namespace lab

@@ -2,6 +2,7 @@
 // What the report says in words and numbers.
 #include "lab/outputs.hpp"
 #include "lab/recorder.hpp"
+#include "lab/replay.hpp"
 #include "lab/report.hpp"
 
 #include <allot/core/version.hpp>
@@ -165,7 +166,12 @@ void write_head(std::string& html, const replay_result& r) {
       .append(r.jobs.size() == 1 ? " job on " : " jobs on ")
       .append(hardware(r));
   html.append(", ").append(human_time(r.figures.makespan()));
-  html += " from the first submission to the last end</p>\n<dl class=facts>\n";
+  html += " from the first submission to the last end</p>\n";
+  if (r.stopped) {
+    html.append("<p><b>Ended early, at ").append(human_instant(r.stopped->at)).append(" (");
+    html.append(word_of(r.stopped->why)).append("): what ran then had run until then.</b></p>\n");
+  }
+  html += "<dl class=facts>\n";
   if (!r.scenario_file.empty()) fact(html, "scenario", r.scenario_file);
   if (!r.trace_file.empty()) fact(html, "trace", r.trace_file);
   fact(html, "seed", std::to_string(r.seed));

@@ -46,6 +46,18 @@ void read_trace_part(const std::string& path, scenario& to, errors& found) {
   if (trace) to.trace = std::move(*trace);
 }
 
+/// The trace of the command line, or else the one that the scenario names.
+void read_workload(const scenario_source& source, const std::optional<std::string>& named, scenario& to,
+                   errors& found) {
+  if (source.workload != nullptr) {
+    to.trace_file = source.workload_name;
+    to.trace = *source.workload;
+  } else if (source.trace || named) {
+    read_trace_part(source.trace ? *source.trace : *named, to, found);
+  }
+  if (source.prepare) source.prepare(to, found);
+}
+
 [[nodiscard]] std::optional<sim::trace> take_trace(sim::trace_reading reading, const std::string& file,
                                                    errors& found) {
   for (const sim::text_problem& p : reading.problems) {
@@ -97,9 +109,8 @@ std::optional<scenario> parse_scenario(std::string_view text, const scenario_sou
   reader.find_flavors(top);
   reader.read_cluster(top);
   reader.read_command_line(source);
-  auto trace = trace_named(top, *source.file, found);
-  if (source.trace) trace = source.trace;
-  if (trace) read_trace_part(*trace, s, found);
+  const auto trace = trace_named(top, *source.file, found);
+  read_workload(source, trace, s, found);
   const std::size_t before_quotas = found.size();
   reader.read_quotas(top);
   if (s.quotas.empty() && found.size() == before_quotas) reader.make_quotas_of_tenants();
@@ -129,7 +140,7 @@ std::optional<scenario> read_scenario(const scenario_source& source, errors& fou
   s.resources = {"gpu"};
   scenario_reader reader{s, found};
   reader.read_command_line(source);
-  if (source.trace) read_trace_part(*source.trace, s, found);
+  read_workload(source, {}, s, found);
   reader.make_quotas_of_tenants();
   reader.check_trace();
   reader.check_total();

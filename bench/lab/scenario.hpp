@@ -16,6 +16,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,6 +29,8 @@
 namespace allot {
 inline namespace v0 {
 namespace lab {
+
+class json_value;
 
 /// A scenario may count as many resources as this. Everything is compiled for one and for this many.
 inline constexpr std::size_t max_resources = 8;
@@ -161,10 +164,23 @@ struct scenario_source {
   std::optional<std::string> trace{};
   /// The name of a preset, instead of the scenario's policy.
   std::optional<std::string> policy{};
+  /// A policy that has been read, instead of the scenario's; not with `policy`.
+  std::optional<policy_choice> chosen{};
+  /// A trace that is there already, instead of the scenario's, and what messages call it. Not with `trace`.
+  const sim::trace* workload = nullptr;
+  std::string workload_name{};
+  /// Called as soon as nodes and trace are there, before anything is made of them: it may change the trace,
+  /// and adds to `input` what it changes.
+  std::function<void(scenario&, errors&)> prepare{};
 };
 
 /// The scenario, or nothing, and then everything that is wrong with it is in `found`.
 [[nodiscard]] std::optional<scenario> read_scenario(const scenario_source& source, errors& found);
+
+/// A policy alone, as a scenario or an experiment has it: `value` is the name of a preset or an object. In an
+/// object `name` takes what it is called, if it says so.
+[[nodiscard]] policy_choice read_policy(json_value value, const std::string& file, std::string& name,
+                                        errors& found);
 
 /// The same of a scenario whose text is `text`, whatever the file is that `source` names.
 [[nodiscard]] std::optional<scenario> parse_scenario(std::string_view text, const scenario_source& source,
@@ -207,6 +223,8 @@ struct workload {
   /// Of the jobs in `setup.jobs`, in their order.
   std::vector<std::string_view> ids{};
   std::vector<job_origin> origins{};
+  /// The classes of jobs, by `job::job_class`; the first is that of no class.
+  std::vector<std::string_view> classes{};
   /// By submission, then id.
   std::vector<refused_job> refused{};
 };

@@ -27,22 +27,34 @@ void scenario_reader::choose_preset(std::string name, std::string_view file, std
 }
 
 void scenario_reader::read_policy(json_object& top) {
-  const auto value = top.find("policy");
-  if (!value) return;
-  if (value->is_string()) return choose_preset(std::string{value->text()}, to_.file, value->pointer());
-  if (!value->is_object()) {
-    value->report(found_, "expected the name of a preset or an object, found " + value->shown());
+  if (const auto value = top.find("policy")) read_policy_value(*value, nullptr);
+}
+
+void scenario_reader::read_policy_value(json_value value, std::string* name) {
+  if (value.is_string()) return choose_preset(std::string{value.text()}, to_.file, value.pointer());
+  if (!value.is_object()) {
+    value.report(found_, "expected the name of a preset or an object, found " + value.shown());
     return;
   }
-  json_object policy{*value, found_};
+  json_object policy{value, found_};
+  if (name != nullptr) {
+    if (const auto given = policy.find("name")) *name = read_string(*given, found_).value_or("");
+  }
   if (const auto preset = policy.require("preset")) {
-    if (auto name = read_string(*preset, found_)) {
-      choose_preset(std::move(*name), to_.file, preset->pointer());
+    if (auto preset_name = read_string(*preset, found_)) {
+      choose_preset(std::move(*preset_name), to_.file, preset->pointer());
     }
   }
   if (const auto set = policy.find("set")) read_policy_parts(*set);
   read_preset_options(policy);
   policy.reject_unknown();
+}
+
+policy_choice read_policy(json_value value, const std::string& file, std::string& name, errors& found) {
+  scenario s;
+  s.file = file;
+  scenario_reader{s, found}.read_policy_value(value, &name);
+  return s.policy;
 }
 
 void scenario_reader::read_policy_parts(json_value set) {
@@ -147,6 +159,8 @@ void scenario_reader::read_command_line(const scenario_source& source) {
     to_.policy.seed = given.seed;
     to_.policy.placement = given.placement;
     choose_preset(*source.policy, "--policy", {});
+  } else if (source.chosen) {
+    to_.policy = *source.chosen;
   }
   if (!source.nodes) return;
   to_.input.add_text(*source.nodes);

@@ -33,6 +33,8 @@ class scenario_reader {
   // scenario_policy.cpp
 
   void read_policy(json_object& top);
+  /// `name` takes what the policy is called, if that may be said; else null.
+  void read_policy_value(json_value value, std::string* name);
   /// The preset and the nodes that the command line has instead of the scenario's.
   void read_command_line(const scenario_source& source);
 

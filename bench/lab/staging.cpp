@@ -45,18 +45,19 @@ struct leftovers {
 std::atomic<const leftovers*> to_remove{nullptr};
 constexpr std::array interrupts{SIGINT, SIGTERM, SIGHUP};
 
+std::atomic<bool> may_finish{false};
+std::atomic<int> asked_by{0};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
+              "a signal handler may use them");
+
 extern "C" void remove_and_exit(int signal_number) {
+  int nobody = 0;
+  if (may_finish.load() && asked_by.compare_exchange_strong(nobody, signal_number)) return;
   if (const leftovers* const left = to_remove.load()) left->remove();
   ::_exit(128 + signal_number);
 }
 
-/// Sees to it that an interrupted program leaves nothing of it. Lives as long as the program: the handler may
-/// look at it at any time.
-void guard(leftovers left) {
-  static leftovers kept;
-  to_remove.store(nullptr);
-  kept = std::move(left);
-  to_remove.store(&kept);
+void watch_interrupts() {
   // With a limit on the size of files, writing too much is an error like a full disk, not a death.
   std::signal(SIGXFSZ, SIG_IGN);
   for (const int signal_number : interrupts) {
@@ -70,6 +71,15 @@ void guard(leftovers left) {
   }
 }
 
+/// Sees to it that an interrupted program leaves nothing of it. Lives as long as the program: the handler may
+/// look at it at any time.
+void guard(leftovers left) {
+  static leftovers kept;
+  to_remove.store(nullptr);
+  kept = std::move(left);
+  to_remove.store(&kept);
+  watch_interrupts();
+}
 /// Holds interrupts back while files get their final names.
 class uninterrupted {
  public:
@@ -113,6 +123,28 @@ std::string already_there(const std::string& path) {
 }
 
 }  // namespace
+
+interruptible::interruptible() noexcept {
+  asked_by.store(0);
+  may_finish.store(true);
+  watch_interrupts();
+}
+interruptible::~interruptible() {
+  may_finish.store(false);
+}
+void interruptible::forget() noexcept {
+  may_finish.store(false);
+  asked_by.store(0);
+  to_remove.store(nullptr);
+  for (const int signal_number : interrupts) {
+    struct sigaction was {};
+    ::sigaction(signal_number, nullptr, &was);
+    if (was.sa_handler != SIG_IGN) std::signal(signal_number, SIG_DFL);
+  }
+}
+int interruptible::asked() noexcept {
+  return asked_by.load(std::memory_order_relaxed);
+}
 
 output_file::output_file(std::string path) : path_(std::move(path)) {
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

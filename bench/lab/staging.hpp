@@ -41,10 +41,26 @@ class output_file {
   int descriptor_ = -1;
 };
 
+/// While it lives, the first interrupt (SIGINT, SIGTERM or SIGHUP) only asks the program to stop: `asked` is
+/// its number from then on. The second one ends it, as one does at other times. One at a time, and only while
+/// there is a `staging_directory`, which sees to the signals.
+class interruptible {
+ public:
+  interruptible() noexcept;
+  interruptible(const interruptible&) = delete;
+  interruptible& operator=(const interruptible&) = delete;
+  ~interruptible();
+
+  /// 0: nobody has asked. Costs one load.
+  [[nodiscard]] static int asked() noexcept;
+  /// In a new process: the first interrupt ends it, whatever the old one wanted.
+  static void forget() noexcept;
+};
+
 /// A directory that appears under its name with all of its files at once, or not at all: it is filled under
 /// another name beside the final one ("runs/a.partial-4711") and then renamed. When the program is
-/// interrupted (SIGINT, SIGTERM, SIGHUP) or this object goes before `publish`, nothing is left. One at a
-/// time.
+/// interrupted (SIGINT, SIGTERM, SIGHUP; but see `interruptible`) or this object goes before `publish`,
+/// nothing is left. One at a time.
 class staging_directory {
  public:
   staging_directory() = default;

@@ -5,6 +5,7 @@
 
 #include <allot/presets/any_preset.hpp>
 #include <allot/quota/builder.hpp>
+#include <allot/sim/cluster_moment.hpp>
 
 #include <algorithm>
 #include <map>
@@ -132,6 +133,22 @@ class flavor_sets {
   std::map<std::tuple<flavor_menu<N>, std::size_t, std::vector<std::uint64_t>>, std::uint32_t> numbers_;
 };
 
+/// Numbers the classes of jobs in the order in which they come.
+class class_numbers {
+ public:
+  explicit class_numbers(std::vector<std::string_view>& names) : names_(names) { names_.emplace_back(); }
+
+  [[nodiscard]] std::uint32_t operator()(std::string_view name) {
+    const auto [at, is_new] = numbers_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
+    if (is_new) names_.push_back(name);
+    return at->second;
+  }
+
+ private:
+  std::vector<std::string_view>& names_;
+  std::map<std::string_view, std::uint32_t> numbers_{{std::string_view{}, 0}};
+};
+
 template <std::size_t N>
 [[nodiscard]] sim::job<N> job_of(const scenario& s, const job_entry& j, std::uint32_t flavors) {
   return {.quota = j.quota,
@@ -183,25 +200,11 @@ template <std::size_t N>
   return result;
 }
 
-/// The pods that the jobs consist of: what is typical, for policies that look at that.
-template <std::size_t N>
-[[nodiscard]] gpu::typical_pods typical_of(const gpu::cluster& layout, const std::vector<sim::job<N>>& jobs) {
-  gpu::seen_pods seen;
-  for (const sim::job<N>& j : jobs) {
-    const gpu::demand& d = j.demand;
-    const auto pods = gpu::split(d, d.total ? layout.largest_node(d.pools, d.models) : 0);
-    if (!pods) continue;
-    seen.learn(pods->each, static_cast<std::int64_t>(pods->pods));
-    if (pods->has_rest()) seen.learn(pods->rest);
-  }
-  return seen.typical();
-}
-
 template <std::size_t N>
 [[nodiscard]] sim::places places_of(const scenario& s, const std::vector<sim::job<N>>& jobs) {
   const gpu::placement_name name = s.policy.placement;
   gpu::typical_pods typical;
-  if (name == gpu::placement_name::fgd) typical = typical_of(*s.cluster, jobs);
+  if (name == gpu::placement_name::fgd) typical = sim::typical_pods_of<N>(*s.cluster, jobs);
   return sim::places{*s.cluster, {name, *s.cluster, typical, s.policy.seed}};
 }
 
@@ -220,6 +223,7 @@ workload<N> make_workload(const scenario& s) {
   result.setup.capacity = narrow<N>(s.capacity);
   result.settings = std::move(settings);
   flavor_sets<N> flavors{result.setup.flavor_sets};
+  class_numbers class_of{result.classes};
 
   const std::vector<candidate> candidates = candidates_of(s);
   const std::vector<quota_id> tenants = quotas_of_tenants(s);
@@ -238,6 +242,7 @@ workload<N> make_workload(const scenario& s) {
     if (c.origin.entry) {
       const job_entry& j = s.jobs[*c.origin.entry];
       job = job_of<N>(s, j, flavors.number(j.flavors));
+      job.job_class = class_of(j.job_class);
       who = {j.user, j.roles};
       waits = j.phase == job_phase::pending;
     } else {
@@ -246,6 +251,7 @@ workload<N> make_workload(const scenario& s) {
       const quota_entry& quota = s.quotas[job.quota.index()];
       job.demand.pools = quota.pools;
       job.demand.models = models_of_traced(s, j);
+      job.job_class = class_of(j.job_class ? s.trace->words[j.job_class] : std::string_view{});
       if (j.job_class && !quota.time_limits.empty())
         job.time_limit = quota.time_limit(s.trace->words[j.job_class]);
       if (const auto group = counts_flavors ? flavors_of_traced(s, j) : std::nullopt) {

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <utility>
@@ -80,7 +81,9 @@ struct replayed {
   std::string tenants;
   std::string events;
 
-  replayed(const scratch& in, std::string members) : given(parse_valid(members)) {
+  replayed(const scratch& in, std::string members, const lab::measuring& measured = {})
+      : given(parse_valid(members)) {
+    result.measured = measured;
     result.policy = given.policy.preset;
     result.cluster = given.cluster ? &*given.cluster : nullptr;
     for (const auto& q : given.quotas) result.quotas.push_back({q.spec.name, {}, {}});
@@ -135,7 +138,7 @@ TEST_CASE("outputs: awkward names come out of every file as they went in") {
   CHECK(jobs[1][7] == "1");
   CHECK(jobs[2][0] == "half");
   CHECK(jobs[3] == std::vector<std::string>{"no", quota, "11", "", "", "0", "", "0", "0", "", "refused",
-                                            "access", "0", "0"});
+                                            "access", "0", "0", "", "0", "0", "0"});
   CHECK(jobs[4][0] == "yes");
   CHECK(jobs[4][1] == quota);
   CHECK(jobs[4][9] == "n,1");
@@ -204,8 +207,8 @@ TEST_CASE("outputs: what is not known is null or empty, not zero") {
   CHECK(summary.root().find("jct_s")->find("mean")->is() == lab::json_document::kind::null);
   CHECK(summary.root().find("max_wait_s")->text() == "0");
   const auto jobs = rows_of(in.written("jobs", [&](auto& f) { lab::write_jobs(f, r.result); }));
-  CHECK(jobs[1] ==
-        std::vector<std::string>{"j", "q", "0", "", "", "0", "", "0", "0", "", "waiting", "", "2", "5"});
+  CHECK(jobs[1] == std::vector<std::string>{"j", "q", "0", "", "", "0", "", "0", "0", "", "waiting", "", "2",
+                                            "5", "", "0", "0", "0"});
   CHECK(lab::warnings(r.result).find("1 job never finished") == 0);
   // Nothing ever happened that could be drawn.
   const std::string html = in.written("html", [&](auto& f) { lab::write_report(f, r.result); });
@@ -236,7 +239,7 @@ TEST_CASE("outputs: pods that come and go, runs that are cut short, and jobs tha
                     "300 submitted shell q", "300 started shell q n-0", "310 evicted shell q time_limit 0"});
   const auto jobs = rows_of(in.written("jobs", [&](auto& f) { lab::write_jobs(f, r.result); }));
   CHECK(jobs[1] == std::vector<std::string>{"wide", "q", "0", "5", "160", "5", "160", "0", "0", "n-0",
-                                            "completed", "", "4", "100"});
+                                            "completed", "", "4", "100", "", "0", "0", "0"});
   CHECK(jobs[2][10] == "time_limit");
   CHECK(jobs[2][6].empty());
   const auto summary = parsed(in.written("summary", [&](auto& f) { lab::write_summary(f, r.result, 1); }));
@@ -245,6 +248,101 @@ TEST_CASE("outputs: pods that come and go, runs that are cut short, and jobs tha
   CHECK(summary.root().find("pods_given_up")->text() == "2");
   CHECK(summary.root().find("livelocks")->text() == "0");
   CHECK(lab::headline(r.result).find("1 at their time limit") != std::string::npos);
+}
+
+TEST_CASE("outputs: classes, sizes, windows and why jobs wait") {
+  const scratch in;
+  // a has 5 of two nodes' 8 GPUs and b 3: a's third job has no quota for 10 s, b's no place for 3 together.
+  constexpr const char* text = R"json(
+    "policy": "static_quotas", "cluster": {"nodes": [{"name": "n", "count": 2, "gpus": 4}]},
+    "quotas": [{"name": "all"}, {"name": "a", "parent": "all", "nominal": {"gpu": 5}},
+               {"name": "b", "parent": "all", "nominal": {"gpu": 3}}],
+    "jobs": [{"id": "1", "quota": "a", "class": "train", "request": {"gpu": 3}, "duration_s": 10},
+             {"id": "2", "quota": "a", "class": "train", "request": {"gpu": 2}, "duration_s": 10},
+             {"id": "3", "quota": "a", "class": "no, \"yes\"", "request": {"gpu": 1}, "duration_s": 1},
+             {"id": "4", "quota": "b", "request": {"gpu": 3}, "duration_s": 1}])json";
+  const replayed r{in, text};
+  const auto jobs = rows_of(in.written("jobs", [&](auto& f) { lab::write_jobs(f, r.result); }));
+  CHECK(std::vector<std::string>{jobs[0].begin() + 14, jobs[0].end()} ==
+        std::vector<std::string>{"class", "fair_share_wait_s", "fragmentation_wait_s", "capacity_wait_s"});
+  CHECK(std::vector<std::string>{jobs[3].begin() + 14, jobs[3].end()} ==
+        std::vector<std::string>{R"(no, "yes")", "10", "0", "0"});
+  CHECK(std::vector<std::string>{jobs[4].begin() + 14, jobs[4].end()} ==
+        std::vector<std::string>{"", "0", "10", "0"});
+  const auto summary = parsed(in.written("summary", [&](auto& f) { lab::write_summary(f, r.result, 1); }));
+  const auto number = [&](std::initializer_list<const char*> path) {
+    std::optional<lab::json_value> at = summary.root();
+    for (const char* key : path) {
+      REQUIRE(at);
+      at = at->find(key);
+    }
+    REQUIRE(at);
+    return std::string{at->text()};
+  };
+  CHECK(number({"waited_s", "total"}) == "20");
+  CHECK(number({"waited_s", "fair_share"}) == "10");
+  CHECK(number({"waited_s", "fragmentation"}) == "10");
+  CHECK(number({"waited_s", "capacity"}) == "0");
+  CHECK(number({"waited_s", "order"}) == "0");
+  CHECK(number({"tenants", "b", "waited_s", "fragmentation"}) == "10");
+  CHECK(number({"classes", "train", "jobs", "total"}) == "2");
+  CHECK(number({"classes", "no, \"yes\"", "queue_s", "max"}) == "10");
+  CHECK(number({"classes", "", "queue_s", "p50"}) == "10");
+  CHECK(number({"sizes", "2-4", "jobs", "total"}) == "3");
+  CHECK(number({"sizes", "1", "slowdown", "max"}) == "1.1");
+  CHECK(number({"window", "to_s"}) == "11");
+  CHECK(number({"window", "jobs"}) == "4");
+  CHECK(number({"grace_s"}) == "60");
+  CHECK(number({"largest_gang", "min"}) == "2");
+  // 2 GPUs of one node and 1 of the other for 10 s, then all but 4 for 1.
+  CHECK(number({"stranded_gpu_h"}) == "0.008");
+  CHECK(number({"deadlines", "jobs"}) == "0");
+  CHECK(summary.root().find("deadlines")->find("attainment")->is() == lab::json_document::kind::null);
+  CHECK_FALSE(summary.root().find("isolated"));
+  CHECK(lab::headline(r.result).find("50.00 % for fair share, 50.00 % by fragmentation") !=
+        std::string::npos);
+}
+
+TEST_CASE("outputs: how tenants fare alone") {
+  const scratch in;
+  // In one queue b waits for a's 6 GPUs; on its half it would not wait, and a's first job could not run on a
+  // half.
+  constexpr const char* text = R"json(
+    "policy": "fifo", "cluster": {"nodes": [{"name": "n", "count": 2, "gpus": 4}]},
+    "quotas": [{"name": "all"}, {"name": "a", "parent": "all", "nominal": {"gpu": 4}},
+               {"name": "b", "parent": "all", "nominal": {"gpu": 3}, "weight": 1},
+               {"name": "idle", "parent": "all", "nominal": {"gpu": 1}, "weight": 7}],
+    "jobs": [{"id": "1", "quota": "a", "request": {"gpu": 6}, "total": true, "duration_s": 60},
+             {"id": "2", "quota": "a", "request": {"gpu": 1}, "submit_s": 1, "duration_s": 10},
+             {"id": "3", "quota": "b", "request": {"gpu": 3}, "submit_s": 10, "duration_s": 20}])json";
+  const replayed r{in, text, {.isolated = true}};
+  const auto summary = parsed(in.written("summary", [&](auto& f) { lab::write_summary(f, r.result, 1); }));
+  const auto isolated = summary.root().find("isolated");
+  REQUIRE(isolated);
+  CHECK(isolated->find("sharing_anomaly_s")->text() == "50");
+  CHECK(isolated->find("of")->text() == "b");
+  const auto of_a = isolated->find("tenants")->find("a");
+  REQUIRE(of_a);
+  CHECK(of_a->find("on_quota")->find("gpus")->text() == "4");
+  CHECK(of_a->find("on_quota")->find("jobs")->text() == "1");
+  CHECK(of_a->find("on_quota")->find("too_large")->text() == "1");
+  CHECK(of_a->find("on_quota")->find("sharing_anomaly_s")->text() == "0");
+  const auto of_b = isolated->find("tenants")->find("b");
+  REQUIRE(of_b);
+  CHECK(of_b->find("on_quota")->find("gpus")->text() == "3");
+  CHECK(of_b->find("on_quota")->find("queue_shared_s")->text() == "50");
+  CHECK(of_b->find("on_quota")->find("queue_alone_s")->text() == "0");
+  // The share of a quota without jobs goes to the others: each has a half.
+  CHECK(of_b->find("on_share")->find("gpus")->text() == "4");
+  // 70 s instead of 20.
+  CHECK(of_b->find("on_share")->find("finish_time_fairness")->find("max")->text() == "3.5");
+  CHECK(isolated->find("finish_time_fairness")->find("jobs")->text() == "2");
+  CHECK(isolated->find("finish_time_fairness")->find("mean")->text() == "2.25");
+  CHECK(isolated->find("finish_time_fairness")->find("above_1.05")->text() == "0.5");
+  CHECK_FALSE(isolated->find("tenants")->find("idle"));
+  const std::string head = lab::headline(r.result);
+  CHECK(head.find("b waits 50 s more than alone on its quota") != std::string::npos);
+  CHECK(head.find("rho 2.25 on average, 3.50 at most, 50.00 % above 1.05") != std::string::npos);
 }
 
 TEST_CASE("outputs: a policy that never came to rest is told of") {

@@ -62,15 +62,16 @@ exits 0 "$allot" replay teams.json --out one
 leaves one $standard_files
 says "$(<out)" '*standard: 4 jobs, 8 GPUs*completed*3, 1 refused*preemptions*2,*one: summary.json*'
 says "$(<err)" '1 job refused:*big: asks for 100 GPUs*8 GPUs on 2 nodes*'
+says "$(<out)" '*waiting *100.00 % for fair share*'
 exits 0 "$allot" replay teams.json --out two --events --chrome
 leaves two $standard_files events.csv trace.json
 for file in $standard_files; do
   cmp -s <(grep -v wall_s "one/$file") <(grep -v wall_s "two/$file") || fail "$file differs between two replays"
 done
 says "$(sed -n 1p one/jobs.csv)" \
-  'job_id,quota,submit_s,start_s,end_s,wait_s,jct_s,preemptions,lost_s,nodes,state,reason,gpus,duration_s'
-says "$(sed -n 2p one/jobs.csv)" '1,b,0,0,177,30,177,2,47,n-0;n-1,completed,,8,100'
-says "$(sed -n 4p one/jobs.csv)" 'big,a,50,,,0,,0,0,,refused,larger_than_cluster,100,5'
+  'job_id,quota,submit_s,start_s,end_s,wait_s,jct_s,preemptions,lost_s,nodes,state,reason,gpus,duration_s,class,fair_share_wait_s,fragmentation_wait_s,capacity_wait_s'
+says "$(sed -n 2p one/jobs.csv)" '1,b,0,0,177,30,177,2,47,n-0;n-1,completed,,8,100,,30,0,0'
+says "$(sed -n 4p one/jobs.csv)" 'big,a,50,,,0,,0,0,,refused,larger_than_cluster,100,5,,0,0,0'
 says "$(sed -n 1,2p one/tenants.csv)" $'time_s,quota,used,entitled,borrowed,lent,pending\n0,a,0,0,0,4,0'
 says "$(grep evicted two/events.csv)" $'45,evicted,1,b,,2,reclaim,45\n67,evicted,1,b,,3,reclaim,2'
 says "$(tr -d ' \n' <one/summary.json)" \
@@ -96,13 +97,30 @@ leaves world $standard_files events.csv
 says "$(grep going world/events.csv | sed -n 3p)" '10,evicted,going,b,,,,5'
 says "$(grep -E '(evicted|shrank)' world/events.csv)" '*,shell,a,,,time_limit,0*60,evicted,run,a,,,node_down,10*'
 says "$(grep grew world/events.csv)" '20,grew,wide,b,n-*'
-says "$(grep shell world/jobs.csv)" 'shell,a,25,25,55,0,,0,0,n-*,time_limit,,1,500'
+says "$(grep shell world/jobs.csv)" 'shell,a,25,25,55,0,,0,0,n-*,time_limit,,1,500,interactive,0,0,0'
 says "$(grep ^run world/jobs.csv)" 'run,a,0,10,*'
 says "$(tr -d ' \n' <world/summary.json)" '*"completed":3,*"time_limit":1}*"node_failures":1,*"livelocks":0,*'
 sed 's/"nodes": \["n-1"\]/"nodes": ["n-0"], "devices": [[0, 1]]/; s/"nodes": \["n-0", "n-0"\]/&, "devices": [[0], [1]]/' world.json >clash.json
 exits 2 "$allot" replay clash.json --out clash
 says "$(<err)" 'clash.json: /jobs/0/devices: *'
 [ ! -e clash ] || fail 'a directory was made for a replay that failed'
+
+# --- what it is measured by
+exits 0 "$allot" replay teams.json --out part --window 40,70 --grace 0 --isolated
+says "$(tr -d ' \n' <part/summary.json)" \
+  '*"window":{"from_s":40,"to_s":70,"jobs":3},"grace_s":0,*"isolated":{"sharing_anomaly_s":0,"of":"a",*'
+says "$(<out)" '*useful *sharing *a waits 0 s more than alone on its quota*finish times *rho *'
+exits 0 "$allot" replay teams.json --out part --force --warm-up 40 --no-drain
+says "$(tr -d ' \n' <part/summary.json)" '*"window":{"from_s":40,"to_s":67.001,"jobs":3},"grace_s":60,*'
+exits 0 "$allot" replay teams.json --out part --force --window 50,
+says "$(tr -d ' \n' <part/summary.json)" '*"window":{"from_s":50,"to_s":177,"jobs":2},*'
+for window in 40 70,40 x,3 ,-5 1e3,; do
+  exits 2 "$allot" replay teams.json --out wrong --window "$window"
+  says "$(<err)" '--window: expected *'
+done
+exits 2 "$allot" replay teams.json --out wrong --warm-up soon --grace -1
+says "$(<err)" '--warm-up: expected seconds*"soon"*--grace: expected seconds*"-1"*'
+[ ! -e wrong ] || fail 'a directory was made for a replay that failed'
 
 # --- a directory that is there
 cp -r one kept
@@ -147,8 +165,8 @@ says "$(<err)" "*can't write full.partial-*"
 [ ! -e full.csv ] || fail 'half a trace has its final name'
 nothing_half_done
 
-# --- an interrupt, while it writes
-interrupt() { # SIGNAL STATUS
+# --- an interrupt: what has happened until then is written, and marked
+interrupt() { # SIGNAL STATUS [AGAIN]
   local process status i
   "$allot" replay --nodes 16x8 --trace long.csv --policy fifo --out above/stopped --events >out 2>err &
   process=$!
@@ -157,18 +175,88 @@ interrupt() { # SIGNAL STATUS
     sleep 0.002
   done
   kill "-$1" "$process"
+  [ -z "${3:-}" ] || kill "-$1" "$process" 2>/dev/null
   wait "$process"
   status=$?
   # On a fast machine it may have been done.
   [ "$status" -eq "$2" ] || [ "$status" -eq 0 ] || fail "$1: exit status $status"
-  if [ "$status" -ne 0 ]; then [ ! -e above ] || fail "$1 left $(find above)"; fi
   nothing_half_done
+  if [ "$status" -ne 0 ] && [ -e above ]; then
+    leaves above/stopped $standard_files events.csv
+    says "$(tr -d ' \n' <above/stopped/summary.json)" '*"stopped":{"reason":"interrupt","at_s":*},"jobs":{*'
+    says "$(<err)" 'interrupted at day *jobs had not finished when it was stopped:*'
+    says "$(cut -d, -f11 above/stopped/jobs.csv | sort -u | tr '\n' ' ')" '*future*'
+  fi
   rm -rf above
 }
 set -m # otherwise SIGINT is ignored in the background
 interrupt INT 130
 interrupt TERM 143
+interrupt INT 130 again
 set +m
+
+# --- it ends where it should
+exits 0 "$allot" replay teams.json --out until --until 1m
+leaves until $standard_files
+says "$(<err)" 'stopped at day 0, 00:01:00 (60 s), as --until says*3 jobs had not finished*  1 (b): 8 GPUs, waiting*  2 (a): 4 GPUs, running*  3 (a): 4 GPUs, had not come yet*'
+says "$(tr -d ' \n' <until/summary.json)" '*"stopped":{"reason":"until","at_s":60},"jobs":{"total":4,"completed":0,"unfinished":3,"refused":1,*"end_s":60,"allocation_rate":0.875,*'
+says "$(sed -n 2,3p until/jobs.csv)" $'1,b,0,0,,15,,1,45,n-0;n-1,waiting,,8,100\n2,a,45,45,,0,,0,0,n-0,running,,4,20'
+exits 0 "$allot" replay teams.json --out never --until 2h
+says "$(<never/summary.json)" '*"completed": 3*'
+grep -q stopped never/summary.json && fail 'a replay that was over before is not stopped'
+exits 3 "$allot" replay teams.json --out queue --max-queue 0
+says "$(<err)" 'stopped at day 0, 00:00:45 (45 s): more jobs waited than --max-queue allows*the queue only grows*'
+says "$(tr -d ' \n' <queue/summary.json)" '*"stopped":{"reason":"max_queue","at_s":45}*'
+exits 3 "$allot" replay --nodes 16x8 --trace long.csv --policy fifo --out time --max-time 1ms
+says "$(tr -d ' \n' <time/summary.json)" '*"stopped":{"reason":"max_time","at_s":*}*'
+says "$(<err)" '*it took longer than --max-time allows*'
+rm -rf time
+exits 0 "$allot" generate --days 10 --load 2 --gpus 16 --out much.csv
+exits 0 "$allot" replay --nodes 2x8 --trace much.csv --policy fifo --out much
+says "$(<err)" 'allot: the jobs ask for *.* % of what the cluster can do while they come, so the queue grows*--max-queue*'
+exits 0 "$allot" replay teams.json --out timed --timing
+says "$(<err)" '*reading *events and decisions *metrics *series and events *writing *all *100.0 %*events/s*'
+
+# --- how it stands at one time
+exits 0 "$allot" replay teams.json --at 50
+says "$(<out)" 'standard at day 0, 00:00:50 (50 s): 4 GPUs in use of 8 (50.00 %), 1 running, 1 waiting, 1 over, 1 to come
+
+Nodes *
+  n-0 bbbb*n-1 ....
+
+  Quotas *nominal*used*entitled*borrowed*lent*share*running*waiting
+*  b a *4 *4 *4 *0 *0 *0.000 *1 *0
+  c b *4 *0 *4 *0 *0 *0.000 *0 *1
+
+Running: 1
+*  2 *a *4 *5 s *n-0
+
+Waiting: 1
+*  1 *b *8 *50 s *capacity: all has 8 gpu for all and 4 are in use'
+exits 0 "$allot" replay teams.json --at 0m50s --out seen
+says "$(<out)" 'standard at day 0, 00:00:50*standard: 4 jobs, 8 GPUs*'
+for file in $standard_files; do
+  cmp -s <(grep -v wall_s "one/$file") <(grep -v wall_s "seen/$file") || fail "$file differs when somebody looks"
+done
+exits 0 "$allot" replay teams.json --at 1h
+says "$(<out)" '*0 GPUs in use of 8*0 running, 0 waiting, 4 over, 0 to come*'
+exits 0 "$allot" replay --nodes 2x4 --trace teams.csv --policy fifo --at 50 --rows 1
+says "$(<out)" 'fifo at *Waiting: 1*'
+for bad in 3x -5 '' 1h2h '3 d' 1e3 99999999999999; do
+  [ -z "$bad" ] && continue
+  exits 2 "$allot" replay teams.json "--until=$bad" --out wrong
+  says "$(<err)" "--until: expected seconds, or a time such as \"3d\", \"12h30m\" or \"1.5h\", found \"$bad\"*"
+done
+exits 2 "$allot" replay teams.json --at 60 --until 50 --out wrong
+exits 2 "$allot" replay teams.json
+says "$(<err)" '--out: expected the directory*'
+exits 2 "$allot" replay teams.json --max-queue -1 --out wrong
+[ ! -e wrong ] || fail 'a directory was made for options that are wrong'
+# A pipe gets no progress.
+exits 0 "$allot" replay --nodes 16x8 --trace long.csv --policy fifo --out quiet
+grep -qE $'\r|events/s' err && fail 'progress was written to a file'
+rm -rf quiet
+nothing_half_done
 
 # --- compare and generate
 exits 0 "$allot" replay teams.json --policy static_quotas --out fixed

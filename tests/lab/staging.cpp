@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -168,4 +169,18 @@ TEST_CASE("staging: a single file is published in the same way") {
   CHECK(read(in.at("f")) == "3");
   CHECK_FALSE(publish_file(in.at("no/where"), "4", false).empty());
   CHECK(in.files() == std::set<std::string>{"f"});
+}
+
+TEST_CASE("staging: while it is interruptible, the first interrupt is a question") {
+  using allot::lab::interruptible;
+  for (const int signal_number : {SIGINT, SIGTERM}) {
+    const interruptible now;
+    CHECK(interruptible::asked() == 0);
+    std::raise(signal_number);
+    CHECK(interruptible::asked() == signal_number);
+  }
+  // What was asked is known until the next begins.
+  CHECK(interruptible::asked() == SIGTERM);
+  const interruptible again;
+  CHECK(interruptible::asked() == 0);
 }

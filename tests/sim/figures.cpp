@@ -43,3 +43,31 @@ TEST_CASE("figures: the makespan of nothing is nothing") {
   f.end = 7;
   CHECK(f.makespan() == 2);
 }
+
+TEST_CASE("figures: jobs by size") {
+  using allot::sim::size_bucket;
+  using allot::sim::size_names;
+  const auto name = [](std::int64_t milli) { return size_names[size_bucket(milli)]; };
+  CHECK(name(0) == "<1");
+  CHECK(name(999) == "<1");
+  CHECK(name(1'000) == "1");
+  CHECK(name(1'500) == "2-4");
+  CHECK(name(4'000) == "2-4");
+  CHECK(name(8'000) == "5-8");
+  CHECK(name(9'000) == "9-16");
+  CHECK(name(64'000) == "17-64");
+  CHECK(name(65'000) == ">64");
+}
+
+TEST_CASE("figures: the parts of the waiting and the largest error") {
+  allot::sim::wait_split w;
+  w.by = {1, 2, 3, 4};
+  CHECK(w.total() == 10);
+  CHECK(w[allot::sim::wait_cause::fragmentation] == 2);
+  allot::sim::run_figures f;
+  CHECK(f.largest_fair_share_error() == 0);
+  f.quotas.resize(3);
+  f.quotas[1].of.fair_share_error = 7;
+  f.quotas[2].of.fair_share_error = 5;
+  CHECK(f.largest_fair_share_error() == 7);
+}

@@ -7,8 +7,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -37,8 +40,8 @@ constexpr wide gpu_seconds(std::uint64_t n) {
 }
 
 template <class Preset>
-run_figures measured(allot::sim::setup<1> s, bool loans = true) {
-  metrics<1> m{{.loans = loans}};
+run_figures measured(allot::sim::setup<1> s, bool loans = true, allot::sim::time_window window = {}) {
+  metrics<1> m{{.loans = loans, .window = window}};
   const auto sim = run<Preset>(std::move(s), m);
   return m.figures(sim);
 }
@@ -97,6 +100,38 @@ TEST_CASE("metrics: a story of two evictions, worked by hand") {
   CHECK(of_b.of.borrowed == gpu_seconds(4 * 122));
   CHECK(of_b.satisfaction == wide{122'000} * 1'000'000);
   CHECK(of_b.active == 152 * second);
+}
+
+TEST_CASE("metrics: a part of the same story") {
+  const run_figures whole = measured<standard>(evicted_twice());
+  CHECK(whole.window.begin == 0);
+  CHECK(whole.window.end == 152 * second);
+  CHECK(whole.jobs_in_window == 3);
+  CHECK(whole.lost_in_window == whole.of.lost);
+  CHECK(whole.largest_fair_share_error() == gpu_seconds(4 * 30));
+  // b's job has 8 GPUs until 45, and from 65 to 67; a's have 4 in between and from 67 on.
+  const run_figures f = measured<standard>(evicted_twice(), true, {40 * second, 70 * second});
+  CHECK(f.window.begin == 40 * second);
+  CHECK(f.window.end == 70 * second);
+  CHECK(f.jobs_in_window == 2);
+  CHECK(f.capacity == gpu_seconds(8 * 30));
+  CHECK(f.of.allocated == gpu_seconds(8 * 5 + 4 * 20 + 8 * 2 + 4 * 3));
+  // What it did from the checkpoint at 30 to 45, and a restart.
+  CHECK(f.lost_in_window == gpu_seconds(8 * 5 + 8 * 2));
+  CHECK(f.of.borrowed == gpu_seconds(4 * 7));
+  CHECK(f.active == 30 * second);
+  // What happened is told of the whole, times of those who came then.
+  CHECK(f.of.preemptions == 2);
+  CHECK(f.of.lost == whole.of.lost);
+  CHECK(f.of.jct.count == 2);
+  CHECK(f.of.jct.max == 20 * second);
+  CHECK(f.makespan() == 152 * second);
+  // Of a time after everything there is nothing.
+  const run_figures late = measured<standard>(evicted_twice(), true, {500 * second, 600 * second});
+  CHECK(late.window.begin == late.window.end);
+  CHECK(late.capacity == 0);
+  CHECK(late.of.allocated == 0);
+  CHECK(late.of.jct.count == 0);
 }
 
 TEST_CASE("metrics: nobody borrows where the quotas are nobody's") {
@@ -207,8 +242,13 @@ struct slow_metrics {
     std::vector<moment> of;
     std::int64_t stranded = 0;
     std::int64_t capacity = 0;
+    std::int64_t used = 0;
+    std::int64_t largest_gang = 0;
+    bool lacks_place = false;
   };
   std::vector<picture> pictures;
+  allot::sim::time_window window{};
+  bool lacks_place = false;
   std::optional<instant> first_submit;
   instant end = 0;
   bool ended = false;
@@ -223,6 +263,15 @@ struct slow_metrics {
   void evicted(const auto&, job_index, const allot::sim::interruption&) { ended = true; }
   void finished(const auto&, job_index) { ended = true; }
   void cancelled(const auto&, job_index) {}
+  void waiting(const auto& sim, auto why) {
+    using allot::sim::wait_cause;
+    lacks_place = false;
+    for (job_index j = 0; j < sim.jobs().size(); ++j) {
+      if (sim.history(j).outcome != allot::sim::job_outcome::waiting) continue;
+      const wait_cause c = allot::sim::cause_of(why(j));
+      lacks_place = lacks_place || c == wait_cause::fragmentation || c == wait_cause::capacity;
+    }
+  }
   void settled(const auto& sim) {
     if (ended) end = sim.now();
     ended = false;
@@ -231,12 +280,16 @@ struct slow_metrics {
     const allot::loan_book<1> loans{sim.accounts()};
     picture p;
     p.at = sim.now();
+    p.lacks_place = lacks_place;
     for (std::size_t x = 0; x < sim.accounts().tree().slots(); ++x) {
       const quota_id q{x};
       p.of.push_back({sim.accounts().own_usage(q, 0).in_milli(), fair.own(q)[0].in_milli(),
                       loans.borrowed(q, 0).in_milli(), loans.lent(q, 0).in_milli(),
                       sim.demand()[x][0] > quantity{}});
+      p.used += p.of.back().used;
     }
+    // All nodes have the same number of GPUs.
+    int largest_rest = 0;
     if (sim.where().has_nodes()) {
       const auto& inventory = sim.where().inventory();
       for (std::size_t n = 0; n < inventory.layout().size(); ++n) {
@@ -246,9 +299,13 @@ struct slow_metrics {
         const bool is_closed = inventory.is_closed(node);
         p.capacity += (is_closed ? used : gpus(inventory.layout().gpus(node))).in_milli();
         if (is_closed) continue;
+        p.largest_gang += used == quantity{} ? inventory.layout().gpus(node) : 0;
+        largest_rest = std::max(largest_rest,
+                                used == quantity{} ? 0 : std::popcount(inventory.index().free_devices(node)));
         if (used > quantity{}) p.stranded += (gpus(inventory.layout().gpus(node)) - used).in_milli();
       }
     }
+    p.largest_gang += largest_rest;
     pictures.push_back(std::move(p));
   }
 
@@ -257,8 +314,9 @@ struct slow_metrics {
   [[nodiscard]] wide integral(instant until, Value value) const {
     wide sum = 0;
     for (std::size_t i = 0; i < pictures.size(); ++i) {
-      const instant from = std::max(pictures[i].at, first_submit.value_or(0));
-      const instant to = std::min(i + 1 < pictures.size() ? pictures[i + 1].at : pictures[i].at, until);
+      const instant from = std::max({pictures[i].at, first_submit.value_or(0), window.begin});
+      const instant next = i + 1 < pictures.size() ? pictures[i + 1].at : pictures[i].at;
+      const instant to = std::min({next, until, window.end});
       if (from < to) sum += static_cast<wide>(value(pictures[i])) * static_cast<wide>(to - from);
     }
     return sum;
@@ -272,11 +330,17 @@ TEST_CASE("metrics: every integral is that of a slow and simple observer, on ran
     random_world given = make_random_world(random);
     // A running job that is withdrawn ends a run; the slow observer can't tell it from one that waits.
     given.cancels.clear();
+    std::optional<allot::sim::time_window> part;
+    if (random.one_in(2)) {
+      const instant from = random.between(0, 60) * second;
+      part = {from, from + random.between(0, 60) * second};
+    }
     allot::for_each_preset([&](auto preset) {
       using preset_type = decltype(preset);
       INFO("under " << preset_type::name);
-      metrics<1> fast;
       slow_metrics slow;
+      if (part) slow.window = *part;
+      metrics<1> fast{{.window = slow.window}};
       allot::sim::observers both{fast, slow};
       const auto sim = run<preset_type>(given.setup_for<preset_type>(), both);
       const run_figures f = fast.figures(sim);
@@ -297,6 +361,19 @@ TEST_CASE("metrics: every integral is that of a slow and simple observer, on ran
       }
       if (!given.nodes.empty()) {
         REQUIRE(f.capacity == slow.integral(slow.end, [](const auto& p) { return p.capacity; }));
+        REQUIRE(f.idle == slow.integral(slow.end, [](const auto& p) { return p.capacity - p.used; }));
+        REQUIRE(f.idle_while_unplaceable == slow.integral(slow.end, [](const auto& p) {
+          return p.lacks_place ? p.capacity - p.used : 0;
+        }));
+        REQUIRE(f.largest_gang == slow.integral(slow.end, [](const auto& p) { return p.largest_gang; }));
+        // The smallest is a value of which nothing is below it over any time.
+        if (f.smallest_largest_gang) {
+          const std::int64_t least = *f.smallest_largest_gang;
+          REQUIRE(slow.integral(slow.end, [&](const auto& p) { return p.largest_gang < least ? 1 : 0; }) ==
+                  0);
+          REQUIRE(slow.integral(slow.end, [&](const auto& p) { return p.largest_gang == least ? 1 : 0; }) >
+                  0);
+        }
       }
       REQUIRE(f.stranded == slow.integral(slow.end, [](const auto& p) { return p.stranded; }));
       REQUIRE(f.jain == slow.integral(last, [](const slow_metrics::picture& p) {
@@ -351,6 +428,11 @@ TEST_CASE("metrics: the Helios simulator's figures for FIFO on philly128") {
   CHECK(f.of.queue.p50 == 14'782 * second);
   CHECK(f.of.queue.p99 == 408'354 * second);
   CHECK(f.end == 6'145'778 * second);
+  // Nobody has a quota that stops them, and nobody is evicted.
+  CHECK(f.of.waited[allot::sim::wait_cause::fair_share] == 0);
+  CHECK(f.of.waited.total() == f.of.queue.sum);
+  CHECK(f.of.waited.total() == f.of.wait.sum);
+  CHECK(f.lost_in_window == 0);
   // All the work was done and nothing else.
   wide work = 0;
   for (const auto& j : reading.value.jobs) {

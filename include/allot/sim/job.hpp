@@ -54,6 +54,10 @@ struct job {
   instant restart = 0;
   /// When a run has lasted so long the job is over. 0: never.
   instant time_limit = 0;
+  /// By when it should be completed. Measured only: no policy looks at it.
+  std::optional<instant> deadline{};
+  /// The number of its class ("train", "inference", ...), by which figures are given; 0: none.
+  std::uint32_t job_class = 0;
 
   [[nodiscard]] constexpr std::uint32_t pods() const noexcept { return demand.total ? 1 : demand.pods; }
   [[nodiscard]] constexpr std::uint32_t fewest_pods() const noexcept {

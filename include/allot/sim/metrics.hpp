@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/assert.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/quota/loans.hpp>
 #include <allot/scheduler/plan.hpp>
+#include <allot/sim/claims.hpp>
+#include <allot/sim/cluster_time.hpp>
+#include <allot/sim/collateral.hpp>
 #include <allot/sim/entitlements.hpp>
 #include <allot/sim/figures.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/job_history.hpp>
-#include <allot/sim/places.hpp>
+#include <allot/sim/job_statistics.hpp>
+#include <allot/sim/lost_time.hpp>
 #include <allot/sim/statistics.hpp>
+#include <allot/sim/timeline.hpp>
+#include <allot/sim/wait_reasons.hpp>
 #include <allot/sim/waiting_times.hpp>
 
 #include <algorithm>
@@ -29,15 +36,20 @@ struct metrics_settings {
   per_dimension<bool, N> gpus{true};
   /// Whether the quotas are somebody's. Without, nobody borrows from anybody.
   bool loans = true;
+  /// What integrals over time are about, and when the jobs were submitted whose times are told.
+  time_window window{};
+  /// How long a quota may wait for what it has lent before that counts as a violation.
+  instant grace = 0;
 };
 
 /// Watches a simulation and measures it, in exact integers, so the same on every machine.
 ///
 /// - *Allocated*: what the pods that run hold. *Capacity*: the GPUs of the nodes, without the free ones of
 ///   nodes that have failed or are drained; without nodes, what the roots of the quota tree have. Rates are
-///   over the time from the first submission to the last end of a run.
-/// - *Fragmentation*: of the idle GPU time, the part on nodes that were partly in use, where a pod that takes
-///   a whole node finds no room. 0 without nodes.
+///   over the time from the first submission to the last end of a run, as far as it is in the window.
+/// - *Fragmentation*: of the idle GPU time, the part on nodes that were partly in use (`fragmented_gpus`). 0
+///   without nodes. *Idle while unplaceable*: what was idle while a job waited that its quota allowed and
+///   that had no place.
 /// - *Entitlement*: the fair-share division (`division`) of the capacity of the user's quotas, whatever the
 ///   policy makes of them, given the demand of the moment, by which it is capped.
 /// - *Fair-share error*: the integral of what a quota is entitled to and does not have; in sum over the
@@ -47,80 +59,113 @@ struct metrics_settings {
 ///   which there are such quotas.
 /// - *Lost*: GPUs times the running time that came to nothing, as `job_progress` counts it. A job that had
 ///   several flavors counts with the last.
+/// - *Waiting* is told apart by cause as `wait_reasons` does it, claims on what was lent are `claims`, and
+///   what goes needlessly with a gang is `collateral`.
 ///
 /// What is entitled and lent is of the quotas' own jobs, not of subtrees, so that sums count nothing twice.
-/// O(quotas log quotas) an instant.
+/// O(quotas log quotas + kinds of waiting jobs) an instant.
 template <std::size_t N = 1>
 class metrics {
  public:
-  explicit metrics(metrics_settings<N> settings = {}) : settings_(settings) {}
+  explicit metrics(metrics_settings<N> settings = {})
+      : settings_(settings), claims_(settings.window, settings.grace) {}
 
   template <class Simulator>
   void submitted(const Simulator& sim, job_index j) {
     if (!has_begun_) {
       has_begun_ = true;
       last_ = totals_.first_submit = sim.now();
+      cluster_.begin(sim.where(), sim.jobs());
+      lost_ = lost_time{{std::max(settings_.window.begin, sim.now()), settings_.window.end}};
     }
+    ++told_;
     // It may have waited before the simulation began.
     waits_.begin(sim.jobs().size(), j, std::min(sim.now(), sim.jobs()[j].submit));
+    reasons_.begin(sim.jobs(), j, sim.now());
     entitlements_.note(sim.jobs()[j].quota, sim.wanted(j), true);
     ++pending_;
   }
   template <class Simulator>
-  void refused(const Simulator&, job_index, refusal) {}
+  void refused(const Simulator&, job_index, refusal) {
+    ++told_;
+  }
   template <class Simulator>
   void started(const Simulator& sim, job_index j, const resources<N>&) {
-    waits_.end(j, std::max(sim.history(j).last_start, std::min(sim.now(), sim.jobs()[j].submit)));
+    const instant since = sim.history(j).last_start;
+    waits_.end(j, std::max(since, std::min(sim.now(), sim.jobs()[j].submit)));
+    reasons_.end(j, sim.now());
+    lost_.begin(sim.jobs().size(), j, since, sim.jobs()[j].fewest_pods());
     --pending_;
     usage_changed_ = true;
     // It may have got other flavors than it was thought to want.
     if (sim.jobs()[j].flavors != 0) demand_may_differ_ = true;
   }
   template <class Simulator>
-  void grew(const Simulator&, job_index, job_id, const resources<N>&) {
+  void grew(const Simulator& sim, job_index j, job_id, const resources<N>&) {
+    lost_.resize(j, sim.now(), lost_.pods(j) + 1);
     usage_changed_ = true;
   }
   template <class Simulator>
-  void shrank(const Simulator&, job_index, job_id, const interruption&) {
-    usage_changed_ = true;
+  void shrank(const Simulator& sim, job_index j, job_id, const interruption& how) {
+    note_victim(sim, j, how, 1);
+    lost_.resize(j, sim.now(), lost_.pods(j) - 1);
+    usage_changed_ = given_back_ = true;
     ++totals_.pods_given_up;
   }
   template <class Simulator>
   void evicted(const Simulator& sim, job_index j, const interruption& how) {
     if (how.why == interruption::cause::decided) ++totals_.preemptions_by[static_cast<std::size_t>(how.how)];
+    note_victim(sim, j, how, lost_.pods(j));
+    end_run(sim, j);
     if (sim.history(j).outcome == job_outcome::waiting) {
       waits_.begin(sim.jobs().size(), j, sim.now());
+      reasons_.begin(sim.jobs(), j, sim.now());
       ++pending_;
     } else {
       entitlements_.note(sim.jobs()[j].quota, sim.wanted(j), false);
     }
-    run_ended_ = usage_changed_ = true;
   }
   template <class Simulator>
   void finished(const Simulator& sim, job_index j) {
+    ++told_;
     entitlements_.note(sim.jobs()[j].quota, sim.wanted(j), false);
-    run_ended_ = usage_changed_ = true;
+    end_run(sim, j);
   }
   template <class Simulator>
   void cancelled(const Simulator& sim, job_index j) {
-    demand_may_differ_ = usage_changed_ = true;
+    demand_may_differ_ = usage_changed_ = given_back_ = true;
     if (waits_.waits(j)) {
       waits_.give_up(j, sim.now());
+      reasons_.end(j, sim.now());
       --pending_;
     } else if (waits_.has_come(j)) {
-      run_ended_ = true;
+      end_run(sim, j);
     }
+  }
+  template <class Simulator, class Why>
+  void waiting(const Simulator& sim, Why why) {
+    using change = typename wait_reasons<N>::change;
+    pass_time(sim.now());
+    // Nodes and quotas change without a word to observers.
+    if (events_ + std::exchange(told_, 0) != sim.events()) given_back_ = true;
+    events_ = sim.events();
+    const change less = usage_changed_ ? change::less_room : change::nothing;
+    reasons_.look(sim.now(), given_back_ ? change::any : less, why);
+    given_back_ = false;
   }
   template <class Simulator>
   void settled(const Simulator& sim) {
+    ALLOT_ASSERT(told_ == 0, "who passes on what happens passes on `waiting`, too");
     pass_time(sim.now());
     if (std::exchange(run_ended_, false)) {
       totals_.end = sim.now();
-      at_end_ = until_now_;
+      cluster_.mark();
     }
     look(sim);
   }
 
+  /// The simulation is stopped: once it has settled again, what runs has run until then.
+  void pause() noexcept { run_ended_ = run_ended_ || used_ > 0; }
   /// The state of a quota after what happened last.
   [[nodiscard]] const quota_moment& now(quota_id x) const { return meters_[x.index()].now; }
   /// The number of quotas that there have been, by which `now` is bounded.
@@ -128,10 +173,11 @@ class metrics {
   /// What running jobs hold, in milli-GPUs.
   [[nodiscard]] std::int64_t used() const noexcept { return used_; }
   /// What there is, in milli-GPUs; meaningless without a bound.
-  [[nodiscard]] quantity capacity() const noexcept { return capacity_; }
+  [[nodiscard]] quantity capacity() const noexcept { return cluster_.capacity(); }
   [[nodiscard]] std::uint64_t pending() const noexcept { return pending_; }
 
   [[nodiscard]] const waiting_times& waits() const noexcept { return waits_; }
+  [[nodiscard]] const wait_reasons<N>& reasons() const noexcept { return reasons_; }
   /// What the job asks for, in milli-GPUs.
   template <class Simulator>
   [[nodiscard]] std::int64_t gpus(const Simulator& sim, job_index j) const {
@@ -142,27 +188,21 @@ class metrics {
   template <class Simulator>
   [[nodiscard]] run_figures figures(const Simulator& sim) const {
     run_figures all = totals_;
-    all.capacity = at_end_.capacity;
-    all.idle = at_end_.idle;
-    all.stranded = at_end_.stranded;
-    all.capacity_is_bounded = capacity_is_bounded_;
-    all.jain = until_now_.jain;
-    all.active = until_now_.active;
+    // What still runs when the simulation is stopped has run until then.
+    const bool has_ended = used_ == 0;
+    if (!has_ended) all.end = last_;
+    all.window.begin = std::max(settings_.window.begin, all.first_submit);
+    all.window.end = std::max(all.window.begin, std::min(settings_.window.end, all.end));
+    cluster_.tell(all, has_ended);
+    all.collateral = collateral_.total();
     const std::size_t slots = std::max(meters_.size(), sim.accounts().tree().slots());
     all.quotas.resize(slots);
-    std::vector<samples> of_quota(slots);
-    samples of_all;
-    // A job of a quota that does not exist counts in the whole only.
-    for (job_index j = 0; j < sim.jobs().size(); ++j) {
-      const std::size_t x = sim.jobs()[j].quota.index();
-      count(sim, j, all.of, of_all);
-      if (x < slots) count(sim, j, all.quotas[x].of, of_quota[x]);
-    }
-    of_all.sum_up(all.of);
+    job_statistics<N>{{waits_, reasons_, settings_.gpus, settings_.window}}.sum_up(sim, all);
+    all.claims = claims_.of_all(sim.now());
     for (std::size_t x = 0; x < slots; ++x) {
       quota_figures& q = all.quotas[x];
       q.quota = quota_id{x};
-      of_quota[x].sum_up(q.of);
+      q.claims = claims_.of(q.quota, sim.now());
       if (x >= meters_.size()) continue;
       const meter& m = meters_[x];
       q.satisfaction = m.satisfaction;
@@ -192,26 +232,6 @@ class metrics {
     wide satisfaction = 0;
     instant active = 0;
   };
-  /// Integrals of the whole.
-  struct integrals {
-    wide capacity = 0;
-    wide idle = 0;
-    wide stranded = 0;
-    wide jain = 0;
-    instant active = 0;
-  };
-  struct samples {
-    std::vector<instant> jct;
-    std::vector<instant> queue;
-    std::vector<instant> wait;
-
-    void sum_up(job_figures& into) {
-      into.jct = summarize(jct);
-      into.queue = summarize(queue);
-      into.wait = summarize(wait);
-    }
-  };
-
   [[nodiscard]] std::int64_t sum(const resources<N>& r) const {
     std::int64_t milli = 0;
     for (std::size_t d = 0; d < N; ++d) {
@@ -220,10 +240,33 @@ class metrics {
     return milli;
   }
 
+  template <class Simulator>
+  void end_run(const Simulator& sim, job_index j) {
+    run_ended_ = usage_changed_ = given_back_ = true;
+    const job_history& h = sim.history(j);
+    const instant restart = h.runs > 1 ? sim.jobs()[j].restart : 0;
+    if (const wide lost = lost_.end(j, sim.now(), restart, h.work.lost()); lost != 0) {
+      totals_.lost_in_window += lost * static_cast<wide>(gpus(sim, j)) / sim.jobs()[j].pods();
+    }
+  }
+  /// So many pods of a job have to go.
+  template <class Simulator>
+  void note_victim(const Simulator& sim, job_index j, const interruption& how, std::uint32_t pods) {
+    if (!how.beneficiary || how.how == relation::consolidation) return;
+    const job_history& to = sim.history(*how.beneficiary);
+    const std::int64_t asked = to.outcome == job_outcome::running
+                                   ? gpus(sim, *how.beneficiary) / sim.jobs()[*how.beneficiary].pods()
+                                   : sum(sim.policy().request(to.id));
+    collateral_.note(*how.beneficiary, gpus(sim, j) / sim.jobs()[j].pods() * pods, asked);
+    const bool is_reclaim = how.how == relation::borrower || how.how == relation::borrower_while_borrowing;
+    if (is_reclaim) claims_.note_reclaim(sim.jobs()[*how.beneficiary].quota);
+  }
+
   /// Adds the time since the last instant to the integrals, in which everything was as it is still noted.
   void pass_time(instant now) {
-    const instant span = now - std::exchange(last_, now);
-    if (!has_begun_ || span == 0) return;
+    const instant from = std::max(std::exchange(last_, now), settings_.window.begin);
+    const instant span = std::min(now, settings_.window.end) - from;
+    if (!has_begun_ || span <= 0) return;
     const auto dt = static_cast<std::uint64_t>(span);
     const auto times_dt = [dt](std::int64_t value) { return wide{static_cast<std::uint64_t>(value)} * dt; };
     for (meter& m : meters_) {
@@ -238,14 +281,10 @@ class metrics {
         m.active += span;
       }
     }
-    if (capacity_.is_bounded()) {
-      until_now_.capacity += times_dt(capacity_.in_milli());
-      until_now_.idle += times_dt(std::max<std::int64_t>(0, capacity_.in_milli() - used_));
-    }
-    until_now_.stranded += times_dt(stranded_);
+    cluster_.pass(span, used_, reasons_.anyone_lacks_a_place());
     if (any_active_) {
-      until_now_.jain += times_dt(jain_);
-      until_now_.active += span;
+      totals_.jain += times_dt(jain_);
+      totals_.active += span;
     }
   }
 
@@ -270,7 +309,9 @@ class metrics {
     entitlements_.update(accounts, sim.demand(), nobody_waits, tree_differs || demand_may_differ_);
     look_at_entitlements();
     if (usage_changed_ || tree_differs) look_at_loans(accounts);
-    look_at_cluster(sim.where(), accounts);
+    look_at_claims(sim);
+    collateral_.settle();
+    cluster_.look(sim.where(), accounts, settings_.gpus);
     usage_changed_ = demand_may_differ_ = false;
   }
 
@@ -297,96 +338,62 @@ class metrics {
   void look_at_loans(const ledger<N>& accounts) {
     if (!settings_.loans) return;
     for (meter& m : meters_) m.now.borrowed = m.now.lent = 0;
+    anyone_lends_ = false;
     for (std::size_t d = 0; d < N; ++d) {
       if (!settings_.gpus[d]) continue;
       loans_.update(accounts, d);
       for (std::size_t i = 0; i < meters_.size(); ++i) {
         meters_[i].now.borrowed += loans_.borrowed(quota_id{i}, d).in_milli();
         meters_[i].now.lent += loans_.lent(quota_id{i}, d).in_milli();
+        anyone_lends_ = anyone_lends_ || meters_[i].now.lent > 0;
       }
     }
-  }
-
-  void look_at_cluster(const places& where, const ledger<N>& accounts) {
-    if (where.has_nodes()) {
-      const places::inventory_type& inventory = where.inventory();
-      capacity_ = inventory.total() - inventory.closed();
-      std::int64_t free = inventory.free().in_milli();
-      const auto& types = inventory.layout().types();
-      for (std::size_t t = 0; t < types.size(); ++t) {
-        const std::uint64_t empty = inventory.index().nodes_with_free(t, types[t].gpus);
-        free -= static_cast<std::int64_t>(empty * types[t].gpus * gpu::milli_per_gpu);
-      }
-      stranded_ = free;
-    } else {
-      capacity_ = {};
-      for (const quota_id root : accounts.tree().roots()) {
-        for (std::size_t d = 0; d < N; ++d) {
-          if (settings_.gpus[d]) capacity_ += std::max(quantity{}, accounts.total_supply(root, d));
-        }
-      }
-    }
-    capacity_is_bounded_ = capacity_is_bounded_ && capacity_.is_bounded();
   }
 
   template <class Simulator>
-  void count(const Simulator& sim, job_index j, job_figures& into, samples& of) const {
-    const job<N>& job = sim.jobs()[j];
-    const job_history& h = sim.history(j);
-    ++into.jobs.total;
-    if (h.outcome == job_outcome::refused) {
-      ++into.jobs.refused;
-      return;
-    }
-    into.preemptions += h.preemptions;
-    into.node_failures += h.node_failures;
-    // Lost work is that of pods, all of which have the same.
-    into.lost += wide{static_cast<std::uint64_t>(gpus(sim, j))} * static_cast<std::uint64_t>(h.work.lost()) /
-                 job.pods();
-    const std::optional<instant> queued = waits_.before_start(j);
-    if (queued) of.queue.push_back(*queued);
-    if (waits_.has_come(j)) {
-      into.max_wait = std::max(into.max_wait, queued ? *queued : waits_.total(j, sim.now()));
-    }
-    switch (h.outcome) {
-      case job_outcome::completed:
-        ++into.jobs.completed;
-        of.jct.push_back(h.end - job.submit);
-        of.wait.push_back(waits_.total(j, h.end));
-        break;
-      case job_outcome::cancelled:
-        ++into.jobs.cancelled;
-        break;
-      case job_outcome::time_limit:
-        ++into.jobs.time_limit;
-        break;
-      default:
-        ++into.jobs.unfinished;
-    }
+  void look_at_claims(const Simulator& sim) {
+    if (claims_.are_met() && (!anyone_lends_ || pending_ == 0)) return;
+    const ledger<N>& accounts = sim.accounts();
+    has_claim_.assign(meters_.size(), false);
+    reasons_.for_each_kind([&](job_index j) {
+      const quota_id x = sim.jobs()[j].quota;
+      if (meters_[x.index()].now.lent == 0 || has_claim_[x.index()]) return;
+      has_claim_[x.index()] = guarantee_has_room(accounts, x, sim.policy().request(sim.history(j).id));
+    });
+    for (std::size_t x = 0; x < meters_.size(); ++x) claims_.look(sim.now(), quota_id{x}, has_claim_[x]);
+    claims_.settle();
   }
 
   metrics_settings<N> settings_;
   entitlements<N> entitlements_;
   loan_book<N> loans_;
   waiting_times waits_;
+  wait_reasons<N> reasons_;
+  lost_time lost_;
+  claims claims_;
+  collateral collateral_;
   std::vector<meter> meters_;
+  /// By quota; only while they are looked at.
+  std::vector<bool> has_claim_;
   run_figures totals_;
-  integrals until_now_;
-  integrals at_end_;
-  quantity capacity_;
+  cluster_time cluster_;
   std::int64_t used_ = 0;
-  std::int64_t stranded_ = 0;
   std::int64_t jain_ = 0;
   std::uint64_t pending_ = 0;
   std::uint64_t seen_changes_ = 0;
+  /// Of the simulation, up to the last instant, and how many of those since it was told of.
+  std::uint64_t events_ = 0;
+  std::uint64_t told_ = 0;
   bool usage_changed_ = true;
+  /// Whether there may be more room for somebody than at the last instant.
+  bool given_back_ = true;
+  bool anyone_lends_ = false;
   /// Otherwise than by jobs that came or ended.
   bool demand_may_differ_ = true;
   instant last_ = 0;
   bool has_begun_ = false;
   bool run_ended_ = false;
   bool any_active_ = false;
-  bool capacity_is_bounded_ = true;
 };
 
 }  // namespace sim

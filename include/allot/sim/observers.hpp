@@ -33,6 +33,12 @@ concept observer = requires(O watch, const Simulator& sim, job_index j, job_id p
   watch.settled(sim);
 };
 
+/// Tells one observer, if it wants to know.
+template <class Observer, class Simulator, class Why>
+void tell_of_waiting(Observer& watch, const Simulator& sim, Why why) {
+  if constexpr (requires { watch.waiting(sim, why); }) watch.waiting(sim, why);
+}
+
 /// Several observers of one simulation as one. Each event is told to all of them in the order in which they
 /// were given, so a later one may read an earlier one. They are referred to, not owned.
 template <class... Observers>
@@ -71,6 +77,10 @@ class observers {
   template <class Simulator>
   void cancelled(const Simulator& sim, job_index j) {
     for_each([&](auto& o) { o.cancelled(sim, j); });
+  }
+  template <class Simulator, class Why>
+  void waiting(const Simulator& sim, Why why) {
+    for_each([&](auto& o) { tell_of_waiting(o, sim, why); });
   }
   template <class Simulator>
   void settled(const Simulator& sim) {

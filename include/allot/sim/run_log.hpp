@@ -37,7 +37,8 @@ struct job_run {
 /// Watches a simulation and remembers where every job ran, and when. 32 bytes a run and 24 a pod.
 class run_log {
  public:
-  /// In the order in which they began. A run that has not ended has no meaningful end.
+  /// In the order in which they began. A run that has not ended has no meaningful end,
+  /// but for that of `pause`.
   [[nodiscard]] std::span<const job_run> runs() const noexcept { return runs_; }
   /// Where it stood; empty without nodes.
   [[nodiscard]] std::span<const gpu::placed_pod> pods(const job_run& run) const {
@@ -46,6 +47,13 @@ class run_log {
   /// The last run of a job, without the pods beyond those that it needs, or null.
   [[nodiscard]] const job_run* last_run(job_index j) const {
     return j < last_.size() && last_[j] != none ? &runs_[last_[j]] : nullptr;
+  }
+  /// The simulation stands still before its end: what runs has run until now. It may go on. O(jobs).
+  void pause(instant now) {
+    for (std::size_t j = 0; j < running_.size(); ++j) {
+      if (running_[j]) runs_[last_[j]].end = now;
+    }
+    for (const auto& surplus : surplus_) runs_[surplus.second].end = now;
   }
 
   template <class Simulator>

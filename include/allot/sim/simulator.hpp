@@ -7,8 +7,8 @@
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/preset.hpp>
 #include <allot/scheduler/scheduler.hpp>
+#include <allot/sim/decision_log.hpp>
 #include <allot/sim/event_queue.hpp>
-#include <allot/sim/hash.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/job_history.hpp>
 #include <allot/sim/job_runs.hpp>
@@ -19,6 +19,7 @@
 #include <allot/sim/unrest.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -60,15 +61,29 @@ class simulator {
   /// a change of the quotas, at `now()`, if that stopped it.
   template <observer<simulator> Observer>
   std::vector<problem> run(Observer& watch) {
+    return run(watch, [](instant) { return true; });
+  }
+  /// The same as long as `goes_on(t)`, which is asked before anything happens at t, each time at which
+  /// something does. Called again it goes on from there.
+  template <observer<simulator> Observer, std::predicate<instant> GoesOn>
+  std::vector<problem> run(Observer& watch, GoesOn goes_on) {
     if (!std::exchange(has_begun_, true)) begin(watch);
-    while (!runs_.events().empty()) {
+    while (!runs_.events().empty() && goes_on(runs_.events().next_time())) {
       now_ = runs_.events().next_time();
       std::vector<problem> problems = happen(watch);
       if (!problems.empty()) return problems;
       decide(watch);
+      tell_of_waiting(watch, std::as_const(*this), [&](job_index j) { return scheduler_.why(runs_[j].id); });
       watch.settled(std::as_const(*this));
     }
     return {};
+  }
+  /// Lets time pass up to `at` in which nothing happens. Precondition: nothing would happen before, and `at`
+  /// is not before `now()`.
+  template <observer<simulator> Observer>
+  void pass_time(instant at, Observer& watch) {
+    now_ = at;
+    watch.settled(std::as_const(*this));
   }
 
   [[nodiscard]] instant now() const noexcept { return now_; }
@@ -89,20 +104,16 @@ class simulator {
   [[nodiscard]] auto why(job_index j) { return scheduler_.why(runs_[j].id); }
   [[nodiscard]] const places& where() const noexcept { return scheduler_.places(); }
   [[nodiscard]] std::uint64_t events() const noexcept { return happened_; }
-  [[nodiscard]] std::uint64_t decisions() const noexcept { return decided_; }
+  [[nodiscard]] std::uint64_t decisions() const noexcept { return log_.count(); }
   /// How often the quota tree has changed.
   [[nodiscard]] std::uint64_t tree_changes() const noexcept { return tree_changes_; }
   /// Of everything that was decided, in order.
-  [[nodiscard]] const fingerprint& decision_hash() const noexcept { return hash_; }
+  [[nodiscard]] const fingerprint& decision_hash() const noexcept { return log_.hash(); }
   /// The instants at which the policy would never have come to rest. It was stopped there, and the simulation
   /// went on.
   [[nodiscard]] const unrest& livelocks() const noexcept { return unrest_; }
 
  private:
-  static constexpr std::uint64_t admitted_mark = 1;
-  static constexpr std::uint64_t evicted_mark = 2;
-  static constexpr std::uint64_t grown_mark = 3;
-  static constexpr std::uint64_t shrunk_mark = 4;
   using plan_type = typename scheduler_type::plan_type;
 
   simulator(setup<N> s, quota_tree<N> policy_tree, Preset by)
@@ -222,21 +233,16 @@ class simulator {
   template <class Observer>
   void cancel(job_index j, Observer& watch) {
     job_history& h = runs_[j];
-    switch (h.outcome) {
-      case job_outcome::running:
-      case job_outcome::waiting:
-        scheduler_.cancel(h.id);
-        runs_.leave(j, now_, job_outcome::cancelled);
-        watch.cancelled(std::as_const(*this), j);
-        break;
-      case job_outcome::future:
-        h.outcome = job_outcome::cancelled;
-        h.end = now_;
-        watch.cancelled(std::as_const(*this), j);
-        break;
-      default:
-        break;
+    if (h.outcome == job_outcome::waiting || h.outcome == job_outcome::running) {
+      scheduler_.cancel(h.id);
+      runs_.leave(j, now_, job_outcome::cancelled);
+    } else if (h.outcome == job_outcome::future) {
+      h.outcome = job_outcome::cancelled;
+      h.end = now_;
+    } else {
+      return;
     }
+    watch.cancelled(std::as_const(*this), j);
   }
 
   // Nodes and quotas change.
@@ -331,7 +337,7 @@ class simulator {
       how.beneficiary = scheduler_.what(e.beneficiary);
     }
     unrest_.note_eviction(j, 1 + jobs()[j].pods() - jobs()[j].fewest_pods());
-    note(e.core ? shrunk_mark : evicted_mark, j);
+    log_.note(now_, e.core ? decision_kind::shrunk : decision_kind::evicted, j);
     e.core ? shrink(j, e.id, how, watch) : interrupt(j, how, watch);
   }
 
@@ -340,14 +346,13 @@ class simulator {
     // It may be gone with its job.
     if (scheduler_.state(a.id) != job_state::running) return;
     unrest_.note_admission();
-    note(a.core ? grown_mark : admitted_mark, a.what);
+    log_.note(now_, a.core ? decision_kind::grown : decision_kind::admitted, a.what);
     if (a.core) {
       runs_.grow(a.what, now_);
-      watch.grew(std::as_const(*this), a.what, a.id, a.borrows);
-    } else {
-      runs_.start(a.what, now_, a.pick, a.pods);
-      watch.started(std::as_const(*this), a.what, a.borrows);
+      return watch.grew(std::as_const(*this), a.what, a.id, a.borrows);
     }
+    runs_.start(a.what, now_, a.pick, a.pods);
+    watch.started(std::as_const(*this), a.what, a.borrows);
   }
 
   template <class Observer>
@@ -371,24 +376,16 @@ class simulator {
     watch.evicted(std::as_const(*this), j, how);
   }
 
-  void note(std::uint64_t what, job_index j) {
-    ++decided_;
-    hash_.add(now_);
-    hash_.add(what);
-    hash_.add(std::uint64_t{j});
-  }
-
   [[no_unique_address]] Preset by_;
   /// What the other members do not have of it.
   setup<N> given_;
   job_runs<N> runs_;
   std::vector<quota_change<N>> pending_changes_;
   scheduler_type scheduler_;
-  fingerprint hash_;
+  decision_log log_;
   instant now_ = 0;
   unrest unrest_;
   std::uint64_t happened_ = 0;
-  std::uint64_t decided_ = 0;
   std::uint64_t tree_changes_ = 0;
   bool has_begun_ = false;
 };

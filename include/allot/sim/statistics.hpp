@@ -95,6 +95,14 @@ struct sample_summary {
   const instant least = std::max(duration, bound);
   return {static_cast<wide>(std::max(completion_time, least)), static_cast<wide>(least)};
 }
+/// The same in thousandths, rounded to the nearest, halves up.
+[[nodiscard]] constexpr std::int64_t bounded_slowdown_in_thousandths(instant completion_time,
+                                                                     instant duration, instant bound) {
+  ALLOT_ASSERT(completion_time >= 0 && duration >= 0 && bound > 0, "spans of time, and a bound above 0");
+  const wide least = static_cast<wide>(std::max(duration, bound));
+  const wide took = std::max(static_cast<wide>(completion_time), least);
+  return static_cast<std::int64_t>((took * 1000 + least / 2) / least);
+}
 
 }  // namespace sim
 }  // namespace v0

@@ -33,7 +33,7 @@ struct trace_dimensions {
 /// The job of a trace as a simulation takes it. A job without pods is a total, split over as few nodes as its
 /// size needs; one with pods is a gang of equal ones, elastic if it can run with fewer. Its CPU and memory go
 /// with its GPUs or pods, rounded up. It may stand on every model: which one its `gpu_model` is depends on
-/// the nodes. Precondition: its GPUs are a multiple of its pods, in thousandths.
+/// the nodes. Its class is not numbered. Precondition: its GPUs are a multiple of its pods, in thousandths.
 template <std::size_t N = 1>
 [[nodiscard]] job<N> to_job(const trace_job& from, quota_id quota, const trace_dimensions& counted = {}) {
   job<N> j;
@@ -63,6 +63,7 @@ template <std::size_t N = 1>
   j.duration = from.duration;
   j.checkpoint = from.checkpoint;
   j.restart = from.restart;
+  j.deadline = from.deadline;
   return j;
 }
 

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+// How a simulation stands, for `cluster_state`. Included only where `run_replay` is instantiated.
+
+#include "lab/dashboard.hpp"
+#include "lab/explain.hpp"
+#include "lab/scenario.hpp"
+
+#include <allot/fairshare/borrowed_share.hpp>
+#include <allot/gpu/reason.hpp>
+#include <allot/presets/runai.hpp>
+#include <allot/quota/supply.hpp>
+#include <allot/scheduler/plan.hpp>
+#include <allot/sim/metrics.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+namespace detail {
+
+/// How a quota stands whose bound stops a job, for `explain`.
+template <class Scheduler>
+[[nodiscard]] standing standing_in(const scenario& s, const Scheduler& policy, quota_id x, std::size_t d) {
+  const auto& booked = policy.booked();
+  if (s.policy.preset == runai::name && !booked.tree().parent(x) && s.capacity[d].is_bounded()) {
+    // What there is does not follow from what the quotas deserve.
+    return {quantity{}, quantity{}, s.capacity[d], booked.total_usage(x)[d]};
+  }
+  return {booked.supply_of(x, d).borrow, booked.borrowed(x, d), booked.total_supply(x, d),
+          booked.drawn(x, d)};
+}
+
+/// Why a waiting job waits: a word and a sentence.
+template <class Simulator>
+void explain_waiting(const scenario& s, Simulator& sim, sim::job_index j, cluster_state::job& to) {
+  const auto h = sim.why(j);
+  const auto& policy = sim.policy();
+  const std::string_view queue = policy.tree().name(h.quota);
+  if (h.reason == hold_reason::evictions) {
+    to.reason = "reserved";
+    to.text = "it starts when those that were told to go have gone";
+  } else if (h.binding) {
+    const shortfall& b = *h.binding;
+    to.reason = word_of_bound(b.kind);
+    to.text = explain(b, policy.tree().name(b.quota), s.resources[b.dimension],
+                      standing_in(s, policy, b.quota, b.dimension), to.id,
+                      policy.request(sim.history(j).id)[b.dimension]);
+  } else if (h.placement && h.placement->reason != gpu::obstacle::none) {
+    to.reason = gpu::to_string(h.placement->reason);
+    to.text = explain(*h.placement);
+  } else if (policy.settings(h.quota).head == queue_head::strict) {
+    to.reason = "behind_head";
+    to.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";
+  } else {
+    to.reason = "waits_turn";
+    to.text = "there is room for it, but its turn has not come";
+  }
+}
+
+/// Calls `visit(placed pod)` for all pods that a running job has.
+template <class Simulator, class Visit>
+void for_each_pod(const Simulator& sim, sim::job_index j, Visit visit) {
+  if (!sim.where().has_nodes()) return;
+  const auto& policy = sim.policy();
+  const auto& nodes = sim.where().inventory();
+  const job_id id = sim.history(j).id;
+  for (const gpu::placed_pod& p : nodes.pods(policy.place_of(id))) visit(p);
+  for (const job_id more : policy.surplus_of(id)) {
+    if (policy.state(more) != job_state::running) continue;
+    for (const gpu::placed_pod& p : nodes.pods(policy.place_of(more))) visit(p);
+  }
+}
+
+template <std::size_t N, class Simulator>
+void take_quotas(const scenario& s, const Simulator& sim, const sim::metrics<N>& metrics,
+                 const per_dimension<bool, N>& gpus, cluster_state& to) {
+  const ledger<N>& accounts = sim.accounts();
+  for (std::size_t i = 0; i < s.quotas.size(); ++i) {
+    cluster_state::quota& q = to.quotas.emplace_back();
+    const quota_id x{i};
+    q.name = s.quotas[i].spec.name;
+    q.exists = accounts.tree().contains(x);
+    if (!q.exists) continue;
+    q.parent = accounts.tree().parent(x);
+    quantity nominal;
+    for (std::size_t d = 0; d < N; ++d) {
+      if (gpus[d]) nominal += accounts.tree().spec(x).nominal[d];
+    }
+    if (nominal.is_bounded()) q.nominal = nominal.in_milli();
+    if (i < metrics.quotas()) q.now = metrics.now(x);
+    q.share = share_of(accounts, contender<N>{x}).weighted;
+  }
+}
+
+/// How things stand after what has happened up to `at`.
+template <std::size_t N, class Simulator>
+[[nodiscard]] cluster_state state_of(const scenario& s, Simulator& sim,
+                                     const std::vector<std::string_view>& ids, const sim::metrics<N>& metrics,
+                                     const per_dimension<bool, N>& gpus, instant at,
+                                     std::size_t most_reasons) {
+  cluster_state to;
+  to.policy = s.policy.preset;
+  to.at = at;
+  to.used = metrics.used();
+  take_quotas<N>(s, sim, metrics, gpus, to);
+  if (sim.where().has_nodes()) {
+    const auto& inventory = sim.where().inventory();
+    const gpu::cluster& layout = inventory.layout();
+    for (std::size_t n = 0; n < layout.size(); ++n) {
+      const gpu::node_id node{n};
+      // Its name is the scenario's, which lives longer than the simulation.
+      to.nodes.push_back({s.cluster->name(node), inventory.is_closed(node), {}});
+      to.nodes.back().devices.resize(layout.gpus(node));
+    }
+    to.capacity = (inventory.total() - inventory.closed()).in_milli();
+  } else if (metrics.capacity().is_bounded()) {
+    to.capacity = metrics.capacity().in_milli();
+  }
+  for (sim::job_index j = 0; j < sim.jobs().size(); ++j) {
+    const sim::job<N>& job = sim.jobs()[j];
+    const sim::job_history& h = sim.history(j);
+    switch (h.outcome) {
+      case sim::job_outcome::future:
+        ++to.to_come;
+        break;
+      case sim::job_outcome::waiting: {
+        cluster_state::job& waits = to.waiting.emplace_back();
+        waits.id = ids[j];
+        waits.quota = job.quota;
+        waits.gpus = metrics.gpus(sim, j);
+        waits.since = job.submit;
+        if (to.waiting.size() <= most_reasons) explain_waiting(s, sim, j, waits);
+        break;
+      }
+      case sim::job_outcome::running: {
+        cluster_state::job& runs = to.running.emplace_back();
+        runs.id = ids[j];
+        runs.quota = job.quota;
+        runs.gpus = metrics.gpus(sim, j) * h.work.pods() / job.pods();
+        runs.since = h.last_start;
+        ++to.quotas[job.quota.index()].running;
+        for_each_pod(sim, j, [&](const gpu::placed_pod& p) {
+          cluster_state::node& node = to.nodes[p.where.node.index()];
+          if (std::find(runs.nodes.begin(), runs.nodes.end(), node.name) == runs.nodes.end()) {
+            runs.nodes.push_back(node.name);
+          }
+          for (std::uint64_t left = p.where.devices; left != 0; left &= left - 1) {
+            cluster_state::device& device = node.devices[static_cast<std::size_t>(std::countr_zero(left))];
+            device.is_shared = device.is_shared || (device.quota && device.quota != job.quota);
+            device.quota = job.quota;
+          }
+        });
+        break;
+      }
+      default:
+        ++to.over;
+    }
+  }
+  std::stable_sort(to.running.begin(), to.running.end(),
+                   [](const auto& a, const auto& b) { return a.since < b.since; });
+  return to;
+}
+
+}  // namespace detail
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

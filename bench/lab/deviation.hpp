@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// The mean of some values and their standard deviation (of a sample: over n - 1); none of fewer than two.
+struct mean_and_deviation {
+  std::size_t count = 0;
+  double mean = 0;
+  std::optional<double> deviation{};
+};
+
+[[nodiscard]] inline mean_and_deviation summarize_values(std::span<const double> values) {
+  mean_and_deviation s{values.size()};
+  if (values.empty()) return s;
+  for (const double v : values) s.mean += v;
+  s.mean /= static_cast<double>(values.size());
+  if (values.size() < 2) return s;
+  double squares = 0;
+  for (const double v : values) squares += (v - s.mean) * (v - s.mean);
+  s.deviation = std::sqrt(squares / static_cast<double>(values.size() - 1));
+  return s;
+}
+
+/// How one configuration differs from another in one figure.
+struct figure_difference {
+  /// Pairs of runs of one seed; 0: there are none, and the difference is that of the means.
+  std::size_t pairs = 0;
+  double mean = 0;
+  /// Of the differences within pairs; without pairs, of the difference of two independent runs.
+  std::optional<double> deviation{};
+
+  /// Whether it is no larger than its deviation, so that another seed might show the opposite. Not where one
+  /// run of each is all there is: then nobody knows.
+  [[nodiscard]] bool is_within_deviation() const noexcept {
+    return deviation && mean != 0 && std::abs(mean) <= *deviation;
+  }
+};
+
+/// A value and the seed of its run.
+using seeded_value = std::pair<std::uint64_t, double>;
+
+/// How `to` differs from `from`. Runs of one seed have the same workload, so their differences deviate less
+/// than the runs do: where every seed is there once, those that both have are compared pair by pair. Nothing
+/// if one of them is empty.
+[[nodiscard]] inline std::optional<figure_difference> difference_of(std::span<const seeded_value> from,
+                                                                    std::span<const seeded_value> to) {
+  if (from.empty() || to.empty()) return std::nullopt;
+  std::vector<double> pairs;
+  bool is_paired = true;
+  for (const auto& [seed, value] : to) {
+    std::size_t partners = 0;
+    std::size_t twins = 0;
+    for (const auto& other : to) twins += other.first == seed ? 1U : 0U;
+    for (const auto& [other_seed, other_value] : from) {
+      if (other_seed != seed) continue;
+      ++partners;
+      pairs.push_back(value - other_value);
+    }
+    is_paired = is_paired && partners <= 1 && twins == 1;
+  }
+  if (is_paired && !pairs.empty()) {
+    const mean_and_deviation s = summarize_values(pairs);
+    return figure_difference{s.count, s.mean, s.deviation};
+  }
+  const auto values = [](std::span<const seeded_value> all) {
+    std::vector<double> plain;
+    for (const auto& v : all) plain.push_back(v.second);
+    return summarize_values(plain);
+  };
+  const mean_and_deviation a = values(from);
+  const mean_and_deviation b = values(to);
+  figure_difference d{0, b.mean - a.mean, {}};
+  if (a.deviation && b.deviation) d.deviation = std::hypot(*a.deviation, *b.deviation);
+  return d;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "lab/json_writer.hpp"
+#include "lab/replay_result.hpp"
+
+#include <allot/core/ratio.hpp>
+#include <allot/sim/figures.hpp>
+#include <allot/sim/statistics.hpp>
+
+#include <string_view>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+// Parts of summary.json. Everything is exact until it is written here, in decimals; what is not known, or a
+// mean of nothing, is null.
+
+void write_counts(json_writer& json, const sim::job_counts& jobs);
+/// A sample of times, or of anything else in thousandths.
+void write_sample(json_writer& json, std::string_view name, const sim::sample_summary& s);
+void write_hours(json_writer& json, std::string_view name, wide gpu_time);
+/// `part` of `whole`; 0 of nothing.
+void write_rate(json_writer& json, std::string_view name, wide part, wide whole);
+
+/// The times of some jobs: completion, queueing, waiting and its causes, slowdown.
+void write_times(json_writer& json, const sim::job_figures& f);
+/// What else there is to say of how some jobs fared.
+void write_hardships(json_writer& json, const sim::job_figures& f);
+/// How quotas got back what they had lent.
+void write_claims(json_writer& json, const sim::claim_figures& f);
+/// The part of the time that the figures are about, and how the cluster was used in it.
+void write_window(json_writer& json, const replay_result& r);
+void write_cluster(json_writer& json, const replay_result& r);
+/// The figures by class and by size of the jobs.
+void write_groups(json_writer& json, const replay_result& r);
+/// What sharing means to the tenants, if they were replayed alone.
+void write_isolated(json_writer& json, const replay_result& r);
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "lab/errors.hpp"
+
+#include <allot/core/time.hpp>
+#include <allot/sim/isolation.hpp>
+#include <allot/sim/timeline.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// How the command line says what a replay is measured by; times are decimal numbers of seconds.
+struct measuring_options {
+  /// "FROM,TO", either of which may be left out.
+  std::string window{};
+  std::string warm_up{};
+  bool no_drain = false;
+  std::string grace{};
+  bool isolated = false;
+};
+
+/// What a replay is measured by.
+struct measuring {
+  /// What integrals over time are about, and when the jobs come whose times count; without: the whole run.
+  std::optional<instant> from{};
+  std::optional<instant> to{};
+  /// So long after the first submission is left out, and all that comes after the last.
+  instant warm_up = 0;
+  bool no_drain = false;
+  /// How long a quota may wait for what it has lent before that counts as a violation.
+  instant grace = 60'000;
+  /// Also replay every tenant alone.
+  bool isolated = false;
+
+  [[nodiscard]] sim::time_window window(instant first_submit, instant last_submit) const {
+    sim::time_window w;
+    if (from) w.begin = *from;
+    if (to) w.end = *to;
+    if (warm_up > 0) w.begin = std::max(w.begin, first_submit + warm_up);
+    // Whoever comes last still comes in the window.
+    if (no_drain) w.end = std::min(w.end, last_submit + 1);
+    return w;
+  }
+};
+
+/// What the options mean; what is wrong with them is added to `found`.
+[[nodiscard]] measuring read_measuring(const measuring_options& options, errors& found);
+
+/// How a tenant fares alone.
+struct tenant_alone {
+  /// On a cluster of its nominal, in milli-GPUs; nothing if that is none, or has no bound.
+  std::optional<std::int64_t> quota_gpus{};
+  sim::anomaly_figures anomaly{};
+  /// On its weight share of the cluster.
+  std::optional<std::int64_t> share_gpus{};
+  sim::finish_time_figures finish_time{};
+  /// How many of its jobs could never run there.
+  std::size_t too_large_for_quota = 0;
+  std::size_t too_large_for_share = 0;
+};
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

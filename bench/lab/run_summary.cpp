@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/run_summary.hpp"
+
+#include "lab/files.hpp"
+#include "lab/json_reader.hpp"
+#include "lab/report.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <system_error>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+std::optional<double> number_of(json_value value) {
+  if (!value.is_number()) return std::nullopt;
+  double n = 0;
+  const std::string_view text = value.text();
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(n) ? std::optional{n}
+                                                                                      : std::nullopt;
+}
+
+/// A part of a path; a slash in it is written as in JSON pointers.
+std::string path_part(std::string_view key) {
+  std::string part;
+  for (const char c : key) {
+    if (c == '~') part += "~0";
+    if (c == '/') part += "~1";
+    if (c != '~' && c != '/') part += c;
+  }
+  return part;
+}
+
+void flatten(json_value value, const std::string& path, run_summary& to) {
+  value.for_each([&](json_value member) {
+    std::string name = path;
+    if (!name.empty()) name += '/';
+    name += path_part(member.key());
+    if (member.is_object()) return flatten(member, name, to);
+    if (const auto n = number_of(member)) to.figures.emplace_back(std::move(name), *n);
+  });
+}
+
+/// Of what the tenants wait and take: the most that one of them does.
+void add_worst_tenant(run_summary& to) {
+  constexpr std::array<std::string_view, 7> parts = {
+      "queue_s/mean", "queue_s/p90", "queue_s/p99", "wait_s/mean", "jct_s/mean", "jct_s/p99", "max_wait_s"};
+  for (const std::string_view part : parts) {
+    std::optional<double> most;
+    for (const auto& [name, value] : to.figures) {
+      const std::string_view tenant = tenant_of(name);
+      if (tenant.empty() || std::string_view{name}.substr(9 + tenant.size()) != part) continue;
+      most = std::max(most.value_or(value), value);
+    }
+    if (most) to.figures.emplace_back("worst_tenant/" + std::string{part}, *most);
+  }
+}
+
+std::string sign_of(double n) {
+  return n < 0 ? "" : "+";
+}
+
+std::int64_t milli(double n) {
+  return std::llround(n * 1000);
+}
+
+}  // namespace
+
+std::optional<double> run_summary::find(std::string_view name) const {
+  const auto at = std::lower_bound(
+      by_name.begin(), by_name.end(), name,
+      [&](std::uint32_t i, std::string_view key) { return std::string_view{figures[i].first} < key; });
+  if (at == by_name.end() || figures[*at].first != name) return std::nullopt;
+  return figures[*at].second;
+}
+
+std::optional<run_summary> parse_summary(std::string label, const std::string& path, std::string_view text,
+                                         errors& found) {
+  const auto document = json_document::parse(shown_path(path), text, found);
+  if (!document) return std::nullopt;
+  const json_value top = document->root();
+  const auto text_of = [&](std::string_view key) {
+    const auto value = top.is_object() ? top.find(key) : std::nullopt;
+    return value ? std::string{value->text()} : std::string{};
+  };
+  if (text_of("format") != "allot-summary/1") {
+    found.add(shown_path(path), "/format",
+              "expected \"allot-summary/1\": this is not the summary of a replay");
+    return std::nullopt;
+  }
+  run_summary run;
+  run.label = std::move(label);
+  run.policy = text_of("policy");
+  run.input_hash = text_of("input_hash");
+  run.decision_hash = text_of("decision_hash");
+  if (const auto stopped = top.find("stopped"); stopped && stopped->is_object()) {
+    if (const auto reason = stopped->find("reason")) run.stopped = reason->text();
+  }
+  const std::string seed = text_of("seed");
+  std::from_chars(seed.data(), seed.data() + seed.size(), run.seed);
+  flatten(top, {}, run);
+  std::erase_if(run.figures, [](const auto& f) { return f.first == "seed"; });
+  add_worst_tenant(run);
+  run.by_name.resize(run.figures.size());
+  std::iota(run.by_name.begin(), run.by_name.end(), 0U);
+  std::sort(run.by_name.begin(), run.by_name.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return run.figures[a].first < run.figures[b].first; });
+  return run;
+}
+
+std::optional<run_summary> read_summary(std::string label, const std::string& path, errors& found) {
+  input_file file{path};
+  const auto text = file.read_all();
+  if (!text) {
+    found.add(shown_path(path), {},
+              file.problem() + " (expected the directory of a replay or of a sweep, or a summary.json)");
+    return std::nullopt;
+  }
+  return parse_summary(std::move(label), path, *text, found);
+}
+
+std::string_view tenant_of(std::string_view name) {
+  constexpr std::string_view before = "tenants/";
+  if (name.substr(0, before.size()) != before) return {};
+  name.remove_prefix(before.size());
+  const std::size_t end = name.find('/');
+  return end == std::string_view::npos ? std::string_view{} : name.substr(0, end);
+}
+
+figure_kind kind_of(std::string_view name) {
+  if (const std::string_view tenant = tenant_of(name); !tenant.empty()) name.remove_prefix(9 + tenant.size());
+  const auto ends_in = [](std::string_view text, std::string_view end) {
+    return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+  };
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (has("gpu_h")) return figure_kind::gpu_hours;
+  if (has("rate") || has("fragmentation") || has("utilisation")) return figure_kind::rate;
+  if (has("jain") || has("satisfaction") || has("slowdown") || has("rho") || has("ftf") || has("ratio")) {
+    return figure_kind::index;
+  }
+  if (ends_in(name, "_s") || has("_s/")) return figure_kind::time;
+  if (has("jobs/") || has("preemptions") || ends_in(name, "decisions") || ends_in(name, "events") ||
+      ends_in(name, "livelocks") || ends_in(name, "failures") || ends_in(name, "given_up")) {
+    return figure_kind::count;
+  }
+  return figure_kind::plain;
+}
+
+std::vector<shown_figure> figures_shown_first() {
+  return {{"jobs/completed", "completed", figure_kind::count},
+          {"jobs/unfinished", "unfinished", figure_kind::count},
+          {"jobs/refused", "refused", figure_kind::count},
+          {"allocation_rate", "utilisation", figure_kind::rate},
+          {"useful_utilisation", "useful utilisation", figure_kind::rate},
+          {"queue_s/mean", "wait, mean", figure_kind::time},
+          {"queue_s/p50", "wait, median", figure_kind::time},
+          {"queue_s/p99", "wait, p99", figure_kind::time},
+          {"max_wait_s", "longest wait", figure_kind::time},
+          {"worst_tenant/queue_s/mean", "wait of the worst tenant, mean", figure_kind::time},
+          {"isolated/sharing_anomaly_s", "sharing anomaly", figure_kind::time},
+          {"jct_s/mean", "completion, mean", figure_kind::time},
+          {"jct_s/p50", "completion, median", figure_kind::time},
+          {"jct_s/p99", "completion, p99", figure_kind::time},
+          {"end_s", "last end", figure_kind::time},
+          {"preemptions", "preemptions", figure_kind::count},
+          {"lost_gpu_h", "lost GPU-h", figure_kind::gpu_hours},
+          {"borrowed_gpu_h", "borrowed GPU-h", figure_kind::gpu_hours},
+          {"jain", "Jain", figure_kind::index},
+          {"fair_share_error_gpu_h", "short of fair share, GPU-h", figure_kind::gpu_hours},
+          {"fragmentation", "fragmentation", figure_kind::rate}};
+}
+
+std::vector<shown_figure> figures_of_tenant(const std::string& tenant) {
+  const std::string at = "tenants/" + tenant + '/';
+  return {{at + "queue_s/mean", "  wait, mean", figure_kind::time},
+          {at + "queue_s/p99", "  wait, p99", figure_kind::time},
+          {at + "jct_s/mean", "  completion, mean", figure_kind::time},
+          {at + "allocated_gpu_h", "  GPU-h", figure_kind::gpu_hours},
+          {at + "borrowed_gpu_h", "  borrowed GPU-h", figure_kind::gpu_hours},
+          {at + "lent_gpu_h", "  lent GPU-h", figure_kind::gpu_hours},
+          {at + "preemptions", "  preemptions", figure_kind::count}};
+}
+
+std::string shown(double value, figure_kind kind) {
+  switch (kind) {
+    case figure_kind::count:
+      // A mean of counts is no count.
+      return report::rounded(milli(value), value == std::round(value) ? 0 : 1);
+    case figure_kind::time:
+      return value < 0 ? "-" + report::human_time(milli(-value)) : report::human_time(milli(value));
+    case figure_kind::gpu_hours:
+      return report::rounded(milli(value), 1);
+    case figure_kind::rate:
+      return report::rounded(milli(value * 100), 2) + " %";
+    case figure_kind::index:
+      return report::rounded(milli(value), 3);
+    case figure_kind::plain:
+      return report::rounded(milli(value), value == std::round(value) ? 0 : 3);
+  }
+  return {};
+}
+
+std::string shown_difference(double difference, figure_kind kind) {
+  if (difference == 0) return "=";
+  if (kind == figure_kind::rate)
+    return sign_of(difference) + report::rounded(milli(difference * 100), 2) + " pt";
+  return sign_of(difference) + shown(difference, kind);
+}
+
+std::string relative_difference(double difference, double first, figure_kind kind) {
+  if (difference == 0) return "=";
+  if (kind == figure_kind::rate || kind == figure_kind::index) return shown_difference(difference, kind);
+  if (first <= 0) return first == 0 ? "" : shown_difference(difference, kind);
+  const double percent = difference / first * 100;
+  if (percent > 999) return "x" + report::rounded(milli((first + difference) / first), 1);
+  return sign_of(percent) + report::rounded(milli(percent), 1) + " %";
+}
+
+std::string plain_number(double value) {
+  std::string text = fmt::format("{:.6f}", value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text == "-0" ? "0" : text;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "lab/errors.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// The numbers of a summary.json under their paths: "queue_s/mean", "tenants/team-a/lost_gpu_h". Whatever
+/// numbers there are, in the order of the file, and after them "worst_tenant/...": the largest that a tenant
+/// has of each figure of waiting and completion. They are floating-point: they are only compared and shown.
+struct run_summary {
+  std::string label;
+  std::string policy;
+  std::uint64_t seed = 0;
+  std::string input_hash;
+  std::string decision_hash;
+  /// Why it ended early ("interrupt"); empty if it did not.
+  std::string stopped;
+  std::vector<std::pair<std::string, double>> figures;
+  /// The places of the figures, by name.
+  std::vector<std::uint32_t> by_name{};
+
+  /// O(log figures).
+  [[nodiscard]] std::optional<double> find(std::string_view name) const;
+};
+
+/// The summary whose text is `text`.
+[[nodiscard]] std::optional<run_summary> parse_summary(std::string label, const std::string& path,
+                                                       std::string_view text, errors& found);
+[[nodiscard]] std::optional<run_summary> read_summary(std::string label, const std::string& path,
+                                                      errors& found);
+
+/// How a figure is shown.
+enum class figure_kind : std::uint8_t {
+  count,
+  /// Seconds.
+  time,
+  gpu_hours,
+  /// A part of one, shown in percent.
+  rate,
+  /// A part of one, shown as it is.
+  index,
+  /// Any other number.
+  plain,
+};
+/// By its name: what ends in "_s", or is in something that does, is a time.
+[[nodiscard]] figure_kind kind_of(std::string_view name);
+
+/// A figure that a person looks at first.
+struct shown_figure {
+  std::string name;
+  std::string label;
+  figure_kind kind = figure_kind::plain;
+};
+/// Those of all jobs; then, if `of_tenants`, those of each tenant of the runs, with a title before.
+[[nodiscard]] std::vector<shown_figure> figures_shown_first();
+[[nodiscard]] std::vector<shown_figure> figures_of_tenant(const std::string& tenant);
+/// "a" of "tenants/a/lost_gpu_h"; empty of others.
+[[nodiscard]] std::string_view tenant_of(std::string_view name);
+
+/// The value as a person reads it: "4.2 h", "62.97 %".
+[[nodiscard]] std::string shown(double value, figure_kind kind);
+/// A difference: in points of a rate, else in the unit of the value. With its sign.
+[[nodiscard]] std::string shown_difference(double difference, figure_kind kind);
+/// A difference of values of which the first is `first`: in percent of it, points of a rate, or as it is.
+[[nodiscard]] std::string relative_difference(double difference, double first, figure_kind kind);
+/// A number for a file: at most six decimals, without trailing zeros.
+[[nodiscard]] std::string plain_number(double value);
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// How many cores this process may use, at least 1.
+[[nodiscard]] std::size_t usable_cores();
+
+/// Work that is done in processes of its own, so that a crash costs that piece only.
+class worker_pool {
+ public:
+  explicit worker_pool(std::size_t most) : most_(most) {}
+  worker_pool(const worker_pool&) = delete;
+  worker_pool& operator=(const worker_pool&) = delete;
+  /// Ends those that still run.
+  ~worker_pool();
+
+  struct outcome {
+    std::size_t work = 0;
+    /// Of the process, or 128 + the number of the signal that ended it.
+    int status = 0;
+    /// What it wrote to standard error, without the last line break.
+    std::string said{};
+  };
+
+  [[nodiscard]] bool has_room() const noexcept { return running_.size() < most_; }
+  [[nodiscard]] std::size_t running() const noexcept { return running_.size(); }
+  /// Begins a piece of work, called `number`: a process that exits with what `work` returns. Returns whether
+  /// there could be one. Precondition: there is room.
+  [[nodiscard]] bool begin(std::size_t number, const std::function<int()>& work);
+  /// Calls `take(outcome)` for all that have ended.
+  void collect(const std::function<void(const outcome&)>& take);
+  /// Asks all that run to end.
+  void interrupt();
+
+ private:
+  struct closer {
+    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+  };
+  struct worker {
+    pid_t process = 0;
+    std::size_t work = 0;
+    /// Without a name; null if there could be none.
+    std::unique_ptr<std::FILE, closer> said;
+  };
+
+  [[nodiscard]] static std::string text_of(std::FILE* file);
+
+  std::size_t most_;
+  std::vector<worker> running_;
+};
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/time_text.hpp"
+
+#include <allot/core/ratio.hpp>
+#include <allot/sim/decimal.hpp>
+#include <allot/sim/trace.hpp>
+
+#include <fmt/core.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+constexpr instant most = 1'000'000'000'000 * sim::second;
+
+struct unit {
+  std::string_view name;
+  instant length;
+};
+/// Largest first.
+constexpr std::array<unit, 5> units = {
+    {{"d", sim::day}, {"h", sim::hour}, {"m", sim::minute}, {"s", sim::second}, {"ms", 1}}};
+
+/// So many thousandths of a unit, if that is a whole number of milliseconds.
+std::optional<instant> times(std::int64_t thousandths, instant length) {
+  const wide product = static_cast<wide>(thousandths) * static_cast<wide>(length);
+  if (product % 1000 != 0 || product / 1000 > static_cast<wide>(most)) return std::nullopt;
+  return static_cast<instant>(product / 1000);
+}
+
+}  // namespace
+
+std::optional<instant> read_time(std::string_view text) {
+  if (text.empty() || text.front() == '-') return std::nullopt;
+  const auto number = [](std::string_view digits) -> std::optional<std::int64_t> {
+    const sim::parsed_milli n = sim::parse_milli(digits);
+    return n.problem == sim::decimal_problem::none ? std::optional{n.value} : std::nullopt;
+  };
+  if (text.find_first_not_of("0123456789.") == std::string_view::npos) {
+    const auto seconds = number(text);
+    return seconds ? times(*seconds, sim::second) : std::nullopt;
+  }
+  instant sum = 0;
+  std::size_t next_unit = 0;
+  while (!text.empty()) {
+    const std::size_t digits = text.find_first_not_of("0123456789.");
+    if (digits == 0 || digits == std::string_view::npos) return std::nullopt;
+    const auto amount = number(text.substr(0, digits));
+    text.remove_prefix(digits);
+    const std::string_view name = text.substr(0, text.find_first_of("0123456789."));
+    text.remove_prefix(name.size());
+    std::size_t u = next_unit;
+    while (u < units.size() && units[u].name != name) ++u;
+    if (!amount || u == units.size()) return std::nullopt;
+    const auto part = times(*amount, units[u].length);
+    if (!part || *part > most - sum) return std::nullopt;
+    sum += *part;
+    next_unit = u + 1;
+  }
+  return sum;
+}
+
+std::string clock_time(instant at) {
+  const instant in_day = at % sim::day;
+  std::string text = fmt::format("day {}, {:02}:{:02}:{:02}", at / sim::day, in_day / sim::hour,
+                                 in_day / sim::minute % 60, in_day / sim::second % 60);
+  if (in_day % sim::second != 0) text += fmt::format(".{:03}", in_day % sim::second);
+  return text;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

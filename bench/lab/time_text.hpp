@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/time.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// What `read_time` takes, for messages.
+inline constexpr std::string_view time_forms = R"(seconds, or a time such as "3d", "12h30m" or "1.5h")";
+
+/// A span of time, exact to a millisecond: a number of seconds ("90", "0.5"), or numbers with the units d, h,
+/// m, s and ms, the larger first and each once ("3d", "12h30m"). Nothing when the text is none of these, is
+/// negative, or is more than 10^12 seconds.
+[[nodiscard]] std::optional<instant> read_time(std::string_view text);
+
+/// A point in simulated time for a person: "day 3, 12:30:00".
+[[nodiscard]] std::string clock_time(instant at);
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

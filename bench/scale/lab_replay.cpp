@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSL-1.0
+// What `allot replay` does between reading and writing, on generated workloads: the policy chosen by name,
+// all metrics, the series of every quota, jobs and places remembered; only that nothing reaches a disk.
+// - `philly128`: as many jobs, tenants and GPUs as philly128, at its load;
+// - `philly`: as many as the whole of Philly, 82,247 of 11 tenants on 2,816 GPUs;
+// - `million`: 1,000,000 jobs of 30 tenants on 10,000 GPUs, 1.25 jobs a second.
+// `events` and `decisions` are per second; the others are the parts of the time of one replay, and the most
+// memory that the program ever had.
+#include "lab/load.hpp"
+#include "lab/replay.hpp"
+#include "lab/replay_run.hpp"
+#include "lab/scenario.hpp"
+
+#include <allot/sim/generate.hpp>
+
+#include <benchmark/benchmark.h>
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <string>
+
+namespace {
+
+namespace lab = allot::lab;
+
+struct shape {
+  std::int64_t nodes;
+  std::size_t jobs;
+  std::size_t tenants;
+  std::int64_t load_permille;
+};
+constexpr shape philly128{16, 53'069, 3, 734};
+constexpr shape philly{352, 82'247, 11, 700};
+constexpr shape million{1250, 1'000'000, 30, 800};
+
+/// Tenants that own the cluster in equal parts and lend each other all that they leave idle.
+std::string scenario_text(const shape& s, const std::string& policy) {
+  std::string text =
+      R"({"format": "allot-scenario/1", "policy": ")" + policy +
+      R"(", "cluster": {"nodes": [{"name": "n", "count": )" + std::to_string(s.nodes) +
+      R"(, "gpus": 8}]}, "quotas": [{"name": "root", "nominal": "cluster", "inclusive": true})";
+  for (std::size_t t = 0; t < s.tenants; ++t) {
+    text += R"(, {"name": "t)" + std::to_string(t) + R"(", "parent": "root", "nominal": {"gpu": )" +
+            std::to_string(s.nodes * 8 / static_cast<std::int64_t>(s.tenants)) + "}}";
+  }
+  return text + "]}";
+}
+
+void lab_replay(benchmark::State& state, const shape& s, const char* policy) {
+  allot::sim::uniform_workload w;
+  w.jobs = s.jobs;
+  w.tenants = s.tenants;
+  w.cluster_gpus = s.nodes * 8;
+  w.load_permille = s.load_permille;
+  const allot::sim::trace trace = allot::sim::generate_uniform(w);
+  lab::scenario_source source;
+  source.file = "scenario";
+  source.workload = &trace;
+  source.workload_name = "generated";
+  lab::errors found;
+  const auto scenario = lab::parse_scenario(scenario_text(s, policy), source, found);
+  if (!scenario) return state.SkipWithError(found.to_string().c_str());
+
+  lab::replay_control control;
+  control.timed = true;
+  control.show_progress = false;
+  std::uint64_t events = 0;
+  std::uint64_t decisions = 0;
+  lab::replay_timing spent;
+  for (auto iteration : state) {
+    static_cast<void>(iteration);
+    lab::replay_result r = lab::result_for(*scenario, 1, true);
+    lab::output_file nowhere;
+    const lab::replay_stop stop = lab::run_replay<1>(*scenario, {nowhere, nullptr}, r, control);
+    if (!stop.problems.empty() || !stop.found.empty()) state.SkipWithError("the replay stopped");
+    events += r.events;
+    decisions += r.decisions;
+    spent = r.timing;
+  }
+  const auto rate = [](std::uint64_t n) {
+    return benchmark::Counter(static_cast<double>(n), benchmark::Counter::kIsRate);
+  };
+  const auto seconds = [](std::chrono::nanoseconds n) { return static_cast<double>(n.count()) / 1e9; };
+  state.counters["events"] = rate(events);
+  state.counters["decisions"] = rate(decisions);
+  state.counters["deciding_s"] = seconds(spent.simulation - spent.metrics - spent.runs - spent.series);
+  state.counters["metrics_s"] = seconds(spent.metrics);
+  state.counters["series_s"] = seconds(spent.runs + spent.series);
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  state.counters["most_memory_MB"] = static_cast<double>(used.ru_maxrss) / 1024;
+}
+
+BENCHMARK_CAPTURE(lab_replay, philly128 / standard, philly128, "standard")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(lab_replay, philly128 / fifo, philly128, "fifo")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(lab_replay, philly128 / kueue, philly128, "kueue")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(lab_replay, philly / standard, philly, "standard")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(lab_replay, million / standard, million, "standard")
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(1);
+
+}  // namespace

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/gpu/demand.hpp>
+#include <allot/gpu/free_index.hpp>
+#include <allot/gpu/typical_pods.hpp>
+#include <allot/sim/job.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace allot {
+inline namespace v0 {
+namespace sim {
+
+// What the state of a cluster comes to at one moment, from the counts of its index: O(types x GPUs of a node)
+// whatever the number of nodes.
+
+/// Free GPUs on nodes that are partly in use, where a pod that takes a whole node finds no room, in milli.
+/// What is free on closed nodes is not free.
+[[nodiscard]] inline std::int64_t fragmented_gpus(const gpu::free_index& index) {
+  std::int64_t free = index.free_in(gpu::all_pools).in_milli();
+  const auto& types = index.layout().types();
+  for (std::size_t t = 0; t < types.size(); ++t) {
+    const std::uint64_t empty = index.nodes_with_free(t, types[t].gpus);
+    free -= static_cast<std::int64_t>(empty * types[t].gpus * gpu::milli_per_gpu);
+  }
+  return free;
+}
+
+/// The largest number of whole GPUs that a job could get now whose GPUs are split over as few nodes as they
+/// need (`gpu::split`): all of the empty nodes of the largest kind, and what the fullest of the others has
+/// free.
+[[nodiscard]] inline std::int64_t largest_gang(const gpu::free_index& index) {
+  const auto& types = index.layout().types();
+  std::uint32_t largest = 0;
+  for (const auto& t : types) largest = std::max(largest, t.gpus);
+  std::uint64_t whole = 0;
+  std::uint32_t rest = 0;
+  for (std::size_t t = 0; t < types.size(); ++t) {
+    std::uint32_t free = types[t].gpus;
+    if (free == 0) continue;
+    if (free == largest) whole += index.nodes_with_free(t, free--);
+    while (free > rest && index.nodes_with_free(t, free) == 0) --free;
+    rest = std::max(rest, free);
+  }
+  return static_cast<std::int64_t>(whole * largest + rest);
+}
+
+/// The pods that are typical of a workload, by which `gpu::fragmentation` measures the cluster: the most
+/// frequent shapes that are 95 percent of all. A job with a choice of flavors counts as one that may stand
+/// anywhere. O(jobs log shapes).
+template <std::size_t N>
+[[nodiscard]] gpu::typical_pods typical_pods_of(const gpu::cluster& layout, std::span<const job<N>> jobs) {
+  gpu::seen_pods seen;
+  for (const job<N>& j : jobs) {
+    const auto pods = gpu::split(j.demand, j.demand.total ? layout.largest_node(j.demand.pools, j.demand.models) : 0);
+    if (!pods) continue;
+    seen.learn(pods->each, static_cast<std::int64_t>(pods->pods));
+    if (pods->has_rest()) seen.learn(pods->rest);
+  }
+  return seen.typical();
+}
+
+}  // namespace sim
+}  // namespace v0
+}  // namespace allot

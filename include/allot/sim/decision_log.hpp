@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/time.hpp>
+#include <allot/sim/hash.hpp>
+#include <allot/sim/job.hpp>
+
+#include <cstdint>
+
+namespace allot {
+inline namespace v0 {
+namespace sim {
+
+enum class decision_kind : std::uint64_t { admitted = 1, evicted, grown, shrunk };
+
+/// Counts what a simulation decides, and keeps a fingerprint of all of it in order: two runs with the same
+/// one have decided the same.
+class decision_log {
+ public:
+  void note(instant now, decision_kind what, job_index j) noexcept {
+    ++count_;
+    hash_.add(now);
+    hash_.add(static_cast<std::uint64_t>(what));
+    hash_.add(std::uint64_t{j});
+  }
+
+  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+  [[nodiscard]] const fingerprint& hash() const noexcept { return hash_; }
+
+ private:
+  fingerprint hash_;
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace sim
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ratio.hpp>
+#include <allot/core/time.hpp>
+#include <allot/sim/figures.hpp>
+#include <allot/sim/job.hpp>
+#include <allot/sim/job_history.hpp>
+#include <allot/sim/statistics.hpp>
+#include <allot/sim/timeline.hpp>
+#include <allot/sim/wait_reasons.hpp>
+#include <allot/sim/waiting_times.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace sim {
+
+/// Sums up what became of the jobs of a simulation: of all, and by quota, class and size. `job_figures` says
+/// what the figures are. O(jobs), and 48 bytes a job while it works.
+template <std::size_t N = 1>
+class job_statistics {
+ public:
+  /// What was seen of the jobs; referred to.
+  struct sources {
+    const waiting_times& waits;
+    const wait_reasons<N>& reasons;
+    const per_dimension<bool, N>& gpus;
+    time_window window{};
+  };
+  explicit job_statistics(const sources& from) : from_(from) {}
+
+  /// Fills in `of` of everything, `classes`, `sizes` and `jobs_in_window`. `quotas` is as long as there are
+  /// quotas; a job of a quota that does not exist counts in the others only.
+  template <class Simulator>
+  void sum_up(const Simulator& sim, run_figures& all) {
+    const std::size_t jobs = sim.jobs().size();
+    rows_.assign(jobs, {});
+    std::uint32_t classes = 0;
+    for (const job<N>& j : sim.jobs()) classes = std::max(classes, j.job_class + 1);
+    all.classes.assign(classes, {});
+    for (job_index j = 0; j < jobs; ++j) {
+      const job<N>& job = sim.jobs()[j];
+      const std::int64_t size = gpus(sim, j);
+      rows_[j].size = static_cast<std::uint8_t>(size_bucket(size));
+      const job_history& h = sim.history(j);
+      // Lost work is that of pods, all of which have the same.
+      const wide lost = static_cast<wide>(size) * static_cast<wide>(h.work.lost()) / job.pods();
+      for_each_group(all, job, rows_[j].size, [&](job_figures& f) { count(h, lost, f); });
+      if (job.submit < from_.window.begin || job.submit >= from_.window.end) continue;
+      ++all.jobs_in_window;
+      measure(sim, j, all);
+    }
+    summarize_by(
+        1, [](job_index) { return std::size_t{0}; }, [&](std::size_t) { return &all.of; });
+    summarize_by(
+        all.quotas.size(), [&](job_index j) { return sim.jobs()[j].quota.index(); },
+        [&](std::size_t x) { return &all.quotas[x].of; });
+    summarize_by(
+        classes, [&](job_index j) { return sim.jobs()[j].job_class; },
+        [&](std::size_t c) { return &all.classes[c]; });
+    summarize_by(
+        all.sizes.size(), [&](job_index j) { return rows_[j].size; },
+        [&](std::size_t s) { return &all.sizes[s]; });
+    for (job_index j = 0; j < jobs; ++j) {
+      const job<N>& job = sim.jobs()[j];
+      const instant usual = std::max(short_time, all.classes[job.job_class].queue.p50);
+      if (rows_[j].first_wait / starvation_factor < usual) continue;
+      if (rows_[j].first_wait == starvation_factor * usual) continue;
+      for_each_group(all, job, rows_[j].size, [](job_figures& f) { ++f.starved; });
+    }
+  }
+
+ private:
+  static constexpr instant nothing = -1;
+
+  enum statistic : std::size_t { jct, queue, wait, slowdown, statistics };
+  struct row {
+    std::array<instant, statistics> value{nothing, nothing, nothing, nothing};
+    /// Until it first started, or did not.
+    instant first_wait = 0;
+    std::uint8_t size = 0;
+  };
+
+  /// What the job asks for with all its pods, in milli-GPUs.
+  template <class Simulator>
+  [[nodiscard]] std::int64_t gpus(const Simulator& sim, job_index j) const {
+    const resources<N> wanted = sim.wanted(j);
+    std::int64_t milli = 0;
+    for (std::size_t d = 0; d < N; ++d) {
+      if (from_.gpus[d]) milli += wanted[d].in_milli();
+    }
+    return milli;
+  }
+  template <class Visit>
+  static void for_each_group(run_figures& all, const job<N>& job, std::size_t size, Visit visit) {
+    visit(all.of);
+    if (job.quota.index() < all.quotas.size()) visit(all.quotas[job.quota.index()].of);
+    visit(all.classes[job.job_class]);
+    visit(all.sizes[size]);
+  }
+
+  /// What happened to it, whenever it was submitted.
+  static void count(const job_history& h, wide lost, job_figures& f) {
+    ++f.jobs.total;
+    switch (h.outcome) {
+      case job_outcome::refused:
+        ++f.jobs.refused;
+        return;
+      case job_outcome::completed:
+        ++f.jobs.completed;
+        break;
+      case job_outcome::cancelled:
+        ++f.jobs.cancelled;
+        break;
+      case job_outcome::time_limit:
+        ++f.jobs.time_limit;
+        break;
+      default:
+        ++f.jobs.unfinished;
+    }
+    f.lost += lost;
+    f.preemptions += h.preemptions;
+    f.node_failures += h.node_failures;
+    f.preempted_jobs += h.preemptions > 0 ? 1 : 0;
+    f.most_preemptions = std::max(f.most_preemptions, h.preemptions);
+  }
+  /// How long it took.
+  template <class Simulator>
+  void measure(const Simulator& sim, job_index j, run_figures& all) {
+    const job<N>& job = sim.jobs()[j];
+    const job_history& h = sim.history(j);
+    row& r = rows_[j];
+    const bool lives = h.outcome != job_outcome::refused && h.outcome != job_outcome::cancelled;
+    const bool completed = h.outcome == job_outcome::completed;
+    const bool came = from_.waits.has_come(j);
+    const instant waited = from_.waits.total(j, sim.now());
+    const std::optional<instant> before_start = from_.waits.before_start(j);
+    if (before_start) r.value[queue] = *before_start;
+    if (came) r.first_wait = before_start.value_or(waited);
+    if (completed) {
+      const instant took = h.end - job.submit;
+      r.value[jct] = took;
+      r.value[wait] = waited;
+      r.value[slowdown] = bounded_slowdown_in_thousandths(took, job.duration, short_time);
+    }
+    const auto parts = from_.reasons.split(j, waited, from_.waits.waits(j), sim.now());
+    const bool starts_never = lives && came && !before_start;
+    for_each_group(all, job, r.size, [&](job_figures& f) {
+      f.came += came ? 1U : 0U;
+      f.unstarted += starts_never ? 1U : 0U;
+      f.max_wait = std::max(f.max_wait, r.first_wait);
+      for (std::size_t c = 0; c < parts.size(); ++c) f.waited.by[c] += static_cast<wide>(parts[c]);
+      if (!job.deadline || !lives) return;
+      ++f.deadlines.jobs;
+      f.deadlines.met += completed && h.end <= *job.deadline ? 1U : 0U;
+    });
+  }
+
+  /// Sorts the jobs by group, one figure after the other, in memory that is used again.
+  template <class GroupOf, class FiguresOf>
+  void summarize_by(std::size_t groups, GroupOf group_of, FiguresOf figures_of) {
+    constexpr std::array<sample_summary job_figures::*, statistics> members = {
+        &job_figures::jct, &job_figures::queue, &job_figures::wait, &job_figures::slowdown};
+    for (std::size_t s = 0; s < statistics; ++s) {
+      ends_.assign(groups + 1, 0);
+      const auto for_each_value = [&](auto visit) {
+        for (job_index j = 0; j < rows_.size(); ++j) {
+          const std::size_t g = group_of(j);
+          if (rows_[j].value[s] != nothing && g < groups) visit(g, rows_[j].value[s]);
+        }
+      };
+      for_each_value([&](std::size_t g, instant) { ++ends_[g + 1]; });
+      for (std::size_t g = 0; g < groups; ++g) ends_[g + 1] += ends_[g];
+      sample_.resize(ends_[groups]);
+      // Each group begins where the one before it ends, and comes to its own end as it fills.
+      for_each_value([&](std::size_t g, instant value) { sample_[ends_[g]++] = value; });
+      std::size_t begin = 0;
+      for (std::size_t g = 0; g < groups; ++g) {
+        figures_of(g)->*members[s] = summarize(std::span{sample_}.subspan(begin, ends_[g] - begin));
+        begin = ends_[g];
+      }
+    }
+  }
+
+  sources from_;
+  std::vector<row> rows_;
+  std::vector<std::size_t> ends_;
+  std::vector<instant> sample_;
+};
+
+}  // namespace sim
+}  // namespace v0
+}  // namespace allot

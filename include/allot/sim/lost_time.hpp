@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ratio.hpp>
+#include <allot/core/time.hpp>
+#include <allot/sim/job.hpp>
+#include <allot/sim/timeline.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace sim {
+
+/// When the time was spent that came to nothing, so that it can be told for a part of the simulated time: the
+/// restart at the beginning of a run, and the work at its end that no checkpoint has saved. In
+/// pod-milliseconds, exact.
+class lost_time {
+ public:
+  explicit lost_time(time_window window = {}) : window_(window) {}
+
+  /// A run begins, with so many pods.
+  void begin(std::size_t jobs, job_index j, instant now, std::uint32_t pods) {
+    if (runs_.size() < jobs) runs_.resize(jobs);
+    runs_[j] = {now, pods};
+  }
+  /// The run has so many pods from now on.
+  void resize(job_index j, instant now, std::uint32_t pods) {
+    earlier_[j].push_back({runs_[j].since, now, runs_[j].pods});
+    runs_[j] = {now, pods};
+  }
+  [[nodiscard]] std::uint32_t pods(job_index j) const { return runs_[j].pods; }
+
+  /// The run ends: it was so long at restarting, if nothing ended that before, and the job has lost so many
+  /// pod-milliseconds in all its runs (`job_progress::lost`). Returns those of this run, in the window.
+  wide end(job_index j, instant now, instant restart, instant lost_in_all) {
+    const auto before = earlier_.find(j);
+    if (before != earlier_.end()) {
+      segments_ = std::move(before->second);
+      earlier_.erase(before);
+    } else {
+      segments_.clear();
+    }
+    segments_.push_back({runs_[j].since, now, runs_[j].pods});
+    instant left = lost_in_all;
+    if (const auto seen = lost_before_.find(j); seen != lost_before_.end()) left -= seen->second;
+    if (left == 0) return 0;
+    lost_before_[j] = lost_in_all;
+
+    wide sum = 0;
+    const instant works_from = segments_.front().begin + restart;
+    for (segment& s : segments_) {
+      const instant to = std::min(s.end, std::max(s.begin, works_from));
+      sum += within(s.begin, to) * s.pods;
+      left -= (to - s.begin) * s.pods;
+      s.begin = to;
+    }
+    // The work was the last that was done; of a millisecond that was lost in part, some pods' work.
+    for (auto s = segments_.rbegin(); s != segments_.rend() && left > 0; ++s) {
+      const instant whole = std::min(s->end - s->begin, left / s->pods);
+      sum += within(s->end - whole, s->end) * s->pods;
+      left -= whole * s->pods;
+      if (s->end - whole == s->begin || left == 0) continue;
+      sum += within(s->end - whole - 1, s->end - whole) * static_cast<wide>(left);
+      left = 0;
+    }
+    return sum;
+  }
+
+ private:
+  struct current {
+    instant since = 0;
+    std::uint32_t pods = 0;
+  };
+  struct segment {
+    instant begin = 0;
+    instant end = 0;
+    std::uint32_t pods = 0;
+  };
+
+  [[nodiscard]] wide within(instant from, instant to) const {
+    return static_cast<wide>(std::max<instant>(0, std::min(to, window_.end) - std::max(from, window_.begin)));
+  }
+
+  time_window window_;
+  std::vector<current> runs_;
+  /// Of runs that go on, as long as they had other numbers of pods.
+  std::map<job_index, std::vector<segment>> earlier_;
+  /// Of jobs that have lost something.
+  std::map<job_index, instant> lost_before_;
+  std::vector<segment> segments_;
+};
+
+}  // namespace sim
+}  // namespace v0
+}  // namespace allot

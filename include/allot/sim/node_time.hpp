@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ratio.hpp>
+#include <allot/core/time.hpp>
+#include <allot/gpu/demand.hpp>
+#include <allot/sim/run_log.hpp>
+#include <allot/sim/timeline.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace sim {
+
+/// The GPU time that jobs had of each node in a part of the simulated time, in milli-GPUs times milliseconds,
+/// by the id of the node. Precondition: all runs have ended. O(pods of all runs).
+[[nodiscard]] inline std::vector<wide> gpu_time_by_node(const run_log& log, std::size_t nodes,
+                                                        const time_window& window) {
+  std::vector<wide> times(nodes);
+  for (const job_run& run : log.runs()) {
+    const instant span = std::min(run.end, window.end) - std::max(run.begin, window.begin);
+    if (span <= 0) continue;
+    for (const gpu::placed_pod& pod : log.pods(run)) {
+      times[pod.where.node.index()] += static_cast<wide>(pod.gpus().in_milli()) * static_cast<wide>(span);
+    }
+  }
+  return times;
+}
+
+}  // namespace sim
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/core/resources.hpp>
+#include <allot/core/time.hpp>
+#include <allot/gpu/demand.hpp>
+#include <allot/gpu/reason.hpp>
+#include <allot/scheduler/plan.hpp>
+#include <allot/sim/job.hpp>
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace sim {
+
+/// For what a job waits (the split of the Philly study, with the rest told apart).
+enum class wait_cause : std::uint8_t {
+  /// A bound of its quota, or of one above it, does not allow it: fair-share delay.
+  fair_share,
+  /// Its quota allows it, and there are free GPUs enough, but not together: fragmentation delay.
+  fragmentation,
+  /// Its quota allows it, but there are not so many free GPUs.
+  capacity,
+  /// It could run: it waits for its turn behind others, or for some who are on their way out.
+  order,
+};
+inline constexpr std::size_t wait_cause_count = 4;
+
+/// Of a hold, as `scheduler::why` gives it.
+template <class Hold>
+[[nodiscard]] wait_cause cause_of(const Hold& h) {
+  if (h.binding) return wait_cause::fair_share;
+  if (h.reason != hold_reason::placement || !h.placement || h.placement->reason == gpu::obstacle::none)
+    return wait_cause::order;
+  return h.placement->reason == gpu::obstacle::full ? wait_cause::capacity : wait_cause::fragmentation;
+}
+
+/// For what the jobs of a simulation wait, and how long for each cause.
+///
+/// Waiting jobs of one quota that ask for the same fare alike. So each such group has a clock for each cause,
+/// of which one goes at a time, and a job waits as long for a cause as the clock of its group goes on while
+/// it waits: whoever comes and goes is O(1), and a change of the world O(groups in which somebody waits),
+/// however many jobs wait. 36 bytes a job.
+template <std::size_t N = 1>
+class wait_reasons {
+ public:
+  /// What may have changed since the last look. Where nothing was given back, nobody whom a quota does not
+  /// allow is allowed more.
+  enum class change : std::uint8_t { nothing, less_room, any };
+
+  /// Job j waits from now on.
+  void begin(std::span<const job<N>> jobs, job_index j, instant now) {
+    if (of_job_.size() < jobs.size()) of_job_.resize(jobs.size());
+    entry& e = of_job_[j];
+    if (e.group == none) e.group = number(jobs[j]);
+    group& g = groups_[e.group];
+    for (std::size_t c = 0; c < clocks; ++c) e.waited[c] -= g.clock(c, now);
+    e.previous = none;
+    e.next = g.first;
+    if (g.first != none) {
+      of_job_[g.first].previous = j;
+    } else {
+      // As long as nobody is asked the clock that goes does not matter, for no time passes.
+      g.active = active_.size();
+      g.known = false;
+      active_.push_back(e.group);
+    }
+    g.first = j;
+  }
+  /// Job j does not wait any more. Precondition: it does.
+  void end(job_index j, instant now) {
+    entry& e = of_job_[j];
+    group& g = groups_[e.group];
+    for (std::size_t c = 0; c < clocks; ++c) e.waited[c] += g.clock(c, now);
+    if (e.previous != none) of_job_[e.previous].next = e.next;
+    if (e.next != none) of_job_[e.next].previous = e.previous;
+    if (g.first == j) g.first = e.next;
+    if (g.first != none) return;
+    groups_[active_.back()].active = g.active;
+    active_[g.active] = active_.back();
+    active_.pop_back();
+  }
+
+  /// Asks for every group why its jobs wait from now on; `why(job)` is a hold.
+  template <class Why>
+  void look(instant now, change what, Why why) {
+    lacks_place_ = false;
+    for (const std::uint32_t number : active_) {
+      group& g = groups_[number];
+      const bool stays =
+          what == change::nothing || (what == change::less_room && g.cause == wait_cause::fair_share);
+      if (!g.known || !stays) {
+        g.pass(now);
+        g.cause = cause_of(why(g.first));
+        g.known = true;
+      }
+      lacks_place_ = lacks_place_ || g.cause == wait_cause::fragmentation || g.cause == wait_cause::capacity;
+    }
+  }
+
+  /// Whether there was, at the last look, a job that its quota allows and that has no place.
+  [[nodiscard]] bool anyone_lacks_a_place() const noexcept { return lacks_place_; }
+  /// Calls `visit(job)` for a waiting job of every group in which there is one.
+  template <class Visit>
+  void for_each_kind(Visit visit) const {
+    for (const std::uint32_t number : active_) visit(groups_[number].first);
+  }
+
+  /// For what a job has waited how long, of `total` in all: the parts add up to that. Waiting from before the
+  /// simulation counts as that for its turn. `waits`: whether it still does.
+  [[nodiscard]] std::array<instant, wait_cause_count> split(job_index j, instant total, bool waits,
+                                                            instant now) const {
+    std::array<instant, wait_cause_count> parts{};
+    instant& rest = parts[clocks] = total;
+    if (j >= of_job_.size() || of_job_[j].group == none) return parts;
+    const entry& e = of_job_[j];
+    for (std::size_t c = 0; c < clocks; ++c) {
+      parts[c] = e.waited[c] + (waits ? groups_[e.group].clock(c, now) : 0);
+      rest -= parts[c];
+    }
+    return parts;
+  }
+
+ private:
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+  /// One for each cause but the last, which is the rest.
+  static constexpr std::size_t clocks = wait_cause_count - 1;
+
+  struct kind {
+    quota_id quota;
+    resources<N> request;
+    gpu::demand demand;
+    std::uint32_t flavors;
+    std::uint32_t min_pods;
+    bool preemptible;
+
+    friend auto operator<=>(const kind&, const kind&) = default;
+  };
+  struct group {
+    std::array<instant, clocks> until{};
+    instant since = 0;
+    wait_cause cause = wait_cause::order;
+    bool known = false;
+    /// The one who came last of those who wait.
+    job_index first = none;
+    std::size_t active = 0;
+
+    [[nodiscard]] instant clock(std::size_t c, instant now) const {
+      return until[c] + (static_cast<std::size_t>(cause) == c ? now - since : 0);
+    }
+    void pass(instant now) {
+      if (cause != wait_cause::order) until[static_cast<std::size_t>(cause)] += now - since;
+      since = now;
+    }
+  };
+  struct entry {
+    /// While it waits: less the clocks of its group at the beginning.
+    std::array<instant, clocks> waited{};
+    std::uint32_t group = none;
+    job_index previous = none;
+    job_index next = none;
+  };
+
+  [[nodiscard]] std::uint32_t number(const job<N>& j) {
+    const auto fresh = static_cast<std::uint32_t>(groups_.size());
+    const kind key{j.quota, j.request, j.demand, j.flavors, j.fewest_pods(), j.preemptible};
+    const auto [at, is_new] = numbers_.try_emplace(key, fresh);
+    if (is_new) groups_.emplace_back();
+    return at->second;
+  }
+
+  std::map<kind, std::uint32_t> numbers_;
+  std::vector<group> groups_;
+  /// Those in which somebody waits.
+  std::vector<std::uint32_t> active_;
+  std::vector<entry> of_job_;
+  bool lacks_place_ = false;
+};
+
+}  // namespace sim
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/deviation.hpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using allot::lab::difference_of;
+using allot::lab::seeded_value;
+using allot::lab::summarize_values;
+using doctest::Approx;
+
+TEST_CASE("deviation: mean and standard deviation of a sample") {
+  const std::vector<double> values{2, 4, 4, 4, 5, 5, 7, 9};
+  const auto s = summarize_values(values);
+  CHECK(s.count == 8);
+  CHECK(s.mean == 5);
+  CHECK(*s.deviation == Approx(2.13809));
+  CHECK_FALSE(summarize_values(std::vector<double>{3}).deviation);
+  CHECK(summarize_values({}).count == 0);
+}
+
+TEST_CASE("deviation: runs of one seed are compared with each other") {
+  // They deviate by 100, their differences by 1.
+  const std::vector<seeded_value> a{{1, 100}, {2, 200}, {3, 300}};
+  const std::vector<seeded_value> b{{3, 311}, {1, 109}, {2, 210}};
+  const auto d = difference_of(a, b);
+  REQUIRE(d);
+  CHECK(d->pairs == 3);
+  CHECK(d->mean == 10);
+  CHECK(*d->deviation == 1);
+  CHECK_FALSE(d->is_within_deviation());
+  // Only those that both have.
+  const auto few = difference_of(a, std::vector<seeded_value>{{2, 190}, {7, 1000}});
+  CHECK(few->pairs == 1);
+  CHECK(few->mean == -10);
+  CHECK_FALSE(few->deviation);
+  CHECK_FALSE(few->is_within_deviation());
+}
+
+TEST_CASE("deviation: without pairs the means are compared") {
+  const std::vector<seeded_value> a{{1, 10}, {2, 14}};
+  const std::vector<seeded_value> b{{3, 12}, {4, 15}};
+  const auto d = difference_of(a, b);
+  REQUIRE(d);
+  CHECK(d->pairs == 0);
+  CHECK(d->mean == 1.5);
+  // The root of 8 + 4.5.
+  CHECK(*d->deviation == Approx(3.535534));
+  CHECK(d->is_within_deviation());
+  // Two runs of one seed are no pair: nobody knows which belongs to which.
+  const std::vector<seeded_value> twice{{1, 10}, {1, 20}};
+  CHECK(difference_of(a, twice)->pairs == 0);
+  CHECK(difference_of(twice, a)->pairs == 0);
+  CHECK_FALSE(difference_of(a, {}));
+  CHECK_FALSE(difference_of({}, a));
+}
+
+TEST_CASE("deviation: no difference is not one within the deviation, and one run each says nothing of it") {
+  const std::vector<seeded_value> a{{1, 10}, {2, 20}};
+  CHECK_FALSE(difference_of(a, a)->is_within_deviation());
+  CHECK_FALSE(difference_of(std::vector<seeded_value>{{1, 10}}, std::vector<seeded_value>{{1, 11}})
+                  ->is_within_deviation());
+  // Once more and once less: on average more, but within the deviation.
+  CHECK(difference_of(a, std::vector<seeded_value>{{1, 16}, {2, 18}})->is_within_deviation());
+}

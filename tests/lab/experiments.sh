@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+# Published results, from bench/lab/experiments: those that are exact to the number, the others in their shape. $1: the
+# program, $2: the top of the sources. Works in the current directory.
+set -uo pipefail
+allot=$1
+sources=$2
+experiments=$2/bench/lab/experiments
+failures=0
+scratch=$PWD/scratch
+rm -rf "$scratch"
+mkdir "$scratch"
+cd "$scratch" || exit 1
+export LC_ALL=C
+
+fail() {
+  printf 'FAILED: %s\n' "$*"
+  failures=$((failures + 1))
+}
+exits() {
+  local expected=$1 status
+  shift
+  "$@" >out 2>err
+  status=$?
+  [ "$status" -eq "$expected" ] || fail "$*: exit status $status, expected $expected: $(<err)"
+}
+# has WHAT TEXT: TEXT is found in `out`.
+has() {
+  grep -qF -- "$2" out || fail "$1: expected '$2' in: $(<out)"
+}
+
+# --- R3: KAI's division, 100 GPUs, deserved 10 and 10, wanted 100 and 100, weights 3 and 1
+for policy in standard runai; do
+  exits 0 "$allot" decide --rounds 200 --policy $policy "$experiments/r3_division.json"
+  has "R3 $policy" '"three": {"used": {"gpu": 70}, "entitled": {"gpu": 70}, "borrowed": {"gpu": 60}'
+  has "R3 $policy" '"one": {"used": {"gpu": 30}, "entitled": {"gpu": 30}, "borrowed": {"gpu": 20}'
+done
+
+# --- R4: Run:ai's over-quota demonstration, each act under both: what a, b, c and d use, of what is theirs
+act() { # POLICY SECONDS "USED" "ENTITLED"
+  local used entitled
+  exits 0 "$allot" replay "$experiments/r4_over_quota.json" --policy "$1" --at "$2"
+  used=$(awk '$2 ~ /^[abcd]$/ && NF == 10 { printf "%s ", $4 }' out)
+  entitled=$(awk '$2 ~ /^[abcd]$/ && NF == 10 { printf "%s ", $5 }' out)
+  [ "$used" = "$3 " ] || fail "R4 $1 at $2: a, b, c and d use $used, expected $3"
+  [ "$entitled" = "$4 " ] || fail "R4 $1 at $2: a, b, c and d are entitled to $entitled, expected $4"
+  has "R4 $1 at $2" '16 GPUs in use of 16'
+}
+for policy in standard runai; do
+  act $policy 999 '4 6 6 0' '4 6 6 0'
+  has 'R4 act 1' '13 running, 0 waiting'
+  act $policy 1000 '4 4 4 4' '4 4 4 4'
+  has 'R4 act 2' 'Waiting: 2'
+  act $policy 2000 '8 4 4 0' '8 4 4 0'
+  act $policy 3000 '4 2 2 8' '4 2 2 8'
+done
+# Nothing but what borrows gives way, and nobody twice in one act.
+exits 0 "$allot" replay "$experiments/r4_over_quota.json" --until 4000 --events --out r4
+evicted=$(awk -F, '$2 == "evicted" { print $1, $4, $6, $7 }' r4/events.csv | sort | uniq -c | tr -s ' ')
+[ "$evicted" = ' 1 1000 b d-eval reclaim
+ 1 1000 c d-eval reclaim
+ 4 3000 a d-train reclaim
+ 1 3000 b d-train reclaim
+ 1 3000 c d-train reclaim' ] || fail "R4: evicted were $evicted"
+
+# --- R5: Gavel's multi-level fairness
+exits 0 "$allot" decide "$experiments/r5_multi_level.json"
+for entity in 1:1.5:0.167:0.333 2:3:0.333:0.667 3:4.5:0.5:1; do
+  IFS=: read -r number all odd even <<<"$entity"
+  grep -q "\"entity-$number\": {.*\"entitled\": {\"gpu\": $all}" out || fail "R5: entity $number is not due $all"
+  [ "$(grep -c "\"entity-$number/job-[024]\": {.*\"entitled\": {\"gpu\": $odd}" out)" -eq 3 ] || fail "R5: entity $number"
+  [ "$(grep -c "\"entity-$number/job-[135]\": {.*\"entitled\": {\"gpu\": $even}" out)" -eq 3 ] || fail "R5: entity $number"
+done
+
+# --- R7: the shape of Kueue's benchmark: large workloads wait least and small ones most, and it takes as long as the
+# work needs (66 s) and a little more
+awk -f "$experiments/r7_workloads.awk" >r7.csv
+for policy in kueue kueue_fair; do
+  exits 0 "$allot" replay "$experiments/r7_kueue_baseline.json" --policy $policy --trace r7.csv --out "r7_$policy"
+  awk -F, -v policy=$policy '
+    NR > 1 { split($1, kind, "-"); ++n[kind[1]]; waited[kind[1]] += $4 - $3; if ($5 > end) end = $5; done += $11 == "completed" }
+    END {
+      small = waited["small"] / n["small"]; medium = waited["medium"] / n["medium"]; large = waited["large"] / n["large"]
+      if (done == 15000 && large < medium && medium < small && end >= 66 && end < 90) exit 0
+      print "FAILED: R7 " policy ": " done " done at " end " s, waits " small ", " medium ", " large
+      exit 1
+    }' "r7_$policy/jobs.csv" || failures=$((failures + 1))
+done
+
+# --- the experiments that need nothing else are right, and a small part of one runs
+for file in "$experiments"/*.json; do
+  if grep -q allot-scenario/1 "$file"; then
+    exits 0 "$allot" check "$file"
+  elif [ "$(basename "$file")" != headline.json ]; then
+    exits 0 "$allot" sweep "$file" --list
+  fi
+done
+exits 0 "$allot" sweep "$experiments/generated_mix.json" --shard 0/30 --out mix
+[ "$(grep -c ',done,' mix/results.csv)" -eq 2 ] || fail "generated_mix: $(<mix/results.csv)"
+
+# --- the headline, where the trace is: its fifo is that of the Helios simulator
+traces=${ALLOT_TRACES:-$sources/../shared/traces}
+if [ -f "$traces/philly128/jobs.csv" ]; then
+  exits 0 "$allot" sweep "$experiments/headline.json" --trace "philly128=$traces/philly128/jobs.csv" --list
+  [ "$(wc -l <out)" -eq 88 ] || fail "headline: $(wc -l <out) points"
+  # The second point is philly128 under fifo.
+  exits 0 "$allot" sweep "$experiments/headline.json" --trace "philly128=$traces/philly128/jobs.csv" --shard 1/44 --out philly
+  grep -q '^philly128.fifo.seed-1,.*,done,' philly/results.csv || fail 'headline: fifo is not there'
+  grep -q '"mean": 84976.2' philly/points/philly128.fifo.seed-1/summary.json || fail 'headline: not the figures of R2'
+else
+  echo "skipped: there is no philly128/jobs.csv in $traces"
+fi
+
+[ "$failures" -eq 0 ] || exit 1
+cd .. && rm -rf "$scratch"

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/run_summary.hpp"
+
+#include "lab/errors.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using allot::lab::figure_kind;
+using allot::lab::kind_of;
+using allot::lab::parse_summary;
+using allot::lab::plain_number;
+using allot::lab::relative_difference;
+using allot::lab::shown;
+
+TEST_CASE("run_summary: whatever numbers there are, under their paths") {
+  allot::lab::errors found;
+  const auto run = parse_summary("a", "a/summary.json", R"({
+    "format": "allot-summary/1", "policy": "pai", "seed": 7, "input_hash": "ab", "decision_hash": "cd",
+    "stopped": {"reason": "max_queue", "at_s": 12.5}, "queue_s": {"mean": 3.25, "p50": null},
+    "brand_new": {"deep": {"er": -1e3}}, "list": [1, 2],
+    "tenants": {"a/b": {"queue_s": {"mean": 5}, "lost_gpu_h": 2}, "c": {"queue_s": {"mean": 4}}, "d": {}}})",
+                                 found);
+  REQUIRE_MESSAGE(run, found.to_string());
+  CHECK(run->policy == "pai");
+  CHECK(run->seed == 7);
+  CHECK(run->input_hash == "ab");
+  CHECK(run->decision_hash == "cd");
+  CHECK(run->stopped == "max_queue");
+  CHECK(run->find("queue_s/mean") == 3.25);
+  CHECK_FALSE(run->find("queue_s/p50"));
+  CHECK(run->find("brand_new/deep/er") == -1000);
+  CHECK(run->find("stopped/at_s") == 12.5);
+  CHECK(run->find("tenants/a~1b/lost_gpu_h") == 2);
+  CHECK(run->find("worst_tenant/queue_s/mean") == 5);
+  CHECK_FALSE(run->find("worst_tenant/jct_s/mean"));
+  CHECK_FALSE(run->find("seed"));
+  CHECK_FALSE(run->find("list"));
+  CHECK(allot::lab::tenant_of("tenants/a~1b/lost_gpu_h") == "a~1b");
+  CHECK(allot::lab::tenant_of("jobs/total").empty());
+}
+
+TEST_CASE("run_summary: what is no summary is said so, with its place") {
+  const auto problem = [](const char* text) {
+    allot::lab::errors found;
+    CHECK_FALSE(parse_summary("a", "a.json", text, found));
+    return found.to_string();
+  };
+  CHECK(problem(R"({"format": "allot-scenario/1"})").find("a.json: /format: expected \"allot-summary/1\"") ==
+        0);
+  CHECK(problem("[]").find("a.json: /format: ") == 0);
+  CHECK(problem("{").find("a.json: line 1, column ") == 0);
+  allot::lab::errors found;
+  CHECK_FALSE(allot::lab::read_summary("x", "nowhere.json", found));
+  CHECK(found.to_string().find("nowhere.json: No such file") == 0);
+}
+
+TEST_CASE("run_summary: names say what a figure is") {
+  CHECK(kind_of("queue_s/mean") == figure_kind::time);
+  CHECK(kind_of("tenants/x_s/jobs/total") == figure_kind::count);
+  CHECK(kind_of("tenants/a/lost_gpu_h") == figure_kind::gpu_hours);
+  CHECK(kind_of("allocation_rate") == figure_kind::rate);
+  CHECK(kind_of("jain") == figure_kind::index);
+  CHECK(kind_of("end_s") == figure_kind::time);
+  CHECK(kind_of("preemptions_by/reclaim") == figure_kind::count);
+  CHECK(kind_of("something/else") == figure_kind::plain);
+}
+
+TEST_CASE("run_summary: values and differences for people") {
+  CHECK(shown(0.62974, figure_kind::rate) == "62.97 %");
+  CHECK(shown(7200, figure_kind::time) == "2.0 h");
+  CHECK(shown(1234, figure_kind::count) == "1,234");
+  CHECK(shown(1234.5, figure_kind::count) == "1,234.5");
+  CHECK(shown(0.98765, figure_kind::index) == "0.988");
+  CHECK(relative_difference(0, 5, figure_kind::time) == "=");
+  CHECK(relative_difference(50, 200, figure_kind::time) == "+25.0 %");
+  CHECK(relative_difference(-50, 200, figure_kind::count) == "-25.0 %");
+  CHECK(relative_difference(0.05, 0.6, figure_kind::rate) == "+5.00 pt");
+  CHECK(relative_difference(-0.05, 0.6, figure_kind::rate) == "-5.00 pt");
+  CHECK(relative_difference(3800, 200, figure_kind::time) == "x20.0");
+  CHECK(relative_difference(10, 0, figure_kind::count).empty());
+  CHECK(plain_number(1.5) == "1.5");
+  CHECK(plain_number(-0.0000001) == "0");
+  CHECK(plain_number(123456789) == "123456789");
+  CHECK(plain_number(1.0 / 3) == "0.333333");
+}

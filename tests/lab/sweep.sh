@@ -1,0 +1,278 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+# Sweeps: what they leave on the disk, what they run again, shards, failures and bad input. $1: the program, $2: the top
+# of the sources. Works in the current directory.
+set -uo pipefail
+allot=$1
+failures=0
+scratch=$PWD/scratch
+rm -rf "$scratch"
+mkdir "$scratch"
+cd "$scratch" || exit 1
+export LC_ALL=C
+
+fail() {
+  printf 'FAILED: %s\n' "$*"
+  failures=$((failures + 1))
+}
+# says TEXT PATTERN: the text matches the pattern of bash.
+says() {
+  # shellcheck disable=SC2053
+  [[ $1 == $2 ]] || fail "expected '$2', found '$1'"
+}
+# exits STATUS COMMAND...: output in `out` and `err`.
+exits() {
+  local expected=$1 status
+  shift
+  "$@" >out 2>err
+  status=$?
+  [ "$status" -eq "$expected" ] || fail "$*: exit status $status, expected $expected: $(<out) $(<err)"
+}
+nothing_half_done() {
+  local partial
+  partial=$(find . -name '*.partial-*')
+  [ -z "$partial" ] || fail "left behind: $partial"
+}
+# same DIR DIR: the tables are the same, and so is what each point came to, but for how long it took.
+same() {
+  local file
+  for file in table.csv table.json; do cmp -s "$1/$file" "$2/$file" || fail "$file of $1 and $2 differ"; done
+  # wall_s is the last figure before the worst tenant's; the hash says that the decisions are the same.
+  diff <(cut -d, -f1-9 "$1/results.csv") <(cut -d, -f1-9 "$2/results.csv") >/dev/null || fail "results of $1 and $2 differ"
+}
+
+cat >teams.csv <<'CSV'
+job_id,submit_s,duration_s,tenant,gpus
+1,0,100,b,8
+2,45,20,a,4
+3,67,10,a,4
+CSV
+cat >teams.json <<'JSON'
+{"format": "allot-scenario/1", "cluster": {"nodes": [{"name": "n", "count": 2, "gpus": 4}]},
+ "quotas": [{"name": "all"}, {"name": "a", "parent": "all", "nominal": {"gpu": 4}},
+            {"name": "b", "parent": "all", "nominal": {"gpu": 4}}],
+ "trace": {"file": "teams.csv"}}
+JSON
+cat >mix.json <<'JSON'
+// An experiment.
+{"format": "allot-experiment/1",
+ "scenarios": ["teams.json",
+   {"name": "mix", "nodes": "2x8", "tenants": {"serving": 2, "x": 6, "y": 8},
+    "generate": {"days": 2, "gpus": 16, "serving": 0.1, "training": {"x": 6, "y": 8}, "serving_tenant": "serving"},
+    "loads": [0.8, {"arrivals": 1.5}]}],
+ "policies": ["static_quotas", {"name": "guarded", "preset": "standard", "set": {"guard": "final_share"}}, "fifo"],
+ "seeds": [3, 4], "baseline": "static_quotas"}
+JSON
+
+# --- a sweep, and the same again: nothing is run twice
+exits 0 "$allot" sweep mix.json --list
+says "$(wc -l <out)" 15
+says "$(sed -n 1p out)" 'to run  teams.static_quotas.seed-3'
+exits 0 "$allot" sweep mix.json --out one --jobs 2
+says "$(<out)" '*teams, 1 seed*guarded*mix, load 0.8, 2 seeds*±*mix, load x1.5, 2 seeds*one: results.csv, table.csv, table.json (15 points run, 0 were there, 0 of 15 not done)'
+says "$(ls one | tr '\n' ' ')" 'points results.csv sweep.json table.csv table.json '
+says "$(ls one/points/teams.guarded.seed-3 | tr '\n' ' ')" 'point.json summary.json '
+says "$(wc -l <one/results.csv)" 16
+says "$(wc -l <one/table.csv)" 10
+nothing_half_done
+touch -d '2001-01-01' one/points/*/summary.json
+exits 0 "$allot" sweep mix.json --out one
+says "$(<out)" '*[(]0 points run, 15 were there, 0 of 15 not done)'
+exits 0 "$allot" sweep mix.json --out one --list
+says "$(sort -u -k1,1 out | cut -d' ' -f1)" done
+# The figures are those of the replay.
+exits 0 "$allot" replay teams.json --policy fifo --seed 3 --out alone
+says "$(grep -o '"decision_hash": "[0-9a-f]*"' one/points/teams.fifo.seed-3/summary.json)" \
+  "$(grep -o '"decision_hash": "[0-9a-f]*"' alone/summary.json)"
+# Means and differences over pairs of seeds, computed here once more from the rows of the points.
+awk -F, '
+  NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "queue_s/mean") q = i; next }
+  $2 == "mix" && $4 == "0.8" { v[$3, $5] = $q }
+  END {
+    a = v["static_quotas", 3]; b = v["static_quotas", 4]; c = v["fifo", 3]; d = v["fifo", 4]
+    m = (c + d) / 2; s = sqrt((c - m) ^ 2 + (d - m) ^ 2)
+    e = (c - a + d - b) / 2; t = sqrt((c - a - e) ^ 2 + (d - b - e) ^ 2)
+    printf "%.2f %.2f %.2f %.2f\n", m, s, e, t
+  }' one/results.csv >expected
+awk -F, '
+  NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "queue_s/mean") q = i; next }
+  $1 == "mix" && $2 == "fifo" && $3 == "0.8" { printf "%.2f %.2f %.2f %.2f\n", $q, $(q + 1), $(q + 2), $(q + 3) }
+' one/table.csv >found
+cmp -s expected found || fail "table.csv says $(<found), the points $(<expected)"
+
+# A trace under a policy that draws nothing is run once, under one that places at random with every seed.
+printf '%s' '{"format": "allot-experiment/1", "scenarios": ["teams.json"], "seeds": [3, 4],
+  "policies": ["fifo", {"name": "drawn", "preset": "standard", "set": {"placement": "random"}}]}' >drawn.json
+exits 0 "$allot" sweep drawn.json --list
+says "$(<out)" $'to run  teams.fifo.seed-3\nto run  teams.drawn.seed-3\nto run  teams.drawn.seed-4'
+
+# --- what changes is run again, and nothing else
+sed 's/"seeds": \[3, 4\]/"seeds": [3, 4, 5]/' mix.json >more.json
+cp mix.json kept.json
+cp more.json mix.json
+exits 0 "$allot" sweep mix.json --out one
+says "$(<out)" '*[(]6 points run, 15 were there, 0 of 21 not done)'
+cp kept.json mix.json
+sed -i 's/"final_share"/"none"/' mix.json
+exits 0 "$allot" sweep mix.json --out one
+says "$(<out)" '*[(]5 points run, 10 were there, 0 of 15 not done)'
+cp kept.json mix.json
+sed -i 's/^3,67,10/3,67,11/' teams.csv
+exits 0 "$allot" sweep mix.json --out one
+says "$(<out)" '*[(]7 points run, 8 were there, 0 of 15 not done)'
+sed -i 's/^3,67,11/3,67,10/' teams.csv
+rm one/points/mix.fifo.load-0.8.seed-3/point.json
+echo '{"format": "allot-summary/1"' >one/points/mix.fifo.load-0.8.seed-4/summary.json
+exits 0 "$allot" sweep mix.json --out one
+says "$(<out)" '*[(]5 points run, 10 were there, 0 of 15 not done)'
+
+# --- shards, apart and together
+for i in 0 1 2; do exits 0 "$allot" sweep mix.json --out "part-$i" --shard "$i/3" --jobs 1; done
+says "$(<out)" '*[(]5 points run, 0 were there, 0 of 5 not done)'
+exits 0 "$allot" sweep --merge part-0 part-1 part-2 --out whole
+says "$(<out)" '*whole: results.csv, table.csv, table.json (0 of 15 points not done)'
+same one whole
+exits 3 "$allot" sweep --merge part-0 part-2 --out half
+says "$(<err)" '*: to run*'
+exits 0 "$allot" sweep --merge part-1 --out half
+same one half
+exits 0 "$allot" sweep mix.json --out whole
+says "$(<out)" '*[(]0 points run, 15 were there, 0 of 15 not done)'
+exits 0 "$allot" sweep mix.json --out shared --shard 0/2
+exits 0 "$allot" sweep mix.json --out shared --shard 1/2
+same one shared
+# Of another input, or decided otherwise.
+sed 's/"seeds": \[3, 4\]/"seeds": [3, 5]/' kept.json >mix.json
+exits 0 "$allot" sweep mix.json --out other --shard 0/15
+exits 2 "$allot" sweep --merge part-0 other --out bad
+says "$(<err)" "other: its points are not those of part-0*"
+cp kept.json mix.json
+cp -r part-1 strange
+sed -i 's/"decision_hash": "./"decision_hash": "x/' strange/points/*/summary.json
+exits 2 "$allot" sweep --merge part-1 strange --out bad2
+says "$(<err)" "strange/points/*: the same point was decided otherwise*"
+nothing_half_done
+
+# --- points that fail, and those that a guard stops: the others are there, and the reason is kept
+sed 's/"trace"/"jobs": [{"id": "big", "quota": "a", "request": {"gpu": 8}, "state": "running", "nodes": ["n-0"]}], &/' \
+  teams.json >broken.json
+sed 's/"teams.json"/"teams.json", "broken.json"/; s/"baseline"/"max_queue": 20, &/' mix.json >failing.json
+exits 3 "$allot" sweep failing.json --out failing
+says "$(<err)" '*broken.guarded.seed-3: failed: broken.json: /jobs/0/nodes: the running job does not fit there*'
+says "$(grep -c ',failed,' failing/results.csv)" "$(grep -c 'broken' failing/results.csv)"
+says "$(grep 'broken.guarded' failing/results.csv)" '*,failed,*broken.json: /jobs/0/nodes*'
+says "$(<failing/points/broken.guarded.seed-3/point.json)" '*"state": "failed"*"reason": "broken.json*'
+says "$(grep ',stopped,' failing/results.csv | head -n 1)" '*max_queue at *'
+says "$(grep '^mix,fifo,x1.5' failing/table.csv)" 'mix,fifo,x1.5,2,0,*'
+exits 3 "$allot" sweep failing.json --out failing
+says "$(<out)" '*[(]3 points run, 15 were there, *'
+
+# --- compare takes sweeps, runs of several seeds, and everything that is in a summary
+exits 0 "$allot" compare one --figures queue_s/mean,worst_tenant/queue_s/mean
+says "$(<out)" '*teams/static_quotas*mix/fifo@x1.5*queue_s/mean*worst_tenant/queue_s/mean*'
+mkdir several
+for seed in 3 4; do
+  cp -r "one/points/mix.fifo.load-0.8.seed-$seed" "several/a-$seed"
+done
+exits 0 "$allot" compare several one/points/mix.static_quotas.load-0.8.seed-3
+says "$(<out)" '*several*policy*fifo x2*static_quotas*utilisation*±*mean ± standard deviation*'
+exits 0 "$allot" compare several several --format markdown
+says "$(<out)" '|*| several*|---|---:*| wait, mean |*± *| = |*'
+exits 0 "$allot" compare several one/points/mix.static_quotas.load-0.8.seed-3 --format csv
+says "$(<out)" 'figure,several runs,several mean,several sd,*jobs/total,2,*tenants/serving/queue_s/mean,*'
+exits 2 "$allot" compare several --figures nothing
+exits 2 "$allot" compare several several --figures no/such
+says "$(<err)" '*"no/such"*'
+exits 2 "$allot" compare several points
+exits 2 "$allot" compare several several --format pdf
+
+# --- interrupts: what is done is kept, and the same command goes on
+sed 's/"seeds": \[3, 4\]/"seeds": {"count": 40}/; s/"days": 2/"days": 30/' mix.json >long.json
+interrupt() { # SIGNAL STATUS
+  local process status i
+  touch stamp
+  sleep 0.01
+  "$allot" sweep long.json --out long --jobs 2 >out 2>err &
+  process=$!
+  for ((i = 0; i < 2000; ++i)); do
+    [ -n "$(find long -name point.json -newer stamp 2>/dev/null)" ] && break
+    sleep 0.005
+  done
+  kill "-$1" "$process"
+  wait "$process"
+  status=$?
+  [ "$status" -eq "$2" ] || [ "$status" -eq 0 ] || fail "$1: exit status $status: $(<err)"
+  if [ "$status" -ne 0 ]; then says "$(<err)" '*interrupted: * points are to run; the same command goes on'; fi
+  [ -f long/results.csv ] || fail 'there are no results of what was done'
+  grep -q ',failed,' long/results.csv && fail 'an interrupt is no failure of a point'
+  nothing_half_done
+}
+set -m # otherwise SIGINT is ignored in the background
+interrupt INT 130
+done_before=$(find long -name point.json | wc -l)
+interrupt TERM 143
+set +m
+[ "$(find long -name point.json | wc -l)" -ge "$done_before" ] || fail 'a point that was done is gone'
+
+# --- bad input: with its place, and nothing is written
+bad() { # PATTERN PART REPLACEMENT
+  local text
+  text=$(<kept.json)
+  printf '%s' "${text/"$2"/$3}" >bad.json
+  exits 2 "$allot" sweep bad.json --out wrong
+  # shellcheck disable=SC2053
+  [[ $(<err) == $1 ]] || fail "expected '$1', found '$(<err)'"
+  [ ! -s out ] || fail "something was printed: $(<out)"
+  [ ! -e wrong ] || { fail "something was written for: $3" && rm -rf wrong; }
+}
+bad '*bad.json: /polices: unknown key "polices" (did you mean "policies"?)*' '"policies"' '"polices"'
+bad 'bad.json: /format: expected "allot-experiment/1"*' 'allot-experiment/1' 'allot-experiment/2'
+bad 'bad.json: /scenarios/0: nowhere.json: No such file*' '"teams.json"' '"nowhere.json"'
+bad 'nowhere.csv: No such file*' '"teams.json"' '{"file": "teams.json", "trace": "nowhere.csv"}'
+bad 'bad.json: /scenarios/1/generate/days: expected*' '"days": 2' '"days": 0'
+bad 'bad.json: /scenarios/1/generate/day: unknown key*' '"days": 2' '"day": 2'
+bad 'bad.json: /scenarios/1/nodes: expected nodes and GPUs of each, as in "16x8"*' '"2x8"' '"2*8"'
+bad 'bad.json: /scenarios/1/loads/0: expected more than 0*' '[0.8,' '[0,'
+bad 'bad.json: /scenarios/1/loads/1: the load is there twice*' '{"arrivals": 1.5}' '0.8'
+bad 'bad.json: /policies/2: there is no preset "fofo"*"fifo"*' '"fifo"]' '"fofo"]'
+bad 'bad.json: /policies/1/set/gard: unknown key*' '"guard"' '"gard"'
+bad 'bad.json: /policies/2: a policy before has the same name*' '"fifo"]' '"static_quotas"]'
+bad 'bad.json: /policies/1: expected a name of letters*' '"guarded"' '"../up"'
+bad 'bad.json: /seeds/1: the seed is there twice*' '[3, 4]' '[3, 3]'
+bad 'bad.json: /seeds/0: expected*' '[3, 4]' '[-1]'
+bad 'bad.json: /seeds: the key "count" is missing*' '[3, 4]' '{"from": 1}'
+bad 'bad.json: /baseline: none of the policies is called "none"*' '"baseline": "static_quotas"' '"baseline": "none"'
+bad 'bad.json: /until: expected seconds, or a time such as*' '"baseline"' '"until": "3 weeks", "baseline"'
+bad 'bad.json: line 3, column*' '"scenarios"' 'scenarios'
+exits 2 "$allot" sweep nowhere.json --out wrong
+exits 2 "$allot" sweep mix.json
+says "$(<err)" '--out: expected*'
+exits 2 "$allot" sweep --out wrong
+for shard in 3/3 -1/3 1 a/b 1/0 1/2/3 ''/; do
+  exits 2 "$allot" sweep mix.json --out wrong "--shard=$shard"
+  says "$(<err)" "--shard: expected i/n, part i of n with i from 0 to n - 1, as in 0/8; found \"$shard\"*"
+done
+exits 2 "$allot" sweep mix.json --out wrong --trace nobody=teams.csv
+says "$(<err)" '--trace: expected "teams" or "mix" before =*'
+exits 2 "$allot" sweep mix.json --merge part-0 --out wrong
+exits 2 "$allot" sweep --merge nowhere --out wrong
+[ ! -e wrong ] || fail 'something was written for wrong input'
+# The directory of another experiment, and one that is no sweep's.
+cp mix.json another.json
+exits 2 "$allot" sweep another.json --out one
+says "$(<err)" 'one: it has the sweep of the experiment "mix", expected one of "another"*'
+exits 2 "$allot" sweep mix.json --out alone
+says "$(<err)" 'alone: it has other files, and no sweep.json*'
+exits 2 "$allot" sweep mix.json --out teams.csv
+says "$(<err)" 'teams.csv: expected a directory*'
+exits 2 "$allot" sweep --merge part-0 failing --out wrong
+says "$(<err)" 'failing: it has the sweep of the experiment "failing", and part-0 that of "mix"*'
+
+# --- a disk that is full: a limit on the size of files fails in the same way
+(ulimit -f 1 && exec "$allot" sweep mix.json --out full --jobs 1) >out 2>err
+[ $? -eq 2 ] || fail 'a file that could not be written was not noticed'
+says "$(<err)" "*can't write *"
+nothing_half_done
+
+[ "$failures" -eq 0 ] || exit 1
+cd .. && rm -rf "$scratch"

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/presets/catalog.hpp>
+#include <allot/sim/metrics.hpp>
+#include <allot/sim/observers.hpp>
+#include <allot/sim/wait_reasons.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "tests/sim/random_world.hpp"
+#include "tests/sim/rich_world.hpp"
+#include "tests/sim/small_world.hpp"
+#include "tests/support/seeds.hpp"
+
+using namespace allot_test;
+using allot::hold_reason;
+using allot::sim::job;
+using allot::sim::wait_cause;
+using allot::sim::wait_cause_count;
+using allot::sim::wait_reasons;
+
+namespace {
+
+using split = std::array<instant, wait_cause_count>;
+
+/// A hold as far as its cause goes.
+struct plain_hold {
+  hold_reason reason{};
+  std::optional<allot::shortfall> binding{};
+  std::optional<allot::gpu::unplaceable> placement{};
+};
+plain_hold by_quota() {
+  return {hold_reason::quota, allot::shortfall{a, 0, allot::bound::capacity, gpus(1)}, {}};
+}
+plain_hold by_place(allot::gpu::obstacle why) {
+  plain_hold h{hold_reason::placement, {}, allot::gpu::unplaceable{}};
+  h.placement->reason = why;
+  return h;
+}
+
+/// Asks for every job by itself, at every instant.
+struct slow_reasons {
+  std::map<job_index, wait_cause> now;
+  std::vector<split> spent;
+  instant last = 0;
+
+  void submitted(const auto&, job_index) {}
+  void refused(const auto&, job_index, allot::refusal) {}
+  void started(const auto&, job_index, const auto&) {}
+  void grew(const auto&, job_index, allot::job_id, const auto&) {}
+  void shrank(const auto&, job_index, allot::job_id, const allot::sim::interruption&) {}
+  void evicted(const auto&, job_index, const allot::sim::interruption&) {}
+  void finished(const auto&, job_index) {}
+  void cancelled(const auto&, job_index) {}
+  void settled(const auto&) {}
+  void waiting(const auto& sim, auto why) {
+    spent.resize(sim.jobs().size());
+    for (const auto& [j, cause] : now) spent[j][static_cast<std::size_t>(cause)] += sim.now() - last;
+    last = sim.now();
+    now.clear();
+    for (job_index j = 0; j < sim.jobs().size(); ++j) {
+      if (sim.history(j).outcome == allot::sim::job_outcome::waiting) now[j] = allot::sim::cause_of(why(j));
+    }
+  }
+};
+
+template <std::size_t N, class Preset>
+void compare(allot::sim::setup<N> s) {
+  allot::sim::metrics<N> fast;
+  slow_reasons slow;
+  allot::sim::observers both{fast, slow};
+  auto made = allot::sim::simulator<N, Preset>::make(std::move(s));
+  REQUIRE(made);
+  auto& sim = made.value();
+  REQUIRE(sim.run(both).empty());
+  split all{};
+  for (job_index j = 0; j < sim.jobs().size(); ++j) {
+    const instant total = fast.waits().total(j, sim.now());
+    split expected = j < slow.spent.size() ? slow.spent[j] : split{};
+    const instant seen = expected[0] + expected[1] + expected[2] + expected[3];
+    // Who ran from the start has waited before anybody looked.
+    REQUIRE(total >= seen);
+    expected[static_cast<std::size_t>(wait_cause::order)] += total - seen;
+    INFO("job " << j);
+    REQUIRE(fast.reasons().split(j, total, fast.waits().waits(j), sim.now()) == expected);
+    for (std::size_t c = 0; c < wait_cause_count; ++c) all[c] += expected[c];
+  }
+  const auto figures = fast.figures(sim);
+  for (std::size_t c = 0; c < wait_cause_count; ++c) {
+    REQUIRE(figures.of.waited.by[c] == static_cast<allot::wide>(all[c]));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("wait_reasons: what a hold counts as") {
+  using allot::gpu::obstacle;
+  CHECK(allot::sim::cause_of(by_quota()) == wait_cause::fair_share);
+  CHECK(allot::sim::cause_of(by_place(obstacle::full)) == wait_cause::capacity);
+  CHECK(allot::sim::cause_of(by_place(obstacle::fragmented)) == wait_cause::fragmentation);
+  CHECK(allot::sim::cause_of(by_place(obstacle::none)) == wait_cause::order);
+  CHECK(allot::sim::cause_of(plain_hold{hold_reason::behind_head, {}, {}}) == wait_cause::order);
+  CHECK(allot::sim::cause_of(plain_hold{hold_reason::evictions, {}, {}}) == wait_cause::order);
+}
+
+TEST_CASE("wait_reasons: clocks of a group, by hand") {
+  const std::vector<job<1>> jobs = {job_of(a, 1, 0, 1), job_of(a, 1, 0, 1), job_of(b, 1, 0, 1)};
+  using reasons = wait_reasons<1>;
+  reasons r;
+  std::size_t asked = 0;
+  std::map<allot::quota_id, plain_hold> holds;
+  const auto why = [&](job_index j) {
+    ++asked;
+    return holds[jobs[j].quota];
+  };
+  holds[a] = by_quota();
+  holds[b] = by_place(allot::gpu::obstacle::fragmented);
+  r.begin(jobs, 0, 10);
+  r.begin(jobs, 2, 10);
+  r.look(10, reasons::change::any, why);
+  CHECK(asked == 2);
+  CHECK(r.anyone_lacks_a_place());
+  // Whoever comes to a group fares as it does, and nothing has changed.
+  r.begin(jobs, 1, 14);
+  r.look(14, reasons::change::nothing, why);
+  CHECK(asked == 2);
+  // Where there is only less room, whom the quota stops it still stops.
+  holds[b] = by_place(allot::gpu::obstacle::full);
+  r.look(20, reasons::change::less_room, why);
+  CHECK(asked == 3);
+  holds[a] = plain_hold{hold_reason::behind_head, {}, {}};
+  r.look(23, reasons::change::any, why);
+  CHECK(asked == 5);
+  r.end(0, 25);
+  r.end(2, 25);
+  CHECK(r.split(0, 15, false, 25) == split{13, 0, 0, 2});
+  CHECK(r.split(1, 11, true, 25) == split{9, 0, 0, 2});
+  CHECK(r.split(2, 15, false, 25) == split{0, 10, 5, 0});
+  // It waits again: the second stay adds to the first.
+  holds[b] = by_quota();
+  r.begin(jobs, 2, 40);
+  r.look(40, reasons::change::any, why);
+  CHECK_FALSE(r.anyone_lacks_a_place());
+  r.end(2, 47);
+  CHECK(r.split(2, 22, false, 50) == split{7, 10, 5, 0});
+  std::vector<job_index> kinds;
+  r.for_each_kind([&](job_index j) { kinds.push_back(j); });
+  CHECK(kinds == std::vector<job_index>{1});
+  // A job that never came has waited for nothing.
+  CHECK(r.split(77, 0, false, 50) == split{});
+}
+
+TEST_CASE("wait_reasons: the split of a story, worked by hand") {
+  // Two nodes of 4 GPUs; a may have 5 of them and b 3. Job 0 has 3 of the first node and 1 the 2 of the
+  // second for 10 s, so 2, of a, has no quota until then. Job 3 of b asks for 3 GPUs and finds 1 and 2:
+  // fragmentation.
+  std::vector<job<1>> jobs = {job_of(a, 3, 0, 10), job_of(a, 2, 0, 10), job_of(a, 1, 0, 1),
+                              job_of(b, 3, 0, 1)};
+  auto s = world<allot::static_quotas>(siblings({5, 3}), std::move(jobs));
+  s.where = nodes(2, 4);
+  allot::sim::metrics<1> m;
+  const auto sim = run<allot::static_quotas>(std::move(s), m);
+  const auto of = [&](job_index j) {
+    return m.reasons().split(j, m.waits().total(j, sim.now()), false, sim.now());
+  };
+  CHECK(of(0) == split{});
+  CHECK(of(1) == split{});
+  CHECK(of(2) == split{10 * second, 0, 0, 0});
+  CHECK(of(3) == split{0, 10 * second, 0, 0});
+  const auto f = m.figures(sim);
+  CHECK(f.of.waited.total() == 20'000);
+  CHECK(f.quotas[b.index()].of.waited[wait_cause::fragmentation] == 10'000);
+  // 3 GPUs were idle all the while, and then nobody lacked a place.
+  CHECK(f.idle_while_unplaceable == allot::wide{3'000} * 10'000);
+  CHECK(f.idle == allot::wide{3'000} * 10'000 + allot::wide{4'000} * 1'000);
+}
+
+TEST_CASE("wait_reasons: every job by itself says the same, on random workloads under every preset") {
+  for_each_seed(60, [](random_source& random) {
+    const random_world given = make_random_world(random);
+    allot::for_each_preset([&](auto preset) {
+      using preset_type = decltype(preset);
+      INFO("under " << preset_type::name);
+      compare<1, preset_type>(given.setup_for<preset_type>());
+    });
+    compare<2, allot::standard>(make_rich_world(random));
+  });
+}
