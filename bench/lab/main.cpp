@@ -2,6 +2,7 @@
 // The program `allot`: quotas and policies tried out on scenarios and traces.
 #include "lab/check.hpp"
 #include "lab/compare.hpp"
+#include "lab/compare_page.hpp"
 #include "lab/decide.hpp"
 #include "lab/explain_job.hpp"
 #include "lab/fill.hpp"
@@ -80,7 +81,7 @@ struct command_line {
     if (explain_->parsed()) return lab::run_explain(explain_options_);
     if (replay_->parsed()) return run_replay();
     if (sweep_->parsed()) return lab::sweep(sweep_options_);
-    if (compare_->parsed()) return lab::compare(compare_options_);
+    if (compare_->parsed()) return run_compare();
     if (import_->parsed()) return lab::run_import(import_options_);
     if (generate_->parsed()) return lab::generate(generate_options_);
     if (fill_->parsed()) return lab::fill(fill_command_);
@@ -138,6 +139,7 @@ struct command_line {
                       "replace the files of an earlier run in that directory");
     replay_->add_flag("--events", replay_options_.events, "also events.csv: everything that happened");
     replay_->add_flag("--chrome", replay_options_.chrome, "also trace.json, for Perfetto");
+    replay_->add_flag("--svg", r.svg, "also the charts of the report as *.svg, for papers");
     replay_->add_option("--until", r.until, "end at that simulated time: seconds, or as in 3d or 12h30m");
     replay_->add_option("--at", r.at, "print how the cluster stands at that simulated time");
     replay_->add_option("--rows", r.rows, "of each list of --at")
@@ -198,11 +200,16 @@ struct command_line {
     compare_->add_flag("--all", c.all, "every figure there is, not only the first to look at");
     compare_->add_option("--figures", c.figures, "only these, by their names in csv, as in queue_s/mean")
         ->delimiter(',');
+    compare_->add_option(
+        "--html", comparison_page_,
+        "instead: a page with curves of two or more replays, into this file (- for standard output)");
+    compare_->add_flag("--force", replaces_page_, "replace the page if it is there");
     compare_->footer(
         "Of several runs a side it shows mean ± standard deviation, and ~ where the difference is within "
         "it.\n"
         "Examples:  allot compare runs/fifo runs/standard\n"
-        "           allot compare sweeps/mix --figures queue_s/mean,preemptions");
+        "           allot compare sweeps/mix --figures queue_s/mean,preemptions\n"
+        "           allot compare runs/fifo runs/standard --html comparison.html");
   }
   void add_import() {
     import_ =
@@ -296,6 +303,11 @@ struct command_line {
     return lab::bad_input_status;
   }
 
+  [[nodiscard]] int run_compare() const {
+    if (comparison_page_.empty()) return lab::compare(compare_options_);
+    return lab::write_comparison_page(compare_options_.runs, comparison_page_, replaces_page_);
+  }
+
   CLI::App& app_;
   CLI::App* check_ = nullptr;
   CLI::App* decide_ = nullptr;
@@ -313,6 +325,8 @@ struct command_line {
   lab::sweep_options sweep_options_;
   lab::compare_options compare_options_;
   lab::import_options import_options_;
+  std::string comparison_page_;
+  bool replaces_page_ = false;
   lab::generate_options generate_options_;
   lab::fill_command fill_command_;
 };

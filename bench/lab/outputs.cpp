@@ -9,9 +9,7 @@
 #include <allot/sim/csv.hpp>
 #include <allot/sim/decimal.hpp>
 
-#include <bit>
 #include <charconv>
-#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -226,68 +224,6 @@ void write_jobs(output_file& file, const replay_result& r) {
     text += '\n';
     file.flush_if_full();
   }
-}
-
-void write_chrome_trace(output_file& file, const replay_result& r) {
-  std::string& text = file.text();
-  text += "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n";
-  bool is_first = true;
-  const auto event = [&](auto fill) {
-    if (!std::exchange(is_first, false)) text += ",\n";
-    json_writer json{0};
-    json.begin_object();
-    fill(json);
-    json.end_object();
-    text += json.text();
-    text.pop_back();  // the line break
-    file.flush_if_full();
-  };
-  const auto name_process = [&](std::uint64_t pid, std::string_view name) {
-    event([&](json_writer& json) {
-      json.member("ph", "M").member("name", "process_name").member("pid", pid);
-      json.key("args").begin_object().member("name", name).end_object();
-    });
-  };
-  constexpr std::int64_t microseconds = 1000;
-  // Processes: 0 are the counters of the quotas, n + 1 is node n.
-  name_process(0, "quotas");
-  for (std::size_t n = 0; r.cluster != nullptr && n < r.cluster->size(); ++n) {
-    name_process(n + 1, r.cluster->name(gpu::node_id{n}));
-  }
-  std::vector<std::string_view> ids;
-  std::vector<std::string_view> quotas;
-  for (const replayed_job& j : r.jobs) {
-    if (!j.index) continue;
-    ids.push_back(j.id);
-    quotas.push_back(r.quotas[j.quota.index()].name);
-  }
-  for (const sim::job_run& run : r.log.runs()) {
-    for (const gpu::placed_pod& pod : r.log.pods(run)) {
-      for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
-        event([&](json_writer& json) {
-          json.member("ph", "X").member("name", ids[run.job]).member("cat", quotas[run.job]);
-          json.member("pid", std::uint64_t{pod.where.node.index() + 1});
-          json.member("tid", static_cast<std::uint64_t>(std::countr_zero(left)));
-          json.member("ts", run.begin * microseconds).member("dur", (run.end - run.begin) * microseconds);
-          json.key("args").begin_object().member("quota", quotas[run.job]).member("evicted", run.evicted);
-          json.end_object();
-        });
-      }
-    }
-  }
-  const replayed_time& t = r.time;
-  for (std::size_t i = 0; i < t.used.means.size(); ++i) {
-    event([&](json_writer& json) {
-      json.member("ph", "C").member("name", "GPUs in use").member("pid", std::uint64_t{0});
-      json.member("ts", (t.begin + static_cast<instant>(i) * t.width) * microseconds);
-      json.key("args").begin_object();
-      for (std::size_t x = 0; x < r.quotas.size(); ++x) {
-        if (r.shows(quota_id{x})) json.key(r.quotas[x].name).raw(decimal(t.used_of[x].means[i]));
-      }
-      json.end_object();
-    });
-  }
-  text += "\n]}\n";
 }
 
 }  // namespace lab

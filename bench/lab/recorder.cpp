@@ -48,7 +48,7 @@ std::string_view word_of(const sim::interruption& how) noexcept {
 time_recorder::time_recorder(output_file& tenants, const std::vector<std::string>& names)
     : tenants_(&tenants) {
   for (const std::string& name : names) {
-    quotas_.push_back({',' + as_field(name), {}, sim::thinned_series{}, sim::thinned_series{}});
+    quotas_.emplace_back().name_field = ',' + as_field(name);
   }
   tenants.text() += "time_s,quota,used,entitled,borrowed,lent,pending\n";
 }
@@ -57,8 +57,10 @@ void time_recorder::begin(instant now) {
   if (std::exchange(has_begun_, true)) return;
   result_.begin = now;
   const sim::thinned_series fresh{now, most_points};
-  used_ = pending_ = capacity_ = fresh;
-  for (quota_record& q : quotas_) q.used = q.entitled = fresh;
+  used_ = pending_ = capacity_ = stranded_ = fresh;
+  for (quota_record& q : quotas_) {
+    for (series* s : {&q.used, &q.entitled, &q.borrowed, &q.lent, &q.pending}) s->values = fresh;
+  }
 }
 
 void time_recorder::note(instant now, std::size_t quota, const sim::quota_moment& state) {
@@ -68,6 +70,9 @@ void time_recorder::note(instant now, std::size_t quota, const sim::quota_moment
   write(now, q, state);
   if (state.used != q.last.used) q.used.set(now, state.used);
   if (state.entitled != q.last.entitled) q.entitled.set(now, state.entitled);
+  if (state.borrowed != q.last.borrowed) q.borrowed.set(now, state.borrowed);
+  if (state.lent != q.last.lent) q.lent.set(now, state.lent);
+  if (state.pending != q.last.pending) q.pending.set(now, state.pending);
   q.last = state;
 }
 
@@ -90,11 +95,12 @@ void time_recorder::write(instant now, quota_record& q, const sim::quota_moment&
   tenants_->flush_if_full();
 }
 
-void time_recorder::note_totals(instant now, std::int64_t used, std::int64_t capacity,
+void time_recorder::note_totals(instant now, std::int64_t used, std::int64_t capacity, std::int64_t stranded,
                                 std::uint64_t pending) {
   begin(now);
   used_.set(now, used);
   capacity_.set(now, capacity);
+  stranded_.set(now, stranded);
   pending_.set(now, static_cast<std::int64_t>(pending));
   if (used > result_.most_used) {
     result_.most_used = used;
@@ -108,12 +114,28 @@ replayed_time time_recorder::conclude(instant now) {
   result_.used.means = used_.means(now);
   result_.pending.means = pending_.means(now);
   result_.capacity.means = capacity_.means(now);
+  result_.stranded.means = stranded_.means(now);
   result_.width = used_.width();
   for (quota_record& q : quotas_) {
-    result_.used_of.push_back({q.used.means(now)});
-    result_.entitled_of.push_back({q.entitled.means(now)});
+    result_.used_of.push_back(q.used.conclude(now));
+    result_.entitled_of.push_back(q.entitled.conclude(now));
+    result_.borrowed_of.push_back(q.borrowed.conclude(now));
+    result_.lent_of.push_back(q.lent.conclude(now));
+    result_.pending_of.push_back(q.pending.conclude(now));
   }
   return std::move(result_);
+}
+
+std::int64_t stranded_in(const sim::places& where) {
+  if (!where.has_nodes()) return 0;
+  const auto& inventory = where.inventory();
+  std::int64_t free = inventory.free().in_milli();
+  const auto& types = inventory.layout().types();
+  for (std::size_t t = 0; t < types.size(); ++t) {
+    const std::uint64_t empty = inventory.index().nodes_with_free(t, types[t].gpus);
+    free -= static_cast<std::int64_t>(empty * types[t].gpus * gpu::milli_per_gpu);
+  }
+  return free;
 }
 
 event_writer::event_writer(output_file& file, std::span<const std::string_view> jobs,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lab/moment_log.hpp"
 #include "lab/relation_word.hpp"
 #include "lab/replay_result.hpp"
 #include "lab/staging.hpp"
@@ -10,6 +11,7 @@
 #include <allot/scheduler/plan.hpp>
 #include <allot/sim/job_history.hpp>
 #include <allot/sim/metrics.hpp>
+#include <allot/sim/places.hpp>
 #include <allot/sim/run_log.hpp>
 #include <allot/sim/thinned_series.hpp>
 
@@ -18,6 +20,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace allot {
@@ -34,16 +37,33 @@ class time_recorder {
   time_recorder(output_file& tenants, const std::vector<std::string>& names);
 
   void note(instant now, std::size_t quota, const sim::quota_moment& state);
-  void note_totals(instant now, std::int64_t used, std::int64_t capacity, std::uint64_t pending);
+  void note_totals(instant now, std::int64_t used, std::int64_t capacity, std::int64_t stranded,
+                   std::uint64_t pending);
   /// To be called once, at the end.
   [[nodiscard]] replayed_time conclude(instant now);
 
  private:
+  /// Takes memory only once it is not zero: of many quotas most never lend.
+  struct series {
+    sim::thinned_series values{};
+    bool is_zero = true;
+
+    void set(instant now, std::int64_t value) {
+      values.set(now, value);
+      is_zero = false;
+    }
+    [[nodiscard]] drawn_series conclude(instant now) {
+      return is_zero ? drawn_series{} : drawn_series{values.means(now)};
+    }
+  };
   struct quota_record {
     std::string name_field;
     sim::quota_moment last{};
-    sim::thinned_series used;
-    sim::thinned_series entitled;
+    series used{};
+    series entitled{};
+    series borrowed{};
+    series lent{};
+    series pending{};
   };
 
   void begin(instant now);
@@ -54,6 +74,7 @@ class time_recorder {
   sim::thinned_series used_;
   sim::thinned_series pending_;
   sim::thinned_series capacity_;
+  sim::thinned_series stranded_;
   replayed_time result_;
   /// The present time as text, which several rows begin with.
   std::string time_;
@@ -88,16 +109,28 @@ class event_writer {
 /// The names of the nodes, once each, in the order of the pods: "dgx-0;dgx-3".
 void append_nodes(std::string& text, const gpu::cluster& cluster, std::span<const gpu::placed_pod> pods);
 
+/// The idle GPUs, in milli-GPUs, of nodes that are partly in use: a pod that takes a whole node has no room
+/// there. 0 without nodes.
+[[nodiscard]] std::int64_t stranded_in(const sim::places& where);
+
 /// Tells all of these what happens in a simulation. Reads metrics and log, so it comes after them.
-template <std::size_t N>
+/// `Ask(job)` says why a waiting job waits.
+template <std::size_t N, class Ask>
 class recorder {
  public:
   /// `events` may be null.
-  recorder(const sim::metrics<N>& metrics, const sim::run_log& log, time_recorder& time, event_writer* events)
-      : metrics_(&metrics), log_(&log), time_(&time), events_(events) {}
+  recorder(const sim::metrics<N>& metrics, const sim::run_log& log, time_recorder& time, moment_log& moments,
+           event_writer* events, Ask why)
+      : metrics_(&metrics),
+        log_(&log),
+        time_(&time),
+        moments_(&moments),
+        events_(events),
+        why_(std::move(why)) {}
 
   template <class Simulator>
   void submitted(const Simulator& sim, sim::job_index j) {
+    moments_->waits(sim.jobs()[j].quota, sim.jobs()[j].priority, j);
     write(sim, "submitted", j);
   }
   template <class Simulator>
@@ -106,6 +139,7 @@ class recorder {
   }
   template <class Simulator>
   void started(const Simulator& sim, sim::job_index j, const resources<N>&) {
+    moments_->waits_no_more(sim.jobs()[j].quota, sim.jobs()[j].priority, j);
     if (events_ == nullptr) return;
     events_->write_start(sim.now(), "started", j, sim.jobs()[j].quota, log_->pods(*log_->last_run(j)));
   }
@@ -116,10 +150,15 @@ class recorder {
   }
   template <class Simulator>
   void shrank(const Simulator& sim, sim::job_index j, job_id, const sim::interruption& how) {
+    moments_->cut(sim.now(), j, how, true);
     if (events_ != nullptr) events_->write_end(sim.now(), "shrank", j, sim.jobs()[j].quota, how);
   }
   template <class Simulator>
   void evicted(const Simulator& sim, sim::job_index j, const sim::interruption& how) {
+    moments_->cut(sim.now(), j, how, false);
+    if (sim.history(j).outcome == sim::job_outcome::waiting) {
+      moments_->waits(sim.jobs()[j].quota, sim.jobs()[j].priority, j);
+    }
     if (events_ != nullptr) events_->write_end(sim.now(), "evicted", j, sim.jobs()[j].quota, how);
   }
   template <class Simulator>
@@ -128,6 +167,7 @@ class recorder {
   }
   template <class Simulator>
   void cancelled(const Simulator& sim, sim::job_index j) {
+    moments_->waits_no_more(sim.jobs()[j].quota, sim.jobs()[j].priority, j);
     write(sim, "cancelled", j);
   }
   template <class Simulator>
@@ -137,7 +177,8 @@ class recorder {
     }
     const quantity capacity = metrics_->capacity();
     time_->note_totals(sim.now(), metrics_->used(), capacity.is_bounded() ? capacity.in_milli() : 0,
-                       metrics_->pending());
+                       stranded_in(sim.where()), metrics_->pending());
+    moments_->look(sim.now(), why_);
   }
 
  private:
@@ -149,7 +190,9 @@ class recorder {
   const sim::metrics<N>* metrics_;
   const sim::run_log* log_;
   time_recorder* time_;
+  moment_log* moments_;
   event_writer* events_;
+  Ask why_;
 };
 
 }  // namespace lab

@@ -15,9 +15,11 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -32,6 +34,11 @@ int complain(const std::string& problem) {
 int complain(const errors& found) {
   std::fputs(found.to_string().c_str(), stderr);
   return bad_input_status;
+}
+
+/// Without its directories, so that a report does not depend on where its input was.
+std::string file_name_of(const std::string& path) {
+  return std::filesystem::path{path}.filename().string();
 }
 
 /// Where the changes of the quotas are that were made at that time.
@@ -198,6 +205,9 @@ replay_result result_for(const scenario& s, std::uint64_t seed, bool has_own_quo
   // Not of the policy and the seed, which stand beside it: two policies on one workload have one input.
   r.input_hash = s.input.hex();
   r.cluster = s.cluster ? &*s.cluster : nullptr;
+  if (has_own_quotas) r.scenario_file = file_name_of(s.file);
+  r.trace_file = file_name_of(s.trace_file);
+  r.resources = s.resources;
   r.has_own_quotas = has_own_quotas;
   for (const quota_entry& q : s.quotas) r.quotas.push_back({q.spec.name, {}, {}});
   for (std::size_t x = 0; x < s.quotas.size(); ++x) {
@@ -234,7 +244,17 @@ replay_conclusion replay_into(const staging_directory& staging, const scenario& 
   };
   write(outputs.tables, "jobs.csv", [&](output_file& f) { write_jobs(f, r); });
   write(outputs.report, "report.html", [&](output_file& f) { write_report(f, r); });
-  write(outputs.chrome, "trace.json", [&](output_file& f) { write_chrome_trace(f, r); });
+  std::string note;
+  write(outputs.chrome, "trace.json", [&](output_file& f) { note = write_chrome_trace(f, r); });
+  if (!note.empty()) std::fprintf(stderr, "trace.json: %s\n", note.c_str());
+  if (outputs.svg) {
+    const std::vector<std::string> drawn = standalone_charts(r);
+    for (std::size_t i = 0; i < drawn.size() && problem.empty(); ++i) {
+      if (drawn[i].empty()) continue;
+      done.charts.append(", ").append(chart_files[i]);
+      write(true, chart_files[i], [&](output_file& f) { f.text() += drawn[i]; });
+    }
+  }
   const auto end = std::chrono::steady_clock::now();
   r.timing.writing = end - before_writing;
   done.wall = std::chrono::duration_cast<std::chrono::milliseconds>(end - begin);
@@ -267,7 +287,7 @@ int replay(const replay_options& options) {
   std::string problem = staging.open(options.out, replay_file_names, options.force);
   if (!problem.empty()) return complain(problem);
   control.show = std::ref(printer);
-  const replay_outputs outputs{true, true, options.events, options.chrome};
+  const replay_outputs outputs{true, true, options.events, options.chrome, options.svg};
   const replay_conclusion done = replay_into(staging, *s, r, control, outputs, begin);
   if (!done.found.empty()) return complain(done.found);
   problem = printer.failed ? "standard output: the dashboard could not be written" : done.problem;
@@ -277,8 +297,8 @@ int replay(const replay_options& options) {
   std::fputs(warnings(r).c_str(), stderr);
   if (options.timing) std::fputs(timing_text(r).c_str(), stderr);
   std::fputs(headline(r).c_str(), stdout);
-  std::printf("\n%s: summary.json, jobs.csv, tenants.csv, report.html%s%s (%s s)\n", options.out.c_str(),
-              options.events ? ", events.csv" : "", options.chrome ? ", trace.json" : "",
+  std::printf("\n%s: summary.json, jobs.csv, tenants.csv, report.html%s%s%s (%s s)\n", options.out.c_str(),
+              options.events ? ", events.csv" : "", options.chrome ? ", trace.json" : "", done.charts.c_str(),
               decimal(done.wall.count()).c_str());
   if (!r.stopped || r.stopped->why == stop_reason::until) return 0;
   return r.stopped->why == stop_reason::interrupt ? 128 + done.asked : incomplete_status;

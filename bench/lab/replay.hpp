@@ -3,13 +3,16 @@
 
 #include "lab/measuring.hpp"
 #include "lab/replay_run.hpp"
+#include "lab/report.hpp"
 #include "lab/scenario.hpp"
 #include "lab/staging.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,6 +46,8 @@ struct replay_options {
   /// Also say where the time went.
   bool timing = false;
   measuring_options measured{};
+  /// Also the charts of the report as files of their own, for papers.
+  bool svg = false;
 };
 
 /// Of a run that `--max-queue` or `--max-time` ended, and of a sweep of which not every point is there.
@@ -61,10 +66,17 @@ struct replay_outputs {
   bool report = true;
   bool events = false;
   bool chrome = false;
+  bool svg = false;
 };
 /// All that a replay may write. The summary is last: where it is, everything is.
-inline constexpr std::array<std::string_view, 6> replay_file_names = {
-    "jobs.csv", "tenants.csv", "events.csv", "trace.json", "report.html", "summary.json"};
+inline constexpr auto replay_file_names = [] {
+  constexpr std::array<std::string_view, 6> always = {"jobs.csv",   "tenants.csv", "events.csv",
+                                                      "trace.json", "report.html", "summary.json"};
+  std::array<std::string_view, std::size(chart_files) + always.size()> names;
+  std::copy(always.begin(), always.end(),
+            std::copy(std::begin(chart_files), std::end(chart_files), names.begin()));
+  return names;
+}();
 
 /// What came of a replay into a directory, but for its figures.
 struct replay_conclusion {
@@ -72,6 +84,8 @@ struct replay_conclusion {
   errors found{};
   /// What could not be written.
   std::string problem{};
+  /// The charts that were drawn: ", gpus.svg, quotas.svg".
+  std::string charts{};
   /// The signal that ended it, 0: none.
   int asked = 0;
   std::chrono::milliseconds wall{0};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lab/measuring.hpp"
+#include "lab/moment_log.hpp"
 
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
@@ -12,6 +13,7 @@
 #include <allot/sim/unrest.hpp>
 #include <allot/sim/wait_reasons.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -36,6 +38,7 @@ struct replayed_job {
   instant duration = 0;
   /// In milli-GPUs.
   std::int64_t gpus = 0;
+  std::int32_t priority = 0;
   sim::job_outcome outcome{};
   std::optional<instant> start{};
   std::optional<instant> end{};
@@ -66,9 +69,11 @@ struct replayed_quota {
   std::vector<std::pair<instant, std::optional<std::int64_t>>> nominal{};
 };
 
-/// One quantity over time, thinned: means of equal spans.
+/// One quantity over time, thinned: means of equal spans. Without any it was zero all the time.
 struct drawn_series {
   std::vector<std::int64_t> means;
+
+  [[nodiscard]] std::int64_t at(std::size_t span) const { return span < means.size() ? means[span] : 0; }
 };
 
 /// The whole replay over time, for drawing. All series are of the same spans.
@@ -79,9 +84,14 @@ struct replayed_time {
   drawn_series used{};
   drawn_series pending{};
   drawn_series capacity{};
-  /// By quota.
+  /// Idle GPUs of nodes that were partly in use.
+  drawn_series stranded{};
+  /// By quota. All are in milli-GPUs, but those that count waiting jobs.
   std::vector<drawn_series> used_of{};
   std::vector<drawn_series> entitled_of{};
+  std::vector<drawn_series> borrowed_of{};
+  std::vector<drawn_series> lent_of{};
+  std::vector<drawn_series> pending_of{};
   /// When the most was in use, and how much.
   instant busiest = 0;
   std::int64_t most_used = 0;
@@ -118,6 +128,11 @@ struct replay_timing {
 /// Everything that the files of a replay are made of.
 struct replay_result {
   std::string policy;
+  /// The files that were replayed, without their directories; empty where there was none.
+  std::string scenario_file{};
+  std::string trace_file{};
+  /// What the quotas count, by dimension.
+  std::vector<std::string> resources{};
   std::uint64_t seed = 0;
   std::string input_hash;
   std::string decision_hash;
@@ -137,6 +152,7 @@ struct replay_result {
   /// By submission, then id.
   std::vector<replayed_job> jobs{};
   sim::run_log log{};
+  moment_log moments{};
   replayed_time time{};
   std::uint64_t decisions = 0;
   std::uint64_t events = 0;
@@ -146,6 +162,9 @@ struct replay_result {
   std::optional<early_end> stopped{};
   replay_timing timing{};
 
+  [[nodiscard]] bool is_inner(quota_id x) const {
+    return std::any_of(quotas.begin(), quotas.end(), [x](const replayed_quota& q) { return q.parent == x; });
+  }
   /// Whether the quota is shown: all but a root that was made up and holds no job.
   [[nodiscard]] bool shows(quota_id x) const {
     return has_own_quotas || quotas[x.index()].parent || figures.quotas[x.index()].of.jobs.total != 0;

@@ -250,6 +250,7 @@ void take_jobs(const Simulator& sim, const workload<N>& w, const sim::metrics<N>
     r.submit = job.submit;
     r.duration = job.duration;
     r.gpus = metrics.gpus(sim, j);
+    r.priority = job.priority;
     r.outcome = h.outcome;
     r.job_class = job.job_class;
     r.wait = metrics.waits().total(j, sim.now());
@@ -297,6 +298,7 @@ template <std::size_t N>
   nominal_log<N> nominals{result, gpus, !w.setup.quota_events.empty()};
   nominals.look(0, w.setup.quotas);
 
+  const bool single_queue = preset.ignores_quotas;
   // Those of the quotas that events add as well.
   w.setup.settings = w.settings;
   const auto begin = std::chrono::steady_clock::now();
@@ -312,7 +314,11 @@ template <std::size_t N>
   time_recorder time{streams.tenants, names};
   std::optional<event_writer> events;
   if (streams.events != nullptr) events.emplace(*streams.events, w.ids, names, result.cluster);
-  recorder<N> series{metrics, result.log, time, events ? &*events : nullptr};
+  const auto why = [&sim, single_queue](sim::job_index j) {
+    return reason_of(sim.why(j), sim.policy().settings(sim.policy().view().quota(j)), single_queue);
+  };
+  recorder<N, decltype(why)> series{metrics, result.log, time, result.moments, events ? &*events : nullptr,
+                                    why};
   ended_jobs ended;
   const auto clock_of = [&](std::chrono::nanoseconds& spent) { return control.timed ? &spent : nullptr; };
   timed_observer timed_metrics{metrics, clock_of(result.timing.metrics)};

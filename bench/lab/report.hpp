@@ -2,11 +2,14 @@
 #pragma once
 
 #include "lab/replay_result.hpp"
+#include "lab/report_chart.hpp"
 #include "lab/staging.hpp"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace allot {
@@ -14,45 +17,128 @@ inline namespace v0 {
 namespace lab {
 
 /// Writes report.html: one page that needs nothing else, not even the network. Curves are plain SVG; a script
-/// of a few lines shows the figures under the pointer. The same result gives the same bytes.
+/// shows the figures under the pointer and any instant of the replay. The same result gives the same bytes.
 void write_report(output_file& file, const replay_result& r);
+
+/// The charts of the report as files of their own: their names, and what to write there.
+inline constexpr std::string_view chart_files[] = {"gpus.svg",         "quotas.svg",      "lending.svg",
+                                                   "waiting.svg",      "utilisation.svg", "preemptions.svg",
+                                                   "waiting_times.svg"};
+/// What belongs into each of `chart_files`, in their order; nothing where there is nothing to draw.
+[[nodiscard]] std::vector<std::string> standalone_charts(const replay_result& r);
 
 namespace report {
 
-/// As many quotas have a colour of their own; the others share one.
-inline constexpr std::size_t most_colours = 9;
-
-/// A coloured part of the curves: a quota, or all those that share a colour.
+/// A coloured part of the curves: a quota, or all those that share the last colour.
 struct layer {
   std::string name;
   std::size_t colour = 0;
   std::vector<std::size_t> quotas;
 };
 
-/// The quotas that are shown, in their order; those with the least GPU time together at the end when there
+/// The quotas that had jobs, in their order; those with the least GPU time together at the end when there
 /// are more than colours.
 [[nodiscard]] std::vector<layer> layers_of(const replay_result& r);
 
 /// By quota: the number of its layer's colour, and `most_colours` for those without one.
 [[nodiscard]] std::vector<std::size_t> colours_of(const replay_result& r, const std::vector<layer>& layers);
 
+// Texts.
+
 [[nodiscard]] std::string escaped(std::string_view text);
+/// Appends a JSON string that can stand in a script element of a page, whatever is in the text.
+void append_json_string(std::string& json, std::string_view text);
 /// "53,069".
 [[nodiscard]] std::string grouped(std::uint64_t n);
 /// A span of time in a unit that suits it: "45 s", "12 min", "3.4 h", "2.5 d".
 [[nodiscard]] std::string human_time(instant milliseconds);
 /// A figure of a sample, "-" when there is none.
 [[nodiscard]] std::string human_time(const sim::sample_summary& s, instant figure);
+/// A point in time: "day 3, 04:12".
+[[nodiscard]] std::string human_instant(instant milliseconds);
 /// Thousandths, rounded to `places` decimals, with the thousands grouped.
 [[nodiscard]] std::string rounded(std::int64_t thousandths, unsigned places);
 /// Millionths as a percentage: "62.97 %".
 [[nodiscard]] std::string percent(std::int64_t millionths);
+/// GPU time: "5,677.7 GPU-h".
+[[nodiscard]] std::string human_hours(wide gpu_time);
 
-// The parts of the page (report_charts.cpp, report_nodes.cpp).
+// The page itself (report_page.cpp).
 
-void write_time_charts(std::string& html, const replay_result& r, const std::vector<layer>& layers);
-void write_quota_charts(std::string& html, const replay_result& r, const std::vector<layer>& layers);
-void write_node_map(std::string& html, const replay_result& r, const std::vector<layer>& layers);
+void begin_page(std::string& html, std::string_view title);
+/// `with_script`: there are charts or instants for it to work on.
+void end_page(std::string& html, bool with_script);
+/// The style of charts that stand alone: light, with the colours written out.
+[[nodiscard]] std::string_view drawing_style() noexcept;
+
+// The charts (report_charts.cpp).
+
+/// Series as curves over the time of the replay.
+[[nodiscard]] chart::steps curve_of(const replayed_time& t, const std::vector<std::int64_t>& means);
+[[nodiscard]] std::vector<std::int64_t> sum_of(const std::vector<drawn_series>& of_quota,
+                                               const std::vector<std::size_t>& quotas, std::size_t spans);
+/// Layers upon each other, each covering the ones below it.
+void stack(chart& c, const std::vector<chart::steps>& layers, const std::vector<std::string>& css);
+/// How long jobs waited for their first start, those that did, as the part of them that had by then: at
+/// `cdf_points` places of the axis, in millionths.
+inline constexpr std::size_t cdf_points = 200;
+[[nodiscard]] std::vector<std::int64_t> cdf_of(std::vector<instant> waits, const log_time_axis& axis);
+
+struct report_charts {
+  /// In the order of the page: GPUs in use, lending, waiting, utilisation, preemptions, waiting times. Those
+  /// that have nothing to show are not there.
+  std::vector<chart> all;
+  /// One for each layer that is a single quota.
+  std::vector<chart> quotas;
+
+  [[nodiscard]] const chart* find(std::string_view name) const;
+};
+[[nodiscard]] report_charts charts_of(const replay_result& r, const std::vector<layer>& layers);
+/// The spans in which preemptions are counted.
+inline constexpr std::size_t preemption_spans = 120;
+/// By layer, how many runs were cut short in each span.
+[[nodiscard]] std::vector<std::vector<std::uint32_t>> preemptions_of(const replay_result& r,
+                                                                     const std::vector<layer>& layers);
+/// By layer, how long the jobs waited that started.
+[[nodiscard]] std::vector<std::vector<instant>> waits_of(const replay_result& r,
+                                                         const std::vector<layer>& layers);
+
+// Any instant (report_moment.cpp).
+
+/// From when to when something holds.
+struct interval {
+  instant begin = 0;
+  instant end = 0;
+};
+/// At which instants a page shows things, so that not more than `most` intervals need to be in it: none means
+/// at all. Otherwise every candidate, or every second, or fourth and so on; at least one.
+[[nodiscard]] std::vector<instant> stops_for(std::span<const interval> all,
+                                             std::span<const instant> candidates, std::size_t most);
+/// Whether it holds at any of the stops, or, without stops, at all.
+[[nodiscard]] bool is_seen(const interval& i, std::span<const instant> stops);
+/// The GPUs of a pod: "3:0-7", or "4:2*500" of half of one.
+void append_place(std::string& text, const gpu::placed_pod& pod);
+/// What the script shows, as JSON in a script element.
+void write_data(std::string& html, const replay_result& r, const std::vector<layer>& layers);
+/// The slider and what it moves.
+void write_moment(std::string& html, const replay_result& r);
+
+// Tables (report_tables.cpp).
+
+void write_head(std::string& html, const replay_result& r);
+void write_tiles(std::string& html, const replay_result& r);
+void write_wait_tables(std::string& html, const replay_result& r, const std::vector<layer>& layers);
+void write_preemptions(std::string& html, const replay_result& r, const std::vector<layer>& layers);
+void write_quota_table(std::string& html, const replay_result& r);
+void write_unfinished(std::string& html, const replay_result& r);
+void write_refused(std::string& html, const replay_result& r);
+void write_definitions(std::string& html);
+
+/// By number in the simulation.
+[[nodiscard]] std::vector<const replayed_job*> jobs_by_index(const replay_result& r);
+/// When a run ended; those that still ran at the end ended then.
+[[nodiscard]] instant end_of(const replay_result& r, const std::vector<const replayed_job*>& jobs,
+                             const sim::job_run& run);
 
 }  // namespace report
 }  // namespace lab

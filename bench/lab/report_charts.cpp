@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-// The curves of the report. A chart is an SVG that is stretched to the width of the page, with its labels in
-// HTML beside it, so that they stay readable on a small screen.
+// Which charts the report has, and what is on them.
 #include "lab/outputs.hpp"
 #include "lab/report.hpp"
 
 #include <allot/sim/trace.hpp>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
 
 namespace allot {
 inline namespace v0 {
@@ -18,314 +14,384 @@ namespace report {
 
 namespace {
 
-/// The height of a chart in its own units; a curve is that exact.
-constexpr std::int64_t height = 1000;
+constexpr std::int64_t million = 1'000'000;
 
-void append(std::string& html, std::int64_t n) {
-  char digits[24];
-  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, n);
-  static_cast<void>(error);
-  html.append(digits, end);
+[[nodiscard]] std::int64_t part_of(std::int64_t part, std::int64_t whole) {
+  return whole <= 0 ? 0
+                    : static_cast<std::int64_t>(wide{static_cast<std::uint64_t>(part)} * million /
+                                                static_cast<std::uint64_t>(whole));
 }
-
-/// `part` of `whole` in percent with two decimals: a position in CSS.
-std::string position(std::int64_t part, std::int64_t whole) {
-  return decimal((whole == 0 ? 0
-                             : static_cast<std::int64_t>(wide{static_cast<std::uint64_t>(part)} * 10'000 /
-                                                         static_cast<std::uint64_t>(whole))) *
-                 10) +
-         '%';
-}
-
-/// The top of a scale, and the distance between its lines: 1, 2 or 5 times a power of ten.
-struct scale {
-  std::int64_t top = 1;
-  std::int64_t step = 1;
-};
-
-scale scale_for(std::int64_t most) {
-  scale s;
-  constexpr std::array<std::int64_t, 3> factors = {1, 2, 5};
-  for (std::int64_t power = 1;; power *= 10) {
-    for (const std::int64_t factor : factors) {
-      s.step = factor * power;
-      if (s.step * 5 < most) continue;
-      // Whole steps would leave up to a fifth of the chart empty.
-      const std::int64_t part = std::max<std::int64_t>(1, s.step / 5);
-      s.top = std::max(s.step, (most + part - 1) / part * part);
-      return s;
-    }
-  }
-}
-
-class chart {
- public:
-  chart(std::string& html, const replayed_time& time, scale y, std::string_view unit,
-        std::string_view css_class)
-      : html_(html), time_(time), y_(y) {
-    html_.append("<div class=\"chart ").append(css_class).append("\"><div class=y>");
-    for (std::int64_t v = 0; v <= y_.top; v += y_.step) {
-      html_.append("<i style=\"bottom:").append(position(v, y_.top)).append("\">");
-      html_.append(rounded(v, v % 1000 == 0 ? 0 : 1));
-      if (v == 0) html_.append(" ").append(unit);
-      html_.append("</i>");
-    }
-    html_.append("</div><div class=plot><svg viewBox=\"0 0 ").append(decimal(columns()));
-    html_.append(" 1000\" preserveAspectRatio=none>");
-    for (std::int64_t v = y_.step; v <= y_.top; v += y_.step) {
-      html_.append("<path class=grid d=\"M0 ");
-      append(html_, at(v));
-      html_.append("H").append(decimal(columns())).append("\"/>");
-    }
-  }
-
-  /// A filled curve from the bottom up.
-  void area(const std::vector<std::int64_t>& values, std::string_view style) {
-    html_.append("<path ").append(style).append(" d=\"M0 1000");
-    follow(values);
-    html_.append("V1000Z\"/>");
-  }
-  void line(const std::vector<std::int64_t>& values, std::string_view style) {
-    if (values.empty()) return;
-    html_.append("<path ").append(style).append(" d=\"M0 ");
-    append(html_, at(values.front()));
-    follow(values);
-    html_.append("\"/>");
-  }
-  /// A line of (time, value), which holds until the next; where there is no value there is no line.
-  void steps(const std::vector<std::pair<instant, std::optional<std::int64_t>>>& values,
-             std::string_view style) {
-    html_.append("<path ").append(style).append(" d=\"");
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const instant from = i == 0 ? time_.begin : std::clamp(values[i].first, time_.begin, time_.end);
-      const instant to =
-          i + 1 < values.size() ? std::clamp(values[i + 1].first, time_.begin, time_.end) : time_.end;
-      if (!values[i].second || from >= to) continue;
-      html_.append("M").append(decimal(column(from))).append(" ");
-      append(html_, at(*values[i].second));
-      html_.append("H").append(decimal(column(to)));
-    }
-    html_.append("\"/>");
-  }
-
-  void close() {
-    html_.append("</svg><b class=cursor></b></div><div class=x>");
-    const ticks marks = time_steps();
-    // None at the left end, where the labels of the other axis are.
-    const std::int64_t first = time_.begin / marks.step + 1;
-    for (std::int64_t k = first; k * marks.step <= time_.end; ++k) {
-      const instant at = k * marks.step;
-      html_.append("<i style=\"left:")
-          .append(position(at - time_.begin, time_.end - time_.begin))
-          .append("\">");
-      if (k == first) html_.append(marks.name);
-      html_.append(rounded(at * 1000 / marks.unit, 0)).append("</i>");
-    }
-    html_.append("</div></div>\n");
-  }
-
- private:
-  struct ticks {
-    std::int64_t step;
-    std::string_view name;
-    std::int64_t unit;
-  };
-
-  /// About six marks.
-  [[nodiscard]] ticks time_steps() const {
-    using sim::day;
-    using sim::hour;
-    using sim::minute;
-    using sim::second;
-    constexpr std::array<std::int64_t, 16> steps = {
-        second,   5 * second, 15 * second, minute,  5 * minute, 15 * minute, hour,     3 * hour,
-        6 * hour, day,        2 * day,     7 * day, 14 * day,   30 * day,    90 * day, 365 * day};
-    std::size_t i = 0;
-    while (i + 1 < steps.size() && (time_.end - time_.begin) / steps[i] > 9) ++i;
-    std::int64_t step = steps[i];
-    while ((time_.end - time_.begin) / step > 9) step *= 10;
-    if (step >= day) return {step, "day ", day};
-    if (step >= hour) return {step, "hour ", hour};
-    return step >= minute ? ticks{step, "min ", minute} : ticks{step, "s ", second};
-  }
-
-  /// In thousandths of a span.
-  [[nodiscard]] std::int64_t columns() const { return std::max<std::int64_t>(1, column(time_.end)); }
-  [[nodiscard]] std::int64_t column(instant t) const {
-    return static_cast<std::int64_t>(wide{static_cast<std::uint64_t>(t - time_.begin)} * 1000 /
-                                     static_cast<std::uint64_t>(time_.width));
-  }
-  [[nodiscard]] std::int64_t at(std::int64_t value) const {
-    const std::int64_t up = static_cast<std::int64_t>(wide{static_cast<std::uint64_t>(value)} * height /
-                                                      static_cast<std::uint64_t>(y_.top));
-    return height - std::min(up, height);
-  }
-  void follow(const std::vector<std::int64_t>& values) {
-    std::int64_t last = -1;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const std::int64_t y = at(values[i]);
-      if (y != last) {
-        html_ += 'V';
-        append(html_, y);
-      }
-      last = y;
-      // Only where the curve turns there is a point.
-      if (i + 1 < values.size() && at(values[i + 1]) == y) continue;
-      html_ += 'H';
-      if (i + 1 < values.size()) {
-        append(html_, static_cast<std::int64_t>(i) + 1);
-      } else {
-        html_ += decimal(columns());
-      }
-    }
-  }
-
-  std::string& html_;
-  const replayed_time& time_;
-  scale y_;
-};
 
 [[nodiscard]] std::int64_t most_of(const std::vector<std::int64_t>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
 }
-
-void add_to(std::vector<std::int64_t>& sum, const std::vector<std::int64_t>& values) {
-  for (std::size_t i = 0; i < sum.size() && i < values.size(); ++i) sum[i] += values[i];
+[[nodiscard]] std::int64_t most_of(const chart::steps& curve) {
+  std::int64_t most = 0;
+  for (const auto& [at, value] : curve) most = std::max(most, value);
+  return most;
 }
 
-void open_figure(std::string& html, std::string_view title, std::string_view text) {
-  html.append("<figure><figcaption><h2>")
-      .append(title)
-      .append("</h2><p>")
-      .append(text)
-      .append("</p></figcaption>\n");
+std::string colour_class(std::size_t colour) {
+  return "q" + std::to_string(colour);
 }
 
-void write_numbers(std::string& html, const std::vector<std::int64_t>& milli) {
-  html += '[';
-  for (std::size_t i = 0; i < milli.size(); ++i) {
-    if (i != 0) html += ',';
-    html += decimal((milli[i] + 50) / 100 * 100);
-  }
-  html += ']';
+void explain_layers(chart& c, const std::vector<layer>& layers) {
+  for (const layer& l : layers) c.explain(colour_class(l.colour), l.name);
 }
 
-/// What the script shows under the pointer.
-void write_data(std::string& html, const replay_result& r, const std::vector<layer>& layers,
-                const std::vector<std::vector<std::int64_t>>& used) {
-  const replayed_time& t = r.time;
-  html.append("<script type=\"application/json\" id=data>{\"begin\":").append(decimal(t.begin));
-  html.append(",\"width\":").append(decimal(t.width)).append(",\"span\":").append(decimal(t.end - t.begin));
-  html.append(",\"names\":[");
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    html.append(i == 0 ? "\"" : ",\"");
-    for (const char c : layers[i].name) {
-      // Neither the end of the string nor of the script element; the page shows it as text.
-      if (c == '"' || c == '\\' || c == '<' || static_cast<unsigned char>(c) < 0x20) {
-        constexpr std::string_view digits = "0123456789abcdef";
-        const auto byte = static_cast<unsigned char>(c);
-        html.append("\\u00").append(1, digits[byte >> 4U]).append(1, digits[byte & 0xFU]);
-      } else {
-        html += c;
+/// A name on every layer that is somewhere thick and long enough for it.
+void name_layers(chart& c, const std::vector<layer>& layers, const std::vector<std::vector<std::int64_t>>& of,
+                 std::int64_t top) {
+  if (of.empty() || of.front().empty()) return;
+  const std::size_t n = of.front().size();
+  std::vector<std::int64_t> below(n, 0);
+  for (std::size_t k = 0; k < layers.size(); ++k) {
+    // On a page of usual width a character takes about a hundredth of the chart.
+    const std::size_t reach = std::max<std::size_t>(1, (layers[k].name.size() + 3) * n / 220);
+    std::int64_t best = 0;
+    std::size_t at = 0;
+    for (std::size_t i = reach; i + reach < n; i += std::max<std::size_t>(1, reach / 4)) {
+      // The room that is free all along the name.
+      std::int64_t low = 0;
+      std::int64_t high = top;
+      for (std::size_t j = i - reach; j <= i + reach; ++j) {
+        low = std::max(low, below[j]);
+        high = std::min(high, below[j] + of[k][j]);
+      }
+      if (high - low > best) {
+        best = high - low;
+        at = i;
       }
     }
-    html += '"';
+    if (best * 12 >= top) {
+      std::int64_t low = 0;
+      std::int64_t high = top;
+      for (std::size_t j = at - reach; j <= at + reach; ++j) {
+        low = std::max(low, below[j]);
+        high = std::min(high, below[j] + of[k][j]);
+      }
+      c.label(static_cast<std::int64_t>((2 * at + 1) * 500'000 / n), (low + high) / 2, layers[k].name,
+              "w" + std::to_string(layers[k].colour));
+    }
+    for (std::size_t i = 0; i < n; ++i) below[i] += of[k][i];
   }
-  html += "],\"colours\":[";
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    if (i != 0) html += ',';
-    append(html, static_cast<std::int64_t>(layers[i].colour));
-  }
-  html += "],\"used\":[";
-  for (std::size_t i = 0; i < used.size(); ++i) {
-    if (i != 0) html += ',';
-    write_numbers(html, used[i]);
-  }
-  html += "],\"pending\":";
-  std::vector<std::int64_t> pending = t.pending.means;
-  for (std::int64_t& n : pending) n *= 1000;
-  write_numbers(html, pending);
-  html += ",\"capacity\":";
-  write_numbers(html, t.capacity.means);
-  html += "}</script>\n";
 }
+
+chart::steps curve_of_nominal(const replayed_time& t, const replayed_quota& q) {
+  chart::steps curve;
+  for (const auto& [at, nominal] : q.nominal) {
+    const instant from = std::clamp(at, t.begin, t.end) - t.begin;
+    curve.emplace_back(curve.empty() ? 0 : part_of(from, t.end - t.begin), nominal.value_or(0));
+  }
+  if (!curve.empty()) curve.emplace_back(million, curve.back().second);
+  return curve;
+}
+
+class maker {
+ public:
+  maker(const replay_result& r, const std::vector<layer>& layers)
+      : r_(r), t_(r.time), layers_(layers), spans_(r.time.used.means.size()) {}
+
+  [[nodiscard]] report_charts all() const {
+    report_charts charts;
+    if (t_.end <= t_.begin) return charts;
+    charts.all.push_back(gpus());
+    for (const layer& l : layers_) {
+      if (l.quotas.size() == 1) charts.quotas.push_back(quota(l));
+    }
+    lending(charts.all);
+    charts.all.push_back(waiting());
+    if (r_.figures.capacity_is_bounded) charts.all.push_back(utilisation());
+    preemptions(charts.all);
+    waiting_times(charts.all);
+    return charts;
+  }
+
+ private:
+  [[nodiscard]] chart over_time(std::string name, std::string title, std::string note,
+                                std::string kind) const {
+    chart c{std::move(name), std::move(title), std::move(note), std::move(kind)};
+    c.set_ticks(time_ticks(t_.begin, t_.end));
+    return c;
+  }
+  [[nodiscard]] std::vector<std::vector<std::int64_t>> of_layers(const std::vector<drawn_series>& of) const {
+    std::vector<std::vector<std::int64_t>> sums;
+    for (const layer& l : layers_) sums.push_back(sum_of(of, l.quotas, spans_));
+    return sums;
+  }
+  void stack_layers(chart& c, const std::vector<std::vector<std::int64_t>>& of) const {
+    std::vector<chart::steps> curves;
+    std::vector<std::string> css;
+    for (std::size_t k = 0; k < layers_.size(); ++k) {
+      curves.push_back(curve_of(t_, of[k]));
+      css.push_back("area " + colour_class(layers_[k].colour));
+    }
+    stack(c, curves, css);
+  }
+
+  [[nodiscard]] chart gpus() const {
+    chart c =
+        over_time("gpus", "GPUs in use", "by the jobs of each quota; the line is what there is", "gpus");
+    const auto used = of_layers(t_.used_of);
+    const std::int64_t capacity = r_.figures.capacity_is_bounded ? most_of(t_.capacity.means) : 0;
+    const scale y = scale_for(std::max(most_of(t_.used.means), capacity));
+    c.set_values(y, "GPUs");
+    c.make_tall();
+    stack_layers(c, used);
+    if (capacity > 0) c.line(curve_of(t_, t_.capacity.means), "capacity");
+    name_layers(c, layers_, used, y.top);
+    explain_layers(c, layers_);
+    return c;
+  }
+
+  [[nodiscard]] chart quota(const layer& l) const {
+    const std::size_t x = l.quotas.front();
+    const std::string colour = colour_class(l.colour);
+    const sim::quota_figures& f = r_.figures.quotas[x];
+    const auto hours = [](wide gpu_time) { return rounded(sim::milli_gpu_hours(gpu_time), 0); };
+    std::string note = hours(f.of.allocated) + " GPU-h used";
+    if (r_.has_own_quotas) note += ", " + hours(f.of.borrowed) + " borrowed, " + hours(f.of.lent) + " lent";
+    chart c = over_time("quota", l.name, note, "quota:" + std::to_string(&l - layers_.data()));
+    std::vector<std::int64_t> used = sum_of(t_.used_of, l.quotas, spans_);
+    std::vector<std::int64_t> own = used;
+    std::vector<std::int64_t> with_lent = used;
+    for (std::size_t i = 0; i < spans_; ++i) {
+      own[i] -= std::min(own[i], t_.borrowed_of[x].at(i));
+      with_lent[i] += t_.lent_of[x].at(i);
+    }
+    // What an inner quota is given is its children's, too.
+    const chart::steps nominal =
+        r_.is_inner(quota_id{x}) ? chart::steps{} : curve_of_nominal(t_, r_.quotas[x]);
+    const std::vector<std::int64_t> entitled = sum_of(t_.entitled_of, l.quotas, spans_);
+    c.set_values(
+        scale_for(std::max<std::int64_t>({1000, most_of(with_lent), most_of(entitled), most_of(nominal)})),
+        "GPUs");
+    c.area(curve_of(t_, with_lent), "area lent");
+    c.area(curve_of(t_, used), "area pale " + colour);
+    c.area(curve_of(t_, own), "area " + colour);
+    c.line(curve_of(t_, entitled), "entitled");
+    if (most_of(nominal) > 0) c.line(nominal, "nominal");
+    c.explain("area " + colour, "of its own");
+    c.explain("area pale " + colour, "borrowed");
+    c.explain("area lent", "lent to others");
+    c.explain("rule nominal", "what it owns");
+    c.explain("rule entitled", "its fair share");
+    return c;
+  }
+
+  void lending(std::vector<chart>& charts) const {
+    const auto borrowed = of_layers(t_.borrowed_of);
+    auto lent = of_layers(t_.lent_of);
+    std::vector<std::int64_t> up(spans_, 0);
+    std::vector<std::int64_t> down(spans_, 0);
+    for (std::size_t k = 0; k < layers_.size(); ++k) {
+      for (std::size_t i = 0; i < spans_; ++i) {
+        up[i] += borrowed[k][i];
+        down[i] += lent[k][i];
+        lent[k][i] = -lent[k][i];
+      }
+    }
+    const std::int64_t most = std::max(most_of(up), most_of(down));
+    if (most == 0) return;
+    chart c = over_time(
+        "lending", "Who borrows, who lends",
+        "above the line: GPUs that a quota's jobs have of others; below: what others have of it", "lending");
+    const scale y = scale_for(most);
+    c.set_values(y, "GPUs", -y.top);
+    stack_layers(c, borrowed);
+    stack_layers(c, lent);
+    explain_layers(c, layers_);
+    charts.push_back(std::move(c));
+  }
+
+  [[nodiscard]] chart waiting() const {
+    chart c = over_time("waiting", "Waiting jobs", "submitted and not running, by quota", "waiting");
+    auto pending = of_layers(t_.pending_of);
+    std::vector<std::int64_t> all(spans_, 0);
+    for (auto& of_layer : pending) {
+      for (std::size_t i = 0; i < spans_; ++i) all[i] += of_layer[i] *= 1000;
+    }
+    c.set_values(scale_for(std::max<std::int64_t>(1000, most_of(all)), true), "jobs");
+    stack_layers(c, pending);
+    explain_layers(c, layers_);
+    return c;
+  }
+
+  [[nodiscard]] chart utilisation() const {
+    const bool has_nodes = r_.cluster != nullptr;
+    chart c = over_time("utilisation", has_nodes ? "Utilisation and fragmentation" : "Utilisation",
+                        has_nodes ? "of all GPUs: in use; idle on nodes that are partly in use, where a pod "
+                                    "that takes a whole node finds no room; the rest is idle on empty nodes"
+                                  : "GPUs in use, in percent of what there is",
+                        "utilisation");
+    std::vector<std::int64_t> used(spans_, 0);
+    std::vector<std::int64_t> stranded(spans_, 0);
+    for (std::size_t i = 0; i < spans_; ++i) {
+      const std::int64_t capacity = t_.capacity.at(i);
+      used[i] = part_of(t_.used.at(i), capacity) / 10;
+      stranded[i] = part_of(t_.stranded.at(i), capacity) / 10;
+    }
+    c.set_values({100'000, 25'000}, "%");
+    stack(c, {curve_of(t_, used), curve_of(t_, stranded)}, {"area busy", "area stranded"});
+    c.explain("busy", "in use");
+    if (has_nodes) c.explain("stranded", "idle beside others");
+    return c;
+  }
+
+  void preemptions(std::vector<chart>& charts) const {
+    if (r_.moments.cuts().empty()) return;
+    chart c = over_time("preemptions", "Preemptions",
+                        "runs that were cut short in every " +
+                            human_time((t_.end - t_.begin) / static_cast<instant>(preemption_spans)) +
+                            ", by the quota that lost them",
+                        "preemptions");
+    const auto counts = preemptions_of(r_, layers_);
+    std::vector<chart::steps> curves;
+    std::vector<std::string> css;
+    std::vector<std::int64_t> all(preemption_spans, 0);
+    for (std::size_t k = 0; k < layers_.size(); ++k) {
+      chart::steps& curve = curves.emplace_back();
+      css.push_back("area " + colour_class(layers_[k].colour));
+      for (std::size_t i = 0; i < preemption_spans; ++i) {
+        const std::int64_t n = std::int64_t{counts[k][i]} * 1000;
+        all[i] += n;
+        curve.emplace_back(static_cast<std::int64_t>(i) * million / std::int64_t{preemption_spans}, n);
+      }
+      curve.emplace_back(million, curve.back().second);
+    }
+    if (most_of(all) == 0) return;
+    c.set_values(scale_for(most_of(all), true), "runs");
+    stack(c, curves, css);
+    explain_layers(c, layers_);
+    charts.push_back(std::move(c));
+  }
+
+  void waiting_times(std::vector<chart>& charts) const {
+    const auto waits = waits_of(r_, layers_);
+    std::vector<instant> all;
+    for (const auto& w : waits) all.insert(all.end(), w.begin(), w.end());
+    if (all.empty()) return;
+    const log_time_axis axis{*std::max_element(all.begin(), all.end())};
+    chart c{"waiting_times", "How long jobs wait",
+            "the part of the jobs that had started after so long; of those that started at all", "waits"};
+    c.set_ticks(axis.ticks());
+    c.make_tall();
+    std::int64_t least = million;
+    const auto line = [&](std::vector<instant> of, std::string css) {
+      if (of.empty()) return;
+      const std::vector<std::int64_t> part = cdf_of(std::move(of), axis);
+      least = std::min(least, part.front());
+      chart::steps curve;
+      for (std::size_t i = 0; i < part.size(); ++i) {
+        curve.emplace_back(static_cast<std::int64_t>(i) * million / static_cast<std::int64_t>(cdf_points - 1),
+                           part[i] / 10);
+      }
+      c.line(std::move(curve), std::move(css));
+    };
+    for (std::size_t k = 0; k < layers_.size(); ++k) {
+      line(waits[k], "curve s" + std::to_string(layers_[k].colour));
+    }
+    if (layers_.size() > 1) line(all, "curve everyone");
+    // Where most start at once the curves have little to say below that.
+    const std::int64_t bottom = std::min<std::int64_t>(least / 250'000, 3) * 25'000;
+    c.set_values({100'000, bottom >= 50'000 ? 10'000 : 25'000}, "%", bottom);
+    explain_layers(c, layers_);
+    if (layers_.size() > 1) c.explain("rule everyone", "all jobs");
+    charts.push_back(std::move(c));
+  }
+
+  const replay_result& r_;
+  const replayed_time& t_;
+  const std::vector<layer>& layers_;
+  std::size_t spans_;
+};
 
 }  // namespace
 
-void write_time_charts(std::string& html, const replay_result& r, const std::vector<layer>& layers) {
-  const replayed_time& t = r.time;
-  if (t.end <= t.begin) return;
-  const std::size_t n = t.used.means.size();
-  std::vector<std::vector<std::int64_t>> used;
-  for (const layer& l : layers) {
-    used.emplace_back(n, 0);
-    for (const std::size_t x : l.quotas) add_to(used.back(), t.used_of[x].means);
+chart::steps curve_of(const replayed_time& t, const std::vector<std::int64_t>& means) {
+  chart::steps curve;
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    curve.emplace_back(part_of(static_cast<instant>(i) * t.width, t.end - t.begin), means[i]);
   }
-
-  open_figure(html, "GPUs in use", "by the jobs of each quota; the line is what there is");
-  chart stacked{html, t, scale_for(std::max(most_of(t.used.means), most_of(t.capacity.means))), "GPUs",
-                "tall"};
-  // The sum of all is drawn first and the first layer last, so that each covers what is not its own.
-  std::vector<std::int64_t> below = std::vector<std::int64_t>(n, 0);
-  for (const auto& u : used) add_to(below, u);
-  for (std::size_t i = layers.size(); i-- > 0;) {
-    stacked.area(below, "class=\"area q" + std::to_string(layers[i].colour) + '"');
-    for (std::size_t k = 0; k < n; ++k) below[k] -= used[i][k];
-  }
-  stacked.line(t.capacity.means, "class=capacity");
-  stacked.close();
-  html += "<p class=legend>";
-  for (const layer& l : layers) {
-    html.append("<span><b class=q").append(std::to_string(l.colour)).append("></b>").append(escaped(l.name));
-    html.append("</span>");
-  }
-  html += "</p></figure>\n";
-
-  open_figure(html, "Waiting jobs", "how many are submitted and do not run");
-  std::vector<std::int64_t> pending = t.pending.means;
-  for (std::int64_t& p : pending) p *= 1000;
-  chart waiting{html, t, scale_for(std::max<std::int64_t>(1000, most_of(pending))), "jobs", "low"};
-  waiting.area(pending, "class=\"area waiting\"");
-  waiting.close();
-  html += "</figure>\n";
-
-  if (r.figures.capacity_is_bounded) {
-    open_figure(html, "Utilisation", "GPUs in use, in percent of what there is");
-    std::vector<std::int64_t> rate(n, 0);
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::int64_t capacity = t.capacity.means[i];
-      rate[i] = capacity == 0 ? 0 : t.used.means[i] * 100'000 / capacity;
-    }
-    chart utilisation{html, t, {100'000, 25'000}, "%", "low"};
-    utilisation.area(rate, "class=\"area utilisation\"");
-    utilisation.close();
-    html += "</figure>\n";
-  }
-  write_data(html, r, layers, used);
+  if (!means.empty()) curve.emplace_back(million, means.back());
+  return curve;
 }
 
-void write_quota_charts(std::string& html, const replay_result& r, const std::vector<layer>& layers) {
-  const replayed_time& t = r.time;
-  if (t.end <= t.begin) return;
-  open_figure(html, "Each quota",
-              "area: GPUs in use; line: what the fair share gives its jobs, given what everybody wants; "
-              "dashes: its own");
-  html += "<div class=grid-of-charts>\n";
-  for (const layer& l : layers) {
-    if (l.quotas.size() != 1) continue;
-    const std::size_t x = l.quotas.front();
-    std::int64_t most =
-        std::max<std::int64_t>({1000, most_of(t.used_of[x].means), most_of(t.entitled_of[x].means)});
-    for (const auto& [at, nominal] : r.quotas[x].nominal) most = std::max(most, nominal.value_or(0));
-    html.append("<div><h3>").append(escaped(l.name)).append("</h3>");
-    chart c{html, t, scale_for(most), "GPUs", "low"};
-    c.area(t.used_of[x].means, "class=\"area q" + std::to_string(l.colour) + '"');
-    c.line(t.entitled_of[x].means, "class=entitled");
-    c.steps(r.quotas[x].nominal, "class=nominal");
-    c.close();
-    html += "</div>\n";
+std::vector<std::int64_t> sum_of(const std::vector<drawn_series>& of_quota,
+                                 const std::vector<std::size_t>& quotas, std::size_t spans) {
+  std::vector<std::int64_t> sum(spans, 0);
+  for (const std::size_t x : quotas) {
+    for (std::size_t i = 0; x < of_quota.size() && i < spans; ++i) sum[i] += of_quota[x].at(i);
   }
-  html += "</div></figure>\n";
+  return sum;
+}
+
+void stack(chart& c, const std::vector<chart::steps>& layers, const std::vector<std::string>& css) {
+  // The sum of all is drawn first and the first layer last, so that each covers what is not its own.
+  std::vector<chart::steps> sums;
+  for (const chart::steps& l : layers) {
+    sums.push_back(l);
+    for (std::size_t i = 0; sums.size() > 1 && i < l.size(); ++i) {
+      sums.back()[i].second += sums[sums.size() - 2][i].second;
+    }
+  }
+  for (std::size_t k = layers.size(); k-- > 0;) c.area(std::move(sums[k]), css[k]);
+}
+
+std::vector<std::int64_t> cdf_of(std::vector<instant> waits, const log_time_axis& axis) {
+  std::sort(waits.begin(), waits.end());
+  std::vector<std::int64_t> part(cdf_points, 0);
+  std::size_t started = 0;
+  for (std::size_t i = 0; i < cdf_points; ++i) {
+    const std::int64_t place = static_cast<std::int64_t>(i) * million / std::int64_t{cdf_points - 1};
+    while (started < waits.size() && axis.position(waits[started]) <= place) ++started;
+    part[i] = part_of(static_cast<std::int64_t>(started), static_cast<std::int64_t>(waits.size()));
+  }
+  return part;
+}
+
+std::vector<std::vector<std::uint32_t>> preemptions_of(const replay_result& r,
+                                                       const std::vector<layer>& layers) {
+  std::vector<std::vector<std::uint32_t>> counts(layers.size(),
+                                                 std::vector<std::uint32_t>(preemption_spans, 0));
+  std::vector<std::size_t> layer_of(r.quotas.size(), layers.size());
+  for (std::size_t k = 0; k < layers.size(); ++k) {
+    for (const std::size_t x : layers[k].quotas) layer_of[x] = k;
+  }
+  const auto jobs = jobs_by_index(r);
+  const instant span = std::max<instant>(1, r.time.end - r.time.begin);
+  for (const cut_short& c : r.moments.cuts()) {
+    const std::size_t k = layer_of[jobs[c.job]->quota.index()];
+    if (c.is_pod || k == layers.size()) continue;
+    const auto i = static_cast<std::size_t>(wide{static_cast<std::uint64_t>(c.at - r.time.begin)} *
+                                            preemption_spans / static_cast<std::uint64_t>(span));
+    ++counts[k][std::min(i, preemption_spans - 1)];
+  }
+  return counts;
+}
+
+std::vector<std::vector<instant>> waits_of(const replay_result& r, const std::vector<layer>& layers) {
+  std::vector<std::vector<instant>> waits(layers.size());
+  std::vector<std::size_t> layer_of(r.quotas.size(), layers.size());
+  for (std::size_t k = 0; k < layers.size(); ++k) {
+    for (const std::size_t x : layers[k].quotas) layer_of[x] = k;
+  }
+  for (const replayed_job& j : r.jobs) {
+    const std::size_t k = layer_of[j.quota.index()];
+    if (j.start && k < layers.size()) waits[k].push_back(std::max<instant>(0, *j.start - j.submit));
+  }
+  return waits;
+}
+
+const chart* report_charts::find(std::string_view name) const {
+  for (const chart& c : all) {
+    if (c.name() == name) return &c;
+  }
+  return nullptr;
+}
+
+report_charts charts_of(const replay_result& r, const std::vector<layer>& layers) {
+  return maker{r, layers}.all();
 }
 
 }  // namespace report

@@ -186,7 +186,6 @@ class simulator {
   }
 
   // Jobs come and go.
-
   template <class Observer>
   void arrive(job_index j, Observer& watch) {
     job_history& h = runs_[j];
@@ -247,7 +246,6 @@ class simulator {
   }
 
   // Nodes and quotas change.
-
   template <class Observer>
   void change_node(const node_event& e, Observer& watch) {
     ALLOT_ASSERT(where().has_nodes(), "without nodes no node can change");
@@ -313,7 +311,6 @@ class simulator {
   }
 
   // The scheduler decides.
-
   template <class Observer>
   void decide(Observer& watch) {
     unrest_.begin(now_);

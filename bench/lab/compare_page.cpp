@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/compare_page.hpp"
+
+#include "lab/errors.hpp"
+#include "lab/files.hpp"
+#include "lab/json_reader.hpp"
+#include "lab/report.hpp"
+#include "lab/staging.hpp"
+
+#include <allot/core/version.hpp>
+#include <allot/sim/csv.hpp>
+#include <allot/sim/decimal.hpp>
+#include <allot/sim/thinned_series.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+using namespace report;
+
+using path_to = std::span<const std::string_view>;
+constexpr std::int64_t million = 1'000'000;
+constexpr std::size_t most_points = 400;
+
+/// What the files of a run say.
+struct compared_run {
+  std::string label;
+  json_document summary;
+  /// Curves, by the number of the tenant in `comparison::tenants`; empty when there is no tenants.csv.
+  instant begin = 0;
+  instant end = 0;
+  instant width = 1;
+  std::vector<std::vector<std::int64_t>> used{};
+  std::vector<std::int64_t> pending{};
+  /// How long the jobs waited that started.
+  std::vector<instant> waits{};
+
+  [[nodiscard]] std::optional<json_value> find(path_to path) const {
+    std::optional<json_value> at = summary.root();
+    for (const std::string_view key : path) {
+      if (!at || !at->is_object()) return std::nullopt;
+      at = at->find(key);
+    }
+    return at;
+  }
+  [[nodiscard]] std::string text(std::string_view key) const {
+    const auto value = find(std::array{key});
+    return value ? std::string{value->text()} : std::string{};
+  }
+  [[nodiscard]] std::optional<double> number(path_to path) const {
+    const auto value = find(path);
+    if (!value || !value->is_number()) return std::nullopt;
+    double n = 0;
+    const std::string_view text = value->text();
+    const auto [after, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+    return error == std::errc{} && after == text.data() + text.size() ? std::optional{n} : std::nullopt;
+  }
+};
+
+enum class kind { count, time, gpu_hours, rate, index };
+/// Whether less of it is better; some figures are neither good nor bad.
+enum class better { less, more, neither };
+
+struct figure {
+  std::string_view name;
+  kind is;
+  better which;
+  std::array<std::string_view, 2> path;
+
+  [[nodiscard]] path_to where() const noexcept { return {path.data(), path[1].empty() ? 1U : 2U}; }
+};
+constexpr std::array<figure, 21> figures = {{
+    {"utilisation", kind::rate, better::more, {"allocation_rate", ""}},
+    {"fragmentation", kind::rate, better::less, {"fragmentation", ""}},
+    {"wait, mean", kind::time, better::less, {"queue_s", "mean"}},
+    {"wait, median", kind::time, better::less, {"queue_s", "p50"}},
+    {"wait, p90", kind::time, better::less, {"queue_s", "p90"}},
+    {"wait, p99", kind::time, better::less, {"queue_s", "p99"}},
+    {"wait, longest", kind::time, better::less, {"max_wait_s", ""}},
+    {"completion, mean", kind::time, better::less, {"jct_s", "mean"}},
+    {"completion, median", kind::time, better::less, {"jct_s", "p50"}},
+    {"completion, p99", kind::time, better::less, {"jct_s", "p99"}},
+    {"makespan", kind::time, better::less, {"makespan_s", ""}},
+    {"fairness (Jain)", kind::index, better::more, {"jain", ""}},
+    {"short of fair shares, GPU-h", kind::gpu_hours, better::less, {"fair_share_error_gpu_h", ""}},
+    {"borrowed, GPU-h", kind::gpu_hours, better::neither, {"borrowed_gpu_h", ""}},
+    {"preemptions", kind::count, better::less, {"preemptions", ""}},
+    {"lost, GPU-h", kind::gpu_hours, better::less, {"lost_gpu_h", ""}},
+    {"completed jobs", kind::count, better::more, {"jobs", "completed"}},
+    {"unfinished jobs", kind::count, better::less, {"jobs", "unfinished"}},
+    {"refused jobs", kind::count, better::less, {"jobs", "refused"}},
+    {"cancelled jobs", kind::count, better::neither, {"jobs", "cancelled"}},
+    {"over their time limit", kind::count, better::neither, {"jobs", "time_limit"}},
+}};
+/// Of one tenant.
+constexpr std::array<figure, 6> tenant_figures = {{
+    {"wait, mean", kind::time, better::less, {"queue_s", "mean"}},
+    {"wait, p99", kind::time, better::less, {"queue_s", "p99"}},
+    {"completion, mean", kind::time, better::less, {"jct_s", "mean"}},
+    {"allocated, GPU-h", kind::gpu_hours, better::neither, {"allocated_gpu_h", ""}},
+    {"preemptions", kind::count, better::less, {"preemptions", ""}},
+    {"lost, GPU-h", kind::gpu_hours, better::less, {"lost_gpu_h", ""}},
+}};
+
+std::int64_t in_milli(double n) {
+  return static_cast<std::int64_t>(std::llround(n * 1000));
+}
+
+std::string shown(double value, kind is) {
+  switch (is) {
+    case kind::count:
+      return grouped(static_cast<std::uint64_t>(std::llround(value)));
+    case kind::time:
+      return human_time(in_milli(value));
+    case kind::gpu_hours:
+      return rounded(in_milli(value), 1);
+    case kind::rate:
+      return rounded(in_milli(value * 100), 2) + " %";
+    case kind::index:
+      return rounded(in_milli(value), 3);
+  }
+  return {};
+}
+
+std::string difference(double value, double first, kind is) {
+  const auto with_sign = [](double n, unsigned places) {
+    return (n < 0 ? "" : "+") + rounded(in_milli(n), places);
+  };
+  if (value == first) return "=";
+  if (is == kind::rate) return with_sign((value - first) * 100, 2) + " pt";
+  if (is == kind::index) return with_sign(value - first, 3);
+  if (first == 0) return "";
+  const double percent = (value - first) / first * 100;
+  return percent > 999 ? "×" + rounded(in_milli(value / first), 1) : with_sign(percent, 1) + " %";
+}
+
+/// The columns of a CSV file by name, row by row.
+class csv_rows {
+ public:
+  explicit csv_rows(std::string_view text) : reader_(sim::string_source{text}) {
+    if (reader_.next() != reader::outcome::record) return;
+    for (std::size_t i = 0; i < reader_.size(); ++i) columns_.emplace(reader_.text(i), i);
+  }
+  [[nodiscard]] bool has(std::string_view name) const { return columns_.find(name) != columns_.end(); }
+  [[nodiscard]] bool next() { return reader_.next() == reader::outcome::record; }
+  [[nodiscard]] std::string_view text(std::string_view name) {
+    const std::size_t at = columns_.find(name)->second;
+    return at < reader_.size() ? std::string_view{reader_.text(at)} : std::string_view{};
+  }
+  /// In thousandths; nothing where nothing stands, or something else.
+  [[nodiscard]] std::optional<std::int64_t> number(std::string_view name) {
+    const auto parsed = sim::parse_milli(text(name));
+    return parsed.problem == sim::decimal_problem::none ? std::optional{parsed.value} : std::nullopt;
+  }
+
+ private:
+  using reader = sim::csv_reader<sim::string_source>;
+
+  reader reader_;
+  std::map<std::string, std::size_t, std::less<>> columns_{};
+};
+
+class comparison {
+ public:
+  void add(std::string label, errors& found) {
+    while (label.size() > 1 && label.back() == '/') label.pop_back();
+    std::error_code error;
+    const bool is_directory = std::filesystem::is_directory(label, error);
+    const std::string path = is_directory ? label + "/summary.json" : label;
+    input_file file{path};
+    const auto text = file.read_all();
+    if (!text) {
+      found.add(shown_path(path), {},
+                file.problem() + " (expected the directory of a replay, or its summary.json)");
+      return;
+    }
+    auto document = json_document::parse(shown_path(path), *text, found);
+    if (!document) return;
+    // The name of the run is that of its directory, wherever that is.
+    const std::filesystem::path directory =
+        is_directory ? std::filesystem::path{label} : std::filesystem::path{path}.parent_path();
+    std::string name = directory.filename().string();
+    if (name.empty() || name == "." || name == "..") name = label;
+    compared_run run{std::move(name), std::move(*document)};
+    if (run.text("format") != "allot-summary/1") {
+      found.add(shown_path(path), "/format",
+                "expected \"allot-summary/1\": this is not the summary of a replay");
+      return;
+    }
+    if (const auto of_tenants = run.find(std::array{std::string_view{"tenants"}});
+        of_tenants && of_tenants->is_object()) {
+      of_tenants->for_each(
+          [&](json_value tenant) { static_cast<void>(number_of(std::string{tenant.key()})); });
+    }
+    read_series(run, beside(path, "tenants.csv"));
+    read_waits(run, beside(path, "jobs.csv"));
+    runs_.push_back(std::move(run));
+  }
+
+  [[nodiscard]] std::string page() {
+    choose_layers();
+    std::string html;
+    std::string title = "Comparison:";
+    for (const compared_run& r : runs_) title += (&r == runs_.data() ? " " : ", ") + r.label;
+    begin_page(html, title);
+    write_head(html);
+    html += "<main>\n";
+    write_figures(html);
+    write_gpus(html);
+    write_waiting(html);
+    write_waits(html);
+    write_tenants(html);
+    html += "</main>\n";
+    end_page(html, false);
+    return html;
+  }
+
+ private:
+  std::size_t number_of(const std::string& tenant) {
+    const auto at = std::find(tenants_.begin(), tenants_.end(), tenant);
+    if (at != tenants_.end()) return static_cast<std::size_t>(at - tenants_.begin());
+    tenants_.push_back(tenant);
+    return tenants_.size() - 1;
+  }
+
+  /// Runs may stand alone with their summary; then there is nothing to draw of them.
+  void read_series(compared_run& run, const std::string& path) {
+    input_file file{path};
+    const auto text = file.read_all();
+    if (!text) return;
+    csv_rows rows{*text};
+    for (const std::string_view name : {"time_s", "quota", "used", "pending"}) {
+      if (!rows.has(name)) return;
+    }
+    struct tenant_series {
+      sim::thinned_series used;
+      std::int64_t waits = 0;
+    };
+    std::map<std::size_t, tenant_series> of;
+    std::optional<sim::thinned_series> pending;
+    std::int64_t all_waiting = 0;
+    bool has_begun = false;
+    while (rows.next()) {
+      const auto time = rows.number("time_s");
+      const auto used = rows.number("used");
+      const auto waits = rows.number("pending");
+      if (!time || !used || !waits || (has_begun && *time < run.end)) continue;
+      if (!std::exchange(has_begun, true)) {
+        run.begin = *time;
+        pending.emplace(*time, most_points);
+      }
+      run.end = *time;
+      tenant_series& s = of.try_emplace(number_of(std::string{rows.text("quota")}),
+                                        tenant_series{sim::thinned_series{run.begin, most_points}})
+                             .first->second;
+      s.used.set(*time, *used);
+      all_waiting += *waits - std::exchange(s.waits, *waits);
+      pending->set(*time, all_waiting);
+    }
+    if (run.end <= run.begin) return;
+    run.pending = pending->means(run.end);
+    run.width = pending->width();
+    for (auto& [tenant, s] : of) {
+      if (run.used.size() <= tenant) run.used.resize(tenant + 1);
+      run.used[tenant] = s.used.means(run.end);
+    }
+  }
+  static void read_waits(compared_run& run, const std::string& path) {
+    input_file file{path};
+    const auto text = file.read_all();
+    if (!text) return;
+    csv_rows rows{*text};
+    if (!rows.has("submit_s") || !rows.has("start_s")) return;
+    while (rows.next()) {
+      const auto submit = rows.number("submit_s");
+      const auto start = rows.number("start_s");
+      if (submit && start) run.waits.push_back(std::max<instant>(0, *start - *submit));
+    }
+  }
+
+  /// Those tenants have a colour of their own that had the most GPU time over all runs.
+  void choose_layers() {
+    std::vector<wide> had(tenants_.size(), 0);
+    for (const compared_run& r : runs_) {
+      for (std::size_t t = 0; t < r.used.size(); ++t) {
+        for (const std::int64_t used : r.used[t]) {
+          had[t] += wide{static_cast<std::uint64_t>(used)} * static_cast<std::uint64_t>(r.width);
+        }
+      }
+    }
+    std::vector<std::size_t> order;
+    for (std::size_t t = 0; t < tenants_.size(); ++t) {
+      if (had[t] != 0) order.push_back(t);
+    }
+    std::vector<std::size_t> alone = order;
+    std::stable_sort(alone.begin(), alone.end(),
+                     [&](std::size_t a, std::size_t b) { return had[a] > had[b]; });
+    alone.resize(std::min(alone.size(), most_colours));
+    std::sort(alone.begin(), alone.end());
+    layer others{"others", most_colours, {}};
+    for (const std::size_t t : order) {
+      if (std::binary_search(alone.begin(), alone.end(), t)) {
+        layers_.push_back({tenants_[t], layers_.size(), {t}});
+      } else {
+        others.quotas.push_back(t);
+      }
+    }
+    if (!others.quotas.empty()) layers_.push_back(std::move(others));
+    for (const compared_run& r : runs_) {
+      if (r.pending.empty()) continue;
+      begin_ = has_curves_ ? std::min(begin_, r.begin) : r.begin;
+      end_ = has_curves_ ? std::max(end_, r.end) : r.end;
+      has_curves_ = true;
+    }
+  }
+
+  /// Runs have other colours than quotas, as far as there are enough.
+  static std::string colour_of_run(std::size_t i) {
+    constexpr std::array<int, most_colours> order = {0, 5, 2, 6, 1, 4, 3, 7};
+    return std::to_string(i < order.size() ? order[i] : static_cast<int>(most_colours));
+  }
+
+  [[nodiscard]] chart::steps curve(const compared_run& r, const std::vector<std::int64_t>& means) const {
+    chart::steps steps;
+    const auto position = [&](instant t) {
+      return static_cast<std::int64_t>(wide{static_cast<std::uint64_t>(t - begin_)} * million /
+                                       static_cast<std::uint64_t>(end_ - begin_));
+    };
+    for (std::size_t i = 0; i < means.size(); ++i) {
+      steps.emplace_back(position(r.begin + static_cast<instant>(i) * r.width), means[i]);
+    }
+    if (!means.empty()) steps.emplace_back(position(r.end), means.back());
+    return steps;
+  }
+
+  void write_head(std::string& html) const {
+    html += "<header><h1>" + grouped(runs_.size()) + " replays compared</h1>\n";
+    html += "<p>differences are from the first; the better figures are bold</p>\n";
+    std::string others;
+    for (std::size_t i = 1; i < runs_.size(); ++i) {
+      if (runs_[i].text("input_hash") == runs_.front().text("input_hash")) continue;
+      others += (others.empty() ? "" : ", ") + escaped(runs_[i].label);
+    }
+    if (!others.empty()) {
+      html += "<p><b>Not of the input of " + escaped(runs_.front().label) + ": " + others + ".</b></p>\n";
+    }
+    html += "</header>\n";
+  }
+
+  template <std::size_t Count>
+  void write_table(std::string& html, const std::array<figure, Count>& rows,
+                   const std::vector<std::string_view>& at) const {
+    for (const figure& f : rows) {
+      std::vector<std::string_view> path = at;
+      path.insert(path.end(), f.where().begin(), f.where().end());
+      std::vector<std::optional<double>> values;
+      std::optional<double> best;
+      bool any = false;
+      bool differ = false;
+      for (const compared_run& r : runs_) {
+        const auto value = values.emplace_back(r.number(path));
+        any = any || (value && *value != 0);
+        if (!value) continue;
+        if (best && *best != *value) differ = true;
+        if (!best || (f.which == better::less ? *value < *best : *value > *best)) best = value;
+      }
+      // A row of nothing but zeros tells nothing.
+      if (!any) continue;
+      html.append("<tr><td>").append(f.name);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const bool wins = differ && f.which != better::neither && values[i] && values[i] == best;
+        html += wins ? "<td class=win>" : "<td>";
+        html += values[i] ? shown(*values[i], f.is) : "-";
+        if (i == 0) continue;
+        html += "<td><small>";
+        if (values[i] && values[0]) html += difference(*values[i], *values[0], f.is);
+        html += "</small>";
+      }
+      html += '\n';
+    }
+  }
+  void open_table(std::string& html) const {
+    html += "<div class=scroll><table>\n<tr><th>";
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      html += "<th scope=col>" + escaped(runs_[i].label);
+      if (i != 0) html += "<th>";
+    }
+    html += '\n';
+  }
+  void write_figures(std::string& html) const {
+    html += "<figure>";
+    open_table(html);
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> facts = {
+        {{"policy", "policy"}, {"seed", "seed"}, {"input", "input_hash"}, {"decisions", "decision_hash"}}};
+    for (const auto& [name, key] : facts) {
+      html.append("<tr><td>").append(name);
+      for (std::size_t i = 0; i < runs_.size(); ++i) {
+        html += "<td><code>" + escaped(runs_[i].text(key)) + "</code>";
+        if (i != 0) html += "<td>";
+      }
+      html += '\n';
+    }
+    write_table(html, figures, {});
+    html += "</table></div></figure>\n";
+  }
+
+  void write_gpus(std::string& html) const {
+    if (!has_curves_ || end_ <= begin_ || layers_.empty()) return;
+    std::int64_t most = 1000;
+    std::vector<std::vector<std::vector<std::int64_t>>> of(runs_.size());
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      const compared_run& r = runs_[i];
+      std::vector<std::int64_t> all(r.pending.size(), 0);
+      for (const layer& l : layers_) {
+        auto& sum = of[i].emplace_back(r.pending.size(), 0);
+        for (const std::size_t t : l.quotas) {
+          if (t >= r.used.size()) continue;
+          for (std::size_t k = 0; k < std::min(sum.size(), r.used[t].size()); ++k) sum[k] += r.used[t][k];
+        }
+        for (std::size_t k = 0; k < sum.size(); ++k) all[k] += sum[k];
+      }
+      for (const std::int64_t n : all) most = std::max(most, n);
+    }
+    html +=
+        "<figure><figcaption><h2>GPUs in use</h2><p>by the jobs of each quota; all on one scale</p>"
+        "</figcaption>\n<div class=\"panels two\">\n";
+    std::string legend;
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      if (runs_[i].pending.empty()) continue;
+      chart c{"gpus", runs_[i].label, "GPUs in use by quota", ""};
+      c.set_ticks(time_ticks(begin_, end_));
+      c.set_values(scale_for(most), "GPUs");
+      std::vector<chart::steps> curves;
+      std::vector<std::string> css;
+      for (std::size_t k = 0; k < layers_.size(); ++k) {
+        curves.push_back(curve(runs_[i], of[i][k]));
+        css.push_back("area q" + std::to_string(layers_[k].colour));
+        c.explain("q" + std::to_string(layers_[k].colour), layers_[k].name);
+      }
+      stack(c, curves, css);
+      html += "<div><h3>" + escaped(runs_[i].label) + "</h3>";
+      c.write_plot(html);
+      html += "</div>\n";
+      legend.clear();
+      c.write_legend(legend);
+    }
+    html += "</div>" + legend + "</figure>\n";
+  }
+  void write_waiting(std::string& html) const {
+    if (!has_curves_ || end_ <= begin_) return;
+    chart c{"waiting", "Waiting jobs", "how many are submitted and do not run", ""};
+    c.set_ticks(time_ticks(begin_, end_));
+    std::int64_t most = 1000;
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      if (runs_[i].pending.empty()) continue;
+      for (const std::int64_t n : runs_[i].pending) most = std::max(most, n);
+      c.line(curve(runs_[i], runs_[i].pending), "curve s" + colour_of_run(i));
+      c.explain("q" + colour_of_run(i), runs_[i].label);
+    }
+    c.set_values(scale_for(most, true), "jobs");
+    c.make_tall();
+    c.write_figure(html);
+  }
+  void write_waits(std::string& html) const {
+    instant longest = 0;
+    bool any = false;
+    for (const compared_run& r : runs_) {
+      for (const instant w : r.waits) longest = std::max(longest, w);
+      any = any || !r.waits.empty();
+    }
+    if (!any) return;
+    const log_time_axis axis{longest};
+    chart c{"waiting_times", "How long jobs wait",
+            "the part of the jobs that had started after so long; of those that started at all", ""};
+    c.set_ticks(axis.ticks());
+    c.make_tall();
+    std::int64_t least = million;
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      if (runs_[i].waits.empty()) continue;
+      const std::vector<std::int64_t> part = cdf_of(runs_[i].waits, axis);
+      least = std::min(least, part.front());
+      chart::steps steps;
+      for (std::size_t k = 0; k < part.size(); ++k) {
+        steps.emplace_back(static_cast<std::int64_t>(k) * million / static_cast<std::int64_t>(cdf_points - 1),
+                           part[k] / 10);
+      }
+      c.line(std::move(steps), "curve s" + colour_of_run(i));
+      c.explain("q" + colour_of_run(i), runs_[i].label);
+    }
+    const std::int64_t bottom = std::min<std::int64_t>(least / 250'000, 3) * 25'000;
+    c.set_values({100'000, bottom >= 50'000 ? 10'000 : 25'000}, "%", bottom);
+    c.write_figure(html);
+  }
+  void write_tenants(std::string& html) const {
+    if (tenants_.empty()) return;
+    html += "<figure><figcaption><h2>Each quota</h2></figcaption>";
+    for (std::size_t t = 0; t < tenants_.size(); ++t) {
+      const std::vector<std::string_view> jobs = {"tenants", tenants_[t], "jobs", "total"};
+      const bool has_jobs = std::any_of(
+          runs_.begin(), runs_.end(), [&](const compared_run& r) { return r.number(jobs).value_or(0) != 0; });
+      if (!has_jobs) continue;
+      const auto of = std::find_if(layers_.begin(), layers_.end(), [&](const layer& l) {
+        return std::find(l.quotas.begin(), l.quotas.end(), t) != l.quotas.end();
+      });
+      html += "<h3 class=gap>";
+      if (of != layers_.end()) html += "<b class=\"dot q" + std::to_string(of->colour) + "\"></b>";
+      html += escaped(tenants_[t]) + "</h3>";
+      open_table(html);
+      write_table(html, tenant_figures, {"tenants", tenants_[t]});
+      html += "</table></div>\n";
+    }
+    html += "</figure>\n";
+  }
+
+  std::vector<compared_run> runs_;
+  std::vector<std::string> tenants_;
+  std::vector<layer> layers_;
+  instant begin_ = 0;
+  instant end_ = 0;
+  bool has_curves_ = false;
+};
+
+}  // namespace
+
+int write_comparison_page(const std::vector<std::string>& runs, const std::string& path, bool force) {
+  errors found;
+  comparison c;
+  for (const std::string& run : runs) c.add(run, found);
+  if (!found.empty()) {
+    std::fputs(found.to_string().c_str(), stderr);
+    return bad_input_status;
+  }
+  const std::string html = c.page();
+  if (path == "-") {
+    std::fputs(html.c_str(), stdout);
+    return 0;
+  }
+  const std::string problem = publish_file(path, html, force);
+  if (problem.empty()) return 0;
+  std::fprintf(stderr, "allot: %s\n", problem.c_str());
+  return bad_input_status;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "lab/moment_log.hpp"
+
+#include "lab/outputs.hpp"
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+namespace {
+
+/// "2 GPUs", "0.5 GPU", "16 cpu".
+std::string amount_of(std::int64_t milli, std::string_view resource) {
+  std::string text = decimal(milli);
+  if (resource != "gpu") return text.append(" ").append(resource);
+  return text += milli == 1000 || (milli > 0 && milli < 1000) ? " GPU" : " GPUs";
+}
+
+}  // namespace
+
+std::string sentence(const wait_reason& why, std::string_view at, std::string_view resource) {
+  using kind = wait_reason::kind;
+  const std::string quota{at.empty() ? "the cluster" : at};
+  const std::string amount = amount_of(why.amount, resource);
+  switch (why.what) {
+    case kind::capacity:
+      return "all of " + quota + " is in use, " + amount + " short";
+    case kind::borrow_limit:
+      return "borrow limit of " + quota + ", " + amount + " short";
+    case kind::nominal:
+      return quota + " has used what it owns and may not borrow, " + amount + " short";
+    case kind::guarantee:
+      return "not preemptible, and of what " + quota + " owns " + amount + " are missing";
+    case kind::full:
+      return why.amount == 0 ? "no GPU is free" : "only " + amount + " free";
+    case kind::fragmented:
+      return "enough is free, but at most " + amount + " together";
+    case kind::host_full:
+      return "there are free GPUs, but no CPU or memory beside them";
+    case kind::no_domain:
+      return "there is room, but not for all its pods close together";
+    case kind::no_such_node:
+      return "no node on which it may stand could hold it";
+    case kind::behind_head:
+      return "behind the first of its queue, which does not fit";
+    case kind::waits_turn:
+      return "there is room, but its turn has not come";
+  }
+  return {};
+}
+
+void moment_log::thin_out() {
+  while (moments_.size() > most_ / 2) {
+    width_ *= 2;
+    const auto same = [this](const moment& a, const moment& b) { return span_of(a.at) == span_of(b.at); };
+    moments_.erase(std::unique(moments_.begin(), moments_.end(), same), moments_.end());
+  }
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/time.hpp>
+#include <allot/gpu/reason.hpp>
+#include <allot/preemption/eligibility.hpp>
+#include <allot/quota/shortfall.hpp>
+#include <allot/scheduler/settings.hpp>
+#include <allot/sim/job.hpp>
+#include <allot/sim/job_history.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// Why a job waits, in few bytes.
+struct wait_reason {
+  enum class kind : std::uint8_t {
+    // Bounds of a quota.
+    capacity,
+    borrow_limit,
+    nominal,
+    guarantee,
+    // There is no place.
+    full,
+    fragmented,
+    host_full,
+    no_domain,
+    no_such_node,
+    // Nothing is in its way but others.
+    behind_head,
+    waits_turn,
+  };
+  kind what{};
+  std::uint8_t dimension = 0;
+  /// Whose bound it is; none where that is the cluster's, or where the policy knows no quotas.
+  quota_id at{};
+  /// In thousandths: by how much the bound is broken; the GPUs that are free; of those that are not together,
+  /// the most that are.
+  std::int64_t amount = 0;
+
+  friend bool operator==(const wait_reason&, const wait_reason&) = default;
+};
+
+/// What a scheduler says of a job that waits, in short. `settings` are those of its quota as the policy sees
+/// it, which knows a single one if `single_queue`.
+template <class Hold>
+[[nodiscard]] wait_reason reason_of(const Hold& hold, const queue_settings& settings, bool single_queue) {
+  using kind = wait_reason::kind;
+  if (hold.binding) {
+    constexpr kind kinds[] = {kind::capacity, kind::borrow_limit, kind::nominal, kind::guarantee};
+    const shortfall& s = *hold.binding;
+    return {kinds[static_cast<std::size_t>(s.kind)], static_cast<std::uint8_t>(s.dimension),
+            single_queue ? quota_id{} : s.quota, s.missing.in_milli()};
+  }
+  if constexpr (requires { hold.placement->largest_block; }) {
+    if (hold.placement && hold.placement->reason != gpu::obstacle::none) {
+      const gpu::unplaceable& why = *hold.placement;
+      if (why.reason == gpu::obstacle::full) return {kind::full, 0, {}, why.free.in_milli()};
+      if (why.reason == gpu::obstacle::fragmented)
+        return {kind::fragmented, 0, {}, why.largest_block.in_milli()};
+      if (why.reason == gpu::obstacle::host_full) return {kind::host_full};
+      return {why.reason == gpu::obstacle::no_domain_has_room ? kind::no_domain : kind::no_such_node};
+    }
+  }
+  return {settings.head == queue_head::strict ? kind::behind_head : kind::waits_turn};
+}
+
+/// The reason for a person to read: "borrow limit of team-b, 2 GPUs short".
+[[nodiscard]] std::string sentence(const wait_reason& why, std::string_view at, std::string_view resource);
+
+/// A run that was cut short, or a pod that an elastic job had to give up.
+struct cut_short {
+  instant at = 0;
+  sim::job_index job = 0;
+  sim::interruption how{};
+  /// Only a pod: the job goes on.
+  bool is_pod = false;
+};
+
+/// What the report needs to show any instant of a replay and the run log does not have: who was interrupted
+/// for whom, and, at some hundred instants, why those wait who are first in their queues. The instants are
+/// as good as evenly spaced: each is the first in a span of time at which something happened, and when there
+/// are too many the spans double. So memory for them does not grow with the replay; interruptions take 48
+/// bytes each.
+class moment_log {
+ public:
+  static constexpr std::size_t default_most_moments = 800;
+  /// How many waiting jobs are looked at in each queue, and at one instant in all.
+  static constexpr std::size_t most_of_queue = 8;
+  static constexpr std::size_t most_at_once = 96;
+
+  struct note {
+    sim::job_index job = 0;
+    wait_reason why{};
+  };
+  struct moment {
+    instant at = 0;
+    std::vector<note> waiting{};
+  };
+
+  /// Precondition: at least 2 moments.
+  explicit moment_log(std::size_t most_moments = default_most_moments) : most_(most_moments) {}
+
+  [[nodiscard]] std::span<const cut_short> cuts() const noexcept { return cuts_; }
+  /// By time. Jobs stand by quota, then in the order of their queue: by priority, then submission.
+  [[nodiscard]] std::span<const moment> moments() const noexcept { return moments_; }
+
+  void waits(quota_id x, std::int32_t priority, sim::job_index j) {
+    if (x.index() >= queues_.size()) queues_.resize(x.index() + 1);
+    if (queues_[x.index()].empty()) ++queues_in_use_;
+    queues_[x.index()].emplace(-std::int64_t{priority}, j);
+  }
+  /// Does nothing if it does not wait.
+  void waits_no_more(quota_id x, std::int32_t priority, sim::job_index j) {
+    if (x.index() >= queues_.size()) return;
+    queue& q = queues_[x.index()];
+    if (q.erase({-std::int64_t{priority}, j}) != 0 && q.empty()) --queues_in_use_;
+  }
+  void cut(instant now, sim::job_index j, const sim::interruption& how, bool is_pod) {
+    cuts_.push_back({now, j, how, is_pod});
+  }
+
+  /// Everything that happens at this instant has happened. `why(job)` is asked only if it is to be kept.
+  template <class Why>
+  void look(instant now, Why&& why) {
+    if (moments_.empty()) origin_ = now;
+    if (!moments_.empty() && span_of(now) == span_of(moments_.back().at)) return;
+    moment& m = moments_.emplace_back();
+    m.at = now;
+    if (queues_in_use_ > 0) {
+      const std::size_t each = std::clamp<std::size_t>(most_at_once / queues_in_use_, 1, most_of_queue);
+      for (const queue& q : queues_) {
+        std::size_t left = each;
+        for (auto at = q.begin(); at != q.end() && left > 0 && m.waiting.size() < most_at_once;
+             ++at, --left) {
+          m.waiting.push_back({at->second, why(at->second)});
+        }
+      }
+    }
+    if (moments_.size() > most_) thin_out();
+  }
+
+ private:
+  using queue = std::set<std::pair<std::int64_t, sim::job_index>>;
+
+  [[nodiscard]] instant span_of(instant t) const noexcept { return (t - origin_) / width_; }
+  void thin_out();
+
+  std::vector<queue> queues_;
+  std::size_t queues_in_use_ = 0;
+  std::vector<moment> moments_;
+  std::vector<cut_short> cuts_;
+  std::size_t most_;
+  instant origin_ = 0;
+  instant width_ = 1;
+};
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

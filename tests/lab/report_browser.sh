@@ -1,0 +1,177 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+# Opens the pages of replay and compare in a headless Chromium: no script error, nothing from the network, the
+# slider and the keys move what they should, and nothing is wider than the screen. $1: the program, $2: the top
+# of the sources. Works in the current directory. Without a browser the test is skipped (77).
+set -uo pipefail
+allot=$1
+sources=$2
+export LC_ALL=C
+
+browser=${ALLOT_BROWSER:-}
+for name in chromium chromium-browser google-chrome-stable google-chrome; do
+  [ -n "$browser" ] || browser=$(command -v "$name" || true)
+done
+if [ -z "$browser" ]; then
+  echo "skipped: no chromium on this machine"
+  exit 77
+fi
+
+failures=0
+scratch=$PWD/scratch
+rm -rf "$scratch"
+mkdir "$scratch"
+cd "$scratch" || exit 1
+
+fail() {
+  printf 'FAILED: %s\n' "$*"
+  failures=$((failures + 1))
+}
+
+# opens PAGE WIDTH SCRIPT [FLAG...]: the script, which says check("what", condition), runs in a copy of the page
+# when all of its own has run.
+opens() {
+  local page=$1 width=$2 script=$3 dom said
+  shift 3
+  cat >before.part <<'JS'
+<script>
+window.problems = [];
+addEventListener('error', e => problems.push('error: ' + e.message));
+addEventListener('unhandledrejection', e => problems.push('rejected: ' + e.reason));
+</script>
+JS
+  {
+    cat <<'JS'
+<script>
+const check = (what, holds) => { if (!holds) problems.push(what); };
+const by = id => document.getElementById(id);
+const text = id => by(id).textContent;
+const say = (to, event) => to.dispatchEvent(event);
+const key = name => say(by('slider'), new KeyboardEvent('keydown', {key: name, bubbles: true, cancelable: true}));
+const move = value => { by('slider').value = value; say(by('slider'), new Event('input', {bubbles: true})); };
+check('something comes from elsewhere', document.querySelectorAll('[src],[href],link,iframe').length === 0);
+check('there is no text', document.body.innerText.length > 500);
+check('wider than the screen: ' + document.documentElement.scrollWidth,
+  document.documentElement.scrollWidth <= document.documentElement.clientWidth);
+for (const i of document.querySelectorAll('.plot svg path')) {
+  check('a path is not a path', !/NaN|undefined|Infinity/.test(i.getAttribute('d')));
+}
+check('a label has no name', [...document.querySelectorAll('svg')].every(s => s.getAttribute('aria-label')));
+try {
+JS
+    cat <<<"$script"
+    cat <<'JS'
+} catch (e) { problems.push('thrown: ' + e); }
+const verdict = document.createElement('pre');
+verdict.textContent = 'VER' + 'DICT ' + (problems.length ? problems.join(' | ') : 'none') + ' END';
+document.body.prepend(verdict);
+</script>
+JS
+  } >after.part
+  # Before everything else, and after it.
+  awk 'FNR == 1 { ++part } part == 1 { before = before $0 "\n"; next } part == 2 { after = after $0 "\n"; next }
+       { sub(/<head>/, "<head>" before); if (sub(/<\/body><\/html>$/, "")) print after "</body></html>"; else print }' \
+    before.part after.part "$page" >opened.html
+  dom=$(timeout 120 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage \
+    --user-data-dir="$scratch/profile" --virtual-time-budget=5000 --window-size="$width,900" "$@" \
+    --dump-dom "file://$scratch/opened.html" 2>browser.log)
+  said=$(grep -o 'VERDICT .* END' <<<"$dom" | tail -n 1)
+  case $said in
+    'VERDICT none END') ;;
+    '') fail "$page: the browser said nothing: $(tail -n 3 browser.log)" ;;
+    *) fail "$page at $width: $said" ;;
+  esac
+}
+
+# --- a replay worked by hand, with names that would break a careless page
+
+cat >small.json <<'JSON'
+{"format": "allot-scenario/1",
+ "cluster": {"nodes": [{"name": "n,</script><b>", "count": 2, "gpus": 4}]},
+ "quotas": [{"name": "all"},
+            {"name": "a \"</script><img src=x onerror=alert(1)>", "parent": "all", "nominal": {"gpu": 4}},
+            {"name": "c & <!--", "parent": "all", "nominal": {"gpu": 4}}],
+ "jobs": [{"id": "</script><script>problems.push('a job id ran')</script>", "quota": "c & <!--",
+           "request": {"gpu": 8}, "total": true, "duration_s": 100},
+          {"id": "half", "quota": "c & <!--", "request": {"gpu": 0.5}, "submit_s": 10, "duration_s": 2.5},
+          {"id": "yes'\"\\", "quota": "a \"</script><img src=x onerror=alert(1)>", "request": {"gpu": 4}, "submit_s": 20,
+           "duration_s": 30}]}
+JSON
+"$allot" replay small.json --out small >/dev/null || fail "replay"
+for flags in "1440" "390 --blink-settings=preferredColorScheme=0"; do
+  # shellcheck disable=SC2086
+  set -- $flags
+  width=$1
+  shift
+  opens small/report.html "$width" "
+    const cells = () => [...document.querySelectorAll('#nodes p b')];
+    const lit = () => cells().filter(b => b.style.background !== '').length;
+    check('not eight cells', cells().length === 8);
+    key('Home');
+    check('at the beginning: ' + text('when'), text('when') === 'day 0, 00:00:00');
+    check('one job has all: ' + text('now'), text('now') === '8 GPUs in use by 1 job, 0 waiting' && lit() === 8);
+    key('ArrowRight');
+    check('half has come: ' + text('when'), text('when') === 'day 0, 00:00:10');
+    check('and waits', text('wait-head') === 'Waiting: 1' && /half/.test(text('wait-table')));
+    check('with a reason: ' + text('wait-table'), /all of all is in use, 0.5 GPU short/.test(text('wait-table')));
+    check('a value for those who do not see it', by('slider').getAttribute('aria-valuetext').includes('8 GPUs'));
+    move(21);
+    check('the gang had to go: ' + text('when'), text('when') === 'day 0, 00:00:20');
+    check('yes runs, with its name', text('run-table').includes('yes\\'\"\\\\') && text('run-head') === 'Running: 2');
+    check('half of a GPU is drawn', cells().some(b => b.style.background.includes('gradient')));
+    check('four and a half: ' + text('now'), text('now').startsWith('4.5 GPUs in use by 2 jobs, 1 waiting'));
+    check('it says that it was preempted', /was preempted/.test(text('wait-table')));
+    key('End');
+    check('nothing runs at the end', text('run-head') === 'Running: 0' && lit() === 0 && by('after').disabled);
+    by('before').click();
+    check('one back', text('run-head') === 'Running: 1');
+    document.querySelector('button.at[data-at]').click();
+    check('to the preemption: ' + text('when'), text('when') === 'day 0, 00:00:20');
+    const plot = document.querySelector('.plot'), box = plot.getBoundingClientRect();
+    const at = x => ({clientX: box.left + x * box.width, clientY: box.top + 9, bubbles: true});
+    say(plot, new MouseEvent('click', at(0)));
+    check('a click on a chart moves it: ' + text('when'), text('when') === 'day 0, 00:00:00');
+    for (const p of document.querySelectorAll('.plot')) {
+      say(p, new PointerEvent('pointermove', at(0.3)));
+      check('figures under the pointer: ' + p.dataset.kind, by('tip').style.display === 'block' &&
+        by('tip').querySelectorAll('tr').length > 1 && !/NaN|undefined/.test(text('tip')));
+    }
+    say(plot, new PointerEvent('pointerleave', {}));
+    check('gone with the pointer', by('tip').style.display === 'none');
+  " "$@"
+done
+
+# --- more than a page can hold: evenly spaced instants
+
+"$allot" generate --days 110 --seed 3 --load 0.7 --out long.csv >/dev/null || fail "generate"
+"$allot" replay "$sources/bench/lab/scenarios/two_weeks_lending.json" --trace long.csv --policy standard --out long \
+  >/dev/null || fail "replay of the long trace"
+[ "$(wc -c <long/report.html)" -lt 5000000 ] || fail "the page is large: $(wc -c <long/report.html)"
+grep -q '"stops":\[0,' long/report.html || fail "the long replay has no stops, so this tests nothing"
+opens long/report.html 1440 "
+  key('Home');
+  const seen = new Set();
+  for (let i = 0; i < 40; ++i) { key('PageUp'); seen.add(text('when')); }
+  check('twenty steps of a twentieth: ' + seen.size, seen.size >= 19);
+  move(Number(by('slider').max) / 2);
+  check('something runs in the middle', !/^Running: 0$/.test(text('run-head')));
+  check('as many as are listed or more', document.querySelectorAll('#run-table tr').length > 5);
+"
+
+# --- a comparison
+
+"$allot" replay small.json --policy fifo --out fifo >/dev/null || fail "replay under fifo"
+"$allot" compare fifo small --html compared.html || fail "compare --html"
+for width in 1440 390; do
+  opens compared.html $width "
+    check('both runs have a column', /fifo/.test(document.querySelector('table').rows[0].textContent) &&
+      /small/.test(document.querySelector('table').rows[0].textContent));
+    check('three charts and more', document.querySelectorAll('.plot').length >= 4);
+  "
+done
+
+if [ "$failures" -gt 0 ]; then
+  echo "$failures checks failed"
+  exit 1
+fi
+echo "all checks passed"
