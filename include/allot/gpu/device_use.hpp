@@ -114,7 +114,8 @@ class device_use {
                [&](std::uint32_t d) { return state(n, d).used + state(n, d).held <= milli_per_gpu; });
   }
 
-  /// Whether beside so much more, and what is used, of one of these devices there is no room for what is held.
+  /// Whether beside so much more, and what is used, of one of these devices there is no room for what is
+  /// held.
   [[nodiscard]] bool must_wait(node_id n, std::uint64_t devices, std::uint32_t milli) const {
     return !all(devices & node(n).held, [&](std::uint32_t d) {
       return state(n, d).used + state(n, d).held + milli <= milli_per_gpu;

@@ -13,6 +13,7 @@
 #include <allot/gpu/host_room.hpp>
 #include <allot/gpu/mig_use.hpp>
 #include <allot/gpu/pod_kinds.hpp>
+#include <allot/gpu/type_index.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -91,8 +92,9 @@ class free_index {
   [[nodiscard]] bool fits(const pod_location& at, const pod_shape& pod) const {
     if (!layout_.contains(at.node)) return false;
     const auto here = anywhere(pod, at.node);
-    return here && hosts_.fits(at.node, type_of(at.node), here->cpu_milli, here->memory_mib) &&
-           use_.fits(at.node, at.devices, *here);
+    if (!here || !host_has_room(at.node, *here) || !use_.fits(at.node, at.devices, *here)) return false;
+    return here->mig.is_none() ||
+           instances_.start_on(at.node, device_use::lowest(at.devices), here->mig).has_value();
   }
   /// Whether a pod of this shape, as `node_type::shape_on` gave it for the type of this node, has room there.
   [[nodiscard]] bool has_room(node_id n, const pod_shape& here) const {
@@ -168,14 +170,9 @@ class free_index {
   template <class IsGood = any_node>
   [[nodiscard]] std::optional<candidate> fewest_free(std::size_t type, std::uint32_t at_least,
                                                      IsGood is_good = {}) const {
-    const std::vector<node_id>& nodes = layout_.types()[type].nodes;
-    const bitset_index& keys = types_[type].by_free;
-    for (std::size_t key = keys.next(at_least * nodes.size()); key != bitset_index::none;
-         key = keys.next(key + 1)) {
-      const node_id n = nodes[key % nodes.size()];
-      if (is_good(n)) return candidate{static_cast<std::uint32_t>(key / nodes.size()), n};
-    }
-    return std::nullopt;
+    const auto found = types_[type].fewest_free(layout_.types()[type], at_least, is_good);
+    if (!found) return std::nullopt;
+    return candidate{found->first, found->second};
   }
   /// The node with the smallest gap that suffices, the lowest of several, of which `is_good(node)` holds.
   /// `at_least` is in milli.
@@ -200,14 +197,14 @@ class free_index {
   // All nodes of some pools and models: O(types).
 
   [[nodiscard]] quantity used_in(std::uint64_t pools, std::uint64_t models = all_models) const {
-    return sum(pools, models, [](const type_state& t) { return t.used; });
+    return sum(pools, models, [](const type_index& t) { return t.used; });
   }
   [[nodiscard]] quantity held_in(std::uint64_t pools, std::uint64_t models = all_models) const {
-    return sum(pools, models, [](const type_state& t) { return t.held; });
+    return sum(pools, models, [](const type_index& t) { return t.held; });
   }
   /// What is free on nodes that are closed, so not to be had.
   [[nodiscard]] quantity closed_in(std::uint64_t pools, std::uint64_t models = all_models) const {
-    return sum(pools, models, [](const type_state& t) { return t.closed; });
+    return sum(pools, models, [](const type_index& t) { return t.closed; });
   }
   [[nodiscard]] quantity free_in(std::uint64_t pools, std::uint64_t models = all_models) const {
     return layout_.gpus_in(pools, models) - used_in(pools, models) - closed_in(pools, models);
@@ -282,32 +279,8 @@ class free_index {
   friend bool operator==(const free_index&, const free_index&) = default;
 
  private:
-  struct type_state {
-    explicit type_state(const node_type& t)
-        : by_free((t.gpus + std::size_t{1}) * t.nodes.size()),
-          by_gap(t),
-          nodes_with_free(t.gpus + std::size_t{1}) {
-      for (std::size_t rank = 0; rank < t.nodes.size(); ++rank) {
-        by_free.insert(t.gpus * t.nodes.size() + rank);
-      }
-      nodes_with_free[t.gpus] = static_cast<std::uint32_t>(t.nodes.size());
-    }
-
-    /// Keys: free GPUs times the nodes of the type, plus the rank of the node.
-    bitset_index by_free;
-    gap_index by_gap;
-    std::vector<std::uint32_t> nodes_with_free;
-    /// In milli.
-    std::int64_t used = 0;
-    std::int64_t held = 0;
-    /// Not used, on closed nodes.
-    std::int64_t closed = 0;
-
-    friend bool operator==(const type_state&, const type_state&) = default;
-  };
-
   [[nodiscard]] const node_type& type_of(node_id n) const { return layout_.type_of(n); }
-  [[nodiscard]] type_state& state_of(node_id n) { return types_[layout_.position_of(n).type]; }
+  [[nodiscard]] type_index& state_of(node_id n) { return types_[layout_.position_of(n).type]; }
   [[nodiscard]] static pod_shape devices_of(const placed_pod& pod) noexcept {
     pod_shape shape;
     shape.devices = static_cast<std::uint32_t>(std::popcount(pod.where.devices));
@@ -344,18 +317,8 @@ class free_index {
     use_.set_free(n, free);
     if (!closed_[n.index()]) add_free(n);
   }
-  void add_free(node_id n) {
-    const cluster::position& at = layout_.position_of(n);
-    type_state& t = types_[at.type];
-    t.by_free.insert(use_.free_count(n) * layout_.types()[at.type].nodes.size() + at.rank);
-    ++t.nodes_with_free[use_.free_count(n)];
-  }
-  void remove_free(node_id n) {
-    const cluster::position& at = layout_.position_of(n);
-    type_state& t = types_[at.type];
-    t.by_free.erase(use_.free_count(n) * layout_.types()[at.type].nodes.size() + at.rank);
-    --t.nodes_with_free[use_.free_count(n)];
-  }
+  void add_free(node_id n) { state_of(n).insert(layout_.position_of(n).rank, use_.free_count(n)); }
+  void remove_free(node_id n) { state_of(n).erase(layout_.position_of(n).rank, use_.free_count(n)); }
 
   void set_used(node_id n, std::uint32_t d, std::uint32_t used) {
     const std::uint32_t before = use_.set_used(n, d, used);
@@ -405,7 +368,7 @@ class free_index {
   gpu::fingerprint state_;
   /// How many pods hold something.
   std::int64_t leaving_ = 0;
-  std::vector<type_state> types_;
+  std::vector<type_index> types_;
   change_log changes_;
 };
 

@@ -35,23 +35,23 @@ struct openb_node {
 
 /// A pod: what it asks for and, if the list says so, when it came and went.
 struct openb_pod {
-  std::string name;
+  std::string name{};
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
   std::int64_t num_gpu = 0;
   /// Of each of its GPUs: 1000 for a whole one; 0 when it has none.
   std::int64_t gpu_milli = 0;
   /// The GPU models that it accepts, in the order of the file; empty for any.
-  std::vector<std::string> gpu_spec;
+  std::vector<std::string> gpu_spec{};
   /// "LS" (latency-sensitive), "BE" (best-effort), "Burstable", "Guaranteed"; empty when not said.
-  std::string qos;
+  std::string qos{};
   /// "Running", "Succeeded", "Failed" or "Pending" at the end of the trace; empty when not said.
-  std::string pod_phase;
+  std::string pod_phase{};
   /// In seconds since the trace began.
-  std::optional<std::int64_t> creation_s;
-  std::optional<std::int64_t> deletion_s;
+  std::optional<std::int64_t> creation_s{};
+  std::optional<std::int64_t> deletion_s{};
   /// When it was first bound to a node; nothing for a pod that never was.
-  std::optional<std::int64_t> scheduled_s;
+  std::optional<std::int64_t> scheduled_s{};
 
   friend bool operator==(const openb_pod&, const openb_pod&) = default;
 };
