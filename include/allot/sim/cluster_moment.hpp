@@ -56,7 +56,8 @@ template <std::size_t N>
 [[nodiscard]] gpu::typical_pods typical_pods_of(const gpu::cluster& layout, std::span<const job<N>> jobs) {
   gpu::seen_pods seen;
   for (const job<N>& j : jobs) {
-    const auto pods = gpu::split(j.demand, j.demand.total ? layout.largest_node(j.demand.pools, j.demand.models) : 0);
+    const auto pods =
+        gpu::split(j.demand, j.demand.total ? layout.largest_node(j.demand.pools, j.demand.models) : 0);
     if (!pods) continue;
     seen.learn(pods->each, static_cast<std::int64_t>(pods->pods));
     if (pods->has_rest()) seen.learn(pods->rest);
