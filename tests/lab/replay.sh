@@ -200,7 +200,7 @@ exits 0 "$allot" replay teams.json --out until --until 1m
 leaves until $standard_files
 says "$(<err)" 'stopped at day 0, 00:01:00 (60 s), as --until says*3 jobs had not finished*  1 (b): 8 GPUs, waiting*  2 (a): 4 GPUs, running*  3 (a): 4 GPUs, had not come yet*'
 says "$(tr -d ' \n' <until/summary.json)" '*"stopped":{"reason":"until","at_s":60},"jobs":{"total":4,"completed":0,"unfinished":3,"refused":1,*"end_s":60,"allocation_rate":0.875,*'
-says "$(sed -n 2,3p until/jobs.csv)" $'1,b,0,0,,15,,1,45,n-0;n-1,waiting,,8,100\n2,a,45,45,,0,,0,0,n-0,running,,4,20'
+says "$(sed -n 2,3p until/jobs.csv)" $'1,b,0,0,,15,,1,45,n-0;n-1,waiting,,8,100,,15,0,0\n2,a,45,45,,0,,0,0,n-0,running,,4,20,,0,0,0'
 exits 0 "$allot" replay teams.json --out never --until 2h
 says "$(<never/summary.json)" '*"completed": 3*'
 grep -q stopped never/summary.json && fail 'a replay that was over before is not stopped'

@@ -15,11 +15,12 @@ using allot_test::problems_of;
 
 namespace {
 
-const std::string nodes = R"("cluster": {"nodes": [
+const std::string machines = R"("cluster": {"nodes": [
   {"name": "big", "count": 2, "gpus": 8, "gpu_model": "H100", "gpu_memory_mib": 81559, "cpu_milli": 64000,
    "memory_mib": 500000, "pod_slots": 4},
   {"name": "old", "gpus": 4, "gpu_model": "T4", "gpu_memory_mib": 15109},
-  {"name": "cpu", "gpus": 0, "cpu_milli": 16000}]}, "quotas": [{"name": "q", "nominal": "cluster"}], )";
+  {"name": "cpu", "gpus": 0, "cpu_milli": 16000}]}, )";
+const std::string nodes = machines + R"("quotas": [{"name": "q", "nominal": "cluster"}], )";
 
 /// The demand of the only job.
 gpu::demand demand_of(const std::string& job, const std::string& resources = R"(["gpu"])") {
@@ -74,7 +75,10 @@ TEST_CASE("what pods need of their hosts: as the job says, or as its request doe
   CHECK(d.cpu_milli == 1500);
   CHECK(d.memory_mib == 1);
   CHECK(demand_of(R"("request": {"gpu": 1, "cpu": 4}, "cpu_milli": 4000)", three).cpu_milli == 4000);
-  CHECK(demand_of(R"("request": {"gpu": 1, "spot/cpu": 4})", R"(["gpu", "spot/cpu"])").cpu_milli == 4000);
+  const auto of_flavor = parse_valid(machines + R"("resources": ["gpu", "spot/cpu"],
+                   "quotas": [{"name": "q", "nominal": {"gpu": 20, "spot/cpu": 64}}],
+                   "jobs": [{"id": "j", "request": {"gpu": 1, "spot/cpu": 4}}])");
+  CHECK(of_flavor.jobs.front().demand.cpu_milli == 4000);
   CHECK(demand_of(R"("request": {"gpu": 1}, "cpu_milli": 5)", three).cpu_milli == 5);
   CHECK(problems_of(nodes + R"("resources": ["gpu", "cpu"],
                    "jobs": [{"id": "j", "request": {"cpu": 4}, "cpu_milli": 3999}])") ==
