@@ -55,11 +55,12 @@ TEST_CASE("random_fit: each node and each device is as likely as the others") {
   }
   // Three nodes with four devices and one with two that have room: 1/16 and 1/8.
   CHECK(count.size() == 14);
-  for (const auto& [where, times] : count) {
-    const int expected = where.first == 3 ? draws / 8 : draws / 16;
-    CAPTURE(where.first);
-    CHECK(times > expected * 85 / 100);
-    CHECK(times < expected * 115 / 100);
+  for (const auto& drawn : count) {
+    const std::size_t node = drawn.first.first;
+    const int expected = node == 3 ? draws / 8 : draws / 16;
+    CAPTURE(node);
+    CHECK(drawn.second > expected * 85 / 100);
+    CHECK(drawn.second < expected * 115 / 100);
   }
 }
 

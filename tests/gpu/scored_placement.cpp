@@ -164,7 +164,6 @@ TEST_CASE("scored_placement: a new score takes effect at once") {
 }
 
 TEST_CASE("scored_placement: it allocates for new shapes only") {
-  random_source random{7};
   const auto check = [&](const auto& policy) {
     allot_test::living_cluster world{
         gpu::build_cluster({{.name = "n", .count = 50, .gpus = 8, .cpu_milli = 64'000}}).value()};
