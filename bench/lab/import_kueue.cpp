@@ -285,7 +285,7 @@ class kueue_importer {
     w.priority = priority_of(o);
     if (const auto s =
             whole_at(o.value, {"spec", "maximumExecutionTimeSeconds"}, 0, std::int64_t{1} << 31U, found_)) {
-      w.longest = *s * second_;
+      w.longest = *s * ms_per_second;
     }
     for (const json_value& set : elements_at(o.value, {"spec", "podSets"}, found_)) read_pod_set(o, set, w);
     if (const auto spec = find_path(o.value, {"spec"})) {
@@ -592,8 +592,9 @@ class kueue_importer {
         const std::string dimension = names_.dimension(resource, flavor);
         if (dimension.empty()) {
           uncounted.insert(resource);
-          log_.note(w.object->shown(),
-                    "has " + resource + " of the flavor " + flavor + ", which no quota counts: left out");
+          std::string text{"has "};
+          text.append(resource).append(" of the flavor ").append(flavor);
+          log_.note(w.object->shown(), text.append(", which no quota counts: left out"));
         } else {
           request[dimension] += names_.milli(resource, amount, true);
         }
@@ -716,7 +717,7 @@ class kueue_importer {
     json.end_array();
   }
 
-  static constexpr instant second_ = 1000;
+  static constexpr instant ms_per_second = 1000;
 
   errors& found_;
   import_log& log_;

@@ -67,6 +67,7 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
   std::vector<trace_column> columns{trace_column::memory_mib, trace_column::user};
   if (has_tenants) columns.insert(columns.begin(), trace_column::tenant);
   std::vector<std::string> names;
+  names.reserve(tag_fields.size());
   for (const swf_field f : tag_fields) names.emplace_back(name_of(f));
   trace_spool spool{std::move(columns), tag_names(names, "swf", log)};
 

@@ -87,7 +87,7 @@ void trace_spool::append_field(sim::trace_column column, const imported_job& job
     case trace_column::user:
       return sim::append_csv_field(row_, job.user);
     default:
-      ALLOT_ASSERT(false, "a column that importers fill in");
+      ALLOT_ASSERT(column == trace_column::user, "a column that importers fill in");
   }
 }
 
@@ -211,8 +211,9 @@ std::vector<std::string> tag_names(const std::vector<std::string>& columns, std:
     if (is_taken()) {
       name = std::string{format}.append("_").append(column);
       while (is_taken()) name += '_';
-      log.note("column " + column,
-               "kept as the tag " + name + ", because a canonical trace has a column " + column);
+      std::string text{"kept as the tag "};
+      text.append(name).append(", because a canonical trace has a column ").append(column);
+      log.note("column " + column, text);
     }
     names.push_back(std::move(name));
   }

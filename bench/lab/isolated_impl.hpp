@@ -132,6 +132,7 @@ template <std::size_t N>
   const auto& types = s.cluster->types();
   const std::uint64_t pools = s.quotas[x.index()].pools;
   std::vector<std::optional<std::size_t>> dimension;
+  dimension.reserve(types.size());
   for (const gpu::node_type& t : types) {
     dimension.push_back(t.is_in(pools) ? dimension_of(s, s.cluster->models()[t.model]) : std::nullopt);
   }

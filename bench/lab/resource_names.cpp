@@ -32,7 +32,7 @@ void resource_names::add(const std::string& resource, const std::string& flavor)
 }
 
 void resource_names::add_amount(const std::string& resource, nano_amount amount) {
-  constexpr nano_amount mib = 1024 * 1024;
+  constexpr nano_amount mib{1'048'576};
   const auto at = entries_.find(resource);
   if (at != entries_.end() && amount * 1000 % (mib * nano) != 0) at->second.is_exact_in_mib = false;
 }
@@ -125,7 +125,7 @@ const std::string& resource_names::plain(std::string_view resource) const {
 std::int64_t resource_names::milli(std::string_view resource, nano_amount amount, bool round_up) const {
   nano_amount unit = nano;
   const std::string& name = plain(resource);
-  if (resource == "memory") unit *= name == "memory_mib" ? nano_amount{1024 * 1024} : nano_amount{1000};
+  if (resource == "memory") unit *= name == "memory_mib" ? nano_amount{1'048'576} : nano_amount{1000};
   constexpr nano_amount milli_per_unit = 1000;
   const nano_amount scaled = amount * milli_per_unit;
   const nano_amount n = scaled / unit + (round_up && scaled % unit != 0 ? 1 : 0);

@@ -53,8 +53,8 @@ std::vector<pod_shape> shapes_of(workload w, random_source& random) {
     pod_shape s{sizes[random.below(7)]};
     if (i % 3 == 0) s = {1, static_cast<std::uint32_t>(50 * (1 + random.below(19)))};
     if (w == workload::mixed_with_cpu) {
-      s.cpu_milli = static_cast<std::int64_t>(s.devices * 1000 * (1 + random.below(8)));
-      s.memory_mib = static_cast<std::int64_t>(s.devices * 4096 * (1 + random.below(8)));
+      s.cpu_milli = std::int64_t{s.devices} * 1000 * static_cast<std::int64_t>(1 + random.below(8));
+      s.memory_mib = std::int64_t{s.devices} * 4096 * static_cast<std::int64_t>(1 + random.below(8));
     }
     shapes.push_back(s);
   }

@@ -26,7 +26,7 @@ struct clustering_score {
 
   [[nodiscard]] std::int16_t operator()(const free_index& from, node_id n, const pod_shape& here) const {
     if (here.devices == 0) return 0;
-    constexpr std::int64_t whole = 8 * milli_per_gpu;
+    constexpr std::int64_t whole = std::int64_t{8} * milli_per_gpu;
     const std::int64_t filling = 25 * (whole - most_free::free_milli(from, n)) / whole;
     return static_cast<std::int16_t>(filling +
                                      company(from.kinds(n), pod_kinds::of(here.devices, here.milli)));
