@@ -91,8 +91,9 @@ class machines {
       if (at == running_.end()) continue;
       for (const gpu::placed_pod& pod : inventory_.pods(at->second)) {
         if (pod.where.node != node || (pod.where.devices >> device & 1U) == 0) continue;
-        names += (names.empty() ? "" : ", ") + w.name;
-        if (pod.milli < gpu::milli_per_gpu) names += " " + to_string(quantity::milli(pod.milli));
+        if (!names.empty()) names += ", ";
+        names += w.name;
+        if (pod.milli < gpu::milli_per_gpu) names.append(" ").append(to_string(quantity::milli(pod.milli)));
       }
     }
     return names;

@@ -119,17 +119,18 @@ void write_matrix(std::string& html, const replay_result& r, const std::vector<l
     for (const std::size_t x : layers[k].quotas) layer_of[x] = k;
   }
   const std::size_t n = layers.size();
-  std::vector<std::vector<toll>> of(n, std::vector<toll>(n + 1));
+  std::vector<toll> tolls(n * (n + 1));
+  const auto of = [&](std::size_t row, std::size_t column) -> toll& { return tolls[row * (n + 1) + column]; };
   for (const cut_short& c : r.moments.cuts()) {
     if (c.is_pod) continue;
     const replayed_job& victim = *jobs[c.job];
     const std::size_t row = layer_of[victim.quota.index()];
     const std::size_t column = c.how.beneficiary ? layer_of[jobs[*c.how.beneficiary]->quota.index()] : n;
-    ++of[row][column].runs;
-    of[row][column].lost += lost_in(c, victim);
+    ++of(row, column).runs;
+    of(row, column).lost += lost_in(c, victim);
   }
   bool has_nobody = false;
-  for (const auto& row : of) has_nobody = has_nobody || row[n].runs != 0;
+  for (std::size_t row = 0; row < n; ++row) has_nobody = has_nobody || of(row, n).runs != 0;
   html +=
       "<h3 class=gap>Who made way for whom</h3><p class=note>runs cut short, and the GPU time that was "
       "lost</p>";
@@ -142,7 +143,7 @@ void write_matrix(std::string& html, const replay_result& r, const std::vector<l
     html += "<tr>";
     named_cell(html, layers[row].colour, layers[row].name);
     for (std::size_t column = 0; column < n + (has_nobody ? 1 : 0); ++column) {
-      const toll& t = of[row][column];
+      const toll& t = of(row, column);
       if (t.runs == 0) {
         html += "<td class=zero>–";
         continue;
