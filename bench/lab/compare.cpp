@@ -17,6 +17,7 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 namespace allot {
@@ -258,15 +259,31 @@ std::string as_csv(const std::vector<run_group>& groups, const std::vector<std::
   return text;
 }
 
+/// The least that runs of one seed share, where each seed is there once; of one run each the seed does not
+/// matter: it may be of the policy only.
+shared_input shared_by(const run_group& a, const run_group& b) {
+  if (a.runs.size() != b.runs.size()) return shared_input::none;
+  const auto by_seed = [](const run_group& g) {
+    std::vector<const run_summary*> runs;
+    for (const run_summary& r : g.runs) runs.push_back(&r);
+    std::sort(runs.begin(), runs.end(), [](const run_summary* x, const run_summary* y) {
+      return std::tie(x->seed, x->input_hash) < std::tie(y->seed, y->input_hash);
+    });
+    return runs;
+  };
+  const auto first = by_seed(a);
+  const auto second = by_seed(b);
+  shared_input least = shared_input::all;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (first.size() > 1 && first[i]->seed != second[i]->seed) return shared_input::none;
+    least = std::max(least, shared_by(*first[i], *second[i]));
+  }
+  return least;
+}
+
 /// What one should know of the runs besides their figures.
 std::string remarks(const std::vector<run_group>& groups) {
   std::string text;
-  const auto inputs_of = [](const run_group& g) {
-    std::vector<std::pair<std::uint64_t, std::string>> all;
-    for (const run_summary& r : g.runs) all.emplace_back(r.seed, r.input_hash);
-    std::sort(all.begin(), all.end());
-    return all;
-  };
   const bool has_several =
       std::any_of(groups.begin(), groups.end(), [](const auto& g) { return g.runs.size() > 1; });
   if (has_several) {
@@ -275,12 +292,13 @@ std::string remarks(const std::vector<run_group>& groups) {
         "differences\nbetween runs of one seed, where each seed is there once)\n";
   }
   for (std::size_t g = 1; g < groups.size(); ++g) {
-    const auto first = inputs_of(groups.front());
-    const auto other = inputs_of(groups[g]);
-    // Of one run each the seed does not matter: it may be of the policy only.
-    const bool differs =
-        first.size() == 1 && other.size() == 1 ? first[0].second != other[0].second : first != other;
-    if (differs) text += fmt::format("\n{} is of another input than {}.\n", groups[g].label, groups[0].label);
+    const shared_input shared = shared_by(groups.front(), groups[g]);
+    if (shared == shared_input::all) continue;
+    const std::string& first = groups.front().label;
+    text += '\n' + groups[g].label;
+    text += shared == shared_input::jobs
+                ? " ran the jobs of " + first + " on other nodes or under other quotas.\n"
+                : " ran other jobs than " + first + ": their differences are not those of policies.\n";
   }
   for_each_run(groups, [&](const run_summary& r) {
     if (!r.stopped.empty()) text += fmt::format("\n{} ended early ({}).\n", r.label, r.stopped);

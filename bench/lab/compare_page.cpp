@@ -5,6 +5,7 @@
 #include "lab/files.hpp"
 #include "lab/json_reader.hpp"
 #include "lab/report.hpp"
+#include "lab/run_summary.hpp"
 #include "lab/staging.hpp"
 
 #include <allot/core/version.hpp>
@@ -348,17 +349,27 @@ class comparison {
     return steps;
   }
 
+  /// Names the runs that share no more than that with the first.
+  void write_others(std::string& html, shared_input shared, std::string_view what) const {
+    const auto hashes = [](const compared_run& r) {
+      run_summary of;
+      of.input_hash = r.text("input_hash");
+      of.jobs_hash = r.text("jobs_hash");
+      return of;
+    };
+    std::string others;
+    for (std::size_t i = 1; i < runs_.size(); ++i) {
+      if (shared_by(hashes(runs_.front()), hashes(runs_[i])) != shared) continue;
+      others += (others.empty() ? "" : ", ") + escaped(runs_[i].label);
+    }
+    if (!others.empty()) html.append("<p>").append(what).append("<b>" + others + "</b>.</p>\n");
+  }
+
   void write_head(std::string& html) const {
     html += "<header><h1>" + grouped(runs_.size()) + " replays compared</h1>\n";
     html += "<p>differences are from the first; the better figures are bold</p>\n";
-    std::string others;
-    for (std::size_t i = 1; i < runs_.size(); ++i) {
-      if (runs_[i].text("input_hash") == runs_.front().text("input_hash")) continue;
-      others += (others.empty() ? "" : ", ") + escaped(runs_[i].label);
-    }
-    if (!others.empty()) {
-      html += "<p><b>Not of the input of " + escaped(runs_.front().label) + ": " + others + ".</b></p>\n";
-    }
+    write_others(html, shared_input::jobs, "Its jobs on other nodes or under other quotas: ");
+    write_others(html, shared_input::none, "Other jobs, so that differences are not those of policies: ");
     html += "</header>\n";
   }
 

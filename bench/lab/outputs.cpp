@@ -8,6 +8,7 @@
 
 #include <allot/sim/csv.hpp>
 #include <allot/sim/decimal.hpp>
+#include <allot/sim/hash.hpp>
 
 #include <charconv>
 
@@ -65,6 +66,17 @@ void write_quota(json_writer& json, const replay_result& r, const sim::quota_fig
   json.end_object();
 }
 
+/// Of all jobs and when they come, whatever runs them.
+[[nodiscard]] std::string jobs_hash(const replay_result& r) {
+  sim::fingerprint jobs;
+  for (const replayed_job& j : r.jobs) {
+    jobs.add_text(j.id);
+    jobs.add(j.submit);
+    jobs.add(j.duration);
+  }
+  return jobs.hex();
+}
+
 void append_number(std::string& text, std::int64_t n) {
   char digits[24];
   const auto [end, error] = std::to_chars(digits, digits + sizeof digits, n);
@@ -120,6 +132,7 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   json.member("policy", r.policy);
   json.member("seed", r.seed);
   json.member("input_hash", r.input_hash);
+  json.member("jobs_hash", jobs_hash(r));
   json.member("decision_hash", r.decision_hash);
   if (r.stopped) {
     json.key("stopped").begin_object().member("reason", word_of(r.stopped->why));

@@ -101,6 +101,7 @@ std::optional<run_summary> parse_summary(std::string label, const std::string& p
   run.label = std::move(label);
   run.policy = text_of("policy");
   run.input_hash = text_of("input_hash");
+  run.jobs_hash = text_of("jobs_hash");
   run.decision_hash = text_of("decision_hash");
   if (const auto stopped = top.find("stopped"); stopped && stopped->is_object()) {
     if (const auto reason = stopped->find("reason")) run.stopped = reason->text();
@@ -115,6 +116,12 @@ std::optional<run_summary> parse_summary(std::string label, const std::string& p
   std::sort(run.by_name.begin(), run.by_name.end(),
             [&](std::uint32_t a, std::uint32_t b) { return run.figures[a].first < run.figures[b].first; });
   return run;
+}
+
+shared_input shared_by(const run_summary& a, const run_summary& b) {
+  if (a.input_hash == b.input_hash) return shared_input::all;
+  const bool has_jobs = !a.jobs_hash.empty() && a.jobs_hash == b.jobs_hash;
+  return has_jobs ? shared_input::jobs : shared_input::none;
 }
 
 std::optional<run_summary> read_summary(std::string label, const std::string& path, errors& found) {

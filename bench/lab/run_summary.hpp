@@ -22,6 +22,7 @@ struct run_summary {
   std::string policy;
   std::uint64_t seed = 0;
   std::string input_hash;
+  std::string jobs_hash{};
   std::string decision_hash;
   /// Why it ended early ("interrupt"); empty if it did not.
   std::string stopped;
@@ -38,6 +39,16 @@ struct run_summary {
                                                        std::string_view text, errors& found);
 [[nodiscard]] std::optional<run_summary> read_summary(std::string label, const std::string& path,
                                                       errors& found);
+
+/// What two runs have in common.
+enum class shared_input : std::uint8_t {
+  /// Everything but the policy and its seed.
+  all,
+  /// The jobs, on other nodes or under other quotas.
+  jobs,
+  none,
+};
+[[nodiscard]] shared_input shared_by(const run_summary& a, const run_summary& b);
 
 /// How a figure is shown.
 enum class figure_kind : std::uint8_t {

@@ -262,7 +262,14 @@ nothing_half_done
 exits 0 "$allot" replay teams.json --policy static_quotas --out fixed
 exits 0 "$allot" compare fixed one/summary.json
 says "$(<out)" '*fixed*one/summary.json*policy*static_quotas*standard*utilisation*wait, mean*preemptions*a*wait, mean*'
-grep -q 'another input' out && fail 'two policies on one workload were taken for different inputs'
+grep -qE 'jobs of|other jobs' out && fail 'two policies on one workload were taken for different inputs'
+exits 0 "$allot" replay teams.json --nodes 3x8 --out three_nodes
+exits 0 "$allot" compare fixed three_nodes
+says "$(<out)" '*three_nodes ran the jobs of fixed on other nodes or under other quotas.'
+sed 's/1,0,100/1,0,101/' teams.csv >longer.csv
+exits 0 "$allot" replay teams.json --trace longer.csv --policy static_quotas --out longer
+exits 0 "$allot" compare fixed longer
+says "$(<out)" '*longer ran other jobs than fixed: *'
 exits 2 "$allot" compare fixed nowhere
 says "$(<err)" '*nowhere*summary.json*'
 exits 2 "$allot" compare fixed teams.json

@@ -56,6 +56,23 @@ TEST_CASE("run_summary: what is no summary is said so, with its place") {
   CHECK(found.to_string().find("nowhere.json: No such file") == 0);
 }
 
+TEST_CASE("run_summary: what two runs share") {
+  using allot::lab::shared_by;
+  using allot::lab::shared_input;
+  const auto run = [](const char* input, const char* jobs) {
+    allot::lab::run_summary r;
+    r.input_hash = input;
+    r.jobs_hash = jobs;
+    return r;
+  };
+  CHECK(shared_by(run("a", "j"), run("a", "j")) == shared_input::all);
+  CHECK(shared_by(run("a", "j"), run("b", "j")) == shared_input::jobs);
+  CHECK(shared_by(run("a", "j"), run("b", "k")) == shared_input::none);
+  // Not every summary says which jobs ran.
+  CHECK(shared_by(run("a", ""), run("a", "")) == shared_input::all);
+  CHECK(shared_by(run("a", ""), run("b", "")) == shared_input::none);
+}
+
 TEST_CASE("run_summary: names say what a figure is") {
   CHECK(kind_of("queue_s/mean") == figure_kind::time);
   CHECK(kind_of("tenants/x_s/jobs/total") == figure_kind::count);
