@@ -122,7 +122,7 @@ th:last-child,td:last-child{padding-right:2px}
 th:first-child,td:first-child,.t{text-align:left}
 .scroll th:first-child,.scroll td:first-child{position:sticky;left:0;background:var(--back);padding-right:12px}
 .wide th{white-space:normal}
-td.why{white-space:normal;min-width:13em}
+td.why,.columns td[colspan]{white-space:normal}td.why{min-width:13em}
 .columns table{width:100%}
 td small{color:var(--soft)}
 tr.lit td{background:var(--panel)}
