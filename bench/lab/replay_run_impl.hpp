@@ -310,7 +310,7 @@ template <std::size_t N>
   if (const auto jobs = sim.jobs(); !jobs.empty()) {
     window = result.measured.window(jobs.front().submit, jobs.back().submit);
   }
-  sim::metrics<N> metrics{{gpus, result.has_own_quotas, window, result.measured.grace}};
+  sim::metrics<N> metrics{{.gpus = gpus, .window = window, .grace = result.measured.grace}};
   time_recorder time{streams.tenants, names};
   std::optional<event_writer> events;
   if (streams.events != nullptr) events.emplace(*streams.events, w.ids, names, result.cluster);

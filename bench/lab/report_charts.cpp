@@ -150,7 +150,7 @@ class maker {
     const sim::quota_figures& f = r_.figures.quotas[x];
     const auto hours = [](wide gpu_time) { return rounded(sim::milli_gpu_hours(gpu_time), 0); };
     std::string note = hours(f.of.allocated) + " GPU-h used";
-    if (r_.has_own_quotas) note += ", " + hours(f.of.borrowed) + " borrowed, " + hours(f.of.lent) + " lent";
+    note += ", " + hours(f.of.borrowed) + " borrowed, " + hours(f.of.lent) + " lent";
     chart c = over_time("quota", l.name, note, "quota:" + std::to_string(&l - layers_.data()));
     std::vector<std::int64_t> used = sum_of(t_.used_of, l.quotas, spans_);
     std::vector<std::int64_t> own = used;

@@ -199,7 +199,7 @@ void write_tiles(std::string& html, const replay_result& r) {
   tile(html, "Completed jobs", grouped(f.of.jobs.completed),
        grouped(f.of.jobs.unfinished) + " unfinished, " + grouped(f.of.jobs.refused) + " refused");
   tile(html, "Preemptions", grouped(f.of.preemptions), human_hours(f.of.lost) + " lost");
-  if (r.has_own_quotas) tile(html, "Borrowed", human_hours(f.of.borrowed), "of other quotas");
+  tile(html, "Borrowed", human_hours(f.of.borrowed), "of other quotas");
   tile(html, "Fairness (Jain)",
        rounded(sim::rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000) / 1000, 3),
        human_hours(f.of.fair_share_error) + " short of fair shares");

@@ -52,13 +52,7 @@ input make_input(trace t, std::vector<quota_spec<1>> specs) {
 
 /// The cluster divided evenly among the tenants, who lend each other all of it.
 input share_evenly(const trace& t) {
-  std::vector<quota_spec<1>> specs = tenant_quotas<1>(t, resources<1>{gpus(128)});
-  specs[0].inclusive = true;
-  const auto tenants = static_cast<std::int64_t>(t.tenants.size());
-  for (std::size_t x = 1; x < specs.size(); ++x) {
-    specs[x].nominal = resources<1>{allot::quantity::milli(128'000 / tenants)};
-  }
-  return make_input(t, std::move(specs));
+  return make_input(t, tenant_quotas<1>(t, resources<1>{gpus(128)}));
 }
 
 input teams() {

@@ -93,8 +93,19 @@ TEST_CASE("workload: a trace without quotas has one for each tenant, below a roo
   CHECK(tree.value().find("cluster") == quota_id{2});
   for (const quota_id tenant : {quota_id{1}, quota_id{2}}) {
     CHECK(tree.value().parent(tenant) == quota_id{0});
-    CHECK(tree.value().spec(tenant).nominal == allot::resources<1>{quantity{}});
+    CHECK(tree.value().spec(tenant).nominal == allot::resources<1>{gpus(64)});
   }
+}
+
+TEST_CASE("workload: the parts of three tenants are equal, and of what has no bound nobody owns a part") {
+  const trace t = read("job_id,submit_s,duration_s,tenant,gpus\na,0,1,x,1\nb,0,1,y,1\nc,0,1,z,1\n");
+  const auto specs = allot::sim::tenant_quotas<2>(t, {gpus(128), quantity::unlimited()});
+  REQUIRE(allot::build_quota_tree(specs));
+  for (std::size_t x = 1; x < 4; ++x) {
+    CHECK(specs[x].nominal == allot::resources<2>{quantity::milli(42'666), quantity{}});
+  }
+  const trace nobody = read("job_id,submit_s,duration_s,gpus\na,0,1,1\n");
+  CHECK(allot::sim::tenant_quotas<1>(nobody, {gpus(128)}).size() == 1);
 }
 
 TEST_CASE("workload: one quota for each tenant") {

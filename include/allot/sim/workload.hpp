@@ -82,21 +82,29 @@ template <std::size_t N = 1>
   return jobs;
 }
 
-/// The quotas of a trace that comes without any: one root that owns the whole cluster and below it a quota of
-/// weight 1 for each tenant, which owns nothing and may borrow everything. Tenant i is quota i + 1, and the
-/// root, quota 0, is where jobs without a tenant go. It is called "cluster", in parentheses as long as
-/// a tenant is called that.
+/// The quotas of a trace that comes without any: one root that has the whole cluster and below it a quota of
+/// weight 1 for each tenant, which owns an equal part of it (rounded down to a thousandth; nothing of what
+/// has no bound), lends all of it and may borrow everything. So jobs that must not be preempted have
+/// something to run on. Tenant i is quota i + 1, and the root, quota 0, is where jobs without a tenant go. It
+/// is called "cluster", in parentheses as long as a tenant is called that.
 template <std::size_t N = 1>
 [[nodiscard]] std::vector<quota_spec<N>> tenant_quotas(const trace& t, const resources<N>& cluster) {
   std::vector<quota_spec<N>> specs(1);
   specs.front().name = "cluster";
   while (t.tenants.find(specs.front().name)) specs.front().name = '(' + specs.front().name + ')';
   specs.front().nominal = cluster;
+  specs.front().inclusive = true;
   specs.reserve(t.tenants.size() + 1);
+  resources<N> part;
+  for (std::size_t d = 0; d < N && t.tenants.size() != 0; ++d) {
+    if (cluster[d].is_unlimited()) continue;
+    part[d] = quantity::milli(cluster[d].in_milli() / static_cast<std::int64_t>(t.tenants.size()));
+  }
   for (std::size_t i = 0; i < t.tenants.size(); ++i) {
     quota_spec<N> tenant;
     tenant.name = std::string{t.tenants[name_id{i}]};
     tenant.parent = specs.front().name;
+    tenant.nominal = part;
     specs.push_back(std::move(tenant));
   }
   return specs;
