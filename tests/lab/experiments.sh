@@ -1,29 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# Published results, from bench/lab/experiments: those that are exact to the number, the others in their shape. $1: the
-# program, $2: the top of the sources. Works in the current directory.
-set -uo pipefail
-allot=$1
-sources=$2
+# Published results, from bench/lab/experiments: those that are exact to the number, the others in their shape.
+# shellcheck source=tests/support/program_test.sh
+source "$2/tests/support/program_test.sh"
 experiments=$2/bench/lab/experiments
-failures=0
-scratch=$PWD/scratch
-rm -rf "$scratch"
-mkdir "$scratch"
-cd "$scratch" || exit 1
-export LC_ALL=C
 
-fail() {
-  printf 'FAILED: %s\n' "$*"
-  failures=$((failures + 1))
-}
-exits() {
-  local expected=$1 status
-  shift
-  "$@" >out 2>err
-  status=$?
-  [ "$status" -eq "$expected" ] || fail "$*: exit status $status, expected $expected: $(<err)"
-}
 # has WHAT TEXT: TEXT is found in `out`.
 has() {
   grep -qF -- "$2" out || fail "$1: expected '$2' in: $(<out)"
@@ -99,7 +80,6 @@ exits 0 "$allot" sweep "$experiments/generated_mix.json" --shard 0/30 --out mix
 [ "$(grep -c ',done,' mix/results.csv)" -eq 2 ] || fail "generated_mix: $(<mix/results.csv)"
 
 # --- the headline, where the trace is: its fifo is that of the Helios simulator
-traces=${ALLOT_TRACES:-$sources/../shared/traces}
 if [ -f "$traces/philly128/jobs.csv" ]; then
   exits 0 "$allot" sweep "$experiments/headline.json" --trace "philly128=$traces/philly128/jobs.csv" --list
   [ "$(wc -l <out)" -eq 88 ] || fail "headline: $(wc -l <out) points"
@@ -111,5 +91,4 @@ else
   echo "skipped: there is no philly128/jobs.csv in $traces"
 fi
 
-[ "$failures" -eq 0 ] || exit 1
-cd .. && rm -rf "$scratch"
+conclude

@@ -1,25 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# `allot fill`: an exact small case, bad input, and, where the traces are, the published figures. $1: the program,
-# $2: the top of the sources. Works in the current directory.
-set -uo pipefail
-allot=$1
-sources=$2
-failures=0
-scratch=$PWD/scratch
-rm -rf "$scratch"
-mkdir "$scratch"
-cd "$scratch" || exit 1
+# `allot fill`: an exact small case, bad input, and, where the traces are, the published figures.
+# shellcheck source=tests/support/program_test.sh
+source "$2/tests/support/program_test.sh"
 
-fail() {
-  printf 'FAILED: %s\n' "$*"
-  failures=$((failures + 1))
-}
-# says TEXT PATTERN: the text matches the pattern of bash.
-says() {
-  # shellcheck disable=SC2053
-  [[ $1 == $2 ]] || fail "expected '$2', found '$1'"
-}
 # refuses PATTERN ARGUMENTS...: exit status 2, the pattern on standard error, nothing on standard output.
 refuses() {
   local pattern=$1 status
@@ -71,7 +55,7 @@ refuses 'no_requests.csv: expected pods that ask for GPUs*' --nodes-csv nodes.cs
 
 # The published means over ten seeds, within half a percent of the GPUs (one and a half for the two that depend
 # most on chance). ALLOT_LONG=1: all lists and all seeds, not only some.
-traces=${ALLOT_TRACES:-$sources/../shared/traces}/openb
+traces=$traces/openb
 if [ ! -r "$traces/expected_at_100pct.csv" ]; then
   echo "skipped: openb/expected_at_100pct.csv is not there"
 else
@@ -103,5 +87,4 @@ else
   done
 fi
 
-[ "$failures" -eq 0 ] && echo "all as expected"
-exit "$((failures > 0))"
+conclude

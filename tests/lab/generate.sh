@@ -1,26 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# The generator from outside: every model, what the options do, and what is wrong with them. $1: the program,
-# $2: the top of the sources.
-set -uo pipefail
-allot=$1
+# The generator from outside: every model, what the options do, and what is wrong with them.
+# shellcheck source=tests/support/program_test.sh
+source "$2/tests/support/program_test.sh"
 scenarios=$2/bench/lab/scenarios
-failures=0
-scratch=$PWD/scratch
-rm -rf "$scratch"
-mkdir "$scratch"
-cd "$scratch" || exit 1
-export LC_ALL=C
 
-fail() {
-  printf 'FAILED: %s\n' "$*"
-  failures=$((failures + 1))
-}
-# says TEXT PATTERN: the text matches the pattern of bash.
-says() {
-  # shellcheck disable=SC2053
-  [[ $1 == $2 ]] || fail "expected '$2', found '$1'"
-}
 # generates STATUS ARGUMENTS...: output in `out` and `err`.
 generates() {
   local expected=$1 status
@@ -29,9 +13,7 @@ generates() {
   status=$?
   [ "$status" -eq "$expected" ] || fail "generate $*: exit status $status, expected $expected: $(<err)"
   [ "$status" -eq 0 ] || [ ! -s out ] || fail "generate $*: an error, and something on standard output"
-  local partial
-  partial=$(find . -name '*.partial-*')
-  [ -z "$partial" ] || fail "left behind: $partial"
+  nothing_half_done
 }
 
 # Every model is a trace that can be read, in the order of submission, and the same again.
@@ -110,8 +92,4 @@ if [ "${ALLOT_LONG:-}" = 1 ]; then
     fail "a million jobs: $(<err)"
 fi
 
-if [ "$failures" -gt 0 ]; then
-  echo "$failures failures"
-  exit 1
-fi
-echo 'all as expected'
+conclude

@@ -1,26 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# The importers of traces from outside: what they make of each format, what they leave out and why, and that
-# nothing is written when the input is wrong. $1: the program, $2: the top of the sources.
-set -uo pipefail
-allot=$1
-sources=$2
-failures=0
-scratch=$PWD/scratch
-rm -rf "$scratch"
-mkdir "$scratch"
-cd "$scratch" || exit 1
-export LC_ALL=C
+# The importers of traces from outside: what they make of each format, what they leave out and why, and that nothing
+# is written when the input is wrong.
+# shellcheck source=tests/support/program_test.sh
+source "$2/tests/support/program_test.sh"
 
-fail() {
-  printf 'FAILED: %s\n' "$*"
-  failures=$((failures + 1))
-}
-# says TEXT PATTERN: the text matches the pattern of bash.
-says() {
-  # shellcheck disable=SC2053
-  [[ $1 == $2 ]] || fail "expected '$2', found '$1'"
-}
 # imports STATUS ARGUMENTS...: standard input is that of this function; output in `out` and `err`.
 imports() {
   local expected=$1 status
@@ -31,9 +15,7 @@ imports() {
   [ "$status" -eq 0 ] || [ ! -s out ] || fail "import $*: an error, and something on standard output"
   [ "$status" -ne 0 ] || { [ -s out ] && "$allot" check - <out >checked 2>&1; } || [[ $* == *--out* ]] ||
     fail "import $*: what it made is not good: $(<checked)"
-  local partial
-  partial=$(find . -name '*.partial-*')
-  [ -z "$partial" ] || fail "left behind: $partial"
+  nothing_half_done
 }
 # makes TEXT: what is in `out`, exactly.
 makes() {
@@ -307,7 +289,6 @@ fi
 
 # --- the published files, where they are
 
-traces=${ALLOT_TRACES:-$sources/../shared/traces}
 if [ -f "$traces/philly/philly.csv" ]; then
   imports 0 philly "$traces/philly/philly.csv" --strict
   says "$(<checked)" 'trace standard input: 82247 jobs of 15 tenants, submitted from 0 s to 9408690 s*ask for 107235 GPUs, the largest for 128*ok'
@@ -322,8 +303,4 @@ if [ -f "$traces/openb/openb_pod_list_default.csv" ]; then
   says "$(<checked)" '*1213 nodes, 6212 GPUs*ok'
 fi
 
-if [ "$failures" -gt 0 ]; then
-  echo "$failures failures"
-  exit 1
-fi
-echo 'all as expected'
+conclude

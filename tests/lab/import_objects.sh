@@ -1,26 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# Objects of Kubernetes as scenarios: what is made of Kueue's and KAI's, what is said of the rest, and that nothing
-# is written when the input is wrong. $1: the program, $2: the top of the sources.
-set -uo pipefail
-allot=$1
+# Objects of Kubernetes as scenarios: what is made of Kueue's and KAI's, what is said of the rest, and that nothing is
+# written when the input is wrong.
+# shellcheck source=tests/support/program_test.sh
+source "$2/tests/support/program_test.sh"
 objects=$2/tests/lab/objects
-failures=0
-scratch=$PWD/scratch
-rm -rf "$scratch"
-mkdir "$scratch"
-cd "$scratch" || exit 1
-export LC_ALL=C
 
-fail() {
-  printf 'FAILED: %s\n' "$*"
-  failures=$((failures + 1))
-}
-# says TEXT PATTERN: the text matches the pattern of bash.
-says() {
-  # shellcheck disable=SC2053
-  [[ $1 == $2 ]] || fail "expected '$2', found '$1'"
-}
 # imports STATUS FORMAT FILE...: output in `out` and `err`.
 imports() {
   local expected=$1 status
@@ -165,8 +150,4 @@ if [ -e /dev/full ]; then
   says "$(<err)" "*can't write /dev/full: No space left on device"
 fi
 
-if [ "$failures" -gt 0 ]; then
-  echo "$failures failures"
-  exit 1
-fi
-echo 'all as expected'
+conclude

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# The program from outside: what it prints where, and its exit status. $1: the program, $2: the top of the sources.
-set -uo pipefail
-allot=$1
+# The program from outside: what it prints where, and its exit status.
+# shellcheck source=tests/support/program_test.sh
+source "$2/tests/support/program_test.sh"
 scenarios=$2/bench/lab/scenarios
-failures=0
 
 # expect STATUS STDOUT STDERR ARGUMENTS...: runs the program on the standard input of this function. The texts
 # are patterns of bash; an empty one means that nothing may be printed there.
@@ -82,5 +81,4 @@ if [ -e /dev/full ]; then
   [ $? -eq 2 ] || { echo "a full disk went unnoticed"; failures=$((failures + 1)); }
 fi
 
-[ "$failures" -eq 0 ] && echo "all as expected"
-exit $((failures > 0))
+conclude

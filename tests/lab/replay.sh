@@ -1,33 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# What replay, compare and generate leave on the disk, also when something goes wrong. $1: the program, $2: the
-# top of the sources. Works in the current directory.
-set -uo pipefail
-allot=$1
-sources=$2
-failures=0
-scratch=$PWD/scratch
-rm -rf "$scratch"
-mkdir "$scratch"
-cd "$scratch" || exit 1
+# What replay, compare and generate leave on the disk, also when something goes wrong.
+# shellcheck source=tests/support/program_test.sh
+source "$2/tests/support/program_test.sh"
 
-fail() {
-  printf 'FAILED: %s\n' "$*"
-  failures=$((failures + 1))
-}
-# says TEXT PATTERN: the text matches the pattern of bash.
-says() {
-  # shellcheck disable=SC2053
-  [[ $1 == $2 ]] || fail "expected '$2', found '$1'"
-}
-# exits STATUS COMMAND...: output in `out` and `err`.
-exits() {
-  local expected=$1 status
-  shift
-  "$@" >out 2>err
-  status=$?
-  [ "$status" -eq "$expected" ] || fail "$*: exit status $status, expected $expected: $(<err)"
-}
 # leaves DIRECTORY NAME...: exactly these files, and nothing beside them that is half done.
 leaves() {
   local directory=$1
@@ -35,13 +11,7 @@ leaves() {
   says "$(ls "$directory" 2>/dev/null | tr '\n' ' ')" "$(printf '%s\n' "$@" | LC_ALL=C sort | tr '\n' ' ')"
   nothing_half_done
 }
-nothing_half_done() {
-  local partial
-  partial=$(find . -name '*.partial-*')
-  [ -z "$partial" ] || fail "left behind: $partial"
-}
 standard_files="jobs.csv report.html summary.json tenants.csv"
-export LC_ALL=C
 
 cat >teams.csv <<'CSV'
 job_id,submit_s,duration_s,tenant,gpus
@@ -288,7 +258,6 @@ exits 2 "$allot" generate --days 0 --out b.csv
 exits 0 "$allot" check a.csv
 
 # --- the published figures, where the trace is
-traces=${ALLOT_TRACES:-$sources/../shared/traces}
 if [ -f "$traces/philly128/jobs.csv" ]; then
   exits 0 "$allot" replay --nodes 16x8 --trace "$traces/philly128/jobs.csv" --policy fifo --out philly
   says "$(tr -d ' \n' <philly/summary.json)" \
@@ -297,5 +266,4 @@ else
   echo "skipped: there is no philly128/jobs.csv in $traces"
 fi
 
-[ "$failures" -eq 0 ] || exit 1
-cd .. && rm -rf "$scratch"
+conclude

@@ -1,12 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# Opens the pages of replay and compare in a headless Chromium: no script error, nothing from the network, the
-# slider and the keys move what they should, and nothing is wider than the screen. $1: the program, $2: the top
-# of the sources. Works in the current directory. Without a browser the test is skipped (77).
-set -uo pipefail
-allot=$1
-sources=$2
-export LC_ALL=C
+# Opens the pages of replay and compare in a headless Chromium: no script error, nothing from the network, the slider
+# and the keys move what they should, and nothing is wider than the screen. Without a browser the test is skipped
+# (77).
+# shellcheck source=tests/support/program_test.sh
+source "$2/tests/support/program_test.sh"
 
 browser=${ALLOT_BROWSER:-}
 for name in chromium chromium-browser google-chrome-stable google-chrome; do
@@ -16,17 +14,6 @@ if [ -z "$browser" ]; then
   echo "skipped: no chromium on this machine"
   exit 77
 fi
-
-failures=0
-scratch=$PWD/scratch
-rm -rf "$scratch"
-mkdir "$scratch"
-cd "$scratch" || exit 1
-
-fail() {
-  printf 'FAILED: %s\n' "$*"
-  failures=$((failures + 1))
-}
 
 # opens PAGE WIDTH SCRIPT [FLAG...]: the script, which says check("what", condition), runs in a copy of the page
 # when all of its own has run.
@@ -170,8 +157,4 @@ for width in 1440 390; do
   "
 done
 
-if [ "$failures" -gt 0 ]; then
-  echo "$failures checks failed"
-  exit 1
-fi
-echo "all checks passed"
+conclude

@@ -1,38 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# Sweeps: what they leave on the disk, what they run again, shards, failures and bad input. $1: the program, $2: the top
-# of the sources. Works in the current directory.
-set -uo pipefail
-allot=$1
-failures=0
-scratch=$PWD/scratch
-rm -rf "$scratch"
-mkdir "$scratch"
-cd "$scratch" || exit 1
-export LC_ALL=C
+# Sweeps: what they leave on the disk, what they run again, shards, failures and bad input.
+# shellcheck source=tests/support/program_test.sh
+source "$2/tests/support/program_test.sh"
 
-fail() {
-  printf 'FAILED: %s\n' "$*"
-  failures=$((failures + 1))
-}
-# says TEXT PATTERN: the text matches the pattern of bash.
-says() {
-  # shellcheck disable=SC2053
-  [[ $1 == $2 ]] || fail "expected '$2', found '$1'"
-}
-# exits STATUS COMMAND...: output in `out` and `err`.
-exits() {
-  local expected=$1 status
-  shift
-  "$@" >out 2>err
-  status=$?
-  [ "$status" -eq "$expected" ] || fail "$*: exit status $status, expected $expected: $(<out) $(<err)"
-}
-nothing_half_done() {
-  local partial
-  partial=$(find . -name '*.partial-*')
-  [ -z "$partial" ] || fail "left behind: $partial"
-}
 # same DIR DIR: the tables are the same, and so is what each point came to, but for how long it took.
 same() {
   local file
@@ -274,5 +245,4 @@ says "$(<err)" 'failing: it has the sweep of the experiment "failing", and part-
 says "$(<err)" "*can't write *"
 nothing_half_done
 
-[ "$failures" -eq 0 ] || exit 1
-cd .. && rm -rf "$scratch"
+conclude

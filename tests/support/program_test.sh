@@ -1,0 +1,48 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSL-1.0
+# What the tests of the program from outside have in common. Sourced with their arguments: $1: the program, $2: the
+# top of the sources. They work in a fresh directory below the one where they are started.
+set -uo pipefail
+export LC_ALL=C
+allot=$1
+sources=$2
+# Where the published traces are, if they are.
+# shellcheck disable=SC2034
+traces=${ALLOT_TRACES:-$sources/../shared/traces}
+failures=0
+scratch=$PWD/scratch
+rm -rf "$scratch"
+mkdir "$scratch"
+cd "$scratch" || exit 1
+
+fail() {
+  printf 'FAILED: %s\n' "$*"
+  failures=$((failures + 1))
+}
+# says TEXT PATTERN: the text matches the pattern of bash.
+says() {
+  # shellcheck disable=SC2053
+  [[ $1 == $2 ]] || fail "expected '$2', found '$1'"
+}
+# exits STATUS COMMAND...: output in `out` and `err`.
+exits() {
+  local expected=$1 status
+  shift
+  "$@" >out 2>err
+  status=$?
+  [ "$status" -eq "$expected" ] || fail "$*: exit status $status, expected $expected: $(<out) $(<err)"
+}
+nothing_half_done() {
+  local partial
+  partial=$(find . -name '*.partial-*')
+  [ -z "$partial" ] || fail "left behind: $partial"
+}
+# The last line of each test. What a failed one has written stays.
+conclude() {
+  if [ "$failures" -gt 0 ]; then
+    echo "$failures failures"
+    exit 1
+  fi
+  cd .. && rm -rf "$scratch"
+  echo 'all as expected'
+}
