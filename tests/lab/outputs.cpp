@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/outputs.hpp"
 
-#include "lab/files.hpp"
 #include "lab/json_reader.hpp"
 #include "lab/replay_headline.hpp"
 #include "lab/replay_run.hpp"
@@ -11,8 +10,6 @@
 #include <allot/sim/csv.hpp>
 
 #include <doctest/doctest.h>
-
-#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +21,7 @@
 #include <vector>
 
 #include "tests/lab/scenarios.hpp"
+#include "tests/lab/scratch.hpp"
 
 using namespace allot_test;
 namespace report = allot::lab::report;
@@ -31,37 +29,6 @@ namespace report = allot::lab::report;
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A directory of its own, gone at the end.
-class scratch {
- public:
-  scratch() : path_(fs::temp_directory_path() / ("allot-outputs-" + std::to_string(::getpid()))) {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  scratch(const scratch&) = delete;
-  scratch& operator=(const scratch&) = delete;
-  ~scratch() { fs::remove_all(path_); }
-
-  [[nodiscard]] std::string path_of(const std::string& name) const { return (path_ / name).string(); }
-  [[nodiscard]] std::string read(const std::string& name) const {
-    lab::input_file file{path_of(name)};
-    auto text = file.read_all();
-    REQUIRE(text);
-    return std::move(*text);
-  }
-  /// What `write(file)` writes.
-  template <class Write>
-  [[nodiscard]] std::string written(const std::string& name, Write write) const {
-    lab::output_file file{path_of(name)};
-    write(file);
-    CHECK(file.close().empty());
-    return read(name);
-  }
-
- private:
-  fs::path path_;
-};
 
 /// Names that every format has to be careful with.
 constexpr const char* awkward = R"json(
@@ -131,7 +98,7 @@ TEST_CASE("outputs: awkward names come out of every file as they went in") {
   const replayed r{in, awkward};
   const std::string quota = R"(a,"b" </script><b>&)";
 
-  const auto jobs = rows_of(in.written("jobs", [&](auto& f) { lab::write_jobs(f, r.result); }));
+  const auto jobs = rows_of(in.written([&](auto& f) { lab::write_jobs(f, r.result); }));
   REQUIRE(jobs.size() == 5);
   // j has 8 of 8 GPUs from 0 on, is evicted for yes at 20 and goes on at 50; half waits for it.
   CHECK(jobs[1][0] == R"(j,"1"<i>)");
@@ -154,13 +121,13 @@ TEST_CASE("outputs: awkward names come out of every file as they went in") {
   }
   CHECK(eviction_is_there);
 
-  const auto summary = parsed(in.written("summary", [&](auto& f) { lab::write_summary(f, r.result, 1); }));
+  const auto summary = parsed(in.written([&](auto& f) { lab::write_summary(f, r.result, 1); }));
   const auto tenants = summary.root().find("tenants");
   REQUIRE(tenants);
   CHECK(tenants->find(quota));
   CHECK(tenants->find("all"));
 
-  const auto trace = parsed(in.written("trace", [&](auto& f) { lab::write_chrome_trace(f, r.result); }));
+  const auto trace = parsed(in.written([&](auto& f) { lab::write_chrome_trace(f, r.result); }));
   const auto trace_events = trace.root().find("traceEvents");
   REQUIRE(trace_events);
   std::size_t slices = 0;
@@ -175,7 +142,7 @@ TEST_CASE("outputs: awkward names come out of every file as they went in") {
   }
   CHECK(slices == devices);
 
-  const std::string html = in.written("html", [&](auto& f) { lab::write_report(f, r.result); });
+  const std::string html = in.written([&](auto& f) { lab::write_report(f, r.result); });
   CHECK(html.find("a,&quot;b&quot; &lt;/script&gt;&lt;b&gt;&amp;") != std::string::npos);
   CHECK(html.find("</script><b>") == std::string::npos);
   CHECK(html.find("<i>j") == std::string::npos);
@@ -203,15 +170,15 @@ TEST_CASE("outputs: what is not known is null or empty, not zero") {
   const scratch in;
   const replayed r{in, R"("quotas": [{"name": "q", "nominal": {"gpu": 1}}],
                           "jobs": [{"id": "j", "request": {"gpu": 2}, "duration_s": 5}])"};
-  const auto summary = parsed(in.written("summary", [&](auto& f) { lab::write_summary(f, r.result, 1); }));
+  const auto summary = parsed(in.written([&](auto& f) { lab::write_summary(f, r.result, 1); }));
   CHECK(summary.root().find("jct_s")->find("mean")->is() == lab::json_document::kind::null);
   CHECK(summary.root().find("max_wait_s")->text() == "0");
-  const auto jobs = rows_of(in.written("jobs", [&](auto& f) { lab::write_jobs(f, r.result); }));
+  const auto jobs = rows_of(in.written([&](auto& f) { lab::write_jobs(f, r.result); }));
   CHECK(jobs[1] == std::vector<std::string>{"j", "q", "0", "", "", "0", "", "0", "0", "", "waiting", "", "2",
                                             "5", "", "0", "0", "0"});
   CHECK(lab::warnings(r.result).find("1 job never finished") == 0);
   // Nothing ever happened that could be drawn.
-  const std::string html = in.written("html", [&](auto& f) { lab::write_report(f, r.result); });
+  const std::string html = in.written([&](auto& f) { lab::write_report(f, r.result); });
   CHECK(html.find("<svg") == std::string::npos);
 }
 
@@ -237,12 +204,12 @@ TEST_CASE("outputs: pods that come and go, runs that are cut short, and jobs tha
                     "5 started wide q n-0", "5 grew wide q n-1", "5 grew wide q n-1",
                     "50 shrank wide q node_down 0", "50 shrank wide q node_down 0", "160 finished wide q",
                     "300 submitted shell q", "300 started shell q n-0", "310 evicted shell q time_limit 0"});
-  const auto jobs = rows_of(in.written("jobs", [&](auto& f) { lab::write_jobs(f, r.result); }));
+  const auto jobs = rows_of(in.written([&](auto& f) { lab::write_jobs(f, r.result); }));
   CHECK(jobs[1] == std::vector<std::string>{"wide", "q", "0", "5", "160", "5", "160", "0", "0", "n-0",
                                             "completed", "", "4", "100", "", "0", "0", "0"});
   CHECK(jobs[2][10] == "time_limit");
   CHECK(jobs[2][6].empty());
-  const auto summary = parsed(in.written("summary", [&](auto& f) { lab::write_summary(f, r.result, 1); }));
+  const auto summary = parsed(in.written([&](auto& f) { lab::write_summary(f, r.result, 1); }));
   CHECK(summary.root().find("jobs")->find("time_limit")->text() == "1");
   CHECK(summary.root().find("preemptions")->text() == "0");
   CHECK(summary.root().find("pods_given_up")->text() == "2");
@@ -262,14 +229,14 @@ TEST_CASE("outputs: classes, sizes, windows and why jobs wait") {
              {"id": "3", "quota": "a", "class": "no, \"yes\"", "request": {"gpu": 1}, "duration_s": 1},
              {"id": "4", "quota": "b", "request": {"gpu": 3}, "duration_s": 1}])json";
   const replayed r{in, text};
-  const auto jobs = rows_of(in.written("jobs", [&](auto& f) { lab::write_jobs(f, r.result); }));
+  const auto jobs = rows_of(in.written([&](auto& f) { lab::write_jobs(f, r.result); }));
   CHECK(std::vector<std::string>{jobs[0].begin() + 14, jobs[0].end()} ==
         std::vector<std::string>{"class", "fair_share_wait_s", "fragmentation_wait_s", "capacity_wait_s"});
   CHECK(std::vector<std::string>{jobs[3].begin() + 14, jobs[3].end()} ==
         std::vector<std::string>{R"(no, "yes")", "10", "0", "0"});
   CHECK(std::vector<std::string>{jobs[4].begin() + 14, jobs[4].end()} ==
         std::vector<std::string>{"", "0", "10", "0"});
-  const auto summary = parsed(in.written("summary", [&](auto& f) { lab::write_summary(f, r.result, 1); }));
+  const auto summary = parsed(in.written([&](auto& f) { lab::write_summary(f, r.result, 1); }));
   const auto number = [&](std::initializer_list<const char*> path) {
     std::optional<lab::json_value> at = summary.root();
     for (const char* key : path) {
@@ -316,7 +283,7 @@ TEST_CASE("outputs: how tenants fare alone") {
              {"id": "2", "quota": "a", "request": {"gpu": 1}, "submit_s": 1, "duration_s": 10},
              {"id": "3", "quota": "b", "request": {"gpu": 3}, "submit_s": 10, "duration_s": 20}])json";
   const replayed r{in, text, {.isolated = true}};
-  const auto summary = parsed(in.written("summary", [&](auto& f) { lab::write_summary(f, r.result, 1); }));
+  const auto summary = parsed(in.written([&](auto& f) { lab::write_summary(f, r.result, 1); }));
   const auto isolated = summary.root().find("isolated");
   REQUIRE(isolated);
   CHECK(isolated->find("sharing_anomaly_s")->text() == "50");

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 // Whole files that the report, its drawings, the trace for Perfetto and the comparison are.
 #include "lab/compare_page.hpp"
-#include "lab/files.hpp"
 #include "lab/json_reader.hpp"
 #include "lab/outputs.hpp"
 #include "lab/replay_run.hpp"
 #include "lab/report.hpp"
 
 #include <doctest/doctest.h>
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -22,6 +19,7 @@
 #include <vector>
 
 #include "tests/lab/scenarios.hpp"
+#include "tests/lab/scratch.hpp"
 
 using namespace allot_test;
 namespace report = allot::lab::report;
@@ -30,47 +28,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A directory of its own, gone at the end.
-class directory {
- public:
-  directory() : path_(fs::temp_directory_path() / ("allot-report-" + std::to_string(::getpid()))) {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  directory(const directory&) = delete;
-  directory& operator=(const directory&) = delete;
-  ~directory() { fs::remove_all(path_); }
-
-  [[nodiscard]] std::string path_of(const std::string& name) const { return (path_ / name).string(); }
-  [[nodiscard]] std::string read(const std::string& name) const {
-    lab::input_file file{path_of(name)};
-    auto text = file.read_all();
-    REQUIRE(text);
-    return std::move(*text);
-  }
-  void put(const std::string& name, const std::string& text) const {
-    fs::create_directories(fs::path{path_of(name)}.parent_path());
-    std::ofstream{path_of(name), std::ios::binary} << text;
-  }
-  template <class Write>
-  [[nodiscard]] std::string written(Write write) const {
-    fs::remove(path_of("written"));
-    lab::output_file file{path_of("written")};
-    write(file);
-    CHECK(file.close().empty());
-    return read("written");
-  }
-
- private:
-  fs::path path_;
-};
-
 /// A replay of a scenario, and what came of it.
 struct replayed {
   lab::scenario given;
   lab::replay_result result;
 
-  replayed(const directory& in, const std::string& members) : given(parse_valid(members)) {
+  replayed(const scratch& in, const std::string& members) : given(parse_valid(members)) {
     result.policy = given.policy.preset;
     result.resources = given.resources;
     result.scenario_file = "a <scenario>.json";
@@ -141,7 +104,7 @@ bool is_balanced(const std::string& xml) {
 }  // namespace
 
 TEST_CASE("report: who ran where and who waited why, at any instant") {
-  const directory in;
+  const scratch in;
   const replayed r{in, two_teams};
   const std::string html = in.written([&](auto& f) { lab::write_report(f, r.result); });
   CHECK(html == in.written([&](auto& f) { lab::write_report(f, r.result); }));
@@ -181,7 +144,7 @@ TEST_CASE("report: who ran where and who waited why, at any instant") {
 }
 
 TEST_CASE("report: without nodes, without time, and with jobs that never ran") {
-  const directory in;
+  const scratch in;
   const replayed quotas_only{in, R"("quotas": [{"name": "q", "nominal": {"gpu": 1}}],
                                     "jobs": [{"id": "runs", "request": {"gpu": 1}, "duration_s": 5},
                                              {"id": "never", "request": {"gpu": 2}, "duration_s": 5}])"};
@@ -200,7 +163,7 @@ TEST_CASE("report: without nodes, without time, and with jobs that never ran") {
 }
 
 TEST_CASE("report: the charts as files of their own") {
-  const directory in;
+  const scratch in;
   const replayed r{in, two_teams};
   const auto files = lab::standalone_charts(r.result);
   REQUIRE(files.size() == std::size(lab::chart_files));
@@ -215,7 +178,7 @@ TEST_CASE("report: the charts as files of their own") {
 }
 
 TEST_CASE("outputs: a trace for Perfetto, by time, in which nothing covers anything") {
-  const directory in;
+  const scratch in;
   const replayed r{in, two_teams};
   std::string note;
   const auto trace = parsed(in.written([&](auto& f) { note = lab::write_chrome_trace(f, r.result); }));
@@ -268,7 +231,7 @@ TEST_CASE("outputs: a trace for Perfetto, by time, in which nothing covers anyth
 }
 
 TEST_CASE("compare_page: figures side by side, and what is wrong with a run") {
-  const directory in;
+  const scratch in;
   const auto summary = [](const std::string& policy, const std::string& hash, const std::string& rate,
                           const std::string& wait) {
     return R"({"format": "allot-summary/1", "policy": ")" + policy + R"(", "seed": 1, "input_hash": ")" +

@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <unistd.h>
-
 #include <array>
 #include <csignal>
 #include <cstddef>
@@ -15,34 +13,23 @@
 #include <string>
 #include <string_view>
 
+#include "tests/lab/scratch.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
 using allot::lab::output_file;
 using allot::lab::publish_file;
 using allot::lab::staging_directory;
+using allot_test::scratch;
 
 constexpr std::array<std::string_view, 2> names = {"one", "two"};
 
-struct scratch {
-  fs::path path = fs::temp_directory_path() / ("allot-staging-" + std::to_string(::getpid()));
-
-  scratch() {
-    fs::remove_all(path);
-    fs::create_directories(path);
-  }
-  scratch(const scratch&) = delete;
-  scratch& operator=(const scratch&) = delete;
-  ~scratch() { fs::remove_all(path); }
-
-  [[nodiscard]] std::string at(const std::string& name) const { return (path / name).string(); }
-  [[nodiscard]] std::set<std::string> files(const std::string& of = {}) const {
-    std::set<std::string> found;
-    for (const auto& entry : fs::directory_iterator{path / of})
-      found.insert(entry.path().filename().string());
-    return found;
-  }
-};
+std::set<std::string> files_in(const std::string& directory) {
+  std::set<std::string> found;
+  for (const auto& entry : fs::directory_iterator{directory}) found.insert(entry.path().filename().string());
+  return found;
+}
 
 std::string read(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
@@ -59,25 +46,25 @@ void write(const std::string& path, std::string_view text) {
 TEST_CASE("staging: nothing has its name before everything has") {
   const scratch in;
   staging_directory s;
-  REQUIRE(s.open(in.at("run"), names, false).empty());
+  REQUIRE(s.open(in.path_of("run"), names, false).empty());
   write(s.path_of("one"), "1");
-  CHECK_FALSE(fs::exists(in.at("run")));
+  CHECK_FALSE(fs::exists(in.path_of("run")));
   write(s.path_of("two"), "2");
   REQUIRE(s.publish().empty());
-  CHECK(in.files() == std::set<std::string>{"run"});
-  CHECK(in.files("run") == std::set<std::string>{"one", "two"});
-  CHECK(read(in.at("run/two")) == "2");
+  CHECK(files_in(in.path_of("")) == std::set<std::string>{"run"});
+  CHECK(files_in(in.path_of("run")) == std::set<std::string>{"one", "two"});
+  CHECK(read(in.path_of("run/two")) == "2");
 }
 
 TEST_CASE("staging: what was not published is gone, with the directories that were made for it") {
   const scratch in;
   {
     staging_directory s;
-    REQUIRE(s.open(in.at("a/b/run/"), names, false).empty());
+    REQUIRE(s.open(in.path_of("a/b/run/"), names, false).empty());
     write(s.path_of("one"), "1");
-    CHECK(fs::exists(in.at("a/b")));
+    CHECK(fs::exists(in.path_of("a/b")));
   }
-  CHECK(in.files().empty());
+  CHECK(files_in(in.path_of("")).empty());
 }
 
 TEST_CASE("staging: a directory that comes while it works is not touched") {
@@ -85,63 +72,63 @@ TEST_CASE("staging: a directory that comes while it works is not touched") {
   for (const bool empty : {true, false}) {
     const std::string name = empty ? "empty" : "full";
     staging_directory s;
-    REQUIRE(s.open(in.at(name), names, false).empty());
+    REQUIRE(s.open(in.path_of(name), names, false).empty());
     write(s.path_of("one"), "mine");
-    fs::create_directory(in.at(name));
-    if (!empty) write(in.at(name + "/one"), "theirs");
+    fs::create_directory(in.path_of(name));
+    if (!empty) write(in.path_of(name + "/one"), "theirs");
     CHECK(s.publish().find("exists") != std::string::npos);
-    CHECK(in.files(name) == (empty ? std::set<std::string>{} : std::set<std::string>{"one"}));
-    if (!empty) CHECK(read(in.at(name + "/one")) == "theirs");
+    CHECK(files_in(in.path_of(name)) == (empty ? std::set<std::string>{} : std::set<std::string>{"one"}));
+    if (!empty) CHECK(read(in.path_of(name + "/one")) == "theirs");
   }
-  CHECK(in.files() == std::set<std::string>{"empty", "full"});
+  CHECK(files_in(in.path_of("")) == std::set<std::string>{"empty", "full"});
 }
 
 TEST_CASE("staging: by force, what an earlier run left is replaced, and nothing else") {
   const scratch in;
-  fs::create_directory(in.at("run"));
-  write(in.at("run/one"), "old");
-  write(in.at("run/two"), "old");
-  write(in.at("run/notes"), "keep");
+  fs::create_directory(in.path_of("run"));
+  write(in.path_of("run/one"), "old");
+  write(in.path_of("run/two"), "old");
+  write(in.path_of("run/notes"), "keep");
   staging_directory refused;
-  CHECK(refused.open(in.at("run"), names, false).find("--force") != std::string::npos);
+  CHECK(refused.open(in.path_of("run"), names, false).find("--force") != std::string::npos);
   staging_directory s;
-  REQUIRE(s.open(in.at("run"), names, true).empty());
+  REQUIRE(s.open(in.path_of("run"), names, true).empty());
   write(s.path_of("one"), "new");
-  CHECK(read(in.at("run/one")) == "old");
+  CHECK(read(in.path_of("run/one")) == "old");
   REQUIRE(s.publish().empty());
   // The other file was not written this time, so it would tell of another run.
-  CHECK(in.files("run") == std::set<std::string>{"notes", "one"});
-  CHECK(read(in.at("run/one")) == "new");
-  CHECK(read(in.at("run/notes")) == "keep");
-  CHECK(in.files() == std::set<std::string>{"run"});
+  CHECK(files_in(in.path_of("run")) == std::set<std::string>{"notes", "one"});
+  CHECK(read(in.path_of("run/one")) == "new");
+  CHECK(read(in.path_of("run/notes")) == "keep");
+  CHECK(files_in(in.path_of("")) == std::set<std::string>{"run"});
 }
 
 TEST_CASE("staging: what can't be a directory") {
   const scratch in;
-  write(in.at("file"), "x");
-  fs::create_symlink(in.at("nowhere"), in.at("link"));
+  write(in.path_of("file"), "x");
+  fs::create_symlink(in.path_of("nowhere"), in.path_of("link"));
   for (const std::string name : {"file", "file/run", "link", ".", ".."}) {
     INFO(name);
     staging_directory s;
-    CHECK_FALSE(s.open(in.at(name), names, false).empty());
+    CHECK_FALSE(s.open(in.path_of(name), names, false).empty());
     staging_directory by_force;
-    CHECK_FALSE(by_force.open(in.at(name), names, true).empty());
+    CHECK_FALSE(by_force.open(in.path_of(name), names, true).empty());
   }
   staging_directory s;
   CHECK_FALSE(s.open("", names, true).empty());
   CHECK_FALSE(s.open("/", names, true).empty());
-  CHECK(in.files() == std::set<std::string>{"file", "link"});
+  CHECK(files_in(in.path_of("")) == std::set<std::string>{"file", "link"});
 }
 
 TEST_CASE("staging: a file says what went wrong, once") {
   const scratch in;
-  output_file nowhere{in.at("no/where")};
+  output_file nowhere{in.path_of("no/where")};
   nowhere.text() = "x";
   CHECK(nowhere.close().find("No such file") != std::string::npos);
-  write(in.at("there"), "x");
-  output_file there{in.at("there")};
+  write(in.path_of("there"), "x");
+  output_file there{in.path_of("there")};
   CHECK(there.close().find("File exists") != std::string::npos);
-  CHECK(read(in.at("there")) == "x");
+  CHECK(read(in.path_of("there")) == "x");
   output_file full{"/dev/full"};
   CHECK_FALSE(full.close().empty());
 }
@@ -149,7 +136,7 @@ TEST_CASE("staging: a file says what went wrong, once") {
 TEST_CASE("staging: a long file is all there") {
   const scratch in;
   std::string expected;
-  output_file file{in.at("long")};
+  output_file file{in.path_of("long")};
   for (std::size_t i = 0; i < 200'000; ++i) {
     const std::string line = std::to_string(i) + '\n';
     expected += line;
@@ -157,18 +144,18 @@ TEST_CASE("staging: a long file is all there") {
     file.flush_if_full();
   }
   REQUIRE(file.close().empty());
-  CHECK(read(in.at("long")) == expected);
+  CHECK(read(in.path_of("long")) == expected);
 }
 
 TEST_CASE("staging: a single file is published in the same way") {
   const scratch in;
-  CHECK(publish_file(in.at("f"), "1", false).empty());
-  CHECK(publish_file(in.at("f"), "2", false).find("--force") != std::string::npos);
-  CHECK(read(in.at("f")) == "1");
-  CHECK(publish_file(in.at("f"), "3", true).empty());
-  CHECK(read(in.at("f")) == "3");
-  CHECK_FALSE(publish_file(in.at("no/where"), "4", false).empty());
-  CHECK(in.files() == std::set<std::string>{"f"});
+  CHECK(publish_file(in.path_of("f"), "1", false).empty());
+  CHECK(publish_file(in.path_of("f"), "2", false).find("--force") != std::string::npos);
+  CHECK(read(in.path_of("f")) == "1");
+  CHECK(publish_file(in.path_of("f"), "3", true).empty());
+  CHECK(read(in.path_of("f")) == "3");
+  CHECK_FALSE(publish_file(in.path_of("no/where"), "4", false).empty());
+  CHECK(files_in(in.path_of("")) == std::set<std::string>{"f"});
 }
 
 TEST_CASE("staging: while it is interruptible, the first interrupt is a question") {

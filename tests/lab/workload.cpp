@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,39 +9,14 @@
 
 #include "lab/scenario.hpp"
 #include "tests/lab/scenarios.hpp"
+#include "tests/lab/scratch.hpp"
 
 using namespace allot;
 using allot_test::lines;
 using allot_test::parse_valid;
+using allot_test::scratch;
 
 namespace {
-
-/// A directory of files that is gone afterwards.
-class scratch {
- public:
-  scratch() : path_(std::filesystem::temp_directory_path() / unique_name()) {
-    std::filesystem::create_directories(path_ / "sub");
-  }
-  scratch(const scratch&) = delete;
-  scratch& operator=(const scratch&) = delete;
-  ~scratch() { std::filesystem::remove_all(path_); }
-
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream{path_ / name, std::ios::binary} << text;
-    return (path_ / name).string();
-  }
-  [[nodiscard]] std::string path(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  static std::string unique_name() {
-    static int next = 0;
-    int place = 0;  // an address tells this process from others that run at the same time
-    return "allot-lab-" + std::to_string(reinterpret_cast<std::uintptr_t>(&place)) + "-" +
-           std::to_string(next++);
-  }
-
-  std::filesystem::path path_;
-};
 
 std::vector<std::string> names(const std::vector<std::string_view>& ids) {
   return {ids.begin(), ids.end()};
@@ -63,19 +37,19 @@ const std::string format = R"("format": "allot-scenario/1")";
 
 TEST_CASE("jobs of scenario and trace become one list, by submission, then id") {
   const scratch files;
-  files.write(
+  files.put(
       "sub/jobs.csv",
       "job_id,submit_s,duration_s,gpus,tenant,pods,user\n10,5,60,16,a,,ana\n9,5,60,2,b,2,\n1,7,1,0.5,a,,\n");
   lab::errors found;
   lab::scenario_source source;
-  source.file = files.write("s.json", "{" + format + R"(, "trace": {"file": "sub/jobs.csv"},
+  source.file = files.put("s.json", "{" + format + R"(, "trace": {"file": "sub/jobs.csv"},
     "cluster": {"nodes": [{"name": "n", "count": 4, "gpus": 8, "pool": "p"}, {"name": "m", "gpus": 1}]},
     "quotas": [{"name": "r"}, {"name": "a", "parent": "r", "node_pools": ["p"]}, {"name": "b", "parent": "r"}],
     "jobs": [{"id": "x", "quota": "b", "request": {"gpu": 1}, "submit_s": 5, "priority": 3},
              {"id": "0", "quota": "b", "request": {"gpu": 3}, "pods": 2, "submit_s": 6}]})");
   const auto s = lab::read_scenario(source, found);
   REQUIRE_MESSAGE(s, found.to_string());
-  CHECK(s->trace_file == files.path("sub/jobs.csv"));
+  CHECK(s->trace_file == files.path_of("sub/jobs.csv"));
   const auto w = lab::make_workload<1>(*s);
   CHECK(names(w.ids) == std::vector<std::string>{"9", "10", "x", "0", "1"});
   REQUIRE(w.setup.jobs.size() == 5);
@@ -95,8 +69,8 @@ TEST_CASE("jobs of scenario and trace become one list, by submission, then id") 
 
 TEST_CASE("the bytes of scenario, trace and nodes make the fingerprint") {
   const scratch files;
-  const std::string trace = files.write("t.csv", "job_id,submit_s,duration_s,gpus\n1,0,1,1\n");
-  const std::string other = files.write("u.csv", "job_id,submit_s,duration_s,gpus\n1,0,1,2\n");
+  const std::string trace = files.put("t.csv", "job_id,submit_s,duration_s,gpus\n1,0,1,1\n");
+  const std::string other = files.put("u.csv", "job_id,submit_s,duration_s,gpus\n1,0,1,2\n");
   const auto hash = [](lab::scenario_source source) {
     lab::errors found;
     const auto s = lab::read_scenario(source, found);
@@ -118,7 +92,7 @@ TEST_CASE("the bytes of scenario, trace and nodes make the fingerprint") {
 TEST_CASE("without quotas every tenant is one, below a root that has the cluster") {
   const scratch files;
   const std::string trace =
-      files.write("t.csv", "job_id,submit_s,duration_s,gpus,tenant\n1,0,1,1,cluster\n2,0,1,1,b\n3,0,1,1,\n");
+      files.put("t.csv", "job_id,submit_s,duration_s,gpus,tenant\n1,0,1,1,cluster\n2,0,1,1,b\n3,0,1,1,\n");
   lab::errors found;
   const auto s = lab::read_scenario({.nodes = "2x8", .trace = trace, .policy = "fifo"}, found);
   REQUIRE_MESSAGE(s, found.to_string());
@@ -138,10 +112,10 @@ TEST_CASE("without quotas every tenant is one, below a root that has the cluster
 TEST_CASE("a trace that does not suit the scenario") {
   const scratch files;
   lab::scenario_source source;
-  source.file = files.write("s.json", "{" + format + R"(, "quotas": [{"name": "a"}, {"name": "b"}],
+  source.file = files.put("s.json", "{" + format + R"(, "quotas": [{"name": "a"}, {"name": "b"}],
       "jobs": [{"id": "7", "quota": "a", "request": {"gpu": 1}}]})");
   const auto problems = [&](const std::string& csv) {
-    source.trace = files.write("t.csv", csv);
+    source.trace = files.put("t.csv", csv);
     lab::errors found;
     CHECK(!lab::read_scenario(source, found));
     return told(found);
@@ -149,7 +123,7 @@ TEST_CASE("a trace that does not suit the scenario") {
   CHECK(problems("job_id,submit_s,duration_s,gpus,tenant,pods,min_pods\n"
                  "1,0,1,1,a,1,1\n2,0,1,1,z,,\n3,0,1,1.5,b,,\n4,0,1,1,,,\n5,0,1,1,z,,\n6,0,1,8,b,4,2\n7,0,1,1,"
                  "b,,\n") ==
-        lines{"s.json: /jobs/0/id: there is a job \"7\" in the trace " + files.path("t.csv") + " too",
+        lines{"s.json: /jobs/0/id: there is a job \"7\" in the trace " + files.path_of("t.csv") + " too",
               "t.csv: job 3: 1.5 GPUs can't be had (expected whole GPUs, or a fraction of one)",
               "t.csv: job 4: the job has no tenant (expected the name of a quota)",
               "t.csv: job 2: the tenant \"z\" is no quota of the scenario; and so in 1 more"});
@@ -159,11 +133,12 @@ TEST_CASE("a trace that does not suit the scenario") {
   CHECK(problems("job_id,submit_s,duration_s,gpus,tenant\n1,0,1,one,a\n2,-1,1,1,a\n") ==
         lines{"t.csv: line 2, column 7 (gpus): expected a number of GPUs, found \"one\"",
               "t.csv: line 3, column 3 (submit_s): expected at least 0, found \"-1\""});
-  source.trace = files.path("none.csv");
+  source.trace = files.path_of("none.csv");
   lab::errors found;
   CHECK(!lab::read_scenario(source, found));
   CHECK(told(found) == lines{"none.csv: : No such file or directory (expected a CSV file)"});
-  source.file = files.path("sub");
+  files.put("sub/file", "");
+  source.file = files.path_of("sub");
   found = {};
   CHECK(!lab::read_scenario(source, found));
   CHECK(told(found) == lines{"sub: : Is a directory (expected a scenario)"});
@@ -171,15 +146,15 @@ TEST_CASE("a trace that does not suit the scenario") {
 
 TEST_CASE("a traced job takes GPUs of its model where these are counted apart, or any") {
   const scratch files;
-  files.write("t.csv",
-              "job_id,submit_s,duration_s,gpus,tenant,gpu_model,pods,min_pods,class\n"
-              "1,0,1,8,q,H100,4,2,interactive\n2,0,1,2,q,,,,\n3,0,1,2,q,V100,,,train\n");
+  files.put("t.csv",
+            "job_id,submit_s,duration_s,gpus,tenant,gpu_model,pods,min_pods,class\n"
+            "1,0,1,8,q,H100,4,2,interactive\n2,0,1,2,q,,,,\n3,0,1,2,q,V100,,,train\n");
   const auto workload = [&](const std::string& resources) {
     lab::errors found;
     lab::scenario_source source;
     source.file =
-        files.write("s.json", "{" + format + R"(, "trace": {"file": "t.csv"}, "resources": )" + resources +
-                                  R"(, "cluster": {"nodes": [{"name": "a", "gpus": 8, "gpu_model": "A100"},
+        files.put("s.json", "{" + format + R"(, "trace": {"file": "t.csv"}, "resources": )" + resources +
+                                R"(, "cluster": {"nodes": [{"name": "a", "gpus": 8, "gpu_model": "A100"},
         {"name": "h", "gpus": 8, "gpu_model": "H100"}]},
         "quotas": [{"name": "q", "time_limit_s": {"interactive": 60}}]})");
     const auto s = lab::read_scenario(source, found);
@@ -212,15 +187,14 @@ TEST_CASE("a traced job takes GPUs of its model where these are counted apart, o
 
 TEST_CASE("a traced model that no node has is an error, unless no node says which it has") {
   const scratch files;
-  files.write("t.csv",
-              "job_id,submit_s,duration_s,gpus,gpu_model\n1,0,1,1,a100\n2,0,1,1,V100\n3,0,1,1,V100\n");
+  files.put("t.csv", "job_id,submit_s,duration_s,gpus,gpu_model\n1,0,1,1,a100\n2,0,1,1,V100\n3,0,1,1,V100\n");
   const auto problems = [&](const std::string& model, std::optional<std::string> nodes = {}) {
     lab::errors found;
     lab::scenario_source source;
     source.file =
-        files.write("s.json", "{" + format + R"(, "trace": {"file": "t.csv"}, "quotas": [{"name": "q"}],
+        files.put("s.json", "{" + format + R"(, "trace": {"file": "t.csv"}, "quotas": [{"name": "q"}],
         "cluster": {"nodes": [{"name": "a", "gpus": 8)" +
-                                  model + "}]}}");
+                                model + "}]}}");
     source.nodes = std::move(nodes);
     const auto s = lab::read_scenario(source, found);
     CHECK(s.has_value() == found.empty());

@@ -16,6 +16,7 @@ namespace {
 
 using allot_test::first_cycle;
 using allot_test::kueue_case;
+using allot_test::kueue_may;
 using allot_test::kueue_queue;
 using allot_test::kueue_workload;
 
@@ -23,16 +24,9 @@ constexpr auto never = allot::preempt_within::never;
 constexpr auto lower = allot::preempt_within::lower_priority;
 constexpr auto any = allot::preempt_reclaim::any;
 
-allot::preempt_settings may(allot::preempt_within within, allot::preempt_reclaim reclaim) {
-  allot::preempt_settings s;
-  s.within = within;
-  s.reclaim = reclaim;
-  return s;
-}
-
 /// Three queues of three, one of none. `unit` makes room for halves.
 std::vector<kueue_queue> base(std::int64_t unit = 1) {
-  allot::preempt_settings p = may(lower, any);
+  allot::preempt_settings p = kueue_may(lower, any);
   p.borrow = allot::preempt_borrow::lower_priority;
   p.borrow_max_priority = -3;
   return {{.name = "all"},
@@ -175,9 +169,9 @@ TEST_CASE("fair_share_targets: weights, as Kueue") {
   const auto three = [](std::int64_t a, std::int64_t b) {
     return std::vector<kueue_queue>{
         {.name = "all"},
-        {.name = "a", .cohort = "all", .nominal = {3}, .preempt = may(lower, any), .weight = a},
-        {.name = "b", .cohort = "all", .nominal = {3}, .preempt = may(lower, any), .weight = b},
-        {.name = "c", .cohort = "all", .nominal = {3}, .preempt = may(lower, any)}};
+        {.name = "a", .cohort = "all", .nominal = {3}, .preempt = kueue_may(lower, any), .weight = a},
+        {.name = "b", .cohort = "all", .nominal = {3}, .preempt = kueue_may(lower, any), .weight = b},
+        {.name = "c", .cohort = "all", .nominal = {3}, .preempt = kueue_may(lower, any)}};
   };
   const auto all_of = [](std::int64_t nominal) { return kueue_queue{.name = "all", .nominal = {nominal}}; };
   check({
@@ -193,7 +187,7 @@ TEST_CASE("fair_share_targets: weights, as Kueue") {
        "-b1:fair_share>a_in -b2:fair_share>a_in -b3:fair_share>a_in"},
       {"weight zero within its own (#4962)",
        {all_of(0),
-        {.name = "a", .cohort = "all", .nominal = {3}, .preempt = may(lower, any)},
+        {.name = "a", .cohort = "all", .nominal = {3}, .preempt = kueue_may(lower, any)},
         {.name = "b", .cohort = "all", .nominal = {3}, .weight = 0}},
        units({{"a", 3}, {"b", 3}}),
        {"a_in", "a", {1}},
@@ -201,14 +195,14 @@ TEST_CASE("fair_share_targets: weights, as Kueue") {
       {"a cohort of weight zero within its own (#4962)",
        {{.name = "root"},
         {.name = "right", .cohort = "root", .nominal = {1}, .weight = 0},
-        {.name = "left-cq", .cohort = "root", .preempt = may(never, any)},
-        {.name = "right-cq", .cohort = "right", .preempt = may(never, any), .weight = 0}},
+        {.name = "left-cq", .cohort = "root", .preempt = kueue_may(never, any)},
+        {.name = "right-cq", .cohort = "right", .preempt = kueue_may(never, any), .weight = 0}},
        {{"right-1", "right-cq", {1}}},
        {"left-1", "left-cq", {1}},
        ""},
       {"a queue of weight zero takes back its own",
        {all_of(0),
-        {.name = "a", .cohort = "all", .nominal = {1}, .preempt = may(never, any), .weight = 0},
+        {.name = "a", .cohort = "all", .nominal = {1}, .preempt = kueue_may(never, any), .weight = 0},
         {.name = "b", .cohort = "all"}},
        {{"b1", "b", {1}}},
        {"a1", "a", {1}},
@@ -216,28 +210,28 @@ TEST_CASE("fair_share_targets: weights, as Kueue") {
       {"a cohort of weight zero takes back its own",
        {{.name = "root"},
         {.name = "A", .cohort = "root", .nominal = {1}, .weight = 0},
-        {.name = "a", .cohort = "A", .preempt = may(never, any), .weight = 0},
+        {.name = "a", .cohort = "A", .preempt = kueue_may(never, any), .weight = 0},
         {.name = "b", .cohort = "root"}},
        {{"b1", "b", {1}}},
        {"a1", "a", {1}},
        "-b1:fair_share>a1"},
       {"a borrower of weight zero takes from none of another weight (#6925)",
        {all_of(0),
-        {.name = "a", .cohort = "all", .nominal = {1}, .preempt = may(never, any), .weight = 0},
+        {.name = "a", .cohort = "all", .nominal = {1}, .preempt = kueue_may(never, any), .weight = 0},
         {.name = "b", .cohort = "all", .nominal = {1}}},
        {{"a1", "a", {1}}, {"b1", "b", {1}}},
        {"a_in", "a", {1}},
        ""},
       {"two of weight zero by what they borrow (#6925)",
        {all_of(3),
-        {.name = "a", .cohort = "all", .nominal = {1}, .preempt = may(never, any), .weight = 0},
+        {.name = "a", .cohort = "all", .nominal = {1}, .preempt = kueue_may(never, any), .weight = 0},
         {.name = "b", .cohort = "all", .weight = 0}},
        {{"b1", "b", {1}}, {"b2", "b", {1}}, {"b3", "b", {1}}},
        {"a_in", "a", {2}},
        "-b1:fair_share>a_in"},
       {"two of the same weight",
        {all_of(3),
-        {.name = "a", .cohort = "all", .nominal = {1}, .preempt = may(never, any)},
+        {.name = "a", .cohort = "all", .nominal = {1}, .preempt = kueue_may(never, any)},
         {.name = "b", .cohort = "all"}},
        {{"b1", "b", {1}}, {"b2", "b", {1}}, {"b3", "b", {1}}},
        {"a_in", "a", {2}},
@@ -246,8 +240,8 @@ TEST_CASE("fair_share_targets: weights, as Kueue") {
 }
 
 TEST_CASE("fair_share_targets: through a hierarchy of cohorts, as Kueue") {
-  const auto own = may(lower, any);
-  const auto only = may(never, any);
+  const auto own = kueue_may(lower, any);
+  const auto only = kueue_may(never, any);
   const auto protected_by = [&](std::int64_t nominal, const allot::preempt_settings& p) {
     return std::vector<kueue_queue>{
         {.name = "ROOT"},
@@ -274,7 +268,7 @@ TEST_CASE("fair_share_targets: through a hierarchy of cohorts, as Kueue") {
        {"in", "a", {5}},
        "-a1:priority>in -a2:priority>in -a3:priority>in"},
       {"a borrower of too high a priority",
-       protected_by(3, may(lower, allot::preempt_reclaim::lower_priority)),
+       protected_by(3, kueue_may(lower, allot::preempt_reclaim::lower_priority)),
        {{"a1", "a", {1}, -1}, {"a2", "a", {1}, -1}, {"a3", "a", {1}, -1}, {"b1", "b", {4}, 100}},
        {"in", "a", {4}},
        "-a1:priority>in -a2:priority>in -a3:priority>in"},
@@ -305,7 +299,7 @@ TEST_CASE("fair_share_targets: through a hierarchy of cohorts, as Kueue") {
        {"p_in", "p", {1}},
        "-x1:fair_share>p_in -y1:fair_share>p_in"},
       {"no cohort (#10891)",
-       {{.name = "a", .nominal = {1}, .preempt = may(lower, allot::preempt_reclaim::never)}},
+       {{.name = "a", .nominal = {1}, .preempt = kueue_may(lower, allot::preempt_reclaim::never)}},
        {{"a1", "a", {1}}},
        {"a_in", "a", {1}, 1000},
        "-a1:priority>a_in"},
@@ -318,7 +312,7 @@ TEST_CASE("fair_share_targets: what is borrowed in one flavor does not cost the 
   const kueue_case c{
       "",
       {{.name = "all"},
-       {.name = "a", .cohort = "all", .nominal = {3, 0}, .preempt = may(never, any), .choice = stay},
+       {.name = "a", .cohort = "all", .nominal = {3, 0}, .preempt = kueue_may(never, any), .choice = stay},
        {.name = "b", .cohort = "all", .nominal = {0, 6}}},
       {{"p1", "a", {1}}, {"p2", "a", {1}}, {"c1", "a", {0, 5}}, {"b_prem1", "b", {1}}},
       {"a_in", "a", {}, 0, 0, {{{1, 0}, {0, 1}}}},

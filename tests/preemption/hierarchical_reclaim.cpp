@@ -16,6 +16,7 @@ namespace {
 
 using allot_test::first_cycle;
 using allot_test::kueue_case;
+using allot_test::kueue_may;
 using allot_test::kueue_queue;
 using allot_test::kueue_workload;
 
@@ -26,15 +27,9 @@ constexpr auto no_reclaim = allot::preempt_reclaim::never;
 constexpr auto reclaim_lower = allot::preempt_reclaim::lower_priority;
 constexpr auto reclaim_any = allot::preempt_reclaim::any;
 
-allot::preempt_settings may(allot::preempt_within within, allot::preempt_reclaim reclaim) {
-  allot::preempt_settings s;
-  s.within = within;
-  s.reclaim = reclaim;
-  return s;
-}
 /// Borrowers of a priority of at most 0 yield to borrowers.
 allot::preempt_settings on_loan(allot::preempt_within within, allot::preempt_reclaim reclaim) {
-  allot::preempt_settings s = may(within, reclaim);
+  allot::preempt_settings s = kueue_may(within, reclaim);
   s.borrow = allot::preempt_borrow::lower_priority;
   s.borrow_max_priority = 0;
   return s;
@@ -42,28 +37,28 @@ allot::preempt_settings on_loan(allot::preempt_within within, allot::preempt_rec
 
 std::vector<kueue_queue> flat() {
   return {
-      {.name = "standalone", .nominal = {6, 0, 3, 3}, .preempt = may(lower, no_reclaim)},
-      {.name = "starve", .nominal = {6}, .preempt = may(newer, no_reclaim)},
+      {.name = "standalone", .nominal = {6, 0, 3, 3}, .preempt = kueue_may(lower, no_reclaim)},
+      {.name = "starve", .nominal = {6}, .preempt = kueue_may(newer, no_reclaim)},
       {.name = "cohort"},
       {.name = "c1",
        .cohort = "cohort",
        .nominal = {6, 3},
        .borrow = {{6, 3}},
-       .preempt = may(lower, reclaim_lower)},
+       .preempt = kueue_may(lower, reclaim_lower)},
       {.name = "c2",
        .cohort = "cohort",
        .nominal = {6, 3},
        .borrow = {{6, 3}},
-       .preempt = may(never, reclaim_any)},
+       .preempt = kueue_may(never, reclaim_any)},
       {.name = "no-limits"},
-      {.name = "d1", .cohort = "no-limits", .nominal = {6, 3}, .preempt = may(lower, reclaim_lower)},
-      {.name = "d2", .cohort = "no-limits", .nominal = {6, 3}, .preempt = may(never, reclaim_any)},
+      {.name = "d1", .cohort = "no-limits", .nominal = {6, 3}, .preempt = kueue_may(lower, reclaim_lower)},
+      {.name = "d2", .cohort = "no-limits", .nominal = {6, 3}, .preempt = kueue_may(never, reclaim_any)},
       {.name = "legion"},
       {.name = "l1",
        .cohort = "legion",
        .nominal = {6, 3},
        .borrow = {{12, 6}},
-       .preempt = may(lower, reclaim_lower)},
+       .preempt = kueue_may(lower, reclaim_lower)},
       {.name = "with-shared"},
       {.name = "a_standard",
        .cohort = "with-shared",
@@ -91,14 +86,14 @@ std::vector<kueue_queue> flat() {
        .cohort = "lending",
        .nominal = {6},
        .lend = {{4}},
-       .preempt = may(lower, reclaim_lower)},
+       .preempt = kueue_may(lower, reclaim_lower)},
       {.name = "lend2",
        .cohort = "lending",
        .nominal = {6},
        .lend = {{2}},
-       .preempt = may(lower, reclaim_lower)},
+       .preempt = kueue_may(lower, reclaim_lower)},
       {.name = "three"},
-      {.name = "a", .cohort = "three", .nominal = {2, 2}, .preempt = may(lower, reclaim_any)},
+      {.name = "a", .cohort = "three", .nominal = {2, 2}, .preempt = kueue_may(lower, reclaim_any)},
       {.name = "b", .cohort = "three", .nominal = {2, 2}},
       {.name = "c", .cohort = "three", .nominal = {2, 2}},
   };
@@ -332,7 +327,7 @@ TEST_CASE("hierarchical_reclaim: borrowWithinCohort, as Kueue") {
 }
 
 TEST_CASE("hierarchical_reclaim: through a hierarchy of cohorts, as Kueue") {
-  const auto both = may(lower, reclaim_any);
+  const auto both = kueue_may(lower, reclaim_any);
   const auto loan = on_loan(lower, reclaim_any);
   const kueue_queue r{.name = "r"};
   const auto c = [](std::int64_t nominal) {
@@ -349,7 +344,7 @@ TEST_CASE("hierarchical_reclaim: through a hierarchy of cohorts, as Kueue") {
        {{.name = "root"},
         {.name = "left", .cohort = "root"},
         {.name = "right", .cohort = "root"},
-        {.name = "cq-left", .cohort = "left", .nominal = {10}, .preempt = may(never, reclaim_any)},
+        {.name = "cq-left", .cohort = "left", .nominal = {10}, .preempt = kueue_may(never, reclaim_any)},
         {.name = "cq-right", .cohort = "right"}},
        {{"taken", "cq-right", {5}}},
        {"in", "cq-left", {8}},

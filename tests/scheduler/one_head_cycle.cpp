@@ -16,6 +16,7 @@
 namespace {
 
 using allot_test::kueue_amounts;
+using allot_test::kueue_may;
 using allot_test::kueue_queue;
 using allot_test::kueue_workload;
 
@@ -45,15 +46,6 @@ constexpr auto reclaim_lower = allot::preempt_reclaim::lower_priority;
 constexpr auto reclaim_any = allot::preempt_reclaim::any;
 constexpr auto strict = allot::queue_head::strict;
 
-allot::preempt_settings may(allot::preempt_within within, allot::preempt_reclaim reclaim,
-                            allot::preempt_borrow borrow = allot::preempt_borrow::never) {
-  allot::preempt_settings s;
-  s.within = within;
-  s.reclaim = reclaim;
-  s.borrow = borrow;
-  return s;
-}
-
 /// On demand, spot, GPUs, and a flavor of its own.
 std::vector<kueue_queue> company(const std::vector<kueue_queue>& more = {}) {
   std::vector<kueue_queue> all{
@@ -64,7 +56,7 @@ std::vector<kueue_queue> company(const std::vector<kueue_queue>& more = {}) {
        .cohort = "eng",
        .nominal = {50, 0, 20},
        .borrow = {{10, 100, 0}},
-       .preempt = may(lower, reclaim_any),
+       .preempt = kueue_may(lower, reclaim_any),
        .head = strict},
       {.name = "lend"},
       {.name = "lend-a", .cohort = "lend", .nominal = {3}, .lend = {{2}}},
@@ -88,7 +80,7 @@ TEST_CASE("one_head_cycle: admissions of one cycle, as Kueue") {
                      .cohort = cohort,
                      .nominal = {10, 10},
                      .borrow = {{10, 10}},
-                     .preempt = may(lower, reclaim_any)});
+                     .preempt = kueue_may(lower, reclaim_any)});
     }
     return all;
   };
@@ -140,7 +132,7 @@ TEST_CASE("one_head_cycle: admissions of one cycle, as Kueue") {
                  .cohort = "eng",
                  .nominal = {50, 0},
                  .borrow = {{10, 100}},
-                 .preempt = may(lower, reclaim_any)}}),
+                 .preempt = kueue_may(lower, reclaim_any)}}),
        {{"old", "eng-gamma", {51, 100}}},
        {either("beta", "eng-beta", 50, 0, 1), either("alpha", "eng-alpha", 1, 0, 2),
         either("gamma", "eng-gamma", 50, 0, 3)},
@@ -166,10 +158,10 @@ TEST_CASE("one_head_cycle: admissions of one cycle, as Kueue") {
         {.name = "cq_a",
          .cohort = "pool",
          .borrow = {{3}},
-         .preempt = may(never, reclaim_lower, allot::preempt_borrow::lower_priority)},
+         .preempt = kueue_may(never, reclaim_lower, allot::preempt_borrow::lower_priority)},
         {.name = "cq_b",
          .cohort = "pool",
-         .preempt = may(never, reclaim_lower, allot::preempt_borrow::lower_priority)}},
+         .preempt = kueue_may(never, reclaim_lower, allot::preempt_borrow::lower_priority)}},
        {{"old_a", "cq_a", {2}}},
        {{"a", "cq_a", {3}, 0, 1}, {"b", "cq_b", {1}, 0, 2}},
        "+b"},
@@ -179,7 +171,7 @@ TEST_CASE("one_head_cycle: admissions of one cycle, as Kueue") {
     check<allot::kueue>(
         {{"what can always be taken back is lent, what can't is not (#4813)",
           {{.name = "root"},
-           {.name = "A", .cohort = "root", .nominal = {2}, .preempt = may(never, policy), .head = head},
+           {.name = "A", .cohort = "root", .nominal = {2}, .preempt = kueue_may(never, policy), .head = head},
            {.name = "B", .cohort = "root"}},
           {{"old", "A", {1}}},
           {{"a", "A", {2}, 0, 1}, {"b", "B", {1}, 0, 2}},
@@ -202,7 +194,7 @@ TEST_CASE("one_head_cycle: evictions of one cycle, as Kueue") {
   const auto two = [](std::int64_t a, std::int64_t b) {
     return std::vector<kueue_queue>{
         {.name = "other"},
-        {.name = "alpha", .cohort = "other", .nominal = {a, a}, .preempt = may(lower, reclaim_lower)},
+        {.name = "alpha", .cohort = "other", .nominal = {a, a}, .preempt = kueue_may(lower, reclaim_lower)},
         {.name = "beta", .cohort = "other", .nominal = {b, b}}};
   };
   check<allot::kueue>({
@@ -221,13 +213,13 @@ TEST_CASE("one_head_cycle: evictions of one cycle, as Kueue") {
          .cohort = "other",
          .nominal = {50},
          .borrow = {{10}},
-         .preempt = may(lower, reclaim_any)}},
+         .preempt = kueue_may(lower, reclaim_any)}},
        {{"all", "alpha", {100}}},
        {{"in", "beta", {1}, -1}, {"pending", "alpha", {1}, 1}},
        "-all:reclaim>in"},
       {"only as many as needed",
        {{.name = "other"},
-        {.name = "alpha", .cohort = "other", .nominal = {2}, .preempt = may(lower, reclaim_any)},
+        {.name = "alpha", .cohort = "other", .nominal = {2}, .preempt = kueue_may(lower, reclaim_any)},
         {.name = "beta", .cohort = "other", .nominal = {2}},
         {.name = "gamma", .cohort = "other", .nominal = {2}}},
        {{"a1", "alpha", {1}, -2},
@@ -239,22 +231,22 @@ TEST_CASE("one_head_cycle: evictions of one cycle, as Kueue") {
        {{"in", "alpha", {2}}},
        "-a1:priority>in -a2:priority>in"},
       {"nobody for more than the own nominal",
-       pair(2, 2, may(lower, reclaim_any)),
+       pair(2, 2, kueue_may(lower, reclaim_any)),
        {{"a1", "alpha", {1}, -1}, {"b1", "beta", {1}, -1}},
        {{"in", "alpha", {3}, 1}},
        ""},
       {"two queues at once",
-       pair(2, 2, may(lower, no_reclaim)),
+       pair(2, 2, kueue_may(lower, no_reclaim)),
        {{"a1", "alpha", {2}}, {"b1", "beta", {2}}},
        {{"pa", "alpha", {2}, 100}, {"pb", "beta", {2}, 100}},
        "-a1:priority>pa -b1:priority>pb"},
       {"after one that fits",
-       pair(1, 2, may(lower, no_reclaim)),
+       pair(1, 2, kueue_may(lower, no_reclaim)),
        {{"b1", "beta", {2}}},
        {{"fit", "alpha", {1}, 100}, {"in", "beta", {2}, 99}},
        "-b1:priority>in +fit"},
       {"not in vain, where both need what only one can have",
-       pair(2, 2, may(lower, no_reclaim, allot::preempt_borrow::lower_priority), 1),
+       pair(2, 2, kueue_may(lower, no_reclaim, allot::preempt_borrow::lower_priority), 1),
        {{"a1", "alpha", {2}}, {"b1", "beta", {2}}},
        {{"pa", "alpha", {3}, 100}, {"pb", "beta", {3}, 99}},
        "-a1:priority>pa"},
@@ -276,7 +268,7 @@ TEST_CASE("one_head_cycle: evictions of one cycle, as Kueue") {
       {"the second flavor, if the first has nobody to evict",
        {{.name = "alpha",
          .nominal = {50, 100},
-         .preempt = may(lower, no_reclaim),
+         .preempt = kueue_may(lower, no_reclaim),
          .choice = {allot::flavor_step::stay, allot::flavor_step::stay}}},
        {{"old", "alpha", {50}}},
        {either("in", "alpha", 20)},
@@ -284,7 +276,7 @@ TEST_CASE("one_head_cycle: evictions of one cycle, as Kueue") {
       {"who takes back its own before an older one that can't have it (#3405)",
        {{.name = "other"},
         {.name = "CQ1", .cohort = "other", .nominal = {10}},
-        {.name = "CQ2", .cohort = "other", .nominal = {10}, .preempt = may(never, reclaim_any)},
+        {.name = "CQ2", .cohort = "other", .nominal = {10}, .preempt = kueue_may(never, reclaim_any)},
         {.name = "CQ3", .cohort = "other"}},
        {{"w1", "CQ1", {5}}, {"w2", "CQ3", {5}}, {"w3", "CQ3", {5}, 1}},
        {{"WL1", "CQ1", {10}, 0, 1}, {"WL2", "CQ2", {10}, 0, 2}},
@@ -293,7 +285,7 @@ TEST_CASE("one_head_cycle: evictions of one cycle, as Kueue") {
 }
 
 TEST_CASE("one_head_cycle: with fair sharing, as Kueue") {
-  const auto may_any = may(lower, reclaim_any);
+  const auto may_any = kueue_may(lower, reclaim_any);
   const std::vector<kueue_queue> two{
       {.name = "A", .nominal = {10}}, {.name = "b", .cohort = "A"}, {.name = "c", .cohort = "A"}};
   check<allot::kueue_fair>({
@@ -344,9 +336,9 @@ TEST_CASE("one_head_cycle: with fair sharing, as Kueue") {
        "-alpha1:reclaim>in -gamma1:reclaim>in"},
       {"several queues within themselves",
        {{.name = "other"},
-        {.name = "alpha", .cohort = "other", .nominal = {2}, .preempt = may(lower, reclaim_lower)},
-        {.name = "beta", .cohort = "other", .nominal = {2}, .preempt = may(lower, reclaim_lower)},
-        {.name = "gamma", .cohort = "other", .nominal = {2}, .preempt = may(lower, reclaim_lower)},
+        {.name = "alpha", .cohort = "other", .nominal = {2}, .preempt = kueue_may(lower, reclaim_lower)},
+        {.name = "beta", .cohort = "other", .nominal = {2}, .preempt = kueue_may(lower, reclaim_lower)},
+        {.name = "gamma", .cohort = "other", .nominal = {2}, .preempt = kueue_may(lower, reclaim_lower)},
         {.name = "bank", .cohort = "other", .nominal = {3}}},
        {{"a1", "alpha", {3}}, {"b1", "beta", {3}}, {"c1", "gamma", {3}}},
        {{"pa", "alpha", {3}, 100}, {"pb", "beta", {3}, 100}, {"pc", "gamma", {3}, 100}},
@@ -362,7 +354,7 @@ TEST_CASE("one_head_cycle: with fair sharing, as Kueue") {
        "-a1:priority>pa -b1:priority>pb -c1:fair_share>pa"},
       {"rather reclaim in the second flavor, borrowing",
        {{.name = "other"},
-        {.name = "alpha", .cohort = "other", .nominal = {7, 7}, .preempt = may(lower, reclaim_lower)},
+        {.name = "alpha", .cohort = "other", .nominal = {7, 7}, .preempt = kueue_may(lower, reclaim_lower)},
         {.name = "beta", .cohort = "other", .nominal = {3, 3}}},
        {{"a1", "alpha", {5}, 50}, {"b1", "beta", {0, 5}, 50}},
        {either("in", "alpha", 8, 100)},
@@ -373,7 +365,7 @@ TEST_CASE("one_head_cycle: with fair sharing, as Kueue") {
 
 TEST_CASE("one_head_cycle: two that need the same victims, as Kueue") {
   // TestScheduleRecomputePreemptionTargets.
-  const auto p = may(lower, reclaim_any);
+  const auto p = kueue_may(lower, reclaim_any);
   const std::vector<kueue_queue> tree{{.name = "root", .nominal = {3005}},
                                       {.name = "A", .cohort = "root"},
                                       {.name = "B", .cohort = "root"},
@@ -416,7 +408,7 @@ TEST_CASE("one_head_cycle: a step does not allocate once its buffers have grown"
        {.name = "a",
         .cohort = "mid",
         .nominal = {6},
-        .preempt = may(lower, reclaim_any, allot::preempt_borrow::lower_priority)},
+        .preempt = kueue_may(lower, reclaim_any, allot::preempt_borrow::lower_priority)},
        {.name = "b", .cohort = "mid", .nominal = {4}}}};
   world.runs({"a1", "a", {5}, 2}).runs({"b1", "b", {4}, 0});
   world.waits({"big", "a", {3}, 2, 3}).waits({"small", "b", {1}, -1, 4});

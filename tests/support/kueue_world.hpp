@@ -22,6 +22,16 @@ namespace allot_test {
 
 using kueue_amounts = std::vector<std::int64_t>;
 
+[[nodiscard]] inline allot::preempt_settings kueue_may(
+    allot::preempt_within within, allot::preempt_reclaim reclaim,
+    allot::preempt_borrow borrow = allot::preempt_borrow::never) {
+  allot::preempt_settings s;
+  s.within = within;
+  s.reclaim = reclaim;
+  s.borrow = borrow;
+  return s;
+}
+
 /// A quota, amounts in whole units in the order of the dimensions. What is not told is zero; of a limit, -1
 /// is none.
 struct kueue_queue {
