@@ -356,6 +356,12 @@ scenario_source source_of(const experiment_scenario& of) {
 /// Reads each scenario once, so that what is wrong with it is known before anything runs.
 void check_scenarios(experiment& e, errors& found) {
   for (experiment_scenario& of : e.scenarios) {
+    const std::vector<load_setting> loads = of.loads ? *of.loads : e.loads;
+    for (const load_setting& load : loads) {
+      if (!of.generate || load.is != load_setting::kind::load || load.value <= most_generated_load) continue;
+      found.add(e.file, of.place, "the load " + load.name + " is of a model: expected at most 10");
+      return;
+    }
     scenario_source source = source_of(of);
     sim::trace generated;
     if (of.generate) {
@@ -364,7 +370,6 @@ void check_scenarios(experiment& e, errors& found) {
       source.workload_name = of.name + ", generated";
       source.trace.reset();
     }
-    std::vector<load_setting> loads = of.loads ? *of.loads : e.loads;
     source.prepare = [&](scenario& s, errors& problems) {
       of.input_hash = s.input.hex();
       if (loads.empty() || (of.generate && loads.front().is == load_setting::kind::load)) return;
@@ -460,13 +465,7 @@ std::optional<scenario> scenario_of(const experiment& e, const experiment_point&
   sim::trace generated;
   const bool is_load_of_model = of.generate && p.load.is == load_setting::kind::load;
   if (of.generate) {
-    generated_workload w = *of.generate;
-    if (is_load_of_model) {
-      // Serving keeps its part.
-      w.serving = w.serving * p.load.value / w.load;
-      w.load = p.load.value;
-    }
-    generated = make_generated(w, p.seed);
+    generated = make_generated(is_load_of_model ? at_load(*of.generate, p.load.value) : *of.generate, p.seed);
     source.workload = &generated;
     source.workload_name = of.name + ", generated";
     source.trace.reset();

@@ -2,15 +2,15 @@
 #include "lab/generate.hpp"
 
 #include "lab/errors.hpp"
+#include "lab/generated.hpp"
 #include "lab/report.hpp"
 #include "lab/staging.hpp"
+#include "lab/time_text.hpp"
 
 #include <allot/sim/decimal.hpp>
-#include <allot/sim/generate.hpp>
-#include <allot/sim/generate_parts.hpp>
+#include <allot/sim/generate_stream.hpp>
 #include <allot/sim/trace_csv_writer.hpp>
 
-#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string_view>
@@ -22,98 +22,73 @@ namespace lab {
 
 namespace {
 
-constexpr std::string_view teams_model = "teams";
-
 int complain(const std::string& problem) {
   std::fprintf(stderr, "allot generate: %s\n", problem.c_str());
   return bad_input_status;
 }
 
-/// A part of one in thousandths, or nothing if it is none up to `most`.
-std::optional<std::int64_t> permille(const std::string& text, std::int64_t most) {
-  const sim::parsed_milli n = sim::parse_milli(text);
-  if (n.problem != sim::decimal_problem::none || n.value < 0 || n.value > most) return std::nullopt;
-  return n.value;
-}
-
-/// What the options say once they have been looked at.
+/// What the options say, and what is wrong with them: of each the name as in an experiment.
 struct parameters {
-  sim::workload_size size{};
-  sim::workload_mix mix{};
+  generated_workload workload{};
+  std::vector<parameter_problem> problems{};
+
+  explicit parameters(const generate_options& options) {
+    workload.model = options.model;
+    workload.days = options.days;
+    workload.jobs = options.jobs;
+    constexpr std::int64_t two_weeks = 14;
+    if (!options.days && !options.jobs && options.model != "uniform") workload.days = two_weeks;
+    workload.gpus = options.gpus;
+    workload.tenants = options.tenants;
+    workload.load =
+        permille("load", options.load, "expected a number from 0 to 10, as in 0.9").value_or(workload.load);
+    if (options.serving) {
+      workload.serving =
+          permille("serving", *options.serving, "expected a number from 0 to the load, as in 0.11");
+    }
+    if (options.interactive) {
+      workload.interactive =
+          permille("interactive", *options.interactive, "expected a number from 0 to the load, as in 0.08");
+    }
+    if (options.checkpoint && *options.checkpoint == "none") {
+      workload.checkpoint.emplace(std::nullopt);
+    } else if (options.checkpoint) {
+      workload.checkpoint.emplace(time("checkpoint_s", *options.checkpoint, ", or none"));
+    }
+    if (options.restart) workload.restart = time("restart_s", *options.restart);
+    if (options.mean_duration) workload.mean_duration = time("mean_duration_s", *options.mean_duration);
+    if (problems.empty()) problems = problems_of(workload);
+  }
+
+ private:
+  std::optional<std::int64_t> permille(std::string_view parameter, const std::string& text,
+                                       std::string_view expectation) {
+    const sim::parsed_milli n = sim::parse_milli(text);
+    if (n.problem == sim::decimal_problem::none && n.value >= 0) return n.value;
+    problems.push_back({parameter, std::string{expectation} + ", found \"" + text + '"'});
+    return std::nullopt;
+  }
+  std::optional<instant> time(std::string_view parameter, const std::string& text,
+                              std::string_view otherwise = {}) {
+    const auto t = read_time(text);
+    if (!t) {
+      std::string problem = "expected ";
+      problem.append(time_forms).append(otherwise).append(", found \"").append(text).append("\"");
+      problems.push_back({parameter, std::move(problem)});
+    }
+    return t;
+  }
 };
 
-/// Empty, or what is wrong.
-std::string read(const generate_options& options, parameters& to) {
-  constexpr std::int64_t most_load = 10'000;
-  if (options.days && options.jobs)
-    return "--days and --jobs: expected one of them; the other follows from the load";
-  if (options.days && (*options.days < 1 || *options.days > 3650)) return "--days: expected 1 to 3650";
-  if (options.jobs && (*options.jobs < 1 || *options.jobs > 100'000'000)) {
-    return "--jobs: expected 1 to 100000000";
+/// What the command line calls a parameter: without its unit, for times may say theirs.
+std::string option_of(std::string_view parameter) {
+  constexpr std::string_view unit = "_s";
+  if (parameter.size() > unit.size() && parameter.substr(parameter.size() - unit.size()) == unit) {
+    parameter.remove_suffix(unit.size());
   }
-  if (options.gpus < 8 || options.gpus > 1'000'000) return "--gpus: expected 8 to 1000000";
-  if (options.tenants && (*options.tenants < 1 || *options.tenants > 1'000))
-    return "--tenants: expected 1 to 1000";
-  const auto load = permille(options.load, most_load);
-  if (!load) return "--load: expected a number from 0 to 10, as in 0.9";
-  const bool is_teams = options.model == teams_model;
-  if (!is_teams && *load == 0) return "--load: expected a number above 0, as in 0.9";
-  const bool is_mix = options.model == "mix";
-  if (options.serving && !is_mix && !is_teams) return "--serving: only the models mix and teams have serving";
-  if (options.interactive && !is_mix) return "--interactive: only the model mix has interactive sessions";
-  if (is_teams && (options.jobs || options.tenants)) {
-    return "--model teams: its three teams submit for so many --days (other models take --jobs and "
-           "--tenants)";
-  }
-  // Where the load is small, serving and sessions are not all of it.
-  const auto part = [&](const std::optional<std::string>& said, std::int64_t otherwise) {
-    return said ? permille(*said, *load) : std::optional{std::min(otherwise, is_teams ? *load : *load / 4)};
-  };
-  const auto serving = part(options.serving, to.mix.inference_permille);
-  if (!serving) return "--serving: expected a number from 0 to the load, as in 0.11";
-  const auto interactive = part(options.interactive, to.mix.interactive_permille);
-  if (!interactive) return "--interactive: expected a number from 0 to the load, as in 0.08";
-  if (is_mix && *serving + *interactive >= *load) {
-    return "--serving and --interactive: expected less than the load together, so that there is some "
-           "training";
-  }
-  to.mix = {*serving, *interactive};
-  to.size.seed = options.seed;
-  to.size.cluster_gpus = options.gpus;
-  to.size.load_permille = *load;
-  constexpr std::int64_t two_weeks = 14;
-  if (!options.jobs) to.size.days = options.days.value_or(two_weeks);
-  to.size.jobs = options.jobs;
-  // In a mix nobody keeps GPUs for longer than the batch queues of most clusters allow.
-  to.size.longest = is_mix ? 3 * sim::day : 14 * sim::day;
-  return {};
-}
-
-std::optional<sim::workload_kind> kind_of(std::string_view model) {
-  constexpr std::pair<std::string_view, sim::workload_kind> kinds[] = {
-      {"mix", sim::workload_kind::mix},
-      {"philly", sim::workload_kind::philly},
-      {"helios", sim::workload_kind::helios},
-      {"openb", sim::workload_kind::openb},
-      {"inference", sim::workload_kind::inference},
-      {"interactive", sim::workload_kind::interactive}};
-  for (const auto& [name, kind] : kinds) {
-    if (name == model) return kind;
-  }
-  return std::nullopt;
-}
-
-sim::trace make_teams(const parameters& p) {
-  sim::team_workload w;
-  w.seed = p.size.seed;
-  w.days = *p.size.days;
-  w.cluster_gpus = p.size.cluster_gpus;
-  w.load_permille = p.size.load_permille;
-  w.serving_permille = p.mix.inference_permille;
-  // The teams of the story, 48 and 80 of 128, in proportion.
-  w.training.front().gpus = std::max<std::int64_t>(1, w.cluster_gpus * 48 / 128);
-  w.training.back().gpus = w.cluster_gpus - w.training.front().gpus;
-  return sim::generate_teams(w);
+  std::string name = "--";
+  for (const char c : parameter) name += c == '_' ? '-' : c;
+  return name;
 }
 
 constexpr std::string_view header =
@@ -138,55 +113,36 @@ void append_job(const sim::workload_stream& stream, const sim::generated_job& jo
 
 }  // namespace
 
-const std::vector<generate_model>& generate_models() {
-  static const std::vector<generate_model> all = {
-      {"mix", "training, inference and interactive sessions"},
-      {"philly", "training as at Microsoft in 2017"},
-      {"helios", "training as at SenseTime in 2020"},
-      {"openb", "pods with parts of GPUs as at Alibaba in 2023"},
-      {"inference", "services that follow the day"},
-      {"interactive", "sessions, a third of them forgotten"},
-      {teams_model, "the three teams of the demo"},
-  };
-  return all;
-}
-
 int generate(const generate_options& options) {
-  parameters p;
-  if (std::string problem = read(options, p); !problem.empty()) return complain(problem);
-  const bool is_teams = options.model == teams_model;
-  const auto kind = kind_of(options.model);
-  if (!is_teams && !kind) {
-    std::string names;
-    for (const generate_model& m : generate_models()) names.append(names.empty() ? "" : ", ").append(m.name);
-    return complain("--model: there is no model \"" + options.model + "\" (expected " + names + ")");
+  const parameters p{options};
+  for (const parameter_problem& problem : p.problems) {
+    complain(option_of(problem.parameter) + ": " + problem.text);
   }
+  if (!p.problems.empty()) return bad_input_status;
   if (options.out.empty()) return complain("--out: the file has no name");
   output_target out;
   if (std::string problem = out.open(options.out, options.force); !problem.empty()) return complain(problem);
 
   std::uint64_t jobs = 0;
   std::uint64_t hours = 0;
-  if (is_teams) {
-    const sim::trace trace = make_teams(p);
+  if (auto stream = stream_of(p.workload, options.seed)) {
+    out.text() += header;
+    while (const auto job = stream->next()) {
+      append_job(*stream, *job, out.text());
+      out.flush_if_full();
+    }
+    jobs = stream->jobs();
+    hours = stream->hours();
+  } else {
+    const sim::trace trace = make_generated(p.workload, options.seed);
     sim::write_trace_csv(trace, [&out](std::string_view text) {
       out.text() += text;
       out.flush_if_full();
     });
     jobs = trace.jobs.size();
-    hours = static_cast<std::uint64_t>(*p.size.days) * 24;
-  } else {
-    const sim::workload_tenants tenants =
-        options.tenants ? sim::numbered_tenants(static_cast<std::size_t>(*options.tenants))
-                        : sim::demo_tenants();
-    sim::workload_stream stream{sim::make_parts(*kind, tenants, p.size, p.mix), p.size};
-    out.text() += header;
-    while (const auto job = stream.next()) {
-      append_job(stream, *job, out.text());
-      out.flush_if_full();
-    }
-    jobs = stream.jobs();
-    hours = stream.hours();
+    const instant last = trace.jobs.empty() ? 0 : trace.jobs.back().submit;
+    hours = static_cast<std::uint64_t>(p.workload.days ? *p.workload.days * 24
+                                                       : (last + sim::hour - 1) / sim::hour);
   }
   if (std::string problem = out.publish(); !problem.empty()) return complain(problem);
   if (options.out == "-") return 0;

@@ -4,15 +4,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// `allot generate`: a workload by one of the models (sim/generate_parts.hpp, and sim/generate.hpp for the
-/// three teams of the demo) as a canonical trace.
+/// `allot generate`: a workload by one of the models (generated.hpp) as a canonical trace. What is text is
+/// read by it.
 struct generate_options {
   /// The file that is made; "-" for standard output.
   std::string out{};
@@ -20,7 +18,7 @@ struct generate_options {
   std::string model = "mix";
   /// How long jobs are submitted; 14 days unless `jobs` says how many there are.
   std::optional<std::int64_t> days{};
-  std::optional<std::uint64_t> jobs{};
+  std::optional<std::int64_t> jobs{};
   std::uint64_t seed = 1;
   /// All work, and the parts of it that are serving and interactive, as parts of what the cluster can do in
   /// that time: "0.9".
@@ -30,14 +28,11 @@ struct generate_options {
   std::int64_t gpus = 128;
   /// team-1, team-2...; nothing: the three of the demo, quota1, quota1.1 and quota1.2.
   std::optional<std::int64_t> tenants{};
+  /// Of training jobs: "30m", "none".
+  std::optional<std::string> checkpoint{};
+  std::optional<std::string> restart{};
+  std::optional<std::string> mean_duration{};
 };
-
-struct generate_model {
-  std::string_view name;
-  std::string_view summary;
-};
-/// The models that there are, for help.
-[[nodiscard]] const std::vector<generate_model>& generate_models();
 
 /// Returns the exit status: 0, or 2 when an option is out of range or the file can't be written.
 int generate(const generate_options& options);

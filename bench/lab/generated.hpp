@@ -5,42 +5,73 @@
 #include "lab/json_reader.hpp"
 
 #include <allot/core/time.hpp>
-#include <allot/sim/generate.hpp>
+#include <allot/sim/generate_parts.hpp>
+#include <allot/sim/generate_stream.hpp>
 #include <allot/sim/trace.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// What an experiment says under "generate": a model of sim/generate.hpp and its parameters, but for the
-/// seed.
+/// A workload by a model, as `allot generate` and an experiment's "generate" say it, but for the seed. What
+/// was not said is nothing, and has the default of its model.
 struct generated_workload {
-  /// "teams": several that train and one that serves; "uniform": jobs without rhythm.
-  std::string model = "teams";
-  std::int64_t days = 14;
+  std::string model = "mix";
+  std::optional<std::int64_t> days{};
+  std::optional<std::int64_t> jobs{};
   std::int64_t gpus = 128;
-  /// In thousandths of the cluster.
+  /// All work, and the parts of it that are serving and interactive, in thousandths of the cluster.
   std::int64_t load = 900;
-  /// Of "teams": the part of it that is serving, who trains with how many GPUs, and who serves.
-  std::int64_t serving = 110;
-  std::vector<sim::training_team> training{};
-  std::string serving_tenant = "quota1";
+  std::optional<std::int64_t> serving{};
+  std::optional<std::int64_t> interactive{};
+  /// team-1, team-2... (of "uniform" t0, t1...).
+  std::optional<std::int64_t> tenants{};
+  /// Or who trains and opens sessions, with their shares of it, and who serves.
+  std::vector<sim::tenant_share> training{};
+  std::optional<std::string> serving_tenant{};
+  /// Of training jobs; a checkpoint of nothing that was said: they save nothing on the way.
+  std::optional<std::optional<instant>> checkpoint{};
+  std::optional<instant> restart{};
   /// Of "uniform".
-  std::int64_t jobs = 10'000;
-  std::int64_t tenants = 3;
-  instant mean_duration = sim::hour;
+  std::optional<instant> mean_duration{};
 };
 
-/// Nothing when something is wrong with it, and then that is reported.
+struct generate_model {
+  std::string_view name;
+  std::string_view summary;
+};
+/// The models that there are, for help.
+[[nodiscard]] const std::vector<generate_model>& generate_models();
+
+/// A parameter, as the key of an experiment calls it ("checkpoint_s"), and what is wrong with it.
+struct parameter_problem {
+  std::string_view parameter;
+  std::string text;
+};
+/// Everything that is wrong with the workload. The functions below want one with which nothing is.
+[[nodiscard]] std::vector<parameter_problem> problems_of(const generated_workload& w);
+
+/// What an experiment says under "generate": without a "model", "teams". Nothing when something is wrong with
+/// it, and then that is reported.
 [[nodiscard]] std::optional<generated_workload> read_generated(json_value value, errors& found);
 
-/// The workload of a seed: the same on every machine.
+/// The same workload at another load, in thousandths: serving and sessions keep their part of it.
+[[nodiscard]] generated_workload at_load(generated_workload w, std::int64_t load);
+
+/// The most that a load of a generated workload may be, in thousandths.
+inline constexpr std::int64_t most_generated_load = 10'000;
+
+/// The jobs of a seed one by one, the same on every machine. Nothing for a model that is made as a whole,
+/// "teams" and "uniform".
+[[nodiscard]] std::optional<sim::workload_stream> stream_of(const generated_workload& w, std::uint64_t seed);
+
+/// The workload of a seed as a whole: of any model, and the same jobs as the stream's.
 [[nodiscard]] sim::trace make_generated(const generated_workload& w, std::uint64_t seed);
 
 }  // namespace lab

@@ -7,6 +7,7 @@
 #include "lab/explain_job.hpp"
 #include "lab/fill.hpp"
 #include "lab/generate.hpp"
+#include "lab/generated.hpp"
 #include "lab/import.hpp"
 #include "lab/replay.hpp"
 #include "lab/sweep.hpp"
@@ -264,6 +265,10 @@ struct command_line {
     generate_->add_option("--gpus", g.gpus, "of the cluster")->capture_default_str();
     generate_->add_option("--tenants", g.tenants,
                           "team-1, team-2, ... with ever smaller shares, instead of the demo's quotas");
+    generate_->add_option("--checkpoint", g.checkpoint,
+                          "how often training jobs save their work, or none (30m)");
+    generate_->add_option("--restart", g.restart, "what they lose besides when they start again (2m)");
+    generate_->add_option("--mean-duration", g.mean_duration, "of jobs (uniform: 1h)");
     generate_->footer(
         "Examples:  allot generate --days 14 --out mix.csv\n"
         "           allot generate --model helios --jobs 1000000 --gpus 10000 --tenants 20 --out year.csv");

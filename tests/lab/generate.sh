@@ -46,6 +46,14 @@ says "$(<out)" 'many.csv: 1,234 jobs over *'
 says "$(awk 'NR > 1' many.csv | wc -l)" 1234
 says "$(cut -d, -f5 many.csv | sort -u | tr '\n' ' ')" 'team-1 team-2 team-3 team-4 team-5 tenant '
 generates 0 --interactive 0 --serving 0 --days 2 --out training.csv
+# What training jobs save, and what a restart costs.
+generates 0 --days 2 --checkpoint 1h --restart 90 --out saves.csv
+says "$(grep ',train,' saves.csv | cut -d, -f9,10 | sort -u)" 3600,90
+generates 0 --days 2 --checkpoint none --out never_saves.csv
+says "$(grep ',train,' never_saves.csv | cut -d, -f9,10 | sort -u)" ,120
+says "$(cut -d, -f1-5 saves.csv | cksum)" "$(cut -d, -f1-5 never_saves.csv | cksum)"
+generates 0 --model uniform --jobs 500 --tenants 2 --mean-duration 10m --out uniform.csv
+says "$(<out)" 'uniform.csv: 500 jobs over *'
 grep -qE ',(inference|interactive),' training.csv && fail 'there are services in a mix without'
 
 # What is wrong with the options; nothing is written then.
@@ -56,8 +64,8 @@ wrong() { # PATTERN ARGUMENTS...
   says "$(<err)" "$pattern"
   [ ! -e never.csv ] || fail "something was written for $*"
 }
-wrong '*--model: there is no model "phily" (expected mix, philly, *teams)' --model phily
-wrong '*--days and --jobs: expected one of them*' --days 1 --jobs 1
+wrong '*--model: there is no model "phily" (expected mix, philly, *teams, uniform)' --model phily
+wrong '*--jobs: expected days or jobs*' --days 1 --jobs 1
 wrong '*--days: expected 1 to 3650' --days 0
 wrong '*--jobs: expected 1 to *' --jobs 0
 wrong '*--jobs*' --jobs -1
@@ -67,10 +75,17 @@ wrong '*--load: expected a number from 0 to 10*' --load nan
 wrong '*--load: expected a number from 0 to 10*' --load 1000000000000000000
 wrong '*--load: expected a number above 0*' --load 0
 wrong '*--serving: expected a number from 0 to the load*' --load 0.1 --serving 0.2
-wrong '*--serving and --interactive: expected less than the load together*' --load 0.2 --serving 0.1 --interactive 0.1
-wrong '*--serving: only the models mix and teams*' --model philly --serving 0.1
-wrong '*--interactive: only the model mix*' --model teams --interactive 0.1
-wrong '*--model teams: its three teams*' --model teams --jobs 5
+wrong '*--serving: expected less serving and interactive sessions than the load together*' --load 0.2 --serving 0.1 --interactive 0.1
+wrong '*--serving: only the models mix and teams have it*' --model philly --serving 0.1
+wrong '*--interactive: only the model mix has it*' --model teams --interactive 0.1
+wrong '*--jobs: only the models mix, philly, *, interactive and uniform have it*' --model teams --jobs 5
+wrong '*--tenants: only the models*' --model teams --tenants 5
+wrong '*--checkpoint: expected seconds, or a time such as*, or none, found "often"*' --checkpoint often
+wrong '*--checkpoint: expected more than 0*' --checkpoint 0
+wrong '*--checkpoint: only the models*' --model inference --checkpoint 30m
+wrong '*--restart: expected seconds*' --restart -1
+wrong '*--mean-duration: only the model uniform has it*' --mean-duration 1h
+wrong '*--days: expected 1 to 3650*--tenants: expected 1 to 1000*' --days 0 --tenants 0
 generates 2 --out ''
 generates 2 --out no/such/directory.csv
 generates 2 --out mix.csv

@@ -77,6 +77,40 @@ printf '%s' '{"format": "allot-experiment/1", "scenarios": ["teams.json"], "seed
 exits 0 "$allot" sweep drawn.json --list
 says "$(<out)" $'to run  teams.fifo.seed-3\nto run  teams.drawn.seed-3\nto run  teams.drawn.seed-4'
 
+# --- every model of `allot generate` is the same workload here, with the same parameters
+same_as_generated() { # MODEL JSON OPTIONS...
+  local model=$1 parameters=$2
+  shift 2
+  printf '{"format": "allot-experiment/1", "policies": ["fifo"], "seeds": [5],
+    "scenarios": [{"name": "g", "nodes": "4x8", "generate": {"model": "%s", "gpus": 32%s}}]}' "$model" "$parameters" >g.json
+  rm -rf g g.csv g_alone
+  exits 0 "$allot" sweep g.json --out g --full
+  exits 0 "$allot" generate --model "$model" --gpus 32 --seed 5 "$@" --out g.csv
+  exits 0 "$allot" replay --nodes 4x8 --trace g.csv --policy fifo --seed 5 --out g_alone
+  cmp -s g/points/g.fifo.seed-5/jobs.csv g_alone/jobs.csv || fail "$model $parameters: jobs.csv differ"
+  says "$(grep '"decision_hash"' g/points/g.fifo.seed-5/summary.json)" "$(grep '"decision_hash"' g_alone/summary.json)"
+}
+for model in mix philly helios openb inference interactive teams; do
+  same_as_generated $model ', "days": 2, "load": 0.6' --days 2 --load 0.6
+done
+same_as_generated mix ', "jobs": 400, "tenants": 4, "serving": 0.2, "interactive": 0.05' --jobs 400 --tenants 4 \
+  --serving 0.2 --interactive 0.05
+same_as_generated philly ', "days": 2, "checkpoint_s": "none", "restart_s": 7.5' --days 2 --checkpoint none --restart 7.5
+same_as_generated helios ', "jobs": 300, "checkpoint_s": 3600' --jobs 300 --checkpoint 1h
+same_as_generated teams ', "days": 2, "serving": 0.3' --days 2 --serving 0.3
+same_as_generated uniform ', "jobs": 200, "tenants": 5, "mean_duration_s": 600' --jobs 200 --tenants 5 --mean-duration 10m
+# Tenants by name, and at a load serving and sessions keep their part.
+printf '%s' '{"format": "allot-experiment/1", "policies": ["fifo"], "loads": [0.45],
+  "scenarios": [{"name": "g", "nodes": "4x8", "tenants": {"sv": 8, "x": 8, "y": 16},
+    "generate": {"model": "mix", "gpus": 32, "days": 3, "load": 0.9, "serving": 0.2, "interactive": 0.1,
+                 "training": {"x": 1, "y": 2}, "serving_tenant": "sv"}}]}' >named.json
+exits 0 "$allot" sweep named.json --out named --full
+says "$(cut -d, -f2 named/points/g.fifo.load-0.45.seed-1/jobs.csv | sort -u | tr '\n' ' ')" 'quota sv x y '
+sed 's/, "loads": \[0.45\]//; s/"load": 0.9, "serving": 0.2, "interactive": 0.1/"load": 0.45, "serving": 0.1, "interactive": 0.05/' \
+  named.json >scaled.json
+exits 0 "$allot" sweep scaled.json --out scaled --full
+cmp -s named/points/*/jobs.csv scaled/points/*/jobs.csv || fail 'a load did not scale serving and sessions with it'
+
 # --- what changes is run again, and nothing else
 sed 's/"seeds": \[3, 4\]/"seeds": [3, 4, 5]/' mix.json >more.json
 cp mix.json kept.json
@@ -202,6 +236,20 @@ bad 'bad.json: /scenarios/0: nowhere.json: No such file*' '"teams.json"' '"nowhe
 bad 'nowhere.csv: No such file*' '"teams.json"' '{"file": "teams.json", "trace": "nowhere.csv"}'
 bad 'bad.json: /scenarios/1/generate/days: expected*' '"days": 2' '"days": 0'
 bad 'bad.json: /scenarios/1/generate/day: unknown key*' '"days": 2' '"day": 2'
+bad 'bad.json: /scenarios/1/generate/model: there is no model "phily" (expected mix, philly, *, uniform), found*' \
+  '"days": 2' '"model": "phily"'
+bad 'bad.json: /scenarios/1/generate/jobs: only the models mix, *uniform have it, found 5*' '"days": 2' '"jobs": 5'
+bad 'bad.json: /scenarios/1/generate/interactive: only the model mix has it*' '"days": 2' '"interactive": 0.1'
+bad 'bad.json: /scenarios/1/generate/jobs: expected days or jobs*' '"days": 2' '"model": "mix", "days": 2, "jobs": 9'
+bad 'bad.json: /scenarios/1/generate/training: there are "tenants": expected one of the two*' \
+  '"days": 2' '"model": "mix", "tenants": 3'
+bad 'bad.json: /scenarios/1/generate/serving: expected a number from 0 to the load*' '"serving": 0.1' '"serving": 0.91'
+bad 'bad.json: /scenarios/1/generate/load: expected a number from 0 to 10*' '"days": 2' '"load": 11'
+bad 'bad.json: /scenarios/1/generate/load: expected more than 0*' '"days": 2' '"load": 0'
+bad 'bad.json: /scenarios/1/generate/checkpoint_s: expected seconds or "none"*' '"days": 2' '"checkpoint_s": "never"'
+bad 'bad.json: /scenarios/1/generate/serving_tenant: expected a tenant that does not train*' \
+  '"serving_tenant": "serving"' '"serving_tenant": "x"'
+bad 'bad.json: /scenarios/1: the load 20 is of a model: expected at most 10*' '[0.8,' '[20,'
 bad 'bad.json: /scenarios/1/nodes: expected nodes and GPUs of each, as in "16x8"*' '"2x8"' '"2*8"'
 bad 'bad.json: /scenarios/1/loads/0: expected more than 0*' '[0.8,' '[0,'
 bad 'bad.json: /scenarios/1/loads/1: the load is there twice*' '{"arrivals": 1.5}' '0.8'

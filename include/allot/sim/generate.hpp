@@ -12,6 +12,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,8 +61,8 @@ struct team_workload {
   std::string serving_tenant = "quota1";
   std::string serving_prefix = "a";
   std::int32_t serving_priority = 100;
-  /// Of training jobs.
-  instant checkpoint = 30 * minute;
+  /// Of training jobs; nothing: they save nothing on the way.
+  std::optional<instant> checkpoint = 30 * minute;
   instant restart = 2 * minute;
 };
 
