@@ -2,6 +2,7 @@
 #include "lab/check.hpp"
 
 #include "lab/files.hpp"
+#include "lab/packed_input.hpp"
 #include "lab/policy_parts.hpp"
 #include "lab/text_table.hpp"
 
@@ -155,13 +156,16 @@ std::string summary(const scenario& s) {
 namespace {
 
 [[nodiscard]] bool is_called_csv(const std::string& path) {
-  constexpr std::string_view csv = ".csv";
-  return path.size() > csv.size() && path.compare(path.size() - csv.size(), csv.size(), csv) == 0;
+  const auto ends_in = [&](std::string_view ending) {
+    return path.size() > ending.size() &&
+           path.compare(path.size() - ending.size(), ending.size(), ending) == 0;
+  };
+  return ends_in(".csv") || ends_in(".csv.gz");
 }
 
 /// Standard input has no name to tell what it is: a scenario begins with an object or with a comment.
 [[nodiscard]] std::string check_standard_input(const scenario_source& source, errors& found) {
-  input_file file{"-"};
+  packed_input file{"-"};
   const auto text = file.read_all();
   if (!text) {
     found.add(shown_path("-"), {}, file.problem() + " (expected a scenario or a trace)");

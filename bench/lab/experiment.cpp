@@ -5,6 +5,7 @@
 #include "lab/json_writer.hpp"
 #include "lab/load.hpp"
 #include "lab/outputs.hpp"
+#include "lab/packed_input.hpp"
 #include "lab/time_text.hpp"
 
 #include <allot/core/version.hpp>
@@ -251,7 +252,7 @@ class experiment_reader {
     const auto path = read_string(value, found_);
     if (!path) return;
     s.file = beside(to_.file, *path);
-    input_file file{s.file};
+    packed_input file{s.file};
     auto text = *path == "-" ? std::nullopt : file.read_all();
     if (text) {
       s.text = std::move(*text);
@@ -443,7 +444,7 @@ std::optional<experiment> read_experiment(const experiment_source& source, error
   const std::size_t before = found.size();
   experiment e;
   e.file = source.file;
-  input_file file{source.file};
+  packed_input file{source.file};
   const auto text = file.read_all();
   if (!text) {
     found.add(shown_path(source.file), {}, file.problem() + " (expected an experiment)");

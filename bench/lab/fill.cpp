@@ -4,6 +4,7 @@
 #include "lab/errors.hpp"
 #include "lab/files.hpp"
 #include "lab/json_reader.hpp"
+#include "lab/packed_input.hpp"
 
 #include <allot/gpu/any_placement.hpp>
 #include <allot/sim/decimal.hpp>
@@ -57,7 +58,7 @@ int complain(const std::string& text) {
 
 template <class Value, class Read>
 [[nodiscard]] std::vector<Value> read_list(const std::string& path, errors& found, Read read) {
-  input_file file{path};
+  packed_input file{path};
   sim::openb_reading<Value> reading;
   if (file.problem().empty()) {
     reading = read([&](char* to, std::size_t size) { return file.read(to, size); });

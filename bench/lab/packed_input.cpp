@@ -136,6 +136,17 @@ std::ptrdiff_t packed_input::read(char* to, std::size_t size) {
   return static_cast<std::ptrdiff_t>(n);
 }
 
+std::optional<std::string> packed_input::read_all() {
+  std::string text;
+  std::array<char, 1U << 16U> buffer{};
+  for (;;) {
+    const std::ptrdiff_t n = read(buffer.data(), buffer.size());
+    if (n < 0) return std::nullopt;
+    if (n == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+}
+
 std::string_view packed_input::peek(std::size_t most) {
   std::array<char, 1U << 12U> buffer{};
   while (peeked_.size() < most) {

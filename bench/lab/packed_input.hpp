@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,8 @@ class packed_input {
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
   /// Reads up to `size` bytes of the unpacked text; returns how many, 0 at the end, -1 when reading fails.
   std::ptrdiff_t read(char* to, std::size_t size);
+  /// The rest of it, or nothing when reading fails.
+  [[nodiscard]] std::optional<std::string> read_all();
   /// The beginning of the text that `read` will give, as much as is at hand and at most `most`.
   [[nodiscard]] std::string_view peek(std::size_t most);
 

@@ -2,6 +2,7 @@
 #include "lab/scenario.hpp"
 
 #include "lab/files.hpp"
+#include "lab/packed_input.hpp"
 #include "lab/scenario_reader.hpp"
 
 #include <allot/sim/trace_csv.hpp>
@@ -74,7 +75,7 @@ void read_workload(const scenario_source& source, const std::optional<std::strin
 }  // namespace
 
 std::optional<sim::trace> read_trace(const std::string& path, sim::fingerprint& input, errors& found) {
-  input_file file{path};
+  packed_input file{path};
   sim::trace_reading reading;
   if (file.problem().empty()) {
     reading = sim::read_trace_csv([&](char* to, std::size_t size) {
@@ -128,7 +129,7 @@ std::optional<scenario> parse_scenario(std::string_view text, const scenario_sou
 
 std::optional<scenario> read_scenario(const scenario_source& source, errors& found) {
   if (source.file) {
-    input_file file{*source.file};
+    packed_input file{*source.file};
     const auto text = file.read_all();
     if (text) return parse_scenario(*text, source, found);
     found.add(shown_path(*source.file), {}, file.problem() + " (expected a scenario)");

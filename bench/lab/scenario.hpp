@@ -113,6 +113,8 @@ struct job_entry {
   instant duration = 0;
   std::optional<instant> checkpoint{};
   instant restart = 0;
+  /// By when it should be completed; only measured.
+  std::optional<instant> deadline{};
   job_phase phase = job_phase::pending;
   instant start = 0;
   /// Of a running job: how many of its pods run.

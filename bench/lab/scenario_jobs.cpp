@@ -61,6 +61,10 @@ void scenario_reader::read_job(json_value value) {
   j.duration = time("duration_s").value_or(0);
   j.checkpoint = time("checkpoint_s");
   j.restart = time("restart_s").value_or(0);
+  j.deadline = time("deadline_s");
+  if (j.deadline && *j.deadline < j.submit) {
+    job.find("deadline_s")->report(found_, "expected a point in time, as submit_s is one, and not before it");
+  }
   read_state(job, j);
   job.reject_unknown();
   to_.jobs.push_back(std::move(j));

@@ -345,6 +345,10 @@ std::string staged_file::publish() {
 
 std::string output_target::open(const std::string& target, bool force) {
   is_file_ = target != "-";
+  if (is_file_ && is_called_packed(target)) {
+    packer_.emplace();
+    if (std::string problem = packer_->problem(); !problem.empty()) return target + ": " + problem;
+  }
   return is_file_ ? file_.open(target, force) : std::string{};
 }
 
@@ -357,6 +361,10 @@ void output_target::flush_standard_output() {
 
 void output_target::flush_if_full() {
   constexpr std::size_t block = std::size_t{1} << 18U;
+  if (packer_ && text_.size() >= block) {
+    packer_->pack(text_, false, file_.text());
+    text_.clear();
+  }
   if (is_file_) {
     file_.flush_if_full();
   } else if (text_.size() >= block) {
@@ -365,6 +373,7 @@ void output_target::flush_if_full() {
 }
 
 std::string output_target::publish() {
+  if (packer_) packer_->pack(text_, true, file_.text());
   if (is_file_) return file_.publish();
   flush_standard_output();
   if (problem_.empty() && std::fflush(stdout) != 0) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lab/packed_output.hpp"
+
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -121,12 +124,13 @@ class staged_file {
   bool force_ = false;
 };
 
-/// Where a command writes its only result: a staged file, or standard output when it is called "-".
+/// Where a command writes its only result: a staged file, packed with gzip if its name ends in ".gz", or
+/// standard output when it is called "-".
 class output_target {
  public:
   /// Returns what is wrong, or nothing.
   [[nodiscard]] std::string open(const std::string& target, bool force);
-  [[nodiscard]] std::string& text() noexcept { return is_file_ ? file_.text() : text_; }
+  [[nodiscard]] std::string& text() noexcept { return is_file_ && !packer_ ? file_.text() : text_; }
   void flush_if_full();
   /// Writes the rest. Returns what went wrong since it was opened, or nothing.
   [[nodiscard]] std::string publish();
@@ -135,6 +139,8 @@ class output_target {
   void flush_standard_output();
 
   staged_file file_;
+  std::optional<gzip_packer> packer_;
+  /// What is for standard output, or to be packed.
   std::string text_;
   std::string problem_;
   bool is_file_ = false;

@@ -162,7 +162,8 @@ template <std::size_t N>
           .duration = j.duration,
           .checkpoint = j.checkpoint,
           .restart = j.restart,
-          .time_limit = s.quotas[j.quota.index()].time_limit(j.job_class)};
+          .time_limit = s.quotas[j.quota.index()].time_limit(j.job_class),
+          .deadline = j.deadline};
 }
 
 /// By the index of the tenant; a trace without tenants submits to the oldest quota.
