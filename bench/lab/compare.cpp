@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/compare.hpp"
 
-#include "lab/deviation.hpp"
 #include "lab/files.hpp"
 #include "lab/sweep_results.hpp"
 #include "lab/text_table.hpp"
@@ -77,22 +76,6 @@ void read_group(std::string name, std::vector<run_group>& to, errors& found) {
               "there is no replay in it (expected the directory of a replay or of a sweep, or replays "
               "below it)");
   }
-}
-
-/// Of a group: what each run that has the figure says, with its seed.
-std::vector<seeded_value> values_of(const run_group& group, std::string_view figure) {
-  std::vector<seeded_value> values;
-  for (const run_summary& r : group.runs) {
-    if (const auto v = r.find(figure)) values.emplace_back(r.seed, *v);
-  }
-  return values;
-}
-
-mean_and_deviation summary_of(const std::vector<seeded_value>& values) {
-  std::vector<double> plain;
-  plain.reserve(values.size());
-  for (const seeded_value& v : values) plain.push_back(v.second);
-  return summarize_values(plain);
 }
 
 template <class Visit>
@@ -308,6 +291,21 @@ std::string remarks(const std::vector<run_group>& groups) {
 
 }  // namespace
 
+std::vector<seeded_value> values_of(const run_group& group, std::string_view figure) {
+  std::vector<seeded_value> values;
+  for (const run_summary& r : group.runs) {
+    if (const auto v = r.find(figure)) values.emplace_back(r.seed, *v);
+  }
+  return values;
+}
+
+mean_and_deviation summary_of(const std::vector<seeded_value>& values) {
+  std::vector<double> plain;
+  plain.reserve(values.size());
+  for (const seeded_value& v : values) plain.push_back(v.second);
+  return summarize_values(plain);
+}
+
 std::vector<run_group> read_groups(const std::vector<std::string>& names, errors& found) {
   std::vector<run_group> groups;
   for (const std::string& name : names) {
@@ -315,7 +313,10 @@ std::vector<run_group> read_groups(const std::vector<std::string>& names, errors
     read_group(name, groups, found);
     // Two sweeps may have policies of the same names.
     if (names.size() == 1 || groups.size() < before + 2) continue;
-    for (std::size_t g = before; g < groups.size(); ++g) groups[g].label.insert(0, name + ':');
+    for (std::size_t g = before; g < groups.size(); ++g) {
+      groups[g].label.insert(0, name + ':');
+      groups[g].side.insert(0, name + ':');
+    }
   }
   return groups;
 }

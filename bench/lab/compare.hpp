@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lab/deviation.hpp"
 #include "lab/errors.hpp"
 #include "lab/run_summary.hpp"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace allot {
@@ -27,7 +29,14 @@ struct compare_options {
 struct run_group {
   std::string label;
   std::vector<run_summary> runs;
+  /// Of a sweep: what it ran on ("mix, load 0.9"; empty if all of the sweep did), and the name of the policy.
+  std::string set{};
+  std::string side = label;
 };
+
+/// Of a group: what each run that has the figure says, with its seed.
+[[nodiscard]] std::vector<seeded_value> values_of(const run_group& group, std::string_view figure);
+[[nodiscard]] mean_and_deviation summary_of(const std::vector<seeded_value>& values);
 
 /// The groups that the names stand for.
 [[nodiscard]] std::vector<run_group> read_groups(const std::vector<std::string>& names, errors& found);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/compare_page.hpp"
 
+#include "lab/compare.hpp"
+#include "lab/compare_sides_page.hpp"
 #include "lab/errors.hpp"
 #include "lab/files.hpp"
 #include "lab/json_reader.hpp"
 #include "lab/report.hpp"
 #include "lab/run_summary.hpp"
 #include "lab/staging.hpp"
+#include "lab/sweep_results.hpp"
 
 #include <allot/core/version.hpp>
 #include <allot/sim/csv.hpp>
@@ -546,17 +549,35 @@ class comparison {
   bool has_curves_ = false;
 };
 
+/// A sweep, or replays below: then there are means to show, and no curves.
+bool has_several_runs(const std::string& name) {
+  std::error_code error;
+  const std::filesystem::path p{name};
+  if (!std::filesystem::is_directory(p, error)) return false;
+  return std::filesystem::exists(p / sweep_file, error) ||
+         !std::filesystem::exists(p / "summary.json", error);
+}
+
 }  // namespace
 
 int write_comparison_page(const std::vector<std::string>& runs, const std::string& path, bool force) {
   errors found;
-  comparison c;
-  for (const std::string& run : runs) c.add(run, found);
+  std::string html;
+  if (std::any_of(runs.begin(), runs.end(), has_several_runs)) {
+    const std::vector<run_group> groups = read_groups(runs, found);
+    if (found.empty() && groups.size() < 2) {
+      found.add(runs.front(), {}, "expected two sides or more to compare, found one");
+    }
+    if (found.empty()) html = page_of_sides(groups);
+  } else {
+    comparison c;
+    for (const std::string& run : runs) c.add(run, found);
+    if (found.empty()) html = c.page();
+  }
   if (!found.empty()) {
     std::fputs(found.to_string().c_str(), stderr);
     return bad_input_status;
   }
-  const std::string html = c.page();
   if (path == "-") {
     std::fputs(html.c_str(), stdout);
     return 0;

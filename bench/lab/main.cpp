@@ -201,9 +201,9 @@ struct command_line {
     compare_->add_flag("--all", c.all, "every figure there is, not only the first to look at");
     compare_->add_option("--figures", c.figures, "only these, by their names in csv, as in queue_s/mean")
         ->delimiter(',');
-    compare_->add_option(
-        "--html", comparison_page_,
-        "instead: a page with curves of two or more replays, into this file (- for standard output)");
+    compare_->add_option("--html", comparison_page_,
+                         "instead: a page with curves of replays, or with means of sweeps, into this file (- "
+                         "for standard output)");
     compare_->add_flag("--force", replaces_page_, "replace the page if it is there");
     compare_->footer(
         "Of several runs a side it shows mean ± standard deviation, and ~ where the difference is within "

@@ -444,6 +444,11 @@ std::vector<run_group> groups_of_sweep(const std::string& directory, errors& fou
     run_group group{c.first->policy, {}};
     if (several_scenarios) group.label.insert(0, c.first->scenario + '/');
     if (several_loads && !c.first->load.empty()) group.label += '@' + c.first->load;
+    group.side = c.first->policy;
+    if (several_scenarios) group.set = c.first->scenario;
+    if (several_loads && !c.first->load.empty()) {
+      group.set += (group.set.empty() ? "load " : ", load ") + c.first->load;
+    }
     for (const swept_point* p : c.points) {
       if (p->is == swept_point::state::done) group.runs.push_back(*p->summary);
     }

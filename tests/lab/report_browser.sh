@@ -157,4 +157,25 @@ for width in 1440 390; do
   "
 done
 
+# --- a comparison of configurations, which has bars with deviations
+
+cat >sweep.json <<'JSON'
+{"format": "allot-experiment/1", "loads": [0.7, 0.9], "policies": ["static_quotas", "standard"], "seeds": [1, 2, 3],
+ "scenarios": [{"name": "mix", "nodes": "2x8", "tenants": {"a": 6, "b": 10},
+   "generate": {"model": "mix", "days": 2, "gpus": 16, "training": {"a": 6, "b": 10}, "serving_tenant": "a"}}]}
+JSON
+"$allot" sweep sweep.json --out swept >/dev/null || fail "sweep"
+"$allot" compare swept --html sides.html || fail "compare --html of a sweep"
+for width in 1440 390; do
+  opens sides.html $width "
+    check('two sets', document.querySelectorAll('h2').length === 2);
+    check('bars with whiskers', document.querySelectorAll('.bar rect').length >= 16 &&
+      document.querySelectorAll('.whisker').length >= 8);
+    for (const r of document.querySelectorAll('.bar svg')) {
+      const b = r.getBoundingClientRect();
+      check('a bar is not there: ' + b.width + ' x ' + b.height, b.width > 200 && b.height > 8);
+    }
+  "
+done
+
 conclude

@@ -191,6 +191,23 @@ says "$(<err)" '*"no/such"*'
 exits 2 "$allot" compare several points
 exits 2 "$allot" compare several several --format pdf
 
+# As a page: the configurations of a sweep with their means, deviations and differences, set by set.
+exits 0 "$allot" compare one --html one.html
+says "$(<one.html)" '<!doctype html>*9 configurations compared*15 replays*<h2>teams</h2>*static_quotas*<h2>mix, load 0.8</h2>*±*<h2>mix, load x1.5</h2>*</html>'
+says "$(grep -c '<svg' one.html)" "$(grep -c '</svg>' one.html)"
+grep -qE 'https?:|src=|@import|NaN|inf[^o]' one.html && fail 'the page refers to something outside, or has a number that is none'
+# Of the bars of one figure: the lines show what the table says.
+says "$(grep -A40 '<h2>mix, load 0.8</h2>' one.html)" '*Wait before the first start, mean*class=whisker*'
+exits 0 "$allot" compare several one/points/mix.static_quotas.load-0.8.seed-3 --html several.html
+says "$(<several.html)" '*2 configurations compared*several*mix.static_quotas.load-0.8.seed-3*'
+exits 2 "$allot" compare one --html one.html
+says "$(<err)" '*one.html exists*--force*'
+exits 0 "$allot" compare one --html one.html --force
+exits 2 "$allot" compare several --html never.html
+says "$(<err)" 'several: expected two sides or more to compare, found one'
+exits 2 "$allot" compare points --html never.html
+[ ! -e never.html ] || fail 'a page was written for wrong input'
+
 # --- interrupts: what is done is kept, and the same command goes on
 sed 's/"seeds": \[3, 4\]/"seeds": {"count": 40}/; s/"days": 2/"days": 30/' mix.json >long.json
 interrupt() { # SIGNAL STATUS
