@@ -54,9 +54,15 @@ void describe_nodes(const scenario& s, std::string& out) {
   out +=
       fmt::format("cluster: {}, {} GPUs\n", counted(s.cluster->size(), "node"), to_string(s.cluster->gpus()));
   for (const gpu::node_spec& n : s.nodes) {
-    out += fmt::format("  {}{}: {} GPUs{}{}{}{}\n", n.name, n.count ? fmt::format(" x {}", *n.count) : "",
+    out += fmt::format("  {}{}: {} GPUs{}{}{}{}{}\n", n.name, n.count ? fmt::format(" x {}", *n.count) : "",
                        n.gpus, n.gpu_model.empty() ? "" : " " + n.gpu_model,
-                       n.count && *n.count > 1 ? " each" : "", n.pool.empty() ? "" : ", pool ", n.pool);
+                       n.count && *n.count > 1 ? " each" : "", n.mig ? " in MIG mode" : "",
+                       n.pool.empty() ? "" : ", pool ", n.pool);
+  }
+  if (s.levels.empty()) return;
+  out += "  topology: ";
+  for (std::size_t l = 0; l < s.levels.size(); ++l) {
+    out += counted(s.nearness->domains_of(l).size(), s.levels[l]) + (l + 1 < s.levels.size() ? ", " : "\n");
   }
 }
 

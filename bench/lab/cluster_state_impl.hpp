@@ -54,7 +54,7 @@ void explain_waiting(const scenario& s, Simulator& sim, sim::job_index j, cluste
                       policy.request(sim.history(j).id)[b.dimension]);
   } else if (h.placement && h.placement->reason != gpu::obstacle::none) {
     to.reason = gpu::to_string(h.placement->reason);
-    to.text = explain(*h.placement);
+    to.text = explain(*h.placement, sim.where());
   } else if (policy.settings(h.quota).head == queue_head::strict) {
     to.reason = "behind_head";
     to.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";

@@ -102,7 +102,7 @@ void decision_maker::submit_pending() {
     if (scheduler_.refuses(j) == refusal::larger_than_cluster) {
       const gpu::demand demand = scheduler_.view().demand(j, job(j).fewest_pods(), {});
       const gpu::unplaceable why = scheduler_.places().why_not(demand);
-      refuse(j, std::string{gpu::to_string(why.reason)}, explain(why));
+      refuse(j, std::string{gpu::to_string(why.reason)}, explain(why, scheduler_.places()));
       continue;
     }
     ids_[j] = scheduler_.submit(j);
@@ -274,7 +274,7 @@ decision::hold decision_maker::explain_waiting(job_index j) {
     hold.at = "cluster";
     hold.resource = gpu_resource(j);
     hold.short_by = why.reason == gpu::obstacle::full ? why.asked - why.free : missing_blocks(why, j);
-    hold.text = explain(why);
+    hold.text = explain(why, scheduler_.places());
   } else if (scheduler_.settings(scheduler_.view().quota(j)).head == queue_head::strict) {
     hold.reason = "behind_head";
     hold.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";

@@ -16,7 +16,20 @@ std::string_view word_of_bound(bound kind) noexcept {
   return names[static_cast<std::size_t>(kind)];
 }
 
-std::string explain(const gpu::unplaceable& why) {
+namespace {
+
+/// The domain that has most room: "rack b1/r2".
+[[nodiscard]] std::string best_of(const gpu::unplaceable& why, const sim::places& where) {
+  const gpu::topology& near = *where.inventory().nearness();
+  std::string text{near.level_name(why.level)};
+  if (why.best_domain) return text + ' ' + near.qualified_name(why.best_domain);
+  if (why.best_node) return text + ' ' + where.inventory().layout().name(why.best_node);
+  return text;
+}
+
+}  // namespace
+
+std::string explain(const gpu::unplaceable& why, const sim::places& where) {
   const std::string asked = to_string(why.asked);
   const std::string free = to_string(why.free);
   const auto pod = why.pods == 1 ? "it has one pod"
@@ -39,9 +52,20 @@ std::string explain(const gpu::unplaceable& why) {
     case gpu::obstacle::larger_than_cluster:
       return fmt::format("{} gpu are asked for, and the nodes on which it may stand have {}", asked,
                          to_string(why.capacity));
+    case gpu::obstacle::larger_than_any_domain:
+    case gpu::obstacle::no_domain_has_room: {
+      if (!where.has_nodes() || where.inventory().nearness() == nullptr || why.level == gpu::any_level) break;
+      const std::string_view level = where.inventory().nearness()->level_name(why.level);
+      const bool is_never = why.reason == gpu::obstacle::larger_than_any_domain;
+      return fmt::format("its {} have to stand in one {}, and {} has room for {}{}",
+                         why.pods == 1 ? "pod" : fmt::format("{} pods", why.pods), level, best_of(why, where),
+                         why.pods_with_room,
+                         is_never ? " when it is empty, which is most" : ", which is most");
+    }
     default:
-      return "there is no place for it";
+      break;
   }
+  return "there is no place for it";
 }
 
 std::string explain(const shortfall& s, std::string_view quota, std::string_view resource,

@@ -3,6 +3,7 @@
 
 #include <allot/gpu/reason.hpp>
 #include <allot/quota/shortfall.hpp>
+#include <allot/sim/places.hpp>
 
 #include <string>
 #include <string_view>
@@ -11,8 +12,8 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// Why a demand has no place, as a sentence.
-[[nodiscard]] std::string explain(const gpu::unplaceable& why);
+/// Why a demand has no place there, as a sentence.
+[[nodiscard]] std::string explain(const gpu::unplaceable& why, const sim::places& where);
 
 /// What the bound that stops a job is called in the files: "borrow_limit".
 [[nodiscard]] std::string_view word_of_bound(bound kind) noexcept;

@@ -7,6 +7,7 @@
 
 #include <allot/core/text.hpp>
 #include <allot/fairshare/borrowed_share.hpp>
+#include <allot/gpu/mig_request.hpp>
 #include <allot/quota/loans.hpp>
 
 #include <fmt/core.h>
@@ -106,9 +107,23 @@ class story_teller {
     t.request = has_pods ? now_.used_by(j) : amounts{now_.policy().request(id)};
     t.flavors = now_.flavors_of(j, now_.policy().pick(id));
     t.pods = now_.job(j).fewest_pods();
+    tell_needs(t, now_.job(j).demand);
     for (const job_id s : now_.policy().surplus_of(id)) {
       const job_state of_pod = now_.policy().state(s);
       if (of_pod == job_state::running || of_pod == job_state::evicting) ++t.pods;
+    }
+  }
+
+  void tell_needs(job_story& t, const gpu::demand& d) const {
+    const std::string each = t.most_pods > 1 ? "each " : "";
+    if (!d.mig.is_none()) t.needs.push_back(each + "a MIG instance " + std::string{gpu::name_of(d.mig)});
+    if (!now_.file().nearness) return;
+    const gpu::topology& near = *now_.file().nearness;
+    if (d.required_level != gpu::any_level) {
+      t.needs.push_back("all in one " + std::string{near.level_name(d.required_level)});
+    }
+    if (d.preferred_level != gpu::any_level) {
+      t.needs.push_back("if possible in one " + std::string{near.level_name(d.preferred_level)});
     }
   }
 
@@ -174,7 +189,12 @@ class story_teller {
                            std::move(text)});
       }
       if (c.place.reason == gpu::obstacle::none) continue;
-      t.lacks.push_back({"cluster", gpu::to_string(c.place.reason), {}, {}, flavors, explain(c.place)});
+      t.lacks.push_back({"cluster",
+                         gpu::to_string(c.place.reason),
+                         {},
+                         {},
+                         flavors,
+                         explain(c.place, now_.policy().places())});
     }
     if (h.reason == "behind_head") t.behind = head_of(j);
   }

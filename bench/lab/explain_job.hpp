@@ -94,6 +94,8 @@ struct job_story {
   /// Pods that run, or would, and how many there could be.
   std::uint64_t pods = 1;
   std::uint64_t most_pods = 1;
+  /// What each of them needs, and all of them together: "each a MIG instance 1g.5gb", "all in one rack".
+  std::vector<std::string> needs{};
   std::int32_t priority = 0;
   bool preemptible = true;
   /// In a sentence: why it waits, is refused or yields.

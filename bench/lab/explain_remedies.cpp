@@ -5,6 +5,7 @@
 
 #include <allot/core/text.hpp>
 #include <allot/gpu/cluster.hpp>
+#include <allot/gpu/topology_builder.hpp>
 
 #include <fmt/core.h>
 
@@ -103,7 +104,7 @@ class remedy_finder {
       t.remark = explain(l, after->queue_name(l.quota), resource, after->standing_of(l.quota, l.dimension),
                          id_, best.request[l.dimension]);
     } else if (best.place.reason != gpu::obstacle::none) {
-      t.remark = explain(best.place);
+      t.remark = explain(best.place, after->policy().places());
       t.lacks_place = true;
     }
     const std::vector<std::string> others = who_would_run(*after);
@@ -247,7 +248,8 @@ class remedy_finder {
       if (of_node.spec >= specs.size()) specs.push_back(to.cluster->spec(node));
       const gpu::node_type& type = to.cluster->type_of(node);
       const bool suits = type.shape_on(pods->each) && (!pods->has_rest() || type.shape_on(pods->rest));
-      if (suits && !alike) alike = to.cluster->spec(node);
+      const bool is_near = !why.best_domain || to.nearness->domain_of(node, why.level) == why.best_domain;
+      if (suits && is_near && !alike) alike = to.cluster->spec(node);
     }
     if (!alike) return {};
     const std::uint64_t missing = why.pods - std::min(why.pods, why.pods_with_room);
@@ -258,9 +260,14 @@ class remedy_finder {
     specs.push_back(*alike);
     auto made = gpu::build_cluster(std::move(specs));
     if (!made) return {};
+    const std::string near = why.best_domain
+                                 ? fmt::format(" in the {} {}", to.nearness->level_name(why.level),
+                                               to.nearness->qualified_name(why.best_domain))
+                                 : "";
     to.cluster = std::move(made).value();
-    return fmt::format("there {} {} more node{} of {} GPUs", nodes == 1 ? "was" : "were", nodes,
-                       nodes == 1 ? "" : "s", alike->gpus);
+    if (to.nearness) to.nearness = gpu::topology_from_labels(*to.cluster, to.levels).value();
+    return fmt::format("there {} {} more node{} of {} GPUs{}", nodes == 1 ? "was" : "were", nodes,
+                       nodes == 1 ? "" : "s", alike->gpus, near);
   }
 
   // Others.

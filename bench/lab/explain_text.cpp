@@ -131,6 +131,7 @@ class text_writer {
         text =
             fmt::format("It {} {} with {} pods", has_it ? "has" : "asks for", shown(t_.request, s_), t_.pods);
     }
+    for (const std::string& need : t_.needs) text += ", " + need;
     std::vector<std::string> flavors;
     for (const flavor_name& f : t_.flavors) flavors.push_back(fmt::format("{} as {}", f.resource, f.flavor));
     if (!flavors.empty()) text += " (" + joined(flavors) + ")";
@@ -240,6 +241,11 @@ class data_writer {
     out_.member("why", t_.why);
     amounts_of("request", t_.request);
     out_.member("pods", t_.pods).member("most_pods", t_.most_pods).member("preemptible", t_.preemptible);
+    if (!t_.needs.empty()) {
+      out_.key("needs").begin_array();
+      for (const std::string& need : t_.needs) out_.value(need);
+      out_.end_array();
+    }
     out_.key("flavors").begin_object();
     for (const flavor_name& f : t_.flavors) out_.member(f.resource, f.flavor);
     out_.end_object();

@@ -2,6 +2,7 @@
 #include "lab/figures_json.hpp"
 
 #include "lab/outputs.hpp"
+#include "lab/scenario.hpp"
 
 #include <allot/sim/node_time.hpp>
 
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace allot {
@@ -50,15 +52,25 @@ void write_ratio(json_writer& json, std::string_view name, std::size_t jobs, std
   jobs != 0 ? json.raw(decimal_of_millionths(millionths)) : json.null();
 }
 
-/// How much of the GPUs of each model was allocated.
-void write_models(json_writer& json, const replay_result& r) {
-  json.key("models").begin_object();
-  for (std::size_t m = 0; r.cluster != nullptr && m < r.figures.models.size(); ++m) {
-    const std::string& name = r.cluster->models()[m];
-    if (name.empty()) continue;
+/// How much of the GPUs of each part of the nodes was allocated; of those that have a name.
+void write_parts(json_writer& json, std::string_view key, const std::vector<std::string>& names,
+                 const std::vector<sim::part_figures>& figures) {
+  json.key(key).begin_object();
+  for (std::size_t p = 0; p < std::min(names.size(), figures.size()); ++p) {
+    // A pool that is told apart by flavors too is one to its user.
+    const std::string_view name = pool_as_given(names[p]);
+    const auto is_it = [&](const std::string& other) { return pool_as_given(other) == name; };
+    const auto first = std::find_if(names.begin(), names.end(), is_it) - names.begin();
+    if (name.empty() || static_cast<std::size_t>(first) != p) continue;
+    sim::part_figures all;
+    for (std::size_t q = p; q < figures.size(); ++q) {
+      if (!is_it(names[q])) continue;
+      all.capacity += figures[q].capacity;
+      all.allocated += figures[q].allocated;
+    }
     json.key(name).begin_object();
-    write_rate(json, "allocation_rate", r.figures.models[m].allocated, r.figures.models[m].capacity);
-    write_hours(json, "capacity_gpu_h", r.figures.models[m].capacity);
+    write_rate(json, "allocation_rate", all.allocated, all.capacity);
+    write_hours(json, "capacity_gpu_h", all.capacity);
     json.end_object();
   }
   json.end_object();
@@ -199,7 +211,9 @@ void write_cluster(json_writer& json, const replay_result& r) {
   } else {
     json.key("fragments").null();
   }
-  write_models(json, r);
+  static const std::vector<std::string> none;
+  write_parts(json, "models", r.cluster != nullptr ? r.cluster->models() : none, r.figures.models);
+  write_parts(json, "pools", r.cluster != nullptr ? r.cluster->pools() : none, r.figures.pools);
   write_nodes(json, r);
   const auto span = static_cast<wide>(f.window.end - f.window.begin);
   json.key("largest_gang").begin_object();

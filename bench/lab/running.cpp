@@ -140,7 +140,9 @@ class running_placer {
     const precision p = precision_of(e);
     if (p == precision::nothing) {
       const gpu::demand demand = view_.demand(j, pods_of(j, e), {});
-      found_.add(s_.file, at, "the running job has no place: " + explain(to_.setup.where.why_not(demand)));
+      found_.add(
+          s_.file, at,
+          "the running job has no place: " + explain(to_.setup.where.why_not(demand), to_.setup.where));
       return;
     }
     found_.add(s_.file, at + (p == precision::devices ? "/devices" : "/nodes"),

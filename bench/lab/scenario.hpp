@@ -5,6 +5,7 @@
 
 #include <allot/gpu/any_placement.hpp>
 #include <allot/gpu/cluster.hpp>
+#include <allot/gpu/topology.hpp>
 #include <allot/presets/options.hpp>
 #include <allot/quota/access.hpp>
 #include <allot/quota/change.hpp>
@@ -139,6 +140,10 @@ struct scenario {
   policy_choice policy{};
   std::vector<gpu::node_spec> nodes{};
   std::optional<gpu::cluster> cluster{};
+  /// The levels in which the nodes are near each other, from coarse to fine: keys of their labels.
+  std::vector<std::string> levels{};
+  /// What these say of the cluster; there if there are levels, or a job asks for one node.
+  std::optional<gpu::topology> nearness{};
   /// Oldest first; the id of a quota is its place here. The first `initial_quotas` are there from the start,
   /// the others are added by events.
   std::vector<quota_entry> quotas{};
@@ -230,6 +235,9 @@ struct workload {
   /// By submission, then id.
   std::vector<refused_job> refused{};
 };
+
+/// What the user calls a pool of a scenario's cluster, whose name may also tell the flavors of its nodes.
+[[nodiscard]] std::string_view pool_as_given(std::string_view pool) noexcept;
 
 /// Jobs of scenario and trace together, sorted by submission, then id; settings from the preset, overlaid by
 /// what the quotas say. N is 1 or max_resources, and holds the scenario's resources. A running job is a job

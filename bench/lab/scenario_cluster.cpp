@@ -47,8 +47,10 @@ void scenario_reader::read_cluster(json_object& top) {
     nodes->for_each([&](json_value node) { read_node(node); });
     if (found_.size() == before && to_.nodes.empty()) nodes->report(found_, "expected at least one node");
   }
+  const auto levels = cluster.find("topology");
   cluster.reject_unknown();
   if (found_.size() == before) build_nodes(value->pointer() + "/nodes");
+  if (levels && to_.cluster) read_levels(*levels);
   nodes_are_wrong_ = !to_.cluster;
 }
 
@@ -72,6 +74,7 @@ void scenario_reader::read_node(json_value value) {
   number("cpu_milli", s.cpu_milli);
   number("memory_mib", s.memory_mib);
   number("pod_slots", s.pod_slots);
+  if (const auto mig = node.find("mig")) s.mig = read_bool(*mig, found_).value_or(false);
   text("pool", s.pool);
   if (const auto labels = node.find("labels"); labels && expect_object(*labels, found_)) {
     labels->for_each([&](json_value label) {
@@ -102,6 +105,8 @@ void scenario_reader::set_nodes(std::string_view text) {
     return;
   }
   has_nodes_of_command_line_ = true;
+  to_.levels.clear();
+  to_.nearness.reset();
   to_.nodes.assign(1, gpu::node_spec{.name = "node", .count = *count, .gpus = *gpus});
   build_nodes("--nodes");
 }

@@ -98,6 +98,8 @@ void scenario_reader::read_needs(json_object& job, job_entry& to) {
     to.demand.devices =
         static_cast<std::uint32_t>(read_whole(*devices, 1, gpu::max_gpus_per_node, found_).value_or(1));
   }
+  if (const auto mig = job.find("mig")) read_mig(*mig, to);
+  if (const auto topology = job.find("topology")) read_topology_of_job(*topology, to);
 }
 
 void scenario_reader::read_host(json_object& job, const amounts_by_name& asked, job_entry& to) {
@@ -122,6 +124,7 @@ void scenario_reader::read_host(json_object& job, const amounts_by_name& asked, 
 
 void scenario_reader::share_devices(json_value request, job_entry& to) {
   const auto devices = static_cast<std::int64_t>(to.demand.devices);
+  if (!to.demand.mig.is_none()) return charge_mig(request, to);
   if (to.demand.gpu_memory_mib > 0) return charge_gpu_memory(request, to);
   if (devices == 1) return;
   const std::int64_t milli = to.demand.gpus.in_milli();

@@ -110,12 +110,15 @@ std::string scenario_reader::pool_of_node(const gpu::node_spec& node) const {
   return name;
 }
 
+std::string_view pool_as_given(std::string_view pool) noexcept {
+  return pool.substr(0, pool.find(flavor_mark));
+}
+
 std::uint64_t scenario_reader::pools_named(std::string_view pool) const {
   std::uint64_t pools = 0;
   const auto& names = to_.cluster->pools();
   for (std::size_t p = 0; p < names.size(); ++p) {
-    const std::string_view name = names[p];
-    if (name.substr(0, name.find(flavor_mark)) == pool) pools |= std::uint64_t{1} << p;
+    if (pool_as_given(names[p]) == pool) pools |= std::uint64_t{1} << p;
   }
   return pools;
 }

@@ -93,6 +93,17 @@ class scenario_reader {
   /// The pools of that name.
   [[nodiscard]] std::uint64_t pools_named(std::string_view pool) const;
 
+  // scenario_topology.cpp
+  void read_levels(json_value value);
+  /// What the pods of a job need: to stand near each other.
+  void read_topology_of_job(json_value value, job_entry& to);
+  [[nodiscard]] std::optional<std::uint8_t> read_level(json_value value);
+
+  // scenario_mig.cpp
+  void read_mig(json_value value, job_entry& to);
+  /// Of an instance quotas count the part of a GPU that it is; the largest where models differ.
+  void charge_mig(json_value request, job_entry& to);
+
   // scenario_quotas.cpp
   [[nodiscard]] std::optional<quantity> read_amount(json_value value, bool may_be_unlimited);
   void read_amounts(json_value value, bool may_be_unlimited, amounts& to);

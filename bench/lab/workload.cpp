@@ -206,7 +206,9 @@ template <std::size_t N>
   const gpu::placement_name name = s.policy.placement;
   gpu::typical_pods typical;
   if (name == gpu::placement_name::fgd) typical = sim::typical_pods_of<N>(*s.cluster, jobs);
-  return sim::places{*s.cluster, {name, *s.cluster, typical, s.policy.seed}};
+  gpu::any_placement policy{name, *s.cluster, typical, s.policy.seed};
+  if (s.nearness) return sim::places{*s.cluster, *s.nearness, std::move(policy)};
+  return sim::places{*s.cluster, std::move(policy)};
 }
 
 }  // namespace

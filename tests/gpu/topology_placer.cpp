@@ -74,7 +74,12 @@ TEST_CASE("topology_placer: a gang stands in one domain of the required level, t
   REQUIRE(a);
   CHECK(nodes_of(in, *a) == std::set<std::size_t>{5, 6, 7});
   CHECK_FALSE(in.place(gang(5, 0)));
-  CHECK(in.why_not(gang(5, 0)).reason == obstacle::larger_than_any_domain);
+  const gpu::unplaceable why = in.why_not(gang(5, 0));
+  CHECK(why.reason == obstacle::larger_than_any_domain);
+  // Even where nothing stands.
+  CHECK(why.pods_with_room == 4);
+  CHECK(why.level == 0);
+  CHECK(why.best_domain == gpu::domain_id{0});
   CHECK_FALSE(in.could_ever_fit(gang(5, 0)));
   CHECK(in.could_ever_fit(gang(4, 0)));
   CHECK(in.place(gang(4, 0)).has_value());
@@ -93,6 +98,9 @@ TEST_CASE("topology_placer: room enough, but not in one domain") {
   CHECK(why.reason == obstacle::no_domain_has_room);
   CHECK(why.pods == 4);
   CHECK(why.pods_with_room == 3);
+  CHECK(why.level == 0);
+  CHECK(why.best_domain == gpu::domain_id{0});
+  CHECK(why.best_node.is_none());
   CHECK_FALSE(why.is_never());
 }
 

@@ -72,7 +72,8 @@ TEST_CASE("cluster_time: without nodes the roots have the capacity, or it has no
   CHECK_FALSE(told_now(c).capacity_is_bounded);
 }
 
-TEST_CASE("cluster_time: what of it the typical pods could not use, and how much of each model was used") {
+TEST_CASE(
+    "cluster_time: what of it the typical pods could not use, and how much of each model and pool was used") {
   const allot::ledger<1> accounts{allot::build_quota_tree(siblings({8})).value()};
   std::vector<allot::gpu::node_spec> specs(2);
   specs[0].name = "x";
@@ -81,6 +82,12 @@ TEST_CASE("cluster_time: what of it the typical pods could not use, and how much
   specs[1].name = "y";
   specs[1].gpus = 2;
   specs[1].gpu_model = "Y";
+  // And one more of the first model, in the pool of the other.
+  specs[1].pool = "p";
+  specs.push_back(specs[0]);
+  specs[2].name = "z";
+  specs[2].gpus = 1;
+  specs[2].pool = "p";
   allot::sim::places where{allot::gpu::build_cluster(specs).value()};
   // All jobs are pods of 4 GPUs: what is free of a node of which less is free is a fragment, and all of the
   // small one.
@@ -92,13 +99,22 @@ TEST_CASE("cluster_time: what of it the typical pods could not use, and how much
   allot::gpu::demand one;
   one.gpus = gpus(1);
   one.models = 1;
+  one.pools = 1;
   CHECK(where.place(one));
   c.look(where, accounts, counted);
   c.pass(5, 1'000, false);
   const run_figures f = told_now(c);
   REQUIRE(f.fragments);
-  CHECK(*f.fragments == wide{2'000} * 10 + wide{2'000 + 3'000} * 5);
+  CHECK(*f.fragments == wide{3'000} * 10 + wide{3'000 + 3'000} * 5);
   REQUIRE(f.models.size() == 2);
-  CHECK(f.models[0] == allot::sim::model_figures{wide{4'000} * 15, wide{1'000} * 5});
-  CHECK(f.models[1] == allot::sim::model_figures{wide{2'000} * 15, 0});
+  CHECK(f.models[0] == allot::sim::part_figures{wide{5'000} * 15, wide{1'000} * 5});
+  CHECK(f.models[1] == allot::sim::part_figures{wide{2'000} * 15, 0});
+  REQUIRE(f.pools.size() == 2);
+  CHECK(f.pools[0] == allot::sim::part_figures{wide{4'000} * 15, wide{1'000} * 5});
+  CHECK(f.pools[1] == allot::sim::part_figures{wide{3'000} * 15, 0});
+  // What is closed is not there.
+  where.inventory().close(allot::gpu::node_id{2});
+  c.look(where, accounts, counted);
+  c.pass(1, 1'000, false);
+  CHECK(told_now(c).pools[1] == allot::sim::part_figures{wide{3'000} * 15 + wide{2'000}, 0});
 }

@@ -211,6 +211,7 @@ class free_index {
   }
   /// In milli, of the nodes of one type.
   [[nodiscard]] std::int64_t used_of(std::size_t type) const { return types_[type].used; }
+  [[nodiscard]] std::int64_t closed_of(std::size_t type) const { return types_[type].closed; }
 
   // Changes. Each has an exact inverse: close and open, occupy and leave, hold and let_go. O(devices).
 

@@ -5,6 +5,7 @@
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/demand.hpp>
 #include <allot/gpu/free_index.hpp>
+#include <allot/gpu/topology.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -83,9 +84,15 @@ struct unplaceable {
   /// The most that one pod of this kind could get now: GPUs of one node, or a part of one device.
   quantity largest_block;
   /// How many pods it has, and how many of them, without the smaller one of a split total, have a place now;
-  /// with `no_domain_has_room`, in the domain that has most.
+  /// with `no_domain_has_room`, in the domain that has most, and with `larger_than_any_domain`, in the one
+  /// that would have most if it were empty.
   std::uint64_t pods = 0;
   std::uint64_t pods_with_room = 0;
+  /// With these two, the level in which they must stand together, and that domain of it; or, if that level is
+  /// the nodes', that node.
+  std::uint8_t level = any_level;
+  domain_id best_domain{};
+  node_id best_node{};
 
   /// Whether it could not stand on the empty cluster either.
   [[nodiscard]] constexpr bool is_never() const noexcept {

@@ -73,11 +73,12 @@ class topology_placer {
     if (const gang_place ever = plan_empty(from.layout(), d, *pods); !ever.found) {
       const bool is_invalid = ever.why.reason == gang_obstacle::invalid_request;
       why.reason = is_invalid ? obstacle::invalid_demand : obstacle::larger_than_any_domain;
+      if (!is_invalid) note_domain(d, ever.why, why);
     } else if (why.reason == obstacle::none) {
       const gang_place where = plan(from, d, *pods);
       if (where.found) return why;
       why.reason = obstacle::no_domain_has_room;
-      why.pods_with_room = where.why.room;
+      note_domain(d, where.why, why);
     }
     return why;
   }
@@ -129,6 +130,12 @@ class topology_placer {
     }
     const gang_group group = group_of(pods);
     return parts_->planner.plan(class_rooms{parts_->types, of_type}, request_of(d, group));
+  }
+  static void note_domain(const demand& d, const gang_shortage& most, unplaceable& to) noexcept {
+    to.pods_with_room = most.room;
+    to.level = d.required_level;
+    to.best_domain = most.best;
+    to.best_node = most.best_node;
   }
   [[nodiscard]] static gang_group group_of(const pod_split& pods) noexcept {
     return {pods.all_pods(), pods.all_pods(), std::nullopt};

@@ -34,6 +34,11 @@ class cluster_time {
   void begin(const places& where, std::span<const job<N>> jobs) {
     if (!where.has_nodes()) return;
     const gpu::cluster& layout = where.inventory().layout();
+    models_ = layout.models().size();
+    pools_ = layout.pools().size();
+    types_.clear();
+    for (const gpu::node_type& t : layout.types()) types_.push_back({t.model, t.pool});
+    now_.types.assign(types_.size(), {});
     fragments_.emplace(layout, typical_pods_of(layout, jobs));
   }
   /// How it is from now on.
@@ -45,7 +50,7 @@ class cluster_time {
       fragmented_ = fragmented_gpus(index);
       largest_gang_ = sim::largest_gang(index);
       if (fragments_) fragments_->look(index);
-      look_at_models(index);
+      look_at_types(index);
     } else {
       capacity_ = {};
       for (const quota_id root : accounts.tree().roots()) {
@@ -69,9 +74,9 @@ class cluster_time {
     }
     now_.fragmented += times_span(fragmented_);
     if (fragments_) now_.weighted_fragments += fragments_->weighted_fragments() * static_cast<wide>(span);
-    for (std::size_t m = 0; m < models_.size(); ++m) {
-      now_.models[m].capacity += times_span(models_[m].capacity);
-      now_.models[m].allocated += times_span(models_[m].used);
+    for (std::size_t t = 0; t < types_.size(); ++t) {
+      now_.types[t].capacity += times_span(types_[t].capacity);
+      now_.types[t].allocated += times_span(types_[t].used);
     }
     if (!largest_gang_) return;
     now_.largest_gang += times_span(*largest_gang_);
@@ -91,7 +96,14 @@ class cluster_time {
     all.stranded = f.fragmented;
     all.idle_while_unplaceable = f.idle_while_unplaceable;
     all.largest_gang = f.largest_gang;
-    all.models = f.models;
+    all.models.assign(models_, {});
+    all.pools.assign(pools_, {});
+    for (std::size_t t = 0; t < f.types.size(); ++t) {
+      for (part_figures* const part : {&all.models[types_[t].model], &all.pools[types_[t].pool]}) {
+        part->capacity += f.types[t].capacity;
+        part->allocated += f.types[t].allocated;
+      }
+    }
     if (fragments_ && fragments_->weight() != 0) {
       all.fragments = f.weighted_fragments / static_cast<wide>(fragments_->weight());
     }
@@ -107,20 +119,23 @@ class cluster_time {
     wide weighted_fragments = 0;
     wide largest_gang = 0;
     std::optional<std::int64_t> smallest{};
-    std::vector<model_figures> models{};
+    /// By type of node.
+    std::vector<part_figures> types{};
   };
-  /// In milli-GPUs.
-  struct model_state {
+  /// Nodes of one type; in milli-GPUs.
+  struct type_state {
+    std::uint32_t model = 0;
+    std::uint32_t pool = 0;
     std::int64_t capacity = 0;
     std::int64_t used = 0;
   };
 
-  void look_at_models(const gpu::free_index& index) {
-    models_.assign(index.layout().models().size(), {});
-    now_.models.resize(models_.size());
-    for (std::size_t m = 0; m < models_.size(); ++m) {
-      const gpu::gpu_usage u = gpu::usage_in(index, gpu::all_pools, std::uint64_t{1} << m);
-      models_[m] = {(u.capacity - u.closed).in_milli(), u.used.in_milli()};
+  void look_at_types(const gpu::free_index& index) {
+    const auto& types = index.layout().types();
+    for (std::size_t t = 0; t < types_.size(); ++t) {
+      const auto devices = static_cast<std::int64_t>(types[t].gpus * types[t].nodes.size());
+      types_[t].capacity = devices * gpu::milli_per_gpu - index.closed_of(t);
+      types_[t].used = index.used_of(t);
     }
   }
 
@@ -128,7 +143,9 @@ class cluster_time {
   std::int64_t fragmented_ = 0;
   std::optional<std::int64_t> largest_gang_{};
   std::optional<gpu::fragmentation> fragments_{};
-  std::vector<model_state> models_;
+  std::vector<type_state> types_;
+  std::size_t models_ = 0;
+  std::size_t pools_ = 0;
   integrals now_;
   integrals marked_;
   bool is_bounded_ = true;

@@ -141,12 +141,12 @@ struct quota_figures {
   instant active = 0;
 };
 
-/// GPU time of one model: what there was, and what jobs had of it.
-struct model_figures {
+/// GPU time of some of the nodes: what there was, and what jobs had of it.
+struct part_figures {
   wide capacity = 0;
   wide allocated = 0;
 
-  friend bool operator==(const model_figures&, const model_figures&) = default;
+  friend bool operator==(const part_figures&, const part_figures&) = default;
 };
 
 struct run_figures {
@@ -167,8 +167,9 @@ struct run_figures {
   /// GPUs that were free and that the typical pods of the workload could not use, on average, over time
   /// (FGD's F, see `gpu::fragmentation`). Nothing without nodes.
   std::optional<wide> fragments{};
-  /// By GPU model, as in `gpu::cluster::models`.
-  std::vector<model_figures> models{};
+  /// By GPU model, as in `gpu::cluster::models`, and by pool, as in `gpu::cluster::pools`.
+  std::vector<part_figures> models{};
+  std::vector<part_figures> pools{};
   /// What nobody used while a job waited that its quota allowed and that had no place.
   wide idle_while_unplaceable = 0;
   /// Of the allocated GPU time in that window, what came to nothing: on restarts, and on work lost later.

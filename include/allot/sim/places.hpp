@@ -5,6 +5,7 @@
 #include <allot/gpu/any_placement.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/inventory.hpp>
+#include <allot/gpu/topology.hpp>
 #include <allot/scheduler/placement.hpp>
 
 #include <optional>
@@ -25,6 +26,9 @@ class places {
   places() = default;
   explicit places(gpu::cluster layout, gpu::any_placement policy = {})
       : inventory_(std::in_place, std::move(layout), std::move(policy)) {}
+  /// With a topology of the cluster, so that demands can have levels.
+  places(gpu::cluster layout, gpu::topology nearness, gpu::any_placement policy = {})
+      : inventory_(std::in_place, std::move(layout), std::move(nearness), std::move(policy)) {}
 
   [[nodiscard]] bool has_nodes() const noexcept { return inventory_.has_value(); }
   /// Precondition: has_nodes().
