@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include "lab/decision_maker.hpp"
+#include "lab/explain_job.hpp"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// Finds what would admit a job that waits: changes of the scenario, each tried by deciding on it anew.
+class remedy_finder {
+ public:
+  remedy_finder(decision_maker& now, sim::job_index job, std::size_t rounds);
+
+  [[nodiscard]] std::vector<job_story::remedy> find() &&;
+
+ private:
+  static constexpr std::size_t n = max_resources;
+  using job_index = sim::job_index;
+  using remedy = job_story::remedy;
+
+  struct trial {
+    bool admits = false;
+    /// Who got what the job was to get, and why it waits then.
+    std::string remark{};
+    bool lacks_place = false;
+  };
+  struct candidate {
+    job_index job;
+    std::vector<job_id> units;
+  };
+
+  // explain_remedies.cpp: trials, and more for its quota.
+
+  /// The choice of flavors that lacks least.
+  [[nodiscard]] static decision_maker::choice best_choice(const decision_maker& in, job_index j);
+  [[nodiscard]] trial try_out(const scenario& changed) const;
+  /// Those who wait now and would run then.
+  [[nodiscard]] std::vector<std::string> who_would_run(const decision_maker& after) const;
+  /// Tries it; when only a place is missing then, with nodes as well.
+  void propose(remedy r, scenario& changed);
+  [[nodiscard]] std::string amount(const shortfall& l) const;
+  /// Grants exactly what the bounds say is missing: the nearest bound in each dimension if that is enough
+  /// (a quota that is given more passes on less), else all of them.
+  void lift_bounds();
+  void lift(const std::vector<shortfall>& lacks, bool by_borrowing);
+  void let_it_be_preempted();
+
+  // explain_remedies_nodes.cpp
+
+  /// As many nodes as its pods without room need; empty when that is none or can't be told.
+  [[nodiscard]] std::string add_nodes(scenario& to) const;
+
+  // explain_remedies_others.cpp: others not being there.
+
+  /// The fewest of those that run, in the order in which they would yield, without whom there is room, by
+  /// whatever rule: what the policy's own rules allow has been tried.
+  void evict();
+  /// Why the policy does not make this one go for the job, as far as the rules of their quotas tell.
+  [[nodiscard]] std::string why_not(job_index victim) const;
+  /// A job that no bound stops stands behind others of its queue.
+  void cancel_those_before();
+
+  decision_maker& now_;
+  const scenario& s_;
+  job_index job_;
+  std::string_view id_;
+  std::size_t rounds_;
+  quota_id quota_;
+  resources<n> request_{};
+  gpu::demand demand_{};
+  std::vector<shortfall> lacks_;
+  bool lacks_place_ = false;
+  std::vector<remedy> found_;
+};
+
+/// "a, b and c".
+[[nodiscard]] std::string listed_plainly(const std::vector<std::string>& all);
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot
