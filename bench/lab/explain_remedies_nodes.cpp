@@ -57,7 +57,7 @@ std::string remedy_finder::add_nodes(scenario& to) const {
   specs.push_back(*alike);
   auto made = gpu::build_cluster(std::move(specs));
   if (!made) return {};
-  const std::string near = why.best_domain ? fmt::format(" in the {} {}", to.nearness->level_name(why.level),
+  const std::string near = why.best_domain ? fmt::format(" in {} {}", to.nearness->level_name(why.level),
                                                          to.nearness->qualified_name(why.best_domain))
                                            : "";
   to.cluster = std::move(made).value();

@@ -107,6 +107,7 @@ void scenario_reader::set_nodes(std::string_view text) {
   has_nodes_of_command_line_ = true;
   to_.levels.clear();
   to_.nearness.reset();
+  levels_are_wrong_ = false;
   to_.nodes.assign(1, gpu::node_spec{.name = "node", .count = *count, .gpus = *gpus});
   build_nodes("--nodes");
 }

@@ -171,6 +171,8 @@ class scenario_reader {
   errors& found_;
   /// There is a cluster, but something is wrong with it.
   bool nodes_are_wrong_ = false;
+  /// There is a topology, but something is wrong with it.
+  bool levels_are_wrong_ = false;
   /// Some amount or name of a quota could not be read.
   bool quotas_are_wrong_ = false;
   /// There may be quotas that are not in `quota_ids_`.

@@ -13,6 +13,7 @@ namespace lab {
 
 void scenario_reader::read_levels(json_value value) {
   const std::size_t before = found_.size();
+  levels_are_wrong_ = true;
   if (!expect_array(value, found_)) return;
   std::vector<std::string_view> keys;
   for (const gpu::node_spec& s : to_.nodes) {
@@ -58,6 +59,7 @@ void scenario_reader::read_levels(json_value value) {
   }
   to_.nearness = std::move(made).value();
   to_.levels = std::move(levels);
+  levels_are_wrong_ = false;
 }
 
 std::optional<std::uint8_t> scenario_reader::read_level(json_value value) {
@@ -92,7 +94,7 @@ void scenario_reader::read_topology_of_job(json_value value, job_entry& to) {
                         "an elastic job gets its pods one by one, so they can't be kept together (expected "
                         "no min_pods below pods)");
   }
-  if (nodes_are_wrong_) return;
+  if (nodes_are_wrong_ || levels_are_wrong_) return;
   if (required) to.demand.required_level = read_level(*required).value_or(gpu::any_level);
   if (preferred) to.demand.preferred_level = read_level(*preferred).value_or(gpu::any_level);
   const bool has_both =

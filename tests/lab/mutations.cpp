@@ -14,8 +14,11 @@ namespace {
 
 const std::string members =
     R"("resources": ["gpu", "h100/gpu", "cpu"], "policy": {"preset": "standard", "set": {}},
-  "cluster": {"nodes": [{"name": "n", "count": 2, "gpus": 8, "gpu_model": "H100", "cpu_milli": 64000, "pool": "p"},
-                        {"name": "m", "gpus": 4}]},
+  "cluster": {"topology": ["k"],
+              "nodes": [{"name": "n", "count": 2, "gpus": 8, "gpu_model": "H100", "cpu_milli": 64000, "pool": "p",
+                         "labels": {"k": "1"}},
+                        {"name": "m", "gpus": 4, "labels": {"k": "2"}},
+                        {"name": "i", "gpus": 2, "gpu_model": "A30", "mig": true, "labels": {"k": "2"}}]},
   "quotas": [{"name": "r", "nominal": "cluster", "inclusive": true, "preempt": {"children": true}},
              {"name": "a", "parent": "r", "nominal": {"gpu": 8, "h100/gpu": 8}, "lend": {"gpu": 4}, "weight": 0.5,
               "preempt": {"borrow": {"policy": "lower_priority", "max_priority": 1}}, "time_limit_s": {"i": 2},
@@ -30,6 +33,8 @@ const std::string members =
            {"id": "6", "quota": "a", "request": {"gpu": 2, "cpu": 1}, "flavors": ["h100", "p"], "pods": 2, "min_pods": 1},
            {"id": "7", "quota": "a", "request": {"gpu": 2, "cpu": 1}, "class": "i", "checkpoint_s": 9, "restart_s": 1,
             "flavors": [{"resources": ["cpu"], "flavors": ["p"]}, {"resources": ["gpu"], "flavors": ["h100"]}]},
+           {"id": "8", "quota": "b", "request": {"gpu": 0.25}, "mig": "1g.6gb", "pods": 2, "deadline_s": 9},
+           {"id": "9", "quota": "b", "request": {"gpu": 4}, "pods": 2, "topology": {"required": "k", "preferred": "node"}},
            {"id": "4", "quota": "r", "request": {"gpu": 4, "cpu": 2}, "user": "ana", "roles": ["x"], "submit_s": 2.5}],
   "events": [{"at_s": 1, "resize": {"quota": "a", "nominal": {"gpu": 6}}}, {"at_s": 2, "add_quota": {"name": "d"}},
              {"at_s": 3, "move_quota": {"quota": "d", "parent": "b"}}, {"at_s": 4, "remove_quota": {"quota": "d"}},

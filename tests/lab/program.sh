@@ -41,6 +41,9 @@ expect 0 '*"rounds": 2,*serve-a3*"reason": "children"*"refuse": \[*carla*' '' \
   decide --rounds 9 "$scenarios/three_teams.json"
 expect 0 '*"sweep"*"pods": 4, "for": "serve", "reason": "reclaim"*' '' decide "$scenarios/flavors_and_elastic.json"
 expect 0 '*"batch"*"flavors": {"gpu": "a100"}*' '' decide "$scenarios/flavors_and_elastic.json"
+expect 0 '*"rack-wide"*"nodes": \["a1-0", "a1-1"]*' '' decide --rounds 1 - <<<"$(sed 's/"a1-0"\], "duration/"a2-0"], "duration/' "$scenarios/topology_and_mig.json")"
+expect 0 '*"admit": *"id": "rack-wide"*"nodes": \["a2-0", "a2-1"]*"id": "notebook"*"nodes": \["cut", "cut", "cut"]*"id": "tuning"*"nodes": \["cut", "cut"]*"id": "block-wide"*"no_domain_has_room"*"short_by": 8*its 4 pods have to stand in one block, and the one with most room, block b, has room for 3*"id": "too-wide"*"larger_than_any_domain"*the largest, rack a/r1, has room for 2 when it is empty*"notebooks": {"used": {"gpu": 1.375}*' '' \
+  decide "$scenarios/topology_and_mig.json"
 
 # One job: why it waits, and how it stands with those that do not.
 expect 0 'b2 (team-b) waits: team-b has 5 gpu, uses 4 and may not borrow.*if*- team-b had 3 gpu more*team-a*' '' \
@@ -50,6 +53,10 @@ expect 0 'serve-a2 (quota1) starts on *For it went*' '' explain --rounds 9 "$sce
 expect 0 'stray (quota1.1) is refused: carla *' '' explain "$scenarios/three_teams.json" stray
 expect 0 '{*"format": "allot-explanation/1"*"state": "running"*}' '' \
   explain --json "$scenarios/three_teams.json" train-b1
+expect 0 'block-wide (training) waits: its 4 pods *It asks for 32 gpu with 4 pods, all in one block, if possible in one rack.*It would be admitted if*- there was 1 more node of 8 GPUs in block b*- old-b were not there*' '' \
+  explain "$scenarios/topology_and_mig.json" block-wide
+expect 0 'notebook (notebooks) starts on *It has 0.375 gpu with 3 pods, each a MIG instance 1g.5gb.*' '' \
+  explain "$scenarios/topology_and_mig.json" notebook
 expect 2 '' '*three_teams.json: there is no job "train-b9" (did you mean "train-b1"?)*' \
   explain "$scenarios/three_teams.json" train-b9
 expect 2 '' '*JOB*' explain "$scenarios/three_teams.json"

@@ -93,7 +93,7 @@ TEST_CASE("scenario topology: no domain has room") {
   CHECK(d.holds[0].at == "cluster");
   CHECK(d.holds[0].short_by == quantity::whole(4));
   CHECK(d.holds[0].text ==
-        "its 4 pods have to stand in one block, and block a has room for 3, which is most");
+        "its 4 pods have to stand in one block, and the one with most room, block a, has room for 3");
 }
 
 TEST_CASE("scenario topology: no domain could ever have room") {
@@ -101,14 +101,17 @@ TEST_CASE("scenario topology: no domain could ever have room") {
   REQUIRE(d.refuse.size() == 2);
   CHECK(d.refuse[0].reason == "larger_than_any_domain");
   CHECK(d.refuse[0].text ==
-        "its 3 pods have to stand in one rack, and rack a/1 has room for 2 when it is empty, which is most");
+        "its 3 pods have to stand in one rack, and the largest, rack a/1, has room for 2 when it is empty");
   CHECK(d.refuse[1].text ==
-        "its 2 pods have to stand in one node, and node a1-0 has room for 1 when it is empty, which is most");
+        "its 2 pods have to stand in one node, and the largest, node a1-0, has room for 1 when it is empty");
 }
 
 TEST_CASE("scenario topology: levels are labels that every node has") {
   CHECK(problems_of_topology(R"(["block", "rak"])") ==
         lines{R"(/cluster/topology/1: no node has the label "rak" (did you mean "rack"?))"});
+  // Nor is a job blamed for it.
+  CHECK(problems_of(fabric(R"(["rak"])") + quotas + R"("jobs": [)" + job("j", 2, required("rack")) + "]") ==
+        lines{R"(/cluster/topology/0: no node has the label "rak" (did you mean "rack"?))"});
   CHECK(problems_of_topology(R"(["rack", "rack"])") ==
         lines{R"(/cluster/topology/1: the level "rack" is there twice)"});
   CHECK(problems_of_topology(R"(["rack", "node"])") ==
