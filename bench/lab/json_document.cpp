@@ -125,6 +125,25 @@ namespace {
   return "line " + std::to_string(line) + ", column " + std::to_string(1 + before.size() - line_begin);
 }
 
+/// Where the text has a / that begins no comment, or a comment that does not end; else its end.
+/// Boost.JSON 1.81 does not know its place any more when it stops at one that stands before a value.
+[[nodiscard]] std::size_t find_bad_comment(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1U : 0U;
+    } else if (text[i] == '/') {
+      const char next = i + 1 < text.size() ? text[i + 1] : ' ';
+      const std::size_t end = next == '/'   ? text.find('\n', i)
+                              : next == '*' ? text.find("*/", i + 2)
+                                            : std::string_view::npos;
+      if (next == '/' && end == std::string_view::npos) return text.size();
+      if (end == std::string_view::npos) return i;
+      i = next == '/' ? end : end + 1;
+    }
+  }
+  return text.size();
+}
+
 [[nodiscard]] std::string printable(std::string_view text) {
   std::string shown{text};
   for (char& c : shown) {
@@ -161,7 +180,8 @@ std::optional<json_document> json_document::parse(std::string file, std::string_
   options.allow_trailing_commas = true;
   boost::json::basic_parser<handler> parser{options, document, found};
   boost::json::error_code code;
-  const std::size_t read = parser.write_some(false, text.data(), text.size(), code);
+  std::size_t read = parser.write_some(false, text.data(), text.size(), code);
+  if (read > text.size() || code == boost::json::error::incomplete) read = find_bad_comment(text);
   if (!code && read < text.size()) code = boost::json::error::extra_data;
   if (code) {
     found.add(document.file_, place_of(text, read), explanation(code, text.substr(read)));

@@ -64,6 +64,11 @@ TEST_CASE("a syntax error has its line and column") {
   CHECK(begins_with(error_of("{\"a\": 1"), "line 1, column 8: the JSON ends too early"));
   CHECK(begins_with(error_of("{\"a\": NaN}"), "line 1, column 7: this is not JSON"));
   CHECK(begins_with(error_of("{\"a\": 01}"), "line 1, column 8: this is not JSON"));
+  // A comment that is none, or has no end, before a value, where the parser itself loses its place.
+  CHECK(begins_with(error_of("{\"//\": 1, // fine\n \"a\": /x}"), "line 2, column 7: this is not JSON"));
+  CHECK(begins_with(error_of("[/* fine */ 1, /* no end"), "line 1, column 16: the JSON ends too early"));
+  CHECK(begins_with(error_of("/"), "line 1, column"));
+  CHECK(begins_with(error_of("{\"a\": //"), "line 1, column 9: the JSON ends too early"));
   CHECK(begins_with(error_of("{}\n{}"), "line 2, column 1: there is something after the end"));
   CHECK(begins_with(error_of(std::string(100, '[')),
                     "line 1, column 33: arrays and objects are nested too deep"));

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "lab/decide.hpp"
 #include "lab/scenario.hpp"
@@ -31,12 +33,17 @@ lab::job_entry read(const std::string& more) {
 lines problems_of_job(const std::string& more, const std::string& before = nodes) {
   return problems_of(before + R"("jobs": [)" + job("j", more) + "]");
 }
-lab::decision decide(const std::string& jobs) {
+/// A decision, with the scenario that its texts are of.
+struct decided {
+  std::unique_ptr<lab::scenario> of;
+  lab::decision d;
+};
+decided decide(const std::string& jobs) {
   lab::errors found;
-  const auto s = parse_valid(nodes + R"("jobs": [)" + jobs + "]");
-  const auto d = lab::decide(s, 1, found);
+  auto s = std::make_unique<lab::scenario>(parse_valid(nodes + R"("jobs": [)" + jobs + "]"));
+  auto d = lab::decide(*s, 1, found);
   REQUIRE_MESSAGE(d, found.to_string());
-  return *d;
+  return {std::move(s), std::move(*d)};
 }
 
 }  // namespace
@@ -58,27 +65,29 @@ TEST_CASE("scenario MIG: an instance for each pod, charged as the part of a GPU 
 }
 
 TEST_CASE("scenario MIG: instances go to GPUs that are cut, whole GPUs to the others") {
-  const auto d = decide(job("a", R"("request": {}, "mig": "3g.20gb", "pods": 2)") + ", " +
-                        job("b", R"("request": {}, "mig": "7g.40gb")") + ", " +
-                        job("c", R"("request": {"gpu": 4})") + ", " + job("d", R"("request": {"gpu": 1})"));
-  REQUIRE(d.admit.size() == 2);
-  CHECK(d.admit[0].id == "a");
-  CHECK(d.admit[0].nodes == std::vector<std::string_view>{"small", "small"});
-  CHECK(d.admit[1].nodes == std::vector<std::string_view>{"whole"});
-  REQUIRE(d.holds.size() == 2);
-  CHECK(d.holds[0].id == "b");
-  CHECK(d.holds[1].id == "d");
+  const auto made =
+      decide(job("a", R"("request": {}, "mig": "3g.20gb", "pods": 2)") + ", " +
+             job("b", R"("request": {}, "mig": "7g.40gb")") + ", " + job("c", R"("request": {"gpu": 4})") +
+             ", " + job("d", R"("request": {"gpu": 1})"));
+  REQUIRE(made.d.admit.size() == 2);
+  CHECK(made.d.admit[0].id == "a");
+  CHECK(made.d.admit[0].nodes == std::vector<std::string_view>{"small", "small"});
+  CHECK(made.d.admit[1].nodes == std::vector<std::string_view>{"whole"});
+  REQUIRE(made.d.holds.size() == 2);
+  CHECK(made.d.holds[0].id == "b");
+  CHECK(made.d.holds[1].id == "d");
 }
 
 TEST_CASE("scenario MIG: a running job keeps its instance") {
-  const auto d = decide(job("old", R"("request": {}, "mig": "4g.20gb", "state": "running", "nodes": ["small"],
+  const auto made =
+      decide(job("old", R"("request": {}, "mig": "4g.20gb", "state": "running", "nodes": ["small"],
                                       "devices": [[0]])") +
-                        ", " + job("new", R"("request": {}, "mig": "4g.20gb")") + ", " +
-                        job("fits", R"("request": {}, "mig": "3g.20gb")"));
-  REQUIRE(d.admit.size() == 1);
-  CHECK(d.admit[0].id == "fits");
-  REQUIRE(d.holds.size() == 1);
-  CHECK(d.holds[0].id == "new");
+             ", " + job("new", R"("request": {}, "mig": "4g.20gb")") + ", " +
+             job("fits", R"("request": {}, "mig": "3g.20gb")"));
+  REQUIRE(made.d.admit.size() == 1);
+  CHECK(made.d.admit[0].id == "fits");
+  REQUIRE(made.d.holds.size() == 1);
+  CHECK(made.d.holds[0].id == "new");
 }
 
 TEST_CASE("scenario MIG: what a node can't be") {

@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lab/decide.hpp"
@@ -37,15 +39,20 @@ std::string required(const std::string& level) {
   return R"(, "topology": {"required": ")" + level + "\"}";
 }
 
-lab::decision decide(const std::string& jobs) {
+/// A decision, with the scenario that its texts are of.
+struct decided {
+  std::unique_ptr<lab::scenario> of;
+  lab::decision d;
+};
+decided decide(const std::string& jobs) {
   lab::errors found;
-  const auto s = parse_valid(blocks + quotas + R"("jobs": [)" + jobs + "]");
-  const auto d = lab::decide(s, 1, found);
+  auto s = std::make_unique<lab::scenario>(parse_valid(blocks + quotas + R"("jobs": [)" + jobs + "]"));
+  auto d = lab::decide(*s, 1, found);
   REQUIRE_MESSAGE(d, found.to_string());
-  return *d;
+  return {std::move(s), std::move(*d)};
 }
-std::vector<std::string> nodes_of(const lab::decision& d, const std::string& id) {
-  for (const auto& a : d.admit) {
+std::vector<std::string> nodes_of(const decided& made, const std::string& id) {
+  for (const auto& a : made.d.admit) {
     if (a.id != id) continue;
     std::vector<std::string> nodes{a.nodes.begin(), a.nodes.end()};
     std::sort(nodes.begin(), nodes.end());
@@ -81,28 +88,28 @@ TEST_CASE("scenario topology: what is only preferred may be given up") {
   CHECK(nodes_of(decide(job("j", 3, preferred)), "j").size() == 3);
   CHECK(nodes_of(decide(job("j", 8, preferred)), "j").size() == 8);
   // All in one block, if possible in one rack.
-  const auto d = decide(running("a1-0") + ", " + running("b1-0") + ", " +
-                        job("j", 3, R"(, "topology": {"required": "block", "preferred": "rack"})"));
-  CHECK(nodes_of(d, "j") == std::vector<std::string>{"a1-1", "a2-0", "a2-1"});
+  const auto made = decide(running("a1-0") + ", " + running("b1-0") + ", " +
+                           job("j", 3, R"(, "topology": {"required": "block", "preferred": "rack"})"));
+  CHECK(nodes_of(made, "j") == std::vector<std::string>{"a1-1", "a2-0", "a2-1"});
 }
 
 TEST_CASE("scenario topology: no domain has room") {
-  const auto d = decide(running("a1-0") + ", " + running("b2-1") + ", " + job("j", 4, required("block")));
-  REQUIRE(d.holds.size() == 1);
-  CHECK(d.holds[0].reason == "no_domain_has_room");
-  CHECK(d.holds[0].at == "cluster");
-  CHECK(d.holds[0].short_by == quantity::whole(4));
-  CHECK(d.holds[0].text ==
+  const auto made = decide(running("a1-0") + ", " + running("b2-1") + ", " + job("j", 4, required("block")));
+  REQUIRE(made.d.holds.size() == 1);
+  CHECK(made.d.holds[0].reason == "no_domain_has_room");
+  CHECK(made.d.holds[0].at == "cluster");
+  CHECK(made.d.holds[0].short_by == quantity::whole(4));
+  CHECK(made.d.holds[0].text ==
         "its 4 pods have to stand in one block, and the one with most room, block a, has room for 3");
 }
 
 TEST_CASE("scenario topology: no domain could ever have room") {
-  const auto d = decide(job("j", 3, required("rack")) + ", " + job("k", 2, required("node")));
-  REQUIRE(d.refuse.size() == 2);
-  CHECK(d.refuse[0].reason == "larger_than_any_domain");
-  CHECK(d.refuse[0].text ==
+  const auto made = decide(job("j", 3, required("rack")) + ", " + job("k", 2, required("node")));
+  REQUIRE(made.d.refuse.size() == 2);
+  CHECK(made.d.refuse[0].reason == "larger_than_any_domain");
+  CHECK(made.d.refuse[0].text ==
         "its 3 pods have to stand in one rack, and the largest, rack a/1, has room for 2 when it is empty");
-  CHECK(d.refuse[1].text ==
+  CHECK(made.d.refuse[1].text ==
         "its 2 pods have to stand in one node, and the largest, node a1-0, has room for 1 when it is empty");
 }
 
@@ -150,7 +157,7 @@ TEST_CASE("scenario topology: what a job can't ask for") {
   CHECK(problems_of_job("{}") ==
         lines{R"(/jobs/0/topology: expected "required" or "preferred", with a level)"});
   CHECK(problems_of_job(R"({"required": "rack", "spread": "node"})") ==
-        lines{R"(/jobs/0/topology/spread: unknown key "spread")"});
+        lines{R"(/jobs/0/topology/spread: unknown key "spread" (expected "required" or "preferred"))"});
   CHECK(problems_of_job(R"("rack")") == lines{"/jobs/0/topology: expected {\"required\": LEVEL}, "
                                               "{\"preferred\": LEVEL} or both, found \"rack\""});
   CHECK(problems_of_job(R"({"required": 1})") ==
