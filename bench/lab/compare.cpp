@@ -242,28 +242,6 @@ std::string as_csv(const std::vector<run_group>& groups, const std::vector<std::
   return text;
 }
 
-/// The least that runs of one seed share, where each seed is there once; of one run each the seed does not
-/// matter: it may be of the policy only.
-shared_input shared_by(const run_group& a, const run_group& b) {
-  if (a.runs.size() != b.runs.size()) return shared_input::none;
-  const auto by_seed = [](const run_group& g) {
-    std::vector<const run_summary*> runs;
-    for (const run_summary& r : g.runs) runs.push_back(&r);
-    std::sort(runs.begin(), runs.end(), [](const run_summary* x, const run_summary* y) {
-      return std::tie(x->seed, x->input_hash) < std::tie(y->seed, y->input_hash);
-    });
-    return runs;
-  };
-  const auto first = by_seed(a);
-  const auto second = by_seed(b);
-  shared_input least = shared_input::all;
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    if (first.size() > 1 && first[i]->seed != second[i]->seed) return shared_input::none;
-    least = std::max(least, shared_by(*first[i], *second[i]));
-  }
-  return least;
-}
-
 /// What one should know of the runs besides their figures.
 std::string remarks(const std::vector<run_group>& groups) {
   std::string text;
@@ -290,6 +268,26 @@ std::string remarks(const std::vector<run_group>& groups) {
 }
 
 }  // namespace
+
+shared_input shared_by(const run_group& a, const run_group& b) {
+  if (a.runs.size() != b.runs.size()) return shared_input::none;
+  const auto by_seed = [](const run_group& g) {
+    std::vector<const run_summary*> runs;
+    for (const run_summary& r : g.runs) runs.push_back(&r);
+    std::sort(runs.begin(), runs.end(), [](const run_summary* x, const run_summary* y) {
+      return std::tie(x->seed, x->input_hash) < std::tie(y->seed, y->input_hash);
+    });
+    return runs;
+  };
+  const auto first = by_seed(a);
+  const auto second = by_seed(b);
+  shared_input least = shared_input::all;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (first.size() > 1 && first[i]->seed != second[i]->seed) return shared_input::none;
+    least = std::max(least, shared_by(*first[i], *second[i]));
+  }
+  return least;
+}
 
 std::vector<seeded_value> values_of(const run_group& group, std::string_view figure) {
   std::vector<seeded_value> values;

@@ -36,6 +36,9 @@ struct run_group {
 
 /// Of a group: what each run that has the figure says, with its seed.
 [[nodiscard]] std::vector<seeded_value> values_of(const run_group& group, std::string_view figure);
+/// The least that runs of one seed share, where each seed is there once; of one run each the seed does not
+/// matter: it may be of the policy only.
+[[nodiscard]] shared_input shared_by(const run_group& a, const run_group& b);
 [[nodiscard]] mean_and_deviation summary_of(const std::vector<seeded_value>& values);
 
 /// The groups that the names stand for.

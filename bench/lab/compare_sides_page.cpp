@@ -169,6 +169,19 @@ void write_table(std::string& html, const side_set& set) {
 void write_set(std::string& html, const side_set& set) {
   html += "<figure>";
   if (!set.name.empty()) html += "<figcaption><h2>" + escaped(set.name) + "</h2></figcaption>\n";
+  for (const shared_input shared : {shared_input::jobs, shared_input::none}) {
+    std::string others;
+    for (const run_group* side : set.sides) {
+      if (shared_by(*set.sides.front(), *side) != shared) continue;
+      others += (others.empty() ? "" : ", ") + escaped(side->side);
+    }
+    if (others.empty()) continue;
+    const std::string first = escaped(set.sides.front()->side);
+    html += shared == shared_input::jobs
+                ? "<p>The jobs of " + first + " on other nodes or under other quotas: " + others + ".</p>\n"
+                : "<p><b>Other jobs than " + first + ", so differences are not those of policies: " + others +
+                      ".</b></p>\n";
+  }
   html += "<div class=\"panels two\">\n";
   for (const auto& [name, title] : drawn_figures) write_bars(html, set, name, title);
   html += "</div>\n";

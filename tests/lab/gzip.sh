@@ -1,34 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
 # Whatever is read may be packed with gzip, and traces that are written too; also the deadlines of a scenario's jobs.
-# $1: the program, $2: the top of the sources. Works in the current directory.
-set -uo pipefail
-allot=$1
-scenarios=$2/bench/lab/scenarios
-failures=0
-scratch=$PWD/scratch
-rm -rf "$scratch"
-mkdir "$scratch"
-cd "$scratch" || exit 1
-export LC_ALL=C
-
-fail() {
-  printf 'FAILED: %s\n' "$*"
-  failures=$((failures + 1))
-}
-# says TEXT PATTERN: the text matches the pattern of bash.
-says() {
-  # shellcheck disable=SC2053
-  [[ $1 == $2 ]] || fail "expected '$2', found '$1'"
-}
-# exits STATUS COMMAND...: output in `out` and `err`.
-exits() {
-  local expected=$1 status
-  shift
-  "$@" >out 2>err
-  status=$?
-  [ "$status" -eq "$expected" ] || fail "$*: exit status $status, expected $expected: $(<out) $(<err)"
-}
+# shellcheck source=tests/support/program_test.sh
+source "$2/tests/support/program_test.sh"
+scenarios=$sources/bench/lab/scenarios
 
 # --- deadlines of jobs in the scenario: b starts when a is done, at 100, and is late
 cat >late.json <<'JSON'
@@ -138,8 +113,4 @@ says "$(<err)" 'damaged.csv.gz: the gzip data is damaged at byte *'
 cp jobs.csv plain.csv.gz
 exits 0 "$allot" check plain.csv.gz
 
-if [ "$failures" -gt 0 ]; then
-  echo "$failures failures"
-  exit 1
-fi
-echo 'all as expected'
+conclude
