@@ -226,7 +226,8 @@ std::string shown_difference(double difference, figure_kind kind) {
 std::string relative_difference(double difference, double first, figure_kind kind) {
   if (difference == 0) return "=";
   if (kind == figure_kind::rate || kind == figure_kind::index) return shown_difference(difference, kind);
-  if (first <= 0) return first == 0 ? "" : shown_difference(difference, kind);
+  if (first == 0) return "";
+  if (first < 0 || first + difference < 0) return shown_difference(difference, kind);
   const double percent = difference / first * 100;
   if (percent > 999) return "x" + report::rounded(milli((first + difference) / first), 1);
   return sign_of(percent) + report::rounded(milli(percent), 1) + " %";

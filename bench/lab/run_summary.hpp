@@ -82,7 +82,8 @@ struct shown_figure {
 [[nodiscard]] std::string shown(double value, figure_kind kind);
 /// A difference: in points of a rate, else in the unit of the value. With its sign.
 [[nodiscard]] std::string shown_difference(double difference, figure_kind kind);
-/// A difference of values of which the first is `first`: in percent of it, points of a rate, or as it is.
+/// A difference of values of which the first is `first`: in percent of it, points of a rate, or as it is
+/// where one of them is below zero.
 [[nodiscard]] std::string relative_difference(double difference, double first, figure_kind kind);
 /// A number for a file: at most six decimals, without trailing zeros.
 [[nodiscard]] std::string plain_number(double value);

@@ -97,6 +97,8 @@ TEST_CASE("run_summary: values and differences for people") {
   CHECK(relative_difference(-0.05, 0.6, figure_kind::rate) == "-5.00 pt");
   CHECK(relative_difference(3800, 200, figure_kind::time) == "x20.0");
   CHECK(relative_difference(10, 0, figure_kind::count).empty());
+  CHECK(relative_difference(-600, 100, figure_kind::time) == "-10 min");
+  CHECK(relative_difference(600, -100, figure_kind::time) == "+10 min");
   CHECK(plain_number(1.5) == "1.5");
   CHECK(plain_number(-0.0000001) == "0");
   CHECK(plain_number(123456789) == "123456789");
