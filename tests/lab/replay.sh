@@ -266,4 +266,22 @@ else
   echo "skipped: there is no philly128/jobs.csv in $traces"
 fi
 
+# --- gangs in one domain, instances of GPUs, and what was allocated of each pool
+sed 's/"state": "running", "nodes": \["[ab]1-0"\], //; s/"cut", "gpus"/"cut", "pool": "cut", "gpus"/' \
+  "$sources/bench/lab/scenarios/topology_and_mig.json" >near.json
+exits 0 "$allot" replay near.json --isolated --chrome --out near
+says "$(<err)" '*1 job refused:*too-wide: asks for 24 GPUs*'
+says "$(awk -F, 'NR > 1 { printf "%s %s %s,", $1, $4, $10 }' near/jobs.csv)" \
+  'old-a 0 a1-0,old-b 0 a1-1,rack-wide 60 a2-0;a2-1,block-wide 120 b1-0;b1-1;b2-0;b2-1,too-wide  ,notebook 240 cut,tuning 300 cut,'
+# Half an hour of 0.375 and of 1 of two GPUs, of three hours and a minute.
+says "$(tr -d ' \n' <near/summary.json)" '*"pools":{"cut":{"allocation_rate":0.11395,"capacity_gpu_h":6.033}},*'
+# Pools that are told apart by flavors too are one to the user.
+printf '%s' '{"format": "allot-scenario/1", "resources": ["h/gpu", "a/gpu"], "cluster": {"nodes": [
+    {"name": "x", "gpus": 2, "gpu_model": "H", "pool": "p"}, {"name": "y", "gpus": 2, "gpu_model": "A", "pool": "p"},
+    {"name": "z", "gpus": 4, "gpu_model": "A"}]}, "quotas": [{"name": "q", "nominal": "cluster"}],
+  "jobs": [{"id": "1", "request": {"gpu": 2}, "flavors": ["h", "a"], "duration_s": 3600}]}' >pools.json
+exits 0 "$allot" replay pools.json --out pools
+says "$(tr -d ' \n' <pools/summary.json)" \
+  '*"models":{"H":{"allocation_rate":1,*"A":{"allocation_rate":0,*"pools":{"p":{"allocation_rate":0.5,"capacity_gpu_h":4}},*'
+
 conclude
