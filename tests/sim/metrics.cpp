@@ -35,10 +35,6 @@ using allot::sim::run_figures;
 
 namespace {
 
-constexpr wide gpu_seconds(std::uint64_t n) {
-  return wide{n} * 1000 * 1000;
-}
-
 template <class Preset>
 run_figures measured(allot::sim::setup<1> s, bool loans = true, allot::sim::time_window window = {}) {
   metrics<1> m{{.loans = loans, .window = window}};

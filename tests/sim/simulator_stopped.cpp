@@ -19,7 +19,6 @@
 
 using namespace allot_test;
 using allot::standard;
-using allot::wide;
 using allot::sim::job;
 using allot::sim::job_outcome;
 using allot::sim::metrics;
@@ -32,10 +31,6 @@ allot::sim::simulator<1, Preset> made(allot::sim::setup<1> s) {
   auto sim = allot::sim::simulator<1, Preset>::make(std::move(s));
   REQUIRE(sim);
   return std::move(sim).value();
-}
-
-wide gpu_seconds(std::int64_t n) {
-  return static_cast<wide>(n) * 1000 * 1000;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/ratio.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/sim/simulator.hpp>
@@ -122,6 +123,11 @@ each_instant(Look) -> each_instant<Look>;
 inline constexpr quota_id root{0};
 inline constexpr quota_id a{1};
 inline constexpr quota_id b{2};
+
+/// So many GPU seconds in the unit of the figures.
+[[nodiscard]] constexpr allot::wide gpu_seconds(std::int64_t n) {
+  return static_cast<allot::wide>(n) * 1000 * 1000;
+}
 
 /// A job of whole GPUs and seconds, in whatever pieces it takes.
 [[nodiscard]] inline allot::sim::job<1> job_of(quota_id quota, std::int64_t size, instant submit_s,
