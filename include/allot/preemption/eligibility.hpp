@@ -178,5 +178,34 @@ template <std::size_t N>
          victim.submitted > b.submitted;
 }
 
+/// Whether no job of that priority, or of a higher one, may yield by what it is. What is not said here is
+/// left to `may_preempt`.
+template <std::size_t N>
+[[nodiscard]] constexpr bool rules_out(const beneficiary<N>& b, std::int32_t priority,
+                                       relation how) noexcept {
+  const bool is_lower = priority < b.priority;
+  switch (how) {
+    case relation::borrower:
+      return b.may.reclaim == preempt_reclaim::never ||
+             (b.may.reclaim == preempt_reclaim::lower_priority && !is_lower);
+    case relation::descendant:
+      return !b.may.children;
+    case relation::rival:
+      return b.may.rivals == preempt_rivals::never ||
+             (b.may.rivals == preempt_rivals::lower_priority && !is_lower);
+    case relation::borrower_while_borrowing:
+      return b.may.reclaim == preempt_reclaim::never || b.may.borrow == preempt_borrow::never || !is_lower ||
+             priority > b.may.borrow_max_priority.value_or(priority);
+    case relation::consolidation:
+    case relation::resized:
+    case relation::time_limit:
+      return true;
+    case relation::same_quota:
+      break;
+  }
+  if (b.may.within == preempt_within::lower_or_newer_equal) return priority > b.priority;
+  return b.may.within == preempt_within::never || !is_lower;
+}
+
 }  // namespace v0
 }  // namespace allot

@@ -31,6 +31,8 @@ class yield_queue {
   using key = decltype(std::declval<const Order&>()(std::declval<const ledger<N>&>(),
                                                     std::declval<const donor<N>&>()));
 
+  static constexpr std::size_t no_heap = std::numeric_limits<std::size_t>::max();
+
   /// A quota that may give, with those of its jobs that may still be asked: the first `left`, the next one
   /// last; or, in an order of its own, a heap of `left` numbers of jobs from `first` on.
   struct giver {
@@ -38,7 +40,7 @@ class yield_queue {
     std::size_t reach;
     std::span<const running_job<N>> jobs;
     std::size_t left;
-    std::size_t first = 0;
+    std::size_t first = no_heap;
     relation how{};
     /// What stands in the queue from an earlier offer does not count.
     std::size_t offer = 0;
@@ -274,6 +276,14 @@ class yield_queue {
     }
     return may_preempt(b, job, how) ? std::optional{how} : std::nullopt;
   }
+  /// Whether priority alone says that neither this job of the giver nor one of a higher priority may be
+  /// asked now.
+  [[nodiscard]] bool ends_at(const beneficiary<N>& b, const giver& g, const running_job<N>& job) const {
+    if (g.reach == no_reach) return rules_out(b, job.priority, g.how);
+    if (reaches_[g.reach].open && !rules_out(b, job.priority, relation::borrower)) return false;
+    return rules_out(b, job.priority, relation::rival) &&
+           rules_out(b, job.priority, relation::borrower_while_borrowing);
+  }
   [[nodiscard]] resources<N> yields_of(const running_job<N>& job) const {
     resources<N> sum = job.request;
     running_->for_each_surplus(job, [&](const running_job<N>& unit) {
@@ -332,6 +342,10 @@ class yield_queue {
     enqueue(l, b, i);
   }
   void make_heap(const beneficiary<N>& b, giver& g) {
+    if (g.first == no_heap) {
+      g.first = heaps_.size();
+      heaps_.resize(g.first + g.jobs.size());
+    }
     const auto heap = heaps_.begin() + static_cast<std::ptrdiff_t>(g.first);
     for (std::size_t k = 0; k < g.left; ++k) heaps_[g.first + k] = static_cast<std::uint32_t>(k);
     std::make_heap(heap, heap + static_cast<std::ptrdiff_t>(g.left), later_in(b, g));
@@ -346,14 +360,12 @@ class yield_queue {
     if (help != contested_) spared_some_ = true;
     if (help == dimensions{}) return;
     if constexpr (in_own_order) {
-      if (g.offer == 0) {
-        g.offer = 1;
-        g.first = heaps_.size();
-        heaps_.resize(g.first + g.jobs.size());
-        make_heap(b, g);
-      }
+      if (g.first == no_heap) make_heap(b, g);
     }
-    while (g.left > 0 && !may_be_asked(l, b, g, help, next_of(g))) drop_next(b, g);
+    for (; g.left > 0 && !may_be_asked(l, b, g, help, next_of(g)); drop_next(b, g)) {
+      // They stand by priority, the lowest next.
+      if (!in_own_order && ends_at(b, g, next_of(g))) g.left = 1;
+    }
     if (g.left == 0) return;
     queue_.push_back({order_(l, donor_of(g, b)), i, g.offer});
     std::push_heap(queue_.begin(), queue_.end(), yields_later{});
