@@ -3,11 +3,11 @@
 
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/guard.hpp>
-#include <allot/preemption/keep_needed.hpp>
 #include <allot/preemption/protection.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/victim_order.hpp>
 #include <allot/preemption/victims.hpp>
+#include <allot/preemption/wanted_victims.hpp>
 #include <allot/preemption/yield_queue.hpp>
 
 #include <algorithm>
@@ -47,6 +47,16 @@ concept search_world = requires(World world, const running_job<N>& job) {
 template <class World, std::size_t N>
 concept replacing_world = search_world<World, N> && requires(World world, const running_job<N>& job) {
   { world.place_elsewhere(job) } -> std::same_as<bool>;
+};
+
+/// A world that can also say, without taking anybody off, whether the beneficiary could be placed if some
+/// went. `suppose` begins, with those gone who have been taken off, and returns whether it can say so.
+template <class World, std::size_t N>
+concept supposing_world = search_world<World, N> && requires(World world, const running_job<N>& job) {
+  { world.suppose() } -> std::same_as<bool>;
+  world.suppose_gone(job);
+  world.suppose_back(job);
+  { world.could_place_then() } -> std::same_as<bool>;
 };
 
 /// Finds who must yield so that a request fits.
@@ -112,13 +122,6 @@ class victim_search {
  private:
   using queue_type = detail::yield_queue<N, Order, Protection>;
   using giver = typename queue_type::giver;
-  /// Somebody who might be asked, if not now then before others went.
-  struct candidate {
-    running_job<N> job{};
-    relation how{};
-    typename queue_type::key rank{};
-    bool wanted = false;
-  };
   /// How often a choice is made anew when some of those wanted may not be asked.
   static constexpr std::size_t most_attempts = 4;
 
@@ -210,89 +213,64 @@ class victim_search {
                                   World& world, Fits fits, const std::array<bool, N>& contested) {
     // Who owed something when fewer dimensions were contested is not known any more.
     if (widened_) return search_outcome::not_proven;
-    if (!asked_.spared_some()) return search_outcome::impossible;
-    candidates_.clear();
-    for (const victim<N>& v : victims_) candidates_.push_back({v.job, v.how});
-    const std::size_t asked = candidates_.size();
-    asked_.for_each_passed_over(l, b, [&](const running_job<N>& job, relation how) {
-      candidates_.push_back({job, how});
-    });
-    if (candidates_.size() == asked) return search_outcome::impossible;
-    const auto take_at = [&](std::size_t i) { take(l, world, candidates_[i].job); };
-    const auto give_back_at = [&](std::size_t i) { give_back(l, world, candidates_[i].job); };
-    const auto good = [&] { return left_ > 0 && (--left_, fits()); };
-    for (std::size_t i = asked; i < candidates_.size(); ++i) take_at(i);
-    const bool some_choice = fits();
-    for (std::size_t i = candidates_.size(); i-- > asked;) give_back_at(i);
-    if (!some_choice) return search_outcome::impossible;
-    rank_candidates(l, b, asked);
+    if (!asked_.spared_some() || !wanted_.gather(l, b, asked_, victims_)) return search_outcome::impossible;
+    bool supposes = false;
+    if constexpr (supposing_world<World, N>) supposes = world.suppose();
+    // With more gone a request that the ledger accepts does not cease to be.
+    bool accepted = l.fits(b.quota, b.request, b.in);
+    const auto goes = [&](const running_job<N>& job) {
+      if (!accepted || !supposes) l.release(job.quota, job.request, job.in);
+      if constexpr (supposing_world<World, N>) {
+        if (supposes) return world.suppose_gone(job);
+      }
+      world.take_off(job);
+    };
+    const auto stays = [&](const running_job<N>& job) {
+      if (!accepted || !supposes) l.charge(job.quota, job.request, job.in);
+      if constexpr (supposing_world<World, N>) {
+        if (supposes) return world.suppose_back(job);
+      }
+      world.put_back(job);
+    };
+    const auto do_fit = [&] {
+      if constexpr (supposing_world<World, N>) {
+        if (supposes) return (accepted || l.fits(b.quota, b.request, b.in)) && world.could_place_then();
+      }
+      return fits();
+    };
+    if (!wanted_.would_do(goes, stays, do_fit)) return search_outcome::impossible;
+    wanted_.rank(l, b, asked_);
     for (std::size_t attempt = 0; attempt < most_attempts; ++attempt) {
-      for (std::size_t i = 0; i < candidates_.size(); ++i) {
-        if (!asked_.is_taken(candidates_[i].job.id)) take_at(i);
-      }
-      if (!good()) break;
-      detail::keep_needed(0, candidates_.size(), give_back_at, take_at, good);
-      for (std::size_t i = candidates_.size(); i-- > 0;) {
-        candidates_[i].wanted = asked_.is_taken(candidates_[i].job.id);
-        if (candidates_[i].wanted) give_back_at(i);
-      }
-      victims_.clear();
+      for (; !victims_.empty(); victims_.pop_back()) give_back(l, world, victims_.back().job);
+      accepted = l.fits(b.quota, b.request, b.in);
+      if constexpr (supposing_world<World, N>) supposes = supposes && world.suppose();
+      if (!wanted_.choose(goes, stays, [&] { return left_ > 0 && (--left_, do_fit()); })) break;
       asked_.reset();
       widened_ = false;
       asked_.find(l, running, b, contested);
-      if (ask_wanted(l, running, b, world, fits) ||
-          ask_in_turn(l, running, b, world, fits) == search_outcome::found) {
+      const bool is_room =
+          wanted_.ask([&](const running_job<N>& job) { return ask_one(l, running, b, world, fits, job); });
+      if (is_room || ask_in_turn(l, running, b, world, fits) == search_outcome::found) {
         return search_outcome::found;
       }
-      const auto unwilling = [&](const candidate& c) { return c.wanted && !asked_.is_taken(c.job.id); };
-      const auto end = std::remove_if(candidates_.begin(), candidates_.end(), unwilling);
-      if (left_ == 0 || end == candidates_.end()) break;
-      candidates_.erase(end, candidates_.end());
+      if (left_ == 0 || !wanted_.drop_unwilling(asked_)) break;
     }
     return search_outcome::not_proven;
   }
-  /// Those that have been asked in turn already, then the others in order, in this state.
-  void rank_candidates(const ledger<N>& l, const beneficiary<N>& b, std::size_t asked) {
-    const auto first = candidates_.begin() + static_cast<std::ptrdiff_t>(asked);
-    std::for_each(first, candidates_.end(), [&](candidate& c) {
-      c.rank = asked_.order()(l, donor<N>{c.job.quota, c.how, c.job, c.job.request, b.now});
-    });
-    std::sort(first, candidates_.end(), [](const candidate& x, const candidate& y) {
-      return x.rank < y.rank || (!(y.rank < x.rank) && x.job.id.index() < y.job.id.index());
-    });
-  }
-  /// Asks those wanted, and returns whether there is room without them. Who may open a claim comes first;
-  /// then the smallest, because a quota may give more than it owes with the last job that it gives.
+  /// Asks a job out of turn; returns whether there is room without it.
   template <class World, class Fits>
-  bool ask_wanted(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b, World& world,
-                  Fits fits) {
-    wanted_.clear();
-    for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      if (candidates_[i].wanted) wanted_.push_back(i);
-    }
-    const auto size = [&](const candidate& c) {
-      quantity sum{};
-      for (std::size_t d = 0; d < N; ++d) sum += c.job.request[d];
-      return sum;
-    };
-    std::sort(wanted_.begin(), wanted_.end(), [&](std::size_t i, std::size_t k) {
-      const candidate &x = candidates_[i], &y = candidates_[k];
-      const bool borrows = x.how == relation::borrower;
-      if (borrows != (y.how == relation::borrower)) return !borrows;
-      return size(x) != size(y) ? size(x) < size(y) : i < k;
-    });
-    for (const std::size_t i : wanted_) {
-      giver* g = asked_.find_giver(l, b, candidates_[i].job);
-      if (!g || left_ == 0) continue;
-      --left_;
-      const donor<N> d = asked_.donor_of(*g, candidates_[i].job, b);
-      const verdict v = ask_guard<N>(guard_, l, b, d, 0);
-      if (!v.fair) continue;
-      take_whole(l, running, world, *g, d, v, 0);
-      if (fits()) return true;
-      asked_.took_out_of_turn(l, b, *g);
-      widen(l, running, b);
-    }
+  bool ask_one(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b, World& world,
+               Fits fits, const running_job<N>& job) {
+    giver* g = asked_.find_giver(l, b, job);
+    if (!g || left_ == 0) return false;
+    --left_;
+    const donor<N> d = asked_.donor_of(*g, job, b);
+    const verdict v = ask_guard<N>(guard_, l, b, d, 0);
+    if (!v.fair) return false;
+    take_whole(l, running, world, *g, d, v, 0);
+    if (fits()) return true;
+    asked_.took_out_of_turn(l, b, *g);
+    widen(l, running, b);
     return false;
   }
 
@@ -374,9 +352,7 @@ class victim_search {
 
   std::vector<victim<N>> victims_;
   std::vector<victim<N>> moves_;
-  std::vector<candidate> candidates_;
-  /// Where those wanted stand among the candidates.
-  std::vector<std::size_t> wanted_;
+  detail::wanted_victims<N, queue_type> wanted_;
   std::size_t budget_;
   std::size_t left_ = 0;
   /// Somebody was not fair who might have been without the victims before him.

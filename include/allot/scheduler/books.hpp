@@ -196,6 +196,11 @@ class books {
     void take_off(const running_job<n>& v) { places.vacate(jobs[v.id].where); }
     void put_back(const running_job<n>& v) { places.reoccupy(jobs[v.id].where); }
     [[nodiscard]] bool could_place() { return books::could_place(places, demand); }
+
+    [[nodiscard]] bool suppose() requires supposing_placement<Placement> { return places.suppose(demand); }
+    void suppose_gone(const running_job<n>& v) { places.suppose_gone(jobs[v.id].where); }
+    void suppose_back(const running_job<n>& v) { places.suppose_back(jobs[v.id].where); }
+    [[nodiscard]] bool could_place_then() const { return places.would_fit(); }
   };
 
   /// Also gives those it has taken off a place elsewhere.

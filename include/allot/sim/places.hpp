@@ -5,6 +5,7 @@
 #include <allot/gpu/any_placement.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/inventory.hpp>
+#include <allot/gpu/room_if_gone.hpp>
 #include <allot/gpu/topology.hpp>
 #include <allot/scheduler/placement.hpp>
 
@@ -66,6 +67,17 @@ class places {
   [[nodiscard]] gpu::unplaceable why_not(const demand& d) const {
     return inventory_ ? inventory_->why_not(d) : gpu::unplaceable{};
   }
+  /// See `supposing_placement`. Without nodes there is always a place.
+  [[nodiscard]] bool suppose(const demand& d) {
+    return inventory_ && supposed_.start(inventory_->index(), d);
+  }
+  void suppose_gone(allocation a) {
+    for (const gpu::placed_pod& p : inventory_->pods(a)) supposed_.goes(p);
+  }
+  void suppose_back(allocation a) {
+    for (const gpu::placed_pod& p : inventory_->pods(a)) supposed_.stays(p);
+  }
+  [[nodiscard]] bool would_fit() const noexcept { return supposed_.has_room(); }
   [[nodiscard]] savepoint save() noexcept { return inventory_ ? inventory_->save() : savepoint{}; }
   void rollback(savepoint s) {
     if (inventory_) inventory_->rollback(s);
@@ -76,7 +88,9 @@ class places {
 
  private:
   std::optional<inventory_type> inventory_;
+  gpu::room_if_gone supposed_;
 };
+static_assert(supposing_placement<places>);
 
 }  // namespace sim
 }  // namespace v0

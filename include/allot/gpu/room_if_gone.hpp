@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/gpu/cluster.hpp>
+#include <allot/gpu/demand.hpp>
+#include <allot/gpu/free_index.hpp>
+#include <allot/gpu/reason.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// Whether a demand would have a place if some of those who stand there went: counted beside the index, which
+/// is not changed. Somebody who goes costs a few steps for each of his devices, a tenth of what taking him
+/// off an inventory does, so a search may play through many who could go before it takes off the few who do.
+///
+/// It counts pods of whole GPUs and of fractions of one device, which do not get in each other's way more
+/// than their number (see `detail::room`); other demands it can't count.
+class room_if_gone {
+ public:
+  /// Nobody is gone; counts for this demand from now on, as long as the index does not change. Returns
+  /// whether it can: not for levels of a topology, GPU memory, instances, fractions of several devices, or
+  /// pods without GPUs. O(types x sizes); O(nodes) where hosts count.
+  [[nodiscard]] bool start(const free_index& index, const demand& d) {
+    const cluster& layout = index.layout();
+    const auto pods = split(d, d.total ? layout.largest_node(d.pools, d.models) : 0);
+    if (!pods || d.has_level() || pods->each.depends_on_type() || pods->each.devices == 0) return false;
+    if (pods->each.is_fraction() && pods->each.devices != 1) return false;
+    index_ = &index;
+    pods_ = *pods;
+    each_ = detail::room(index, pods_.each);
+    rest_ = pods_.has_rest()
+                ? detail::nodes_with_room(index, pods_.rest, free_index::any_number, detail::look::at_all)
+                : 0;
+    largest_ = 0;
+    for (const node_type& t : layout.types()) largest_ = std::max<std::size_t>(largest_, t.gpus);
+    nodes_.resize(layout.size());
+    devices_.resize(layout.size() * largest_);
+    if (++start_ == 0) {
+      std::fill(nodes_.begin(), nodes_.end(), node_count{});
+      start_ = 1;
+    }
+    return true;
+  }
+
+  /// The pod goes. Precondition: it occupies its devices, and is not gone.
+  void goes(const placed_pod& pod) { change(pod, false); }
+  /// It stays after all. Precondition: it is gone.
+  void stays(const placed_pod& pod) { change(pod, true); }
+
+  /// Whether the demand has room without those who are gone.
+  [[nodiscard]] bool has_room() const noexcept {
+    return each_ >= pods_.pods && (!pods_.has_rest() || rest_ > pods_.pods);
+  }
+
+ private:
+  /// Of a node: the free GPUs, and what is left of the host beside what the index says.
+  struct node_count {
+    std::uint32_t start = 0;
+    std::uint32_t free = 0;
+    std::int64_t cpu_milli = 0;
+    std::int64_t memory_mib = 0;
+    std::int64_t slots = 0;
+  };
+
+  void change(const placed_pod& pod, bool stays) {
+    const node_id n = pod.where.node;
+    if (index_->is_closed(n)) return;
+    const node_type& type = index_->layout().type_of(n);
+    const auto each = type.shape_on(pods_.each);
+    const auto rest = pods_.has_rest() ? type.shape_on(pods_.rest) : std::nullopt;
+    if (!each && !rest) return;
+    node_count& c = nodes_[n.index()];
+    if (c.start != start_) look_up(n, type, c);
+    if (each) each_ -= pods_on(n, type, c, *each);
+    if (rest) rest_ -= pods_on(n, type, c, *rest) > 0 ? 1U : 0U;
+    std::uint32_t* const used = devices_of(n);
+    for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
+      std::uint32_t& milli = used[device_use::lowest(left)];
+      ALLOT_ASSERT(stays || milli >= pod.milli, "the pod does not stand there");
+      if (milli == 0) --c.free;
+      stays ? milli += pod.milli : milli -= pod.milli;
+      if (milli == 0) ++c.free;
+    }
+    const std::int64_t sign = stays ? 1 : -1;
+    c.cpu_milli -= sign * pod.cpu_milli;
+    c.memory_mib -= sign * pod.memory_mib;
+    c.slots -= sign;
+    if (each) each_ += pods_on(n, type, c, *each);
+    if (rest) rest_ += pods_on(n, type, c, *rest) > 0 ? 1U : 0U;
+  }
+  [[nodiscard]] std::uint32_t* devices_of(node_id n) { return devices_.data() + n.index() * largest_; }
+  void look_up(node_id n, const node_type& type, node_count& c) {
+    c = {start_, static_cast<std::uint32_t>(std::popcount(index_->free_devices(n)))};
+    std::uint32_t* const used = devices_of(n);
+    for (std::uint32_t d = 0; d < type.gpus; ++d) used[d] = index_->devices().used(n, d);
+    const host_room& hosts = index_->hosts();
+    c.cpu_milli = hosts.free_cpu_milli(n);
+    c.memory_mib = hosts.free_memory_mib(n);
+    c.slots = hosts.free_slots(n);
+  }
+  /// How many pods of this shape the node has room for.
+  [[nodiscard]] std::uint64_t pods_on(node_id n, const node_type& type, const node_count& c,
+                                      const pod_shape& here) const {
+    std::uint64_t pods = c.free / here.devices * (milli_per_gpu / here.milli);
+    if (here.is_fraction()) {
+      const std::uint32_t* const used = devices_.data() + n.index() * largest_;
+      pods = 0;
+      for (std::uint32_t d = 0; d < type.gpus; ++d) pods += (milli_per_gpu - used[d]) / here.milli;
+    }
+    const auto at_most = [&pods](std::int64_t left, std::int64_t one) {
+      if (one > 0) pods = std::min(pods, static_cast<std::uint64_t>(left / one));
+    };
+    if (type.counts_slots()) at_most(c.slots, 1);
+    if (type.counts_cpu()) at_most(c.cpu_milli, here.cpu_milli);
+    if (type.counts_memory()) at_most(c.memory_mib, here.memory_mib);
+    return pods;
+  }
+
+  const free_index* index_ = nullptr;
+  pod_split pods_{};
+  /// For how many pods there is room, and on how many nodes for the smaller one.
+  std::uint64_t each_ = 0;
+  std::uint64_t rest_ = 0;
+  std::vector<node_count> nodes_;
+  /// How many GPUs the largest node has; by node and device: what is used of it.
+  std::size_t largest_ = 0;
+  std::vector<std::uint32_t> devices_;
+  std::uint32_t start_ = 0;
+};
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot
