@@ -8,6 +8,7 @@
 #include <allot/gpu/reason.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -41,10 +42,7 @@ class room_if_gone {
     rest_ = pods_.has_rest()
                 ? detail::nodes_with_room(index, pods_.rest, free_index::any_number, detail::look::at_all)
                 : 0;
-    largest_ = 0;
-    for (const node_type& t : layout.types()) largest_ = std::max<std::size_t>(largest_, t.gpus);
-    nodes_.resize(layout.size());
-    devices_.resize(layout.size() * largest_);
+    look_up(layout);
     if (++start_ == 0) {
       std::fill(nodes_.begin(), nodes_.end(), node_count{});
       start_ = 1;
@@ -63,55 +61,108 @@ class room_if_gone {
   }
 
  private:
-  /// Of a node: the free GPUs, and what is left of the host beside what the index says.
+  /// Which of the pods a node of a type may have, and whether how many is said by its free GPUs alone.
+  struct type_facts {
+    bool each = false;
+    bool rest = false;
+    bool free_gpus_say = false;
+  };
+  /// Of a node, as it is without those who are gone.
   struct node_count {
     std::uint32_t start = 0;
+    /// When its devices and its host were looked up.
+    std::uint32_t start_of_rest = 0;
     std::uint32_t free = 0;
+    bool closed = false;
     std::int64_t cpu_milli = 0;
     std::int64_t memory_mib = 0;
     std::int64_t slots = 0;
   };
 
-  void change(const placed_pod& pod, bool stays) {
-    const node_id n = pod.where.node;
-    if (index_->is_closed(n)) return;
-    const node_type& type = index_->layout().type_of(n);
-    const auto each = type.shape_on(pods_.each);
-    const auto rest = pods_.has_rest() ? type.shape_on(pods_.rest) : std::nullopt;
-    if (!each && !rest) return;
-    node_count& c = nodes_[n.index()];
-    if (c.start != start_) look_up(n, type, c);
-    if (each) each_ -= pods_on(n, type, c, *each);
-    if (rest) rest_ -= pods_on(n, type, c, *rest) > 0 ? 1U : 0U;
-    std::uint32_t* const used = devices_of(n);
-    for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
-      std::uint32_t& milli = used[device_use::lowest(left)];
-      ALLOT_ASSERT(stays || milli >= pod.milli, "the pod does not stand there");
-      if (milli == 0) --c.free;
-      stays ? milli += pod.milli : milli -= pod.milli;
-      if (milli == 0) ++c.free;
+  void look_up(const cluster& layout) {
+    largest_ = 0;
+    types_.clear();
+    for (const node_type& t : layout.types()) {
+      largest_ = std::max<std::size_t>(largest_, t.gpus);
+      type_facts f{t.shape_on(pods_.each).has_value(), pods_.has_rest() && t.shape_on(pods_.rest), false};
+      f.free_gpus_say = !pods_.each.is_fraction() && !detail::may_lack_host(t, pods_.each) &&
+                        !detail::may_lack_host(t, pods_.rest);
+      types_.push_back(f);
     }
-    const std::int64_t sign = stays ? 1 : -1;
-    c.cpu_milli -= sign * pod.cpu_milli;
-    c.memory_mib -= sign * pod.memory_mib;
-    c.slots -= sign;
-    if (each) each_ += pods_on(n, type, c, *each);
-    if (rest) rest_ += pods_on(n, type, c, *rest) > 0 ? 1U : 0U;
+    nodes_.resize(layout.size());
+    devices_.resize(layout.size() * largest_);
+    for (std::uint32_t free = 0; free <= max_gpus_per_node; ++free)
+      by_free_[free] = free / pods_.each.devices;
   }
-  [[nodiscard]] std::uint32_t* devices_of(node_id n) { return devices_.data() + n.index() * largest_; }
-  void look_up(node_id n, const node_type& type, node_count& c) {
-    c = {start_, static_cast<std::uint32_t>(std::popcount(index_->free_devices(n)))};
-    std::uint32_t* const used = devices_of(n);
+  void look_up(node_id n, node_count& c) const {
+    c.start = start_;
+    c.free = static_cast<std::uint32_t>(std::popcount(index_->free_devices(n)));
+    c.closed = index_->is_closed(n);
+  }
+  void look_up_rest(node_id n, const node_type& type, node_count& c) {
+    c.start_of_rest = start_;
+    std::uint32_t* const used = devices_.data() + n.index() * largest_;
     for (std::uint32_t d = 0; d < type.gpus; ++d) used[d] = index_->devices().used(n, d);
     const host_room& hosts = index_->hosts();
     c.cpu_milli = hosts.free_cpu_milli(n);
     c.memory_mib = hosts.free_memory_mib(n);
     c.slots = hosts.free_slots(n);
   }
+
+  void change(const placed_pod& pod, bool stays) {
+    const node_id n = pod.where.node;
+    const std::size_t t = index_->layout().position_of(n).type;
+    const type_facts& facts = types_[t];
+    if (!facts.each && !facts.rest) return;
+    node_count& c = nodes_[n.index()];
+    if (c.start != start_) look_up(n, c);
+    if (c.closed) return;
+    if (facts.free_gpus_say && pod.milli == milli_per_gpu) {
+      // A device that one pod has to itself.
+      const auto gpus = static_cast<std::uint32_t>(std::popcount(pod.where.devices));
+      return set_free(facts, c, stays ? c.free - gpus : c.free + gpus);
+    }
+    const node_type& type = index_->layout().types()[t];
+    if (c.start_of_rest != start_) look_up_rest(n, type, c);
+    const node_count before = c;
+    const std::uint64_t each = facts.free_gpus_say ? 0 : pods_on(n, type, c, pods_.each);
+    const std::uint64_t rest = facts.free_gpus_say ? 0 : pods_on(n, type, c, pods_.rest);
+    const std::uint32_t free = change_devices(n, pod, stays, c.free);
+    if (facts.free_gpus_say) return set_free(facts, c, free);
+    c.free = free;
+    const std::int64_t sign = stays ? -1 : 1;
+    c.cpu_milli = before.cpu_milli + sign * pod.cpu_milli;
+    c.memory_mib = before.memory_mib + sign * pod.memory_mib;
+    c.slots = before.slots + sign;
+    if (facts.each) each_ = each_ - each + pods_on(n, type, c, pods_.each);
+    if (facts.rest) {
+      rest_ = rest_ - std::min<std::uint64_t>(rest, 1) +
+              std::min<std::uint64_t>(pods_on(n, type, c, pods_.rest), 1);
+    }
+  }
+  void set_free(const type_facts& facts, node_count& c, std::uint32_t free) {
+    if (facts.each) each_ = each_ - by_free_[c.free] + by_free_[free];
+    if (facts.rest) {
+      rest_ = rest_ - (c.free >= pods_.rest.devices ? 1U : 0U) + (free >= pods_.rest.devices ? 1U : 0U);
+    }
+    c.free = free;
+  }
+  /// Returns how many are free then.
+  std::uint32_t change_devices(node_id n, const placed_pod& pod, bool stays, std::uint32_t free) {
+    for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
+      std::uint32_t& milli = devices_[n.index() * largest_ + device_use::lowest(left)];
+      ALLOT_ASSERT(stays || milli >= pod.milli, "the pod does not stand there");
+      if (milli == 0) --free;
+      milli = stays ? milli + pod.milli : milli - pod.milli;
+      if (milli == 0) ++free;
+    }
+    return free;
+  }
   /// How many pods of this shape the node has room for.
   [[nodiscard]] std::uint64_t pods_on(node_id n, const node_type& type, const node_count& c,
                                       const pod_shape& here) const {
-    std::uint64_t pods = c.free / here.devices * (milli_per_gpu / here.milli);
+    if (here.devices == 0) return 0;
+    std::uint64_t pods = c.free / here.devices;
     if (here.is_fraction()) {
       const std::uint32_t* const used = devices_.data() + n.index() * largest_;
       pods = 0;
@@ -131,6 +182,9 @@ class room_if_gone {
   /// For how many pods there is room, and on how many nodes for the smaller one.
   std::uint64_t each_ = 0;
   std::uint64_t rest_ = 0;
+  std::vector<type_facts> types_;
+  /// By free GPUs of a node: for how many of the pods of whole GPUs they do.
+  std::array<std::uint32_t, max_gpus_per_node + 1> by_free_{};
   std::vector<node_count> nodes_;
   /// How many GPUs the largest node has; by node and device: what is used of it.
   std::size_t largest_ = 0;
