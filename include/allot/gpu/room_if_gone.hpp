@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/gpu/change_log.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/demand.hpp>
 #include <allot/gpu/free_index.hpp>
@@ -36,17 +37,26 @@ class room_if_gone {
     const auto pods = split(d, d.total ? layout.largest_node(d.pools, d.models) : 0);
     if (!pods || d.has_level() || pods->each.depends_on_type() || pods->each.devices == 0) return false;
     if (pods->each.is_fraction() && pods->each.devices != 1) return false;
+    const auto now = index.changes().now();
+    const bool is_known = index_ == &index && asked_ == d && looked_at_ == now;
+    if (is_known) {
+      each_ = each_at_start_;
+      rest_ = rest_at_start_;
+      next_start();
+      return true;
+    }
     index_ = &index;
+    asked_ = d;
+    looked_at_ = now;
     pods_ = *pods;
     each_ = detail::room(index, pods_.each);
     rest_ = pods_.has_rest()
                 ? detail::nodes_with_room(index, pods_.rest, free_index::any_number, detail::look::at_all)
                 : 0;
+    each_at_start_ = each_;
+    rest_at_start_ = rest_;
     look_up(layout);
-    if (++start_ == 0) {
-      std::fill(nodes_.begin(), nodes_.end(), node_count{});
-      start_ = 1;
-    }
+    next_start();
     return true;
   }
 
@@ -79,6 +89,11 @@ class room_if_gone {
     std::int64_t slots = 0;
   };
 
+  void next_start() {
+    if (++start_ != 0) return;
+    std::fill(nodes_.begin(), nodes_.end(), node_count{});
+    start_ = 1;
+  }
   void look_up(const cluster& layout) {
     largest_ = 0;
     types_.clear();
@@ -178,6 +193,11 @@ class room_if_gone {
   }
 
   const free_index* index_ = nullptr;
+  /// For what it has counted, and in which state of the index.
+  demand asked_{};
+  change_log::moment looked_at_{};
+  std::uint64_t each_at_start_ = 0;
+  std::uint64_t rest_at_start_ = 0;
   pod_split pods_{};
   /// For how many pods there is room, and on how many nodes for the smaller one.
   std::uint64_t each_ = 0;

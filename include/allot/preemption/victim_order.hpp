@@ -11,6 +11,8 @@
 #include <compare>
 #include <concepts>
 #include <cstddef>
+#include <limits>
+#include <span>
 
 namespace allot {
 inline namespace v0 {
@@ -25,6 +27,32 @@ struct donor {
   resources<N> yields{};
   instant now = 0;
 };
+
+namespace detail {
+
+/// A quota that may give, with those of its jobs that may still be asked: the first `left`, the next one
+/// last; or, in an order of its own, a heap of `left` numbers of jobs from `first` on.
+template <std::size_t N>
+struct giver {
+  static constexpr std::size_t no_heap = std::numeric_limits<std::size_t>::max();
+
+  quota_id quota;
+  std::size_t reach;
+  std::span<const running_job<N>> jobs;
+  std::size_t left;
+  std::size_t first = no_heap;
+  relation how{};
+  /// What stands in the queue from an earlier offer does not count.
+  std::size_t offer = 0;
+  std::size_t given = 0;
+  /// Of the jobs that were refused when `refused_at` victims had been taken, the last.
+  bool refused = false;
+  bool closed = false;
+  std::size_t refused_at = 0;
+  resources<N> refused_yields{};
+};
+
+}  // namespace detail
 
 /// An order of victims: a callable that gives a donor its key; the least key yields first. It is asked again
 /// after each victim of that donor, in the state without the victims chosen so far (else one quota would give

@@ -31,26 +31,7 @@ class yield_queue {
   using key = decltype(std::declval<const Order&>()(std::declval<const ledger<N>&>(),
                                                     std::declval<const donor<N>&>()));
 
-  static constexpr std::size_t no_heap = std::numeric_limits<std::size_t>::max();
-
-  /// A quota that may give, with those of its jobs that may still be asked: the first `left`, the next one
-  /// last; or, in an order of its own, a heap of `left` numbers of jobs from `first` on.
-  struct giver {
-    quota_id quota;
-    std::size_t reach;
-    std::span<const running_job<N>> jobs;
-    std::size_t left;
-    std::size_t first = no_heap;
-    relation how{};
-    /// What stands in the queue from an earlier offer does not count.
-    std::size_t offer = 0;
-    std::size_t given = 0;
-    /// Of the jobs that were refused when `refused_at` victims had been taken, the last.
-    bool refused = false;
-    bool closed = false;
-    std::size_t refused_at = 0;
-    resources<N> refused_yields{};
-  };
+  using giver = detail::giver<N>;
 
   yield_queue(Order order, Protection protection)
       : order_(std::move(order)), protection_(std::move(protection)) {}
@@ -342,7 +323,7 @@ class yield_queue {
     enqueue(l, b, i);
   }
   void make_heap(const beneficiary<N>& b, giver& g) {
-    if (g.first == no_heap) {
+    if (g.first == giver::no_heap) {
       g.first = heaps_.size();
       heaps_.resize(g.first + g.jobs.size());
     }
@@ -360,7 +341,7 @@ class yield_queue {
     if (help != contested_) spared_some_ = true;
     if (help == dimensions{}) return;
     if constexpr (in_own_order) {
-      if (g.first == no_heap) make_heap(b, g);
+      if (g.first == giver::no_heap) make_heap(b, g);
     }
     for (; g.left > 0 && !may_be_asked(l, b, g, help, next_of(g)); drop_next(b, g)) {
       // They stand by priority, the lowest next.

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/preemption/guard.hpp>
+#include <allot/preemption/wanted_victims.hpp>
+#include <allot/preemption/yield_queue.hpp>
+#include <allot/quota/builder.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "tests/support/seeds.hpp"
+
+using allot::beneficiary;
+using allot::gpus;
+using allot::job_id;
+using allot::ledger;
+using allot::quota_id;
+using allot::relation;
+using allot::running_job;
+using allot::victim;
+
+namespace {
+
+using queue = allot::detail::yield_queue<1, allot::lowest_priority_then_newest, allot::unprotected>;
+using wanted = allot::detail::wanted_victims<1, queue>;
+
+/// A owns 8 of 10 and wants 4; B owns 2 and uses all, with jobs of 1, 2, 3 and 4 GPUs.
+struct lent_out {
+  ledger<> l{allot::build_quota_tree<1>({{.name = "root"},
+                                         {.name = "A", .parent = "root", .nominal = gpus(8)},
+                                         {.name = "B", .parent = "root", .nominal = gpus(2)}})
+                 .value()};
+  allot::running_index<> running;
+  beneficiary<1> b{quota_id{1}, gpus(4)};
+  queue asked{{}, {}};
+  /// Who has been asked in turn.
+  std::vector<victim<1>> victims;
+  /// Who is gone at the moment, of those that a choice looks at.
+  std::set<std::size_t> gone;
+
+  lent_out() {
+    running.resize(3);
+    for (std::size_t i = 0; i < 4; ++i) {
+      running_job<> j;
+      j.id = job_id{i};
+      j.quota = quota_id{2};
+      j.started = static_cast<allot::instant>(i);
+      j.order = i;
+      j.request = gpus(static_cast<std::int64_t>(i) + 1);
+      l.charge(j.quota, j.request);
+      running.insert(j);
+    }
+    asked.reset();
+    asked.find(l, running, b, {true});
+  }
+  /// Takes the next, as a search does.
+  void ask_next() {
+    auto* g = asked.pop(l, b);
+    REQUIRE(g != nullptr);
+    const auto d = asked.donor_of(*g, b);
+    l.release(d.quota, d.next.request);
+    asked.mark_taken(d.next.id, true);
+    asked.count(*g, d.next);
+    victims.push_back({d.next, d.how});
+    asked.took(l, b, *g, false);
+  }
+  void give_back() {
+    for (; !victims.empty(); victims.pop_back()) {
+      l.charge(victims.back().job.quota, victims.back().job.request);
+    }
+  }
+  [[nodiscard]] auto take() {
+    return [this](const running_job<1>& j) { CHECK(gone.insert(j.id.index()).second); };
+  }
+  [[nodiscard]] auto back() {
+    return [this](const running_job<1>& j) { CHECK(gone.erase(j.id.index()) == 1); };
+  }
+  [[nodiscard]] static std::vector<std::size_t> order_of(wanted& w) {
+    std::vector<std::size_t> order;
+    w.ask([&](const running_job<1>& j) { return order.push_back(j.id.index()), false; });
+    return order;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("wanted_victims: who may not be asked whatever the others give was not passed over") {
+  lent_out w;
+  wanted choice;
+  CHECK(choice.gather(w.l, w.b, w.asked, w.victims));
+  w.b.may.reclaim = allot::preempt_reclaim::lower_priority;
+  CHECK_FALSE(choice.gather(w.l, w.b, w.asked, w.victims));
+  w.b.priority = 1;
+  CHECK(choice.gather(w.l, w.b, w.asked, w.victims));
+}
+
+TEST_CASE("wanted_victims: whoever is needed is chosen, asked or not") {
+  lent_out w;
+  w.ask_next();
+  REQUIRE(w.victims.front().job.id == job_id{3});
+  wanted choice;
+  REQUIRE(choice.gather(w.l, w.b, w.asked, w.victims));
+
+  // Beside the one that has gone already, there would be room if the first went.
+  CHECK(choice.would_do(w.take(), w.back(), [&] { return w.gone == std::set<std::size_t>{0, 1, 2}; }));
+  CHECK(w.gone.empty());
+  CHECK_FALSE(choice.would_do(w.take(), w.back(), [&] { return w.gone.count(3) == 1; }));
+  CHECK(w.gone.empty());
+
+  choice.rank(w.l, w.b, w.asked);
+  w.give_back();
+  CHECK_FALSE(choice.choose(w.take(), w.back(), [] { return false; }));
+  CHECK(w.gone.empty());
+  CHECK(choice.choose(w.take(), w.back(), [&] { return w.gone.count(0) == 1 && w.gone.count(2) == 1; }));
+  CHECK(w.gone.empty());
+  // The smallest is asked first.
+  CHECK(lent_out::order_of(choice) == std::vector<std::size_t>{0, 2});
+  std::size_t visited = 0;
+  CHECK(choice.ask([&](const running_job<1>&) { return ++visited == 1; }));
+  CHECK(visited == 1);
+
+  // Whoever was chosen and may not be is left out of the next choice.
+  w.asked.reset();
+  w.asked.mark_taken(job_id{2}, true);
+  CHECK(choice.drop_unwilling(w.asked));
+  CHECK_FALSE(choice.choose(w.take(), w.back(), [&] { return w.gone.count(0) == 1; }));
+  CHECK(w.gone.empty());
+}
+
+TEST_CASE("wanted_victims: a choice is good, and nobody in it can stay") {
+  allot_test::for_each_seed(300, [](allot_test::random_source& random) {
+    lent_out w;
+    const std::uint64_t asked = random.below(4);
+    for (std::uint64_t i = 0; i < asked; ++i) w.ask_next();
+    wanted choice;
+    if (!choice.gather(w.l, w.b, w.asked, w.victims)) return;
+    choice.rank(w.l, w.b, w.asked);
+    w.give_back();
+    // Room: so many GPUs of those that stand where it may.
+    const std::uint64_t where = random.below(16);
+    const auto size = static_cast<std::int64_t>(random.between(1, 10));
+    const auto has_room = [&](const std::set<std::size_t>& without) {
+      std::int64_t sum = 0;
+      for (const std::size_t i : without)
+        sum += (where >> i & 1U) != 0 ? static_cast<std::int64_t>(i) + 1 : 0;
+      return sum >= size;
+    };
+    const bool found = choice.choose(w.take(), w.back(), [&] { return has_room(w.gone); });
+    CHECK(w.gone.empty());
+    CHECK(found == has_room({0, 1, 2, 3}));
+    if (!found) return;
+    std::set<std::size_t> chosen;
+    for (const std::size_t i : lent_out::order_of(choice)) chosen.insert(i);
+    CHECK(has_room(chosen));
+    for (const std::size_t i : chosen) {
+      std::set<std::size_t> others = chosen;
+      others.erase(i);
+      CHECK_FALSE(has_room(others));
+    }
+  });
+}
