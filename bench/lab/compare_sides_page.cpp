@@ -177,10 +177,15 @@ void write_set(std::string& html, const side_set& set) {
     }
     if (others.empty()) continue;
     const std::string first = escaped(set.sides.front()->side);
-    html += shared == shared_input::jobs
-                ? "<p>The jobs of " + first + " on other nodes or under other quotas: " + others + ".</p>\n"
-                : "<p><b>Other jobs than " + first + ", so differences are not those of policies: " + others +
-                      ".</b></p>\n";
+    if (shared == shared_input::jobs) {
+      html.append("<p>The jobs of ").append(first).append(" on other nodes or under other quotas: ");
+      html.append(others).append(".</p>\n");
+    } else {
+      html.append("<p><b>Other jobs than ")
+          .append(first)
+          .append(", so differences are not those of policies: ");
+      html.append(others).append(".</b></p>\n");
+    }
   }
   html += "<div class=\"panels two\">\n";
   for (const auto& [name, title] : drawn_figures) write_bars(html, set, name, title);

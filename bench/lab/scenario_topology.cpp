@@ -46,9 +46,10 @@ void scenario_reader::read_levels(json_value value) {
     for (const std::string& level : levels) {
       const auto is_it = [&](const gpu::label& l) { return l.key == level && !l.value.empty(); };
       if (std::any_of(s.labels.begin(), s.labels.end(), is_it)) continue;
-      found_.add(to_.file, "/cluster/nodes/" + std::to_string(i) + "/labels",
-                 s.name + " has no label \"" + level + "\", so it would be in none of the topology's " +
-                     level + "s (expected one, as every node has)");
+      std::string text = s.name;
+      text.append(" has no label \"").append(level).append("\", so it would be in none of the topology's ");
+      text.append(level).append("s (expected one, as every node has)");
+      found_.add(to_.file, "/cluster/nodes/" + std::to_string(i) + "/labels", std::move(text));
     }
   }
   if (found_.size() != before) return;

@@ -34,13 +34,13 @@ concept placement = requires(P p, const P& seen, const typename P::demand& deman
   p.commit(s);
 };
 
-/// A placement that can say whether a demand would have a place if some of those who stand there went, without
-/// vacating them, which costs more: a search plays through many who could go. `suppose` begins, with nobody
-/// gone, and returns whether it can say so for this demand; until the placement changes `suppose_gone` and
-/// `suppose_back` say who is gone and who is not after all, and `would_fit` what `place` would find then.
+/// A placement that can say whether a demand would have a place if some of those who stand there went,
+/// without vacating them, which costs more: a search plays through many who could go. `suppose` begins, with
+/// nobody gone, and returns whether it can say so for this demand; until the placement changes `suppose_gone`
+/// and `suppose_back` say who is gone and who is not after all, and `would_fit` what `place` would find then.
 template <class P>
-concept supposing_placement = placement<P> && requires(P p, const P& seen, const typename P::demand& demand,
-                                                       typename P::allocation where) {
+concept supposing_placement = placement<P> &&
+    requires(P p, const P& seen, const typename P::demand& demand, typename P::allocation where) {
   { p.suppose(demand) } -> std::same_as<bool>;
   p.suppose_gone(where);
   p.suppose_back(where);
