@@ -3,15 +3,15 @@
 // all metrics, the series of every quota, jobs and places remembered; only that nothing reaches a disk.
 // - `philly128`: as many jobs, tenants and GPUs as philly128, at its load;
 // - `philly`: as many as the whole of Philly, 82,247 of 11 tenants on 2,816 GPUs;
-// - `million`: 1,000,000 jobs of 30 tenants on 10,000 GPUs, 1.25 jobs a second.
+// - `million`: 1,000,000 jobs of 30 tenants on 10,000 GPUs, 1.25 jobs a second;
+// - `million_mix`: as many of the generator's mix, in which a fifth of the jobs may not be preempted and the
+//   others make way.
 // `events` and `decisions` are per second; the others are the parts of the time of one replay, and the most
 // memory that the program ever had.
-#include "lab/load.hpp"
+#include "lab/generated.hpp"
 #include "lab/replay.hpp"
 #include "lab/replay_run.hpp"
 #include "lab/scenario.hpp"
-
-#include <allot/sim/generate.hpp>
 
 #include <benchmark/benchmark.h>
 
@@ -24,42 +24,36 @@ namespace {
 
 namespace lab = allot::lab;
 
-struct shape {
-  std::int64_t nodes;
-  std::size_t jobs;
-  std::size_t tenants;
-  std::int64_t load_permille;
-};
-constexpr shape philly128{16, 53'069, 3, 734};
-constexpr shape philly{352, 82'247, 11, 700};
-constexpr shape million{1250, 1'000'000, 30, 800};
+/// Its tenants own equal parts of the cluster and lend each other all that they leave idle.
+lab::generated_workload workload(const char* model, std::int64_t gpus, std::int64_t jobs,
+                                 std::int64_t tenants, std::int64_t load_permille) {
+  lab::generated_workload w;
+  w.model = model;
+  w.gpus = gpus;
+  w.jobs = jobs;
+  w.tenants = tenants;
+  w.load = load_permille;
+  return w;
+}
+const lab::generated_workload philly128 = workload("uniform", 128, 53'069, 3, 734);
+const lab::generated_workload philly = workload("uniform", 2'816, 82'247, 11, 700);
+const lab::generated_workload million = workload("uniform", 10'000, 1'000'000, 30, 800);
+const lab::generated_workload million_mix = workload("mix", 10'000, 1'000'000, 3, 800);
 
-/// Tenants that own the cluster in equal parts and lend each other all that they leave idle.
-std::string scenario_text(const shape& s, const std::string& policy) {
-  std::string text =
-      R"({"format": "allot-scenario/1", "policy": ")" + policy +
-      R"(", "cluster": {"nodes": [{"name": "n", "count": )" + std::to_string(s.nodes) +
-      R"(, "gpus": 8}]}, "quotas": [{"name": "root", "nominal": "cluster", "inclusive": true})";
-  for (std::size_t t = 0; t < s.tenants; ++t) {
-    text += R"(, {"name": "t)" + std::to_string(t) + R"(", "parent": "root", "nominal": {"gpu": )" +
-            std::to_string(s.nodes * 8 / static_cast<std::int64_t>(s.tenants)) + "}}";
-  }
-  return text + "]}";
+std::string scenario_text(std::int64_t gpus, const std::string& policy) {
+  return R"({"format": "allot-scenario/1", "policy": ")" + policy +
+         R"(", "cluster": {"nodes": [{"name": "n", "count": )" + std::to_string(gpus / 8) +
+         R"(, "gpus": 8}]}})";
 }
 
-void lab_replay(benchmark::State& state, const shape& s, const char* policy) {
-  allot::sim::uniform_workload w;
-  w.jobs = s.jobs;
-  w.tenants = s.tenants;
-  w.cluster_gpus = s.nodes * 8;
-  w.load_permille = s.load_permille;
-  const allot::sim::trace trace = allot::sim::generate_uniform(w);
+void lab_replay(benchmark::State& state, const lab::generated_workload& w, const char* policy) {
+  const allot::sim::trace trace = lab::make_generated(w, 1);
   lab::scenario_source source;
   source.file = "scenario";
   source.workload = &trace;
   source.workload_name = "generated";
   lab::errors found;
-  const auto scenario = lab::parse_scenario(scenario_text(s, policy), source, found);
+  const auto scenario = lab::parse_scenario(scenario_text(w.gpus, policy), source, found);
   if (!scenario) return state.SkipWithError(found.to_string().c_str());
 
   lab::replay_control control;
@@ -97,6 +91,12 @@ BENCHMARK_CAPTURE(lab_replay, philly128 / fifo, philly128, "fifo")->Unit(benchma
 BENCHMARK_CAPTURE(lab_replay, philly128 / kueue, philly128, "kueue")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(lab_replay, philly / standard, philly, "standard")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(lab_replay, million / standard, million, "standard")
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(1);
+BENCHMARK_CAPTURE(lab_replay, million_mix / standard, million_mix, "standard")
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(1);
+BENCHMARK_CAPTURE(lab_replay, million_mix / fifo, million_mix, "fifo")
     ->Unit(benchmark::kMillisecond)
     ->Iterations(1);
 
