@@ -148,38 +148,8 @@ template <std::size_t N>
   }
 }
 
-/// Whether a job may yield by what it is: the priority rules of the beneficiary's quota. Never by the
-/// relations in which nobody asks for himself.
-template <std::size_t N>
-[[nodiscard]] bool may_preempt(const beneficiary<N>& b, const running_job<N>& victim, relation how) {
-  switch (how) {
-    case relation::borrower:
-      return b.may.reclaim == preempt_reclaim::any ||
-             (b.may.reclaim == preempt_reclaim::lower_priority && victim.priority < b.priority);
-    case relation::descendant:
-      return b.may.children;
-    case relation::rival:
-      return b.may.rivals == preempt_rivals::any ||
-             (b.may.rivals == preempt_rivals::lower_priority && victim.priority < b.priority);
-    case relation::borrower_while_borrowing:
-      return b.may.reclaim != preempt_reclaim::never && b.may.borrow == preempt_borrow::lower_priority &&
-             victim.priority < b.priority &&
-             victim.priority <= b.may.borrow_max_priority.value_or(victim.priority);
-    case relation::consolidation:
-    case relation::resized:
-    case relation::time_limit:
-      return false;
-    case relation::same_quota:
-      break;
-  }
-  if (b.may.within == preempt_within::never) return false;
-  if (victim.priority < b.priority) return true;
-  return b.may.within == preempt_within::lower_or_newer_equal && victim.priority == b.priority &&
-         victim.submitted > b.submitted;
-}
-
-/// Whether no job of that priority, or of a higher one, may yield by what it is. What is not said here is
-/// left to `may_preempt`.
+/// Whether no job of that priority, or of a higher one, may yield by what it is: the priority rules of the
+/// beneficiary's quota. Never by the relations in which nobody asks for himself.
 template <std::size_t N>
 [[nodiscard]] constexpr bool rules_out(const beneficiary<N>& b, std::int32_t priority,
                                        relation how) noexcept {
@@ -205,6 +175,14 @@ template <std::size_t N>
   }
   if (b.may.within == preempt_within::lower_or_newer_equal) return priority > b.priority;
   return b.may.within == preempt_within::never || !is_lower;
+}
+
+/// Whether a job may yield by what it is: `rules_out` says no, and of equals in one quota it is the newer.
+template <std::size_t N>
+[[nodiscard]] constexpr bool may_preempt(const beneficiary<N>& b, const running_job<N>& victim,
+                                         relation how) noexcept {
+  if (rules_out(b, victim.priority, how)) return false;
+  return how != relation::same_quota || victim.priority < b.priority || victim.submitted > b.submitted;
 }
 
 }  // namespace v0
