@@ -275,25 +275,25 @@ TEST_CASE("eligibility: what a request uses, and who may take what it does not o
 TEST_CASE("eligibility: who is ruled out by priority may not be asked, nor anybody more important") {
   using allot::relation;
   allot_test::for_each_seed(500, [](allot_test::random_source& random) {
-    allot::beneficiary<1> b;
-    b.may.within = static_cast<allot::preempt_within>(random.below(3));
-    b.may.reclaim = static_cast<allot::preempt_reclaim>(random.below(3));
-    b.may.children = random.one_in(2);
-    b.may.borrow = static_cast<allot::preempt_borrow>(random.below(2));
-    b.may.rivals = static_cast<allot::preempt_rivals>(random.below(3));
-    if (random.one_in(2)) b.may.borrow_max_priority = static_cast<std::int32_t>(random.between(-2, 2));
+    allot::beneficiary<1> asks;
+    asks.may.within = static_cast<allot::preempt_within>(random.below(3));
+    asks.may.reclaim = static_cast<allot::preempt_reclaim>(random.below(3));
+    asks.may.children = random.one_in(2);
+    asks.may.borrow = static_cast<allot::preempt_borrow>(random.below(2));
+    asks.may.rivals = static_cast<allot::preempt_rivals>(random.below(3));
+    if (random.one_in(2)) asks.may.borrow_max_priority = static_cast<std::int32_t>(random.between(-2, 2));
     for (const relation how :
          {relation::borrower, relation::descendant, relation::same_quota, relation::rival,
           relation::borrower_while_borrowing, relation::consolidation}) {
       bool was_ruled_out = false;
       for (std::int32_t priority = -3; priority <= 3; ++priority) {
-        const bool is_ruled_out = allot::rules_out(b, priority, how);
+        const bool is_ruled_out = allot::rules_out(asks, priority, how);
         CHECK((is_ruled_out || !was_ruled_out));
         was_ruled_out = is_ruled_out;
         allot::running_job<1> newest;
         newest.priority = priority;
         newest.submitted = 1;
-        CHECK(allot::may_preempt(b, newest, how) == !is_ruled_out);
+        CHECK(allot::may_preempt(asks, newest, how) == !is_ruled_out);
       }
     }
   });
