@@ -102,7 +102,7 @@ std::vector<std::string> tenants_of(const std::vector<run_group>& groups) {
   std::vector<std::string> names;
   for_each_run(groups, [&](const run_summary& r) {
     for (const auto& [name, value] : r.figures) {
-      if (const std::string_view tenant = tenant_of(name); !tenant.empty()) add_once(names, tenant);
+      if (const std::string tenant = tenant_of(name); !tenant.empty()) add_once(names, tenant);
     }
   });
   return names;
@@ -255,11 +255,7 @@ std::string remarks(const std::vector<run_group>& groups) {
   for (std::size_t g = 1; g < groups.size(); ++g) {
     const shared_input shared = shared_by(groups.front(), groups[g]);
     if (shared == shared_input::all) continue;
-    const std::string& first = groups.front().label;
-    text += '\n' + groups[g].label;
-    text += shared == shared_input::jobs
-                ? " ran the jobs of " + first + " on other nodes or under other quotas.\n"
-                : " ran other jobs than " + first + ": their differences are not those of policies.\n";
+    text += '\n' + groups[g].label + ' ' + remark_on(shared, groups.front().label) + '\n';
   }
   for_each_run(groups, [&](const run_summary& r) {
     if (!r.stopped.empty()) text += fmt::format("\n{} ended early ({}).\n", r.label, r.stopped);
@@ -275,7 +271,7 @@ shared_input shared_by(const run_group& a, const run_group& b) {
     std::vector<const run_summary*> runs;
     for (const run_summary& r : g.runs) runs.push_back(&r);
     std::sort(runs.begin(), runs.end(), [](const run_summary* x, const run_summary* y) {
-      return std::tie(x->seed, x->input_hash) < std::tie(y->seed, y->input_hash);
+      return std::tie(x->seed, x->input.hash) < std::tie(y->seed, y->input.hash);
     });
     return runs;
   };
@@ -284,7 +280,7 @@ shared_input shared_by(const run_group& a, const run_group& b) {
   shared_input least = shared_input::all;
   for (std::size_t i = 0; i < first.size(); ++i) {
     if (first.size() > 1 && first[i]->seed != second[i]->seed) return shared_input::none;
-    least = std::max(least, shared_by(*first[i], *second[i]));
+    least = std::max(least, shared_by(first[i]->input, second[i]->input));
   }
   return least;
 }

@@ -5,7 +5,6 @@
 #include "lab/compare_sides_page.hpp"
 #include "lab/errors.hpp"
 #include "lab/files.hpp"
-#include "lab/json_reader.hpp"
 #include "lab/report.hpp"
 #include "lab/run_summary.hpp"
 #include "lab/staging.hpp"
@@ -18,13 +17,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -37,14 +33,12 @@ namespace {
 
 using namespace report;
 
-using path_to = std::span<const std::string_view>;
 constexpr std::int64_t million = 1'000'000;
 constexpr std::size_t most_points = 400;
 
 /// What the files of a run say.
 struct compared_run {
-  std::string label;
-  json_document summary;
+  run_summary summary;
   /// Curves, by the number of the tenant in `comparison::tenants`; empty when there is no tenants.csv.
   instant begin = 0;
   instant end = 0;
@@ -54,104 +48,8 @@ struct compared_run {
   /// How long the jobs waited that started.
   std::vector<instant> waits{};
 
-  [[nodiscard]] std::optional<json_value> find(path_to path) const {
-    std::optional<json_value> at = summary.root();
-    for (const std::string_view key : path) {
-      if (!at || !at->is_object()) return std::nullopt;
-      at = at->find(key);
-    }
-    return at;
-  }
-  [[nodiscard]] std::string text(std::string_view key) const {
-    const auto value = find(std::array{key});
-    return value ? std::string{value->text()} : std::string{};
-  }
-  [[nodiscard]] std::optional<double> number(path_to path) const {
-    const auto value = find(path);
-    if (!value || !value->is_number()) return std::nullopt;
-    double n = 0;
-    const std::string_view text = value->text();
-    const auto [after, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-    return error == std::errc{} && after == text.data() + text.size() ? std::optional{n} : std::nullopt;
-  }
+  [[nodiscard]] const std::string& label() const noexcept { return summary.label; }
 };
-
-enum class kind { count, time, gpu_hours, rate, index };
-/// Whether less of it is better; some figures are neither good nor bad.
-enum class better { less, more, neither };
-
-struct figure {
-  std::string_view name;
-  kind is;
-  better which;
-  std::array<std::string_view, 2> path;
-
-  [[nodiscard]] path_to where() const noexcept { return {path.data(), path[1].empty() ? 1U : 2U}; }
-};
-constexpr std::array<figure, 21> figures = {{
-    {"utilisation", kind::rate, better::more, {"allocation_rate", ""}},
-    {"fragmentation", kind::rate, better::less, {"fragmentation", ""}},
-    {"wait, mean", kind::time, better::less, {"queue_s", "mean"}},
-    {"wait, median", kind::time, better::less, {"queue_s", "p50"}},
-    {"wait, p90", kind::time, better::less, {"queue_s", "p90"}},
-    {"wait, p99", kind::time, better::less, {"queue_s", "p99"}},
-    {"wait, longest", kind::time, better::less, {"max_wait_s", ""}},
-    {"completion, mean", kind::time, better::less, {"jct_s", "mean"}},
-    {"completion, median", kind::time, better::less, {"jct_s", "p50"}},
-    {"completion, p99", kind::time, better::less, {"jct_s", "p99"}},
-    {"makespan", kind::time, better::less, {"makespan_s", ""}},
-    {"fairness (Jain)", kind::index, better::more, {"jain", ""}},
-    {"short of fair shares, GPU-h", kind::gpu_hours, better::less, {"fair_share_error_gpu_h", ""}},
-    {"borrowed, GPU-h", kind::gpu_hours, better::neither, {"borrowed_gpu_h", ""}},
-    {"preemptions", kind::count, better::less, {"preemptions", ""}},
-    {"lost, GPU-h", kind::gpu_hours, better::less, {"lost_gpu_h", ""}},
-    {"completed jobs", kind::count, better::more, {"jobs", "completed"}},
-    {"unfinished jobs", kind::count, better::less, {"jobs", "unfinished"}},
-    {"refused jobs", kind::count, better::less, {"jobs", "refused"}},
-    {"cancelled jobs", kind::count, better::neither, {"jobs", "cancelled"}},
-    {"over their time limit", kind::count, better::neither, {"jobs", "time_limit"}},
-}};
-/// Of one tenant.
-constexpr std::array<figure, 6> tenant_figures = {{
-    {"wait, mean", kind::time, better::less, {"queue_s", "mean"}},
-    {"wait, p99", kind::time, better::less, {"queue_s", "p99"}},
-    {"completion, mean", kind::time, better::less, {"jct_s", "mean"}},
-    {"allocated, GPU-h", kind::gpu_hours, better::neither, {"allocated_gpu_h", ""}},
-    {"preemptions", kind::count, better::less, {"preemptions", ""}},
-    {"lost, GPU-h", kind::gpu_hours, better::less, {"lost_gpu_h", ""}},
-}};
-
-std::int64_t in_milli(double n) {
-  return static_cast<std::int64_t>(std::llround(n * 1000));
-}
-
-std::string shown(double value, kind is) {
-  switch (is) {
-    case kind::count:
-      return grouped(static_cast<std::uint64_t>(std::llround(value)));
-    case kind::time:
-      return human_time(in_milli(value));
-    case kind::gpu_hours:
-      return rounded(in_milli(value), 1);
-    case kind::rate:
-      return rounded(in_milli(value * 100), 2) + " %";
-    case kind::index:
-      return rounded(in_milli(value), 3);
-  }
-  return {};
-}
-
-std::string difference(double value, double first, kind is) {
-  const auto with_sign = [](double n, unsigned places) {
-    return (n < 0 ? "" : "+") + rounded(in_milli(n), places);
-  };
-  if (value == first) return "=";
-  if (is == kind::rate) return with_sign((value - first) * 100, 2) + " pt";
-  if (is == kind::index) return with_sign(value - first, 3);
-  if (first == 0) return "";
-  const double percent = (value - first) / first * 100;
-  return percent > 999 ? "×" + rounded(in_milli(value / first), 1) : with_sign(percent, 1) + " %";
-}
 
 /// The columns of a CSV file by name, row by row.
 class csv_rows {
@@ -186,30 +84,16 @@ class comparison {
     std::error_code error;
     const bool is_directory = std::filesystem::is_directory(label, error);
     const std::string path = is_directory ? label + "/summary.json" : label;
-    input_file file{path};
-    const auto text = file.read_all();
-    if (!text) {
-      found.add(shown_path(path), {},
-                file.problem() + " (expected the directory of a replay, or its summary.json)");
-      return;
-    }
-    auto document = json_document::parse(shown_path(path), *text, found);
-    if (!document) return;
     // The name of the run is that of its directory, wherever that is.
     const std::filesystem::path directory =
         is_directory ? std::filesystem::path{label} : std::filesystem::path{path}.parent_path();
     std::string name = directory.filename().string();
     if (name.empty() || name == "." || name == "..") name = label;
-    compared_run run{std::move(name), std::move(*document)};
-    if (run.text("format") != "allot-summary/1") {
-      found.add(shown_path(path), "/format",
-                "expected \"allot-summary/1\": this is not the summary of a replay");
-      return;
-    }
-    if (const auto of_tenants = run.find(std::array{std::string_view{"tenants"}});
-        of_tenants && of_tenants->is_object()) {
-      of_tenants->for_each(
-          [&](json_value tenant) { static_cast<void>(number_of(std::string{tenant.key()})); });
+    auto summary = read_summary(std::move(name), path, found);
+    if (!summary) return;
+    compared_run run{std::move(*summary)};
+    for (const auto& [figure, value] : run.summary.figures) {
+      if (const std::string tenant = tenant_of(figure); !tenant.empty()) static_cast<void>(number_of(tenant));
     }
     read_series(run, beside(path, "tenants.csv"));
     read_waits(run, beside(path, "jobs.csv"));
@@ -220,7 +104,7 @@ class comparison {
     choose_layers();
     std::string html;
     std::string title = "Comparison:";
-    for (const compared_run& r : runs_) title += (&r == runs_.data() ? " " : ", ") + r.label;
+    for (const compared_run& r : runs_) title += (&r == runs_.data() ? " " : ", ") + r.label();
     begin_page(html, title);
     write_head(html);
     html += "<main>\n";
@@ -352,57 +236,40 @@ class comparison {
     return steps;
   }
 
-  /// Names the runs that share no more than that with the first.
-  void write_others(std::string& html, shared_input shared, std::string_view what) const {
-    const auto hashes = [](const compared_run& r) {
-      run_summary of;
-      of.input_hash = r.text("input_hash");
-      of.jobs_hash = r.text("jobs_hash");
-      return of;
-    };
-    std::string others;
-    for (std::size_t i = 1; i < runs_.size(); ++i) {
-      if (shared_by(hashes(runs_.front()), hashes(runs_[i])) != shared) continue;
-      others += (others.empty() ? "" : ", ") + escaped(runs_[i].label);
-    }
-    if (!others.empty()) html.append("<p>").append(what).append("<b>" + others + "</b>.</p>\n");
-  }
-
   void write_head(std::string& html) const {
     html += "<header><h1>" + grouped(runs_.size()) + " replays compared</h1>\n";
     html += "<p>differences are from the first; the better figures are bold</p>\n";
-    write_others(html, shared_input::jobs, "Its jobs on other nodes or under other quotas: ");
-    write_others(html, shared_input::none, "Other jobs, so that differences are not those of policies: ");
+    std::vector<std::pair<std::string_view, shared_input>> others;
+    for (std::size_t i = 1; i < runs_.size(); ++i) {
+      others.emplace_back(runs_[i].label(), shared_by(runs_.front().summary.input, runs_[i].summary.input));
+    }
+    write_other_inputs(html, runs_.front().label(), others);
     html += "</header>\n";
   }
 
-  template <std::size_t Count>
-  void write_table(std::string& html, const std::array<figure, Count>& rows,
-                   const std::vector<std::string_view>& at) const {
-    for (const figure& f : rows) {
-      std::vector<std::string_view> path = at;
-      path.insert(path.end(), f.where().begin(), f.where().end());
+  void write_table(std::string& html, const std::vector<shown_figure>& rows) const {
+    for (const shown_figure& f : rows) {
       std::vector<std::optional<double>> values;
       std::optional<double> best;
       bool any = false;
       bool differ = false;
       for (const compared_run& r : runs_) {
-        const auto value = values.emplace_back(r.number(path));
+        const auto value = values.emplace_back(r.summary.find(f.name));
         any = any || (value && *value != 0);
         if (!value) continue;
         if (best && *best != *value) differ = true;
-        if (!best || (f.which == better::less ? *value < *best : *value > *best)) best = value;
+        if (!best || (f.better == preferred::less ? *value < *best : *value > *best)) best = value;
       }
       // A row of nothing but zeros tells nothing.
       if (!any) continue;
-      html.append("<tr><td>").append(f.name);
+      html += "<tr><td>" + escaped(f.label);
       for (std::size_t i = 0; i < values.size(); ++i) {
-        const bool wins = differ && f.which != better::neither && values[i] && values[i] == best;
+        const bool wins = differ && f.better != preferred::neither && values[i] && values[i] == best;
         html += wins ? "<td class=win>" : "<td>";
-        html += values[i] ? shown(*values[i], f.is) : "-";
+        html += values[i] ? shown(*values[i], f.kind) : "-";
         if (i == 0) continue;
         html += "<td><small>";
-        if (values[i] && values[0]) html += difference(*values[i], *values[0], f.is);
+        if (values[i] && values[0]) html += relative_difference(*values[i] - *values[0], *values[0], f.kind);
         html += "</small>";
       }
       html += '\n';
@@ -411,7 +278,7 @@ class comparison {
   void open_table(std::string& html) const {
     html += "<div class=scroll><table>\n<tr><th>";
     for (std::size_t i = 0; i < runs_.size(); ++i) {
-      html += "<th scope=col>" + escaped(runs_[i].label);
+      html += "<th scope=col>" + escaped(runs_[i].label());
       if (i != 0) html += "<th>";
     }
     html += '\n';
@@ -419,17 +286,19 @@ class comparison {
   void write_figures(std::string& html) const {
     html += "<figure>";
     open_table(html);
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> facts = {
-        {{"policy", "policy"}, {"seed", "seed"}, {"input", "input_hash"}, {"decisions", "decision_hash"}}};
-    for (const auto& [name, key] : facts) {
+    const auto fact = [&](std::string_view name, auto text_of) {
       html.append("<tr><td>").append(name);
       for (std::size_t i = 0; i < runs_.size(); ++i) {
-        html += "<td><code>" + escaped(runs_[i].text(key)) + "</code>";
+        html += "<td><code>" + escaped(text_of(runs_[i].summary)) + "</code>";
         if (i != 0) html += "<td>";
       }
       html += '\n';
-    }
-    write_table(html, figures, {});
+    };
+    fact("policy", [](const run_summary& r) { return r.policy; });
+    fact("seed", [](const run_summary& r) { return std::to_string(r.seed); });
+    fact("input", [](const run_summary& r) { return r.input.hash; });
+    fact("decisions", [](const run_summary& r) { return r.decision_hash; });
+    write_table(html, figures_shown_first());
     html += "</table></div></figure>\n";
   }
 
@@ -456,7 +325,7 @@ class comparison {
     std::string legend;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       if (runs_[i].pending.empty()) continue;
-      chart c{"gpus", runs_[i].label, "GPUs in use by quota", ""};
+      chart c{"gpus", runs_[i].label(), "GPUs in use by quota", ""};
       c.set_ticks(time_ticks(begin_, end_));
       c.set_values(scale_for(most), "GPUs");
       std::vector<chart::steps> curves;
@@ -467,7 +336,7 @@ class comparison {
         c.explain("q" + std::to_string(layers_[k].colour), layers_[k].name);
       }
       stack(c, curves, css);
-      html += "<div><h3>" + escaped(runs_[i].label) + "</h3>";
+      html += "<div><h3>" + escaped(runs_[i].label()) + "</h3>";
       c.write_plot(html);
       html += "</div>\n";
       legend.clear();
@@ -484,7 +353,7 @@ class comparison {
       if (runs_[i].pending.empty()) continue;
       for (const std::int64_t n : runs_[i].pending) most = std::max(most, n);
       c.line(curve(runs_[i], runs_[i].pending), "curve s" + colour_of_run(i));
-      c.explain("q" + colour_of_run(i), runs_[i].label);
+      c.explain("q" + colour_of_run(i), runs_[i].label());
     }
     c.set_values(scale_for(most, true), "jobs");
     c.make_tall();
@@ -514,7 +383,7 @@ class comparison {
                            part[k] / 10);
       }
       c.line(std::move(steps), "curve s" + colour_of_run(i));
-      c.explain("q" + colour_of_run(i), runs_[i].label);
+      c.explain("q" + colour_of_run(i), runs_[i].label());
     }
     const std::int64_t bottom = std::min<std::int64_t>(least / 250'000, 3) * 25'000;
     c.set_values({100'000, bottom >= 50'000 ? 10'000 : 25'000}, "%", bottom);
@@ -524,9 +393,10 @@ class comparison {
     if (tenants_.empty()) return;
     html += "<figure><figcaption><h2>Each quota</h2></figcaption>";
     for (std::size_t t = 0; t < tenants_.size(); ++t) {
-      const std::vector<std::string_view> jobs = {"tenants", tenants_[t], "jobs", "total"};
-      const bool has_jobs = std::any_of(
-          runs_.begin(), runs_.end(), [&](const compared_run& r) { return r.number(jobs).value_or(0) != 0; });
+      const std::string jobs = figure_of_tenant(tenants_[t], "jobs/total");
+      const bool has_jobs = std::any_of(runs_.begin(), runs_.end(), [&](const compared_run& r) {
+        return r.summary.find(jobs).value_or(0) != 0;
+      });
       if (!has_jobs) continue;
       const auto of = std::find_if(layers_.begin(), layers_.end(), [&](const layer& l) {
         return std::find(l.quotas.begin(), l.quotas.end(), t) != l.quotas.end();
@@ -535,7 +405,7 @@ class comparison {
       if (of != layers_.end()) html += "<b class=\"dot q" + std::to_string(of->colour) + "\"></b>";
       html += escaped(tenants_[t]) + "</h3>";
       open_table(html);
-      write_table(html, tenant_figures, {"tenants", tenants_[t]});
+      write_table(html, figures_of_tenant(tenants_[t]));
       html += "</table></div>\n";
     }
     html += "</figure>\n";

@@ -136,7 +136,7 @@ std::vector<std::string> tenants_of(const side_set& set) {
   for (const run_group* side : set.sides) {
     for (const run_summary& r : side->runs) {
       for (const auto& [name, value] : r.figures) {
-        const std::string tenant{tenant_of(name)};
+        const std::string tenant = tenant_of(name);
         if (tenant.empty() || std::find(names.begin(), names.end(), tenant) != names.end()) continue;
         names.push_back(tenant);
       }
@@ -169,24 +169,10 @@ void write_table(std::string& html, const side_set& set) {
 void write_set(std::string& html, const side_set& set) {
   html += "<figure>";
   if (!set.name.empty()) html += "<figcaption><h2>" + escaped(set.name) + "</h2></figcaption>\n";
-  for (const shared_input shared : {shared_input::jobs, shared_input::none}) {
-    std::string others;
-    for (const run_group* side : set.sides) {
-      if (shared_by(*set.sides.front(), *side) != shared) continue;
-      others += (others.empty() ? "" : ", ") + escaped(side->side);
-    }
-    if (others.empty()) continue;
-    const std::string first = escaped(set.sides.front()->side);
-    if (shared == shared_input::jobs) {
-      html.append("<p>The jobs of ").append(first).append(" on other nodes or under other quotas: ");
-      html.append(others).append(".</p>\n");
-    } else {
-      html.append("<p><b>Other jobs than ")
-          .append(first)
-          .append(", so differences are not those of policies: ");
-      html.append(others).append(".</b></p>\n");
-    }
-  }
+  std::vector<std::pair<std::string_view, shared_input>> others;
+  for (const run_group* side : set.sides)
+    others.emplace_back(side->side, shared_by(*set.sides.front(), *side));
+  write_other_inputs(html, set.sides.front()->side, others);
   html += "<div class=\"panels two\">\n";
   for (const auto& [name, title] : drawn_figures) write_bars(html, set, name, title);
   html += "</div>\n";
@@ -219,6 +205,18 @@ void write_head(std::string& html, const std::vector<run_group>& groups) {
 }
 
 }  // namespace
+
+void write_other_inputs(std::string& html, std::string_view first,
+                        const std::vector<std::pair<std::string_view, shared_input>>& runs) {
+  for (const shared_input shared : {shared_input::jobs, shared_input::none}) {
+    std::string names;
+    for (const auto& [name, with_first] : runs) {
+      if (with_first == shared) names += (names.empty() ? "" : ", ") + escaped(name);
+    }
+    if (names.empty()) continue;
+    html += "<p><b>" + names + "</b> " + escaped(remark_on(shared, first)) + "</p>\n";
+  }
+}
 
 std::string page_of_sides(const std::vector<run_group>& groups) {
   std::string html;

@@ -51,9 +51,9 @@ struct parameters {
           permille("interactive", *options.interactive, "expected a number from 0 to the load, as in 0.08");
     }
     if (options.checkpoint && *options.checkpoint == "none") {
-      workload.checkpoint.emplace(std::nullopt);
+      workload.checkpoint = checkpointing{};
     } else if (options.checkpoint) {
-      workload.checkpoint.emplace(time("checkpoint_s", *options.checkpoint, ", or none"));
+      workload.checkpoint = checkpointing{time("checkpoint_s", *options.checkpoint, ", or none")};
     }
     if (options.restart) workload.restart = time("restart_s", *options.restart);
     if (options.mean_duration) workload.mean_duration = time("mean_duration_s", *options.mean_duration);

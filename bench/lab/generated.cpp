@@ -133,7 +133,7 @@ class problem_finder {
     } else if (w_.load == 0 && w_.model != teams_model) {
       add("load", "expected a number above 0, as in 0.9");
     }
-    if (w_.checkpoint && *w_.checkpoint && **w_.checkpoint == 0) {
+    if (w_.checkpoint && w_.checkpoint->every == 0) {
       add("checkpoint_s", "expected more than 0, or \"none\": they save nothing on the way");
     }
     if (w_.mean_duration && *w_.mean_duration == 0) add("mean_duration_s", "expected more than 0");
@@ -192,7 +192,7 @@ sim::trace make_teams(const generated_workload& w, std::uint64_t seed) {
   t.load_permille = w.load;
   t.serving_permille = mix_of(w).inference_permille;
   if (w.serving_tenant) t.serving_tenant = *w.serving_tenant;
-  if (w.checkpoint) t.checkpoint = *w.checkpoint;
+  if (w.checkpoint) t.checkpoint = w.checkpoint->every;
   t.restart = w.restart.value_or(t.restart);
   if (!w.training.empty()) {
     t.training.clear();
@@ -273,11 +273,11 @@ std::optional<generated_workload> read_generated(json_value value, errors& found
   milli("mean_duration_s", w.mean_duration);
   if (const auto v = o.find("checkpoint_s")) {
     if (v->is_string() && v->text() == "none") {
-      w.checkpoint.emplace(std::nullopt);
+      w.checkpoint = checkpointing{};
     } else if (!v->is_number()) {
       v->report(found, "expected seconds or \"none\", found " + v->shown());
     } else if (const auto time = read_milli(*v, found)) {
-      w.checkpoint.emplace(*time);
+      w.checkpoint = checkpointing{*time};
     }
   }
   if (const auto v = o.find("training")) w.training = read_training(*v, found);
@@ -323,7 +323,7 @@ std::optional<sim::workload_stream> stream_of(const generated_workload& w, std::
   std::vector<sim::workload_part> parts = sim::make_parts(*kind, tenants_of(w), size, mix_of(w));
   for (sim::workload_part& p : parts) {
     if (p.job_class != "train") continue;
-    if (w.checkpoint) p.checkpoint = *w.checkpoint;
+    if (w.checkpoint) p.checkpoint = w.checkpoint->every;
     p.restart = w.restart.value_or(p.restart);
   }
   return sim::workload_stream{std::move(parts), size};

@@ -19,6 +19,11 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
+struct checkpointing {
+  /// Nothing: they save nothing on the way.
+  std::optional<instant> every{};
+};
+
 /// A workload by a model, as `allot generate` and an experiment's "generate" say it, but for the seed. What
 /// was not said is nothing, and has the default of its model.
 struct generated_workload {
@@ -35,8 +40,8 @@ struct generated_workload {
   /// Or who trains and opens sessions, with their shares of it, and who serves.
   std::vector<sim::tenant_share> training{};
   std::optional<std::string> serving_tenant{};
-  /// Of training jobs; a checkpoint of nothing that was said: they save nothing on the way.
-  std::optional<std::optional<instant>> checkpoint{};
+  /// Of training jobs.
+  std::optional<checkpointing> checkpoint{};
   std::optional<instant> restart{};
   /// Of "uniform".
   std::optional<instant> mean_duration{};

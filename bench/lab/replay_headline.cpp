@@ -135,13 +135,7 @@ void explain_refusals(replay_result& r) {
   for (replayed_job& j : r.jobs) {
     if (j.outcome != sim::job_outcome::refused || !j.explanation.empty()) continue;
     const std::string asked = decimal(j.gpus) + (j.gpus == 1000 ? " GPU" : " GPUs");
-    if (j.reason == "larger_than_cluster") {
-      j.explanation = "asks for " + asked + ", for which there is no place even when nothing runs";
-      if (r.cluster != nullptr) {
-        j.explanation += " (" + decimal(r.cluster->gpus().in_milli()) + " GPUs on " +
-                         std::to_string(r.cluster->size()) + " nodes)";
-      }
-    } else if (j.reason == "unknown_quota") {
+    if (j.reason == "unknown_quota") {
       j.explanation = "its quota " + r.quotas[j.quota.index()].name + " does not exist at that time";
     } else {
       j.explanation = "asks for " + asked + ", which is not a request";

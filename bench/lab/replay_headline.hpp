@@ -9,7 +9,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// Gives every job that was refused a sentence that says why.
+/// Gives every job that was refused a sentence that says why, where it has none yet.
 void explain_refusals(replay_result& r);
 
 /// What a person should know besides the figures: the first refused jobs by name, and how many never ran.

@@ -7,6 +7,7 @@
 #include "lab/cluster_state_impl.hpp"
 #include "lab/isolated_impl.hpp"
 #include "lab/progress.hpp"
+#include "lab/refusal_log.hpp"
 #include "lab/replay_run.hpp"
 #include "lab/staging.hpp"
 
@@ -320,11 +321,12 @@ template <std::size_t N>
   recorder<N, decltype(why)> series{metrics, result.log, time, result.moments, events ? &*events : nullptr,
                                     why};
   ended_jobs ended;
+  refusal_log refusals;
   const auto clock_of = [&](std::chrono::nanoseconds& spent) { return control.timed ? &spent : nullptr; };
   timed_observer timed_metrics{metrics, clock_of(result.timing.metrics)};
   timed_observer timed_runs{result.log, clock_of(result.timing.runs)};
   timed_observer timed_series{series, clock_of(result.timing.series)};
-  sim::observers watch{timed_metrics, timed_runs, nominals, timed_series, ended};
+  sim::observers watch{timed_metrics, timed_runs, nominals, timed_series, ended, refusals};
 
   replay_guard guard{control};
   std::optional<instant> look_at = control.look_at;
@@ -359,6 +361,7 @@ template <std::size_t N>
   for (std::size_t x = 0; x < result.quotas.size(); ++x) result.figures.quotas[x].quota = quota_id{x};
   result.classes.assign(w.classes.begin(), w.classes.end());
   take_jobs(sim, w, metrics, result);
+  refusals.tell(result.jobs);
   take_refused(w, result);
   result.time = time.conclude(sim.now());
   result.decision_hash = sim.decision_hash().hex();

@@ -40,6 +40,23 @@ std::string path_part(std::string_view key) {
   return part;
 }
 
+constexpr std::string_view of_tenants = "tenants/";
+
+/// The tenant's name as it stands in the name of its figure.
+std::string_view tenant_part(std::string_view name) {
+  if (name.substr(0, of_tenants.size()) != of_tenants) return {};
+  name.remove_prefix(of_tenants.size());
+  const std::size_t end = name.find('/');
+  return end == std::string_view::npos ? std::string_view{} : name.substr(0, end);
+}
+
+/// "lost_gpu_h" of "tenants/a/lost_gpu_h"; of others the name itself.
+std::string_view without_tenant(std::string_view name) {
+  const std::string_view tenant = tenant_part(name);
+  if (!tenant.empty()) name.remove_prefix(of_tenants.size() + tenant.size() + 1);
+  return name;
+}
+
 void flatten(json_value value, const std::string& path, run_summary& to) {
   value.for_each([&](json_value member) {
     std::string name = path;
@@ -57,8 +74,7 @@ void add_worst_tenant(run_summary& to) {
   for (const std::string_view part : parts) {
     std::optional<double> most;
     for (const auto& [name, value] : to.figures) {
-      const std::string_view tenant = tenant_of(name);
-      if (tenant.empty() || std::string_view{name}.substr(9 + tenant.size()) != part) continue;
+      if (tenant_part(name).empty() || without_tenant(name) != part) continue;
       most = std::max(most.value_or(value), value);
     }
     if (most) to.figures.emplace_back("worst_tenant/" + std::string{part}, *most);
@@ -100,8 +116,8 @@ std::optional<run_summary> parse_summary(std::string label, const std::string& p
   run_summary run;
   run.label = std::move(label);
   run.policy = text_of("policy");
-  run.input_hash = text_of("input_hash");
-  run.jobs_hash = text_of("jobs_hash");
+  run.input.hash = text_of("input_hash");
+  run.input.jobs_hash = text_of("jobs_hash");
   run.decision_hash = text_of("decision_hash");
   if (const auto stopped = top.find("stopped"); stopped && stopped->is_object()) {
     if (const auto reason = stopped->find("reason")) run.stopped = reason->text();
@@ -118,10 +134,23 @@ std::optional<run_summary> parse_summary(std::string label, const std::string& p
   return run;
 }
 
-shared_input shared_by(const run_summary& a, const run_summary& b) {
-  if (a.input_hash == b.input_hash) return shared_input::all;
+shared_input shared_by(const run_input& a, const run_input& b) {
+  if (a.hash == b.hash) return shared_input::all;
   const bool has_jobs = !a.jobs_hash.empty() && a.jobs_hash == b.jobs_hash;
   return has_jobs ? shared_input::jobs : shared_input::none;
+}
+
+std::string remark_on(shared_input shared, std::string_view first) {
+  const std::string name{first};
+  switch (shared) {
+    case shared_input::all:
+      return {};
+    case shared_input::jobs:
+      return "ran the jobs of " + name + " on other nodes or under other quotas.";
+    case shared_input::none:
+      break;
+  }
+  return "ran other jobs than " + name + ": their differences are not those of policies.";
 }
 
 std::optional<run_summary> read_summary(std::string label, const std::string& path, errors& found) {
@@ -135,16 +164,18 @@ std::optional<run_summary> read_summary(std::string label, const std::string& pa
   return parse_summary(std::move(label), path, *text, found);
 }
 
-std::string_view tenant_of(std::string_view name) {
-  constexpr std::string_view before = "tenants/";
-  if (name.substr(0, before.size()) != before) return {};
-  name.remove_prefix(before.size());
-  const std::size_t end = name.find('/');
-  return end == std::string_view::npos ? std::string_view{} : name.substr(0, end);
+std::string tenant_of(std::string_view name) {
+  std::string tenant;
+  const std::string_view part = tenant_part(name);
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    const bool stands_for_other = part[i] == '~' && i + 1 < part.size();
+    tenant += !stands_for_other ? part[i] : part[++i] == '0' ? '~' : '/';
+  }
+  return tenant;
 }
 
 figure_kind kind_of(std::string_view name) {
-  if (const std::string_view tenant = tenant_of(name); !tenant.empty()) name.remove_prefix(9 + tenant.size());
+  name = without_tenant(name);
   const auto ends_in = [](std::string_view text, std::string_view end) {
     return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
   };
@@ -163,38 +194,42 @@ figure_kind kind_of(std::string_view name) {
 }
 
 std::vector<shown_figure> figures_shown_first() {
-  return {{"jobs/completed", "completed", figure_kind::count},
-          {"jobs/unfinished", "unfinished", figure_kind::count},
-          {"jobs/refused", "refused", figure_kind::count},
-          {"allocation_rate", "utilisation", figure_kind::rate},
-          {"useful_utilisation", "useful utilisation", figure_kind::rate},
-          {"queue_s/mean", "wait, mean", figure_kind::time},
-          {"queue_s/p50", "wait, median", figure_kind::time},
-          {"queue_s/p99", "wait, p99", figure_kind::time},
-          {"max_wait_s", "longest wait", figure_kind::time},
-          {"worst_tenant/queue_s/mean", "wait of the worst tenant, mean", figure_kind::time},
-          {"isolated/sharing_anomaly_s", "sharing anomaly", figure_kind::time},
-          {"jct_s/mean", "completion, mean", figure_kind::time},
-          {"jct_s/p50", "completion, median", figure_kind::time},
-          {"jct_s/p99", "completion, p99", figure_kind::time},
-          {"end_s", "last end", figure_kind::time},
-          {"preemptions", "preemptions", figure_kind::count},
-          {"lost_gpu_h", "lost GPU-h", figure_kind::gpu_hours},
+  return {{"jobs/completed", "completed", figure_kind::count, preferred::more},
+          {"jobs/unfinished", "unfinished", figure_kind::count, preferred::less},
+          {"jobs/refused", "refused", figure_kind::count, preferred::less},
+          {"allocation_rate", "utilisation", figure_kind::rate, preferred::more},
+          {"useful_utilisation", "useful utilisation", figure_kind::rate, preferred::more},
+          {"queue_s/mean", "wait, mean", figure_kind::time, preferred::less},
+          {"queue_s/p50", "wait, median", figure_kind::time, preferred::less},
+          {"queue_s/p99", "wait, p99", figure_kind::time, preferred::less},
+          {"max_wait_s", "longest wait", figure_kind::time, preferred::less},
+          {"worst_tenant/queue_s/mean", "wait of the worst tenant, mean", figure_kind::time, preferred::less},
+          {"isolated/sharing_anomaly_s", "sharing anomaly", figure_kind::time, preferred::less},
+          {"jct_s/mean", "completion, mean", figure_kind::time, preferred::less},
+          {"jct_s/p50", "completion, median", figure_kind::time, preferred::less},
+          {"jct_s/p99", "completion, p99", figure_kind::time, preferred::less},
+          {"end_s", "last end", figure_kind::time, preferred::less},
+          {"preemptions", "preemptions", figure_kind::count, preferred::less},
+          {"lost_gpu_h", "lost GPU-h", figure_kind::gpu_hours, preferred::less},
           {"borrowed_gpu_h", "borrowed GPU-h", figure_kind::gpu_hours},
-          {"jain", "Jain", figure_kind::index},
-          {"fair_share_error_gpu_h", "short of fair share, GPU-h", figure_kind::gpu_hours},
-          {"fragmentation", "fragmentation", figure_kind::rate}};
+          {"jain", "Jain", figure_kind::index, preferred::more},
+          {"fair_share_error_gpu_h", "short of fair share, GPU-h", figure_kind::gpu_hours, preferred::less},
+          {"fragmentation", "fragmentation", figure_kind::rate, preferred::less}};
 }
 
-std::vector<shown_figure> figures_of_tenant(const std::string& tenant) {
-  const std::string at = "tenants/" + tenant + '/';
-  return {{at + "queue_s/mean", "  wait, mean", figure_kind::time},
-          {at + "queue_s/p99", "  wait, p99", figure_kind::time},
-          {at + "jct_s/mean", "  completion, mean", figure_kind::time},
-          {at + "allocated_gpu_h", "  GPU-h", figure_kind::gpu_hours},
-          {at + "borrowed_gpu_h", "  borrowed GPU-h", figure_kind::gpu_hours},
-          {at + "lent_gpu_h", "  lent GPU-h", figure_kind::gpu_hours},
-          {at + "preemptions", "  preemptions", figure_kind::count}};
+std::string figure_of_tenant(std::string_view tenant, std::string_view figure) {
+  return std::string{of_tenants} + path_part(tenant) + '/' + std::string{figure};
+}
+
+std::vector<shown_figure> figures_of_tenant(std::string_view tenant) {
+  const auto of = [&](std::string_view figure) { return figure_of_tenant(tenant, figure); };
+  return {{of("queue_s/mean"), "  wait, mean", figure_kind::time, preferred::less},
+          {of("queue_s/p99"), "  wait, p99", figure_kind::time, preferred::less},
+          {of("jct_s/mean"), "  completion, mean", figure_kind::time, preferred::less},
+          {of("allocated_gpu_h"), "  GPU-h", figure_kind::gpu_hours},
+          {of("borrowed_gpu_h"), "  borrowed GPU-h", figure_kind::gpu_hours},
+          {of("lent_gpu_h"), "  lent GPU-h", figure_kind::gpu_hours},
+          {of("preemptions"), "  preemptions", figure_kind::count, preferred::less}};
 }
 
 std::string shown(double value, figure_kind kind) {

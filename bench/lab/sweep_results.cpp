@@ -250,7 +250,7 @@ std::string results_csv(const sweep_record& sweep) {
     append_field(text, std::to_string(p.seed));
     append_field(text, word_of(p.is));
     append_field(text, p.reason);
-    append_field(text, p.summary ? p.summary->input_hash : "");
+    append_field(text, p.summary ? p.summary->input.hash : "");
     append_field(text, p.summary ? p.summary->decision_hash : "");
     for (const std::string& name : names) {
       const auto value = p.summary ? p.summary->find(name) : std::nullopt;

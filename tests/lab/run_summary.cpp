@@ -25,7 +25,7 @@ TEST_CASE("run_summary: whatever numbers there are, under their paths") {
   REQUIRE_MESSAGE(run, found.to_string());
   CHECK(run->policy == "pai");
   CHECK(run->seed == 7);
-  CHECK(run->input_hash == "ab");
+  CHECK(run->input.hash == "ab");
   CHECK(run->decision_hash == "cd");
   CHECK(run->stopped == "max_queue");
   CHECK(run->find("queue_s/mean") == 3.25);
@@ -37,7 +37,7 @@ TEST_CASE("run_summary: whatever numbers there are, under their paths") {
   CHECK_FALSE(run->find("worst_tenant/jct_s/mean"));
   CHECK_FALSE(run->find("seed"));
   CHECK_FALSE(run->find("list"));
-  CHECK(allot::lab::tenant_of("tenants/a~1b/lost_gpu_h") == "a~1b");
+  CHECK(allot::lab::tenant_of("tenants/a~1b/lost_gpu_h") == "a/b");
   CHECK(allot::lab::tenant_of("jobs/total").empty());
 }
 
@@ -59,18 +59,33 @@ TEST_CASE("run_summary: what is no summary is said so, with its place") {
 TEST_CASE("run_summary: what two runs share") {
   using allot::lab::shared_by;
   using allot::lab::shared_input;
-  const auto run = [](const char* input, const char* jobs) {
-    allot::lab::run_summary r;
-    r.input_hash = input;
-    r.jobs_hash = jobs;
-    return r;
-  };
+  const auto run = [](const char* input, const char* jobs) { return allot::lab::run_input{input, jobs}; };
   CHECK(shared_by(run("a", "j"), run("a", "j")) == shared_input::all);
   CHECK(shared_by(run("a", "j"), run("b", "j")) == shared_input::jobs);
   CHECK(shared_by(run("a", "j"), run("b", "k")) == shared_input::none);
   // Not every summary says which jobs ran.
   CHECK(shared_by(run("a", ""), run("a", "")) == shared_input::all);
   CHECK(shared_by(run("a", ""), run("b", "")) == shared_input::none);
+}
+
+TEST_CASE("run_summary: what is said of runs of other inputs") {
+  using allot::lab::remark_on;
+  using allot::lab::shared_input;
+  CHECK(remark_on(shared_input::all, "one").empty());
+  CHECK(remark_on(shared_input::jobs, "one") == "ran the jobs of one on other nodes or under other quotas.");
+  CHECK(remark_on(shared_input::none, "one") ==
+        "ran other jobs than one: their differences are not those of policies.");
+}
+
+TEST_CASE("run_summary: the name of a tenant may have a slash") {
+  for (const char* tenant : {"a", "a/b", "a~b", "~1", "/", "a~", "~0/~1"}) {
+    const std::string name = allot::lab::figure_of_tenant(tenant, "queue_s/mean");
+    CHECK(allot::lab::tenant_of(name) == tenant);
+    CHECK(kind_of(name) == figure_kind::time);
+  }
+  CHECK(allot::lab::figure_of_tenant("a/b", "preemptions") == "tenants/a~1b/preemptions");
+  CHECK(allot::lab::tenant_of("queue_s/mean").empty());
+  CHECK(allot::lab::tenant_of("tenants/a").empty());
 }
 
 TEST_CASE("run_summary: names say what a figure is") {
