@@ -105,7 +105,7 @@ void replay(benchmark::State& state, const std::shared_ptr<const input>& given) 
     // The service of the teams takes what it needs from the quotas below.
     if (!Preset::ignores_quotas) s.settings.front().preempt.children = true;
     auto simulation = simulator<1, Preset>::make(std::move(s));
-    metrics<1> measure{{.loans = true}};
+    metrics<1> measure;
     run_log log;
     observers watch{measure, log};
     state.ResumeTiming();

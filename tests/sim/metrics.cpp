@@ -36,8 +36,8 @@ using allot::sim::run_figures;
 namespace {
 
 template <class Preset>
-run_figures measured(allot::sim::setup<1> s, bool loans = true, allot::sim::time_window window = {}) {
-  metrics<1> m{{.loans = loans, .window = window}};
+run_figures measured(allot::sim::setup<1> s, allot::sim::time_window window = {}) {
+  metrics<1> m{{.window = window}};
   const auto sim = run<Preset>(std::move(s), m);
   return m.figures(sim);
 }
@@ -106,7 +106,7 @@ TEST_CASE("metrics: a part of the same story") {
   CHECK(whole.lost_in_window == whole.of.lost);
   CHECK(whole.largest_fair_share_error() == gpu_seconds(4 * 30));
   // b's job has 8 GPUs until 45, and from 65 to 67; a's have 4 in between and from 67 on.
-  const run_figures f = measured<standard>(evicted_twice(), true, {40 * second, 70 * second});
+  const run_figures f = measured<standard>(evicted_twice(), {40 * second, 70 * second});
   CHECK(f.window.begin == 40 * second);
   CHECK(f.window.end == 70 * second);
   CHECK(f.jobs_in_window == 2);
@@ -123,18 +123,11 @@ TEST_CASE("metrics: a part of the same story") {
   CHECK(f.of.jct.max == 20 * second);
   CHECK(f.makespan() == 152 * second);
   // Of a time after everything there is nothing.
-  const run_figures late = measured<standard>(evicted_twice(), true, {500 * second, 600 * second});
+  const run_figures late = measured<standard>(evicted_twice(), {500 * second, 600 * second});
   CHECK(late.window.begin == late.window.end);
   CHECK(late.capacity == 0);
   CHECK(late.of.allocated == 0);
   CHECK(late.of.jct.count == 0);
-}
-
-TEST_CASE("metrics: nobody borrows where the quotas are nobody's") {
-  const run_figures f = measured<standard>(evicted_twice(), false);
-  CHECK(f.of.borrowed == 0);
-  CHECK(f.of.lent == 0);
-  CHECK(f.of.fair_share_error == gpu_seconds(4 * 30));
 }
 
 TEST_CASE("metrics: waiting counts from the submission, and for those that never start until the end") {
@@ -203,7 +196,7 @@ TEST_CASE("metrics: nothing at all") {
 
 TEST_CASE("metrics: the state after every instant is that of the simulator") {
   auto s = evicted_twice();
-  metrics<1> m{{.loans = true}};
+  metrics<1> m;
   std::vector<std::string> lines;
   each_instant watch{[&](const auto& sim) {
     const auto& now = m.now(b);
@@ -409,7 +402,7 @@ TEST_CASE("metrics: the Helios simulator's figures for FIFO on philly128") {
     for (std::size_t i = 1; i < specs.size(); ++i) quotas.emplace_back(i);
     auto s = world<preset_type>(std::move(specs), allot::sim::to_jobs<1>(reading.value, quotas, quota_id{0}));
     s.where = nodes(16, 8);
-    return measured<preset_type>(std::move(s), false);
+    return measured<preset_type>(std::move(s));
   };
   const run_figures f = figures(fifo{});
   CHECK(f.of.jobs == allot::sim::job_counts{.total = 53'069, .completed = 53'069});

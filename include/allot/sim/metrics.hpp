@@ -34,8 +34,6 @@ template <std::size_t N>
 struct metrics_settings {
   /// Which dimensions are GPUs; amounts are their sum.
   per_dimension<bool, N> gpus{true};
-  /// Whether the quotas are somebody's. Without, nobody borrows from anybody.
-  bool loans = true;
   /// What integrals over time are about, and when the jobs were submitted whose times are told.
   time_window window{};
   /// How long a quota may wait for what it has lent before that counts as a violation.
@@ -331,7 +329,6 @@ class metrics {
   }
 
   void look_at_loans(const ledger<N>& accounts) {
-    if (!settings_.loans) return;
     for (meter& m : meters_) m.now.borrowed = m.now.lent = 0;
     anyone_lends_ = false;
     for (std::size_t d = 0; d < N; ++d) {
