@@ -2,6 +2,7 @@
 // The objects of KAI, which Run:ai is built on, as a scenario: Queues are its quotas, PodGroups with their
 // Pods its jobs, and Nodes, if they are there, its cluster.
 #include "lab/json_writer.hpp"
+#include "lab/kai_topology.hpp"
 #include "lab/kubernetes.hpp"
 
 #include <allot/gpu/cluster.hpp>
@@ -89,11 +90,13 @@ struct group {
   std::int64_t priority = default_priority;
   bool preemptible = true;
   std::int64_t min_member = 1;
+  kai_constraint nearness;
   /// Those with a node first.
   std::vector<pod> pods;
 };
 
 struct node {
+  const kubernetes_object* object = nullptr;
   std::string name;
   std::string model;
   std::int64_t gpus = 0;
@@ -110,7 +113,8 @@ class kai_importer {
 
   [[nodiscard]] std::string run() {
     for (const auto& [kind, objects] : objects_) {
-      static constexpr std::string_view known[] = {"Queue", "PodGroup", "Pod", "Node", "PriorityClass"};
+      static constexpr std::string_view known[] = {"Queue", "PodGroup",      "Pod",
+                                                   "Node",  "PriorityClass", "Topology"};
       if (std::find(std::begin(known), std::end(known), kind) != std::end(known)) continue;
       log_.note(kind, counted(objects.size(), "object is", "objects are") + " not carried over");
     }
@@ -129,6 +133,7 @@ class kai_importer {
                                "that are in no PodGroup of the file are") +
                            " not carried over");
     }
+    read_topology();
     if (!found_.empty()) return {};
     choose_resources();
     return write();
@@ -211,6 +216,7 @@ class kai_importer {
 
   void read_node(const kubernetes_object& o) {
     node n;
+    n.object = &o;
     n.name = o.name;
     n.gpus = amount_at(o, "nvidia.com/gpu") / 1000;
     if (n.gpus > static_cast<std::int64_t>(gpu::max_gpus_per_node)) {
@@ -257,9 +263,10 @@ class kai_importer {
     if (const auto spec = find_path(o.value, {"spec"})) {
       note_unknown(o, *spec, "spec",
                    {"queue", "minMember", "priorityClassName", "preemptibility", "markUnschedulable",
-                    "schedulingBackoff", "parallelism", "completions", "backoffLimit"},
+                    "schedulingBackoff", "parallelism", "completions", "backoffLimit", "topologyConstraint"},
                    log_);
     }
+    g.nearness = read_kai_constraint(o, found_);
     groups_.push_back(std::move(g));
   }
 
@@ -361,6 +368,14 @@ class kai_importer {
     return true;
   }
 
+  void read_topology() {
+    std::vector<kai_constraint> asked;
+    for (const group& g : groups_) asked.push_back(g.nearness);
+    std::vector<const kubernetes_object*> nodes;
+    for (const node& n : nodes_) nodes.push_back(n.object);
+    topology_.emplace(all("Topology"), asked, nodes, found_, log_);
+  }
+
   // The scenario.
 
   /// GPUs always; CPU and memory if some queue bounds them.
@@ -403,14 +418,18 @@ class kai_importer {
 
   void write_nodes(json_writer& json) {
     if (nodes_.empty()) return;
-    json.key("cluster").begin_object().key("nodes").begin_array();
-    for (const node& n : nodes_) {
+    json.key("cluster").begin_object();
+    topology_->write_levels(json);
+    json.key("nodes").begin_array();
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const node& n = nodes_[i];
       json.begin_object().member("name", n.name).member("gpus", n.gpus);
       if (!n.model.empty()) json.member("gpu_model", n.model);
       if (n.gpu_memory_mib > 0) json.member("gpu_memory_mib", n.gpu_memory_mib);
       if (n.cpu_milli > 0) json.member("cpu_milli", n.cpu_milli);
       if (n.memory_mib > 0) json.member("memory_mib", n.memory_mib);
       if (n.pod_slots > 0) json.member("pod_slots", n.pod_slots);
+      topology_->write_labels(i, json);
       json.end_object();
     }
     json.end_array().end_object();
@@ -592,6 +611,7 @@ class kai_importer {
     }
     json.end_object();
     write_host_needs(request[1], memory_bytes, json);
+    topology_->write_constraint(*g.object, g.nearness, is_even && min_pods < pods, json);
     json.member("priority", g.priority).member("preemptible", g.preemptible);
     if (!g.priority_class.empty()) json.member("class", g.priority_class);
     const instant created = g.object->created.value_or(first_);
@@ -654,6 +674,7 @@ class kai_importer {
   /// Those of which some pod can't be counted.
   std::set<const kubernetes_object*> unusable_;
   std::array<bool, kai_resources.size()> is_counted_{};
+  std::optional<kai_topology> topology_;
   std::size_t pods_without_group_ = 0;
   std::string root_;
   instant first_ = 0;

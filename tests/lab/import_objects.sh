@@ -47,7 +47,7 @@ for text in 'note: Node: 1 object is not carried over' \
 done
 imports 0 kai "$objects/kai.json"
 for text in 'note: Queue speech: spec.fairness is not carried over' \
-  'note: PodGroup cv/pg-train: spec.topologyConstraint is not carried over' 'note: cpu: no queue bounds it' \
+  'note: PodGroup cv/pg-train: spec.topologyConstraint is not carried over: ' 'note: cpu: no queue bounds it' \
   'note: PodGroup asr/pg-lost: left out: its queue gone is not in the file' \
   'note: Pod: 1 that is in no PodGroup of the file is not carried over'; do
   grep -qF "$text" err || fail "kai does not say: $text"
@@ -102,6 +102,54 @@ imports 0 kai - <<'JSON'
 JSON
 says "$(<out)" '*"resources": \[*"gpu",*"cpu",*"memory_mb"*{"name": "(cluster)",*"nominal": {"gpu": 5, "cpu": 8, "memory_mb": 1000}}*{"name": "cluster", "parent": "(cluster)", "nominal": {"gpu": 2, "cpu": 8, "memory_mb": 1000}, "borrow": {"gpu": 0, "cpu": 8}, "weight": {"gpu": 0, "cpu": 2, "memory_mb": 0}*{"name": "free", *"nominal": {"gpu": 3, "cpu": 0, "memory_mb": 0}, "borrow": {"gpu": 0, "cpu": 0, "memory_mb": 0}*"n/r", *"total": true, "request": {"cpu": 2.5, "memory_mb": 1000}*'
 says "$(<err)" '*Queue free: its parent gone is not in the file*n/p: its priority class odd is not in the file*n/p-0: asks for 100 MiB of a GPU*the cluster is taken to have 5 gpu*Queue free: it says nothing of cpu, of which KAI then allows it none*n/r: its pods ask for different amounts*'
+
+# Gangs that must stand near each other, and one of each kind that can't be carried over.
+group() { # NAME PODS CONSTRAINT [MIN]
+  printf '{"kind": "PodGroup", "metadata": {"name": "%s"}, "spec": {"queue": "q", "minMember": %s, "topologyConstraint": %s}},\n' \
+    "$1" "${4:-$2}" "$3"
+  local i
+  for ((i = 0; i < $2; ++i)); do
+    printf '{"kind": "Pod", "metadata": {"name": "%s-%s", "annotations": {"pod-group-name": "%s"}}, "spec": {"containers": [%s]}},\n' \
+      "$1" $i "$1" '{"resources": {"limits": {"nvidia.com/gpu": 8}}}'
+  done
+}
+node() { # NAME LABELS
+  printf '{"kind": "Node", "metadata": {"name": "%s", "labels": {%s}}, "status": {"allocatable": {"nvidia.com/gpu": 8}}},\n' "$1" "$2"
+}
+{
+  echo '{"items": ['
+  for i in 1 2 3 4; do node n$i '"x/block": "b", "x/rack": "r'$((i / 3))'", "kubernetes.io/hostname": "n'$i'"'; done
+  node odd '"x/block": "b"'
+  group wide 2 '{"topology": "t", "requiredTopologyLevel": "x/rack"}'
+  group wider 3 '{"topology": "t", "requiredTopologyLevel": "x/rack", "preferredTopologyLevel": "x/block"}'
+  group near 2 '{"topology": "t", "requiredTopologyLevel": "x/block", "preferredTopologyLevel": "kubernetes.io/hostname"}'
+  group elastic 2 '{"topology": "t", "requiredTopologyLevel": "x/rack"}' 1
+  group other 2 '{"topology": "u", "requiredTopologyLevel": "x/rack"}'
+  group nameless 1 '{"preferredTopologyLevel": "x/rack"}'
+  group zone 1 '{"topology": "t", "requiredTopologyLevel": "x/zone"}'
+  group free 1 '{"topology": "t"}'
+  for name in u t; do
+    printf '{"kind": "Topology", "metadata": {"name": "%s"}, "spec": {"levels": [{"nodeLabel": "x/zone"}, {"nodeLabel": "x/block"}, %s' \
+      $name '{"nodeLabel": "x/rack"}, {"nodeLabel": "kubernetes.io/hostname"}]}},'
+  done
+  echo '{"kind": "Queue", "metadata": {"name": "q"}, "spec": {"resources": {"gpu": {"quota": -1, "limit": -1, "overQuotaWeight": 1}}}}]}'
+} >near.json
+imports 0 kai near.json --out near_scenario.json
+says "$(tr -d ' \n' <near_scenario.json)" \
+  '*"cluster":{"topology":\["x/block","x/rack"\],"nodes":\[{"name":"n1","gpus":8,"labels":{"x/block":"b","x/rack":"r0"}},*{"name":"odd","gpus":8,"labels":{"x/block":"b","x/rack":"(odd)"}}\]}*'
+for text in 'Topology u: not carried over: a scenario has one topology, here t' \
+  'Topology t: its level x/zone is not carried over: no node has that label' \
+  'Node odd: it has no label x/rack: taken as one of its own' \
+  'elastic: spec.topologyConstraint is not carried over: it has pods beyond those that it needs' \
+  'other: spec.topologyConstraint is not carried over: the topology u is not in the scenario' \
+  'nameless: spec.topologyConstraint is not carried over: it names no topology' \
+  'zone: spec.topologyConstraint is not carried over: the topology has no level x/zone'; do
+  grep -qF "$text" err || fail "kai does not say: $text"
+done
+says "$(grep -o '"id": "[a-z]*"\|"topology": {[^}]*}' near_scenario.json | tr '\n' ' ')" \
+  '"id": "elastic" "id": "free" "id": "nameless" "id": "near" "topology": {"required": "x/block", "preferred": "node"} "id": "other" "id": "wide" "topology": {"required": "x/rack"} "id": "wider" "topology": {"required": "x/rack"} "id": "zone" '
+exits 0 "$allot" decide near_scenario.json
+says "$(<out)" '*"refuse": *"wider"*larger_than_any_domain*'
 
 # --- input that is wrong: place and expectation, and nothing is written
 
