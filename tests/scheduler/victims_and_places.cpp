@@ -27,13 +27,13 @@ using gpu::node_id;
 
 namespace {
 
-struct job {
+struct training {
   quota_id quota;
   gpu::demand demand;
   bool preemptible = true;
 };
 struct jobs_view {
-  using job = const ::job*;
+  using job = const training*;
   quota_id quota(job j) const { return j->quota; }
   allot::resources<> request(job j) const { return j->demand.gpus * j->demand.pods; }
   int priority(job) const { return 0; }
@@ -46,7 +46,7 @@ using host = allot::scheduler<jobs_view, gpu::inventory, allot::standard::polici
 struct world {
   static constexpr std::uint8_t rack = 0;
 
-  std::deque<job> jobs;
+  std::deque<training> jobs;
   host scheduler;
   quota_id owner = scheduler.tree().find("owner");
   quota_id borrower = scheduler.tree().find("borrower");
