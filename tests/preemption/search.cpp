@@ -1150,6 +1150,42 @@ static_assert(allot::replacing_world<roomy_machines, 1>);
 
 }  // namespace
 
+TEST_CASE("search: does not begin if the world says that it would be in vain") {
+  struct bounded : anywhere {
+    bool promises = true;
+    std::vector<allot::might_yield> asked{};
+
+    [[nodiscard]] bool might_place_without(std::span<const allot::might_yield> these) {
+      asked.assign(these.begin(), these.end());
+      return promises;
+    }
+  };
+  static_assert(allot::bounding_world<bounded> && !allot::bounding_world<anywhere>);
+  ledger<> l{allot::build_quota_tree<1>({{.name = "root"},
+                                         {.name = "A", .parent = "root", .nominal = gpus(2)},
+                                         {.name = "B", .parent = "root", .nominal = gpus(2)}})
+                 .value()};
+  allot::running_index<> running;
+  running.resize(3);
+  running_job<> j;
+  j.id = job_id{0};
+  j.quota = quota_id{2};
+  j.request = gpus(4);
+  l.charge(j.quota, j.request);
+  running.insert(j);
+  const beneficiary<1> b{quota_id{1}, gpus(1), allot::lane::any, 3};
+  allot::victim_search<1, allot::lowest_priority_then_newest, allot::eligible_is_fair> find;
+  bounded w;
+  w.promises = false;
+  const ledger<> before = l;
+  CHECK(find.run(l, running, b, w) == search_outcome::impossible);
+  CHECK(l == before);
+  CHECK(w.asked == std::vector<allot::might_yield>{{quota_id{1}, 2}, {quota_id{2}}});
+  w.promises = true;
+  CHECK(find.run(l, running, b, w) == search_outcome::found);
+  CHECK(find.victims().size() == 1);
+}
+
 TEST_CASE("search: who can stand elsewhere is moved, not evicted") {
   // Two machines of 4, on each a job of B of 2; A wants a whole machine, and owns it.
   scene s{{{.name = "root"},

@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/gpu/inventory.hpp>
+#include <allot/quota/builder.hpp>
+#include <allot/scheduler/books.hpp>
+#include <allot/scheduler/policies.hpp>
 #include <allot/sim/places.hpp>
 
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tests/support/random_quotas.hpp"
+#include "tests/support/seeds.hpp"
 
 using allot::gpus;
+using allot::quota_id;
 using allot::sim::places;
+using allot_test::random_source;
 
 static_assert(allot::placement<places>);
 
@@ -58,4 +70,99 @@ TEST_CASE("places: its inventory places as the policy says that it was made with
   };
   CHECK(node_of_second(gpu::placement_name::best) == 0);
   CHECK(node_of_second(gpu::placement_name::worst) == 1);
+}
+
+namespace {
+
+struct row {
+  quota_id quota;
+  std::int64_t gpus = 0;
+  std::int32_t priority = 0;
+  bool preemptible = true;
+};
+/// A job is its number.
+struct table_view {
+  using job = std::size_t;
+  const std::vector<row>* rows = nullptr;
+
+  quota_id quota(job j) const { return (*rows)[j].quota; }
+  allot::resources<> request(job j) const { return gpus((*rows)[j].gpus); }
+  std::int32_t priority(job j) const { return (*rows)[j].priority; }
+  bool preemptible(job j) const { return (*rows)[j].preemptible; }
+  allot::gpu::demand demand(job j) const { return {.gpus = gpus((*rows)[j].gpus), .total = true}; }
+};
+
+/// What a search for each of `asking` says when `running` run, and who it says shall go.
+template <class Placement>
+std::vector<std::pair<allot::search_outcome, std::vector<std::size_t>>> searches(
+    const allot::quota_tree<>& tree, Placement where, const std::vector<row>& running,
+    const std::vector<row>& asking, const allot::preempt_settings& may) {
+  using record = allot::detail::job_record<table_view, Placement>;
+  allot::detail::books<table_view, Placement> books{tree, std::move(where)};
+  allot::detail::job_table<record> jobs;
+  allot::victim_search<1, allot::lowest_priority_then_highest_share, allot::eligible_is_fair> search;
+  std::vector<row> rows = running;
+  rows.insert(rows.end(), asking.begin(), asking.end());
+  const table_view view{&rows};
+  const auto add = [&](std::size_t i) -> record& {
+    const allot::job_id id = jobs.add();
+    allot::detail::read_job(jobs[id], view, i, i);
+    jobs[id].facts.id = id;
+    return jobs[id];
+  };
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    record& r = add(i);
+    if (!books.booked().fits(r.facts.quota, r.facts.request)) continue;
+    const auto at = books.places.place(r.demand);
+    if (!at) continue;
+    r.where = *at;
+    books.book(r);
+    books.start(r, static_cast<allot::instant>(i));
+  }
+  std::vector<std::pair<allot::search_outcome, std::vector<std::size_t>>> said;
+  for (std::size_t i = running.size(); i < rows.size(); ++i) {
+    record& r = add(i);
+    auto& [outcome, victims] = said.emplace_back();
+    outcome = books.make_room(jobs, search, r, may);
+    if (outcome != allot::search_outcome::found) continue;
+    for (const auto& v : search.victims()) victims.push_back(v.job.id.index());
+    for (const std::size_t v : victims) books.give_back(jobs[allot::job_id{v}]);
+  }
+  return said;
+}
+
+}  // namespace
+
+TEST_CASE("places: a search that may be ruled out at a glance finds what any other does") {
+  std::size_t found = 0;
+  std::size_t impossible = 0;
+  allot_test::for_each_seed(300, [&](random_source& random) {
+    const allot::quota_tree<> tree{
+        allot_test::random_quotas<1>(random, {.most_quotas = 6, .one_unlimited_in = 0})};
+    const auto quotas = tree.top_down();
+    const auto some = [&](std::size_t count, std::int64_t most) {
+      std::vector<row> rows(count);
+      for (row& r : rows) {
+        r = {random.pick(quotas), random.between(1, random.one_in(3) ? most : 2),
+             static_cast<std::int32_t>(random.between(0, 2)), !random.one_in(4)};
+      }
+      return rows;
+    };
+    const auto running = some(40, 8);
+    const auto asking = some(12, 20);
+    allot::preempt_settings may;
+    if (random.one_in(2)) may.within = allot::preempt_within::lower_or_newer_equal;
+    may.children = random.one_in(3);
+    if (random.one_in(4)) may.reclaim = allot::preempt_reclaim::lower_priority;
+    const auto layout =
+        allot::gpu::build_cluster({{.name = "n", .count = random.between(1, 8), .gpus = 8}}).value();
+    const auto said = searches(tree, places{layout}, running, asking, may);
+    CHECK(said == searches(tree, allot::gpu::inventory{layout}, running, asking, may));
+    for (const auto& s : said) {
+      found += s.first == allot::search_outcome::found ? 1U : 0U;
+      impossible += s.first == allot::search_outcome::impossible ? 1U : 0U;
+    }
+  });
+  CHECK(found > 50);
+  CHECK(impossible > 50);
 }

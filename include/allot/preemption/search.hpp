@@ -3,6 +3,7 @@
 
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/guard.hpp>
+#include <allot/preemption/might_yield.hpp>
 #include <allot/preemption/protection.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/victim_order.hpp>
@@ -59,6 +60,13 @@ concept supposing_world = search_world<World, N> && requires(World world, const 
   { world.could_place_then() } -> std::same_as<bool>;
 };
 
+/// A world that can also say that the beneficiary could not be placed if all these were gone; that it might
+/// is no promise. A search that would be in vain then does not begin.
+template <class World>
+concept bounding_world = requires(World world, std::span<const might_yield> these) {
+  { world.might_place_without(these) } -> std::same_as<bool>;
+};
+
 /// Finds who must yield so that a request fits.
 ///
 /// Victims are taken in order until ledger and placement accept the request; then, in reverse, whoever turned
@@ -96,6 +104,11 @@ class victim_search {
     refused_after_others_ = sizes_differ_ = widened_ = false;
     any_size_.reset();
     if (!detail::could_ever_fit(l, b)) return search_outcome::impossible;
+    if constexpr (bounding_world<World>) {
+      possible_.clear();
+      for_each_who_might_yield(l, b, [this](const might_yield& these) { possible_.push_back(these); });
+      if (!world.might_place_without(possible_)) return search_outcome::impossible;
+    }
     const auto fits = [&] { return l.fits(b.quota, b.request, b.in) && world.could_place(); };
     const std::array<bool, N> contested = contested_dimensions(l, b);
     asked_.find(l, running, b, contested);
@@ -350,6 +363,8 @@ class victim_search {
     }
   }
 
+  /// Who might be asked.
+  std::vector<might_yield> possible_;
   std::vector<victim<N>> victims_;
   std::vector<victim<N>> moves_;
   detail::wanted_victims<N, queue_type> wanted_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/preemption/might_yield.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/quota/change.hpp>
@@ -10,9 +11,11 @@
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/view.hpp>
+#include <allot/scheduler/yield_groups.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <utility>
@@ -34,7 +37,7 @@ class books {
 
   books(quota_tree<n> tree, Placement where)
       : places(std::move(where)), held_(std::move(tree)), booked_(held_) {
-    running_.resize(held_.tree().slots());
+    resize();
   }
 
   [[nodiscard]] ledger<n>& held() noexcept { return held_; }
@@ -68,7 +71,7 @@ class books {
     held_.charge(r.facts.quota, r.facts.request, r.facts.in);
     r.state = job_state::running;
     r.facts.started = at;
-    if (r.preemptible) running_.insert(r.facts);
+    if (r.preemptible) may_go(r);
   }
   /// A running job has started at another time than was thought.
   void restart(record& r, instant at) {
@@ -86,7 +89,7 @@ class books {
   void give_back(record& r) {
     if (r.state == job_state::running) {
       booked_.release(r.facts.quota, r.facts.request, r.facts.in);
-      if (r.preemptible) running_.erase(r.facts);
+      if (r.preemptible) stays(r);
     }
     held_.release(r.facts.quota, r.facts.request, r.facts.in);
     places.release(r.where);
@@ -122,7 +125,7 @@ class books {
         r.facts.quota, r.facts.request, r.facts.in, r.facts.priority, r.facts.submitted, may, now};
     const savepoint in_ledger = booked_.save();
     const savepoint in_places = places.save();
-    trial<Jobs> world{places, jobs, r.demand};
+    trial<Jobs> world{places, jobs, r.demand, *this};
     const search_outcome outcome = search.run(booked_, running_, b, world);
     if (outcome == search_outcome::found) {
       places.commit(in_places);
@@ -142,7 +145,7 @@ class books {
   std::optional<place> move_others(Jobs& jobs, Search& search, const record& r,
                                    std::span<const running_job<n>> may_move) {
     const savepoint before = places.save();
-    moving_trial<Jobs> world{{places, jobs, r.demand}};
+    moving_trial<Jobs> world{{places, jobs, r.demand, *this}};
     if (search.run(may_move, world) != search_outcome::found) {
       places.rollback(before);
       return std::nullopt;
@@ -180,7 +183,7 @@ class books {
     if (!over) return over;
     [[maybe_unused]] const auto same = allot::apply(booked_, changes);
     ALLOT_ASSERT(static_cast<bool>(same), "a removed quota has no jobs, so none that is booked");
-    running_.resize(held_.tree().slots());
+    resize();
     return over;
   }
 
@@ -192,6 +195,7 @@ class books {
     Placement& places;
     Jobs& jobs;
     const typename Placement::demand& demand;
+    books& of;
 
     void take_off(const running_job<n>& v) { places.vacate(jobs[v.id].where); }
     void put_back(const running_job<n>& v) { places.reoccupy(jobs[v.id].where); }
@@ -201,6 +205,16 @@ class books {
     void suppose_gone(const running_job<n>& v) { places.suppose_gone(jobs[v.id].where); }
     void suppose_back(const running_job<n>& v) { places.suppose_back(jobs[v.id].where); }
     [[nodiscard]] bool could_place_then() const { return places.would_fit(); }
+
+    [[nodiscard]] bool might_place_without(std::span<const might_yield> these) requires
+        bounding_placement<Placement> {
+      std::vector<std::uint32_t>& groups = of.possible_;
+      groups.clear();
+      for (const might_yield& y : these) {
+        of.groups_.for_each(y, [&](std::uint32_t group) { groups.push_back(group); });
+      }
+      return groups.empty() || places.might_fit(demand, groups);
+    }
   };
 
   /// Also gives those it has taken off a place elsewhere.
@@ -225,14 +239,36 @@ class books {
     }
   };
 
+  void resize() {
+    running_.resize(held_.tree().slots());
+    groups_.resize(held_.tree().slots());
+  }
+  /// It runs and may be preempted.
+  void may_go(const record& r) {
+    running_.insert(r.facts);
+    if constexpr (bounding_placement<Placement>) {
+      places.note_may_go(groups_.add(r.facts.quota, r.facts.priority), r.where);
+    }
+  }
+  /// It was one of those, and still stands where it stood.
+  void stays(const record& r) {
+    running_.erase(r.facts);
+    if constexpr (bounding_placement<Placement>) {
+      places.note_stays(groups_.remove(r.facts.quota, r.facts.priority), r.where);
+    }
+  }
   void mark_evicting(record& r) {
-    if (r.preemptible) running_.erase(r.facts);
+    if (r.preemptible) stays(r);
     r.state = job_state::evicting;
   }
 
   ledger<n> held_;
   ledger<n> booked_;
   running_index<n> running_;
+  /// The same by group, for placements that keep count of them.
+  yield_groups groups_;
+  /// The groups of those who might yield in a search.
+  std::vector<std::uint32_t> possible_;
 };
 
 }  // namespace detail

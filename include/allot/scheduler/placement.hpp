@@ -5,7 +5,9 @@
 
 #include <compare>
 #include <concepts>
+#include <cstdint>
 #include <optional>
+#include <span>
 
 namespace allot {
 inline namespace v0 {
@@ -45,6 +47,18 @@ concept supposing_placement = placement<P> &&
   p.suppose_gone(where);
   p.suppose_back(where);
   { seen.would_fit() } -> std::same_as<bool>;
+};
+
+/// A placement that can say of groups of those who stand there whether a demand could have a place if all of
+/// them went. It is told who may go and who may not, or does not stand there, any more, by group; `might_fit`
+/// says no only if there is no place even without all these groups. A search begins with that.
+template <class P>
+concept bounding_placement = placement<P> &&
+    requires(P p, const typename P::demand& demand, typename P::allocation where,
+             std::span<const std::uint32_t> groups) {
+  p.note_may_go(std::uint32_t{}, where);
+  p.note_stays(std::uint32_t{}, where);
+  { p.might_fit(demand, groups) } -> std::same_as<bool>;
 };
 
 /// For hosts that schedule by quota alone: everything can stand somewhere.

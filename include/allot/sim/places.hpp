@@ -5,11 +5,14 @@
 #include <allot/gpu/any_placement.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/inventory.hpp>
+#include <allot/gpu/room_bound.hpp>
 #include <allot/gpu/room_if_gone.hpp>
 #include <allot/gpu/topology.hpp>
 #include <allot/scheduler/placement.hpp>
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace allot {
@@ -78,6 +81,18 @@ class places {
     for (const gpu::placed_pod& p : inventory_->pods(a)) supposed_.stays(p);
   }
   [[nodiscard]] bool would_fit() const noexcept { return supposed_.has_room(); }
+  /// See `bounding_placement`.
+  void note_may_go(std::uint32_t group, allocation a) {
+    if (!inventory_) return;
+    for (const gpu::placed_pod& p : inventory_->pods(a)) bound_.add(inventory_->layout(), group, p);
+  }
+  void note_stays(std::uint32_t group, allocation a) {
+    if (!inventory_) return;
+    for (const gpu::placed_pod& p : inventory_->pods(a)) bound_.remove(group, p);
+  }
+  [[nodiscard]] bool might_fit(const demand& d, std::span<const std::uint32_t> groups) {
+    return !inventory_ || bound_.may_have_room(inventory_->index(), d, groups);
+  }
   [[nodiscard]] savepoint save() noexcept { return inventory_ ? inventory_->save() : savepoint{}; }
   void rollback(savepoint s) {
     if (inventory_) inventory_->rollback(s);
@@ -89,8 +104,9 @@ class places {
  private:
   std::optional<inventory_type> inventory_;
   gpu::room_if_gone supposed_;
+  gpu::room_bound bound_;
 };
-static_assert(supposing_placement<places>);
+static_assert(supposing_placement<places> && bounding_placement<places>);
 
 }  // namespace sim
 }  // namespace v0
