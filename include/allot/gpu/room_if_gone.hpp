@@ -65,6 +65,25 @@ class room_if_gone {
   /// It stays after all. Precondition: it is gone.
   void stays(const placed_pod& pod) { change(pod, true); }
 
+  /// Whether a pod of the demand has room on the node of this one without those who are gone. If not, it does
+  /// not matter whether it goes, as long as nobody else does.
+  [[nodiscard]] bool helps(const placed_pod& pod) {
+    const node_id n = pod.where.node;
+    const std::size_t t = index_->layout().position_of(n).type;
+    const type_facts& facts = types_[t];
+    if (!facts.each && !facts.rest) return false;
+    node_count& c = nodes_[n.index()];
+    if (c.start != start_) look_up(n, c);
+    if (c.closed) return false;
+    if (facts.free_gpus_say) {
+      return (facts.each && by_free_[c.free] > 0) || (facts.rest && c.free >= pods_.rest.devices);
+    }
+    const node_type& type = index_->layout().types()[t];
+    if (c.start_of_rest != start_) look_up_rest(n, type, c);
+    return (facts.each && pods_on(n, type, c, pods_.each) > 0) ||
+           (facts.rest && pods_on(n, type, c, pods_.rest) > 0);
+  }
+
   /// Whether the demand has room without those who are gone.
   [[nodiscard]] bool has_room() const noexcept {
     return each_ >= pods_.pods && (!pods_.has_rest() || rest_ > pods_.pods);

@@ -52,11 +52,13 @@ concept replacing_world = search_world<World, N> && requires(World world, const 
 
 /// A world that can also say, without taking anybody off, whether the beneficiary could be placed if some
 /// went. `suppose` begins, with those gone who have been taken off, and returns whether it can say so.
+/// `would_help` says of one who is gone whether that may matter; if not, neither when more stay.
 template <class World, std::size_t N>
 concept supposing_world = search_world<World, N> && requires(World world, const running_job<N>& job) {
   { world.suppose() } -> std::same_as<bool>;
   world.suppose_gone(job);
   world.suppose_back(job);
+  { world.would_help(job) } -> std::same_as<bool>;
   { world.could_place_then() } -> std::same_as<bool>;
 };
 
@@ -233,25 +235,22 @@ class victim_search {
     bool accepted = l.fits(b.quota, b.request, b.in);
     const auto goes = [&](const running_job<N>& job) {
       if (!accepted || !supposes) l.release(job.quota, job.request, job.in);
-      if constexpr (supposing_world<World, N>) {
-        if (supposes) return world.suppose_gone(job);
-      }
-      world.take_off(job);
+      go_or_stay<true>(world, supposes, job);
     };
     const auto stays = [&](const running_job<N>& job) {
       if (!accepted || !supposes) l.charge(job.quota, job.request, job.in);
-      if constexpr (supposing_world<World, N>) {
-        if (supposes) return world.suppose_back(job);
-      }
-      world.put_back(job);
+      go_or_stay<false>(world, supposes, job);
     };
     const auto do_fit = [&] {
-      if constexpr (supposing_world<World, N>) {
-        if (supposes) return (accepted || l.fits(b.quota, b.request, b.in)) && world.could_place_then();
-      }
-      return fits();
+      if (!(accepted && supposes) && !l.fits(b.quota, b.request, b.in)) return false;
+      return is_place(world, supposes);
     };
-    if (!wanted_.would_do(goes, stays, do_fit)) return search_outcome::impossible;
+    // As long as those asked are gone the ledger accepts the request whoever else goes.
+    const auto helps = [&]([[maybe_unused]] const running_job<N>& job) {
+      if constexpr (supposing_world<World, N>) return !accepted || !supposes || world.would_help(job);
+      return true;
+    };
+    if (!wanted_.would_do(goes, stays, do_fit, helps)) return search_outcome::impossible;
     wanted_.rank(l, b, asked_);
     for (std::size_t attempt = 0; attempt < most_attempts; ++attempt) {
       for (; !victims_.empty(); victims_.pop_back()) give_back(l, world, victims_.back().job);
@@ -269,6 +268,21 @@ class victim_search {
       if (left_ == 0 || !wanted_.drop_unwilling(asked_)) break;
     }
     return search_outcome::not_proven;
+  }
+  /// A world that can't suppose, or not of this beneficiary, plays it through.
+  template <bool Goes, class World>
+  static void go_or_stay(World& world, [[maybe_unused]] bool supposes, const running_job<N>& job) {
+    if constexpr (supposing_world<World, N>) {
+      if (supposes) return Goes ? world.suppose_gone(job) : world.suppose_back(job);
+    }
+    Goes ? world.take_off(job) : world.put_back(job);
+  }
+  template <class World>
+  [[nodiscard]] static bool is_place(World& world, [[maybe_unused]] bool supposes) {
+    if constexpr (supposing_world<World, N>) {
+      if (supposes) return world.could_place_then();
+    }
+    return world.could_place();
   }
   /// Asks a job out of turn; returns whether there is room without it.
   template <class World, class Fits>

@@ -46,12 +46,20 @@ class wanted_victims {
     });
   }
 
-  /// Whether there is room without all of them, when those asked have gone already; leaves it so.
-  template <class Take, class GiveBack, class Good>
-  [[nodiscard]] bool would_do(Take take, GiveBack give_back, Good good) const {
+  /// Whether there is room without all of them, when those asked have gone already; leaves it so. If there
+  /// is, those others are forgotten who do not help: `helps(job)` says no of one who is gone with all if it
+  /// makes no difference whether he stays, whoever else does.
+  template <class Take, class GiveBack, class Good, class Helps>
+  [[nodiscard]] bool would_do(Take take, GiveBack give_back, Good good, Helps helps) {
     for (std::size_t i = asked_; i < candidates_.size(); ++i) take(candidates_[i].job);
     const bool yes = good();
+    for (std::size_t i = asked_; i < candidates_.size(); ++i) {
+      candidates_[i].wanted = !yes || helps(candidates_[i].job);
+    }
     for (std::size_t i = candidates_.size(); i-- > asked_;) give_back(candidates_[i].job);
+    const auto others = candidates_.begin() + static_cast<std::ptrdiff_t>(asked_);
+    candidates_.erase(std::remove_if(others, candidates_.end(), [](const candidate& c) { return !c.wanted; }),
+                      candidates_.end());
     return yes;
   }
   /// Chooses from the last on whom not to take, when nobody is gone; leaves it so. Returns false when there

@@ -204,6 +204,7 @@ class books {
     [[nodiscard]] bool suppose() requires supposing_placement<Placement> { return places.suppose(demand); }
     void suppose_gone(const running_job<n>& v) { places.suppose_gone(jobs[v.id].where); }
     void suppose_back(const running_job<n>& v) { places.suppose_back(jobs[v.id].where); }
+    [[nodiscard]] bool would_help(const running_job<n>& v) { return places.would_help(jobs[v.id].where); }
     [[nodiscard]] bool could_place_then() const { return places.would_fit(); }
 
     [[nodiscard]] bool might_place_without(std::span<const might_yield> these) requires

@@ -40,12 +40,15 @@ concept placement = requires(P p, const P& seen, const typename P::demand& deman
 /// without vacating them, which costs more: a search plays through many who could go. `suppose` begins, with
 /// nobody gone, and returns whether it can say so for this demand; until the placement changes `suppose_gone`
 /// and `suppose_back` say who is gone and who is not after all, and `would_fit` what `place` would find then.
+/// `would_help` is asked of one who is gone: if it says no, `would_fit` says the same whether or not he
+/// stays, also when others stay, too.
 template <class P>
 concept supposing_placement = placement<P> &&
     requires(P p, const P& seen, const typename P::demand& demand, typename P::allocation where) {
   { p.suppose(demand) } -> std::same_as<bool>;
   p.suppose_gone(where);
   p.suppose_back(where);
+  { p.would_help(where) } -> std::same_as<bool>;
   { seen.would_fit() } -> std::same_as<bool>;
 };
 

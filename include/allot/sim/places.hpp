@@ -10,6 +10,7 @@
 #include <allot/gpu/topology.hpp>
 #include <allot/scheduler/placement.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -79,6 +80,11 @@ class places {
   }
   void suppose_back(allocation a) {
     for (const gpu::placed_pod& p : inventory_->pods(a)) supposed_.stays(p);
+  }
+  [[nodiscard]] bool would_help(allocation a) {
+    const auto pods = inventory_->pods(a);
+    return std::any_of(pods.begin(), pods.end(),
+                       [this](const gpu::placed_pod& p) { return supposed_.helps(p); });
   }
   [[nodiscard]] bool would_fit() const noexcept { return supposed_.has_room(); }
   /// See `bounding_placement`.
