@@ -104,3 +104,46 @@ TEST_CASE("room_if_gone: as if they had been taken off") {
     }
   });
 }
+
+TEST_CASE("room_if_gone: who does not help may stay, whoever else does") {
+  std::size_t useless = 0;
+  allot_test::for_each_seed(300, [&](random_source& random) {
+    inventory places{allot_test::random_cluster(random)};
+    std::vector<allocation_id> standing;
+    for (std::size_t i = 0; i < 30; ++i) {
+      if (const auto at = places.place(demand_of_any_kind(random))) standing.push_back(*at);
+    }
+    if (random.one_in(4)) places.close(node_id{random.below(places.layout().size())});
+    for (int round = 0; round < 6; ++round) {
+      room_if_gone count;
+      if (!count.start(places.index(), demand_of_any_kind(random))) continue;
+      std::vector<allocation_id> gone;
+      for (const allocation_id a : standing) {
+        if (random.one_in(3)) continue;
+        goes(count, places, a);
+        gone.push_back(a);
+      }
+      std::vector<allocation_id> idle;
+      std::vector<allocation_id> others;
+      for (const allocation_id a : gone) {
+        bool helps = false;
+        for (const auto& pod : places.pods(a)) helps = count.helps(pod) || helps;
+        (helps ? others : idle).push_back(a);
+      }
+      useless += idle.size();
+      // They stay and go again between the others, who stay one after the other.
+      random.shuffle(others);
+      for (std::size_t i = 0;; ++i) {
+        const bool with_all = count.has_room();
+        for (const allocation_id a : idle) {
+          stays(count, places, a);
+          REQUIRE(count.has_room() == with_all);
+        }
+        for (const allocation_id a : idle) goes(count, places, a);
+        if (i == others.size()) break;
+        stays(count, places, others[i]);
+      }
+    }
+  });
+  CHECK(useless > 20);
+}

@@ -105,9 +105,17 @@ TEST_CASE("wanted_victims: whoever is needed is chosen, asked or not") {
   REQUIRE(choice.gather(w.l, w.b, w.asked, w.victims));
 
   // Beside the one that has gone already, there would be room if the first went.
-  CHECK(choice.would_do(w.take(), w.back(), [&] { return w.gone == std::set<std::size_t>{0, 1, 2}; }));
+  const auto all_help = [](const running_job<1>&) { return true; };
+  const auto nobody_helps = [](const running_job<1>&) { return false; };
+  CHECK(choice.would_do(
+      w.take(), w.back(),
+      [&] {
+        return w.gone == std::set<std::size_t>{0, 1, 2};
+      },
+      all_help));
   CHECK(w.gone.empty());
-  CHECK_FALSE(choice.would_do(w.take(), w.back(), [&] { return w.gone.count(3) == 1; }));
+  CHECK_FALSE(choice.would_do(
+      w.take(), w.back(), [&] { return w.gone.count(3) == 1; }, nobody_helps));
   CHECK(w.gone.empty());
 
   choice.rank(w.l, w.b, w.asked);
@@ -130,6 +138,28 @@ TEST_CASE("wanted_victims: whoever is needed is chosen, asked or not") {
   CHECK(w.gone.empty());
 }
 
+TEST_CASE("wanted_victims: who does not help is forgotten, unless he was asked") {
+  lent_out w;
+  w.ask_next();
+  wanted choice;
+  REQUIRE(choice.gather(w.l, w.b, w.asked, w.victims));
+  const auto helps = [&](const running_job<1>& j) {
+    CHECK(w.gone == std::set<std::size_t>{0, 1, 2});
+    return j.id == job_id{1};
+  };
+  CHECK(choice.would_do(
+      w.take(), w.back(), [] { return true; }, helps));
+  CHECK(w.gone.empty());
+  choice.rank(w.l, w.b, w.asked);
+  w.give_back();
+  std::set<std::size_t> most;
+  CHECK_FALSE(choice.choose(w.take(), w.back(), [&] {
+    most.insert(w.gone.begin(), w.gone.end());
+    return false;
+  }));
+  CHECK(most == std::set<std::size_t>{1, 3});
+}
+
 TEST_CASE("wanted_victims: a choice is good, and nobody in it can stay") {
   allot_test::for_each_seed(300, [](allot_test::random_source& random) {
     lent_out w;
@@ -137,8 +167,7 @@ TEST_CASE("wanted_victims: a choice is good, and nobody in it can stay") {
     for (std::uint64_t i = 0; i < asked; ++i) w.ask_next();
     wanted choice;
     if (!choice.gather(w.l, w.b, w.asked, w.victims)) return;
-    choice.rank(w.l, w.b, w.asked);
-    w.give_back();
+    wanted of_helpful = choice;
     // Room: so many GPUs of those that stand where it may.
     const std::uint64_t where = random.below(16);
     const auto size = static_cast<std::int64_t>(random.between(1, 10));
@@ -148,10 +177,25 @@ TEST_CASE("wanted_victims: a choice is good, and nobody in it can stay") {
         sum += (where >> i & 1U) != 0 ? static_cast<std::int64_t>(i) + 1 : 0;
       return sum >= size;
     };
+    const bool would_do = of_helpful.would_do(
+        w.take(), w.back(),
+        [&] {
+          std::set<std::size_t> gone = w.gone;
+          for (const auto& v : w.victims) gone.insert(v.job.id.index());
+          return has_room(gone);
+        },
+        [&](const running_job<1>& j) { return (where >> j.id.index() & 1U) != 0; });
+    CHECK(would_do == has_room({0, 1, 2, 3}));
+    choice.rank(w.l, w.b, w.asked);
+    of_helpful.rank(w.l, w.b, w.asked);
+    w.give_back();
     const bool found = choice.choose(w.take(), w.back(), [&] { return has_room(w.gone); });
     CHECK(w.gone.empty());
     CHECK(found == has_room({0, 1, 2, 3}));
     if (!found) return;
+    // Nobody else is chosen when those who make no difference are forgotten.
+    REQUIRE(of_helpful.choose(w.take(), w.back(), [&] { return has_room(w.gone); }));
+    CHECK(lent_out::order_of(of_helpful) == lent_out::order_of(choice));
     std::set<std::size_t> chosen;
     for (const std::size_t i : lent_out::order_of(choice)) chosen.insert(i);
     CHECK(has_room(chosen));

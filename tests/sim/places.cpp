@@ -137,14 +137,29 @@ TEST_CASE("places: a search that may be ruled out at a glance finds what any oth
   std::size_t found = 0;
   std::size_t impossible = 0;
   allot_test::for_each_seed(300, [&](random_source& random) {
-    const allot::quota_tree<> tree{
-        allot_test::random_quotas<1>(random, {.most_quotas = 6, .one_unlimited_in = 0})};
+    // Any tree; or three who own equal parts of the nodes, of which one uses most.
+    const bool is_flat = random.one_in(2);
+    const std::int64_t nodes = random.between(1, 8);
+    const allot::limit lends = allot::limit::all();
+    const allot::quota_tree<> tree =
+        is_flat ? allot::build_quota_tree<1>(
+                      {{.name = "all"},
+                       {.name = "a", .parent = "all", .nominal = gpus(3 * nodes), .lend = lends},
+                       {.name = "b", .parent = "all", .nominal = gpus(3 * nodes), .lend = lends},
+                       {.name = "c", .parent = "all", .nominal = gpus(2 * nodes), .lend = lends}})
+                      .value()
+                : allot::quota_tree<>{
+                      allot_test::random_quotas<1>(random, {.most_quotas = 6, .one_unlimited_in = 0})};
     const auto quotas = tree.top_down();
     const auto some = [&](std::size_t count, std::int64_t most) {
       std::vector<row> rows(count);
       for (row& r : rows) {
         r = {random.pick(quotas), random.between(1, random.one_in(3) ? most : 2),
              static_cast<std::int32_t>(random.between(0, 2)), !random.one_in(4)};
+        if (!is_flat) continue;
+        // Who owns much and uses little asks most.
+        r.quota = quotas[random.one_in(count < 20 ? 2 : 6) ? 1 : 2 + random.below(2)];
+        r.priority = 0;
       }
       return rows;
     };
@@ -154,8 +169,7 @@ TEST_CASE("places: a search that may be ruled out at a glance finds what any oth
     if (random.one_in(2)) may.within = allot::preempt_within::lower_or_newer_equal;
     may.children = random.one_in(3);
     if (random.one_in(4)) may.reclaim = allot::preempt_reclaim::lower_priority;
-    const auto layout =
-        allot::gpu::build_cluster({{.name = "n", .count = random.between(1, 8), .gpus = 8}}).value();
+    const auto layout = allot::gpu::build_cluster({{.name = "n", .count = nodes, .gpus = 8}}).value();
     const auto said = searches(tree, places{layout}, running, asking, may);
     CHECK(said == searches(tree, allot::gpu::inventory{layout}, running, asking, may));
     for (const auto& s : said) {
