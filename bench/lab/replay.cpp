@@ -141,13 +141,13 @@ struct dashboard_printer {
   }
 };
 
-replay_stop simulate(const scenario& s, const replay_streams& streams, replay_result& r,
+replay_stop simulate(scenario& s, const replay_streams& streams, replay_result& r,
                      const replay_control& control) {
   return with_dimensions(s, [&](auto n) { return run_replay<decltype(n)::value>(s, streams, r, control); });
 }
 
 /// Only the dashboard, and no files.
-int look(const scenario& s, replay_result& r, replay_control control, dashboard_printer& printer) {
+int look(scenario& s, replay_result& r, replay_control control, dashboard_printer& printer) {
   output_file nowhere;
   control.show = std::ref(printer);
   const replay_stop stop = simulate(s, {nowhere, nullptr}, r, control);
@@ -218,7 +218,7 @@ replay_result result_for(const scenario& s, std::uint64_t seed, bool has_own_quo
   return r;
 }
 
-replay_conclusion replay_into(const staging_directory& staging, const scenario& s, replay_result& r,
+replay_conclusion replay_into(const staging_directory& staging, scenario& s, replay_result& r,
                               const replay_control& control, const replay_outputs& outputs,
                               std::chrono::steady_clock::time_point begin) {
   replay_conclusion done;

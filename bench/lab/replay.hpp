@@ -92,9 +92,8 @@ struct replay_conclusion {
 };
 /// Replays the scenario and writes the files into the directory, which is then to be published. `begin` is
 /// when the work on it began.
-[[nodiscard]] replay_conclusion replay_into(const staging_directory& staging, const scenario& s,
-                                            replay_result& r, const replay_control& control,
-                                            const replay_outputs& outputs,
+[[nodiscard]] replay_conclusion replay_into(const staging_directory& staging, scenario& s, replay_result& r,
+                                            const replay_control& control, const replay_outputs& outputs,
                                             std::chrono::steady_clock::time_point begin);
 
 /// What is written of a scenario that was replayed with this seed, before it is replayed.

@@ -57,14 +57,15 @@ struct replay_control {
 };
 
 /// Simulates the scenario under its policy. N is 1 or `max_resources` and holds the resources of the
-/// scenario. `result` refers to texts of the scenario. An interrupt ends it while there is an
+/// scenario. `result` refers to texts of the scenario; the jobs of its trace are gone afterwards, because a
+/// million of them take room that the simulation needs. An interrupt ends it while there is an
 /// `interruptible`.
 template <std::size_t N>
-[[nodiscard]] replay_stop run_replay(const scenario& s, const replay_streams& streams, replay_result& result,
+[[nodiscard]] replay_stop run_replay(scenario& s, const replay_streams& streams, replay_result& result,
                                      const replay_control& control = {});
-extern template replay_stop run_replay<1>(const scenario&, const replay_streams&, replay_result&,
+extern template replay_stop run_replay<1>(scenario&, const replay_streams&, replay_result&,
                                           const replay_control&);
-extern template replay_stop run_replay<max_resources>(const scenario&, const replay_streams&, replay_result&,
+extern template replay_stop run_replay<max_resources>(scenario&, const replay_streams&, replay_result&,
                                                       const replay_control&);
 
 }  // namespace lab

@@ -374,18 +374,24 @@ template <std::size_t N>
 }  // namespace detail
 
 template <std::size_t N>
-replay_stop run_replay(const scenario& s, const replay_streams& streams, replay_result& result,
+replay_stop run_replay(scenario& s, const replay_streams& streams, replay_result& result,
                        const replay_control& control) {
   workload<N> w = make_workload<N>(s);
   replay_stop stop;
   place_running(s, w, stop.found);
   if (!stop.found.empty()) return stop;
+  const auto forget_traced_jobs = [&s] {
+    if (s.trace) s.trace->jobs = std::vector<sim::trace_job>{};
+  };
+  if (!result.measured.isolated) forget_traced_jobs();
   const any_preset preset = *any_preset::find(s.policy.preset, s.policy.options);
   stop = detail::run_workload<N>(s, std::move(w), preset, streams, result, control);
   // Of a part of a run there is nothing to compare.
   const bool is_whole = stop.problems.empty() && !result.stopped && !control.only_look;
-  if (!result.measured.isolated || !is_whole) return stop;
-  result.alone = detail::replay_tenants_alone<N>(s, preset, detail::gpu_dimensions<N>(s.resources), result);
+  if (result.measured.isolated && is_whole) {
+    result.alone = detail::replay_tenants_alone<N>(s, preset, detail::gpu_dimensions<N>(s.resources), result);
+  }
+  forget_traced_jobs();
   return stop;
 }
 

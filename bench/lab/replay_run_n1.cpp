@@ -5,8 +5,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-template replay_stop run_replay<1>(const scenario&, const replay_streams&, replay_result&,
-                                   const replay_control&);
+template replay_stop run_replay<1>(scenario&, const replay_streams&, replay_result&, const replay_control&);
 
 }  // namespace lab
 }  // namespace v0

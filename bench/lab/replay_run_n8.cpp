@@ -5,7 +5,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-template replay_stop run_replay<max_resources>(const scenario&, const replay_streams&, replay_result&,
+template replay_stop run_replay<max_resources>(scenario&, const replay_streams&, replay_result&,
                                                const replay_control&);
 
 }  // namespace lab

@@ -72,7 +72,7 @@ int run_point(const experiment& e, const experiment_point& which, swept_point p,
               const std::string& sweep_directory, bool full) {
   const auto begin = std::chrono::steady_clock::now();
   errors found;
-  const auto s = scenario_of(e, which, found);
+  auto s = scenario_of(e, which, found);
   if (s) check_for_replay(*s, found);
   if (!s || !found.empty()) return complain(found);
   replay_result r = result_for(*s, which.seed, true);

@@ -53,8 +53,6 @@ void lab_replay(benchmark::State& state, const lab::generated_workload& w, const
   source.workload = &trace;
   source.workload_name = "generated";
   lab::errors found;
-  const auto scenario = lab::parse_scenario(scenario_text(w.gpus, policy), source, found);
-  if (!scenario) return state.SkipWithError(found.to_string().c_str());
 
   lab::replay_control control;
   control.timed = true;
@@ -64,6 +62,10 @@ void lab_replay(benchmark::State& state, const lab::generated_workload& w, const
   lab::replay_timing spent;
   for (auto iteration : state) {
     static_cast<void>(iteration);
+    state.PauseTiming();
+    auto scenario = lab::parse_scenario(scenario_text(w.gpus, policy), source, found);
+    if (!scenario) return state.SkipWithError(found.to_string().c_str());
+    state.ResumeTiming();
     lab::replay_result r = lab::result_for(*scenario, 1, true);
     lab::output_file nowhere;
     const lab::replay_stop stop = lab::run_replay<1>(*scenario, {nowhere, nullptr}, r, control);
