@@ -80,12 +80,16 @@ class lazy_tournament {
   template <std::size_t N, class KeyOf>
   [[nodiscard]] quota_id next(const quota_tree<N>& tree, KeyOf key) {
     std::size_t of = tree.slots();
+    keyed_ = quota_id::none();
+    keyed_several_ = false;
     for (;;) {
       const quota_id front = front_of(tree, of);
       if (!front) return front;
       seat& s = seats_[front.index()];
       if (s.stale) {
         s.stale = false;
+        keyed_several_ = keyed_several_ || (keyed_ && keyed_ != s.best);
+        keyed_ = s.best;
         s.key = key(front, s.best);
         replay(tree, front);
         continue;
@@ -93,6 +97,10 @@ class lazy_tournament {
       of = front.index();
       if (!front_of(tree, of)) return represent(tree, front);
     }
+  }
+  /// Whether the last `next` keyed somebody who was not represented by the leaf that it gave.
+  [[nodiscard]] bool keyed_others_than(quota_id leaf) const noexcept {
+    return keyed_several_ || (keyed_ && keyed_ != leaf);
   }
   /// The leaf has had its turn: it still takes part, or not any more.
   template <std::size_t N>
@@ -193,6 +201,9 @@ class lazy_tournament {
   std::vector<match> matches_;
   std::vector<std::size_t> winners_;
   std::vector<quota_id> taking_part_;
+  /// Who represented those keyed by the last `next`.
+  quota_id keyed_{};
+  bool keyed_several_ = false;
 };
 
 }  // namespace v0

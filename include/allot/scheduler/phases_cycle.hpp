@@ -7,6 +7,7 @@
 #include <allot/preemption/fair_reclaim.hpp>
 #include <allot/scheduler/phases_likeness.hpp>
 #include <allot/scheduler/phases_solver.hpp>
+#include <allot/scheduler/phases_walk.hpp>
 #include <allot/scheduler/phases_world.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/policies.hpp>
@@ -142,10 +143,15 @@ class phases_cycle {
   using world_type = detail::phases_world<Bench>;
   using record = typename Bench::record;
   using waiting_unit = typename world_type::waiting_unit;
+  using walk_type = detail::phases_walk<Bench>;
+  using kind = typename walk_type::kind_line;
+
+  static constexpr auto everybody = [](const kind&) { return true; };
 
   struct queue {
-    std::vector<waiting_unit> units;
-    std::size_t next = 0;
+    detail::phases_walk<Bench> walk;
+    /// Whether one may be left of which something is to be had.
+    bool has_hope = false;
     /// The shapes that failed in this phase.
     std::vector<std::uint32_t> failed;
     detail::failed_units<Bench> hardest;
@@ -164,13 +170,14 @@ class phases_cycle {
   void allocate(Bench& bench) {
     held_.clear();
     in_turn(
-        bench, [](const record&) { return true; }, [&](const record& r) { return start(bench, r); });
+        bench, everybody, [](quota_id, const queue& q, const kind& k) { return has_failed(q, k.shape); },
+        [&](const record& r) { return start(bench, r); });
   }
   /// Returns what of the job waits now for it has started.
   std::optional<waiting_unit> start(Bench& bench, const record& r) {
     std::optional<waiting_unit> grown;
     queue& q = queues_[r.facts.quota.index()];
-    if (has_failed(q, r)) return grown;
+    if (has_failed(q, r.shape)) return grown;
     if (world_.accounts.within_limits(r.facts.quota, r.facts.request, r.facts.in)) {
       if (world_.any_pipelined()) {
         if (const auto at_once = world_.find_free_place(bench, r)) {
@@ -197,32 +204,38 @@ class phases_cycle {
     detail::failed_units<Bench> hardest;
     const detail::victims_wanted wanted{detail::phase_kind::consolidation, policies_.most_moved, {}};
     in_turn(
-        bench, [](const record& r) { return r.preemptible; },
+        bench, [](const kind& k) { return k.preemptible; },
+        [&](quota_id, const queue&, const kind& k) { return !hardest.is_easier(k.kind); },
         [&](const record& r) {
-          if (hardest.is_easier(bench, r)) try_to_solve(bench, r, wanted, hardest);
+          if (is_easier(bench, hardest, r)) try_to_solve(bench, r, wanted, hardest);
           return std::nullopt;
         });
   }
   void reclaim(Bench& bench) {
     const detail::victims_wanted wanted{detail::phase_kind::reclaim, 0, policies_.reclaim_protection};
     in_turn(
-        bench, [](const record&) { return true; },
+        bench, everybody,
+        [&](quota_id x, const queue& q, const kind& k) {
+          return !q.hardest.is_easier(k.kind) ||
+                 !fair_reclaim<n>::may_reclaim(world_.accounts, x, k.request, k.kind.in);
+        },
         [&](const record& r) {
           const auto& f = r.facts;
           if (!fair_reclaim<n>::may_reclaim(world_.accounts, f.quota, f.request, f.in)) return std::nullopt;
           queue& q = queues_[f.quota.index()];
-          if (q.hardest.is_easier(bench, r)) try_to_solve(bench, r, wanted, q.hardest);
+          if (is_easier(bench, q.hardest, r)) try_to_solve(bench, r, wanted, q.hardest);
           return std::nullopt;
         });
   }
   void preempt(Bench& bench) {
     const detail::victims_wanted wanted{detail::phase_kind::preempt, 0, {}};
     in_turn(
-        bench, [](const record&) { return true; },
+        bench, everybody,
+        [](quota_id, const queue& q, const kind& k) { return !q.hardest.is_easier(k.kind); },
         [&](const record& r) {
           const auto& f = r.facts;
           queue& q = queues_[f.quota.index()];
-          if (!q.hardest.is_easier(bench, r)) return std::nullopt;
+          if (!is_easier(bench, q.hardest, r)) return std::nullopt;
           if (f.in == lane::guaranteed && !world_.accounts.within_deserved_of_all(f.quota, f.request)) {
             q.hardest.add(bench, r);
             return std::nullopt;
@@ -242,39 +255,71 @@ class phases_cycle {
 
   // Turns.
 
-  /// Calls `visit(record)` for each unit that waits and for which `wanted(record)`, once, in the order in
-  /// which quotas and jobs go; a unit that it returns waits from then on.
-  template <class Wanted, class Visit>
-  void in_turn(Bench& bench, Wanted wanted, Visit visit) {
+  /// Calls `visit(record)` for each unit that waits, of kinds for which `wanted(kind)`, once, in the order in
+  /// which quotas and jobs go; a unit that it returns waits from then on. For units of which
+  /// `is_hopeless(quota, queue, kind)` a visit would change nothing: they keep their place in the order, and
+  /// are passed many at a time. The phase ends when only such units are left.
+  template <class Wanted, class IsHopeless, class Visit>
+  void in_turn(Bench& bench, Wanted wanted, IsHopeless is_hopeless, Visit visit) {
     const quota_tree<n>& tree = bench.tree();
+    world_.lines.follow(bench, true);
     turn_.clear(tree);
+    with_hope_ = 0;
+    walking_.clear();
+    const auto left_out = [&](job_id id) { return world_.is_pipelined_before(id, phase_); };
+    phase_ = world_.next_phase();
     for (const quota_id x : tree.top_down()) {
       if (bench.waiting(x) == 0 || !world_type::is_leaf(bench, x)) continue;
       queue& q = queues_[x.index()];
-      q.units.clear();
-      q.next = 0;
       q.failed.clear();
       q.hardest.clear();
-      for (const waiting_unit& u : world_.lines.waiting(bench, x)) {
-        if (policies_.queue_depth != 0 && q.units.size() == policies_.queue_depth) break;
-        if (!world_.is_pipelined(u.id) && wanted(bench.at(u.id))) q.units.push_back(u);
-      }
-      if (!q.units.empty()) turn_.enter(x);
+      static_cast<void>(world_.lines.kinds(bench, x));
+      q.walk.start(world_.lines, x, policies_.queue_depth, wanted, left_out);
+      q.has_hope = false;
+      if (q.walk.is_over()) continue;
+      walking_.push_back(x);
+      turn_.enter(x);
+      look_for_hope(x, is_hopeless);
     }
+    if (with_hope_ == 0) return;
     turn_.start(tree, key());
-    while (const quota_id x = turn_.next(tree, key())) {
+    quota_id last;
+    while (with_hope_ > 0) {
+      const quota_id x = turn_.next(tree, key());
       queue& q = queues_[x.index()];
-      const job_id id = q.units[q.next++].id;
-      if (waits(bench, id, x)) {
-        if (const std::optional<waiting_unit> grown = visit(std::as_const(bench.at(id)))) {
-          const auto at =
-              std::lower_bound(q.units.begin() + static_cast<std::ptrdiff_t>(q.next), q.units.end(), *grown,
-                               [](const waiting_unit& a, const waiting_unit& b) { return a.rank < b.rank; });
-          q.units.insert(at, *grown);
+      const auto kinds = world_.lines.kinds(x);
+      const auto stops = [&](std::size_t k) {
+        return kinds[k].surplus || !q.walk.has_seen(kinds[k].request) || !is_hopeless(x, q, kinds[k]);
+      };
+      const auto first = q.walk.first();
+      if (std::exchange(last, x) != x || turn_.keyed_others_than(x)) q.walk.forget_seen();
+      q.walk.saw(first.request);
+      if (first.kind != walk_type::no_kind && !stops(first.kind)) {
+        q.walk.pass_until(world_.lines, x, stops, left_out);
+      } else {
+        q.walk.pass(world_.lines, x, left_out);
+        if (waits(bench, first.id, x)) {
+          const auto before = world_.changes();
+          if (const std::optional<waiting_unit> grown = visit(std::as_const(bench.at(first.id)))) {
+            q.walk.add(*grown);
+          }
+          if (world_.changes() != before) {
+            last = quota_id::none();
+            for (const quota_id w : walking_) look_for_hope(w, is_hopeless);
+          }
         }
       }
-      turn_.passed(tree, x, q.next < q.units.size());
+      look_for_hope(x, is_hopeless);
+      turn_.passed(tree, x, !q.walk.is_over());
     }
+  }
+  template <class IsHopeless>
+  void look_for_hope(quota_id x, IsHopeless& is_hopeless) {
+    queue& q = queues_[x.index()];
+    const auto kinds = world_.lines.kinds(x);
+    const bool hope =
+        q.walk.has_left([&](std::size_t k) { return kinds[k].surplus || !is_hopeless(x, q, kinds[k]); });
+    if (hope != std::exchange(q.has_hope, hope)) hope ? ++with_hope_ : --with_hope_;
   }
   /// With a victim goes what of it waited.
   [[nodiscard]] bool waits(Bench& bench, job_id id, quota_id x) const {
@@ -285,13 +330,16 @@ class phases_cycle {
   [[nodiscard]] auto key() const {
     return [this](quota_id x, quota_id of) {
       const queue& q = queues_[of.index()];
-      return saturation_standing<n>{
-          world_.accounts, x, q.next < q.units.size() ? q.units[q.next].request : resources<n>{}, {}};
+      return saturation_standing<n>{world_.accounts, x, q.walk.request(), {}};
     };
   }
   /// Whether one that asks for the same has failed in this phase: nothing has become free since.
-  [[nodiscard]] static bool has_failed(const queue& q, const record& r) {
-    return std::find(q.failed.begin(), q.failed.end(), r.shape) != q.failed.end();
+  [[nodiscard]] static bool has_failed(const queue& q, std::uint32_t shape) {
+    return std::find(q.failed.begin(), q.failed.end(), shape) != q.failed.end();
+  }
+  [[nodiscard]] static bool is_easier(Bench& bench, const detail::failed_units<Bench>& hardest,
+                                      const record& r) {
+    return hardest.is_easier(detail::unit_kind<n>::of(bench, r));
   }
 
   // The plan.
@@ -317,6 +365,10 @@ class phases_cycle {
   detail::phases_solver<Bench> solver_;
   lazy_tournament<saturation_standing<n>> turn_;
   std::vector<queue> queues_;
+  /// Those whose line the phase walks through, and how many of them have hope.
+  std::vector<quota_id> walking_;
+  std::size_t with_hope_ = 0;
+  std::uint64_t phase_ = 0;
   /// The first of each shape and quota that did not start.
   std::vector<job_id> held_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> announced_;

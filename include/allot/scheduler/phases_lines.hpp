@@ -5,6 +5,7 @@
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
 #include <allot/scheduler/job_table.hpp>
+#include <allot/scheduler/phases_unit.hpp>
 
 #include <algorithm>
 #include <compare>
@@ -31,14 +32,26 @@ struct unit_rank {
   friend constexpr auto operator<=>(const unit_rank&, const unit_rank&) noexcept = default;
   friend constexpr bool operator==(const unit_rank&, const unit_rank&) noexcept = default;
 };
+/// In a line by rank, the first that does not stand before it.
+template <class Line>
+[[nodiscard]] auto first_from(Line& line, const unit_rank& rank) {
+  return std::lower_bound(line.begin(), line.end(), rank,
+                          [](const auto& u, const unit_rank& r) { return u.rank < r; });
+}
 
-/// Who waits in each quota, and who could yield, in order; sorted anew when the quota has changed and
-/// somebody asks.
+/// Who waits in each quota, and who could yield, in order. Those who wait are kept by kind, each kind in
+/// order, and only who comes and goes is looked at; those who could yield are sorted anew when the quota has
+/// changed and somebody asks.
+///
+/// `phases_walk` goes through those who wait. While it does, others may come and go: it sees the lines as
+/// they were at a `moment`, as long as nothing is swept.
 template <class Bench>
 class phases_lines {
  public:
   static constexpr std::size_t n = Bench::n;
   using record = typename Bench::record;
+  /// Numbers the changes of the lines of who waits.
+  using moment = std::uint64_t;
 
   struct waiting_unit {
     unit_rank rank;
@@ -57,63 +70,188 @@ class phases_lines {
     /// What its job holds when its turn to yield comes: this unit and all that yield after it.
     resources<n> stands;
   };
+  /// The stay of a unit in its line. Stays are numbered as they begin.
+  struct stay {
+    unit_rank rank;
+    job_id id;
+    std::uint64_t number = 0;
+    moment came = 0;
+  };
+  /// Those of a quota who ask for the same and have the same chances, by rank.
+  struct kind_line {
+    std::uint32_t shape = 0;
+    bool preemptible = true;
+    bool surplus = false;
+    unit_kind<n> kind;
+    resources<n> request;
+    std::vector<stay> stays{};
+    std::size_t gone = 0;
+    /// Counts the changes of `stays`.
+    std::uint64_t version = 0;
+  };
 
-  void reset(std::size_t slots) { lines_.assign(slots, line{}); }
+  void reset(Bench& bench) {
+    lines_.assign(bench.tree().slots(), line{});
+    where_.clear();
+    bench.follow_queues();
+    for (const quota_id x : bench.tree().top_down()) {
+      bench.for_each_waiting(x, [&](job_id id) { enter(bench, id); });
+    }
+  }
   /// The quota has changed.
-  void forget(quota_id x) {
-    lines_[x.index()].waiting_is_old = true;
-    lines_[x.index()].running_is_old = true;
+  void forget(quota_id x) { lines_[x.index()].running_is_old = lines_[x.index()].surplus_is_old = true; }
+  /// Takes note of who has come and gone. With `sweep` those who are gone are forgotten now and then: nobody
+  /// walks through a line.
+  void follow(Bench& bench, bool sweep) {
+    ++now_;
+    bench.take_queue_news([&](const auto& news) {
+      if (!news.begins) return leave(news.id, news.ticket);
+      if (!bench.contains(news.id)) return;
+      const record& r = bench.at(news.id);
+      if (r.state == job_state::pending && r.ticket == news.ticket) enter(bench, news.id);
+    });
+    if (!sweep) return;
+    for (const quota_id x : to_sweep_) this->sweep(lines_[x.index()]);
+    to_sweep_.clear();
+  }
+  [[nodiscard]] moment now() const noexcept { return now_; }
+
+  /// The kinds of those who wait in x. Kinds are added at the end; surplus has the rank and the kind that it
+  /// has by now.
+  [[nodiscard]] std::span<const kind_line> kinds(Bench& bench, quota_id x) {
+    line& l = lines_[x.index()];
+    if (std::exchange(l.surplus_is_old, false)) renew_elastic(bench, x);
+    return l.kinds;
+  }
+  /// The same without a look at what has changed.
+  [[nodiscard]] std::span<const kind_line> kinds(quota_id x) const { return lines_[x.index()].kinds; }
+  [[nodiscard]] bool was_there(const stay& s, moment then) const {
+    const last_stay& last = where_[s.id.index()];
+    if (s.came > then || last.number > s.number) return false;
+    return !last.gone || last.left > then;
   }
 
-  /// Who waits in a leaf, the first to go in front; those pipelined since they were listed too.
-  [[nodiscard]] std::vector<waiting_unit>& waiting(Bench& bench, quota_id x) {
-    line& l = lines_[x.index()];
-    if (std::exchange(l.waiting_is_old, false)) list_waiting(bench, x, l.waiting);
-    return l.waiting;
-  }
   /// Who could yield in a leaf, the first to yield in front.
   [[nodiscard]] std::span<const running_unit> running(Bench& bench, quota_id x) {
     line& l = lines_[x.index()];
     if (std::exchange(l.running_is_old, false)) list_running(bench, x, l.running);
     return l.running;
   }
-  [[nodiscard]] waiting_unit unit_of(Bench& bench, const record& r) const {
+  [[nodiscard]] static unit_rank rank_of(Bench& bench, const record& r) {
     unit_rank rank{r.rank.key, 0, r.rank.submitted, r.rank.id, 0};
     if (r.facts.surplus) {
       const record& core = bench.at(r.facts.core);
       rank.stage = bench.running_pods(core) > core.facts.pods ? 2 : 1;
     }
-    return {rank, r.facts.id, r.facts.request};
+    return rank;
+  }
+  [[nodiscard]] static waiting_unit unit_of(Bench& bench, const record& r) {
+    return {rank_of(bench, r), r.facts.id, r.facts.request};
   }
 
-  /// What waits in x, those pods of elastic jobs too that are no units yet.
-  [[nodiscard]] static resources<n> asked(Bench& bench, quota_id x) {
-    resources<n> sum;
-    bench.for_each_waiting(x, [&](job_id id) {
-      const record& r = bench.at(id);
-      sum += r.facts.request;
-      const std::uint32_t to_come = r.facts.surplus ? bench.at(r.facts.core).pods_to_come : r.pods_to_come;
-      if (to_come == 0) return;
-      if constexpr (requires { bench.view().request(r.what, to_come); }) {
-        sum += resources<n>{bench.view().request(r.what, 1)} * to_come;
+  /// What waits in x, those pods of elastic jobs too that are no units yet. Precondition: followed.
+  /// O(elastic jobs that wait).
+  [[nodiscard]] resources<n> asked(Bench& bench, quota_id x) {
+    resources<n> sum = bench.asked(x);
+    if constexpr (requires(const record& r) { bench.view().request(r.what, 1U); }) {
+      for (const job_id id : lines_[x.index()].elastic) {
+        if (!is_here(bench, x, id)) continue;
+        const record& r = bench.at(id);
+        const std::uint32_t to_come = r.facts.surplus ? bench.at(r.facts.core).pods_to_come : r.pods_to_come;
+        if (to_come > 0) sum += resources<n>{bench.view().request(r.what, 1)} * to_come;
       }
-    });
+    }
     return sum;
   }
 
  private:
   struct line {
-    std::vector<waiting_unit> waiting;
+    std::vector<kind_line> kinds;
+    /// Those who are surplus, or of whose jobs more pods may come; perhaps some who have left.
+    std::vector<job_id> elastic;
     std::vector<running_unit> running;
-    bool waiting_is_old = true;
     bool running_is_old = true;
+    bool surplus_is_old = true;
   };
-  void list_waiting(Bench& bench, quota_id x, std::vector<waiting_unit>& units) const {
-    units.clear();
-    bench.for_each_waiting(x, [&](job_id id) { units.push_back(unit_of(bench, bench.at(id))); });
-    std::sort(units.begin(), units.end(),
-              [](const waiting_unit& a, const waiting_unit& b) { return a.rank < b.rank; });
+  /// By job: the last of its stays.
+  struct last_stay {
+    std::uint64_t number = 0;
+    std::uint32_t ticket = 0;
+    bool gone = true;
+    quota_id quota{};
+    std::size_t kind = 0;
+    moment left = 0;
+  };
+
+  [[nodiscard]] bool is_here(Bench& bench, quota_id x, job_id id) const {
+    const last_stay& last = where_[id.index()];
+    return !last.gone && last.quota == x && bench.contains(id) && bench.at(id).ticket == last.ticket &&
+           bench.at(id).state == job_state::pending;
   }
+
+  void enter(Bench& bench, job_id id) {
+    const record& r = bench.at(id);
+    line& l = lines_[r.facts.quota.index()];
+    if (r.facts.surplus || r.pods_to_come > 0) {
+      std::erase_if(l.elastic, [&](job_id e) { return e == id || !is_here(bench, r.facts.quota, e); });
+      l.elastic.push_back(id);
+    }
+    enter(l, r, unit_kind<n>::of(bench, r), rank_of(bench, r));
+  }
+  void enter(line& l, const record& r, const unit_kind<n>& kind, const unit_rank& rank) {
+    auto at = std::find_if(l.kinds.begin(), l.kinds.end(), [&](const kind_line& k) {
+      return k.shape == r.shape && k.preemptible == r.preemptible && k.surplus == r.facts.surplus &&
+             k.kind == kind && k.request == r.facts.request;
+    });
+    if (at == l.kinds.end()) {
+      at = l.kinds.insert(at, kind_line{r.shape, r.preemptible, r.facts.surplus, kind, r.facts.request});
+    }
+    const stay s{rank, r.facts.id, ++stays_, now_};
+    // Mostly the last.
+    auto place = at->stays.end();
+    if (!at->stays.empty() && s.rank < at->stays.back().rank) place = first_from(at->stays, s.rank);
+    at->stays.insert(place, s);
+    ++at->version;
+    if (where_.size() <= r.facts.id.index()) where_.resize(r.facts.id.index() + 1);
+    where_[r.facts.id.index()] = {
+        s.number, r.ticket, false, r.facts.quota, static_cast<std::size_t>(at - l.kinds.begin()), 0};
+  }
+  void leave(job_id id, std::uint32_t ticket) {
+    if (where_.size() <= id.index()) return;
+    last_stay& last = where_[id.index()];
+    if (last.gone || last.ticket != ticket) return;
+    last.gone = true;
+    last.left = now_;
+    kind_line& k = lines_[last.quota.index()].kinds[last.kind];
+    if (++k.gone > 16 && k.gone > k.stays.size() / 2) to_sweep_.push_back(last.quota);
+  }
+  /// The rank of surplus depends on how many pods of its job run, and its kind on how many more there may be.
+  void renew_elastic(Bench& bench, quota_id x) {
+    line& l = lines_[x.index()];
+    for (std::size_t i = 0; i < l.elastic.size(); ++i) {
+      const job_id id = l.elastic[i];
+      if (!is_here(bench, x, id)) continue;
+      const record& r = bench.at(id);
+      if (!r.facts.surplus) continue;
+      const unit_rank rank = rank_of(bench, r);
+      const auto kind = unit_kind<n>::of(bench, r);
+      const last_stay& last = where_[id.index()];
+      const kind_line& k = l.kinds[last.kind];
+      const auto at = first_from(k.stays, rank);
+      if (k.kind == kind && at != k.stays.end() && at->rank == rank && at->number == last.number) continue;
+      leave(id, last.ticket);
+      enter(l, r, kind, rank);
+    }
+  }
+  void sweep(line& l) {
+    for (kind_line& k : l.kinds) {
+      if (k.gone <= 16 || k.gone <= k.stays.size() / 2) continue;
+      std::erase_if(k.stays, [&](const stay& s) { return !was_there(s, now_); });
+      k.gone = 0;
+      ++k.version;
+    }
+  }
+
   void list_running(Bench& bench, quota_id x, std::vector<running_unit>& units) const {
     units.clear();
     for (const running_job<n>& job : bench.running().jobs_of(x)) {
@@ -147,6 +285,10 @@ class phases_lines {
   }
 
   std::vector<line> lines_;
+  std::vector<last_stay> where_;
+  std::vector<quota_id> to_sweep_;
+  std::uint64_t stays_ = 0;
+  moment now_ = 0;
 };
 
 }  // namespace detail

@@ -4,6 +4,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/fairshare/lazy_tournament.hpp>
 #include <allot/fairshare/saturation_order.hpp>
+#include <allot/scheduler/phases_walk.hpp>
 #include <allot/scheduler/phases_world.hpp>
 
 #include <algorithm>
@@ -28,7 +29,6 @@ class phases_replay {
   static constexpr std::size_t n = Bench::n;
   using world_type = phases_world<Bench>;
   using record = typename Bench::record;
-  using waiting_unit = typename world_type::waiting_unit;
 
   enum class fate : std::uint8_t {
     /// It was not asked, or has its own place again.
@@ -51,11 +51,15 @@ class phases_replay {
   /// Looks up who waits. To be called before the first run after the world has changed. O(quotas).
   void prepare(Bench& bench, world_type& world) {
     with_waiting_.clear();
+    world.lines.follow(bench, false);
     for (const quota_id x : bench.tree().top_down()) {
-      leaves_[x.index()] = {};
+      leaves_[x.index()].may_wait = false;
+      leaves_[x.index()].involved = {};
+      leaves_[x.index()].next_involved = 0;
       if (!world_type::is_leaf(bench, x) || bench.waiting(x) == 0) continue;
-      leaves_[x.index()].waiting = world.lines.waiting(bench, x);
-      if (!leaves_[x.index()].waiting.empty()) with_waiting_.push_back(x);
+      leaves_[x.index()].may_wait = true;
+      static_cast<void>(world.lines.kinds(bench, x));
+      with_waiting_.push_back(x);
     }
   }
 
@@ -97,8 +101,8 @@ class phases_replay {
     std::size_t entry = 0;
   };
   struct leaf {
-    std::span<const waiting_unit> waiting;
-    std::size_t next_waiting = 0;
+    phases_walk<Bench> walk;
+    bool may_wait = false;
     std::span<const involved_job> involved;
     std::size_t next_involved = 0;
   };
@@ -112,12 +116,8 @@ class phases_replay {
                      const std::vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
     involved_.clear();
     ++stamp_;
-    unit_rank own{r.rank.key, 0, r.rank.submitted, r.rank.id, 0};
-    if (r.facts.surplus) {
-      const record& core = bench.at(r.facts.core);
-      own.stage = bench.running_pods(core) > core.facts.pods ? 2 : 1;
-    }
-    involved_.push_back({r.facts.quota, own, r.facts.id, world_type::request_of(r, pods), true});
+    involved_.push_back({r.facts.quota, phases_lines<Bench>::rank_of(bench, r), r.facts.id,
+                         world_type::request_of(r, pods), true});
     for (const std::size_t i : tried) {
       const auto& u = chosen[i].unit;
       const record& core = bench.at(u.core);
@@ -163,34 +163,40 @@ class phases_replay {
     const auto key = [&](quota_id x, quota_id of) {
       return saturation_standing<n>{world.accounts, x, head(leaves_[of.index()]), {}};
     };
+    // Passed over are who is involved itself, those pipelined, and pods of jobs that have lost some.
+    const auto left_out = [&](job_id id) {
+      if (id == r.facts.id || world.is_pipelined(id)) return true;
+      const record& w = bench.at(id);
+      return w.facts.surplus && is_marked(w.facts.core);
+    };
     turn_.clear(tree);
-    for (const quota_id x : with_waiting_) {
-      leaf& l = leaves_[x.index()];
-      l.next_waiting = 0;
-      l.involved = {};
-      l.next_involved = 0;
-    }
+    for (const quota_id x : with_waiting_) leaves_[x.index()].involved = {};
     for (std::size_t first = 0; first < involved_.size();) {
       std::size_t last = first;
       while (last < involved_.size() && involved_[last].quota == involved_[first].quota) ++last;
       leaf& l = leaves_[involved_[first].quota.index()];
       l.involved = std::span<const involved_job>{involved_}.subspan(first, last - first);
       l.next_involved = 0;
-      if (l.waiting.empty()) turn_.enter(involved_[first].quota);
+      if (!l.may_wait) turn_.enter(involved_[first].quota);
       first = last;
     }
     for (const quota_id x : with_waiting_) {
       leaf& l = leaves_[x.index()];
-      skip(bench, world, l, r.facts.id);
+      if (l.involved.empty()) l.next_involved = 0;
+      l.walk.start(
+          world.lines, x, 0, [](const auto&) { return true; }, left_out);
       if (!is_empty(l)) turn_.enter(x);
     }
     turn_.start(tree, key);
+    quota_id before;
     for (std::size_t left = involved_.size(); left > 0;) {
       const quota_id x = turn_.next(tree, key);
       leaf& l = leaves_[x.index()];
+      if (std::exchange(before, x) != x || turn_.keyed_others_than(x)) l.walk.forget_seen();
       if (involved_first(l)) {
         const involved_job& job = l.involved[l.next_involved++];
         --left;
+        before = quota_id::none();
         if (job.waits) {
           if (!place(bench, world, r.facts.quota, job.request, r.facts.in, world_type::demand_of(r, pods))) {
             return false;
@@ -199,12 +205,13 @@ class phases_replay {
           place_victim(bench, world, chosen[job.entry]);
         }
       } else {
-        // Those who ask for the same are passed over at once: nothing changes between them.
-        const resources<n> request = l.waiting[l.next_waiting].request;
-        do {
-          ++l.next_waiting;
-          skip(bench, world, l, r.facts.id);
-        } while (!is_empty(l) && !involved_first(l) && l.waiting[l.next_waiting].request == request);
+        // Nothing changes while others are passed over, so who has come first with a request does so again.
+        l.walk.saw(l.walk.first().request);
+        const auto kinds = world.lines.kinds(x);
+        const auto stops = [&](std::size_t k) { return !l.walk.has_seen(kinds[k].request); };
+        std::optional<unit_rank> until;
+        if (l.next_involved < l.involved.size()) until = l.involved[l.next_involved].rank;
+        l.walk.pass_until(world.lines, x, stops, left_out, until);
       }
       turn_.passed(tree, x, !is_empty(l));
     }
@@ -212,24 +219,14 @@ class phases_replay {
   }
 
   [[nodiscard]] static bool is_empty(const leaf& l) {
-    return l.next_waiting == l.waiting.size() && l.next_involved == l.involved.size();
+    return (!l.may_wait || l.walk.is_over()) && l.next_involved == l.involved.size();
   }
   [[nodiscard]] static bool involved_first(const leaf& l) {
     if (l.next_involved == l.involved.size()) return false;
-    return l.next_waiting == l.waiting.size() ||
-           l.involved[l.next_involved].rank < l.waiting[l.next_waiting].rank;
+    return !l.may_wait || l.walk.is_over() || l.involved[l.next_involved].rank < l.walk.first().rank;
   }
   [[nodiscard]] static const resources<n>& head(const leaf& l) {
-    return involved_first(l) ? l.involved[l.next_involved].request : l.waiting[l.next_waiting].request;
-  }
-  /// Passes over the one that is involved itself, those pipelined, and pods of jobs that have lost some.
-  void skip(Bench& bench, const world_type& world, leaf& l, job_id own) const {
-    for (; l.next_waiting < l.waiting.size(); ++l.next_waiting) {
-      const job_id id = l.waiting[l.next_waiting].id;
-      if (id == own || world.is_pipelined(id)) continue;
-      const record& r = bench.at(id);
-      if (!r.facts.surplus || !is_marked(r.facts.core)) return;
-    }
+    return involved_first(l) ? l.involved[l.next_involved].request : l.walk.first().request;
   }
 
   [[nodiscard]] std::optional<typename Bench::place> place(Bench& bench, world_type& world, quota_id x,

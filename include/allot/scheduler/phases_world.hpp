@@ -59,29 +59,31 @@ class phases_world {
   phases_world(bool past_counts, const history_settings& history)
       : usage(history), past_counts_(past_counts) {}
 
-  void reset(const Bench& bench) {
+  void reset(Bench& bench) {
     accounts.reset(bench.tree());
-    lines.reset(bench.tree().slots());
+    lines.reset(bench);
     usage.reset(bench);
     leaving_ = {};
   }
   /// Takes note of what has changed; returns whether anything had.
   bool follow(Bench& bench) {
     bool any = false;
+    bool has_news = true;
     bench.take_touched([&](quota_id x) {
       any = true;
+      if (std::exchange(has_news, false)) lines.follow(bench, false);
       lines.forget(x);
       const ledger<n>& booked = bench.booked();
       const resources<n> guaranteed = booked.own_usage(x, lane::guaranteed);
       if (past_counts_) usage.note(bench, x);
-      accounts.set_own(x, booked.own_usage(x), guaranteed, phases_lines<Bench>::asked(bench, x));
+      accounts.set_own(x, booked.own_usage(x), guaranteed, lines.asked(bench, x));
     });
     return any;
   }
   /// A cycle begins.
   void begin(Bench& bench) {
     pipelined_.clear();
-    ++cycle_;
+    cycle_ = ++phase_;
     admitted_.clear();
     leaving_ = {};
     for (const job_id id : bench.evicting()) leaving_ += bench.at(id).facts.request;
@@ -116,8 +118,16 @@ class phases_world {
     return bench.tree().children(x).empty();
   }
 
+  /// A phase of the cycle begins; returns its number.
+  std::uint64_t next_phase() noexcept { return ++phase_; }
+  /// Counts the decisions.
+  [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
   [[nodiscard]] bool is_pipelined(job_id id) const {
-    return id.index() < marks_.size() && marks_[id.index()] == cycle_;
+    return id.index() < marks_.size() && marks_[id.index()] >= cycle_;
+  }
+  /// Whether it was when that phase began.
+  [[nodiscard]] bool is_pipelined_before(job_id id, std::uint64_t phase) const {
+    return is_pipelined(id) && marks_[id.index()] < phase;
   }
   [[nodiscard]] bool was_admitted(job_id id) const {
     return std::find(admitted_.begin(), admitted_.end(), id) != admitted_.end();
@@ -177,6 +187,7 @@ class phases_world {
   void admit(Bench& bench, job_id id, const place& where, std::optional<waiting_unit>& grown) {
     const record& r = bench.at(id);
     const job_id core = r.facts.surplus ? r.facts.core : id;
+    ++changes_;
     bench.admit(id, where);
     admitted_.push_back(id);
     follow(bench);
@@ -187,13 +198,15 @@ class phases_world {
   }
   /// The unit will have that place when others have gone, for as long as the cycle lasts.
   void pipeline(const record& r, const std::optional<place>& where) {
+    ++changes_;
     accounts.charge(r.facts.quota, r.facts.request, r.facts.in);
     pipelined_.push_back({r.facts.id, r.facts.quota, r.facts.request, r.facts.in, where});
     if (marks_.size() <= r.facts.id.index()) marks_.resize(r.facts.id.index() + 1);
-    marks_[r.facts.id.index()] = cycle_;
+    marks_[r.facts.id.index()] = phase_;
   }
   /// Tells a running unit to go. One that was admitted in this very cycle has not started: it waits again.
   void evict(Bench& bench, job_id id, job_id beneficiary, relation how) {
+    ++changes_;
     const record& r = bench.at(id);
     if (was_admitted(id)) {
       const victim<n> v{r.facts, how};
@@ -231,23 +244,10 @@ class phases_world {
     return where;
   }
 
-  /// How many pods a unit has: places may know that of a job of which the view says nothing.
-  [[nodiscard]] static std::uint32_t pods_of(const record& r) {
-    if constexpr (requires { r.demand.pods; }) {
-      return std::max(r.facts.pods, static_cast<std::uint32_t>(r.demand.pods));
-    } else {
-      return r.facts.pods;
-    }
-  }
+  [[nodiscard]] static std::uint32_t pods_of(const record& r) { return pods_of_unit(r); }
   /// What `pods` of the pods of a waiting unit ask for.
   [[nodiscard]] static resources<n> request_of(const record& r, std::uint32_t pods) {
-    const std::uint32_t all = pods_of(r);
-    if (pods == all) return r.facts.request;
-    resources<n> some;
-    for (std::size_t d = 0; d < n; ++d) {
-      some[d] = quantity::milli(r.facts.request[d].in_milli() / all) * pods;
-    }
-    return some;
+    return request_of_pods(r, pods);
   }
   [[nodiscard]] static demand demand_of(const record& r, std::uint32_t pods) {
     demand d = r.demand;
@@ -295,9 +295,11 @@ class phases_world {
 
   std::vector<pipelined_unit> pipelined_;
   std::vector<job_id> admitted_;
-  /// By job: the cycle in which it was pipelined last.
+  /// By job: the phase in which it was pipelined last. Phases are numbered through; a cycle begins with one.
   std::vector<std::uint64_t> marks_;
+  std::uint64_t phase_ = 0;
   std::uint64_t cycle_ = 0;
+  std::uint64_t changes_ = 0;
   /// What those hold who were told to go.
   resources<n> leaving_;
   bool past_counts_ = false;

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/quantity.hpp>
+#include <allot/core/resources.hpp>
+#include <allot/quota/ledger.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// How many pods a unit has: places may know that of a job of which the view says nothing.
+template <class Record>
+[[nodiscard]] std::uint32_t pods_of_unit(const Record& r) {
+  if constexpr (requires { r.demand.pods; }) {
+    return std::max(r.facts.pods, static_cast<std::uint32_t>(r.demand.pods));
+  } else {
+    return r.facts.pods;
+  }
+}
+/// What `pods` of the pods of a waiting unit ask for.
+template <class Record>
+[[nodiscard]] auto request_of_pods(const Record& r, std::uint32_t pods) {
+  auto some = r.facts.request;
+  const std::uint32_t all = pods_of_unit(r);
+  if (pods == all) return some;
+  for (std::size_t d = 0; d < some.size(); ++d) some[d] = quantity::milli(some[d].in_milli() / all) * pods;
+  return some;
+}
+
+/// By what the chances of a waiting unit are told from another's of its quota, beside what it asks for: its
+/// priority, the places that would do, and how much it is in pods.
+template <std::size_t N>
+struct unit_kind {
+  std::int32_t priority = 0;
+  lane in = lane::any;
+  std::uint64_t pools = 0;
+  /// Those of the unit, and those that its job could have besides.
+  std::uint32_t pods = 1;
+  /// What one pod asks for.
+  resources<N> pod{};
+
+  template <class Bench>
+  [[nodiscard]] static unit_kind of(Bench& bench, const typename Bench::record& r) {
+    unit_kind k{r.facts.priority, r.facts.in, 0, pods_of_unit(r), request_of_pods(r, 1)};
+    k.pods += r.facts.surplus ? bench.at(r.facts.core).pods_to_come : r.pods_to_come;
+    if constexpr (requires { r.demand.pools; }) k.pools = r.demand.pools;
+    return k;
+  }
+  /// Whether one that has failed may speak for the other.
+  [[nodiscard]] bool is_like(const unit_kind& other) const {
+    return priority == other.priority && in == other.in && pools == other.pools;
+  }
+  friend bool operator==(const unit_kind&, const unit_kind&) = default;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot
