@@ -85,7 +85,10 @@ class phases_lines {
     unit_kind<n> kind;
     resources<n> request;
     std::vector<stay> stays{};
+    /// How many of the stays are over; those before `first` are.
     std::size_t gone = 0;
+    std::size_t first = 0;
+    bool to_sweep = false;
     /// Counts the changes of `stays`.
     std::uint64_t version = 0;
   };
@@ -111,7 +114,7 @@ class phases_lines {
       if (r.state == job_state::pending && r.ticket == news.ticket) enter(bench, news.id);
     });
     if (!sweep) return;
-    for (const quota_id x : to_sweep_) this->sweep(lines_[x.index()]);
+    for (const auto& [x, kind] : to_sweep_) this->sweep(lines_[x.index()].kinds[kind]);
     to_sweep_.clear();
   }
   [[nodiscard]] moment now() const noexcept { return now_; }
@@ -210,6 +213,7 @@ class phases_lines {
     // Mostly the last.
     auto place = at->stays.end();
     if (!at->stays.empty() && s.rank < at->stays.back().rank) place = first_from(at->stays, s.rank);
+    at->first = std::min(at->first, static_cast<std::size_t>(place - at->stays.begin()));
     at->stays.insert(place, s);
     ++at->version;
     if (where_.size() <= r.facts.id.index()) where_.resize(r.facts.id.index() + 1);
@@ -223,7 +227,8 @@ class phases_lines {
     last.gone = true;
     last.left = now_;
     kind_line& k = lines_[last.quota.index()].kinds[last.kind];
-    if (++k.gone > 16 && k.gone > k.stays.size() / 2) to_sweep_.push_back(last.quota);
+    ++k.gone;
+    if (!std::exchange(k.to_sweep, true)) to_sweep_.push_back({last.quota, last.kind});
   }
   /// The rank of surplus depends on how many pods of its job run, and its kind on how many more there may be.
   void renew_elastic(Bench& bench, quota_id x) {
@@ -243,13 +248,13 @@ class phases_lines {
       enter(l, r, kind, rank);
     }
   }
-  void sweep(line& l) {
-    for (kind_line& k : l.kinds) {
-      if (k.gone <= 16 || k.gone <= k.stays.size() / 2) continue;
-      std::erase_if(k.stays, [&](const stay& s) { return !was_there(s, now_); });
-      k.gone = 0;
-      ++k.version;
-    }
+  void sweep(kind_line& k) {
+    k.to_sweep = false;
+    while (k.first < k.stays.size() && !was_there(k.stays[k.first], now_)) ++k.first;
+    if (k.gone <= 16 || k.gone <= k.stays.size() / 2) return;
+    std::erase_if(k.stays, [&](const stay& s) { return !was_there(s, now_); });
+    k.gone = k.first = 0;
+    ++k.version;
   }
 
   void list_running(Bench& bench, quota_id x, std::vector<running_unit>& units) const {
@@ -286,7 +291,7 @@ class phases_lines {
 
   std::vector<line> lines_;
   std::vector<last_stay> where_;
-  std::vector<quota_id> to_sweep_;
+  std::vector<std::pair<quota_id, std::size_t>> to_sweep_;
   std::uint64_t stays_ = 0;
   moment now_ = 0;
 };

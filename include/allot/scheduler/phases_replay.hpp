@@ -64,9 +64,10 @@ class phases_replay {
   }
 
   /// Whether `pods` of the pods of `r` would have a place if those numbered in `tried` went; what becomes of
-  /// them is written to `chosen`.
+  /// them is written to `chosen` if so.
   bool run(Bench& bench, world_type& world, const record& r, std::uint32_t pods,
            std::vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
+    if (!could_fit(bench, r, pods, chosen, tried)) return false;
     for (chosen_unit& c : chosen) c.end = fate::stays;
     const savepoint before = bench.places().save();
     charged_.clear();
@@ -111,6 +112,20 @@ class phases_replay {
     resources<n> request;
     lane in = lane::any;
   };
+
+  /// Whether it would have a place if none of them were placed again. Where that can't be said: yes.
+  [[nodiscard]] static bool could_fit(Bench& bench, const record& r, std::uint32_t pods,
+                                      const std::vector<chosen_unit>& chosen,
+                                      std::span<const std::size_t> tried) {
+    if constexpr (supposing_placement<typename world_type::places_type>) {
+      auto& places = bench.places();
+      if (!places.suppose(world_type::demand_of(r, pods))) return true;
+      for (const std::size_t i : tried) places.suppose_gone(bench.at(chosen[i].unit.id).where);
+      return places.would_fit();
+    } else {
+      return true;
+    }
+  }
 
   void list_involved(Bench& bench, const record& r, std::uint32_t pods,
                      const std::vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {

@@ -69,13 +69,17 @@ class phases_solver {
   using fate = typename phases_replay<Bench>::fate;
 
   /// What the search would find out in the end: that all who may be asked do not hold enough, or that they
-  /// may not be made to give enough.
+  /// may not be made to give enough. Who is only moved gives nothing.
   [[nodiscard]] bool could_be_solved(Bench& bench, world_type& world, const record& r) {
     const resources<n> room = world.room();
-    const resources<n> all = victims_.gather(bench, world, r, wanted_);
-    for (const std::size_t d : world.accounts.counted()) {
-      if (r.facts.request[d] > quantity{} && r.facts.request[d] > room[d] + all[d]) return false;
-    }
+    const auto is_enough = [&](const resources<n>& more) {
+      const auto counted = world.accounts.counted();
+      return std::all_of(counted.begin(), counted.end(), [&](std::size_t d) {
+        return r.facts.request[d] <= quantity{} || r.facts.request[d] <= room[d] + more[d];
+      });
+    };
+    if (wanted_.how == phase_kind::consolidation && !is_enough({})) return false;
+    if (!is_enough(victims_.gather(bench, world, r, wanted_))) return false;
     if (wanted_.how != phase_kind::reclaim || world.accounts.counted().size() != 1) return true;
     const std::size_t d = world.accounts.counted().front();
     return r.facts.request[d] <= room[d] + most_reclaimable(bench, world, r, d);

@@ -51,6 +51,7 @@ class phases_walk {
     at_.assign(kinds.size(), position{});
     for (std::size_t k = 0; k < kinds.size(); ++k) {
       at_[k].version = kinds[k].version;
+      at_[k].index = kinds[k].first;
       if (wanted(kinds[k])) settle(lines, kinds[k], at_[k], left_out);
     }
     find_front(lines, kinds);
