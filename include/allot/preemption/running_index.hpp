@@ -88,6 +88,7 @@ class running_index {
 
   void insert(const running_job<N>& job) {
     auto& jobs = of_quota_[job.quota.index()];
+    if (follows_) news_.push_back({job.id, job.quota, true});
     jobs.insert(position(jobs, job), job);
     if (job.surplus) ++surplus_[job.quota.index()];
   }
@@ -96,6 +97,7 @@ class running_index {
     auto& jobs = of_quota_[job.quota.index()];
     const auto at = position(jobs, job);
     ALLOT_ASSERT(at != jobs.end() && at->id == job.id, "no such running job");
+    if (follows_) news_.push_back({job.id, job.quota, false});
     // The job may be the very element that goes.
     if (job.surplus) --surplus_[job.quota.index()];
     jobs.erase(at);
@@ -103,6 +105,27 @@ class running_index {
 
   /// The quota's jobs, who would yield first at the end.
   [[nodiscard]] std::span<const running_job<N>> jobs_of(quota_id x) const { return of_quota_[x.index()]; }
+
+  /// How many of them are surplus units.
+  [[nodiscard]] std::size_t surplus_of(quota_id x) const { return surplus_[x.index()]; }
+
+  /// A unit has come or gone.
+  struct change {
+    job_id id;
+    quota_id quota;
+    bool comes = false;
+  };
+  /// From now on changes are kept until they are taken.
+  void follow() {
+    follows_ = true;
+    news_.clear();
+  }
+  /// Calls `visit(change)` for each since the last call, in order.
+  template <class Visit>
+  void take_changes(Visit visit) {
+    for (const change& c : news_) visit(c);
+    news_.clear();
+  }
 
   /// Calls `visit(unit)` for each surplus unit of a job, who would yield first first.
   /// O(log n + surplus units of that quota and priority).
@@ -132,6 +155,8 @@ class running_index {
   std::vector<list> of_quota_;
   /// How many of a quota's are surplus units.
   std::vector<std::size_t> surplus_;
+  std::vector<change> news_;
+  bool follows_ = false;
 };
 
 }  // namespace v0

@@ -45,6 +45,7 @@ class books {
   [[nodiscard]] ledger<n>& booked() noexcept { return booked_; }
   [[nodiscard]] const ledger<n>& booked() const noexcept { return booked_; }
   [[nodiscard]] const running_index<n>& running() const noexcept { return running_; }
+  [[nodiscard]] running_index<n>& running() noexcept { return running_; }
 
   /// Counts a job in, at `r.where`.
   void book(const record& r) { booked_.charge(r.facts.quota, r.facts.request, r.facts.in); }

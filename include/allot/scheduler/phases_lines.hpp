@@ -96,13 +96,16 @@ class phases_lines {
   void reset(Bench& bench) {
     lines_.assign(bench.tree().slots(), line{});
     where_.clear();
+    runs_.clear();
+    to_sweep_.clear();
     bench.follow_queues();
+    bench.follow_running();
     for (const quota_id x : bench.tree().top_down()) {
       bench.for_each_waiting(x, [&](job_id id) { enter(bench, id); });
     }
   }
   /// The quota has changed.
-  void forget(quota_id x) { lines_[x.index()].running_is_old = lines_[x.index()].surplus_is_old = true; }
+  void forget(quota_id x) { lines_[x.index()].running.was_touched = lines_[x.index()].surplus_is_old = true; }
   /// Takes note of who has come and gone. With `sweep` those who are gone are forgotten now and then: nobody
   /// walks through a line.
   void follow(Bench& bench, bool sweep) {
@@ -134,11 +137,39 @@ class phases_lines {
     return !last.gone || last.left > then;
   }
 
-  /// Who could yield in a leaf, the first to yield in front.
-  [[nodiscard]] std::span<const running_unit> running(Bench& bench, quota_id x) {
-    line& l = lines_[x.index()];
-    if (std::exchange(l.running_is_old, false)) list_running(bench, x, l.running);
-    return l.running;
+  /// Who could yield in a leaf.
+  struct running_line {
+    /// The first to yield at the end.
+    std::vector<running_unit> units{};
+    /// What they hold together.
+    resources<n> sum{};
+    bool has_surplus = false;
+    /// Whether they have to be listed anew.
+    bool is_old = true;
+    bool was_touched = true;
+
+    /// What the largest holds, by dimension.
+    [[nodiscard]] const resources<n>& largest() const {
+      if (!std::exchange(knows_largest, true)) {
+        most = {};
+        for (const running_unit& u : units) {
+          for (std::size_t d = 0; d < n; ++d) most[d] = std::max(most[d], u.request[d]);
+        }
+      }
+      return most;
+    }
+    mutable resources<n> most{};
+    mutable bool knows_largest = false;
+  };
+  [[nodiscard]] const running_line& running(Bench& bench, quota_id x) {
+    bench.take_running_changes([&](const auto& c) { follow_running(bench, c); });
+    running_line& l = lines_[x.index()].running;
+    // What surplus stands for depends on how much of it runs.
+    if (l.is_old || ((l.has_surplus || bench.running().surplus_of(x) > 0) && l.was_touched)) {
+      list_running(bench, x, l);
+    }
+    l.was_touched = false;
+    return l;
   }
   [[nodiscard]] static unit_rank rank_of(Bench& bench, const record& r) {
     unit_rank rank{r.rank.key, 0, r.rank.submitted, r.rank.id, 0};
@@ -172,8 +203,7 @@ class phases_lines {
     std::vector<kind_line> kinds;
     /// Those who are surplus, or of whose jobs more pods may come; perhaps some who have left.
     std::vector<job_id> elastic;
-    std::vector<running_unit> running;
-    bool running_is_old = true;
+    running_line running;
     bool surplus_is_old = true;
   };
   /// By job: the last of its stays.
@@ -257,20 +287,73 @@ class phases_lines {
     ++k.version;
   }
 
-  void list_running(Bench& bench, quota_id x, std::vector<running_unit>& units) const {
-    units.clear();
+  /// Of a unit in a line of those who could yield: where, and its rank.
+  struct place_in_line {
+    unit_rank rank;
+    quota_id quota;
+    bool there = false;
+  };
+
+  void follow_running(Bench& bench, const typename running_index<n>::change& c) {
+    if (runs_.size() <= c.id.index()) runs_.resize(c.id.index() + 1);
+    place_in_line& at = runs_[c.id.index()];
+    if (at.there) {
+      running_line& l = lines_[at.quota.index()].running;
+      at.there = false;
+      if (!l.is_old) {
+        const auto unit = first_from(l.units, at.rank);
+        if (l.has_surplus || unit == l.units.end() || unit->id != c.id) {
+          l.is_old = true;
+        } else {
+          for (std::size_t d = 0; d < n; ++d) {
+            if (unit->request[d] == l.most[d]) l.knows_largest = false;
+          }
+          l.sum -= unit->request;
+          l.units.erase(unit);
+        }
+      }
+    }
+    running_line& l = lines_[c.quota.index()].running;
+    if (!c.comes || l.is_old) return;
+    if (l.has_surplus || !bench.contains(c.id)) {
+      l.is_old = l.is_old || l.has_surplus;
+      return;
+    }
+    const record& r = bench.at(c.id);
+    if (r.state != job_state::running || r.facts.quota != c.quota) return;
+    if (r.facts.surplus) {
+      l.is_old = true;
+      return;
+    }
+    const running_unit u = whole_unit(r);
+    l.units.insert(first_from(l.units, u.rank), u);
+    count(l, u);
+    at = {u.rank, c.quota, true};
+  }
+  static void count(running_line& l, const running_unit& u) {
+    l.sum += u.request;
+    for (std::size_t d = 0; d < n; ++d) l.most[d] = std::max(l.most[d], u.request[d]);
+  }
+  [[nodiscard]] static running_unit whole_unit(const record& r) {
+    return {{r.rank.key, 1, r.rank.submitted, r.rank.id, 0},
+            r.facts.id,
+            r.facts.id,
+            r.facts.quota,
+            false,
+            r.facts.pods,
+            r.facts.request,
+            r.facts.request};
+  }
+  void list_running(Bench& bench, quota_id x, running_line& l) {
+    for (const running_unit& u : l.units) runs_[u.id.index()].there = false;
+    l = {};
+    l.is_old = false;
     for (const running_job<n>& job : bench.running().jobs_of(x)) {
       const record& r = bench.at(job.id);
-      running_unit u{{r.rank.key, 1, r.rank.submitted, r.rank.id, 0},
-                     job.id,
-                     job.id,
-                     x,
-                     false,
-                     r.facts.pods,
-                     r.facts.request,
-                     r.facts.request};
+      running_unit u = whole_unit(r);
       if (r.facts.surplus) {
         const record& core = bench.at(r.facts.core);
+        l.has_surplus = true;
         u.core = r.facts.core;
         u.surplus = true;
         u.rank.stage = 2;
@@ -283,14 +366,20 @@ class phases_lines {
           if (s == job.id) break;
         }
       }
-      units.push_back(u);
+      l.units.push_back(u);
+      count(l, u);
+      if (runs_.size() <= u.id.index()) runs_.resize(u.id.index() + 1);
+      runs_[u.id.index()] = {u.rank, x, true};
     }
-    std::sort(units.begin(), units.end(),
-              [](const running_unit& a, const running_unit& b) { return b.rank < a.rank; });
+    l.knows_largest = true;
+    std::sort(l.units.begin(), l.units.end(),
+              [](const running_unit& a, const running_unit& b) { return a.rank < b.rank; });
   }
 
   std::vector<line> lines_;
   std::vector<last_stay> where_;
+  /// By job.
+  std::vector<place_in_line> runs_;
   std::vector<std::pair<quota_id, std::size_t>> to_sweep_;
   std::uint64_t stays_ = 0;
   moment now_ = 0;

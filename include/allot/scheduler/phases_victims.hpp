@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <vector>
 
@@ -61,31 +62,34 @@ class phases_victims {
     candidates_.clear();
   }
 
-  /// Says whom a search may ask; returns what they hold together. O(quotas + running).
+  /// Says whom a search may ask; returns what they hold together. O(quotas); O(running) where priorities or
+  /// minimum runtimes tell them apart.
   resources<n> gather(Bench& bench, world_type& world, const record& r, const victims_wanted& wanted) {
     r_ = {r.facts.surplus ? r.facts.core : r.facts.id, r.facts.quota, r.facts.priority};
     wanted_ = wanted;
+    for (const quota_id x : candidates_) leaves_[x.index()].units = {};
     candidates_.clear();
     largest_ = {};
-    if (wanted.how == phase_kind::consolidation) choose_movable(bench, world);
     resources<n> all;
-    const auto add = [&](quota_id x) {
-      bool any = false;
-      for (const running_unit& u : world.lines.running(bench, x)) {
-        if (!may_yield(bench, u)) continue;
-        any = true;
-        all += u.request;
-        for (std::size_t d = 0; d < n; ++d) largest_[d] = std::max(largest_[d], u.request[d]);
+    switch (wanted.how) {
+      case phase_kind::consolidation:
+        list_movable(bench, world, all);
+        break;
+      case phase_kind::preempt: {
+        const auto own = bench.running().jobs_of(r_.quota);
+        // They stand by priority, the lowest at the end.
+        if (!own.empty() && own.back().priority < r_.priority) add(bench, world, r_.quota, all);
+        break;
       }
-      if (any) candidates_.push_back(x);
-    };
-    if (wanted.how == phase_kind::preempt) {
-      add(r_.quota);
-    } else {
-      for (const quota_id x : bench.tree().top_down()) {
-        if (wanted.how == phase_kind::reclaim && x == r_.quota) continue;
-        if (world_type::is_leaf(bench, x) && !bench.running().jobs_of(x).empty()) add(x);
-      }
+      case phase_kind::reclaim:
+        for (const quota_id x : bench.tree().top_down()) {
+          if (x == r_.quota || !world_type::is_leaf(bench, x) || bench.running().jobs_of(x).empty()) continue;
+          if (bench.guarantees_runtime()) {
+            add(bench, world, x, all);
+          } else {
+            add_all(world.lines.running(bench, x), x, all);
+          }
+        }
     }
     return all;
   }
@@ -100,9 +104,10 @@ class phases_victims {
     turn_.clear(bench.tree());
     for (const quota_id x : candidates_) {
       leaf& l = leaves_[x.index()];
-      l = {world.lines.running(bench, x), 0, {}};
+      l.left = l.units.size();
+      l.given = {};
       skip(bench, l);
-      if (l.next < l.units.size()) turn_.enter(x);
+      if (l.left > 0) turn_.enter(x);
     }
     turn_.start(bench.tree(), key(world));
   }
@@ -112,15 +117,13 @@ class phases_victims {
       const quota_id x = turn_.next(bench.tree(), key(world));
       if (!x) return nullptr;
       leaf& l = leaves_[x.index()];
-      const running_unit& u = l.units[l.next++];
+      const running_unit& u = l.units[--l.left];
       l.given += u.stands;
       const bool known = is_marked(u.id);
       // The job comes back without all that was recorded of it.
-      while (known && l.next < l.units.size() && l.units[l.next].core == u.core &&
-             is_marked(l.units[l.next].id))
-        ++l.next;
+      while (known && l.left > 0 && l.next().core == u.core && is_marked(l.next().id)) --l.left;
       skip(bench, l);
-      turn_.passed(bench.tree(), x, l.next < l.units.size());
+      turn_.passed(bench.tree(), x, l.left > 0);
       if (!known) return &u;
     }
   }
@@ -132,10 +135,13 @@ class phases_victims {
 
  private:
   struct leaf {
+    /// The next to be asked at the end of the first `left`.
     std::span<const running_unit> units;
-    std::size_t next = 0;
+    std::size_t left = 0;
     /// What those asked already held, each when it was asked.
     resources<n> given;
+
+    [[nodiscard]] const running_unit& next() const { return units[left - 1]; }
   };
   struct asker {
     job_id core;
@@ -148,12 +154,12 @@ class phases_victims {
     return [this, &world](quota_id x, quota_id of) {
       const leaf& l = leaves_[of.index()];
       resources<n> given = l.given;
-      if (l.next < l.units.size()) given += l.units[l.next].stands;
+      if (l.left > 0) given += l.next().stands;
       return saturation_standing<n>{world.accounts, x, {}, given};
     };
   }
   void skip(Bench& bench, leaf& l) const {
-    while (l.next < l.units.size() && !may_yield(bench, l.units[l.next])) ++l.next;
+    while (l.left > 0 && !may_yield(bench, l.next())) --l.left;
   }
 
   [[nodiscard]] bool may_yield(Bench& bench, const running_unit& u) const {
@@ -187,19 +193,82 @@ class phases_victims {
     return false;
   }
 
+  void add(Bench& bench, world_type& world, quota_id x, resources<n>& all) {
+    const auto& line = world.lines.running(bench, x);
+    bool any = false;
+    for (const running_unit& u : line.units) {
+      if (may_yield(bench, u)) any = true, count(u, all);
+    }
+    if (!any) return;
+    candidates_.push_back(x);
+    leaves_[x.index()].units = line.units;
+  }
+  void add_all(const typename phases_lines<Bench>::running_line& line, quota_id x, resources<n>& all) {
+    if (line.units.empty()) return;
+    all += line.sum;
+    for (std::size_t d = 0; d < n; ++d) largest_[d] = std::max(largest_[d], line.largest()[d]);
+    candidates_.push_back(x);
+    leaves_[x.index()].units = line.units;
+  }
+  void count(const running_unit& u, resources<n>& all) {
+    all += u.request;
+    for (std::size_t d = 0; d < n; ++d) largest_[d] = std::max(largest_[d], u.request[d]);
+  }
   /// KAI takes the first that a hash table gives it, here the oldest; and one more than it says.
+  /// O(quotas x priorities x most that may move).
+  void list_movable(Bench& bench, world_type& world, resources<n>& all) {
+    choose_movable(bench, world);
+    movable_units_.clear();
+    first_movable_.clear();
+    for (const quota_id x : bench.tree().top_down()) {
+      if (!world_type::is_leaf(bench, x) || bench.running().jobs_of(x).empty()) continue;
+      const std::size_t first = movable_units_.size();
+      const auto& line = world.lines.running(bench, x);
+      if (line.has_surplus) {
+        std::copy_if(line.units.begin(), line.units.end(), std::back_inserter(movable_units_),
+                     [&](const running_unit& u) { return may_yield(bench, u); });
+      } else {
+        for (const by_age& j : oldest_) {
+          if (j.quota == x) movable_units_.push_back(line.units[j.position]);
+        }
+        std::sort(movable_units_.begin() + static_cast<std::ptrdiff_t>(first), movable_units_.end(),
+                  [](const running_unit& a, const running_unit& b) { return a.rank < b.rank; });
+      }
+      if (movable_units_.size() == first) continue;
+      candidates_.push_back(x);
+      first_movable_.push_back(first);
+    }
+    for (const running_unit& u : movable_units_) count(u, all);
+    first_movable_.push_back(movable_units_.size());
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      leaves_[candidates_[i].index()].units = std::span<const running_unit>{movable_units_}.subspan(
+          first_movable_[i], first_movable_[i + 1] - first_movable_[i]);
+    }
+  }
   void choose_movable(Bench& bench, world_type& world) {
     oldest_.clear();
+    const std::size_t limit = wanted_.most_moved + 1;
     for (const quota_id x : bench.tree().top_down()) {
-      if (!world_type::is_leaf(bench, x)) continue;
-      for (const running_unit& u : world.lines.running(bench, x)) {
-        if (!u.surplus && u.core != r_.core) oldest_.push_back({u.rank.submitted, u.rank.order, u.core});
+      if (!world_type::is_leaf(bench, x) || bench.running().jobs_of(x).empty()) continue;
+      const auto& units = world.lines.running(bench, x).units;
+      // Of each priority the oldest stand in front.
+      for (auto u = units.begin(); u != units.end();) {
+        const std::int64_t key = u->rank.key;
+        std::size_t found = 0;
+        for (; u != units.end() && u->rank.key == key && !u->surplus && found < limit; ++u) {
+          if (u->core == r_.core) continue;
+          ++found;
+          oldest_.push_back(
+              {u->rank.submitted, u->rank.order, u->core, x, static_cast<std::size_t>(u - units.begin())});
+        }
+        u = std::partition_point(u, units.end(), [key](const running_unit& v) { return v.rank.key == key; });
       }
     }
-    const std::size_t most = std::min(oldest_.size(), wanted_.most_moved + 1);
+    const std::size_t most = std::min(oldest_.size(), limit);
     std::partial_sort(oldest_.begin(), oldest_.begin() + static_cast<std::ptrdiff_t>(most), oldest_.end());
+    oldest_.resize(most);
     movable_.clear();
-    for (std::size_t i = 0; i < most; ++i) movable_.push_back(oldest_[i].core);
+    for (const by_age& j : oldest_) movable_.push_back(j.core);
     std::sort(movable_.begin(), movable_.end());
   }
 
@@ -215,6 +284,9 @@ class phases_victims {
     instant submitted = 0;
     std::uint64_t order = 0;
     job_id core;
+    quota_id quota;
+    /// In the line of its quota.
+    std::size_t position = 0;
     friend auto operator<=>(const by_age&, const by_age&) noexcept = default;
   };
 
@@ -226,6 +298,8 @@ class phases_victims {
   resources<n> largest_;
   std::vector<by_age> oldest_;
   std::vector<job_id> movable_;
+  std::vector<running_unit> movable_units_;
+  std::vector<std::size_t> first_movable_;
   std::vector<std::uint64_t> marks_;
   std::uint64_t stamp_ = 0;
 };

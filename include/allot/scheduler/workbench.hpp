@@ -47,6 +47,13 @@ class workbench {
   [[nodiscard]] Placement& places() noexcept { return jobs_.books.places; }
   /// The jobs that run, may be preempted and were not told to go.
   [[nodiscard]] const running_index<n>& running() const noexcept { return jobs_.books.running(); }
+  /// From now on it is kept who comes to `running` and who goes, for a cycle that takes this up each time.
+  void follow_running() { jobs_.books.running().follow(); }
+  /// Calls `visit(change)` for each since the last call; see `running_index`.
+  template <class Visit>
+  void take_running_changes(Visit visit) {
+    jobs_.books.running().take_changes(visit);
+  }
   /// Those told to go that have not gone, in the order in which they were told.
   [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs_.leaving; }
   [[nodiscard]] record& at(job_id id) { return jobs_.known(id); }
