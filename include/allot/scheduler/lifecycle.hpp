@@ -95,7 +95,7 @@ class lifecycle {
   /// Calls `visit(news)` for all that is new, in order.
   template <class Visit>
   void take_queue_news(Visit visit) {
-    for (const queue_news& n : queue_news_) visit(n);
+    for (const queue_news& news : queue_news_) visit(news);
     queue_news_.clear();
   }
 

@@ -144,9 +144,9 @@ class phases_cycle {
   using record = typename Bench::record;
   using waiting_unit = typename world_type::waiting_unit;
   using walk_type = detail::phases_walk<Bench>;
-  using kind = typename walk_type::kind_line;
+  using kind_line = typename walk_type::kind_line;
 
-  static constexpr auto everybody = [](const kind&) { return true; };
+  static constexpr auto everybody = [](const kind_line&) { return true; };
 
   struct queue {
     detail::phases_walk<Bench> walk;
@@ -170,7 +170,7 @@ class phases_cycle {
   void allocate(Bench& bench) {
     held_.clear();
     in_turn(
-        bench, everybody, [](quota_id, const queue& q, const kind& k) { return has_failed(q, k.shape); },
+        bench, everybody, [](quota_id, const queue& q, const kind_line& k) { return has_failed(q, k.shape); },
         [&](const record& r) { return start(bench, r); });
   }
   /// Returns what of the job waits now for it has started.
@@ -204,8 +204,8 @@ class phases_cycle {
     detail::failed_units<Bench> hardest;
     const detail::victims_wanted wanted{detail::phase_kind::consolidation, policies_.most_moved, {}};
     in_turn(
-        bench, [](const kind& k) { return k.preemptible; },
-        [&](quota_id, const queue&, const kind& k) { return !hardest.is_easier(k.kind); },
+        bench, [](const kind_line& k) { return k.preemptible; },
+        [&](quota_id, const queue&, const kind_line& k) { return !hardest.is_easier(k.kind); },
         [&](const record& r) {
           if (is_easier(bench, hardest, r)) try_to_solve(bench, r, wanted, hardest);
           return std::nullopt;
@@ -215,7 +215,7 @@ class phases_cycle {
     const detail::victims_wanted wanted{detail::phase_kind::reclaim, 0, policies_.reclaim_protection};
     in_turn(
         bench, everybody,
-        [&](quota_id x, const queue& q, const kind& k) {
+        [&](quota_id x, const queue& q, const kind_line& k) {
           return !q.hardest.is_easier(k.kind) ||
                  !fair_reclaim<n>::may_reclaim(world_.accounts, x, k.request, k.kind.in);
         },
@@ -231,7 +231,7 @@ class phases_cycle {
     const detail::victims_wanted wanted{detail::phase_kind::preempt, 0, {}};
     in_turn(
         bench, everybody,
-        [](quota_id, const queue& q, const kind& k) { return !q.hardest.is_easier(k.kind); },
+        [](quota_id, const queue& q, const kind_line& k) { return !q.hardest.is_easier(k.kind); },
         [&](const record& r) {
           const auto& f = r.facts;
           queue& q = queues_[f.quota.index()];
