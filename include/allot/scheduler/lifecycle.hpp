@@ -81,24 +81,6 @@ class lifecycle {
     touched_.clear();
   }
 
-  /// That a stay in a queue has begun or ended.
-  struct queue_news {
-    job_id id;
-    std::uint32_t ticket = 0;
-    bool begins = false;
-  };
-  /// From now on the news of all queues are kept until they are taken.
-  void follow_queues() {
-    follows_queues_ = true;
-    queue_news_.clear();
-  }
-  /// Calls `visit(news)` for all that is new, in order.
-  template <class Visit>
-  void take_queue_news(Visit visit) {
-    for (const queue_news& news : queue_news_) visit(news);
-    queue_news_.clear();
-  }
-
   [[nodiscard]] bool waits(const pending_entry& e) const {
     return jobs[e.id].ticket == e.ticket && jobs[e.id].state == job_state::pending;
   }
@@ -159,7 +141,7 @@ class lifecycle {
     r.state = job_state::pending;
     quota_state& q = of(r.facts.quota);
     q.queue.push(r.shape, {r.rank, id, ++r.ticket});
-    tell(r, true);
+    stays.note(id, r.ticket, true);
     q.asked += r.facts.request;
     ++q.waiting;
     touch(r.facts.quota);
@@ -171,7 +153,7 @@ class lifecycle {
     quota_state& q = of(r.facts.quota);
     q.asked -= r.facts.request;
     q.queue.take_out(r.shape, id);
-    tell(r, false);
+    stays.note(id, r.ticket, false);
     touch(r.facts.quota);
     return r;
   }
@@ -289,6 +271,8 @@ class lifecycle {
   detail::reservations<View, Placement> reservations;
   /// Told to go and not gone, in the order in which they were told.
   std::vector<job_id> leaving;
+  /// In all queues.
+  queue_news stays;
   /// Counts the changes of the world that no plan brought about.
   std::uint64_t epoch = 1;
   /// Whether somebody who was held may have better chances now.
@@ -299,9 +283,6 @@ class lifecycle {
  private:
   using shapes = shape_table<n, typename Placement::demand>;
 
-  void tell(const record& r, bool begins) {
-    if (follows_queues_) queue_news_.push_back({r.facts.id, r.ticket, begins});
-  }
   void set_pick(record& r, const flavor_pick& pick) {
     r.pick = pick;
     r.facts.request = r.base + r.menu.request(pick);
@@ -313,7 +294,7 @@ class lifecycle {
     switch (r.state) {
       case job_state::pending:
         q.queue.note_stale();
-        tell(r, false);
+        stays.note(r.facts.id, r.ticket, false);
         q.asked -= r.facts.request;
         --q.waiting;
         break;
@@ -409,9 +390,7 @@ class lifecycle {
   std::vector<quota_state> quotas_;
   std::vector<quota_id> parked_;
   std::vector<quota_id> touched_;
-  std::vector<queue_news> queue_news_;
   std::uint64_t submissions_ = 0;
-  bool follows_queues_ = false;
 };
 
 }  // namespace detail

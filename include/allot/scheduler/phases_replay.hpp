@@ -48,8 +48,10 @@ class phases_replay {
     leaves_.assign(tree.slots(), leaf{});
     with_waiting_.clear();
   }
-  /// Looks up who waits. To be called before the first run after the world has changed. O(quotas).
-  void prepare(Bench& bench, world_type& world) {
+  /// Looks up who waits beside `own`. To be called before the first run for it after the world has changed.
+  /// O(quotas x kinds of those who wait).
+  void prepare(Bench& bench, world_type& world, job_id own) {
+    ++stamp_;
     with_waiting_.clear();
     world.lines.follow(bench, false);
     for (const quota_id x : bench.tree().top_down()) {
@@ -59,6 +61,7 @@ class phases_replay {
       if (!world_type::is_leaf(bench, x) || bench.waiting(x) == 0) continue;
       leaves_[x.index()].may_wait = true;
       static_cast<void>(world.lines.kinds(bench, x));
+      leaves_[x.index()].others.start(world.lines, x, 0, every_kind, others_than(bench, world, own));
       with_waiting_.push_back(x);
     }
   }
@@ -103,6 +106,8 @@ class phases_replay {
   };
   struct leaf {
     phases_walk<Bench> walk;
+    /// Before its first step, when nobody is marked.
+    phases_walk<Bench> others;
     bool may_wait = false;
     std::span<const involved_job> involved;
     std::size_t next_involved = 0;
@@ -127,10 +132,22 @@ class phases_replay {
     }
   }
 
+  static constexpr auto every_kind = [](const auto&) { return true; };
+
+  /// Passed over are who is involved itself, those pipelined, and pods of jobs that have lost some.
+  [[nodiscard]] auto others_than(Bench& bench, const world_type& world, job_id own) const {
+    return [this, &bench, &world, own](job_id id) {
+      if (id == own || world.is_pipelined(id)) return true;
+      const record& w = bench.at(id);
+      return w.facts.surplus && is_marked(w.facts.core);
+    };
+  }
+
   void list_involved(Bench& bench, const record& r, std::uint32_t pods,
                      const std::vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
     involved_.clear();
     ++stamp_;
+    any_marked_ = false;
     involved_.push_back({r.facts.quota, phases_lines<Bench>::rank_of(bench, r), r.facts.id,
                          world_type::request_of(r, pods), true});
     for (const std::size_t i : tried) {
@@ -141,6 +158,7 @@ class phases_replay {
         involved_.push_back({u.quota, rank, u.core, u.request, false, i});
       } else if (!is_marked(u.core)) {
         mark(u.core);
+        any_marked_ = true;
         involved_.push_back(elastic(bench, core, chosen, tried));
       }
     }
@@ -178,12 +196,7 @@ class phases_replay {
     const auto key = [&](quota_id x, quota_id of) {
       return saturation_standing<n>{world.accounts, x, head(leaves_[of.index()]), {}};
     };
-    // Passed over are who is involved itself, those pipelined, and pods of jobs that have lost some.
-    const auto left_out = [&](job_id id) {
-      if (id == r.facts.id || world.is_pipelined(id)) return true;
-      const record& w = bench.at(id);
-      return w.facts.surplus && is_marked(w.facts.core);
-    };
+    const auto left_out = others_than(bench, world, r.facts.id);
     turn_.clear(tree);
     for (const quota_id x : with_waiting_) leaves_[x.index()].involved = {};
     for (std::size_t first = 0; first < involved_.size();) {
@@ -198,8 +211,11 @@ class phases_replay {
     for (const quota_id x : with_waiting_) {
       leaf& l = leaves_[x.index()];
       if (l.involved.empty()) l.next_involved = 0;
-      l.walk.start(
-          world.lines, x, 0, [](const auto&) { return true; }, left_out);
+      if (any_marked_) {
+        l.walk.start(world.lines, x, 0, every_kind, left_out);
+      } else {
+        l.walk = l.others;
+      }
       if (!is_empty(l)) turn_.enter(x);
     }
     turn_.start(tree, key);
@@ -276,6 +292,7 @@ class phases_replay {
   std::vector<charge> charged_;
   std::vector<std::uint64_t> marks_;
   std::uint64_t stamp_ = 0;
+  bool any_marked_ = false;
 };
 
 }  // namespace detail

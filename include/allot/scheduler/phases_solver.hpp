@@ -53,7 +53,7 @@ class phases_solver {
     chosen_.clear();
     recorded_ = 0;
     if (!could_be_solved(bench, world, r)) return false;
-    replay_.prepare(bench, world);
+    replay_.prepare(bench, world, id);
     for (std::uint32_t pods = 1; pods <= world_type::pods_of(r); ++pods) {
       if (!solve_for(bench, world, r, pods)) return false;
       pods = go_ahead(bench, world, r, pods);

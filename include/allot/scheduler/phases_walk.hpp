@@ -173,14 +173,14 @@ class phases_walk {
   template <class LeftOut>
   void stop_after(const lines_type& lines, std::span<const kind_line> kinds, std::size_t depth,
                   LeftOut& left_out) {
-    const std::vector<position> first = at_;
+    beginning_ = at_;
     std::optional<unit_rank> last;
     for (; depth > 0 && front_; --depth) {
       last = front_->rank;
       advance(lines, kinds[front_->kind], at_[front_->kind], left_out);
       find_front(lines, kinds);
     }
-    at_ = first;
+    at_.swap(beginning_);
     last_ = last;
     for (position& p : at_) p.left = p.left && !(*last_ < p.rank);
     find_front(lines, kinds);
@@ -188,6 +188,7 @@ class phases_walk {
 
   typename lines_type::moment begun_ = 0;
   std::vector<position> at_;
+  std::vector<position> beginning_;
   std::vector<waiting_unit> came_;
   std::vector<std::size_t> passing_;
   std::vector<resources<n>> seen_;

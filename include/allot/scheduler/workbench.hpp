@@ -95,12 +95,12 @@ class workbench {
     });
   }
   /// From now on it is kept which stays in a queue begin and end, for a cycle that takes this up each time.
-  void follow_queues() { jobs_.follow_queues(); }
+  void follow_queues() { jobs_.stays.follow(); }
   /// Calls `visit(news)` for each that began or ended since the last call, in order: the job's id, the ticket
   /// of the stay, and whether it `begins`. The job may be gone, or have come again under another ticket.
   template <class Visit>
   void take_queue_news(Visit visit) {
-    jobs_.take_queue_news(visit);
+    jobs_.stays.take(visit);
   }
   /// How many jobs of x wait, reserved ones included.
   [[nodiscard]] std::size_t waiting(quota_id x) const { return jobs_.of(x).waiting; }
