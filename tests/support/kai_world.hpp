@@ -19,7 +19,7 @@
 
 namespace allot_test {
 
-/// A cluster as KAI's test tables have them, told line by line:
+/// A cluster as KAI's test tables have them, on an inventory of some kind, told line by line:
 ///
 ///     nodes 8 8               two nodes of 8 GPUs, called 0 and 1
 ///     queue a root 4 1        deserves 4, weight 1; "-" for unlimited or no parent;
@@ -30,7 +30,8 @@ namespace allot_test {
 ///     gone l a 1x1 @0         told to go already
 ///
 /// What a step decides is told as "-j" (j goes; "-j:1" one pod of it), "~k" (k waits for that), "+k".
-class kai_world {
+template <class Places>
+class basic_kai_world {
  public:
   struct job {
     std::string name;
@@ -44,7 +45,7 @@ class kai_world {
     std::uint64_t number = 0;
   };
   struct view_type {
-    using job = const kai_world::job*;
+    using job = const basic_kai_world::job*;
     allot::resources<> has{};
 
     allot::quota_id quota(job j) const { return j->quota; }
@@ -60,9 +61,9 @@ class kai_world {
     allot::gpu::demand demand(job j, std::uint32_t pods) const { return {.gpus = j->each, .pods = pods}; }
     allot::resources<> capacity() const { return has; }
   };
-  using scheduler_type = allot::scheduler<view_type, allot::gpu::inventory, allot::phase_policies>;
+  using scheduler_type = allot::scheduler<view_type, Places, allot::phase_policies>;
 
-  explicit kai_world(const std::string& told, allot::phase_policies policies = {}) {
+  explicit basic_kai_world(const std::string& told, allot::phase_policies policies = {}) {
     std::vector<allot::gpu::node_spec> nodes;
     std::vector<allot::quota_spec<>> queues;
     allot::quantity total;
@@ -81,7 +82,7 @@ class kai_world {
     });
     allot::runai{}.adapt(queues);
     scheduler_.emplace_back(view_type{allot::resources<>{total}}, allot::build_quota_tree(queues).value(),
-                            allot::gpu::inventory{allot::gpu::build_cluster(nodes).value()}, policies);
+                            Places{allot::gpu::build_cluster(nodes).value()}, policies);
     for_each_line(told, [&](const std::string& what, std::istringstream& rest) {
       if (what == "run" || what == "gone") run(rest, what == "gone");
     });
@@ -210,7 +211,7 @@ class kai_world {
   }
   void run(std::istringstream& rest, bool gone) {
     const auto [j, where] = read_job(rest);
-    allot::gpu::inventory& places = scheduler().places();
+    Places& places = scheduler().places();
     const std::size_t core = std::min<std::size_t>(j.min_pods, where.size());
     const auto at = places.place_at(view_type{}.demand(&j, j.min_pods), std::span{where}.subspan(0, core));
     if (!at) throw std::logic_error{j.name + " does not fit there"};
@@ -233,5 +234,6 @@ class kai_world {
   std::vector<allot::job_id> going_;
   allot::instant now_ = 0;
 };
+using kai_world = basic_kai_world<allot::gpu::inventory>;
 
 }  // namespace allot_test

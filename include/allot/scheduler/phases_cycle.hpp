@@ -49,6 +49,9 @@ struct phase_policies {
   std::size_t most_moved = 16;
   /// Whose minimum runtime protects a job from jobs of other quotas.
   runtime_source reclaim_protection = runtime_source::common_ancestor;
+  /// Every unit that waits is looked at by itself. The plans are the same, it only takes longer: a test has
+  /// something to compare with.
+  bool one_by_one = false;
   /// What fair shares are rounded to, by dimension, in milli: a GPU is a whole one.
   std::array<std::int64_t, 16> units = [] {
     std::array<std::int64_t, 16> all{};
@@ -257,11 +260,14 @@ class phases_cycle {
 
   /// Calls `visit(record)` for each unit that waits, of kinds for which `wanted(kind)`, once, in the order in
   /// which quotas and jobs go; a unit that it returns waits from then on. For units of which
-  /// `is_hopeless(quota, queue, kind)` a visit would change nothing: they keep their place in the order, and
+  /// `never_helped(quota, queue, kind)` a visit would change nothing: they keep their place in the order, and
   /// are passed many at a time. The phase ends when only such units are left.
   template <class Wanted, class IsHopeless, class Visit>
-  void in_turn(Bench& bench, Wanted wanted, IsHopeless is_hopeless, Visit visit) {
+  void in_turn(Bench& bench, Wanted wanted, IsHopeless never_helped, Visit visit) {
     const quota_tree<n>& tree = bench.tree();
+    const auto is_hopeless = [&](quota_id x, const queue& q, const kind_line& k) {
+      return !policies_.one_by_one && never_helped(x, q, k);
+    };
     world_.lines.follow(bench, true);
     turn_.clear(tree);
     with_hope_ = 0;
@@ -314,7 +320,7 @@ class phases_cycle {
     }
   }
   template <class IsHopeless>
-  void look_for_hope(quota_id x, IsHopeless& is_hopeless) {
+  void look_for_hope(quota_id x, const IsHopeless& is_hopeless) {
     queue& q = queues_[x.index()];
     const auto kinds = world_.lines.kinds(x);
     const bool hope =
