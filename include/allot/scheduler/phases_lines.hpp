@@ -11,6 +11,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -76,6 +77,9 @@ class phases_lines {
     job_id id;
     std::uint64_t number = 0;
     moment came = 0;
+    moment left = std::numeric_limits<moment>::max();
+
+    [[nodiscard]] bool was_there(moment then) const noexcept { return came <= then && then < left; }
   };
   /// Those of a quota who ask for the same and have the same chances, by rank.
   struct kind_line {
@@ -131,12 +135,6 @@ class phases_lines {
   }
   /// The same without a look at what has changed.
   [[nodiscard]] std::span<const kind_line> kinds(quota_id x) const { return lines_[x.index()].kinds; }
-  [[nodiscard]] bool was_there(const stay& s, moment then) const {
-    const last_stay& last = where_[s.id.index()];
-    if (s.came > then || last.number > s.number) return false;
-    return !last.gone || last.left > then;
-  }
-
   /// Who could yield in a leaf.
   struct running_line {
     /// The first to yield at the end.
@@ -213,7 +211,7 @@ class phases_lines {
     bool gone = true;
     quota_id quota{};
     std::size_t kind = 0;
-    moment left = 0;
+    unit_rank rank{};
   };
 
   [[nodiscard]] bool is_here(Bench& bench, quota_id x, job_id id) const {
@@ -248,15 +246,17 @@ class phases_lines {
     ++at->version;
     if (where_.size() <= r.facts.id.index()) where_.resize(r.facts.id.index() + 1);
     where_[r.facts.id.index()] = {
-        s.number, r.ticket, false, r.facts.quota, static_cast<std::size_t>(at - l.kinds.begin()), 0};
+        s.number, r.ticket, false, r.facts.quota, static_cast<std::size_t>(at - l.kinds.begin()), rank};
   }
   void leave(job_id id, std::uint32_t ticket) {
     if (where_.size() <= id.index()) return;
     last_stay& last = where_[id.index()];
     if (last.gone || last.ticket != ticket) return;
     last.gone = true;
-    last.left = now_;
     kind_line& k = lines_[last.quota.index()].kinds[last.kind];
+    auto at = first_from(k.stays, last.rank);
+    while (at->number != last.number) ++at;
+    at->left = now_;
     ++k.gone;
     if (!std::exchange(k.to_sweep, true)) to_sweep_.push_back({last.quota, last.kind});
   }
@@ -280,9 +280,9 @@ class phases_lines {
   }
   void sweep(kind_line& k) {
     k.to_sweep = false;
-    while (k.first < k.stays.size() && !was_there(k.stays[k.first], now_)) ++k.first;
+    while (k.first < k.stays.size() && !k.stays[k.first].was_there(now_)) ++k.first;
     if (k.gone <= 16 || k.gone <= k.stays.size() / 2) return;
-    std::erase_if(k.stays, [&](const stay& s) { return !was_there(s, now_); });
+    std::erase_if(k.stays, [&](const stay& s) { return !s.was_there(now_); });
     k.gone = k.first = 0;
     ++k.version;
   }

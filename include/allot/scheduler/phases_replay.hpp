@@ -242,7 +242,11 @@ class phases_replay {
         const auto stops = [&](std::size_t k) { return !l.walk.has_seen(kinds[k].request); };
         std::optional<unit_rank> until;
         if (l.next_involved < l.involved.size()) until = l.involved[l.next_involved].rank;
-        l.walk.pass_until(world.lines, x, stops, left_out, until);
+        if (!until || l.walk.first().rank < *until) {
+          l.walk.pass_until(world.lines, x, stops, left_out, until);
+        } else {
+          l.walk.pass(world.lines, x, left_out);
+        }
       }
       turn_.passed(tree, x, !is_empty(l));
     }

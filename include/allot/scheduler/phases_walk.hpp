@@ -52,10 +52,10 @@ class phases_walk {
     for (std::size_t k = 0; k < kinds.size(); ++k) {
       at_[k].version = kinds[k].version;
       at_[k].index = kinds[k].first;
-      if (wanted(kinds[k])) settle(lines, kinds[k], at_[k], left_out);
+      if (wanted(kinds[k])) settle(kinds[k], at_[k], left_out);
     }
-    find_front(lines, kinds);
-    if (depth != 0) stop_after(lines, kinds, depth, left_out);
+    find_front(kinds);
+    if (depth != 0) stop_after(kinds, depth, left_out);
   }
   [[nodiscard]] bool is_over() const noexcept { return !front_.has_value(); }
   /// Precondition: it is not over.
@@ -84,9 +84,9 @@ class phases_walk {
     if (front_->kind == no_kind) {
       came_.erase(came_.begin());
     } else {
-      advance(lines, kinds[front_->kind], at_[front_->kind], left_out);
+      advance(kinds[front_->kind], at_[front_->kind], left_out);
     }
-    find_front(lines, kinds);
+    find_front(kinds);
   }
   /// Passes the front and all behind it up to the first of a kind for which `stops(kind number)`, or that
   /// came during the walk, or that does not stand before `until`. Precondition: the front does.
@@ -113,9 +113,9 @@ class phases_walk {
       const auto& stays = kinds[k].stays;
       at_[k].version = kinds[k].version;
       at_[k].index = static_cast<std::size_t>(first_from(stays, *until) - stays.begin());
-      settle(lines, kinds[k], at_[k], left_out);
+      settle(kinds[k], at_[k], left_out);
     }
-    find_front(lines, kinds);
+    find_front(kinds);
   }
 
   /// The requests that have come first while nothing else has changed: with one of them the leaf comes first
@@ -138,52 +138,51 @@ class phases_walk {
   };
 
   /// Finds again where it is when others have come since.
-  void find_again(const lines_type& lines, const kind_line& k, position& p) const {
+  void find_again(const kind_line& k, position& p) const {
     if (p.version == k.version) return;
     p.version = k.version;
     p.index = static_cast<std::size_t>(first_from(k.stays, p.rank) - k.stays.begin());
     // Before it may stand an earlier stay of the same unit.
-    while (!lines.was_there(k.stays[p.index], begun_)) ++p.index;
+    while (!k.stays[p.index].was_there(begun_)) ++p.index;
   }
   /// On to the first from here on that was there and is not left out.
   template <class LeftOut>
-  void settle(const lines_type& lines, const kind_line& k, position& p, LeftOut& left_out) const {
+  void settle(const kind_line& k, position& p, LeftOut& left_out) const {
     while (p.index < k.stays.size() &&
-           (!lines.was_there(k.stays[p.index], begun_) || left_out(k.stays[p.index].id))) {
+           (!k.stays[p.index].was_there(begun_) || left_out(k.stays[p.index].id))) {
       ++p.index;
     }
     p.left = p.index < k.stays.size() && !(last_ && *last_ < k.stays[p.index].rank);
     if (p.left) p.rank = k.stays[p.index].rank;
   }
   template <class LeftOut>
-  void advance(const lines_type& lines, const kind_line& k, position& p, LeftOut& left_out) const {
-    find_again(lines, k, p);
+  void advance(const kind_line& k, position& p, LeftOut& left_out) const {
+    find_again(k, p);
     ++p.index;
-    settle(lines, k, p, left_out);
+    settle(k, p, left_out);
   }
-  void find_front(const lines_type& lines, std::span<const kind_line> kinds) {
+  void find_front(std::span<const kind_line> kinds) {
     front_.reset();
     if (!came_.empty()) front_ = front{came_.front().id, came_.front().rank, came_.front().request, no_kind};
     for (std::size_t k = 0; k < at_.size(); ++k) {
       if (!at_[k].left || (front_ && front_->rank < at_[k].rank)) continue;
-      find_again(lines, kinds[k], at_[k]);
+      find_again(kinds[k], at_[k]);
       front_ = front{kinds[k].stays[at_[k].index].id, at_[k].rank, kinds[k].request, k};
     }
   }
   template <class LeftOut>
-  void stop_after(const lines_type& lines, std::span<const kind_line> kinds, std::size_t depth,
-                  LeftOut& left_out) {
+  void stop_after(std::span<const kind_line> kinds, std::size_t depth, LeftOut& left_out) {
     beginning_ = at_;
     std::optional<unit_rank> last;
     for (; depth > 0 && front_; --depth) {
       last = front_->rank;
-      advance(lines, kinds[front_->kind], at_[front_->kind], left_out);
-      find_front(lines, kinds);
+      advance(kinds[front_->kind], at_[front_->kind], left_out);
+      find_front(kinds);
     }
     at_.swap(beginning_);
     last_ = last;
     for (position& p : at_) p.left = p.left && !(*last_ < p.rank);
-    find_front(lines, kinds);
+    find_front(kinds);
   }
 
   typename lines_type::moment begun_ = 0;
