@@ -298,8 +298,9 @@ class phases_cycle {
         return kinds[k].surplus || !q.walk.has_seen(kinds[k].request) || !is_hopeless(x, q, kinds[k]);
       };
       const auto first = q.walk.first();
-      if (std::exchange(last, x) != x || turn_.keyed_others_than(x)) q.walk.forget_seen();
-      q.walk.saw(first.request);
+      const bool again = std::exchange(last, x) == x;
+      if (!again || turn_.keyed_others_than(x)) q.walk.forget_seen();
+      if (again) q.walk.saw(first.request);
       if (first.kind != walk_type::no_kind && !stops(first.kind)) {
         q.walk.pass_until(world_.lines, x, stops, left_out);
       } else {

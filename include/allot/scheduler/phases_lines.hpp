@@ -345,7 +345,10 @@ class phases_lines {
             r.facts.request};
   }
   void list_running(Bench& bench, quota_id x, running_line& l) {
-    for (const running_unit& u : l.units) runs_[u.id.index()].there = false;
+    for (const running_unit& u : l.units) {
+      // Its id may be that of somebody else by now.
+      if (runs_[u.id.index()].quota == x) runs_[u.id.index()].there = false;
+    }
     l = {};
     l.is_old = false;
     for (const running_job<n>& job : bench.running().jobs_of(x)) {

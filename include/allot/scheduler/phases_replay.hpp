@@ -223,7 +223,8 @@ class phases_replay {
     for (std::size_t left = involved_.size(); left > 0;) {
       const quota_id x = turn_.next(tree, key);
       leaf& l = leaves_[x.index()];
-      if (std::exchange(before, x) != x || turn_.keyed_others_than(x)) l.walk.forget_seen();
+      const bool again = std::exchange(before, x) == x;
+      if (!again || turn_.keyed_others_than(x)) l.walk.forget_seen();
       if (involved_first(l)) {
         const involved_job& job = l.involved[l.next_involved++];
         --left;
@@ -237,12 +238,12 @@ class phases_replay {
         }
       } else {
         // Nothing changes while others are passed over, so who has come first with a request does so again.
-        l.walk.saw(l.walk.first().request);
+        if (again) l.walk.saw(l.walk.first().request);
         const auto kinds = world.lines.kinds(x);
         const auto stops = [&](std::size_t k) { return !l.walk.has_seen(kinds[k].request); };
         std::optional<unit_rank> until;
         if (l.next_involved < l.involved.size()) until = l.involved[l.next_involved].rank;
-        if (!until || l.walk.first().rank < *until) {
+        if (!stops(l.walk.first().kind) && (!until || l.walk.first().rank < *until)) {
           l.walk.pass_until(world.lines, x, stops, left_out, until);
         } else {
           l.walk.pass(world.lines, x, left_out);
