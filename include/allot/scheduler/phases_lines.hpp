@@ -6,6 +6,7 @@
 #include <allot/core/time.hpp>
 #include <allot/scheduler/job_table.hpp>
 #include <allot/scheduler/phases_unit.hpp>
+#include <allot/scheduler/placement.hpp>
 
 #include <algorithm>
 #include <compare>
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -70,6 +72,8 @@ class phases_lines {
     resources<n> request;
     /// What its job holds when its turn to yield comes: this unit and all that yield after it.
     resources<n> stands;
+    /// On how many devices it stands that it may share; see `device_counting_placement`.
+    std::uint64_t shared = 0;
   };
   /// The stay of a unit in its line. Stays are numbered as they begin.
   struct stay {
@@ -141,6 +145,7 @@ class phases_lines {
     std::vector<running_unit> units{};
     /// What they hold together.
     resources<n> sum{};
+    std::uint64_t shared = 0;
     bool has_surplus = false;
     /// Whether they have to be listed anew.
     bool is_old = true;
@@ -309,6 +314,7 @@ class phases_lines {
             if (unit->request[d] == l.most[d]) l.knows_largest = false;
           }
           l.sum -= unit->request;
+          l.shared -= unit->shared;
           l.units.erase(unit);
         }
       }
@@ -325,24 +331,29 @@ class phases_lines {
       l.is_old = true;
       return;
     }
-    const running_unit u = whole_unit(r);
+    const running_unit u = whole_unit(bench, r);
     l.units.insert(first_from(l.units, u.rank), u);
     count(l, u);
     at = {u.rank, c.quota, true};
   }
   static void count(running_line& l, const running_unit& u) {
     l.sum += u.request;
+    l.shared += u.shared;
     for (std::size_t d = 0; d < n; ++d) l.most[d] = std::max(l.most[d], u.request[d]);
   }
-  [[nodiscard]] static running_unit whole_unit(const record& r) {
-    return {{r.rank.key, 1, r.rank.submitted, r.rank.id, 0},
-            r.facts.id,
-            r.facts.id,
-            r.facts.quota,
-            false,
-            r.facts.pods,
-            r.facts.request,
-            r.facts.request};
+  [[nodiscard]] static running_unit whole_unit(Bench& bench, const record& r) {
+    running_unit u{{r.rank.key, 1, r.rank.submitted, r.rank.id, 0},
+                   r.facts.id,
+                   r.facts.id,
+                   r.facts.quota,
+                   false,
+                   r.facts.pods,
+                   r.facts.request,
+                   r.facts.request};
+    if constexpr (device_counting_placement<std::remove_cvref_t<decltype(bench.places())>>) {
+      u.shared = bench.places().devices_of(r.demand).shared;
+    }
+    return u;
   }
   void list_running(Bench& bench, quota_id x, running_line& l) {
     for (const running_unit& u : l.units) {
@@ -353,7 +364,7 @@ class phases_lines {
     l.is_old = false;
     for (const running_job<n>& job : bench.running().jobs_of(x)) {
       const record& r = bench.at(job.id);
-      running_unit u = whole_unit(r);
+      running_unit u = whole_unit(bench, r);
       if (r.facts.surplus) {
         const record& core = bench.at(r.facts.core);
         l.has_surplus = true;

@@ -79,10 +79,25 @@ class phases_solver {
       });
     };
     if (wanted_.how == phase_kind::consolidation && !is_enough({})) return false;
-    if (!is_enough(victims_.gather(bench, world, r, wanted_))) return false;
-    if (wanted_.how != phase_kind::reclaim || world.accounts.counted().size() != 1) return true;
-    const std::size_t d = world.accounts.counted().front();
-    return r.facts.request[d] <= room[d] + most_reclaimable(bench, world, r, d);
+    if (!is_enough(victims_.gather(bench, world, r, wanted_)) || !victims_.is_anybody_asked()) return false;
+    if (wanted_.how == phase_kind::preempt) return true;
+    quantity most{};
+    if (wanted_.how == phase_kind::reclaim) {
+      const auto counted = world.accounts.counted();
+      for (const std::size_t d : counted) most = std::max(most, most_reclaimable(bench, world, r, d));
+      const std::size_t d = counted.empty() ? 0 : counted.front();
+      if (counted.size() == 1 && r.facts.request[d] > room[d] + most) return false;
+    }
+    return most > quantity{} || may_do_by_moves(bench, r);
+  }
+  /// Nobody may go for good, so whole devices are only to be had where one that shares them moves off them.
+  [[nodiscard]] bool may_do_by_moves(Bench& bench, const record& r) const {
+    if constexpr (device_counting_placement<typename world_type::places_type>) {
+      const auto needs = bench.places().devices_of(r.demand);
+      return needs.shared > 0 || needs.own <= bench.places().free_devices() + victims_.shared_devices();
+    } else {
+      return true;
+    }
   }
   [[nodiscard]] quantity most_reclaimable(Bench& bench, const world_type& world, const record& r,
                                           std::size_t d) const {

@@ -70,6 +70,7 @@ class phases_victims {
     for (const quota_id x : candidates_) leaves_[x.index()].units = {};
     candidates_.clear();
     largest_ = {};
+    shared_ = 0;
     resources<n> all;
     switch (wanted.how) {
       case phase_kind::consolidation:
@@ -95,6 +96,10 @@ class phases_victims {
   }
   /// The largest unit of those gathered.
   [[nodiscard]] quantity largest(std::size_t d) const { return largest_[d]; }
+
+  /// On how many devices they stand that they may share; see `device_counting_placement`.
+  [[nodiscard]] std::uint64_t shared_devices() const noexcept { return shared_; }
+  [[nodiscard]] bool is_anybody_asked() const noexcept { return !candidates_.empty(); }
 
   /// Asks from the first on again, those aside that were recorded. Precondition: gathered.
   template <class Chosen>
@@ -206,12 +211,14 @@ class phases_victims {
   void add_all(const typename phases_lines<Bench>::running_line& line, quota_id x, resources<n>& all) {
     if (line.units.empty()) return;
     all += line.sum;
+    shared_ += line.shared;
     for (std::size_t d = 0; d < n; ++d) largest_[d] = std::max(largest_[d], line.largest()[d]);
     candidates_.push_back(x);
     leaves_[x.index()].units = line.units;
   }
   void count(const running_unit& u, resources<n>& all) {
     all += u.request;
+    shared_ += u.shared;
     for (std::size_t d = 0; d < n; ++d) largest_[d] = std::max(largest_[d], u.request[d]);
   }
   /// KAI takes the first that a hash table gives it, here the oldest; and one more than it says.
@@ -296,6 +303,7 @@ class phases_victims {
   std::vector<leaf> leaves_;
   std::vector<quota_id> candidates_;
   resources<n> largest_;
+  std::uint64_t shared_ = 0;
   std::vector<by_age> oldest_;
   std::vector<job_id> movable_;
   std::vector<running_unit> movable_units_;

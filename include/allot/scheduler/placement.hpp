@@ -64,6 +64,17 @@ concept bounding_placement = placement<P> &&
   { p.might_fit(demand, groups) } -> std::same_as<bool>;
 };
 
+/// A placement of devices, some of which a demand has to itself while it may share others: `devices_of`. Who
+/// is only moved frees none of the former, so who needs more of them than `free_devices`, which nobody uses,
+/// can't be served by moving such jobs.
+template <class P>
+concept device_counting_placement = placement<P> &&
+    requires(const P& seen, const typename P::demand& demand) {
+  { seen.devices_of(demand).own } -> std::convertible_to<std::uint64_t>;
+  { seen.devices_of(demand).shared } -> std::convertible_to<std::uint64_t>;
+  { seen.free_devices() } -> std::same_as<std::uint64_t>;
+};
+
 /// For hosts that schedule by quota alone: everything can stand somewhere.
 struct no_placement {
   struct demand {

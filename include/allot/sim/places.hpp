@@ -4,6 +4,7 @@
 #include <allot/core/journal.hpp>
 #include <allot/gpu/any_placement.hpp>
 #include <allot/gpu/cluster.hpp>
+#include <allot/gpu/device_count.hpp>
 #include <allot/gpu/inventory.hpp>
 #include <allot/gpu/room_bound.hpp>
 #include <allot/gpu/room_if_gone.hpp>
@@ -99,6 +100,13 @@ class places {
   [[nodiscard]] bool might_fit(const demand& d, std::span<const std::uint32_t> groups) {
     return !inventory_ || bound_.may_have_room(inventory_->index(), d, groups);
   }
+  /// See `device_counting_placement`. Without nodes there are no devices.
+  [[nodiscard]] gpu::device_count devices_of(const demand& d) const noexcept {
+    return inventory_ ? gpu::devices_of(d) : gpu::device_count{};
+  }
+  [[nodiscard]] std::uint64_t free_devices() const {
+    return inventory_ ? gpu::free_devices(inventory_->index()) : 0;
+  }
   [[nodiscard]] savepoint save() noexcept { return inventory_ ? inventory_->save() : savepoint{}; }
   void rollback(savepoint s) {
     if (inventory_) inventory_->rollback(s);
@@ -112,7 +120,7 @@ class places {
   gpu::room_if_gone supposed_;
   gpu::room_bound bound_;
 };
-static_assert(supposing_placement<places> && bounding_placement<places>);
+static_assert(supposing_placement<places> && bounding_placement<places> && device_counting_placement<places>);
 
 }  // namespace sim
 }  // namespace v0

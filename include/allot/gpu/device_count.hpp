@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/gpu/demand.hpp>
+#include <allot/gpu/free_index.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// Of the devices that a demand takes: how many it has to itself wherever it stands, and of how many it may
+/// share each with others, or on nodes of another type have less.
+struct device_count {
+  std::uint64_t own = 0;
+  std::uint64_t shared = 0;
+
+  friend constexpr bool operator==(const device_count&, const device_count&) noexcept = default;
+};
+/// Precondition: the demand is one that can be placed. O(1).
+[[nodiscard]] constexpr device_count devices_of(const demand& d) noexcept {
+  const std::uint64_t pods = d.total ? 1 : d.pods;
+  const auto milli = static_cast<std::uint64_t>(d.gpus.in_milli());
+  if (d.gpu_memory_mib > 0 || !d.mig.is_none() || (milli > 0 && milli < milli_per_gpu)) {
+    return {0, pods * d.devices};
+  }
+  return {pods * (milli / milli_per_gpu), 0};
+}
+
+/// How many devices nobody uses, on nodes that are not closed. O(types x sizes).
+[[nodiscard]] inline std::uint64_t free_devices(const free_index& index) {
+  std::uint64_t all = 0;
+  for (std::size_t t = 0; t < index.layout().types().size(); ++t) {
+    for (std::uint32_t free = 1; free <= index.layout().types()[t].gpus; ++free) {
+      all += index.nodes_with_free(t, free) * free;
+    }
+  }
+  return all;
+}
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot
