@@ -70,3 +70,23 @@ TEST_CASE("phases_replay: everything is as before when nothing was found") {
   CHECK(w.step() == "+q");
   CHECK(w.used("d") == used + 1);
 }
+
+TEST_CASE(
+    "phases_replay: who is passed over has a turn of its own, though it asks for the same as the last") {
+  // Behind b's second job d0 stands at 10/8, before d1 at 12/8. So a has a turn and u1 is passed over; from
+  // then on u2 speaks for d0, at 13/8, and c's jobs go before p.
+  std::string told = R"(
+    nodes 8 8
+    queue d0 - 8 1
+    queue a d0 4 1
+    queue b d0 4 1
+    queue d1 - 8 1
+    queue c d1 8 1
+    run s b 4x1 @0,0,0,0)";
+  for (int i = 0; i < 12; ++i) {
+    told += "\n run r" + std::to_string(i) + " c 1x1 @" + (i < 4 ? "0" : "1");
+  }
+  told += "\n wait b1 b 1x1\n wait b2 b 6x1\n wait u1 a 9x1";
+  CHECK(world{told + "\n wait p a 1x1"}.step() == "-r11 ~p");
+  CHECK(world{told + "\n wait u2 a 9x1\n wait p a 1x1"}.step().empty());
+}

@@ -49,8 +49,8 @@ struct phase_policies {
   std::size_t most_moved = 16;
   /// Whose minimum runtime protects a job from jobs of other quotas.
   runtime_source reclaim_protection = runtime_source::common_ancestor;
-  /// Every unit that waits is looked at by itself. The plans are the same, it only takes longer: a test has
-  /// something to compare with.
+  /// Lines are made anew for each phase, and every unit that waits is looked at by itself. The plans are the
+  /// same, it only takes longer: a test has something to compare with.
   bool one_by_one = false;
   /// What fair shares are rounded to, by dimension, in milli: a GPU is a whole one.
   std::array<std::int64_t, 16> units = [] {
@@ -82,7 +82,7 @@ class phases_cycle {
   explicit phases_cycle(const Policies& policies)
       : policies_(policies),
         world_(policies.k > 0, {policies.half_life, policies.window}),
-        solver_(policies.saturation_multiplier) {}
+        solver_(policies.saturation_multiplier, policies.one_by_one) {}
 
   /// Starts anew on the bench's tree.
   void reset(Bench& bench) {
@@ -268,6 +268,7 @@ class phases_cycle {
     const auto is_hopeless = [&](quota_id x, const queue& q, const kind_line& k) {
       return !policies_.one_by_one && never_helped(x, q, k);
     };
+    if (policies_.one_by_one) world_.lines.reset(bench);
     world_.lines.follow(bench, true);
     turn_.clear(tree);
     with_hope_ = 0;

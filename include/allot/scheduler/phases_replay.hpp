@@ -43,6 +43,9 @@ class phases_replay {
     fate end = fate::stays;
   };
 
+  /// With `one_by_one` everybody who is passed over has a turn of his own, which takes longer.
+  explicit phases_replay(bool one_by_one) : one_by_one_(one_by_one) {}
+
   void reset(const quota_tree<n>& tree) {
     turn_.reset(tree);
     leaves_.assign(tree.slots(), leaf{});
@@ -238,7 +241,7 @@ class phases_replay {
         }
       } else {
         // Nothing changes while others are passed over, so who has come first with a request does so again.
-        if (again) l.walk.saw(l.walk.first().request);
+        if (again && !one_by_one_) l.walk.saw(l.walk.first().request);
         const auto kinds = world.lines.kinds(x);
         const auto stops = [&](std::size_t k) { return !l.walk.has_seen(kinds[k].request); };
         std::optional<unit_rank> until;
@@ -298,6 +301,7 @@ class phases_replay {
   std::vector<std::uint64_t> marks_;
   std::uint64_t stamp_ = 0;
   bool any_marked_ = false;
+  bool one_by_one_ = false;
 };
 
 }  // namespace detail

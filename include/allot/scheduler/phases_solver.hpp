@@ -39,7 +39,8 @@ class phases_solver {
   using world_type = phases_world<Bench>;
   using record = typename Bench::record;
 
-  explicit phases_solver(std::int64_t saturation_margin) : fair_(saturation_margin) {}
+  phases_solver(std::int64_t saturation_margin, bool one_by_one)
+      : replay_(one_by_one), fair_(saturation_margin) {}
 
   void reset(const Bench& bench) {
     victims_.reset(bench.tree());
