@@ -223,22 +223,24 @@ class phases_replay {
     }
     turn_.start(tree, key);
     quota_id before;
-    for (std::size_t left = involved_.size(); left > 0;) {
+    const auto place_next_of = [&](leaf& l) {
+      const involved_job& job = l.involved[l.next_involved++];
+      if (!job.waits) {
+        place_victim(bench, world, chosen[job.entry]);
+        return true;
+      }
+      return place(bench, world, r.facts.quota, job.request, r.facts.in, world_type::demand_of(r, pods))
+          .has_value();
+    };
+    for (std::size_t left = involved_.size(); left > 1 || one_by_one_;) {
       const quota_id x = turn_.next(tree, key);
       leaf& l = leaves_[x.index()];
       const bool again = std::exchange(before, x) == x;
       if (!again || turn_.keyed_others_than(x)) l.walk.forget_seen();
       if (involved_first(l)) {
-        const involved_job& job = l.involved[l.next_involved++];
-        --left;
         before = quota_id::none();
-        if (job.waits) {
-          if (!place(bench, world, r.facts.quota, job.request, r.facts.in, world_type::demand_of(r, pods))) {
-            return false;
-          }
-        } else {
-          place_victim(bench, world, chosen[job.entry]);
-        }
+        if (!place_next_of(l)) return false;
+        if (--left == 0) return true;
       } else {
         // Nothing changes while others are passed over, so who has come first with a request does so again.
         if (again && !one_by_one_) l.walk.saw(l.walk.first().request);
@@ -254,7 +256,12 @@ class phases_replay {
       }
       turn_.passed(tree, x, !is_empty(l));
     }
-    return true;
+    // Whoever comes before the last, nothing changes until its turn.
+    const auto last = std::find_if(involved_.begin(), involved_.end(), [&](const involved_job& job) {
+      const leaf& l = leaves_[job.quota.index()];
+      return l.next_involved < l.involved.size();
+    });
+    return place_next_of(leaves_[last->quota.index()]);
   }
 
   [[nodiscard]] static bool is_empty(const leaf& l) {

@@ -119,6 +119,7 @@ class phases_solver {
     const resources<n> request = world_type::request_of(r, pods);
     const resources<n> room = world.room();
     chosen_.resize(recorded_);
+    surplus_taken_ = 0;
     forget_nodes();
     resources<n> freed;
     victims_.start(bench, world, chosen_);
@@ -188,6 +189,7 @@ class phases_solver {
       on_node_[node].push_back(chosen_.size());
     }
     chosen_.push_back({u, {}, fate::stays});
+    if (u.surplus) ++surplus_taken_;
   }
   void forget_nodes() {
     for (const std::size_t node : used_nodes_) on_node_[node].clear();
@@ -208,7 +210,7 @@ class phases_solver {
       if (u.surplus || chosen_.size() != i + 1) jobs_.push_back(u.core);
     }
     // The units of an elastic job are on several nodes.
-    for (std::size_t i = recorded_; i < chosen_.size() && !jobs_.empty(); ++i) {
+    for (std::size_t i = recorded_; i < chosen_.size() && surplus_taken_ > 0 && !jobs_.empty(); ++i) {
       if (chosen_[i].unit.surplus &&
           std::find(jobs_.begin(), jobs_.end(), chosen_[i].unit.core) != jobs_.end()) {
         tried_.push_back(i);
@@ -299,6 +301,8 @@ class phases_solver {
   /// First those found for fewer pods, then those taken for this number.
   std::vector<chosen_unit> chosen_;
   std::size_t recorded_ = 0;
+  /// Of those taken for this number.
+  std::size_t surplus_taken_ = 0;
   /// By node, who of those taken for this number stands there.
   std::vector<std::vector<std::size_t>> on_node_;
   std::vector<std::size_t> used_nodes_;
