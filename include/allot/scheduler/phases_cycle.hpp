@@ -268,7 +268,10 @@ class phases_cycle {
     const auto is_hopeless = [&](quota_id x, const queue& q, const kind_line& k) {
       return !policies_.one_by_one && never_helped(x, q, k);
     };
-    if (policies_.one_by_one) world_.lines.reset(bench);
+    if (policies_.one_by_one) {
+      world_.lines.reset(bench);
+      world_.running.reset(bench);
+    }
     world_.lines.follow(bench, true);
     turn_.clear(tree);
     with_hope_ = 0;

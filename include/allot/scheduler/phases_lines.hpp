@@ -22,29 +22,7 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// The order of KAI-Scheduler v0.13 within a queue: the key (priority, the highest first), jobs below their
-/// minimum before those at it before those above it, the older first. Victims go by the reverse.
-struct unit_rank {
-  std::int64_t key = 0;
-  std::uint8_t stage = 0;
-  instant submitted = 0;
-  std::uint64_t order = 0;
-  /// Of the surplus pods of one job.
-  std::uint32_t position = 0;
-
-  friend constexpr auto operator<=>(const unit_rank&, const unit_rank&) noexcept = default;
-  friend constexpr bool operator==(const unit_rank&, const unit_rank&) noexcept = default;
-};
-/// In a line by rank, the first that does not stand before it.
-template <class Line>
-[[nodiscard]] auto first_from(Line& line, const unit_rank& rank) {
-  return std::lower_bound(line.begin(), line.end(), rank,
-                          [](const auto& u, const unit_rank& r) { return u.rank < r; });
-}
-
-/// Who waits in each quota, and who could yield, in order. Those who wait are kept by kind, each kind in
-/// order, and only who comes and goes is looked at; those who could yield are sorted anew when the quota has
-/// changed and somebody asks.
+/// Who waits in each quota, by kind, each kind in order: only who comes and goes is looked at.
 ///
 /// `phases_walk` goes through those who wait. While it does, others may come and go: it sees the lines as
 /// they were at a `moment`, as long as nothing is swept.
@@ -60,20 +38,6 @@ class phases_lines {
     unit_rank rank;
     job_id id;
     resources<n> request;
-  };
-  struct running_unit {
-    unit_rank rank;
-    job_id id;
-    /// The job it belongs to; the same as `id` but for surplus.
-    job_id core;
-    quota_id quota;
-    bool surplus = false;
-    std::uint32_t pods = 1;
-    resources<n> request;
-    /// What its job holds when its turn to yield comes: this unit and all that yield after it.
-    resources<n> stands;
-    /// On how many devices it stands that it may share; see `device_counting_placement`.
-    std::uint64_t shared = 0;
   };
   /// The stay of a unit in its line. Stays are numbered as they begin.
   struct stay {
@@ -104,16 +68,14 @@ class phases_lines {
   void reset(Bench& bench) {
     lines_.assign(bench.tree().slots(), line{});
     where_.clear();
-    runs_.clear();
     to_sweep_.clear();
     bench.follow_queues();
-    bench.follow_running();
     for (const quota_id x : bench.tree().top_down()) {
       bench.for_each_waiting(x, [&](job_id id) { enter(bench, id); });
     }
   }
   /// The quota has changed.
-  void forget(quota_id x) { lines_[x.index()].running.was_touched = lines_[x.index()].surplus_is_old = true; }
+  void forget(quota_id x) { lines_[x.index()].surplus_is_old = true; }
   /// Takes note of who has come and gone. With `sweep` those who are gone are forgotten now and then: nobody
   /// walks through a line.
   void follow(Bench& bench, bool sweep) {
@@ -139,41 +101,6 @@ class phases_lines {
   }
   /// The same without a look at what has changed.
   [[nodiscard]] std::span<const kind_line> kinds(quota_id x) const { return lines_[x.index()].kinds; }
-  /// Who could yield in a leaf.
-  struct running_line {
-    /// The first to yield at the end.
-    std::vector<running_unit> units{};
-    /// What they hold together.
-    resources<n> sum{};
-    std::uint64_t shared = 0;
-    bool has_surplus = false;
-    /// Whether they have to be listed anew.
-    bool is_old = true;
-    bool was_touched = true;
-
-    /// What the largest holds, by dimension.
-    [[nodiscard]] const resources<n>& largest() const {
-      if (!std::exchange(knows_largest, true)) {
-        most = {};
-        for (const running_unit& u : units) {
-          for (std::size_t d = 0; d < n; ++d) most[d] = std::max(most[d], u.request[d]);
-        }
-      }
-      return most;
-    }
-    mutable resources<n> most{};
-    mutable bool knows_largest = false;
-  };
-  [[nodiscard]] const running_line& running(Bench& bench, quota_id x) {
-    bench.take_running_changes([&](const auto& c) { follow_running(bench, c); });
-    running_line& l = lines_[x.index()].running;
-    // What surplus stands for depends on how much of it runs.
-    if (l.is_old || ((l.has_surplus || bench.running().surplus_of(x) > 0) && l.was_touched)) {
-      list_running(bench, x, l);
-    }
-    l.was_touched = false;
-    return l;
-  }
   [[nodiscard]] static unit_rank rank_of(Bench& bench, const record& r) {
     unit_rank rank{r.rank.key, 0, r.rank.submitted, r.rank.id, 0};
     if (r.facts.surplus) {
@@ -187,16 +114,14 @@ class phases_lines {
   }
 
   /// What waits in x, those pods of elastic jobs too that are no units yet. Precondition: followed.
-  /// O(elastic jobs that wait).
+  /// O(elastic jobs that run and could have more pods).
   [[nodiscard]] resources<n> asked(Bench& bench, quota_id x) {
-    resources<n> sum = bench.asked(x);
-    if constexpr (requires(const record& r) { bench.view().request(r.what, 1U); }) {
-      for (const job_id id : lines_[x.index()].elastic) {
-        if (!is_here(bench, x, id)) continue;
-        const record& r = bench.at(id);
-        const std::uint32_t to_come = r.facts.surplus ? bench.at(r.facts.core).pods_to_come : r.pods_to_come;
-        if (to_come > 0) sum += resources<n>{bench.view().request(r.what, 1)} * to_come;
-      }
+    const line& l = lines_[x.index()];
+    resources<n> sum = bench.asked(x) + l.to_come;
+    for (const job_id id : l.surplus) {
+      // Its id may be that of a whole job by now.
+      if (!is_here(bench, x, id) || !bench.at(id).facts.surplus) continue;
+      sum += to_come(bench, bench.at(bench.at(id).facts.core));
     }
     return sum;
   }
@@ -204,9 +129,10 @@ class phases_lines {
  private:
   struct line {
     std::vector<kind_line> kinds;
-    /// Those who are surplus, or of whose jobs more pods may come; perhaps some who have left.
-    std::vector<job_id> elastic;
-    running_line running;
+    /// Those who are surplus; perhaps some who have left.
+    std::vector<job_id> surplus;
+    /// What those ask for besides who wait as a whole: pods that are no units yet.
+    resources<n> to_come{};
     bool surplus_is_old = true;
   };
   /// By job: the last of its stays.
@@ -217,6 +143,8 @@ class phases_lines {
     quota_id quota{};
     std::size_t kind = 0;
     unit_rank rank{};
+    /// What it adds to that of its line, as long as it is there.
+    resources<n> to_come{};
   };
 
   [[nodiscard]] bool is_here(Bench& bench, quota_id x, job_id id) const {
@@ -225,14 +153,23 @@ class phases_lines {
            bench.at(id).state == job_state::pending;
   }
 
+  /// What those pods of a job ask for that are no units yet.
+  [[nodiscard]] static resources<n> to_come(const Bench& bench, const record& core) {
+    if constexpr (requires { bench.view().request(core.what, core.pods_to_come); }) {
+      if (core.pods_to_come > 0) return resources<n>{bench.view().request(core.what, 1)} * core.pods_to_come;
+    }
+    return {};
+  }
+
   void enter(Bench& bench, job_id id) {
     const record& r = bench.at(id);
     line& l = lines_[r.facts.quota.index()];
-    if (r.facts.surplus || r.pods_to_come > 0) {
-      std::erase_if(l.elastic, [&](job_id e) { return e == id || !is_here(bench, r.facts.quota, e); });
-      l.elastic.push_back(id);
+    if (r.facts.surplus) {
+      std::erase_if(l.surplus, [&](job_id e) { return e == id || !is_here(bench, r.facts.quota, e); });
+      l.surplus.push_back(id);
     }
     enter(l, r, unit_kind<n>::of(bench, r), rank_of(bench, r));
+    if (!r.facts.surplus) l.to_come += where_[id.index()].to_come = to_come(bench, r);
   }
   void enter(line& l, const record& r, const unit_kind<n>& kind, const unit_rank& rank) {
     auto at = std::find_if(l.kinds.begin(), l.kinds.end(), [&](const kind_line& k) {
@@ -258,6 +195,7 @@ class phases_lines {
     last_stay& last = where_[id.index()];
     if (last.gone || last.ticket != ticket) return;
     last.gone = true;
+    lines_[last.quota.index()].to_come -= last.to_come;
     kind_line& k = lines_[last.quota.index()].kinds[last.kind];
     auto at = first_from(k.stays, last.rank);
     while (at->number != last.number) ++at;
@@ -268,8 +206,8 @@ class phases_lines {
   /// The rank of surplus depends on how many pods of its job run, and its kind on how many more there may be.
   void renew_elastic(Bench& bench, quota_id x) {
     line& l = lines_[x.index()];
-    for (std::size_t i = 0; i < l.elastic.size(); ++i) {
-      const job_id id = l.elastic[i];
+    for (std::size_t i = 0; i < l.surplus.size(); ++i) {
+      const job_id id = l.surplus[i];
       if (!is_here(bench, x, id)) continue;
       const record& r = bench.at(id);
       if (!r.facts.surplus) continue;
@@ -292,108 +230,8 @@ class phases_lines {
     ++k.version;
   }
 
-  /// Of a unit in a line of those who could yield: where, and its rank.
-  struct place_in_line {
-    unit_rank rank;
-    quota_id quota;
-    bool there = false;
-  };
-
-  void follow_running(Bench& bench, const typename running_index<n>::change& c) {
-    if (runs_.size() <= c.id.index()) runs_.resize(c.id.index() + 1);
-    place_in_line& at = runs_[c.id.index()];
-    if (at.there) {
-      running_line& l = lines_[at.quota.index()].running;
-      at.there = false;
-      if (!l.is_old) {
-        const auto unit = first_from(l.units, at.rank);
-        if (l.has_surplus || unit == l.units.end() || unit->id != c.id) {
-          l.is_old = true;
-        } else {
-          for (std::size_t d = 0; d < n; ++d) {
-            if (unit->request[d] == l.most[d]) l.knows_largest = false;
-          }
-          l.sum -= unit->request;
-          l.shared -= unit->shared;
-          l.units.erase(unit);
-        }
-      }
-    }
-    running_line& l = lines_[c.quota.index()].running;
-    if (!c.comes || l.is_old) return;
-    if (l.has_surplus || !bench.contains(c.id)) {
-      l.is_old = l.is_old || l.has_surplus;
-      return;
-    }
-    const record& r = bench.at(c.id);
-    if (r.state != job_state::running || r.facts.quota != c.quota) return;
-    if (r.facts.surplus) {
-      l.is_old = true;
-      return;
-    }
-    const running_unit u = whole_unit(bench, r);
-    l.units.insert(first_from(l.units, u.rank), u);
-    count(l, u);
-    at = {u.rank, c.quota, true};
-  }
-  static void count(running_line& l, const running_unit& u) {
-    l.sum += u.request;
-    l.shared += u.shared;
-    for (std::size_t d = 0; d < n; ++d) l.most[d] = std::max(l.most[d], u.request[d]);
-  }
-  [[nodiscard]] static running_unit whole_unit(Bench& bench, const record& r) {
-    running_unit u{{r.rank.key, 1, r.rank.submitted, r.rank.id, 0},
-                   r.facts.id,
-                   r.facts.id,
-                   r.facts.quota,
-                   false,
-                   r.facts.pods,
-                   r.facts.request,
-                   r.facts.request};
-    if constexpr (device_counting_placement<std::remove_cvref_t<decltype(bench.places())>>) {
-      u.shared = bench.places().devices_of(r.demand).shared;
-    }
-    return u;
-  }
-  void list_running(Bench& bench, quota_id x, running_line& l) {
-    for (const running_unit& u : l.units) {
-      // Its id may be that of somebody else by now.
-      if (runs_[u.id.index()].quota == x) runs_[u.id.index()].there = false;
-    }
-    l = {};
-    l.is_old = false;
-    for (const running_job<n>& job : bench.running().jobs_of(x)) {
-      const record& r = bench.at(job.id);
-      running_unit u = whole_unit(bench, r);
-      if (r.facts.surplus) {
-        const record& core = bench.at(r.facts.core);
-        l.has_surplus = true;
-        u.core = r.facts.core;
-        u.surplus = true;
-        u.rank.stage = 2;
-        u.stands = core.facts.request;
-        for (const job_id s : core.surplus) {
-          if (bench.at(s).state == job_state::running) {
-            ++u.rank.position;
-            u.stands += r.facts.request;
-          }
-          if (s == job.id) break;
-        }
-      }
-      l.units.push_back(u);
-      count(l, u);
-      if (runs_.size() <= u.id.index()) runs_.resize(u.id.index() + 1);
-      runs_[u.id.index()] = {u.rank, x, true};
-    }
-    l.knows_largest = true;
-    std::sort(l.units.begin(), l.units.end(),
-              [](const running_unit& a, const running_unit& b) { return a.rank < b.rank; });
-  }
-
   std::vector<line> lines_;
   std::vector<last_stay> where_;
-  /// By job.
-  std::vector<place_in_line> runs_;
   std::vector<std::pair<quota_id, std::size_t>> to_sweep_;
   std::uint64_t stays_ = 0;
   moment now_ = 0;

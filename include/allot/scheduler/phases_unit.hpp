@@ -3,15 +3,37 @@
 
 #include <allot/core/quantity.hpp>
 #include <allot/core/resources.hpp>
+#include <allot/core/time.hpp>
 #include <allot/quota/ledger.hpp>
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 
 namespace allot {
 inline namespace v0 {
 namespace detail {
+
+/// The order of KAI-Scheduler v0.13 within a queue: the key (priority, the highest first), jobs below their
+/// minimum before those at it before those above it, the older first. Victims go by the reverse.
+struct unit_rank {
+  std::int64_t key = 0;
+  std::uint8_t stage = 0;
+  instant submitted = 0;
+  std::uint64_t order = 0;
+  /// Of the surplus pods of one job.
+  std::uint32_t position = 0;
+
+  friend constexpr auto operator<=>(const unit_rank&, const unit_rank&) noexcept = default;
+  friend constexpr bool operator==(const unit_rank&, const unit_rank&) noexcept = default;
+};
+/// In a line by rank, the first that does not stand before it.
+template <class Line>
+[[nodiscard]] auto first_from(Line& line, const unit_rank& rank) {
+  return std::lower_bound(line.begin(), line.end(), rank,
+                          [](const auto& u, const unit_rank& r) { return u.rank < r; });
+}
 
 /// How many pods a unit has: places may know that of a job of which the view says nothing.
 template <class Record>

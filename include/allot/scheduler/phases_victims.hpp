@@ -88,7 +88,7 @@ class phases_victims {
           if (bench.guarantees_runtime()) {
             add(bench, world, x, all);
           } else {
-            add_all(world.lines.running(bench, x), x, all);
+            add_all(world.running.line(bench, x), x, all);
           }
         }
     }
@@ -199,7 +199,7 @@ class phases_victims {
   }
 
   void add(Bench& bench, world_type& world, quota_id x, resources<n>& all) {
-    const auto& line = world.lines.running(bench, x);
+    const auto& line = world.running.line(bench, x);
     bool any = false;
     for (const running_unit& u : line.units) {
       if (may_yield(bench, u)) any = true, count(u, all);
@@ -208,7 +208,7 @@ class phases_victims {
     candidates_.push_back(x);
     leaves_[x.index()].units = line.units;
   }
-  void add_all(const typename phases_lines<Bench>::running_line& line, quota_id x, resources<n>& all) {
+  void add_all(const typename phases_running<Bench>::running_line& line, quota_id x, resources<n>& all) {
     if (line.units.empty()) return;
     all += line.sum;
     shared_ += line.shared;
@@ -230,7 +230,7 @@ class phases_victims {
     for (const quota_id x : bench.tree().top_down()) {
       if (!world_type::is_leaf(bench, x) || bench.running().jobs_of(x).empty()) continue;
       const std::size_t first = movable_units_.size();
-      const auto& line = world.lines.running(bench, x);
+      const auto& line = world.running.line(bench, x);
       if (line.has_surplus) {
         std::copy_if(line.units.begin(), line.units.end(), std::back_inserter(movable_units_),
                      [&](const running_unit& u) { return may_yield(bench, u); });
@@ -257,7 +257,7 @@ class phases_victims {
     const std::size_t limit = wanted_.most_moved + 1;
     for (const quota_id x : bench.tree().top_down()) {
       if (!world_type::is_leaf(bench, x) || bench.running().jobs_of(x).empty()) continue;
-      const auto& units = world.lines.running(bench, x).units;
+      const auto& units = world.running.line(bench, x).units;
       // Of each priority the oldest stand in front.
       for (auto u = units.begin(); u != units.end();) {
         const std::int64_t key = u->rank.key;

@@ -7,6 +7,7 @@
 #include <allot/preemption/search.hpp>
 #include <allot/scheduler/job_table.hpp>
 #include <allot/scheduler/phases_lines.hpp>
+#include <allot/scheduler/phases_running.hpp>
 #include <allot/scheduler/phases_usage.hpp>
 #include <allot/scheduler/placement.hpp>
 
@@ -49,10 +50,11 @@ class phases_world {
   using places_type = std::remove_cvref_t<decltype(std::declval<Bench&>().places())>;
 
   using waiting_unit = typename phases_lines<Bench>::waiting_unit;
-  using running_unit = typename phases_lines<Bench>::running_unit;
+  using running_unit = typename phases_running<Bench>::running_unit;
 
   share_accounts<n> accounts;
   phases_lines<Bench> lines;
+  phases_running<Bench> running;
   phases_usage<Bench> usage;
 
   /// What was used lately is followed only if it counts.
@@ -62,6 +64,7 @@ class phases_world {
   void reset(Bench& bench) {
     accounts.reset(bench.tree());
     lines.reset(bench);
+    running.reset(bench);
     usage.reset(bench);
     leaving_ = {};
   }
@@ -73,6 +76,7 @@ class phases_world {
       any = true;
       if (std::exchange(has_news, false)) lines.follow(bench, false);
       lines.forget(x);
+      running.forget(x);
       const ledger<n>& booked = bench.booked();
       const resources<n> guaranteed = booked.own_usage(x, lane::guaranteed);
       if (past_counts_) usage.note(bench, x);
