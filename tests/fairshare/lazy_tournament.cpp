@@ -172,3 +172,24 @@ TEST_CASE("lazy_tournament: who has changed is keyed anew where it stands") {
   turn.changed(tree, quota_id{0}, key);
   CHECK(turn.next(tree, key) == quota_id{0});
 }
+
+TEST_CASE("lazy_tournament: whether others were keyed on the way to who has the turn") {
+  const auto tree = allot::build_quota_tree<1>({{.name = "a"}, {.name = "b"}}).value();
+  std::vector<int> keys{0, 2};
+  const auto key = [&](quota_id q, quota_id) { return keys[q.index()]; };
+  lazy_tournament<int> turn;
+  turn.reset(tree);
+  turn.enter(quota_id{0});
+  turn.enter(quota_id{1});
+  turn.start(tree, key);
+  CHECK(turn.next(tree, key) == quota_id{0});
+  CHECK_FALSE(turn.keyed_others_than(quota_id{0}));  // Nobody was.
+  keys[0] = 1;
+  turn.passed(tree, quota_id{0}, true);
+  CHECK(turn.next(tree, key) == quota_id{0});
+  CHECK_FALSE(turn.keyed_others_than(quota_id{0}));
+  keys[0] = 3;
+  turn.passed(tree, quota_id{0}, true);
+  CHECK(turn.next(tree, key) == quota_id{1});
+  CHECK(turn.keyed_others_than(quota_id{1}));
+}

@@ -148,3 +148,29 @@ TEST_CASE("running_index: does not allocate once it has been as large") {
   fill_and_empty();
   CHECK(allot_test::allocations_in(fill_and_empty) == 0);
 }
+
+TEST_CASE("running_index: who comes and goes is told once, to who follows") {
+  allot::running_index<> index;
+  index.resize(1);
+  running_job<> j;
+  j.quota = quota_id{0};
+  j.id = job_id{7};
+  index.insert(j);
+  std::vector<bool> told;
+  const auto take = [&] {
+    told.clear();
+    index.take_changes([&](const auto& c) {
+      CHECK(c.id == job_id{7});
+      CHECK(c.quota == quota_id{0});
+      told.push_back(c.comes);
+    });
+    return told;
+  };
+  CHECK(take().empty());
+  index.follow();
+  index.erase(j);
+  index.insert(j);
+  CHECK(take() == std::vector<bool>{false, true});
+  CHECK(take().empty());
+  CHECK(index.surplus_of(quota_id{0}) == 0);
+}

@@ -47,6 +47,11 @@ class phases_running {
     runs_.clear();
     bench.follow_running();
   }
+  /// Takes note of who has started and gone. What has happened is kept until then, so it should be called now
+  /// and then though nobody asks for a line.
+  void follow(Bench& bench) {
+    bench.take_running_changes([&](const auto& c) { note(bench, c); });
+  }
   /// The quota has changed.
   void forget(quota_id x) { lines_[x.index()].was_touched = true; }
 
@@ -76,7 +81,7 @@ class phases_running {
   };
   /// Who could yield in a leaf. Valid until somebody starts or goes.
   [[nodiscard]] const running_line& line(Bench& bench, quota_id x) {
-    bench.take_running_changes([&](const auto& c) { follow_running(bench, c); });
+    follow(bench);
     running_line& l = lines_[x.index()];
     // What surplus stands for depends on how much of it runs.
     if (l.is_old || ((l.has_surplus || bench.running().surplus_of(x) > 0) && l.was_touched)) {
@@ -94,7 +99,7 @@ class phases_running {
     bool there = false;
   };
 
-  void follow_running(Bench& bench, const typename running_index<n>::change& c) {
+  void note(Bench& bench, const typename running_index<n>::change& c) {
     if (runs_.size() <= c.id.index()) runs_.resize(c.id.index() + 1);
     place_in_line& at = runs_[c.id.index()];
     if (at.there) {

@@ -86,6 +86,7 @@ class phases_world {
   }
   /// A cycle begins.
   void begin(Bench& bench) {
+    running.follow(bench);
     pipelined_.clear();
     cycle_ = ++phase_;
     admitted_.clear();
