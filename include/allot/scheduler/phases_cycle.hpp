@@ -302,6 +302,8 @@ class phases_cycle {
         return kinds[k].surplus || !q.walk.has_seen(kinds[k].request) || !is_hopeless(x, q, kinds[k]);
       };
       const auto first = q.walk.first();
+      // In its second turn in a row all of the leaf's path was keyed with the request, so that it would come
+      // first with it again as long as nobody else is keyed and nothing is decided.
       const bool again = std::exchange(last, x) == x;
       if (!again || turn_.keyed_others_than(x)) q.walk.forget_seen();
       if (again) q.walk.saw(first.request);

@@ -6,7 +6,6 @@
 #include <allot/core/time.hpp>
 #include <allot/scheduler/job_table.hpp>
 #include <allot/scheduler/phases_unit.hpp>
-#include <allot/scheduler/placement.hpp>
 
 #include <algorithm>
 #include <compare>
@@ -14,7 +13,6 @@
 #include <cstdint>
 #include <limits>
 #include <span>
-#include <type_traits>
 #include <utility>
 #include <vector>
 

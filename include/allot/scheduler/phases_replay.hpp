@@ -242,7 +242,7 @@ class phases_replay {
         if (!place_next_of(l)) return false;
         if (--left == 0) return true;
       } else {
-        // Nothing changes while others are passed over, so who has come first with a request does so again.
+        // As in `phases_cycle`: who has come first again with a request would do so each time.
         if (again && !one_by_one_) l.walk.saw(l.walk.first().request);
         const auto kinds = world.lines.kinds(x);
         const auto stops = [&](std::size_t k) { return !l.walk.has_seen(kinds[k].request); };
