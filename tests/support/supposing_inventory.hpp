@@ -6,6 +6,7 @@
 #include <allot/gpu/room_if_gone.hpp>
 #include <allot/scheduler/placement.hpp>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace allot_test {
@@ -21,6 +22,11 @@ class supposing_inventory : public allot::gpu::inventory {
   }
   void suppose_back(allocation a) {
     for (const allot::gpu::placed_pod& p : pods(a)) supposed_.stays(p);
+  }
+  [[nodiscard]] bool would_help(allocation a) {
+    const auto standing = pods(a);
+    return std::any_of(standing.begin(), standing.end(),
+                       [this](const allot::gpu::placed_pod& p) { return supposed_.helps(p); });
   }
   [[nodiscard]] bool would_fit() const noexcept { return supposed_.has_room(); }
   [[nodiscard]] allot::gpu::device_count devices_of(const demand& d) const {
