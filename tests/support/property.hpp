@@ -26,8 +26,8 @@ class silent_listener : public rc::detail::TestListener {
 
 }  // namespace detail
 
-/// Checks a property with rapidcheck: in `cases` cases, a hundred thousand in a long run, a quarter in a
-/// short one. The seed is always the same, unless RC_PARAMS in the environment says otherwise
+/// Checks a property with rapidcheck: in `cases` cases, a hundred thousand in a long run, a tenth in a short
+/// one. The seed is always the same, unless RC_PARAMS in the environment says otherwise
 /// (`RC_PARAMS="seed=7 max_success=9"`).
 ///
 /// A property that fails fails the test case. What is printed is the smallest counterexample that was found,
@@ -36,7 +36,9 @@ template <class Property>
 void check_property(const std::string& name, Property property, int cases = 1000) {
   rc::detail::Configuration configuration;
   configuration.testParams.seed = 1;
-  configuration.testParams.maxSuccess = long_run() ? 100'000 : (short_run() ? (cases + 3) / 4 : cases);
+  configuration.testParams.maxSuccess =
+      long_run() ? 100'000
+                 : (short_run() ? static_cast<int>(tenth_of(static_cast<std::size_t>(cases))) : cases);
   if (const char* said = std::getenv("RC_PARAMS")) {
     configuration = rc::detail::configFromString(said, configuration);
   }

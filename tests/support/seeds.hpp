@@ -73,10 +73,14 @@ namespace detail {
 [[nodiscard]] inline bool long_run() {
   return detail::is_set("ALLOT_LONG");
 }
-/// Whether a quarter of the random cases will do (ALLOT_SHORT=1): where they are slow, and what they assert
-/// is asserted in full elsewhere.
+/// Whether a tenth of the random cases will do (ALLOT_SHORT=1): where they are slow, and what they assert is
+/// asserted in full elsewhere.
 [[nodiscard]] inline bool short_run() {
   return detail::is_set("ALLOT_SHORT");
+}
+
+[[nodiscard]] inline std::size_t tenth_of(std::size_t cases) noexcept {
+  return (cases + 9) / 10;
 }
 
 /// Whether a test runs all its random cases, and not the one that ALLOT_SEED or those that RC_PARAMS names,
@@ -85,7 +89,7 @@ namespace detail {
   return std::getenv("ALLOT_SEED") == nullptr && std::getenv("RC_PARAMS") == nullptr && !short_run();
 }
 
-/// Calls `body(random_source&)` with `cases` seeds, ten times as many in a long run, a quarter in a short
+/// Calls `body(random_source&)` with `cases` seeds, ten times as many in a long run, a tenth in a short
 /// one. What fails is reported with its seed; ALLOT_SEED=n in the environment runs that seed alone.
 template <class Body>
 void for_each_seed(std::size_t cases, Body body) {
@@ -98,7 +102,7 @@ void for_each_seed(std::size_t cases, Body body) {
     run(std::strtoull(only, nullptr, 10));
     return;
   }
-  const std::size_t seeds = long_run() ? 10 * cases : (short_run() ? (cases + 3) / 4 : cases);
+  const std::size_t seeds = long_run() ? 10 * cases : (short_run() ? tenth_of(cases) : cases);
   for (std::size_t i = 1; i <= seeds; ++i) run(i);
 }
 
