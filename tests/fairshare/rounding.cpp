@@ -9,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "tests/support/count_allocations.hpp"
 #include "tests/support/seeds.hpp"
 
 using allot::gpus;
@@ -36,7 +37,8 @@ std::vector<std::int64_t> divide(const Rounding& rounding, std::int64_t left,
   for (std::size_t i = 0; i < parts.size(); ++i) {
     portions.push_back({parts[i].room, static_cast<wide>(parts[i].weight), i, parts[i].since});
   }
-  rounding(left, portions);
+  const std::size_t allocated = allot_test::allocations_in([&] { rounding(left, portions); });
+  CHECK(allocated == 0);
   std::vector<std::int64_t> given(parts.size());
   for (const portion& p : portions) {
     given[p.place] = p.given;

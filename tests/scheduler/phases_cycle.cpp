@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/scheduler/phases_cycle.hpp>
 
+#include "tests/support/count_allocations.hpp"
 #include "tests/support/kai_world.hpp"
 #include "tests/support/seeds.hpp"
 
@@ -189,4 +190,60 @@ TEST_CASE("phases_cycle: as in KAI, what is allocated may be taken in the same c
   CHECK(w.step() == "~q +r");
   CHECK(w.step() == "~q");
   CHECK(w.scheduler().state(w.id("p")) == allot::job_state::pending);
+}
+
+TEST_CASE("phases_cycle: a step does not allocate once its buffers have grown") {
+  // b borrows all that a leaves, moves aside for the gang of its own department, and gives back what a
+  // asks for.
+  world w{R"(
+    nodes 4 4 4
+    queue d - - 1
+    queue a d 6 1
+    queue b d 3 1
+    queue c d 3 1
+    wait b0 b 1x1
+    wait b1 b 1x3
+    wait b2 b 2x1
+    wait b3 b 1x2
+    wait c0 c 1x0.5
+    wait c1 c 1x2 prio=75)"};
+  std::size_t allocations = 0;
+  std::size_t admitted = 0;
+  std::size_t evicted = 0;
+  std::vector<allot::job_id> going;
+  going.reserve(64);
+  allot::instant now = 0;
+  const auto settle = [&](bool counted) {
+    for (;;) {
+      bool quiet = false;
+      const std::size_t in_step = allot_test::allocations_in([&] {
+        const auto& plan = w.scheduler().step(++now);
+        quiet = plan.evictions.empty() && plan.admissions.empty();
+        for (const auto& e : plan.evictions) going.push_back(e.id);
+        if (!counted) return;
+        admitted += plan.admissions.size();
+        evicted += plan.evictions.size();
+      });
+      if (counted) allocations += in_step;
+      for (const allot::job_id id : going) {
+        if (w.scheduler().state(id) == allot::job_state::evicting) w.scheduler().evicted(id);
+      }
+      going.clear();
+      if (quiet) return;
+    }
+  };
+  for (int round = 0; round < 60; ++round) {
+    const bool counted = round >= 30;
+    settle(counted);
+    w.tell("wait big a 1x4");
+    settle(counted);
+    w.tell("wait gang a 2x1");
+    settle(counted);
+    w.finished("big");
+    settle(counted);
+    w.finished("gang");
+  }
+  CHECK(allocations == 0);
+  CHECK(admitted >= 60);
+  CHECK(evicted >= 30);
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -189,9 +190,12 @@ class floor_then {
         p.given += more;
         left -= more;
       }
-      const auto full = std::stable_partition(short_of.begin(), short_of.end(),
-                                              [](const portion& p) { return !p.is_full(); });
-      short_of = short_of.first(static_cast<std::size_t>(full - short_of.begin()));
+      // The others keep their order.
+      std::size_t open = 0;
+      for (portion& p : short_of) {
+        if (!p.is_full()) std::swap(short_of[open++], p);
+      }
+      short_of = short_of.first(open);
     }
   }
   [[nodiscard]] bool ignores_unmet_wants() const noexcept { return false; }

@@ -102,6 +102,8 @@ class whole_unit_division {
  private:
   struct party {
     quota_id quota;
+    /// Its place among its siblings, the oldest first.
+    std::size_t place;
     std::int64_t weight;
     std::int64_t usage;
     std::int64_t request;
@@ -128,6 +130,7 @@ class whole_unit_division {
       const quantity request = requested[x.index()][d];
       const quantity limit = limit_of(spec, d);
       party p{x,
+              parties_.size(),
               spec.weight[d],
               usage(x),
               request.in_milli(),
@@ -142,11 +145,12 @@ class whole_unit_division {
     for (const party& p : parties_) shares_[p.quota.index()][d] = quantity::milli(p.given);
   }
 
-  /// Siblings come oldest first; bands go by priority, so they are brought together and stay oldest first.
+  /// Bands go by priority, the oldest first in each.
   void share_rest(const quota_tree<N>& tree, std::int64_t left, std::size_t d, const options& o) {
     const auto priority = [&](const party& p) { return tree.spec(p.quota).priority; };
-    std::stable_sort(parties_.begin(), parties_.end(),
-                     [&](const party& a, const party& b) { return priority(a) > priority(b); });
+    std::sort(parties_.begin(), parties_.end(), [&](const party& a, const party& b) {
+      return priority(a) != priority(b) ? priority(a) > priority(b) : a.place < b.place;
+    });
     for_each_band(priority, [&](std::span<party> band) { left = share_in_rounds(band, left, d, o); });
     for_each_band(priority, [&](std::span<party> band) {
       if (left > 0) left = hand_out(band, left, o.unit[d]);
@@ -230,8 +234,10 @@ class whole_unit_division {
     for (std::size_t i = 0; i < band.size(); ++i) {
       if (band[i].has_fraction) queue_.push_back(i);
     }
-    std::stable_sort(queue_.begin(), queue_.end(),
-                     [&](std::size_t a, std::size_t b) { return band[a].fraction > band[b].fraction; });
+    std::sort(queue_.begin(), queue_.end(), [&](std::size_t a, std::size_t b) {
+      const auto larger = band[a].fraction <=> band[b].fraction;
+      return larger != 0 ? larger > 0 : a < b;
+    });
     for (const std::size_t i : queue_) {
       const std::int64_t extra = std::min(unit, left);
       band[i].given += extra;

@@ -204,13 +204,13 @@ class phases_cycle {
   }
 
   void consolidate(Bench& bench) {
-    detail::failed_units<Bench> hardest;
     const detail::victims_wanted wanted{detail::phase_kind::consolidation, policies_.most_moved, {}};
+    not_consolidated_.clear();
     in_turn(
         bench, [](const kind_line& k) { return k.preemptible; },
-        [&](quota_id, const queue&, const kind_line& k) { return !hardest.is_easier(k.kind); },
+        [&](quota_id, const queue&, const kind_line& k) { return !not_consolidated_.is_easier(k.kind); },
         [&](const record& r) {
-          if (is_easier(bench, hardest, r)) try_to_solve(bench, r, wanted, hardest);
+          if (is_easier(bench, not_consolidated_, r)) try_to_solve(bench, r, wanted, not_consolidated_);
           return std::nullopt;
         });
   }
@@ -384,6 +384,8 @@ class phases_cycle {
   std::uint64_t phase_ = 0;
   /// The first of each shape and quota that did not start.
   std::vector<job_id> held_;
+  /// For whom nobody could be moved aside in this cycle, whatever the quota.
+  detail::failed_units<Bench> not_consolidated_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> announced_;
   bool was_reset_ = true;
 };

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
@@ -266,9 +267,11 @@ class phases_solver {
 
   /// Only those who went are victims; those who stay where they are were none.
   bool keep() {
-    std::stable_partition(chosen_.begin(), chosen_.end(),
-                          [](const chosen_unit& c) { return c.end == fate::gone; });
-    std::erase_if(chosen_, [](const chosen_unit& c) { return c.end == fate::stays; });
+    moved_.clear();
+    std::copy_if(chosen_.begin(), chosen_.end(), std::back_inserter(moved_),
+                 [](const chosen_unit& c) { return c.end == fate::moves; });
+    std::erase_if(chosen_, [](const chosen_unit& c) { return c.end != fate::gone; });
+    chosen_.insert(chosen_.end(), moved_.begin(), moved_.end());
     recorded_ = chosen_.size();
     return true;
   }
@@ -300,6 +303,7 @@ class phases_solver {
   fair_reclaim<n> fair_;
   /// First those found for fewer pods, then those taken for this number.
   std::vector<chosen_unit> chosen_;
+  std::vector<chosen_unit> moved_;
   std::size_t recorded_ = 0;
   /// Of those taken for this number.
   std::size_t surplus_taken_ = 0;
