@@ -96,10 +96,10 @@ button.at:focus-visible{outline:2px solid var(--c0)}
 .columns{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:18px 32px;margin-bottom:18px}
 .columns>:only-child,.columns>[hidden]+*{grid-column:1/-1}
 #teams{font-size:14px}
-.team{display:grid;grid-template-columns:minmax(0,1fr) auto;gap:0 12px;margin-bottom:10px}
-.team span:nth-child(2){text-align:right;font-variant-numeric:tabular-nums;color:var(--soft)}
-.team span:first-child{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
-.bar{grid-column:1/-1;position:relative;height:14px;border-radius:3px;background:var(--idle);margin-top:2px}
+.team{display:flex;flex-wrap:wrap;gap:0 12px;margin-bottom:10px}
+.team span:nth-child(2){margin-left:auto;text-align:right;font-variant-numeric:tabular-nums;color:var(--soft)}
+.team span:first-child{max-width:100%;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+.bar{flex:0 0 100%;position:relative;height:14px;border-radius:3px;background:var(--idle);margin-top:2px}
 .bar i{position:absolute;top:0;bottom:0;left:0;border-radius:3px}
 .bar u{position:absolute;top:-3px;bottom:-3px;border-left:2px dashed var(--ink)}
 #nodes{display:grid;grid-template-columns:repeat(auto-fill,minmax(166px,1fr));gap:8px 16px;align-content:start}
