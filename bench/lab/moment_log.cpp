@@ -30,7 +30,7 @@ std::string sentence(const wait_reason& why, std::string_view at, std::string_vi
     case kind::nominal:
       return quota + " has used what it owns and may not borrow, " + amount + " short";
     case kind::guarantee:
-      return "not preemptible, and of what " + quota + " owns " + amount + " are missing";
+      return "not preemptible, and what " + quota + " owns is in use, " + amount + " short";
     case kind::full:
       return why.amount == 0 ? "no GPU is free" : "only " + amount + " free";
     case kind::fragmented:

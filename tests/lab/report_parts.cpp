@@ -304,7 +304,7 @@ TEST_CASE("moment_log: reasons as sentences") {
   CHECK(told(kind::capacity, 2'500, "") == "all of the cluster is in use, 2.5 GPUs short");
   CHECK(told(kind::borrow_limit, 16'000, "q", "cpu") == "borrow limit of q, 16 cpu short");
   CHECK(told(kind::nominal, 500) == "q has used what it owns and may not borrow, 0.5 GPU short");
-  CHECK(told(kind::guarantee, 2'000) == "not preemptible, and of what q owns 2 GPUs are missing");
+  CHECK(told(kind::guarantee, 2'000) == "not preemptible, and what q owns is in use, 2 GPUs short");
   CHECK(told(kind::full, 0) == "no GPU is free");
   CHECK(told(kind::full, 3'000) == "only 3 GPUs free");
   CHECK(told(kind::fragmented, 4'000) == "enough is free, but at most 4 GPUs together");
