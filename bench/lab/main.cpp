@@ -141,6 +141,9 @@ struct command_line {
     replay_->add_flag("--events", replay_options_.events, "also events.csv: everything that happened");
     replay_->add_flag("--chrome", replay_options_.chrome, "also trace.json, for Perfetto");
     replay_->add_flag("--svg", r.svg, "also the charts of the report as *.svg, for papers");
+    replay_->add_option("--tenants-step", r.tenants_step,
+                        "tenants.csv has at most one row of a quota in that time, as in 10m, how it stood at "
+                        "the end, instead of one for each change");
     replay_->add_option("--until", r.until, "end at that simulated time: seconds, or as in 3d or 12h30m");
     replay_->add_option("--at", r.at, "print how the cluster stands at that simulated time");
     replay_->add_option("--rows", r.rows, "of each list of --at")

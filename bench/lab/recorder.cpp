@@ -45,8 +45,8 @@ std::string_view word_of(const sim::interruption& how) noexcept {
   return "";
 }
 
-time_recorder::time_recorder(output_file& tenants, const std::vector<std::string>& names)
-    : tenants_(&tenants) {
+time_recorder::time_recorder(output_file& tenants, const std::vector<std::string>& names, instant step)
+    : tenants_(&tenants), step_(step) {
   for (const std::string& name : names) {
     quotas_.emplace_back().name_field = ',' + as_field(name);
   }
@@ -55,7 +55,7 @@ time_recorder::time_recorder(output_file& tenants, const std::vector<std::string
 
 void time_recorder::begin(instant now) {
   if (std::exchange(has_begun_, true)) return;
-  result_.begin = now;
+  result_.begin = step_began_ = now;
   const sim::thinned_series fresh{now, most_points};
   used_ = pending_ = capacity_ = stranded_ = fresh;
   for (quota_record& q : quotas_) {
@@ -67,7 +67,7 @@ void time_recorder::note(instant now, std::size_t quota, const sim::quota_moment
   begin(now);
   quota_record& q = quotas_[quota];
   if (state == q.last) return;
-  write(now, q, state);
+  if (!tenants_->is_nowhere()) write_or_wait(now, quota, state);
   if (state.used != q.last.used) q.used.set(now, state.used);
   if (state.entitled != q.last.entitled) q.entitled.set(now, state.entitled);
   if (state.borrowed != q.last.borrowed) q.borrowed.set(now, state.borrowed);
@@ -76,7 +76,30 @@ void time_recorder::note(instant now, std::size_t quota, const sim::quota_moment
   q.last = state;
 }
 
-void time_recorder::write(instant now, quota_record& q, const sim::quota_moment& state) {
+void time_recorder::write_or_wait(instant now, std::size_t quota, const sim::quota_moment& state) {
+  quota_record& q = quotas_[quota];
+  if (step_ == 0 || now == result_.begin) return write(now, q, state);
+  if (now - step_began_ >= step_) {
+    write_unwritten();
+    step_began_ = now - (now - result_.begin) % step_;
+  }
+  if (!q.unwritten) unwritten_.push_back(quota);
+  q.unwritten = now;
+}
+
+void time_recorder::write_unwritten() {
+  std::sort(unwritten_.begin(), unwritten_.end(), [this](std::size_t a, std::size_t b) {
+    return std::pair{quotas_[a].unwritten, a} < std::pair{quotas_[b].unwritten, b};
+  });
+  for (const std::size_t x : unwritten_) {
+    quota_record& q = quotas_[x];
+    write(*q.unwritten, q, q.last);
+    q.unwritten.reset();
+  }
+  unwritten_.clear();
+}
+
+void time_recorder::write(instant now, const quota_record& q, const sim::quota_moment& state) {
   if (time_.empty() || time_is_ != now) {
     time_.clear();
     sim::append_milli(time_, now);
@@ -110,6 +133,7 @@ void time_recorder::note_totals(instant now, std::int64_t used, std::int64_t cap
 
 replayed_time time_recorder::conclude(instant now) {
   begin(now);
+  write_unwritten();
   result_.end = now;
   result_.used.means = used_.means(now);
   result_.pending.means = pending_.means(now);

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,8 +34,9 @@ namespace lab {
 /// Writes tenants.csv and gathers the series, from what the metrics say after every instant.
 class time_recorder {
  public:
-  /// `names` are those of all quotas that there will ever be.
-  time_recorder(output_file& tenants, const std::vector<std::string>& names);
+  /// `names` are those of all quotas that there will ever be. With a `step` of more than 0 tenants.csv has,
+  /// after the first instant, at most one row of each quota in so much time: the last.
+  time_recorder(output_file& tenants, const std::vector<std::string>& names, instant step);
 
   void note(instant now, std::size_t quota, const sim::quota_moment& state);
   void note_totals(instant now, std::int64_t used, std::int64_t capacity, std::int64_t stranded,
@@ -59,6 +61,8 @@ class time_recorder {
   struct quota_record {
     std::string name_field;
     sim::quota_moment last{};
+    /// When it became so, while that row is yet to be written.
+    std::optional<instant> unwritten{};
     series used{};
     series entitled{};
     series borrowed{};
@@ -67,9 +71,16 @@ class time_recorder {
   };
 
   void begin(instant now);
-  void write(instant now, quota_record& q, const sim::quota_moment& state);
+  /// The quota is about to change.
+  void write_or_wait(instant now, std::size_t quota, const sim::quota_moment& state);
+  void write_unwritten();
+  void write(instant now, const quota_record& q, const sim::quota_moment& state);
 
   output_file* tenants_;
+  instant step_;
+  /// Those whose last change is yet to be written, all of this step.
+  std::vector<std::size_t> unwritten_;
+  instant step_began_ = 0;
   std::vector<quota_record> quotas_;
   sim::thinned_series used_;
   sim::thinned_series pending_;

@@ -43,6 +43,8 @@ struct replay_options {
   std::optional<std::uint64_t> max_queue{};
   /// Of each list of the dashboard.
   std::size_t rows = 20;
+  /// How far the rows of a quota in tenants.csv are apart; empty: not given, each change has one.
+  std::string tenants_step{};
   /// Also say where the time went.
   bool timing = false;
   measuring_options measured{};

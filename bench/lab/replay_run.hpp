@@ -50,6 +50,8 @@ struct replay_control {
   bool only_look = false;
   /// Of `cluster_state`: of how many waiting jobs the reason is asked for.
   std::size_t most_reasons = 20;
+  /// tenants.csv has a row of a quota at most once in this time; 0: for each change.
+  instant tenants_step = 0;
   /// Take the time of each part.
   bool timed = false;
   /// Say on a terminal how far it is.

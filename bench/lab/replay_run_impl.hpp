@@ -312,7 +312,7 @@ template <std::size_t N>
     window = result.measured.window(jobs.front().submit, jobs.back().submit);
   }
   sim::metrics<N> metrics{{.gpus = gpus, .window = window, .grace = result.measured.grace}};
-  time_recorder time{streams.tenants, names};
+  time_recorder time{streams.tenants, names, control.tenants_step};
   std::optional<event_writer> events;
   if (streams.events != nullptr) events.emplace(*streams.events, w.ids, names, result.cluster);
   const auto why = [&sim, single_queue](sim::job_index j) {

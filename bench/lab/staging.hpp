@@ -26,6 +26,8 @@ class output_file {
   output_file& operator=(output_file&& other) noexcept;
   ~output_file();
 
+  /// It was not opened: what is written to it is lost.
+  [[nodiscard]] bool is_nowhere() const noexcept { return path_.empty(); }
   /// What is to be written next: append to it, and call `flush_if_full` now and then.
   [[nodiscard]] std::string& text() noexcept { return text_; }
   void flush_if_full() {

@@ -47,6 +47,27 @@ says "$(grep evicted two/events.csv)" $'45,evicted,1,b,,2,reclaim,45\n67,evicted
 says "$(tr -d ' \n' <one/summary.json)" \
   '{"format":"allot-summary/1","policy":"standard","seed":1,"input_hash":"*","decision_hash":"*","jobs":{"total":4,"completed":3,"unfinished":0,"refused":1,"cancelled":0,"time_limit":0},"jct_s":{"mean":*,"p50":*,"p90":*,"p99":*,"max":*},"queue_s":{*},*"makespan_s":*,"end_s":*,"allocation_rate":*,"fragmentation":*,"preemptions":2,*"lost_gpu_h":*,"borrowed_gpu_h":*,"lent_gpu_h":*,"jain":*,"fair_share_error_gpu_h":*,"max_wait_s":*,"tenants":{"all":{*},"a":{*},"b":{*}},"decisions":*,"events":*,"wall_s":*}'
 says "$(<one/report.html)" '<!doctype html>*<svg *</html>'
+
+# --- tenants.csv in steps: of each quota the last row of a step, and all that stood at the beginning
+exits 0 "$allot" replay teams.json --out steps --tenants-step 50
+leaves steps $standard_files
+says "$(<steps/tenants.csv)" "$(awk -F, 'NR == 1 || $1 == 0 { print; next }
+  { step = int($1 / 50) } step != now { flush() } { now = step; if (!($2 in row)) n++; row[$2] = $0; at[$2] = NR }
+  function flush(  i, q, first) {
+    for (; n > 0; n--) {
+      first = ""
+      for (q in row) if (first == "" || at[q] < at[first]) first = q
+      print row[first]; delete row[first]; delete at[first]
+    }
+  }
+  END { flush() }' one/tenants.csv)"
+[ "$(wc -l <steps/tenants.csv)" -lt "$(wc -l <one/tenants.csv)" ] || fail 'with steps there are no fewer rows'
+for file in jobs.csv summary.json; do
+  cmp -s <(grep -v wall_s "one/$file") <(grep -v wall_s "steps/$file") || fail "$file depends on the steps"
+done
+exits 2 "$allot" replay teams.json --out never --tenants-step often
+says "$(<err)" '*--tenants-step: expected *"often"*'
+
 grep -qE 'https?:|src=|@import' one/report.html && fail 'the report refers to something outside'
 
 # --- jobs that run from the start, elastic ones, time limits, nodes that fail
