@@ -19,7 +19,7 @@ namespace {
 using allot::gpus;
 using allot::quota_id;
 
-struct job {
+struct job_entry {
   quota_id quota;
   std::int64_t each = 1;
   std::uint32_t pods = 1;
@@ -27,7 +27,7 @@ struct job {
   bool may_go = true;
 };
 struct view {
-  using job = const ::job*;
+  using job = const job_entry*;
   allot::resources<> has{};
 
   quota_id quota(job j) const { return j->quota; }
@@ -55,7 +55,7 @@ class world {
     jobs_.push_back({scheduler_.tree().find("c"), 1, static_cast<std::uint32_t>(nodes), jobs_.size() + 1});
   }
   [[nodiscard]] scheduler& get() { return scheduler_; }
-  [[nodiscard]] const job& gang() const { return jobs_.back(); }
+  [[nodiscard]] const job_entry& gang() const { return jobs_.back(); }
 
  private:
   static scheduler make(std::int64_t nodes, std::int64_t deserved) {
@@ -79,7 +79,7 @@ class world {
                      allot::phase_policies{}};
   }
 
-  std::deque<job> jobs_;
+  std::deque<job_entry> jobs_;
   scheduler scheduler_;
 };
 

@@ -17,7 +17,7 @@ namespace {
 using allot::gpus;
 using allot::quota_id;
 
-struct job {
+struct job_entry {
   quota_id quota;
   int gpus = 1;
   int priority = 0;
@@ -26,7 +26,7 @@ struct job {
 /// Jobs by number in a table of the host.
 struct view {
   using job = std::uint32_t;
-  const std::vector<::job>* jobs;
+  const std::vector<job_entry>* jobs;
 
   quota_id quota(job j) const { return (*jobs)[j].quota; }
   allot::resources<> request(job j) const { return gpus((*jobs)[j].gpus); }
@@ -52,7 +52,7 @@ allot::quota_tree<> flat_tree(std::size_t count, std::int64_t each) {
 
 /// A job comes, is admitted and placed, and ends, on 128 GPUs of which half are in use.
 void one_decision(benchmark::State& state) {
-  std::vector<job> jobs;
+  std::vector<job_entry> jobs;
   const auto tree = flat_tree(4, 32);
   for (std::size_t i = 0; i < 64; ++i) jobs.push_back({quota_id{1 + i % 4}, 1});
   jobs.push_back({quota_id{2}, 4});
@@ -74,7 +74,7 @@ BENCHMARK(one_decision);
 void no_change(benchmark::State& state) {
   const auto quotas = static_cast<std::size_t>(state.range(0));
   const auto pending = static_cast<std::size_t>(state.range(1));
-  std::vector<job> jobs;
+  std::vector<job_entry> jobs;
   for (std::size_t i = 0; i < pending; ++i) jobs.push_back({quota_id{1 + i % quotas}, 1});
   const auto tree = flat_tree(quotas, 1);
   allot::scheduler<view> s{view{&jobs}, tree};
@@ -90,7 +90,7 @@ BENCHMARK(no_change)->ArgNames({"quotas", "pending"})->ArgsProduct({{10, 10'000}
 void replace_one(benchmark::State& state) {
   const auto quotas = static_cast<std::size_t>(state.range(0));
   const auto pending = static_cast<std::size_t>(state.range(1));
-  std::vector<job> jobs;
+  std::vector<job_entry> jobs;
   for (std::size_t i = 0; i < quotas + pending; ++i) jobs.push_back({quota_id{1 + i % quotas}, 1});
   const auto tree = flat_tree(quotas, 1);
   allot::scheduler<view> s{view{&jobs}, tree};
@@ -114,7 +114,7 @@ BENCHMARK(replace_one)
 
 /// A gang of 64 takes back what its quota lent to hundreds of one-GPU jobs, on 64 nodes.
 void reclaim(benchmark::State& state) {
-  std::vector<job> jobs(512, {quota_id{2}, 1});
+  std::vector<job_entry> jobs(512, {quota_id{2}, 1});
   jobs.push_back({quota_id{1}, 64});
   const auto tree = flat_tree(2, 256);
   std::size_t evicted = 0;

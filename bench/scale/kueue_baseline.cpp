@@ -34,7 +34,7 @@ struct job_class {
 constexpr std::array<job_class, 3> classes{
     {{350, 100, 1, 200, 50}, {100, 500, 5, 500, 100}, {50, 1200, 20, 1000, 200}}};
 
-struct job {
+struct job_entry {
   std::uint32_t number = 0;
   std::uint8_t kind = 0;
   allot::quota_id quota;
@@ -42,7 +42,7 @@ struct job {
 };
 
 struct job_view {
-  using job = const ::job*;
+  using job = const job_entry*;
   allot::quota_id quota(job j) const { return j->quota; }
   allot::resources<> request(job j) const { return allot::gpus(classes[j->kind].units); }
   std::int32_t priority(job j) const { return classes[j->kind].priority; }
@@ -78,7 +78,7 @@ struct figures {
 };
 
 template <class Preset>
-figures run(const allot::quota_tree<>& tree, const std::vector<job>& jobs) {
+figures run(const allot::quota_tree<>& tree, const std::vector<job_entry>& jobs) {
   using scheduler_type = allot::scheduler<job_view, allot::no_placement, typename Preset::policies_type>;
   struct ending {
     std::int64_t at;
@@ -104,7 +104,7 @@ figures run(const allot::quota_tree<>& tree, const std::vector<job>& jobs) {
       std::pop_heap(endings.begin(), endings.end());
       const ending& e = endings.back();
       if (scheduler.state(e.id) != allot::job_state::running) continue;
-      const job& j = *scheduler.what(e.id);
+      const job_entry& j = *scheduler.what(e.id);
       if (started[j.number] != e.started) continue;
       f.used += static_cast<double>(classes[j.kind].units * classes[j.kind].runs_ms);
       scheduler.finished(e.id);
@@ -137,12 +137,12 @@ void baseline(benchmark::State& state) {
   // Kueue's "large-scale" has 50,000 workloads in 1,000 queues.
   const int share = queues > 6 ? 10 : 1;
   const auto tree = allot::build_quota_tree<1>(quotas(cohorts, queues)).value();
-  std::vector<job> jobs;
+  std::vector<job_entry> jobs;
   for (const allot::quota_id x : tree.top_down()) {
     if (!tree.parent(x)) continue;
     for (std::size_t k = 0; k < classes.size(); ++k) {
       for (int i = 0; i < classes[k].count / share; ++i) {
-        job j;
+        job_entry j;
         j.kind = static_cast<std::uint8_t>(k);
         j.quota = x;
         j.arrives = at_once ? 0 : classes[k].every_ms * (i + 1);
@@ -151,7 +151,7 @@ void baseline(benchmark::State& state) {
     }
   }
   std::stable_sort(jobs.begin(), jobs.end(),
-                   [](const job& a, const job& b) { return a.arrives < b.arrives; });
+                   [](const job_entry& a, const job_entry& b) { return a.arrives < b.arrives; });
   for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].number = static_cast<std::uint32_t>(i);
   figures f;
   std::int64_t decisions = 0;

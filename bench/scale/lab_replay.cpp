@@ -84,7 +84,7 @@ void lab_replay(benchmark::State& state, const lab::generated_workload& w, const
   state.counters["metrics_s"] = seconds(spent.metrics);
   state.counters["series_s"] = seconds(spent.runs + spent.series);
   rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
+  getrusage(RUSAGE_SELF, &used);
   state.counters["most_memory_MB"] = static_cast<double>(used.ru_maxrss) / 1024;
 }
 

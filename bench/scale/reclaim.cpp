@@ -18,7 +18,7 @@ namespace {
 using allot::gpus;
 using allot::quota_id;
 
-struct job {
+struct job_entry {
   quota_id quota;
   std::uint32_t pods = 1;
   std::int64_t gpus_each = 1;
@@ -26,7 +26,7 @@ struct job {
 };
 struct view {
   using job = std::uint32_t;
-  const std::vector<::job>* jobs;
+  const std::vector<job_entry>* jobs;
 
   quota_id quota(job j) const { return (*jobs)[j].quota; }
   allot::resources<> request(job j) const { return gpus((*jobs)[j].gpus_each) * (*jobs)[j].pods; }
@@ -64,8 +64,8 @@ class full_cluster {
   [[nodiscard]] bool is_full() const { return scheduler_.places().used() == scheduler_.places().total(); }
 
  private:
-  static std::vector<job> jobs_on(std::int64_t nodes, std::int64_t asked, bool in_vain) {
-    std::vector<job> jobs;
+  static std::vector<job_entry> jobs_on(std::int64_t nodes, std::int64_t asked, bool in_vain) {
+    std::vector<job_entry> jobs;
     for (std::int64_t i = 0; i < 8 * nodes; ++i) {
       const bool fixed = in_vain && i % 8 == 0;
       jobs.push_back({fixed ? fixture : borrower, 1, 1, !fixed});
@@ -81,7 +81,7 @@ class full_cluster {
         .value();
   }
 
-  std::vector<job> jobs_;
+  std::vector<job_entry> jobs_;
   allot::scheduler<view, allot::gpu::inventory> scheduler_;
 };
 
