@@ -235,21 +235,3 @@ TEST_CASE("pending_queue: a steady queue does not allocate") {
   random = random_source{1};
   CHECK(allot_test::allocations_in(turn_over) == 0);
 }
-
-TEST_CASE("queue_news: which stays begin and end is told once, in order, to who follows") {
-  allot::queue_news news;
-  news.note(job_id{1}, 1, true);
-  std::vector<std::uint32_t> told;
-  const auto take = [&] {
-    told.clear();
-    news.take(
-        [&](const allot::queue_news::item& i) { told.push_back(i.begins ? i.ticket : 100 + i.ticket); });
-    return told;
-  };
-  CHECK(take().empty());
-  news.follow();
-  news.note(job_id{1}, 1, false);
-  news.note(job_id{1}, 2, true);
-  CHECK(take() == std::vector<std::uint32_t>{101, 2});
-  CHECK(take().empty());
-}

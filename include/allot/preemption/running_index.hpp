@@ -3,6 +3,7 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
+#include <allot/core/news_feed.hpp>
 #include <allot/core/time.hpp>
 #include <allot/quota/ledger.hpp>
 
@@ -88,7 +89,7 @@ class running_index {
 
   void insert(const running_job<N>& job) {
     auto& jobs = of_quota_[job.quota.index()];
-    if (follows_) news_.push_back({job.id, job.quota, true});
+    news_.note({job.id, job.quota, true});
     jobs.insert(position(jobs, job), job);
     if (job.surplus) ++surplus_[job.quota.index()];
   }
@@ -97,7 +98,7 @@ class running_index {
     auto& jobs = of_quota_[job.quota.index()];
     const auto at = position(jobs, job);
     ALLOT_ASSERT(at != jobs.end() && at->id == job.id, "no such running job");
-    if (follows_) news_.push_back({job.id, job.quota, false});
+    news_.note({job.id, job.quota, false});
     // The job may be the very element that goes.
     if (job.surplus) --surplus_[job.quota.index()];
     jobs.erase(at);
@@ -116,15 +117,11 @@ class running_index {
     bool comes = false;
   };
   /// From now on changes are kept until they are taken.
-  void follow() {
-    follows_ = true;
-    news_.clear();
-  }
+  void follow() { news_.follow(); }
   /// Calls `visit(change)` for each since the last call, in order.
   template <class Visit>
   void take_changes(Visit visit) {
-    for (const change& c : news_) visit(c);
-    news_.clear();
+    news_.take(visit);
   }
 
   /// Calls `visit(unit)` for each surplus unit of a job, who would yield first first.
@@ -155,8 +152,7 @@ class running_index {
   std::vector<list> of_quota_;
   /// How many of a quota's are surplus units.
   std::vector<std::size_t> surplus_;
-  std::vector<change> news_;
-  bool follows_ = false;
+  news_feed<change> news_;
 };
 
 }  // namespace v0

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/core/news_feed.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/scheduler/books.hpp>
 #include <allot/scheduler/job_table.hpp>
@@ -141,7 +142,7 @@ class lifecycle {
     r.state = job_state::pending;
     quota_state& q = of(r.facts.quota);
     q.queue.push(r.shape, {r.rank, id, ++r.ticket});
-    stays.note(id, r.ticket, true);
+    stays.note({id, r.ticket, true});
     q.asked += r.facts.request;
     ++q.waiting;
     touch(r.facts.quota);
@@ -153,7 +154,7 @@ class lifecycle {
     quota_state& q = of(r.facts.quota);
     q.asked -= r.facts.request;
     q.queue.take_out(r.shape, id);
-    stays.note(id, r.ticket, false);
+    stays.note({id, r.ticket, false});
     touch(r.facts.quota);
     return r;
   }
@@ -272,7 +273,7 @@ class lifecycle {
   /// Told to go and not gone, in the order in which they were told.
   std::vector<job_id> leaving;
   /// In all queues.
-  queue_news stays;
+  news_feed<queue_change> stays;
   /// Counts the changes of the world that no plan brought about.
   std::uint64_t epoch = 1;
   /// Whether somebody who was held may have better chances now.
@@ -294,7 +295,7 @@ class lifecycle {
     switch (r.state) {
       case job_state::pending:
         q.queue.note_stale();
-        stays.note(r.facts.id, r.ticket, false);
+        stays.note({r.facts.id, r.ticket, false});
         q.asked -= r.facts.request;
         --q.waiting;
         break;

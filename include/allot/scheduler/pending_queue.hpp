@@ -20,34 +20,11 @@ struct pending_entry {
   std::uint32_t ticket = 0;
 };
 
-/// Which stays in queues have begun and ended, for whoever keeps lines of its own. Kept only once somebody
-/// follows.
-class queue_news {
- public:
-  struct item {
-    job_id id;
-    std::uint32_t ticket = 0;
-    bool begins = false;
-  };
-
-  /// From now on they are kept until they are taken; what was kept is forgotten.
-  void follow() {
-    follows_ = true;
-    items_.clear();
-  }
-  void note(job_id id, std::uint32_t ticket, bool begins) {
-    if (follows_) items_.push_back({id, ticket, begins});
-  }
-  /// Calls `visit(item)` for each since the last call, in order.
-  template <class Visit>
-  void take(Visit visit) {
-    for (const item& i : items_) visit(i);
-    items_.clear();
-  }
-
- private:
-  std::vector<item> items_;
-  bool follows_ = false;
+/// A stay in a queue has begun or ended.
+struct queue_change {
+  job_id id;
+  std::uint32_t ticket = 0;
+  bool begins = false;
 };
 
 /// The waiting jobs of one quota, grouped by shape: jobs that ask for the same fare alike. When the first of
