@@ -185,6 +185,32 @@ TEST_CASE("eligibility: who is covered by a quota above owes nothing beyond it")
   CHECK(owed_dimensions(l, b, root, {false}) == std::array{false});
 }
 
+TEST_CASE(
+    "eligibility: those below a quota, and those who borrow as all above them do, each after its parent") {
+  ledger<> l = departments();
+  std::vector<quota_id> seen;
+  const auto see = [&](quota_id x) { seen.push_back(x); };
+  allot::for_each_descendant(l.tree(), root, see);
+  CHECK(seen == std::vector{dept, a, b, quota_id{4}});
+  seen.clear();
+  allot::for_each_descendant(l.tree(), b, see);
+  CHECK(seen.empty());
+  // What b borrows a lends, and dept owns.
+  l.charge(b, gpus(3));
+  allot::for_each_borrower(l, dept, all, see);
+  CHECK(seen.empty());
+  allot::for_each_borrower(l, b, all, see);
+  CHECK(seen == std::vector{b});
+  // Now other lends, too.
+  l.charge(a, gpus(6));
+  seen.clear();
+  allot::for_each_borrower(l, dept, all, see);
+  CHECK(seen == std::vector{dept, a, b});
+  seen.clear();
+  allot::for_each_borrower(l, dept, {false}, see);
+  CHECK(seen.empty());
+}
+
 TEST_CASE("eligibility: jobs of an inner quota owe nothing for what only its children borrow") {
   ledger<> l = departments();
   l.charge(dept, gpus(4));

@@ -86,6 +86,24 @@ template <std::size_t N>
   return these;
 }
 
+/// Calls `visit(quota)` for those in and below x that borrow in one of these dimensions what every quota
+/// between borrows too, each after its parent.
+template <std::size_t N, class Visit>
+void for_each_borrower(const ledger<N>& l, quota_id x, const std::array<bool, N>& these, Visit& visit) {
+  const auto borrowed = borrowed_dimensions(l, x, these);
+  if (borrowed == std::array<bool, N>{}) return;
+  visit(x);
+  for (const quota_id c : l.tree().children(x)) for_each_borrower(l, c, borrowed, visit);
+}
+/// Calls `visit(quota)` for those below x, each after its parent.
+template <std::size_t N, class Visit>
+void for_each_descendant(const quota_tree<N>& tree, quota_id x, Visit& visit) {
+  for (const quota_id c : tree.children(x)) {
+    visit(c);
+    for_each_descendant(tree, c, visit);
+  }
+}
+
 /// The contested dimensions in which the own jobs of x use what belongs to someone beyond `top`, a quota
 /// above x: they use more than x's own pool, and x and every quota between it and `top` use more than they
 /// own. (A quota that covers what its subtree borrows owes nothing to the outside, nor do the jobs of an

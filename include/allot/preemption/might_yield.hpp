@@ -22,26 +22,6 @@ struct might_yield {
   friend constexpr bool operator==(const might_yield&, const might_yield&) = default;
 };
 
-namespace detail {
-
-/// The quotas in and below x that borrow in one of these dimensions what every quota between borrows too.
-template <std::size_t N, class Visit>
-void for_each_borrower(const ledger<N>& l, quota_id x, const std::array<bool, N>& these, Visit& visit) {
-  const auto borrowed = borrowed_dimensions(l, x, these);
-  if (borrowed == std::array<bool, N>{}) return;
-  visit(x);
-  for (const quota_id c : l.tree().children(x)) for_each_borrower(l, c, borrowed, visit);
-}
-template <std::size_t N, class Visit>
-void for_each_descendant(const quota_tree<N>& tree, quota_id x, Visit& visit) {
-  for (const quota_id c : tree.children(x)) {
-    visit(c);
-    for_each_descendant(tree, c, visit);
-  }
-}
-
-}  // namespace detail
-
 /// Calls `visit(might_yield)` for all who may be asked to yield for a beneficiary, now or once others have
 /// gone, and perhaps for more: by relation and priority alone. (As others go, nobody borrows who does not
 /// now.) Each quota once. O(quotas that borrow, their siblings and those of the path upwards, with
@@ -56,19 +36,19 @@ void for_each_who_might_yield(const ledger<N>& l, const beneficiary<N>& b, Visit
                       b.may.within == preempt_within::lower_priority ? lower : std::int64_t{b.priority}});
   }
   if (b.may.children) {
-    auto show = [&](quota_id x) { visit(might_yield{x, any}); };
-    detail::for_each_descendant(tree, b.quota, show);
+    const auto show = [&](quota_id x) { visit(might_yield{x, any}); };
+    for_each_descendant(tree, b.quota, show);
   }
   if (b.may.reclaim == preempt_reclaim::never && !asks_others(b)) return;
   const bool is_any = b.may.reclaim == preempt_reclaim::any || b.may.rivals == preempt_rivals::any;
-  auto show = [&](quota_id x) { visit(might_yield{x, is_any ? any : lower}); };
+  const auto show = [&](quota_id x) { visit(might_yield{x, is_any ? any : lower}); };
   std::array<bool, N> asked{};
   for (std::size_t d = 0; d < N; ++d) asked[d] = b.request[d] > quantity{};
   quota_id side = quota_id::none();
   for (quota_id top = b.quota; top; side = top, top = tree.parent(top)) {
     if (top == b.quota && b.may.children) continue;
     for (const quota_id c : tree.children(top)) {
-      if (c != side) detail::for_each_borrower(l, c, asked, show);
+      if (c != side) for_each_borrower(l, c, asked, show);
     }
   }
 }

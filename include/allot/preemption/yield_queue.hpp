@@ -68,7 +68,8 @@ class yield_queue {
     const quota_tree<N>& tree = l.tree();
     if (b.may.within != preempt_within::never) add_giver(b.quota, no_reach, relation::same_quota);
     if (b.may.children) {
-      for (const quota_id c : tree.children(b.quota)) add_descendants(tree, c);
+      const auto add = [this](quota_id x) { add_giver(x, no_reach, relation::descendant); };
+      for_each_descendant(tree, b.quota, add);
     }
     for (std::size_t i = 0; i < givers_.size(); ++i) enqueue(l, b, i);
     if (asks_others(b) || b.may.reclaim != preempt_reclaim::never) find_reaches(l, b);
@@ -199,10 +200,6 @@ class yield_queue {
     g.how = how;
     givers_.push_back(g);
   }
-  void add_descendants(const quota_tree<N>& tree, quota_id x) {
-    add_giver(x, no_reach, relation::descendant);
-    for (const quota_id c : tree.children(x)) add_descendants(tree, c);
-  }
 
   /// The borrowers beyond each quota on the path upwards, nearest first. A reach that is not open may become
   /// so as givers of the near side give, or as others give and fewer dimensions are contested.
@@ -227,17 +224,12 @@ class yield_queue {
     const bool open = owns_request(l, b, side, contested_);
     if (!open && !may_open) return;
     const std::size_t first = givers_.size();
+    const auto add = [this](quota_id x) { add_giver(x, reaches_.size(), relation::borrower); };
     for (const quota_id c : l.tree().children(ancestor)) {
-      if (c != side) add_borrowers(l, c, contested_);
+      if (c != side) for_each_borrower(l, c, contested_, add);
     }
     if (givers_.size() == first) return;
     reaches_.push_back({side, ancestor, first, givers_.size() - first, open});
-  }
-  void add_borrowers(const ledger<N>& l, quota_id x, const dimensions& borrowed_above) {
-    const auto borrowed = borrowed_dimensions(l, x, borrowed_above);
-    if (borrowed == dimensions{}) return;
-    add_giver(x, reaches_.size(), relation::borrower);
-    for (const quota_id c : l.tree().children(x)) add_borrowers(l, c, borrowed);
   }
 
   /// The dimensions in which a job of the giver must use something to be asked.
