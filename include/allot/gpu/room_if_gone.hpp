@@ -71,10 +71,8 @@ class room_if_gone {
     const node_id n = pod.where.node;
     const std::size_t t = index_->layout().position_of(n).type;
     const type_facts& facts = types_[t];
-    if (!facts.each && !facts.rest) return false;
+    if (!counts(n, facts)) return false;
     node_count& c = nodes_[n.index()];
-    if (c.start != start_) look_up(n, c);
-    if (c.closed) return false;
     if (facts.free_gpus_say) {
       return (facts.each && by_free_[c.free] > 0) || (facts.rest && c.free >= pods_.rest.devices);
     }
@@ -128,6 +126,13 @@ class room_if_gone {
     for (std::uint32_t free = 0; free <= max_gpus_per_node; ++free)
       by_free_[free] = free / pods_.each.devices;
   }
+  /// Whether a pod of the demand may stand on the node. If so, what is free of it has been looked up.
+  [[nodiscard]] bool counts(node_id n, const type_facts& facts) {
+    if (!facts.each && !facts.rest) return false;
+    node_count& c = nodes_[n.index()];
+    if (c.start != start_) look_up(n, c);
+    return !c.closed;
+  }
   void look_up(node_id n, node_count& c) const {
     c.start = start_;
     c.free = static_cast<std::uint32_t>(std::popcount(index_->free_devices(n)));
@@ -147,10 +152,8 @@ class room_if_gone {
     const node_id n = pod.where.node;
     const std::size_t t = index_->layout().position_of(n).type;
     const type_facts& facts = types_[t];
-    if (!facts.each && !facts.rest) return;
+    if (!counts(n, facts)) return;
     node_count& c = nodes_[n.index()];
-    if (c.start != start_) look_up(n, c);
-    if (c.closed) return;
     if (facts.free_gpus_say && pod.milli == milli_per_gpu) {
       // A device that one pod has to itself.
       const auto gpus = static_cast<std::uint32_t>(std::popcount(pod.where.devices));
