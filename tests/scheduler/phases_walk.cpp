@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/scheduler/phases_walk.hpp>
+#include <allot/sim/places.hpp>
 
 #include "tests/support/kai_world.hpp"
-#include "tests/support/supposing_inventory.hpp"
+#include "tests/support/seeds.hpp"
 
 #include <doctest/doctest.h>
-#include <tests/support/seeds.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -107,7 +107,7 @@ TEST_CASE("phases_walk: kinds that are passed, and places and devices that are c
     one_by_one.one_by_one = true;
     const std::string plain = diary<allot_test::kai_world>(seed, one_by_one);
     CHECK(diary<allot_test::kai_world>(seed, {}) == plain);
-    CHECK(diary<allot_test::basic_kai_world<allot_test::supposing_inventory>>(seed, {}) == plain);
+    CHECK(diary<allot_test::basic_kai_world<allot::sim::places>>(seed, {}) == plain);
     decided += plain.find('~') != std::string::npos ? 1U : 0U;
   });
   if (allot_test::all_cases_run()) CHECK(decided > 300);

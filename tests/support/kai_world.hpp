@@ -19,7 +19,8 @@
 
 namespace allot_test {
 
-/// A cluster as KAI's test tables have them, on an inventory of some kind, told line by line:
+/// A cluster as KAI's test tables have them, on an inventory or the places of a simulation, told line by
+/// line:
 ///
 ///     nodes 8 8               two nodes of 8 GPUs, called 0 and 1
 ///     queue a root 4 1        deserves 4, weight 1; "-" for unlimited or no parent;
@@ -209,9 +210,16 @@ class basic_kai_world {
     jobs_.push_back(j);
     return {jobs_.back(), where};
   }
+  [[nodiscard]] static auto& inventory_of(Places& places) {
+    if constexpr (requires { places.inventory(); }) {
+      return places.inventory();
+    } else {
+      return places;
+    }
+  }
   void run(std::istringstream& rest, bool gone) {
     const auto [j, where] = read_job(rest);
-    Places& places = scheduler().places();
+    auto& places = inventory_of(scheduler().places());
     const std::size_t core = std::min<std::size_t>(j.min_pods, where.size());
     const auto at = places.place_at(view_type{}.demand(&j, j.min_pods), std::span{where}.subspan(0, core));
     if (!at) throw std::logic_error{j.name + " does not fit there"};
