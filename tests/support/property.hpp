@@ -37,8 +37,7 @@ void check_property(const std::string& name, Property property, int cases = 1000
   rc::detail::Configuration configuration;
   configuration.testParams.seed = 1;
   configuration.testParams.maxSuccess =
-      long_run() ? 100'000
-                 : (short_run() ? static_cast<int>(tenth_of(static_cast<std::size_t>(cases))) : cases);
+      static_cast<int>(cases_to_try(static_cast<std::size_t>(cases), 100'000));
   if (const char* said = std::getenv("RC_PARAMS")) {
     configuration = rc::detail::configFromString(said, configuration);
   }

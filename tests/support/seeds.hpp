@@ -79,8 +79,10 @@ namespace detail {
   return detail::is_set("ALLOT_SHORT");
 }
 
-[[nodiscard]] inline std::size_t tenth_of(std::size_t cases) noexcept {
-  return (cases + 9) / 10;
+/// How many random cases to try where `cases` are usual.
+[[nodiscard]] inline std::size_t cases_to_try(std::size_t cases, std::size_t in_long_run) {
+  if (long_run()) return in_long_run;
+  return short_run() ? (cases + 9) / 10 : cases;
 }
 
 /// Whether a test runs all its random cases, and not the one that ALLOT_SEED or those that RC_PARAMS names,
@@ -102,7 +104,7 @@ void for_each_seed(std::size_t cases, Body body) {
     run(std::strtoull(only, nullptr, 10));
     return;
   }
-  const std::size_t seeds = long_run() ? 10 * cases : (short_run() ? tenth_of(cases) : cases);
+  const std::size_t seeds = cases_to_try(cases, 10 * cases);
   for (std::size_t i = 1; i <= seeds; ++i) run(i);
 }
 
