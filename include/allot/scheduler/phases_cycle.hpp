@@ -148,16 +148,17 @@ class phases_cycle {
   using waiting_unit = typename world_type::waiting_unit;
   using walk_type = detail::phases_walk<Bench>;
   using kind_line = typename walk_type::kind_line;
+  using kind_type = detail::unit_kind<n>;
 
   static constexpr auto everybody = [](const kind_line&) { return true; };
 
   struct queue {
-    detail::phases_walk<Bench> walk;
+    walk_type walk;
     /// Whether one may be left of which something is to be had.
     bool has_hope = false;
     /// The shapes that failed in this phase.
     std::vector<std::uint32_t> failed;
-    detail::failed_units<Bench> hardest;
+    detail::failed_units<n> hardest;
   };
 
   [[nodiscard]] bool counts_past() const noexcept { return policies_.k > 0; }
@@ -210,23 +211,24 @@ class phases_cycle {
         bench, [](const kind_line& k) { return k.preemptible; },
         [&](quota_id, const queue&, const kind_line& k) { return !not_consolidated_.is_easier(k.kind); },
         [&](const record& r) {
-          if (is_easier(bench, not_consolidated_, r)) try_to_solve(bench, r, wanted, not_consolidated_);
+          const kind_type kind = kind_type::of(bench, r);
+          if (not_consolidated_.is_easier(kind)) try_to_solve(bench, r, kind, wanted, not_consolidated_);
           return std::nullopt;
         });
   }
   void reclaim(Bench& bench) {
     const detail::victims_wanted wanted{detail::phase_kind::reclaim, 0, policies_.reclaim_protection};
+    const auto may_try = [&](quota_id x, const queue& q, const resources<n>& request, const kind_type& kind) {
+      return q.hardest.is_easier(kind) && fair_reclaim<n>::may_reclaim(world_.accounts, x, request, kind.in);
+    };
     in_turn(
         bench, everybody,
-        [&](quota_id x, const queue& q, const kind_line& k) {
-          return !q.hardest.is_easier(k.kind) ||
-                 !fair_reclaim<n>::may_reclaim(world_.accounts, x, k.request, k.kind.in);
-        },
+        [&](quota_id x, const queue& q, const kind_line& k) { return !may_try(x, q, k.request, k.kind); },
         [&](const record& r) {
           const auto& f = r.facts;
-          if (!fair_reclaim<n>::may_reclaim(world_.accounts, f.quota, f.request, f.in)) return std::nullopt;
           queue& q = queues_[f.quota.index()];
-          if (is_easier(bench, q.hardest, r)) try_to_solve(bench, r, wanted, q.hardest);
+          const kind_type kind = kind_type::of(bench, r);
+          if (may_try(f.quota, q, f.request, kind)) try_to_solve(bench, r, kind, wanted, q.hardest);
           return std::nullopt;
         });
   }
@@ -238,19 +240,20 @@ class phases_cycle {
         [&](const record& r) {
           const auto& f = r.facts;
           queue& q = queues_[f.quota.index()];
-          if (!is_easier(bench, q.hardest, r)) return std::nullopt;
+          const kind_type kind = kind_type::of(bench, r);
+          if (!q.hardest.is_easier(kind)) return std::nullopt;
           if (f.in == lane::guaranteed && !world_.accounts.within_deserved_of_all(f.quota, f.request)) {
-            q.hardest.add(bench, r);
-            return std::nullopt;
+            q.hardest.add(kind);
+          } else {
+            try_to_solve(bench, r, kind, wanted, q.hardest);
           }
-          try_to_solve(bench, r, wanted, q.hardest);
           return std::nullopt;
         });
   }
-  void try_to_solve(Bench& bench, const record& r, const detail::victims_wanted& wanted,
-                    detail::failed_units<Bench>& hardest) {
+  void try_to_solve(Bench& bench, const record& r, const kind_type& kind,
+                    const detail::victims_wanted& wanted, detail::failed_units<n>& hardest) {
     if (!solver_.solve(bench, world_, r.facts.id, wanted)) {
-      hardest.add(bench, r);
+      hardest.add(kind);
       return;
     }
     for (const quota_id x : solver_.losers()) turn_.changed(bench.tree(), x, key());
@@ -268,17 +271,45 @@ class phases_cycle {
     const auto is_hopeless = [&](quota_id x, const queue& q, const kind_line& k) {
       return !policies_.one_by_one && never_helped(x, q, k);
     };
+    const std::uint64_t phase = world_.next_phase();
+    const auto left_out = [&](job_id id) { return world_.is_pipelined_before(id, phase); };
+    start_walks(bench, wanted, left_out, is_hopeless);
+    if (with_hope_ == 0) return;
+    turn_.start(tree, key());
+    quota_id last;
+    while (with_hope_ > 0) {
+      const quota_id x = turn_.next(tree, key());
+      queue& q = queues_[x.index()];
+      const auto kinds = world_.lines.kinds(x);
+      const auto stops = [&](std::size_t k) {
+        return kinds[k].surplus || !q.walk.has_seen(kinds[k].request) || !is_hopeless(x, q, kinds[k]);
+      };
+      const auto first = q.walk.first();
+      q.walk.take_turn(std::exchange(last, x) == x, turn_.keyed_others_than(x));
+      if (first.kind != walk_type::no_kind && !stops(first.kind)) {
+        q.walk.pass_until(world_.lines, x, stops, left_out);
+      } else {
+        q.walk.pass(world_.lines, x, left_out);
+        if (decides(bench, first.id, x, visit)) {
+          last = quota_id::none();
+          for (const quota_id w : walking_) look_for_hope(w, is_hopeless);
+        }
+      }
+      look_for_hope(x, is_hopeless);
+      turn_.passed(tree, x, !q.walk.is_over());
+    }
+  }
+  template <class Wanted, class LeftOut, class IsHopeless>
+  void start_walks(Bench& bench, Wanted wanted, const LeftOut& left_out, const IsHopeless& is_hopeless) {
     if (policies_.one_by_one) {
       world_.lines.reset(bench);
       world_.running.reset(bench);
     }
     world_.lines.follow(bench, true);
-    turn_.clear(tree);
+    turn_.clear(bench.tree());
     with_hope_ = 0;
     walking_.clear();
-    const auto left_out = [&](job_id id) { return world_.is_pipelined_before(id, phase_); };
-    phase_ = world_.next_phase();
-    for (const quota_id x : tree.top_down()) {
+    for (const quota_id x : bench.tree().top_down()) {
       if (bench.waiting(x) == 0 || !world_type::is_leaf(bench, x)) continue;
       queue& q = queues_[x.index()];
       q.failed.clear();
@@ -291,40 +322,15 @@ class phases_cycle {
       turn_.enter(x);
       look_for_hope(x, is_hopeless);
     }
-    if (with_hope_ == 0) return;
-    turn_.start(tree, key());
-    quota_id last;
-    while (with_hope_ > 0) {
-      const quota_id x = turn_.next(tree, key());
-      queue& q = queues_[x.index()];
-      const auto kinds = world_.lines.kinds(x);
-      const auto stops = [&](std::size_t k) {
-        return kinds[k].surplus || !q.walk.has_seen(kinds[k].request) || !is_hopeless(x, q, kinds[k]);
-      };
-      const auto first = q.walk.first();
-      // In its second turn in a row all of the leaf's path was keyed with the request, so that it would come
-      // first with it again as long as nobody else is keyed and nothing is decided.
-      const bool again = std::exchange(last, x) == x;
-      if (!again || turn_.keyed_others_than(x)) q.walk.forget_seen();
-      if (again) q.walk.saw(first.request);
-      if (first.kind != walk_type::no_kind && !stops(first.kind)) {
-        q.walk.pass_until(world_.lines, x, stops, left_out);
-      } else {
-        q.walk.pass(world_.lines, x, left_out);
-        if (waits(bench, first.id, x)) {
-          const auto before = world_.changes();
-          if (const std::optional<waiting_unit> grown = visit(std::as_const(bench.at(first.id)))) {
-            q.walk.add(*grown);
-          }
-          if (world_.changes() != before) {
-            last = quota_id::none();
-            for (const quota_id w : walking_) look_for_hope(w, is_hopeless);
-          }
-        }
-      }
-      look_for_hope(x, is_hopeless);
-      turn_.passed(tree, x, !q.walk.is_over());
-    }
+  }
+  /// Visits the unit, which x has passed, if it waits still; returns whether anything was decided.
+  template <class Visit>
+  [[nodiscard]] bool decides(Bench& bench, job_id id, quota_id x, Visit& visit) {
+    if (!waits(bench, id, x)) return false;
+    const auto before = world_.changes();
+    const std::optional<waiting_unit> grown = visit(std::as_const(bench.at(id)));
+    if (grown) queues_[x.index()].walk.add(*grown);
+    return world_.changes() != before;
   }
   template <class IsHopeless>
   void look_for_hope(quota_id x, const IsHopeless& is_hopeless) {
@@ -349,10 +355,6 @@ class phases_cycle {
   /// Whether one that asks for the same has failed in this phase: nothing has become free since.
   [[nodiscard]] static bool has_failed(const queue& q, std::uint32_t shape) {
     return std::find(q.failed.begin(), q.failed.end(), shape) != q.failed.end();
-  }
-  [[nodiscard]] static bool is_easier(Bench& bench, const detail::failed_units<Bench>& hardest,
-                                      const record& r) {
-    return hardest.is_easier(detail::unit_kind<n>::of(bench, r));
   }
 
   // The plan.
@@ -381,11 +383,10 @@ class phases_cycle {
   /// Those whose line the phase walks through, and how many of them have hope.
   std::vector<quota_id> walking_;
   std::size_t with_hope_ = 0;
-  std::uint64_t phase_ = 0;
   /// The first of each shape and quota that did not start.
   std::vector<job_id> held_;
   /// For whom nobody could be moved aside in this cycle, whatever the quota.
-  detail::failed_units<Bench> not_consolidated_;
+  detail::failed_units<n> not_consolidated_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> announced_;
   bool was_reset_ = true;
 };

@@ -14,12 +14,10 @@ namespace detail {
 /// The units that failed in a phase, one for each kind: same priority, and the same places would do. Another
 /// of the kind is *easier* when fewer pods of its job wait, or its pods ask for less; others are not tried
 /// (KAI's scheduling signatures and representatives, v0.13).
-template <class Bench>
+template <std::size_t N>
 class failed_units {
  public:
-  static constexpr std::size_t n = Bench::n;
-  using record = typename Bench::record;
-  using kind = unit_kind<n>;
+  using kind = unit_kind<N>;
 
   void clear() noexcept { kinds_.clear(); }
   /// Whether a unit of the kind is worth trying: not once it was not. O(kinds).
@@ -30,9 +28,8 @@ class failed_units {
     }
     return true;
   }
-  /// The unit has failed.
-  void add(Bench& bench, const record& r) {
-    const kind k = kind::of(bench, r);
+  /// One of the kind has failed.
+  void add(const kind& k) {
     for (kind& failed : kinds_) {
       if (!failed.is_like(k)) continue;
       if (k.pods <= failed.pods && all_at_most(k.pod, failed.pod)) failed = k;

@@ -4,6 +4,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/fairshare/lazy_tournament.hpp>
 #include <allot/fairshare/saturation_order.hpp>
+#include <allot/scheduler/phases_unit.hpp>
 #include <allot/scheduler/phases_walk.hpp>
 #include <allot/scheduler/phases_world.hpp>
 
@@ -151,8 +152,8 @@ class phases_replay {
     involved_.clear();
     ++stamp_;
     any_marked_ = false;
-    involved_.push_back({r.facts.quota, phases_lines<Bench>::rank_of(bench, r), r.facts.id,
-                         world_type::request_of(r, pods), true});
+    involved_.push_back(
+        {r.facts.quota, phases_lines<Bench>::rank_of(bench, r), r.facts.id, request_of_pods(r, pods), true});
     for (const std::size_t i : tried) {
       const auto& u = chosen[i].unit;
       const record& core = bench.at(u.core);
@@ -235,15 +236,13 @@ class phases_replay {
     for (std::size_t left = involved_.size(); left > 1 || one_by_one_;) {
       const quota_id x = turn_.next(tree, key);
       leaf& l = leaves_[x.index()];
-      const bool again = std::exchange(before, x) == x;
-      if (!again || turn_.keyed_others_than(x)) l.walk.forget_seen();
-      if (involved_first(l)) {
-        before = quota_id::none();
+      const bool passes = !involved_first(l);
+      const bool again = std::exchange(before, passes ? x : quota_id::none()) == x;
+      l.walk.take_turn(again && passes && !one_by_one_, turn_.keyed_others_than(x));
+      if (!passes) {
         if (!place_next_of(l)) return false;
         if (--left == 0) return true;
       } else {
-        // As in `phases_cycle`: who has come first again with a request would do so each time.
-        if (again && !one_by_one_) l.walk.saw(l.walk.first().request);
         const auto kinds = world.lines.kinds(x);
         const auto stops = [&](std::size_t k) { return !l.walk.has_seen(kinds[k].request); };
         std::optional<unit_rank> until;

@@ -7,6 +7,7 @@
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/fair_reclaim.hpp>
 #include <allot/scheduler/phases_replay.hpp>
+#include <allot/scheduler/phases_unit.hpp>
 #include <allot/scheduler/phases_victims.hpp>
 #include <allot/scheduler/phases_world.hpp>
 
@@ -56,7 +57,7 @@ class phases_solver {
     recorded_ = 0;
     if (!could_be_solved(bench, world, r)) return false;
     replay_.prepare(bench, world, id);
-    for (std::uint32_t pods = 1; pods <= world_type::pods_of(r); ++pods) {
+    for (std::uint32_t pods = 1; pods <= pods_of_unit(r); ++pods) {
       if (!solve_for(bench, world, r, pods)) return false;
       pods = go_ahead(bench, world, r, pods);
     }
@@ -74,23 +75,25 @@ class phases_solver {
   /// may not be made to give enough. Who is only moved gives nothing.
   [[nodiscard]] bool could_be_solved(Bench& bench, world_type& world, const record& r) {
     const resources<n> room = world.room();
-    const auto is_enough = [&](const resources<n>& more) {
-      const auto counted = world.accounts.counted();
-      return std::all_of(counted.begin(), counted.end(), [&](std::size_t d) {
-        return r.facts.request[d] <= quantity{} || r.facts.request[d] <= room[d] + more[d];
-      });
-    };
-    if (wanted_.how == phase_kind::consolidation && !is_enough({})) return false;
-    if (!is_enough(victims_.gather(bench, world, r, wanted_)) || !victims_.is_anybody_asked()) return false;
+    const resources<n>& request = r.facts.request;
+    if (wanted_.how == phase_kind::consolidation && !suffices(world, room, request)) return false;
+    if (!suffices(world, room + victims_.gather(bench, world, r, wanted_), request)) return false;
+    if (!victims_.is_anybody_asked()) return false;
     if (wanted_.how == phase_kind::preempt) return true;
     quantity most{};
     if (wanted_.how == phase_kind::reclaim) {
       const auto counted = world.accounts.counted();
       for (const std::size_t d : counted) most = std::max(most, most_reclaimable(bench, world, r, d));
       const std::size_t d = counted.empty() ? 0 : counted.front();
-      if (counted.size() == 1 && r.facts.request[d] > room[d] + most) return false;
+      if (counted.size() == 1 && request[d] > room[d] + most) return false;
     }
     return most > quantity{} || may_do_by_moves(bench, r);
+  }
+  [[nodiscard]] static bool suffices(const world_type& world, const resources<n>& amount,
+                                     const resources<n>& request) {
+    const auto counted = world.accounts.counted();
+    return std::all_of(counted.begin(), counted.end(),
+                       [&](std::size_t d) { return request[d] <= quantity{} || request[d] <= amount[d]; });
   }
   /// Nobody may go for good, so whole devices are only to be had where one that shares them moves off them.
   [[nodiscard]] bool may_do_by_moves(Bench& bench, const record& r) const {
@@ -117,7 +120,7 @@ class phases_solver {
     }
   }
   [[nodiscard]] bool solve_for(Bench& bench, world_type& world, const record& r, std::uint32_t pods) {
-    const resources<n> request = world_type::request_of(r, pods);
+    const resources<n> request = request_of_pods(r, pods);
     const resources<n> room = world.room();
     chosen_.resize(recorded_);
     surplus_taken_ = 0;
@@ -125,12 +128,7 @@ class phases_solver {
     resources<n> freed;
     victims_.start(bench, world, chosen_);
     for (const chosen_unit& c : chosen_) freed += c.unit.request;
-    const auto is_enough = [&] {
-      for (const std::size_t d : world.accounts.counted()) {
-        if (request[d] > quantity{} && request[d] > room[d] + freed[d]) return false;
-      }
-      return true;
-    };
+    const auto is_enough = [&] { return suffices(world, room + freed, request); };
     if (recorded_ != 0 && is_enough()) {
       tried_.clear();
       add_recorded();
@@ -160,10 +158,10 @@ class phases_solver {
   [[nodiscard]] std::uint32_t go_ahead(Bench& bench, world_type& world, const record& r, std::uint32_t pods) {
     const auto goes = [](const chosen_unit& c) { return c.end == fate::gone; };
     if (recorded_ == 0 || !std::all_of(chosen_.begin(), chosen_.end(), goes)) return pods;
-    const resources<n> pod = world_type::request_of(r, 1);
+    const resources<n> pod = request_of_pods(r, 1);
     resources<n> there = world.room();
     for (const chosen_unit& c : chosen_) there += c.unit.request;
-    std::int64_t most = world_type::pods_of(r);
+    std::int64_t most = pods_of_unit(r);
     for (const std::size_t d : world.accounts.counted()) {
       if (pod[d] > quantity{}) most = std::min(most, there[d].in_milli() / pod[d].in_milli());
     }
@@ -228,8 +226,7 @@ class phases_solver {
                             [](const chosen_unit& c) { return c.end == fate::gone; });
       case phase_kind::reclaim:
         make_bundles(bench);
-        return fair_.is_fair(world.accounts, r.facts.quota, world_type::request_of(r, pods), r.facts.in,
-                             bundles_);
+        return fair_.is_fair(world.accounts, r.facts.quota, request_of_pods(r, pods), r.facts.in, bundles_);
       case phase_kind::preempt:
         break;
     }
@@ -250,7 +247,7 @@ class phases_solver {
         continue;
       }
       done_.push_back(core);
-      const resources<n> pod = world_type::request_of(job, 1);
+      const resources<n> pod = request_of_pods(job, 1);
       std::uint32_t together = 0;
       std::uint32_t seen = 0;
       for (std::size_t k = i; k < chosen_.size(); ++k) {

@@ -67,7 +67,6 @@ class phases_victims {
   resources<n> gather(Bench& bench, world_type& world, const record& r, const victims_wanted& wanted) {
     r_ = {r.facts.surplus ? r.facts.core : r.facts.id, r.facts.quota, r.facts.priority};
     wanted_ = wanted;
-    for (const quota_id x : candidates_) leaves_[x.index()].units = {};
     candidates_.clear();
     largest_ = {};
     shared_ = 0;
@@ -204,17 +203,18 @@ class phases_victims {
     for (const running_unit& u : line.units) {
       if (may_yield(bench, u)) any = true, count(u, all);
     }
-    if (!any) return;
-    candidates_.push_back(x);
-    leaves_[x.index()].units = line.units;
+    if (any) ask(x, line.units);
   }
   void add_all(const typename phases_running<Bench>::running_line& line, quota_id x, resources<n>& all) {
     if (line.units.empty()) return;
     all += line.sum;
     shared_ += line.shared;
     for (std::size_t d = 0; d < n; ++d) largest_[d] = std::max(largest_[d], line.largest()[d]);
+    ask(x, line.units);
+  }
+  void ask(quota_id x, std::span<const running_unit> units) {
     candidates_.push_back(x);
-    leaves_[x.index()].units = line.units;
+    leaves_[x.index()].units = units;
   }
   void count(const running_unit& u, resources<n>& all) {
     all += u.request;

@@ -118,12 +118,14 @@ class phases_walk {
     find_front(kinds);
   }
 
-  /// The requests that have come first while nothing else has changed: with one of them the leaf comes first
-  /// again.
-  void forget_seen() noexcept { seen_.clear(); }
-  void saw(const resources<n>& request) {
-    if (!has_seen(request)) seen_.push_back(request);
+  /// The leaf's turn has come. `again`: in its second turn in a row all of its path was keyed with what the
+  /// front asks for, so that it would come first with that again as long as nobody else is keyed and nothing
+  /// is decided. Precondition: it is not over, if again.
+  void take_turn(bool again, bool others_were_keyed) {
+    if (!again || others_were_keyed) seen_.clear();
+    if (again && !has_seen(front_->request)) seen_.push_back(front_->request);
   }
+  /// Whether the leaf would come first with this request.
   [[nodiscard]] bool has_seen(const resources<n>& request) const {
     return std::find(seen_.begin(), seen_.end(), request) != seen_.end();
   }

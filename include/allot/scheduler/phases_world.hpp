@@ -71,10 +71,8 @@ class phases_world {
   /// Takes note of what has changed; returns whether anything had.
   bool follow(Bench& bench) {
     bool any = false;
-    bool has_news = true;
     bench.take_touched([&](quota_id x) {
-      any = true;
-      if (std::exchange(has_news, false)) lines.follow(bench, false);
+      if (!std::exchange(any, true)) lines.follow(bench, false);
       lines.forget(x);
       running.forget(x);
       const ledger<n>& booked = bench.booked();
@@ -249,15 +247,10 @@ class phases_world {
     return where;
   }
 
-  [[nodiscard]] static std::uint32_t pods_of(const record& r) { return pods_of_unit(r); }
-  /// What `pods` of the pods of a waiting unit ask for.
-  [[nodiscard]] static resources<n> request_of(const record& r, std::uint32_t pods) {
-    return request_of_pods(r, pods);
-  }
   [[nodiscard]] static demand demand_of(const record& r, std::uint32_t pods) {
     demand d = r.demand;
     if constexpr (requires { d.pods = pods; }) {
-      if (pods != pods_of(r)) d.pods = pods;
+      if (pods != pods_of_unit(r)) d.pods = pods;
     }
     return d;
   }
