@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace allot {
@@ -202,7 +203,37 @@ class phases_replay {
     };
     const auto left_out = others_than(bench, world, r.facts.id);
     turn_.clear(tree);
-    for (const quota_id x : with_waiting_) leaves_[x.index()].involved = {};
+    enter_leaves(world, left_out);
+    turn_.start(tree, key);
+    quota_id before;
+    for (std::size_t left = involved_.size(); left > 1 || one_by_one_;) {
+      const quota_id x = turn_.next(tree, key);
+      leaf& l = leaves_[x.index()];
+      const bool passes = !involved_first(l);
+      const bool again = std::exchange(before, passes ? x : quota_id::none()) == x;
+      l.walk.take_turn(again && passes && !one_by_one_, turn_.keyed_others_than(x));
+      if (passes) {
+        pass_waiting(world, x, l, left_out);
+      } else {
+        if (!place_next_of(bench, world, r, pods, chosen, l)) return false;
+        if (--left == 0) return true;
+      }
+      turn_.passed(tree, x, !is_empty(l));
+    }
+    // Whoever comes before the last, nothing changes until its turn.
+    const auto last = std::find_if(involved_.begin(), involved_.end(), [&](const involved_job& job) {
+      const leaf& l = leaves_[job.quota.index()];
+      return l.next_involved < l.involved.size();
+    });
+    return place_next_of(bench, world, r, pods, chosen, leaves_[last->quota.index()]);
+  }
+  /// Those take part of which somebody waits or is involved, each from its first on.
+  template <class LeftOut>
+  void enter_leaves(const world_type& world, const LeftOut& left_out) {
+    for (const quota_id x : with_waiting_) {
+      leaves_[x.index()].involved = {};
+      leaves_[x.index()].next_involved = 0;
+    }
     for (std::size_t first = 0; first < involved_.size();) {
       std::size_t last = first;
       while (last < involved_.size() && involved_[last].quota == involved_[first].quota) ++last;
@@ -214,7 +245,6 @@ class phases_replay {
     }
     for (const quota_id x : with_waiting_) {
       leaf& l = leaves_[x.index()];
-      if (l.involved.empty()) l.next_involved = 0;
       if (any_marked_) {
         l.walk.start(world.lines, x, 0, every_kind, left_out);
       } else {
@@ -222,45 +252,31 @@ class phases_replay {
       }
       if (!is_empty(l)) turn_.enter(x);
     }
-    turn_.start(tree, key);
-    quota_id before;
-    const auto place_next_of = [&](leaf& l) {
-      const involved_job& job = l.involved[l.next_involved++];
-      if (!job.waits) {
-        place_victim(bench, world, chosen[job.entry]);
-        return true;
-      }
-      return place(bench, world, r.facts.quota, job.request, r.facts.in, world_type::demand_of(r, pods))
-          .has_value();
-    };
-    for (std::size_t left = involved_.size(); left > 1 || one_by_one_;) {
-      const quota_id x = turn_.next(tree, key);
-      leaf& l = leaves_[x.index()];
-      const bool passes = !involved_first(l);
-      const bool again = std::exchange(before, passes ? x : quota_id::none()) == x;
-      l.walk.take_turn(again && passes && !one_by_one_, turn_.keyed_others_than(x));
-      if (!passes) {
-        if (!place_next_of(l)) return false;
-        if (--left == 0) return true;
-      } else {
-        const auto kinds = world.lines.kinds(x);
-        const auto stops = [&](std::size_t k) { return !l.walk.has_seen(kinds[k].request); };
-        std::optional<unit_rank> until;
-        if (l.next_involved < l.involved.size()) until = l.involved[l.next_involved].rank;
-        if (!stops(l.walk.first().kind) && (!until || l.walk.first().rank < *until)) {
-          l.walk.pass_until(world.lines, x, stops, left_out, until);
-        } else {
-          l.walk.pass(world.lines, x, left_out);
-        }
-      }
-      turn_.passed(tree, x, !is_empty(l));
+  }
+  /// Whoever waits at the front is passed over, and behind it those up to the next who is involved with whom
+  /// the leaf would come first again. Precondition: nobody involved is at the front.
+  template <class LeftOut>
+  void pass_waiting(const world_type& world, quota_id x, leaf& l, const LeftOut& left_out) {
+    const auto kinds = world.lines.kinds(x);
+    const auto stops = [&](std::size_t k) { return !l.walk.has_seen(kinds[k].request); };
+    std::optional<unit_rank> until;
+    if (l.next_involved < l.involved.size()) until = l.involved[l.next_involved].rank;
+    if (!stops(l.walk.first().kind) && (!until || l.walk.first().rank < *until)) {
+      l.walk.pass_until(world.lines, x, stops, left_out, until);
+    } else {
+      l.walk.pass(world.lines, x, left_out);
     }
-    // Whoever comes before the last, nothing changes until its turn.
-    const auto last = std::find_if(involved_.begin(), involved_.end(), [&](const involved_job& job) {
-      const leaf& l = leaves_[job.quota.index()];
-      return l.next_involved < l.involved.size();
-    });
-    return place_next_of(leaves_[last->quota.index()]);
+  }
+  /// Returns false if it is the one that waits and has no place.
+  bool place_next_of(Bench& bench, world_type& world, const record& r, std::uint32_t pods,
+                     std::vector<chosen_unit>& chosen, leaf& l) {
+    const involved_job& job = l.involved[l.next_involved++];
+    if (job.waits) {
+      const auto demand = world_type::demand_of(r, pods);
+      return place(bench, world, r.facts.quota, job.request, r.facts.in, demand).has_value();
+    }
+    place_victim(bench, world, chosen[job.entry]);
+    return true;
   }
 
   [[nodiscard]] static bool is_empty(const leaf& l) {
