@@ -30,20 +30,6 @@ inline namespace v0 {
 namespace lab {
 namespace detail {
 
-[[nodiscard]] inline std::string_view word_of(refusal why) noexcept {
-  switch (why) {
-    case refusal::none:
-      return "";
-    case refusal::unknown_quota:
-      return "unknown_quota";
-    case refusal::invalid_request:
-      return "invalid_request";
-    case refusal::larger_than_cluster:
-      return "larger_than_cluster";
-  }
-  return "";
-}
-
 /// Which resources are GPUs: "gpu" and "h100/gpu"; if there are none, the first.
 template <std::size_t N>
 [[nodiscard]] per_dimension<bool, N> gpu_dimensions(const std::vector<std::string>& resources) {
@@ -258,7 +244,7 @@ void take_jobs(const Simulator& sim, const workload<N>& w, const sim::metrics<N>
     r.wait_for = metrics.reasons().split(j, r.wait, metrics.waits().waits(j), sim.now());
     r.lost = h.lost();
     r.preemptions = h.preemptions;
-    r.reason = word_of(h.why_refused);
+    if (h.why_refused != refusal::none) r.reason = to_string(h.why_refused);
     if (metrics.waits().before_start(j)) r.start = h.first_start;
     if (r.is_over()) r.end = h.end;
   }

@@ -28,7 +28,7 @@ class checked_queue {
     jobs_.push_back({shape, rank, true});
     if (blocked_ && rank < jobs_[blocked_->index()].rank) blocked_.reset();
     if (const auto p = parked_.find(shape); p != parked_.end() && rank < p->second) parked_.erase(p);
-    queue_.push(shape, {rank, id, 0});
+    queue_.push(allot::shape_number{shape}, {rank, id, 0});
   }
   void cancel(std::size_t i) {
     if (!jobs_[i].waits) return;
@@ -53,7 +53,7 @@ class checked_queue {
   }
   // What follows is to be called right after `first` gave job i.
   void pop(std::size_t i) {
-    queue_.take_out(jobs_[i].shape, job_id{i});
+    queue_.take_out(allot::shape_number{jobs_[i].shape}, job_id{i});
     jobs_[i].waits = false;
   }
   void park(std::size_t i) {

@@ -34,9 +34,36 @@ class id {
 /// given again after a removal, so a smaller id is an older quota.
 using quota_id = id<struct quota_tag>;
 
-/// A job that a scheduler holds, from `submit` until it has finished or was cancelled; then the id may be
-/// given to another job.
-using job_id = id<struct job_tag>;
+/// A strong id of something that comes and goes: an index into a dense array, which is given again, and a
+/// generation, which is not. So an id of something that has gone is known as such, whoever has its index now.
+/// Ids of different tags do not mix. Ids that are valid at the same time differ in their index, and by it
+/// they are ordered.
+template <class Tag>
+class recycled_id {
+ public:
+  /// The id of nothing.
+  constexpr recycled_id() noexcept = default;
+  explicit constexpr recycled_id(std::size_t index, std::uint32_t generation = 0) noexcept
+      : index_(static_cast<std::uint32_t>(index)), generation_(generation) {}
+
+  [[nodiscard]] static constexpr recycled_id none() noexcept { return {}; }
+  [[nodiscard]] constexpr std::size_t index() const noexcept { return index_; }
+  [[nodiscard]] constexpr std::uint32_t generation() const noexcept { return generation_; }
+  [[nodiscard]] constexpr bool is_none() const noexcept { return index_ == no_index; }
+  explicit constexpr operator bool() const noexcept { return !is_none(); }
+
+  friend constexpr auto operator<=>(recycled_id, recycled_id) noexcept = default;
+  friend constexpr bool operator==(recycled_id, recycled_id) noexcept = default;
+
+ private:
+  static constexpr std::uint32_t no_index = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t index_ = no_index;
+  std::uint32_t generation_ = 0;
+};
+
+/// A job that a scheduler holds, from `submit` until it has finished or was cancelled. The id is never given
+/// to another job.
+using job_id = recycled_id<struct job_tag>;
 
 }  // namespace v0
 }  // namespace allot

@@ -28,6 +28,8 @@ enum class problem_code : std::uint8_t {
   unknown_name,
   missing,
   more_than_one_parent,
+  /// Of two settings one makes the other meaningless.
+  contradiction,
 };
 
 /// One thing that is wrong with what the user wrote.

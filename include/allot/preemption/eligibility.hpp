@@ -61,7 +61,7 @@ template <std::size_t N>
 /// Whether it may take from borrowers also what its side does not own.
 template <std::size_t N>
 [[nodiscard]] constexpr bool asks_others(const beneficiary<N>& b) noexcept {
-  return b.may.rivals != preempt_rivals::never || b.may.borrow != preempt_borrow::never;
+  return asks_rivals(b.may) || b.may.borrow != preempt_borrow::never;
 }
 
 /// The dimensions that matter to a search: those in which the request does not fit or, when the quota would
@@ -179,7 +179,7 @@ template <std::size_t N>
     case relation::descendant:
       return !b.may.children;
     case relation::rival:
-      return b.may.rivals == preempt_rivals::never ||
+      return !asks_rivals(b.may) ||
              (b.may.rivals == preempt_rivals::lower_priority && !is_lower);
     case relation::borrower_while_borrowing:
       return b.may.reclaim == preempt_reclaim::never || b.may.borrow == preempt_borrow::never || !is_lower ||

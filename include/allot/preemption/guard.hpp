@@ -46,7 +46,8 @@ struct verdict {
 /// number of the strategy as last argument, and those refused by one are asked again by the next when there
 /// is nobody else left; from the second strategy on each quota gives one job only (Kueue). It may say
 /// `static constexpr bool less_fair_when_larger = true`, if of two jobs of one quota the larger is never fair
-/// where the smaller is not: the search then does not ask.
+/// where the smaller is not: the search then does not ask. And by a member `judges_rivals()` that it never
+/// finds rivals fair; see `preempt_rivals::by_guard`.
 template <class Guard, std::size_t N>
 concept victim_guard = requires(const Guard guard, const ledger<N>& l, const beneficiary<N>& b,
                                 const donor<N>& d) {
@@ -60,6 +61,16 @@ concept victim_guard = requires(const Guard guard, const ledger<N>& l, const ben
   1;
   { guard(l, b, d, std::size_t{}) } -> std::same_as<verdict>;
 };
+
+/// Whether the guard may find it fair to take from rivals.
+template <class Guard>
+[[nodiscard]] constexpr bool judges_rivals(const Guard& guard) {
+  if constexpr (requires { guard.judges_rivals(); }) {
+    return guard.judges_rivals();
+  } else {
+    return true;
+  }
+}
 
 /// What a further `q` at x comes to at `to`, a quota above it or x itself; a negative one says what comes
 /// free there. O(N depth).
@@ -116,6 +127,8 @@ template <std::size_t N>
 /// used, so its evicted job, back in the queue, asks for more than its side owns and can't reclaim; a job
 /// never takes from a higher or equal priority that did not come later, nor from a quota above its own.
 struct eligible_is_fair {
+  [[nodiscard]] static constexpr bool judges_rivals() noexcept { return false; }
+
   template <std::size_t N>
   [[nodiscard]] constexpr bool operator()(const ledger<N>&, const beneficiary<N>&,
                                           const donor<N>& d) const noexcept {

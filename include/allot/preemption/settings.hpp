@@ -23,7 +23,13 @@ enum class preempt_borrow : std::uint8_t { never, lower_priority };
 
 /// Which jobs of quotas that borrow a job that would borrow too may evict because it is owed more of the
 /// surplus: the search's guard says when that is fair.
-enum class preempt_rivals : std::uint8_t { never, lower_priority, any };
+enum class preempt_rivals : std::uint8_t {
+  never,
+  lower_priority,
+  any,
+  /// Any if the policies have a guard that says what is fair between rivals, else never.
+  by_guard,
+};
 
 /// What the jobs of one quota may take from others when they don't fit.
 struct preempt_settings {
@@ -35,10 +41,23 @@ struct preempt_settings {
   preempt_borrow borrow = preempt_borrow::never;
   /// The highest priority that yields to a borrower (Kueue's maxPriorityThreshold); none: any lower one.
   std::optional<std::int32_t> borrow_max_priority{};
-  preempt_rivals rivals = preempt_rivals::never;
+  preempt_rivals rivals = preempt_rivals::by_guard;
 
   friend bool operator==(const preempt_settings&, const preempt_settings&) = default;
 };
+
+/// Whether a job may ask rivals. What is left to the guard is decided by who knows it, a search or a
+/// scheduler: see `with_guard`.
+[[nodiscard]] constexpr bool asks_rivals(const preempt_settings& may) noexcept {
+  return may.rivals == preempt_rivals::lower_priority || may.rivals == preempt_rivals::any;
+}
+/// The settings beside a guard that says what is fair between rivals, or one that does not.
+[[nodiscard]] constexpr preempt_settings with_guard(preempt_settings may, bool judges_rivals) noexcept {
+  if (may.rivals == preempt_rivals::by_guard) {
+    may.rivals = judges_rivals ? preempt_rivals::any : preempt_rivals::never;
+  }
+  return may;
+}
 
 /// How long the jobs of a quota run before they may be asked to yield (KAI's min-runtime): a job is protected
 /// while now < started + it. Zero says nothing.

@@ -244,7 +244,7 @@ class yield_queue {
                                                     const running_job<N>& job) const {
     relation how = g.how;
     if (g.reach != no_reach) {
-      how = b.may.rivals != preempt_rivals::never ? relation::rival : relation::borrower_while_borrowing;
+      how = asks_rivals(b.may) ? relation::rival : relation::borrower_while_borrowing;
       if (reaches_[g.reach].open && may_preempt(b, job, relation::borrower)) return relation::borrower;
     }
     return may_preempt(b, job, how) ? std::optional{how} : std::nullopt;

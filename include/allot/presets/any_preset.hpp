@@ -130,6 +130,11 @@ struct any_policies {
 
   detail::any_job_order jobs{};
   lane not_preemptible = lane::any;
+
+  [[nodiscard]] bool judges_rivals() const {
+    const auto* chosen = std::get_if<selectable_policies>(&jobs.parts);
+    return chosen != nullptr && chosen->judges_rivals();
+  }
 };
 
 /// A preset that is chosen by its name, with what options say, at run time: the facade for programs that are
@@ -156,19 +161,21 @@ class any_preset {
   /// Whether the options may choose an order or a guard for it.
   bool takes_parts = false;
 
-  /// With a guard that is chosen borrowers are rivals, for it says what is fair between them.
   [[nodiscard]] queue_settings defaults() const {
     queue_settings settings;
     visit([&](auto p) { settings = defaults_of<decltype(p)>(options_); });
-    if (takes_parts && options_.guard.value_or(guard_name::none) != guard_name::none) {
-      settings.preempt.rivals = preempt_rivals::any;
-    }
     return settings;
   }
   [[nodiscard]] const preset_options& options() const noexcept { return options_; }
   template <std::size_t N>
   void adapt(std::vector<quota_spec<N>>& specs) const {
     visit([&](auto p) { p.adapt(specs); });
+  }
+  template <std::size_t N>
+  [[nodiscard]] quota_rules<N> rules() const {
+    quota_rules<N> all{defaults(), ignores_quotas, nullptr};
+    visit([&](auto p) { all.adapt = &decltype(p)::template adapt<N>; });
+    return all;
   }
   [[nodiscard]] any_policies policies() const {
     any_policies chosen;

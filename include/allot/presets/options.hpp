@@ -47,7 +47,7 @@ enum class hyperpod_tasks : std::uint8_t { fcfs, ranking };
 enum class fair_strategies : std::uint8_t { final_share, initial_share, final_then_initial };
 
 /// What a preset can be told at run time. What is left open is the preset's own; what a preset does not know
-/// it ignores. FORMATS 1.4 has the names that the program gives these.
+/// it ignores.
 struct preset_options {
   std::optional<surplus_name> surplus{};
   std::optional<rounding_name> rounding{};
@@ -74,6 +74,10 @@ struct preset_options {
 
   /// Whether an order or guard is chosen by name rather than taken from the preset.
   [[nodiscard]] constexpr bool chooses_parts() const noexcept { return queue_order || victim_order || guard; }
+  /// Whether the guard that is chosen says what is fair between rivals.
+  [[nodiscard]] constexpr bool judges_rivals() const noexcept {
+    return guard.value_or(guard_name::none) != guard_name::none;
+  }
 };
 
 }  // namespace v0

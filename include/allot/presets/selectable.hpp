@@ -176,6 +176,7 @@ struct selectable_guard {
 
   static constexpr bool less_fair_when_larger = true;
   static constexpr std::size_t strategies = 2;
+  [[nodiscard]] bool judges_rivals() const { return state->options().judges_rivals(); }
 
   [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d,
                                    std::size_t strategy) const {
@@ -244,6 +245,8 @@ struct selectable_policies {
   preset_options options{};
   by_settings jobs{};
   lane not_preemptible = lane::guaranteed;
+
+  [[nodiscard]] bool judges_rivals() const noexcept { return options.judges_rivals(); }
 };
 
 }  // namespace v0

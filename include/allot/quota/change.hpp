@@ -48,6 +48,70 @@ struct move_quota {
 template <std::size_t N>
 using quota_change = std::variant<resize_quota<N>, reweight_quota<N>, add_quota<N>, remove_quota, move_quota>;
 
+namespace detail {
+
+/// Quotas as they are specified, after some changes; nothing has been checked but that these are of quotas
+/// that there are.
+template <std::size_t N>
+struct edited_quotas {
+  std::vector<quota_spec<N>> specs;
+  std::vector<bool> removed;
+  std::vector<problem> problems{};
+
+  void edit(std::span<const quota_change<N>> changes) {
+    for (const quota_change<N>& c : changes) std::visit(*this, c);
+  }
+
+  void operator()(const resize_quota<N>& c) {
+    if (!is_known(c.quota)) return;
+    quota_spec<N>& s = specs[c.quota.index()];
+    if (c.nominal) s.nominal = *c.nominal;
+    if (c.lend) s.lend = *c.lend;
+    if (c.borrow) s.borrow = *c.borrow;
+  }
+  void operator()(const reweight_quota<N>& c) {
+    if (is_known(c.quota)) specs[c.quota.index()].weight = c.weight;
+  }
+  void operator()(const add_quota<N>& c) { specs.push_back(c.spec), removed.push_back(false); }
+  void operator()(const remove_quota& c) {
+    if (is_known(c.quota)) removed[c.quota.index()] = true;
+  }
+  void operator()(const move_quota& c) {
+    if (!is_known(c.quota) || (c.new_parent && !is_known(c.new_parent))) return;
+    specs[c.quota.index()].parent = c.new_parent ? specs[c.new_parent.index()].name : std::string{};
+  }
+
+ private:
+  [[nodiscard]] bool is_known(quota_id x) {
+    if (x.index() < specs.size() && !removed[x.index()]) return true;
+    problems.push_back(
+        {problem_code::unknown_quota,
+         {},
+         {},
+         x ? "there is no quota with the id " + std::to_string(x.index()) : "a change names no quota"});
+    return false;
+  }
+};
+
+/// The tree of these quotas, or everything that is wrong with it, beside the problems so far.
+template <std::size_t N>
+[[nodiscard]] result<quota_tree<N>> checked_tree(edited_quotas<N> q) {
+  for (problem& p : quota_checker<N>{q.specs, q.removed}.problems()) q.problems.push_back(std::move(p));
+  if (!q.problems.empty()) return std::move(q.problems);
+  return quota_tree<N>{std::move(q.specs), std::move(q.removed)};
+}
+
+/// Calls `visit(quota)` for each quota of the tree that the changes remove.
+template <std::size_t N, class Visit>
+void for_each_removed(const quota_tree<N>& from, std::span<const quota_change<N>> changes, Visit visit) {
+  for (const quota_change<N>& c : changes) {
+    const auto* removal = std::get_if<remove_quota>(&c);
+    if (removal != nullptr && from.contains(removal->quota)) visit(removal->quota);
+  }
+}
+
+}  // namespace detail
+
 /// Changes the tree while jobs run in it. The changes are one transition: only the tree that results must be
 /// valid, so moving 8 GPUs from one child to another is two resizes in either order.
 /// Returns the quotas that then break the law, parents first: a resize below what is used is not an error,
@@ -58,58 +122,18 @@ using quota_change = std::variant<resize_quota<N>, reweight_quota<N>, add_quota<
 template <std::size_t N>
 result<std::vector<quota_id>> apply(ledger<N>& l,
                                     std::type_identity_t<std::span<const quota_change<N>>> changes) {
-  const auto now = l.tree().specs();
-  std::vector<quota_spec<N>> specs(now.begin(), now.end());
-  std::vector<bool> removed = l.tree().removed();
-  std::vector<problem> problems;
+  const quota_tree<N>& tree = l.tree();
+  detail::edited_quotas<N> q{{tree.specs().begin(), tree.specs().end()}, tree.removed()};
+  detail::for_each_removed<N>(tree, changes, [&](quota_id x) {
+    if (l.own_usage(x) == resources<N>{quantity{}}) return;
+    const std::string name{tree.name(x)};
+    q.problems.push_back({problem_code::in_use, name, {}, name + " still has running jobs"});
+  });
+  q.edit(changes);
+  auto next = detail::checked_tree(std::move(q));
+  if (!next) return next.problems();
 
-  const auto known = [&](quota_id x) {
-    const bool exists = x.index() < specs.size() && !removed[x.index()];
-    if (!exists)
-      problems.push_back(
-          {problem_code::unknown_quota,
-           {},
-           {},
-           x ? "there is no quota with the id " + std::to_string(x.index()) : "a change names no quota"});
-    return exists;
-  };
-  struct {
-    decltype(known)& is_known;
-    std::vector<quota_spec<N>>& to;
-    std::vector<bool>& gone;
-    std::vector<problem>& found;
-    const ledger<N>& from;
-
-    void operator()(const resize_quota<N>& c) {
-      if (!is_known(c.quota)) return;
-      quota_spec<N>& s = to[c.quota.index()];
-      if (c.nominal) s.nominal = *c.nominal;
-      if (c.lend) s.lend = *c.lend;
-      if (c.borrow) s.borrow = *c.borrow;
-    }
-    void operator()(const reweight_quota<N>& c) {
-      if (is_known(c.quota)) to[c.quota.index()].weight = c.weight;
-    }
-    void operator()(const add_quota<N>& c) { to.push_back(c.spec), gone.push_back(false); }
-    void operator()(const remove_quota& c) {
-      if (!is_known(c.quota)) return;
-      const std::string& name = to[c.quota.index()].name;
-      if (c.quota.index() < from.tree().slots() && from.own_usage(c.quota) != resources<N>{quantity{}}) {
-        found.push_back({problem_code::in_use, name, {}, name + " still has running jobs"});
-      }
-      gone[c.quota.index()] = true;
-    }
-    void operator()(const move_quota& c) {
-      if (!is_known(c.quota) || (c.new_parent && !is_known(c.new_parent))) return;
-      to[c.quota.index()].parent = c.new_parent ? to[c.new_parent.index()].name : std::string{};
-    }
-  } edit{known, specs, removed, problems, l};
-  for (const quota_change<N>& c : changes) std::visit(edit, c);
-
-  for (problem& p : detail::quota_checker<N>{specs, removed}.problems()) problems.push_back(std::move(p));
-  if (!problems.empty()) return problems;
-
-  l.replace_tree(quota_tree<N>{std::move(specs), std::move(removed)});
+  l.replace_tree(std::move(next).value());
   std::vector<quota_id> over;
   for (const quota_id x : l.tree().top_down()) {
     if (!l.is_sound(x)) over.push_back(x);

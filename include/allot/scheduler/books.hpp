@@ -5,7 +5,6 @@
 #include <allot/preemption/might_yield.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/search.hpp>
-#include <allot/quota/change.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/job_table.hpp>
 #include <allot/scheduler/placement.hpp>
@@ -66,6 +65,14 @@ class books {
       if (left[d] < quantity{} && r.facts.request[d] > quantity{}) return false;
     }
     return true;
+  }
+  /// Whether the place of a booked job is still there to start on: not when its node has been closed since.
+  [[nodiscard]] bool is_usable(const record& r) const {
+    if constexpr (revocable_placement<Placement>) {
+      return places.usable(r.where);
+    } else {
+      return true;
+    }
   }
   /// A booked job runs from now on.
   void start(record& r, instant at) {
@@ -179,13 +186,11 @@ class books {
     h.reason = h.binding ? hold_reason::quota : hold_reason::placement;
   }
 
-  result<std::vector<quota_id>> apply(std::span<const quota_change<n>> changes) {
-    auto over = allot::apply(held_, changes);
-    if (!over) return over;
-    [[maybe_unused]] const auto same = allot::apply(booked_, changes);
-    ALLOT_ASSERT(static_cast<bool>(same), "a removed quota has no jobs, so none that is booked");
+  /// Precondition: what is not in the tree any more has no jobs.
+  void replace_tree(const quota_tree<n>& next) {
+    held_.replace_tree(next);
+    booked_.replace_tree(next);
     resize();
-    return over;
   }
 
   Placement places;

@@ -25,58 +25,58 @@ class head_memory {
   [[nodiscard]] job_id head_of(Bench& bench, quota_id x) {
     memory& m = of_quota_[x.index()];
     const bool strict = bench.settings(x).head == queue_head::strict;
-    if (!strict && waits(bench, x, m.sticky)) return m.sticky.id;
+    if (!strict && waits(bench, x, m.sticky)) return m.sticky;
     m.sticky = {};
     while (const auto first = bench.first_of(x)) {
       if (!bench.at(*first).facts.surplus) return *first;
       // A workload of Kueue runs with the pods that it was admitted with.
       bench.drop_surplus(*first);
     }
-    return strict && waits(bench, x, m.blocked) ? m.blocked.id : job_id::none();
+    return strict && waits(bench, x, m.blocked) ? m.blocked : job_id::none();
   }
 
-  void make_sticky(quota_id x, std::uint64_t serial, job_id id) {
-    of_quota_[x.index()].sticky = {id, serial};
-    forget_cursor(x, serial);
+  void make_sticky(quota_id x, job_id id) {
+    of_quota_[x.index()].sticky = id;
+    forget_cursor(x, id);
   }
   /// Returns whether there was one.
   bool drop_sticky(quota_id x) {
-    const bool was = !of_quota_[x.index()].sticky.id.is_none();
+    const bool was = !of_quota_[x.index()].sticky.is_none();
     of_quota_[x.index()].sticky = {};
     return was;
   }
-  void block(quota_id x, std::uint64_t serial, job_id id) {
+  void block(quota_id x, job_id id) {
     memory& m = of_quota_[x.index()];
-    m.blocked = {id, serial};
+    m.blocked = id;
     m.blocked_in = world_;
   }
   /// The head has been admitted.
-  void admitted(quota_id x, std::uint64_t serial) {
-    forget_cursor(x, serial);
+  void admitted(quota_id x, job_id id) {
+    forget_cursor(x, id);
     of_quota_[x.index()].sticky = of_quota_[x.index()].blocked = {};
   }
 
   /// With which flavors the head of x starts.
   [[nodiscard]] flavor_pick cursor_of(Bench& bench, quota_id x, job_id id) {
     const auto& scans = scans_of(x);
-    const auto at = find(scans, bench.at(id).serial);
+    const auto at = find(scans, id);
     return at == scans.end() ? flavor_pick{} : at->next;
   }
   /// Whether the head goes on from there in the next cycle. Not when it has tried all its flavors since the
   /// world changed: two blocked heads of strict queues would wake each other. And not for ever: groups that
   /// stop at different flavors may never come to their ends together.
-  [[nodiscard]] bool go_on_from(quota_id x, std::uint64_t serial, const flavor_pick& next) {
+  [[nodiscard]] bool go_on_from(quota_id x, job_id id, const flavor_pick& next) {
     const memory& m = of_quota_[x.index()];
-    if (m.blocked.serial == serial && m.blocked_in == world_) return false;
+    if (m.blocked == id && m.blocked_in == world_) return false;
     auto& scans = scans_of(x);
-    auto at = find(scans, serial);
-    if (at == scans.end()) at = scans.insert(at, {serial, 0, {}});
+    auto at = find(scans, id);
+    if (at == scans.end()) at = scans.insert(at, {id, 0, {}});
     at->next = next;
     return ++at->cycles <= most_scans;
   }
-  void forget_cursor(quota_id x, std::uint64_t serial) {
+  void forget_cursor(quota_id x, job_id id) {
     auto& scans = scans_of(x);
-    const auto at = find(scans, serial);
+    const auto at = find(scans, id);
     if (at != scans.end()) scans.erase(at);
   }
   /// The world has changed: all heads start with their first flavors.
@@ -85,29 +85,25 @@ class head_memory {
  private:
   static constexpr std::uint32_t most_scans = 256;
 
-  struct known_job {
-    job_id id{};
-    std::uint64_t serial = 0;
-  };
   /// A head of which not all flavors were tried.
   struct scan {
-    std::uint64_t serial = 0;
+    job_id id{};
     std::uint32_t cycles = 0;
     flavor_pick next{};
   };
   struct memory {
-    known_job sticky{};
-    known_job blocked{};
+    job_id sticky{};
+    job_id blocked{};
     std::uint64_t blocked_in = 0;
     std::vector<scan> scans{};
     /// Since when they are there.
     std::uint64_t scanned_in = 0;
   };
 
-  [[nodiscard]] static bool waits(Bench& bench, quota_id x, const known_job& k) {
-    if (!k.id || !bench.contains(k.id)) return false;
-    const auto& r = bench.at(k.id);
-    return r.serial == k.serial && r.facts.quota == x && r.state == job_state::pending;
+  [[nodiscard]] static bool waits(Bench& bench, quota_id x, job_id id) {
+    if (!bench.contains(id)) return false;
+    const auto& r = bench.at(id);
+    return r.facts.quota == x && r.state == job_state::pending;
   }
 
   [[nodiscard]] std::vector<scan>& scans_of(quota_id x) {
@@ -117,8 +113,8 @@ class head_memory {
     return m.scans;
   }
   template <class Scans>
-  [[nodiscard]] static auto find(Scans& scans, std::uint64_t serial) {
-    return std::find_if(scans.begin(), scans.end(), [&](const scan& s) { return s.serial == serial; });
+  [[nodiscard]] static auto find(Scans& scans, job_id id) {
+    return std::find_if(scans.begin(), scans.end(), [&](const scan& s) { return s.id == id; });
   }
 
   std::vector<memory> of_quota_;

@@ -6,6 +6,7 @@
 #include <allot/fairshare/job_rank.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/scheduler/flavors.hpp>
+#include <allot/scheduler/pending_queue.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/view.hpp>
 
@@ -73,11 +74,10 @@ struct job_record {
   flavor_pick pick{};
   typename Placement::demand demand{};
   typename Placement::allocation where{};
-  std::uint32_t shape = 0;
-  /// Counts the stays in a queue, so that an entry of an earlier stay is known as stale.
+  shape_number shape{};
+  /// Counts the stays in a queue of those who had this index, so that an entry of an earlier stay is known as
+  /// stale.
   std::uint32_t ticket = 0;
-  /// The number of the job's submission: two jobs that had the same id differ in it.
-  std::uint64_t serial = 0;
   /// The number of the step that admitted it.
   std::uint64_t admitted_in = 0;
   /// The number of the step whose plan lists it among the holds.
@@ -139,7 +139,6 @@ void read_job(job_record<View, Placement>& r, const View& view, const typename V
   r = {};
   r.ticket = ticket;
   r.what = j;
-  r.serial = sequence;
   if constexpr (preemptible_view<View>) r.preemptible = view.preemptible(j);
   r.facts.quota = view.quota(j);
   r.facts.priority = view.priority(j);
@@ -155,46 +154,55 @@ void read_job(job_record<View, Placement>& r, const View& view, const typename V
   if constexpr (elastic_view<View>) r.pods_to_come = view.pods(j) - r.facts.pods;
 }
 
-/// Records by id, which stay where they are. An id is given again after its job has gone, the one freed last
-/// first.
+/// Records by id, which stay where they are. An index is given again after its job has gone, the one freed
+/// last first, each time with the next generation; one that has had them all is not given again.
 template <class Record>
 class job_table {
  public:
   [[nodiscard]] job_id add() {
     if (!free_.empty()) {
-      const job_id id = free_.back();
+      const std::uint32_t index = free_.back();
       free_.pop_back();
-      return id;
+      return job_id{index, slot_at(index).generation};
     }
     if (size_ % chunk_size == 0) chunks_.emplace_back(chunk_size);
     return job_id{size_++};
   }
   void remove(job_id id) {
-    Record& r = (*this)[id];
-    r.state = job_state::unknown;
-    ++r.ticket;
-    free_.push_back(id);
+    slot& s = slot_at(id.index());
+    s.record.state = job_state::unknown;
+    ++s.record.ticket;
+    if (++s.generation != 0) free_.push_back(static_cast<std::uint32_t>(id.index()));
   }
   [[nodiscard]] bool contains(job_id id) const {
-    return id.index() < size_ && (*this)[id].state != job_state::unknown;
+    if (id.index() >= size_) return false;
+    const slot& s = slot_at(id.index());
+    return s.generation == id.generation() && s.record.state != job_state::unknown;
   }
-  [[nodiscard]] Record& operator[](job_id id) {
-    return chunks_[id.index() / chunk_size][id.index() % chunk_size];
-  }
-  [[nodiscard]] const Record& operator[](job_id id) const {
-    return chunks_[id.index() / chunk_size][id.index() % chunk_size];
-  }
+  /// Precondition: the id was given, and its job has not gone or left no other in its place.
+  [[nodiscard]] Record& operator[](job_id id) { return slot_at(id.index()).record; }
+  [[nodiscard]] const Record& operator[](job_id id) const { return slot_at(id.index()).record; }
 
  private:
   static constexpr std::size_t chunk_size = 64;
 
-  std::vector<std::vector<Record>> chunks_;
+  struct slot {
+    Record record;
+    std::uint32_t generation = 0;
+  };
+  [[nodiscard]] slot& slot_at(std::size_t index) { return chunks_[index / chunk_size][index % chunk_size]; }
+  [[nodiscard]] const slot& slot_at(std::size_t index) const {
+    return chunks_[index / chunk_size][index % chunk_size];
+  }
+
+  std::vector<std::vector<slot>> chunks_;
   std::size_t size_ = 0;
-  std::vector<job_id> free_;
+  std::vector<std::uint32_t> free_;
 };
 
 /// Numbers the shapes: what a job asks for, by which its chances do not differ from another's of its quota.
 /// In a queue where priorities stand in no order they belong to it, for a higher one may preempt more.
+/// A shape is kept as long as a job has it; its number is not given to another.
 template <std::size_t N, class Demand>
 class shape_table {
  public:
@@ -202,24 +210,53 @@ class shape_table {
     resources<N> request;
     flavor_menu<N> menu;
     Demand demand;
-    lane in;
+    lane in{};
     /// The lowest of all where it does not matter.
-    std::int32_t priority;
+    std::int32_t priority = 0;
     friend auto operator<=>(const shape&, const shape&) = default;
   };
   static constexpr std::int32_t any_priority = std::numeric_limits<std::int32_t>::min();
 
-  [[nodiscard]] std::uint32_t number(shape s) {
-    const auto next = static_cast<std::uint32_t>(by_number_.size());
-    const auto [at, is_new] = numbers_.try_emplace(std::move(s), next);
-    if (is_new) by_number_.push_back(&at->first);
-    return at->second;
+  /// The number of the shape, which one more job has from now on. O(log shapes).
+  [[nodiscard]] shape_number add(const shape& s) {
+    const auto [at, is_new] = slots_of_.try_emplace(s, std::uint32_t{0});
+    if (is_new) {
+      if (free_.empty()) {
+        free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+        slots_.emplace_back();
+      }
+      at->second = free_.back();
+      free_.pop_back();
+      slots_[at->second].what = s;
+    }
+    ++slots_[at->second].jobs;
+    return shape_number{at->second, slots_[at->second].generation};
   }
-  [[nodiscard]] const shape& operator[](std::uint32_t number) const { return *by_number_[number]; }
+  /// A job has it no more. O(log shapes).
+  void remove(shape_number number) {
+    slot& s = slots_[number.index()];
+    if (--s.jobs > 0) return;
+    slots_of_.erase(s.what);
+    s.what = {};
+    if (++s.generation != 0) free_.push_back(static_cast<std::uint32_t>(number.index()));
+  }
+  /// Nothing when no job has it any more.
+  [[nodiscard]] const shape* find(shape_number number) const {
+    const slot& s = slots_[number.index()];
+    return s.generation == number.generation() && s.jobs > 0 ? &s.what : nullptr;
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return slots_of_.size(); }
 
  private:
-  std::map<shape, std::uint32_t> numbers_;
-  std::vector<const shape*> by_number_;
+  struct slot {
+    shape what{};
+    std::uint32_t generation = 0;
+    std::uint32_t jobs = 0;
+  };
+  std::map<shape, std::uint32_t> slots_of_;
+  /// With a copy of the shape, so that a table can be copied.
+  std::vector<slot> slots_;
+  std::vector<std::uint32_t> free_;
 };
 
 }  // namespace detail

@@ -3,7 +3,6 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/core/news_feed.hpp>
-#include <allot/quota/change.hpp>
 #include <allot/scheduler/books.hpp>
 #include <allot/scheduler/job_table.hpp>
 #include <allot/scheduler/pending_queue.hpp>
@@ -16,10 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace allot {
@@ -46,6 +42,14 @@ class lifecycle {
       : view(std::move(shown)), books(std::move(tree), std::move(where)) {
     on_new_tree();
   }
+  /// From now on this is what applies to quotas of which nothing else is said, those there are included.
+  void treat_all(const queue_settings& settings) {
+    defaults_ = settings;
+    guarantees_runtime = settings.min_runtime != runtime_guarantee{};
+    for (quota_state& q : quotas_) q.settings = settings;
+  }
+
+  [[nodiscard]] const queue_settings& defaults() const noexcept { return defaults_; }
 
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return books.held().tree(); }
   [[nodiscard]] record& known(job_id id) {
@@ -92,7 +96,9 @@ class lifecycle {
   /// Calls `visit(shape)` for each shape of which a job of x may be tried, as in `pending_queue`.
   template <class Visit>
   void for_each_open_shape(quota_id x, Visit visit) const {
-    of(x).queue.for_each_open_shape([&](std::uint32_t number) { visit(shapes_[number]); });
+    of(x).queue.for_each_open_shape([&](shape_number number) {
+      if (const auto* shape = shapes_.find(number)) visit(*shape);
+    });
   }
   /// The first of x is parked, or blocks its queue.
   void park_first(quota_id x) {
@@ -123,10 +129,11 @@ class lifecycle {
 
   /// A new record, in no queue yet.
   template <class JobOrder>
-  [[nodiscard]] job_id enrol(const job& j, const JobOrder& order, lane not_preemptible) {
+  [[nodiscard]] job_id enrol(const job& j, quota_id in, const JobOrder& order, lane not_preemptible) {
     const job_id id = jobs.add();
     record& r = jobs[id];
     read_job(r, view, j, ++submissions_);
+    r.facts.quota = in;
     r.facts.id = id;
     r.facts.in = r.preemptible ? lane::any : not_preemptible;
     const queue_settings& settings = of(r.facts.quota).settings;
@@ -175,11 +182,19 @@ class lifecycle {
     ++of(r.facts.quota).waiting;
     start(r, since);
   }
-  /// One more pod of a running job runs already.
+  /// Whether the job could have more pods than it runs with.
+  [[nodiscard]] bool can_grow(const record& core) const {
+    return core.pods_to_come > 0 || waiting_surplus(core).has_value();
+  }
+  /// What one more pod of a running job asks for.
+  [[nodiscard]] resources<n> request_of_pod(const record& core) const {
+    record pod = core;
+    read_pod(pod);
+    return pod.facts.request;
+  }
+  /// One more pod of a running job, which can grow, runs already.
   [[nodiscard]] job_id adopt_surplus(record& core, instant since, const place& at) {
-    ALLOT_ASSERT(core.state == job_state::running && !core.facts.surplus, "only a running job can grow");
     drop_waiting_surplus(core);
-    ALLOT_ASSERT(core.pods_to_come > 0, "the job has all its pods");
     const job_id id = next_pod(core);
     start_adopted(id, since, at, core.pick);
     return id;
@@ -249,20 +264,32 @@ class lifecycle {
     return pods;
   }
 
+  /// Who is reserved where there is no room for it any more, or on a place that can't be used any more, waits
+  /// again, the last first.
+  void review_reservations() {
+    bool lost = false;
+    for (std::size_t i = reservations.waiting().size(); i-- > 0;) {
+      record& r = jobs[reservations.waiting()[i]];
+      if (books.has_room(r) && books.is_usable(r)) continue;
+      lost = true;
+      give_up_reservation(r);
+      --of(r.facts.quota).waiting;
+      wait(r.facts.id);
+    }
+    if (lost) world_changed();
+  }
+
   // The tree.
 
-  result<std::vector<quota_id>> apply(std::span<const quota_change<n>> changes) {
-    std::vector<problem> problems;
-    for (const quota_change<n>& c : changes) {
-      const auto* removal = std::get_if<remove_quota>(&c);
-      if (removal == nullptr || !tree().contains(removal->quota)) continue;
-      if (of(removal->quota).jobs == 0) continue;
-      const std::string name{tree().name(removal->quota)};
-      problems.push_back({problem_code::in_use, name, {}, name + " still has jobs"});
+  /// Replaces the tree, whose quotas keep their ids. Returns those that break the law then, parents first.
+  /// Precondition: what is not in it any more has no jobs.
+  std::vector<quota_id> replace_tree(const quota_tree<n>& next) {
+    books.replace_tree(next);
+    on_new_tree();
+    std::vector<quota_id> over;
+    for (const quota_id x : tree().top_down()) {
+      if (!books.held().is_sound(x)) over.push_back(x);
     }
-    if (!problems.empty()) return problems;
-    auto over = books.apply(changes);
-    if (over) on_new_tree();
     return over;
   }
 
@@ -308,12 +335,13 @@ class lifecycle {
     }
   }
   void number_shape(record& r) {
-    r.shape = shapes_.number({r.facts.request, r.menu, r.demand, r.facts.in,
-                              r.follows_priority ? shapes::any_priority : r.facts.priority});
+    r.shape = shapes_.add({r.facts.request, r.menu, r.demand, r.facts.in,
+                           r.follows_priority ? shapes::any_priority : r.facts.priority});
   }
   void forget(job_id id) {
     record& r = jobs[id];
     const quota_id x = r.facts.quota;
+    shapes_.remove(r.shape);
     if (r.facts.surplus) {
       std::erase(jobs[r.facts.core].surplus, id);
     } else {
@@ -323,13 +351,27 @@ class lifecycle {
     touch(x);
   }
 
+  /// The pod of a running elastic job that waits, if there is one.
+  [[nodiscard]] std::optional<job_id> waiting_surplus(const record& core) const {
+    for (const job_id s : core.surplus) {
+      if (jobs[s].state == job_state::pending || jobs[s].state == job_state::reserved) return s;
+    }
+    return std::nullopt;
+  }
   /// Lets the next pod of a running elastic job wait, unless one waits already.
   void grow(record& core) {
-    if (core.pods_to_come == 0) return;
-    for (const job_id s : core.surplus) {
-      if (jobs[s].state == job_state::pending || jobs[s].state == job_state::reserved) return;
+    if (core.pods_to_come > 0 && !waiting_surplus(core)) wait(next_pod(core));
+  }
+  /// Makes the record of an elastic job that of one more pod.
+  void read_pod(record& r) const {
+    const flavor_pick pick = r.pick;
+    read_request(r, view, 1);
+    r.menu = {};
+    if constexpr (flavored_view<View>) {
+      r.base += view.flavors(r.what, 1).request(pick);
+      r.facts.request = r.base;
+      r.demand = demand_of<Placement>(view, r.what, 1, pick);
     }
-    wait(next_pod(core));
   }
   /// A record of one more pod of an elastic job, in no queue yet.
   [[nodiscard]] job_id next_pod(record& core) {
@@ -340,13 +382,7 @@ class lifecycle {
     r.ticket = ticket;
     r.surplus.clear();
     r.pods_to_come = 0;
-    read_request(r, view, 1);
-    r.menu = {};
-    if constexpr (flavored_view<View>) {
-      r.base += view.flavors(r.what, 1).request(core.pick);
-      r.facts.request = r.base;
-      r.demand = demand_of<Placement>(view, r.what, 1, core.pick);
-    }
+    read_pod(r);
     r.facts.id = id;
     r.facts.surplus = true;
     r.facts.core = core.facts.id;
@@ -373,21 +409,17 @@ class lifecycle {
     }
   }
   void on_new_tree() {
-    quotas_.resize(tree().slots());
+    quota_state nothing_said;
+    nothing_said.settings = defaults_;
+    quotas_.resize(tree().slots(), nothing_said);
     std::erase_if(parked_, [&](quota_id x) { return !tree().contains(x); });
     for (const quota_id x : tree().top_down()) touch(x);
-    // Who is reserved where there is no room any more waits again, the last first.
-    for (std::size_t i = reservations.waiting().size(); i-- > 0;) {
-      record& r = jobs[reservations.waiting()[i]];
-      if (books.has_room(r)) continue;
-      give_up_reservation(r);
-      --of(r.facts.quota).waiting;
-      wait(r.facts.id);
-    }
+    review_reservations();
     world_changed();
   }
 
   shapes shapes_;
+  queue_settings defaults_{};
   std::vector<quota_state> quotas_;
   std::vector<quota_id> parked_;
   std::vector<quota_id> touched_;

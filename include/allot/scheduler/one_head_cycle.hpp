@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/assert.hpp>
 #include <allot/preemption/reclaim_candidates.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/quota/ledger.hpp>
@@ -58,13 +59,16 @@ class one_head_cycle {
     dirty_.clear();
   }
 
-  /// Cycles until one decides something or nothing changes any more.
+  /// Cycles until one decides something or nothing changes any more. Another cycle follows one that decided
+  /// nothing only if it parked a head or went on to the next flavors of one, both of which come to an end, or
+  /// after a head has stopped to wait for victims, which is granted to each quota once.
   void run(Bench& bench) {
     const auto decisions = [&] {
       const auto& plan = bench.plan();
       return plan.admissions.size() + plan.evictions.size() + plan.reservations.size();
     };
-    for (const std::size_t before = decisions(); decisions() == before;) {
+    cycles_left_ = bench.tree().slots() + 1;
+    for (const std::size_t before = decisions(); decisions() == before && cycles_left_ > 0; --cycles_left_) {
       if (bench.has_news()) {
         bench.wake_everyone();
         memory_.forget_cursors();
@@ -73,6 +77,7 @@ class one_head_cycle {
       if (dirty_.empty()) return;
       cycle(bench);
     }
+    ALLOT_ASSERT(cycles_left_ > 0, "cycles follow one another and come to no end");
   }
 
  private:
@@ -201,10 +206,9 @@ class one_head_cycle {
   }
 
   void apply(Bench& bench, entry& e) {
-    auto& r = bench.at(e.job);
     switch (e.outcome) {
       case entry_outcome::admitted:
-        memory_.admitted(e.quota, r.serial);
+        memory_.admitted(e.quota, e.job);
         nominations_.choose(bench, e);
         bench.admit(e.job, e.where);
         return;
@@ -215,27 +219,29 @@ class one_head_cycle {
           if (bench.at(v.job.id).state == job_state::running) bench.evict(v.job.id, e.job, v.how);
         }
         if (bench.plan().evictions.size() > first) bench.announce(e.job, first);
-        memory_.make_sticky(e.quota, r.serial, e.job);
+        memory_.make_sticky(e.quota, e.job);
         return;
       }
       case entry_outcome::deferred:
-        memory_.make_sticky(e.quota, r.serial, e.job);
+        memory_.make_sticky(e.quota, e.job);
         return;
       case entry_outcome::passed_over:
         if (memory_.drop_sticky(e.quota)) mark(e.root);
-        memory_.forget_cursor(e.quota, r.serial);
+        memory_.forget_cursor(e.quota, e.job);
         return;
       case entry_outcome::no_fit:
       case entry_outcome::no_candidates:
         if (memory_.drop_sticky(e.quota)) mark(e.root);
-        if (e.chosen.has_untried() && memory_.go_on_from(e.quota, r.serial, e.chosen.next)) {
+        if (e.chosen.has_untried() && memory_.go_on_from(e.quota, e.job, e.chosen.next)) {
           mark(e.root);
+          ++cycles_left_;
           return;
         }
-        memory_.forget_cursor(e.quota, r.serial);
+        memory_.forget_cursor(e.quota, e.job);
         if (bench.first_of(e.quota) != e.job) return;
         bench.hold_first(e.quota, hold_reason::quota);
-        memory_.block(e.quota, r.serial, e.job);
+        ++cycles_left_;
+        memory_.block(e.quota, e.job);
         return;
     }
   }
@@ -252,6 +258,8 @@ class one_head_cycle {
   /// The first `count_` are of this cycle; the rest keep their memory.
   std::vector<entry> entries_;
   std::size_t count_ = 0;
+  /// How many more may follow in this step.
+  std::size_t cycles_left_ = 0;
   std::vector<std::size_t> processed_;
   /// The victims of the entries decided so far.
   std::vector<victim<n>> promised_;

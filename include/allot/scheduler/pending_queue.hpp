@@ -20,6 +20,9 @@ struct pending_entry {
   std::uint32_t ticket = 0;
 };
 
+/// Numbers what jobs ask for, see `detail::shape_table`.
+using shape_number = recycled_id<struct shape_tag>;
+
 /// A stay in a queue has begun or ended.
 struct queue_change {
   job_id id;
@@ -37,11 +40,16 @@ class pending_queue {
  public:
   /// A job that goes before the one that blocks the queue, or before the one with which its shape was parked,
   /// lets those try again: it may be allowed to preempt where they were not. O(log jobs + shapes).
-  void push(std::uint32_t shape, const pending_entry& entry) {
+  void push(shape_number shape, const pending_entry& entry) {
     if (blocked_ && entry.rank < groups_[first_].jobs.front().rank) blocked_ = false;
-    const auto at = place_of(shape);
+    auto at = place_of(shape);
+    const bool is_new = at == groups_.end() || at->shape != shape;
+    if (is_new && groups_.size() >= most_groups_) {
+      forget_empty();
+      at = place_of(shape);
+    }
     const auto i = static_cast<std::size_t>(at - groups_.begin());
-    if (at == groups_.end() || at->shape != shape) {
+    if (is_new) {
       groups_.insert(at, group{shape, {}, {}});
       if (i <= first_) ++first_;
     }
@@ -73,7 +81,7 @@ class pending_queue {
   }
   /// Takes out a job that waits, wherever it stands. O(log jobs) when it is the first of its shape; otherwise
   /// its entry is dropped when it comes up.
-  void take_out(std::uint32_t shape, job_id id) {
+  void take_out(shape_number shape, job_id id) {
     const std::size_t i = static_cast<std::size_t>(place_of(shape) - groups_.begin());
     group& g = groups_[i];
     if (g.jobs.empty() || g.jobs.front().id != id) return note_stale();
@@ -104,26 +112,30 @@ class pending_queue {
   void wake() {
     blocked_ = false;
     for (group& g : groups_) g.parked.reset();
-    if (groups_.size() > most_groups) {
-      std::erase_if(groups_, [](const group& g) { return g.jobs.empty(); });
-      first_ = 0;
-    }
   }
 
  private:
-  /// From here on shapes of which no job waits are forgotten; fewer are kept for the next one that comes.
-  static constexpr std::size_t most_groups = 64;
+  /// So many shapes are kept for the next job that comes, though none waits.
+  static constexpr std::size_t least_groups = 64;
 
   struct group {
-    std::uint32_t shape;
+    shape_number shape;
     /// The rank of the job that was tried in vain.
     std::optional<job_rank> parked;
     std::vector<pending_entry> jobs;  // a heap, the first to go in front
   };
 
-  [[nodiscard]] std::vector<group>::iterator place_of(std::uint32_t shape) {
+  [[nodiscard]] std::vector<group>::iterator place_of(shape_number shape) {
     return std::lower_bound(groups_.begin(), groups_.end(), shape,
-                            [](const group& g, std::uint32_t s) { return g.shape < s; });
+                            [](const group& g, shape_number s) { return g.shape < s; });
+  }
+  /// Forgets the shapes of which no job waits, and that they were parked. They are as many as the others by
+  /// then, or few.
+  void forget_empty() {
+    const shape_number blocking = blocked_ ? groups_[first_].shape : shape_number{};
+    std::erase_if(groups_, [](const group& g) { return g.jobs.empty(); });
+    first_ = blocked_ ? static_cast<std::size_t>(place_of(blocking) - groups_.begin()) : 0;
+    most_groups_ = std::max(least_groups, 2 * groups_.size());
   }
   static bool goes_later(const pending_entry& a, const pending_entry& b) { return b.rank < a.rank; }
   void pop(group& g) {
@@ -155,6 +167,8 @@ class pending_queue {
   }
 
   std::vector<group> groups_;  // by shape
+  /// From here on it is looked which of them can be forgotten.
+  std::size_t most_groups_ = least_groups;
   std::size_t first_ = 0;
   std::size_t entries_ = 0;
   std::size_t stale_ = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/fairshare/lazy_tournament.hpp>
 #include <allot/fairshare/saturation_order.hpp>
@@ -157,7 +158,7 @@ class phases_cycle {
     /// Whether one may be left of which something is to be had.
     bool has_hope = false;
     /// The shapes that failed in this phase.
-    std::vector<std::uint32_t> failed;
+    std::vector<shape_number> failed;
     detail::failed_units<n> hardest;
   };
 
@@ -194,7 +195,7 @@ class phases_cycle {
           world_.admit(bench, r.facts.id, *where, grown);
         } else {
           world_.pipeline(r, where);
-          announce(bench, r);
+          world_.announce(bench, r, bench.plan().evictions.size());
         }
         return grown;
       }
@@ -277,7 +278,10 @@ class phases_cycle {
     if (with_hope_ == 0) return;
     turn_.start(tree, key());
     quota_id last;
-    while (with_hope_ > 0) {
+    // Each turn passes at least one unit that waits, and only a decision lets another one wait.
+    std::size_t turns_left = 0;
+    for (const quota_id x : walking_) turns_left += bench.waiting(x);
+    for (; with_hope_ > 0 && turns_left > 0; --turns_left) {
       const quota_id x = turn_.next(tree, key());
       queue& q = queues_[x.index()];
       const auto kinds = world_.lines.kinds(x);
@@ -292,12 +296,14 @@ class phases_cycle {
         q.walk.pass(world_.lines, x, left_out);
         if (decides(bench, first.id, x, visit)) {
           last = quota_id::none();
+          ++turns_left;
           for (const quota_id w : walking_) look_for_hope(w, is_hopeless);
         }
       }
       look_for_hope(x, is_hopeless);
       turn_.passed(tree, x, !q.walk.is_over());
     }
+    ALLOT_ASSERT(with_hope_ == 0, "turns follow one another and nobody is passed");
   }
   template <class Wanted, class LeftOut, class IsHopeless>
   void start_walks(Bench& bench, Wanted wanted, const LeftOut& left_out, const IsHopeless& is_hopeless) {
@@ -353,19 +359,12 @@ class phases_cycle {
     };
   }
   /// Whether one that asks for the same has failed in this phase: nothing has become free since.
-  [[nodiscard]] static bool has_failed(const queue& q, std::uint32_t shape) {
+  [[nodiscard]] static bool has_failed(const queue& q, shape_number shape) {
     return std::find(q.failed.begin(), q.failed.end(), shape) != q.failed.end();
   }
 
   // The plan.
 
-  /// That it waits for others to go is said once a stay in the queue.
-  void announce(Bench& bench, const record& r) {
-    const std::size_t i = r.facts.id.index();
-    if (announced_.size() <= i) announced_.resize(i + 1);
-    const std::pair stay{r.serial, r.ticket};
-    if (std::exchange(announced_[i], stay) != stay) bench.announce(r.facts.id, bench.plan().evictions.size());
-  }
   void note_holds(Bench& bench) {
     for (const job_id id : held_) {
       if (!bench.contains(id) || world_.is_pipelined(id)) continue;
@@ -387,7 +386,6 @@ class phases_cycle {
   std::vector<job_id> held_;
   /// For whom nobody could be moved aside in this cycle, whatever the quota.
   detail::failed_units<n> not_consolidated_;
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> announced_;
   bool was_reset_ = true;
 };
 

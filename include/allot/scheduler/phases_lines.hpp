@@ -49,7 +49,7 @@ class phases_lines {
   };
   /// Those of a quota who ask for the same and have the same chances, by rank.
   struct kind_line {
-    std::uint32_t shape = 0;
+    shape_number shape{};
     bool preemptible = true;
     bool surplus = false;
     unit_kind<n> kind;

@@ -287,7 +287,7 @@ class phases_solver {
       const record& moved = bench.at(c.unit.id);
       world.pipeline(moved, world.find_place(bench, moved.demand, moved.facts.request));
     }
-    bench.announce(r.facts.id, first);
+    world.announce(bench, r, first);
   }
   [[nodiscard]] bool goes_with_core(job_id core) const {
     return std::any_of(chosen_.begin(), chosen_.end(),

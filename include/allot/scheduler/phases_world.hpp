@@ -207,6 +207,14 @@ class phases_world {
     if (marks_.size() <= r.facts.id.index()) marks_.resize(r.facts.id.index() + 1);
     marks_[r.facts.id.index()] = phase_;
   }
+  /// Enters in the plan that the unit waits for others to go: those of the evictions from `first` on, if any;
+  /// else, that it waits at all is said once a stay in the queue.
+  void announce(Bench& bench, const record& r, std::size_t first) {
+    const std::size_t i = r.facts.id.index();
+    if (announced_.size() <= i) announced_.resize(i + 1);
+    const bool is_known = std::exchange(announced_[i], r.ticket) == r.ticket;
+    if (!is_known || bench.plan().evictions.size() > first) bench.announce(r.facts.id, first);
+  }
   /// Tells a running unit to go. One that was admitted in this very cycle has not started: it waits again.
   void evict(Bench& bench, job_id id, job_id beneficiary, relation how) {
     ++changes_;
@@ -295,6 +303,8 @@ class phases_world {
   std::vector<job_id> admitted_;
   /// By job: the phase in which it was pipelined last. Phases are numbered through; a cycle begins with one.
   std::vector<std::uint64_t> marks_;
+  /// By job: the ticket of the stay of which it was said that it waits for others.
+  std::vector<std::uint32_t> announced_;
   std::uint64_t phase_ = 0;
   std::uint64_t cycle_ = 0;
   std::uint64_t changes_ = 0;

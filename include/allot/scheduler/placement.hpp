@@ -75,6 +75,15 @@ concept device_counting_placement = placement<P> &&
   { seen.free_devices() } -> std::same_as<std::uint64_t>;
 };
 
+/// A placement whose places can be lost: a node fails, or is closed to new jobs. `contains` says whether it has
+/// given a place that was not released; `usable` whether whoever has it could start there now. A scheduler
+/// asks before it takes over a running job, and before it starts one that waited on a place for others to go.
+template <class P>
+concept revocable_placement = placement<P> && requires(const P& seen, typename P::allocation where) {
+  { seen.contains(where) } -> std::same_as<bool>;
+  { seen.usable(where) } -> std::same_as<bool>;
+};
+
 /// For hosts that schedule by quota alone: everything can stand somewhere.
 struct no_placement {
   struct demand {

@@ -12,20 +12,68 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace allot {
 inline namespace v0 {
 
-/// Why `submit` does not take a job. Such a job could not be admitted whatever happened.
+/// Why a call of the host is not carried out. It has then changed nothing.
 enum class refusal : std::uint8_t {
+  /// It is carried out.
   none,
   unknown_quota,
-  /// A negative amount, or one that does not fit the arithmetic.
+  /// A negative amount, one that does not fit the arithmetic, or fewer pods than the job needs. Such a job
+  /// could not be admitted whatever happened.
   invalid_request,
-  /// No state of the cluster has a place for it.
+  /// No state of the cluster has a place for it. Nor could such a job ever be admitted.
   larger_than_cluster,
+  /// The id is that of no job, or of one that has gone.
+  unknown_job,
+  /// The job is not where this can happen to it: see the call.
+  wrong_state,
+  /// The job does not accept these flavors.
+  unknown_flavors,
+  /// The placement has not given that place, or has taken it back.
+  unknown_place,
+  /// The elastic job runs with as many pods as it may have.
+  has_all_pods,
+};
+
+/// The name of the enumerator.
+[[nodiscard]] constexpr std::string_view to_string(refusal why) noexcept {
+  switch (why) {
+    case refusal::none:
+      break;
+    case refusal::unknown_quota:
+      return "unknown_quota";
+    case refusal::invalid_request:
+      return "invalid_request";
+    case refusal::larger_than_cluster:
+      return "larger_than_cluster";
+    case refusal::unknown_job:
+      return "unknown_job";
+    case refusal::wrong_state:
+      return "wrong_state";
+    case refusal::unknown_flavors:
+      return "unknown_flavors";
+    case refusal::unknown_place:
+      return "unknown_place";
+    case refusal::has_all_pods:
+      return "has_all_pods";
+  }
+  return "none";
+}
+
+/// The id of a job that was taken, or why it was not.
+struct [[nodiscard]] submission {
+  job_id id{};
+  refusal why_not = refusal::none;
+
+  [[nodiscard]] constexpr explicit operator bool() const noexcept { return why_not == refusal::none; }
+  /// None when the job was refused.
+  [[nodiscard]] constexpr operator job_id() const noexcept { return id; }
 };
 
 /// Why a job waits.
@@ -40,6 +88,8 @@ enum class hold_reason : std::uint8_t {
   not_proven,
   /// It is reserved: it starts when those who were told to go have gone.
   evictions,
+  /// It does not wait: it runs, or is no job of this scheduler. Never in a plan.
+  not_waiting,
 };
 
 /// What one cycle decides. Lists are in the order of the decisions.

@@ -43,5 +43,25 @@ template <preset P>
   }
 }
 
+/// How a preset treats quotas, as data that a scheduler keeps.
+template <std::size_t N>
+struct quota_rules {
+  /// The settings of quotas that are not configured.
+  queue_settings defaults{};
+  /// There is one queue without a bound, whatever quotas jobs name.
+  bool ignores_quotas = false;
+  /// What it makes of the user's quotas; nothing: it takes them as they are.
+  void (*adapt)(std::vector<quota_spec<N>>&) = nullptr;
+};
+/// A preset that is a value has `rules<N>()`; of others `adapt` is static.
+template <std::size_t N, preset P>
+[[nodiscard]] quota_rules<N> rules_of(const P& p) {
+  if constexpr (requires { p.template rules<N>(); }) {
+    return p.template rules<N>();
+  } else {
+    return {p.defaults(), p.ignores_quotas, &P::template adapt<N>};
+  }
+}
+
 }  // namespace v0
 }  // namespace allot

@@ -7,6 +7,7 @@
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/policies.hpp>
+#include <allot/scheduler/preset.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/scheduler/time_limits.hpp>
 #include <allot/scheduler/until_quiet.hpp>
@@ -17,8 +18,10 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -42,44 +45,81 @@ class scheduler {
   static_assert(std::same_as<Placement, no_placement> || placed_view<View, Placement>,
                 "allot: with a placement the view needs demand(job)");
 
+  /// The parts put together by hand. A preset is more than its policies: see `make_scheduler`.
   scheduler(View view, quota_tree<n> tree, Placement places = {}, Policies policies = {})
       : bench_(std::move(view), std::move(tree), std::move(places)),
         policies_(std::move(policies)),
         cycle_(policies_) {
+    jobs().treat_all(resolved({}));
     cycle_.reset(bench_);
+  }
+
+  /// A preset whole: its policies, what it makes of quotas, those too that are added later, and how it treats
+  /// those that are not configured. Returns everything that is wrong with the quotas. They keep the ids that
+  /// they would have in a tree of their own, unless the preset ignores them. See `make_scheduler`.
+  template <preset Preset>
+  [[nodiscard]] static result<scheduler> make(const Preset& by, View view,
+                                              std::vector<quota_spec<n>> quotas, Placement places,
+                                              Policies policies) {
+    const quota_rules<n> rules = rules_of<n>(by);
+    std::vector<quota_spec<n>> given;
+    if (rules.ignores_quotas) {
+      given.push_back({.name = "cluster", .nominal = resources<n>{quantity::unlimited()}});
+    } else {
+      given = std::move(quotas);
+    }
+    auto tree = detail::checked_tree(adapted(rules, {given, std::vector<bool>(given.size())}));
+    if (!tree) return tree.problems();
+    scheduler made{std::move(view), std::move(tree).value(), std::move(places), std::move(policies)};
+    made.rules_ = rules;
+    made.given_ = std::move(given);
+    made.jobs().treat_all(made.resolved(rules.defaults));
+    made.jobs().world_changed();
+    return made;
   }
 
   /// What jobs hold now, those included that were told to go and have not gone.
   [[nodiscard]] const allot::ledger<n>& ledger() const noexcept { return jobs().books.held(); }
   /// What decisions count on: those told to go are gone, those reserved are there.
   [[nodiscard]] const allot::ledger<n>& booked() const noexcept { return jobs().books.booked(); }
+  /// As the preset sees the quotas, if there is one.
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return bench_.tree(); }
   [[nodiscard]] const View& view() const noexcept { return bench_.view(); }
-  /// The placement. The host takes the places of adopted jobs in it and changes its nodes; after a change
-  /// that makes room it calls `retry`.
+  /// The placement. The host takes the places of adopted jobs in it and changes its nodes; after such a change
+  /// it calls `retry`.
   [[nodiscard]] Placement& places() noexcept { return jobs().books.places; }
   [[nodiscard]] const Placement& places() const noexcept { return jobs().books.places; }
 
   /// How the jobs of a quota are treated from now on; those already waiting keep their order. A runtime that
-  /// is newly guaranteed counts from the start of those that run. O(1), with such a guarantee
-  /// O(log jobs) for each that runs in the subtree.
-  void configure(quota_id x, const queue_settings& settings) {
+  /// is newly guaranteed counts from the start of those that run. Returns what is wrong with that, and has
+  /// changed nothing then: the quota does not exist, or of two settings one makes the other meaningless.
+  /// O(1), with a newly guaranteed runtime O(log jobs) for each that runs in the subtree.
+  [[nodiscard]] std::vector<problem> configure(quota_id x, const queue_settings& settings) {
+    if (!tree().contains(x)) {
+      return {{problem_code::unknown_quota, {}, {}, "there is no such quota to be configured"}};
+    }
+    std::vector<problem> wrong = detail::contradictions(tree().name(x), settings, judges_rivals());
+    if (!wrong.empty()) return wrong;
     queue_settings& kept = jobs().of(x).settings;
     const bool guarantees =
         settings.min_runtime != runtime_guarantee{} && settings.min_runtime != kept.min_runtime;
-    kept = settings;
+    kept = resolved(settings);
     if (guarantees) {
       jobs().guarantees_runtime = true;
       watch_guarantee_below(x, settings.min_runtime);
     }
     jobs().touch(x);
     jobs().world_changed();
+    return wrong;
   }
-  [[nodiscard]] const queue_settings& settings(quota_id x) const { return jobs().of(x).settings; }
+  /// What is left to the guard is resolved. Of an unknown quota: the settings that are not said.
+  [[nodiscard]] const queue_settings& settings(quota_id x) const {
+    return tree().contains(x) ? jobs().of(x).settings : jobs().defaults();
+  }
 
   /// Whether the job would be taken.
   [[nodiscard]] refusal refuses(const job& j) const {
-    if (!tree().contains(view().quota(j))) return refusal::unknown_quota;
+    if (!tree().contains(quota_of(j))) return refusal::unknown_quota;
     if constexpr (elastic_view<View>) {
       if (view().min_pods(j) > view().pods(j)) return refusal::invalid_request;
     }
@@ -95,71 +135,115 @@ class scheduler {
     return fits ? refusal::none : refusal::larger_than_cluster;
   }
 
-  /// A job waits from now on. Returns its id, none when it is refused. O(log pending).
-  job_id submit(const job& j) {
-    if (refuses(j) != refusal::none) return job_id::none();
+  // What happens. A call that makes no sense changes nothing and says so, in release builds too.
+
+  /// A job waits from now on. Returns its id, or why it is refused. O(log pending).
+  submission submit(const job& j) {
+    if (const refusal why_not = refuses(j); why_not != refusal::none) return {{}, why_not};
     const job_id id = enrol(j);
     jobs().wait(id);
-    return id;
+    return {id};
   }
 
   /// A job runs that this scheduler did not start: after a restart of the host, say. `at` is the place that
-  /// the host has taken for it in `places()`. Of an elastic job the core runs; see `adopt_surplus`. Returns
-  /// none when the job is refused, or accepts no such flavors. Whether the cluster has room does not matter.
-  [[nodiscard]] job_id adopt(const job& j, instant since, place at = {}, const flavor_pick& pick = {}) {
+  /// the host has taken for it in `places()`. Of an elastic job the core runs; see `adopt_surplus`. Whether
+  /// the cluster has room does not matter. Refused for the reasons of `submit` but for its size, and when the
+  /// job accepts no such flavors, the placement has not given that place (if it can say so, see
+  /// `revocable_placement`), or usage would no longer be countable.
+  submission adopt(const job& j, instant since, place at = {}, const flavor_pick& pick = {}) {
     const refusal why_not = refuses(j);
-    if (why_not == refusal::unknown_quota || why_not == refusal::invalid_request) return {};
+    if (why_not != refusal::none && why_not != refusal::larger_than_cluster) return {{}, why_not};
     if constexpr (flavored_view<View>) {
-      if (!is_choice(view().flavors(j, detail::core_pods(view(), j)), pick)) return {};
+      if (!is_choice(view().flavors(j, detail::core_pods(view(), j)), pick)) {
+        return {{}, refusal::unknown_flavors};
+      }
     }
+    if (!has_given(at)) return {{}, refusal::unknown_place};
+    typename bench_type::record r;
+    r.what = j;
+    detail::read_request(r, view(), detail::core_pods(view(), j));
+    if (!can_count(quota_of(j), bench_.request_of(r, pick))) return {{}, refusal::invalid_request};
     const job_id id = enrol(j);
     jobs().start_adopted(id, since, at, pick);
+    jobs().review_reservations();
     watch_time(id);
-    return id;
+    return {id};
   }
-  /// One more pod of an elastic job that runs was started by somebody else. Precondition: it may have more.
-  /// Returns the id of that pod.
-  job_id adopt_surplus(job_id core, instant since, place at = {}) {
-    return jobs().adopt_surplus(known(core), since, at);
+  /// One more pod of an elastic job that runs was started by somebody else. Returns the id of that pod.
+  /// Refused when the job does not run (`wrong_state`) or has all its pods, and as in `adopt`.
+  submission adopt_surplus(job_id core, instant since, place at = {}) {
+    if (!jobs().jobs.contains(core)) return {{}, refusal::unknown_job};
+    record& r = jobs().known(core);
+    if (r.state != job_state::running || r.facts.surplus) return {{}, refusal::wrong_state};
+    if (!jobs().can_grow(r)) return {{}, refusal::has_all_pods};
+    if (!has_given(at)) return {{}, refusal::unknown_place};
+    if (!can_count(r.facts.quota, jobs().request_of_pod(r))) return {{}, refusal::invalid_request};
+    const job_id id = jobs().adopt_surplus(r, since, at);
+    jobs().review_reservations();
+    return {id};
   }
-  /// The next step tries every waiting job again.
+  /// The next step tries every waiting job again, and who is reserved on a place that is lost is decided on
+  /// again.
   void retry() noexcept { jobs().world_changed(); }
 
   /// The job of an admission runs since `at`, if not since the step that admitted it.
-  void started(job_id id, instant at) {
-    record& r = known(id);
-    ALLOT_ASSERT(r.state == job_state::running, "only an admitted job can start");
-    jobs().books.restart(r, at);
-    watch_time(id);
+  refusal started(job_id id, instant at) {
+    return if_in(id, {job_state::running}, [&](record& r) {
+      jobs().books.restart(r, at);
+      watch_time(id);
+    });
   }
-  /// The job has ended by itself, with all its surplus. Its id is free again. Or one pod of the surplus has:
-  /// then the job can do with one less.
-  void finished(job_id id) { jobs().remove(id); }
-  /// The job has gone, because a plan said so or for a reason of the host's own, and with an elastic job all
-  /// its surplus, told to go before or not; it waits again, with its old rank. Or a pod that an elastic job
-  /// had beyond its core has gone: the job may have one again, under another id.
-  void evicted(job_id id) {
-    record& r = known(id);
-    ALLOT_ASSERT(r.state == job_state::running || r.state == job_state::evicting,
-                 "only a running job can go");
-    if (r.state == job_state::running) jobs().world_changed();
-    jobs().give_back(r);
-    jobs().requeue(r);
+  /// The job, which runs or was told to go, has ended by itself, with all its surplus. Or one pod of the
+  /// surplus has: then the job can do with one less.
+  refusal finished(job_id id) {
+    return if_in(id, {job_state::running, job_state::evicting}, [&](record&) { jobs().remove(id); });
+  }
+  /// The job, which ran or was told to go, has gone, because a plan said so or for a reason of the host's own,
+  /// and with an elastic job all its surplus, told to go before or not; it waits again, with its old rank. Or
+  /// a pod that an elastic job had beyond its core has gone: the job may have one again, under another id.
+  refusal evicted(job_id id) {
+    return if_in(id, {job_state::running, job_state::evicting}, [&](record& r) {
+      if (r.state == job_state::running) jobs().world_changed();
+      jobs().give_back(r);
+      jobs().requeue(r);
+    });
   }
   /// The job is not wanted any more, wherever it is.
-  void cancel(job_id id) { jobs().remove(id); }
+  refusal cancel(job_id id) {
+    if (!jobs().jobs.contains(id)) return refusal::unknown_job;
+    jobs().remove(id);
+    return refusal::none;
+  }
   /// The host itself tells a running job to go: it holds its share until `evicted` or `finished`, and the
   /// decisions no longer count on it.
-  void evicting(job_id id) {
-    jobs().withdraw(known(id), {});
-    jobs().world_changed();
+  refusal evicting(job_id id) {
+    return if_in(id, {job_state::running}, [&](record& r) {
+      jobs().withdraw(r, {});
+      jobs().world_changed();
+    });
   }
 
   /// Changes the quota tree; see `apply` in quota/change.hpp. A quota with jobs, waiting ones included, can't
-  /// be removed. Who is reserved where there is no room for it any more waits again.
+  /// be removed. Under a preset the changes are of the quotas as they were given, and quotas that are added
+  /// are treated like the others; one that ignores quotas ignores the changes, too. Who is reserved where
+  /// there is no room for it any more waits again.
   result<std::vector<quota_id>> apply(std::span<const quota_change<n>> changes) {
-    auto over = jobs().apply(changes);
-    if (over) cycle_.reset(bench_);
+    if (rules_.ignores_quotas) return std::vector<quota_id>{};
+    const auto now = rules_.adapt == nullptr ? tree().specs() : std::span<const quota_spec<n>>{given_};
+    detail::edited_quotas<n> next{{now.begin(), now.end()}, tree().removed()};
+    detail::for_each_removed<n>(tree(), changes, [&](quota_id x) {
+      if (jobs().of(x).jobs == 0) return;
+      const std::string name{tree().name(x)};
+      next.problems.push_back({problem_code::in_use, name, {}, name + " still has jobs"});
+    });
+    next.edit(changes);
+    std::vector<quota_spec<n>> given;
+    if (rules_.adapt != nullptr) given = next.specs;
+    auto tree = detail::checked_tree(adapted(rules_, std::move(next)));
+    if (!tree) return tree.problems();
+    given_ = std::move(given);
+    std::vector<quota_id> over = jobs().replace_tree(tree.value());
+    cycle_.reset(bench_);
     return over;
   }
 
@@ -167,6 +251,7 @@ class scheduler {
   /// the last call it is empty, in O(1).
   const plan_type& step(instant now) {
     bench_.begin(now);
+    const auto lasts = [&](const detail::time_limits::run& r) { return is_run(r); };
     time_limits_.take_expired(now, [&](const detail::time_limits::run& r) {
       if (!is_run(r)) return;
       bench_.evict(r.job, {}, relation::time_limit);
@@ -175,7 +260,10 @@ class scheduler {
     guarantees_.take_expired(now, [&](const detail::time_limits::run& r) {
       if (is_run(r)) jobs().world_changed();
     });
+    time_limits_.sweep(lasts);
+    guarantees_.sweep(lasts);
     cycle_.run(bench_);
+    bench_.forget_gone_beneficiaries();
     // At last, for what was admitted after a job was held stands in its way as well.
     for (auto& h : bench_.plan().holds) explain(h);
     for (const auto& a : bench_.plan().admissions) watch_time(a.id);
@@ -191,12 +279,15 @@ class scheduler {
     return limit && guarantee ? std::min(limit, guarantee) : (limit ? limit : guarantee);
   }
 
-  /// Why a waiting job waits, as of now. Precondition: it is pending or reserved.
+  /// Why a waiting job waits, as of now; `not_waiting` of any other.
   [[nodiscard]] typename plan_type::hold why(job_id id) {
-    const record& r = known(id);
-    ALLOT_ASSERT(r.state == job_state::pending || r.state == job_state::reserved, "the job does not wait");
-    typename plan_type::hold h{id, r.what, r.facts.quota, hold_reason::evictions};
-    if (r.state == job_state::reserved) return h;
+    typename plan_type::hold h{id, what(id), {}, hold_reason::not_waiting};
+    const job_state is = state(id);
+    if (is != job_state::pending && is != job_state::reserved) return h;
+    const record& r = jobs().jobs[id];
+    h.quota = r.facts.quota;
+    h.reason = hold_reason::evictions;
+    if (is == job_state::reserved) return h;
     explain(h);
     if (!h.binding && jobs().books.could_place(places(), r.demand)) {
       h.reason = hold_reason::behind_head;
@@ -205,19 +296,28 @@ class scheduler {
     return h;
   }
 
+  // Of a job that is not there: nothing, in the form of a default value.
+
   [[nodiscard]] job_state state(job_id id) const {
     return jobs().jobs.contains(id) ? jobs().jobs[id].state : job_state::unknown;
   }
-  [[nodiscard]] const job& what(job_id id) const { return jobs().jobs[id].what; }
+  [[nodiscard]] job what(job_id id) const { return of_job(id, &record::what); }
   /// The place of a running, evicting or reserved job.
-  [[nodiscard]] place place_of(job_id id) const { return jobs().jobs[id].where; }
+  [[nodiscard]] place place_of(job_id id) const { return of_job(id, &record::where); }
   /// What the job asks for, or has, under the flavors chosen for it.
-  [[nodiscard]] const resources<n>& request(job_id id) const { return jobs().jobs[id].facts.request; }
-  [[nodiscard]] const flavor_pick& pick(job_id id) const { return jobs().jobs[id].pick; }
-  /// The pods that an elastic job has beyond its core, those included that wait.
-  [[nodiscard]] std::span<const job_id> surplus_of(job_id id) const { return jobs().jobs[id].surplus; }
+  [[nodiscard]] resources<n> request(job_id id) const {
+    return jobs().jobs.contains(id) ? jobs().jobs[id].facts.request : resources<n>{};
+  }
+  [[nodiscard]] flavor_pick pick(job_id id) const { return of_job(id, &record::pick); }
+  /// The pods that an elastic job has beyond its core, those included that wait. Valid until the next call.
+  [[nodiscard]] std::span<const job_id> surplus_of(job_id id) const {
+    return jobs().jobs.contains(id) ? std::span<const job_id>{jobs().jobs[id].surplus}
+                                    : std::span<const job_id>{};
+  }
   /// How many jobs of the quota wait, reserved ones and the next pods of elastic ones included.
-  [[nodiscard]] std::size_t waiting(quota_id x) const { return jobs().of(x).waiting; }
+  [[nodiscard]] std::size_t waiting(quota_id x) const {
+    return tree().contains(x) ? jobs().of(x).waiting : 0;
+  }
 
  private:
   using bench_type = workbench<View, Placement>;
@@ -225,9 +325,70 @@ class scheduler {
 
   [[nodiscard]] detail::lifecycle<View, Placement>& jobs() noexcept { return bench_.jobs_; }
   [[nodiscard]] const detail::lifecycle<View, Placement>& jobs() const noexcept { return bench_.jobs_; }
-  [[nodiscard]] record& known(job_id id) { return jobs().known(id); }
   [[nodiscard]] job_id enrol(const job& j) {
-    return jobs().enrol(j, policies_.jobs, policies_.not_preemptible);
+    return jobs().enrol(j, quota_of(j), policies_.jobs, policies_.not_preemptible);
+  }
+  [[nodiscard]] quota_id quota_of(const job& j) const {
+    return rules_.ignores_quotas ? tree().roots().front() : view().quota(j);
+  }
+  template <class T>
+  [[nodiscard]] T of_job(job_id id, T record::*member) const {
+    return jobs().jobs.contains(id) ? jobs().jobs[id].*member : T{};
+  }
+  /// Carries out what happens to a job, if it is in one of these states.
+  template <class Happen>
+  refusal if_in(job_id id, std::initializer_list<job_state> states, Happen happen) {
+    if (!jobs().jobs.contains(id)) return refusal::unknown_job;
+    record& r = jobs().jobs[id];
+    if (std::find(states.begin(), states.end(), r.state) == states.end()) return refusal::wrong_state;
+    happen(r);
+    return refusal::none;
+  }
+  [[nodiscard]] bool has_given([[maybe_unused]] const place& at) const {
+    if constexpr (revocable_placement<Placement>) {
+      return places().contains(at);
+    } else {
+      return true;
+    }
+  }
+  /// Whether usage can be counted on top of what there is, which only jobs that were adopted can exceed.
+  [[nodiscard]] bool can_count(quota_id x, const resources<n>& request) const {
+    for (; x; x = tree().parent(x)) {
+      for (std::size_t d = 0; d < n; ++d) {
+        const quantity most = std::max(ledger().drawn(x, d), booked().drawn(x, d));
+        if (!(most + request[d]).is_bounded()) return false;
+      }
+    }
+    return true;
+  }
+
+  /// What a preset makes of the quotas that there are.
+  [[nodiscard]] static detail::edited_quotas<n> adapted(const quota_rules<n>& rules,
+                                                        detail::edited_quotas<n> quotas) {
+    if (rules.adapt == nullptr || rules.ignores_quotas) return quotas;
+    std::vector<quota_spec<n>> there;
+    for (std::size_t i = 0; i < quotas.specs.size(); ++i) {
+      if (!quotas.removed[i]) there.push_back(std::move(quotas.specs[i]));
+    }
+    rules.adapt(there);
+    auto next = there.begin();
+    for (std::size_t i = 0; i < quotas.specs.size(); ++i) {
+      if (!quotas.removed[i]) quotas.specs[i] = std::move(*next++);
+    }
+    return quotas;
+  }
+  [[nodiscard]] bool judges_rivals() const {
+    if constexpr (requires { policies_.judges_rivals(); }) {
+      return policies_.judges_rivals();
+    } else if constexpr (requires { policies_.guard; }) {
+      return allot::judges_rivals(policies_.guard);
+    } else {
+      return false;
+    }
+  }
+  [[nodiscard]] queue_settings resolved(queue_settings settings) const {
+    settings.preempt = with_guard(settings.preempt, judges_rivals());
+    return settings;
   }
   /// By the cycle's own rules, if it has other ones than the ledger's law.
   void explain(typename plan_type::hold& h) {
@@ -241,7 +402,7 @@ class scheduler {
   [[nodiscard]] bool is_run(const detail::time_limits::run& seen) {
     if (!bench_.contains(seen.job)) return false;
     const record& r = bench_.at(seen.job);
-    return r.serial == seen.serial && r.state == job_state::running && r.facts.started == seen.since;
+    return r.state == job_state::running && r.facts.started == seen.since;
   }
   void watch_time(job_id id) {
     const record& r = bench_.at(id);
@@ -249,7 +410,7 @@ class scheduler {
     const instant since = r.facts.started;
     if constexpr (time_limited_view<View>) {
       if (const instant most = view().time_limit(r.what); most > 0) {
-        time_limits_.watch(since + most, {id, r.serial, since});
+        time_limits_.watch(later(since, most), {id, since});
       }
     }
     if (!bench_.guarantees_runtime() || !r.preemptible) return;
@@ -257,8 +418,8 @@ class scheduler {
   }
   void watch_guarantee(const record& r, const runtime_guarantee& g) {
     const instant since = r.facts.started;
-    if (g.preempt > 0) guarantees_.watch(since + g.preempt, {r.facts.id, r.serial, since});
-    if (g.reclaim > 0) guarantees_.watch(since + g.reclaim, {r.facts.id, r.serial, since});
+    if (g.preempt > 0) guarantees_.watch(later(since, g.preempt), {r.facts.id, since});
+    if (g.reclaim > 0) guarantees_.watch(later(since, g.reclaim), {r.facts.id, since});
   }
   void watch_guarantee_below(quota_id x, const runtime_guarantee& g) {
     for (const running_job<n>& j : bench_.running().jobs_of(x)) {
@@ -268,11 +429,32 @@ class scheduler {
   }
 
   bench_type bench_;
+  quota_rules<n> rules_{};
+  /// The quotas as they were given, if a preset makes others of them.
+  std::vector<quota_spec<n>> given_{};
   Policies policies_;
   typename Policies::template cycle<bench_type> cycle_;
   detail::time_limits time_limits_;
   detail::time_limits guarantees_;
 };
+
+/// A scheduler that follows a preset, as one thing: its policies, what it makes of the quotas, and how it
+/// treats those that are not configured, now and when quotas are added later. Returns everything that is
+/// wrong with the quotas. A preset that ignores quotas takes jobs whatever quota they name.
+/// `policies` are the preset's own unless others of their kind are given, e.g. with options:
+/// `make_scheduler(kueue_fair{}, view, quotas, {}, kueue_fair::configure(options))`.
+template <preset Preset, job_view View, placement Placement = no_placement>
+[[nodiscard]] result<scheduler<View, Placement, typename Preset::policies_type>> make_scheduler(
+    const Preset& by, View view, std::vector<quota_spec<dimensions<View>>> quotas, Placement places,
+    typename Preset::policies_type policies) {
+  return scheduler<View, Placement, typename Preset::policies_type>::make(
+      by, std::move(view), std::move(quotas), std::move(places), std::move(policies));
+}
+template <preset Preset, job_view View, placement Placement = no_placement>
+[[nodiscard]] result<scheduler<View, Placement, typename Preset::policies_type>> make_scheduler(
+    const Preset& by, View view, std::vector<quota_spec<dimensions<View>>> quotas, Placement places = {}) {
+  return make_scheduler(by, std::move(view), std::move(quotas), std::move(places), policies_of(by));
+}
 
 }  // namespace v0
 }  // namespace allot

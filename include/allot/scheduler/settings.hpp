@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/result.hpp>
 #include <allot/preemption/settings.hpp>
 
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -51,6 +56,41 @@ struct queue_settings {
 
   friend bool operator==(const queue_settings&, const queue_settings&) = default;
 };
+
+namespace detail {
+
+/// What makes no sense in the settings of a quota, under policies with a guard that judges rivals or without.
+[[nodiscard]] inline std::vector<problem> contradictions(std::string_view quota, const queue_settings& s,
+                                                         bool judges_rivals) {
+  std::vector<problem> found;
+  const auto report = [&](problem_code code, const char* field, const char* text) {
+    found.push_back({code, std::string{quota}, field, std::string{quota} + ": " + text});
+  };
+  const preempt_settings& p = s.preempt;
+  const bool borrows = p.borrow != preempt_borrow::never;
+  if (borrows && p.reclaim == preempt_reclaim::never) {
+    report(problem_code::contradiction, "preempt.borrow",
+           "jobs may preempt while they borrow only if they may reclaim: set preempt.reclaim too");
+  }
+  if (p.borrow_max_priority && !borrows) {
+    report(problem_code::contradiction, "preempt.borrow_max_priority",
+           "this bounds what jobs may preempt while they borrow: set preempt.borrow too");
+  }
+  if (asks_rivals(p) && !judges_rivals) {
+    report(problem_code::contradiction, "preempt.rivals",
+           "nobody takes from rivals unless a guard says when that is fair: choose one, e.g. final_share");
+  }
+  if (asks_rivals(with_guard(p, judges_rivals)) && borrows) {
+    report(problem_code::contradiction, "preempt.borrow",
+           "what priority takes, fair share takes back: not together with preempt.rivals");
+  }
+  if (s.min_runtime.preempt < 0 || s.min_runtime.reclaim < 0) {
+    report(problem_code::negative, "min_runtime", "a minimum runtime can't be negative");
+  }
+  return found;
+}
+
+}  // namespace detail
 
 }  // namespace v0
 }  // namespace allot

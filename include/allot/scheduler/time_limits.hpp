@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -21,7 +22,6 @@ class time_limits {
  public:
   struct run {
     job_id job;
-    std::uint64_t serial = 0;
     instant since = 0;
     friend auto operator<=>(const run&, const run&) noexcept = default;
   };
@@ -30,6 +30,14 @@ class time_limits {
   void watch(instant until, const run& r) {
     runs_.push_back({until, r});
     std::push_heap(runs_.begin(), runs_.end(), ends_later);
+  }
+  /// Forgets the runs that do not last any more, as `lasts(run)` says, when they may be as many as the others.
+  template <class Lasts>
+  void sweep(Lasts lasts) {
+    if (runs_.size() < most_runs_) return;
+    std::erase_if(runs_, [&](const entry& e) { return !lasts(e.what); });
+    std::make_heap(runs_.begin(), runs_.end(), ends_later);
+    most_runs_ = std::max(least_runs, 2 * runs_.size());
   }
   /// Calls `visit(run)` for each run whose time has come, the earliest first.
   template <class Visit>
@@ -61,7 +69,10 @@ class time_limits {
   };
   static bool ends_later(const entry& a, const entry& b) { return b < a; }
 
+  static constexpr std::size_t least_runs = 1024;
+
   std::vector<entry> runs_;
+  std::size_t most_runs_ = least_runs;
 };
 
 }  // namespace detail

@@ -55,7 +55,10 @@ class until_quiet {
   void run(Bench& bench, Look look) {
     if (std::exchange(is_new_tree_, false) && evicts_after_resize_) bring_down(bench);
     search_.protection() = protection_of_all{protection_by_settings{&bench}, protection_};
+    // Each job that is considered is parked, blocks its queue or is decided on, and `preemption_turns` bounds
+    // how often; so a pass ends, and another one follows only one that has decided something.
     do {
+      decided_ = false;
       if (bench.has_news()) {
         bench.wake_everyone();
         admitted_ = false;
@@ -66,7 +69,7 @@ class until_quiet {
       }
       // Who was held before others were admitted may have a claim on what these borrow, or on what they have
       // left others to borrow.
-    } while (bench.has_news() || (std::exchange(admitted_, false) && bench.wake_everyone()));
+    } while (decided_ && (bench.has_news() || (std::exchange(admitted_, false) && bench.wake_everyone())));
     std::sort(shown_.begin(), shown_.end());
     shown_.erase(std::unique(shown_.begin(), shown_.end()), shown_.end());
     for (const quota_id x : shown_) {
@@ -147,8 +150,8 @@ class until_quiet {
     const bool within = may.within != preempt_within::never && !running.empty() &&
                         (may.within == preempt_within::lower_priority ? running.back().priority < priority
                                                                       : running.back().priority <= priority);
-    const bool rivals = may.rivals != preempt_rivals::never || may.borrow != preempt_borrow::never;
-    if (within || rivals || (may.children && !bench.tree().children(x).empty()))
+    const bool others = asks_rivals(may) || may.borrow != preempt_borrow::never;
+    if (within || others || (may.children && !bench.tree().children(x).empty()))
       return {p.least, ~std::uint64_t{0}};
     if (may.reclaim == preempt_reclaim::never) return p;
     const ledger<n>& l = bench.booked();
@@ -165,7 +168,7 @@ class until_quiet {
     const auto at = walk_flavors(
         bench, r, [&] { return room_for(bench, r); }, [&] { return make_room(bench, r); });
     if (!at) return bench.hold_first(x, gave_up_ ? hold_reason::not_proven : hold_reason::quota);
-    admitted_ = true;
+    admitted_ = decided_ = true;
     bench.reserve(id, *at, first_eviction);
   }
 
@@ -216,6 +219,8 @@ class until_quiet {
   bool gave_up_ = false;
   /// Whether somebody has been admitted since everyone was woken.
   bool admitted_ = false;
+  /// Whether this pass has decided something.
+  bool decided_ = false;
   bool may_move_ = false;
   bool evicts_after_resize_ = false;
   bool is_new_tree_ = false;

@@ -135,6 +135,7 @@ class workbench {
   }
   /// The waiting elastic job will start with so many pods and never have more (Kueue's partial admission).
   void settle_for(record& r, std::uint32_t pods) {
+    if (r.facts.pods == pods && r.pods_to_come == 0) return;
     auto& q = jobs_.of(r.facts.quota);
     q.asked -= r.facts.request;
     r.pick = {};
@@ -247,10 +248,18 @@ class workbench {
     ++steps_;
     plan_.clear();
     if (!has_news()) return;
+    jobs_.review_reservations();
     jobs_.reservations.start_ready(jobs_.books, jobs_.jobs, [&](job_id id) {
       record& r = jobs_.jobs[id];
       start(r, jobs_.books.borrowed_by(held(), r));
     });
+  }
+  /// Who was promised room by this plan may have gone with its job since.
+  void forget_gone_beneficiaries() {
+    for (auto& e : plan_.evictions) {
+      if (e.beneficiary && !contains(e.beneficiary)) e.beneficiary = {};
+    }
+    std::erase_if(plan_.reservations, [&](const auto& r) { return !contains(r.id); });
   }
   /// And those of its surplus, which goes too.
   void take_back_admission(job_id id) {
