@@ -9,7 +9,6 @@
 #include <fmt/core.h>
 
 #include <array>
-#include <cstddef>
 #include <map>
 #include <string>
 #include <utility>
@@ -39,9 +38,8 @@ using tree_type = allot::quota_tree<1>;
 struct jobs_view {
   using job = const ::job*;
   const tree_type* names;
-  bool single_queue;
 
-  allot::quota_id quota(job j) const { return single_queue ? allot::quota_id{0} : names->find(j->team); }
+  allot::quota_id quota(job j) const { return names->find(j->team); }
   allot::resources<> request(job j) const { return allot::gpus(j->gpus); }
   int priority(job j) const { return j->priority; }
   allot::instant duration(job j) const { return j->minutes; }
@@ -59,28 +57,13 @@ using column = std::map<std::string, std::string>;
 
 column decide(const allot::any_preset& preset) {
   const tree_type names = allot::build_quota_tree(quotas()).value();
-  auto specs = quotas();
-  preset.adapt(specs);
-  if (preset.ignores_quotas) specs.resize(1);
-  allot::scheduler<jobs_view, allot::no_placement, allot::any_policies> s{
-      jobs_view{&names, preset.ignores_quotas},
-      allot::build_quota_tree(specs).value(),
-      {},
-      preset.policies()};
-  for (const allot::quota_id x : s.tree().top_down()) s.configure(x, preset.defaults());
+  auto s = allot::make_scheduler(preset, jobs_view{&names}, quotas()).value();
 
   column result;
   int started = 0;
-  const auto settle = [&](const auto& jobs) {
-    for (const job& j : jobs) {
-      s.submit(&j);
-      result[j.name] = "waits";
-    }
-    // A preset that decides a little at a time has its turns.
-    allot::instant now = 0;
-    for (int idle = 0; idle < 8; ++idle) {
-      const auto& plan = s.step(++now);
-      std::vector<allot::job_id> going;
+  const auto submit = [&](const auto& jobs) {
+    for (const job& j : jobs) result[j.name] = s.submit(&j) ? "waits" : "is refused";
+    allot::settle(s, 0, [&](const auto& plan) {
       for (const auto& a : plan.admissions) {
         std::string& cell = result[a.what->name];
         const std::string before = cell == "waits" ? "" : cell;
@@ -88,14 +71,12 @@ column decide(const allot::any_preset& preset) {
       }
       for (const auto& e : plan.evictions) {
         result[e.what->name] += " out";
-        going.push_back(e.id);
+        s.evicted(e.id);
       }
-      if (!plan.empty()) idle = 0;
-      for (const allot::job_id gone : going) s.evicted(gone);
-    }
+    });
   };
-  settle(backlog);
-  settle(claim);
+  submit(backlog);
+  submit(claim);
   std::map<std::string, int> used;
   for (const auto& jobs : {std::vector<job>(backlog.begin(), backlog.end()), {claim.begin(), claim.end()}}) {
     for (const job& j : jobs) {

@@ -114,14 +114,14 @@ int main() {
     }
   };
   const auto settle = [&] {
-    for (const auto* plan = &lab.step(0); !plan->empty(); plan = &lab.step(0)) {
-      for (const auto& a : plan->admissions) fmt::print("  {} starts\n", a.what->name);
-      for (const auto& e : plan->evictions) {
+    allot::settle(lab, 0, [&](const auto& plan) {
+      for (const auto& a : plan.admissions) fmt::print("  {} starts\n", a.what->name);
+      for (const auto& e : plan.evictions) {
         fmt::print("  {}, {} % done, yields to {}\n", e.what->name, e.what->percent_done,
                    lab.what(e.beneficiary)->name);
         lab.evicted(e.id);
       }
-    }
+    });
   };
 
   fmt::print("robots is idle; vision has a deadline in 30 days and speech in 5.\n");

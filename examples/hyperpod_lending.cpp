@@ -4,7 +4,7 @@
 // (5); the other 5 are a pool that whoever may borrow can use. First the lending modes, one task at a time;
 // then the same backlog under the four policies of the cluster.
 #include <allot/allot.hpp>
-#include <allot/presets/hyperpod.hpp>
+#include <allot/presets/any_preset.hpp>
 
 #include <fmt/core.h>
 
@@ -46,27 +46,24 @@ struct team {
 class cluster {
  public:
   cluster(int all, const std::vector<team>& teams, const allot::preset_options& policy = {})
-      : scheduler_(tasks_view{}, quotas_of(all, teams), {}, hyperpod::configure(policy)) {
-    for (const allot::quota_id x : scheduler_.tree().top_down()) {
-      scheduler_.configure(x, hyperpod::defaults(policy));
-    }
-  }
+      : scheduler_(allot::make_scheduler(policy_of(policy), tasks_view{}, quotas_of(all, teams)).value()) {}
 
   /// What happens when a task comes.
   std::string run(const std::string& of_team, int size, int priority = 0) {
     const allot::job_id id = submit("task", of_team, size, priority);
     std::string told;
-    for (const auto* plan = &scheduler_.step(0); !plan->empty(); plan = &scheduler_.step(0)) {
-      if (!plan->admissions.empty()) {
-        const allot::quantity borrowed = plan->admissions[0].borrows[0];
-        const bool owns_all = borrowed == allot::quantity{};
-        return told + (owns_all ? "starts" : "starts, " + to_string(borrowed) + " of them borrowed");
+    allot::settle(scheduler_, 0, [&](const auto& plan) {
+      for (const auto& a : plan.admissions) {
+        if (a.id != id) continue;
+        const bool owns_all = a.borrows[0] == allot::quantity{};
+        told += owns_all ? "starts" : "starts, " + to_string(a.borrows[0]) + " of them borrowed";
       }
-      for (const auto& e : plan->evictions) {
+      for (const auto& e : plan.evictions) {
         told += fmt::format("preempts a task of {} and ", e.what->gpus);
         scheduler_.evicted(e.id);
       }
-    }
+    });
+    if (scheduler_.state(id) == allot::job_state::running) return told;
     const allot::shortfall lacks = *scheduler_.why(id).binding;
     const bool may_not = lacks.kind == allot::bound::borrow_limit;
     return "waits for " + to_string(lacks.missing) +
@@ -84,7 +81,10 @@ class cluster {
   }
 
  private:
-  static allot::quota_tree<1> quotas_of(int all, const std::vector<team>& teams) {
+  static allot::any_preset policy_of(const allot::preset_options& policy) {
+    return *allot::any_preset::find("hyperpod", policy);
+  }
+  static std::vector<allot::quota_spec<>> quotas_of(int all, const std::vector<team>& teams) {
     std::vector<allot::quota_spec<>> specs{{.name = "cluster", .nominal = gpus(all)}};
     for (const team& t : teams) {
       specs.push_back({.name = t.name,
@@ -93,10 +93,9 @@ class cluster {
                        .weight = std::int64_t{t.weight} * 1000});
       hyperpod::share(specs.back(), t.sharing, t.borrow_percent);
     }
-    hyperpod::adapt(specs);
-    return allot::build_quota_tree(specs).value();
+    return specs;
   }
-  allot::scheduler<tasks_view, allot::no_placement, hyperpod::policies_type> scheduler_;
+  allot::scheduler<tasks_view, allot::no_placement, allot::any_policies> scheduler_;
   std::deque<task> tasks_;
 };
 

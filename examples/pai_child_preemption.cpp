@@ -35,12 +35,16 @@ struct jobs_of_pai {
   allot::gpu::demand demand(job j) const { return {.gpus = gpus(j->gpus)}; }
 };
 
+using scheduler_type =
+    allot::scheduler<jobs_of_pai, allot::gpu::inventory, allot::pai::policies_type>;
+
 /// The host: it submits, does what the plans say, and reports back.
-class pai {
+class host {
  public:
-  pai(allot::quota_tree<1> tree, allot::gpu::inventory nodes)
-      : scheduler_(jobs_of_pai{}, std::move(tree), std::move(nodes)) {
-    scheduler_.configure(quota("quota1"), {.preempt = {.children = true}});
+  explicit host(scheduler_type scheduler) : scheduler_(std::move(scheduler)) {
+    for (const auto& p : scheduler_.configure(quota("quota1"), {.preempt = {.children = true}})) {
+      fmt::print("{}\n", p.text);
+    }
     // The members of two workspaces; a quota belongs to those who may submit to it.
     access_.add_workspace({"B", {{"bea", {"developer"}}, {"bob", {"developer"}}}, {quota("quota1.1")}});
     access_.add_workspace({"C", {{"cem", {"developer"}}, {"cora", {"developer"}}}, {quota("quota1.2")}});
@@ -83,17 +87,17 @@ class pai {
 
   /// Lets the scheduler decide until it has nothing more to say, and shows what became of it.
   void settle() {
-    for (const auto* plan = &scheduler_.step(++now_); !plan->empty(); plan = &scheduler_.step(++now_)) {
+    allot::settle(scheduler_, ++now_, [&](const auto& plan) {
       std::map<std::string_view, int> started;
       std::map<std::string_view, int> evicted;
-      for (const auto& a : plan->admissions) started[scheduler_.tree().name(a.quota)] += a.what->gpus;
-      for (const auto& e : plan->evictions) {
+      for (const auto& a : plan.admissions) started[scheduler_.tree().name(a.quota)] += a.what->gpus;
+      for (const auto& e : plan.evictions) {
         evicted[scheduler_.tree().name(e.quota)] += e.what->gpus;
         scheduler_.evicted(e.id);
       }
       for (const auto& [name, n] : evicted) fmt::print("  evicted from {}: {} GPUs\n", name, n);
       for (const auto& [name, n] : started) fmt::print("  started on {}: {} GPUs\n", name, n);
-    }
+    });
     table();
   }
 
@@ -116,7 +120,7 @@ class pai {
                to_string(scheduler_.places().total()));
   }
 
-  allot::scheduler<jobs_of_pai, allot::gpu::inventory> scheduler_;
+  scheduler_type scheduler_;
   allot::role_table access_;
   std::deque<job> jobs_;
   std::map<const job*, allot::job_id> ids_;
@@ -127,12 +131,14 @@ class pai {
 }  // namespace
 
 int main() {
-  auto tree = allot::build_quota_tree<1>({{.name = "quota1", .nominal = gpus(128), .inclusive = true},
-                                          {.name = "quota1.1", .parent = "quota1", .nominal = gpus(48)},
-                                          {.name = "quota1.2", .parent = "quota1", .nominal = gpus(80)}});
   auto nodes = allot::gpu::build_cluster({{.name = "node", .count = 16, .gpus = 8}});
-  if (!tree || !nodes) return 1;
-  pai cluster{tree.value(), allot::gpu::inventory{nodes.value()}};
+  auto made = allot::make_scheduler(allot::pai{}, jobs_of_pai{},
+                                    {{.name = "quota1", .nominal = gpus(128)},
+                                     {.name = "quota1.1", .parent = "quota1", .nominal = gpus(48)},
+                                     {.name = "quota1.2", .parent = "quota1", .nominal = gpus(80)}},
+                                    allot::gpu::inventory{nodes.value()});
+  if (!made) return 1;
+  host cluster{std::move(made).value()};
 
   fmt::print("1. Team C trains on more than its 80 GPUs: it borrows what team B leaves idle.\n");
   cluster.submit("bea", "quota1.1", 8, 4);

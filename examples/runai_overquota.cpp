@@ -37,7 +37,7 @@ struct jobs_view {
   allot::gpu::demand demand(job j) const { return {.gpus = j->each, .pods = j->pods}; }
 };
 
-allot::quota_tree<1> teams() {
+std::vector<allot::quota_spec<>> teams() {
   std::vector<allot::quota_spec<>> specs{{.name = "cluster", .nominal = allot::gpus(16), .inclusive = true}};
   for (const auto& [name, gpus] : std::map<std::string, int>{{"a", 4}, {"b", 2}, {"c", 2}, {"d", 8}}) {
     specs.push_back({.name = name,
@@ -45,7 +45,7 @@ allot::quota_tree<1> teams() {
                      .nominal = allot::gpus(gpus),
                      .weight = {std::int64_t{gpus} * 1000}});
   }
-  return allot::build_quota_tree(specs).value();
+  return specs;
 }
 
 allot::gpu::inventory nodes() {
@@ -95,14 +95,12 @@ class demonstration {
 
   void settle() {
     std::map<std::string, std::string> paused;
-    for (const auto* plan = &scheduler_.step(++now_); !plan->empty(); plan = &scheduler_.step(++now_)) {
-      std::vector<allot::job_id> going;
-      for (const auto& e : plan->evictions) {
+    allot::settle(scheduler_, ++now_, [&](const auto& plan) {
+      for (const auto& e : plan.evictions) {
         paused[e.what->name] = scheduler_.what(e.beneficiary)->name;
-        going.push_back(e.id);
+        scheduler_.evicted(e.id);
       }
-      for (const allot::job_id gone : going) scheduler_.evicted(gone);
-    }
+    });
     report(paused);
   }
   void report(const std::map<std::string, std::string>& paused) {
@@ -129,8 +127,8 @@ class demonstration {
   }
 
   bool aloud_;
-  allot::scheduler<jobs_view, allot::gpu::inventory, typename Preset::policies_type> scheduler_{
-      jobs_view{}, teams(), nodes()};
+  allot::scheduler<jobs_view, allot::gpu::inventory, typename Preset::policies_type> scheduler_ =
+      allot::make_scheduler(Preset{}, jobs_view{}, teams(), nodes()).value();
   std::deque<job> jobs_;
   std::map<std::string, allot::job_id> ids_;
   std::string outcome_;

@@ -41,7 +41,8 @@ decision_maker::decision_maker(const scenario& s, workload<n> w, quota_tree<n> a
       ids_(jobs_.setup.jobs.size()) {
   const auto& settings = jobs_.setup.settings;
   for (std::size_t i = 0; i < scheduler_.tree().slots(); ++i) {
-    scheduler_.configure(quota_id{i}, single_queue_ ? preset.defaults() : settings[i]);
+    // What is wrong with the settings was said when the scenario was read.
+    static_cast<void>(scheduler_.configure(quota_id{i}, single_queue_ ? preset.defaults() : settings[i]));
   }
   for (const refused_job& r : jobs_.refused) made_.refuse.push_back({r.id, r.quota, "access", r.text});
 }

@@ -181,7 +181,7 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   write_isolated(json, r);
   json.member("decisions", r.decisions);
   json.member("events", r.events);
-  json.member("livelocks", r.livelocks.instants());
+  json.member("livelocks", r.livelocks.instants);
   json.key("wall_s").raw(decimal(wall_ms));
   json.end_object();
   file.text() += json.text();

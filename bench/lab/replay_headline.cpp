@@ -162,11 +162,11 @@ std::string warnings(const replay_result& r) {
                       : " never finished: nothing would ever make room for them:\n";
     append_unfinished(text, r);
   }
-  if (const std::uint64_t times = r.livelocks.instants(); times != 0) {
+  if (const std::uint64_t times = r.livelocks.instants; times != 0) {
     text += r.policy;
     text += " never came to rest at " + grouped(times) + (times == 1 ? " instant" : " instants");
-    text += " and was stopped there, the first time at " + decimal(r.livelocks.first()) + " s";
-    if (const auto job = r.livelocks.restless_job()) {
+    text += " and was stopped there, the first time at " + decimal(r.livelocks.first) + " s";
+    if (const auto job = r.livelocks.job) {
       for (const replayed_job& j : r.jobs) {
         if (j.index == *job) text.append(" (").append(j.id).append(" was evicted again and again)");
       }

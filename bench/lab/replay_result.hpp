@@ -10,7 +10,7 @@
 #include <allot/sim/figures.hpp>
 #include <allot/sim/job_history.hpp>
 #include <allot/sim/run_log.hpp>
-#include <allot/sim/unrest.hpp>
+#include <allot/sim/decision_log.hpp>
 #include <allot/sim/wait_reasons.hpp>
 
 #include <algorithm>
@@ -157,7 +157,7 @@ struct replay_result {
   std::uint64_t decisions = 0;
   std::uint64_t events = 0;
   /// Where the policy would never have come to rest.
-  sim::unrest livelocks{};
+  sim::livelocks_seen livelocks{};
   /// Nothing: it ran until nothing happened any more.
   std::optional<early_end> stopped{};
   replay_timing timing{};

@@ -244,6 +244,10 @@ struct workload {
 /// like the others here: a simulation, in which nothing runs at the beginning, has to refuse it.
 template <std::size_t N>
 [[nodiscard]] workload<N> make_workload(const scenario& s);
+/// How its policy treats the jobs of each quota, by id; those that events add included.
+[[nodiscard]] std::vector<queue_settings> settings_of(const scenario& s);
+/// What makes no sense in that: for each problem the number of the quota.
+[[nodiscard]] std::vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s);
 extern template workload<1> make_workload<1>(const scenario&);
 extern template workload<max_resources> make_workload<max_resources>(const scenario&);
 

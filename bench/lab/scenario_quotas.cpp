@@ -349,6 +349,16 @@ void scenario_reader::check_quotas() {
   if (!adapted) report_quotas(adapted.problems(), " (as the preset " + to_.policy.preset + " sees it)");
 }
 
+void scenario_reader::check_settings() {
+  for (const auto& [i, p] : contradictions_in(to_)) {
+    std::string field = p.field;
+    std::replace(field.begin(), field.end(), '.', '/');
+    // Quotas that events add have no place of their own.
+    const std::string place = i < to_.initial_quotas ? "/quotas/" + std::to_string(i) : "/events";
+    found_.add(to_.file, place + '/' + field, p.text);
+  }
+}
+
 std::string scenario_reader::text_of(const problem& p) const {
   if (p.dimension == problem::no_dimension || to_.resources.size() <= 1) return p.text;
   return p.text + " (" + to_.resources[p.dimension] + ')';

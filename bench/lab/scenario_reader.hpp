@@ -55,6 +55,8 @@ class scenario_reader {
   void make_quotas_of_tenants();
   /// Reports what keeps the quotas from being a tree, as given and as the preset sees them.
   void check_quotas();
+  /// That the settings of each quota make sense under the policy.
+  void check_settings();
 
   // scenario_events.cpp
 

@@ -190,17 +190,6 @@ template <std::size_t N>
   return access.explain(who, quota, name);
 }
 
-/// Of all quotas, those that events add included.
-[[nodiscard]] std::vector<queue_settings> settings_of(const scenario& s) {
-  queue_settings otherwise;
-  if (const auto p = any_preset::find(s.policy.preset, s.policy.options)) otherwise = p->defaults();
-  otherwise.order = s.policy.order.value_or(otherwise.order);
-  std::vector<queue_settings> result;
-  result.reserve(s.quotas.size());
-  for (const quota_entry& q : s.quotas) result.push_back(q.settings(otherwise));
-  return result;
-}
-
 template <std::size_t N>
 [[nodiscard]] sim::places places_of(const scenario& s, const std::vector<sim::job<N>>& jobs) {
   const gpu::placement_name name = s.policy.placement;
@@ -212,6 +201,29 @@ template <std::size_t N>
 }
 
 }  // namespace
+
+std::vector<queue_settings> settings_of(const scenario& s) {
+  queue_settings otherwise;
+  if (const auto p = any_preset::find(s.policy.preset, s.policy.options)) otherwise = p->defaults();
+  otherwise.order = s.policy.order.value_or(otherwise.order);
+  std::vector<queue_settings> result;
+  result.reserve(s.quotas.size());
+  for (const quota_entry& q : s.quotas) result.push_back(q.settings(otherwise));
+  return result;
+}
+
+std::vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s) {
+  const auto preset = any_preset::find(s.policy.preset, s.policy.options);
+  const bool judges_rivals = preset && preset->policies().judges_rivals();
+  const std::vector<queue_settings> settings = settings_of(s);
+  std::vector<std::pair<std::size_t, problem>> found;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    for (problem& p : contradictions(s.quotas[i].spec.name, settings[i], judges_rivals)) {
+      found.emplace_back(i, std::move(p));
+    }
+  }
+  return found;
+}
 
 template <std::size_t N>
 workload<N> make_workload(const scenario& s) {

@@ -57,7 +57,7 @@ void one_decision(benchmark::State& state) {
   for (std::size_t i = 0; i < 64; ++i) jobs.push_back({quota_id{1 + i % 4}, 1});
   jobs.push_back({quota_id{2}, 4});
   placed_scheduler s{view{&jobs}, tree, nodes(16)};
-  for (std::uint32_t j = 0; j < 64; ++j) s.submit(j);
+  for (std::uint32_t j = 0; j < 64; ++j) static_cast<void>(s.submit(j));
   s.step(0);
   std::size_t admitted = 0;
   for (auto _ : state) {
@@ -78,7 +78,7 @@ void no_change(benchmark::State& state) {
   for (std::size_t i = 0; i < pending; ++i) jobs.push_back({quota_id{1 + i % quotas}, 1});
   const auto tree = flat_tree(quotas, 1);
   allot::scheduler<view> s{view{&jobs}, tree};
-  for (std::uint32_t j = 0; j < pending; ++j) s.submit(j);
+  for (std::uint32_t j = 0; j < pending; ++j) static_cast<void>(s.submit(j));
   s.step(0);
   std::size_t decided = 0;
   for (auto _ : state) decided += s.step(1).holds.size();
@@ -95,14 +95,14 @@ void replace_one(benchmark::State& state) {
   const auto tree = flat_tree(quotas, 1);
   allot::scheduler<view> s{view{&jobs}, tree};
   std::vector<allot::job_id> running(quotas);
-  for (std::uint32_t j = 0; j < jobs.size(); ++j) s.submit(j);
+  for (std::uint32_t j = 0; j < jobs.size(); ++j) static_cast<void>(s.submit(j));
   for (const auto& a : s.step(0).admissions) running[a.what % quotas] = a.id;
   std::size_t next = 0;
   for (auto _ : state) {
     const std::size_t q = next++ % quotas;
     const std::uint32_t ended = s.what(running[q]);
     s.finished(running[q]);
-    s.submit(ended);
+    static_cast<void>(s.submit(ended));
     const auto& plan = s.step(1);
     if (plan.admissions.size() != 1) state.SkipWithError("not one for one");
     running[plan.admissions.front().what % quotas] = plan.admissions.front().id;
@@ -121,9 +121,9 @@ void reclaim(benchmark::State& state) {
   for (auto _ : state) {
     state.PauseTiming();
     placed_scheduler s{view{&jobs}, tree, nodes(64)};
-    for (std::uint32_t j = 0; j < 512; ++j) s.submit(j);
+    for (std::uint32_t j = 0; j < 512; ++j) static_cast<void>(s.submit(j));
     s.step(0);
-    s.submit(512);
+    static_cast<void>(s.submit(512));
     state.ResumeTiming();
     evicted += s.step(1).evictions.size();
   }

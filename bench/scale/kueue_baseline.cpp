@@ -90,7 +90,7 @@ figures run(const allot::quota_tree<>& tree, const std::vector<job_entry>& jobs)
   allot::queue_settings settings = Preset::defaults();
   settings.preempt.within = allot::preempt_within::lower_priority;
   settings.preempt.reclaim = allot::preempt_reclaim::any;
-  for (const allot::quota_id x : tree.top_down()) scheduler.configure(x, settings);
+  for (const allot::quota_id x : tree.top_down()) static_cast<void>(scheduler.configure(x, settings));
 
   figures f;
   std::vector<ending> endings;
@@ -109,7 +109,7 @@ figures run(const allot::quota_tree<>& tree, const std::vector<job_entry>& jobs)
       f.used += static_cast<double>(classes[j.kind].units * classes[j.kind].runs_ms);
       scheduler.finished(e.id);
     }
-    for (; next < jobs.size() && jobs[next].arrives == now; ++next) scheduler.submit(&jobs[next]);
+    for (; next < jobs.size() && jobs[next].arrives == now; ++next) static_cast<void>(scheduler.submit(&jobs[next]));
     for (;;) {
       const auto& plan = scheduler.step(now);
       if (plan.empty()) break;

@@ -52,11 +52,11 @@ class full_cluster {
     const auto last = static_cast<std::uint32_t>(jobs_.size() - 1);
     // Where every node keeps one fixture, they have to come between the others.
     for (std::uint32_t j = 0; j < last; ++j) {
-      scheduler_.submit(j);
+      static_cast<void>(scheduler_.submit(j));
       if (in_vain && j % 8 == 7) scheduler_.step(0);
     }
     scheduler_.step(0);
-    scheduler_.submit(last);
+    static_cast<void>(scheduler_.submit(last));
   }
   [[nodiscard]] const auto& step() { return scheduler_.step(1); }
   /// As if the gang had just come.

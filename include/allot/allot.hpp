@@ -10,3 +10,4 @@
 #include <allot/quota/builder.hpp>
 #include <allot/quota/loans.hpp>
 #include <allot/scheduler/scheduler.hpp>
+#include <allot/scheduler/settle.hpp>

@@ -318,8 +318,7 @@ TEST_CASE("outputs: a policy that never came to rest is told of") {
   lab::replayed_job& ping = r.jobs.emplace_back();
   ping.id = "ping";
   ping.index = 3;
-  r.livelocks.begin(5'000);
-  for (std::uint32_t i = 0; i <= allot::sim::unrest::most_turns; ++i) r.livelocks.note_eviction(3, 1);
+  r.livelocks = {1, 5'000, 3};
   CHECK(
       lab::warnings(r).find("kueue never came to rest at 1 instant and was stopped there, the first time at "
                             "5 s (ping was evicted again and again)") == 0);

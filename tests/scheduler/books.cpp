@@ -216,8 +216,10 @@ TEST_CASE("books: there may be no room for what was booked once the tree has cha
   auto& r = w.add(a, 6);
   w.books.book(r);
   CHECK(w.books.has_room(r));
-  const std::array<allot::quota_change<1>, 1> smaller{allot::resize_quota<1>{b, gpus(1)}};
-  REQUIRE(w.books.apply(smaller));
+  const allot::quota_tree<> before = two_teams();
+  std::vector<allot::quota_spec<>> smaller(before.specs().begin(), before.specs().end());
+  smaller[b.index()].nominal = gpus(1);
+  w.books.replace_tree(allot::build_quota_tree<1>(smaller).value());
   CHECK_FALSE(w.books.has_room(r));
   CHECK(w.books.held().tree() == w.books.booked().tree());
   CHECK(w.books.booked().own_usage(a, 0) == gpus(6));

@@ -157,7 +157,7 @@ TEST_CASE("flavors: more pods of an elastic job are of the flavor of its core") 
 TEST_CASE("flavors: a job is adopted with the choice that it has, if it has that choice") {
   unit_host<> h{one_team(4, 4)};
   const auto* j = h.job("j", "q", models(0), {.menu = h100_then_a100(2)});
-  CHECK(h.scheduler().adopt(j, 0, {}, {2}).is_none());
+  CHECK(h.scheduler().adopt(j, 0, {}, {2}).why_not == allot::refusal::unknown_flavors);
   h.know("j", h.scheduler().adopt(j, 0, {}, {1}));
   h.check();
   CHECK(h.used("q", 1) == 2);

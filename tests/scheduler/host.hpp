@@ -81,7 +81,7 @@ class host {
   void evicting(const std::string& name) { scheduler_.evicting(id(name)); }
   void cancel(const std::string& name) { scheduler_.cancel(id(name)); }
   void configure(const std::string& name, const allot::queue_settings& s) {
-    scheduler_.configure(quota(name), s);
+    REQUIRE(scheduler_.configure(quota(name), s).empty());
   }
 
   /// One cycle at a later time.

@@ -4,10 +4,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "tests/support/seeds.hpp"
@@ -38,15 +40,17 @@ using table = allot::detail::job_table<record<View>>;
 
 }  // namespace
 
-TEST_CASE("job_table: ids of jobs that have gone are given again, and only those") {
+TEST_CASE("job_table: indexes of jobs that have gone are given again, and only those; ids are not") {
   allot_test::for_each_seed(100, [](random_source& random) {
     table<least> jobs;
     std::map<job_id, int> there;
+    std::set<job_id> gone;
     std::size_t most_at_once = 0;
     for (int i = 0; i < 300; ++i) {
       if (random.one_in(2) || there.empty()) {
         const job_id id = jobs.add();
         CHECK(there.count(id) == 0);
+        CHECK(gone.count(id) == 0);
         jobs[id].what = i;
         jobs[id].state = job_state::pending;
         there[id] = i;
@@ -56,13 +60,15 @@ TEST_CASE("job_table: ids of jobs that have gone are given again, and only those
         jobs.remove(id);
         CHECK(jobs[id].ticket != ticket);
         there.erase(id);
+        gone.insert(id);
       }
       most_at_once = there.size() > most_at_once ? there.size() : most_at_once;
-      for (std::size_t k = 0; k < most_at_once; ++k) {
-        const auto at = there.find(job_id{k});
-        CHECK(jobs.contains(job_id{k}) == (at != there.end()));
-        if (at != there.end()) CHECK(jobs[job_id{k}].what == at->second);
+      for (const auto& [id, what] : there) {
+        CHECK(id.index() < most_at_once);
+        CHECK(jobs.contains(id));
+        CHECK(jobs[id].what == what);
       }
+      for (const job_id id : gone) CHECK_FALSE(jobs.contains(id));
       CHECK_FALSE(jobs.contains(job_id{most_at_once}));
     }
   });
@@ -122,7 +128,7 @@ TEST_CASE("preemption_turns: so many in one world, and again in the next") {
 
 TEST_CASE("shape_table: equal demands have equal numbers, all others have their own") {
   allot::detail::shape_table<2, allot::gpu::demand> shapes;
-  std::vector<std::uint32_t> first_round;
+  std::vector<allot::shape_number> first_round;
   for (int round = 0; round < 2; ++round) {
     std::size_t i = 0;
     for (const int a : {0, 1}) {
@@ -130,7 +136,7 @@ TEST_CASE("shape_table: equal demands have equal numbers, all others have their 
         for (const int pods : {1, 2}) {
           for (const lane in : {lane::any, lane::guaranteed}) {
             for (const std::int32_t priority : {-1, 0}) {
-              const auto number = shapes.number(
+              const auto number = shapes.add(
                   {{gpus(a), gpus(b)}, {}, {gpus(1), static_cast<std::uint32_t>(pods)}, in, priority});
               if (round == 0) {
                 first_round.push_back(number);
@@ -144,5 +150,37 @@ TEST_CASE("shape_table: equal demands have equal numbers, all others have their 
       }
     }
   }
-  CHECK(std::set<std::uint32_t>(first_round.begin(), first_round.end()).size() == 32);
+  CHECK(std::set<allot::shape_number>(first_round.begin(), first_round.end()).size() == 32);
+}
+
+TEST_CASE("shape_table: a shape is kept as long as a job has it, also in a copy of the table") {
+  allot_test::for_each_seed(50, [](random_source& random) {
+    using table_type = allot::detail::shape_table<1, allot::no_placement::demand>;
+    table_type shapes;
+    std::map<std::int64_t, std::pair<allot::shape_number, int>> there;
+    for (int i = 0; i < 3000; ++i) {
+      if (random.one_in(20)) {
+        table_type copy = shapes;
+        shapes = copy;
+      }
+      const std::int64_t size = random.between(1, 200);
+      auto known = there.find(size);
+      if (random.one_in(2) || known == there.end()) {
+        const auto number = shapes.add({gpus(size), {}, {}, lane::any, 0});
+        if (known != there.end()) CHECK(number == known->second.first);
+        auto& entry = there[size];
+        entry.first = number;
+        ++entry.second;
+      } else {
+        shapes.remove(known->second.first);
+        if (--known->second.second == 0) there.erase(known);
+      }
+      CHECK(shapes.size() >= there.size());
+      CHECK(shapes.size() <= std::max<std::size_t>(2 * there.size(), there.size() + 64) + 1);
+      for (const auto& [gpus_of, entry] : there) {
+        REQUIRE(shapes.find(entry.first) != nullptr);
+        CHECK(shapes.find(entry.first)->request == allot::resources<1>{gpus(gpus_of)});
+      }
+    }
+  });
 }

@@ -81,7 +81,7 @@ class elastic_host {
       settings.preempt.within = q.settings.preempt.within;
       settings.preempt.reclaim = q.settings.preempt.reclaim;
       settings.preempt.children = q.settings.preempt.children;
-      scheduler_.configure(scheduler_.tree().find("q" + std::to_string(q.number)), settings);
+      REQUIRE(scheduler_.configure(scheduler_.tree().find("q" + std::to_string(q.number)), settings).empty());
     }
   }
 

@@ -31,7 +31,7 @@ class host {
     for (const allot::quota_id x : scheduler_.tree().top_down()) {
       allot::queue_settings s = allot::kueue::defaults();
       s.preempt.within = allot::preempt_within::lower_priority;
-      scheduler_.configure(x, s);
+      REQUIRE(scheduler_.configure(x, s).empty());
     }
   }
 

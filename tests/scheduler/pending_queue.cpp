@@ -16,6 +16,7 @@ using allot::job_id;
 using allot::job_rank;
 using allot::pending_entry;
 using allot::pending_queue;
+using allot::shape_number;
 using allot_test::random_source;
 
 namespace {
@@ -28,7 +29,7 @@ class checked_queue {
     jobs_.push_back({shape, rank, true});
     if (blocked_ && rank < jobs_[blocked_->index()].rank) blocked_.reset();
     if (const auto p = parked_.find(shape); p != parked_.end() && rank < p->second) parked_.erase(p);
-    queue_.push(allot::shape_number{shape}, {rank, id, 0});
+    queue_.push(shape_number{shape}, {rank, id, 0});
   }
   void cancel(std::size_t i) {
     if (!jobs_[i].waits) return;
@@ -53,7 +54,7 @@ class checked_queue {
   }
   // What follows is to be called right after `first` gave job i.
   void pop(std::size_t i) {
-    queue_.take_out(allot::shape_number{jobs_[i].shape}, job_id{i});
+    queue_.take_out(shape_number{jobs_[i].shape}, job_id{i});
     jobs_[i].waits = false;
   }
   void park(std::size_t i) {
@@ -119,16 +120,16 @@ TEST_CASE("pending_queue: gives the first job that may be tried, whatever happen
 
 TEST_CASE("pending_queue: a parked shape is out of the way until the world changes") {
   pending_queue q;
-  q.push(7, {{0, 1, 1}, job_id{1}, 0});
-  q.push(7, {{0, 2, 2}, job_id{2}, 0});
-  q.push(8, {{0, 3, 3}, job_id{3}, 0});
+  q.push(shape_number{7}, {{0, 1, 1}, job_id{1}, 0});
+  q.push(shape_number{7}, {{0, 2, 2}, job_id{2}, 0});
+  q.push(shape_number{8}, {{0, 3, 3}, job_id{3}, 0});
   CHECK(q.first(always)->id == job_id{1});
   q.park_first();
   CHECK(q.first(always)->id == job_id{3});
   // Whoever comes later of that shape has no better chances, and who comes before them may have.
-  q.push(7, {{0, 4, 4}, job_id{4}, 0});
+  q.push(shape_number{7}, {{0, 4, 4}, job_id{4}, 0});
   CHECK(q.first(always)->id == job_id{3});
-  q.push(7, {{-1, 5, 5}, job_id{5}, 0});
+  q.push(shape_number{7}, {{-1, 5, 5}, job_id{5}, 0});
   CHECK(q.first(always)->id == job_id{5});
   q.park_first();
   q.wake();
@@ -139,16 +140,16 @@ TEST_CASE("pending_queue: what was parked with a job stays parked when that one 
   pending_queue q;
   bool cancelled = false;
   const auto is_current = [&](const pending_entry& e) { return !(cancelled && e.id == job_id{1}); };
-  q.push(7, {{0, 1, 1}, job_id{1}, 0});
-  q.push(7, {{0, 5, 5}, job_id{5}, 0});
+  q.push(shape_number{7}, {{0, 1, 1}, job_id{1}, 0});
+  q.push(shape_number{7}, {{0, 5, 5}, job_id{5}, 0});
   CHECK(q.first(is_current)->id == job_id{1});
   q.park_first();
   cancelled = true;
   q.note_stale();
   CHECK_FALSE(q.first(is_current).has_value());
-  q.push(7, {{0, 3, 3}, job_id{3}, 0});
+  q.push(shape_number{7}, {{0, 3, 3}, job_id{3}, 0});
   CHECK_FALSE(q.first(is_current).has_value());
-  q.push(7, {{0, 0, 0}, job_id{6}, 0});
+  q.push(shape_number{7}, {{0, 0, 0}, job_id{6}, 0});
   CHECK(q.first(is_current)->id == job_id{6});
 }
 
@@ -156,12 +157,12 @@ TEST_CASE("pending_queue: the head of a strict queue blocks it until it goes or 
   pending_queue q;
   bool cancelled = false;
   const auto is_current = [&](const pending_entry& e) { return !(cancelled && e.id == job_id{1}); };
-  q.push(7, {{0, 1, 1}, job_id{1}, 0});
-  q.push(8, {{0, 2, 2}, job_id{2}, 0});
+  q.push(shape_number{7}, {{0, 1, 1}, job_id{1}, 0});
+  q.push(shape_number{8}, {{0, 2, 2}, job_id{2}, 0});
   CHECK(q.first(is_current)->id == job_id{1});
   q.block_at_first();
   CHECK_FALSE(q.first(is_current).has_value());
-  q.push(3, {{0, 3, 3}, job_id{3}, 0});  // another shape, kept before the blocked one
+  q.push(shape_number{3}, {{0, 3, 3}, job_id{3}, 0});  // another shape, kept before the blocked one
   CHECK_FALSE(q.first(is_current).has_value());
   SUBCASE("it is cancelled") {
     cancelled = true;
@@ -173,7 +174,7 @@ TEST_CASE("pending_queue: the head of a strict queue blocks it until it goes or 
     CHECK(q.first(is_current)->id == job_id{1});
   }
   SUBCASE("somebody comes who goes before it") {
-    q.push(9, {{-1, 9, 9}, job_id{9}, 0});
+    q.push(shape_number{9}, {{-1, 9, 9}, job_id{9}, 0});
     CHECK(q.first(is_current)->id == job_id{9});
   }
 }
@@ -182,13 +183,13 @@ TEST_CASE("pending_queue: entries of an earlier stay are not taken for the prese
   pending_queue q;
   std::uint32_t ticket = 0;
   const auto is_current = [&](const pending_entry& e) { return e.ticket == ticket; };
-  for (; ticket < 5; ++ticket) q.push(1, {{0, 10 - std::int64_t{ticket}, 1}, job_id{1}, ticket});
+  for (; ticket < 5; ++ticket) q.push(shape_number{1}, {{0, 10 - std::int64_t{ticket}, 1}, job_id{1}, ticket});
   ticket = 2;
   for (int i = 0; i < 4; ++i) q.note_stale();
   const auto first = q.first(is_current);
   REQUIRE(first.has_value());
   CHECK(first->ticket == 2);
-  q.take_out(1, first->id);
+  q.take_out(shape_number{1}, first->id);
   CHECK_FALSE(q.first(is_current).has_value());
 }
 
@@ -196,12 +197,12 @@ TEST_CASE("pending_queue: what is cancelled behind a job that never goes does no
   pending_queue q;
   std::uint64_t latest = 0;
   const auto is_current = [&](const pending_entry& e) { return e.rank.id == 0 || e.rank.id == latest; };
-  q.push(1, {{0, 0, 0}, job_id{0}, 0});
+  q.push(shape_number{1}, {{0, 0, 0}, job_id{0}, 0});
   REQUIRE(q.first(is_current).has_value());
   q.block_at_first();
   const auto come_and_go = [&](int times) {
     for (int i = 0; i < times; ++i) {
-      q.push(1, {{0, 1, ++latest}, job_id{1}, 0});
+      q.push(shape_number{1}, {{0, 1, ++latest}, job_id{1}, 0});
       q.note_stale();  // the one before
       static_cast<void>(q.first(is_current));
     }
@@ -215,11 +216,11 @@ TEST_CASE("pending_queue: a steady queue does not allocate") {
   random_source random{1};
   const auto take_first = [&] {
     const auto first = q.first(always);
-    q.take_out(static_cast<std::uint32_t>(first->rank.id % 12), first->id);
+    q.take_out(shape_number{static_cast<std::uint32_t>(first->rank.id % 12)}, first->id);
   };
   const auto turn_over = [&] {
     for (std::uint64_t i = 0; i < 500; ++i) {
-      q.push(static_cast<std::uint32_t>(i % 12), {{0, 0, i}, job_id{i}, 0});
+      q.push(shape_number{static_cast<std::uint32_t>(i % 12)}, {{0, 0, i}, job_id{i}, 0});
       if (i < 40) continue;
       if (!q.first(always)) {
         q.wake();

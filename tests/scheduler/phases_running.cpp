@@ -25,7 +25,7 @@ TEST_CASE("phases_running: surplus yields before whole jobs, of each job the las
   CHECK(w.step() == "-r0:1 -r0:1 -r1 ~p0 ~p1 ~p2");
 }
 
-TEST_CASE("phases_running: a line follows who starts and who goes, and ids that are given again") {
+TEST_CASE("phases_running: a line follows who starts and who goes, and indexes that are given again") {
   world w{R"(
     nodes 4
     queue d - - 1
@@ -40,8 +40,8 @@ TEST_CASE("phases_running: a line follows who starts and who goes, and ids that 
   w.let_go();
   CHECK(w.step() == "+p0");
   w.finished("r2");
-  w.tell("wait q a 1x1 prio=75");  // It gets the id of r2, and goes last.
-  CHECK(w.id("q") == allot::job_id{2});
+  w.tell("wait q a 1x1 prio=75");  // It gets the index of r2, and goes last.
+  CHECK(w.id("q").index() == 2);
   w.scheduler().cancel(w.id("r3"));
   CHECK(w.step() == "+q");
   w.tell("wait p1 b 1x1");

@@ -15,7 +15,7 @@ namespace {
 void guarantee(world& w, const char* quota, const allot::runtime_guarantee& g) {
   allot::queue_settings settings;
   settings.min_runtime = g;
-  w.scheduler().configure(w.quota(quota), settings);
+  REQUIRE(w.scheduler().configure(w.quota(quota), settings).empty());
 }
 /// A step at that time, whatever has happened.
 std::string step(world& w, allot::instant now) {

@@ -66,7 +66,7 @@ std::string diary(std::uint64_t seed, allot::phase_policies policies) {
   if (random.one_in(4)) {
     allot::queue_settings guaranteed;
     guaranteed.min_runtime = {random.between(1, 4), random.between(1, 4)};
-    world.scheduler().configure(world.quota(random.pick(told.leaves)), guaranteed);
+    REQUIRE(world.scheduler().configure(world.quota(random.pick(told.leaves)), guaranteed).empty());
   }
   std::string said;
   for (int round = 0; round < 25; ++round) {

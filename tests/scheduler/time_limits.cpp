@@ -21,14 +21,15 @@ using allot_test::unit_host;
 
 TEST_CASE("time_limits: each run comes up once, when its time has come, the earliest first") {
   allot_test::for_each_seed(200, [](allot_test::random_source& random) {
-    using entry = std::tuple<instant, job_id, std::uint64_t, instant>;
+    using entry = std::tuple<instant, job_id, instant>;
     allot::detail::time_limits limits;
     std::vector<entry> expected;
     instant now = 0;
     for (int i = 0; i < 60; ++i) {
       if (!random.one_in(3)) {
-        const entry e{random.between(0, 40), job_id{random.below(5)}, random.below(3), random.between(0, 9)};
-        limits.watch(std::get<0>(e), {std::get<1>(e), std::get<2>(e), std::get<3>(e)});
+        const entry e{random.between(0, 40), job_id{random.below(5), static_cast<std::uint32_t>(random.below(3))},
+                      random.between(0, 9)};
+        limits.watch(std::get<0>(e), {std::get<1>(e), std::get<2>(e)});
         expected.push_back(e);
         continue;
       }
@@ -43,16 +44,15 @@ TEST_CASE("time_limits: each run comes up once, when its time has come, the earl
       limits.take_expired(now, [&](const allot::detail::time_limits::run& r) {
         REQUIRE(next < due.size());
         CHECK(std::get<1>(due[next]) == r.job);
-        CHECK(std::get<2>(due[next]) == r.serial);
-        CHECK(std::get<3>(due[next]) == r.since);
+        CHECK(std::get<2>(due[next]) == r.since);
         ++next;
       });
       CHECK(next == due.size());
       // Of those that last, the earliest is next.
-      const auto lasts = [](const allot::detail::time_limits::run& r) { return r.serial != 1; };
+      const auto lasts = [](const allot::detail::time_limits::run& r) { return r.job.generation() != 1; };
       std::sort(expected.begin(), expected.end());
       const auto first =
-          std::find_if(expected.begin(), expected.end(), [](const entry& e) { return std::get<2>(e) != 1; });
+          std::find_if(expected.begin(), expected.end(), [](const entry& e) { return std::get<1>(e).generation() != 1; });
       expected.erase(expected.begin(), first);
       const auto next_one = limits.next(lasts);
       CHECK(next_one.has_value() == !expected.empty());

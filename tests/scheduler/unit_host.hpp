@@ -159,7 +159,7 @@ class unit_host {
   }
   void cancel(const std::string& name) { cancel(id(name)); }
   void configure(const std::string& name, const allot::queue_settings& s) {
-    scheduler_.configure(quota(name), s);
+    REQUIRE(scheduler_.configure(quota(name), s).empty());
   }
   void know(const std::string& name, allot::job_id id) { ids_[name] = id; }
 

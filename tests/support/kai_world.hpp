@@ -227,7 +227,7 @@ class basic_kai_world {
     for (std::size_t i = core; i < where.size(); ++i) {
       const auto one = places.place_at(view_type{}.demand(&j, 1), std::span{where}.subspan(i, 1));
       if (!one) throw std::logic_error{j.name + " does not fit there"};
-      scheduler().adopt_surplus(id, j.since, *one);
+      if (!scheduler().adopt_surplus(id, j.since, *one)) throw std::logic_error{j.name + " has no such pod"};
     }
     ids_[j.name] = id;
     if (gone) {

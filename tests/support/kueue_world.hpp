@@ -111,7 +111,7 @@ class kueue_world {
       s.preempt = q.preempt;
       s.head = q.head;
       s.flavors = q.choice;
-      scheduler_.configure(ids_[q.name], s);
+      REQUIRE(scheduler_.configure(ids_[q.name], s).empty());
     }
   }
   kueue_world(const kueue_world&) = delete;

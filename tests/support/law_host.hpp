@@ -138,7 +138,7 @@ class law_host {
       made.preemptible = j.preemptible;
       if (!j.preemptible) made.lane = lane_of_fixed();
     }
-    for (const allot::quota_id x : tree().top_down()) scheduler_.configure(x, Preset::defaults());
+    for (const allot::quota_id x : tree().top_down()) REQUIRE(scheduler_.configure(x, Preset::defaults()).empty());
     if (!s.own_settings) return;
     for (const quota_draft& q : s.quotas) configure(quota(q.number), q.settings);
   }
@@ -342,7 +342,7 @@ class law_host {
     s.preempt.within = drawn.preempt.within;
     s.preempt.reclaim = drawn.preempt.reclaim;
     s.preempt.children = drawn.preempt.children;
-    scheduler_.configure(x, s);
+    REQUIRE(scheduler_.configure(x, s).empty());
   }
 
   void arrive(std::size_t number) {

@@ -11,6 +11,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace allot {
 inline namespace v0 {
@@ -46,8 +47,8 @@ struct verdict {
 /// number of the strategy as last argument, and those refused by one are asked again by the next when there
 /// is nobody else left; from the second strategy on each quota gives one job only (Kueue). It may say
 /// `static constexpr bool less_fair_when_larger = true`, if of two jobs of one quota the larger is never fair
-/// where the smaller is not: the search then does not ask. And by a member `judges_rivals()` that it never
-/// finds rivals fair; see `preempt_rivals::by_guard`.
+/// where the smaller is not: the search then does not ask. And by a member `judges_rivals()` whether it is
+/// there to say what is fair between rivals, or never finds them fair; see `preempt_rivals::by_guard`.
 template <class Guard, std::size_t N>
 concept victim_guard = requires(const Guard guard, const ledger<N>& l, const beneficiary<N>& b,
                                 const donor<N>& d) {
@@ -62,13 +63,13 @@ concept victim_guard = requires(const Guard guard, const ledger<N>& l, const ben
   { guard(l, b, d, std::size_t{}) } -> std::same_as<verdict>;
 };
 
-/// Whether the guard may find it fair to take from rivals.
+/// Whether the guard is there to say what is fair between rivals; nothing when it does not say.
 template <class Guard>
-[[nodiscard]] constexpr bool judges_rivals(const Guard& guard) {
+[[nodiscard]] constexpr std::optional<bool> judges_rivals(const Guard& guard) {
   if constexpr (requires { guard.judges_rivals(); }) {
     return guard.judges_rivals();
   } else {
-    return true;
+    return std::nullopt;
   }
 }
 
@@ -142,6 +143,7 @@ struct eligible_is_fair {
 /// share, because another dimension dominates it or nothing is lendable, it must be strictly less, or two
 /// equal shares could take from one another for ever. Other relations pass. O(N depth).
 struct final_share {
+  [[nodiscard]] static constexpr bool judges_rivals() noexcept { return true; }
   static constexpr bool less_fair_when_larger = true;
 
   template <std::size_t N>
@@ -162,6 +164,7 @@ struct final_share {
 /// Large gangs can be moved by it which `final_share` holds in place, but they may swing: what it evicts may
 /// leave its quota with less than the beneficiary has. Other relations pass. O(N depth).
 struct initial_share {
+  [[nodiscard]] static constexpr bool judges_rivals() noexcept { return true; }
   static constexpr bool less_fair_when_larger = true;
 
   template <std::size_t N>
@@ -177,6 +180,7 @@ struct initial_share {
 /// First whom `final_share` finds fair; when that is not enough, of each quota at most one more whom
 /// `initial_share` does (Kueue's default pair of strategies).
 struct final_then_initial_share {
+  [[nodiscard]] static constexpr bool judges_rivals() noexcept { return true; }
   static constexpr bool less_fair_when_larger = true;
   static constexpr std::size_t strategies = 2;
 

@@ -27,6 +27,7 @@ template <class Entitlement>
 class saturation_guard {
  public:
   static constexpr bool less_fair_when_larger = true;
+  [[nodiscard]] static constexpr bool judges_rivals() noexcept { return true; }
 
   /// The margin is `numerator`/`denominator`, at least 1 (KAI's reclaimer saturation multiplier).
   explicit saturation_guard(Entitlement entitlement, std::uint32_t numerator = 1,

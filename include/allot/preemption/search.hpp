@@ -100,7 +100,7 @@ class victim_search {
   template <search_world<N> World>
   search_outcome run(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& asks, World& world) {
     beneficiary<N> b = asks;
-    b.may = with_guard(b.may, judges_rivals(guard_));
+    b.may = with_guard(b.may, judges_rivals(guard_).value_or(false));
     victims_.clear();
     moves_.clear();
     asked_.reset();

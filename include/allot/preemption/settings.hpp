@@ -27,7 +27,7 @@ enum class preempt_rivals : std::uint8_t {
   never,
   lower_priority,
   any,
-  /// Any if the policies have a guard that says what is fair between rivals, else never.
+  /// Any if the policies have a guard that is there to say what is fair between rivals, else never.
   by_guard,
 };
 

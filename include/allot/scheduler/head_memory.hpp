@@ -57,7 +57,7 @@ class head_memory {
   }
 
   /// With which flavors the head of x starts.
-  [[nodiscard]] flavor_pick cursor_of(Bench& bench, quota_id x, job_id id) {
+  [[nodiscard]] flavor_pick cursor_of(quota_id x, job_id id) {
     const auto& scans = scans_of(x);
     const auto at = find(scans, id);
     return at == scans.end() ? flavor_pick{} : at->next;

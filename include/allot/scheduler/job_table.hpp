@@ -202,7 +202,8 @@ class job_table {
 
 /// Numbers the shapes: what a job asks for, by which its chances do not differ from another's of its quota.
 /// In a queue where priorities stand in no order they belong to it, for a higher one may preempt more.
-/// A shape is kept as long as a job has it; its number is not given to another.
+/// A shape is kept as long as a job has it, and as many others as there are of those, or a few: so nothing is
+/// allocated while jobs of the same shapes come and go. Its number is not given to another.
 template <std::size_t N, class Demand>
 class shape_table {
  public:
@@ -228,22 +229,21 @@ class shape_table {
       at->second = free_.back();
       free_.pop_back();
       slots_[at->second].what = s;
+      ++unused_;
     }
-    ++slots_[at->second].jobs;
+    if (slots_[at->second].jobs++ == 0) --unused_;
     return shape_number{at->second, slots_[at->second].generation};
   }
-  /// A job has it no more. O(log shapes).
+  /// A job has it no more. Amortised O(log shapes).
   void remove(shape_number number) {
-    slot& s = slots_[number.index()];
-    if (--s.jobs > 0) return;
-    slots_of_.erase(s.what);
-    s.what = {};
-    if (++s.generation != 0) free_.push_back(static_cast<std::uint32_t>(number.index()));
+    if (--slots_[number.index()].jobs > 0) return;
+    ++unused_;
+    if (unused_ > least_unused && 2 * unused_ > slots_of_.size()) forget_unused();
   }
-  /// Nothing when no job has it any more.
+  /// Nothing when it is not kept any more.
   [[nodiscard]] const shape* find(shape_number number) const {
     const slot& s = slots_[number.index()];
-    return s.generation == number.generation() && s.jobs > 0 ? &s.what : nullptr;
+    return s.generation == number.generation() ? &s.what : nullptr;
   }
   [[nodiscard]] std::size_t size() const noexcept { return slots_of_.size(); }
 
@@ -253,10 +253,28 @@ class shape_table {
     std::uint32_t generation = 0;
     std::uint32_t jobs = 0;
   };
+  static constexpr std::size_t least_unused = 64;
+
+  void forget_unused() {
+    for (auto at = slots_of_.begin(); at != slots_of_.end();) {
+      slot& s = slots_[at->second];
+      if (s.jobs > 0) {
+        ++at;
+        continue;
+      }
+      s.what = {};
+      if (++s.generation != 0) free_.push_back(at->second);
+      at = slots_of_.erase(at);
+    }
+    unused_ = 0;
+  }
+
   std::map<shape, std::uint32_t> slots_of_;
   /// With a copy of the shape, so that a table can be copied.
   std::vector<slot> slots_;
   std::vector<std::uint32_t> free_;
+  /// How many of the shapes no job has.
+  std::size_t unused_ = 0;
 };
 
 }  // namespace detail

@@ -109,7 +109,7 @@ class one_head_cycle {
     const std::span<entry> entries{entries_.data(), count_};
     for (entry& e : entries) {
       flavor_bounds bounds;
-      bounds.from = memory_.cursor_of(bench, e.quota, e.job);
+      bounds.from = memory_.cursor_of(e.quota, e.job);
       nominations_.nominate(bench, e, bounds);
     }
     processed_.clear();

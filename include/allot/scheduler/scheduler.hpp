@@ -62,11 +62,11 @@ class scheduler {
                                               std::vector<quota_spec<n>> quotas, Placement places,
                                               Policies policies) {
     const quota_rules<n> rules = rules_of<n>(by);
-    std::vector<quota_spec<n>> given;
+    std::vector<quota_spec<n>> given = std::move(quotas);
     if (rules.ignores_quotas) {
-      given.push_back({.name = "cluster", .nominal = resources<n>{quantity::unlimited()}});
-    } else {
-      given = std::move(quotas);
+      const auto all = build_quota_tree(std::move(given));
+      if (!all) return all.problems();
+      given = {one_queue(all.value())};
     }
     auto tree = detail::checked_tree(adapted(rules, {given, std::vector<bool>(given.size())}));
     if (!tree) return tree.problems();
@@ -98,7 +98,7 @@ class scheduler {
     if (!tree().contains(x)) {
       return {{problem_code::unknown_quota, {}, {}, "there is no such quota to be configured"}};
     }
-    std::vector<problem> wrong = detail::contradictions(tree().name(x), settings, judges_rivals());
+    std::vector<problem> wrong = contradictions(tree().name(x), settings, judges_rivals());
     if (!wrong.empty()) return wrong;
     queue_settings& kept = jobs().of(x).settings;
     const bool guarantees =
@@ -263,7 +263,6 @@ class scheduler {
     time_limits_.sweep(lasts);
     guarantees_.sweep(lasts);
     cycle_.run(bench_);
-    bench_.forget_gone_beneficiaries();
     // At last, for what was admitted after a job was held stands in its way as well.
     for (auto& h : bench_.plan().holds) explain(h);
     for (const auto& a : bench_.plan().admissions) watch_time(a.id);
@@ -362,6 +361,17 @@ class scheduler {
     return true;
   }
 
+  /// Who shares one queue shares the nodes that the placement has; without a placement, what the quotas have.
+  [[nodiscard]] static quota_spec<n> one_queue(const quota_tree<n>& of) {
+    quota_spec<n> cluster{.name = "cluster", .nominal = resources<n>{quantity::unlimited()}};
+    if (!std::same_as<Placement, no_placement> || of.roots().empty()) return cluster;
+    cluster.nominal = {};
+    const allot::ledger<n> l{of};
+    for (const quota_id root : of.roots()) {
+      for (std::size_t d = 0; d < n; ++d) cluster.nominal[d] += l.total_supply(root, d);
+    }
+    return cluster;
+  }
   /// What a preset makes of the quotas that there are.
   [[nodiscard]] static detail::edited_quotas<n> adapted(const quota_rules<n>& rules,
                                                         detail::edited_quotas<n> quotas) {
@@ -377,7 +387,7 @@ class scheduler {
     }
     return quotas;
   }
-  [[nodiscard]] bool judges_rivals() const {
+  [[nodiscard]] std::optional<bool> judges_rivals() const {
     if constexpr (requires { policies_.judges_rivals(); }) {
       return policies_.judges_rivals();
     } else if constexpr (requires { policies_.guard; }) {
@@ -387,7 +397,7 @@ class scheduler {
     }
   }
   [[nodiscard]] queue_settings resolved(queue_settings settings) const {
-    settings.preempt = with_guard(settings.preempt, judges_rivals());
+    settings.preempt = with_guard(settings.preempt, judges_rivals().value_or(false));
     return settings;
   }
   /// By the cycle's own rules, if it has other ones than the ledger's law.
@@ -440,7 +450,8 @@ class scheduler {
 
 /// A scheduler that follows a preset, as one thing: its policies, what it makes of the quotas, and how it
 /// treats those that are not configured, now and when quotas are added later. Returns everything that is
-/// wrong with the quotas. A preset that ignores quotas takes jobs whatever quota they name.
+/// wrong with the quotas. A preset that ignores quotas takes jobs whatever quota they name; what they share
+/// are the nodes of the placement or, without one, what the quotas own together.
 /// `policies` are the preset's own unless others of their kind are given, e.g. with options:
 /// `make_scheduler(kueue_fair{}, view, quotas, {}, kueue_fair::configure(options))`.
 template <preset Preset, job_view View, placement Placement = no_placement>

@@ -5,6 +5,7 @@
 #include <allot/preemption/settings.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,30 +58,25 @@ struct queue_settings {
   friend bool operator==(const queue_settings&, const queue_settings&) = default;
 };
 
-namespace detail {
-
-/// What makes no sense in the settings of a quota, under policies with a guard that judges rivals or without.
+/// What makes no sense in the settings of a quota, under policies whose guard judges rivals, or never finds
+/// them fair; or does not say.
 [[nodiscard]] inline std::vector<problem> contradictions(std::string_view quota, const queue_settings& s,
-                                                         bool judges_rivals) {
+                                                         std::optional<bool> judges_rivals) {
   std::vector<problem> found;
   const auto report = [&](problem_code code, const char* field, const char* text) {
     found.push_back({code, std::string{quota}, field, std::string{quota} + ": " + text});
   };
   const preempt_settings& p = s.preempt;
   const bool borrows = p.borrow != preempt_borrow::never;
-  if (borrows && p.reclaim == preempt_reclaim::never) {
-    report(problem_code::contradiction, "preempt.borrow",
-           "jobs may preempt while they borrow only if they may reclaim: set preempt.reclaim too");
-  }
   if (p.borrow_max_priority && !borrows) {
     report(problem_code::contradiction, "preempt.borrow_max_priority",
            "this bounds what jobs may preempt while they borrow: set preempt.borrow too");
   }
-  if (asks_rivals(p) && !judges_rivals) {
+  if (asks_rivals(p) && !judges_rivals.value_or(true)) {
     report(problem_code::contradiction, "preempt.rivals",
            "nobody takes from rivals unless a guard says when that is fair: choose one, e.g. final_share");
   }
-  if (asks_rivals(with_guard(p, judges_rivals)) && borrows) {
+  if (asks_rivals(with_guard(p, judges_rivals.value_or(false))) && borrows) {
     report(problem_code::contradiction, "preempt.borrow",
            "what priority takes, fair share takes back: not together with preempt.rivals");
   }
@@ -89,8 +85,6 @@ namespace detail {
   }
   return found;
 }
-
-}  // namespace detail
 
 }  // namespace v0
 }  // namespace allot

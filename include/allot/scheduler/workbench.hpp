@@ -190,7 +190,9 @@ class workbench {
     std::erase_if(plan_.admissions, [&](const auto& a) { return a.core == victim; });
     plan_.evictions.push_back(
         {victim, r.what, r.facts.quota, beneficiary, how, running_pods(r), r.facts.core});
+    const bool is_elastic = !r.surplus.empty();
     jobs_.withdraw(r, beneficiary);
+    if (is_elastic) inherit_evictions(beneficiary);
   }
 
   /// Searches for victims of a waiting job; those found are evicting in the books. See `books::make_room`.
@@ -210,8 +212,10 @@ class workbench {
   /// started: its admission is taken back, and nobody has to wait for it. Of an elastic job that goes there
   /// is one entry, for all its pods.
   void evict_found(std::span<const victim<n>> found, job_id beneficiary) {
+    bool are_elastic = false;
     for (const victim<n>& v : found) {
       record& gone = jobs_.jobs[v.job.id];
+      are_elastic = are_elastic || !gone.surplus.empty();
       if (gone.admitted_in == steps_) {
         take_back_admission(v.job.id);
         jobs_.give_back(gone);
@@ -225,6 +229,7 @@ class workbench {
         jobs_.note_leaving(gone, beneficiary);
       }
     }
+    if (are_elastic) inherit_evictions(beneficiary);
     // Gangs go whole: what they leave over may be enough for somebody who was passed by.
     jobs_.wake = true;
   }
@@ -254,10 +259,11 @@ class workbench {
       start(r, jobs_.books.borrowed_by(held(), r));
     });
   }
-  /// Who was promised room by this plan may have gone with its job since.
-  void forget_gone_beneficiaries() {
+  /// A pod that this plan makes room for may go with its job: what was to go for it goes for whoever its job
+  /// goes for, and has counted on that.
+  void inherit_evictions(job_id heir) {
     for (auto& e : plan_.evictions) {
-      if (e.beneficiary && !contains(e.beneficiary)) e.beneficiary = {};
+      if (e.beneficiary && !contains(e.beneficiary)) e.beneficiary = heir;
     }
     std::erase_if(plan_.reservations, [&](const auto& r) { return !contains(r.id); });
   }

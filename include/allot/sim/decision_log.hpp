@@ -6,6 +6,7 @@
 #include <allot/sim/job.hpp>
 
 #include <cstdint>
+#include <optional>
 
 namespace allot {
 inline namespace v0 {
@@ -30,6 +31,15 @@ class decision_log {
  private:
   fingerprint hash_;
   std::uint64_t count_ = 0;
+};
+
+/// The instants at which a policy was stopped in a livelock: see `livelock_detector`.
+struct livelocks_seen {
+  std::uint64_t instants = 0;
+  /// The first of them, and a job that was told to go again and again there, if that was the reason;
+  /// meaningless if there was none.
+  instant first = 0;
+  std::optional<job_index> job{};
 };
 
 }  // namespace sim

@@ -7,6 +7,7 @@
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/preset.hpp>
 #include <allot/scheduler/scheduler.hpp>
+#include <allot/scheduler/settle.hpp>
 #include <allot/sim/decision_log.hpp>
 #include <allot/sim/event_queue.hpp>
 #include <allot/sim/job.hpp>
@@ -14,14 +15,13 @@
 #include <allot/sim/job_runs.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/places.hpp>
-#include <allot/sim/preset_quotas.hpp>
 #include <allot/sim/setup.hpp>
-#include <allot/sim/unrest.hpp>
 
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <utility>
 #include <variant>
@@ -46,12 +46,18 @@ class simulator {
   static constexpr std::size_t n = N;
   using scheduler_type = scheduler<workload_view<N>, places, typename Preset::policies_type>;
 
-  /// Fails when what the preset makes of the quotas is not a valid tree.
+  /// Fails when what the preset makes of the quotas is not a valid tree, or their settings make no sense.
   [[nodiscard]] static result<simulator> make(setup<N> s, Preset by = {}) {
-    auto tree = quotas_under(by, s.quotas);
-    if (by.ignores_quotas) s.settings = {by.defaults()};
-    if (!tree) return tree.problems();
-    return simulator{std::move(s), std::move(tree).value(), std::move(by)};
+    if (by.ignores_quotas) s.settings.clear();
+    const auto specs = s.quotas.specs();
+    job_runs<N> runs{std::move(s.jobs), std::move(s.flavor_sets), s.quotas, s.capacity};
+    auto policy = scheduler_type::make(by, runs.view(by.ignores_quotas), {specs.begin(), specs.end()},
+                                       std::move(s.where), policies_of(by));
+    if (!policy) return policy.problems();
+    simulator made{std::move(s), std::move(runs), std::move(policy).value(), by.ignores_quotas};
+    std::vector<problem> problems = made.configure_from(0);
+    if (!problems.empty()) return problems;
+    return made;
   }
 
   simulator(simulator&&) noexcept = default;
@@ -111,28 +117,29 @@ class simulator {
   [[nodiscard]] const fingerprint& decision_hash() const noexcept { return log_.hash(); }
   /// The instants at which the policy would never have come to rest. It was stopped there, and the simulation
   /// went on.
-  [[nodiscard]] const unrest& livelocks() const noexcept { return unrest_; }
+  [[nodiscard]] const livelocks_seen& livelocks() const noexcept { return livelocks_; }
 
  private:
   using plan_type = typename scheduler_type::plan_type;
 
-  simulator(setup<N> s, quota_tree<N> policy_tree, Preset by)
-      : by_(std::move(by)),
-        given_(std::move(s)),
-        runs_(std::move(given_.jobs), std::move(given_.flavor_sets), std::move(given_.quotas),
-              given_.capacity),
-        scheduler_(runs_.view(by_.ignores_quotas), std::move(policy_tree), std::move(given_.where),
-                   policies_of(by_)) {
-    configure_from(0);
-  }
+  simulator(setup<N> s, job_runs<N> runs, scheduler_type policy, bool ignores_quotas)
+      : given_(std::move(s)),
+        runs_(std::move(runs)),
+        scheduler_(std::move(policy)),
+        ignores_quotas_(ignores_quotas) {}
 
-  /// Quotas that nothing is said of are treated as the preset does.
-  void configure_from(std::size_t first) {
-    for (std::size_t i = first; i < scheduler_.tree().slots(); ++i) {
+  /// What is said of a quota, when it is there.
+  std::vector<problem> configure_from(std::size_t first) {
+    std::vector<problem> problems;
+    const std::size_t end = std::min(scheduler_.tree().slots(), given_.settings.size());
+    for (std::size_t i = first; i < end; ++i) {
       const quota_id x{i};
       if (!scheduler_.tree().contains(x)) continue;
-      scheduler_.configure(x, i < given_.settings.size() ? given_.settings[i] : by_.defaults());
+      std::vector<problem> more = scheduler_.configure(x, given_.settings[i]);
+      problems.insert(problems.end(), std::make_move_iterator(more.begin()),
+                      std::make_move_iterator(more.end()));
     }
+    return problems;
   }
 
   template <class Observer>
@@ -192,13 +199,15 @@ class simulator {
     if (h.outcome == job_outcome::cancelled) return;
     // The preset may ignore quotas; the accounts do not.
     const bool has_quota = accounts().tree().contains(jobs()[j].quota);
-    h.why_refused = has_quota ? scheduler_.refuses(j) : refusal::unknown_quota;
-    if (h.why_refused != refusal::none) {
+    submission taken{{}, refusal::unknown_quota};
+    if (has_quota) taken = scheduler_.submit(j);
+    h.why_refused = taken.why_not;
+    if (!taken) {
       h.outcome = job_outcome::refused;
       watch.refused(std::as_const(*this), j, h.why_refused);
       return;
     }
-    h.id = scheduler_.submit(j);
+    h.id = taken;
     runs_.come(j);
     watch.submitted(std::as_const(*this), j);
   }
@@ -291,15 +300,11 @@ class simulator {
     }
     auto over = runs_.apply(pending_changes_);
     if (!over) return over.problems();
-    if (!by_.ignores_quotas) {
-      for (quota_change<N>& c : pending_changes_) c = change_under(by_, std::move(c));
-      const std::size_t known = scheduler_.tree().slots();
-      auto same = scheduler_.apply(pending_changes_);
-      if (!same) return same.problems();
-      configure_from(known);
-    }
+    const std::size_t known = scheduler_.tree().slots();
+    auto same = scheduler_.apply(pending_changes_);
+    if (!same) return same.problems();
     pending_changes_.clear();
-    return {};
+    return ignores_quotas_ ? std::vector<problem>{} : configure_from(known);
   }
   /// The jobs of a quota that is removed go with it.
   template <class Observer>
@@ -313,14 +318,17 @@ class simulator {
   // The scheduler decides.
   template <class Observer>
   void decide(Observer& watch) {
-    unrest_.begin(now_);
-    while (unrest_.may_go_on()) {
-      const plan_type& plan = scheduler_.step(now_);
-      if (plan.empty()) return runs_.wake(scheduler_.wakes_at());
-      unrest_.note_step();
-      for (const auto& e : plan.evictions) obey(plan, e, watch);
-      for (const auto& a : plan.admissions) obey(a, watch);
-    }
+    const settled end = settle(
+        scheduler_, now_,
+        [&](const plan_type& plan) {
+          for (const auto& e : plan.evictions) obey(plan, e, watch);
+          for (const auto& a : plan.admissions) obey(a, watch);
+        },
+        watch_);
+    if (end) return runs_.wake(scheduler_.wakes_at());
+    if (livelocks_.instants++ != 0) return;
+    livelocks_.first = now_;
+    if (end.restless) livelocks_.job = scheduler_.what(end.restless);
   }
 
   template <class Observer>
@@ -336,7 +344,6 @@ class simulator {
     if (e.beneficiary && scheduler_.state(e.beneficiary) != job_state::unknown) {
       how.beneficiary = scheduler_.what(e.beneficiary);
     }
-    unrest_.note_eviction(j, 1 + jobs()[j].pods() - jobs()[j].fewest_pods());
     log_.note(now_, e.core ? decision_kind::shrunk : decision_kind::evicted, j);
     e.core ? shrink(j, e.id, how, watch) : interrupt(j, how, watch);
   }
@@ -345,7 +352,6 @@ class simulator {
   void obey(const typename plan_type::admission& a, Observer& watch) {
     // It may be gone with its job.
     if (scheduler_.state(a.id) != job_state::running) return;
-    unrest_.note_admission();
     log_.note(now_, a.core ? decision_kind::grown : decision_kind::admitted, a.what);
     if (a.core) {
       runs_.grow(a.what, now_);
@@ -376,7 +382,6 @@ class simulator {
     watch.evicted(std::as_const(*this), j, how);
   }
 
-  [[no_unique_address]] Preset by_;
   /// What the other members do not have of it.
   setup<N> given_;
   job_runs<N> runs_;
@@ -384,9 +389,11 @@ class simulator {
   scheduler_type scheduler_;
   decision_log log_;
   instant now_ = 0;
-  unrest unrest_;
+  livelock_detector watch_;
+  livelocks_seen livelocks_;
   std::uint64_t happened_ = 0;
   std::uint64_t tree_changes_ = 0;
+  bool ignores_quotas_ = false;
   bool has_begun_ = false;
 };
 
