@@ -124,9 +124,11 @@ class elastic_host {
       if (at == units_.end() || at->second.is_going) broken("who does not run is told to go");
       if (!e.what->preemptible) broken("who may not be evicted is told to go");
       if (!e.beneficiary) broken("an eviction for nobody");
-      const bool reserved = std::any_of(plan.reservations.begin(), plan.reservations.end(),
-                                        [&](const auto& r) { return r.id == e.beneficiary; });
-      if (!reserved) broken("an eviction without its beneficiary in the same plan");
+      // Or it inherited what was to go for a pod of its own victim, and can start without that.
+      const auto is_it = [&](const auto& r) { return r.id == e.beneficiary; };
+      if (std::none_of(plan.reservations.begin(), plan.reservations.end(), is_it) &&
+          std::none_of(plan.admissions.begin(), plan.admissions.end(), is_it))
+        broken("an eviction without its beneficiary in the same plan");
       line += " -" + name(e) + ">" + std::to_string(scheduler_.what(e.beneficiary)->number);
       for (auto& [id, u] : units_) u.is_going = u.is_going || id == e.id || u.core == e.id;
     }

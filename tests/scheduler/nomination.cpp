@@ -50,6 +50,7 @@ class host {
     jobs_.push_back(j);
     ids_[name] = scheduler_.submit(&jobs_.back());
   }
+  void retry() { scheduler_.retry(); }
   void gone(const std::string& name) { scheduler_.evicted(ids_.at(name)); }
   void finished(const std::string& name) { scheduler_.finished(ids_.at(name)); }
 
@@ -174,4 +175,25 @@ TEST_CASE("nomination: two heads for one place") {
   CHECK(h.step() == "");
   h.finished("of_b");
   CHECK(h.step() == "+of_a");
+}
+
+TEST_CASE("nominations: an elastic head whose victims have been told and have not gone is decided on once") {
+  const auto run = [](allot::flavor_menu<2> menu) {
+    host<allot::no_placement> h{{{.name = "q", .nominal = models(3)}}};
+    h.submit("low", "q", 3);
+    CHECK(h.step() == "+low");
+    h.submit("high", "q", 1, 3, 2, 1, std::move(menu));
+    CHECK(h.step() == "-low>high");
+    for (int i = 0; i < 3; ++i) {
+      CHECK(h.step().empty());
+      h.retry();
+      CHECK(h.step().empty());
+    }
+    h.gone("low");
+    CHECK(h.step().rfind("+high*3", 0) == 0);
+  };
+  run({});
+  allot::flavor_menu<2> menu;
+  menu.add_group(std::vector<allot::resources<2>>{models(0, 1), models(1, 0)});
+  run(menu);
 }

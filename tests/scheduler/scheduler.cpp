@@ -684,19 +684,21 @@ TEST_CASE("scheduler: a steady cycle does not allocate") {
   std::size_t decisions = 0;
   allot::instant now = 0;
   std::uint32_t next = 0;
+  std::array<job_id, 240> ids;
+  std::size_t count = 0;
   const auto work = [&] {
     // First c borrows what it can, then a takes its own back, then all come.
     for (std::uint32_t round = 0; round < 60; ++round) {
       const std::uint32_t team = round < 20 ? 2 : (round < 40 ? 0 : round % 3);
-      for (int i = 0; i < 4; ++i) static_cast<void>(s.submit(team * 1000 + next++ % 600));
+      for (int i = 0; i < 4; ++i) ids.at(count++) = s.submit(team * 1000 + next++ % 600);
       const auto& plan = s.step(++now);
       decisions += plan.evictions.size();
       for (const auto& a : plan.admissions) running.push_back(a.id);
       for (const auto& e : plan.evictions) std::erase(running, e.id);
       std::array<job_id, 64> going;
-      const std::size_t count = plan.evictions.size();
-      for (std::size_t i = 0; i < count; ++i) going[i] = plan.evictions[i].id;
-      for (std::size_t i = 0; i < count; ++i) s.evicted(going[i]);
+      const std::size_t leaving = plan.evictions.size();
+      for (std::size_t i = 0; i < leaving; ++i) going[i] = plan.evictions[i].id;
+      for (std::size_t i = 0; i < leaving; ++i) s.evicted(going[i]);
       for (int i = 0; i < 2 && !running.empty(); ++i) {
         const job_id done = running.front();
         running.erase(running.begin());
@@ -705,9 +707,7 @@ TEST_CASE("scheduler: a steady cycle does not allocate") {
       for (const auto& a : s.step(++now).admissions) running.push_back(a.id);
     }
     // Whoever is left goes, so that every round begins alike.
-    for (std::size_t i = 0; i < 1000; ++i) {
-      if (s.state(job_id{i}) != allot::job_state::unknown) s.cancel(job_id{i});
-    }
+    while (count > 0) s.cancel(ids[--count]);
     running.clear();
     static_cast<void>(s.step(++now));
     next = 0;
@@ -717,4 +717,94 @@ TEST_CASE("scheduler: a steady cycle does not allocate") {
   const std::size_t before = decisions;
   CHECK(allot_test::allocations_in(work) == 0);
   CHECK(decisions > before);
+}
+
+TEST_CASE("scheduler: who is reserved on a node that fails, or is closed, is decided on again") {
+  host<allot::gpu::inventory> h{two_teams(), nodes(2, 4)};
+  h.submit("b1", "b", 4);
+  h.submit("b2", "b", 4);
+  CHECK(h.step() == "+b1 +b2");
+  h.submit("a1", "a", 4);
+  const std::string first = h.step();
+  const std::string victim = first.substr(1, 2);
+  CHECK(first == "-" + victim + ">a1 ~a1");
+  auto& inventory = h.scheduler().places();
+  const auto at = h.scheduler().place_of(h.id("a1"));
+  inventory.close((*inventory.pods(at).begin()).where.node);
+  h.scheduler().retry();
+  // The other node is as good.
+  const std::string other = victim == "b1" ? "b2" : "b1";
+  CHECK(h.step() == "-" + other + ">a1 ~a1");
+  h.evicted(victim);
+  CHECK(h.step().empty());
+  h.evicted(other);
+  CHECK(h.step() == "+a1");
+  CHECK(inventory.usable(h.scheduler().place_of(h.id("a1"))));
+}
+
+TEST_CASE("scheduler: a job that is adopted beyond the quota leaves nobody reserved for nothing") {
+  host<> h{two_teams()};
+  h.submit("b1", "b", 8);
+  CHECK(h.step() == "+b1");
+  h.submit("a1", "a", 4);
+  CHECK(h.step() == "-b1>a1 ~a1");
+  h.adopt("a2", "a", 6);
+  h.evicted("b1");
+  CHECK(h.step().empty());
+  CHECK(h.state("a1") == job_state::pending);
+  h.finished("a2");
+  CHECK(h.step() == "+a1 +b1");
+}
+
+TEST_CASE("scheduler: an adopted job has a place that the placement has given") {
+  host<allot::gpu::inventory> h{two_teams(), nodes(1, 4)};
+  auto& lab = h.scheduler();
+  const auto* j = h.job("j", "a", 2, {});
+  CHECK(lab.adopt(j, 0).why_not == refusal::unknown_place);
+  const auto at = lab.places().place({.gpus = gpus(2), .total = true});
+  REQUIRE(at);
+  const auto taken = lab.adopt(j, 0, *at);
+  REQUIRE(taken);
+  CHECK(lab.finished(taken) == refusal::none);
+  CHECK(lab.adopt(j, 0, *at).why_not == refusal::unknown_place);
+  CHECK(lab.places().used() == gpus(0));
+}
+
+TEST_CASE("scheduler: usage that can't be counted is not adopted") {
+  host<> h{two_teams()};
+  const auto most = allot::quantity::unlimited() - allot::quantity::milli(1);
+  host_job large{"large", h.quota("a"), most, 0, true, 100};
+  CHECK(h.scheduler().adopt(&large, 0));
+  host_job more{"more", h.quota("b"), most, 0, true, 101};
+  CHECK(h.scheduler().adopt(&more, 0).why_not == refusal::invalid_request);
+  CHECK(h.scheduler().ledger().own_usage(h.quota("a"), 0) == most);
+}
+
+TEST_CASE("scheduler: after many jobs of different sizes it holds what the living ones need") {
+  struct sized {
+    using job = std::uint32_t;
+    quota_id quota(job) const { return quota_id{0}; }
+    allot::resources<> request(job j) const { return quantity::milli(1 + j); }
+    int priority(job) const { return 0; }
+    allot::instant time_limit(job) const { return 1'000'000'000; }
+  };
+  allot::scheduler<sized> s{sized{},
+                            allot::build_quota_tree<1>({{.name = "q", .nominal = gpus(100'000)}}).value()};
+  std::vector<job_id> running;
+  std::uint32_t next = 0;
+  allot::instant now = 0;
+  const auto round = [&] {
+    for (int i = 0; i < 2'000; ++i) {
+      running.push_back(s.submit(next++));
+      static_cast<void>(s.step(++now));
+      if (running.size() > 20) {
+        CHECK(s.finished(running.front()) == refusal::none);
+        running.erase(running.begin());
+      }
+    }
+  };
+  round();
+  const auto held = allot_test::bytes_in_use();
+  for (int i = 0; i < 10; ++i) round();
+  CHECK(allot_test::bytes_in_use() < held + 64 * 1024);
 }

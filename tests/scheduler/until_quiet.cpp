@@ -315,11 +315,13 @@ TEST_CASE("until_quiet: with views that show everything, plain jobs are decided 
   allot::instant now = 0;
   std::size_t decisions = 0;
   std::uint32_t number = 0;
+  std::array<job_id, 120> ids;
+  std::size_t submitted = 0;
   const auto work = [&] {
     for (std::uint32_t round = 0; round < 40; ++round) {
       // First b borrows what it can, then a takes its own back.
       const std::uint32_t team = round < 20 ? 1 : 0;
-      for (int i = 0; i < 3; ++i) static_cast<void>(s.submit(team * 1000 + number++ % 600));
+      for (int i = 0; i < 3; ++i) ids.at(submitted++) = s.submit(team * 1000 + number++ % 600);
       const auto& plan = s.step(++now);
       std::array<job_id, 64> going;
       const std::size_t count = plan.evictions.size();
@@ -328,9 +330,7 @@ TEST_CASE("until_quiet: with views that show everything, plain jobs are decided 
       for (std::size_t i = 0; i < count; ++i) s.evicted(going[i]);
       static_cast<void>(s.step(++now));
     }
-    for (std::size_t i = 0; i < 600; ++i) {
-      if (s.state(job_id{i}) != job_state::unknown) s.cancel(job_id{i});
-    }
+    while (submitted > 0) s.cancel(ids[--submitted]);
     static_cast<void>(s.step(now += 2'000'000));
     number = 0;
   };

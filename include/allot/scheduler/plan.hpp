@@ -103,9 +103,9 @@ struct plan {
 
   /// Start it: it has its share and its place.
   struct admission {
-    job_id id;
+    job_id id{};
     job what{};
-    quota_id quota;
+    quota_id quota{};
     place where{};
     /// What of it its quota does not own itself. From whom, `loans` says.
     resources<n> borrows{};
@@ -117,11 +117,12 @@ struct plan {
   };
   /// Tell it to go, and report `evicted` when it has gone. With an elastic job all its surplus goes.
   struct eviction {
-    job_id id;
+    job_id id{};
     job what{};
-    quota_id quota;
-    /// For whom; in the same plan, under `reservations`. None: for a reason of its own, `how` says which.
-    job_id beneficiary;
+    quota_id quota{};
+    /// For whom; in the same plan, under `reservations` (or `admissions`, when it can start before this one has
+    /// gone after all). None: for a reason of its own, `how` says which.
+    job_id beneficiary{};
     relation how{};
     std::uint32_t pods = 1;
     /// An elastic job shrinks by these pods: the id is that of the surplus, this the job's own.
@@ -131,9 +132,9 @@ struct plan {
   };
   /// It will be admitted when those who were told to go have gone. Until then nobody else gets its share.
   struct reservation {
-    job_id id;
+    job_id id{};
     job what{};
-    quota_id quota;
+    quota_id quota{};
     /// Its own victims: `count` evictions of this plan from `first` on. Without any it waits for the victims
     /// of others.
     std::size_t first = 0;
@@ -142,9 +143,9 @@ struct plan {
   /// It waits. Listed are the jobs that were tried, and the first one of each quota whose queue or usage has
   /// changed since the last plan.
   struct hold {
-    job_id id;
+    job_id id{};
     job what{};
-    quota_id quota;
+    quota_id quota{};
     hold_reason reason{};
     /// Which quota's bound stops it and how much is missing there; `for_each_shortfall` lists all.
     std::optional<shortfall> binding{};

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSL-1.0
+// A preset is one thing: `make_scheduler` takes its policies, what it makes of quotas, and how it treats those
+// that are not configured, now and later.
+#include <allot/presets/any_preset.hpp>
+#include <allot/scheduler/scheduler.hpp>
+#include <allot/scheduler/settle.hpp>
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+using allot::gpus;
+using allot::make_scheduler;
+using allot::problem_code;
+using allot::quota_id;
+
+namespace {
+
+struct team_job {
+  quota_id quota;
+  int gpus;
+};
+struct shown {
+  using job = const team_job*;
+  quota_id quota(job j) const { return j->quota; }
+  allot::resources<> request(job j) const { return allot::gpus(j->gpus); }
+  int priority(job) const { return 0; }
+  allot::instant duration(job j) const { return j->gpus; }
+};
+
+std::vector<allot::quota_spec<>> teams() {
+  return {{.name = "lab"},
+          {.name = "a", .parent = "lab", .nominal = gpus(4)},
+          {.name = "b", .parent = "lab", .nominal = gpus(4)}};
+}
+
+template <class Scheduler>
+void settle(Scheduler& s) {
+  const auto end = allot::settle(s, 0, [&](const auto& plan) {
+    for (const auto& e : plan.evictions) s.evicted(e.id);
+  });
+  CHECK(end);
+}
+
+/// Whether a job of 6 runs in a quota that owns 4, and whether a job of 4 of another quota gets its own back.
+template <class Scheduler>
+std::string lends(Scheduler s) {
+  const team_job large{s.tree().find("a"), 6};
+  const team_job own{s.tree().find("b"), 4};
+  const allot::job_id a = s.submit(&large);
+  settle(s);
+  if (s.state(a) != allot::job_state::running) return "kept";
+  const allot::job_id b = s.submit(&own);
+  settle(s);
+  return s.state(b) == allot::job_state::running ? "lent, reclaimed" : "lent, gone";
+}
+
+}  // namespace
+
+TEST_CASE("make_scheduler: a preset lends and reclaims as it says, without a word to each quota") {
+  CHECK(lends(make_scheduler(allot::standard{}, shown{}, teams()).value()) == "lent, reclaimed");
+  CHECK(lends(make_scheduler(allot::static_quotas{}, shown{}, teams()).value()) == "kept");
+  CHECK(lends(make_scheduler(allot::kueue{}, shown{}, teams()).value()) == "lent, gone");
+  CHECK(lends(make_scheduler(allot::kueue_fair{}, shown{}, teams()).value()) == "lent, gone");
+  CHECK(lends(make_scheduler(allot::hyperpod{}, shown{}, teams()).value()) == "lent, reclaimed");
+  for (const char* name : {"standard", "static_quotas", "kueue", "kueue_fair", "hyperpod"}) {
+    const auto p = *allot::any_preset::find(name);
+    const std::string expected = p.name == "static_quotas"              ? "kept"
+                                 : p.name.substr(0, 5) == "kueue" ? "lent, gone"
+                                                                        : "lent, reclaimed";
+    CHECK(lends(make_scheduler(p, shown{}, teams()).value()) == expected);
+  }
+}
+
+TEST_CASE("make_scheduler: what is wrong with the quotas is told, all of it, as the preset sees them") {
+  const auto wrong =
+      make_scheduler(allot::standard{}, shown{}, {{.name = "x", .nominal = gpus(-1)}, {.name = "x"}});
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.problems().size() == 2);
+  // PAI reads a parent's number as one that contains its children's; KAI lets them have more.
+  CHECK(make_scheduler(allot::pai{}, shown{}, teams()).problems().front().code ==
+        problem_code::exceeds_parent);
+  CHECK(make_scheduler(allot::runai{}, shown{}, teams()));
+}
+
+TEST_CASE("make_scheduler: quotas that are added or changed later are the preset's, too") {
+  auto fixed = make_scheduler(allot::static_quotas{}, shown{}, teams()).value();
+  const std::array<allot::quota_change<1>, 1> more{
+      allot::add_quota<1>{{.name = "c", .parent = "lab", .nominal = gpus(2)}}};
+  REQUIRE(fixed.apply(more));
+  const quota_id c = fixed.tree().find("c");
+  CHECK(fixed.tree().spec(c).is_static);
+  CHECK(fixed.settings(c) == fixed.settings(fixed.tree().find("a")));
+  const team_job j{c, 3};
+  const allot::job_id waits = fixed.submit(&j);
+  settle(fixed);
+  CHECK(fixed.state(waits) == allot::job_state::pending);
+
+  auto kueue = make_scheduler(allot::kueue{}, shown{}, teams()).value();
+  REQUIRE(kueue.apply(more));
+  CHECK(kueue.settings(kueue.tree().find("c")).preempt.reclaim == allot::preempt_reclaim::never);
+
+  // A cluster's nominal contains its teams', from the first of them on.
+  auto hyper = make_scheduler(allot::hyperpod{}, shown{}, {{.name = "lab", .nominal = gpus(8)}}).value();
+  CHECK_FALSE(hyper.tree().spec(hyper.tree().find("lab")).inclusive);
+  REQUIRE(hyper.apply(more));
+  CHECK(hyper.tree().spec(hyper.tree().find("lab")).inclusive);
+  const std::array<allot::quota_change<1>, 1> gone{allot::remove_quota{hyper.tree().find("c")}};
+  REQUIRE(hyper.apply(gone));
+  CHECK_FALSE(hyper.tree().spec(hyper.tree().find("lab")).inclusive);
+}
+
+TEST_CASE("make_scheduler: Kueue's cohort keeps its own pool when a member of an inclusive one is resized") {
+  auto s = make_scheduler(allot::kueue{}, shown{},
+                          {{.name = "lab", .nominal = gpus(10), .inclusive = true},
+                           {.name = "a", .parent = "lab", .nominal = gpus(4)}})
+               .value();
+  CHECK(s.tree().spec(s.tree().find("lab")).nominal[0] == gpus(6));
+  const std::array<allot::quota_change<1>, 1> larger{
+      allot::resize_quota<1>{s.tree().find("a"), allot::resources<1>{gpus(7)}}};
+  REQUIRE(s.apply(larger));
+  CHECK(s.tree().spec(s.tree().find("lab")).nominal[0] == gpus(3));
+}
+
+TEST_CASE("make_scheduler: who ignores quotas takes jobs of any, and shares what they own together") {
+  auto s = make_scheduler(allot::fifo{}, shown{}, teams()).value();
+  const team_job first{quota_id{1}, 6};
+  const team_job second{quota_id{77}, 2};
+  const team_job third{quota_id::none(), 1};
+  std::vector<allot::job_id> ids;
+  for (const team_job* j : {&first, &second, &third}) ids.push_back(s.submit(j));
+  settle(s);
+  CHECK(s.state(ids[0]) == allot::job_state::running);
+  CHECK(s.state(ids[1]) == allot::job_state::running);
+  CHECK(s.state(ids[2]) == allot::job_state::pending);
+  const std::array<allot::quota_change<1>, 1> change{allot::remove_quota{quota_id{1}}};
+  CHECK(s.apply(change));
+  CHECK(make_scheduler(allot::fifo{}, shown{}, {{.name = "x"}, {.name = "x"}}).problems().size() == 1);
+}
+
+TEST_CASE("make_scheduler: the policies of a preset may be given with options") {
+  allot::preset_options o;
+  o.strategies = allot::fair_strategies::initial_share;
+  auto s = make_scheduler(allot::kueue_fair{}, shown{}, teams(), {}, allot::kueue_fair::configure(o)).value();
+  CHECK(lends(std::move(s)) == "lent, gone");
+}
+
+TEST_CASE("configure: settings that make no sense are refused, and the old ones stay") {
+  auto s = make_scheduler(allot::standard{}, shown{}, teams()).value();
+  const quota_id a = s.tree().find("a");
+  const allot::queue_settings before = s.settings(a);
+  const auto codes = [&](const allot::queue_settings& q, quota_id x) {
+    std::vector<problem_code> result;
+    for (const auto& p : s.configure(x, q)) {
+      CHECK_FALSE(p.text.empty());
+      result.push_back(p.code);
+    }
+    return result;
+  };
+  using codes_type = std::vector<problem_code>;
+  CHECK(codes({}, quota_id::none()) == codes_type{problem_code::unknown_quota});
+  CHECK(codes({}, quota_id{77}) == codes_type{problem_code::unknown_quota});
+  CHECK(codes({.preempt = {.borrow_max_priority = 3}}, a) == codes_type{problem_code::contradiction});
+  CHECK(codes({.preempt = {.rivals = allot::preempt_rivals::any}}, a) == codes_type{problem_code::contradiction});
+  CHECK(codes({.preempt = {.borrow = allot::preempt_borrow::lower_priority,
+                           .rivals = allot::preempt_rivals::lower_priority}},
+              a) == codes_type{problem_code::contradiction, problem_code::contradiction});
+  CHECK(codes({.min_runtime = {.preempt = -1}}, a) == codes_type{problem_code::negative});
+  CHECK(s.settings(a) == before);
+  CHECK(s.configure(a, {.head = allot::queue_head::strict}).empty());
+  CHECK(s.settings(a).head == allot::queue_head::strict);
+}
+
+TEST_CASE("configure: with a guard that judges rivals they are asked, unless it is said otherwise") {
+  const auto rivals_under = [](auto guard, allot::preempt_rivals said) {
+    using policies = allot::policies<allot::within_nominal_then_borrowed_share, allot::by_settings,
+                                     allot::lowest_priority_then_highest_share, decltype(guard)>;
+    allot::scheduler<shown, allot::no_placement, policies> s{shown{}, allot::build_quota_tree(teams()).value()};
+    if (said != allot::preempt_rivals::by_guard) {
+      CHECK(s.configure(quota_id{1}, {.preempt = {.rivals = said}}).empty());
+    }
+    return s.settings(quota_id{1}).preempt.rivals;
+  };
+  CHECK(rivals_under(allot::final_share{}, allot::preempt_rivals::by_guard) == allot::preempt_rivals::any);
+  CHECK(rivals_under(allot::final_share{}, allot::preempt_rivals::never) == allot::preempt_rivals::never);
+  CHECK(rivals_under(allot::eligible_is_fair{}, allot::preempt_rivals::by_guard) ==
+        allot::preempt_rivals::never);
+  const auto own = [](const auto&, const auto&, const auto&) { return true; };
+  CHECK(rivals_under(own, allot::preempt_rivals::by_guard) == allot::preempt_rivals::never);
+  CHECK(rivals_under(own, allot::preempt_rivals::any) == allot::preempt_rivals::any);
+}
