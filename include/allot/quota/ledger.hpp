@@ -14,9 +14,10 @@
 namespace allot {
 inline namespace v0 {
 
-/// Which promise a job needs.
+/// Which promise a job needs; of a question, whose jobs it is about.
 enum class lane : std::uint8_t {
-  /// May use what its quota borrows, and may have to give it back.
+  /// Of a job: it may use what its quota borrows, and may have to give it back. Of a question: the jobs of
+  /// all lanes.
   any,
   /// Never stands on borrowed capacity, so it need never be preempted (KAI's non-preemptible jobs): the jobs
   /// of this lane, taken alone, must satisfy the law with every borrow limit 0.
@@ -89,7 +90,7 @@ class ledger {
   /// Takes back what was charged. Precondition: x was charged at least that much in that lane.
   void release(quota_id x, const resources<N>& request, lane l = lane::any) {
     ALLOT_ASSERT(is_valid_request(request), "a release is neither negative nor unlimited");
-    ALLOT_ASSERT(all_at_most(request, own_usage(x, l)), "more is released than was charged");
+    ALLOT_ASSERT(all_at_most(request, charged_in(x, l)), "more is released than was charged");
     change(x, request, -1, l);
   }
 
@@ -118,10 +119,8 @@ class ledger {
   }
   /// What the jobs attached to x itself use.
   [[nodiscard]] quantity own_usage(quota_id x, std::size_t d) const { return at(x, d).now.own; }
-  [[nodiscard]] resources<N> own_usage(quota_id x) const { return collect(x, &usage::own); }
-  [[nodiscard]] resources<N> own_usage(quota_id x, lane l) const {
-    return l == lane::guaranteed ? collect(x, &usage::own_guaranteed)
-                                 : collect(x, &usage::own) - collect(x, &usage::own_guaranteed);
+  [[nodiscard]] resources<N> own_usage(quota_id x, lane l = lane::any) const {
+    return collect(x, l == lane::guaranteed ? &usage::own_guaranteed : &usage::own);
   }
   /// What x asks of its own supply: its jobs and what its children ask beyond what they keep.
   [[nodiscard]] resources<N> drawn(quota_id x) const { return collect(x, &usage::used); }
@@ -250,6 +249,10 @@ class ledger {
     return result;
   }
 
+  /// What can be released in that lane.
+  [[nodiscard]] resources<N> charged_in(quota_id x, lane l) const {
+    return l == lane::guaranteed ? own_usage(x, l) : own_usage(x) - own_usage(x, lane::guaranteed);
+  }
   /// What a quota passes on to its parent's supply when it uses `used`.
   [[nodiscard]] static quantity passed_on(quantity used, quantity kept) {
     return std::max(quantity{}, used - kept);
