@@ -30,6 +30,32 @@ class id {
   std::uint32_t value_ = none_value;
 };
 
+/// The same of things that come and go: an index that is given again, and a generation that tells those apart
+/// which had it one after the other. So who holds the id of a thing that has gone can be told.
+template <class Tag>
+class recycled_id {
+ public:
+  /// The id of nothing.
+  constexpr recycled_id() noexcept = default;
+  explicit constexpr recycled_id(std::size_t index, std::uint32_t generation = 0) noexcept
+      : index_(static_cast<std::uint32_t>(index)), generation_(generation) {}
+
+  [[nodiscard]] static constexpr recycled_id none() noexcept { return {}; }
+  [[nodiscard]] constexpr std::size_t index() const noexcept { return index_; }
+  [[nodiscard]] constexpr std::uint32_t generation() const noexcept { return generation_; }
+  [[nodiscard]] constexpr bool is_none() const noexcept { return index_ == none_index; }
+  explicit constexpr operator bool() const noexcept { return !is_none(); }
+
+  /// By index, then by generation.
+  friend constexpr auto operator<=>(recycled_id, recycled_id) noexcept = default;
+  friend constexpr bool operator==(recycled_id, recycled_id) noexcept = default;
+
+ private:
+  static constexpr std::uint32_t none_index = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t index_ = none_index;
+  std::uint32_t generation_ = 0;
+};
+
 /// A node of the quota tree. Ids are given in the order of the specification, oldest first, and are not
 /// given again after a removal, so a smaller id is an older quota.
 using quota_id = id<struct quota_tag>;
