@@ -30,9 +30,15 @@ TEST_CASE("places: without nodes everything can stand, and nothing is remembered
   REQUIRE(at.has_value());
   CHECK(p.could_ever_fit({.gpus = gpus(1'000'000)}));
   CHECK(p.ready(*at));
-  p.vacate(*at);
-  p.reoccupy(*at);
-  p.release(*at);
+  CHECK(p.contains(*at));
+  CHECK(p.usable(*at));
+  CHECK(p.vacate(*at));
+  CHECK(p.reoccupy(*at));
+  CHECK(p.release(*at));
+  const allot::gpu::allocation_id of_others{0};
+  CHECK_FALSE(p.contains(of_others));
+  CHECK_FALSE(p.usable(of_others));
+  CHECK_FALSE(p.release(of_others));
   p.rollback(before);
   p.commit(p.save());
 }
@@ -54,8 +60,18 @@ TEST_CASE("places: with nodes it is their inventory that answers") {
   const auto third = p.place({.gpus = gpus(16), .total = true});
   REQUIRE(third.has_value());
   CHECK_FALSE(p.ready(*third));
-  p.release(*first);
+  CHECK(p.contains(*first));
+  CHECK(p.release(*first));
   CHECK(p.ready(*third));
+  CHECK_FALSE(p.contains(*first));
+  CHECK_FALSE(p.release(*first));
+  CHECK_FALSE(p.vacate(*first));
+  CHECK_FALSE(p.reoccupy(*first));
+  CHECK(p.usable(*third));
+  p.inventory().close(allot::gpu::node_id{1});
+  CHECK_FALSE(p.usable(*third));
+  CHECK(p.contains(*third));
+  CHECK_FALSE(p.contains(allot::gpu::allocation_id::none()));
 }
 
 TEST_CASE("places: its inventory places as the policy says that it was made with") {

@@ -105,6 +105,14 @@ class free_index {
   [[nodiscard]] bool host_has_room(node_id n, const pod_shape& here) const {
     return hosts_.fits(n, type_of(n), here.cpu_milli, here.memory_mib);
   }
+  /// Whether exactly what this pod has is free on its node, be that closed or not: its devices, its instance,
+  /// and its part of the host.
+  [[nodiscard]] bool is_free_for(const placed_pod& pod) const {
+    const node_id n = pod.where.node;
+    return hosts_.fits(n, type_of(n), pod.cpu_milli, pod.memory_mib) &&
+           use_.fits(n, pod.where.devices, devices_of(pod)) &&
+           (pod.mig.is_none() || instances_.is_free_for(pod));
+  }
   /// How many such pods have room there now, at most `most`; none if it is closed. O(devices).
   [[nodiscard]] std::uint64_t pods_with_room(node_id n, const pod_shape& here,
                                              std::uint64_t most = any_number) const {

@@ -36,6 +36,17 @@ concept placement = requires(P p, const P& seen, const typename P::demand& deman
   p.commit(s);
 };
 
+/// A placement whose places can be lost: a node fails or is drained, or an operator takes an allocation away.
+/// `contains` says whether `where` stands for something that it placed and that was not released since;
+/// `usable`, whether that is still a place, where a job can begin or go on. Both take any id, also one from
+/// long ago. A job whose place is not usable is to get another; its own is still to be released, unless it is
+/// not contained any more.
+template <class P>
+concept revocable_placement = placement<P> && requires(const P& seen, typename P::allocation where) {
+  { seen.usable(where) } -> std::same_as<bool>;
+  { seen.contains(where) } -> std::same_as<bool>;
+};
+
 /// A placement that can say whether a demand would have a place if some of those who stand there went,
 /// without vacating them, which costs more: a search plays through many who could go. `suppose` begins, with
 /// nobody gone, and returns whether it can say so for this demand; until the placement changes `suppose_gone`
