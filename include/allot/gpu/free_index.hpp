@@ -38,6 +38,9 @@ namespace gpu {
 /// Two indexes for each node type: its nodes by free GPUs, and its shared devices by gap. A query is
 /// O(log64 nodes) for each node that it looks at in vain, for its host is full; no query or change looks at
 /// all nodes or allocates.
+///
+/// For policies and inventories, which know whom they ask: nodes, devices and types are those of its layout,
+/// unchecked but where it says otherwise (`ALLOT_ASSERT`).
 class free_index {
  public:
   static constexpr std::uint64_t any_number = std::numeric_limits<std::uint64_t>::max();
