@@ -6,6 +6,7 @@
 #include "lab/policy_parts.hpp"
 #include "lab/text_table.hpp"
 
+#include <allot/core/dimension_names.hpp>
 #include <allot/core/text.hpp>
 #include <allot/presets/catalog.hpp>
 #include <allot/quota/tree.hpp>
@@ -25,16 +26,6 @@ inline namespace v0 {
 namespace lab {
 
 namespace {
-
-/// "96 gpu, 12.5 cpu"; only what there is something of.
-[[nodiscard]] std::string shown(const amounts& all, const std::vector<std::string>& resources) {
-  std::string text;
-  for (std::size_t d = 0; d < resources.size(); ++d) {
-    if (all[d] == quantity{}) continue;
-    text += (text.empty() ? "" : ", ") + to_string(all[d]) + ' ' + resources[d];
-  }
-  return text.empty() ? "nothing" : text;
-}
 
 [[nodiscard]] std::string seconds(instant t) {
   std::string text;
@@ -123,7 +114,7 @@ void describe_jobs(const scenario& s, std::string& out) {
   }
   out += fmt::format("jobs: {} waiting, {} running, {} told to go; they ask for {}\n",
                      phases[job_phase::pending], phases[job_phase::running], phases[job_phase::evicting],
-                     shown(asked, s.resources));
+                     dimension_names<max_resources>{s.resources}.text(asked));
   if (!s.events.empty()) {
     out += fmt::format("events: {}, the last at {}\n", s.events.size(), seconds(s.events.back().at));
   }

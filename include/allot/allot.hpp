@@ -4,6 +4,7 @@
 /// All that a host needs. The GPU inventory (gpu/) and the simulator (sim/) are included apart, and so is
 /// quota/graph.hpp, which is dear to compile.
 
+#include <allot/core/dimension_names.hpp>
 #include <allot/core/version.hpp>
 #include <allot/presets/catalog.hpp>
 #include <allot/quota/access.hpp>

@@ -10,12 +10,16 @@
 
 using allot::job_id;
 using allot::quota_id;
+using thing_id = allot::recycled_id<struct thing_tag>;
 
 // Ids of different tags, and ids and numbers, do not mix.
 static_assert(!std::convertible_to<std::size_t, quota_id> && !std::convertible_to<quota_id, std::size_t>);
 static_assert(!std::constructible_from<quota_id, job_id> && !std::equality_comparable_with<quota_id, job_id>);
 static_assert(!std::convertible_to<quota_id, bool>);
 static_assert(sizeof(quota_id) == 4);
+static_assert(!std::convertible_to<std::size_t, thing_id> && !std::convertible_to<thing_id, bool>);
+static_assert(!std::equality_comparable_with<thing_id, allot::recycled_id<struct other_tag>>);
+static_assert(std::regular<thing_id> && sizeof(thing_id) == 8);
 
 TEST_CASE("ids: a default id is the id of nothing") {
   CHECK(quota_id{}.is_none());
@@ -33,4 +37,21 @@ TEST_CASE("ids: an id keeps its index and is ordered by it, with none last") {
   }
   CHECK(quota_id{1} < quota_id{2});
   CHECK(quota_id{2} == quota_id{2});
+}
+
+TEST_CASE("ids: a recycled id of nothing, and of something") {
+  CHECK(thing_id{}.is_none());
+  CHECK(thing_id{} == thing_id::none());
+  CHECK_FALSE(thing_id{});
+  CHECK(thing_id{0});
+  CHECK(thing_id{7}.index() == 7);
+  CHECK(thing_id{7}.generation() == 0);
+  CHECK(thing_id{7, 3}.generation() == 3);
+}
+
+TEST_CASE("ids: what an index stood for before has another id, and the index orders first") {
+  CHECK(thing_id{1, 0} != thing_id{1, 1});
+  CHECK(thing_id{1, 0} < thing_id{1, 1});
+  CHECK(thing_id{1, 9} < thing_id{2, 0});
+  CHECK(thing_id{std::numeric_limits<std::uint32_t>::max() - 1, 9} < thing_id::none());
 }

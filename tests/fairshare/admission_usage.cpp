@@ -111,3 +111,12 @@ TEST_CASE("admission_usage: as an order") {
   CHECK((order(l, from_a) < order(l, from_b)));
   CHECK((order(l, from_a).first == usage.score(a, 2000)));
 }
+
+TEST_CASE("admission_usage: a quota that it does not know has used nothing, and goes last") {
+  const auto usage = of_two(60, 60);
+  for (const quota_id x : {quota_id{2}, quota_id::none()}) {
+    CHECK(usage.used(x, 0) == quantity{});
+    CHECK(usage.score(x, 1000).is_infinite());
+  }
+  CHECK(usage.used(a, 1) == quantity{});
+}

@@ -626,3 +626,15 @@ TEST_CASE("division: changing a demand allocates nothing") {
         }) == 0);
   CHECK_THROWS(shares.change_demand(l, quota_id{0}, resources<>{quantity::milli(-1)}));
 }
+
+TEST_CASE("division: a quota that there was not is entitled to nothing") {
+  const ledger<> l{allot::build_quota_tree<1>({{.name = "a", .nominal = gpus(4)}}).value()};
+  division<> shares;
+  CHECK(shares.entitled(quota_id{0}) == resources<>{});
+  shares.update(l, std::vector<resources<>>{gpus(4)});
+  CHECK(shares.own(quota_id{0}) == resources<>{gpus(4)});
+  for (const quota_id x : {quota_id{1}, quota_id::none()}) {
+    CHECK(shares.entitled(x) == resources<>{});
+    CHECK(shares.own(x) == resources<>{});
+  }
+}

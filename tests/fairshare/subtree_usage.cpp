@@ -35,3 +35,12 @@ TEST_CASE("subtree_usage: is the ledger's, kept along or anew") {
     }
   });
 }
+
+TEST_CASE("subtree_usage: of a quota that it was never told of it says nothing") {
+  const allot::ledger<> l{allot::quota_tree<>{{{.name = "a"}}}};
+  const subtree_usage<> sums{l};
+  for (const quota_id x : {quota_id{1}, quota_id::none()}) {
+    CHECK(sums.of(x) == resources<>{});
+    CHECK(subtree_usage<>{}.of(x) == resources<>{});
+  }
+}

@@ -261,3 +261,26 @@ TEST_CASE("usage_history: as an order, per weight") {
   CHECK((key(a) < key(b)));
   CHECK((key(b) < key(c)));
 }
+
+TEST_CASE("usage_history: of a quota or a dimension that it does not know it says nothing") {
+  const auto tree = allot::build_quota_tree<1>({{.name = "a"}}).value();
+  usage_history<> history{history_settings{10}};
+  for (const quota_id x : {quota_id{0}, quota_id{1}, quota_id::none()}) {
+    CHECK(usage_history<>{}.past_use(x, false, 0) == 0);
+    CHECK(usage_history<>{}.mass(x, true, 0) == 0);
+  }
+  history.reset(tree, 0);
+  history.set_capacity(gpus(4), 0);
+  history.charge(tree, quota_id{0}, gpus(4), 0);
+  history.advance(10);
+  CHECK(history.past_use(quota_id{0}, false, 0) > 0);
+  for (const bool own_jobs : {false, true}) {
+    // The number after the last is not that of all there is.
+    for (const quota_id x : {quota_id{1}, quota_id{2}, quota_id::none()}) {
+      CHECK(history.past_use(x, own_jobs, 0) == 0);
+      CHECK(history.mass(x, own_jobs, 0) == 0);
+    }
+    CHECK(history.past_use(quota_id{0}, own_jobs, 1) == 0);
+    CHECK(history.mass(quota_id{0}, own_jobs, 1) == 0);
+  }
+}

@@ -58,17 +58,44 @@ TEST_CASE("allocation_table: lists grow and shrink beside each other") {
   CHECK(nodes_of(t, b).size() == 5);
 }
 
-TEST_CASE("allocation_table: ids are given again, the last one given back first") {
+TEST_CASE("allocation_table: indexes are given again, the last one given back first, under another id") {
   allocation_table t;
   const allocation_id a = t.open();
   const allocation_id b = t.open();
   const allocation_id c = t.open();
   t.close(a);
   t.close(c);
-  CHECK(t.open() == c);
-  CHECK(t.open() == a);
+  const allocation_id next = t.open();
+  CHECK(next == allocation_id{c.index(), 1});
+  CHECK(t.open() == allocation_id{a.index(), 1});
   CHECK(t.open() == allocation_id{3});
   CHECK(t.contains(b));
+  t.close(next);
+  CHECK(t.open() == allocation_id{c.index(), 2});
+  CHECK_FALSE(t.contains(next));
+}
+
+TEST_CASE("allocation_table: of an id that stands for nothing there is nothing to tell") {
+  allocation_table t;
+  const allocation_id stale = t.open();
+  t.close(stale);
+  const allocation_id now = t.open();
+  t.add_pod(now, on(1));
+  CHECK(now.index() == stale.index());
+  for (const allocation_id a : {stale, allocation_id{0, 2}, allocation_id{7}, allocation_id::none()}) {
+    CHECK_FALSE(t.contains(a));
+    CHECK(t.status_of(a) == status::unused);
+    CHECK(t.pods(a).begin() == t.pods(a).end());
+    CHECK_FALSE(t.has_pods(a));
+    CHECK_FALSE(t.stand_alike(a, now));
+    CHECK_FALSE(t.stand_alike(now, a));
+    CHECK_FALSE(t.stand_alike(a, a));
+  }
+  for (const node_id n : {node_id{0}, node_id{2}, node_id::none()}) {
+    t.for_each_on(n, [](allocation_id) { FAIL_CHECK("nobody stands there"); });
+  }
+  t.for_each_on(node_id{1}, [&](allocation_id a) { CHECK(a == now); });
+  CHECK(allocation_table{}.pods(now).begin() == allocation_table{}.pods(now).end());
 }
 
 TEST_CASE("allocation_table: undone changes leave no trace in the ids to come") {
@@ -79,19 +106,49 @@ TEST_CASE("allocation_table: undone changes leave no trace in the ids to come") 
   const allocation_table before = t;
 
   const allocation_id again = t.open();
-  CHECK(again == open[1]);
+  CHECK(again == allocation_id{open[1].index(), 1});
   const allocation_id fresh = t.open();
   CHECK_FALSE(t == before);
-  t.close(fresh);
+  t.undo_open(fresh);
   CHECK_FALSE(t == before);
-  t.close(again);
+  t.undo_open(again);
   CHECK(t == before);
   CHECK(before == t);
+  CHECK_FALSE(t.contains(again));
 
   t.close(open[3]);
   CHECK_FALSE(t == before);
-  CHECK(t.open() == open[3]);
+  t.undo_close(open[3], status::placed);
   CHECK(t == before);
+  CHECK(t.contains(open[3]));
+
+  // One that had its place in between never was.
+  t.close(open[3]);
+  const allocation_id instead = t.open();
+  t.undo_open(instead);
+  t.undo_close(open[3], status::vacating);
+  CHECK(t.status_of(open[3]) == status::vacating);
+  t.set_status(open[3], status::placed);
+  CHECK(t == before);
+  CHECK(t.open() == again);
+}
+
+TEST_CASE("allocation_table: comparison sees that an id to come is another one") {
+  allocation_table t;
+  t.close(t.open());
+  CHECK_FALSE(t == allocation_table{});
+  CHECK_FALSE(allocation_table{} == t);
+  const allocation_table before = t;
+  t.close(t.open());
+  CHECK_FALSE(t == before);
+  allocation_table fresh;
+  fresh.undo_open(fresh.open());
+  CHECK(fresh == allocation_table{});
+  // Nor do two that stand in one place have one id.
+  const allocation_id second = t.open();
+  const allocation_id first = fresh.open();
+  CHECK(second.index() == first.index());
+  CHECK_FALSE(t == fresh);
 }
 
 TEST_CASE("allocation_table: comparison sees the order of the ids to come") {
@@ -103,11 +160,11 @@ TEST_CASE("allocation_table: comparison sees the order of the ids to come") {
   other.close(allocation_id{2});
   other.close(allocation_id{0});
   CHECK_FALSE(t == other);
-  CHECK(t.open() == allocation_id{2});
-  CHECK(other.open() == allocation_id{0});
+  CHECK(t.open() == allocation_id{2, 1});
+  CHECK(other.open() == allocation_id{0, 1});
   CHECK_FALSE(t == other);
-  CHECK(t.open() == allocation_id{0});
-  CHECK(other.open() == allocation_id{2});
+  CHECK(t.open() == allocation_id{0, 1});
+  CHECK(other.open() == allocation_id{2, 1});
   CHECK(t == other);
   CHECK_FALSE(t == allocation_table{});
 }
@@ -129,13 +186,18 @@ TEST_CASE("allocation_table: comparison sees pods, status and ids, not what was"
 TEST_CASE("allocation_table: broken preconditions are noticed") {
   allocation_table t;
   CHECK_THROWS_AS(t.close(allocation_id{0}), allot_test::assertion_failed);
-  CHECK_THROWS_AS(static_cast<void>(t.pods(allocation_id{})), allot_test::assertion_failed);
+  CHECK_THROWS_AS(t.undo_open(allocation_id{}), allot_test::assertion_failed);
+  CHECK_THROWS_AS(t.add_pod(allocation_id{}, on(1)), allot_test::assertion_failed);
   const allocation_id a = t.open();
   CHECK_THROWS_AS(t.remove_last_pod(a), allot_test::assertion_failed);
   t.add_pod(a, on(1));
   CHECK_THROWS_AS(t.close(a), allot_test::assertion_failed);
+  CHECK_THROWS_AS(t.undo_open(a), allot_test::assertion_failed);
   close_with_pods(t, a);
   CHECK_THROWS_AS(t.close(a), allot_test::assertion_failed);
+  CHECK_THROWS_AS(t.undo_close(allocation_id{0, 1}, status::placed), allot_test::assertion_failed);
+  t.undo_close(a, status::placed);
+  CHECK_THROWS_AS(t.undo_close(a, status::placed), allot_test::assertion_failed);
 }
 
 TEST_CASE("allocation_table: allocates nothing once it has been as large") {

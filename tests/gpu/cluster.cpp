@@ -66,7 +66,13 @@ TEST_CASE("cluster: nodes are counted out in the order of the specification") {
   CHECK_FALSE(c.find("dgx"));
   CHECK_FALSE(c.find("dgx-11"));
   CHECK_FALSE(c.contains(gpu::node_id{14}));
-  CHECK_THROWS_AS(static_cast<void>(c.name(gpu::node_id{14})), allot_test::assertion_failed);
+  for (const gpu::node_id n : {gpu::node_id{14}, gpu::node_id{70'000}, gpu::node_id::none()}) {
+    CHECK_FALSE(c.contains(n));
+    CHECK(c.name(n).empty());
+    CHECK(c.gpus(n) == 0);
+    CHECK(c.spec(n).name.empty());
+    CHECK_THROWS_AS(static_cast<void>(c.type_of(n)), allot_test::assertion_failed);
+  }
 }
 
 TEST_CASE("cluster: a count of one is counted out too") {

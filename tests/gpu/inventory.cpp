@@ -409,7 +409,7 @@ TEST_CASE("inventory: a gang has all its pods or none") {
   CHECK(nodes_of(i, a) == std::vector<std::size_t>{14, 15, 15});
   CHECK(i.free() == gpus(2));
   i.release(a);
-  CHECK(i == before);
+  CHECK(i.index() == before.index());
 }
 
 TEST_CASE("inventory: fractions are exact") {
@@ -465,7 +465,7 @@ TEST_CASE("inventory: what vacates can be given away, but not used before it is 
     CHECK(i.ready(next));
   }
   SUBCASE("it may stay after all, once nobody has been given its place") {
-    CHECK_THROWS_AS(i.reoccupy(staying), allot_test::assertion_failed);
+    CHECK_FALSE(i.reoccupy(staying));
     i.release(waiting);
     i.reoccupy(going);
     CHECK(i.ready(going));
@@ -474,7 +474,8 @@ TEST_CASE("inventory: what vacates can be given away, but not used before it is 
     CHECK_FALSE(i.place({gpus(1)}));
   }
   SUBCASE("it may not stay when somebody has been given its place") {
-    CHECK_THROWS_AS(i.reoccupy(going), allot_test::assertion_failed);
+    CHECK_FALSE(i.reoccupy(going));
+    CHECK(i.is_vacating(going));
   }
   SUBCASE("who waits may be gone first") {
     i.release(waiting);
@@ -590,14 +591,14 @@ TEST_CASE("inventory: pools") {
 TEST_CASE("inventory: an id that was released is not accepted") {
   inventory i{allot_test::equal_nodes(1, 8)};
   const allocation_id a = *i.place({gpus(1)});
-  i.vacate(a);
-  CHECK_THROWS_AS(i.vacate(a), allot_test::assertion_failed);
-  i.release(a);
-  CHECK_THROWS_AS(i.release(a), allot_test::assertion_failed);
-  CHECK_THROWS_AS(i.vacate(a), allot_test::assertion_failed);
-  CHECK_THROWS_AS(static_cast<void>(i.ready(a)), allot_test::assertion_failed);
+  CHECK(i.vacate(a));
+  CHECK_FALSE(i.vacate(a));
+  CHECK(i.release(a));
+  CHECK_FALSE(i.release(a));
+  CHECK_FALSE(i.vacate(a));
+  CHECK_FALSE(i.ready(a));
   CHECK(i.free() == gpus(8));
-  CHECK_THROWS_AS(i.release(allocation_id{}), allot_test::assertion_failed);
+  CHECK_FALSE(i.release(allocation_id{}));
 }
 
 TEST_CASE("inventory: without nodes nothing has a place") {

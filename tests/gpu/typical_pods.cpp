@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <vector>
 
 namespace gpu = allot::gpu;
@@ -53,6 +54,34 @@ TEST_CASE("seen_pods: counts what comes") {
   CHECK(seen.weight() == 100);
   CHECK(seen.typical() == typical_pods{{{{1}, 60}, {{2}, 38}}});
   CHECK(seen.typical(100).pods().size() == 3);
+}
+
+TEST_CASE("seen_pods: of ever new shapes the rare ones are forgotten, the frequent ones not") {
+  const auto shape = [](std::int64_t i) { return pod_shape{1, 500, gpu::all_pools, gpu::all_models, i}; };
+  seen_pods seen{100};
+  for (std::int64_t i = 0; i < 10'000; ++i) {
+    seen.learn(shape(1 + i));
+    seen.learn({1});
+    if (i % 10 == 0) seen.learn({2});
+    CHECK(seen.size() <= 100);
+  }
+  const typical_pods typical = seen.typical(95);
+  CHECK(typical.pods().size() == 2);
+  CHECK(typical == typical_pods{{{{1}, 10'000}, {{2}, 1000}}});
+  CHECK(seen.weight() >= 11'000);
+  CHECK(seen.weight() < 11'100);
+
+  // Until there are as many, none is.
+  seen_pods few{100};
+  for (std::int64_t i = 0; i < 100; ++i) few.learn(shape(1 + i), 1 + i % 3);
+  CHECK(few.size() == 100);
+  CHECK(few.typical(100).pods().size() == 100);
+  // One more, and of those that came least often half are left.
+  few.learn(shape(1000));
+  CHECK(few.size() == 51);
+  const typical_pods left = few.typical(100);
+  CHECK(few.weight() == left.weight());
+  for (const typical_pod& p : left.pods()) CHECK((p.weight > 1 || p.pod == shape(1000)));
 }
 
 TEST_CASE("seen_pods: when it has counted enough, the past fades") {

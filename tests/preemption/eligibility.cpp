@@ -121,10 +121,11 @@ TEST_CASE("eligibility: what is left when a borrower yields") {
   l.charge(b, gpus(8));
   l.charge(a, gpus(3));
   // dept owns 8 with a, and uses 11.
-  CHECK(allot::keeps_its_own(l, b, root, {gpus(3)}, all));
+  CHECK(allot::keeps_its_own(l, b, root, gpus(3), all));
   CHECK_FALSE(allot::keeps_its_own(l, b, root, {gpus(4)}, all));
   CHECK(allot::keeps_its_own(l, b, dept, {gpus(8)}, all));
-  CHECK(allot::keeps_its_own(l, b, root, {gpus(4)}, {false}));
+  CHECK(allot::keeps_its_own(l, b, root, gpus(4), {false}));
+  CHECK(allot::uses_any(gpus(4), all));
   CHECK_FALSE(allot::keeps_its_own(l, a, dept, {gpus(1)}, all));
   // Its own jobs count against its own pool.
   l.charge(dept, gpus(3));

@@ -80,12 +80,17 @@ TEST_CASE("guard: eligible_is_fair adds no test of its own, and knows no rivals"
 
 TEST_CASE("guard: what a quota keeps does not arrive above it, nor leave it") {
   ledger<> l = tree();
-  CHECK(arriving_at<1>(l, l1, root, gpus(3)) == resources<1>{gpus(2)});
-  CHECK(arriving_at<1>(l, l1, l1, gpus(3)) == resources<1>{gpus(3)});
+  CHECK(arriving_at(l, l1, root, gpus(3)) == resources<1>{gpus(2)});
+  CHECK(arriving_at(l, l1, l1, gpus(3)) == resources<1>{gpus(3)});
   l.charge(l1, gpus(3));
-  CHECK(arriving_at<1>(l, l1, root, gpus(3)) == resources<1>{gpus(3)});
-  CHECK(arriving_at<1>(l, l1, root, -gpus(3)) == resources<1>{-gpus(2)});
-  CHECK(arriving_at<1>(l, l2, root, gpus(3)) == resources<1>{gpus(3)});
+  CHECK(arriving_at(l, l1, root, gpus(3)) == resources<1>{gpus(3)});
+  CHECK(arriving_at(l, l1, root, -gpus(3)) == resources<1>{-gpus(2)});
+  CHECK(arriving_at(l, l2, root, gpus(3)) == resources<1>{gpus(3)});
+  // Nothing arrives where it does not go.
+  for (const quota_id elsewhere : {r1, quota_id{70'000}, quota_id::none()}) {
+    CHECK(arriving_at(l, l1, elsewhere, gpus(3)) == resources<1>{});
+    CHECK(arriving_at(l, elsewhere, left, gpus(3)) == resources<1>{});
+  }
 }
 
 TEST_CASE("guard: the sides are the children of the lowest common ancestor, or its own jobs") {

@@ -177,5 +177,9 @@ TEST_CASE("access: every decision has its sentence") {
 TEST_CASE("access: a rule is about a quota") {
   role_table t;
   CHECK_THROWS_AS(t.set_rule(quota_id::none(), {}), allot_test::assertion_failed);
-  check(t, {"zoe"}, quota_id::none(), true, access_reason::unrestricted);
+  for (const quota_id x : {quota_id::none(), quota_id{70'000}}) {
+    check(t, {"zoe"}, x, true, access_reason::unrestricted);
+    check(by_role(), {"zoe"}, x, true, access_reason::unrestricted);
+    CHECK(by_role().explain({"zoe"}, x, "?") == "zoe may submit to ?: it admits anyone");
+  }
 }

@@ -12,7 +12,6 @@
 #include <boost/graph/topological_sort.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <iterator>
 #include <sstream>
@@ -182,8 +181,7 @@ TEST_CASE("graph: write_graphviz shows what is used, borrowed and over") {
   l.charge(quota_id{0}, allot::quantity::milli(4500));
   l.charge(quota_id{4}, gpus(1));
   std::ostringstream out;
-  const std::array<std::string, 1> names{"gpu"};
-  allot::write_graphviz(out, l, names);
+  allot::write_graphviz(out, l);
   CHECK(out.str() == R"dot(digraph quotas {
   node [shape=box];
   q1 [label="root1\ngpu: 4.5 of 0"];
@@ -204,4 +202,7 @@ TEST_CASE("graph: dimensions without a name are numbered") {
   allot::write_graphviz(out, l);
   CHECK(out.str() ==
         "digraph quotas {\n  node [shape=box];\n  q0 [label=\"all\\n0: 0 of 0\\n1: 0 of 0\"];\n}\n");
+  out.str({});
+  allot::write_graphviz(out, l, {"h100 \"gpu\"", "cpu"});
+  CHECK(out.str().find(R"(\nh100 \"gpu\": 0 of 0\ncpu: 0 of 0)") != std::string::npos);
 }

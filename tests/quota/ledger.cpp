@@ -335,7 +335,7 @@ TEST_CASE("ledger: usage is told by quota, lane and subtree") {
   l.charge(cohort, gpus(1));
   CHECK(l.own_usage(a) == resources<>{gpus(3)});
   CHECK(l.own_usage(a, lane::guaranteed) == resources<>{gpus(1)});
-  CHECK(l.own_usage(a, lane::any) == resources<>{gpus(2)});
+  CHECK(l.own_usage(a, lane::any) == l.own_usage(a));
   CHECK(l.own_usage(cohort) == resources<>{gpus(1)});
   CHECK(l.total_usage(cohort) == resources<>{gpus(8)});
   CHECK(l.drawn(cohort) == resources<>{gpus(8)});
@@ -415,6 +415,76 @@ TEST_CASE("ledger: the guaranteed jobs of a sound tree all fit into what their q
   });
 }
 
+namespace {
+
+/// All that a ledger can be asked, and what it says of a quota, or of a dimension, that is not there.
+template <std::size_t N>
+void says_nothing_of(const ledger<N>& l, quota_id x, std::size_t d) {
+  CAPTURE(x);
+  CAPTURE(d);
+  for (const lane in : {lane::any, lane::guaranteed}) {
+    CHECK(l.headroom(x, d, in) == quantity{});
+    l.for_each_bound(x, d, in, [](quota_id, quantity, bool) { FAIL_CHECK("there is no bound"); });
+  }
+  CHECK(l.balance(x, d) == quantity{});
+  CHECK(l.room(x, d) == quantity{});
+  CHECK(l.total_supply(x, d) == quantity{});
+  CHECK(l.supply_of(x, d).own_pool == quantity{});
+  CHECK(l.supply_of(x, d).lend == quantity{});
+  CHECK(l.passed_up(x, d, gpus(3)) == quantity{});
+  CHECK(l.own_usage(x, d) == quantity{});
+  CHECK(l.drawn(x, d) == quantity{});
+  CHECK(l.borrowed(x, d) == quantity{});
+  CHECK(l.potential(x, d) == quantity{});
+}
+template <std::size_t N>
+void says_nothing_of(const ledger<N>& l, quota_id x) {
+  CAPTURE(x);
+  const resources<N> nothing{quantity{}};
+  for (const lane in : {lane::any, lane::guaranteed}) {
+    CHECK(l.headroom(x, in) == nothing);
+    CHECK_FALSE(l.fits(x, resources<N>{gpus(1)}, in));
+    CHECK_FALSE(l.fits(x, nothing, in));
+    CHECK(l.own_usage(x, in) == nothing);
+    CHECK(l.is_sound(x, in));
+  }
+  CHECK(l.own_usage(x) == nothing);
+  CHECK(l.drawn(x) == nothing);
+  CHECK(l.total_usage(x) == nothing);
+  for (std::size_t d = 0; d <= N; ++d) says_nothing_of(l, x, d);
+}
+
+template <std::size_t N>
+void answers_any_id() {
+  // The one that was removed stands between others, and was generous.
+  std::vector<quota_spec<N>> specs(4);
+  specs[0] = {.name = "cohort", .nominal = resources<N>{gpus(8)}};
+  specs[1] = {.name = "a", .parent = "cohort", .nominal = resources<N>{gpus(4)}};
+  specs[2] = {.name = "gone", .parent = "cohort", .nominal = resources<N>{quantity::unlimited()}};
+  specs[3] = {.name = "b", .parent = "cohort", .nominal = resources<N>{gpus(4)}};
+  ledger<N> l{allot::quota_tree<N>{specs, {false, false, true, false}}};
+  l.charge(a, resources<N>{gpus(5)});
+  for (const std::size_t i : {2U, 4U, 5U, 70'000U}) says_nothing_of(l, quota_id{i});
+  says_nothing_of(l, quota_id::none());
+  for (const std::size_t d : {N, N + 1, N + 1000}) {
+    says_nothing_of(l, a, d);
+    says_nothing_of(l, quota_id{3}, d);
+  }
+  CHECK(l.fits(a, resources<N>{gpus(1)}));
+  CHECK(l.fits(a, resources<N>{quantity{}}));
+}
+
+}  // namespace
+
+TEST_CASE("ledger: of a quota that is not there, or a dimension that is not counted, it says nothing") {
+  answers_any_id<1>();
+  answers_any_id<3>();
+  // Without any quota at all.
+  const ledger<> empty{allot::quota_tree<>{{}}};
+  says_nothing_of(empty, quota_id{0});
+  says_nothing_of(empty, quota_id::none());
+}
+
 TEST_CASE("ledger: broken preconditions are found") {
   ledger<> l = ledger_of(two_teams(6, 5));
   l.charge(a, gpus(2));
@@ -423,8 +493,10 @@ TEST_CASE("ledger: broken preconditions are found") {
   CHECK_THROWS_AS(l.charge(a, quantity::unlimited()), allot_test::assertion_failed);
   CHECK_THROWS_AS(l.release(a, gpus(3)), allot_test::assertion_failed);
   CHECK_THROWS_AS(l.release(a, gpus(2), lane::guaranteed), allot_test::assertion_failed);
+  CHECK(l.own_usage(a) == resources<>{gpus(3)});
   CHECK_THROWS_AS(l.charge(quota_id{7}, gpus(1)), allot_test::assertion_failed);
-  CHECK_THROWS_AS((void)l.headroom(quota_id::none()), allot_test::assertion_failed);
+  CHECK_THROWS_AS(l.charge(quota_id::none(), gpus(0)), allot_test::assertion_failed);
+  CHECK_THROWS_AS(l.release(quota_id{7}, gpus(0)), allot_test::assertion_failed);
   const auto s = l.save();
   const auto t = l.save();
   CHECK_THROWS_AS(l.rollback(s), allot_test::assertion_failed);

@@ -363,3 +363,29 @@ TEST_CASE("loans: every dimension has its own, and a book keeps its memory") {
     }
   });
 }
+
+TEST_CASE("loans: of a quota that is not there, or a dimension that is not counted, the book says nothing") {
+  ledger<> l = ledger_of<1>({{.name = "cohort"},
+                             {.name = "a", .parent = "cohort", .nominal = gpus(6)},
+                             {.name = "b", .parent = "cohort"}});
+  l.charge(b, gpus(4));
+  loan_book<> book;
+  const auto says_nothing = [&book](quota_id x, std::size_t d) {
+    CHECK(book.lent(x, d) == quantity{});
+    CHECK(book.borrowed(x, d) == quantity{});
+    CHECK(book.unmet(x, d) == quantity{});
+  };
+  // Before the first update the book is empty.
+  says_nothing(a, 0);
+  CHECK(book.loans(0).empty());
+  book.update(l);
+  CHECK(book.lent(a, 0) == gpus(4));
+  for (const quota_id x : {c, quota_id{70'000}, quota_id::none()}) says_nothing(x, 0);
+  for (const std::size_t d : {1U, 2U, 70'000U}) {
+    book.update(l, d);
+    CHECK(book.loans(d).empty());
+    CHECK(allot::loans(l, d).empty());
+    says_nothing(a, d);
+  }
+  CHECK(book.lent(a, 0) == gpus(4));
+}

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "tests/support/print.hpp"
@@ -135,8 +137,28 @@ TEST_CASE("shortfall: each kind, and what is missing") {
                                                          shortfall{cohort, 0, bound::capacity, gpus(1)}});
   CHECK(all(b, gpus(8)) == std::vector{shortfall{b, 0, bound::borrow_limit, gpus(5)},
                                        shortfall{cohort, 0, bound::capacity, gpus(2)}});
-  CHECK(binding_shortfall(l, b, resources<1>{gpus(8)}) == shortfall{b, 0, bound::borrow_limit, gpus(5)});
-  CHECK_FALSE(binding_shortfall(l, b, resources<1>{gpus(3)}));
+  CHECK(binding_shortfall(l, b, gpus(8)) == shortfall{b, 0, bound::borrow_limit, gpus(5)});
+  CHECK_FALSE(binding_shortfall(l, b, gpus(3)));
+}
+
+TEST_CASE("shortfall: of what nothing would admit there is none, though it does not fit") {
+  ledger<> l{allot::build_quota_tree<1>({{.name = "all", .nominal = quantity::unlimited()},
+                                         {.name = "team", .parent = "all", .nominal = gpus(1)}})
+                 .value()};
+  const quota_id team{1};
+  for (const quota_id x : {quota_id{2}, quota_id{70'000}, quota_id::none()}) {
+    CHECK_FALSE(l.fits(x, gpus(4)));
+    CHECK(shortfalls<1>(l, x, gpus(4), lane::any).empty());
+    CHECK_FALSE(binding_shortfall(l, x, gpus(4), lane::guaranteed));
+  }
+  for (const quantity q : {gpus(-1), quantity::unlimited(), quantity::lowest()}) {
+    CHECK_FALSE(l.fits(team, q));
+    CHECK_FALSE(binding_shortfall(l, team, q, lane::guaranteed));
+  }
+  l.charge(team, gpus(1));
+  const quantity most = quantity::milli(std::numeric_limits<std::int64_t>::max() - 1);
+  CHECK_FALSE(l.fits(team, most));
+  CHECK_FALSE(binding_shortfall(l, team, most));
 }
 
 TEST_CASE("shortfall: of equal ones the nearest to the job binds") {
@@ -145,8 +167,7 @@ TEST_CASE("shortfall: of equal ones the nearest to the job binds") {
                   {.name = "leaf", .parent = "top", .nominal = gpus(4), .borrow = limit::none()}})
                  .value()};
   l.charge(quota_id{1}, gpus(4));
-  CHECK(binding_shortfall(l, quota_id{1}, resources<1>{gpus(1)}) ==
-        shortfall{quota_id{1}, 0, bound::nominal, gpus(1)});
+  CHECK(binding_shortfall(l, quota_id{1}, gpus(1)) == shortfall{quota_id{1}, 0, bound::nominal, gpus(1)});
 }
 
 TEST_CASE("shortfall: law 9: granting exactly what is missing admits the request") {

@@ -77,11 +77,39 @@ TEST_CASE("tree: a removed quota leaves an empty slot") {
   CHECK(t.find("y") == quota_id{2});
   CHECK(t.top_down().size() == 2);
   CHECK(t.position(quota_id{2}) == 1);
-  CHECK_THROWS_AS((void)t.spec(quota_id{1}), allot_test::assertion_failed);
-  CHECK_THROWS_AS((void)t.parent(quota_id{3}), allot_test::assertion_failed);
-  CHECK_THROWS_AS((void)t.children(quota_id::none()), allot_test::assertion_failed);
   CHECK(t != quota_tree<>{specs});
   CHECK(t == quota_tree<>{specs, {false, true, false}});
+}
+
+TEST_CASE("tree: of a quota that it does not have it says nothing") {
+  const std::vector<allot::quota_spec<>> specs{{.name = "root", .priority = 7},
+                                               {.name = "x", .parent = "root", .priority = 7},
+                                               {.name = "y", .parent = "root", .priority = 7}};
+  const quota_tree<> t{specs, {false, true, false}};
+  const quota_id root{0}, removed{1}, y{2}, unknown{3};
+  for (const quota_id x : {removed, unknown, quota_id{70'000}, quota_id::none()}) {
+    CHECK_FALSE(t.contains(x));
+    CHECK(t.spec(x) == allot::quota_spec<>{});
+    CHECK(t.name(x).empty());
+    CHECK(t.parent(x).is_none());
+    CHECK(t.children(x).empty());
+    CHECK(t.depth(x) == 0);
+    CHECK(t.position(x) == t.top_down().size());
+    for (const quota_id other : {root, y, removed, unknown, x}) {
+      CHECK(t.common_ancestor(x, other).is_none());
+      CHECK(t.common_ancestor(other, x).is_none());
+      CHECK(t.side_of(x, other).is_none());
+    }
+    if (x) CHECK(t.side_of(y, x).is_none());
+  }
+  CHECK(t.side_of(root, y).is_none());
+  CHECK(t.side_of(y, y).is_none());
+  // Of quotas of different trees each stands on the side of its own root.
+  CHECK(t.side_of(y, quota_id::none()) == root);
+  // What a removed quota was, is no part of the tree.
+  auto others = specs;
+  others[1].priority = 1;
+  CHECK(t == quota_tree<>{others, {false, true, false}});
 }
 
 TEST_CASE("tree: what it says of a random tree hangs together") {

@@ -14,6 +14,9 @@ using allot::savepoint;
 static_assert(allot::placement<no_placement>);
 static_assert(allot::placement<allot::gpu::inventory>);
 static_assert(allot::placement<allot::sim::places>);
+static_assert(allot::revocable_placement<allot::gpu::inventory>);
+static_assert(allot::revocable_placement<allot::sim::places>);
+static_assert(!allot::revocable_placement<no_placement>);
 
 // Not unnamed: clang would warn that nobody uses what an archetype has.
 namespace placement_archetypes {
@@ -63,6 +66,17 @@ static_assert(!allot::placement<unordered_demand>);
 static_assert(!allot::placement<changes_when_asked>);
 static_assert(!allot::placement<says_nothing>);
 static_assert(!allot::placement<int>);
+
+/// Whose places can be lost.
+struct revocable : least {
+  bool usable(int) const { return false; }
+  bool contains(int) const { return true; }
+};
+struct says_not_what_it_has : least {
+  bool usable(int) const { return false; }
+};
+static_assert(allot::revocable_placement<revocable>);
+static_assert(!allot::revocable_placement<says_not_what_it_has> && !allot::revocable_placement<least>);
 
 }  // namespace placement_archetypes
 

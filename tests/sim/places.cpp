@@ -9,13 +9,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/support/count_allocations.hpp"
 #include "tests/support/random_quotas.hpp"
 #include "tests/support/seeds.hpp"
 
 using allot::gpus;
+using allot::quantity;
 using allot::quota_id;
 using allot::sim::places;
 using allot_test::random_source;
@@ -30,9 +33,15 @@ TEST_CASE("places: without nodes everything can stand, and nothing is remembered
   REQUIRE(at.has_value());
   CHECK(p.could_ever_fit({.gpus = gpus(1'000'000)}));
   CHECK(p.ready(*at));
-  p.vacate(*at);
-  p.reoccupy(*at);
-  p.release(*at);
+  CHECK(p.contains(*at));
+  CHECK(p.usable(*at));
+  CHECK(p.vacate(*at));
+  CHECK(p.reoccupy(*at));
+  CHECK(p.release(*at));
+  const allot::gpu::allocation_id of_others{0};
+  CHECK_FALSE(p.contains(of_others));
+  CHECK_FALSE(p.usable(of_others));
+  CHECK_FALSE(p.release(of_others));
   p.rollback(before);
   p.commit(p.save());
 }
@@ -54,8 +63,18 @@ TEST_CASE("places: with nodes it is their inventory that answers") {
   const auto third = p.place({.gpus = gpus(16), .total = true});
   REQUIRE(third.has_value());
   CHECK_FALSE(p.ready(*third));
-  p.release(*first);
+  CHECK(p.contains(*first));
+  CHECK(p.release(*first));
   CHECK(p.ready(*third));
+  CHECK_FALSE(p.contains(*first));
+  CHECK_FALSE(p.release(*first));
+  CHECK_FALSE(p.vacate(*first));
+  CHECK_FALSE(p.reoccupy(*first));
+  CHECK(p.usable(*third));
+  p.inventory().close(allot::gpu::node_id{1});
+  CHECK_FALSE(p.usable(*third));
+  CHECK(p.contains(*third));
+  CHECK_FALSE(p.contains(allot::gpu::allocation_id::none()));
 }
 
 TEST_CASE("places: its inventory places as the policy says that it was made with") {
@@ -70,6 +89,70 @@ TEST_CASE("places: its inventory places as the policy says that it was made with
   };
   CHECK(node_of_second(gpu::placement_name::best) == 0);
   CHECK(node_of_second(gpu::placement_name::worst) == 1);
+}
+
+namespace {
+
+/// A different one each time, of all sizes; with CPU and memory that no other asks for.
+allot::gpu::demand demand_number(std::int64_t i) {
+  allot::gpu::demand d{.gpus = gpus(1 + i / 4 % 8), .cpu_milli = 1 + i, .memory_mib = 1 + i * 7 % 10'007};
+  if (i % 4 == 0) d.gpus = quantity::milli(1 + i / 4 % 999);
+  if (i % 4 == 1) d.pods = 2;
+  if (i % 4 == 2) d = {.gpus = gpus(10), .total = true, .cpu_milli = 1 + i};
+  if (i % 9 == 0) d.preferred_level = 0;
+  return d;
+}
+
+}  // namespace
+
+TEST_CASE("places: demands that came and went leave nothing behind, however many different ones") {
+  namespace gpu = allot::gpu;
+  const gpu::cluster nodes =
+      gpu::build_cluster({{.name = "n", .count = 24, .gpus = 8, .cpu_milli = 900'000, .memory_mib = 100'000}})
+          .value();
+  std::vector<gpu::topology::part> racks;
+  for (std::size_t r = 0; r < 3; ++r) {
+    gpu::topology::part rack{"r" + std::to_string(r), gpu::topology::part::no_parent, {}};
+    for (std::size_t n = 0; n < 8; ++n) rack.nodes.push_back(gpu::node_id{8 * r + n});
+    racks.push_back(std::move(rack));
+  }
+  const gpu::topology near{{"rack"}, racks, nodes.size()};
+  for (std::size_t name = 0; name < gpu::placement_names.size(); ++name) {
+    CAPTURE(gpu::placement_names[name]);
+    const gpu::typical_pods typical{{{{1}, 3}, {{8}, 1}}};
+    places p{nodes, near, {static_cast<gpu::placement_name>(name), nodes, typical}};
+    std::vector<gpu::allocation_id> standing(8);
+    std::int64_t next = 0;
+    std::size_t placed = 0;
+    const auto come_and_go = [&](std::int64_t demands) {
+      const std::vector<std::uint32_t> groups{0, 1};
+      for (std::int64_t end = next + demands; next < end; ++next) {
+        const gpu::demand d = demand_number(next);
+        static_cast<void>(p.why_not(d));
+        static_cast<void>(p.might_fit(d, groups));
+        static_cast<void>(p.suppose(d));
+        const auto tried = p.save();
+        const bool would_fit = p.place(d).has_value();
+        p.rollback(tried);
+        const auto at = p.place(d);
+        REQUIRE(at.has_value() == would_fit);
+        gpu::allocation_id& old = standing[static_cast<std::size_t>(next) % standing.size()];
+        if (old) {
+          p.note_stays(0, old);
+          if (next % 3 == 0) p.vacate(old);
+          p.release(old);
+        }
+        old = at.value_or(gpu::allocation_id{});
+        if (at) p.note_may_go(0, *at), ++placed;
+      }
+    };
+    come_and_go(300);
+    const std::size_t allocations = allot_test::allocations_in([&] { come_and_go(2000); });
+    // One for the list of groups.
+    CHECK(allocations == 1);
+    CHECK(placed > 2000);
+    CHECK(p.inventory().size() <= standing.size());
+  }
 }
 
 namespace {

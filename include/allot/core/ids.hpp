@@ -30,14 +30,8 @@ class id {
   std::uint32_t value_ = none_value;
 };
 
-/// A node of the quota tree. Ids are given in the order of the specification, oldest first, and are not
-/// given again after a removal, so a smaller id is an older quota.
-using quota_id = id<struct quota_tag>;
-
-/// A strong id of something that comes and goes: an index into a dense array, which is given again, and a
-/// generation, which is not. So an id of something that has gone is known as such, whoever has its index now.
-/// Ids of different tags do not mix. Ids that are valid at the same time differ in their index, and by it
-/// they are ordered.
+/// The same of things that come and go: an index that is given again, and a generation that tells those apart
+/// which had it one after the other. So who holds the id of a thing that has gone can be told.
 template <class Tag>
 class recycled_id {
  public:
@@ -49,17 +43,22 @@ class recycled_id {
   [[nodiscard]] static constexpr recycled_id none() noexcept { return {}; }
   [[nodiscard]] constexpr std::size_t index() const noexcept { return index_; }
   [[nodiscard]] constexpr std::uint32_t generation() const noexcept { return generation_; }
-  [[nodiscard]] constexpr bool is_none() const noexcept { return index_ == no_index; }
+  [[nodiscard]] constexpr bool is_none() const noexcept { return index_ == none_index; }
   explicit constexpr operator bool() const noexcept { return !is_none(); }
 
+  /// By index, then by generation.
   friend constexpr auto operator<=>(recycled_id, recycled_id) noexcept = default;
   friend constexpr bool operator==(recycled_id, recycled_id) noexcept = default;
 
  private:
-  static constexpr std::uint32_t no_index = std::numeric_limits<std::uint32_t>::max();
-  std::uint32_t index_ = no_index;
+  static constexpr std::uint32_t none_index = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t index_ = none_index;
   std::uint32_t generation_ = 0;
 };
+
+/// A node of the quota tree. Ids are given in the order of the specification, oldest first, and are not
+/// given again after a removal, so a smaller id is an older quota.
+using quota_id = id<struct quota_tag>;
 
 /// A job that a scheduler holds, from `submit` until it has finished or was cancelled. The id is never given
 /// to another job.

@@ -41,7 +41,7 @@ class per_dimension {
 };
 
 /// Amounts of the `N` resources that a quota tree counts. What the dimensions are called ("gpu",
-/// "h100/gpu") is kept beside the tree, in `dimension_names`.
+/// "h100/gpu") is kept beside the tree, in `dimension_names` (core/dimension_names.hpp).
 template <std::size_t N = 1>
 using resources = per_dimension<quantity, N>;
 

@@ -83,8 +83,9 @@ class admission_usage {
   }
 
   /// The least goes first; compare with that of quotas of the same group only. `weight` in thousandths.
+  /// Infinite of a quota that is not known.
   [[nodiscard]] ratio score(quota_id x, std::int64_t weight) const {
-    if (weight <= 0) return ratio::infinite();
+    if (weight <= 0 || x.index() >= seats_.size()) return ratio::infinite();
     const seat& s = seats_[x.index()];
     wide sum = 0;
     for (std::size_t d = 0; d < N; ++d) {
@@ -92,8 +93,10 @@ class admission_usage {
     }
     return {sum, static_cast<wide>(weight)};
   }
-  /// u, to the nearest thousandth, as of the last tick or admission.
+  /// u, to the nearest thousandth, as of the last tick or admission. Zero of a quota or a dimension that is
+  /// not known.
   [[nodiscard]] quantity used(quota_id x, std::size_t d) const {
+    if (x.index() >= seats_.size() || d >= N) return {};
     return quantity::milli(static_cast<std::int64_t>((seats_[x.index()].used[d] + (wide{1} << 31U)) >> 32U));
   }
 

@@ -64,10 +64,10 @@ class division {
     for (std::size_t d = 0; d < N; ++d) change(l, x, d, demand[d]);
   }
 
-  /// Of all jobs in the subtree of x.
-  [[nodiscard]] const resources<N>& entitled(quota_id x) const { return entitled_[x.index()]; }
-  /// Of the jobs attached to x itself.
-  [[nodiscard]] const resources<N>& own(quota_id x) const { return own_[x.index()]; }
+  /// Of all jobs in the subtree of x. Nothing, if there was no such quota at the last update.
+  [[nodiscard]] const resources<N>& entitled(quota_id x) const noexcept { return of(entitled_, x); }
+  /// Of the jobs attached to x itself; the same.
+  [[nodiscard]] const resources<N>& own(quota_id x) const noexcept { return of(own_, x); }
 
   /// The rule, to change what it is set to; takes effect at the next update.
   [[nodiscard]] SurplusRule& rule() noexcept { return rule_; }
@@ -83,6 +83,10 @@ class division {
     quantity pool;
   };
 
+  [[nodiscard]] static const resources<N>& of(const std::vector<resources<N>>& all, quota_id x) noexcept {
+    static constexpr resources<N> nothing{};
+    return x.index() < all.size() ? all[x.index()] : nothing;
+  }
   [[nodiscard]] seat& at(quota_id x, std::size_t d) { return seats_[x.index()][d]; }
   [[nodiscard]] const seat& at(quota_id x, std::size_t d) const { return seats_[x.index()][d]; }
 

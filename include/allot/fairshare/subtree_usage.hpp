@@ -30,7 +30,11 @@ class subtree_usage {
     for (; x; x = tree.parent(x)) totals_[x.index()] -= request;
   }
 
-  [[nodiscard]] const resources<N>& of(quota_id x) const { return totals_[x.index()]; }
+  /// Nothing, of a quota that it was never told of.
+  [[nodiscard]] const resources<N>& of(quota_id x) const noexcept {
+    static constexpr resources<N> nothing{};
+    return x.index() < totals_.size() ? totals_[x.index()] : nothing;
+  }
 
  private:
   std::vector<resources<N>> totals_;

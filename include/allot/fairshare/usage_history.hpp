@@ -100,8 +100,10 @@ class usage_history {
   }
 
   /// In billionths of the capacity, of the subtree of x or of its own jobs, as of the last change or advance.
-  /// At most a thousand times the capacity; 0 if there was none. O(1).
+  /// At most a thousand times the capacity; 0 if there was none, or there is no such quota or dimension.
+  /// O(1).
   [[nodiscard]] std::int64_t past_use(quota_id x, bool own_jobs, std::size_t d) const {
+    if (!is_known(x, d)) return 0;
     wide use = mass(seat_of(x, own_jobs), d);
     wide all = mass(meters_.size() - 1, d);
     while (use >= wide{1} << 90U || all >= wide{1} << 90U) use >>= 1U, all >>= 1U;
@@ -111,7 +113,7 @@ class usage_history {
   }
   /// The sum above the fraction, in a unit that is the same for all quotas: for orders and for Fair Tree.
   [[nodiscard]] wide mass(quota_id x, bool own_jobs, std::size_t d) const {
-    return mass(seat_of(x, own_jobs), d);
+    return is_known(x, d) ? mass(seat_of(x, own_jobs), d) : 0;
   }
   [[nodiscard]] instant now() const noexcept { return now_; }
 
@@ -130,6 +132,9 @@ class usage_history {
     bool is_capacity = false;
   };
 
+  [[nodiscard]] bool is_known(quota_id x, std::size_t d) const noexcept {
+    return x.index() < meters_.size() / 2 && d < N;
+  }
   [[nodiscard]] static std::size_t seat_of(quota_id x, bool own_jobs) {
     return 2 * x.index() + (own_jobs ? 1 : 0);
   }

@@ -18,9 +18,13 @@ namespace gpu {
 /// What has been placed: a list of pods for each allocation. All lists share one array, and what one gives
 /// back another takes, so nothing is allocated once there have been as many pods as there ever are.
 ///
-/// Ids are given again, the one given back last first. So `open` and `close`, like `add_pod` and
-/// `remove_last_pod`, are inverses of each other: when changes are undone, newest first, the same ids will be
-/// given in the same order as if they had never been.
+/// Indexes are given again, the one given back last first, each time with the next generation (after 2^32 of
+/// them, the first). Every change can be taken back: `open` by `undo_open`, `close` by `undo_close`,
+/// `add_pod` by `remove_last_pod`, and the other way round. When changes are undone, newest first, the same
+/// ids will be given in the same order as if they had never been.
+///
+/// A question takes any id: one that stands for nothing is `unused` and has no pods. Changes are unchecked:
+/// the id stands for an allocation (`ALLOT_ASSERT`).
 class allocation_table {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
@@ -81,27 +85,32 @@ class allocation_table {
     std::uint32_t first_;
   };
 
-  [[nodiscard]] bool contains(allocation_id a) const noexcept {
-    return a.index() < slots_.size() && slots_[a.index()].is != status::unused;
+  [[nodiscard]] bool contains(allocation_id a) const noexcept { return status_of(a) != status::unused; }
+  [[nodiscard]] status status_of(allocation_id a) const noexcept {
+    if (a.index() >= slots_.size() || slots_[a.index()].generation != a.generation()) return status::unused;
+    return slots_[a.index()].is;
   }
-  [[nodiscard]] status status_of(allocation_id a) const { return slot_of(a).is; }
   /// Precondition: neither the old nor the new status is `unused`.
   void set_status(allocation_id a, status s) { slot_of(a).is = s; }
-  [[nodiscard]] pod_range pods(allocation_id a) const { return {records_.data(), slot_of(a).first}; }
+  [[nodiscard]] pod_range pods(allocation_id a) const noexcept {
+    return {records_.data(), contains(a) ? slots_[a.index()].first : none};
+  }
   /// Calls `visit(allocation_id)` for each that has pods on the node, by id. O(all pods).
   template <class Visit>
   void for_each_on(node_id n, Visit visit) const {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
-      const allocation_id a{i};
-      if (!contains(a)) continue;
+      if (slots_[i].is == status::unused) continue;
+      const allocation_id a{i, slots_[i].generation};
       const pod_range there = pods(a);
       if (std::any_of(there.begin(), there.end(), [n](const placed_pod& p) { return p.where.node == n; })) {
         visit(a);
       }
     }
   }
-  /// Whether their pods stand pod by pod on the same nodes, and fractions on the same devices.
+  /// Whether both are there, and their pods stand pod by pod on the same nodes, and fractions on the same
+  /// devices.
   [[nodiscard]] bool stand_alike(allocation_id a, allocation_id b) const {
+    if (!contains(a) || !contains(b)) return false;
     const pod_range x = pods(a);
     const pod_range y = pods(b);
     return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const placed_pod& p, const placed_pod& q) {
@@ -120,17 +129,31 @@ class allocation_table {
     } else {
       free_slot_ = slots_[at].first;
     }
-    slots_[at] = {none, none, s};
+    slots_[at] = {none, none, slots_[at].generation, s};
     ++size_;
-    return allocation_id{at};
+    return allocation_id{at, slots_[at].generation};
   }
-  /// Precondition: it has no pods.
+  /// The id stands for nothing from now on. Precondition: it has no pods.
   void close(allocation_id a) {
+    undo_open(a);
+    ++slots_[a.index()].generation;
+  }
+  /// It never was. Precondition: it has no pods, and everything since it was opened has been undone.
+  void undo_open(allocation_id a) {
     slot& s = slot_of(a);
     ALLOT_ASSERT(s.first == none, "an allocation that has pods can't be closed");
-    s = {free_slot_, none, status::unused};
+    s = {free_slot_, none, s.generation, status::unused};
     free_slot_ = static_cast<std::uint32_t>(a.index());
     --size_;
+  }
+  /// It was not closed, and is in that status. Precondition: everything since it was closed has been undone.
+  void undo_close(allocation_id a, status s) {
+    ALLOT_ASSERT(a.index() == free_slot_ && slots_[free_slot_].generation == a.generation() + 1,
+                 "changes are undone in the order in which they were made, the last first");
+    slot& to = slots_[a.index()];
+    free_slot_ = to.first;
+    to = {none, none, a.generation(), s};
+    ++size_;
   }
   void add_pod(allocation_id a, const placed_pod& pod) {
     slot& s = slot_of(a);
@@ -145,7 +168,9 @@ class allocation_table {
     (s.last == none ? s.first : records_[s.last].next) = at;
     s.last = at;
   }
-  [[nodiscard]] bool has_pods(allocation_id a) const { return slot_of(a).last != none; }
+  [[nodiscard]] bool has_pods(allocation_id a) const noexcept {
+    return contains(a) && slots_[a.index()].last != none;
+  }
   /// Precondition: it has a pod.
   placed_pod remove_last_pod(allocation_id a) {
     slot& s = slot_of(a);
@@ -161,18 +186,17 @@ class allocation_table {
   /// Whether both hold the same under the same ids, and will give the same ids from now on.
   friend bool operator==(const allocation_table& a, const allocation_table& b) {
     const std::size_t slots = std::max(a.slots_.size(), b.slots_.size());
-    for (std::uint32_t i = 0; i < slots; ++i) {
-      const allocation_id x{i};
-      if (a.contains(x) != b.contains(x)) return false;
-      if (!a.contains(x)) continue;
-      if (a.status_of(x) != b.status_of(x) || !(a.pods(x) == b.pods(x))) return false;
+    for (std::size_t i = 0; i < slots; ++i) {
+      const allocation_id x{i, a.generation_of(i)};
+      const allocation_id y{i, b.generation_of(i)};
+      if (x != y || a.status_of(x) != b.status_of(y) || !(a.pods(x) == b.pods(y))) return false;
     }
-    std::uint32_t next_a = a.next_id(none);
-    std::uint32_t next_b = b.next_id(none);
-    // Once both give ids that were never given, they go on alike.
+    std::uint32_t next_a = a.next_index(none);
+    std::uint32_t next_b = b.next_index(none);
+    // Once both give indexes that were never given, they go on alike.
     while (next_a == next_b && (next_a < a.slots_.size() || next_b < b.slots_.size())) {
-      next_a = a.next_id(next_a);
-      next_b = b.next_id(next_b);
+      next_a = a.next_index(next_a);
+      next_b = b.next_index(next_b);
     }
     return next_a == next_b;
   }
@@ -182,6 +206,8 @@ class allocation_table {
     /// The first pod; of an unused slot, the next unused one.
     std::uint32_t first = none;
     std::uint32_t last = none;
+    /// Of the allocation, or of the next one.
+    std::uint32_t generation = 0;
     status is = status::unused;
   };
 
@@ -189,14 +215,13 @@ class allocation_table {
     ALLOT_ASSERT(contains(a), "no allocation, or one that was released");
     return slots_[a.index()];
   }
-  [[nodiscard]] const slot& slot_of(allocation_id a) const {
-    ALLOT_ASSERT(contains(a), "no allocation, or one that was released");
-    return slots_[a.index()];
+  [[nodiscard]] std::uint32_t generation_of(std::size_t index) const noexcept {
+    return index < slots_.size() ? slots_[index].generation : 0;
   }
-  /// The unused id that is given after `id`; with `none`, the one that is given first.
-  [[nodiscard]] std::uint32_t next_id(std::uint32_t id) const noexcept {
-    if (id >= slots_.size() && id != none) return id + 1;
-    const std::uint32_t next = id == none ? free_slot_ : slots_[id].first;
+  /// The unused index that is given after `index`; with `none`, the one that is given first.
+  [[nodiscard]] std::uint32_t next_index(std::uint32_t index) const noexcept {
+    if (index >= slots_.size() && index != none) return index + 1;
+    const std::uint32_t next = index == none ? free_slot_ : slots_[index].first;
     return next == none ? static_cast<std::uint32_t>(slots_.size()) : next;
   }
 

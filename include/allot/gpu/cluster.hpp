@@ -80,6 +80,9 @@ struct node_type {
 
 /// The machines as they were described: names, sizes, pools. Does not change; what is free of it is kept by
 /// `free_index`. Made by `build_cluster`; by default without nodes.
+///
+/// What a person may ask of a node takes any id: one that is not there has no name and no GPUs. For those who
+/// hold nodes of this cluster, `position_of` and `type_of` are unchecked (`ALLOT_ASSERT`).
 class cluster {
  public:
   /// Far more than any cluster has, and few enough that a slip in `count` does not take all memory.
@@ -114,13 +117,16 @@ class cluster {
   }
   [[nodiscard]] const node_type& type_of(node_id n) const { return types_[position_of(n).type]; }
   /// The number of GPUs of a node.
-  [[nodiscard]] std::uint32_t gpus(node_id n) const { return type_of(n).gpus; }
-  [[nodiscard]] const std::string& name(node_id n) const {
-    ALLOT_ASSERT(contains(n), "no node of this cluster");
-    return names_[n.index()];
+  [[nodiscard]] std::uint32_t gpus(node_id n) const noexcept { return contains(n) ? type_of(n).gpus : 0; }
+  [[nodiscard]] const std::string& name(node_id n) const noexcept {
+    static const std::string nobody;
+    return contains(n) ? names_[n.index()] : nobody;
   }
   /// What the user said; its name is the node's only if it has no count.
-  [[nodiscard]] const node_spec& spec(node_id n) const { return specs_[position_of(n).spec]; }
+  [[nodiscard]] const node_spec& spec(node_id n) const {
+    static const node_spec nothing{};
+    return contains(n) ? specs_[position_of(n).spec] : nothing;
+  }
 
   /// In the order in which the specification first has them.
   [[nodiscard]] const std::vector<node_type>& types() const noexcept { return types_; }

@@ -17,8 +17,8 @@ namespace gpu {
 /// A machine of a cluster, in the order of its specification.
 using node_id = id<struct node_tag>;
 
-/// What an inventory has placed, until it is released; then the id may stand for something else.
-using allocation_id = id<struct allocation_tag>;
+/// What an inventory has placed, until it is released; then the id stands for nothing.
+using allocation_id = recycled_id<struct allocation_tag>;
 
 /// The name of a MIG profile, of whatever model offers it; none: no instance is asked for. See
 /// `find_mig_request`.

@@ -38,6 +38,9 @@ namespace gpu {
 /// Two indexes for each node type: its nodes by free GPUs, and its shared devices by gap. A query is
 /// O(log64 nodes) for each node that it looks at in vain, for its host is full; no query or change looks at
 /// all nodes or allocates.
+///
+/// For policies and inventories, which know whom they ask: nodes, devices and types are those of its layout,
+/// unchecked but where it says otherwise (`ALLOT_ASSERT`).
 class free_index {
  public:
   static constexpr std::uint64_t any_number = std::numeric_limits<std::uint64_t>::max();
@@ -104,6 +107,14 @@ class free_index {
   /// Whether only the host has.
   [[nodiscard]] bool host_has_room(node_id n, const pod_shape& here) const {
     return hosts_.fits(n, type_of(n), here.cpu_milli, here.memory_mib);
+  }
+  /// Whether exactly what this pod has is free on its node, be that closed or not: its devices, its instance,
+  /// and its part of the host.
+  [[nodiscard]] bool is_free_for(const placed_pod& pod) const {
+    const node_id n = pod.where.node;
+    return hosts_.fits(n, type_of(n), pod.cpu_milli, pod.memory_mib) &&
+           use_.fits(n, pod.where.devices, devices_of(pod)) &&
+           (pod.mig.is_none() || instances_.is_free_for(pod));
   }
   /// How many such pods have room there now, at most `most`; none if it is closed. O(devices).
   [[nodiscard]] std::uint64_t pods_with_room(node_id n, const pod_shape& here,

@@ -81,6 +81,13 @@ class mig_use {
     return start && is_held(at(n, device), r, *start);
   }
 
+  /// Whether just the slices of this instance are free.
+  [[nodiscard]] bool is_free_for(const placed_pod& pod) const {
+    const mig_device& now = on(pod.where.node, device_use::lowest(pod.where.devices));
+    const auto profile = profile_of(now.model(), pod.mig);
+    return profile && now.fits_at(*profile, pod.mig_start);
+  }
+
   // Changes.
 
   /// Precondition: it fits there.

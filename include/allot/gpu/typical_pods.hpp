@@ -7,6 +7,8 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -83,44 +85,68 @@ class typical_pods {
   std::int64_t weight_ = 0;
 };
 
-/// Counts the shapes of pods as they come, to learn from them what is typical.
+/// Counts the shapes of pods as they come, to learn from them what is typical. It keeps at most
+/// `most_shapes`: when there is one more, the rarer half is forgotten, so it stays small whatever comes, and
+/// a shape that is typical stays known.
 class seen_pods {
  public:
-  /// O(log shapes), more for a shape that is new. After `most_pods_counted` pods, all counts are halved, so
-  /// the past fades.
+  /// Far more than are typical of any workload.
+  static constexpr std::size_t usual_shapes = 4096;
+
+  explicit seen_pods(std::size_t most_shapes = usual_shapes)
+      : most_shapes_(std::max<std::size_t>(most_shapes, 2)) {}
+
+  /// O(log shapes). After `most_pods_counted` pods, all counts are halved, so the past fades.
   void learn(const pod_shape& pod, std::int64_t times = 1) {
     if (times <= 0) return;
     pod_shape shape = pod;
     shape.memory_mib = 0;
     times = std::min(times, most_pods_counted / 2);
     while (weight_ > most_pods_counted - times) halve();
-    const auto at = std::lower_bound(seen_.begin(), seen_.end(), shape,
-                                     [](const typical_pod& p, const pod_shape& s) { return p.pod < s; });
-    if (at != seen_.end() && at->pod == shape) {
-      at->weight += times;
+    const auto at = seen_.find(shape);
+    if (at != seen_.end()) {
+      at->second += times;
     } else {
-      seen_.insert(at, {shape, times});
+      if (seen_.size() >= most_shapes_) forget_rare();
+      seen_.emplace(shape, times);
     }
     weight_ += times;
   }
-  /// How many pods have been counted, less what has faded.
+  /// How many pods have been counted, less what has faded or was forgotten.
   [[nodiscard]] std::int64_t weight() const noexcept { return weight_; }
+  /// How many shapes are known.
+  [[nodiscard]] std::size_t size() const noexcept { return seen_.size(); }
   /// What is typical of them (see `typical_pods::most_frequent`).
   [[nodiscard]] typical_pods typical(std::int64_t percent = 95) const {
-    return typical_pods{seen_}.most_frequent(percent);
+    std::vector<typical_pod> all;
+    all.reserve(seen_.size());
+    for (const auto& [pod, times] : seen_) all.push_back({pod, times});
+    return typical_pods{std::move(all)}.most_frequent(percent);
   }
 
  private:
   void halve() {
     weight_ = 0;
-    for (typical_pod& p : seen_) weight_ += p.weight /= 2;
-    seen_.erase(
-        std::remove_if(seen_.begin(), seen_.end(), [](const typical_pod& p) { return p.weight == 0; }),
-        seen_.end());
+    for (auto at = seen_.begin(); at != seen_.end();) {
+      weight_ += at->second /= 2;
+      at = at->second == 0 ? seen_.erase(at) : std::next(at);
+    }
+  }
+  void forget_rare() {
+    std::vector<std::map<pod_shape, std::int64_t>::iterator> all;
+    all.reserve(seen_.size());
+    for (auto at = seen_.begin(); at != seen_.end(); ++at) all.push_back(at);
+    // Of equally frequent ones, those of a smaller shape go first.
+    std::stable_sort(all.begin(), all.end(), [](auto a, auto b) { return a->second < b->second; });
+    all.resize(all.size() - most_shapes_ / 2);
+    for (const auto at : all) {
+      weight_ -= at->second;
+      seen_.erase(at);
+    }
   }
 
-  /// By shape.
-  std::vector<typical_pod> seen_;
+  std::size_t most_shapes_;
+  std::map<pod_shape, std::int64_t> seen_;
   std::int64_t weight_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace allot {
 inline namespace v0 {
@@ -50,7 +51,7 @@ inline constexpr std::size_t relation_count = 8;
 
 /// Whether a request, or what a job gives, has something of these dimensions.
 template <std::size_t N>
-[[nodiscard]] constexpr bool uses_any(const resources<N>& request,
+[[nodiscard]] constexpr bool uses_any(const std::type_identity_t<resources<N>>& request,
                                       const std::array<bool, N>& these) noexcept {
   for (std::size_t d = 0; d < N; ++d) {
     if (these[d] && request[d] > quantity{}) return true;
@@ -114,7 +115,7 @@ template <std::size_t N>
   for (std::size_t d = 0; d < N; ++d) {
     contested[d] = contested[d] && l.own_usage(x, d) > l.supply_of(x, d).own_pool;
   }
-  for (; x != top; x = l.tree().parent(x)) contested = borrowed_dimensions(l, x, contested);
+  for (; x && x != top; x = l.tree().parent(x)) contested = borrowed_dimensions(l, x, contested);
   return contested;
 }
 
@@ -125,13 +126,14 @@ template <std::size_t N>
 /// within its quota's own, takes it back, and lets the gang in again. Nor does borrowing much in one
 /// dimension cost what is owned in another, Kueue #9494.) O(N depth).
 template <std::size_t N>
-[[nodiscard]] bool keeps_its_own(const ledger<N>& l, quota_id x, quota_id top, const resources<N>& yields,
+[[nodiscard]] bool keeps_its_own(const ledger<N>& l, quota_id x, quota_id top,
+                                 const std::type_identity_t<resources<N>>& yields,
                                  const std::array<bool, N>& these) {
   for (std::size_t d = 0; d < N; ++d) {
     if (!these[d] || yields[d] <= quantity{}) continue;
     quantity freed = yields[d];
     if (l.own_usage(x, d) - freed < l.supply_of(x, d).own_pool) return false;
-    for (quota_id a = x; a != top && freed > quantity{}; a = l.tree().parent(a)) {
+    for (quota_id a = x; a && a != top && freed > quantity{}; a = l.tree().parent(a)) {
       if (l.balance(a, d) + freed > quantity{}) return false;
       freed = -l.passed_up(a, d, -freed);
     }
@@ -159,11 +161,12 @@ template <std::size_t N>
   }
   if (!side) return false;
   resources<N> arriving = b.request;
-  for (quota_id x = b.quota;; x = l.tree().parent(x)) {
+  for (quota_id x = b.quota; x; x = l.tree().parent(x)) {
     if (fits(arriving, [&](std::size_t d) { return l.balance(x, d); })) return true;
     if (x == side) return false;
     for (std::size_t d = 0; d < N; ++d) arriving[d] = l.passed_up(x, d, arriving[d]);
   }
+  return false;
 }
 
 /// Whether no job of that priority, or of a higher one, may yield by what it is: the priority rules of the

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 
 namespace allot {
 inline namespace v0 {
@@ -74,13 +75,14 @@ template <class Guard>
 }
 
 /// What a further `q` at x comes to at `to`, a quota above it or x itself; a negative one says what comes
-/// free there. O(N depth).
+/// free there. Nothing comes to where x is not below. O(N depth).
 template <std::size_t N>
-[[nodiscard]] resources<N> arriving_at(const ledger<N>& l, quota_id x, quota_id to, resources<N> q) {
-  for (; x != to; x = l.tree().parent(x)) {
+[[nodiscard]] resources<N> arriving_at(const ledger<N>& l, quota_id x, quota_id to,
+                                       std::type_identity_t<resources<N>> q) {
+  for (; x && x != to; x = l.tree().parent(x)) {
     for (std::size_t d = 0; d < N; ++d) q[d] = l.passed_up(x, d, q[d]);
   }
-  return q;
+  return x ? q : resources<N>{};
 }
 
 /// The two sides on which a beneficiary and a victim stand below their lowest common ancestor: its children

@@ -81,6 +81,9 @@ struct workspace {
 /// custom; users outside the workspace can be admitted as such, and users by name. A quota without a rule is
 /// open to the members of its workspaces, or to anyone if it has none. Nothing is inherited from a parent: to
 /// admit somebody to a quota is not to admit him to the quotas below it.
+///
+/// A question takes any id. The table knows rules, not quotas: one that does not exist has no rule, and
+/// whether it exists is the tree's to say. Commands are unchecked: a rule is about a quota (`ALLOT_ASSERT`).
 class role_table {
  public:
   /// Replaces the quota's rule.

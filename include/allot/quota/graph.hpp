@@ -11,6 +11,7 @@
 // Properties: boost::vertex_index (a dense number, also when quotas were removed) and boost::vertex_name.
 // No other header includes this one: it costs more to compile than all of quota/.
 
+#include <allot/core/dimension_names.hpp>
 #include <allot/core/text.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/quota/tree.hpp>
@@ -25,6 +26,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace allot {
@@ -149,10 +151,11 @@ template <std::size_t N>
 
 /// Writes the tree as a DOT graph: each quota with its name and, for each dimension, what all jobs in its
 /// subtree use, its nominal, and what it borrows from outside its subtree. Quotas that break the law are red.
-/// `dimensions` are their names; those it does not name have their number. O(n * depth).
+/// O(n * depth).
 /// (boost::write_graphviz works on the tree too, but needs RTTI and most of Boost.Xpressive.)
 template <std::size_t N>
-void write_graphviz(std::ostream& out, const ledger<N>& l, std::span<const std::string> dimensions = {}) {
+void write_graphviz(std::ostream& out, const ledger<N>& l,
+                    const std::type_identity_t<dimension_names<N>>& dimensions = {}) {
   const auto escaped = [](std::string_view text) {
     std::string result;
     for (const char c : text) {
@@ -168,8 +171,8 @@ void write_graphviz(std::ostream& out, const ledger<N>& l, std::span<const std::
     const resources<N> used = l.total_usage(x);
     for (std::size_t d = 0; d < N; ++d) {
       out << "\\n"
-          << (d < dimensions.size() ? escaped(dimensions[d]) : std::to_string(d)) << ": "
-          << to_string(used[d]) << " of " << to_string(t.spec(x).nominal[d]);
+          << escaped(dimensions[d]) << ": " << to_string(used[d]) << " of "
+          << to_string(t.spec(x).nominal[d]);
       if (const quantity b = l.borrowed(x, d); b > quantity{}) out << ", borrows " << to_string(b);
     }
     out << '"' << (l.is_sound(x) ? "" : ", color=red") << "];\n";

@@ -14,9 +14,10 @@
 namespace allot {
 inline namespace v0 {
 
-/// Which promise a job needs.
+/// Which promise a job needs; of a question, whose jobs it is about.
 enum class lane : std::uint8_t {
-  /// May use what its quota borrows, and may have to give it back.
+  /// Of a job: it may use what its quota borrows, and may have to give it back. Of a question: the jobs of
+  /// all lanes.
   any,
   /// Never stands on borrowed capacity, so it need never be preempted (KAI's non-preemptible jobs): the jobs
   /// of this lane, taken alone, must satisfy the law with every borrow limit 0.
@@ -38,6 +39,11 @@ enum class lane : std::uint8_t {
 /// Charge, release, headroom and rollback are O(depth) and do not allocate (a journal that grows does, once).
 /// The ledger records what the host says: it does not refuse a charge beyond the headroom, and a state that
 /// is over after a resize stays exact while it comes down.
+///
+/// A question takes any id and any dimension: of a quota that the tree does not contain (none, removed, of
+/// another tree), or a dimension from N on, every amount is zero, nothing fits, nothing is visited, and no
+/// law is broken. A command is unchecked: its quota exists, and a savepoint is the ledger's own
+/// (`ALLOT_ASSERT`).
 template <std::size_t N = 1>
 class ledger {
  public:
@@ -49,6 +55,7 @@ class ledger {
   /// In a state that is not sound, what is missing above x counts against what x keeps for itself, as in
   /// Kueue's available().
   [[nodiscard]] resources<N> headroom(quota_id x, lane l = lane::any) const {
+    if (!is_known(x)) return {};
     resources<N> most{quantity::unlimited()};
     for_each_room(x, l, [&](std::size_t d, quantity room, quantity) {
       most[d] = std::min(most[d], room);
@@ -57,6 +64,7 @@ class ledger {
     return most;
   }
   [[nodiscard]] quantity headroom(quota_id x, std::size_t d, lane l = lane::any) const {
+    if (!is_known(x, d)) return {};
     quantity most = quantity::unlimited();
     for_each_bound(x, d, l, [&](quota_id, quantity room, bool) { most = std::min(most, room); });
     return most;
@@ -64,9 +72,9 @@ class ledger {
 
   /// Whether the request is admissible. A dimension of which nothing is asked does not matter, even when it
   /// is over (Kueue #2524); a negative or unlimited request never fits, nor one with which the usage of an
-  /// unlimited quota could no longer be counted.
+  /// unlimited quota could no longer be counted. In a quota that is not there nothing fits, not even nothing.
   [[nodiscard]] bool fits(quota_id x, const resources<N>& request, lane l = lane::any) const {
-    if (!is_valid_request(request)) return false;
+    if (!is_known(x) || !is_valid_request(request)) return false;
     return for_each_room(x, l, [&](std::size_t d, quantity room, quantity used) {
       if (request[d] == quantity{}) return true;
       return request[d] <= room && (!room.is_unlimited() || (used + request[d]).is_bounded());
@@ -74,7 +82,7 @@ class ledger {
   }
 
   /// Counts a job of x as using `request`.
-  /// Preconditions: a valid request; the sum of all usage stays bounded.
+  /// Preconditions: x exists; a valid request; the sum of all usage stays bounded.
   void charge(quota_id x, const resources<N>& request, lane l = lane::any) {
     ALLOT_ASSERT(is_valid_request(request), "a charge is neither negative nor unlimited");
     change(x, request, 1, l);
@@ -82,7 +90,7 @@ class ledger {
   /// Takes back what was charged. Precondition: x was charged at least that much in that lane.
   void release(quota_id x, const resources<N>& request, lane l = lane::any) {
     ALLOT_ASSERT(is_valid_request(request), "a release is neither negative nor unlimited");
-    ALLOT_ASSERT(all_at_most(request, own_usage(x, l)), "more is released than was charged");
+    ALLOT_ASSERT(all_at_most(request, charged_in(x, l)), "more is released than was charged");
     change(x, request, -1, l);
   }
 
@@ -99,18 +107,20 @@ class ledger {
   /// S(x): what can be used in the subtree without borrowing.
   [[nodiscard]] quantity total_supply(quota_id x, std::size_t d) const { return at(x, d).supply; }
   /// E(x), B(x), L(x) and the like.
-  [[nodiscard]] const supply& supply_of(quota_id x, std::size_t d) const { return supplies_[checked(x)][d]; }
+  [[nodiscard]] const supply& supply_of(quota_id x, std::size_t d) const noexcept {
+    static constexpr struct supply nothing {};
+    return has_slot(x) && d < N ? supplies_[x.index()][d] : nothing;
+  }
   /// What of a further `q` at x would reach its parent: less what x still has of its kept part.
   [[nodiscard]] quantity passed_up(quota_id x, std::size_t d, quantity q) const {
+    if (!is_known(x, d)) return {};
     const cell& c = at(x, d);
     return passed_on(c.now.used + q, c.kept) - passed_on(c.now.used, c.kept);
   }
   /// What the jobs attached to x itself use.
   [[nodiscard]] quantity own_usage(quota_id x, std::size_t d) const { return at(x, d).now.own; }
-  [[nodiscard]] resources<N> own_usage(quota_id x) const { return collect(x, &usage::own); }
-  [[nodiscard]] resources<N> own_usage(quota_id x, lane l) const {
-    return l == lane::guaranteed ? collect(x, &usage::own_guaranteed)
-                                 : collect(x, &usage::own) - collect(x, &usage::own_guaranteed);
+  [[nodiscard]] resources<N> own_usage(quota_id x, lane l = lane::any) const {
+    return collect(x, l == lane::guaranteed ? &usage::own_guaranteed : &usage::own);
   }
   /// What x asks of its own supply: its jobs and what its children ask beyond what they keep.
   [[nodiscard]] resources<N> drawn(quota_id x) const { return collect(x, &usage::used); }
@@ -128,16 +138,20 @@ class ledger {
   }
   /// The most that x could ever use, with everyone else idle. O(depth).
   [[nodiscard]] quantity potential(quota_id x, std::size_t d) const {
+    if (!is_known(x, d)) return {};
     quantity most = quantity::unlimited();
     quantity kept{};
-    for (quota_id a{checked(x)}; a; a = at(a, d).parent) {
-      most = std::min(most, kept + at(a, d).ceiling);
-      kept += at(a, d).kept;
+    for (quota_id a = x; a;) {
+      const cell& c = cell_of(a, d);
+      most = std::min(most, kept + c.ceiling);
+      kept += c.kept;
+      a = c.parent;
     }
     return most;
   }
 
   /// Whether x keeps the law; of the guaranteed lane: whether its jobs alone do, with every borrow limit 0.
+  /// A quota that is not there breaks none.
   [[nodiscard]] bool is_sound(quota_id x, lane l = lane::any) const {
     for (std::size_t d = 0; d < N; ++d) {
       const cell& c = at(x, d);
@@ -156,10 +170,11 @@ class ledger {
   /// second bound, for the usage of that lane alone; there `of_any_lane` is false.
   template <class Visit>
   void for_each_bound(quota_id x, std::size_t d, lane l, Visit visit) const {
+    if (!is_known(x, d)) return;
     quantity spared{};
     quantity spared_guaranteed{};
-    for (quota_id a{checked(x)}; a;) {
-      const cell& c = at(a, d);
+    for (quota_id a = x; a;) {
+      const cell& c = cell_of(a, d);
       visit(a, spared + (c.ceiling - c.now.used), true);
       spared += std::max(quantity{}, c.kept - c.now.used);
       if (l == lane::guaranteed) {
@@ -208,6 +223,7 @@ class ledger {
     quantity supply;
     quantity ceiling;  // S + B; at a root S, for there is nobody to borrow from
     quota_id parent;
+    bool is_live;  // false in an empty slot, whose other numbers are zero
     friend bool operator==(const cell&, const cell&) = default;
   };
   struct entry {
@@ -215,11 +231,17 @@ class ledger {
     usage before;
   };
 
-  [[nodiscard]] std::size_t checked(quota_id x) const {
-    ALLOT_ASSERT(tree_.contains(x), "no such quota");
-    return x.index();
+  [[nodiscard]] bool has_slot(quota_id x) const noexcept { return x.index() * N < cells_.size(); }
+  [[nodiscard]] bool is_known(quota_id x, std::size_t d = 0) const noexcept {
+    return has_slot(x) && d < N && cell_of(x, d).is_live;
   }
-  [[nodiscard]] const cell& at(quota_id x, std::size_t d) const { return cells_[checked(x) * N + d]; }
+  /// Precondition: x has a slot, and `d` is below N.
+  [[nodiscard]] const cell& cell_of(quota_id x, std::size_t d) const { return cells_[x.index() * N + d]; }
+  /// The same of any id and dimension: where there is none, a cell that tells of nothing.
+  [[nodiscard]] const cell& at(quota_id x, std::size_t d) const noexcept {
+    static constexpr cell nothing{};
+    return has_slot(x) && d < N ? cell_of(x, d) : nothing;
+  }
 
   [[nodiscard]] resources<N> collect(quota_id x, quantity usage::*member) const {
     resources<N> result;
@@ -227,6 +249,10 @@ class ledger {
     return result;
   }
 
+  /// What can be released in that lane.
+  [[nodiscard]] resources<N> charged_in(quota_id x, lane l) const {
+    return l == lane::guaranteed ? own_usage(x, l) : own_usage(x) - own_usage(x, lane::guaranteed);
+  }
   /// What a quota passes on to its parent's supply when it uses `used`.
   [[nodiscard]] static quantity passed_on(quantity used, quantity kept) {
     return std::max(quantity{}, used - kept);
@@ -234,14 +260,14 @@ class ledger {
 
   /// Calls `visit(d, room, used)` for every bound on x's path, all dimensions of a quota before its parent's
   /// (one walk, and the cells of a quota lie side by side), until it returns false; returns whether it never
-  /// did.
+  /// did. Precondition: x is known.
   template <class Visit>
   bool for_each_room(quota_id x, lane l, Visit visit) const {
     resources<N> spared;
     resources<N> spared_guaranteed;
-    for (quota_id a{checked(x)}; a; a = at(a, 0).parent) {
+    for (quota_id a = x; a; a = cell_of(a, 0).parent) {
       for (std::size_t d = 0; d < N; ++d) {
-        const cell& c = at(a, d);
+        const cell& c = cell_of(a, d);
         if (!visit(d, spared[d] + (c.ceiling - c.now.used), c.now.used)) return false;
         spared[d] += std::max(quantity{}, c.kept - c.now.used);
         if (l != lane::guaranteed) continue;
@@ -253,9 +279,10 @@ class ledger {
   }
 
   void change(quota_id x, const resources<N>& request, std::int64_t sign, lane l) {
+    ALLOT_ASSERT(tree_.contains(x), "no such quota");
     for (std::size_t d = 0; d < N; ++d) {
       if (request[d] == quantity{}) continue;
-      const std::size_t i = checked(x) * N + d;
+      const std::size_t i = x.index() * N + d;
       if (l == lane::guaranteed) {
         change<true>(i, d, request[d].in_milli() * sign);
       } else {
@@ -312,6 +339,7 @@ class ledger {
         c.supply = s.total;
         c.ceiling = tree_.parent(x) ? s.total + s.borrow : s.total;
         c.parent = tree_.parent(x);
+        c.is_live = true;
         if (const std::size_t i = x.index() * N + d; i < old.size()) {
           c.now.own = old[i].now.own;
           c.now.own_guaranteed = old[i].now.own_guaranteed;

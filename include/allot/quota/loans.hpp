@@ -44,6 +44,9 @@ struct loan {
 ///
 /// `update` is O(n * depth) in the worst case, O(n) where nobody borrows. It keeps its memory, and so
 /// allocates nothing once the lists have been as long as they get.
+///
+/// Every function takes any id and any dimension: of a quota that the ledger did not have, or a dimension
+/// from N on, there are no loans.
 template <std::size_t N = 1>
 class loan_book {
  public:
@@ -56,6 +59,7 @@ class loan_book {
   }
   /// The same for one dimension; the others stay as they were.
   void update(const ledger<N>& l, std::size_t d) {
+    if (d >= N) return;
     book& b = books_[d];
     b.loans.clear();
     b.lent.assign(l.tree().slots(), quantity{});
@@ -72,13 +76,17 @@ class loan_book {
   }
 
   /// By lender, then borrower, oldest first; each pair once.
-  [[nodiscard]] std::span<const loan> loans(std::size_t d) const { return books_[d].loans; }
+  [[nodiscard]] std::span<const loan> loans(std::size_t d) const noexcept {
+    return d < N ? std::span<const loan>{books_[d].loans} : std::span<const loan>{};
+  }
   /// What others' jobs use of x's own pool.
-  [[nodiscard]] quantity lent(quota_id x, std::size_t d) const { return books_[d].lent[x.index()]; }
+  [[nodiscard]] quantity lent(quota_id x, std::size_t d) const noexcept { return of(x, d, &book::lent); }
   /// What x's own jobs use of others' pools.
-  [[nodiscard]] quantity borrowed(quota_id x, std::size_t d) const { return books_[d].borrowed[x.index()]; }
+  [[nodiscard]] quantity borrowed(quota_id x, std::size_t d) const noexcept {
+    return of(x, d, &book::borrowed);
+  }
   /// What x's own jobs use and nobody has to lend: zero in a sound state.
-  [[nodiscard]] quantity unmet(quota_id x, std::size_t d) const { return books_[d].unmet[x.index()]; }
+  [[nodiscard]] quantity unmet(quota_id x, std::size_t d) const noexcept { return of(x, d, &book::unmet); }
 
  private:
   struct book {
@@ -105,6 +113,11 @@ class loan_book {
   };
   static constexpr side giving{&account::own_surplus, &account::lendable};
   static constexpr side taking{&account::own_deficit, &account::deficit};
+
+  [[nodiscard]] quantity of(quota_id x, std::size_t d, std::vector<quantity> book::*amounts) const noexcept {
+    if (d >= N || x.index() >= (books_[d].*amounts).size()) return {};
+    return (books_[d].*amounts)[x.index()];
+  }
 
   void match(const ledger<N>& l, quota_id x, std::size_t d) {
     const supply& s = l.supply_of(x, d);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 
 namespace allot {
 inline namespace v0 {
@@ -36,11 +37,15 @@ struct shortfall {
 };
 
 /// Calls `visit(shortfall)` for every bound that the request breaks, dimension by dimension, from x to the
-/// root. None exactly when the request fits (or does not only because it can't be counted); raising all of
-/// them by what is missing admits it.
-/// Precondition: a valid request.
+/// root. Raising all of them by what is missing admits it.
+///
+/// Of what no number would admit there is no shortfall: of a quota that is not there, which has no bounds,
+/// and of a request that is not valid or can't be counted. So a request that fits has none, but one that has
+/// none need not fit: `ledger::fits` says.
 template <std::size_t N, class Visit>
-void for_each_shortfall(const ledger<N>& l, quota_id x, const resources<N>& request, lane in, Visit visit) {
+void for_each_shortfall(const ledger<N>& l, quota_id x, const std::type_identity_t<resources<N>>& request,
+                        lane in, Visit visit) {
+  if (!is_valid_request(request)) return;
   for (std::size_t d = 0; d < N; ++d) {
     if (request[d] == quantity{}) continue;
     l.for_each_bound(x, d, in, [&](quota_id at, quantity room, bool of_any_lane) {
@@ -54,10 +59,12 @@ void for_each_shortfall(const ledger<N>& l, quota_id x, const resources<N>& requ
   }
 }
 
-/// The bound that lacks most, the one nearest to the job if several do; none when the request fits.
+/// The bound that lacks most, the one nearest to the job if several do. None when the request fits; or when
+/// nothing would admit it (see `for_each_shortfall`).
 template <std::size_t N>
 [[nodiscard]] std::optional<shortfall> binding_shortfall(const ledger<N>& l, quota_id x,
-                                                         const resources<N>& request, lane in = lane::any) {
+                                                         const std::type_identity_t<resources<N>>& request,
+                                                         lane in = lane::any) {
   std::optional<shortfall> worst;
   for_each_shortfall(l, x, request, in, [&](const shortfall& s) {
     if (!worst || s.missing > worst->missing) worst = s;

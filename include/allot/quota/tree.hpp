@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/quota/spec.hpp>
 
@@ -21,13 +20,19 @@ inline namespace v0 {
 ///
 /// An id indexes dense arrays of `slots()` elements. A removed quota leaves its slot empty (`contains` is
 /// false), so the ids of the others stay.
+///
+/// Every function takes any id. Of one that it does not contain (none, removed, of another tree) it has
+/// nothing to tell: a specification as it is by default, no name, parent, children or depth.
 template <std::size_t N = 1>
 class quota_tree {
  public:
   /// Precondition: names are unique, parents exist and there is no cycle. `removed[i]` empties slot i.
   explicit quota_tree(std::vector<quota_spec<N>> specs, std::vector<bool> removed = {})
-      : specs_(std::move(specs)), removed_(std::move(removed)) {
+      : specs_(std::move(specs)), removed_(std::move(removed)), parents_(specs_.size()) {
     removed_.resize(specs_.size());
+    for (std::size_t i = 0; i < slots(); ++i) {
+      if (removed_[i]) specs_[i] = {};
+    }
     index_names();
     link();
   }
@@ -36,22 +41,30 @@ class quota_tree {
   [[nodiscard]] bool contains(quota_id x) const noexcept {
     return x.index() < slots() && !removed_[x.index()];
   }
-  [[nodiscard]] const quota_spec<N>& spec(quota_id x) const { return specs_[checked(x)]; }
+  [[nodiscard]] const quota_spec<N>& spec(quota_id x) const {
+    return has_slot(x) ? specs_[x.index()] : of_nobody();
+  }
   [[nodiscard]] std::string_view name(quota_id x) const { return spec(x).name; }
   /// None for a root.
-  [[nodiscard]] quota_id parent(quota_id x) const { return parents_[checked(x)]; }
+  [[nodiscard]] quota_id parent(quota_id x) const noexcept {
+    return has_slot(x) ? parents_[x.index()] : quota_id::none();
+  }
   /// Oldest first.
-  [[nodiscard]] std::span<const quota_id> children(quota_id x) const {
-    const std::size_t i = checked(x);
-    return {children_.data() + first_child_[i], first_child_[i + 1] - first_child_[i]};
+  [[nodiscard]] std::span<const quota_id> children(quota_id x) const noexcept {
+    if (!has_slot(x)) return {};
+    const std::size_t first = first_child_[x.index()];
+    return {children_.data() + first, first_child_[x.index() + 1] - first};
   }
   [[nodiscard]] std::span<const quota_id> roots() const noexcept { return roots_; }
   /// Every quota, each after its parent.
   [[nodiscard]] std::span<const quota_id> top_down() const noexcept { return top_down_; }
-  /// Where x stands in `top_down()`: a dense number, also when slots are empty.
-  [[nodiscard]] std::size_t position(quota_id x) const { return position_[checked(x)]; }
+  /// Where x stands in `top_down()`: a dense number, also when slots are empty. Past the end if x stands
+  /// nowhere in it.
+  [[nodiscard]] std::size_t position(quota_id x) const noexcept {
+    return has_slot(x) ? position_[x.index()] : top_down_.size();
+  }
   /// A root has depth 0.
-  [[nodiscard]] std::size_t depth(quota_id x) const { return depth_[checked(x)]; }
+  [[nodiscard]] std::size_t depth(quota_id x) const noexcept { return has_slot(x) ? depth_[x.index()] : 0; }
   [[nodiscard]] std::span<const quota_spec<N>> specs() const noexcept { return specs_; }
   [[nodiscard]] const std::vector<bool>& removed() const noexcept { return removed_; }
 
@@ -68,23 +81,28 @@ class quota_tree {
   }
 
   /// The lowest quota that has both in its subtree, none when they stand in different trees. O(depth).
-  [[nodiscard]] quota_id common_ancestor(quota_id x, quota_id y) const {
+  [[nodiscard]] quota_id common_ancestor(quota_id x, quota_id y) const noexcept {
+    if (!contains(x) || !contains(y)) return quota_id::none();
     while (depth(x) > depth(y)) x = parent(x);
     while (depth(y) > depth(x)) y = parent(y);
     while (x != y) x = parent(x), y = parent(y);
     return x;
   }
-  /// The child of `ancestor` on the way down to `x`: the side of the tree on which `x` stands.
-  /// Precondition: `ancestor` stands strictly above `x`. O(depth).
-  [[nodiscard]] quota_id side_of(quota_id x, quota_id ancestor) const {
-    while (parent(x) != ancestor) x = parent(x);
+  /// The child of `ancestor` on the way down to `x`: the side of the tree on which `x` stands. None if
+  /// `ancestor` does not stand strictly above it. Above a root there is no quota, so with `quota_id::none()`
+  /// it is the root of its tree. O(depth).
+  [[nodiscard]] quota_id side_of(quota_id x, quota_id ancestor) const noexcept {
+    if (!contains(x)) return quota_id::none();
+    while (x && parent(x) != ancestor) x = parent(x);
     return x;
   }
 
  private:
-  [[nodiscard]] std::size_t checked(quota_id x) const {
-    ALLOT_ASSERT(contains(x), "no such quota");
-    return x.index();
+  /// An empty slot holds what is told of a quota that is not there.
+  [[nodiscard]] bool has_slot(quota_id x) const noexcept { return x.index() < parents_.size(); }
+  [[nodiscard]] static const quota_spec<N>& of_nobody() {
+    static const quota_spec<N> spec{};
+    return spec;
   }
 
   void index_names() {
@@ -96,7 +114,6 @@ class quota_tree {
   }
 
   void link() {
-    parents_.assign(slots(), quota_id::none());
     first_child_.assign(slots() + 1, 0);
     for (const quota_id x : by_name_) {
       if (spec(x).parent.empty()) continue;
@@ -115,7 +132,7 @@ class quota_tree {
       }
     }
     depth_.assign(slots(), 0);
-    position_.assign(slots(), 0);
+    position_.assign(slots(), by_name_.size());
     top_down_ = roots_;
     for (std::size_t k = 0; k < top_down_.size(); ++k) {
       const quota_id x = top_down_[k];
@@ -129,8 +146,8 @@ class quota_tree {
 
   std::vector<quota_spec<N>> specs_;
   std::vector<bool> removed_;
-  std::vector<quota_id> by_name_;
   std::vector<quota_id> parents_;
+  std::vector<quota_id> by_name_;
   std::vector<std::size_t> first_child_;
   std::vector<quota_id> children_;
   std::vector<quota_id> roots_;

@@ -54,7 +54,8 @@ namespace sim {
 /// anywhere. O(jobs log shapes).
 template <std::size_t N>
 [[nodiscard]] gpu::typical_pods typical_pods_of(const gpu::cluster& layout, std::span<const job<N>> jobs) {
-  gpu::seen_pods seen;
+  // Of a workload that is known beforehand no shape is forgotten.
+  gpu::seen_pods seen{2 * jobs.size()};
   for (const job<N>& j : jobs) {
     const auto pods =
         gpu::split(j.demand, j.demand.total ? layout.largest_node(j.demand.pools, j.demand.models) : 0);

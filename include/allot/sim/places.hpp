@@ -55,15 +55,16 @@ class places {
   [[nodiscard]] bool stand_alike(allocation a, allocation b) const {
     return !inventory_ || inventory_->stand_alike(a, b);
   }
-  void release(allocation a) {
-    if (inventory_) inventory_->release(a);
+  /// The commands of an inventory: false if that is refused. Without nodes only the id of nothing stands for
+  /// a place.
+  bool release(allocation a) { return inventory_ ? inventory_->release(a) : contains(a); }
+  bool vacate(allocation a) { return inventory_ ? inventory_->vacate(a) : contains(a); }
+  bool reoccupy(allocation a) { return inventory_ ? inventory_->reoccupy(a) : contains(a); }
+  /// See `revocable_placement`.
+  [[nodiscard]] bool contains(allocation a) const noexcept {
+    return inventory_ ? inventory_->contains(a) : a.is_none();
   }
-  void vacate(allocation a) {
-    if (inventory_) inventory_->vacate(a);
-  }
-  void reoccupy(allocation a) {
-    if (inventory_) inventory_->reoccupy(a);
-  }
+  [[nodiscard]] bool usable(allocation a) const { return inventory_ ? inventory_->usable(a) : contains(a); }
   [[nodiscard]] bool ready(allocation a) const { return !inventory_ || inventory_->ready(a); }
   [[nodiscard]] bool could_ever_fit(const demand& d) const {
     return !inventory_ || inventory_->could_ever_fit(d);
@@ -120,7 +121,8 @@ class places {
   gpu::room_if_gone supposed_;
   gpu::room_bound bound_;
 };
-static_assert(supposing_placement<places> && bounding_placement<places> && device_counting_placement<places>);
+static_assert(supposing_placement<places> && bounding_placement<places> &&
+              device_counting_placement<places> && revocable_placement<places>);
 
 }  // namespace sim
 }  // namespace v0

@@ -104,7 +104,7 @@ template <class Value, class Name>
 /// The workload that fragmentation is measured by: each pod as often as it is there, the most frequent 95
 /// percent.
 [[nodiscard]] inline gpu::typical_pods typical_of(const std::vector<gpu::pod_shape>& pods) {
-  gpu::seen_pods seen;
+  gpu::seen_pods seen{pods.size()};
   for (const gpu::pod_shape& p : pods) seen.learn(p);
   return seen.typical();
 }

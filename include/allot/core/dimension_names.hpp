@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/resources.hpp>
+#include <allot/core/text.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace allot {
+inline namespace v0 {
+
+/// What the `N` dimensions of a quota tree are called, for those who read and write amounts; nothing that
+/// decides looks at it. By default the only one is "gpu", and several are called by their numbers.
+template <std::size_t N = 1>
+class dimension_names {
+ public:
+  dimension_names() : dimension_names(std::span<const std::string>{}) {
+    if (N == 1) names_[0] = "gpu";
+  }
+  /// The names in the order of the dimensions. Where there is none, or an empty one, the number stands; what
+  /// is beyond the last dimension is left out.
+  dimension_names(std::initializer_list<std::string_view> names) { assign(names); }
+  explicit dimension_names(std::span<const std::string> names) { assign(names); }
+
+  [[nodiscard]] static constexpr std::size_t size() noexcept { return N; }
+  /// Empty if there is no such dimension.
+  [[nodiscard]] std::string_view operator[](std::size_t dimension) const noexcept {
+    return dimension < N ? std::string_view{names_[dimension]} : std::string_view{};
+  }
+  /// The dimension of that name, the first if there are several. O(N).
+  [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const noexcept {
+    const auto at = std::find(names_.begin(), names_.end(), name);
+    if (at == names_.end()) return std::nullopt;
+    return static_cast<std::size_t>(at - names_.begin());
+  }
+  /// What there is something of, with its name: "4 h100/gpu, 16 cpu". "nothing" if there is nothing.
+  [[nodiscard]] std::string text(const resources<N>& amounts) const {
+    std::string all;
+    for (std::size_t d = 0; d < N; ++d) {
+      if (amounts[d] == quantity{}) continue;
+      if (!all.empty()) all += ", ";
+      all.append(to_string(amounts[d])).append(1, ' ').append(names_[d]);
+    }
+    return all.empty() ? "nothing" : all;
+  }
+
+  friend bool operator==(const dimension_names&, const dimension_names&) = default;
+
+ private:
+  template <class Names>
+  void assign(const Names& names) {
+    auto name = names.begin();
+    for (std::size_t d = 0; d < N; ++d) {
+      if (name != names.end()) names_[d] = *name++;
+      if (names_[d].empty()) names_[d] = std::to_string(d);
+    }
+  }
+
+  std::array<std::string, N> names_;
+};
+
+}  // namespace v0
+}  // namespace allot
