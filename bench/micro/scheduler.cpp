@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 // The loop as a whole: one decision, a reclaim, and a cycle in which nothing changed.
 #include <allot/gpu/inventory.hpp>
+#include <allot/presets/kueue.hpp>
+#include <allot/presets/runai.hpp>
+#include <allot/presets/standard.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/scheduler.hpp>
 
 #include <benchmark/benchmark.h>
+#include <malloc.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -130,5 +135,42 @@ void reclaim(benchmark::State& state) {
   if (evicted != 64 * static_cast<std::size_t>(state.iterations())) state.SkipWithError("not 64 victims");
 }
 BENCHMARK(reclaim)->Unit(benchmark::kMicrosecond);
+
+/// Jobs of which no two ask for the same, by number.
+struct different_view {
+  using job = std::uint32_t;
+  quota_id quota(job) const { return quota_id{0}; }
+  allot::resources<> request(job j) const { return allot::quantity::milli(100 + j); }
+  int priority(job) const { return 0; }
+  allot::instant time_limit(job) const { return 1'000'000'000; }
+};
+
+/// A scheduler's long life: so many jobs come, run 100 steps and go. What a job costs, and what is held in the end that was not held after the first 1,000 jobs.
+template <class Preset>
+void different_jobs(benchmark::State& state) {
+  const auto jobs = static_cast<std::uint32_t>(state.range(0));
+  std::size_t grown = 0;
+  for (auto _ : state) {
+    auto s =
+        allot::make_scheduler(Preset{}, different_view{}, {{.name = "all", .nominal = gpus(1'000'000)}}).value();
+    std::vector<allot::job_id> running(100);
+    std::size_t held = 0;
+    for (std::uint32_t j = 0; j < jobs; ++j) {
+      if (j == 1'000) held = mallinfo2().uordblks;
+      s.finished(running[j % 100]);
+      running[j % 100] = s.submit(j);
+      benchmark::DoNotOptimize(s.step(j));
+    }
+    grown = mallinfo2().uordblks - std::min<std::size_t>(held, mallinfo2().uordblks);
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(jobs) * static_cast<std::int64_t>(state.iterations()));
+  state.counters["per_job"] = benchmark::Counter(static_cast<double>(jobs),
+                                                 benchmark::Counter::kIsIterationInvariantRate |
+                                                     benchmark::Counter::kInvert);
+  state.counters["grown_bytes"] = static_cast<double>(grown);
+}
+BENCHMARK(different_jobs<allot::standard>)->Arg(10'000)->Arg(1'000'000);
+BENCHMARK(different_jobs<allot::kueue>)->Arg(10'000)->Arg(1'000'000);
+BENCHMARK(different_jobs<allot::runai>)->Arg(10'000)->Arg(1'000'000);
 
 }  // namespace

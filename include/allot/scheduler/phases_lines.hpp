@@ -86,6 +86,7 @@ class phases_lines {
     });
     if (!sweep) return;
     for (const auto& [x, kind] : to_sweep_) this->sweep(lines_[x.index()].kinds[kind]);
+    for (const auto& [x, kind] : to_sweep_) forget_kinds(lines_[x.index()]);
     to_sweep_.clear();
   }
   [[nodiscard]] moment now() const noexcept { return now_; }
@@ -125,8 +126,12 @@ class phases_lines {
   }
 
  private:
+  static constexpr std::size_t least_kinds = 64;
+
   struct line {
     std::vector<kind_line> kinds;
+    /// From here on it is looked which of them can be forgotten.
+    std::size_t most_kinds = least_kinds;
     /// Those who are surplus; perhaps some who have left.
     std::vector<job_id> surplus;
     /// What those ask for besides who wait as a whole: pods that are no units yet.
@@ -226,6 +231,18 @@ class phases_lines {
     std::erase_if(k.stays, [&](const stay& s) { return !s.was_there(now_); });
     k.gone = k.first = 0;
     ++k.version;
+  }
+
+  /// Those of which nobody waits, when they may be as many as the others.
+  void forget_kinds(line& l) {
+    if (l.kinds.size() < l.most_kinds) return;
+    std::erase_if(l.kinds, [](const kind_line& k) { return k.gone == k.stays.size(); });
+    for (std::size_t k = 0; k < l.kinds.size(); ++k) {
+      for (const stay& s : l.kinds[k].stays) {
+        if (s.was_there(now_)) where_[s.id.index()].kind = k;
+      }
+    }
+    l.most_kinds = std::max(least_kinds, 2 * l.kinds.size());
   }
 
   std::vector<line> lines_;
