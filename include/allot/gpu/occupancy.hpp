@@ -38,7 +38,7 @@ class occupancy {
   bool release(allocation a) {
     const auto was = table_.status_of(a);
     if (was == status::unused) return false;
-    while (table_.has_pods(a)) remove_last(a);
+    while (table_.has_pods(a)) remove_last(a, was);
     table_.close(a);
     note({change::released, was == status::vacating, a, {}});
     return true;
@@ -206,10 +206,9 @@ class occupancy {
     if (journal_.recording()) journal_.record(e);
   }
 
-  void remove_last(allocation a) {
-    const bool was_placed = table_.status_of(a) == status::placed;
+  void remove_last(allocation a, status is) {
     const placed_pod pod = table_.remove_last_pod(a);
-    was_placed ? index_.leave(pod) : index_.let_go(pod);
+    is == status::placed ? index_.leave(pod) : index_.let_go(pod);
     note({change::pod_removed, false, a, pod});
   }
 

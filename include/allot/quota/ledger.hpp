@@ -64,10 +64,13 @@ class ledger {
     return most;
   }
   [[nodiscard]] quantity headroom(quota_id x, std::size_t d, lane l = lane::any) const {
-    if (!is_known(x, d)) return {};
     quantity most = quantity::unlimited();
-    for_each_bound(x, d, l, [&](quota_id, quantity room, bool) { most = std::min(most, room); });
-    return most;
+    bool is_there = false;
+    for_each_bound(x, d, l, [&](quota_id, quantity room, bool) {
+      most = std::min(most, room);
+      is_there = true;
+    });
+    return is_there ? most : quantity{};
   }
 
   /// Whether the request is admissible. A dimension of which nothing is asked does not matter, even when it
@@ -173,7 +176,8 @@ class ledger {
     if (!is_known(x, d)) return;
     quantity spared{};
     quantity spared_guaranteed{};
-    for (quota_id a = x; a;) {
+    quota_id a = x;
+    do {
       const cell& c = cell_of(a, d);
       visit(a, spared + (c.ceiling - c.now.used), true);
       spared += std::max(quantity{}, c.kept - c.now.used);
@@ -182,7 +186,7 @@ class ledger {
         spared_guaranteed += std::max(quantity{}, c.kept - c.now.used_guaranteed);
       }
       a = c.parent;
-    }
+    } while (a);
   }
 
   /// Opens a savepoint: until it is closed by `rollback`, which restores the recorded state bit for bit, or
@@ -265,17 +269,17 @@ class ledger {
   bool for_each_room(quota_id x, lane l, Visit visit) const {
     resources<N> spared;
     resources<N> spared_guaranteed;
-    for (quota_id a = x; a; a = cell_of(a, 0).parent) {
+    for (const cell* at = &cell_of(x, 0);; at = &cell_of(at->parent, 0)) {
       for (std::size_t d = 0; d < N; ++d) {
-        const cell& c = cell_of(a, d);
+        const cell& c = at[d];
         if (!visit(d, spared[d] + (c.ceiling - c.now.used), c.now.used)) return false;
         spared[d] += std::max(quantity{}, c.kept - c.now.used);
         if (l != lane::guaranteed) continue;
         if (!visit(d, spared_guaranteed[d] + (c.supply - c.now.used_guaranteed), c.now.used)) return false;
         spared_guaranteed[d] += std::max(quantity{}, c.kept - c.now.used_guaranteed);
       }
+      if (!at->parent) return true;
     }
-    return true;
   }
 
   void change(quota_id x, const resources<N>& request, std::int64_t sign, lane l) {

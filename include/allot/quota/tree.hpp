@@ -82,11 +82,14 @@ class quota_tree {
 
   /// The lowest quota that has both in its subtree, none when they stand in different trees. O(depth).
   [[nodiscard]] quota_id common_ancestor(quota_id x, quota_id y) const noexcept {
-    if (!contains(x) || !contains(y)) return quota_id::none();
-    while (depth(x) > depth(y)) x = parent(x);
-    while (depth(y) > depth(x)) y = parent(y);
-    while (x != y) x = parent(x), y = parent(y);
-    return x;
+    if (!has_slot(x) || !has_slot(y)) return quota_id::none();
+    const auto above = [this](quota_id below) { return parents_[below.index()]; };
+    const auto deep = [this](quota_id at) { return depth_[at.index()]; };
+    while (deep(x) > deep(y)) x = above(x);
+    while (deep(y) > deep(x)) y = above(y);
+    // At the top both are none.
+    while (x != y) x = above(x), y = above(y);
+    return contains(x) ? x : quota_id::none();
   }
   /// The child of `ancestor` on the way down to `x`: the side of the tree on which `x` stands. None if
   /// `ancestor` does not stand strictly above it. Above a root there is no quota, so with `quota_id::none()`
