@@ -81,7 +81,7 @@ class scheduler {
   [[nodiscard]] refusal refuses(const job& j) const {
     if (!tree().contains(view().quota(j))) return refusal::unknown_quota;
     if constexpr (elastic_view<View>) {
-      if (view().min_pods(j) > view().pods(j)) return refusal::invalid_request;
+      if (detail::core_pods(view(), j) > detail::all_pods(view(), j)) return refusal::invalid_request;
     }
     typename bench_type::record r;
     r.what = j;
@@ -248,7 +248,7 @@ class scheduler {
     if (r.facts.surplus) return;
     const instant since = r.facts.started;
     if constexpr (time_limited_view<View>) {
-      if (const instant most = view().time_limit(r.what); most > 0) {
+      if (const auto most = static_cast<instant>(view().time_limit(r.what)); most > 0) {
         time_limits_.watch(since + most, {id, r.serial, since});
       }
     }
