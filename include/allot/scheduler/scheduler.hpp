@@ -11,10 +11,10 @@
 #include <allot/scheduler/time_limits.hpp>
 #include <allot/scheduler/until_quiet.hpp>
 #include <allot/scheduler/view.hpp>
+#include <allot/scheduler/view_check.hpp>
 #include <allot/scheduler/workbench.hpp>
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -30,8 +30,11 @@ inline namespace v0 {
 /// The host tells what happens (`submit`, `finished`, `evicted`, …), calls `step` when it likes, acts on the
 /// plan and reports back. The library owns no thread, clock or job, and calls nothing but the view, the
 /// placement and the policies. What one step decides, and in which order, is the policies' cycle.
-template <job_view View, placement Placement = no_placement, class Policies = policies<>>
+template <class View, class Placement = no_placement, class Policies = policies<>>
 class scheduler {
+  // A `job_view` and a `placement`; these say what is wrong in their first line.
+  static_assert(detail::is_view<View, Placement>() && detail::is_placement<Placement>());
+
  public:
   static constexpr std::size_t n = dimensions<View>;
   using job = typename View::job;
@@ -39,8 +42,6 @@ class scheduler {
   using plan_type = plan<View, Placement>;
 
   static_assert(detail::are_policies_of<Policies, View>());
-  static_assert(std::same_as<Placement, no_placement> || placed_view<View, Placement>,
-                "allot: with a placement the view needs demand(job)");
 
   scheduler(View view, quota_tree<n> tree, Placement places = {}, Policies policies = {})
       : bench_(std::move(view), std::move(tree), std::move(places)),
