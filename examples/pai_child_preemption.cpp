@@ -35,8 +35,7 @@ struct jobs_of_pai {
   allot::gpu::demand demand(job j) const { return {.gpus = gpus(j->gpus)}; }
 };
 
-using scheduler_type =
-    allot::scheduler<jobs_of_pai, allot::gpu::inventory, allot::pai::policies_type>;
+using scheduler_type = allot::scheduler<jobs_of_pai, allot::gpu::inventory, allot::pai::policies_type>;
 
 /// The host: it submits, does what the plans say, and reports back.
 class host {

@@ -145,14 +145,15 @@ struct different_view {
   allot::instant time_limit(job) const { return 1'000'000'000; }
 };
 
-/// A scheduler's long life: so many jobs come, run 100 steps and go. What a job costs, and what is held in the end that was not held after the first 1,000 jobs.
+/// A scheduler's long life: so many jobs come, run 100 steps and go. What a job costs, and what is held in
+/// the end that was not held after the first 1,000 jobs.
 template <class Preset>
 void different_jobs(benchmark::State& state) {
   const auto jobs = static_cast<std::uint32_t>(state.range(0));
   std::size_t grown = 0;
   for (auto _ : state) {
-    auto s =
-        allot::make_scheduler(Preset{}, different_view{}, {{.name = "all", .nominal = gpus(1'000'000)}}).value();
+    auto s = allot::make_scheduler(Preset{}, different_view{}, {{.name = "all", .nominal = gpus(1'000'000)}})
+                 .value();
     std::vector<allot::job_id> running(100);
     std::size_t held = 0;
     for (std::uint32_t j = 0; j < jobs; ++j) {
@@ -164,9 +165,8 @@ void different_jobs(benchmark::State& state) {
     grown = mallinfo2().uordblks - std::min<std::size_t>(held, mallinfo2().uordblks);
   }
   state.SetItemsProcessed(static_cast<std::int64_t>(jobs) * static_cast<std::int64_t>(state.iterations()));
-  state.counters["per_job"] = benchmark::Counter(static_cast<double>(jobs),
-                                                 benchmark::Counter::kIsIterationInvariantRate |
-                                                     benchmark::Counter::kInvert);
+  state.counters["per_job"] = benchmark::Counter(
+      static_cast<double>(jobs), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
   state.counters["grown_bytes"] = static_cast<double>(grown);
 }
 BENCHMARK(different_jobs<allot::standard>)->Arg(10'000)->Arg(1'000'000);

@@ -109,7 +109,8 @@ figures run(const allot::quota_tree<>& tree, const std::vector<job_entry>& jobs)
       f.used += static_cast<double>(classes[j.kind].units * classes[j.kind].runs_ms);
       scheduler.finished(e.id);
     }
-    for (; next < jobs.size() && jobs[next].arrives == now; ++next) static_cast<void>(scheduler.submit(&jobs[next]));
+    for (; next < jobs.size() && jobs[next].arrives == now; ++next)
+      static_cast<void>(scheduler.submit(&jobs[next]));
     for (;;) {
       const auto& plan = scheduler.step(now);
       if (plan.empty()) break;

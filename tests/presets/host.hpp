@@ -25,9 +25,8 @@ struct preset_job {
 /// The same for every preset, so that presets that decide by the same parts are compiled once.
 struct preset_view {
   using job = const preset_job*;
-  bool single_queue = false;
 
-  allot::quota_id quota(job j) const { return single_queue ? allot::quota_id{0} : j->quota; }
+  allot::quota_id quota(job j) const { return j->quota; }
   allot::resources<> request(job j) const { return allot::gpus(j->gpus); }
   int priority(job j) const { return j->priority; }
   allot::instant submitted(job j) const { return j->submitted; }
@@ -48,10 +47,7 @@ class preset_host {
 
   explicit preset_host(std::vector<allot::quota_spec<1>> specs, const Preset& preset = {})
       : names_(allot::build_quota_tree(specs).value()),
-        scheduler_(preset_view{preset.ignores_quotas}, tree_of(std::move(specs), preset), {},
-                   allot::policies_of(preset)) {
-    for (const allot::quota_id x : scheduler_.tree().top_down()) scheduler_.configure(x, preset.defaults());
-  }
+        scheduler_(allot::make_scheduler(preset, preset_view{}, std::move(specs)).value()) {}
 
   auto& scheduler() { return scheduler_; }
   allot::quota_id quota(std::string_view name) const { return names_.find(name); }
@@ -80,13 +76,6 @@ class preset_host {
   }
 
  private:
-  static allot::quota_tree<1> tree_of(std::vector<allot::quota_spec<1>> specs, const Preset& preset) {
-    if (preset.ignores_quotas)
-      return allot::build_quota_tree<1>({{.name = "all", .nominal = allot::gpus(8)}}).value();
-    preset.adapt(specs);
-    return allot::build_quota_tree(std::move(specs)).value();
-  }
-
   allot::quota_tree<1> names_;
   allot::scheduler<preset_view, allot::no_placement, typename Preset::policies_type> scheduler_;
   std::deque<preset_job> jobs_;

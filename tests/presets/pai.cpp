@@ -31,7 +31,7 @@ void fill(host& h) {
 
 TEST_CASE("pai: a parent takes from its children in proportion, and exactly what it needs") {
   host h = three_teams();
-  h.scheduler().configure(h.quota("quota1"), {.preempt = {.children = true}});
+  REQUIRE(h.scheduler().configure(h.quota("quota1"), {.preempt = {.children = true}}).empty());
   fill(h);
   for (int i = 0; i < 8; ++i) h.submit("a" + std::to_string(i), "quota1", 4);
   h.settle();

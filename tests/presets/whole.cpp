@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A preset is one thing: `make_scheduler` takes its policies, what it makes of quotas, and how it treats those
-// that are not configured, now and later.
+// A preset is one thing: `make_scheduler` takes its policies, what it makes of quotas, and how it treats
+// those that are not configured, now and later.
 #include <allot/presets/any_preset.hpp>
 #include <allot/scheduler/scheduler.hpp>
 #include <allot/scheduler/settle.hpp>
@@ -69,9 +69,9 @@ TEST_CASE("make_scheduler: a preset lends and reclaims as it says, without a wor
   CHECK(lends(make_scheduler(allot::hyperpod{}, shown{}, teams()).value()) == "lent, reclaimed");
   for (const char* name : {"standard", "static_quotas", "kueue", "kueue_fair", "hyperpod"}) {
     const auto p = *allot::any_preset::find(name);
-    const std::string expected = p.name == "static_quotas"              ? "kept"
+    const std::string expected = p.name == "static_quotas"        ? "kept"
                                  : p.name.substr(0, 5) == "kueue" ? "lent, gone"
-                                                                        : "lent, reclaimed";
+                                                                  : "lent, reclaimed";
     CHECK(lends(make_scheduler(p, shown{}, teams()).value()) == expected);
   }
 }
@@ -165,7 +165,8 @@ TEST_CASE("configure: settings that make no sense are refused, and the old ones 
   CHECK(codes({}, quota_id::none()) == codes_type{problem_code::unknown_quota});
   CHECK(codes({}, quota_id{77}) == codes_type{problem_code::unknown_quota});
   CHECK(codes({.preempt = {.borrow_max_priority = 3}}, a) == codes_type{problem_code::contradiction});
-  CHECK(codes({.preempt = {.rivals = allot::preempt_rivals::any}}, a) == codes_type{problem_code::contradiction});
+  CHECK(codes({.preempt = {.rivals = allot::preempt_rivals::any}}, a) ==
+        codes_type{problem_code::contradiction});
   CHECK(codes({.preempt = {.borrow = allot::preempt_borrow::lower_priority,
                            .rivals = allot::preempt_rivals::lower_priority}},
               a) == codes_type{problem_code::contradiction, problem_code::contradiction});
@@ -179,7 +180,8 @@ TEST_CASE("configure: with a guard that judges rivals they are asked, unless it 
   const auto rivals_under = [](auto guard, allot::preempt_rivals said) {
     using policies = allot::policies<allot::within_nominal_then_borrowed_share, allot::by_settings,
                                      allot::lowest_priority_then_highest_share, decltype(guard)>;
-    allot::scheduler<shown, allot::no_placement, policies> s{shown{}, allot::build_quota_tree(teams()).value()};
+    allot::scheduler<shown, allot::no_placement, policies> s{shown{},
+                                                             allot::build_quota_tree(teams()).value()};
     if (said != allot::preempt_rivals::by_guard) {
       CHECK(s.configure(quota_id{1}, {.preempt = {.rivals = said}}).empty());
     }

@@ -183,7 +183,8 @@ TEST_CASE("pending_queue: entries of an earlier stay are not taken for the prese
   pending_queue q;
   std::uint32_t ticket = 0;
   const auto is_current = [&](const pending_entry& e) { return e.ticket == ticket; };
-  for (; ticket < 5; ++ticket) q.push(shape_number{1}, {{0, 10 - std::int64_t{ticket}, 1}, job_id{1}, ticket});
+  for (; ticket < 5; ++ticket)
+    q.push(shape_number{1}, {{0, 10 - std::int64_t{ticket}, 1}, job_id{1}, ticket});
   ticket = 2;
   for (int i = 0; i < 4; ++i) q.note_stale();
   const auto first = q.first(is_current);

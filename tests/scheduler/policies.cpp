@@ -32,6 +32,13 @@ struct by_name {
   const char* operator()(const jobs&, int, const queue_settings&) const { return ""; }
 };
 static_assert(!allot::job_order<by_name, jobs>);
+template <class Key>
+struct by_key {
+  Key operator()(const jobs&, int, const queue_settings&) const { return {}; }
+};
+static_assert(allot::job_order<by_key<bool>, jobs> && allot::job_order<by_key<std::uint64_t>, jobs>);
+// Fractions would be cut off, and those who differ by less would be equals.
+static_assert(!allot::job_order<by_key<double>, jobs>);
 
 static_assert(allot::detail::are_policies_of<allot::policies<>, jobs>());
 static_assert(

@@ -27,7 +27,8 @@ TEST_CASE("time_limits: each run comes up once, when its time has come, the earl
     instant now = 0;
     for (int i = 0; i < 60; ++i) {
       if (!random.one_in(3)) {
-        const entry e{random.between(0, 40), job_id{random.below(5), static_cast<std::uint32_t>(random.below(3))},
+        const entry e{random.between(0, 40),
+                      job_id{random.below(5), static_cast<std::uint32_t>(random.below(3))},
                       random.between(0, 9)};
         limits.watch(std::get<0>(e), {std::get<1>(e), std::get<2>(e)});
         expected.push_back(e);
@@ -51,8 +52,8 @@ TEST_CASE("time_limits: each run comes up once, when its time has come, the earl
       // Of those that last, the earliest is next.
       const auto lasts = [](const allot::detail::time_limits::run& r) { return r.job.generation() != 1; };
       std::sort(expected.begin(), expected.end());
-      const auto first =
-          std::find_if(expected.begin(), expected.end(), [](const entry& e) { return std::get<1>(e).generation() != 1; });
+      const auto first = std::find_if(expected.begin(), expected.end(),
+                                      [](const entry& e) { return std::get<1>(e).generation() != 1; });
       expected.erase(expected.begin(), first);
       const auto next_one = limits.next(lasts);
       CHECK(next_one.has_value() == !expected.empty());

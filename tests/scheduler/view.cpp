@@ -4,8 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 // Not unnamed: clang would warn that nobody uses what an archetype has.
 namespace view_archetypes {
@@ -48,7 +50,8 @@ struct by_reference {
   resources<> asked;
   quota_id quota(job) const { return {}; }
   const resources<>& request(job) const { return asked; }
-  long priority(job) const { return 0; }
+  const short& priority(job) const { return level; }
+  short level = 0;
 };
 static_assert(allot::job_view<by_reference>);
 static_assert(allot::dimensions<by_reference> == 1);
@@ -76,6 +79,13 @@ struct priority_by_name {
   resources<> request(int) const { return {}; }
   const char* priority(int) const { return "high"; }
 };
+/// An amount, but not of so many dimensions as there are.
+struct request_by_count {
+  using job = int;
+  quota_id quota(int) const { return {}; }
+  int request(int) const { return 0; }
+  int priority(int) const { return 0; }
+};
 /// Can't be asked through a const reference.
 struct changing {
   using job = int;
@@ -97,6 +107,7 @@ static_assert(!allot::job_view<without_job>);
 static_assert(!allot::job_view<without_request>);
 static_assert(!allot::job_view<quota_by_number>);
 static_assert(!allot::job_view<priority_by_name>);
+static_assert(!allot::job_view<request_by_count>);
 static_assert(!allot::job_view<changing>);
 static_assert(!allot::job_view<unique_jobs>);
 static_assert(!allot::job_view<not_copyable>);
@@ -107,6 +118,74 @@ struct maybe_preemptible : least {
   int preemptible(const job&) const { return 1; }
 };
 static_assert(!allot::preemptible_view<maybe_preemptible>);
+
+/// All the pods, but not what so many of them ask for.
+struct with_pods : least {
+  int pods(const job&) const { return 4; }
+  std::uint32_t min_pods(const job&) const { return 2; }
+};
+template <std::size_t N>
+struct with_request_by_pods : with_pods {
+  using least::request;
+  resources<N> request(const job&, std::uint32_t) const { return {}; }
+};
+static_assert(!allot::elastic_view<with_pods>);
+static_assert(allot::elastic_view<with_request_by_pods<3>>);
+static_assert(!allot::elastic_view<with_request_by_pods<2>>);
+
+template <std::size_t N>
+struct with_flavors : least {
+  allot::flavor_menu<N> flavors(const job&, std::uint32_t) const { return {}; }
+  const resources<N>& capacity() const { return all; }
+  resources<N> all;
+};
+static_assert(allot::flavored_view<with_flavors<3>> && allot::capacity_view<with_flavors<3>>);
+static_assert(!allot::flavored_view<with_flavors<1>> && !allot::capacity_view<with_flavors<1>>);
+
+// --- integers
+// -------------------------------------------------------------------------------------------------
+
+template <class T, class... Targets>
+constexpr bool fits = (allot::detail::integer_for<T, Targets> && ...);
+template <class T, class... Targets>
+constexpr bool fits_none = (!allot::detail::integer_for<T, Targets> && ...);
+
+static_assert(fits<std::int8_t, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t>);
+static_assert(fits<const int&, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t>);
+static_assert(fits<std::uint32_t, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t>);
+static_assert(fits<std::uint64_t, std::int64_t, std::uint64_t>);
+static_assert(fits_none<std::int64_t, std::int32_t, std::uint32_t>);
+static_assert(fits_none<bool, std::int32_t, std::int64_t> && fits_none<const bool&, std::int32_t>);
+static_assert(fits_none<float, std::int32_t, std::int64_t> && fits_none<double, std::int64_t>);
+static_assert(fits_none<void, std::int64_t> && fits_none<const char*, std::int64_t>);
+
+enum plain { low };
+enum class scoped { low };
+enum wide : std::uint64_t { lowest };
+static_assert(fits<plain, std::int32_t> && fits<const plain&, std::int64_t>);
+static_assert(fits_none<scoped, std::int32_t, std::int64_t> && fits_none<wide, std::int32_t>);
+
+template <class T>
+struct stands_for {
+  operator T() const { return {}; }  // NOLINT(google-explicit-constructor)
+};
+struct stands_for_any {
+  template <class T>
+  operator T() const {  // NOLINT(google-explicit-constructor)
+    return {};
+  }
+};
+struct explicit_number {
+  explicit operator int() const { return 0; }
+};
+static_assert(fits<stands_for<short>, std::int32_t> && fits<const stands_for<int>&, std::int32_t>);
+static_assert(fits_none<stands_for<std::int64_t>, std::int32_t> && fits_none<stands_for<bool>, std::int32_t>);
+static_assert(fits_none<stands_for<double>, std::int32_t, std::int64_t>);
+static_assert(fits_none<stands_for_any, std::int32_t> && fits_none<explicit_number, std::int32_t>);
+
+// A demand may be of any type; if it is an integer, the same rule holds.
+static_assert(allot::detail::value_for<const char*, std::string>);
+static_assert(allot::detail::value_for<short, int> && !allot::detail::value_for<double, int>);
 
 }  // namespace view_archetypes
 

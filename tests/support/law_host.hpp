@@ -138,7 +138,8 @@ class law_host {
       made.preemptible = j.preemptible;
       if (!j.preemptible) made.lane = lane_of_fixed();
     }
-    for (const allot::quota_id x : tree().top_down()) REQUIRE(scheduler_.configure(x, Preset::defaults()).empty());
+    for (const allot::quota_id x : tree().top_down())
+      REQUIRE(scheduler_.configure(x, Preset::defaults()).empty());
     if (!s.own_settings) return;
     for (const quota_draft& q : s.quotas) configure(quota(q.number), q.settings);
   }

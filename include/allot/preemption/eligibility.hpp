@@ -182,8 +182,7 @@ template <std::size_t N>
     case relation::descendant:
       return !b.may.children;
     case relation::rival:
-      return !asks_rivals(b.may) ||
-             (b.may.rivals == preempt_rivals::lower_priority && !is_lower);
+      return !asks_rivals(b.may) || (b.may.rivals == preempt_rivals::lower_priority && !is_lower);
     case relation::borrower_while_borrowing:
       return b.may.reclaim == preempt_reclaim::never || b.may.borrow == preempt_borrow::never || !is_lower ||
              priority > b.may.borrow_max_priority.value_or(priority);

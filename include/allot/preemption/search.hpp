@@ -98,7 +98,8 @@ class victim_search {
   /// trial placement for each victim once the ledger accepts. The budget is the number of jobs that are
   /// tried, those included that the guard refuses.
   template <search_world<N> World>
-  search_outcome run(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& asks, World& world) {
+  search_outcome run(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& asks,
+                     World& world) {
     beneficiary<N> b = asks;
     b.may = with_guard(b.may, judges_rivals(guard_).value_or(false));
     victims_.clear();

@@ -32,7 +32,8 @@ inline constexpr queue_settings kueue_defaults{
 ///   trees; in Kueue those of one cohort, up to a second later.
 /// - An elastic job is admitted once, with the pods that fit then (partial admission), and does not grow.
 ///
-/// - A job that fits what is free when a cycle begins may be admitted after others that preempt, and what their
+/// - A job that fits what is free when a cycle begins may be admitted after others that preempt, and what
+/// their
 ///   victims have not left yet counts as free by then. So a cohort may use more than it has until they are
 ///   gone. It is the same in Kueue.
 ///

@@ -109,8 +109,13 @@ template <placement Placement, job_view View>
 /// The pods with which the job starts.
 template <job_view View>
 [[nodiscard]] std::uint32_t core_pods(const View& view, const typename View::job& j) {
-  if constexpr (elastic_view<View>) return view.min_pods(j);
+  if constexpr (elastic_view<View>) return static_cast<std::uint32_t>(view.min_pods(j));
   return 1;
+}
+/// The pods that it can have.
+template <elastic_view View>
+[[nodiscard]] std::uint32_t all_pods(const View& view, const typename View::job& j) {
+  return static_cast<std::uint32_t>(view.pods(j));
 }
 
 /// Reads what so many pods of the job ask for, with the first of all flavors.
@@ -141,17 +146,17 @@ void read_job(job_record<View, Placement>& r, const View& view, const typename V
   r.what = j;
   if constexpr (preemptible_view<View>) r.preemptible = view.preemptible(j);
   r.facts.quota = view.quota(j);
-  r.facts.priority = view.priority(j);
+  r.facts.priority = static_cast<std::int32_t>(view.priority(j));
   r.facts.submitted = static_cast<instant>(sequence);
-  if constexpr (timed_view<View>) r.facts.submitted = view.submitted(j);
+  if constexpr (timed_view<View>) r.facts.submitted = static_cast<instant>(view.submitted(j));
   r.facts.order = sequence;
-  if constexpr (identified_view<View>) r.facts.order = view.id(j);
+  if constexpr (identified_view<View>) r.facts.order = static_cast<std::uint64_t>(view.id(j));
   if constexpr (checkpointed_view<View>) {
-    r.facts.checkpoint = view.checkpoint(j);
-    r.facts.restart = view.restart(j);
+    r.facts.checkpoint = static_cast<instant>(view.checkpoint(j));
+    r.facts.restart = static_cast<instant>(view.restart(j));
   }
   read_request(r, view, core_pods(view, j));
-  if constexpr (elastic_view<View>) r.pods_to_come = view.pods(j) - r.facts.pods;
+  if constexpr (elastic_view<View>) r.pods_to_come = all_pods(view, j) - r.facts.pods;
 }
 
 /// Records by id, which stay where they are. An index is given again after its job has gone, the one freed

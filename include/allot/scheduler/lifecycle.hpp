@@ -137,7 +137,7 @@ class lifecycle {
     r.facts.id = id;
     r.facts.in = r.preemptible ? lane::any : not_preemptible;
     const queue_settings& settings = of(r.facts.quota).settings;
-    r.rank = {order(view, j, settings), r.facts.submitted, r.facts.order};
+    r.rank = {static_cast<std::int64_t>(order(view, j, settings)), r.facts.submitted, r.facts.order};
     r.follows_priority = follows_priority(order, settings);
     number_shape(r);
     ++of(r.facts.quota).jobs;
@@ -230,7 +230,7 @@ class lifecycle {
   /// A job that has gone waits again, with its old rank; so does one pod of an elastic job that shrinks.
   void requeue(record& r) {
     if (!r.facts.surplus) {
-      if constexpr (elastic_view<View>) r.pods_to_come = view.pods(r.what) - r.facts.pods;
+      if constexpr (elastic_view<View>) r.pods_to_come = all_pods(view, r.what) - r.facts.pods;
       return wait(r.facts.id);
     }
     record& core = jobs[r.facts.core];

@@ -107,8 +107,8 @@ class nominations {
     const record& r = bench.at(e.job);
     e.pods = r.facts.pods;
     if constexpr (elastic) {
-      const std::uint32_t least = bench.view().min_pods(r.what);
-      const std::uint32_t most = bench.view().pods(r.what);
+      const std::uint32_t least = detail::core_pods(bench.view(), r.what);
+      const std::uint32_t most = detail::all_pods(bench.view(), r.what);
       if (least < most) return nominate_part(bench, e, r, bounds, least, most);
     }
     judge(bench, e, r, bounds);
@@ -141,7 +141,8 @@ class nominations {
   void choose(Bench& bench, const entry& e) {
     record& r = bench.at(e.job);
     if constexpr (elastic) {
-      if (bench.view().min_pods(r.what) < bench.view().pods(r.what)) bench.settle_for(r, e.pods);
+      const auto& view = bench.view();
+      if (detail::core_pods(view, r.what) < detail::all_pods(view, r.what)) bench.settle_for(r, e.pods);
     }
     bench.choose(r, e.chosen.pick);
   }

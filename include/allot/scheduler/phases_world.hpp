@@ -10,6 +10,7 @@
 #include <allot/scheduler/phases_running.hpp>
 #include <allot/scheduler/phases_usage.hpp>
 #include <allot/scheduler/placement.hpp>
+#include <allot/scheduler/view.hpp>
 
 #include <algorithm>
 #include <compare>
@@ -19,6 +20,7 @@
 #include <optional>
 #include <span>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -103,7 +105,8 @@ class phases_world {
     pipelined_.clear();
   }
 
-  static constexpr bool knows_capacity = requires(const Bench& bench) { bench.view().capacity(); };
+  static constexpr bool knows_capacity =
+      capacity_view<std::remove_cvref_t<decltype(std::declval<const Bench&>().view())>>;
   /// What there is: what the view says; where it does not know, `least_capacity`.
   [[nodiscard]] static resources<n> capacity(const Bench& bench) {
     resources<n> sum = least_capacity(bench.tree());

@@ -75,9 +75,10 @@ concept device_counting_placement = placement<P> &&
   { seen.free_devices() } -> std::same_as<std::uint64_t>;
 };
 
-/// A placement whose places can be lost: a node fails, or is closed to new jobs. `contains` says whether it has
-/// given a place that was not released; `usable` whether whoever has it could start there now. A scheduler
-/// asks before it takes over a running job, and before it starts one that waited on a place for others to go.
+/// A placement whose places can be lost: a node fails, or is closed to new jobs. `contains` says whether it
+/// has given a place that was not released; `usable` whether whoever has it could start there now. A
+/// scheduler asks before it takes over a running job, and before it starts one that waited on a place for
+/// others to go.
 template <class P>
 concept revocable_placement = placement<P> && requires(const P& seen, typename P::allocation where) {
   { seen.contains(where) } -> std::same_as<bool>;
@@ -106,6 +107,85 @@ struct no_placement {
   void commit(savepoint) noexcept {}
 };
 static_assert(placement<no_placement>);
+
+namespace detail {
+
+/// True, or an error that says which member is missing or is not what its name stands for. (The names of the
+/// constants are what clang says before the message.)
+template <class P>
+[[nodiscard]] consteval bool is_placement() {
+  constexpr bool is_policies = requires(P p) {
+    p.not_preemptible;
+  }
+  || requires {
+    typename P::policies_type;
+  };
+  static_assert(!is_policies,
+                "allot: policies, or a preset, stand where the placement goes: without a placement write "
+                "allot::scheduler<View, allot::no_placement, Policies>");
+  constexpr bool has_demand = requires {
+    requires std::totally_ordered<typename P::demand>;
+  };
+  static_assert(has_demand || is_policies,
+                "allot: the placement must have a type `demand` with a total order");
+  constexpr bool has_allocation = requires {
+    requires std::regular<typename P::allocation>;
+  };
+  static_assert(has_allocation || is_policies,
+                "allot: the placement must have a type `allocation`, default constructible, copyable and "
+                "comparable by ==");
+  if constexpr (has_demand && has_allocation) {
+    using demand = typename P::demand;
+    using allocation = typename P::allocation;
+    constexpr bool has_place = requires(P p, const demand& d) {
+      { p.place(d) } -> std::same_as<std::optional<allocation>>;
+    };
+    static_assert(has_place,
+                  "allot: the placement must have `std::optional<allocation> place(const demand&)`");
+    constexpr bool has_release = requires(P p, allocation where) {
+      p.release(where);
+    };
+    static_assert(has_release, "allot: the placement must have `void release(allocation)`");
+    constexpr bool has_vacate = requires(P p, allocation where) {
+      p.vacate(where);
+    };
+    static_assert(has_vacate, "allot: the placement must have `void vacate(allocation)`");
+    constexpr bool has_reoccupy = requires(P p, allocation where) {
+      p.reoccupy(where);
+    };
+    static_assert(has_reoccupy, "allot: the placement must have `void reoccupy(allocation)`");
+    constexpr bool has_ready = requires(const P& p, allocation where) {
+      { p.ready(where) } -> std::same_as<bool>;
+    };
+    static_assert(has_ready, "allot: the placement must have `bool ready(allocation) const`");
+    constexpr bool has_could_ever_fit = requires(const P& p, const demand& d) {
+      { p.could_ever_fit(d) } -> std::same_as<bool>;
+    };
+    static_assert(has_could_ever_fit,
+                  "allot: the placement must have `bool could_ever_fit(const demand&) const`");
+    constexpr bool has_why_not = requires(const P& p, const demand& d) {
+      p.why_not(d);
+    };
+    static_assert(
+        has_why_not,
+        "allot: the placement must have `reason why_not(const demand&) const`, of a type of its own");
+    constexpr bool has_save = requires(P p) {
+      { p.save() } -> std::same_as<savepoint>;
+    };
+    static_assert(has_save, "allot: the placement must have `allot::savepoint save()`");
+    constexpr bool has_rollback = requires(P p, savepoint s) {
+      p.rollback(s);
+    };
+    static_assert(has_rollback, "allot: the placement must have `void rollback(allot::savepoint)`");
+    constexpr bool has_commit = requires(P p, savepoint s) {
+      p.commit(s);
+    };
+    static_assert(has_commit, "allot: the placement must have `void commit(allot::savepoint)`");
+  }
+  return true;
+}
+
+}  // namespace detail
 
 }  // namespace v0
 }  // namespace allot

@@ -120,8 +120,8 @@ struct plan {
     job_id id{};
     job what{};
     quota_id quota{};
-    /// For whom; in the same plan, under `reservations` (or `admissions`, when it can start before this one has
-    /// gone after all). None: for a reason of its own, `how` says which.
+    /// For whom; in the same plan, under `reservations` (or `admissions`, when it can start before this one
+    /// has gone after all). None: for a reason of its own, `how` says which.
     job_id beneficiary{};
     relation how{};
     std::uint32_t pods = 1;

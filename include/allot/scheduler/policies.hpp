@@ -18,14 +18,22 @@
 namespace allot {
 inline namespace v0 {
 
+namespace detail {
+
+template <class T>
+concept sort_key = integer_for<T, std::int64_t> || same_value_as<T, bool>;
+
+}  // namespace detail
+
 /// An order of the jobs of one quota: a callable that gives a job its key, the least first. Equal keys go by
-/// submission, then id. An order that never lets a job of lower priority go first says so by a member
-/// `follows_priority(settings)`: then of two jobs that ask for the same, the later has no better chances.
+/// submission, then id. A key is an integer or a bool, not a fraction. An order that never lets a job of
+/// lower priority go first says so by a member `follows_priority(settings)`: then of two jobs that ask for
+/// the same, the later has no better chances.
 template <class Order, class View>
 concept job_order = job_view<View> &&
     requires(const Order order, const View& view, const typename View::job& job,
              const queue_settings& of_quota) {
-  { order(view, job, of_quota) } -> std::convertible_to<std::int64_t>;
+  { order(view, job, of_quota) } -> detail::sort_key;
 };
 
 /// As the quota's settings say: by priority, or by submission alone.
@@ -45,7 +53,7 @@ struct shortest_first {
   template <duration_view View>
   [[nodiscard]] std::int64_t operator()(const View& view, const typename View::job& job,
                                         const queue_settings&) const {
-    return view.duration(job);
+    return static_cast<instant>(view.duration(job));
   }
 };
 
@@ -102,14 +110,43 @@ template <class Order>
   }
 }
 
-/// True, or an error that says which part does not fit the view. A bundle of another cycle than ours has the
-/// parts that this one wants; all have an order of jobs.
+/// Names a template, of which nothing need be known.
+template <template <class...> class>
+struct template_name;
+
+/// True, or an error that says what is not policies at all, or which part does not fit the view. A bundle of
+/// another cycle than ours has the parts that this one wants; all have an order of jobs.
 template <class Policies, job_view View>
 [[nodiscard]] consteval bool are_policies_of() {
   constexpr std::size_t n = dimensions<View>;
-  static_assert(job_order<std::remove_cvref_t<decltype(std::declval<const Policies&>().jobs)>, View>,
-                "allot: the job order must take (view, job, queue_settings) and return an integer; "
-                "shortest_first needs a view with duration(job)");
+  constexpr bool is_preset = requires {
+    typename Policies::policies_type;
+  };
+  static_assert(!is_preset,
+                "allot: this is a preset, not the policies of one: write allot::make_scheduler(preset, view, "
+                "quotas, placement)");
+  constexpr bool has_cycle = requires {
+    typename template_name<Policies::template cycle>;
+  };
+  static_assert(has_cycle || is_preset,
+                "allot: these are not policies, which have a template `cycle<Bench>`: write "
+                "allot::policies<...>, or the policies_type of a preset");
+  constexpr bool has_jobs = requires(const Policies& p) {
+    p.jobs;
+  };
+  static_assert(has_jobs || !has_cycle,
+                "allot: policies must have `jobs`, the order of the jobs of one quota");
+  constexpr bool has_lane = requires(const Policies& p) {
+    { p.not_preemptible } -> same_value_as<lane>;
+  };
+  static_assert(has_lane || !has_cycle,
+                "allot: policies must have `allot::lane not_preemptible`, the lane of jobs that may not be "
+                "evicted");
+  if constexpr (has_jobs) {
+    static_assert(job_order<std::remove_cvref_t<decltype(std::declval<const Policies&>().jobs)>, View>,
+                  "allot: the job order must take (view, job, queue_settings) and return an integer; "
+                  "shortest_first needs a view with duration(job)");
+  }
   if constexpr (requires { typename Policies::quota_order_type; }) {
     static_assert(
         quota_order<typename Policies::quota_order_type, n>,
@@ -119,7 +156,8 @@ template <class Policies, job_view View>
         "allot: the victim order must take (const ledger<N>&, const donor<N>&) and return an ordered key");
     static_assert(
         victim_guard<typename Policies::guard_type, n>,
-        "allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const donor<N>&), return bool");
+        "allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const donor<N>&), return bool "
+        "or a verdict");
     static_assert(
         victim_protection<typename Policies::protection_type, n>,
         "allot: the protection must take (const ledger<N>&, const beneficiary<N>&, const donor<N>&, "

@@ -12,6 +12,7 @@
 #include <allot/scheduler/time_limits.hpp>
 #include <allot/scheduler/until_quiet.hpp>
 #include <allot/scheduler/view.hpp>
+#include <allot/scheduler/view_check.hpp>
 #include <allot/scheduler/workbench.hpp>
 
 #include <algorithm>
@@ -33,8 +34,11 @@ inline namespace v0 {
 /// The host tells what happens (`submit`, `finished`, `evicted`, …), calls `step` when it likes, acts on the
 /// plan and reports back. The library owns no thread, clock or job, and calls nothing but the view, the
 /// placement and the policies. What one step decides, and in which order, is the policies' cycle.
-template <job_view View, placement Placement = no_placement, class Policies = policies<>>
+template <class View, class Placement = no_placement, class Policies = policies<>>
 class scheduler {
+  // A `job_view` and a `placement`; these say what is wrong in their first line.
+  static_assert(detail::is_view<View, Placement>() && detail::is_placement<Placement>());
+
  public:
   static constexpr std::size_t n = dimensions<View>;
   using job = typename View::job;
@@ -42,8 +46,6 @@ class scheduler {
   using plan_type = plan<View, Placement>;
 
   static_assert(detail::are_policies_of<Policies, View>());
-  static_assert(std::same_as<Placement, no_placement> || placed_view<View, Placement>,
-                "allot: with a placement the view needs demand(job)");
 
   /// The parts put together by hand. A preset is more than its policies: see `make_scheduler`.
   scheduler(View view, quota_tree<n> tree, Placement places = {}, Policies policies = {})
@@ -58,9 +60,8 @@ class scheduler {
   /// those that are not configured. Returns everything that is wrong with the quotas. They keep the ids that
   /// they would have in a tree of their own, unless the preset ignores them. See `make_scheduler`.
   template <preset Preset>
-  [[nodiscard]] static result<scheduler> make(const Preset& by, View view,
-                                              std::vector<quota_spec<n>> quotas, Placement places,
-                                              Policies policies) {
+  [[nodiscard]] static result<scheduler> make(const Preset& by, View view, std::vector<quota_spec<n>> quotas,
+                                              Placement places, Policies policies) {
     const quota_rules<n> rules = rules_of<n>(by);
     std::vector<quota_spec<n>> given = std::move(quotas);
     if (rules.ignores_quotas) {
@@ -85,8 +86,8 @@ class scheduler {
   /// As the preset sees the quotas, if there is one.
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return bench_.tree(); }
   [[nodiscard]] const View& view() const noexcept { return bench_.view(); }
-  /// The placement. The host takes the places of adopted jobs in it and changes its nodes; after such a change
-  /// it calls `retry`.
+  /// The placement. The host takes the places of adopted jobs in it and changes its nodes; after such a
+  /// change it calls `retry`.
   [[nodiscard]] Placement& places() noexcept { return jobs().books.places; }
   [[nodiscard]] const Placement& places() const noexcept { return jobs().books.places; }
 
@@ -121,7 +122,7 @@ class scheduler {
   [[nodiscard]] refusal refuses(const job& j) const {
     if (!tree().contains(quota_of(j))) return refusal::unknown_quota;
     if constexpr (elastic_view<View>) {
-      if (view().min_pods(j) > view().pods(j)) return refusal::invalid_request;
+      if (detail::core_pods(view(), j) > detail::all_pods(view(), j)) return refusal::invalid_request;
     }
     typename bench_type::record r;
     r.what = j;
@@ -198,9 +199,10 @@ class scheduler {
   refusal finished(job_id id) {
     return if_in(id, {job_state::running, job_state::evicting}, [&](record&) { jobs().remove(id); });
   }
-  /// The job, which ran or was told to go, has gone, because a plan said so or for a reason of the host's own,
-  /// and with an elastic job all its surplus, told to go before or not; it waits again, with its old rank. Or
-  /// a pod that an elastic job had beyond its core has gone: the job may have one again, under another id.
+  /// The job, which ran or was told to go, has gone, because a plan said so or for a reason of the host's
+  /// own, and with an elastic job all its surplus, told to go before or not; it waits again, with its old
+  /// rank. Or a pod that an elastic job had beyond its core has gone: the job may have one again, under
+  /// another id.
   refusal evicted(job_id id) {
     return if_in(id, {job_state::running, job_state::evicting}, [&](record& r) {
       if (r.state == job_state::running) jobs().world_changed();
@@ -419,7 +421,7 @@ class scheduler {
     if (r.facts.surplus) return;
     const instant since = r.facts.started;
     if constexpr (time_limited_view<View>) {
-      if (const instant most = view().time_limit(r.what); most > 0) {
+      if (const auto most = static_cast<instant>(view().time_limit(r.what)); most > 0) {
         time_limits_.watch(later(since, most), {id, since});
       }
     }

@@ -3,6 +3,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
+#include <allot/scheduler/job_table.hpp>
 #include <allot/scheduler/view.hpp>
 
 #include <cstddef>
@@ -52,7 +53,7 @@ class livelock_detector {
   template <class View>
   [[nodiscard]] static std::uint64_t units_of(const View& view, const typename View::job& j) {
     if constexpr (elastic_view<View>) {
-      return std::uint64_t{1} + view.pods(j) - view.min_pods(j);
+      return std::uint64_t{1} + detail::all_pods(view, j) - detail::core_pods(view, j);
     } else {
       return 1;
     }
@@ -86,9 +87,9 @@ struct settled {
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return at_rest; }
 };
 
-/// A host's loop: calls `act(plan)` with one plan after the other until nothing more is decided at `now`, or a
-/// livelock is found. `act` carries the plan out and tells the scheduler what happens by that; a victim that
-/// takes its time may be reported later.
+/// A host's loop: calls `act(plan)` with one plan after the other until nothing more is decided at `now`, or
+/// a livelock is found. `act` carries the plan out and tells the scheduler what happens by that; a victim
+/// that takes its time may be reported later.
 template <class Scheduler, class Act>
 settled settle(Scheduler& s, instant now, Act&& act, livelock_detector& watch) {
   watch.begin();

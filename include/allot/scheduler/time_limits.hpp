@@ -31,7 +31,8 @@ class time_limits {
     runs_.push_back({until, r});
     std::push_heap(runs_.begin(), runs_.end(), ends_later);
   }
-  /// Forgets the runs that do not last any more, as `lasts(run)` says, when they may be as many as the others.
+  /// Forgets the runs that do not last any more, as `lasts(run)` says, when they may be as many as the
+  /// others.
   template <class Lasts>
   void sweep(Lasts lasts) {
     if (runs_.size() < most_runs_) return;

@@ -4,6 +4,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
+#include <allot/scheduler/flavors.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -14,9 +15,55 @@
 namespace allot {
 inline namespace v0 {
 
+namespace detail {
+
+/// How many dimensions amounts of that type have; 0: it is not one of amounts.
+template <class T>
+inline constexpr std::size_t dimensions_of = 0;
+template <std::size_t N>
+inline constexpr std::size_t dimensions_of<resources<N>> = N;
+
+template <class T, std::size_t N>
+concept amounts_of = (dimensions_of<std::remove_cvref_t<T>> == N);
+template <class T>
+concept any_amounts = (dimensions_of<std::remove_cvref_t<T>> != 0);
+
+template <class T, class Target>
+concept no_wider_integer = (sizeof(T) <= sizeof(Target)) && !std::same_as<T, bool> &&
+                           (std::integral<T> || std::is_enum_v<T>);
+/// A class that stands for a number: what it converts to fits into the target and is not a bool.
+template <class T, class Target>
+concept number_class = std::is_class_v<T> && requires(const T& value) {
+  Target{value};
+} && !requires(const T& value) {
+  bool{value};
+};
+
+/// Whether a view may return a T where the library wants the integer `Target`: an integer or an unscoped
+/// enumeration that is no wider than that, signed or not, or a class that converts to it without narrowing.
+/// Never a bool or a fraction, which would lose its meaning without a word.
+template <class T, class Target>
+concept integer_for = std::convertible_to<T, Target> &&
+    (no_wider_integer<std::remove_cvref_t<T>, Target> || number_class<std::remove_cvref_t<T>, Target>);
+
+/// The same for a target of any type: a placement may measure demands by an integer.
+template <class T, class Target>
+concept value_for = (!std::integral<Target> && std::convertible_to<T, Target>) || integer_for<T, Target>;
+
+template <class T, class Target>
+concept same_value_as = std::same_as<std::remove_cvref_t<T>, Target>;
+
+}  // namespace detail
+
 /// A host shows its jobs through one view object: `using job = …`, a cheap regular handle (the library never
 /// owns a job), and const member functions that take it. Three are required; each concept below adds what a
 /// finer policy can use, and a view that does not have it gets the default that is stated there.
+///
+/// A function may take the job by value or by reference to const, and return a value or a reference. Where an
+/// integer is wanted, one that is no wider will do (an `int` for `std::uint32_t`, a `std::uint64_t` for
+/// `instant`), but not a wider one, a bool or a fraction; `preemptible` returns bool itself. What has one of
+/// these names and is not what the name stands for is not passed over: a scheduler does not compile with it,
+/// and says so (`detail::is_view`).
 ///
 /// The view is read when a job is submitted (or adopted), so it may answer from tables that change later.
 /// Only of a job with flavors, and of the further pods of an elastic one, is it read while the scheduler
@@ -24,40 +71,45 @@ inline namespace v0 {
 template <class V>
 concept job_view = std::copyable<V> && requires(const V& view, const typename V::job& job) {
   requires std::regular<typename V::job>;
-  { view.quota(job) } -> std::same_as<quota_id>;
+  { view.quota(job) } -> detail::same_value_as<quota_id>;
   /// Of the whole job, all pods together: a `resources<N>`.
-  view.request(job);
-  { view.priority(job) } -> std::convertible_to<std::int32_t>;
+  { view.request(job) } -> detail::any_amounts;
+  { view.priority(job) } -> detail::integer_for<std::int32_t>;
 };
+
+/// How many dimensions the view's requests have.
+template <job_view V>
+inline constexpr std::size_t dimensions = detail::dimensions_of<
+    std::remove_cvref_t<decltype(std::declval<const V&>().request(std::declval<const typename V::job&>()))>>;
 
 /// When the job was submitted. Default: the order of the calls of `submit`.
 template <class V>
 concept timed_view = job_view<V> && requires(const V& view, const typename V::job& job) {
-  { view.submitted(job) } -> std::convertible_to<instant>;
+  { view.submitted(job) } -> detail::integer_for<instant>;
 };
 
 /// A number that stays the job's, to break ties whatever the order of the calls. Default: that order.
 template <class V>
 concept identified_view = job_view<V> && requires(const V& view, const typename V::job& job) {
-  { view.id(job) } -> std::convertible_to<std::uint64_t>;
+  { view.id(job) } -> detail::integer_for<std::uint64_t>;
 };
 
 /// Whether the job may be evicted. Default: it may.
 template <class V>
 concept preemptible_view = job_view<V> && requires(const V& view, const typename V::job& job) {
-  { view.preemptible(job) } -> std::same_as<bool>;
+  { view.preemptible(job) } -> detail::same_value_as<bool>;
 };
 
 /// How long the job is expected to run, for orders by size.
 template <class V>
 concept duration_view = job_view<V> && requires(const V& view, const typename V::job& job) {
-  { view.duration(job) } -> std::convertible_to<instant>;
+  { view.duration(job) } -> detail::integer_for<instant>;
 };
 
 /// What the job needs of a placement. Required unless the scheduler has none.
 template <class V, class Placement>
 concept placed_view = job_view<V> && requires(const V& view, const typename V::job& job) {
-  { view.demand(job) } -> std::convertible_to<typename Placement::demand>;
+  { view.demand(job) } -> detail::value_for<typename Placement::demand>;
 };
 
 /// How many pods the job has and how many of them it needs to run at all: it is elastic when these differ.
@@ -66,9 +118,9 @@ concept placed_view = job_view<V> && requires(const V& view, const typename V::j
 template <class V>
 concept elastic_view = job_view<V> &&
     requires(const V& view, const typename V::job& job, std::uint32_t pods) {
-  { view.pods(job) } -> std::convertible_to<std::uint32_t>;
-  { view.min_pods(job) } -> std::convertible_to<std::uint32_t>;
-  view.request(job, pods);
+  { view.pods(job) } -> detail::integer_for<std::uint32_t>;
+  { view.min_pods(job) } -> detail::integer_for<std::uint32_t>;
+  { view.request(job, pods) } -> detail::amounts_of<dimensions<V>>;
 };
 
 /// The flavors that the job accepts, as a `flavor_menu` for so many of its pods (all of them, unless the job
@@ -77,35 +129,29 @@ concept elastic_view = job_view<V> &&
 template <class V>
 concept flavored_view = job_view<V> &&
     requires(const V& view, const typename V::job& job, std::uint32_t pods) {
-  view.flavors(job, pods);
+  { view.flavors(job, pods) } -> detail::same_value_as<flavor_menu<dimensions<V>>>;
 };
 
 /// How long the job may run before it is told to go, 0: for ever. Default: for ever.
 template <class V>
 concept time_limited_view = job_view<V> && requires(const V& view, const typename V::job& job) {
-  { view.time_limit(job) } -> std::convertible_to<instant>;
+  { view.time_limit(job) } -> detail::integer_for<instant>;
 };
 
 /// After how long its work is saved, and what a restart costs, for costs of an eviction. Default: 0, it is
 /// never saved and costs nothing.
 template <class V>
 concept checkpointed_view = job_view<V> && requires(const V& view, const typename V::job& job) {
-  { view.checkpoint(job) } -> std::convertible_to<instant>;
-  { view.restart(job) } -> std::convertible_to<instant>;
+  { view.checkpoint(job) } -> detail::integer_for<instant>;
+  { view.restart(job) } -> detail::integer_for<instant>;
 };
 
-namespace detail {
-template <class T>
-struct dimensions_of;
-template <std::size_t N>
-struct dimensions_of<resources<N>> : std::integral_constant<std::size_t, N> {};
-}  // namespace detail
-
-/// How many dimensions the view's requests have.
-template <job_view V>
-inline constexpr std::size_t dimensions =
-    detail::dimensions_of<std::remove_cvref_t<decltype(std::declval<const V&>().request(
-        std::declval<const typename V::job&>()))>>::value;
+/// What the cluster has in all, unlimited in a dimension of which that is not known, for cycles that divide
+/// it. Default: what the quotas own.
+template <class V>
+concept capacity_view = job_view<V> && requires(const V& view) {
+  { view.capacity() } -> detail::amounts_of<dimensions<V>>;
+};
 
 }  // namespace v0
 }  // namespace allot

@@ -16,7 +16,7 @@
 namespace allot {
 inline namespace v0 {
 
-template <job_view View, placement Placement, class Policies>
+template <class View, class Placement, class Policies>
 class scheduler;
 
 /// What a cycle works on: the books, the jobs, the queues, and the plan that it writes. The host's calls keep
@@ -245,7 +245,7 @@ class workbench {
   }
 
  private:
-  template <job_view, placement, class>
+  template <class, class, class>
   friend class scheduler;
 
   void begin(instant now) {

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSL-1.0
+// All that a view may have, as it may be written: with integers that are no wider, classes that stand for
+// numbers, jobs by value and by reference, helpers of the host's own. No case: all of it compiles, without a
+// warning.
+#include <allot/scheduler/scheduler.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace {
+
+/// A number with a name, which converts to what it stands for.
+class rank {
+ public:
+  explicit rank(std::int16_t value) : value_(value) {}
+  operator std::int16_t() const { return value_; }  // NOLINT(google-explicit-constructor)
+
+ private:
+  std::int16_t value_;
+};
+enum importance { low = -1, high = 1 };
+
+struct training {
+  std::string name;
+  allot::quota_id team;
+  allot::resources<2> each;
+  importance important = low;
+  bool may_go = true;
+  std::uint64_t since = 0;
+};
+
+struct nodes {
+  using demand = int;
+  using allocation = int;
+  std::optional<allocation> place(demand gpus) { return gpus; }
+  void release(allocation) {}
+  void vacate(allocation) {}
+  void reoccupy(allocation) {}
+  [[nodiscard]] bool ready(allocation) const { return true; }
+  [[nodiscard]] bool could_ever_fit(demand) const { return true; }
+  [[nodiscard]] std::string why_not(demand) const { return "full"; }
+  allot::savepoint save() { return {}; }
+  void rollback(allot::savepoint) {}
+  void commit(allot::savepoint) {}
+};
+
+/// Everything, with other types than the signatures say.
+struct everything {
+  using job = const training*;
+
+  const allot::quota_id& quota(job j) const { return j->team; }
+  const allot::resources<2>& request(job j) const { return j->each; }
+  allot::resources<2> request(const job& j, unsigned pods) const { return j->each * pods; }
+  importance priority(job j) const { return j->important; }
+  std::uint64_t submitted(job j) const { return j->since; }
+  int id(job) const { return 7; }
+  const bool& preemptible(job j) const { return j->may_go; }
+  std::uint32_t duration(job) const { return 60; }
+  int pods(job) const { return 4; }
+  static std::uint8_t min_pods(job) { return 2; }
+  allot::flavor_menu<2> flavors(job, std::uint64_t) const { return {}; }
+  std::uint64_t time_limit(job) const noexcept { return 0; }
+  short checkpoint(job) const { return 0; }
+  rank restart(job) const { return rank{5}; }
+  allot::resources<2> capacity() const { return {}; }
+  short demand(job) const { return 1; }
+  int demand(job, std::uint32_t pods) const { return static_cast<int>(pods); }
+  std::int8_t demand(job, std::uint32_t, const allot::flavor_pick&) const { return 1; }
+};
+
+/// What is required, final; and helpers that look like nothing of ours, or like it beside the right name.
+class least final {
+ public:
+  using job = std::uint16_t;
+
+  [[nodiscard]] allot::quota_id quota(const job&) const { return allot::quota_id{0}; }
+  [[nodiscard]] allot::resources<> request(const job& j) const { return allot::gpus(pod_count(j)); }
+  template <class Job>
+  [[nodiscard]] auto priority(const Job&) const {
+    return rank{3};
+  }
+  [[nodiscard]] bool preemptible(const job& j) const { return !not_preemptible(j); }
+
+  [[nodiscard]] bool not_preemptible(const job&) const { return false; }
+  [[nodiscard]] int pod_count(const job&) const { return 2; }
+  [[nodiscard]] std::string name(const job&) const { return "least"; }
+  [[nodiscard]] std::string user(const job&) const { return "ann"; }
+  [[nodiscard]] std::string tag(const job&) const { return {}; }
+  [[nodiscard]] int length(const job&) const { return 1; }
+  [[nodiscard]] int deadline(const job&) const { return 1; }
+
+ private:
+  // Data is nobody's misspelling.
+  [[maybe_unused]] int runtime = 0;
+  [[maybe_unused]] int estimate = 0;
+};
+
+struct oldest_first {
+  template <class View>
+  std::uint64_t operator()(const View&, const typename View::job&, const allot::queue_settings&) const {
+    return 0;
+  }
+};
+struct by_flag {
+  template <class View>
+  bool operator()(const View&, const typename View::job&, const allot::queue_settings&) const {
+    return true;
+  }
+};
+
+template <class Order>
+using by = allot::policies<allot::best_job_first, Order>;
+
+}  // namespace
+
+template class allot::scheduler<everything, nodes>;
+template class allot::scheduler<everything, allot::no_placement, by<allot::shortest_first>>;
+template class allot::scheduler<least>;
+template class allot::scheduler<least, allot::no_placement, by<oldest_first>>;
+template class allot::scheduler<least, allot::no_placement, by<by_flag>>;

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSL-1.0
+# What must not compile, and what the first error must say. A file here has many cases, each a macro:
+#
+#   #ifdef preemptible_is_an_int    (or #elif defined preemptible_is_an_int)
+#     // allot: the view's preemptible must be `bool preemptible(const job&) const`
+#
+# A test defines one of them and looks for the line below it in the first line that has "error: ". Without a
+# case the file must compile, so it is the case that is refused. Nothing is built for these tests.
+function(allot_add_compile_test name source)
+  add_test(
+    NAME "compile_fail/${name}"
+    COMMAND
+      ${CMAKE_COMMAND} -D COMPILER=${CMAKE_CXX_COMPILER} -D SOURCE=${source} -D
+      "INCLUDES=$<TARGET_PROPERTY:allot,INTERFACE_INCLUDE_DIRECTORIES>;$<TARGET_PROPERTY:Boost::headers,INTERFACE_INCLUDE_DIRECTORIES>"
+      ${ARGN} -P ${PROJECT_SOURCE_DIR}/tests/support/compile_fails.cmake)
+endfunction()
+
+file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cpp)
+foreach(source IN LISTS sources)
+  cmake_path(GET source STEM about)
+  # A new case is a new test.
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  allot_add_compile_test("${about}: compiles without a case" ${source})
+  file(READ ${source} text)
+  string(REGEX MATCHALL "#(ifdef|elif defined) [a-z_]+\n *// " cases "${text}")
+  list(TRANSFORM cases REPLACE "^#(ifdef|elif defined) ([a-z_]+)\n.*$" "\\2")
+  foreach(case IN LISTS cases)
+    string(REPLACE "_" " " title ${case})
+    allot_add_compile_test("${about}: ${title}" ${source} -D CASE=${case})
+  endforeach()
+endforeach()

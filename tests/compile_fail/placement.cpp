@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSL-1.0
+// Placements that lack something, and views that do not show what a placement needs; see view.cpp.
+#include <allot/scheduler/view_check.hpp>
+
+#include <cstdint>
+#include <optional>
+
+struct inventory {
+#ifdef demand_has_no_order
+  // allot: the placement must have a type `demand` with a total order
+  struct demand {};
+#else
+  using demand = int;
+#endif
+#ifdef allocation_is_missing
+// allot: the placement must have a type `allocation`, default constructible, copyable and comparable by ==
+#define allocation int
+#else
+  using allocation = int;
+#endif
+
+#ifdef place_is_not_optional
+  // allot: the placement must have `std::optional<allocation> place(const demand&)`
+  allocation place(const demand&);
+#else
+  std::optional<allocation> place(const demand&);
+#endif
+#ifdef release_is_missing
+  // allot: the placement must have `void release(allocation)`
+#else
+  void release(allocation);
+#endif
+#ifdef vacate_is_misspelt
+  // allot: the placement must have `void vacate(allocation)`
+  void vacated(allocation);
+#else
+  void vacate(allocation);
+#endif
+#ifdef reoccupy_is_missing
+  // allot: the placement must have `void reoccupy(allocation)`
+#else
+  void reoccupy(allocation);
+#endif
+#ifdef ready_is_not_const
+  // allot: the placement must have `bool ready(allocation) const`
+  bool ready(allocation);
+#else
+  bool ready(allocation) const;
+#endif
+#ifdef could_ever_fit_is_an_int
+  // allot: the placement must have `bool could_ever_fit(const demand&) const`
+  int could_ever_fit(const demand&) const;
+#else
+  bool could_ever_fit(const demand&) const;
+#endif
+#ifdef why_not_is_missing
+  // allot: the placement must have `reason why_not(const demand&) const`
+#else
+  int why_not(const demand&) const;
+#endif
+#ifdef savepoints_are_missing
+  // allot: the placement must have `allot::savepoint save()`
+#else
+  allot::savepoint save();
+#ifdef rollback_is_missing
+  // allot: the placement must have `void rollback(allot::savepoint)`
+#else
+  void rollback(allot::savepoint);
+#endif
+#ifdef commit_is_missing
+  // allot: the placement must have `void commit(allot::savepoint)`
+#else
+  void commit(allot::savepoint);
+#endif
+#endif
+};
+
+struct jobs {
+  using job = const int*;
+  allot::quota_id quota(job) const;
+  allot::resources<> request(job) const;
+  std::int32_t priority(job) const;
+#ifdef demand_is_missing
+  // allot: with a placement the view must have `Placement::demand demand(const job&) const`
+#elif defined demand_is_misspelt
+  // allot: with a placement the view must have `Placement::demand demand(const job&) const`
+  int demands(job) const;
+#elif defined demand_is_a_double
+  // allot: with a placement the view must have `Placement::demand demand(const job&) const`
+  double demand(job) const;
+#elif defined demand_is_not_const
+  // allot: with a placement the view must have `Placement::demand demand(const job&) const`
+  int demand(job);
+#else
+  int demand(job) const;
+#endif
+};
+
+struct elastic_jobs {
+  using job = const int*;
+  allot::quota_id quota(job) const;
+  allot::resources<> request(job) const;
+  std::int32_t priority(job) const;
+  std::uint32_t pods(job) const;
+  std::uint32_t min_pods(job) const;
+  allot::resources<> request(job, std::uint32_t) const;
+  int demand(job) const;
+#ifdef demand_by_pods_is_missing
+  // allot: with a placement and min_pods the view must have `Placement::demand demand(const job&,
+  // std::uint32_t
+#elif defined demand_by_pods_is_not_const
+  // allot: with a placement and min_pods the view must have `Placement::demand demand(const job&,
+  // std::uint32_t
+  int demand(job, std::uint32_t);
+#else
+  int demand(job, std::uint32_t) const;
+#endif
+};
+
+struct flavored_jobs {
+  using job = const int*;
+  allot::quota_id quota(job) const;
+  allot::resources<> request(job) const;
+  std::int32_t priority(job) const;
+  int demand(job) const;
+  allot::flavor_menu<> flavors(job, std::uint32_t) const;
+#ifdef demand_by_flavors_is_missing
+  // allot: with a placement and flavors the view must have `Placement::demand demand(const job&,
+  // std::uint32_t
+#elif defined demand_by_flavors_wants_to_change_the_pick
+  // allot: with a placement and flavors the view must have `Placement::demand demand(const job&,
+  // std::uint32_t
+  int demand(job, std::uint32_t, allot::flavor_pick&) const;
+#else
+  int demand(job, std::uint32_t, const allot::flavor_pick&) const;
+#endif
+};
+
+static_assert(allot::detail::is_placement<inventory>());
+static_assert(allot::detail::is_view<jobs, inventory>());
+static_assert(allot::detail::is_view<elastic_jobs, inventory>());
+static_assert(allot::detail::is_view<flavored_jobs, inventory>());

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a scheduler says first of a view, a placement or policies that are not right; see view.cpp.
+#include <allot/presets/kueue_fair.hpp>
+#include <allot/scheduler/scheduler.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+struct jobs {
+  using job = const int*;
+#ifdef quota_is_missing
+  // allot: the view must have `allot::quota_id quota(const job&) const`
+#else
+  allot::quota_id quota(job) const;
+#endif
+#ifdef request_is_missing
+  // allot: the view must have `allot::resources<N> request(const job&) const`
+#elif defined request_is_an_int
+  // allot: the view must have `allot::resources<N> request(const job&) const`
+  int request(job) const;
+#else
+  allot::resources<> request(job) const;
+#endif
+#ifdef priority_is_a_long
+  // allot: the view must have `std::int32_t priority(const job&) const`
+  std::int64_t priority(job) const;
+#else
+  std::int32_t priority(job) const;
+#endif
+#ifdef preemptible_is_an_int
+  // allot: the view's preemptible must be `bool preemptible(const job&) const`
+  int preemptible(job) const;
+#elif defined preemptible_is_misspelt
+  // allot: the view has a member preemptable; the library calls preemptible
+  bool preemptable(job) const;
+#elif defined request_by_pods_is_missing
+  // allot: with pods and min_pods the view must have `allot::resources<N> request(const job&, std::uint32_t
+  std::uint32_t pods(job) const;
+  std::uint32_t min_pods(job) const;
+#endif
+};
+
+struct on_nodes {
+  using demand = int;
+  using allocation = int;
+  std::optional<allocation> place(demand);
+  void release(allocation);
+  void vacate(allocation);
+  void reoccupy(allocation);
+  bool ready(allocation) const;
+  bool could_ever_fit(demand) const;
+  int why_not(demand) const;
+#ifndef placement_has_no_savepoints
+  allot::savepoint save();
+  void rollback(allot::savepoint);
+  void commit(allot::savepoint);
+#endif
+};
+
+/// Takes anything and says nothing that counts: the wrong shape of each part.
+struct anything {
+  template <class... Args>
+  const char* operator()(const Args&...) const;
+};
+struct not_callable {};
+struct of_fractions {
+  double operator()(const jobs&, jobs::job, const allot::queue_settings&) const;
+};
+struct unordered {
+  struct key {};
+  template <class Ledger, class Contender>
+  key operator()(const Ledger&, const Contender&) const;
+};
+struct incomplete_policies {
+  template <class Bench>
+  using cycle = allot::until_quiet<Bench, incomplete_policies>;
+#ifdef policies_have_no_jobs
+  // allot: policies must have `jobs`, the order of the jobs of one quota
+  allot::lane not_preemptible = allot::lane::any;
+#else
+  allot::by_settings jobs;
+#endif
+};
+
+using placement = allot::no_placement;
+using by_share = allot::within_nominal_then_borrowed_share;
+using by_priority = allot::lowest_priority_then_highest_share;
+
+#ifdef placement_has_no_savepoints
+// allot: the placement must have `allot::savepoint save()`
+using chosen = allot::scheduler<jobs, on_nodes>;
+#elif defined placement_is_a_number
+// allot: the placement must have a type `demand` with a total order
+using chosen = allot::scheduler<jobs, int>;
+#elif defined demand_is_missing
+// allot: with a placement the view must have `Placement::demand demand(const job&) const`
+using chosen = allot::scheduler<jobs, on_nodes>;
+#elif defined policies_stand_where_the_placement_goes
+// allot: policies, or a preset, stand where the placement goes
+using chosen = allot::scheduler<jobs, allot::policies<> >;
+#elif defined preset_stands_where_the_placement_goes
+// allot: policies, or a preset, stand where the placement goes
+using chosen = allot::scheduler<jobs, allot::kueue_fair>;
+#elif defined preset_stands_where_policies_go
+// allot: this is a preset, not the policies of one: write allot::make_scheduler(preset, view, quotas,
+using chosen = allot::scheduler<jobs, placement, allot::kueue_fair>;
+#elif defined policies_are_a_number
+// allot: these are not policies, which have a template `cycle<Bench>`: write allot::policies<...>, or the
+using chosen = allot::scheduler<jobs, placement, int>;
+#elif defined policies_are_a_lambda
+// allot: these are not policies, which have a template `cycle<Bench>`: write allot::policies<...>, or the
+using chosen = allot::scheduler<jobs, placement, decltype([] {})>;
+#elif defined policies_are_one_part
+// allot: these are not policies, which have a template `cycle<Bench>`: write allot::policies<...>, or the
+using chosen = allot::scheduler<jobs, placement, allot::by_settings>;
+#elif defined policies_have_no_jobs
+using chosen = allot::scheduler<jobs, placement, incomplete_policies>;
+#elif defined policies_have_no_lane
+// allot: policies must have `allot::lane not_preemptible`
+using chosen = allot::scheduler<jobs, placement, incomplete_policies>;
+#elif defined quota_order_has_unordered_keys
+// allot: the quota order must take (const ledger<N>&, const contender<N>&), return an ordered key
+using chosen = allot::scheduler<jobs, placement, allot::policies<unordered> >;
+#elif defined job_order_is_not_callable
+// allot: the job order must take (view, job, queue_settings) and return an integer
+using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, not_callable> >;
+#elif defined job_order_is_a_fraction
+// allot: the job order must take (view, job, queue_settings) and return an integer
+using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, of_fractions> >;
+#elif defined job_order_needs_a_duration
+// shortest_first needs a view with duration(job)
+using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, allot::shortest_first> >;
+#elif defined victim_order_is_a_job_order
+// allot: the victim order must take (const ledger<N>&, const donor<N>&) and return an ordered key
+using chosen =
+    allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, allot::by_settings> >;
+#elif defined guard_says_no_bool
+// allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const donor<N>&), return bool
+using chosen =
+    allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, by_priority, anything> >;
+#elif defined protection_says_no_bool
+// allot: the protection must take (const ledger<N>&, const beneficiary<N>&, const donor<N>&
+using chosen = allot::scheduler<
+    jobs, placement,
+    allot::policies<by_share, allot::by_settings, by_priority, allot::eligible_is_fair, anything> >;
+#else
+using chosen = allot::scheduler<jobs>;
+#endif
+
+#ifdef view_is_deduced
+// allot: the view must have `allot::quota_id quota(const job&) const`
+struct without_quota {
+  using job = int;
+  allot::resources<> request(job) const;
+  int priority(job) const;
+};
+int use(const allot::quota_tree<>& tree) {
+  allot::scheduler s{without_quota{}, tree};
+  return static_cast<int>(s.submit(1).index());
+}
+#elif defined view_is_used
+// allot: the view's preemptible must be `bool preemptible(const job&) const`
+struct near_miss : jobs {
+  int preemptible(job) const;
+};
+std::size_t use(const allot::quota_tree<>& tree) {
+  allot::scheduler<near_miss> s{{}, tree};
+  s.submit({});
+  return s.step(0).evictions.size();
+}
+#else
+static_assert(sizeof(chosen) > 0);
+#endif

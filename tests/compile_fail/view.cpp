@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSL-1.0
+// Views that lack something, or have it in another shape. Each case is a macro, and the line below it is what
+// the first error must say. Without a case the view is right.
+#include <allot/scheduler/view_check.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+using allot::quota_id;
+using allot::resources;
+
+/// A value that is no number.
+struct text {
+  const char* first = "";
+};
+struct not_copyable {
+  not_copyable() = default;
+  not_copyable(const not_copyable&) = delete;
+  not_copyable& operator=(const not_copyable&) = delete;
+};
+
+#ifdef view_is_no_class
+// allot: the view must be a class that can be copied
+using view = int;
+#else
+struct view {
+#ifdef view_is_not_copyable
+  // allot: the view must be a class that can be copied
+  not_copyable table;
+#endif
+
+#ifdef job_is_not_regular
+  // allot: the view's job must be default constructible, copyable and comparable by ==
+  using job = not_copyable;
+#elif defined job_has_no_equality
+  // allot: the view's job must be default constructible, copyable and
+  struct job {};
+#elif defined job_is_private
+  // allot: the view must say what a job is, by a public `using job = ...`
+ private:
+  using job = int;
+
+ public:
+#elif defined job_is_missing
+  // allot: the view must say what a job is, by a public `using job = ...`
+#define job int
+#else
+  using job = int;
+#endif
+
+#ifdef quota_is_missing
+  // allot: the view must have `allot::quota_id quota(const job&) const`
+#elif defined quota_is_misspelt
+  // allot: the view must have `allot::quota_id quota(const job&) const`
+  quota_id get_quota(const job&) const;
+#elif defined quota_is_an_index
+  // allot: the view must have `allot::quota_id quota(const job&) const`
+  std::size_t quota(const job&) const;
+#elif defined quota_is_not_const
+  // allot: the view must have `allot::quota_id quota(const job&) const`
+  quota_id quota(const job&);
+#elif defined quota_wants_to_change_the_job
+  // allot: the view must have `allot::quota_id quota(const job&) const`
+  quota_id quota(job&) const;
+#else
+  quota_id quota(const job&) const;
+#endif
+
+#ifdef request_is_missing
+  // allot: the view must have `allot::resources<N> request(const job&) const`
+#elif defined request_is_misspelt
+  // allot: the view must have `allot::resources<N> request(const job&) const`
+  resources<> requests(const job&) const;
+#elif defined request_is_an_int
+  // allot: the view must have `allot::resources<N> request(const job&) const`
+  int request(const job&) const;
+#elif defined request_is_a_quantity
+  // allot: the view must have `allot::resources<N> request(const job&) const`
+  allot::quantity request(const job&) const;
+#elif defined request_is_not_const
+  // allot: the view must have `allot::resources<N> request(const job&) const`
+  resources<> request(const job&);
+#else
+  resources<> request(const job&) const;
+#endif
+
+#ifdef priority_is_missing
+  // allot: the view must have `std::int32_t priority(const job&) const`
+#elif defined priority_is_misspelt
+  // allot: the view must have `std::int32_t priority(const job&) const`
+  int prio(const job&) const;
+#elif defined priority_is_a_long
+  // allot: the view must have `std::int32_t priority(const job&) const`
+  std::int64_t priority(const job&) const;
+#elif defined priority_is_a_bool
+  // allot: the view must have `std::int32_t priority(const job&) const`
+  bool priority(const job&) const;
+#elif defined priority_is_a_double
+  // allot: the view must have `std::int32_t priority(const job&) const`
+  double priority(const job&) const;
+#elif defined priority_is_a_name
+  // allot: the view must have `std::int32_t priority(const job&) const`
+  const char* priority(const job&) const;
+#elif defined priority_is_not_const
+  // allot: the view must have `std::int32_t priority(const job&) const`
+  int priority(const job&);
+#else
+  int priority(const job&) const;
+#endif
+
+#ifdef submitted_is_a_double
+  // allot: the view's submitted must be `allot::instant submitted(const job&) const`
+  double submitted(const job&) const;
+#elif defined submitted_is_not_const
+  // allot: the view's submitted must be `allot::instant submitted(const job&) const`
+  allot::instant submitted(const job&);
+#elif defined submitted_is_a_text
+  // allot: the view's submitted must be `allot::instant submitted(const job&) const`
+  text submitted(const job&) const;
+#elif defined submitted_is_misspelt
+  // allot: the view has a member submit_time; the library calls submitted
+  allot::instant submit_time(const job&) const;
+#endif
+
+#ifdef id_is_a_text
+  // allot: the view's id must be `std::uint64_t id(const job&) const`
+  text id(const job&) const;
+#elif defined id_is_not_const
+  // allot: the view's id must be `std::uint64_t id(const job&) const`
+  std::uint64_t id(const job&);
+#endif
+
+#ifdef preemptible_is_an_int
+  // allot: the view's preemptible must be `bool preemptible(const job&) const`
+  int preemptible(const job&) const;
+#elif defined preemptible_is_not_const
+  // allot: the view's preemptible must be `bool preemptible(const job&) const`
+  bool preemptible(const job&);
+#elif defined preemptible_takes_a_name
+  // allot: the view's preemptible must be `bool preemptible(const job&) const`
+  bool preemptible(const text&) const;
+#elif defined preemptible_is_data
+  // allot: the view's preemptible must be `bool preemptible(const job&) const`
+  bool preemptible = false;
+#elif defined preemptible_is_overloaded_wrongly
+  // allot: the view's preemptible must be `bool preemptible(const job&) const`
+  bool preemptible(const text&) const;
+  static bool preemptible(const char*, int);
+#elif defined preemptible_is_private
+  // allot: the view's preemptible must be `bool preemptible(const job&) const`
+ private:
+  bool preemptible(const job&) const;
+
+ public:
+#elif defined preemptible_is_a_template_of_nobody
+  // allot: the view's preemptible must be `bool preemptible(const job&) const`
+  template <class T>
+  bool preemptible(const T*) const;
+#elif defined preemptible_is_misspelt
+  // allot: the view has a member preemptable; the library calls preemptible
+  bool preemptable(const job&) const;
+#elif defined preemptible_is_misspelt_and_not_const
+  // allot: the view has a member is_preemptible; the library calls preemptible
+  bool is_preemptible(job&);
+#endif
+
+#ifdef duration_is_a_double
+  // allot: the view's duration must be `allot::instant duration(const job&) const`
+  double duration(const job&) const;
+#elif defined duration_is_a_text
+  // allot: the view's duration must be `allot::instant duration(const job&) const`
+  text duration(const job&) const;
+#elif defined duration_is_not_const
+  // allot: the view's duration must be `allot::instant duration(const job&) const`
+  allot::instant duration(const job&);
+#elif defined duration_is_misspelt
+  // allot: the view has a member estimated_runtime; the library calls duration
+  allot::instant estimated_runtime(const job&) const;
+#endif
+
+#ifdef time_limit_is_a_double
+  // allot: the view's time_limit must be `allot::instant time_limit(const job&) const`
+  double time_limit(const job&) const;
+#elif defined time_limit_is_not_const
+  // allot: the view's time_limit must be `allot::instant time_limit(const job&) const`
+  allot::instant time_limit(const job&);
+#elif defined time_limit_is_misspelt
+  // allot: the view has a member max_runtime; the library calls time_limit
+  allot::instant max_runtime(const job&) const;
+#endif
+
+#ifdef checkpoint_is_a_bool
+  // allot: the view's checkpoint must be `allot::instant checkpoint(const job&) const`
+  bool checkpoint(const job&) const;
+  allot::instant restart(const job&) const;
+#elif defined restart_is_not_const
+  // allot: the view's restart must be `allot::instant restart(const job&) const`
+  allot::instant checkpoint(const job&) const;
+  allot::instant restart(const job&);
+#elif defined checkpoint_is_alone
+  // allot: checkpoint and restart go together
+  allot::instant checkpoint(const job&) const;
+#elif defined restart_is_alone
+  // allot: checkpoint and restart go together
+  allot::instant restart(const job&) const;
+#elif defined checkpoint_is_misspelt
+  // allot: the view has a member checkpoint_interval; the library calls checkpoint
+  allot::instant checkpoint_interval(const job&) const;
+#elif defined restart_is_misspelt
+  // allot: the view has a member restart_cost; the library calls restart
+  allot::instant checkpoint(const job&) const;
+  allot::instant restart_cost(const job&) const;
+#endif
+
+#ifdef pods_is_a_long
+  // allot: the view's pods must be `std::uint32_t pods(const job&) const`
+  std::uint64_t pods(const job&) const;
+  std::uint32_t min_pods(const job&) const;
+#elif defined min_pods_is_not_const
+  // allot: the view's min_pods must be `std::uint32_t min_pods(const job&) const`
+  std::uint32_t pods(const job&) const;
+  std::uint32_t min_pods(const job&);
+  resources<> request(const job&, std::uint32_t) const;
+#elif defined pods_is_alone
+  // allot: pods and min_pods go together
+  std::uint32_t pods(const job&) const;
+#elif defined min_pods_is_alone
+  // allot: pods and min_pods go together
+  std::uint32_t min_pods(const job&) const;
+#elif defined pods_is_misspelt
+  // allot: the view has a member max_pods; the library calls pods
+  std::uint32_t max_pods(const job&) const;
+  std::uint32_t min_pods(const job&) const;
+#elif defined min_pods_is_misspelt
+  // allot: the view has a member minimum_pods; the library calls min_pods
+  std::uint32_t pods(const job&) const;
+  std::uint32_t minimum_pods(const job&) const;
+#elif defined request_by_pods_is_missing
+  // must have `allot::resources<N> request(const job&, std::uint32_t
+  // pods) const`
+  std::uint32_t pods(const job&) const;
+  std::uint32_t min_pods(const job&) const;
+#elif defined request_by_pods_is_not_const
+  // must have `allot::resources<N> request(const job&,
+  // std::uint32_t pods) const`
+  std::uint32_t pods(const job&) const;
+  std::uint32_t min_pods(const job&) const;
+  resources<> request(const job&, std::uint32_t);
+#elif defined request_by_pods_has_other_dimensions
+  // must have `allot::resources<N> request(const job&,
+  // std::uint32_t
+  std::uint32_t pods(const job&) const;
+  std::uint32_t min_pods(const job&) const;
+  resources<2> request(const job&, std::uint32_t) const;
+#endif
+
+#ifdef flavors_takes_no_pods
+  // allot: the view's flavors must be `allot::flavor_menu<N> flavors(const job&,
+  allot::flavor_menu<> flavors(const job&) const;
+#elif defined flavors_is_not_const
+  // allot: the view's flavors must be `allot::flavor_menu<N> flavors(const job&,
+  allot::flavor_menu<> flavors(const job&, std::uint32_t);
+#elif defined flavors_has_other_dimensions
+  // allot: the view's flavors must be `allot::flavor_menu<N> flavors(const job&,
+  allot::flavor_menu<2> flavors(const job&, std::uint32_t) const;
+#elif defined flavors_is_misspelt
+  // allot: the view has a member flavours; the library calls flavors
+  allot::flavor_menu<> flavours(const job&, std::uint32_t) const;
+#endif
+
+#ifdef capacity_is_an_int
+  // allot: the view's capacity must be `allot::resources<N> capacity() const`
+  int capacity() const;
+#elif defined capacity_is_not_const
+  // allot: the view's capacity must be `allot::resources<N> capacity() const`
+  resources<> capacity();
+#endif
+};
+#endif
+
+#ifdef preemptible_of_a_final_class_is_an_int
+// allot: the view's preemptible must be `bool preemptible(const job&) const`
+struct last final : view {
+  int preemptible(const job&) const;
+};
+static_assert(allot::detail::is_view<last, allot::no_placement>());
+#else
+static_assert(allot::detail::is_view<view, allot::no_placement>());
+#endif
