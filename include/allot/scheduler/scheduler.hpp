@@ -8,6 +8,7 @@
 #include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/preset.hpp>
+#include <allot/scheduler/preset_quotas.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/scheduler/time_limits.hpp>
 #include <allot/scheduler/until_quiet.hpp>
@@ -62,19 +63,12 @@ class scheduler {
   template <preset Preset>
   [[nodiscard]] static result<scheduler> make(const Preset& by, View view, std::vector<quota_spec<n>> quotas,
                                               Placement places, Policies policies) {
-    const quota_rules<n> rules = rules_of<n>(by);
-    std::vector<quota_spec<n>> given = std::move(quotas);
-    if (rules.ignores_quotas) {
-      const auto all = build_quota_tree(std::move(given));
-      if (!all) return all.problems();
-      given = {one_queue(all.value())};
-    }
-    auto tree = detail::checked_tree(adapted(rules, {given, std::vector<bool>(given.size())}));
+    detail::preset_quotas<n> under{rules_of<n>(by)};
+    auto tree = under.begin(std::move(quotas), !std::same_as<Placement, no_placement>);
     if (!tree) return tree.problems();
     scheduler made{std::move(view), std::move(tree).value(), std::move(places), std::move(policies)};
-    made.rules_ = rules;
-    made.given_ = std::move(given);
-    made.jobs().treat_all(made.resolved(rules.defaults));
+    made.jobs().treat_all(made.resolved(under.rules().defaults));
+    made.quotas_ = std::move(under);
     made.jobs().world_changed();
     return made;
   }
@@ -230,20 +224,15 @@ class scheduler {
   /// are treated like the others; one that ignores quotas ignores the changes, too. Who is reserved where
   /// there is no room for it any more waits again.
   result<std::vector<quota_id>> apply(std::span<const quota_change<n>> changes) {
-    if (rules_.ignores_quotas) return std::vector<quota_id>{};
-    const auto now = rules_.adapt == nullptr ? tree().specs() : std::span<const quota_spec<n>>{given_};
-    detail::edited_quotas<n> next{{now.begin(), now.end()}, tree().removed()};
+    std::vector<problem> in_use;
     detail::for_each_removed<n>(tree(), changes, [&](quota_id x) {
-      if (jobs().of(x).jobs == 0) return;
+      if (jobs().of(x).jobs == 0 || quotas_.rules().ignores_quotas) return;
       const std::string name{tree().name(x)};
-      next.problems.push_back({problem_code::in_use, name, {}, name + " still has jobs"});
+      in_use.push_back({problem_code::in_use, name, {}, name + " still has jobs"});
     });
-    next.edit(changes);
-    std::vector<quota_spec<n>> given;
-    if (rules_.adapt != nullptr) given = next.specs;
-    auto tree = detail::checked_tree(adapted(rules_, std::move(next)));
+    auto tree = quotas_.changed(this->tree(), changes, std::move(in_use));
     if (!tree) return tree.problems();
-    given_ = std::move(given);
+    if (quotas_.rules().ignores_quotas) return std::vector<quota_id>{};
     std::vector<quota_id> over = jobs().replace_tree(tree.value());
     cycle_.reset(bench_);
     return over;
@@ -330,7 +319,7 @@ class scheduler {
     return jobs().enrol(j, quota_of(j), policies_.jobs, policies_.not_preemptible);
   }
   [[nodiscard]] quota_id quota_of(const job& j) const {
-    return rules_.ignores_quotas ? tree().roots().front() : view().quota(j);
+    return quotas_.rules().ignores_quotas ? tree().roots().front() : view().quota(j);
   }
   template <class T>
   [[nodiscard]] T of_job(job_id id, T record::*member) const {
@@ -363,32 +352,6 @@ class scheduler {
     return true;
   }
 
-  /// Who shares one queue shares the nodes that the placement has; without a placement, what the quotas have.
-  [[nodiscard]] static quota_spec<n> one_queue(const quota_tree<n>& of) {
-    quota_spec<n> cluster{.name = "cluster", .nominal = resources<n>{quantity::unlimited()}};
-    if (!std::same_as<Placement, no_placement> || of.roots().empty()) return cluster;
-    cluster.nominal = {};
-    const allot::ledger<n> l{of};
-    for (const quota_id root : of.roots()) {
-      for (std::size_t d = 0; d < n; ++d) cluster.nominal[d] += l.total_supply(root, d);
-    }
-    return cluster;
-  }
-  /// What a preset makes of the quotas that there are.
-  [[nodiscard]] static detail::edited_quotas<n> adapted(const quota_rules<n>& rules,
-                                                        detail::edited_quotas<n> quotas) {
-    if (rules.adapt == nullptr || rules.ignores_quotas) return quotas;
-    std::vector<quota_spec<n>> there;
-    for (std::size_t i = 0; i < quotas.specs.size(); ++i) {
-      if (!quotas.removed[i]) there.push_back(std::move(quotas.specs[i]));
-    }
-    rules.adapt(there);
-    auto next = there.begin();
-    for (std::size_t i = 0; i < quotas.specs.size(); ++i) {
-      if (!quotas.removed[i]) quotas.specs[i] = std::move(*next++);
-    }
-    return quotas;
-  }
   [[nodiscard]] std::optional<bool> judges_rivals() const {
     if constexpr (requires { policies_.judges_rivals(); }) {
       return policies_.judges_rivals();
@@ -441,9 +404,7 @@ class scheduler {
   }
 
   bench_type bench_;
-  quota_rules<n> rules_{};
-  /// The quotas as they were given, if a preset makes others of them.
-  std::vector<quota_spec<n>> given_{};
+  detail::preset_quotas<n> quotas_{};
   Policies policies_;
   typename Policies::template cycle<bench_type> cycle_;
   detail::time_limits time_limits_;
