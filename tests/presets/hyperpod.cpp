@@ -38,7 +38,7 @@ struct configured {
   [[nodiscard]] policies_type policies() const { return hyperpod::configure(options); }
   [[nodiscard]] allot::queue_settings defaults() const { return hyperpod::defaults(options); }
   template <std::size_t N>
-  void adapt(std::vector<allot::quota_spec<N>>& specs) const {
+  static void adapt(std::vector<allot::quota_spec<N>>& specs) {
     hyperpod::adapt(specs);
   }
 };
@@ -201,7 +201,7 @@ TEST_CASE("hyperpod: PreemptTeamTasks can be off for one team") {
   host h{cluster(0, {team("a", 4), team("b", 4)})};
   allot::queue_settings never = hyperpod::defaults();
   never.preempt.within = allot::preempt_within::never;
-  h.scheduler().configure(h.quota("a"), never);
+  REQUIRE(h.scheduler().configure(h.quota("a"), never).empty());
   h.submit("a1", "a", 4);
   h.submit("b1", "b", 4);
   h.settle();

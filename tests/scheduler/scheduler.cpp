@@ -808,3 +808,20 @@ TEST_CASE("scheduler: after many jobs of different sizes it holds what the livin
   for (int i = 0; i < 10; ++i) round();
   CHECK(allot_test::bytes_in_use() < held + 64 * 1024);
 }
+
+TEST_CASE("scheduler: a negative number of pods is refused") {
+  struct signed_pods {
+    using job = int;
+    quota_id quota(job) const { return quota_id{0}; }
+    allot::resources<> request(job j) const { return gpus(j); }
+    allot::resources<> request(job, std::uint32_t pods) const { return gpus(1) * pods; }
+    int priority(job) const { return 0; }
+    int pods(job j) const { return j; }
+    int min_pods(job j) const { return j == -2 ? 1 : j; }
+  };
+  allot::scheduler<signed_pods> s{signed_pods{},
+                                  allot::build_quota_tree<1>({{.name = "q", .nominal = gpus(4)}}).value()};
+  CHECK(s.submit(-1).why_not == refusal::invalid_request);
+  CHECK(s.submit(-2).why_not == refusal::invalid_request);
+  CHECK(s.submit(2));
+}

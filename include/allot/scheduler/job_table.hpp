@@ -106,6 +106,16 @@ template <placement Placement, job_view View>
   }
 }
 
+/// A view may count pods by signed integers.
+template <class T>
+[[nodiscard]] constexpr bool is_negative([[maybe_unused]] const T& count) noexcept {
+  if constexpr (std::signed_integral<T>) {
+    return count < 0;
+  } else {
+    return false;
+  }
+}
+
 /// The pods with which the job starts.
 template <job_view View>
 [[nodiscard]] std::uint32_t core_pods(const View& view, const typename View::job& j) {

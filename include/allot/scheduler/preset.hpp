@@ -53,13 +53,21 @@ struct quota_rules {
   /// What it makes of the user's quotas; nothing: it takes them as they are.
   void (*adapt)(std::vector<quota_spec<N>>&) = nullptr;
 };
-/// A preset that is a value has `rules<N>()`; of others `adapt` is static.
+/// The rules of a preset: its own `rules<N>()` if it has some, e.g. because it is chosen at run time; else
+/// those that its members say, of which `adapt` is static then.
 template <std::size_t N, preset P>
 [[nodiscard]] quota_rules<N> rules_of(const P& p) {
   if constexpr (requires { p.template rules<N>(); }) {
     return p.template rules<N>();
   } else {
-    return {p.defaults(), p.ignores_quotas, &P::template adapt<N>};
+    constexpr bool adapts_by_itself = requires(std::vector<quota_spec<N>> & specs) {
+      P::adapt(specs);
+    };
+    static_assert(
+        adapts_by_itself,
+        "allot: the preset's adapt must be `template <std::size_t N> static void "
+        "adapt(std::vector<quota_spec<N>>&)`, or the preset must have `quota_rules<N> rules() const`");
+    return {p.defaults(), p.ignores_quotas, [](std::vector<quota_spec<N>>& specs) { P::adapt(specs); }};
   }
 }
 

@@ -116,6 +116,8 @@ class scheduler {
   [[nodiscard]] refusal refuses(const job& j) const {
     if (!tree().contains(quota_of(j))) return refusal::unknown_quota;
     if constexpr (elastic_view<View>) {
+      if (detail::is_negative(view().min_pods(j)) || detail::is_negative(view().pods(j)))
+        return refusal::invalid_request;
       if (detail::core_pods(view(), j) > detail::all_pods(view(), j)) return refusal::invalid_request;
     }
     typename bench_type::record r;

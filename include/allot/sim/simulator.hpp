@@ -339,7 +339,10 @@ class simulator {
     job_history& h = runs_[j];
     const auto is_same = [&](const auto& a) { return a.id == e.id; };
     const bool is_new = e.core && std::any_of(plan.admissions.begin(), plan.admissions.end(), is_same);
-    if (is_new || h.outcome != job_outcome::running) return scheduler_.evicted(e.id);
+    if (is_new || h.outcome != job_outcome::running) {
+      scheduler_.evicted(e.id);
+      return;
+    }
     interruption how{interruption::cause::decided, e.how};
     if (e.beneficiary && scheduler_.state(e.beneficiary) != job_state::unknown) {
       how.beneficiary = scheduler_.what(e.beneficiary);
