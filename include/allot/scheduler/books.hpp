@@ -24,6 +24,17 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
+/// Whether usage can be counted with the request on top of it.
+template <std::size_t N>
+[[nodiscard]] bool can_count(const ledger<N>& l, quota_id x, const resources<N>& request) {
+  for (; x; x = l.tree().parent(x)) {
+    for (std::size_t d = 0; d < N; ++d) {
+      if (!(l.drawn(x, d) + request[d]).is_bounded()) return false;
+    }
+  }
+  return true;
+}
+
 /// The state of the world twice: what jobs hold *now*, those told to go included, and what decisions count
 /// on: the evicted already gone, the reserved already there. A job starts when both allow it, so capacity on
 /// its way to a beneficiary is nobody else's, and neither is ever over by a decision.

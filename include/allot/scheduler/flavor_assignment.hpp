@@ -89,8 +89,10 @@ struct flavor_bounds {
   flavor_pick from{};
   /// Only `from` is tried.
   bool pinned = false;
-  /// Options, as bits, of which is known that they have no place now: they count as at best `preempt`.
+  /// Options, as bits, of which is known that they have no place now: they count as at best `preempt`; and of
+  /// those the ones for which nobody could make one: as at best `no_candidates`.
   std::array<std::uint64_t, most_flavor_groups> no_place{};
+  std::array<std::uint64_t, most_flavor_groups> no_victims{};
 };
 
 /// Chooses the flavors of a job (Kueue's flavor assigner): in each group of its resources the options are
@@ -176,7 +178,8 @@ template <std::size_t N, class Outlook>
       tried = i;
       option_grade g = judge_option(options[i]);
       if (i < 64 && (bounds.no_place[group] >> i & 1) != 0 && g.worst.mode > fit_mode::preempt) {
-        g.worst.mode = fit_mode::preempt;
+        const bool is_hopeless = (bounds.no_victims[group] >> i & 1) != 0;
+        g.worst.mode = is_hopeless ? fit_mode::no_candidates : fit_mode::preempt;
         for (std::size_t d = 0; d < N; ++d) g.contested[d] = options[i][d] > quantity{};
       }
       const bool stop = !tries_next(g.worst);

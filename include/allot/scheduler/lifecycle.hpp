@@ -147,6 +147,7 @@ class lifecycle {
     record& r = jobs[id];
     if (!r.menu.empty()) set_pick(r, {});
     r.state = job_state::pending;
+    r.where = {};
     quota_state& q = of(r.facts.quota);
     q.queue.push(r.shape, {r.rank, id, ++r.ticket});
     stays.note({id, r.ticket, true});

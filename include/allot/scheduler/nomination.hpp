@@ -210,16 +210,17 @@ class nominations {
     for (;;) {
       assign(bench, e, r, bounds);
       if (e.chosen.mode == fit_mode::no_fit) return false;
-      if (e.chosen.mode == fit_mode::preempt) break;
-      if (has_place(bench, r, e.chosen.pick)) return true;
-      if (!exclude(r, e.chosen.pick, bounds)) {
+      if (e.chosen.mode == fit_mode::fit) {
+        if (has_place(bench, r, e.chosen.pick)) return true;
+        if (exclude(r, e.chosen.pick, bounds, bounds.no_place)) continue;
         e.chosen.mode = fit_mode::preempt;
         for (std::size_t d = 0; d < n; ++d) e.chosen.contested[d] = e.chosen.request[d] > quantity{};
-        break;
       }
+      find_victims(bench, e, r);
+      if (!e.victims.empty()) return true;
+      if (!has_excluded(r, e.chosen.pick, bounds)) return false;
+      if (!exclude(r, e.chosen.pick, bounds, bounds.no_victims)) return false;
     }
-    find_victims(bench, e, r);
-    return !e.victims.empty();
   }
   void nominate_part(Bench& bench, entry& e, const record& r, const flavor_bounds& bounds,
                      std::uint32_t least, std::uint32_t most) {
@@ -340,16 +341,27 @@ class nominations {
       return true;
     }
   }
-  /// The chosen flavors have no place now. Returns false when that is known already, or there is no choice.
-  [[nodiscard]] static bool exclude(const record& r, const flavor_pick& pick, flavor_bounds& bounds) {
+  using excluded = std::array<std::uint64_t, most_flavor_groups>;
+  /// The chosen flavors have no place now, or nobody could make one. Returns false when that is known
+  /// already, or there is no choice.
+  [[nodiscard]] static bool exclude(const record& r, const flavor_pick& pick, const flavor_bounds& bounds,
+                                    excluded& these) {
     bool news = false;
     for (std::size_t g = 0; g < r.menu.groups() && !bounds.pinned; ++g) {
       if (pick[g] >= 64) continue;
       const std::uint64_t bit = std::uint64_t{1} << pick[g];
-      news = news || (bounds.no_place[g] & bit) == 0;
-      bounds.no_place[g] |= bit;
+      news = news || (these[g] & bit) == 0;
+      these[g] |= bit;
     }
     return news;
+  }
+  /// Whether it is known that the chosen flavors have no place now.
+  [[nodiscard]] static bool has_excluded(const record& r, const flavor_pick& pick,
+                                         const flavor_bounds& bounds) {
+    for (std::size_t g = 0; g < r.menu.groups(); ++g) {
+      if (pick[g] >= 64 || (bounds.no_place[g] >> pick[g] & 1) == 0) return false;
+    }
+    return !r.menu.empty();
   }
 
   quota_heights<n> heights_;

@@ -61,14 +61,12 @@ class one_head_cycle {
 
   /// Cycles until one decides something or nothing changes any more. Another cycle follows one that decided
   /// nothing only if it parked a head or went on to the next flavors of one, both of which come to an end, or
-  /// after a head has stopped to wait for victims, which is granted to each quota once.
+  /// after a head has stopped to wait for victims, or waits for them under another choice of flavors, which
+  /// are granted to each quota once.
   void run(Bench& bench) {
-    const auto decisions = [&] {
-      const auto& plan = bench.plan();
-      return plan.admissions.size() + plan.evictions.size() + plan.reservations.size();
-    };
-    cycles_left_ = bench.tree().slots() + 1;
-    for (const std::size_t before = decisions(); decisions() == before && cycles_left_ > 0; --cycles_left_) {
+    cycles_left_ = 2 * bench.tree().slots() + 1;
+    for (const std::size_t before = decisions(bench); decisions(bench) == before && cycles_left_ > 0;
+         --cycles_left_) {
       if (bench.has_news()) {
         bench.wake_everyone();
         memory_.forget_cursors();
@@ -83,6 +81,10 @@ class one_head_cycle {
  private:
   using entry = cycle_entry<Bench>;
 
+  [[nodiscard]] static std::size_t decisions(Bench& bench) {
+    const auto& plan = bench.plan();
+    return plan.admissions.size() + plan.evictions.size() + plan.reservations.size();
+  }
   void mark(quota_id root) {
     if (is_dirty_[root.index()]) return;
     is_dirty_[root.index()] = true;
@@ -100,6 +102,8 @@ class one_head_cycle {
       }
     }
     dirty_.clear();
+    // Pods that were dropped as they came up: what was behind them has been seen.
+    bench.take_touched([](quota_id) {});
     if (count_ == 0) return;
 
     ledger<n>& l = bench.held();
@@ -119,7 +123,13 @@ class one_head_cycle {
     });
     nominations_.end(bench);
     l.rollback(before);
+    const std::size_t decided = decisions(bench);
     for (const std::size_t i : processed_) apply(bench, entries[i]);
+    if (decisions(bench) == decided) return;
+    // Perhaps those of another tree took its place, of which nothing else will be heard in its own.
+    for (const std::size_t i : processed_) {
+      if (entries[i].outcome == entry_outcome::passed_over) mark(entries[i].root);
+    }
   }
   void add_entry(Bench& bench, quota_id x, quota_id root, job_id id) {
     if (count_ == entries_.size()) entries_.emplace_back();

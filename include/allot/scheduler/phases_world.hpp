@@ -224,13 +224,17 @@ class phases_world {
     const record& r = bench.at(id);
     if (was_admitted(id)) {
       const victim<n> v{r.facts, how};
+      const std::uint32_t ticket = r.ticket;
       std::erase(admitted_, id);
       bench.evict_found(std::span{&v, 1}, beneficiary);
+      // It has stayed where it was.
+      if (bench.contains(id) && is_announced(id, ticket)) announced_[id.index()] = bench.at(id).ticket;
     } else {
       leaving_ += r.facts.request;
       if (!r.facts.surplus) {
         for (const job_id s : r.surplus) {
-          if (bench.at(s).state == job_state::running) leaving_ += bench.at(s).facts.request;
+          if (bench.at(s).state != job_state::running || was_admitted(s)) continue;
+          leaving_ += bench.at(s).facts.request;
         }
       }
       bench.evict(id, beneficiary, how);
@@ -275,6 +279,9 @@ class phases_world {
     std::optional<place> where;
   };
 
+  [[nodiscard]] bool is_announced(job_id id, std::uint32_t ticket) const {
+    return id.index() < announced_.size() && announced_[id.index()] == ticket;
+  }
   [[nodiscard]] static bool knows_nodes(Bench& bench) {
     if constexpr (requires { bench.places().has_nodes(); }) {
       return bench.places().has_nodes();

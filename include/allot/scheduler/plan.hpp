@@ -24,8 +24,8 @@ enum class refusal : std::uint8_t {
   /// It is carried out.
   none,
   unknown_quota,
-  /// A negative amount, one that does not fit the arithmetic, or fewer pods than the job needs. Such a job
-  /// could not be admitted whatever happened.
+  /// A negative amount, one that does not fit the arithmetic, fewer pods than the job needs, or a job that
+  /// needs none. Such a job could not be admitted whatever happened.
   invalid_request,
   /// No state of the cluster has a place for it. Nor could such a job ever be admitted.
   larger_than_cluster,

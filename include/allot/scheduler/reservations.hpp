@@ -74,7 +74,7 @@ class reservations {
     return b.suppose([&](auto& l) {
       l.release(r.facts.quota, r.facts.request, r.facts.in);
       for (const departure& d : leaving_) {
-        if (goes_for_nobody(d)) charge(l, jobs[d.job]);
+        if (goes_for_nobody(d) && !charge(l, jobs[d.job])) return false;
       }
       return l.fits(r.facts.quota, r.facts.request, r.facts.in);
     });
@@ -86,18 +86,21 @@ class reservations {
     job_id beneficiary;
   };
 
+  /// Returns false, and has changed nothing, when together they are more than can be counted.
   template <class Ledger>
-  static void charge(Ledger& l, const job_record<View, Placement>& r) {
+  [[nodiscard]] static bool charge(Ledger& l, const job_record<View, Placement>& r) {
+    if (!can_count(l, r.facts.quota, r.facts.request)) return false;
     l.charge(r.facts.quota, r.facts.request, r.facts.in);
+    return true;
   }
 
   /// Goes from the last to the first, taking each out of the books and its victims back in.
   void judge(books_type& b, const table& jobs) {
-    may_start_.assign(waiting_.size(), true);
+    may_start_.assign(waiting_.size(), leaving_.empty());
     if (leaving_.empty()) return;
     b.suppose([&](auto& l) {
       for (const departure& d : leaving_) {
-        if (d.beneficiary.is_none()) charge(l, jobs[d.job]);
+        if (d.beneficiary.is_none() && !charge(l, jobs[d.job])) return false;
       }
       auto victim = leaving_.rbegin();
       for (std::size_t i = waiting_.size(); i-- > 0;) {
@@ -106,7 +109,7 @@ class reservations {
         for (; victim != leaving_.rend(); ++victim) {
           if (victim->beneficiary.is_none()) continue;
           if (victim->beneficiary != waiting_[i]) break;
-          charge(l, jobs[victim->job]);
+          if (!charge(l, jobs[victim->job])) return false;
         }
         may_start_[i] = l.fits(f.quota, f.request, f.in);
       }

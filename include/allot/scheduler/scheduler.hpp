@@ -115,21 +115,28 @@ class scheduler {
   /// Whether the job would be taken.
   [[nodiscard]] refusal refuses(const job& j) const {
     if (!tree().contains(quota_of(j))) return refusal::unknown_quota;
+    typename bench_type::record r;
+    r.what = j;
     if constexpr (elastic_view<View>) {
       if (detail::is_negative(view().min_pods(j)) || detail::is_negative(view().pods(j)))
         return refusal::invalid_request;
-      if (detail::core_pods(view(), j) > detail::all_pods(view(), j)) return refusal::invalid_request;
+      const std::uint32_t least = detail::core_pods(view(), j);
+      const std::uint32_t most = detail::all_pods(view(), j);
+      if (least == 0 || least > most) return refusal::invalid_request;
+      // It may start with any number between them (Kueue), and further pods come one by one.
+      for (const std::uint32_t pods : {std::uint32_t{1}, most}) {
+        if (least == most) break;
+        detail::read_request(r, view(), pods);
+        if (!asks_validly(r)) return refusal::invalid_request;
+      }
     }
-    typename bench_type::record r;
-    r.what = j;
     detail::read_request(r, view(), detail::core_pods(view(), j));
-    bool fits = false;
+    if (!asks_validly(r)) return refusal::invalid_request;
     flavor_pick pick{};
     do {
-      if (!is_valid_request(bench_.request_of(r, pick))) return refusal::invalid_request;
-      fits = fits || places().could_ever_fit(bench_.demand_of(r, pick));
+      if (places().could_ever_fit(bench_.demand_of(r, pick))) return refusal::none;
     } while (advance(pick, r.menu));
-    return fits ? refusal::none : refusal::larger_than_cluster;
+    return refusal::larger_than_cluster;
   }
 
   // What happens. A call that makes no sense changes nothing and says so, in release builds too.
@@ -323,6 +330,24 @@ class scheduler {
   [[nodiscard]] quota_id quota_of(const job& j) const {
     return quotas_.rules().ignores_quotas ? tree().roots().front() : view().quota(j);
   }
+  /// Whether it can be asked for whatever flavors are chosen: the least of each group, and the most.
+  [[nodiscard]] static bool asks_validly(const record& r) {
+    resources<n> least = r.base;
+    resources<n> most = r.base;
+    for (std::size_t g = 0; g < r.menu.groups(); ++g) {
+      resources<n> low{quantity::unlimited()};
+      resources<n> high{quantity::lowest()};
+      for (const resources<n>& option : r.menu.options(g)) {
+        for (std::size_t d = 0; d < n; ++d) {
+          low[d] = std::min(low[d], option[d]);
+          high[d] = std::max(high[d], option[d]);
+        }
+      }
+      least += low;
+      most += high;
+    }
+    return is_valid_request(least) && is_valid_request(most);
+  }
   template <class T>
   [[nodiscard]] T of_job(job_id id, T record::*member) const {
     return jobs().jobs.contains(id) ? jobs().jobs[id].*member : T{};
@@ -345,13 +370,7 @@ class scheduler {
   }
   /// Whether usage can be counted on top of what there is, which only jobs that were adopted can exceed.
   [[nodiscard]] bool can_count(quota_id x, const resources<n>& request) const {
-    for (; x; x = tree().parent(x)) {
-      for (std::size_t d = 0; d < n; ++d) {
-        const quantity most = std::max(ledger().drawn(x, d), booked().drawn(x, d));
-        if (!(most + request[d]).is_bounded()) return false;
-      }
-    }
-    return true;
+    return detail::can_count(ledger(), x, request) && detail::can_count(booked(), x, request);
   }
 
   [[nodiscard]] std::optional<bool> judges_rivals() const {

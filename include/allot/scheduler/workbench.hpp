@@ -187,10 +187,10 @@ class workbench {
   /// Tells a running job to go, with all its surplus if it is elastic.
   void evict(job_id victim, job_id beneficiary, relation how) {
     record& r = at(victim);
-    std::erase_if(plan_.admissions, [&](const auto& a) { return a.core == victim; });
+    const bool is_elastic = !r.surplus.empty();
+    take_back_surplus(r);
     plan_.evictions.push_back(
         {victim, r.what, r.facts.quota, beneficiary, how, running_pods(r), r.facts.core});
-    const bool is_elastic = !r.surplus.empty();
     jobs_.withdraw(r, beneficiary);
     if (is_elastic) inherit_evictions(beneficiary);
   }
@@ -217,9 +217,7 @@ class workbench {
       record& gone = jobs_.jobs[v.job.id];
       are_elastic = are_elastic || !gone.surplus.empty();
       if (gone.admitted_in == steps_) {
-        take_back_admission(v.job.id);
-        jobs_.give_back(gone);
-        jobs_.requeue(gone);
+        take_back_admission(gone);
       } else {
         if (!goes_with_its_job(gone)) {
           plan_.evictions.push_back({v.job.id, gone.what, v.job.quota, beneficiary, v.how,
@@ -267,9 +265,19 @@ class workbench {
     }
     std::erase_if(plan_.reservations, [&](const auto& r) { return !contains(r.id); });
   }
-  /// And those of its surplus, which goes too.
-  void take_back_admission(job_id id) {
+  /// Who was admitted by this very plan has not started: it waits again, and its surplus with it.
+  void take_back_admission(record& r) {
+    const job_id id = r.facts.id;
     std::erase_if(plan_.admissions, [&](const auto& a) { return a.id == id || a.core == id; });
+    jobs_.give_back(r);
+    jobs_.requeue(r);
+  }
+  /// The same of the surplus of a job that goes.
+  void take_back_surplus(const record& core) {
+    for (std::size_t i = core.surplus.size(); i-- > 0;) {
+      record& s = jobs_.jobs[core.surplus[i]];
+      if (s.state == job_state::running && s.admitted_in == steps_) take_back_admission(s);
+    }
   }
   [[nodiscard]] bool goes_with_its_job(const record& r) const {
     return r.facts.surplus && jobs_.jobs[r.facts.core].state == job_state::evicting;

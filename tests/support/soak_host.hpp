@@ -1,0 +1,1294 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/gpu/demand.hpp>
+#include <allot/quota/builder.hpp>
+#include <allot/quota/change.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tests/support/random_quotas.hpp"
+#include "tests/support/seeds.hpp"
+#include "tests/support/soak_scheduler.hpp"
+
+namespace allot_test {
+
+struct soak_failed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// One host with its scheduler, from the first call until everybody has gone.
+class soak_world {
+ public:
+  soak_world(const soak_preset& preset, random_source& random, bool tells)
+      : preset_(preset), random_(random), tells_(tells) {
+    size_ = random.one_in(8) ? 3 : random.one_in(3) ? 2 : 1;
+    wrong_one_in_ = random.one_in(3) ? 1000 : random.one_in(2) ? 20 : 5;
+    dimensions_ = random.one_in(2) ? 1 : preset.dimensions;
+    draw_nodes();
+    jobs_.emplace_back();
+    while (it_ == nullptr) draw_scheduler();
+  }
+
+  /// How many calls a world of this size is worth.
+  [[nodiscard]] std::size_t length() const { return size_ == 1 ? 30 : size_ == 2 ? 60 : 120; }
+  /// What was done so far, if it was to be told.
+  [[nodiscard]] const std::string& diary() const { return diary_; }
+
+  void run(std::size_t calls) {
+    check();
+    for (std::size_t i = 0; i < calls; ++i) {
+      act();
+      check();
+    }
+    let_all_go();
+  }
+
+ private:
+  enum class where : std::uint8_t { waits, runs, leaves };
+  /// What the host knows of a job, or of one more pod of an elastic one.
+  struct unit {
+    std::uint32_t job = 0;
+    allot::quota_id quota;
+    where is = where::waits;
+    /// As the scheduler says itself; only what is said in plans can become so.
+    bool reserved = false;
+    /// Of one more pod: the job.
+    allot::job_id core{};
+    std::uint32_t pods = 1;
+    /// Of a job that runs: the pods that it may have beyond those that run or leave.
+    std::uint32_t to_come = 0;
+    allot::instant since = 0;
+    allot::flavor_pick pick{};
+    soak_place place{};
+  };
+  struct quota {
+    allot::quota_spec<2> spec;
+    bool removed = false;
+    allot::queue_settings settings;
+  };
+  using units = std::map<allot::job_id, unit>;
+
+  // What is drawn.
+
+  void draw_nodes() {
+    if (!preset_.may_have_nodes || (!preset_.must_have_nodes && random_.one_in(3))) return;
+    for (std::size_t p = random_.one_in(2) ? 1 : 2; p > 0; --p) {
+      nodes_.pools.push_back({random_.between(1, size_ == 1 ? 2 : 4), random_.between(1, 8),
+                              random_.one_in(3) ? random_.between(1, 16) * 1000 : 0});
+    }
+    nodes_.policy = random_.one_in(2) ? allot::gpu::placement_name::best
+                                      : static_cast<allot::gpu::placement_name>(random_.below(8));
+  }
+  [[nodiscard]] soak_amounts in_dimensions(soak_amounts a) const {
+    if (dimensions_ == 1) a[1] = {};
+    return a;
+  }
+  [[nodiscard]] allot::quota_spec<2> in_dimensions(allot::quota_spec<2> s) const {
+    if (dimensions_ == 2) return s;
+    const allot::quota_spec<2> plain;
+    s.nominal[1] = {};
+    s.lend[1] = plain.lend[1];
+    s.borrow[1] = plain.borrow[1];
+    s.weight[1] = plain.weight[1];
+    return s;
+  }
+  void draw_scheduler() {
+    quota_shape shape;
+    shape.most_quotas = size_ == 1 ? 4 : size_ == 2 ? 8 : 12;
+    soak_scheduler::quotas given = random_quotas<2>(random_, shape);
+    for (auto& s : given) s = in_dimensions(s);
+    if (random_.one_in(4)) {
+      for (auto& s : given) s.lend = s.borrow = allot::limit::all();
+    }
+    if (!random_.one_in(3)) contain_children(given);
+    soak_amounts capacity{allot::quantity::unlimited()};
+    for (const auto& p : nodes_.pools) {
+      if (capacity[0].is_unlimited()) capacity[0] = {};
+      capacity[0] += allot::gpus(p.nodes * p.gpus);
+    }
+    if (random_.one_in(4)) capacity = soak_amounts{allot::quantity::unlimited()};
+    it_ = preset_.make(jobs_, capacity, given, nodes_);
+    if (preset_.ignores_quotas) {
+      require(it_ != nullptr, "a preset without quotas takes any");
+      given = {{.name = "cluster", .nominal = soak_amounts{allot::quantity::unlimited()}}};
+    } else {
+      require((it_ != nullptr) == tree_of(given).has_value(), "quotas are taken that make no tree, or not");
+    }
+    if (it_ == nullptr) return;
+    for (const auto& s : given) quotas_.push_back({s, false, resolved(preset_.defaults)});
+    for (const auto& p : nodes_.pools) note(p.nodes, " nodes of ", p.gpus, " GPUs, cpu ", p.cpu_milli);
+    for (std::size_t i = 0; i < given.size(); ++i) note_quota(allot::quota_id{i});
+  }
+  /// Every quota with children has beside its own what they have, so that any preset can do with them.
+  static void contain_children(soak_scheduler::quotas& all) {
+    const std::function<soak_amounts(std::size_t)> below = [&](std::size_t i) {
+      soak_amounts sum = all[i].nominal;
+      for (std::size_t c = 0; c < all.size(); ++c) {
+        if (all[c].parent == all[i].name) sum += below(c);
+      }
+      return all[i].nominal = sum;
+    };
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].parent.empty()) below(i);
+    }
+  }
+  [[nodiscard]] bool is_wrong() { return random_.one_in(wrong_one_in_); }
+
+  [[nodiscard]] std::uint32_t draw_job() {
+    // The same once more is another job to the scheduler.
+    if (jobs_.size() > 1 && random_.one_in(30)) {
+      return static_cast<std::uint32_t>(1 + random_.below(jobs_.size() - 1));
+    }
+    soak_job j;
+    j.quota = allot::quota_id{random_.below(quotas_.size())};
+    if (is_wrong()) j.quota = random_.one_in(2) ? allot::quota_id{} : allot::quota_id{random_.below(1000)};
+    std::int64_t gpus = 1000 * std::min(random_.between(1, 6), random_.between(1, 6));
+    if (random_.one_in(6)) gpus = random_.between(0, 999);
+    if (random_.one_in(4)) j.pods = static_cast<std::uint32_t>(random_.between(2, 5));
+    if (j.pods > 1) gpus = std::max<std::int64_t>(1, gpus / 1000 / j.pods) * 1000;
+    j.min_pods = j.pods;
+    if (j.pods > 1 && random_.one_in(2)) j.min_pods = static_cast<std::uint32_t>(random_.between(1, j.pods));
+    j.pod[0] = allot::quantity::milli(gpus);
+    if (random_.one_in(2)) j.pod[1] = allot::gpus(random_.between(0, 3));
+    j.demand.gpus = allot::quantity::milli(gpus);
+    j.demand.total = j.pods == 1 && random_.one_in(3);
+    if (!j.demand.total && random_.one_in(3)) j.demand.cpu_milli = 1000 * random_.between(0, 4);
+    if (random_.one_in(8)) j.demand.pools = random_.between(1, 3);
+    if (random_.one_in(6)) draw_flavors(j, gpus);
+    j.pod = in_dimensions(j.pod);
+    if (is_wrong()) spoil(j);
+    j.priority = static_cast<std::int32_t>(random_.between(0, 3));
+    j.preemptible = !random_.one_in(6);
+    j.submitted = now_ - (random_.one_in(4) ? random_.between(0, 20) : 0);
+    j.duration = random_.between(1, 9);
+    if (random_.one_in(4)) j.checkpoint = random_.between(1, 9);
+    if (random_.one_in(5)) j.time_limit = random_.between(1, 40);
+    if (random_.one_in(50)) j.time_limit = std::numeric_limits<allot::instant>::max();
+    jobs_.push_back(std::move(j));
+    return static_cast<std::uint32_t>(jobs_.size() - 1);
+  }
+  /// Flavors are dimensions, each with a pool of its own if there are two.
+  void draw_flavors(soak_job& j, std::int64_t gpus) {
+    j.pod = {};
+    for (std::size_t g = random_.one_in(4) ? 2 : 1; g > 0; --g) {
+      auto& options = j.flavors.emplace_back();
+      for (std::int64_t o = random_.between(1, 3); o > 0; --o) {
+        soak_amounts each;
+        each[random_.below(dimensions_)] = allot::quantity::milli(random_.one_in(4) ? 0 : gpus);
+        options.push_back(each);
+      }
+    }
+    if (random_.one_in(2)) return;
+    for (std::size_t o = 0; o < j.flavors.front().size(); ++o) j.pools.push_back(random_.between(1, 3));
+  }
+  void spoil(soak_job& j) {
+    switch (random_.below(7)) {
+      case 0:
+        j.pod[0] = allot::quantity::milli(-1);
+        break;
+      case 1:
+        j.pod[0] = allot::quantity::unlimited();
+        break;
+      case 2:
+        j.min_pods = j.pods + 1;
+        break;
+      case 3:
+        j.min_pods = 0;
+        if (random_.one_in(2)) j.pods = 0;
+        break;
+      case 4:
+        j.demand.gpus = allot::quantity::milli(random_.one_in(2) ? 1500 : -1000);
+        break;
+      case 5:
+        // More than can be counted if there are two of them.
+        j.pod[0] = allot::quantity::milli(std::numeric_limits<std::int64_t>::max() / 3 * 2);
+        break;
+      default:
+        j.demand.gpus = allot::gpus(50);
+        break;
+    }
+  }
+  [[nodiscard]] allot::queue_settings draw_settings() {
+    allot::queue_settings s = preset_.defaults;
+    s.order = random_.one_in(3) ? allot::queue_order::fifo : allot::queue_order::priority;
+    s.head = random_.one_in(3) ? allot::queue_head::strict : allot::queue_head::best_effort;
+    s.preempt.within = static_cast<allot::preempt_within>(random_.below(3));
+    s.preempt.reclaim = static_cast<allot::preempt_reclaim>(random_.below(3));
+    s.preempt.children = random_.one_in(3);
+    if (random_.one_in(4)) {
+      s.preempt.reclaim = allot::preempt_reclaim::any;
+      s.preempt.borrow = allot::preempt_borrow::lower_priority;
+      if (random_.one_in(2)) s.preempt.borrow_max_priority = static_cast<std::int32_t>(random_.below(3));
+    }
+    s.flavors.when_can_borrow = static_cast<allot::flavor_step>(random_.below(2));
+    s.flavors.when_can_preempt = static_cast<allot::flavor_step>(random_.below(2));
+    if (random_.one_in(3)) s.min_runtime = {random_.between(0, 20), random_.between(0, 20)};
+    if (!is_wrong()) return s;
+    switch (random_.below(4)) {
+      case 0:
+        s.preempt.reclaim = allot::preempt_reclaim::never;
+        s.preempt.borrow = allot::preempt_borrow::lower_priority;
+        break;
+      case 1:
+        s.preempt.borrow = allot::preempt_borrow::never;
+        s.preempt.borrow_max_priority = 1;
+        break;
+      case 2:
+        s.preempt.rivals =
+            random_.one_in(2) ? allot::preempt_rivals::any : allot::preempt_rivals::lower_priority;
+        break;
+      default:
+        s.min_runtime.reclaim = -1;
+        break;
+    }
+    return s;
+  }
+  [[nodiscard]] allot::quota_id draw_quota() {
+    if (is_wrong()) return random_.one_in(2) ? allot::quota_id{} : allot::quota_id{random_.below(1000)};
+    return allot::quota_id{random_.below(quotas_.size())};
+  }
+  /// Mostly one of those in a state in which the call makes sense; also any other, one that has gone, or one
+  /// of another scheduler.
+  template <class Suits>
+  [[nodiscard]] allot::job_id draw_id(Suits suits) {
+    if (is_wrong() || units_.empty()) {
+      switch (random_.below(5)) {
+        case 0:
+          return {};
+        case 1:
+          return allot::job_id{std::numeric_limits<std::uint32_t>::max() - random_.below(2),
+                               static_cast<std::uint32_t>(random_.below(3))};
+        case 2:
+          return allot::job_id{random_.below(units_.size() + 8),
+                               static_cast<std::uint32_t>(random_.below(4))};
+        default:
+          if (!gone_.empty()) return random_.pick(gone_);
+          return allot::job_id{random_.below(100)};
+      }
+    }
+    if (is_wrong()) return random_.pick(units_).first;
+    std::vector<allot::job_id> all;
+    for (const auto& [id, u] : units_) {
+      if (suits(u)) all.push_back(id);
+    }
+    return all.empty() ? random_.pick(units_).first : random_.pick(all);
+  }
+
+  // What the host expects.
+
+  [[noreturn]] void fail(const std::string& how) const { throw soak_failed(how); }
+  void require(bool holds, const char* what) const {
+    if (!holds) fail(what);
+  }
+  void require(bool holds, const char* what, allot::job_id id) const {
+    if (!holds) fail(std::string{what} + ": " + told(id));
+  }
+  void require_same(allot::refusal is, allot::refusal should, const char* call) const {
+    if (is == should) return;
+    fail(std::string{call} + " is " + std::string{to_string(is)} + " and not " +
+         std::string{to_string(should)});
+  }
+  [[nodiscard]] static std::string told(allot::job_id id) {
+    if (!id) return "none";
+    return std::to_string(id.index()) + "." + std::to_string(id.generation());
+  }
+  [[nodiscard]] static std::string told(allot::quota_id x) {
+    return x ? "q" + std::to_string(x.index()) : "no quota";
+  }
+  [[nodiscard]] static std::string told(const soak_amounts& a) {
+    return std::to_string(a[0].in_milli()) + "/" + std::to_string(a[1].in_milli());
+  }
+  template <class... Parts>
+  void note(const Parts&... parts) {
+    if (!tells_) return;
+    std::ostringstream line;
+    ((line << parts), ...);
+    diary_ += line.str() + '\n';
+  }
+  void note_quota(allot::quota_id x) {
+    if (!tells_) return;
+    const auto s = it_->spec(x);
+    const auto borrow = [&](std::size_t d) { return s->borrow[d].of(s->nominal[d]); };
+    const auto lend = [&](std::size_t d) { return s->lend[d].of(s->nominal[d]); };
+    note(told(x), " ", s->name, " below \"", s->parent, "\" with ", told(s->nominal), ", lends ",
+         told({lend(0), lend(1)}), ", borrows ", told({borrow(0), borrow(1)}), ", weight ", s->weight[0],
+         s->inclusive ? ", inclusive" : "", s->overcommit ? ", overcommitted" : "",
+         s->is_static ? ", static" : "");
+  }
+  void note_job(std::uint32_t number) {
+    if (!tells_) return;
+    const soak_job& j = jobs_[number];
+    note("  job ", number, " of ", told(j.quota), ", ", j.min_pods, " to ", j.pods, " pods of ", told(j.pod),
+         ", priority ", j.priority, j.preemptible ? "" : ", fixed", ", demand ", j.demand.gpus.in_milli(),
+         j.demand.total ? " in all" : " each", " in pools ", j.demand.pools & 3U, ", cpu ",
+         j.demand.cpu_milli, ", submitted ", j.submitted, ", limit ", j.time_limit, ", groups ",
+         j.flavors.size());
+    for (std::size_t g = 0; g < j.flavors.size(); ++g) {
+      for (std::size_t o = 0; o < j.flavors[g].size(); ++o) {
+        note("    group ", g, ": ", told(j.flavors[g][o]),
+             g == 0 && !j.pools.empty() ? " in pools " + std::to_string(j.pools[o]) : "");
+      }
+    }
+  }
+
+  [[nodiscard]] const unit* find(allot::job_id id) const {
+    const auto at = units_.find(id);
+    return at == units_.end() ? nullptr : &at->second;
+  }
+  [[nodiscard]] bool is_core(const unit& u) const { return !u.core; }
+  [[nodiscard]] bool has_quota(allot::quota_id x) const {
+    return x.index() < quotas_.size() && !quotas_[x.index()].removed;
+  }
+  [[nodiscard]] bool has_children(allot::quota_id x) const {
+    return std::any_of(quotas_.begin(), quotas_.end(), [&](const quota& q) {
+      return !q.removed && q.spec.parent == quotas_[x.index()].spec.name;
+    });
+  }
+  [[nodiscard]] allot::quota_id quota_of(const soak_job& j) const {
+    return preset_.ignores_quotas ? allot::quota_id{0} : j.quota;
+  }
+  [[nodiscard]] soak_amounts request_of(const unit& u) const { return jobs_[u.job].request(u.pods, u.pick); }
+  /// Calls `visit(pick)` for each choice of flavors.
+  template <class Visit>
+  static void for_each_pick(const soak_job& j, Visit visit) {
+    allot::flavor_pick pick{};
+    for (bool more = true; more;) {
+      visit(pick);
+      more = false;
+      for (std::size_t g = 0; g < j.flavors.size() && !more; ++g) {
+        more = ++pick[g] < j.flavors[g].size();
+        if (!more) pick[g] = 0;
+      }
+    }
+  }
+  [[nodiscard]] static bool is_valid(const soak_amounts& a) {
+    return a[0] >= allot::quantity{} && a[1] >= allot::quantity{} && a[0].is_bounded() && a[1].is_bounded();
+  }
+  [[nodiscard]] allot::refusal expected_refusal(const soak_job& j) const {
+    if (!preset_.ignores_quotas && !has_quota(j.quota)) return allot::refusal::unknown_quota;
+    if (j.min_pods == 0 || j.min_pods > j.pods) return allot::refusal::invalid_request;
+    bool valid = true;
+    bool fits = nodes_.empty();
+    for_each_pick(j, [&](const allot::flavor_pick& pick) {
+      valid = valid && is_valid(j.request(j.min_pods, pick)) && is_valid(j.request(j.pods, pick));
+      fits = fits || nodes_.could_hold(j.demand_of(j.min_pods, pick));
+    });
+    if (!valid) return allot::refusal::invalid_request;
+    return fits ? allot::refusal::none : allot::refusal::larger_than_cluster;
+  }
+  [[nodiscard]] static bool is_choice(const soak_job& j, const allot::flavor_pick& pick) {
+    for (std::size_t g = 0; g < j.flavors.size(); ++g) {
+      if (pick[g] >= j.flavors[g].size()) return false;
+    }
+    return true;
+  }
+  /// What all jobs would use at most if one more came, in any dimension.
+  [[nodiscard]] bool is_surely_countable(const soak_amounts& more) const {
+    soak_amounts sum = more;
+    for (const auto& [id, u] : units_) {
+      if (u.is != where::waits || u.reserved) sum += request_of(u);
+    }
+    return sum[0].is_bounded() && sum[1].is_bounded();
+  }
+  [[nodiscard]] bool is_surely_uncountable(allot::quota_id x, const soak_amounts& more) const {
+    soak_amounts sum = more;
+    for (const auto& [id, u] : units_) {
+      if (u.is != where::waits && u.quota == x) sum += request_of(u);
+    }
+    return !sum[0].is_bounded() || !sum[1].is_bounded();
+  }
+  [[nodiscard]] static allot::queue_settings resolved(allot::queue_settings s) {
+    // No preset has a guard that judges rivals.
+    if (s.preempt.rivals == allot::preempt_rivals::by_guard) s.preempt.rivals = allot::preempt_rivals::never;
+    return s;
+  }
+  [[nodiscard]] static bool is_contradictory(const allot::queue_settings& s) {
+    const bool borrows = s.preempt.borrow != allot::preempt_borrow::never;
+    return (s.preempt.borrow_max_priority && !borrows) || s.preempt.rivals == allot::preempt_rivals::any ||
+           s.preempt.rivals == allot::preempt_rivals::lower_priority || s.min_runtime.preempt < 0 ||
+           s.min_runtime.reclaim < 0;
+  }
+  /// What the preset makes of quotas, by number; nothing if that is no tree.
+  [[nodiscard]] std::optional<std::vector<allot::quota_spec<2>>> tree_of(soak_scheduler::quotas all) const {
+    preset_.adapt(all);
+    if (!allot::build_quota_tree(all)) return std::nullopt;
+    return all;
+  }
+
+  // What happens to jobs.
+
+  void enter(allot::job_id id, unit u) {
+    require(!id.is_none(), "a job has no id");
+    require(ever_.insert(id).second, "an id is given twice", id);
+    units_.emplace(id, std::move(u));
+  }
+  void leave(allot::job_id id) {
+    units_.erase(id);
+    gone_.push_back(id);
+    if (gone_.size() > 50) gone_.erase(gone_.begin());
+  }
+  void leave_with_surplus(allot::job_id id) {
+    leave_surplus(id);
+    leave(id);
+  }
+  void leave_surplus(allot::job_id core) {
+    for (const allot::job_id s : surplus_of(core, [](const unit&) { return true; })) leave(s);
+  }
+  template <class Which>
+  [[nodiscard]] std::vector<allot::job_id> surplus_of(allot::job_id core, Which which) const {
+    std::vector<allot::job_id> all;
+    for (const auto& [id, u] : units_) {
+      if (u.core == core && which(u)) all.push_back(id);
+    }
+    return all;
+  }
+  void start(unit& u, soak_place at, const allot::flavor_pick& pick, std::uint32_t pods,
+             allot::instant since) {
+    u.is = where::runs;
+    u.reserved = false;
+    u.place = at;
+    u.pick = pick;
+    u.pods = pods;
+    u.since = since;
+  }
+  /// It is told to go, with all its surplus that runs; what of that waited is gone.
+  void tell_to_go(allot::job_id id) {
+    units_.at(id).is = where::leaves;
+    if (units_.at(id).core) return;
+    for (const allot::job_id s : surplus_of(id, [](const unit& u) { return u.is == where::waits; })) leave(s);
+    for (const allot::job_id s : surplus_of(id, [](const unit& u) { return u.is == where::runs; })) {
+      units_.at(s).is = where::leaves;
+    }
+  }
+  void come_back(allot::job_id id) {
+    if (const allot::job_id core = units_.at(id).core) {
+      ++units_.at(core).to_come;
+      return leave(id);
+    }
+    leave_surplus(id);
+    unit& u = units_.at(id);
+    u.is = where::waits;
+    u.reserved = false;
+    u.place = {};
+  }
+  /// Learns which pods of elastic jobs wait. `dropped`: those that waited may have gone.
+  void learn(bool may_drop) {
+    std::vector<allot::job_id> cores;
+    for (const auto& [id, u] : units_) {
+      if (is_core(u) && jobs_[u.job].is_elastic()) cores.push_back(id);
+    }
+    for (const allot::job_id id : cores) {
+      unit& core = units_.at(id);
+      const auto now = it_->surplus_of(id);
+      const std::set<allot::job_id> there(now.begin(), now.end());
+      require(there.size() == now.size(), "a pod is listed twice", id);
+      for (const allot::job_id s : surplus_of(id, [](const unit&) { return true; })) {
+        if (there.contains(s)) continue;
+        require(may_drop && units_.at(s).is == where::waits, "a pod is not listed", s);
+        leave(s);
+      }
+      std::size_t waiting = 0;
+      for (const allot::job_id s : there) {
+        if (find(s) == nullptr) {
+          enter(s, {.job = core.job, .quota = core.quota, .core = id, .pick = core.pick});
+        }
+        require(units_.at(s).core == id, "a pod is listed with another job", s);
+        if (units_.at(s).is == where::waits) ++waiting;
+      }
+      if (preset_.partial && may_drop && waiting == 0) core.to_come = 0;
+      require(waiting == (core.is == where::runs && core.to_come > 0 ? 1 : 0),
+              "not so many further pods wait as should", id);
+    }
+  }
+
+  // The calls.
+
+  void act() {
+    const std::size_t n = random_.below(100);
+    may_review_ = false;
+    if (n < 22) return submit();
+    if (n < 44) return step();
+    if (n < 51) return finished();
+    if (n < 60) return evicted();
+    if (n < 62) return all_have_gone();
+    if (n < 65) return evicting();
+    if (n < 68) return cancel();
+    if (n < 71) return started();
+    if (n < 75) return adopt();
+    if (n < 79) return adopt_surplus();
+    if (n < 81) return retry();
+    if (n < 84) return configure();
+    if (n < 88) return apply();
+    if (n < 93) return change_nodes();
+    if (n < 97) return ask();
+    settle();
+  }
+
+  void submit() {
+    const std::uint32_t j = draw_job();
+    note("submit job ", j);
+    note_job(j);
+    const allot::refusal expected = expected_refusal(jobs_[j]);
+    require_same(it_->refuses(j), expected, "refuses");
+    const allot::submission s = it_->submit(j);
+    require_same(s.why_not, expected, "submit");
+    require(s.id.is_none() == (expected != allot::refusal::none), "a refused job has an id, or another none");
+    if (!s) return;
+    note("  is ", told(s.id));
+    stir();
+    enter(s.id, {.job = j, .quota = quota_of(jobs_[j]), .pods = jobs_[j].min_pods});
+  }
+  void adopt() {
+    const std::uint32_t j = draw_job();
+    const soak_job& job = jobs_[j];
+    allot::flavor_pick pick{};
+    for (std::size_t g = 0; g < job.flavors.size(); ++g) {
+      pick[g] = static_cast<std::uint8_t>(random_.below(job.flavors[g].size() + (is_wrong() ? 1 : 0)));
+    }
+    allot::refusal expected = expected_refusal(job);
+    if (expected == allot::refusal::larger_than_cluster) expected = allot::refusal::none;
+    if (expected == allot::refusal::none && !is_choice(job, pick)) expected = allot::refusal::unknown_flavors;
+    const auto at = place_for(expected == allot::refusal::none ? job.demand_of(job.min_pods, pick)
+                                                               : allot::gpu::demand{});
+    if (!at) return;
+    if (expected == allot::refusal::none && !at->is_given) expected = allot::refusal::unknown_place;
+    const soak_amounts request =
+        expected == allot::refusal::none ? job.request(job.min_pods, pick) : soak_amounts{};
+    if (expected == allot::refusal::none && is_surely_uncountable(quota_of(job), request)) {
+      expected = allot::refusal::invalid_request;
+    }
+    const allot::instant since = now_ - random_.between(-5, 20);
+    note("adopt job ", j, " since ", since);
+    note_job(j);
+    const allot::submission s = it_->adopt(j, since, at->id, pick);
+    if (expected == allot::refusal::none && !is_surely_countable(request)) expected = s.why_not;
+    require_same(s.why_not, expected, "adopt");
+    if (!s) return give_back(*at);
+    note("  is ", told(s.id));
+    stir();
+    may_review_ = true;
+    enter(s.id, {.job = j, .quota = quota_of(job)});
+    start(units_.at(s.id), at->id, pick, job.min_pods, since);
+    units_.at(s.id).to_come = job.pods - job.min_pods;
+    learn(false);
+  }
+  void adopt_surplus() {
+    const allot::job_id id = draw_id([&](const unit& u) {
+      return u.is == where::runs && is_core(u) && jobs_[u.job].is_elastic() && u.to_come > 0;
+    });
+    const unit* u = find(id);
+    allot::refusal expected = allot::refusal::none;
+    if (u == nullptr) {
+      expected = allot::refusal::unknown_job;
+    } else if (u->is != where::runs || u->core) {
+      expected = allot::refusal::wrong_state;
+    } else if (u->to_come == 0) {
+      expected = allot::refusal::has_all_pods;
+    }
+    const bool may = expected == allot::refusal::none;
+    const auto at = place_for(may ? jobs_[u->job].demand_of(1, u->pick) : allot::gpu::demand{});
+    if (!at) return;
+    if (may && !at->is_given) expected = allot::refusal::unknown_place;
+    const soak_amounts request = may ? jobs_[u->job].request(1, u->pick) : soak_amounts{};
+    if (expected == allot::refusal::none && is_surely_uncountable(u->quota, request)) {
+      expected = allot::refusal::invalid_request;
+    }
+    const allot::instant since = now_ - random_.between(-5, 20);
+    note("adopt a pod of ", told(id), " since ", since);
+    const allot::submission s = it_->adopt_surplus(id, since, at->id);
+    if (expected == allot::refusal::none && !is_surely_countable(request)) expected = s.why_not;
+    require_same(s.why_not, expected, "adopt_surplus");
+    if (!s) return give_back(*at);
+    note("  is ", told(s.id));
+    stir();
+    may_review_ = true;
+    unit& core = units_.at(id);
+    enter(s.id, {.job = core.job, .quota = core.quota, .core = id});
+    start(units_.at(s.id), at->id, core.pick, 1, since);
+    --core.to_come;
+    // The pod that waited before has gone; if more are to come the next one waits.
+    learn(true);
+  }
+
+  void started() {
+    const allot::job_id id = draw_id([](const unit& u) { return u.is == where::runs; });
+    const allot::instant at = now_ + random_.between(-20, 5);
+    note("started ", told(id), " at ", at);
+    if (!carried_out(it_->started(id, at), id, "started", [](const unit& u) { return u.is == where::runs; }))
+      return;
+    units_.at(id).since = at;
+    quiet_ = false;
+  }
+  void finished() {
+    finished(draw_id([](const unit& u) { return u.is == where::runs; }));
+  }
+  void finished(allot::job_id id) {
+    note("finished ", told(id));
+    if (carried_out(it_->finished(id), id, "finished", has_started)) remove(id);
+  }
+  void evicted() {
+    evicted(draw_id([](const unit& u) { return u.is == where::leaves; }));
+  }
+  void evicted(allot::job_id id) {
+    note("evicted ", told(id));
+    if (!carried_out(it_->evicted(id), id, "evicted", has_started)) return;
+    stir();
+    come_back(id);
+    learn(false);
+  }
+  void cancel() {
+    const allot::job_id id = draw_id([](const unit& u) { return u.is == where::waits; });
+    note("cancel ", told(id));
+    if (carried_out(it_->cancel(id), id, "cancel", [](const unit&) { return true; })) remove(id);
+  }
+  void evicting() {
+    const allot::job_id id = draw_id([](const unit& u) { return u.is == where::runs; });
+    note("evicting ", told(id));
+    const auto runs = [](const unit& u) { return u.is == where::runs; };
+    if (!carried_out(it_->evicting(id), id, "evicting", runs)) return;
+    stir();
+    tell_to_go(id);
+    learn(false);
+  }
+  void all_have_gone() {
+    note("all have gone:");
+    for (const allot::job_id id : with([](const unit& u) { return u.is == where::leaves; })) {
+      if (find(id) != nullptr) random_.one_in(6) ? finished(id) : evicted(id);
+    }
+  }
+  static bool has_started(const unit& u) { return u.is != where::waits; }
+  /// Whether the call was; it must be as it should.
+  template <class Suits>
+  [[nodiscard]] bool carried_out(allot::refusal is, allot::job_id id, const char* call, Suits suits) {
+    const unit* u = find(id);
+    const allot::refusal expected = u == nullptr ? allot::refusal::unknown_job
+                                    : suits(*u)  ? allot::refusal::none
+                                                 : allot::refusal::wrong_state;
+    require_same(is, expected, call);
+    return expected == allot::refusal::none;
+  }
+  void remove(allot::job_id id) {
+    stir();
+    const unit u = units_.at(id);
+    // One pod that waits is one of those to come.
+    if (u.core && u.is == where::waits) --units_.at(u.core).to_come;
+    leave_with_surplus(id);
+    learn(false);
+  }
+  template <class Which>
+  [[nodiscard]] std::vector<allot::job_id> with(Which which) const {
+    std::vector<allot::job_id> all;
+    for (const auto& [id, u] : units_) {
+      if (which(u)) all.push_back(id);
+    }
+    return all;
+  }
+
+  void retry() {
+    note("retry");
+    it_->retry();
+    stir();
+  }
+  void configure() {
+    const allot::quota_id x = draw_quota();
+    const allot::queue_settings s = draw_settings();
+    note("configure ", told(x), ": order ", static_cast<int>(s.order), ", head ", static_cast<int>(s.head),
+         ", within ", static_cast<int>(s.preempt.within), ", reclaim ", static_cast<int>(s.preempt.reclaim),
+         ", children ", s.preempt.children, ", borrow ", static_cast<int>(s.preempt.borrow), ", flavors ",
+         static_cast<int>(s.flavors.when_can_borrow), static_cast<int>(s.flavors.when_can_preempt),
+         ", runtime ", s.min_runtime.preempt, " and ", s.min_runtime.reclaim);
+    const bool taken = it_->configure(x, s).empty();
+    require(taken == (has_quota(x) && !is_contradictory(s)), "settings are taken that make no sense, or not");
+    if (!taken) return;
+    quotas_[x.index()].settings = resolved(s);
+    stir();
+  }
+
+  // Quotas.
+
+  void apply() {
+    soak_scheduler::changes changes;
+    for (std::int64_t i = random_.between(1, 3); i > 0; --i) changes.push_back(draw_change());
+    std::vector<quota> next = quotas_;
+    bool valid = true;
+    for (const auto& c : changes) {
+      const auto* removal = std::get_if<allot::remove_quota>(&c);
+      if (removal == nullptr || !has_quota(removal->quota)) continue;
+      for (const auto& [id, u] : units_) valid = valid && u.quota != removal->quota;
+    }
+    for (const auto& c : changes) std::visit([&](const auto& one) { valid = change(next, one) && valid; }, c);
+    soak_scheduler::quotas there;
+    for (const quota& q : next) {
+      if (!q.removed) there.push_back(q.spec);
+    }
+    valid = valid && tree_of(there).has_value();
+    if (preset_.ignores_quotas) {
+      valid = true;
+      next = quotas_;
+    }
+    const auto over = it_->apply(changes);
+    require(static_cast<bool>(over) == valid, "changes are taken that make no sense, or not");
+    if (!over) {
+      require(!over.problems().empty(), "nothing is said of what is wrong");
+      return;
+    }
+    quotas_ = std::move(next);
+    may_review_ = true;
+    if (!preset_.ignores_quotas) stir();
+    check_quotas();
+    if (preset_.ignores_quotas) return;
+    note("  is done");
+    for (std::size_t i = 0; i < quotas_.size(); ++i) {
+      if (has_quota(allot::quota_id{i})) note_quota(allot::quota_id{i});
+    }
+    const std::set<allot::quota_id> told_over(over.value().begin(), over.value().end());
+    for (std::size_t i = 0; i < quotas_.size(); ++i) {
+      const allot::quota_id x{i};
+      if (has_quota(x)) require(it_->is_sound(x) != told_over.contains(x), "who is over is not told");
+    }
+  }
+  [[nodiscard]] allot::quota_change<2> draw_change() {
+    const allot::quota_id x = draw_quota();
+    const quota_shape shape;
+    switch (random_.below(6)) {
+      case 0:
+      case 1: {
+        allot::resize_quota<2> c{x};
+        soak_amounts nominal;
+        for (std::size_t d = 0; d < 2; ++d) nominal[d] = detail::random_amount(random_);
+        if (random_.one_in(8)) nominal[0] = allot::quantity::unlimited();
+        if (is_wrong()) nominal[0] = allot::gpus(-1);
+        c.nominal = in_dimensions(nominal);
+        note("resize ", told(x), " to ", told(*c.nominal));
+        if (!random_.one_in(3)) return c;
+        c.lend.emplace(allot::limit::all());
+        c.borrow.emplace(allot::limit::all());
+        for (std::size_t d = 0; d < dimensions_; ++d) {
+          (*c.lend)[d] = detail::random_limit(random_, shape);
+          (*c.borrow)[d] = detail::random_limit(random_, shape);
+        }
+        return c;
+      }
+      case 2: {
+        allot::reweight_quota<2> c{x, {1000}};
+        c.weight[0] = random_.between(is_wrong() ? -3 : 0, 3000);
+        note("reweight ", told(x), " to ", c.weight[0]);
+        return c;
+      }
+      case 3: {
+        allot::quota_spec<2> s;
+        s.name = "n" + std::to_string(random_.below(is_wrong() ? 3 : 1000));
+        for (std::size_t d = 0; d < 2; ++d) s.nominal[d] = detail::random_amount(random_);
+        s = in_dimensions(s);
+        s.inclusive = random_.one_in(3);
+        s.is_static = random_.one_in(6);
+        const quota& p = random_.pick(quotas_);
+        if (!random_.one_in(4)) s.parent = p.spec.name;
+        note("add ", s.name, " with ", told(s.nominal), " below ", s.parent);
+        return allot::add_quota<2>{s};
+      }
+      case 4:
+        note("remove ", told(x));
+        return allot::remove_quota{x};
+      default: {
+        const allot::quota_id to = random_.one_in(3) ? allot::quota_id{} : draw_quota();
+        note("move ", told(x), " below ", told(to));
+        return allot::move_quota{x, to};
+      }
+    }
+  }
+  [[nodiscard]] static bool is_known(const std::vector<quota>& all, allot::quota_id x) {
+    return x.index() < all.size() && !all[x.index()].removed;
+  }
+  [[nodiscard]] static bool change(std::vector<quota>& all, const allot::resize_quota<2>& c) {
+    if (!is_known(all, c.quota)) return false;
+    auto& s = all[c.quota.index()].spec;
+    if (c.nominal) s.nominal = *c.nominal;
+    if (c.lend) s.lend = *c.lend;
+    if (c.borrow) s.borrow = *c.borrow;
+    return true;
+  }
+  [[nodiscard]] static bool change(std::vector<quota>& all, const allot::reweight_quota<2>& c) {
+    if (!is_known(all, c.quota)) return false;
+    all[c.quota.index()].spec.weight = c.weight;
+    return true;
+  }
+  [[nodiscard]] bool change(std::vector<quota>& all, const allot::add_quota<2>& c) const {
+    all.push_back({c.spec, false, resolved(preset_.defaults)});
+    return true;
+  }
+  [[nodiscard]] static bool change(std::vector<quota>& all, const allot::remove_quota& c) {
+    if (!is_known(all, c.quota)) return false;
+    return all[c.quota.index()].removed = true;
+  }
+  [[nodiscard]] static bool change(std::vector<quota>& all, const allot::move_quota& c) {
+    if (!is_known(all, c.quota) || (c.new_parent && !is_known(all, c.new_parent))) return false;
+    all[c.quota.index()].spec.parent = c.new_parent ? all[c.new_parent.index()].spec.name : "";
+    return true;
+  }
+  /// The scheduler's quotas are what the preset makes of those that were given.
+  void check_quotas() const {
+    soak_scheduler::quotas there;
+    for (const quota& q : quotas_) {
+      if (!q.removed) there.push_back(q.spec);
+    }
+    if (!preset_.ignores_quotas) preset_.adapt(there);
+    auto next = there.begin();
+    for (std::size_t i = 0; i < quotas_.size() + 2; ++i) {
+      const auto spec = it_->spec(allot::quota_id{i});
+      if (i >= quotas_.size() || quotas_[i].removed) {
+        require(!spec, "a quota is there that should not be");
+      } else {
+        require(spec && *spec == *next++, "a quota is not what it should be");
+      }
+    }
+  }
+
+  // Places.
+
+  struct taken_place {
+    soak_place id;
+    bool is_given = true;
+  };
+  /// A place where the job could run already; without nodes, or if the placement knows places, also one that
+  /// is none. Nothing: there is none.
+  [[nodiscard]] std::optional<taken_place> place_for(const allot::gpu::demand& d) {
+    if (nodes_.empty()) return taken_place{};
+    if (it_->knows_places() && is_wrong()) {
+      taken_place none{{}, false};
+      if (!places_gone_.empty() && random_.one_in(2)) none.id = random_.pick(places_gone_);
+      if (random_.one_in(4))
+        none.id = soak_place{random_.one_in(2) ? 1'000'000 + random_.below(9) : ~std::uint32_t{0}};
+      return none;
+    }
+    const auto at = it_->place(d);
+    if (!at) return std::nullopt;
+    if (it_->ready(*at)) return taken_place{*at};
+    it_->release(*at);
+    return std::nullopt;
+  }
+  void give_back(const taken_place& at) {
+    if (nodes_.empty() || !at.is_given) return;
+    it_->release(at.id);
+    lose(at.id);
+  }
+  void lose(soak_place at) {
+    places_gone_.push_back(at);
+    if (places_gone_.size() > 20) places_gone_.erase(places_gone_.begin());
+  }
+  void change_nodes() {
+    if (nodes_.empty()) return ask();
+    std::size_t all = 0;
+    for (const auto& p : nodes_.pools) all += static_cast<std::size_t>(p.nodes);
+    const allot::gpu::node_id n{random_.below(all)};
+    if (closed_.contains(n) && !random_.one_in(4)) {
+      note("node ", n.index(), " is open again");
+      it_->reopen(n);
+      closed_.erase(n);
+    } else {
+      note("node ", n.index(), " is closed");
+      it_->close(n);
+      closed_.insert(n);
+      // If it has failed, who stood there has gone; otherwise it is drained.
+      if (random_.one_in(2)) {
+        for (const allot::job_id id : with([&](const unit& u) { return stands_on(u, n); })) {
+          if (find(id) != nullptr && has_started(*find(id))) random_.one_in(3) ? finished(id) : evicted(id);
+        }
+      }
+    }
+    if (!random_.one_in(5)) retry();
+  }
+  [[nodiscard]] bool stands_on(const unit& u, allot::gpu::node_id n) const {
+    if (u.is == where::waits) return false;
+    const auto pods = it_->pods(u.place);
+    return std::any_of(pods.begin(), pods.end(), [&](const auto& p) { return p.where.node == n; });
+  }
+  /// The host's nodes hold what jobs have, nothing more, and no device is given twice.
+  void check_places() const {
+    if (nodes_.empty()) return;
+    // What those have who stand there, and those who are to.
+    using twice = std::array<std::int64_t, 2>;
+    std::map<std::pair<allot::gpu::node_id, std::size_t>, twice> devices;
+    std::map<allot::gpu::node_id, twice> cpus;
+    const auto add = [&](twice& sums, const unit& u, std::int64_t amount, std::int64_t most) {
+      if (u.is != where::waits) sums[0] += amount;
+      if (u.is != where::leaves) sums[1] += amount;
+      return sums[0] <= most && sums[1] <= most;
+    };
+    allot::quantity used;
+    allot::quantity held;
+    std::size_t places = 0;
+    for (const auto& [id, u] : units_) {
+      if (u.is == where::waits && !u.reserved) continue;
+      ++places;
+      const soak_place at = it_->place_of(id);
+      require(it_->contains(at), "a job has no place", id);
+      for (const auto& p : it_->pods(at)) {
+        (u.is == where::leaves ? held : used) += p.gpus();
+        for (std::size_t d = 0; d < 64; ++d) {
+          if ((p.where.devices >> d & 1U) == 0) continue;
+          require(add(devices[{p.where.node, d}], u, p.milli, 1000), "a device is given twice", id);
+        }
+        const std::int64_t cpu = nodes_.pool_of(p.where.node).cpu_milli;
+        require(cpu == 0 || add(cpus[p.where.node], u, p.cpu_milli, cpu), "a CPU is given twice", id);
+      }
+    }
+    require(it_->places() == places, "places are taken that no job has");
+    require(it_->used() == used && it_->held_back() == held, "the devices are not counted right");
+  }
+  void check_admitted_place(const soak_plan::admission& a, bool was_reserved) const {
+    if (nodes_.empty()) return;
+    require(it_->contains(a.where), "a job is admitted without a place", a.id);
+    const soak_job& j = jobs_[a.what];
+    const allot::gpu::demand d = j.demand_of(a.pods, a.pick);
+    allot::quantity gpus;
+    const auto pods = it_->pods(a.where);
+    for (const auto& p : pods) {
+      gpus += p.gpus();
+      const auto pool = static_cast<std::size_t>(&nodes_.pool_of(p.where.node) - nodes_.pools.data());
+      require((d.pools >> pool & 1U) != 0, "a job is admitted in a pool that it does not accept", a.id);
+      // A place that was reserved before its node was closed is only known as such if the placement says so.
+      require(!closed_.contains(p.where.node) || (was_reserved && !it_->knows_places()),
+              "a job is admitted on a closed node", a.id);
+    }
+    require(gpus == (d.total ? d.gpus : d.gpus * d.pods), "a job is not given the devices that it asks for",
+            a.id);
+  }
+
+  // Cycles.
+
+  void step() {
+    if (!random_.one_in(3))
+      now_ += random_.one_in(10) ? random_.between(100, 1'000'000) : random_.between(1, 6);
+    cycle();
+  }
+  /// Cycles at one instant, where nothing else happens.
+  void settle() {
+    note("settle:");
+    std::size_t pods = 0;
+    for (const auto& [id, u] : units_) pods += jobs_[u.job].pods;
+    const std::size_t most = preset_.at_once ? 1 : 4 + 4 * pods;
+    for (std::size_t i = 0; i <= most; ++i) {
+      if (cycle()) return;
+    }
+    if (!preset_.at_once) fail("it does not come to rest in an unchanged world");
+  }
+  /// Something has happened: the next cycle may decide something.
+  void stir() { quiet_ = false; }
+
+  /// Returns whether nothing was decided.
+  bool cycle() {
+    note("step at ", now_);
+    const units before = units_;
+    const bool was_sound = it_->is_sound();
+    const auto wakes = it_->wakes_at();
+    const auto begin = std::chrono::steady_clock::now();
+    const soak_plan plan = it_->step(now_);
+    if (std::chrono::steady_clock::now() - begin > std::chrono::seconds{20}) fail("a step takes too long");
+    tell(plan);
+    if (quiet_ && !(wakes && *wakes <= now_)) require(plan.empty(), "nothing has happened, yet it decides");
+    quiet_ = preset_.at_once || plan.empty();
+    may_review_ = true;
+    follow(plan, before);
+    check_time_limits(plan, before);
+    if (preset_.keeps_law) require(!was_sound || it_->is_sound(), "the law is broken by a step");
+    const auto next = it_->wakes_at();
+    require(!next || *next > now_, "the time that was waited for is over");
+    return plan.empty();
+  }
+  void tell(const soak_plan& plan) {
+    if (!tells_) return;
+    for (const auto& e : plan.evictions) {
+      note("  -", told(e.id), " for ", told(e.beneficiary), ", relation ", static_cast<int>(e.how), ", ",
+           e.pods, " pods", e.core ? " of " + told(e.core) : "");
+    }
+    for (const auto& r : plan.reservations) note("  ~", told(r.id), " ", r.first, "+", r.count);
+    for (const auto& a : plan.admissions) {
+      note("  +", told(a.id), " with ", a.pods, " pods", a.core ? " of " + told(a.core) : "", ", flavors ",
+           int{a.pick[0]}, int{a.pick[1]}, int{a.pick[2]}, int{a.pick[3]}, ", place ", a.where.index());
+    }
+    for (const auto& h : plan.holds) note("  ?", told(h.id), " ", static_cast<int>(h.reason));
+  }
+  void follow(const soak_plan& plan, const units& before) {
+    std::set<allot::job_id> named;
+    for (const auto& e : plan.evictions) {
+      require(named.insert(e.id).second, "a job is told to go twice", e.id);
+      const auto was = before.find(e.id);
+      require(was != before.end() && was->second.is == where::runs, "a job is told to go that did not run",
+              e.id);
+      const unit& u = was->second;
+      require(u.job == e.what && u.quota == e.quota && u.core == e.core, "an eviction tells of another job",
+              e.id);
+      require(jobs_[u.job].preemptible || e.how == allot::relation::time_limit, "a job goes that may not",
+              e.id);
+      tell_to_go(e.id);
+    }
+    for (const auto& e : plan.evictions) check_pods_of(plan, e, before);
+    for (const auto& a : plan.admissions) {
+      require(named.insert(a.id).second, "a job is admitted that is admitted or told to go", a.id);
+      admitted(a);
+    }
+    learn(true);
+    for (auto& [id, u] : units_)
+      u.reserved = u.is == where::waits && it_->state(id) == allot::job_state::reserved;
+    std::set<allot::job_id> reserved;
+    for (const auto& r : plan.reservations) {
+      require(reserved.insert(r.id).second, "a job is reserved twice", r.id);
+      const unit* u = find(r.id);
+      require(u != nullptr && u->is == where::waits, "a job is reserved that does not wait", r.id);
+      require(u->job == r.what && u->quota == r.quota, "a reservation tells of another job", r.id);
+      require(!preset_.books || u->reserved, "a job is said to be reserved and is not", r.id);
+      require(r.first + r.count <= plan.evictions.size(), "a reservation has victims that there are not",
+              r.id);
+      for (std::size_t i = r.first; i < r.first + r.count; ++i) {
+        require(plan.evictions[i].beneficiary == r.id, "a reservation has the victims of others", r.id);
+      }
+    }
+    for (const auto& e : plan.evictions) {
+      if (!e.beneficiary) continue;
+      const unit* u = find(e.beneficiary);
+      require(u != nullptr && (u->is == where::waits || named.contains(e.beneficiary)),
+              "somebody goes for who does not wait", e.id);
+    }
+    bool anybody_leaves = false;
+    for (const auto& [id, u] : units_) anybody_leaves = anybody_leaves || u.is == where::leaves;
+    for (const auto& [id, u] : units_) {
+      if (!u.reserved) continue;
+      const auto was = before.find(id);
+      require(reserved.contains(id) || (was != before.end() && was->second.reserved),
+              "a job is reserved and the plan does not say so", id);
+      require(anybody_leaves, "a job is reserved and nobody leaves", id);
+    }
+    std::set<allot::job_id> held;
+    for (const auto& h : plan.holds) {
+      const unit* u = find(h.id);
+      require(u != nullptr && u->is == where::waits, "a job is held that does not wait", h.id);
+      require(u->job == h.what && u->quota == h.quota, "a hold tells of another job", h.id);
+      require(h.reason != allot::hold_reason::not_waiting, "a job is held that does not wait", h.id);
+      require(held.insert(h.id).second, "a job is held twice", h.id);
+    }
+    for (const auto& a : plan.admissions) {
+      const auto was = before.find(a.id);
+      check_admitted_place(a, was != before.end() && was->second.reserved);
+    }
+  }
+  void admitted(const soak_plan::admission& a) {
+    if (find(a.id) == nullptr) {
+      // A pod that the host has not been told of: its job has started only now, or made another one wait.
+      require(find(a.core) != nullptr, "a job is admitted that did not wait", a.id);
+      const unit& core = units_.at(a.core);
+      enter(a.id, {.job = core.job, .quota = core.quota, .core = a.core, .pick = core.pick});
+    }
+    unit& u = units_.at(a.id);
+    const soak_job& j = jobs_[u.job];
+    require(u.is == where::waits, "a job is admitted that did not wait", a.id);
+    require(u.job == a.what && u.quota == a.quota && u.core == a.core, "an admission tells of another job",
+            a.id);
+    require(is_choice(j, a.pick), "a job gets flavors that it does not accept", a.id);
+    start(u, a.where, a.pick, a.pods, now_);
+    if (u.core) {
+      unit& core = units_.at(u.core);
+      require(core.is == where::runs && core.to_come > 0 && a.pods == 1 && core.pick == a.pick,
+              "a job is given a pod that it can't have", a.id);
+      --core.to_come;
+    } else {
+      require(a.pods == j.min_pods || (preset_.partial && a.pods > j.min_pods && a.pods <= j.pods),
+              "a job starts with other pods than it asks for", a.id);
+      u.to_come = preset_.partial ? 0 : j.pods - a.pods;
+    }
+  }
+  /// All pods of a job that go are told, once.
+  void check_pods_of(const soak_plan& plan, const soak_plan::eviction& e, const units& before) const {
+    const allot::job_id core = e.core ? e.core : e.id;
+    std::uint32_t told_pods = 0;
+    for (const auto& other : plan.evictions) {
+      if (other.id == core || other.core == core) told_pods += other.pods;
+    }
+    std::uint32_t pods = 0;
+    for (const auto& [id, u] : before) {
+      if (u.is != where::runs || (id != core && u.core != core)) continue;
+      const unit* now = find(id);
+      if (now != nullptr && now->is == where::leaves) pods += u.pods;
+    }
+    require(pods == told_pods, "not all pods are told that go", e.id);
+  }
+  void check_time_limits(const soak_plan& plan, const units& before) const {
+    std::set<allot::job_id> over;
+    for (const auto& e : plan.evictions) {
+      if (e.how == allot::relation::time_limit) over.insert(e.id);
+    }
+    for (const auto& [id, u] : before) {
+      const allot::instant limit = jobs_[u.job].time_limit;
+      const bool is_over =
+          u.is == where::runs && is_core(u) && limit > 0 && u.since <= now_ && now_ - u.since >= limit;
+      require(is_over == over.contains(id), "a job may run as long as its limit, and not longer", id);
+    }
+  }
+
+  // What can be asked.
+
+  void ask() {
+    const allot::job_id id = draw_id([](const unit& u) { return u.is == where::waits; });
+    note("why ", told(id));
+    const auto h = it_->why(id);
+    const unit* u = find(id);
+    const bool waits = u != nullptr && u->is == where::waits;
+    require(h.id == id, "why tells of another job", id);
+    require(h.what == (u == nullptr ? 0 : u->job), "why tells of another job", id);
+    require((h.reason == allot::hold_reason::not_waiting) == !waits, "why does not know whether it waits",
+            id);
+    if (!waits) return;
+    require(h.quota == u->quota, "why tells of another quota", id);
+    require((h.reason == allot::hold_reason::evictions) == u->reserved, "why does not know who is reserved",
+            id);
+    require(!h.is_bound || h.reason == allot::hold_reason::quota, "a bound is told of without a reason", id);
+    static_cast<void>(it_->wakes_at());
+    static_cast<void>(it_->settings(draw_quota()));
+  }
+
+  /// Everything that can be asked says what the host knows.
+  void check() {
+    std::map<allot::quota_id, std::tuple<soak_amounts, soak_amounts, std::size_t>> of_quota;
+    for (auto& [id, u] : units_) {
+      check(id, u);
+      auto& [held, booked, waiting] = of_quota[u.quota];
+      const soak_amounts request = u.is == where::waits ? it_->request(id) : request_of(u);
+      if (u.is != where::waits) held += request;
+      if (u.is == where::runs || u.reserved) booked += request;
+      if (u.is == where::waits) ++waiting;
+    }
+    for (std::size_t i = 0; i < quotas_.size(); ++i) {
+      const allot::quota_id x{i};
+      const auto& [held, booked, waiting] = of_quota[x];
+      require(it_->waiting(x) == waiting, "not so many wait as should");
+      require(it_->settings(x) == (has_quota(x) ? quotas_[i].settings : resolved(preset_.defaults)),
+              "a quota has other settings");
+      if (!has_quota(x)) continue;
+      if (it_->held(x) != held) fail(told(x) + " uses " + told(it_->held(x)) + " and not " + told(held));
+      if (it_->booked(x) != booked) {
+        fail(told(x) + " is booked with " + told(it_->booked(x)) + " and not " + told(booked));
+      }
+    }
+    for (const allot::job_id id : gone_) check_unknown(id);
+    check_unknown({});
+    check_unknown(allot::job_id{std::numeric_limits<std::uint32_t>::max() - 1});
+    check_places();
+  }
+  void check(allot::job_id id, unit& u) {
+    const allot::job_state is = it_->state(id);
+    const allot::job_state should = u.is == where::runs     ? allot::job_state::running
+                                    : u.is == where::leaves ? allot::job_state::evicting
+                                    : u.reserved            ? allot::job_state::reserved
+                                                            : allot::job_state::pending;
+    if (is != should) {
+      require(may_review_ && u.reserved && is == allot::job_state::pending, "a job has another state", id);
+      u.reserved = false;
+    }
+    require(it_->what(id) == u.job, "an id stands for another job", id);
+    if (u.is == where::waits) {
+      const allot::flavor_pick pick = it_->pick(id);
+      require(is_choice(jobs_[u.job], pick), "a job gets flavors that it does not accept", id);
+      require(u.reserved || it_->place_of(id) == soak_place{}, "a job that waits has a place", id);
+      const soak_amounts request = it_->request(id);
+      // An elastic job that starts with as many pods as it can asks for some number of them.
+      require(preset_.partial || request == jobs_[u.job].request(u.pods, pick),
+              "a job asks for something else", id);
+    } else {
+      require(it_->place_of(id) == u.place, "a job has another place", id);
+      require(it_->pick(id) == u.pick, "a job has other flavors", id);
+      require(it_->request(id) == request_of(u), "a job has something else", id);
+    }
+    require(is_core(u) || it_->surplus_of(id).empty(), "a further pod has further pods", id);
+  }
+  void check_unknown(allot::job_id id) const {
+    if (find(id) != nullptr) return;
+    require(it_->state(id) == allot::job_state::unknown, "a job is known that has gone", id);
+    require(it_->what(id) == 0 && it_->place_of(id) == soak_place{} && it_->request(id) == soak_amounts{} &&
+                it_->pick(id) == allot::flavor_pick{} && it_->surplus_of(id).empty(),
+            "something is told of a job that has gone", id);
+  }
+
+  // The end.
+
+  /// Everybody ends, then who waits has its turn, until nobody starts any more; nobody may be forgotten.
+  void let_all_go() {
+    note("the end:");
+    for (const auto n : std::set<allot::gpu::node_id>{closed_}) it_->reopen(n);
+    closed_.clear();
+    retry();
+    for (bool anybody = true; anybody;) {
+      settle();
+      check();
+      anybody = false;
+      for (const allot::job_id id : with(has_started)) {
+        if (find(id) == nullptr) continue;
+        anybody = true;
+        finished(id);
+        check();
+      }
+    }
+    for (const auto& [id, u] : units_) check_left_over(id);
+    for (const allot::job_id id : with([](const unit&) { return true; })) {
+      if (find(id) != nullptr) {
+        note("cancel ", told(id));
+        require_same(it_->cancel(id), allot::refusal::none, "cancel");
+        remove(id);
+      }
+    }
+    check();
+    require(cycle(), "nobody is there, yet it decides");
+  }
+  /// In an empty world a job waits because its quota or the machines do not allow it, or behind one of those.
+  void check_left_over(allot::job_id id) {
+    const unit& u = units_.at(id);
+    if (preset_.leaves_only && has_children(u.quota)) return;
+    const auto h = it_->why(id);
+    require(h.reason == allot::hold_reason::quota || h.reason == allot::hold_reason::placement ||
+                quotas_[u.quota.index()].settings.head == allot::queue_head::strict,
+            "a job is left over in an empty world", id);
+  }
+
+  const soak_preset& preset_;
+  random_source& random_;
+  bool tells_;
+  std::string diary_;
+  std::size_t size_ = 1;
+  std::size_t wrong_one_in_ = 20;
+  std::size_t dimensions_ = 2;
+  soak_nodes nodes_;
+  std::deque<soak_job> jobs_;
+  std::unique_ptr<soak_scheduler> it_;
+  allot::instant now_ = 1000;
+
+  std::vector<quota> quotas_;
+  units units_;
+  std::set<allot::job_id> ever_;
+  std::vector<allot::job_id> gone_;
+  std::vector<soak_place> places_gone_;
+  std::set<allot::gpu::node_id> closed_;
+  /// Whether the last step has decided all there was to decide, and nothing has happened since.
+  bool quiet_ = false;
+  /// Whether the last call may have made reserved jobs wait again.
+  bool may_review_ = false;
+};
+
+}  // namespace allot_test
