@@ -159,6 +159,29 @@ int use(const allot::quota_tree<>& tree) {
   allot::scheduler s{without_quota{}, tree};
   return static_cast<int>(s.submit(1).index());
 }
+#elif defined quota_of_a_whole_preset_is_missing
+// allot: the view must have `allot::quota_id quota(const job&) const`
+struct without_quota {
+  using job = int;
+  allot::resources<> request(job) const;
+  int priority(job) const;
+};
+const auto made =
+    allot::make_scheduler(allot::kueue_fair{}, without_quota{}, {{.name = "lab"}, {.name = "a"}});
+#elif defined preemptible_of_a_whole_preset_is_an_int
+// allot: the view's preemptible must be `bool preemptible(const job&) const`
+struct near_miss : jobs {
+  int preemptible(job) const;
+};
+const auto made = allot::make_scheduler(allot::kueue_fair{}, near_miss{}, {{.name = "lab"}, {.name = "a"}});
+#elif defined placement_of_a_whole_preset_releases_nothing
+// allot: the placement must have `void release(allocation)`
+struct only_places {
+  using demand = int;
+  using allocation = int;
+  std::optional<allocation> place(demand);
+};
+const auto made = allot::make_scheduler(allot::kueue_fair{}, jobs{}, {{.name = "lab"}}, only_places{});
 #elif defined view_is_used
 // allot: the view's preemptible must be `bool preemptible(const job&) const`
 struct near_miss : jobs {

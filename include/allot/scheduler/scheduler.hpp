@@ -438,16 +438,17 @@ class scheduler {
 /// are the nodes of the placement or, without one, what the quotas own together.
 /// `policies` are the preset's own unless others of their kind are given, e.g. with options:
 /// `make_scheduler(kueue_fair{}, view, quotas, {}, kueue_fair::configure(options))`.
-template <preset Preset, job_view View, placement Placement = no_placement>
+template <preset Preset, class View, class Placement = no_placement>
 [[nodiscard]] result<scheduler<View, Placement, typename Preset::policies_type>> make_scheduler(
-    const Preset& by, View view, std::vector<quota_spec<dimensions<View>>> quotas, Placement places,
-    typename Preset::policies_type policies) {
+    const Preset& by, View view, std::vector<quota_spec<detail::checked_dimensions<View>()>> quotas,
+    Placement places, typename Preset::policies_type policies) {
   return scheduler<View, Placement, typename Preset::policies_type>::make(
       by, std::move(view), std::move(quotas), std::move(places), std::move(policies));
 }
-template <preset Preset, job_view View, placement Placement = no_placement>
+template <preset Preset, class View, class Placement = no_placement>
 [[nodiscard]] result<scheduler<View, Placement, typename Preset::policies_type>> make_scheduler(
-    const Preset& by, View view, std::vector<quota_spec<dimensions<View>>> quotas, Placement places = {}) {
+    const Preset& by, View view, std::vector<quota_spec<detail::checked_dimensions<View>()>> quotas,
+    Placement places = {}) {
   return make_scheduler(by, std::move(view), std::move(quotas), std::move(places), policies_of(by));
 }
 

@@ -7,6 +7,7 @@
 #include <allot/scheduler/view.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -296,6 +297,16 @@ template <class View>
     static_assert(shows_priority, "allot: the view must have `std::int32_t priority(const job&) const`");
   }
   return true;
+}
+
+/// How many dimensions the view's requests have, or an error that says what it lacks.
+template <class View>
+[[nodiscard]] consteval std::size_t checked_dimensions() {
+  if constexpr (job_view<View>) {
+    return dimensions<View>;
+  } else {
+    return shows_jobs<View>() ? 1 : 0;
+  }
 }
 
 /// True, or an error that says in its first line what the view lacks, or what it has that nobody would call.
