@@ -956,7 +956,11 @@ TEST_CASE("search: rivals give until they have no more than the one who asks, an
       rivals_of<allot::final_share>(s, s.asks("A", 4, 0, may), running, search_outcome::impossible).empty());
   CHECK(rivals_of<allot::eligible_is_fair>(s, s.asks("A", 1, 0, may), running, search_outcome::impossible)
             .empty());
-  CHECK(rivals_of<allot::final_share>(s, s.asks("A", 1), running, search_outcome::impossible).empty());
+  CHECK(rivals_of<allot::final_share>(s, s.asks("A", 1, 0, {.rivals = allot::preempt_rivals::never}), running,
+                                      search_outcome::impossible)
+            .empty());
+  // Unless it is said, a guard that judges rivals is asked.
+  CHECK(rivals_of<allot::final_share>(s, s.asks("A", 1), running).size() == 1);
   const preempt_settings lower{.rivals = allot::preempt_rivals::lower_priority};
   CHECK(rivals_of<allot::final_share>(s, s.asks("A", 1, 0, lower), running, search_outcome::impossible)
             .empty());

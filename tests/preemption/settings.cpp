@@ -14,7 +14,10 @@ TEST_CASE("preempt_settings: by default a quota takes back its own, and nothing 
   CHECK_FALSE(s == preempt_settings{.children = true});
   CHECK(s.borrow == allot::preempt_borrow::never);
   CHECK_FALSE(s.borrow_max_priority.has_value());
-  CHECK(s.rivals == allot::preempt_rivals::never);
+  CHECK(s.rivals == allot::preempt_rivals::by_guard);
+  CHECK_FALSE(asks_rivals(s));
+  CHECK(with_guard(s, true).rivals == allot::preempt_rivals::any);
+  CHECK(with_guard(s, false).rivals == allot::preempt_rivals::never);
   CHECK_FALSE(s == preempt_settings{.borrow_max_priority = 0});
 }
 

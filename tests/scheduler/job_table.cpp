@@ -40,7 +40,7 @@ using table = allot::detail::job_table<record<View>>;
 
 }  // namespace
 
-TEST_CASE("job_table: indexes of jobs that have gone are given again, and only those; ids are not") {
+TEST_CASE("job_table: indexes of jobs that have gone are given again, and only those, but no id") {
   allot_test::for_each_seed(100, [](random_source& random) {
     table<least> jobs;
     std::map<job_id, int> there;

@@ -172,7 +172,7 @@ class soak_world {
     j.demand.gpus = allot::quantity::milli(gpus);
     j.demand.total = j.pods == 1 && random_.one_in(3);
     if (!j.demand.total && random_.one_in(3)) j.demand.cpu_milli = 1000 * random_.between(0, 4);
-    if (random_.one_in(8)) j.demand.pools = random_.between(1, 3);
+    if (random_.one_in(8)) j.demand.pools = static_cast<std::uint64_t>(random_.between(1, 3));
     if (random_.one_in(6)) draw_flavors(j, gpus);
     j.pod = in_dimensions(j.pod);
     if (is_wrong()) spoil(j);
@@ -198,7 +198,8 @@ class soak_world {
       }
     }
     if (random_.one_in(2)) return;
-    for (std::size_t o = 0; o < j.flavors.front().size(); ++o) j.pools.push_back(random_.between(1, 3));
+    for (std::size_t o = 0; o < j.flavors.front().size(); ++o)
+      j.pools.push_back(static_cast<std::uint64_t>(random_.between(1, 3)));
   }
   void spoil(soak_job& j) {
     switch (random_.below(7)) {

@@ -218,6 +218,7 @@ class workbench {
       are_elastic = are_elastic || !gone.surplus.empty();
       if (gone.admitted_in == steps_) {
         take_back_admission(gone);
+        inherit_evictions(beneficiary, v.job.id);
       } else {
         if (!goes_with_its_job(gone)) {
           plan_.evictions.push_back({v.job.id, gone.what, v.job.quota, beneficiary, v.how,
@@ -257,11 +258,11 @@ class workbench {
       start(r, jobs_.books.borrowed_by(held(), r));
     });
   }
-  /// A pod that this plan makes room for may go with its job: what was to go for it goes for whoever its job
-  /// goes for, and has counted on that.
-  void inherit_evictions(job_id heir) {
+  /// Who this plan makes room for may itself have to yield to somebody else, or go with its job: what was to
+  /// go for it goes for that one, who has counted on it.
+  void inherit_evictions(job_id heir, job_id from = {}) {
     for (auto& e : plan_.evictions) {
-      if (e.beneficiary && !contains(e.beneficiary)) e.beneficiary = heir;
+      if (e.beneficiary && (e.beneficiary == from || !contains(e.beneficiary))) e.beneficiary = heir;
     }
     std::erase_if(plan_.reservations, [&](const auto& r) { return !contains(r.id); });
   }
