@@ -11,9 +11,9 @@ using allot::gpus;
 
 namespace {
 
-/// The hosts of these presets have 8 GPUs whatever the quotas say.
+/// What they own together is for everybody.
 const std::vector<allot::quota_spec<1>> quotas = {{.name = "a", .nominal = gpus(1)},
-                                                  {.name = "b", .nominal = gpus(1)}};
+                                                  {.name = "b", .nominal = gpus(7)}};
 
 }  // namespace
 
