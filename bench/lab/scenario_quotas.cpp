@@ -354,8 +354,10 @@ void scenario_reader::check_settings() {
     std::string field = p.field;
     std::replace(field.begin(), field.end(), '.', '/');
     // Quotas that events add have no place of their own.
-    const std::string place = i < to_.initial_quotas ? "/quotas/" + std::to_string(i) : "/events";
-    found_.add(to_.file, place + '/' + field, p.text);
+    std::string place = i < to_.initial_quotas ? "/quotas/" + std::to_string(i) : "/events";
+    place += '/';
+    place += field;
+    found_.add(to_.file, place, p.text);
   }
 }
 
