@@ -85,7 +85,7 @@ class world {
 
 void unchanged(benchmark::State& state) {
   world w{state.range(0), 0};
-  w.get().submit(&w.gang());
+  static_cast<void>(w.get().submit(&w.gang()));
   w.get().step(1);
   allot::instant now = 1;
   for ([[maybe_unused]] auto _ : state) benchmark::DoNotOptimize(w.get().step(++now).evictions.size());
@@ -96,7 +96,7 @@ BENCHMARK(unchanged)->ArgName("nodes")->Arg(512);
 /// out by the search.
 void failing_gang(benchmark::State& state) {
   world w{state.range(0), state.range(0), true};
-  w.get().submit(&w.gang());
+  static_cast<void>(w.get().submit(&w.gang()));
   allot::instant now = 0;
   std::size_t evictions = 0;
   for ([[maybe_unused]] auto _ : state) {
@@ -113,7 +113,7 @@ void reclaiming_gang(benchmark::State& state) {
   for ([[maybe_unused]] auto _ : state) {
     state.PauseTiming();
     world w{state.range(0), state.range(0)};
-    w.get().submit(&w.gang());
+    static_cast<void>(w.get().submit(&w.gang()));
     state.ResumeTiming();
     evictions += w.get().step(1).evictions.size();
   }
