@@ -10,6 +10,7 @@
 #include <vector>
 
 using allot::gpus;
+using allot::job_id;
 using allot::quantity;
 using allot::detail::unit_rank;
 
@@ -24,9 +25,11 @@ struct unit_record {
 
 TEST_CASE("unit_rank: priority, then who is below its minimum, then age") {
   // The key is less for a higher priority.
-  const unit_rank high{-9, 2, 50, 5, 3}, waits{-5, 0, 40, 4, 0}, runs{-5, 1, 10, 1, 0}, grows{-5, 2, 1, 2, 0},
-      newer{-5, 2, 1, 3, 0}, later_pod{-5, 2, 1, 3, 1};
-  const std::vector<unit_rank> line{high, waits, runs, grows, newer, later_pod};
+  const job_id first{0}, second{1};
+  const unit_rank high{-9, 2, 50, 5, second, 3}, waits{-5, 0, 40, 4, first, 0}, runs{-5, 1, 10, 1, first, 0},
+      grows{-5, 2, 1, 2, first, 0}, newer{-5, 2, 1, 3, first, 0}, later_pod{-5, 2, 1, 3, first, 1},
+      submitted_twice{-5, 2, 1, 3, second, 0};
+  const std::vector<unit_rank> line{high, waits, runs, grows, newer, later_pod, submitted_twice};
   CHECK(std::is_sorted(line.begin(), line.end()));
   CHECK(grows != newer);
 }

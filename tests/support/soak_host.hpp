@@ -42,6 +42,7 @@ class soak_world {
       : preset_(preset), random_(random), tells_(tells) {
     size_ = random.one_in(8) ? 3 : random.one_in(3) ? 2 : 1;
     wrong_one_in_ = random.one_in(3) ? 1000 : random.one_in(2) ? 20 : 5;
+    has_giants_ = random.one_in(8);
     dimensions_ = random.one_in(2) ? 1 : preset.dimensions;
     draw_nodes();
     jobs_.emplace_back();
@@ -119,6 +120,12 @@ class soak_world {
     if (random_.one_in(4)) {
       for (auto& s : given) s.lend = s.borrow = allot::limit::all();
     }
+    if (has_giants_) {
+      for (auto& s : given) {
+        if (random_.one_in(2))
+          s.nominal[0] = random_.one_in(3) ? allot::quantity::unlimited() : huge_amount();
+      }
+    }
     if (!random_.one_in(3)) contain_children(given);
     soak_amounts capacity{allot::quantity::unlimited()};
     for (const auto& p : nodes_.pools) {
@@ -128,7 +135,8 @@ class soak_world {
     if (random_.one_in(4)) capacity = soak_amounts{allot::quantity::unlimited()};
     it_ = preset_.make(jobs_, capacity, given, nodes_);
     if (preset_.ignores_quotas) {
-      require(it_ != nullptr, "a preset without quotas takes any");
+      require((it_ != nullptr) == static_cast<bool>(allot::build_quota_tree(given)),
+              "a preset takes quotas that make no tree, or not those that do");
       given = {{.name = "cluster", .nominal = soak_amounts{allot::quantity::unlimited()}}};
     } else {
       require((it_ != nullptr) == tree_of(given).has_value(), "quotas are taken that make no tree, or not");
@@ -150,6 +158,10 @@ class soak_world {
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].parent.empty()) below(i);
     }
+  }
+  /// A few of them are more than can be counted.
+  [[nodiscard]] allot::quantity huge_amount() {
+    return allot::quantity::milli(std::numeric_limits<std::int64_t>::max() / random_.between(1, 9) - 1);
   }
   [[nodiscard]] bool is_wrong() { return random_.one_in(wrong_one_in_); }
 
@@ -175,6 +187,7 @@ class soak_world {
     if (random_.one_in(8)) j.demand.pools = static_cast<std::uint64_t>(random_.between(1, 3));
     if (random_.one_in(6)) draw_flavors(j, gpus);
     j.pod = in_dimensions(j.pod);
+    if (has_giants_ && random_.one_in(2)) j.pod[0] = huge_amount();
     if (is_wrong()) spoil(j);
     j.priority = static_cast<std::int32_t>(random_.between(0, 3));
     j.preemptible = !random_.one_in(6);
@@ -186,14 +199,17 @@ class soak_world {
     jobs_.push_back(std::move(j));
     return static_cast<std::uint32_t>(jobs_.size() - 1);
   }
-  /// Flavors are dimensions, each with a pool of its own if there are two.
+  /// Flavors are dimensions, each with a pool of its own if there are two. In Kueue no two groups have a
+  /// resource in common: they are decided on one after the other.
   void draw_flavors(soak_job& j, std::int64_t gpus) {
     j.pod = {};
-    for (std::size_t g = random_.one_in(4) ? 2 : 1; g > 0; --g) {
+    const bool are_disjoint = preset_.partial;
+    for (std::size_t g = random_.one_in(4) && (dimensions_ == 2 || !are_disjoint) ? 2 : 1; g > 0; --g) {
       auto& options = j.flavors.emplace_back();
       for (std::int64_t o = random_.between(1, 3); o > 0; --o) {
         soak_amounts each;
-        each[random_.below(dimensions_)] = allot::quantity::milli(random_.one_in(4) ? 0 : gpus);
+        each[are_disjoint ? g - 1 : random_.below(dimensions_)] =
+            allot::quantity::milli(random_.one_in(4) ? 0 : gpus);
         options.push_back(each);
       }
     }
@@ -220,8 +236,7 @@ class soak_world {
         j.demand.gpus = allot::quantity::milli(random_.one_in(2) ? 1500 : -1000);
         break;
       case 5:
-        // More than can be counted if there are two of them.
-        j.pod[0] = allot::quantity::milli(std::numeric_limits<std::int64_t>::max() / 3 * 2);
+        j.pod[0] = huge_amount();
         break;
       default:
         j.demand.gpus = allot::gpus(50);
@@ -747,6 +762,7 @@ class soak_world {
       next = quotas_;
     }
     const auto over = it_->apply(changes);
+    if (!is_surely_countable({})) valid = static_cast<bool>(over);
     require(static_cast<bool>(over) == valid, "changes are taken that make no sense, or not");
     if (!over) {
       require(!over.problems().empty(), "nothing is said of what is wrong");
@@ -1274,6 +1290,8 @@ class soak_world {
   std::string diary_;
   std::size_t size_ = 1;
   std::size_t wrong_one_in_ = 20;
+  /// Quotas and jobs have amounts near the end of what can be counted.
+  bool has_giants_ = false;
   std::size_t dimensions_ = 2;
   soak_nodes nodes_;
   std::deque<soak_job> jobs_;

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -494,24 +495,26 @@ struct soak_preset {
   std::size_t dimensions = 2;
   bool may_have_nodes = true;
   bool must_have_nodes = false;
-  std::unique_ptr<soak_scheduler> (*make)(const std::deque<soak_job>&, const soak_amounts& capacity,
-                                          const soak_scheduler::quotas&, const soak_nodes&) = nullptr;
+  std::function<std::unique_ptr<soak_scheduler>(const std::deque<soak_job>&, const soak_amounts& capacity,
+                                                const soak_scheduler::quotas&, const soak_nodes&)>
+      make{};
 
   template <allot::preset Preset, class Places = allot::sim::places, std::size_t N = 2>
   [[nodiscard]] static soak_preset of(const Preset& by) {
+    const auto rules = allot::rules_of<2>(by);
     soak_preset p;
     p.name = by.name;
-    p.ignores_quotas = by.ignores_quotas;
-    p.defaults = by.defaults();
-    p.adapt = &Preset::template adapt<2>;
+    p.ignores_quotas = rules.ignores_quotas;
+    p.defaults = rules.defaults;
+    p.adapt = rules.adapt;
     p.dimensions = N;
     p.may_have_nodes = !std::same_as<Places, allot::no_placement>;
     p.must_have_nodes = std::same_as<Places, allot::gpu::inventory>;
-    p.make = [](const std::deque<soak_job>& jobs, const soak_amounts& capacity,
-                const soak_scheduler::quotas& quotas,
-                const soak_nodes& nodes) -> std::unique_ptr<soak_scheduler> {
+    p.make = [by](const std::deque<soak_job>& jobs, const soak_amounts& capacity,
+                  const soak_scheduler::quotas& quotas,
+                  const soak_nodes& nodes) -> std::unique_ptr<soak_scheduler> {
       using type = allot::scheduler<soak_view<N>, Places, typename Preset::policies_type>;
-      auto made = allot::make_scheduler(Preset{}, soak_view<N>{&jobs, capacity},
+      auto made = allot::make_scheduler(by, soak_view<N>{&jobs, capacity},
                                         soak_scheduler_of<type>::narrow(quotas), places_of<Places>(nodes));
       if (!made) return nullptr;
       return std::make_unique<soak_scheduler_of<type>>(std::move(made).value());

@@ -6,6 +6,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 
 namespace allot {
 inline namespace v0 {
@@ -77,6 +78,35 @@ template <std::size_t N>
   }
   return true;
 }
+
+/// A sum of amounts that together may be more than a `quantity` counts. Exact all the same, so that what was
+/// added can be taken away again; it is read as `unlimited` while it is too large.
+template <std::size_t N = 1>
+class exact_sum {
+ public:
+  constexpr exact_sum& operator+=(const resources<N>& r) noexcept {
+    for (std::size_t d = 0; d < N; ++d) sums_[d] += r[d].in_milli();
+    return *this;
+  }
+  constexpr exact_sum& operator-=(const resources<N>& r) noexcept {
+    for (std::size_t d = 0; d < N; ++d) sums_[d] -= r[d].in_milli();
+    return *this;
+  }
+  [[nodiscard]] constexpr resources<N> amount() const noexcept {
+    constexpr std::int64_t most = quantity::unlimited().in_milli();
+    resources<N> r;
+    for (std::size_t d = 0; d < N; ++d) {
+      r[d] = quantity::milli(static_cast<std::int64_t>(sums_[d] > most    ? most
+                                                       : sums_[d] < -most ? -most
+                                                                          : sums_[d]));
+    }
+    return r;
+  }
+
+ private:
+  __extension__ using wide = __int128;
+  std::array<wide, N> sums_{};
+};
 
 /// Whether `r` can be asked for: nothing negative and nothing unlimited. A negative request would mint
 /// quota and an unlimited one is the mark of an overflow (Kueue #13391, #11137).

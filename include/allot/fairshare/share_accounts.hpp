@@ -52,10 +52,15 @@ class share_accounts {
       for (std::size_t d = 0; d < N; ++d) {
         q.allocated[d] += used[d] - own.used[d];
         q.guaranteed[d] += guaranteed[d] - own.guaranteed[d];
-        requested_[a.index()][d] += used[d] + asked[d] - own.used[d] - own.asked[d];
       }
+      q.requested += used;
+      q.requested += asked;
+      q.requested -= own.used;
+      q.requested -= own.asked;
+      requested_[a.index()] = q.requested.amount();
     }
-    total_ += used - own.used;
+    total_ += used;
+    total_ -= own.used;
     own = {used, guaranteed, asked};
   }
   /// Divides what there is by what is asked for now. O(n rounds).
@@ -89,7 +94,7 @@ class share_accounts {
   /// What there is in all.
   [[nodiscard]] const resources<N>& capacity() const noexcept { return capacity_; }
   /// Used by all jobs together.
-  [[nodiscard]] const resources<N>& total() const noexcept { return total_; }
+  [[nodiscard]] resources<N> total() const noexcept { return total_.amount(); }
   [[nodiscard]] std::int64_t unit(std::size_t d) const noexcept { return unit_[d]; }
   /// The dimensions that count.
   [[nodiscard]] std::span<const std::size_t> counted() const noexcept { return counted_; }
@@ -115,7 +120,9 @@ class share_accounts {
     for (quota_id a = x; a; a = tree_->parent(a)) {
       const queue& q = queues_[a.index()];
       for (const std::size_t d : counted_) {
-        if (request[d] > quantity{} && q.allocated[d] + request[d] > q.limit[d]) return false;
+        const quantity then = q.allocated[d] + request[d];
+        // A sum that is too large to be counted is within no limit.
+        if (request[d] > quantity{} && (then > q.limit[d] || then.is_unlimited())) return false;
       }
     }
     return in != lane::guaranteed || within_deserved_of_all(x, request);
@@ -139,6 +146,7 @@ class share_accounts {
     resources<N> limit;
     resources<N> fair;
     resources<N> allocatable;
+    exact_sum<N> requested;
   };
   struct own_part {
     resources<N> used;
@@ -170,7 +178,7 @@ class share_accounts {
   std::vector<resources<N>> requested_;
   std::vector<own_part> own_;
   resources<N> capacity_;
-  resources<N> total_;
+  exact_sum<N> total_;
   std::array<std::int64_t, N> unit_{};
   std::vector<std::size_t> counted_;
   division_type division_;

@@ -110,6 +110,22 @@ void for_each_removed(const quota_tree<N>& from, std::span<const quota_change<N>
   }
 }
 
+/// In another tree usage meets that was counted apart in this one: together it has to be countable, too.
+template <std::size_t N>
+void check_usage(const ledger<N>& l, std::vector<problem>& problems) {
+  exact_sum<N> all;
+  for (const quota_id x : l.tree().top_down()) all += l.own_usage(x);
+  const resources<N> sum = all.amount();
+  for (std::size_t d = 0; d < N; ++d) {
+    if (!sum[d].is_unlimited()) continue;
+    problems.push_back({problem_code::out_of_range,
+                        {},
+                        {},
+                        "what all quotas use together is more than can be counted, so the tree can't change",
+                        d});
+  }
+}
+
 }  // namespace detail
 
 /// Changes the tree while jobs run in it. The changes are one transition: only the tree that results must be
@@ -129,6 +145,7 @@ result<std::vector<quota_id>> apply(ledger<N>& l,
     const std::string name{tree.name(x)};
     q.problems.push_back({problem_code::in_use, name, {}, name + " still has running jobs"});
   });
+  detail::check_usage(l, q.problems);
   q.edit(changes);
   auto next = detail::checked_tree(std::move(q));
   if (!next) return next.problems();

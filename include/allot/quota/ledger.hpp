@@ -57,7 +57,7 @@ class ledger {
   [[nodiscard]] resources<N> headroom(quota_id x, lane l = lane::any) const {
     if (!is_known(x)) return {};
     resources<N> most{quantity::unlimited()};
-    for_each_room(x, l, [&](std::size_t d, quantity room, quantity) {
+    for_each_room(x, l, [&](std::size_t d, quantity room, quantity, quantity) {
       most[d] = std::min(most[d], room);
       return true;
     });
@@ -78,14 +78,36 @@ class ledger {
   /// unlimited quota could no longer be counted. In a quota that is not there nothing fits, not even nothing.
   [[nodiscard]] bool fits(quota_id x, const resources<N>& request, lane l = lane::any) const {
     if (!is_known(x) || !is_valid_request(request)) return false;
-    return for_each_room(x, l, [&](std::size_t d, quantity room, quantity used) {
+    return for_each_room(x, l, [&](std::size_t d, quantity room, quantity spared, quantity used) {
       if (request[d] == quantity{}) return true;
-      return request[d] <= room && (!room.is_unlimited() || (used + request[d]).is_bounded());
+      return request[d] <= room && (!room.is_unlimited() || !(used + (request[d] - spared)).is_unlimited());
     });
   }
 
+  /// Whether a charge of `request` to x leaves all usage countable: the law does not say so where the supply
+  /// is unlimited or the charge is only tentative. O(depth).
+  [[nodiscard]] bool can_count(quota_id x, const resources<N>& request) const {
+    for (std::size_t d = 0; d < N; ++d) {
+      if (request[d] > countable(x, d)) return false;
+    }
+    return is_known(x);
+  }
+  /// The most that can be charged to x as far as counting goes. O(depth).
+  [[nodiscard]] quantity countable(quota_id x, std::size_t d) const {
+    if (!is_known(x, d)) return {};
+    quantity most = quantity::unlimited();
+    quantity spared;
+    for (quota_id a = x; a;) {
+      const cell& c = cell_of(a, d);
+      most = std::min(most, spared + (most_countable - c.now.used));
+      spared += std::max(quantity{}, c.kept - c.now.used);
+      a = c.parent;
+    }
+    return most;
+  }
+
   /// Counts a job of x as using `request`.
-  /// Preconditions: x exists; a valid request; the sum of all usage stays bounded.
+  /// Preconditions: x exists; a valid request; it can be counted.
   void charge(quota_id x, const resources<N>& request, lane l = lane::any) {
     ALLOT_ASSERT(is_valid_request(request), "a charge is neither negative nor unlimited");
     change(x, request, 1, l);
@@ -213,6 +235,8 @@ class ledger {
   }
 
  private:
+  static constexpr quantity most_countable = quantity::milli(quantity::unlimited().in_milli() - 1);
+
   struct usage {
     quantity own;
     quantity own_guaranteed;
@@ -262,9 +286,10 @@ class ledger {
     return std::max(quantity{}, used - kept);
   }
 
-  /// Calls `visit(d, room, used)` for every bound on x's path, all dimensions of a quota before its parent's
-  /// (one walk, and the cells of a quota lie side by side), until it returns false; returns whether it never
-  /// did. Precondition: x is known.
+  /// Calls `visit(d, room, spared, used)` for every bound on x's path, all dimensions of a quota before its
+  /// parent's (one walk, and the cells of a quota lie side by side), until it returns false; returns whether
+  /// it never did. `spared` is how much of what is added at x does not reach that quota, which uses `used`.
+  /// Precondition: x is known.
   template <class Visit>
   bool for_each_room(quota_id x, lane l, Visit visit) const {
     resources<N> spared;
@@ -272,10 +297,12 @@ class ledger {
     for (const cell* at = &cell_of(x, 0);; at = &cell_of(at->parent, 0)) {
       for (std::size_t d = 0; d < N; ++d) {
         const cell& c = at[d];
-        if (!visit(d, spared[d] + (c.ceiling - c.now.used), c.now.used)) return false;
+        const quantity spared_of_any = spared[d];
+        if (!visit(d, spared_of_any + (c.ceiling - c.now.used), spared_of_any, c.now.used)) return false;
         spared[d] += std::max(quantity{}, c.kept - c.now.used);
         if (l != lane::guaranteed) continue;
-        if (!visit(d, spared_guaranteed[d] + (c.supply - c.now.used_guaranteed), c.now.used)) return false;
+        const quantity room = spared_guaranteed[d] + (c.supply - c.now.used_guaranteed);
+        if (!visit(d, room, spared_of_any, c.now.used)) return false;
         spared_guaranteed[d] += std::max(quantity{}, c.kept - c.now.used_guaranteed);
       }
       if (!at->parent) return true;

@@ -24,17 +24,6 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Whether usage can be counted with the request on top of it.
-template <std::size_t N>
-[[nodiscard]] bool can_count(const ledger<N>& l, quota_id x, const resources<N>& request) {
-  for (; x; x = l.tree().parent(x)) {
-    for (std::size_t d = 0; d < N; ++d) {
-      if (!(l.drawn(x, d) + request[d]).is_bounded()) return false;
-    }
-  }
-  return true;
-}
-
 /// The state of the world twice: what jobs hold *now*, those told to go included, and what decisions count
 /// on: the evicted already gone, the reserved already there. A job starts when both allow it, so capacity on
 /// its way to a beneficiary is nobody else's, and neither is ever over by a decision.
@@ -88,6 +77,7 @@ class books {
   /// A booked job runs from now on.
   void start(record& r, instant at) {
     held_.charge(r.facts.quota, r.facts.request, r.facts.in);
+    held_by_all_ += r.facts.request;
     r.state = job_state::running;
     r.facts.started = at;
     if (r.preemptible) may_go(r);
@@ -111,7 +101,13 @@ class books {
       if (r.preemptible) stays(r);
     }
     held_.release(r.facts.quota, r.facts.request, r.facts.in);
+    held_by_all_ -= r.facts.request;
     places.release(r.where);
+  }
+  /// Whether a job that runs already can be counted in, by the quotas and by whoever adds them all up.
+  [[nodiscard]] bool can_count(quota_id x, const resources<n>& request) const {
+    return held_.can_count(x, request) && booked_.can_count(x, request) &&
+           is_valid_request(held_by_all_.amount() + request);
   }
 
   /// Calls `f(ledger&)` with what decisions count on, returns what it returns and takes back what it changed.
@@ -282,6 +278,7 @@ class books {
 
   ledger<n> held_;
   ledger<n> booked_;
+  exact_sum<n> held_by_all_{};
   running_index<n> running_;
   /// The same by group, for placements that keep count of them.
   yield_groups groups_;

@@ -133,6 +133,13 @@ class lowest_share_first {
   template <class Entry>
   [[nodiscard]] key key_of(ledger<N>& l, const Entry& e, quota_id x, bool own_jobs) {
     key k;
+    if (!l.can_count(e.quota, e.chosen.request)) {
+      // Those before it took so much that it can't be counted on top of them; it goes last, and is passed
+      // over.
+      k.borrows = true;
+      k.share = {true, {1, 0}, {1, 0}};
+      return k;
+    }
     const savepoint s = l.save();
     l.charge(e.quota, e.chosen.request);
     k.share = own_jobs ? shares_.own_share_of(l, x) : shares_.share_of(l, x);

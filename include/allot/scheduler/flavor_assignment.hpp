@@ -122,7 +122,7 @@ template <std::size_t N, class Outlook>
   // One dimension of which `already` is asked by other groups.
   const auto judge = [&](std::size_t d, quantity already, quantity q) -> grade {
     const quantity all = already + q;
-    if (all > l.potential(x, d)) return {fit_mode::no_fit, 0};
+    if (all > l.potential(x, d) || all > l.countable(x, d)) return {fit_mode::no_fit, 0};
     const auto from = heights.lowest_with(l, x, d, all);
     if (all <= std::max(quantity{}, l.headroom(x, d))) return {fit_mode::fit, from.level};
     if (all > l.total_supply(x, d) && !from.may_reclaim && !may_preempt_on_loan) {

@@ -63,7 +63,7 @@ class lifecycle {
     pending_queue queue;
     queue_settings settings;
     /// What those in the queue ask for together.
-    resources<n> asked;
+    exact_sum<n> asked;
     std::size_t waiting = 0;
     std::size_t jobs = 0;
     bool parked = false;

@@ -149,6 +149,8 @@ class nominations {
 
  private:
   static constexpr bool elastic = elastic_view<std::remove_cvref_t<decltype(std::declval<Bench&>().view())>>;
+  /// So many combinations of flavors are tried for a place.
+  static constexpr std::size_t most_picks = 256;
   static constexpr bool placed = !std::same_as<typename Bench::demand, no_placement::demand>;
 
   /// Who holds something now, but for those left out.
@@ -212,6 +214,7 @@ class nominations {
       if (e.chosen.mode == fit_mode::no_fit) return false;
       if (e.chosen.mode == fit_mode::fit) {
         if (has_place(bench, r, e.chosen.pick)) return true;
+        if (fits_with_others(bench, e, r, bounds)) return true;
         if (exclude(r, e.chosen.pick, bounds, bounds.no_place)) continue;
         e.chosen.mode = fit_mode::preempt;
         for (std::size_t d = 0; d < n; ++d) e.chosen.contested[d] = e.chosen.request[d] > quantity{};
@@ -340,6 +343,21 @@ class nominations {
     } else {
       return true;
     }
+  }
+  /// Where several groups have a choice, no option is to blame alone for there being no place: chooses the
+  /// first flavors in order that fit and have one. Returns false, and has changed nothing, if there are none.
+  [[nodiscard]] bool fits_with_others(Bench& bench, entry& e, const record& r, const flavor_bounds& bounds) {
+    if (!placed || bounds.pinned || r.menu.groups() < 2) return false;
+    const flavor_assignment<n> before = e.chosen;
+    flavor_bounds one;
+    one.pinned = true;
+    std::size_t tries = most_picks;
+    do {
+      assign(bench, e, r, one);
+      if (e.chosen.mode == fit_mode::fit && has_place(bench, r, e.chosen.pick)) return true;
+    } while (--tries > 0 && advance(one.from, r.menu));
+    e.chosen = before;
+    return false;
   }
   using excluded = std::array<std::uint64_t, most_flavor_groups>;
   /// The chosen flavors have no place now, or nobody could make one. Returns false when that is known

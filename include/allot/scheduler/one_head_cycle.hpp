@@ -57,6 +57,8 @@ class one_head_cycle {
     }
     is_dirty_.assign(tree.slots(), false);
     dirty_.clear();
+    waits_for_others_.clear();
+    waits_for_others_.reserve(tree.roots().size());
   }
 
   /// Cycles until one decides something or nothing changes any more. Another cycle follows one that decided
@@ -70,6 +72,8 @@ class one_head_cycle {
       if (bench.has_news()) {
         bench.wake_everyone();
         memory_.forget_cursors();
+        for (const quota_id root : waits_for_others_) mark(root);
+        waits_for_others_.clear();
       }
       bench.take_touched([&](quota_id x) { mark(root_of_[x.index()]); });
       if (dirty_.empty()) return;
@@ -125,11 +129,19 @@ class one_head_cycle {
     l.rollback(before);
     const std::size_t decided = decisions(bench);
     for (const std::size_t i : processed_) apply(bench, entries[i]);
-    if (decisions(bench) == decided) return;
-    // Perhaps those of another tree took its place, of which nothing else will be heard in its own.
+    // Those who stand in its way may be of another tree, and nothing of them is heard in its own.
     for (const std::size_t i : processed_) {
-      if (entries[i].outcome == entry_outcome::passed_over) mark(entries[i].root);
+      const entry& e = entries[i];
+      const bool was_passed_over = e.outcome == entry_outcome::passed_over;
+      if (was_passed_over && decisions(bench) != decided) mark(e.root);
+      if (was_passed_over || e.outcome == entry_outcome::deferred || e.outcome == entry_outcome::preempts) {
+        wait_for_others(e.root);
+      }
     }
+  }
+  void wait_for_others(quota_id root) {
+    const auto at = std::lower_bound(waits_for_others_.begin(), waits_for_others_.end(), root);
+    if (at == waits_for_others_.end() || *at != root) waits_for_others_.insert(at, root);
   }
   void add_entry(Bench& bench, quota_id x, quota_id root, job_id id) {
     if (count_ == entries_.size()) entries_.emplace_back();
@@ -147,6 +159,11 @@ class one_head_cycle {
   void process(Bench& bench, entry& e) {
     ledger<n>& l = bench.held();
     if (overlaps(e)) nominate_again(bench, e);
+    // Its victims are still counted, and those who went before it in this cycle are.
+    if (e.chosen.mode != fit_mode::no_fit && !l.can_count(e.quota, e.chosen.request)) {
+      e.outcome = entry_outcome::passed_over;
+      return;
+    }
     if (e.outcome == entry_outcome::deferred) {
       l.charge(e.quota, e.chosen.request);
       return;
@@ -265,6 +282,8 @@ class one_head_cycle {
   /// Roots of trees in which something has changed.
   std::vector<quota_id> dirty_;
   std::vector<bool> is_dirty_;
+  /// Roots of trees whose heads are tried again when the world has changed, in order, each once.
+  std::vector<quota_id> waits_for_others_;
   /// The first `count_` are of this cycle; the rest keep their memory.
   std::vector<entry> entries_;
   std::size_t count_ = 0;

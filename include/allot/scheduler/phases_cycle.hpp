@@ -213,8 +213,8 @@ class phases_cycle {
         [&](quota_id, const queue&, const kind_line& k) { return !not_consolidated_.is_easier(k.kind); },
         [&](const record& r) {
           const kind_type kind = kind_type::of(bench, r);
-          if (not_consolidated_.is_easier(kind)) try_to_solve(bench, r, kind, wanted, not_consolidated_);
-          return std::nullopt;
+          if (!not_consolidated_.is_easier(kind)) return no_unit();
+          return try_to_solve(bench, r, kind, wanted, not_consolidated_);
         });
   }
   void reclaim(Bench& bench) {
@@ -229,8 +229,8 @@ class phases_cycle {
           const auto& f = r.facts;
           queue& q = queues_[f.quota.index()];
           const kind_type kind = kind_type::of(bench, r);
-          if (may_try(f.quota, q, f.request, kind)) try_to_solve(bench, r, kind, wanted, q.hardest);
-          return std::nullopt;
+          return may_try(f.quota, q, f.request, kind) ? try_to_solve(bench, r, kind, wanted, q.hardest)
+                                                      : no_unit();
         });
   }
   void preempt(Bench& bench) {
@@ -242,23 +242,26 @@ class phases_cycle {
           const auto& f = r.facts;
           queue& q = queues_[f.quota.index()];
           const kind_type kind = kind_type::of(bench, r);
-          if (!q.hardest.is_easier(kind)) return std::nullopt;
+          if (!q.hardest.is_easier(kind)) return no_unit();
           if (f.in == lane::guaranteed && !world_.accounts.within_deserved_of_all(f.quota, f.request)) {
             q.hardest.add(kind);
-          } else {
-            try_to_solve(bench, r, kind, wanted, q.hardest);
+            return no_unit();
           }
-          return std::nullopt;
+          return try_to_solve(bench, r, kind, wanted, q.hardest);
         });
   }
-  void try_to_solve(Bench& bench, const record& r, const kind_type& kind,
-                    const detail::victims_wanted& wanted, detail::failed_units<n>& hardest) {
+  /// Returns what of the job waits now if it has started.
+  std::optional<waiting_unit> try_to_solve(Bench& bench, const record& r, const kind_type& kind,
+                                           const detail::victims_wanted& wanted,
+                                           detail::failed_units<n>& hardest) {
     if (!solver_.solve(bench, world_, r.facts.id, wanted)) {
       hardest.add(kind);
-      return;
+      return no_unit();
     }
     for (const quota_id x : solver_.losers()) turn_.changed(bench.tree(), x, key());
+    return solver_.grown();
   }
+  [[nodiscard]] static constexpr std::optional<waiting_unit> no_unit() noexcept { return std::nullopt; }
 
   // Turns.
 

@@ -101,7 +101,7 @@ class phases_lines {
   /// The same without a look at what has changed.
   [[nodiscard]] std::span<const kind_line> kinds(quota_id x) const { return lines_[x.index()].kinds; }
   [[nodiscard]] static unit_rank rank_of(Bench& bench, const record& r) {
-    unit_rank rank{r.rank.key, 0, r.rank.submitted, r.rank.id, 0};
+    unit_rank rank = unit_rank::of(r, 0);
     if (r.facts.surplus) {
       const record& core = bench.at(r.facts.core);
       rank.stage = bench.running_pods(core) > core.facts.pods ? 2 : 1;
@@ -116,7 +116,7 @@ class phases_lines {
   /// O(elastic jobs that run and could have more pods).
   [[nodiscard]] resources<n> asked(Bench& bench, quota_id x) {
     const line& l = lines_[x.index()];
-    resources<n> sum = bench.asked(x) + l.to_come;
+    resources<n> sum = bench.asked(x) + l.to_come.amount();
     for (const job_id id : l.surplus) {
       // Its id may be that of a whole job by now.
       if (!is_here(bench, x, id) || !bench.at(id).facts.surplus) continue;
@@ -135,7 +135,7 @@ class phases_lines {
     /// Those who are surplus; perhaps some who have left.
     std::vector<job_id> surplus;
     /// What those ask for besides who wait as a whole: pods that are no units yet.
-    resources<n> to_come{};
+    exact_sum<n> to_come{};
     bool surplus_is_old = true;
   };
   /// By job: the last of its stays.

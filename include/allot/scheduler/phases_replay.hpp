@@ -159,8 +159,7 @@ class phases_replay {
       const auto& u = chosen[i].unit;
       const record& core = bench.at(u.core);
       if (core.surplus.empty()) {
-        const unit_rank rank{core.rank.key, 0, core.rank.submitted, core.rank.id, 0};
-        involved_.push_back({u.quota, rank, u.core, u.request, false, i});
+        involved_.push_back({u.quota, unit_rank::of(core, 0), u.core, u.request, false, i});
       } else if (!is_marked(u.core)) {
         mark(u.core);
         any_marked_ = true;
@@ -174,10 +173,7 @@ class phases_replay {
   [[nodiscard]] static involved_job elastic(Bench& bench, const record& core,
                                             const std::vector<chosen_unit>& chosen,
                                             std::span<const std::size_t> tried) {
-    involved_job job{core.facts.quota,
-                     {core.rank.key, 0, core.rank.submitted, core.rank.id, 0},
-                     core.facts.id,
-                     core.facts.request};
+    involved_job job{core.facts.quota, unit_rank::of(core, 0), core.facts.id, core.facts.request};
     std::uint32_t lost = 0;
     for (const std::size_t i : tried) {
       const auto& u = chosen[i].unit;

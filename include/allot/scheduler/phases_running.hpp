@@ -142,14 +142,8 @@ class phases_running {
     for (std::size_t d = 0; d < n; ++d) l.most[d] = std::max(l.most[d], u.request[d]);
   }
   [[nodiscard]] static running_unit whole_unit(Bench& bench, const record& r) {
-    running_unit u{{r.rank.key, 1, r.rank.submitted, r.rank.id, 0},
-                   r.facts.id,
-                   r.facts.id,
-                   r.facts.quota,
-                   false,
-                   r.facts.pods,
-                   r.facts.request,
-                   r.facts.request};
+    running_unit u{unit_rank::of(r, 1), r.facts.id,      r.facts.id,     r.facts.quota, false,
+                   r.facts.pods,        r.facts.request, r.facts.request};
     if constexpr (device_counting_placement<std::remove_cvref_t<decltype(bench.places())>>) {
       u.shared = bench.places().devices_of(r.demand).shared;
     }

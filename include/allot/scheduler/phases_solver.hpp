@@ -66,6 +66,10 @@ class phases_solver {
   }
   /// The quotas that lost something in the last successful search.
   [[nodiscard]] std::span<const quota_id> losers() const noexcept { return losers_; }
+  /// What of the job waits now, if that search let it start.
+  [[nodiscard]] const std::optional<typename world_type::waiting_unit>& grown() const noexcept {
+    return grown_;
+  }
 
  private:
   using chosen_unit = typename phases_replay<Bench>::chosen_unit;
@@ -275,13 +279,22 @@ class phases_solver {
 
   void carry_out(Bench& bench, world_type& world, const record& r) {
     losers_.clear();
+    grown_.reset();
     const std::size_t first = bench.plan().evictions.size();
     for (const chosen_unit& c : chosen_) {
       if (c.unit.surplus && goes_with_core(c.unit.core)) continue;
       world.evict(bench, c.unit.id, r.facts.id, wanted_.relation());
       losers_.push_back(c.unit.quota);
     }
-    world.pipeline(r, world.find_place(bench, r.demand, r.facts.request));
+    const auto where = world.find_place(bench, r.demand, r.facts.request);
+    const bool waits_for_nobody =
+        bench.plan().evictions.size() == first && where && world.is_free_now(bench, *where, r.facts.request);
+    // Whoever went was admitted in this very cycle and has not started. KAI pipelines the job, and does the
+    // same again in each cycle to come; once it has been announced, it starts here.
+    if (waits_for_nobody && world.is_announced(r.facts.id, r.ticket)) {
+      return world.admit(bench, r.facts.id, *where, grown_);
+    }
+    world.pipeline(r, where);
     for (const chosen_unit& c : chosen_) {
       if (c.end != fate::moves || !bench.contains(c.unit.id)) continue;
       const record& moved = bench.at(c.unit.id);
@@ -314,6 +327,7 @@ class phases_solver {
   std::vector<job_id> done_;
   std::vector<reclaim_bundle<n>> bundles_;
   std::vector<quota_id> losers_;
+  std::optional<typename world_type::waiting_unit> grown_;
 };
 
 }  // namespace detail

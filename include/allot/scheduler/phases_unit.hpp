@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/ids.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
@@ -22,8 +23,16 @@ struct unit_rank {
   std::uint8_t stage = 0;
   instant submitted = 0;
   std::uint64_t order = 0;
+  /// A host may submit the same job twice.
+  job_id job{};
   /// Of the surplus pods of one job.
   std::uint32_t position = 0;
+
+  /// Of a unit of a job at that stage.
+  template <class Record>
+  [[nodiscard]] static unit_rank of(const Record& r, std::uint8_t stage) {
+    return {r.rank.key, stage, r.rank.submitted, r.rank.id, r.facts.surplus ? r.facts.core : r.facts.id, 0};
+  }
 
   friend constexpr auto operator<=>(const unit_rank&, const unit_rank&) noexcept = default;
   friend constexpr bool operator==(const unit_rank&, const unit_rank&) noexcept = default;

@@ -218,6 +218,10 @@ class phases_world {
     const bool is_known = std::exchange(announced_[i], r.ticket) == r.ticket;
     if (!is_known || bench.plan().evictions.size() > first) bench.announce(r.facts.id, first);
   }
+  /// Whether that was said of a stay in the queue.
+  [[nodiscard]] bool is_announced(job_id id, std::uint32_t ticket) const {
+    return id.index() < announced_.size() && announced_[id.index()] == ticket;
+  }
   /// Tells a running unit to go. One that was admitted in this very cycle has not started: it waits again.
   void evict(Bench& bench, job_id id, job_id beneficiary, relation how) {
     ++changes_;
@@ -279,9 +283,6 @@ class phases_world {
     std::optional<place> where;
   };
 
-  [[nodiscard]] bool is_announced(job_id id, std::uint32_t ticket) const {
-    return id.index() < announced_.size() && announced_[id.index()] == ticket;
-  }
   [[nodiscard]] static bool knows_nodes(Bench& bench) {
     if constexpr (requires { bench.places().has_nodes(); }) {
       return bench.places().has_nodes();
@@ -290,11 +291,11 @@ class phases_world {
     }
   }
   [[nodiscard]] bool fits_in(const resources<n>& used, const resources<n>& request) const {
-    if (!is_bounded_) return true;
-    for (const std::size_t d : accounts.counted()) {
-      if (request[d] > quantity{} && used[d] + request[d] > accounts.capacity()[d]) return false;
-    }
-    return true;
+    return std::all_of(accounts.counted().begin(), accounts.counted().end(), [&](std::size_t d) {
+      const quantity then = used[d] + request[d];
+      return request[d] == quantity{} ||
+             (then.is_bounded() && (!is_bounded_ || then <= accounts.capacity()[d]));
+    });
   }
   [[nodiscard]] resources<n> pipelined_total() const {
     resources<n> sum;

@@ -89,7 +89,7 @@ class reservations {
   /// Returns false, and has changed nothing, when together they are more than can be counted.
   template <class Ledger>
   [[nodiscard]] static bool charge(Ledger& l, const job_record<View, Placement>& r) {
-    if (!can_count(l, r.facts.quota, r.facts.request)) return false;
+    if (!l.can_count(r.facts.quota, r.facts.request)) return false;
     l.charge(r.facts.quota, r.facts.request, r.facts.in);
     return true;
   }

@@ -166,7 +166,8 @@ class scheduler {
     typename bench_type::record r;
     r.what = j;
     detail::read_request(r, view(), detail::core_pods(view(), j));
-    if (!can_count(quota_of(j), bench_.request_of(r, pick))) return {{}, refusal::invalid_request};
+    if (!jobs().books.can_count(quota_of(j), bench_.request_of(r, pick)))
+      return {{}, refusal::invalid_request};
     const job_id id = enrol(j);
     jobs().start_adopted(id, since, at, pick);
     jobs().review_reservations();
@@ -181,7 +182,8 @@ class scheduler {
     if (r.state != job_state::running || r.facts.surplus) return {{}, refusal::wrong_state};
     if (!jobs().can_grow(r)) return {{}, refusal::has_all_pods};
     if (!has_given(at)) return {{}, refusal::unknown_place};
-    if (!can_count(r.facts.quota, jobs().request_of_pod(r))) return {{}, refusal::invalid_request};
+    if (!jobs().books.can_count(r.facts.quota, jobs().request_of_pod(r)))
+      return {{}, refusal::invalid_request};
     const job_id id = jobs().adopt_surplus(r, since, at);
     jobs().review_reservations();
     return {id};
@@ -233,13 +235,15 @@ class scheduler {
   /// are treated like the others; one that ignores quotas ignores the changes, too. Who is reserved where
   /// there is no room for it any more waits again.
   result<std::vector<quota_id>> apply(std::span<const quota_change<n>> changes) {
-    std::vector<problem> in_use;
+    std::vector<problem> wrong;
+    detail::check_usage(ledger(), wrong);
+    detail::check_usage(booked(), wrong);
     detail::for_each_removed<n>(tree(), changes, [&](quota_id x) {
       if (jobs().of(x).jobs == 0 || quotas_.rules().ignores_quotas) return;
       const std::string name{tree().name(x)};
-      in_use.push_back({problem_code::in_use, name, {}, name + " still has jobs"});
+      wrong.push_back({problem_code::in_use, name, {}, name + " still has jobs"});
     });
-    auto tree = quotas_.changed(this->tree(), changes, std::move(in_use));
+    auto tree = quotas_.changed(this->tree(), changes, std::move(wrong));
     if (!tree) return tree.problems();
     if (quotas_.rules().ignores_quotas) return std::vector<quota_id>{};
     std::vector<quota_id> over = jobs().replace_tree(tree.value());
@@ -367,10 +371,6 @@ class scheduler {
     } else {
       return true;
     }
-  }
-  /// Whether usage can be counted on top of what there is, which only jobs that were adopted can exceed.
-  [[nodiscard]] bool can_count(quota_id x, const resources<n>& request) const {
-    return detail::can_count(ledger(), x, request) && detail::can_count(booked(), x, request);
   }
 
   [[nodiscard]] std::optional<bool> judges_rivals() const {

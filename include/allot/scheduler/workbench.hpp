@@ -105,7 +105,7 @@ class workbench {
   /// How many jobs of x wait, reserved ones included.
   [[nodiscard]] std::size_t waiting(quota_id x) const { return jobs_.of(x).waiting; }
   /// What the jobs in the queue of x ask for together.
-  [[nodiscard]] const resources<n>& asked(quota_id x) const { return jobs_.of(x).asked; }
+  [[nodiscard]] resources<n> asked(quota_id x) const { return jobs_.of(x).asked.amount(); }
 
   /// What the job asks for under a choice of flavors, and what of the placement.
   [[nodiscard]] static resources<n> request_of(const record& r, const flavor_pick& pick) {
