@@ -97,3 +97,17 @@ TEST_CASE("resources: a negative, unlimited or overflowed amount cannot be asked
   CHECK(is_valid_request(huge));
   CHECK_FALSE(is_valid_request(huge * 3));
 }
+
+TEST_CASE("exact_sum: what was too large is exact again when some of it has gone") {
+  const resources<2> huge{quantity::milli(INT64_MAX - 1), gpus(1)};
+  allot::exact_sum<2> sum;
+  for (int i = 0; i < 3; ++i) sum += huge;
+  CHECK(sum.amount() == resources<2>{quantity::unlimited(), gpus(3)});
+  sum -= huge;
+  sum -= huge;
+  CHECK(sum.amount() == huge);
+  sum -= huge;
+  sum -= huge;
+  sum -= huge;
+  CHECK(sum.amount() == resources<2>{quantity::lowest(), gpus(-2)});
+}

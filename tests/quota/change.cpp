@@ -307,6 +307,20 @@ TEST_CASE("change: what can't be done is refused with every reason, and nothing 
         problems{problem_code::in_use, problem_code::negative, problem_code::unknown_parent});
 }
 
+TEST_CASE("change: no tree is taken in which usage could not be counted") {
+  const quantity most = quantity::milli(INT64_MAX - 1);
+  ledger<> l{
+      allot::build_quota_tree<1>({{.name = "a", .nominal = most}, {.name = "b", .nominal = most}}).value()};
+  l.charge(quota_id{0}, most);
+  CHECK(allot::apply(l, allot::reweight_quota<1>{quota_id{0}, 5}));
+  l.charge(quota_id{1}, gpus(1));
+  const auto moved = allot::apply(l, allot::move_quota{quota_id{0}, quota_id{1}});
+  REQUIRE_FALSE(moved);
+  CHECK(moved.problems().front().code == problem_code::out_of_range);
+  l.release(quota_id{1}, gpus(1));
+  CHECK(allot::apply(l, allot::move_quota{quota_id{0}, quota_id{1}}));
+}
+
 TEST_CASE("change: the usage is kept and those over are told, on random trees, batches and jobs") {
   allot_test::for_each_seed(1000, keeps_usage_and_tells_who_is_over<1>);
   allot_test::for_each_seed(300, keeps_usage_and_tells_who_is_over<3>);

@@ -572,6 +572,26 @@ TEST_CASE("ledger: Kueue trap 6: usage that can't be counted does not fit, and b
   CHECK_THROWS_AS(l.charge(quota_id{0}, most), allot_test::assertion_failed);
 }
 
+TEST_CASE("ledger: what a quota keeps for itself need not be counted by its parent") {
+  const quantity most = quantity::milli(INT64_MAX - 1);
+  const quota_id all{0}, keeps{1}, passes{2};
+  ledger<> l = ledger_of({{.name = "all", .nominal = quantity::unlimited()},
+                          {.name = "keeps", .parent = "all", .nominal = most, .lend = limit::none()},
+                          {.name = "passes", .parent = "all"}});
+  l.charge(all, gpus(5));
+  CHECK(l.countable(keeps, 0) == most);
+  CHECK(l.countable(passes, 0) == most - gpus(5));
+  CHECK(l.fits(keeps, most));
+  CHECK_FALSE(l.fits(passes, most));
+  CHECK(l.fits(passes, most - gpus(5)));
+  l.charge(keeps, most);
+  CHECK(l.countable(keeps, 0) == quantity{});
+  CHECK(l.countable(passes, 0) == most - gpus(5));
+  CHECK(l.can_count(passes, gpus(1)));
+  CHECK_FALSE(l.can_count(keeps, gpus(1)));
+  CHECK(l.countable(quota_id{7}, 0) == quantity{});
+  CHECK_FALSE(l.can_count(quota_id{7}, quantity{}));
+}
 TEST_CASE("ledger: Kueue trap 7: a negative request does not mint quota") {
   ledger<2> l = ledger_of<2>({{.name = "all", .nominal = resources<2>{gpus(4), gpus(4)}}});
   CHECK_FALSE(l.fits(quota_id{0}, resources<2>{gpus(1), gpus(-8)}));

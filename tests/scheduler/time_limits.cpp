@@ -23,6 +23,7 @@ TEST_CASE("time_limits: each run comes up once, when its time has come, the earl
   allot_test::for_each_seed(200, [](allot_test::random_source& random) {
     using entry = std::tuple<instant, job_id, instant>;
     allot::detail::time_limits limits;
+    const auto lasts = [](const allot::detail::time_limits::run& r) { return r.job.generation() != 1; };
     std::vector<entry> expected;
     instant now = 0;
     for (int i = 0; i < 60; ++i) {
@@ -30,7 +31,7 @@ TEST_CASE("time_limits: each run comes up once, when its time has come, the earl
         const entry e{random.between(0, 40),
                       job_id{random.below(5), static_cast<std::uint32_t>(random.below(3))},
                       random.between(0, 9)};
-        limits.watch(std::get<0>(e), {std::get<1>(e), std::get<2>(e)});
+        limits.watch(std::get<0>(e), {std::get<1>(e), std::get<2>(e)}, lasts);
         expected.push_back(e);
         continue;
       }
@@ -50,7 +51,6 @@ TEST_CASE("time_limits: each run comes up once, when its time has come, the earl
       });
       CHECK(next == due.size());
       // Of those that last, the earliest is next.
-      const auto lasts = [](const allot::detail::time_limits::run& r) { return r.job.generation() != 1; };
       std::sort(expected.begin(), expected.end());
       const auto first = std::find_if(expected.begin(), expected.end(),
                                       [](const entry& e) { return std::get<1>(e).generation() != 1; });

@@ -131,8 +131,9 @@ void check_usage(const ledger<N>& l, std::vector<problem>& problems) {
 /// Changes the tree while jobs run in it. The changes are one transition: only the tree that results must be
 /// valid, so moving 8 GPUs from one child to another is two resizes in either order.
 /// Returns the quotas that then break the law, parents first: a resize below what is used is not an error,
-/// it is a state to come down from (by preemption, or by waiting). If the changes are not valid, returns
-/// everything that is wrong and leaves the ledger as it was. Precondition: no open savepoint. O(n log n).
+/// it is a state to come down from (by preemption, or by waiting). If the changes are not valid, or usage is
+/// so large that in another tree it might not be countable, returns everything that is wrong and leaves the
+/// ledger as it was. Precondition: no open savepoint. O(n log n).
 /// Call it qualified, `allot::apply(l, changes)`: with a vector, argument-dependent lookup prefers
 /// std::apply.
 template <std::size_t N>

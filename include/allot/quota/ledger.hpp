@@ -55,12 +55,8 @@ class ledger {
   /// In a state that is not sound, what is missing above x counts against what x keeps for itself, as in
   /// Kueue's available().
   [[nodiscard]] resources<N> headroom(quota_id x, lane l = lane::any) const {
-    if (!is_known(x)) return {};
-    resources<N> most{quantity::unlimited()};
-    for_each_room(x, l, [&](std::size_t d, quantity room, quantity, quantity) {
-      most[d] = std::min(most[d], room);
-      return true;
-    });
+    resources<N> most;
+    for (std::size_t d = 0; d < N; ++d) most[d] = headroom(x, d, l);
     return most;
   }
   [[nodiscard]] quantity headroom(quota_id x, std::size_t d, lane l = lane::any) const {
@@ -78,12 +74,11 @@ class ledger {
   /// unlimited quota could no longer be counted. In a quota that is not there nothing fits, not even nothing.
   [[nodiscard]] bool fits(quota_id x, const resources<N>& request, lane l = lane::any) const {
     if (!is_known(x) || !is_valid_request(request)) return false;
-    return for_each_room(x, l, [&](std::size_t d, quantity room, quantity spared, quantity used) {
-      if (request[d] == quantity{}) return true;
-      return request[d] <= room && (!room.is_unlimited() || !(used + (request[d] - spared)).is_unlimited());
-    });
+    for (std::size_t d = 0; d < N; ++d) {
+      if (request[d] > quantity{} && !fits_at(&cell_of(x, d), d, request[d], l)) return false;
+    }
+    return true;
   }
-
   /// Whether a charge of `request` to x leaves all usage countable: the law does not say so where the supply
   /// is unlimited or the charge is only tentative. O(depth).
   [[nodiscard]] bool can_count(quota_id x, const resources<N>& request) const {
@@ -259,7 +254,7 @@ class ledger {
     usage before;
   };
 
-  [[nodiscard]] bool has_slot(quota_id x) const noexcept { return x.index() * N < cells_.size(); }
+  [[nodiscard]] bool has_slot(quota_id x) const noexcept { return x.index() * N + 1 < cells_.size(); }
   [[nodiscard]] bool is_known(quota_id x, std::size_t d = 0) const noexcept {
     return has_slot(x) && d < N && cell_of(x, d).is_live;
   }
@@ -267,8 +262,7 @@ class ledger {
   [[nodiscard]] const cell& cell_of(quota_id x, std::size_t d) const { return cells_[x.index() * N + d]; }
   /// The same of any id and dimension: where there is none, a cell that tells of nothing.
   [[nodiscard]] const cell& at(quota_id x, std::size_t d) const noexcept {
-    static constexpr cell nothing{};
-    return has_slot(x) && d < N ? cell_of(x, d) : nothing;
+    return has_slot(x) && d < N ? cell_of(x, d) : cells_.back();
   }
 
   [[nodiscard]] resources<N> collect(quota_id x, quantity usage::*member) const {
@@ -286,24 +280,18 @@ class ledger {
     return std::max(quantity{}, used - kept);
   }
 
-  /// Calls `visit(d, room, spared, used)` for every bound on x's path, all dimensions of a quota before its
-  /// parent's (one walk, and the cells of a quota lie side by side), until it returns false; returns whether
-  /// it never did. `spared` is how much of what is added at x does not reach that quota, which uses `used`.
-  /// Precondition: x is known.
-  template <class Visit>
-  bool for_each_room(quota_id x, lane l, Visit visit) const {
-    resources<N> spared;
-    resources<N> spared_guaranteed;
-    for (const cell* at = &cell_of(x, 0);; at = &cell_of(at->parent, 0)) {
-      for (std::size_t d = 0; d < N; ++d) {
-        const cell& c = at[d];
-        const quantity spared_of_any = spared[d];
-        if (!visit(d, spared_of_any + (c.ceiling - c.now.used), spared_of_any, c.now.used)) return false;
-        spared[d] += std::max(quantity{}, c.kept - c.now.used);
-        if (l != lane::guaranteed) continue;
-        const quantity room = spared_guaranteed[d] + (c.supply - c.now.used_guaranteed);
-        if (!visit(d, room, spared_of_any, c.now.used)) return false;
-        spared_guaranteed[d] += std::max(quantity{}, c.kept - c.now.used_guaranteed);
+  /// Whether so much more can be used where `at` is: `spared` of it does not reach the quotas above.
+  [[nodiscard]] bool fits_at(const cell* at, std::size_t d, quantity q, lane l) const {
+    quantity spared;
+    quantity spared_guaranteed;
+    for (;; at = &cell_of(at->parent, d)) {
+      const usage& now = at->now;
+      if (q > spared + (at->ceiling - now.used)) return false;
+      if (at->ceiling.is_unlimited() && (now.used + (q - spared)).is_unlimited()) return false;
+      spared += std::max(quantity{}, at->kept - now.used);
+      if (l == lane::guaranteed) {
+        if (q > spared_guaranteed + (at->supply - now.used_guaranteed)) return false;
+        spared_guaranteed += std::max(quantity{}, at->kept - now.used_guaranteed);
       }
       if (!at->parent) return true;
     }
@@ -357,7 +345,7 @@ class ledger {
   void rebuild() {
     const std::vector<cell> old = std::move(cells_);
     supplies_ = supplies_of(tree_);
-    cells_.assign(tree_.slots() * N, cell{});
+    cells_.assign(tree_.slots() * N + 1, cell{});
     max_depth_ = 0;
     const auto order = tree_.top_down();
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
@@ -388,6 +376,7 @@ class ledger {
 
   quota_tree<N> tree_;
   std::vector<per_dimension<struct supply, N>> supplies_;
+  /// The last one is of nobody and tells of nothing.
   std::vector<cell> cells_;
   std::size_t max_depth_ = 0;
   journal<entry> journal_;

@@ -255,7 +255,6 @@ class scheduler {
   /// the last call it is empty, in O(1).
   const plan_type& step(instant now) {
     bench_.begin(now);
-    const auto lasts = [&](const detail::time_limits::run& r) { return is_run(r); };
     time_limits_.take_expired(now, [&](const detail::time_limits::run& r) {
       if (!is_run(r)) return;
       bench_.evict(r.job, {}, relation::time_limit);
@@ -264,8 +263,6 @@ class scheduler {
     guarantees_.take_expired(now, [&](const detail::time_limits::run& r) {
       if (is_run(r)) jobs().world_changed();
     });
-    time_limits_.sweep(lasts);
-    guarantees_.sweep(lasts);
     cycle_.run(bench_);
     // At last, for what was admitted after a job was held stands in its way as well.
     for (auto& h : bench_.plan().holds) explain(h);
@@ -276,9 +273,8 @@ class scheduler {
   /// When a step may decide something though nothing has happened before: a job has reached its time limit,
   /// or may be asked to yield from then on. None: never.
   [[nodiscard]] std::optional<instant> wakes_at() {
-    const auto lasts = [&](const detail::time_limits::run& r) { return is_run(r); };
-    const auto limit = time_limits_.next(lasts);
-    const auto guarantee = guarantees_.next(lasts);
+    const auto limit = time_limits_.next(lasts());
+    const auto guarantee = guarantees_.next(lasts());
     return limit && guarantee ? std::min(limit, guarantee) : (limit ? limit : guarantee);
   }
 
@@ -336,6 +332,7 @@ class scheduler {
   }
   /// Whether it can be asked for whatever flavors are chosen: the least of each group, and the most.
   [[nodiscard]] static bool asks_validly(const record& r) {
+    if (r.menu.empty()) return is_valid_request(r.base);
     resources<n> least = r.base;
     resources<n> most = r.base;
     for (std::size_t g = 0; g < r.menu.groups(); ++g) {
@@ -400,13 +397,16 @@ class scheduler {
     const record& r = bench_.at(seen.job);
     return r.state == job_state::running && r.facts.started == seen.since;
   }
+  [[nodiscard]] auto lasts() {
+    return [this](const detail::time_limits::run& r) { return is_run(r); };
+  }
   void watch_time(job_id id) {
     const record& r = bench_.at(id);
     if (r.facts.surplus) return;
     const instant since = r.facts.started;
     if constexpr (time_limited_view<View>) {
       if (const auto most = static_cast<instant>(view().time_limit(r.what)); most > 0) {
-        time_limits_.watch(later(since, most), {id, since});
+        time_limits_.watch(later(since, most), {id, since}, lasts());
       }
     }
     if (!bench_.guarantees_runtime() || !r.preemptible) return;
@@ -414,8 +414,8 @@ class scheduler {
   }
   void watch_guarantee(const record& r, const runtime_guarantee& g) {
     const instant since = r.facts.started;
-    if (g.preempt > 0) guarantees_.watch(later(since, g.preempt), {r.facts.id, since});
-    if (g.reclaim > 0) guarantees_.watch(later(since, g.reclaim), {r.facts.id, since});
+    if (g.preempt > 0) guarantees_.watch(later(since, g.preempt), {r.facts.id, since}, lasts());
+    if (g.reclaim > 0) guarantees_.watch(later(since, g.reclaim), {r.facts.id, since}, lasts());
   }
   void watch_guarantee_below(quota_id x, const runtime_guarantee& g) {
     for (const running_job<n>& j : bench_.running().jobs_of(x)) {

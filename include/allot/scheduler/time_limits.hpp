@@ -26,19 +26,17 @@ class time_limits {
     friend auto operator<=>(const run&, const run&) noexcept = default;
   };
 
-  /// O(log runs).
-  void watch(instant until, const run& r) {
+  /// Forgets at times the runs that do not last any more, as `lasts(run)` says, so that they are never much
+  /// more than those that do. Amortised O(log runs).
+  template <class Lasts>
+  void watch(instant until, const run& r, Lasts lasts) {
+    if (runs_.size() >= most_runs_) {
+      std::erase_if(runs_, [&](const entry& e) { return !lasts(e.what); });
+      std::make_heap(runs_.begin(), runs_.end(), ends_later);
+      most_runs_ = std::max(least_runs, 2 * runs_.size());
+    }
     runs_.push_back({until, r});
     std::push_heap(runs_.begin(), runs_.end(), ends_later);
-  }
-  /// Forgets the runs that do not last any more, as `lasts(run)` says, when they may be as many as the
-  /// others.
-  template <class Lasts>
-  void sweep(Lasts lasts) {
-    if (runs_.size() < most_runs_) return;
-    std::erase_if(runs_, [&](const entry& e) { return !lasts(e.what); });
-    std::make_heap(runs_.begin(), runs_.end(), ends_later);
-    most_runs_ = std::max(least_runs, 2 * runs_.size());
   }
   /// Calls `visit(run)` for each run whose time has come, the earliest first.
   template <class Visit>
