@@ -2,7 +2,7 @@
 #pragma once
 
 #include <allot/core/ids.hpp>
-#include <allot/scheduler/books.hpp>
+#include <allot/scheduler/detail/books.hpp>
 #include <allot/scheduler/job_table.hpp>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/preemption/detail/keep_needed.hpp>
 #include <allot/preemption/eligibility.hpp>
-#include <allot/preemption/keep_needed.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/victim_order.hpp>
 #include <allot/preemption/victims.hpp>

@@ -3,11 +3,11 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/core/news_feed.hpp>
-#include <allot/scheduler/books.hpp>
+#include <allot/scheduler/detail/books.hpp>
+#include <allot/scheduler/detail/reservations.hpp>
 #include <allot/scheduler/job_table.hpp>
 #include <allot/scheduler/pending_queue.hpp>
 #include <allot/scheduler/policies.hpp>
-#include <allot/scheduler/reservations.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/scheduler/view.hpp>
 

@@ -6,11 +6,11 @@
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/quota/ledger.hpp>
+#include <allot/scheduler/detail/yield_groups.hpp>
 #include <allot/scheduler/job_table.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/view.hpp>
-#include <allot/scheduler/yield_groups.hpp>
 
 #include <algorithm>
 #include <cstddef>
