@@ -309,8 +309,9 @@ TEST_CASE("change: what can't be done is refused with every reason, and nothing 
 
 TEST_CASE("change: no tree is taken in which usage could not be counted") {
   const quantity most = quantity::milli(INT64_MAX - 1);
+  const quantity all = quantity::unlimited();
   ledger<> l{
-      allot::build_quota_tree<1>({{.name = "a", .nominal = most}, {.name = "b", .nominal = most}}).value()};
+      allot::build_quota_tree<1>({{.name = "a", .nominal = all}, {.name = "b", .nominal = all}}).value()};
   l.charge(quota_id{0}, most);
   CHECK(allot::apply(l, allot::reweight_quota<1>{quota_id{0}, 5}));
   l.charge(quota_id{1}, gpus(1));

@@ -172,7 +172,7 @@ TEST_CASE("phases_cycle: whatever the world, it comes to rest, and keeps limits"
   });
 }
 
-TEST_CASE("phases_cycle: as in KAI, what is allocated may be taken in the same cycle, each time") {
+TEST_CASE("phases_cycle: what is allocated may be taken in the same cycle, as in KAI, but not for ever") {
   // Best fit puts p on the node where it leaves too little for q; where others are on their way out it would
   // stand elsewhere, so a consolidation finds room for both: but only until p is allocated again.
   world w{R"(
@@ -188,9 +188,10 @@ TEST_CASE("phases_cycle: as in KAI, what is allocated may be taken in the same c
     wait s a 3x2 prio=75
     wait r a 1x1)"};
   CHECK(w.step() == "~q +r");
-  // Nothing has changed, and it was said.
+  // KAI would do the same in each cycle. Nobody is on the way out, so who was announced starts.
+  CHECK(w.step() == "~p +q");
+  CHECK(w.step() == "+p");
   CHECK(w.step().empty());
-  CHECK(w.scheduler().state(w.id("p")) == allot::job_state::pending);
 }
 
 TEST_CASE("phases_cycle: a step does not allocate once its buffers have grown") {

@@ -31,7 +31,9 @@ inline namespace v0 {
 /// - Minimum runtimes protect jobs; of elastic jobs only what they need.
 ///
 /// Where KAI goes by the order of a hash table, this goes by age: nodes by number, of the jobs that may be
-/// moved the oldest, reclaimed parts in the order in which they were taken.
+/// moved the oldest, reclaimed parts in the order in which they were taken. Where KAI would go on for ever,
+/// taking from a job in the cycle that allocated it and waiting for it to go, the one who waits starts in the
+/// next.
 ///
 /// What it does not do, for KAI does not (`standard` does):
 /// - give all of the surplus away: with weights of zero it stays with nobody; a share may exceed what is
