@@ -4,7 +4,7 @@
 // chat 4. While vision is idle the others queue up; then vision comes.
 #include <allot/allot.hpp>
 #include <allot/core/text.hpp>
-#include <allot/presets/any_preset.hpp>
+#include <allot/systems/by_name.hpp>
 
 #include <fmt/core.h>
 

@@ -4,7 +4,7 @@
 // (5); the other 5 are a pool that whoever may borrow can use. First the lending modes, one task at a time;
 // then the same backlog under the four policies of the cluster.
 #include <allot/allot.hpp>
-#include <allot/presets/any_preset.hpp>
+#include <allot/systems/by_name.hpp>
 
 #include <fmt/core.h>
 

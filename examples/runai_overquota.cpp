@@ -8,8 +8,8 @@
 #include <allot/core/text.hpp>
 #include <allot/fairshare/division.hpp>
 #include <allot/gpu/inventory.hpp>
-#include <allot/presets/runai.hpp>
 #include <allot/presets/standard.hpp>
+#include <allot/systems/kai/runai.hpp>
 
 #include <fmt/core.h>
 

@@ -5,9 +5,9 @@
 // lacks; if it only prefers a leaf, it gets the fewest that hold it.
 #include <allot/core/text.hpp>
 #include <allot/gpu/inventory.hpp>
-#include <allot/gpu/topology_builder.hpp>
-#include <allot/gpu/topology_drawing.hpp>
-#include <allot/gpu/topology_gang.hpp>
+#include <allot/gpu/topology/topology_builder.hpp>
+#include <allot/gpu/topology/topology_drawing.hpp>
+#include <allot/gpu/topology/topology_gang.hpp>
 
 #include <fmt/core.h>
 

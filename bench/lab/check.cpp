@@ -8,10 +8,10 @@
 
 #include <allot/core/dimension_names.hpp>
 #include <allot/core/text.hpp>
-#include <allot/presets/catalog.hpp>
 #include <allot/quota/tree.hpp>
 #include <allot/sim/decimal.hpp>
 #include <allot/sim/workload.hpp>
+#include <allot/systems/catalog.hpp>
 
 #include <fmt/core.h>
 

@@ -9,10 +9,10 @@
 
 #include <allot/fairshare/borrowed_share.hpp>
 #include <allot/gpu/reason.hpp>
-#include <allot/presets/runai.hpp>
 #include <allot/quota/supply.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/sim/metrics.hpp>
+#include <allot/systems/kai/runai.hpp>
 
 #include <algorithm>
 #include <bit>

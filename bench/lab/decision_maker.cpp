@@ -4,9 +4,9 @@
 #include "lab/relation_word.hpp"
 #include "lab/scenario_reader.hpp"
 
-#include <allot/fairshare/whole_unit_division.hpp>
-#include <allot/presets/runai.hpp>
 #include <allot/scheduler/flavor_walk.hpp>
+#include <allot/systems/kai/runai.hpp>
+#include <allot/systems/kai/whole_unit_division.hpp>
 
 #include <iterator>
 

@@ -4,10 +4,10 @@
 #include "lab/decide.hpp"
 #include "lab/explain.hpp"
 
-#include <allot/presets/any_preset.hpp>
 #include <allot/scheduler/scheduler.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/places.hpp>
+#include <allot/systems/by_name.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -7,7 +7,7 @@
 
 #include <allot/core/text.hpp>
 #include <allot/fairshare/borrowed_share.hpp>
-#include <allot/gpu/mig_request.hpp>
+#include <allot/gpu/mig/mig_request.hpp>
 #include <allot/quota/loans.hpp>
 
 #include <fmt/core.h>

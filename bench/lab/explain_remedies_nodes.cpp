@@ -3,7 +3,7 @@
 #include "lab/explain_remedies.hpp"
 
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/topology_builder.hpp>
+#include <allot/gpu/topology/topology_builder.hpp>
 
 #include <fmt/core.h>
 

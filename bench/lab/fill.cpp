@@ -6,7 +6,7 @@
 #include "lab/json_reader.hpp"
 #include "lab/packed_input.hpp"
 
-#include <allot/gpu/any_placement.hpp>
+#include <allot/gpu/placement/any_placement.hpp>
 #include <allot/sim/decimal.hpp>
 #include <allot/sim/openb_csv.hpp>
 #include <allot/sim/static_fill.hpp>

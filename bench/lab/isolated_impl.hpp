@@ -10,12 +10,12 @@
 #include "lab/scenario_reader.hpp"
 
 #include <allot/gpu/inventory.hpp>
-#include <allot/presets/any_preset.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/flavor_walk.hpp>
 #include <allot/scheduler/flavors.hpp>
 #include <allot/sim/isolation.hpp>
 #include <allot/sim/simulator.hpp>
+#include <allot/systems/by_name.hpp>
 
 #include <algorithm>
 #include <cctype>

@@ -2,7 +2,7 @@
 // Topology objects and constraints of KAI (its docs/topology).
 #include "lab/kai_topology.hpp"
 
-#include <allot/gpu/topology.hpp>
+#include <allot/gpu/topology/topology.hpp>
 
 #include <algorithm>
 #include <optional>

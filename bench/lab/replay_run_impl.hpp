@@ -11,10 +11,10 @@
 #include "lab/replay_run.hpp"
 #include "lab/staging.hpp"
 
-#include <allot/presets/any_preset.hpp>
 #include <allot/sim/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/simulator.hpp>
+#include <allot/systems/by_name.hpp>
 
 #include <algorithm>
 #include <chrono>

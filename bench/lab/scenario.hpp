@@ -3,9 +3,9 @@
 
 #include "lab/errors.hpp"
 
-#include <allot/gpu/any_placement.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/topology.hpp>
+#include <allot/gpu/placement/any_placement.hpp>
+#include <allot/gpu/topology/topology.hpp>
 #include <allot/presets/options.hpp>
 #include <allot/quota/access.hpp>
 #include <allot/quota/change.hpp>

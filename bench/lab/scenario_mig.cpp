@@ -3,7 +3,7 @@
 #include "lab/scenario_reader.hpp"
 
 #include <allot/core/text.hpp>
-#include <allot/gpu/mig_request.hpp>
+#include <allot/gpu/mig/mig_request.hpp>
 
 #include <algorithm>
 #include <utility>

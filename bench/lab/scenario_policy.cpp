@@ -2,7 +2,7 @@
 #include "lab/policy_parts.hpp"
 #include "lab/scenario_reader.hpp"
 
-#include <allot/presets/any_preset.hpp>
+#include <allot/systems/by_name.hpp>
 
 #include <algorithm>
 #include <type_traits>

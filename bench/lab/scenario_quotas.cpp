@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/scenario_reader.hpp"
 
-#include <allot/presets/catalog.hpp>
 #include <allot/quota/builder.hpp>
+#include <allot/systems/catalog.hpp>
 
 #include <algorithm>
 #include <limits>

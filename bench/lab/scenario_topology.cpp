@@ -2,7 +2,7 @@
 // How near nodes are to each other, and which jobs have to stand near.
 #include "lab/scenario_reader.hpp"
 
-#include <allot/gpu/topology_builder.hpp>
+#include <allot/gpu/topology/topology_builder.hpp>
 
 #include <algorithm>
 #include <utility>

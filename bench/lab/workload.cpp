@@ -3,9 +3,9 @@
 #include "lab/scenario.hpp"
 #include "lab/scenario_reader.hpp"
 
-#include <allot/presets/any_preset.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/sim/cluster_moment.hpp>
+#include <allot/systems/by_name.hpp>
 
 #include <algorithm>
 #include <map>

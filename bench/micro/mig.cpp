@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/gpu/mig.hpp>
+#include <allot/gpu/mig/mig.hpp>
 
 #include <benchmark/benchmark.h>
 

@@ -2,9 +2,9 @@
 // What a cycle in phases (KAI) costs on full clusters of (nodes) with eight GPUs each: when nothing has
 // changed, when a gang as large as an eighth of the cluster can't be served, and when it can.
 #include <allot/gpu/inventory.hpp>
-#include <allot/presets/runai.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/scheduler.hpp>
+#include <allot/systems/kai/runai.hpp>
 
 #include <benchmark/benchmark.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // Where one pod goes, by each policy: on a cluster that is three quarters full, one pod leaves and one is
 // placed in each iteration. Argument: the nodes, of eight GPUs each.
-#include <allot/gpu/any_placement.hpp>
 #include <allot/gpu/inventory.hpp>
+#include <allot/gpu/placement/any_placement.hpp>
 
 #include <benchmark/benchmark.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 // The loop as a whole: one decision, a reclaim, and a cycle in which nothing changed.
 #include <allot/gpu/inventory.hpp>
-#include <allot/presets/kueue.hpp>
-#include <allot/presets/runai.hpp>
 #include <allot/presets/standard.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/scheduler.hpp>
+#include <allot/systems/kai/runai.hpp>
+#include <allot/systems/kueue/kueue.hpp>
 
 #include <benchmark/benchmark.h>
 #include <malloc.h>

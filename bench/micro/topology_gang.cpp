@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/gpu/topology_builder.hpp>
-#include <allot/gpu/topology_gang.hpp>
+#include <allot/gpu/topology/topology_builder.hpp>
+#include <allot/gpu/topology/topology_gang.hpp>
 
 #include <benchmark/benchmark.h>
 

@@ -8,10 +8,10 @@
 // Reported: wall time of everything; `makespan_s` simulated; mean simulated waits of the three classes;
 // `usage`, the mean use of the quotas' nominal until the end; `decisions`, admissions and evictions, per
 // second.
-#include <allot/presets/kueue.hpp>
-#include <allot/presets/kueue_fair.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/scheduler.hpp>
+#include <allot/systems/kueue/kueue.hpp>
+#include <allot/systems/kueue/kueue_fair.hpp>
 
 #include <benchmark/benchmark.h>
 

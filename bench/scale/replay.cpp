@@ -5,7 +5,6 @@
 // - `tenants`: the same of 100 tenants;
 // - `philly128`: the real trace, if it is in the directory ALLOT_TRACES or in ../shared/traces.
 // The set-up of the simulation is not measured. `jobs` and `events` are per second.
-#include <allot/presets/catalog.hpp>
 #include <allot/sim/generate.hpp>
 #include <allot/sim/metrics.hpp>
 #include <allot/sim/observers.hpp>
@@ -13,6 +12,7 @@
 #include <allot/sim/simulator.hpp>
 #include <allot/sim/trace_csv.hpp>
 #include <allot/sim/workload.hpp>
+#include <allot/systems/catalog.hpp>
 
 #include <benchmark/benchmark.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Placements that lack something, and views that do not show what a placement needs; see view.cpp.
-#include <allot/scheduler/view_check.hpp>
+#include <allot/scheduler/detail/view_check.hpp>
 
 #include <cstdint>
 #include <optional>

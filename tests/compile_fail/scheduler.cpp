@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What a scheduler says first of a view, a placement or policies that are not right; see view.cpp.
-#include <allot/presets/kueue_fair.hpp>
 #include <allot/scheduler/scheduler.hpp>
+#include <allot/systems/kueue/kueue_fair.hpp>
 
 #include <cstddef>
 #include <cstdint>

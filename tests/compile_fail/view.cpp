@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Views that lack something, or have it in another shape. Each case is a macro, and the line below it is what
 // the first error must say. Without a case the view is right.
-#include <allot/scheduler/view_check.hpp>
+#include <allot/scheduler/detail/view_check.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/gpu/allocation_table.hpp>
+#include <allot/gpu/detail/allocation_table.hpp>
 
 #include <doctest/doctest.h>
 #include <tests/support/count_allocations.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/gpu/bitset_index.hpp>
+#include <allot/gpu/detail/bitset_index.hpp>
 
 #include <doctest/doctest.h>
 #include <tests/support/count_allocations.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/gpu/change_log.hpp>
+#include <allot/gpu/detail/change_log.hpp>
 
 #include <doctest/doctest.h>
 #include <tests/support/count_allocations.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/gpu/device_use.hpp>
+#include <allot/gpu/detail/device_use.hpp>
 
 #include <doctest/doctest.h>
 #include <tests/gpu/random_cluster.hpp>

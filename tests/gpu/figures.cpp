@@ -2,7 +2,7 @@
 #include <allot/gpu/figures.hpp>
 
 #include <doctest/doctest.h>
-#include <allot/gpu/best_fit.hpp>
+#include <allot/gpu/placement/best_fit.hpp>
 #include <tests/gpu/random_hosts.hpp>
 #include <tests/support/seeds.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/gpu/fingerprint.hpp>
+#include <allot/gpu/detail/fingerprint.hpp>
 
 #include <doctest/doctest.h>
 #include <allot/gpu/free_index.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/gpu/gang_request.hpp>
+#include <allot/gpu/topology/gang_request.hpp>
 #include <tests/gpu/random_topology.hpp>
 
 #include <algorithm>

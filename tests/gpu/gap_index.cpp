@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/gpu/gap_index.hpp>
+#include <allot/gpu/detail/gap_index.hpp>
 
 #include <doctest/doctest.h>
 #include <tests/gpu/random_cluster.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/gpu/host_room.hpp>
+#include <allot/gpu/detail/host_room.hpp>
 
 #include <doctest/doctest.h>
 #include <tests/gpu/random_cluster.hpp>

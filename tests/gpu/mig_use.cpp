@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/gpu/detail/mig_use.hpp>
 #include <allot/gpu/inventory.hpp>
-#include <allot/gpu/mig.hpp>
-#include <allot/gpu/mig_request.hpp>
-#include <allot/gpu/mig_use.hpp>
+#include <allot/gpu/mig/mig.hpp>
+#include <allot/gpu/mig/mig_request.hpp>
 
 #include <doctest/doctest.h>
 #include <tests/support/count_allocations.hpp>

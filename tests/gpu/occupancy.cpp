@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/gpu/detail/occupancy.hpp>
 #include <allot/gpu/inventory.hpp>
-#include <allot/gpu/occupancy.hpp>
 
 #include <doctest/doctest.h>
 #include <tests/gpu/random_cluster.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/gpu/pod_kinds.hpp>
+#include <allot/gpu/detail/pod_kinds.hpp>
 
 #include <doctest/doctest.h>
 #include <allot/gpu/free_index.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/topology_builder.hpp>
+#include <allot/gpu/topology/topology_builder.hpp>
 #include <tests/support/seeds.hpp>
 
 #include <cstddef>

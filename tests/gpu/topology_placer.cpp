@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/gpu/detail/topology_placer.hpp>
 #include <allot/gpu/inventory.hpp>
-#include <allot/gpu/topology_builder.hpp>
-#include <allot/gpu/topology_placer.hpp>
+#include <allot/gpu/topology/topology_builder.hpp>
 
 #include <doctest/doctest.h>
 #include <tests/gpu/random_topology.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/decide.hpp"
 
-#include <allot/presets/catalog.hpp>
+#include <allot/systems/catalog.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/gpu/mig_request.hpp>
+#include <allot/gpu/mig/mig_request.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/preemption/keep_needed.hpp>
+#include <allot/preemption/detail/keep_needed.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/preemption/detail/wanted_victims.hpp>
+#include <allot/preemption/detail/yield_queue.hpp>
 #include <allot/preemption/guard.hpp>
-#include <allot/preemption/wanted_victims.hpp>
-#include <allot/preemption/yield_queue.hpp>
 #include <allot/quota/builder.hpp>
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/preemption/detail/yield_queue.hpp>
 #include <allot/preemption/guard.hpp>
-#include <allot/preemption/yield_queue.hpp>
 #include <allot/quota/builder.hpp>
 
 #include <doctest/doctest.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // A preset is one thing: `make_scheduler` takes its policies, what it makes of quotas, and how it treats
 // those that are not configured, now and later.
-#include <allot/presets/any_preset.hpp>
 #include <allot/scheduler/scheduler.hpp>
 #include <allot/scheduler/settle.hpp>
+#include <allot/systems/by_name.hpp>
 
 #include <doctest/doctest.h>
 

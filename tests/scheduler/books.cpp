@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/gpu/inventory.hpp>
 #include <allot/quota/builder.hpp>
-#include <allot/scheduler/books.hpp>
+#include <allot/scheduler/detail/books.hpp>
 #include <allot/scheduler/policies.hpp>
 
 #include <doctest/doctest.h>

@@ -2,12 +2,12 @@
 // The laws of DESIGN section 9 for presets that promise some of them. What a preset does not keep, and why,
 // is told in its header. (`standard`: laws.cpp.)
 #include <allot/presets/hyperpod.hpp>
-#include <allot/presets/kueue.hpp>
-#include <allot/presets/kueue_fair.hpp>
 #include <allot/presets/pai.hpp>
-#include <allot/presets/runai.hpp>
 #include <allot/presets/single_queue.hpp>
 #include <allot/presets/static_quotas.hpp>
+#include <allot/systems/kai/runai.hpp>
+#include <allot/systems/kueue/kueue.hpp>
+#include <allot/systems/kueue/kueue_fair.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Elastic jobs: a core that starts as a gang, and pods beyond it that come and go one by one.
-#include <allot/scheduler/lifecycle.hpp>
+#include <allot/scheduler/detail/lifecycle.hpp>
 
 #include <doctest/doctest.h>
 

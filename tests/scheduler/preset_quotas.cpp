@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/scheduler/preset_quotas.hpp>
+#include <allot/scheduler/detail/preset_quotas.hpp>
 
 #include <doctest/doctest.h>
 

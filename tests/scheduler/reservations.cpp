@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/quota/builder.hpp>
-#include <allot/scheduler/reservations.hpp>
+#include <allot/scheduler/detail/reservations.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/scheduler/time_limits.hpp>
+#include <allot/scheduler/detail/time_limits.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 // Victims are chosen for the place that they leave: on one node, or in one domain of a topology. Nobody is
 // told to go for a place that does not result.
 #include <allot/gpu/inventory.hpp>
-#include <allot/gpu/topology_builder.hpp>
+#include <allot/gpu/topology/topology_builder.hpp>
 #include <allot/presets/standard.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/scheduler.hpp>

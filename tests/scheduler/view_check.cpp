@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What is refused, and with which words: tests/compile_fail.
 #include <allot/gpu/inventory.hpp>
-#include <allot/scheduler/view_check.hpp>
+#include <allot/scheduler/detail/view_check.hpp>
 
 #include <doctest/doctest.h>
 

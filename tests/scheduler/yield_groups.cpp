@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/scheduler/yield_groups.hpp>
+#include <allot/scheduler/detail/yield_groups.hpp>
 
 #include <doctest/doctest.h>
 

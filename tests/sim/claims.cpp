@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/presets/catalog.hpp>
 #include <allot/sim/claims.hpp>
 #include <allot/sim/metrics.hpp>
+#include <allot/systems/catalog.hpp>
 
 #include <doctest/doctest.h>
 

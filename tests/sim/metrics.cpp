@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/presets/catalog.hpp>
 #include <allot/sim/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/trace_csv.hpp>
 #include <allot/sim/workload.hpp>
+#include <allot/systems/catalog.hpp>
 
 #include <doctest/doctest.h>
 

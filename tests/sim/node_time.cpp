@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/presets/catalog.hpp>
 #include <allot/sim/metrics.hpp>
 #include <allot/sim/node_time.hpp>
 #include <allot/sim/observers.hpp>
+#include <allot/systems/catalog.hpp>
 
 #include <doctest/doctest.h>
 

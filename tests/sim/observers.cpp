@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/presets/catalog.hpp>
 #include <allot/sim/observers.hpp>
+#include <allot/systems/catalog.hpp>
 
 #include <doctest/doctest.h>
 

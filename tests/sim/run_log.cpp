@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/presets/catalog.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/run_log.hpp>
+#include <allot/systems/catalog.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // A simulation that stands still before its end, and goes on.
-#include <allot/presets/catalog.hpp>
 #include <allot/sim/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/run_log.hpp>
 #include <allot/sim/simulator.hpp>
+#include <allot/systems/catalog.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // The simulator with elastic jobs, flavors, time limits, nodes that fail, and jobs that run from the start.
-#include <allot/presets/catalog.hpp>
 #include <allot/sim/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/run_log.hpp>
 #include <allot/sim/simulator.hpp>
+#include <allot/systems/catalog.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,9 +2,9 @@
 #include <allot/sim/static_fill.hpp>
 
 #include <doctest/doctest.h>
-#include <allot/gpu/first_fit.hpp>
-#include <allot/gpu/gpu_packing.hpp>
-#include <allot/gpu/random_fit.hpp>
+#include <allot/gpu/placement/first_fit.hpp>
+#include <allot/gpu/placement/gpu_packing.hpp>
+#include <allot/gpu/placement/random_fit.hpp>
 #include <tests/support/seeds.hpp>
 
 #include <algorithm>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <allot/gpu/inventory.hpp>
-#include <allot/presets/runai.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/scheduler.hpp>
+#include <allot/systems/kai/runai.hpp>
 
 #include <algorithm>
 #include <cstdint>

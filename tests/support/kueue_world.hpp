@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/presets/kueue.hpp>
-#include <allot/presets/kueue_fair.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/scheduler.hpp>
+#include <allot/systems/kueue/kueue.hpp>
+#include <allot/systems/kueue/kueue_fair.hpp>
 
 #include <algorithm>
 #include <array>

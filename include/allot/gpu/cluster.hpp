@@ -5,8 +5,8 @@
 #include <allot/core/quantity.hpp>
 #include <allot/core/result.hpp>
 #include <allot/gpu/demand.hpp>
-#include <allot/gpu/mig_profile.hpp>
-#include <allot/gpu/mig_request.hpp>
+#include <allot/gpu/mig/mig_profile.hpp>
+#include <allot/gpu/mig/mig_request.hpp>
 #include <allot/gpu/node_spec.hpp>
 
 #include <algorithm>

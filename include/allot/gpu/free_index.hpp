@@ -3,17 +3,17 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/core/quantity.hpp>
-#include <allot/gpu/bitset_index.hpp>
-#include <allot/gpu/change_log.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/demand.hpp>
-#include <allot/gpu/device_use.hpp>
-#include <allot/gpu/fingerprint.hpp>
-#include <allot/gpu/gap_index.hpp>
-#include <allot/gpu/host_room.hpp>
-#include <allot/gpu/mig_use.hpp>
-#include <allot/gpu/pod_kinds.hpp>
-#include <allot/gpu/type_index.hpp>
+#include <allot/gpu/detail/bitset_index.hpp>
+#include <allot/gpu/detail/change_log.hpp>
+#include <allot/gpu/detail/device_use.hpp>
+#include <allot/gpu/detail/fingerprint.hpp>
+#include <allot/gpu/detail/gap_index.hpp>
+#include <allot/gpu/detail/host_room.hpp>
+#include <allot/gpu/detail/mig_use.hpp>
+#include <allot/gpu/detail/pod_kinds.hpp>
+#include <allot/gpu/detail/type_index.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -3,15 +3,15 @@
 
 #include <allot/core/journal.hpp>
 #include <allot/core/quantity.hpp>
-#include <allot/gpu/available_first.hpp>
-#include <allot/gpu/best_fit.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/demand.hpp>
-#include <allot/gpu/gang_request.hpp>
-#include <allot/gpu/indexed_best_fit.hpp>
-#include <allot/gpu/occupancy.hpp>
+#include <allot/gpu/detail/occupancy.hpp>
+#include <allot/gpu/detail/topology_placer.hpp>
+#include <allot/gpu/placement/available_first.hpp>
+#include <allot/gpu/placement/best_fit.hpp>
+#include <allot/gpu/placement/indexed_best_fit.hpp>
 #include <allot/gpu/reason.hpp>
-#include <allot/gpu/topology_placer.hpp>
+#include <allot/gpu/topology/gang_request.hpp>
 
 #include <algorithm>
 #include <bit>

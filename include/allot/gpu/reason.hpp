@@ -5,7 +5,7 @@
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/demand.hpp>
 #include <allot/gpu/free_index.hpp>
-#include <allot/gpu/topology.hpp>
+#include <allot/gpu/topology/topology.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
-#include <allot/gpu/change_log.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/demand.hpp>
+#include <allot/gpu/detail/change_log.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/reason.hpp>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/preemption/detail/wanted_victims.hpp>
+#include <allot/preemption/detail/yield_queue.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/guard.hpp>
 #include <allot/preemption/might_yield.hpp>
@@ -8,8 +10,6 @@
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/victim_order.hpp>
 #include <allot/preemption/victims.hpp>
-#include <allot/preemption/wanted_victims.hpp>
-#include <allot/preemption/yield_queue.hpp>
 
 #include <algorithm>
 #include <array>

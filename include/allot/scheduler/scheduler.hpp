@@ -4,16 +4,16 @@
 #include <allot/core/assert.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/quota/ledger.hpp>
+#include <allot/scheduler/detail/preset_quotas.hpp>
+#include <allot/scheduler/detail/time_limits.hpp>
+#include <allot/scheduler/detail/view_check.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/preset.hpp>
-#include <allot/scheduler/preset_quotas.hpp>
 #include <allot/scheduler/settings.hpp>
-#include <allot/scheduler/time_limits.hpp>
 #include <allot/scheduler/until_quiet.hpp>
 #include <allot/scheduler/view.hpp>
-#include <allot/scheduler/view_check.hpp>
 #include <allot/scheduler/workbench.hpp>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
-#include <allot/scheduler/lifecycle.hpp>
+#include <allot/scheduler/detail/lifecycle.hpp>
 #include <allot/scheduler/plan.hpp>
 
 #include <algorithm>

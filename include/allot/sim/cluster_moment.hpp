@@ -3,7 +3,7 @@
 
 #include <allot/gpu/demand.hpp>
 #include <allot/gpu/free_index.hpp>
-#include <allot/gpu/typical_pods.hpp>
+#include <allot/gpu/placement/typical_pods.hpp>
 #include <allot/sim/job.hpp>
 
 #include <algorithm>

@@ -6,8 +6,8 @@
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
 #include <allot/gpu/figures.hpp>
-#include <allot/gpu/fragmentation.hpp>
 #include <allot/gpu/free_index.hpp>
+#include <allot/gpu/placement/fragmentation.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/sim/cluster_moment.hpp>
 #include <allot/sim/figures.hpp>

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <allot/core/journal.hpp>
-#include <allot/gpu/any_placement.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/device_count.hpp>
 #include <allot/gpu/inventory.hpp>
+#include <allot/gpu/placement/any_placement.hpp>
 #include <allot/gpu/room_bound.hpp>
 #include <allot/gpu/room_if_gone.hpp>
-#include <allot/gpu/topology.hpp>
+#include <allot/gpu/topology/topology.hpp>
 #include <allot/scheduler/placement.hpp>
 
 #include <algorithm>

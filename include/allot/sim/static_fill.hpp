@@ -4,12 +4,12 @@
 #include <allot/core/quantity.hpp>
 #include <allot/core/ratio.hpp>
 #include <allot/core/result.hpp>
-#include <allot/gpu/best_fit.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/demand.hpp>
-#include <allot/gpu/fragmentation.hpp>
 #include <allot/gpu/free_index.hpp>
-#include <allot/gpu/typical_pods.hpp>
+#include <allot/gpu/placement/best_fit.hpp>
+#include <allot/gpu/placement/fragmentation.hpp>
+#include <allot/gpu/placement/typical_pods.hpp>
 #include <allot/sim/openb_csv.hpp>
 #include <allot/sim/random.hpp>
 

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/journal.hpp>
+#include <allot/core/quantity.hpp>
+#include <allot/gpu/cluster.hpp>
+#include <allot/gpu/demand.hpp>
+#include <allot/gpu/detail/allocation_table.hpp>
+#include <allot/gpu/free_index.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// Which pods stand on which GPUs, who of them has been told to go, and which nodes are closed; with undo. It
+/// is what an inventory knows of its allocations once it has found places for them (see `basic_inventory`).
+///
+/// An allocation is *placed*, then either released at once, or first *vacating*: its job has been told to
+/// go, so its GPUs count as free, but they are held until the release, and whoever is placed on them is not
+/// `ready` before.
+///
+/// Every function takes any id. One that stands for nothing (none, released, of another inventory that has
+/// given more) has no pods, and a node that is not there counts as closed. What can't be done is refused by
+/// returning false, and has changed nothing. Only savepoints are unchecked: they are its own, and closed in
+/// order (`ALLOT_ASSERT`).
+class occupancy {
+ public:
+  using allocation = allocation_id;
+
+  /// It is physically gone: its devices are free, and its id stands for nothing. False if it was not there.
+  /// O(its pods).
+  bool release(allocation a) {
+    const auto was = table_.status_of(a);
+    if (was == status::unused) return false;
+    while (table_.has_pods(a)) remove_last(a, was);
+    table_.close(a);
+    note({change::released, was == status::vacating, a, {}});
+    return true;
+  }
+
+  /// Its job has been told to go: what it has counts as free from now on, but is held until `release`. False
+  /// unless it is placed. O(its pods).
+  bool vacate(allocation a) {
+    if (table_.status_of(a) != status::placed) return false;
+    give_up(a);
+    note({change::vacated, false, a, {}});
+    return true;
+  }
+
+  /// Its job goes on after all: takes `vacate` back, also on closed nodes. False unless it is vacating and
+  /// nobody has been given what it had. O(its pods).
+  bool reoccupy(allocation a) {
+    if (table_.status_of(a) != status::vacating) return false;
+    const auto pods = table_.pods(a);
+    for (auto p = pods.begin(); p != pods.end(); ++p) {
+      // One after the other, for two of them may share a device.
+      if (!index_.is_free_for(*p)) {
+        for (auto back = pods.begin(); back != p; ++back) give_up(*back);
+        return false;
+      }
+      take_back(*p);
+    }
+    table_.set_status(a, status::placed);
+    note({change::reoccupied, false, a, {}});
+    return true;
+  }
+
+  /// Whether its job can start: none of its devices is held by a vacating allocation. (A device that it
+  /// shares may be, as long as there is room for all that use and hold it.) Never of a vacating one.
+  /// O(its pods).
+  [[nodiscard]] bool ready(allocation a) const {
+    if (table_.status_of(a) != status::placed) return false;
+    const auto pods = table_.pods(a);
+    return std::all_of(pods.begin(), pods.end(), [this](const placed_pod& p) { return index_.is_ready(p); });
+  }
+  /// Whether what it was given is still a place: none of its nodes is closed. (Nothing else takes a place
+  /// away: a cluster and the modes of its GPUs do not change.) O(its pods).
+  [[nodiscard]] bool usable(allocation a) const {
+    if (!table_.contains(a)) return false;
+    const auto pods = table_.pods(a);
+    return std::none_of(pods.begin(), pods.end(),
+                        [this](const placed_pod& p) { return index_.is_closed(p.where.node); });
+  }
+
+  /// Nothing new is placed on the node from now on, because it has failed or is to be drained; what stands
+  /// there, stays until it is released. Nothing happens if it is closed. False if there is no such node.
+  /// O(devices of the node).
+  bool close(node_id n) {
+    if (!layout().contains(n)) return false;
+    if (index_.is_closed(n)) return true;
+    index_.close(n);
+    note({change::closed, false, {}, {{n, 0}}});
+    return true;
+  }
+  /// Takes `close` back. Nothing happens if it is not closed. False if there is no such node.
+  bool reopen(node_id n) {
+    if (!layout().contains(n)) return false;
+    if (!index_.is_closed(n)) return true;
+    index_.open(n);
+    note({change::reopened, false, {}, {{n, 0}}});
+    return true;
+  }
+  [[nodiscard]] bool is_closed(node_id n) const { return !layout().contains(n) || index_.is_closed(n); }
+  /// Calls `visit(allocation)` for each that has pods on the node, vacating ones included, by id. O(all
+  /// pods).
+  template <class Visit>
+  void for_each_on(node_id n, Visit visit) const {
+    table_.for_each_on(n, visit);
+  }
+
+  /// Remembers this state. The innermost savepoint is closed first, by going back to it bit for bit, ids
+  /// that will be given out included, or by keeping what was done since. O(changes since).
+  [[nodiscard]] allot::savepoint save() noexcept { return journal_.open(); }
+  void rollback(allot::savepoint s) {
+    journal_.rollback(s, [this](const entry& e) { undo(e); });
+  }
+  void commit(allot::savepoint s) { journal_.commit(s); }
+
+  /// The nodes, and which of their devices are free, used or held.
+  [[nodiscard]] const cluster& layout() const noexcept { return index_.layout(); }
+  [[nodiscard]] const free_index& index() const noexcept { return index_; }
+
+  /// GPUs of these pools. `free` counts what is held by vacating allocations, and the gaps of shared devices,
+  /// but nothing on closed nodes: that is `closed`.
+  [[nodiscard]] quantity total(std::uint64_t pools = all_pools) const { return layout().gpus_in(pools); }
+  [[nodiscard]] quantity used(std::uint64_t pools = all_pools) const { return index_.used_in(pools); }
+  [[nodiscard]] quantity free(std::uint64_t pools = all_pools) const { return index_.free_in(pools); }
+  [[nodiscard]] quantity closed(std::uint64_t pools = all_pools) const { return index_.closed_in(pools); }
+  /// What vacating allocations have yet to give back.
+  [[nodiscard]] quantity held(std::uint64_t pools = all_pools) const { return index_.held_in(pools); }
+
+  /// How many allocations there are, vacating ones included.
+  [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
+  /// Whether this id stands for an allocation.
+  [[nodiscard]] bool contains(allocation a) const noexcept { return table_.contains(a); }
+  [[nodiscard]] bool is_vacating(allocation a) const noexcept {
+    return table_.status_of(a) == status::vacating;
+  }
+  /// Its pods, in the order in which they were placed: node, devices, and how much of each device.
+  [[nodiscard]] allocation_table::pod_range pods(allocation a) const noexcept { return table_.pods(a); }
+  /// Calls `visit(node number)` for each of its pods, in the order in which they were placed.
+  template <class Visit>
+  void for_each_node(allocation a, Visit visit) const {
+    for (const placed_pod& p : table_.pods(a)) visit(p.where.node.index());
+  }
+  /// Whether both are there, and their pods stand pod by pod on the same nodes, and fractions on the same
+  /// devices.
+  [[nodiscard]] bool stand_alike(allocation a, allocation b) const { return table_.stand_alike(a, b); }
+
+  /// Whether both have the same standing in the same places under the same ids, and would give the same ids.
+  /// Savepoints are not compared.
+  friend bool operator==(const occupancy& a, const occupancy& b) {
+    return a.table_ == b.table_ && a.index_ == b.index_;
+  }
+
+ protected:
+  explicit occupancy(cluster layout) : index_(std::move(layout)) {}
+  occupancy(const occupancy&) = default;
+  occupancy& operator=(const occupancy&) = default;
+  occupancy(occupancy&&) noexcept = default;
+  occupancy& operator=(occupancy&&) noexcept = default;
+  ~occupancy() = default;
+
+  /// A new allocation, without pods yet.
+  [[nodiscard]] allocation open() {
+    const allocation a = table_.open();
+    note({change::opened, false, a, {}});
+    return a;
+  }
+  /// Precondition: the pod has room there, and the allocation is there and placed.
+  void add(const placed_pod& pod, allocation a) {
+    index_.occupy(pod);
+    table_.add_pod(a, pod);
+    note({change::pod_added, false, a, {}});
+  }
+
+ private:
+  using status = allocation_table::status;
+
+  enum class change : std::uint8_t {
+    opened,
+    pod_added,
+    pod_removed,
+    released,
+    vacated,
+    reoccupied,
+    closed,
+    reopened,
+  };
+  struct entry {
+    change what{};
+    /// released: it was vacating.
+    bool was_vacating = false;
+    allocation which;
+    /// pod_removed: the pod; closed and reopened: on that node.
+    placed_pod pod;
+  };
+
+  void note(const entry& e) {
+    if (journal_.recording()) journal_.record(e);
+  }
+
+  void remove_last(allocation a, status is) {
+    const placed_pod pod = table_.remove_last_pod(a);
+    is == status::placed ? index_.leave(pod) : index_.let_go(pod);
+    note({change::pod_removed, false, a, pod});
+  }
+
+  void give_up(allocation a) {
+    for (const placed_pod& p : table_.pods(a)) give_up(p);
+    table_.set_status(a, status::vacating);
+  }
+  void give_up(const placed_pod& p) {
+    index_.leave(p);
+    index_.hold(p);
+  }
+  void take_back(const placed_pod& p) {
+    index_.let_go(p);
+    index_.occupy(p);
+  }
+
+  void undo(const entry& e) {
+    switch (e.what) {
+      case change::opened:
+        table_.undo_open(e.which);
+        break;
+      case change::pod_added:
+        index_.leave(table_.remove_last_pod(e.which));
+        break;
+      case change::pod_removed:
+        table_.status_of(e.which) == status::placed ? index_.occupy(e.pod) : index_.hold(e.pod);
+        table_.add_pod(e.which, e.pod);
+        break;
+      case change::released:
+        table_.undo_close(e.which, e.was_vacating ? status::vacating : status::placed);
+        break;
+      case change::vacated:
+        for (const placed_pod& p : table_.pods(e.which)) take_back(p);
+        table_.set_status(e.which, status::placed);
+        break;
+      case change::reoccupied:
+        give_up(e.which);
+        break;
+      case change::closed:
+        index_.open(e.pod.where.node);
+        break;
+      case change::reopened:
+        index_.close(e.pod.where.node);
+        break;
+    }
+  }
+
+  free_index index_;
+  allocation_table table_;
+  journal<entry> journal_;
+};
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/gpu/cluster.hpp>
+#include <allot/gpu/demand.hpp>
+#include <allot/gpu/detail/topology_room.hpp>
+#include <allot/gpu/free_index.hpp>
+#include <allot/gpu/reason.hpp>
+#include <allot/gpu/topology/gang_request.hpp>
+#include <allot/gpu/topology/topology.hpp>
+#include <allot/gpu/topology/topology_gang.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// Chooses nodes for gangs that must or should stand near each other, in the topology of a cluster.
+///
+/// How many pods of a shape each node has room for is remembered for the last few shapes, and counted again
+/// only for nodes that have changed. So a gang of the same shape as one before takes O(domains + changes),
+/// and one of a new shape O(nodes). Allocates for the first gangs of the first few shapes only.
+///
+/// A copy has a workspace of its own.
+class topology_placer {
+ public:
+  /// Precondition: the topology was built for this cluster.
+  topology_placer(const cluster& layout, topology t)
+      : parts_(std::make_unique<parts>(layout, std::move(t))) {}
+  topology_placer(const topology_placer& o) : parts_(std::make_unique<parts>(*o.parts_)) {}
+  topology_placer& operator=(const topology_placer& o) {
+    parts_ = std::make_unique<parts>(*o.parts_);
+    return *this;
+  }
+  topology_placer(topology_placer&&) noexcept = default;
+  topology_placer& operator=(topology_placer&&) noexcept = default;
+  ~topology_placer() = default;
+
+  [[nodiscard]] const topology& layout() const noexcept { return parts_->layout; }
+
+  /// Where a gang of such pods would stand now, or why it has no place. Valid until the next call. Uses the
+  /// workspace, so that calls at the same time get in each other's way, though this is const.
+  [[nodiscard]] gang_place plan(const free_index& from, const pod_shape& pod,
+                                const gang_request& gang) const {
+    return parts_->planner.plan(rooms_for(from, pod), gang);
+  }
+  /// Where the pods of a demand would stand now. The smaller pod of a split total counts as one of the
+  /// others, so that a place for it may be overlooked. Precondition: `split` gave these pods for it.
+  [[nodiscard]] gang_place plan(const free_index& from, const demand& d, const pod_split& pods) const {
+    const gang_group group = group_of(pods);
+    return plan(from, pods.each, request_of(d, group));
+  }
+
+  /// Whether the demand would have a place on the empty cluster with all nodes open. O(domains x types).
+  [[nodiscard]] bool could_ever_fit(const cluster& empty, const demand& d) const {
+    const auto pods = split(d, empty.largest_node(d.pools, d.models));
+    return pods && detail::has_room(empty, *pods) && plan_empty(empty, d, *pods).found;
+  }
+  /// Why the demand has no place now; `why` is why it has none anywhere (see `gpu::why_not`).
+  [[nodiscard]] unplaceable why_not(const free_index& from, const demand& d, unplaceable why) const {
+    if (why.is_never()) return why;
+    const auto pods = split(d, from.layout().largest_node(d.pools, d.models));
+    if (const gang_place ever = plan_empty(from.layout(), d, *pods); !ever.found) {
+      const bool is_invalid = ever.why.reason == gang_obstacle::invalid_request;
+      why.reason = is_invalid ? obstacle::invalid_demand : obstacle::larger_than_any_domain;
+      if (!is_invalid) note_domain(d, ever.why, why);
+    } else if (why.reason == obstacle::none) {
+      const gang_place where = plan(from, d, *pods);
+      if (where.found) return why;
+      why.reason = obstacle::no_domain_has_room;
+      note_domain(d, where.why, why);
+    }
+    return why;
+  }
+
+ private:
+  static constexpr std::size_t most_shapes = 8;
+
+  struct remembered {
+    pod_shape pod;
+    node_rooms rooms;
+    /// Of the changes of the index, those up to here are known.
+    change_log::moment seen{};
+    std::uint64_t used = 0;
+  };
+  /// On the heap, because some of them point to the topology.
+  struct parts {
+    parts(const cluster& cluster, topology t)
+        : layout(std::move(t)),
+          planner(layout),
+          types(layout, std::max<std::size_t>(cluster.types().size(), 1)) {
+      ALLOT_ASSERT(layout.nodes().size() == cluster.size(), "the topology is of another cluster");
+      for (std::size_t n = 0; n < cluster.size(); ++n) {
+        types.set(node_id{n}, cluster.position_of(node_id{n}).type);
+      }
+      shapes.reserve(most_shapes);
+    }
+    parts(const parts& o) : layout(o.layout), planner(layout), types(layout, o.types.classes()) {
+      for (const node_id n : layout.nodes()) types.set(n, o.types.class_at(o.layout.position(n)));
+      shapes.reserve(most_shapes);
+    }
+    parts& operator=(const parts&) = delete;
+    ~parts() = default;
+
+    topology layout;
+    gang_planner planner;
+    /// The nodes by type.
+    node_classes types;
+    std::vector<std::uint32_t> of_type;
+    std::vector<remembered> shapes;
+    std::uint64_t calls = 0;
+  };
+
+  [[nodiscard]] gang_place plan_empty(const cluster& empty, const demand& d, const pod_split& pods) const {
+    std::vector<std::uint32_t>& of_type = parts_->of_type;
+    of_type.resize(empty.types().size());
+    for (std::size_t t = 0; t < of_type.size(); ++t) {
+      const auto here = empty.types()[t].shape_on(pods.each);
+      of_type[t] = here ? narrow(detail::pods_when_empty(empty.types()[t], *here)) : 0;
+    }
+    const gang_group group = group_of(pods);
+    return parts_->planner.plan(class_rooms{parts_->types, of_type}, request_of(d, group));
+  }
+  static void note_domain(const demand& d, const gang_shortage& most, unplaceable& to) noexcept {
+    to.pods_with_room = most.room;
+    to.level = d.required_level;
+    to.best_domain = most.best;
+    to.best_node = most.best_node;
+  }
+  [[nodiscard]] static gang_group group_of(const pod_split& pods) noexcept {
+    return {pods.all_pods(), pods.all_pods(), std::nullopt};
+  }
+  /// Precondition: the group outlives the request.
+  [[nodiscard]] static gang_request request_of(const demand& d, const gang_group& group) noexcept {
+    const auto level = [](std::uint8_t l) {
+      return l == any_level ? std::optional<std::size_t>{} : std::optional<std::size_t>{l};
+    };
+    return {{&group, 1}, level(d.required_level), level(d.preferred_level)};
+  }
+  [[nodiscard]] static std::uint32_t narrow(std::uint64_t pods) noexcept {
+    return static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(pods, std::numeric_limits<std::uint32_t>::max()));
+  }
+
+  [[nodiscard]] const node_rooms& rooms_for(const free_index& from, const pod_shape& pod) const {
+    std::vector<remembered>& shapes = parts_->shapes;
+    auto at = std::find_if(shapes.begin(), shapes.end(), [&](const remembered& r) { return r.pod == pod; });
+    if (at == shapes.end()) {
+      if (shapes.size() < most_shapes) {
+        shapes.push_back({pod, node_rooms{parts_->layout}});
+        at = shapes.end() - 1;
+      } else {
+        at = std::min_element(shapes.begin(), shapes.end(),
+                              [](const remembered& a, const remembered& b) { return a.used < b.used; });
+        at->pod = pod;
+        at->seen = {};
+      }
+    }
+    at->used = ++parts_->calls;
+    const auto room = [&](node_id n) {
+      const auto here = from.layout().type_of(n).shape_on(pod);
+      return here ? narrow(from.pods_with_room(n, *here)) : 0;
+    };
+    const change_log& changes = from.changes();
+    if (changes.remembers(at->seen)) {
+      for (const std::uint32_t n : changes.since(at->seen)) at->rooms.set(node_id{n}, room(node_id{n}));
+    } else {
+      at->rooms.read(room);
+    }
+    at->seen = changes.now();
+    return at->rooms;
+  }
+
+  std::unique_ptr<parts> parts_;
+};
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/gpu/cluster.hpp>
+#include <allot/gpu/demand.hpp>
+#include <allot/gpu/detail/bitset_index.hpp>
+#include <allot/gpu/detail/gap_index.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// What `free_index` keeps of the nodes of one type that are not closed: by free GPUs and by gap, and sums.
+struct type_index {
+  /// All nodes are empty and open.
+  explicit type_index(const node_type& t)
+      : by_free((t.gpus + std::size_t{1}) * t.nodes.size()),
+        by_gap(t),
+        nodes_with_free(t.gpus + std::size_t{1}),
+        nodes(t.nodes.size()) {
+    for (std::size_t rank = 0; rank < nodes; ++rank) insert(rank, t.gpus);
+  }
+
+  /// The node of this rank has so many free GPUs.
+  void insert(std::size_t rank, std::uint32_t free) {
+    by_free.insert(free * nodes + rank);
+    ++nodes_with_free[free];
+  }
+  /// It has not any more.
+  void erase(std::size_t rank, std::uint32_t free) {
+    by_free.erase(free * nodes + rank);
+    --nodes_with_free[free];
+  }
+  /// The fewest free GPUs that suffice, and the lowest node that has them and of which `is_good(node)` holds.
+  template <class IsGood>
+  [[nodiscard]] std::optional<std::pair<std::uint32_t, node_id>> fewest_free(const node_type& type,
+                                                                             std::uint32_t at_least,
+                                                                             IsGood& is_good) const {
+    for (std::size_t key = by_free.next(at_least * nodes); key != bitset_index::none;
+         key = by_free.next(key + 1)) {
+      const node_id n = type.nodes[key % nodes];
+      if (is_good(n)) return std::pair{static_cast<std::uint32_t>(key / nodes), n};
+    }
+    return std::nullopt;
+  }
+
+  /// Keys: free GPUs times the nodes of the type, plus the rank of the node.
+  bitset_index by_free;
+  gap_index by_gap;
+  std::vector<std::uint32_t> nodes_with_free;
+  std::size_t nodes;
+  /// In milli.
+  std::int64_t used = 0;
+  std::int64_t held = 0;
+  /// Not used, on closed nodes.
+  std::int64_t closed = 0;
+
+  friend bool operator==(const type_index&, const type_index&) = default;
+};
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot

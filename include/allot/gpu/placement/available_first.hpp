@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/gpu/demand.hpp>
+#include <allot/gpu/free_index.hpp>
+#include <allot/gpu/placement/best_fit.hpp>
+
+#include <bit>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// Where KAI-Scheduler v0.13 puts a pod while others are on their way out: of the nodes with room, those that
+/// can take a fraction on a device that is shared already; then those where it can start at once, for nobody
+/// who was told to go still holds what it needs; then the one with the fewest free GPUs; then the lowest.
+/// On its node: `device_use::choose`, which prefers what nobody holds as well.
+///
+/// While nobody is on the way out this is best fit for whole GPUs, in O(types x log64 nodes); else, for whole
+/// GPUs, O(log64 nodes) for each node with room on which a pod would have to wait; for a fraction O(devices).
+struct available_first {
+  [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
+    if (pod.is_fraction() || pod.depends_on_type()) return choose_fraction(from, pod);
+    if (!from.is_anyone_leaving()) return best_fit{}(from, pod);
+    std::optional<choice> best;
+    const auto& types = from.layout().types();
+    for (std::size_t t = 0; t < types.size(); ++t) {
+      const auto here = types[t].shape_on(pod);
+      if (!here) continue;
+      const auto has_room = [&](node_id n) { return from.has_room(n, *here); };
+      const auto can_start = [&](node_id n) { return has_room(n) && !from.must_wait(n, *here); };
+      choice c{false, from.fewest_free(t, here->devices, can_start)};
+      if (!c.at) c = {true, from.fewest_free(t, here->devices, has_room)};
+      if (c.at && (!best || c < *best)) best = c;
+    }
+    if (!best) return std::nullopt;
+    const auto devices = from.choose_devices(best->at->node, pod);
+    if (!devices) return std::nullopt;
+    return pod_location{best->at->node, *devices};
+  }
+
+ private:
+  struct choice {
+    bool must_wait = false;
+    std::optional<free_index::candidate> at{};
+
+    friend constexpr auto operator<=>(const choice&, const choice&) noexcept = default;
+  };
+
+  [[nodiscard]] static std::optional<pod_location> choose_fraction(const free_index& from,
+                                                                   const pod_shape& pod) {
+    std::optional<pod_location> best;
+    std::tuple<bool, bool, int> best_score;
+    const cluster& layout = from.layout();
+    for (std::size_t i = 0; i < layout.size(); ++i) {
+      const node_id n{i};
+      const auto here = layout.type_of(n).shape_on(pod);
+      if (!here || from.is_closed(n) || !from.has_room(n, *here)) continue;
+      const std::uint64_t devices = from.choose_devices(n, pod).value_or(0);
+      const std::uint64_t free = from.free_devices(n);
+      const std::tuple score{(devices & free) != 0, from.must_wait(n, *here), std::popcount(free)};
+      if (best && !(score < best_score)) continue;
+      best = pod_location{n, devices};
+      best_score = score;
+    }
+    return best;
+  }
+};
+
+static_assert(placement_policy<available_first>);
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot

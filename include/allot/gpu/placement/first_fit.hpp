@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/gpu/demand.hpp>
+#include <allot/gpu/free_index.hpp>
+#include <allot/gpu/placement/scored_placement.hpp>
+
+#include <cstdint>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// No node is better than another.
+struct all_alike {
+  using score_type = std::int8_t;
+
+  [[nodiscard]] std::int8_t operator()(const free_index&, node_id, const pod_shape&) const { return 0; }
+  /// As `free_index::choose_devices`.
+  [[nodiscard]] std::uint64_t devices(const free_index& from, node_id n, const pod_shape& here) const {
+    return from.choose_devices(n, here).value_or(0);
+  }
+};
+
+/// The lowest node with room.
+using first_fit = scored_placement<all_alike>;
+static_assert(placement_policy<first_fit>);
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/quantity.hpp>
+#include <allot/core/ratio.hpp>
+#include <allot/gpu/cluster.hpp>
+#include <allot/gpu/demand.hpp>
+#include <allot/gpu/detail/change_log.hpp>
+#include <allot/gpu/free_index.hpp>
+#include <allot/gpu/placement/detail/node_fragmentation.hpp>
+#include <allot/gpu/placement/typical_pods.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// How fragmented a cluster is: the sum of F over its nodes (see `node_fragmentation`), and what share that
+/// is of what is idle, or of all there is. Kept up to date by `look`, at the cost of the nodes that changed
+/// since. Nothing on closed nodes is idle, nor a fragment.
+class fragmentation {
+ public:
+  /// For clusters like this one, and the pods that are typical of the workload.
+  fragmentation(const cluster& layout, const typical_pods& typical)
+      : of_node_(layout, typical), nodes_(layout.size()), capacity_(layout.gpus()) {}
+
+  /// Takes in how things stand now. O(changes since the last look), at most O(nodes), each O(devices + kinds
+  /// of GPU requests). Precondition: the cluster is like the one it was made for.
+  void look(const free_index& from) {
+    const change_log& log = from.changes();
+    const change_log::moment now = log.now();
+    if (seen_ == now) return;
+    if (log.remembers(seen_)) {
+      for (const std::uint32_t n : log.since(seen_)) take_in(from, node_id{n});
+    } else {
+      for (std::size_t n = 0; n < nodes_.size(); ++n) take_in(from, node_id{n});
+    }
+    seen_ = now;
+    idle_ = from.free_in(all_pools);
+  }
+
+  // As things stood at the last look.
+
+  /// GPUs that are free but that the typical pods could not use, on average. To the nearest thousandth.
+  [[nodiscard]] quantity fragments() const noexcept {
+    if (weight() == 0) return {};
+    const wide divisor = static_cast<wide>(weight());
+    return quantity::milli(static_cast<std::int64_t>((weighted_ + divisor / 2) / divisor));
+  }
+  /// The same times `weight()`, in milli and exactly.
+  [[nodiscard]] wide weighted_fragments() const noexcept { return weighted_; }
+  [[nodiscard]] std::int64_t weight() const noexcept { return of_node_.weight(); }
+  /// All that is free on open nodes.
+  [[nodiscard]] quantity idle() const noexcept { return idle_; }
+  [[nodiscard]] quantity capacity() const noexcept { return capacity_; }
+  /// The share of `fragments` in what is idle, and in all GPUs, in millionths, rounded down; 0 of nothing.
+  [[nodiscard]] std::int64_t millionths_of_idle() const noexcept { return millionths_of(idle_); }
+  [[nodiscard]] std::int64_t millionths_of_capacity() const noexcept { return millionths_of(capacity_); }
+  /// F of one node, in milli, times `weight()`.
+  [[nodiscard]] std::int64_t weighted_fragments(node_id n) const { return nodes_[n.index()]; }
+
+ private:
+  void take_in(const free_index& from, node_id n) {
+    std::int64_t& f = nodes_[n.index()];
+    weighted_ -= static_cast<wide>(f);
+    f = from.is_closed(n) ? 0 : of_node_.of(from, n);
+    weighted_ += static_cast<wide>(f);
+  }
+  [[nodiscard]] std::int64_t millionths_of(quantity whole) const noexcept {
+    const wide divisor = static_cast<wide>(whole.in_milli()) * static_cast<wide>(weight());
+    return divisor == 0 ? 0 : static_cast<std::int64_t>(weighted_ * 1'000'000U / divisor);
+  }
+
+  node_fragmentation of_node_;
+  std::vector<std::int64_t> nodes_;
+  quantity capacity_;
+  quantity idle_;
+  wide weighted_ = 0;
+  /// No log starts with number 0.
+  change_log::moment seen_{};
+};
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/gpu/demand.hpp>
+#include <allot/gpu/free_index.hpp>
+#include <allot/gpu/placement/best_fit.hpp>
+#include <allot/gpu/placement/scored_placement.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// The rule of `best_fit` as a score: the smaller the gap that a fraction would fill, the better; all free
+/// devices are worse; of those, the fewer on the node, the better.
+struct least_left {
+  using score_type = std::int16_t;
+
+  [[nodiscard]] std::int16_t operator()(const free_index& from, node_id n, const pod_shape& here) const {
+    const device_use& use = from.devices();
+    std::uint32_t smallest = milli_per_gpu;
+    if (here.is_fraction()) {
+      for (std::uint32_t d = 0; d < use.count(n); ++d) {
+        if (const std::uint32_t gap = use.gap(n, d); gap >= here.milli) smallest = std::min(smallest, gap);
+      }
+    }
+    if (smallest < milli_per_gpu) return static_cast<std::int16_t>(milli_per_gpu - smallest);
+    return static_cast<std::int16_t>(-static_cast<std::int32_t>(use.free_count(n)));
+  }
+
+  [[nodiscard]] std::uint64_t devices(const free_index& from, node_id n, const pod_shape& here) const {
+    return from.choose_devices(n, here).value_or(0);
+  }
+};
+
+/// Best fit, with the answers of `best_fit`, also on clusters whose hosts are full. That one looks at every
+/// node with free GPUs on which only the CPU, memory or slots are wanting; when these are more than a few,
+/// this one keeps a score of every node for the shape of the pod (see `scored_placement`).
+class indexed_best_fit {
+ public:
+  [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
+    std::size_t looks = most_looks;
+    const auto where = best_fit::choose_within(looks, from, pod);
+    return where || looks > 0 ? where : kept_(from, pod);
+  }
+
+ private:
+  /// About as dear as what is kept.
+  static constexpr std::size_t most_looks = 32;
+
+  scored_placement<least_left> kept_;
+};
+
+static_assert(placement_policy<indexed_best_fit>);
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/gpu/demand.hpp>
+#include <allot/gpu/free_index.hpp>
+#include <allot/gpu/placement/dot_product.hpp>
+#include <allot/gpu/placement/scored_placement.hpp>
+#include <allot/gpu/placement/worst_fit.hpp>
+
+#include <cstdint>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// Best fit over CPU and GPUs: the less of both a pod would leave on a node, the better, half for half of the
+/// reference host (`reference_cpu_milli`). Devices as `free_index::choose_devices`.
+///
+/// The score of the policy BestFit in the simulator of the paper on fragmentation gradient descent (Weng et
+/// al., ATC 2023), in exact arithmetic: 100 less the percentage that is left, towards 0. The simulator then
+/// stretches the scores of all nodes with room to whole numbers from 0 to 100. That changes neither order nor
+/// ties while they are within 100 of each other, so on all hosts that are no larger than the reference; it is
+/// left out.
+struct vector_best_fit_score {
+  using score_type = std::int32_t;
+
+  [[nodiscard]] std::int32_t operator()(const free_index& from, node_id n, const pod_shape& here) const {
+    const bool counts_cpu = from.layout().type_of(n).counts_cpu();
+    const std::int64_t cpu = counts_cpu ? from.hosts().free_cpu_milli(n) - here.cpu_milli : 0;
+    const std::int64_t gpu = most_free::free_milli(from, n) - detail::asked_gpu_milli(here);
+    constexpr std::int64_t gpu_unit = reference_cpu_milli / reference_gpu_milli;
+    constexpr std::int64_t percent = 2 * reference_cpu_milli / 100;
+    return static_cast<std::int32_t>((100 * percent - cpu - gpu_unit * gpu) / percent);
+  }
+
+  [[nodiscard]] std::uint64_t devices(const free_index& from, node_id n, const pod_shape& here) const {
+    return from.choose_devices(n, here).value_or(0);
+  }
+};
+
+/// The node with the highest `vector_best_fit_score`, then the lowest.
+using vector_best_fit = scored_placement<vector_best_fit_score>;
+static_assert(placement_policy<vector_best_fit>);
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/gpu/cluster.hpp>
+#include <allot/gpu/demand.hpp>
+#include <allot/gpu/topology/topology.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace allot {
+inline namespace v0 {
+namespace gpu {
+
+/// Pods of a gang that belong together. A gang without sub-groups is one group.
+struct gang_group {
+  /// So many if there is room, and not fewer than `min_pods`.
+  std::uint64_t pods = 1;
+  std::uint64_t min_pods = 1;
+  /// All in one domain of this level, inside the gang's; none: anywhere in the gang's.
+  std::optional<std::size_t> level = std::nullopt;
+
+  friend bool operator==(const gang_group&, const gang_group&) = default;
+};
+
+/// Where a gang of equal pods may and should stand. Levels are those of the topology, `node_level()`
+/// included.
+struct gang_request {
+  std::span<const gang_group> groups;
+  /// All in one domain of this level, or nowhere.
+  std::optional<std::size_t> required = std::nullopt;
+  /// If possible in one domain of this level, not coarser than the required one; else of the next coarser
+  /// level that has room. Nothing finer is sought than what is preferred.
+  std::optional<std::size_t> preferred = std::nullopt;
+};
+
+/// So many pods of a group stand on a node.
+struct gang_share {
+  node_id node;
+  std::uint32_t group = 0;
+  std::uint64_t pods = 0;
+
+  friend bool operator==(const gang_share&, const gang_share&) = default;
+};
+
+/// Why a gang has no place.
+enum class gang_obstacle : std::uint8_t {
+  none,
+  /// No groups, a group without pods or with a minimum of 0 or above its pods, a level that the topology does
+  /// not have, or a preferred level that is coarser than the required one.
+  invalid_request,
+  /// The whole cluster has less room.
+  no_room,
+  /// No domain of the required level has so much.
+  no_domain,
+  /// Some has, but not for each group in one domain of its own level.
+  groups,
+  /// The search for such domains was given up before all were tried.
+  not_proven,
+};
+
+/// For a program to read.
+[[nodiscard]] constexpr std::string_view to_string(gang_obstacle o) noexcept {
+  switch (o) {
+    case gang_obstacle::none:
+      return "none";
+    case gang_obstacle::invalid_request:
+      return "invalid_request";
+    case gang_obstacle::no_room:
+      return "no_room";
+    case gang_obstacle::no_domain:
+      return "no_domain";
+    case gang_obstacle::groups:
+      return "groups";
+    case gang_obstacle::not_proven:
+      return "not_proven";
+  }
+  return "";
+}
+
+/// Why a gang has no place, with the numbers to check it by.
+struct gang_shortage {
+  gang_obstacle reason = gang_obstacle::none;
+  /// The required level; nothing if the whole cluster would do.
+  std::optional<std::size_t> level;
+  /// The domain of that level with the most room, the lowest of several; none for the cluster or a node.
+  domain_id best;
+  /// If that level is the nodes'.
+  node_id best_node;
+  /// The pods that have room there, and the least that the gang needs.
+  std::uint64_t room = 0;
+  std::uint64_t needed = 0;
+  /// With `groups` and `not_proven`: one that was left without a domain in the last try.
+  std::uint32_t group = 0;
+
+  /// What is missing there; 0 if it is not a matter of room.
+  [[nodiscard]] std::uint64_t lacking() const noexcept { return needed > room ? needed - room : 0; }
+
+  friend bool operator==(const gang_shortage&, const gang_shortage&) = default;
+};
+
+/// Where a gang stands, or why it does not.
+struct gang_place {
+  bool found = false;
+  /// The finest level at which it was put in one domain; nothing for the whole cluster.
+  std::optional<std::size_t> level;
+  /// None for the cluster or a node.
+  domain_id domain;
+  /// Of all groups.
+  std::uint64_t pods = 0;
+  /// By group, then in the order of the topology. Valid until the next plan.
+  std::span<const gang_share> shares;
+  gang_shortage why;
+};
+
+/// The shortage in a sentence, for a person.
+[[nodiscard]] inline std::string explain(const topology& t, const cluster& nodes, const gang_shortage& why) {
+  const auto number = [](std::uint64_t pods) {
+    return std::to_string(pods) + (pods == 1 ? " pod" : " pods");
+  };
+  const auto place = [&]() -> std::string {
+    if (why.best) return std::string{t.level_name(t.level_of(why.best))} + ' ' + t.qualified_name(why.best);
+    if (why.best_node) return "node " + nodes.name(why.best_node);
+    return "the cluster";
+  };
+  std::string text;
+  switch (why.reason) {
+    case gang_obstacle::none:
+      return "it has a place";
+    case gang_obstacle::invalid_request:
+      return "the request is not one that can be placed: every group needs a minimum from 1 to its pods, and "
+             "levels that exist, the preferred one not coarser than the required one";
+    case gang_obstacle::no_room:
+      text = "the cluster has room for ";
+      text += number(why.room);
+      text += ", and at least ";
+      text += number(why.needed);
+      return text + " must start";
+    case gang_obstacle::no_domain:
+      text = "no ";
+      text += t.level_name(*why.level);
+      text += " has room for ";
+      text += number(why.needed);
+      if (!why.best && !why.best_node) return text + ": there is none";
+      text += ": the best, ";
+      text += place();
+      text += ", has room for ";
+      return text + std::to_string(why.room) + ", " + std::to_string(why.lacking()) + " fewer";
+    case gang_obstacle::groups:
+    case gang_obstacle::not_proven:
+      text = place();
+      text += " has room for ";
+      text += number(why.room);
+      text += ", but group ";
+      text += std::to_string(why.group);
+      text += why.reason == gang_obstacle::groups ? " gets no domain of its level beside the other groups"
+                                                  : " got no domain of its level within the search's budget";
+      return text;
+  }
+  return text;
+}
+
+}  // namespace gpu
+}  // namespace v0
+}  // namespace allot

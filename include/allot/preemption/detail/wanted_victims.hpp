@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/preemption/detail/keep_needed.hpp>
+#include <allot/preemption/eligibility.hpp>
+#include <allot/preemption/running_index.hpp>
+#include <allot/preemption/victim_order.hpp>
+#include <allot/preemption/victims.hpp>
+#include <allot/quota/ledger.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// Who would make room, chosen out of all who might be asked, whether or not they may be in the end: first
+/// those whom a search has asked in turn, then the others in order, and of these whoever is needed. `Queue`
+/// is the search's `yield_queue`.
+template <std::size_t N, class Queue>
+class wanted_victims {
+ public:
+  /// Those in `asked`, who have gone, and everybody who was passed over because of them. Returns whether
+  /// there is anybody of the latter.
+  bool gather(const ledger<N>& l, const beneficiary<N>& b, const Queue& queue,
+              std::span<const victim<N>> asked) {
+    candidates_.clear();
+    for (const victim<N>& v : asked) candidates_.push_back({v.job, v.how});
+    asked_ = candidates_.size();
+    queue.for_each_passed_over(l, b, [&](const running_job<N>& job, relation how) {
+      candidates_.push_back({job, how});
+    });
+    return candidates_.size() > asked_;
+  }
+  /// Orders the others as they stand in this state.
+  void rank(const ledger<N>& l, const beneficiary<N>& b, const Queue& queue) {
+    const auto first = candidates_.begin() + static_cast<std::ptrdiff_t>(asked_);
+    std::for_each(first, candidates_.end(), [&](candidate& c) {
+      c.rank = queue.order()(l, donor<N>{c.job.quota, c.how, c.job, c.job.request, b.now});
+    });
+    std::sort(first, candidates_.end(), [](const candidate& x, const candidate& y) {
+      return x.rank < y.rank || (!(y.rank < x.rank) && x.job.id.index() < y.job.id.index());
+    });
+  }
+
+  /// Whether there is room without all of them, when those asked have gone already; leaves it so. If there
+  /// is, those others are forgotten who do not help: `helps(job)` says no of one who is gone with all if it
+  /// makes no difference whether he stays, whoever else does.
+  template <class Take, class GiveBack, class Good, class Helps>
+  [[nodiscard]] bool would_do(Take take, GiveBack give_back, Good good, Helps helps) {
+    for (std::size_t i = asked_; i < candidates_.size(); ++i) take(candidates_[i].job);
+    const bool yes = good();
+    for (std::size_t i = asked_; i < candidates_.size(); ++i) {
+      candidates_[i].wanted = !yes || helps(candidates_[i].job);
+    }
+    for (std::size_t i = candidates_.size(); i-- > asked_;) give_back(candidates_[i].job);
+    const auto others = candidates_.begin() + static_cast<std::ptrdiff_t>(asked_);
+    candidates_.erase(std::remove_if(others, candidates_.end(), [](const candidate& c) { return !c.wanted; }),
+                      candidates_.end());
+    return yes;
+  }
+  /// Chooses from the last on whom not to take, when nobody is gone; leaves it so. Returns false when there
+  /// is no room even without all of them.
+  template <class Take, class GiveBack, class Good>
+  bool choose(Take take, GiveBack give_back, Good good) {
+    const auto take_at = [&](std::size_t i) {
+      take(candidates_[i].job);
+      candidates_[i].wanted = true;
+    };
+    const auto give_back_at = [&](std::size_t i) {
+      give_back(candidates_[i].job);
+      candidates_[i].wanted = false;
+    };
+    for (std::size_t i = 0; i < candidates_.size(); ++i) take_at(i);
+    const bool any = good();
+    if (any) keep_needed(0, candidates_.size(), give_back_at, take_at, good);
+    for (std::size_t i = candidates_.size(); i-- > 0;) {
+      if (candidates_[i].wanted) give_back(candidates_[i].job);
+    }
+    return any;
+  }
+  /// Calls `visit(job)` for those chosen until it returns true, and returns whether it did. Who may open a
+  /// claim comes first; then the smallest, because a quota may give more than it owes with the last job that
+  /// it gives.
+  template <class Visit>
+  bool ask(Visit visit) {
+    order_.clear();
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (candidates_[i].wanted) order_.push_back(i);
+    }
+    const auto size = [](const candidate& c) {
+      quantity sum{};
+      for (std::size_t d = 0; d < N; ++d) sum += c.job.request[d];
+      return sum;
+    };
+    std::sort(order_.begin(), order_.end(), [&](std::size_t i, std::size_t k) {
+      const candidate &x = candidates_[i], &y = candidates_[k];
+      const bool borrows = x.how == relation::borrower;
+      if (borrows != (y.how == relation::borrower)) return !borrows;
+      return size(x) != size(y) ? size(x) < size(y) : i < k;
+    });
+    return std::any_of(order_.begin(), order_.end(),
+                       [&](std::size_t i) { return visit(candidates_[i].job); });
+  }
+  /// Leaves those out who were chosen and have not been taken: they may not be. Returns whether there are
+  /// any.
+  bool drop_unwilling(const Queue& queue) {
+    return std::erase_if(candidates_,
+                         [&](const candidate& c) { return c.wanted && !queue.is_taken(c.job.id); }) > 0;
+  }
+
+ private:
+  /// Somebody who might be asked, if not now then before others went.
+  struct candidate {
+    running_job<N> job{};
+    relation how{};
+    typename Queue::key rank{};
+    bool wanted = false;
+  };
+
+  std::vector<candidate> candidates_;
+  /// How many were asked in turn.
+  std::size_t asked_ = 0;
+  /// Where those chosen stand among the candidates.
+  std::vector<std::size_t> order_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/preemption/might_yield.hpp>
+#include <allot/preemption/running_index.hpp>
+#include <allot/preemption/search.hpp>
+#include <allot/quota/ledger.hpp>
+#include <allot/scheduler/detail/yield_groups.hpp>
+#include <allot/scheduler/job_table.hpp>
+#include <allot/scheduler/placement.hpp>
+#include <allot/scheduler/plan.hpp>
+#include <allot/scheduler/view.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// The state of the world twice: what jobs hold *now*, those told to go included, and what decisions count
+/// on: the evicted already gone, the reserved already there. A job starts when both allow it, so capacity on
+/// its way to a beneficiary is nobody else's, and neither is ever over by a decision.
+template <job_view View, placement Placement>
+class books {
+ public:
+  static constexpr std::size_t n = dimensions<View>;
+  using record = job_record<View, Placement>;
+  using place = typename Placement::allocation;
+
+  books(quota_tree<n> tree, Placement where)
+      : places(std::move(where)), held_(std::move(tree)), booked_(held_) {
+    resize();
+  }
+
+  [[nodiscard]] ledger<n>& held() noexcept { return held_; }
+  [[nodiscard]] const ledger<n>& held() const noexcept { return held_; }
+  [[nodiscard]] ledger<n>& booked() noexcept { return booked_; }
+  [[nodiscard]] const ledger<n>& booked() const noexcept { return booked_; }
+  [[nodiscard]] const running_index<n>& running() const noexcept { return running_; }
+  [[nodiscard]] running_index<n>& running() noexcept { return running_; }
+
+  /// Counts a job in, at `r.where`.
+  void book(const record& r) { booked_.charge(r.facts.quota, r.facts.request, r.facts.in); }
+  /// A booked job that has not started is not wanted any more.
+  void unbook(const record& r) {
+    booked_.release(r.facts.quota, r.facts.request, r.facts.in);
+    places.release(r.where);
+  }
+  /// Whether nobody who was told to go is still in the way of a booked job.
+  [[nodiscard]] bool ready(const record& r) const {
+    return held_.fits(r.facts.quota, r.facts.request, r.facts.in) && places.ready(r.where);
+  }
+  /// Whether there is room for a booked job, once those who were told to go have gone: not always after the
+  /// tree has changed.
+  [[nodiscard]] bool has_room(const record& r) const {
+    const resources<n> left = booked_.headroom(r.facts.quota, r.facts.in);
+    for (std::size_t d = 0; d < n; ++d) {
+      if (left[d] < quantity{} && r.facts.request[d] > quantity{}) return false;
+    }
+    return true;
+  }
+  /// Whether the place of a booked job is still there to start on: not when its node has been closed since.
+  [[nodiscard]] bool is_usable(const record& r) const {
+    if constexpr (revocable_placement<Placement>) {
+      return places.usable(r.where);
+    } else {
+      return true;
+    }
+  }
+  /// A booked job runs from now on.
+  void start(record& r, instant at) {
+    held_.charge(r.facts.quota, r.facts.request, r.facts.in);
+    held_by_all_ += r.facts.request;
+    r.state = job_state::running;
+    r.facts.started = at;
+    if (r.preemptible) may_go(r);
+  }
+  /// A running job has started at another time than was thought.
+  void restart(record& r, instant at) {
+    if (r.preemptible) running_.erase(r.facts);
+    r.facts.started = at;
+    if (r.preemptible) running_.insert(r.facts);
+  }
+  /// A running job is told to go.
+  void withdraw(record& r) {
+    booked_.release(r.facts.quota, r.facts.request, r.facts.in);
+    places.vacate(r.where);
+    mark_evicting(r);
+  }
+  /// A running or evicting job has gone.
+  void give_back(record& r) {
+    if (r.state == job_state::running) {
+      booked_.release(r.facts.quota, r.facts.request, r.facts.in);
+      if (r.preemptible) stays(r);
+    }
+    held_.release(r.facts.quota, r.facts.request, r.facts.in);
+    held_by_all_ -= r.facts.request;
+    places.release(r.where);
+  }
+  /// Whether a job that runs already can be counted in, by the quotas and by whoever adds them all up.
+  [[nodiscard]] bool can_count(quota_id x, const resources<n>& request) const {
+    return held_.can_count(x, request) && booked_.can_count(x, request) &&
+           is_valid_request(held_by_all_.amount() + request);
+  }
+
+  /// Calls `f(ledger&)` with what decisions count on, returns what it returns and takes back what it changed.
+  template <class F>
+  auto suppose(F f) {
+    const savepoint before = booked_.save();
+    const auto result = f(booked_);
+    booked_.rollback(before);
+    return result;
+  }
+
+  /// How much more of others' capacity the job's quota uses with it than without.
+  [[nodiscard]] static resources<n> borrowed_by(const ledger<n>& l, const record& r) {
+    resources<n> result;
+    const auto owed = [](quantity used, quantity own) { return std::max(quantity{}, used - own); };
+    for (std::size_t d = 0; d < n; ++d) {
+      const quantity own = std::max(quantity{}, l.supply_of(r.facts.quota, d).own_pool);
+      const quantity used = l.own_usage(r.facts.quota, d);
+      result[d] = owed(used + r.facts.request[d], own) - owed(used, own);
+    }
+    return result;
+  }
+
+  /// Searches for victims of a job that does not fit. When they are found they are evicting, and the job can
+  /// be placed and booked; otherwise nothing has changed.
+  template <class Jobs, class Search>
+  search_outcome make_room(Jobs& jobs, Search& search, const record& r, const preempt_settings& may,
+                           instant now = 0) {
+    const beneficiary<n> b{
+        r.facts.quota, r.facts.request, r.facts.in, r.facts.priority, r.facts.submitted, may, now};
+    const savepoint in_ledger = booked_.save();
+    const savepoint in_places = places.save();
+    trial<Jobs> world{places, jobs, r.demand, *this};
+    const search_outcome outcome = search.run(booked_, running_, b, world);
+    if (outcome == search_outcome::found) {
+      places.commit(in_places);
+      booked_.commit(in_ledger);
+      for (const victim<n>& v : search.victims()) mark_evicting(jobs[v.job.id]);
+    } else {
+      places.rollback(in_places);
+      booked_.rollback(in_ledger);
+    }
+    return outcome;
+  }
+
+  /// Searches for jobs to start again elsewhere, so that a job that its quota allows finds a place, among
+  /// those in `may_move`. Returns that place, and then those moved are evicting, and a place is free for each
+  /// of them; otherwise nothing has changed.
+  template <class Jobs, class Search>
+  std::optional<place> move_others(Jobs& jobs, Search& search, const record& r,
+                                   std::span<const running_job<n>> may_move) {
+    const savepoint before = places.save();
+    moving_trial<Jobs> world{{places, jobs, r.demand, *this}};
+    if (search.run(may_move, world) != search_outcome::found) {
+      places.rollback(before);
+      return std::nullopt;
+    }
+    // With those moved at their new places, or it might be given one of them.
+    const std::optional<place> at = places.place(r.demand);
+    ALLOT_ASSERT(at.has_value(), "the search found that there is a place");
+    for (const auto& e : world.elsewhere) places.release(e.second);
+    places.commit(before);
+    for (const victim<n>& v : search.moves()) {
+      booked_.release(v.job.quota, v.job.request, v.job.in);
+      mark_evicting(jobs[v.job.id]);
+    }
+    return at;
+  }
+
+  /// Whether a place could be had now. Leaves things as they are.
+  [[nodiscard]] static bool could_place(Placement& p, const typename Placement::demand& demand) {
+    const savepoint before = p.save();
+    const bool placed = p.place(demand).has_value();
+    p.rollback(before);
+    return placed;
+  }
+
+  /// Says in `h` what stops a job: its quota, else the place that it lacks. That nothing was proven stays.
+  void explain(typename plan<View, Placement>::hold& h, const record& r) const {
+    h.binding = binding_shortfall(booked_, r.facts.quota, r.facts.request, r.facts.in);
+    if (!h.binding) h.placement = places.why_not(r.demand);
+    if (h.reason == hold_reason::not_proven) return;
+    h.reason = h.binding ? hold_reason::quota : hold_reason::placement;
+  }
+
+  /// Precondition: what is not in the tree any more has no jobs.
+  void replace_tree(const quota_tree<n>& next) {
+    held_.replace_tree(next);
+    booked_.replace_tree(next);
+    resize();
+  }
+
+  Placement places;
+
+ private:
+  template <class Jobs>
+  struct trial {
+    Placement& places;
+    Jobs& jobs;
+    const typename Placement::demand& demand;
+    books& of;
+
+    void take_off(const running_job<n>& v) { places.vacate(jobs[v.id].where); }
+    void put_back(const running_job<n>& v) { places.reoccupy(jobs[v.id].where); }
+    [[nodiscard]] bool could_place() { return books::could_place(places, demand); }
+
+    [[nodiscard]] bool suppose() requires supposing_placement<Placement> { return places.suppose(demand); }
+    void suppose_gone(const running_job<n>& v) { places.suppose_gone(jobs[v.id].where); }
+    void suppose_back(const running_job<n>& v) { places.suppose_back(jobs[v.id].where); }
+    [[nodiscard]] bool would_help(const running_job<n>& v) { return places.would_help(jobs[v.id].where); }
+    [[nodiscard]] bool could_place_then() const { return places.would_fit(); }
+
+    [[nodiscard]] bool might_place_without(std::span<const might_yield> these) requires
+        bounding_placement<Placement> {
+      std::vector<std::uint32_t>& groups = of.possible_;
+      groups.clear();
+      for (const might_yield& y : these) {
+        of.groups_.for_each(y, [&](std::uint32_t group) { groups.push_back(group); });
+      }
+      return groups.empty() || places.might_fit(demand, groups);
+    }
+  };
+
+  /// Also gives those it has taken off a place elsewhere.
+  template <class Jobs>
+  struct moving_trial {
+    trial<Jobs> at_home;
+    std::vector<std::pair<job_id, place>> elsewhere{};
+
+    void take_off(const running_job<n>& v) {
+      const auto moved =
+          std::find_if(elsewhere.begin(), elsewhere.end(), [&](const auto& e) { return e.first == v.id; });
+      if (moved == elsewhere.end()) return at_home.take_off(v);
+      at_home.places.release(moved->second);
+      elsewhere.erase(moved);
+    }
+    void put_back(const running_job<n>& v) { at_home.put_back(v); }
+    [[nodiscard]] bool could_place() { return at_home.could_place(); }
+    [[nodiscard]] bool place_elsewhere(const running_job<n>& v) {
+      const auto at = at_home.places.place(at_home.jobs[v.id].demand);
+      if (at) elsewhere.emplace_back(v.id, *at);
+      return at.has_value();
+    }
+  };
+
+  void resize() {
+    running_.resize(held_.tree().slots());
+    groups_.resize(held_.tree().slots());
+  }
+  /// It runs and may be preempted.
+  void may_go(const record& r) {
+    running_.insert(r.facts);
+    if constexpr (bounding_placement<Placement>) {
+      places.note_may_go(groups_.add(r.facts.quota, r.facts.priority), r.where);
+    }
+  }
+  /// It was one of those, and still stands where it stood.
+  void stays(const record& r) {
+    running_.erase(r.facts);
+    if constexpr (bounding_placement<Placement>) {
+      places.note_stays(groups_.remove(r.facts.quota, r.facts.priority), r.where);
+    }
+  }
+  void mark_evicting(record& r) {
+    if (r.preemptible) stays(r);
+    r.state = job_state::evicting;
+  }
+
+  ledger<n> held_;
+  ledger<n> booked_;
+  exact_sum<n> held_by_all_{};
+  running_index<n> running_;
+  /// The same by group, for placements that keep count of them.
+  yield_groups groups_;
+  /// The groups of those who might yield in a search.
+  std::vector<std::uint32_t> possible_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

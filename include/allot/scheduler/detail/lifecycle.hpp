@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/news_feed.hpp>
+#include <allot/scheduler/detail/books.hpp>
+#include <allot/scheduler/detail/reservations.hpp>
+#include <allot/scheduler/job_table.hpp>
+#include <allot/scheduler/pending_queue.hpp>
+#include <allot/scheduler/policies.hpp>
+#include <allot/scheduler/settings.hpp>
+#include <allot/scheduler/view.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// The jobs of a scheduler on their way: submitted, waiting, reserved, running, told to go, gone. Keeps the
+/// table, the queues, the books and the reservations in step with one another, and knows nothing of how it is
+/// decided who goes next.
+///
+/// An elastic job is several units: its core, the pods without which it can't run, and then one unit for each
+/// further pod. A unit is a record like that of any job; one of the surplus waits only while the core runs,
+/// one at a time, and goes with it.
+template <job_view View, placement Placement>
+class lifecycle {
+ public:
+  static constexpr std::size_t n = dimensions<View>;
+  using job = typename View::job;
+  using place = typename Placement::allocation;
+  using record = job_record<View, Placement>;
+  using books_type = detail::books<View, Placement>;
+
+  lifecycle(View shown, quota_tree<n> tree, Placement where)
+      : view(std::move(shown)), books(std::move(tree), std::move(where)) {
+    on_new_tree();
+  }
+  /// From now on this is what applies to quotas of which nothing else is said, those there are included.
+  void treat_all(const queue_settings& settings) {
+    defaults_ = settings;
+    guarantees_runtime = settings.min_runtime != runtime_guarantee{};
+    for (quota_state& q : quotas_) q.settings = settings;
+  }
+
+  [[nodiscard]] const queue_settings& defaults() const noexcept { return defaults_; }
+
+  [[nodiscard]] const quota_tree<n>& tree() const noexcept { return books.held().tree(); }
+  [[nodiscard]] record& known(job_id id) {
+    ALLOT_ASSERT(jobs.contains(id), "no such job");
+    return jobs[id];
+  }
+
+  // Queues.
+
+  struct quota_state {
+    pending_queue queue;
+    queue_settings settings;
+    /// What those in the queue ask for together.
+    exact_sum<n> asked;
+    std::size_t waiting = 0;
+    std::size_t jobs = 0;
+    bool parked = false;
+    bool touched = false;
+  };
+  [[nodiscard]] quota_state& of(quota_id x) { return quotas_[x.index()]; }
+  [[nodiscard]] const quota_state& of(quota_id x) const { return quotas_[x.index()]; }
+
+  /// The queue or the usage of x has changed: a cycle that orders quotas has to look at it again.
+  void touch(quota_id x) {
+    if (!std::exchange(of(x).touched, true)) touched_.push_back(x);
+  }
+  /// Calls `visit(quota)` for each quota touched since the last call.
+  template <class Visit>
+  void take_touched(Visit visit) {
+    for (std::size_t i = 0; i < touched_.size(); ++i) {
+      of(touched_[i]).touched = false;
+      if (tree().contains(touched_[i])) visit(touched_[i]);
+    }
+    touched_.clear();
+  }
+
+  [[nodiscard]] bool waits(const pending_entry& e) const {
+    return jobs[e.id].ticket == e.ticket && jobs[e.id].state == job_state::pending;
+  }
+  [[nodiscard]] std::optional<job_id> first_of(quota_id x) {
+    const auto first = of(x).queue.first([&](const pending_entry& e) { return waits(e); });
+    return first ? std::optional{first->id} : std::nullopt;
+  }
+  /// Calls `visit(shape)` for each shape of which a job of x may be tried, as in `pending_queue`.
+  template <class Visit>
+  void for_each_open_shape(quota_id x, Visit visit) const {
+    of(x).queue.for_each_open_shape([&](shape_number number) {
+      if (const auto* shape = shapes_.find(number)) visit(*shape);
+    });
+  }
+  /// The first of x is parked, or blocks its queue.
+  void park_first(quota_id x) {
+    quota_state& q = of(x);
+    q.settings.head == queue_head::strict ? q.queue.block_at_first() : q.queue.park_first();
+    if (!std::exchange(q.parked, true)) parked_.push_back(x);
+    touch(x);
+  }
+  /// Returns whether anybody was parked.
+  bool wake_everyone() {
+    wake = false;
+    const bool anybody = !parked_.empty();
+    for (const quota_id x : parked_) {
+      of(x).parked = false;
+      of(x).queue.wake();
+      touch(x);
+    }
+    parked_.clear();
+    return anybody;
+  }
+  /// Something has happened that no plan brought about.
+  void world_changed() noexcept {
+    wake = true;
+    ++epoch;
+  }
+
+  // Units come and go.
+
+  /// A new record, in no queue yet.
+  template <class JobOrder>
+  [[nodiscard]] job_id enrol(const job& j, quota_id in, const JobOrder& order, lane not_preemptible) {
+    const job_id id = jobs.add();
+    record& r = jobs[id];
+    read_job(r, view, j, ++submissions_);
+    r.facts.quota = in;
+    r.facts.id = id;
+    r.facts.in = r.preemptible ? lane::any : not_preemptible;
+    const queue_settings& settings = of(r.facts.quota).settings;
+    r.rank = {static_cast<std::int64_t>(order(view, j, settings)), r.facts.submitted, r.facts.order};
+    r.follows_priority = follows_priority(order, settings);
+    number_shape(r);
+    ++of(r.facts.quota).jobs;
+    return id;
+  }
+  void wait(job_id id) {
+    record& r = jobs[id];
+    if (!r.menu.empty()) set_pick(r, {});
+    r.state = job_state::pending;
+    r.where = {};
+    quota_state& q = of(r.facts.quota);
+    q.queue.push(r.shape, {r.rank, id, ++r.ticket});
+    stays.note({id, r.ticket, true});
+    q.asked += r.facts.request;
+    ++q.waiting;
+    touch(r.facts.quota);
+  }
+  /// The job is in the queue no more, whoever stands before it.
+  record& leave_queue(job_id id) {
+    record& r = known(id);
+    ALLOT_ASSERT(r.state == job_state::pending, "only a waiting job can be decided on");
+    quota_state& q = of(r.facts.quota);
+    q.asked -= r.facts.request;
+    q.queue.take_out(r.shape, id);
+    stays.note({id, r.ticket, false});
+    touch(r.facts.quota);
+    return r;
+  }
+  /// A job that waits, in the queue or reserved, starts to run.
+  void start(record& r, instant now) {
+    quota_state& q = of(r.facts.quota);
+    --q.waiting;
+    books.start(r, now);
+    touch(r.facts.quota);
+    grow(r.facts.surplus ? jobs[r.facts.core] : r);
+  }
+  /// A record in no queue runs already.
+  void start_adopted(job_id id, instant since, const place& at, const flavor_pick& pick) {
+    record& r = jobs[id];
+    r.where = at;
+    if (!r.menu.empty()) set_pick(r, pick);
+    books.book(r);
+    ++of(r.facts.quota).waiting;
+    start(r, since);
+  }
+  /// Whether the job could have more pods than it runs with.
+  [[nodiscard]] bool can_grow(const record& core) const {
+    return core.pods_to_come > 0 || waiting_surplus(core).has_value();
+  }
+  /// What one more pod of a running job asks for.
+  [[nodiscard]] resources<n> request_of_pod(const record& core) const {
+    record pod = core;
+    read_pod(pod);
+    return pod.facts.request;
+  }
+  /// One more pod of a running job, which can grow, runs already.
+  [[nodiscard]] job_id adopt_surplus(record& core, instant since, const place& at) {
+    drop_waiting_surplus(core);
+    const job_id id = next_pod(core);
+    start_adopted(id, since, at, core.pick);
+    return id;
+  }
+  /// A running job is told to go, and all its surplus with it.
+  void withdraw(record& r, job_id beneficiary) {
+    ALLOT_ASSERT(r.state == job_state::running, "only a running job can be told to go");
+    drop_waiting_surplus(r);
+    for (const job_id s : r.surplus) {
+      if (jobs[s].state == job_state::running) withdraw(jobs[s], beneficiary);
+    }
+    books.withdraw(r);
+    note_leaving(r, beneficiary);
+  }
+  /// The books say already that the job is told to go.
+  void note_leaving(record& r, job_id beneficiary) {
+    drop_waiting_surplus(r);
+    reservations.expect(r.facts.id, beneficiary);
+    leaving.push_back(r.facts.id);
+    touch(r.facts.quota);
+  }
+  /// A running or evicting job has gone. It is in no queue.
+  void give_back(record& r) {
+    drop_surplus(r);
+    if (r.state == job_state::evicting) {
+      reservations.left(r.facts.id);
+      std::erase(leaving, r.facts.id);
+    }
+    books.give_back(r);
+    touch(r.facts.quota);
+    wake = true;
+  }
+  /// A job that has gone waits again, with its old rank; so does one pod of an elastic job that shrinks.
+  void requeue(record& r) {
+    if (!r.facts.surplus) {
+      if constexpr (elastic_view<View>) r.pods_to_come = all_pods(view, r.what) - r.facts.pods;
+      return wait(r.facts.id);
+    }
+    record& core = jobs[r.facts.core];
+    // Or each of its pods could make others yield anew.
+    core.turns = std::max(core.turns, r.turns);
+    ++core.pods_to_come;
+    forget(r.facts.id);
+    if (core.state == job_state::running) grow(core);
+  }
+  void give_up_reservation(record& r) {
+    reservations.remove(r.facts.id);
+    books.unbook(r);
+    touch(r.facts.quota);
+    wake = true;
+  }
+  /// The host does not want the job any more, wherever it is; an elastic job of which one pod is not wanted
+  /// can do with fewer.
+  void remove(job_id id) {
+    record& r = known(id);
+    if (r.state != job_state::pending) world_changed();
+    const job_id core = r.facts.core;
+    take_out(r);
+    forget(id);
+    if (core && jobs[core].state == job_state::running) grow(jobs[core]);
+  }
+
+  /// How many pods of the job run, its surplus included.
+  [[nodiscard]] std::uint32_t running_pods(const record& r) const {
+    std::uint32_t pods = r.facts.pods;
+    for (const job_id s : r.surplus) pods += jobs[s].state == job_state::running ? 1U : 0U;
+    return pods;
+  }
+
+  /// Who is reserved where there is no room for it any more, or on a place that can't be used any more, waits
+  /// again, the last first.
+  void review_reservations() {
+    bool lost = false;
+    for (std::size_t i = reservations.waiting().size(); i-- > 0;) {
+      record& r = jobs[reservations.waiting()[i]];
+      if (books.has_room(r) && books.is_usable(r)) continue;
+      lost = true;
+      give_up_reservation(r);
+      --of(r.facts.quota).waiting;
+      wait(r.facts.id);
+    }
+    if (lost) world_changed();
+  }
+
+  // The tree.
+
+  /// Replaces the tree, whose quotas keep their ids. Returns those that break the law then, parents first.
+  /// Precondition: what is not in it any more has no jobs.
+  std::vector<quota_id> replace_tree(const quota_tree<n>& next) {
+    books.replace_tree(next);
+    on_new_tree();
+    std::vector<quota_id> over;
+    for (const quota_id x : tree().top_down()) {
+      if (!books.held().is_sound(x)) over.push_back(x);
+    }
+    return over;
+  }
+
+  View view;
+  books_type books;
+  job_table<record> jobs;
+  detail::reservations<View, Placement> reservations;
+  /// Told to go and not gone, in the order in which they were told.
+  std::vector<job_id> leaving;
+  /// In all queues.
+  news_feed<queue_change> stays;
+  /// Counts the changes of the world that no plan brought about.
+  std::uint64_t epoch = 1;
+  /// Whether somebody who was held may have better chances now.
+  bool wake = false;
+  /// Whether some quota's settings guarantee a runtime, now or before.
+  bool guarantees_runtime = false;
+
+ private:
+  using shapes = shape_table<n, typename Placement::demand>;
+
+  void set_pick(record& r, const flavor_pick& pick) {
+    r.pick = pick;
+    r.facts.request = r.base + r.menu.request(pick);
+    r.demand = demand_of<Placement>(view, r.what, r.facts.pods, pick);
+  }
+  /// Nothing is held or booked for it any more, and it is in no queue.
+  void take_out(record& r) {
+    quota_state& q = of(r.facts.quota);
+    switch (r.state) {
+      case job_state::pending:
+        q.queue.note_stale();
+        stays.note({r.facts.id, r.ticket, false});
+        q.asked -= r.facts.request;
+        --q.waiting;
+        break;
+      case job_state::reserved:
+        --q.waiting;
+        give_up_reservation(r);
+        break;
+      default:
+        give_back(r);
+    }
+  }
+  void number_shape(record& r) {
+    r.shape = shapes_.add({r.facts.request, r.menu, r.demand, r.facts.in,
+                           r.follows_priority ? shapes::any_priority : r.facts.priority});
+  }
+  void forget(job_id id) {
+    record& r = jobs[id];
+    const quota_id x = r.facts.quota;
+    shapes_.remove(r.shape);
+    if (r.facts.surplus) {
+      std::erase(jobs[r.facts.core].surplus, id);
+    } else {
+      --of(x).jobs;
+    }
+    jobs.remove(id);
+    touch(x);
+  }
+
+  /// The pod of a running elastic job that waits, if there is one.
+  [[nodiscard]] std::optional<job_id> waiting_surplus(const record& core) const {
+    for (const job_id s : core.surplus) {
+      if (jobs[s].state == job_state::pending || jobs[s].state == job_state::reserved) return s;
+    }
+    return std::nullopt;
+  }
+  /// Lets the next pod of a running elastic job wait, unless one waits already.
+  void grow(record& core) {
+    if (core.pods_to_come > 0 && !waiting_surplus(core)) wait(next_pod(core));
+  }
+  /// Makes the record of an elastic job that of one more pod.
+  void read_pod(record& r) const {
+    const flavor_pick pick = r.pick;
+    read_request(r, view, 1);
+    r.menu = {};
+    if constexpr (flavored_view<View>) {
+      r.base += view.flavors(r.what, 1).request(pick);
+      r.facts.request = r.base;
+      r.demand = demand_of<Placement>(view, r.what, 1, pick);
+    }
+  }
+  /// A record of one more pod of an elastic job, in no queue yet.
+  [[nodiscard]] job_id next_pod(record& core) {
+    const job_id id = jobs.add();
+    record& r = jobs[id];
+    const std::uint32_t ticket = r.ticket;
+    r = core;
+    r.ticket = ticket;
+    r.surplus.clear();
+    r.pods_to_come = 0;
+    read_pod(r);
+    r.facts.id = id;
+    r.facts.surplus = true;
+    r.facts.core = core.facts.id;
+    r.rank.surplus = true;
+    number_shape(r);
+    core.surplus.push_back(id);
+    --core.pods_to_come;
+    return id;
+  }
+  /// A pod beyond the core goes, or does not come, because its job goes.
+  void drop(job_id surplus) {
+    record& r = jobs[surplus];
+    take_out(r);
+    ++jobs[r.facts.core].pods_to_come;
+    forget(surplus);
+  }
+  void drop_surplus(record& core) {
+    while (!core.surplus.empty()) drop(core.surplus.back());
+  }
+  void drop_waiting_surplus(record& core) {
+    for (std::size_t i = core.surplus.size(); i-- > 0;) {
+      const job_state s = jobs[core.surplus[i]].state;
+      if (s == job_state::pending || s == job_state::reserved) drop(core.surplus[i]);
+    }
+  }
+  void on_new_tree() {
+    quota_state nothing_said;
+    nothing_said.settings = defaults_;
+    quotas_.resize(tree().slots(), nothing_said);
+    std::erase_if(parked_, [&](quota_id x) { return !tree().contains(x); });
+    for (const quota_id x : tree().top_down()) touch(x);
+    review_reservations();
+    world_changed();
+  }
+
+  shapes shapes_;
+  queue_settings defaults_{};
+  std::vector<quota_state> quotas_;
+  std::vector<quota_id> parked_;
+  std::vector<quota_id> touched_;
+  std::uint64_t submissions_ = 0;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/scheduler/detail/books.hpp>
+#include <allot/scheduler/job_table.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// The jobs that were decided on and wait for others to go, in the order of the decisions, and who goes for
+/// whom.
+///
+/// That a job fits what is held by now is not enough to let it start: what the first victim of a gang has
+/// left is not there for a smaller job that was decided on later. A job may start when it still fits with
+/// everyone before it there and the victims of those gone: then it delays none of them.
+template <job_view View, placement Placement>
+class reservations {
+ public:
+  using books_type = books<View, Placement>;
+  using table = job_table<job_record<View, Placement>>;
+
+  /// The job waits for others, after all those that wait already.
+  void add(job_id beneficiary) { waiting_.push_back(beneficiary); }
+  /// A job has been told to go, in favour of the one that is added next, or of nobody in particular.
+  void expect(job_id leaving, job_id beneficiary = {}) { leaving_.push_back({leaving, beneficiary}); }
+  /// It has gone.
+  void left(job_id leaving) {
+    std::erase_if(leaving_, [&](const departure& d) { return d.job == leaving; });
+  }
+  /// The job does not wait any more; those who have yet to go for it now go for nobody in particular.
+  void remove(job_id beneficiary) {
+    std::erase(waiting_, beneficiary);
+    for (departure& d : leaving_) {
+      if (d.beneficiary == beneficiary) d.beneficiary = {};
+    }
+  }
+  /// In the order of the decisions.
+  [[nodiscard]] std::span<const job_id> waiting() const noexcept { return waiting_; }
+
+  /// Calls `start(id)` for each that may start now and removes it. O(waiting + leaving), once more for each
+  /// that starts before all its victims have gone.
+  template <class Start>
+  void start_ready(books_type& b, const table& jobs, Start start) {
+    for (bool again = true; again;) {
+      again = false;
+      judge(b, jobs);
+      for (std::size_t i = 0; i < waiting_.size() && !again;) {
+        const job_id id = waiting_[i];
+        if (!may_start_[i] || !b.ready(jobs[id])) {
+          ++i;
+          continue;
+        }
+        again = std::any_of(leaving_.begin(), leaving_.end(),
+                            [&](const departure& d) { return d.beneficiary == id; });
+        remove(id);
+        may_start_.erase(may_start_.begin() + static_cast<std::ptrdiff_t>(i));
+        start(id);
+      }
+    }
+  }
+
+  /// Whether the job that was booked last may start at once, without waiting after those here.
+  [[nodiscard]] bool may_start(books_type& b, const table& jobs, const job_record<View, Placement>& r) const {
+    if (!b.ready(r)) return false;
+    const auto goes_for_nobody = [](const departure& d) { return d.beneficiary.is_none(); };
+    if (std::none_of(leaving_.begin(), leaving_.end(), goes_for_nobody)) return true;
+    return b.suppose([&](auto& l) {
+      l.release(r.facts.quota, r.facts.request, r.facts.in);
+      for (const departure& d : leaving_) {
+        if (goes_for_nobody(d) && !charge(l, jobs[d.job])) return false;
+      }
+      return l.fits(r.facts.quota, r.facts.request, r.facts.in);
+    });
+  }
+
+ private:
+  struct departure {
+    job_id job;
+    job_id beneficiary;
+  };
+
+  /// Returns false, and has changed nothing, when together they are more than can be counted.
+  template <class Ledger>
+  [[nodiscard]] static bool charge(Ledger& l, const job_record<View, Placement>& r) {
+    if (!l.can_count(r.facts.quota, r.facts.request)) return false;
+    l.charge(r.facts.quota, r.facts.request, r.facts.in);
+    return true;
+  }
+
+  /// Goes from the last to the first, taking each out of the books and its victims back in.
+  void judge(books_type& b, const table& jobs) {
+    may_start_.assign(waiting_.size(), leaving_.empty());
+    if (leaving_.empty()) return;
+    b.suppose([&](auto& l) {
+      for (const departure& d : leaving_) {
+        if (d.beneficiary.is_none() && !charge(l, jobs[d.job])) return false;
+      }
+      auto victim = leaving_.rbegin();
+      for (std::size_t i = waiting_.size(); i-- > 0;) {
+        const auto& f = jobs[waiting_[i]].facts;
+        l.release(f.quota, f.request, f.in);
+        for (; victim != leaving_.rend(); ++victim) {
+          if (victim->beneficiary.is_none()) continue;
+          if (victim->beneficiary != waiting_[i]) break;
+          if (!charge(l, jobs[victim->job])) return false;
+        }
+        may_start_[i] = l.fits(f.quota, f.request, f.in);
+      }
+      return true;
+    });
+  }
+
+  std::vector<job_id> waiting_;
+  /// Those of one beneficiary together, in the order in which the beneficiaries wait.
+  std::vector<departure> leaving_;
+  std::vector<bool> may_start_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

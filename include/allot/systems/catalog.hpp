@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/presets/hyperpod.hpp>
+#include <allot/presets/pai.hpp>
+#include <allot/presets/single_queue.hpp>
+#include <allot/presets/standard.hpp>
+#include <allot/presets/static_quotas.hpp>
+#include <allot/systems/kai/runai.hpp>
+#include <allot/systems/kueue/kueue.hpp>
+#include <allot/systems/kueue/kueue_fair.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+namespace allot {
+inline namespace v0 {
+
+template <class... Presets>
+struct preset_list {
+  static constexpr std::size_t size = sizeof...(Presets);
+  /// The same list of what `F` makes of each.
+  template <template <class...> class Target, template <class> class F>
+  using map = Target<F<Presets>...>;
+};
+
+/// Every preset, in the order in which they are listed.
+using all_presets = preset_list<standard, static_quotas, pai, runai, hyperpod, kueue, kueue_fair, fifo, sjf>;
+
+namespace detail {
+template <class Visit, class... Presets>
+constexpr void for_each(Visit visit, preset_list<Presets...>) {
+  (visit(Presets{}), ...);
+}
+}  // namespace detail
+
+/// Calls `visit(P{})` for every preset, in the order in which they are listed.
+template <class Visit>
+constexpr void for_each_preset(Visit visit) {
+  detail::for_each(visit, all_presets{});
+}
+
+/// Calls `visit(P{})` for the preset of that name; returns whether there is one. Everything behind the call
+/// is compiled for each preset; `any_preset` chooses at run time.
+template <class Visit>
+constexpr bool with_preset(std::string_view name, Visit visit) {
+  bool found = false;
+  for_each_preset([&](auto p) {
+    if (p.name == name) {
+      found = true;
+      visit(p);
+    }
+  });
+  return found;
+}
+
+}  // namespace v0
+}  // namespace allot

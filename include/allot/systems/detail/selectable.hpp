@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/fairshare/division.hpp>
+#include <allot/fairshare/fair_tree.hpp>
+#include <allot/fairshare/order.hpp>
+#include <allot/fairshare/subtree_usage.hpp>
+#include <allot/fairshare/total_share.hpp>
+#include <allot/fairshare/usage_history.hpp>
+#include <allot/preemption/guard.hpp>
+#include <allot/preemption/lost_work.hpp>
+#include <allot/preemption/saturation_guard.hpp>
+#include <allot/preemption/victim_order.hpp>
+#include <allot/presets/options.hpp>
+#include <allot/scheduler/policies.hpp>
+#include <allot/scheduler/until_quiet.hpp>
+#include <allot/systems/selectable_surplus.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+namespace detail {
+
+/// What orders and guards look at beyond the ledger, as of the decisions taken so far.
+template <std::size_t N>
+class fairness_state {
+ public:
+  explicit fairness_state(const preset_options& o)
+      : options_(o),
+        entitlements_(selectable_surplus{o}),
+        history_(history_settings{.half_life = o.half_life.value_or(0), .window = o.window.value_or(0)}) {}
+
+  template <class Bench>
+  void reset(Bench& bench) {
+    const ledger<N>& l = bench.booked();
+    const quota_tree<N>& tree = bench.tree();
+    usage.rebuild(l);
+    own_.assign(tree.slots(), resources<N>{});
+    demand_.assign(tree.slots(), resources<N>{});
+    for (const quota_id x : tree.top_down()) own_[x.index()] = l.own_usage(x);
+    for (const quota_id x : tree.top_down()) demand_[x.index()] = own_[x.index()] + bench.asked(x);
+    capacity = resources<N>{};
+    for (const quota_id root : tree.roots()) {
+      for (std::size_t d = 0; d < N; ++d) capacity[d] += l.total_supply(root, d);
+    }
+    entitlements_.update(l, demand_);
+    history_.reset(tree, bench.now());
+    history_.set_capacity(capacity, bench.now());
+    for (const quota_id x : tree.top_down()) history_.charge(tree, x, own_[x.index()], bench.now());
+    rank_users(tree);
+  }
+  /// The queue or the usage of x has changed. Returns whether anybody else's standing may have.
+  template <class Bench>
+  bool look(Bench& bench, quota_id x) {
+    const ledger<N>& l = bench.booked();
+    const resources<N> used = l.own_usage(x);
+    const resources<N> wanted = used + bench.asked(x);
+    const bool uses_other = used != own_[x.index()];
+    if (uses_other) {
+      usage.release(bench.tree(), x, own_[x.index()]);
+      usage.charge(bench.tree(), x, used);
+      if (follows_history()) {
+        history_.release(bench.tree(), x, own_[x.index()], bench.now());
+        history_.charge(bench.tree(), x, used, bench.now());
+        rank_users(bench.tree());
+      }
+      own_[x.index()] = used;
+    }
+    if (follows_entitlements() && (uses_other || wanted != demand_[x.index()])) {
+      entitlements_.change_demand(l, x, wanted);
+    }
+    demand_[x.index()] = wanted;
+    return uses_other ? follows_history() || follows_entitlements() : follows_entitlements();
+  }
+
+  [[nodiscard]] const preset_options& options() const noexcept { return options_; }
+  [[nodiscard]] const division<N, selectable_surplus>& entitlements() const noexcept { return entitlements_; }
+  [[nodiscard]] const fair_tree& users() const noexcept { return users_; }
+
+  subtree_usage<N> usage;
+  resources<N> capacity{};
+
+ private:
+  [[nodiscard]] bool follows_entitlements() const noexcept {
+    return options_.queue_order == quota_order_name::saturation || options_.guard == guard_name::saturation;
+  }
+  [[nodiscard]] bool follows_history() const noexcept {
+    return options_.queue_order == quota_order_name::fair_tree;
+  }
+  /// By what each has used up to now of the first dimension, faded as the options say.
+  void rank_users(const quota_tree<N>& tree) {
+    if (!follows_history()) return;
+    used_.assign(tree.slots(), 0);
+    for (const quota_id x : tree.top_down()) used_[x.index()] = history_.past_use(x, true, 0);
+    users_.update(tree, 0, used_, [&](quota_id x) { return demand_[x.index()] != resources<N>{}; });
+  }
+
+  preset_options options_;
+  division<N, selectable_surplus> entitlements_;
+  usage_history<N> history_;
+  fair_tree users_;
+  std::vector<resources<N>> own_;
+  std::vector<resources<N>> demand_;
+  std::vector<std::int64_t> used_;
+};
+
+/// The order of quotas that the options name.
+template <std::size_t N>
+struct selectable_order {
+  const fairness_state<N>* state = nullptr;
+
+  using by_share = within_nominal_then_borrowed_share::key;
+  using by_number = std::pair<std::int64_t, by_share>;
+  using by_age = std::pair<instant, std::uint64_t>;
+  using key = std::variant<by_share, share_key, by_number, by_age, job_rank>;
+
+  [[nodiscard]] key operator()(const ledger<N>& l, const contender<N>& c) const {
+    const by_share share = within_nominal_then_borrowed_share{}(l, c);
+    const total_use<N> total{&state->usage, true};
+    switch (state->options().queue_order.value_or(quota_order_name::borrowed_share)) {
+      case quota_order_name::borrowed_share:
+        return share;
+      case quota_order_name::dominant_share:
+        return lowest_total_share<N>{total, state->capacity}(l, c);
+      case quota_order_name::saturation:
+        return lowest_saturation<N, division<N, selectable_surplus>>{total, &state->entitlements()}(l, c);
+      case quota_order_name::fair_tree:
+        return by_number{static_cast<std::int64_t>(state->users().rank(c.origin)), by_share{{}, c.head}};
+      case quota_order_name::under_nominal:
+        return by_number{within_nominal_first{}(l, c), by_share{{}, c.head}};
+      case quota_order_name::priority:
+        return by_number{highest_priority_first{}(l, c), share};
+      case quota_order_name::submission:
+        return submission_first{}(l, c);
+      case quota_order_name::best_job:
+        break;
+    }
+    return c.head;
+  }
+};
+
+template <std::size_t N>
+struct selectable_victim_order {
+  victim_order_name which = victim_order_name::priority_share;
+
+  using key = std::variant<lowest_priority_then_highest_share::key_for<N>,
+                           lowest_priority_then_newest::key_for<N>, cheapest_lost_work::key_for<N>>;
+
+  [[nodiscard]] key operator()(const ledger<N>& l, const donor<N>& d) const {
+    switch (which) {
+      case victim_order_name::priority_share:
+        break;
+      case victim_order_name::newest:
+        return lowest_priority_then_newest{}(l, d);
+      case victim_order_name::lost_work:
+        return cheapest_lost_work{0, N}(l, d);
+    }
+    return lowest_priority_then_highest_share{}(l, d);
+  }
+  [[nodiscard]] bool within_quota(const running_job<N>& a, const running_job<N>& b, instant now) const {
+    return which == victim_order_name::lost_work ? cheapest_lost_work{0, N}.within_quota(a, b, now)
+                                                 : compare_as_victims(a, b) < 0;
+  }
+};
+
+template <std::size_t N>
+struct selectable_guard {
+  const fairness_state<N>* state = nullptr;
+
+  static constexpr bool less_fair_when_larger = true;
+  static constexpr std::size_t strategies = 2;
+  [[nodiscard]] bool judges_rivals() const { return state->options().judges_rivals(); }
+
+  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d,
+                                   std::size_t strategy) const {
+    const guard_name which = state->options().guard.value_or(guard_name::none);
+    if (which == guard_name::final_then_initial) return final_then_initial_share{}(l, b, d, strategy);
+    if (strategy > 0) return {};
+    switch (which) {
+      case guard_name::final_share:
+        return final_share{}(l, b, d);
+      case guard_name::initial_share:
+        return initial_share{}(l, b, d);
+      case guard_name::saturation: {
+        const auto due = [this](quota_id x, std::size_t k) { return state->entitlements().entitled(x)[k]; };
+        const auto margin = static_cast<std::uint32_t>(state->options().saturation_multiplier.value_or(1000));
+        return saturation_guard<decltype(due)>{due, margin, 1000}(l, b, d);
+      }
+      default:
+        return {eligible_is_fair{}(l, b, d)};
+    }
+  }
+};
+
+/// Our cycle, with what its order and guard look at kept up to date. It can't be copied.
+template <class Bench>
+class selectable_cycle {
+ public:
+  static constexpr std::size_t n = Bench::n;
+
+  template <class SelectablePolicies>
+  explicit selectable_cycle(const SelectablePolicies& p)
+      : state_(std::make_unique<fairness_state<n>>(p.options)), cycle_(parts_of(p, *state_)) {}
+
+  void reset(Bench& bench) {
+    state_->reset(bench);
+    cycle_.reset(bench);
+  }
+  void run(Bench& bench) {
+    cycle_.run(bench, [&](quota_id x) { return state_->look(bench, x); });
+  }
+
+ private:
+  using parts = policies<selectable_order<n>, by_settings, selectable_victim_order<n>, selectable_guard<n>>;
+
+  template <class SelectablePolicies>
+  [[nodiscard]] static parts parts_of(const SelectablePolicies& p, const fairness_state<n>& state) {
+    parts result;
+    result.quotas.state = &state;
+    result.guard.state = &state;
+    result.victims.which = p.options.victim_order.value_or(victim_order_name::priority_share);
+    result.not_preemptible = p.not_preemptible;
+    return result;
+  }
+
+  std::unique_ptr<fairness_state<n>> state_;
+  until_quiet<Bench, parts> cycle_;
+};
+
+}  // namespace detail
+
+/// The parts of our cycle, each chosen by name at run time. An order by saturation or Fair Tree looks at all
+/// quotas anew when one has changed: O(n) a decision.
+struct selectable_policies {
+  template <class Bench>
+  using cycle = detail::selectable_cycle<Bench>;
+
+  preset_options options{};
+  by_settings jobs{};
+  lane not_preemptible = lane::guaranteed;
+
+  [[nodiscard]] bool judges_rivals() const noexcept { return options.judges_rivals(); }
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ratio.hpp>
+#include <allot/systems/kai/detail/share_accounts.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// Something that goes at once when a job is reclaimed for: one surplus pod, or a gang as a whole.
+template <std::size_t N>
+struct reclaim_bundle {
+  quota_id quota;
+  resources<N> amount{};
+};
+
+/// Between quotas, when may a job take from the running ones? The rules of KAI-Scheduler v0.13.
+///
+/// The gate: with the job its own quota stays within its fair share in every dimension; and a job that may
+/// not be preempted within what the quota deserves.
+///
+/// A set of victims is fair when each of its bundles, in turn, may be taken by one of two rules, between the
+/// two quotas right below the lowest common ancestor, in the state before that bundle goes:
+/// - *maintain fair share*: the victim's side uses more than its allocatable share in some dimension;
+/// - *guarantee what is deserved*: the beneficiary's side stays with the request within what it deserves in
+///   every dimension, and the victim's side uses more than it deserves in some;
+/// and when then, at the beneficiary's quota and every one above, against each sibling that lost something,
+/// the beneficiary's side is not over its fair share or, with the margin, stays less saturated (use over fair
+/// share) than the sibling is left, in each dimension that the request or what was taken from it involves.
+///
+/// The last bundle of a quota may so take it below what it deserves. KAI goes through the queues and jobs of
+/// a set in the order of a hash table; here they go in the order given.
+template <std::size_t N = 1>
+class fair_reclaim {
+ public:
+  /// The margin in thousandths, at least 1000: KAI's relcaimerSaturationMultiplier (its spelling).
+  explicit fair_reclaim(std::int64_t margin = 1000) : margin_(std::max<std::int64_t>(1000, margin)) {}
+
+  /// The gate. O(N).
+  [[nodiscard]] static bool may_reclaim(const share_accounts<N>& a, quota_id x, const resources<N>& request,
+                                        lane in) {
+    if (!a.at_most(a.allocated(x) + request, a.fair_share(x))) return false;
+    return in != lane::guaranteed || a.at_most(a.guaranteed(x) + request, a.deserved(x));
+  }
+
+  /// Whether the set is fair, in the state without any of it gone. Preconditions: nobody of the beneficiary's
+  /// own quota is in it. O(bundles depth + depth quotas that lose).
+  [[nodiscard]] bool is_fair(const share_accounts<N>& a, quota_id x, const resources<N>& request, lane in,
+                             std::span<const reclaim_bundle<N>> bundles) {
+    for (const std::size_t i : touched_) remaining_[i].lost = false;
+    touched_.clear();
+    remaining_.resize(std::max(remaining_.size(), a.tree().slots()));
+    for (const reclaim_bundle<N>& b : bundles) {
+      if (!may_take(a, x, request, b)) return false;
+      take(a, b);
+    }
+    return stays_less_saturated(a, x, request, in);
+  }
+
+  /// The most that may be taken from the quotas below `side`, a child of a common ancestor whose child
+  /// towards the beneficiary is `ours`, but for the overshoot of the last bundle: what it uses beyond the
+  /// lower of the bounds that apply.
+  [[nodiscard]] static quantity excess(const share_accounts<N>& a, quota_id ours, quota_id side,
+                                       const resources<N>& request, std::size_t d) {
+    quantity bound = a.allocatable(side)[d];
+    if (a.at_most(a.allocated(ours) + request, a.deserved(ours))) {
+      bound = std::min(bound, a.deserved(side)[d]);
+    }
+    return bound.is_unlimited() ? quantity{} : std::max(quantity{}, a.allocated(side)[d] - bound);
+  }
+
+ private:
+  struct left_of {
+    bool lost = false;
+    resources<N> amount{};
+    std::array<bool, N> involved{};
+  };
+
+  [[nodiscard]] left_of& left(const share_accounts<N>& a, quota_id x) {
+    left_of& l = remaining_[x.index()];
+    if (!l.lost) {
+      l = {true, a.allocated(x), {}};
+      touched_.push_back(x.index());
+    }
+    return l;
+  }
+
+  [[nodiscard]] bool may_take(const share_accounts<N>& a, quota_id x, const resources<N>& request,
+                              const reclaim_bundle<N>& b) {
+    const quota_tree<N>& tree = a.tree();
+    const quota_id top = tree.common_ancestor(x, b.quota);
+    const auto side = [&](quota_id q) {
+      while (q != top && tree.parent(q) != top) q = tree.parent(q);
+      return q;
+    };
+    const quota_id ours = side(x);
+    const quota_id theirs = side(b.quota);
+    const resources<N>& has = left(a, theirs).amount;
+    if (!a.at_most(has, a.allocatable(theirs))) return true;
+    return a.at_most(a.allocated(ours) + request, a.deserved(ours)) && !a.at_most(has, a.deserved(theirs));
+  }
+  void take(const share_accounts<N>& a, const reclaim_bundle<N>& b) {
+    for (quota_id q = b.quota; q; q = a.tree().parent(q)) {
+      left_of& l = left(a, q);
+      l.amount -= b.amount;
+      for (std::size_t d = 0; d < N; ++d) l.involved[d] = l.involved[d] || b.amount[d] > quantity{};
+    }
+  }
+
+  [[nodiscard]] bool stays_less_saturated(const share_accounts<N>& a, quota_id x, const resources<N>& request,
+                                          lane in) const {
+    const quota_tree<N>& tree = a.tree();
+    for (quota_id q = x; q; q = tree.parent(q)) {
+      const left_of& own = remaining_[q.index()];
+      const resources<N> has = (own.lost ? own.amount : a.allocated(q)) + request;
+      for (const std::size_t i : touched_) {
+        const quota_id sibling{i};
+        if (sibling == q || tree.parent(sibling) != tree.parent(q)) continue;
+        const left_of& theirs = remaining_[i];
+        for (const std::size_t d : a.counted()) {
+          if (!theirs.involved[d] && request[d] <= quantity{}) continue;
+          if (is_unfair(has[d], a.fair_share(q)[d], theirs.amount[d], a.fair_share(sibling)[d])) return false;
+        }
+      }
+      if (in == lane::guaranteed && !a.at_most(a.guaranteed(q) + request, a.deserved(q))) return false;
+    }
+    return true;
+  }
+  /// Over its share, and not less saturated than the sibling that has one.
+  [[nodiscard]] bool is_unfair(quantity used, quantity share, quantity theirs, quantity their_share) const {
+    if (used <= share || used <= quantity{} || their_share <= quantity{}) return false;
+    const auto u = static_cast<wide>(used.in_milli());
+    const auto t = static_cast<wide>(std::max(quantity{}, theirs).in_milli());
+    return ratio{u * static_cast<wide>(margin_), static_cast<wide>(share.in_milli()) * 1000} >=
+           ratio{t, static_cast<wide>(their_share.in_milli())};
+  }
+
+  std::int64_t margin_;
+  std::vector<left_of> remaining_;
+  std::vector<std::size_t> touched_;
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/scheduler/plan.hpp>
+#include <allot/scheduler/policies.hpp>
+#include <allot/systems/kai/detail/fair_reclaim.hpp>
+#include <allot/systems/kai/detail/lazy_tournament.hpp>
+#include <allot/systems/kai/detail/phases_likeness.hpp>
+#include <allot/systems/kai/detail/phases_solver.hpp>
+#include <allot/systems/kai/detail/phases_walk.hpp>
+#include <allot/systems/kai/detail/phases_world.hpp>
+#include <allot/systems/kai/detail/saturation_order.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+template <class Bench, class Policies>
+class phases_cycle;
+
+/// The parts of a scheduler that decides in phases.
+struct phase_policies {
+  template <class Bench>
+  using cycle = phases_cycle<Bench, phase_policies>;
+
+  /// In which order the jobs of one quota go.
+  [[no_unique_address]] by_settings jobs{};
+  /// Jobs that may not be evicted never use more than what their quotas deserve.
+  lane not_preemptible = lane::guaranteed;
+  /// In thousandths: how much past usage counts when the surplus is divided. 0: not at all.
+  std::int64_t k = 0;
+  /// After how long past usage counts half; 0: all of the window counts alike.
+  instant half_life = 0;
+  /// How far back usage counts.
+  instant window = 604'800;
+  /// In thousandths, at least 1000: see `fair_reclaim`.
+  std::int64_t saturation_multiplier = 1000;
+  /// How many jobs of one quota each phase tries; 0: all.
+  std::size_t queue_depth = 0;
+  /// How many jobs a consolidation may move (and one more, see `phases_victims`); none: it is off.
+  std::size_t most_moved = 16;
+  /// Whose minimum runtime protects a job from jobs of other quotas.
+  runtime_source reclaim_protection = runtime_source::common_ancestor;
+  /// Lines are made anew for each phase, and every unit that waits is looked at by itself. The plans are the
+  /// same, it only takes longer: a test has something to compare with.
+  bool one_by_one = false;
+  /// What fair shares are rounded to, by dimension, in milli: a GPU is a whole one.
+  std::array<std::int64_t, 16> units = [] {
+    std::array<std::int64_t, 16> all{};
+    all.fill(1000);
+    return all;
+  }();
+};
+
+/// One cycle of KAI-Scheduler v0.13 a step: allocate, consolidate, reclaim, preempt, all with the fair shares
+/// as they were when the step began.
+///
+/// Each phase goes once through those who wait. To *allocate*, a job that fits limits and place starts; one
+/// that fits but for those who have yet to go is pipelined. Those left may then be served by moving running
+/// jobs elsewhere (*consolidation*), by taking from other quotas (*reclaim*), by taking from lower priorities
+/// of their own (*preempt*); they are pipelined with their victims told to go. A phase passes over who is not
+/// easier to serve than one that has failed in it.
+///
+/// Nothing is booked from one step to the next: who is pipelined waits on in its queue, is announced in the
+/// plan when it is decided, and may find its place taken when the victims have gone.
+///
+/// A step in an unchanged world costs O(1), unless past usage counts: then shares change with time, and every
+/// step is a whole cycle.
+template <class Bench, class Policies>
+class phases_cycle {
+ public:
+  static constexpr std::size_t n = Bench::n;
+
+  explicit phases_cycle(const Policies& policies)
+      : policies_(policies),
+        world_(policies.k > 0, {policies.half_life, policies.window}),
+        solver_(policies.saturation_multiplier, policies.one_by_one) {}
+
+  /// Starts anew on the bench's tree.
+  void reset(Bench& bench) {
+    world_.reset(bench);
+    solver_.reset(bench);
+    turn_.reset(bench.tree());
+    queues_.assign(bench.tree().slots(), queue{});
+    was_reset_ = true;
+  }
+
+  void run(Bench& bench) {
+    world_.accounts.follow(bench.tree());
+    const bool changed = world_.follow(bench);
+    if (!changed && !bench.has_news() && !was_reset_ && !counts_past()) return;
+    was_reset_ = false;
+    bench.wake_everyone();
+    world_.begin(bench);
+    const resources<n> capacity = world_type::capacity(bench);
+    if (counts_past()) {
+      world_.accounts.divide(capacity, world_.usage.parts(bench, capacity), division_options());
+    } else {
+      world_.accounts.divide(capacity, {}, division_options());
+    }
+    allocate(bench);
+    if (policies_.most_moved != 0 && world_.has_nodes()) consolidate(bench);
+    reclaim(bench);
+    preempt(bench);
+    note_holds(bench);
+    world_.end(bench);
+  }
+
+  /// Says in a hold what stops the job: the lowest quota on its path whose limit, or for jobs that may not be
+  /// preempted what it deserves, does not allow it; else that there is too little of all; else its place.
+  void explain(Bench& bench, typename Bench::plan_type::hold& h) {
+    const record& r = bench.at(h.id);
+    const auto& accounts = world_.accounts;
+    h.binding.reset();
+    h.placement.reset();
+    const auto bind = [&](quota_id at, std::size_t d, bound kind, quantity most, quantity used) {
+      if (h.binding || r.facts.request[d] <= quantity{} || used + r.facts.request[d] <= most) return;
+      h.binding = shortfall{at, d, kind, used + r.facts.request[d] - most};
+    };
+    quota_id root = r.facts.quota;
+    for (quota_id a = root; a; a = bench.tree().parent(a)) {
+      root = a;
+      for (const std::size_t d : accounts.counted()) {
+        bind(a, d, bound::borrow_limit, accounts.limit(a)[d], accounts.allocated(a)[d]);
+        if (r.facts.in != lane::guaranteed) continue;
+        bind(a, d, bound::guarantee, accounts.deserved(a)[d], accounts.guaranteed(a)[d]);
+      }
+    }
+    for (const std::size_t d : accounts.counted()) {
+      bind(root, d, bound::capacity, accounts.capacity()[d], accounts.total()[d]);
+    }
+    if (!h.binding) h.placement = bench.places().why_not(r.demand);
+    if (h.reason == hold_reason::not_proven) return;
+    h.reason = h.binding ? hold_reason::quota : hold_reason::placement;
+  }
+
+ private:
+  using world_type = detail::phases_world<Bench>;
+  using record = typename Bench::record;
+  using waiting_unit = typename world_type::waiting_unit;
+  using walk_type = detail::phases_walk<Bench>;
+  using kind_line = typename walk_type::kind_line;
+  using kind_type = detail::unit_kind<n>;
+
+  static constexpr auto everybody = [](const kind_line&) { return true; };
+
+  struct queue {
+    walk_type walk;
+    /// Whether one may be left of which something is to be had.
+    bool has_hope = false;
+    /// The shapes that failed in this phase.
+    std::vector<shape_number> failed;
+    detail::failed_units<n> hardest;
+  };
+
+  [[nodiscard]] bool counts_past() const noexcept { return policies_.k > 0; }
+  [[nodiscard]] auto division_options() const {
+    typename whole_unit_division<n>::options o;
+    o.k = policies_.k;
+    for (std::size_t d = 0; d < n; ++d) o.unit[d] = d < policies_.units.size() ? policies_.units[d] : 1000;
+    return o;
+  }
+
+  // Phases.
+
+  void allocate(Bench& bench) {
+    held_.clear();
+    in_turn(
+        bench, everybody, [](quota_id, const queue& q, const kind_line& k) { return has_failed(q, k.shape); },
+        [&](const record& r) { return start(bench, r); });
+  }
+  /// Returns what of the job waits now for it has started.
+  std::optional<waiting_unit> start(Bench& bench, const record& r) {
+    std::optional<waiting_unit> grown;
+    queue& q = queues_[r.facts.quota.index()];
+    if (has_failed(q, r.shape)) return grown;
+    if (world_.accounts.within_limits(r.facts.quota, r.facts.request, r.facts.in)) {
+      if (world_.any_pipelined()) {
+        if (const auto at_once = world_.find_free_place(bench, r)) {
+          world_.admit(bench, r.facts.id, *at_once, grown);
+          return grown;
+        }
+      }
+      if (const auto where = world_.find_place(bench, r.demand, r.facts.request)) {
+        if (!world_.any_pipelined() && world_.is_free_now(bench, *where, r.facts.request)) {
+          world_.admit(bench, r.facts.id, *where, grown);
+        } else {
+          world_.pipeline(r, where);
+          world_.announce(bench, r, bench.plan().evictions.size());
+        }
+        return grown;
+      }
+    }
+    q.failed.push_back(r.shape);
+    held_.push_back(r.facts.id);
+    return grown;
+  }
+
+  void consolidate(Bench& bench) {
+    const detail::victims_wanted wanted{detail::phase_kind::consolidation, policies_.most_moved, {}};
+    not_consolidated_.clear();
+    in_turn(
+        bench, [](const kind_line& k) { return k.preemptible; },
+        [&](quota_id, const queue&, const kind_line& k) { return !not_consolidated_.is_easier(k.kind); },
+        [&](const record& r) {
+          const kind_type kind = kind_type::of(bench, r);
+          if (!not_consolidated_.is_easier(kind)) return no_unit();
+          return try_to_solve(bench, r, kind, wanted, not_consolidated_);
+        });
+  }
+  void reclaim(Bench& bench) {
+    const detail::victims_wanted wanted{detail::phase_kind::reclaim, 0, policies_.reclaim_protection};
+    const auto may_try = [&](quota_id x, const queue& q, const resources<n>& request, const kind_type& kind) {
+      return q.hardest.is_easier(kind) && fair_reclaim<n>::may_reclaim(world_.accounts, x, request, kind.in);
+    };
+    in_turn(
+        bench, everybody,
+        [&](quota_id x, const queue& q, const kind_line& k) { return !may_try(x, q, k.request, k.kind); },
+        [&](const record& r) {
+          const auto& f = r.facts;
+          queue& q = queues_[f.quota.index()];
+          const kind_type kind = kind_type::of(bench, r);
+          return may_try(f.quota, q, f.request, kind) ? try_to_solve(bench, r, kind, wanted, q.hardest)
+                                                      : no_unit();
+        });
+  }
+  void preempt(Bench& bench) {
+    const detail::victims_wanted wanted{detail::phase_kind::preempt, 0, {}};
+    in_turn(
+        bench, everybody,
+        [](quota_id, const queue& q, const kind_line& k) { return !q.hardest.is_easier(k.kind); },
+        [&](const record& r) {
+          const auto& f = r.facts;
+          queue& q = queues_[f.quota.index()];
+          const kind_type kind = kind_type::of(bench, r);
+          if (!q.hardest.is_easier(kind)) return no_unit();
+          if (f.in == lane::guaranteed && !world_.accounts.within_deserved_of_all(f.quota, f.request)) {
+            q.hardest.add(kind);
+            return no_unit();
+          }
+          return try_to_solve(bench, r, kind, wanted, q.hardest);
+        });
+  }
+  /// Returns what of the job waits now if it has started.
+  std::optional<waiting_unit> try_to_solve(Bench& bench, const record& r, const kind_type& kind,
+                                           const detail::victims_wanted& wanted,
+                                           detail::failed_units<n>& hardest) {
+    if (!solver_.solve(bench, world_, r.facts.id, wanted)) {
+      hardest.add(kind);
+      return no_unit();
+    }
+    for (const quota_id x : solver_.losers()) turn_.changed(bench.tree(), x, key());
+    return solver_.grown();
+  }
+  [[nodiscard]] static constexpr std::optional<waiting_unit> no_unit() noexcept { return std::nullopt; }
+
+  // Turns.
+
+  /// Calls `visit(record)` for each unit that waits, of kinds for which `wanted(kind)`, once, in the order in
+  /// which quotas and jobs go; a unit that it returns waits from then on. For units of which
+  /// `never_helped(quota, queue, kind)` a visit would change nothing: they keep their place in the order, and
+  /// are passed many at a time. The phase ends when only such units are left.
+  template <class Wanted, class IsHopeless, class Visit>
+  void in_turn(Bench& bench, Wanted wanted, IsHopeless never_helped, Visit visit) {
+    const quota_tree<n>& tree = bench.tree();
+    const auto is_hopeless = [&](quota_id x, const queue& q, const kind_line& k) {
+      return !policies_.one_by_one && never_helped(x, q, k);
+    };
+    const std::uint64_t phase = world_.next_phase();
+    const auto left_out = [&](job_id id) { return world_.is_pipelined_before(id, phase); };
+    start_walks(bench, wanted, left_out, is_hopeless);
+    if (with_hope_ == 0) return;
+    turn_.start(tree, key());
+    quota_id last;
+    // Each turn passes at least one unit that waits, and only a decision lets another one wait.
+    std::size_t turns_left = 0;
+    for (const quota_id x : walking_) turns_left += bench.waiting(x);
+    for (; with_hope_ > 0 && turns_left > 0; --turns_left) {
+      const quota_id x = turn_.next(tree, key());
+      queue& q = queues_[x.index()];
+      const auto kinds = world_.lines.kinds(x);
+      const auto stops = [&](std::size_t k) {
+        return kinds[k].surplus || !q.walk.has_seen(kinds[k].request) || !is_hopeless(x, q, kinds[k]);
+      };
+      const auto first = q.walk.first();
+      q.walk.take_turn(std::exchange(last, x) == x, turn_.keyed_others_than(x));
+      if (first.kind != walk_type::no_kind && !stops(first.kind)) {
+        q.walk.pass_until(world_.lines, x, stops, left_out);
+      } else {
+        q.walk.pass(world_.lines, x, left_out);
+        if (decides(bench, first.id, x, visit)) {
+          last = quota_id::none();
+          ++turns_left;
+          for (const quota_id w : walking_) look_for_hope(w, is_hopeless);
+        }
+      }
+      look_for_hope(x, is_hopeless);
+      turn_.passed(tree, x, !q.walk.is_over());
+    }
+    ALLOT_ASSERT(with_hope_ == 0, "turns follow one another and nobody is passed");
+  }
+  template <class Wanted, class LeftOut, class IsHopeless>
+  void start_walks(Bench& bench, Wanted wanted, const LeftOut& left_out, const IsHopeless& is_hopeless) {
+    if (policies_.one_by_one) {
+      world_.lines.reset(bench);
+      world_.running.reset(bench);
+    }
+    world_.lines.follow(bench, true);
+    turn_.clear(bench.tree());
+    with_hope_ = 0;
+    walking_.clear();
+    for (const quota_id x : bench.tree().top_down()) {
+      if (bench.waiting(x) == 0 || !world_type::is_leaf(bench, x)) continue;
+      queue& q = queues_[x.index()];
+      q.failed.clear();
+      q.hardest.clear();
+      static_cast<void>(world_.lines.kinds(bench, x));
+      q.walk.start(world_.lines, x, policies_.queue_depth, wanted, left_out);
+      q.has_hope = false;
+      if (q.walk.is_over()) continue;
+      walking_.push_back(x);
+      turn_.enter(x);
+      look_for_hope(x, is_hopeless);
+    }
+  }
+  /// Visits the unit, which x has passed, if it waits still; returns whether anything was decided.
+  template <class Visit>
+  [[nodiscard]] bool decides(Bench& bench, job_id id, quota_id x, Visit& visit) {
+    if (!waits(bench, id, x)) return false;
+    const auto before = world_.changes();
+    const std::optional<waiting_unit> grown = visit(std::as_const(bench.at(id)));
+    if (grown) queues_[x.index()].walk.add(*grown);
+    return world_.changes() != before;
+  }
+  template <class IsHopeless>
+  void look_for_hope(quota_id x, const IsHopeless& is_hopeless) {
+    queue& q = queues_[x.index()];
+    const auto kinds = world_.lines.kinds(x);
+    const bool hope =
+        q.walk.has_left([&](std::size_t k) { return kinds[k].surplus || !is_hopeless(x, q, kinds[k]); });
+    if (hope != std::exchange(q.has_hope, hope)) hope ? ++with_hope_ : --with_hope_;
+  }
+  /// With a victim goes what of it waited.
+  [[nodiscard]] bool waits(Bench& bench, job_id id, quota_id x) const {
+    if (!bench.contains(id) || world_.is_pipelined(id)) return false;
+    const record& r = bench.at(id);
+    return r.state == job_state::pending && r.facts.quota == x;
+  }
+  [[nodiscard]] auto key() const {
+    return [this](quota_id x, quota_id of) {
+      const queue& q = queues_[of.index()];
+      return saturation_standing<n>{world_.accounts, x, q.walk.request(), {}};
+    };
+  }
+  /// Whether one that asks for the same has failed in this phase: nothing has become free since.
+  [[nodiscard]] static bool has_failed(const queue& q, shape_number shape) {
+    return std::find(q.failed.begin(), q.failed.end(), shape) != q.failed.end();
+  }
+
+  // The plan.
+
+  void note_holds(Bench& bench) {
+    for (const job_id id : held_) {
+      if (!bench.contains(id) || world_.is_pipelined(id)) continue;
+      const record& r = bench.at(id);
+      if (r.state != job_state::pending) continue;
+      bench.plan().holds.push_back({id, r.what, r.facts.quota, hold_reason::quota});
+    }
+  }
+
+  Policies policies_;
+  world_type world_;
+  detail::phases_solver<Bench> solver_;
+  lazy_tournament<saturation_standing<n>> turn_;
+  std::vector<queue> queues_;
+  /// Those whose line the phase walks through, and how many of them have hope.
+  std::vector<quota_id> walking_;
+  std::size_t with_hope_ = 0;
+  /// The first of each shape and quota that did not start.
+  std::vector<job_id> held_;
+  /// For whom nobody could be moved aside in this cycle, whatever the quota.
+  detail::failed_units<n> not_consolidated_;
+  bool was_reset_ = true;
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ratio.hpp>
+#include <allot/systems/kai/detail/share_accounts.hpp>
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot {
+inline namespace v0 {
+
+/// How a quota stands in the line of its siblings, as KAI-Scheduler v0.13 sees it. The lesser goes first; who
+/// yields is chosen by the reverse.
+///
+/// 1. Not over-utilised, that is above the fair share in *every* resource. KAI has three; of those that a
+/// tree
+///    does not have there is no limit, so nobody is above in them: with GPUs alone this rule says nothing.
+/// 2. With the job that represents it, still within what it deserves.
+/// 3. The higher priority.
+/// 4. With the job, using nothing of which it may have none.
+/// 5. The smaller dominant share with the job and without the victims that it has given already: the largest
+///    part, over the dimensions, of what it may have (its allocatable share; of the whole where that is
+///    without limit). Use of what it may have none of counts a thousandfold.
+/// 6. The same without either.
+/// 7. The smaller allocatable share, if it is smaller in one dimension and larger in none.
+/// 8. The older.
+///
+/// Shares are compared exactly. KAI's last step is no strict order between queues of the same age; an id has
+/// none. Its step 7 compares vectors in part only, so with several dimensions three queues may go round in a
+/// circle; then the order in which they are compared decides, here by age.
+template <std::size_t N>
+class saturation_standing {
+ public:
+  /// `with` is the request of the job that represents x, none for a victim's queue; `given` what the victims
+  /// that represent it hold.
+  saturation_standing() = default;
+  saturation_standing(const share_accounts<N>& a, quota_id x, const resources<N>& with,
+                      const resources<N>& given)
+      : priority_(a.tree().spec(x).priority), allocatable_(a.allocatable(x)), quota_(x) {
+    over_utilised_ = a.counted().size() >= resources_of_kai;
+    beyond_deserved_ = !a.at_most(a.allocated(x) + with, a.deserved(x));
+    for (const std::size_t d : a.counted()) {
+      const quantity used = a.allocated(x)[d];
+      if (used <= a.fair_share(x)[d]) over_utilised_ = false;
+      if (allocatable_[d] == quantity{} && used + with[d] > quantity{}) uses_what_it_has_not_ = true;
+      share_with_ = std::max(share_with_, share(a, x, d, used + with[d] - given[d]));
+      share_ = std::max(share_, share(a, x, d, used));
+    }
+  }
+
+  friend std::strong_ordering operator<=>(const saturation_standing& x, const saturation_standing& y) {
+    if (const auto o = x.over_utilised_ <=> y.over_utilised_; o != 0) return o;
+    if (const auto o = x.beyond_deserved_ <=> y.beyond_deserved_; o != 0) return o;
+    if (const auto o = y.priority_ <=> x.priority_; o != 0) return o;
+    if (const auto o = x.uses_what_it_has_not_ <=> y.uses_what_it_has_not_; o != 0) return o;
+    if (const auto o = x.share_with_ <=> y.share_with_; o != 0) return o;
+    if (const auto o = x.share_ <=> y.share_; o != 0) return o;
+    const bool x_less = all_at_most(x.allocatable_, y.allocatable_);
+    const bool y_less = all_at_most(y.allocatable_, x.allocatable_);
+    if (x_less != y_less) return x_less ? std::strong_ordering::less : std::strong_ordering::greater;
+    return x.quota_ <=> y.quota_;
+  }
+  friend bool operator==(const saturation_standing& x, const saturation_standing& y) {
+    return (x <=> y) == 0;
+  }
+
+ private:
+  [[nodiscard]] static ratio share(const share_accounts<N>& a, quota_id x, std::size_t d, quantity used) {
+    if (used <= quantity{}) return {};
+    const auto amount = static_cast<wide>(used.in_milli());
+    quantity of = a.allocatable(x)[d];
+    if (of.is_unlimited()) of = a.capacity()[d];
+    if (of.is_unlimited()) return {};
+    if (of <= quantity{}) return {amount * 1000, static_cast<wide>(a.unit(d))};
+    return {amount, static_cast<wide>(of.in_milli())};
+  }
+
+  static constexpr std::size_t resources_of_kai = 3;
+
+  bool over_utilised_ = false;
+  bool beyond_deserved_ = false;
+  bool uses_what_it_has_not_ = false;
+  std::int32_t priority_ = 0;
+  ratio share_with_{};
+  ratio share_{};
+  resources<N> allocatable_{};
+  quota_id quota_{};
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/quota/ledger.hpp>
+#include <allot/systems/kai/whole_unit_division.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// What KAI-Scheduler v0.13 knows of its queues: of every quota what the jobs of its whole subtree use, what
+/// of that may not be preempted, what they ask for, and what it is owed.
+///
+/// Not the ledger's law: usage is summed up to the root, and the only hard bounds are each quota's limit and,
+/// for jobs that may not be preempted, what it deserves. Dimensions of which there is none and nobody is
+/// given any do not count: KAI's comparisons "in every resource" go over those that count.
+///
+/// A charge or release is O(depth); release is the exact inverse of charge.
+template <std::size_t N = 1>
+class share_accounts {
+ public:
+  using division_type = whole_unit_division<N>;
+
+  /// Starts anew, with nobody using or asking for anything. O(n).
+  void reset(const quota_tree<N>& tree) {
+    tree_ = &tree;
+    queues_.assign(tree.slots(), queue{});
+    requested_.assign(tree.slots(), resources<N>{});
+    own_.assign(tree.slots(), own_part{});
+    total_ = {};
+    for (const quota_id x : tree.top_down()) {
+      for (std::size_t d = 0; d < N; ++d) {
+        queues_[x.index()].deserved[d] = tree.spec(x).nominal[d];
+        queues_[x.index()].limit[d] = limit_of(tree.spec(x), d);
+      }
+    }
+  }
+  /// The jobs attached to x itself use this, of which `guaranteed` may not be preempted, and those that wait
+  /// ask for `asked`. O(depth).
+  void set_own(quota_id x, const resources<N>& used, const resources<N>& guaranteed,
+               const resources<N>& asked) {
+    own_part& own = own_[x.index()];
+    for (quota_id a = x; a; a = tree_->parent(a)) {
+      queue& q = queues_[a.index()];
+      for (std::size_t d = 0; d < N; ++d) {
+        q.allocated[d] += used[d] - own.used[d];
+        q.guaranteed[d] += guaranteed[d] - own.guaranteed[d];
+      }
+      q.requested += used;
+      q.requested += asked;
+      q.requested -= own.used;
+      q.requested -= own.asked;
+      requested_[a.index()] = q.requested.amount();
+    }
+    total_ += used;
+    total_ -= own.used;
+    own = {used, guaranteed, asked};
+  }
+  /// Divides what there is by what is asked for now. O(n rounds).
+  void divide(const resources<N>& capacity, std::span<const per_dimension<std::int64_t, N>> used_lately = {},
+              const typename division_type::options& o = {}) {
+    capacity_ = capacity;
+    unit_ = o.unit;
+    division_.update(*tree_, capacity, requested_, used_lately, o);
+    counted_.clear();
+    for (std::size_t d = 0; d < N; ++d) {
+      if (counts(d)) counted_.push_back(d);
+    }
+    for (const quota_id x : tree_->top_down()) {
+      queue& q = queues_[x.index()];
+      for (std::size_t d = 0; d < N; ++d) {
+        q.fair[d] = division_.fair_share(x)[d];
+        q.allocatable[d] = q.deserved[d].is_unlimited()
+                               ? q.limit[d]
+                               : std::min(q.limit[d], std::max(q.deserved[d], q.fair[d]));
+      }
+    }
+  }
+
+  /// A job of x uses `request` from now on, as far as this is concerned; `set_own` does not hear of it.
+  void charge(quota_id x, const resources<N>& request, lane in) { change(x, request, in, 1); }
+  void release(quota_id x, const resources<N>& request, lane in) { change(x, request, in, -1); }
+
+  [[nodiscard]] const quota_tree<N>& tree() const noexcept { return *tree_; }
+  /// The same tree stands elsewhere in memory by now.
+  void follow(const quota_tree<N>& tree) noexcept { tree_ = &tree; }
+  /// What there is in all.
+  [[nodiscard]] const resources<N>& capacity() const noexcept { return capacity_; }
+  /// Used by all jobs together.
+  [[nodiscard]] resources<N> total() const noexcept { return total_.amount(); }
+  [[nodiscard]] std::int64_t unit(std::size_t d) const noexcept { return unit_[d]; }
+  /// The dimensions that count.
+  [[nodiscard]] std::span<const std::size_t> counted() const noexcept { return counted_; }
+  /// Used by the jobs of the subtree.
+  [[nodiscard]] const resources<N>& allocated(quota_id x) const { return queues_[x.index()].allocated; }
+  /// What of it may not be preempted.
+  [[nodiscard]] const resources<N>& guaranteed(quota_id x) const { return queues_[x.index()].guaranteed; }
+  [[nodiscard]] const resources<N>& requested(quota_id x) const { return requested_[x.index()]; }
+  [[nodiscard]] const resources<N>& deserved(quota_id x) const { return queues_[x.index()].deserved; }
+  [[nodiscard]] const resources<N>& limit(quota_id x) const { return queues_[x.index()].limit; }
+  [[nodiscard]] const resources<N>& fair_share(quota_id x) const { return queues_[x.index()].fair; }
+  /// The more of what it deserves and its fair share, up to its limit; its limit, if it deserves everything.
+  [[nodiscard]] const resources<N>& allocatable(quota_id x) const { return queues_[x.index()].allocatable; }
+
+  /// Whether `a` is at most `b` in every dimension that counts.
+  [[nodiscard]] bool at_most(const resources<N>& a, const resources<N>& b) const {
+    return std::all_of(counted_.begin(), counted_.end(), [&](std::size_t d) { return a[d] <= b[d]; });
+  }
+
+  /// Whether a request keeps every limit on the path and, in the guaranteed lane, stays within what every
+  /// quota on it deserves. What is not asked for is not looked at. O(depth).
+  [[nodiscard]] bool within_limits(quota_id x, const resources<N>& request, lane in) const {
+    for (quota_id a = x; a; a = tree_->parent(a)) {
+      const queue& q = queues_[a.index()];
+      for (const std::size_t d : counted_) {
+        const quantity then = q.allocated[d] + request[d];
+        // A sum that is too large to be counted is within no limit.
+        if (request[d] > quantity{} && (then > q.limit[d] || then.is_unlimited())) return false;
+      }
+    }
+    return in != lane::guaranteed || within_deserved_of_all(x, request);
+  }
+  /// The second half of that alone.
+  [[nodiscard]] bool within_deserved_of_all(quota_id x, const resources<N>& request) const {
+    for (quota_id a = x; a; a = tree_->parent(a)) {
+      const queue& q = queues_[a.index()];
+      for (const std::size_t d : counted_) {
+        if (request[d] > quantity{} && q.guaranteed[d] + request[d] > q.deserved[d]) return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  struct queue {
+    resources<N> allocated;
+    resources<N> guaranteed;
+    resources<N> deserved;
+    resources<N> limit;
+    resources<N> fair;
+    resources<N> allocatable;
+    exact_sum<N> requested;
+  };
+  struct own_part {
+    resources<N> used;
+    resources<N> guaranteed;
+    resources<N> asked;
+  };
+
+  [[nodiscard]] bool counts(std::size_t d) const {
+    if (capacity_[d] > quantity{} && !capacity_[d].is_unlimited()) return true;
+    const auto all = tree_->top_down();
+    return std::any_of(all.begin(), all.end(), [&](quota_id x) {
+      const queue& q = queues_[x.index()];
+      return q.deserved[d] > quantity{} || requested_[x.index()][d] > quantity{};
+    });
+  }
+
+  void change(quota_id x, const resources<N>& request, lane in, std::int64_t sign) {
+    const resources<N> delta = request * sign;
+    for (quota_id a = x; a; a = tree_->parent(a)) {
+      queue& q = queues_[a.index()];
+      q.allocated += delta;
+      if (in == lane::guaranteed) q.guaranteed += delta;
+    }
+    total_ += delta;
+  }
+
+  const quota_tree<N>* tree_ = nullptr;
+  std::vector<queue> queues_;
+  std::vector<resources<N>> requested_;
+  std::vector<own_part> own_;
+  resources<N> capacity_;
+  exact_sum<N> total_;
+  std::array<std::int64_t, N> unit_{};
+  std::vector<std::size_t> counted_;
+  division_type division_;
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/presets/options.hpp>
+#include <allot/scheduler/preset.hpp>
+#include <allot/systems/kai/detail/phases_cycle.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// NVIDIA KAI-Scheduler v0.13, the open-sourced scheduler of Run:ai, to the letter.
+///
+/// - A quota is a KAI queue: its nominal is what it *deserves* (unlimited: everything), nominal plus borrow
+///   limit is its limit, weight is its over-quota weight. Only leaves run jobs; inner quotas bound and rank
+///   them. What all deserve together may be more than there is.
+/// - Shares: `whole_unit_division`, of what the nodes have.
+/// - Turns: `saturation_standing`, at every level; within a quota priority, then jobs below their minimum,
+///   then age.
+/// - A cycle: `phases_cycle`: allocate, consolidate, reclaim, preempt.
+/// - A job starts if no limit on its path forbids it and nodes have room, whatever its quota's share is: the
+///   surplus is lent to who comes first, and taken back. Jobs that may not be preempted stay within what
+///   every quota on their path deserves.
+/// - Reclaim: `fair_reclaim`. Preemption: lower priority, same quota. Consolidation: whoever moves fits
+/// again.
+/// - Minimum runtimes protect jobs; of elastic jobs only what they need.
+///
+/// Where KAI goes by the order of a hash table, this goes by age: nodes by number, of the jobs that may be
+/// moved the oldest, reclaimed parts in the order in which they were taken. Where KAI would go on for ever,
+/// taking from a job in the cycle that allocated it and waiting for it to go, the one who waits starts in the
+/// next.
+///
+/// What it does not do, for KAI does not (`standard` does):
+/// - give all of the surplus away: with weights of zero it stays with nobody; a share may exceed what is
+///   asked for (tests: "runai, trap 22", "trap 24");
+/// - serve higher priorities first: what rounding leaves may go to a lower one ("trap 21");
+/// - protect what is used within nominal: whoever is over its share by one GPU may lose a gang of eight
+///   ("trap 29"); and borrowers keep owed capacity from who asks for more than its floored share ("trap 25");
+/// - book what the evicted leave for whom they left: somebody else may take it ("nothing is booked").
+struct runai {
+  static constexpr std::string_view name = "runai";
+  static constexpr std::string_view summary =
+      "KAI (Run:ai): fair shares in whole GPUs; allocate, consolidate, reclaim, preempt";
+  static constexpr bool ignores_quotas = false;
+
+  using policies_type = phase_policies;
+
+  [[nodiscard]] static constexpr queue_settings defaults() noexcept { return {}; }
+  [[nodiscard]] static phase_policies configure(const preset_options& o) noexcept {
+    phase_policies p;
+    for (std::size_t d = 0; d < std::min(p.units.size(), o.share_units.size()); ++d) {
+      p.units[d] = o.share_units[d];
+    }
+    if (o.k) p.k = std::max<std::int64_t>(0, *o.k);
+    if (o.half_life) p.half_life = *o.half_life;
+    if (o.window) p.window = *o.window;
+    if (o.saturation_multiplier)
+      p.saturation_multiplier = std::max<std::int64_t>(1000, *o.saturation_multiplier);
+    return p;
+  }
+  template <std::size_t N>
+  static void adapt(std::vector<quota_spec<N>>& specs) {
+    for (quota_spec<N>& s : specs) {
+      s.inclusive = true;
+      s.overcommit = true;
+    }
+  }
+};
+static_assert(preset<runai>);
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/preemption/eligibility.hpp>
+#include <allot/preemption/search.hpp>
+#include <allot/preemption/settings.hpp>
+#include <allot/quota/ledger.hpp>
+#include <allot/systems/kueue/detail/flavored_share.hpp>
+#include <allot/systems/kueue/detail/reclaim_candidates.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// When it is fair that a rival yields. The shares are those of the two sides below the lowest common
+/// ancestor.
+enum class share_rule : std::uint8_t {
+  /// The beneficiary's share with the job is at most the victim's without the victim (Kueue's
+  /// LessThanOrEqualToFinalShare).
+  final_share,
+  /// It is less than the victim's with the victim (LessThanInitialShare).
+  initial_share,
+};
+
+/// Which rules are tried, in order. Kueue allows either alone, or `final_share` and then `initial_share`.
+struct share_rules {
+  share_rule first = share_rule::final_share;
+  /// Whether rivals that the first rule protects are asked once more, by the initial share; one job of each.
+  bool then_initial = true;
+};
+
+/// Kueue's preemption with fair sharing: who must yield so that a request fits.
+///
+/// Candidates use a contested dimension: jobs of the own quota (`preempt.within`), and those of all quotas in
+/// the tree that use more than they own (`preempt.reclaim`). Whose job is asked next is decided from the root
+/// down: the child with the highest share that still has candidates, and so on. The share counts the request
+/// as there. Jobs of the own quota yield when its turn comes; others when the rule says so, or when the
+/// beneficiary's quota stays within its own with the request. Last, those without which it fits too are put
+/// back.
+///
+/// Shares are compared exactly; Kueue compares them as floating-point numbers. Among inner quotas with equal
+/// shares Kueue takes a random one (#10131); here the youngest yields.
+///
+/// Kueue has jobs at its leaves only. Here the own jobs of a quota with children are a peer of the children;
+/// nobody takes from a quota above or below its own.
+template <std::size_t N>
+class fair_share_targets {
+ public:
+  explicit fair_share_targets(share_rules rules = {},
+                              const resource_numbers<N>& resource_of = unflavored<N>())
+      : rules_(rules), shares_(resource_of) {}
+
+  /// Starts anew on the ledger's tree. O(N n depth).
+  void reset(const ledger<N>& l) {
+    shares_.reset(l);
+    seats_.assign(l.tree().slots(), seat{});
+    mark_ = 0;
+  }
+  [[nodiscard]] const flavored_shares<N>& shares() const noexcept { return shares_; }
+  /// Whether a job that would borrow may make others yield.
+  [[nodiscard]] static constexpr bool may_preempt_on_loan(const preempt_settings& may) noexcept {
+    return may.borrow != preempt_borrow::never || may.reclaim != preempt_reclaim::never;
+  }
+
+  /// As `hierarchical_reclaim::run`. O(quotas of the tree) and, for each candidate asked, O(N depth +
+  /// children of the quotas on the way down).
+  template <holding_jobs<N> Jobs, search_world<N> World>
+  [[nodiscard]] bool run(ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b,
+                         const std::array<bool, N>& contested, World& world) {
+    contested_ = contested;
+    victims_.clear();
+    entries_.clear();
+    find(l, jobs, b);
+    if (entries_.empty()) return false;
+    l.charge(b.quota, b.request);
+    const bool found = ask(l, b, world);
+    l.release(b.quota, b.request);
+    detail::kueue_trial<N, World> trial{l, world, b};
+    if (found) {
+      trial.fill_back(victims_, true);
+      return true;
+    }
+    for (const victim<N>& v : victims_) trial.put_back(v.job);
+    victims_.clear();
+    return false;
+  }
+
+  /// Of the last successful search.
+  [[nodiscard]] std::span<const victim<N>> victims() const noexcept { return victims_; }
+
+ private:
+  static constexpr std::size_t nobody = static_cast<std::size_t>(-1);
+
+  struct entry {
+    candidate<N> who;
+    /// The next candidate of the same quota.
+    std::size_t next = nobody;
+  };
+  /// What a round knows of a quota. What is of an earlier round counts as nothing.
+  struct seat {
+    /// Its candidates that were not asked yet.
+    std::size_t first = nobody;
+    std::size_t last = nobody;
+    std::uint64_t listed = 0;
+    /// Its own jobs, or its children, will not give any more.
+    std::uint64_t own_done = 0;
+    std::uint64_t below_done = 0;
+    std::uint64_t share_known = 0;
+    std::uint64_t own_share_known = 0;
+    borrowed_share share{};
+    borrowed_share own_share{};
+  };
+
+  template <class Jobs>
+  void find(const ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b) {
+    if (b.may.within != preempt_within::never) add_jobs(jobs, b, b.quota, relation::same_quota);
+    const quota_tree<N>& tree = l.tree();
+    if (b.may.reclaim != preempt_reclaim::never) {
+      quota_id below = b.quota;
+      for (quota_id above = tree.parent(below); above; below = above, above = tree.parent(above)) {
+        for (const quota_id c : tree.children(above)) {
+          if (c != below) add_subtree(l, jobs, b, c);
+        }
+      }
+    }
+    std::sort(entries_.begin(), entries_.end(),
+              [&](const entry& x, const entry& y) { return compare_candidates(x.who, y.who, b.quota) < 0; });
+  }
+  template <class Jobs>
+  void add_subtree(const ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b, quota_id x) {
+    if (!detail::is_within_supply(l, x, contested_)) add_jobs(jobs, b, x, relation::borrower);
+    for (const quota_id c : l.tree().children(x)) add_subtree(l, jobs, b, c);
+  }
+  template <class Jobs>
+  void add_jobs(const Jobs& jobs, const beneficiary<N>& b, quota_id x, relation how) {
+    jobs.for_each(x, [&](const candidate<N>& c) {
+      if (detail::uses(*c.job, contested_) && may_preempt(b, *c.job, how)) entries_.push_back({c});
+    });
+  }
+
+  /// With the request charged. Whether it fits in the end; the victims are taken out.
+  template <class World>
+  [[nodiscard]] bool ask(ledger<N>& l, const beneficiary<N>& b, World& world) {
+    begin_round();
+    for (std::size_t i = 0; i < entries_.size(); ++i) append(i);
+    again_.clear();
+    const bool within_own = detail::is_within_supply(l, b.quota, contested_);
+    while (const quota_id x = next_donor(l, b.quota)) {
+      if (x == b.quota) {
+        if (take(l, b, world, pop(x), relation::same_quota)) return true;
+      } else if (within_own) {
+        if (take(l, b, world, pop(x), relation::borrower)) return true;
+      } else if (ask_rival(l, b, world, x)) {
+        return true;
+      }
+    }
+    if (rules_.first != share_rule::final_share || !rules_.then_initial) return false;
+    begin_round();
+    for (const std::size_t i : again_) append(i);
+    while (const quota_id x = next_donor(l, b.quota)) {
+      const auto [mine, theirs] = sides(l, b.quota, x);
+      const std::size_t first = pop(x);
+      if (share(l, mine) < share(l, theirs) && take(l, b, world, first, relation::rival)) {
+        return true;
+      }
+      seats_[x.index()].own_done = mark_;
+    }
+    return false;
+  }
+  /// Asks the jobs of x in turn until one yields; the others may be asked again by the second rule.
+  template <class World>
+  [[nodiscard]] bool ask_rival(ledger<N>& l, const beneficiary<N>& b, World& world, quota_id x) {
+    const auto [mine, theirs] = sides(l, b.quota, x);
+    const borrowed_share asker = share(l, mine);
+    const borrowed_share before = share(l, theirs);
+    const bool hopeless = asker.weighted.is_infinite() && !before.weighted.is_infinite();
+    while (has_candidates(x)) {
+      const std::size_t i = pop(x);
+      if (!hopeless && yields(l, *entries_[i].who.job, theirs, asker, before)) {
+        return take(l, b, world, i, relation::rival);
+      }
+      again_.push_back(i);
+    }
+    return false;
+  }
+  [[nodiscard]] bool yields(ledger<N>& l, const running_job<N>& j, quota_id theirs,
+                            const borrowed_share& asker, const borrowed_share& before) {
+    if (rules_.first == share_rule::initial_share) return asker < before;
+    const savepoint s = l.save();
+    l.release(j.quota, j.request, j.in);
+    const borrowed_share after = shares_.share_of(l, theirs);
+    l.rollback(s);
+    return asker <= after;
+  }
+  template <class World>
+  [[nodiscard]] bool take(ledger<N>& l, const beneficiary<N>& b, World& world, std::size_t i, relation how) {
+    const running_job<N>& j = *entries_[i].who.job;
+    detail::kueue_trial<N, World> trial{l, world, b};
+    trial.take(j);
+    forget_shares(l, j.quota);
+    victims_.push_back({j, how});
+    l.release(b.quota, b.request);
+    const bool fits = trial.fits(true);
+    l.charge(b.quota, b.request);
+    return fits;
+  }
+
+  // The tournament.
+
+  void begin_round() { ++mark_; }
+  void append(std::size_t i) {
+    seat& s = seats_[entries_[i].who.job->quota.index()];
+    entries_[i].next = nobody;
+    if (s.listed != mark_ || s.first == nobody) {
+      s.first = i;
+    } else {
+      entries_[s.last].next = i;
+    }
+    s.last = i;
+    s.listed = mark_;
+  }
+  [[nodiscard]] bool has_candidates(quota_id x) const {
+    return seats_[x.index()].listed == mark_ && seats_[x.index()].first != nobody;
+  }
+  [[nodiscard]] std::size_t pop(quota_id x) {
+    seat& s = seats_[x.index()];
+    const std::size_t i = s.first;
+    s.first = entries_[i].next;
+    return i;
+  }
+  [[nodiscard]] const candidate<N>& head(quota_id x) const { return entries_[seats_[x.index()].first].who; }
+
+  /// The two children of the lowest common ancestor above the quotas of the beneficiary and of a donor.
+  struct sides_of_ancestor {
+    quota_id mine;
+    quota_id theirs;
+  };
+  [[nodiscard]] static sides_of_ancestor sides(const ledger<N>& l, quota_id own, quota_id donor) {
+    const quota_id ancestor = l.tree().common_ancestor(own, donor);
+    return {l.tree().side_of(own, ancestor), l.tree().side_of(donor, ancestor)};
+  }
+
+  [[nodiscard]] const borrowed_share& share(const ledger<N>& l, quota_id x) {
+    seat& s = seats_[x.index()];
+    if (s.share_known != mark_) s.share = shares_.share_of(l, x);
+    s.share_known = mark_;
+    return s.share;
+  }
+  /// Of the own jobs of x.
+  [[nodiscard]] const borrowed_share& seat_share(const ledger<N>& l, quota_id x) {
+    if (l.tree().children(x).empty()) return share(l, x);
+    seat& s = seats_[x.index()];
+    if (s.own_share_known != mark_) s.own_share = shares_.own_share_of(l, x);
+    s.own_share_known = mark_;
+    return s.own_share;
+  }
+  void forget_shares(const ledger<N>& l, quota_id x) {
+    for (quota_id a = x; a; a = l.tree().parent(a)) {
+      seats_[a.index()].share_known = seats_[a.index()].own_share_known = 0;
+    }
+  }
+
+  /// The quota whose first candidate is asked next, none when nobody is left.
+  [[nodiscard]] quota_id next_donor(const ledger<N>& l, quota_id own) {
+    const quota_tree<N>& tree = l.tree();
+    if (!tree.parent(own) && tree.children(own).empty()) return has_candidates(own) ? own : quota_id::none();
+    quota_id root = own;
+    while (const quota_id p = tree.parent(root)) root = p;
+    while (seats_[root.index()].below_done != mark_) {
+      if (const quota_id x = descend(l, own, root)) return x;
+    }
+    return {};
+  }
+  /// One walk down. None: it only found out that some quotas will not give.
+  [[nodiscard]] quota_id descend(const ledger<N>& l, quota_id own, quota_id from) {
+    const quota_tree<N>& tree = l.tree();
+    for (quota_id x = from;;) {
+      quota_id best_seat{};
+      quota_id best_below{};
+      consider_seat(l, own, x, best_seat);
+      for (const quota_id c : tree.children(x)) {
+        if (tree.children(c).empty()) {
+          consider_seat(l, own, c, best_seat);
+        } else if (seats_[c.index()].below_done != mark_) {
+          consider_below(l, own, c, best_below);
+        }
+      }
+      if (!best_seat && !best_below) {
+        seats_[x.index()].below_done = mark_;
+        return {};
+      }
+      const bool below = best_below && (!best_seat || share(l, best_below) >= seat_share(l, best_seat));
+      if (!below) return best_seat;
+      x = best_below;
+    }
+  }
+  /// The jobs of x themselves.
+  void consider_seat(const ledger<N>& l, quota_id own, quota_id x, quota_id& best) {
+    seat& s = seats_[x.index()];
+    if (s.own_done == mark_) return;
+    if (!has_candidates(x) || (x != own && !seat_share(l, x).borrows)) {
+      s.own_done = mark_;
+      return;
+    }
+    const auto order = best ? seat_share(l, x) <=> seat_share(l, best) : std::strong_ordering::greater;
+    if (order > 0 || (order == 0 && compare_candidates(head(x), head(best), own) < 0)) best = x;
+  }
+  /// What stands below x.
+  void consider_below(const ledger<N>& l, quota_id own, quota_id x, quota_id& best) {
+    if (!share(l, x).borrows && l.tree().common_ancestor(x, own) != x) {
+      seats_[x.index()].below_done = mark_;
+      return;
+    }
+    if (!best || share(l, x) >= share(l, best)) best = x;
+  }
+
+  share_rules rules_;
+  flavored_shares<N> shares_;
+  std::array<bool, N> contested_{};
+  std::vector<entry> entries_;
+  /// Whom the first rule protected, in the order in which they were asked.
+  std::vector<std::size_t> again_;
+  std::vector<seat> seats_;
+  std::vector<victim<N>> victims_;
+  std::uint64_t mark_ = 0;
+};
+
+}  // namespace v0
+}  // namespace allot

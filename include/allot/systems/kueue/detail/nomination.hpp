@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/time.hpp>
+#include <allot/preemption/search.hpp>
+#include <allot/quota/ledger.hpp>
+#include <allot/scheduler/placement.hpp>
+#include <allot/scheduler/workbench.hpp>
+#include <allot/systems/kueue/detail/flavor_assignment.hpp>
+#include <allot/systems/kueue/detail/reclaim_candidates.hpp>
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// What became of the head of a quota in one cycle.
+enum class entry_outcome : std::uint8_t {
+  /// What is free does not do, nor would preemption.
+  no_fit,
+  /// Preemption would be needed, but nobody may be asked.
+  no_candidates,
+  /// Somebody before it took what it needed.
+  passed_over,
+  /// It waits for those who go for others.
+  deferred,
+  preempts,
+  admitted,
+};
+
+/// The head of one quota in one cycle.
+template <class Bench>
+struct cycle_entry {
+  static constexpr std::size_t n = Bench::n;
+
+  quota_id quota;
+  quota_id root;
+  job_id job;
+  std::int32_t priority = 0;
+  instant submitted = 0;
+  std::uint64_t order = 0;
+  flavor_assignment<n> chosen{};
+  std::vector<victim<n>> victims{};
+  entry_outcome outcome = entry_outcome::no_fit;
+  typename Bench::place where{};
+  std::uint32_t pods = 1;
+};
+
+/// Judges the heads of one cycle, each by itself: which flavors, at what price, and who would have to go.
+/// What it reads is the held ledger as it stands, where jobs that were told to go still count; it leaves it
+/// as it was.
+///
+/// With a placement the jobs told to go stand on their places during a cycle too, so that a place is one that
+/// can be had now. A job whose quota allows it but that has no place is treated as Kueue treats one without a
+/// topology: the flavor counts as one that needs preemption, then the next may do; and if none does, victims
+/// are sought in all dimensions that it asks for, until it has a place.
+template <class Bench, class Policies>
+class nominations {
+ public:
+  static constexpr std::size_t n = Bench::n;
+  using entry = cycle_entry<Bench>;
+  using record = typename Bench::record;
+
+  explicit nominations(const Policies& policies) : search_(policies.template search<n>()) {}
+
+  void reset(Bench& bench) {
+    heights_.reset(bench.tree());
+    search_.reset(bench.held());
+  }
+
+  /// Before the first nomination of a cycle.
+  void begin(Bench& bench) {
+    leaving_.clear();
+    for (const job_id id : bench.evicting()) {
+      const record& r = bench.at(id);
+      leaving_.push_back({r.facts.quota, &r.facts});
+      if constexpr (placed) bench.places().reoccupy(r.where);
+    }
+    std::sort(leaving_.begin(), leaving_.end(), [](const auto& a, const auto& b) {
+      return std::pair{a.first, a.second->id} < std::pair{b.first, b.second->id};
+    });
+  }
+  /// After the last: the places are again as they were, but for those of the admitted.
+  void end(Bench& bench) {
+    if constexpr (placed) {
+      for (; !reserved_.empty(); reserved_.pop_back()) bench.places().release(reserved_.back());
+      for (; !vacated_.empty(); vacated_.pop_back()) bench.places().reoccupy(bench.at(vacated_.back()).where);
+      for (const job_id id : bench.evicting()) bench.places().vacate(bench.at(id).where);
+    }
+  }
+  /// These count as gone, until the next call.
+  void leave_out(std::span<const victim<n>> gone) { gone_ = gone; }
+
+  /// Fills in what the head would be given. An elastic job that can't have all its pods gets as many as it
+  /// can have, found by bisection as in Kueue, though more need not fit less.
+  void nominate(Bench& bench, entry& e, const flavor_bounds& bounds) {
+    const record& r = bench.at(e.job);
+    e.pods = r.facts.pods;
+    if constexpr (elastic) {
+      const std::uint32_t least = detail::core_pods(bench.view(), r.what);
+      const std::uint32_t most = detail::all_pods(bench.view(), r.what);
+      if (least < most) return nominate_part(bench, e, r, bounds, least, most);
+    }
+    judge(bench, e, r, bounds);
+  }
+
+  /// Takes the place of an entry that is decided: of an admitted one for good, else for this cycle, as if its
+  /// victims had gone. Returns false, and has changed nothing, when others took it.
+  [[nodiscard]] bool take_place(Bench& bench, entry& e) {
+    if constexpr (placed) {
+      auto& places = bench.places();
+      for (const victim<n>& v : e.victims) places.vacate(bench.at(v.job.id).where);
+      const auto at = places.place(demand_of(bench, e));
+      if (at && (!e.victims.empty() || places.ready(*at))) {
+        e.where = *at;
+        if (e.victims.empty()) return true;
+        reserved_.push_back(*at);
+        for (const victim<n>& v : e.victims) vacated_.push_back(v.job.id);
+        return true;
+      }
+      if (at) places.release(*at);
+      for (std::size_t i = e.victims.size(); i-- > 0;) places.reoccupy(bench.at(e.victims[i].job.id).where);
+      return false;
+    } else {
+      e.where = {};
+      return true;
+    }
+  }
+
+  /// Makes the entry's flavors those of its job.
+  void choose(Bench& bench, const entry& e) {
+    record& r = bench.at(e.job);
+    if constexpr (elastic) {
+      const auto& view = bench.view();
+      if (detail::core_pods(view, r.what) < detail::all_pods(view, r.what)) bench.settle_for(r, e.pods);
+    }
+    bench.choose(r, e.chosen.pick);
+  }
+
+ private:
+  static constexpr bool elastic = elastic_view<std::remove_cvref_t<decltype(std::declval<Bench&>().view())>>;
+  /// So many combinations of flavors are tried for a place.
+  static constexpr std::size_t most_picks = 256;
+  static constexpr bool placed = !std::same_as<typename Bench::demand, no_placement::demand>;
+
+  /// Who holds something now, but for those left out.
+  struct holders {
+    const running_index<n>& running;
+    std::span<const std::pair<quota_id, const running_job<n>*>> leaving;
+    std::span<const victim<n>> gone;
+
+    template <class Visit>
+    void for_each(quota_id x, Visit visit) const {
+      for (const running_job<n>& j : running.jobs_of(x)) show(j, false, visit);
+      if (leaving.empty()) return;
+      auto at = std::lower_bound(leaving.begin(), leaving.end(), x,
+                                 [](const auto& l, quota_id q) { return l.first < q; });
+      for (; at != leaving.end() && at->first == x; ++at) show(*at->second, true, visit);
+    }
+
+   private:
+    template <class Visit>
+    void show(const running_job<n>& j, bool is_leaving, Visit& visit) const {
+      for (const victim<n>& g : gone) {
+        if (g.job.id == j.id) return;
+      }
+      visit(candidate<n>{&j, is_leaving});
+    }
+  };
+  /// The places as the search changes them.
+  struct trial_places {
+    Bench& bench;
+    const typename Bench::demand& demand;
+
+    void take_off(const running_job<n>& j) { bench.places().vacate(bench.at(j.id).where); }
+    void put_back(const running_job<n>& j) { bench.places().reoccupy(bench.at(j.id).where); }
+    [[nodiscard]] bool could_place() {
+      const savepoint s = bench.places().save();
+      const bool found = bench.places().place(demand).has_value();
+      bench.places().rollback(s);
+      return found;
+    }
+  };
+  /// What a trial of preemption in one dimension found.
+  struct trial {
+    std::size_t dimension;
+    quantity amount;
+    std::size_t first;
+    std::size_t count;
+  };
+
+  [[nodiscard]] beneficiary<n> beneficiary_of(Bench& bench, const record& r, const resources<n>& request) {
+    return {r.facts.quota,    request,           lane::any,
+            r.facts.priority, r.facts.submitted, bench.settings(r.facts.quota).preempt,
+            bench.now()};
+  }
+  [[nodiscard]] holders holders_of(Bench& bench) const { return {bench.running(), leaving_, gone_}; }
+
+  /// Returns whether the head could start, now or when its victims have gone.
+  bool judge(Bench& bench, entry& e, const record& r, flavor_bounds bounds) {
+    e.victims.clear();
+    for (;;) {
+      assign(bench, e, r, bounds);
+      if (e.chosen.mode == fit_mode::no_fit) return false;
+      if (e.chosen.mode == fit_mode::fit) {
+        if (has_place(bench, r, e.chosen.pick)) return true;
+        if (fits_with_others(bench, e, r, bounds)) return true;
+        if (exclude(r, e.chosen.pick, bounds, bounds.no_place)) continue;
+        e.chosen.mode = fit_mode::preempt;
+        for (std::size_t d = 0; d < n; ++d) e.chosen.contested[d] = e.chosen.request[d] > quantity{};
+      }
+      find_victims(bench, e, r);
+      if (!e.victims.empty()) return true;
+      if (!has_excluded(r, e.chosen.pick, bounds)) return false;
+      if (!exclude(r, e.chosen.pick, bounds, bounds.no_victims)) return false;
+    }
+  }
+  void nominate_part(Bench& bench, entry& e, const record& r, const flavor_bounds& bounds,
+                     std::uint32_t least, std::uint32_t most) {
+    e.pods = most;
+    if (judge(bench, e, bench.part_of(r, most), bounds)) return;
+    const flavor_assignment<n> whole = e.chosen;
+    flavor_assignment<n> best;
+    best_victims_.clear();
+    std::uint32_t fewer = most - least + 1;
+    for (std::uint32_t from = 0; from < fewer;) {
+      const std::uint32_t middle = from + (fewer - from) / 2;
+      if (judge(bench, e, bench.part_of(r, most - middle), bounds)) {
+        fewer = middle;
+        best = e.chosen;
+        best_victims_.swap(e.victims);
+      } else {
+        from = middle + 1;
+      }
+    }
+    const bool found = fewer <= most - least;
+    e.chosen = found ? best : whole;
+    e.pods = found ? most - fewer : most;
+    e.victims.clear();
+    if (found) e.victims.swap(best_victims_);
+  }
+  [[nodiscard]] typename Bench::demand demand_of(Bench& bench, const entry& e) const {
+    const record& r = bench.at(e.job);
+    if constexpr (elastic) {
+      if (r.facts.pods != e.pods) {
+        const record part = bench.part_of(r, e.pods);
+        return bench.demand_of(part, e.chosen.pick);
+      }
+    }
+    return bench.demand_of(r, e.chosen.pick);
+  }
+
+  void assign(Bench& bench, entry& e, const record& r, const flavor_bounds& bounds) {
+    trials_.clear();
+    found_.clear();
+    const queue_settings& settings = bench.settings(e.quota);
+    e.chosen = assign_flavors(bench.held(), heights_, e.quota, r.base, r.menu, settings.flavors,
+                              search_.may_preempt_on_loan(settings.preempt), bounds,
+                              [&](std::size_t d, quantity q) { return outlook(bench, r, d, q); });
+  }
+  /// Kueue's preemption oracle: one dimension alone, by quota alone.
+  [[nodiscard]] preemption_outlook outlook(Bench& bench, const record& r, std::size_t d, quantity q) {
+    ledger<n>& l = bench.held();
+    resources<n> request;
+    std::array<bool, n> contested{};
+    request[d] = q;
+    contested[d] = true;
+    detail::no_world<n> nowhere;
+    const savepoint s = l.save();
+    preemption_outlook seen;
+    const bool found =
+        search_.run(l, holders_of(bench), beneficiary_of(bench, r, request), contested, nowhere);
+    seen.borrows = heights_.lowest_with(l, r.facts.quota, d, q).level;
+    l.rollback(s);
+    if (!found) return seen;
+    const auto victims = search_.victims();
+    const bool own = std::any_of(victims.begin(), victims.end(),
+                                 [&](const victim<n>& v) { return v.job.quota == r.facts.quota; });
+    seen.mode = own ? fit_mode::preempt : fit_mode::reclaim;
+    trials_.push_back({d, q, found_.size(), victims.size()});
+    found_.insert(found_.end(), victims.begin(), victims.end());
+    return seen;
+  }
+
+  void find_victims(Bench& bench, entry& e, const record& r) {
+    if (const trial* t = same_trial(e)) {
+      const auto first = found_.begin() + static_cast<std::ptrdiff_t>(t->first);
+      e.victims.assign(first, first + static_cast<std::ptrdiff_t>(t->count));
+      return;
+    }
+    ledger<n>& l = bench.held();
+    const savepoint s = l.save();
+    const savepoint p = bench.places().save();
+    const auto b = beneficiary_of(bench, r, e.chosen.request);
+    bool found = false;
+    if constexpr (placed) {
+      const typename Bench::demand demand = bench.demand_of(r, e.chosen.pick);
+      trial_places world{bench, demand};
+      found = search_.run(l, holders_of(bench), b, e.chosen.contested, world);
+    } else {
+      detail::no_world<n> nowhere;
+      found = search_.run(l, holders_of(bench), b, e.chosen.contested, nowhere);
+    }
+    bench.places().rollback(p);
+    l.rollback(s);
+    if (found) e.victims.assign(search_.victims().begin(), search_.victims().end());
+  }
+  /// The trial that asked just what would be asked now: the request is of one dimension, and quotas alone
+  /// count. Nothing when there was none that found somebody.
+  [[nodiscard]] const trial* same_trial(const entry& e) const {
+    if constexpr (placed) return nullptr;
+    const trial* same = nullptr;
+    for (std::size_t d = 0; d < n; ++d) {
+      if (e.chosen.request[d] == quantity{}) continue;
+      if (same != nullptr || !e.chosen.contested[d]) return nullptr;
+      for (const trial& t : trials_) {
+        if (t.dimension == d && t.amount == e.chosen.request[d]) same = &t;
+      }
+      if (same == nullptr) return nullptr;
+    }
+    return same;
+  }
+
+  /// Whether there is a place that can be had now or, when some are left out, once these have gone.
+  [[nodiscard]] bool has_place(Bench& bench, const record& r, const flavor_pick& pick) {
+    if constexpr (placed) {
+      auto& places = bench.places();
+      const savepoint s = places.save();
+      const auto at = places.place(bench.demand_of(r, pick));
+      const bool has = at && (!gone_.empty() || places.ready(*at));
+      places.rollback(s);
+      return has;
+    } else {
+      return true;
+    }
+  }
+  /// Where several groups have a choice, no option is to blame alone for there being no place: chooses the
+  /// first flavors in order that fit and have one. Returns false, and has changed nothing, if there are none.
+  [[nodiscard]] bool fits_with_others(Bench& bench, entry& e, const record& r, const flavor_bounds& bounds) {
+    if (!placed || bounds.pinned || r.menu.groups() < 2) return false;
+    const flavor_assignment<n> before = e.chosen;
+    flavor_bounds one;
+    one.pinned = true;
+    std::size_t tries = most_picks;
+    do {
+      assign(bench, e, r, one);
+      if (e.chosen.mode == fit_mode::fit && has_place(bench, r, e.chosen.pick)) return true;
+    } while (--tries > 0 && advance(one.from, r.menu));
+    e.chosen = before;
+    return false;
+  }
+  using excluded = std::array<std::uint64_t, most_flavor_groups>;
+  /// The chosen flavors have no place now, or nobody could make one. Returns false when that is known
+  /// already, or there is no choice.
+  [[nodiscard]] static bool exclude(const record& r, const flavor_pick& pick, const flavor_bounds& bounds,
+                                    excluded& these) {
+    bool news = false;
+    for (std::size_t g = 0; g < r.menu.groups() && !bounds.pinned; ++g) {
+      if (pick[g] >= 64) continue;
+      const std::uint64_t bit = std::uint64_t{1} << pick[g];
+      news = news || (these[g] & bit) == 0;
+      these[g] |= bit;
+    }
+    return news;
+  }
+  /// Whether it is known that the chosen flavors have no place now.
+  [[nodiscard]] static bool has_excluded(const record& r, const flavor_pick& pick,
+                                         const flavor_bounds& bounds) {
+    for (std::size_t g = 0; g < r.menu.groups(); ++g) {
+      if (pick[g] >= 64 || (bounds.no_place[g] >> pick[g] & 1) == 0) return false;
+    }
+    return !r.menu.empty();
+  }
+
+  quota_heights<n> heights_;
+  typename Policies::template search_type<n> search_;
+  std::vector<std::pair<quota_id, const running_job<n>*>> leaving_;
+  std::span<const victim<n>> gone_;
+  std::vector<trial> trials_;
+  std::vector<victim<n>> found_;
+  std::vector<victim<n>> best_victims_;
+  std::vector<typename Bench::place> reserved_;
+  std::vector<job_id> vacated_;
+};
+
+}  // namespace v0
+}  // namespace allot

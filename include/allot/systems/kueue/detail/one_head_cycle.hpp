@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/preemption/search.hpp>
+#include <allot/quota/ledger.hpp>
+#include <allot/scheduler/workbench.hpp>
+#include <allot/systems/kueue/detail/flavor_assignment.hpp>
+#include <allot/systems/kueue/detail/head_memory.hpp>
+#include <allot/systems/kueue/detail/nomination.hpp>
+#include <allot/systems/kueue/detail/reclaim_candidates.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// Kueue's cycle: one head a quota. Each head is judged by itself against what is held now: its flavors, and
+/// who would have to go. Then they are taken in the order of `Policies::entry_order`, and each is judged
+/// again with what those before it were promised:
+/// - Others were promised the same victims: it looks for other victims, with the same flavors; if without
+///   them it fits by then, it waits for theirs.
+/// - It does not fit any more: it is passed over until the next cycle.
+/// - It needs victims and finds none: unless its quota could take back what it owns whatever happens, what
+///   is free is kept for it during this cycle, so that nobody after it borrows that (Kueue #4813).
+///
+/// Nothing is booked from one cycle to the next: who waits for victims stays in its queue, at the head of a
+/// best-effort one whoever comes (Kueue #7157), and is judged anew. A head that can't be admitted is parked
+/// with its shape, and the next one comes up; in a strict queue it stays the head.
+///
+/// A step is one cycle; while a cycle decides nothing but other heads come up by it, the next follows. Trees
+/// in which nothing has changed are left out: a cycle would say the same of them.
+template <class Bench, class Policies>
+class one_head_cycle {
+ public:
+  static constexpr std::size_t n = Bench::n;
+
+  explicit one_head_cycle(const Policies& policies)
+      : order_(policies.template entry_order<n>()), nominations_(policies) {}
+
+  /// Starts anew on the bench's tree.
+  void reset(Bench& bench) {
+    const quota_tree<n>& tree = bench.tree();
+    nominations_.reset(bench);
+    order_.reset(bench.held());
+    memory_.resize(tree.slots());
+    root_of_.assign(tree.slots(), quota_id::none());
+    members_.assign(tree.slots(), {});
+    for (const quota_id x : tree.top_down()) {
+      const quota_id p = tree.parent(x);
+      root_of_[x.index()] = p ? root_of_[p.index()] : x;
+      members_[root_of_[x.index()].index()].push_back(x);
+    }
+    is_dirty_.assign(tree.slots(), false);
+    dirty_.clear();
+    waits_for_others_.clear();
+    waits_for_others_.reserve(tree.roots().size());
+  }
+
+  /// Cycles until one decides something or nothing changes any more. Another cycle follows one that decided
+  /// nothing only if it parked a head or went on to the next flavors of one, both of which come to an end, or
+  /// after a head has stopped to wait for victims, or waits for them under another choice of flavors, which
+  /// are granted to each quota once.
+  void run(Bench& bench) {
+    cycles_left_ = 2 * bench.tree().slots() + 1;
+    for (const std::size_t before = decisions(bench); decisions(bench) == before && cycles_left_ > 0;
+         --cycles_left_) {
+      if (bench.has_news()) {
+        bench.wake_everyone();
+        memory_.forget_cursors();
+        for (const quota_id root : waits_for_others_) mark(root);
+        waits_for_others_.clear();
+      }
+      bench.take_touched([&](quota_id x) { mark(root_of_[x.index()]); });
+      if (dirty_.empty()) return;
+      cycle(bench);
+    }
+    ALLOT_ASSERT(cycles_left_ > 0, "cycles follow one another and come to no end");
+  }
+
+ private:
+  using entry = cycle_entry<Bench>;
+
+  [[nodiscard]] static std::size_t decisions(Bench& bench) {
+    const auto& plan = bench.plan();
+    return plan.admissions.size() + plan.evictions.size() + plan.reservations.size();
+  }
+  void mark(quota_id root) {
+    if (is_dirty_[root.index()]) return;
+    is_dirty_[root.index()] = true;
+    dirty_.push_back(root);
+  }
+
+  void cycle(Bench& bench) {
+    std::sort(dirty_.begin(), dirty_.end());
+    count_ = 0;
+    for (const quota_id root : dirty_) {
+      is_dirty_[root.index()] = false;
+      for (const quota_id x : members_[root.index()]) {
+        if (bench.waiting(x) == 0) continue;
+        if (const job_id id = memory_.head_of(bench, x)) add_entry(bench, x, root, id);
+      }
+    }
+    dirty_.clear();
+    // Pods that were dropped as they came up: what was behind them has been seen.
+    bench.take_touched([](quota_id) {});
+    if (count_ == 0) return;
+
+    ledger<n>& l = bench.held();
+    const savepoint before = l.save();
+    nominations_.begin(bench);
+    promised_.clear();
+    const std::span<entry> entries{entries_.data(), count_};
+    for (entry& e : entries) {
+      flavor_bounds bounds;
+      bounds.from = memory_.cursor_of(e.quota, e.job);
+      nominations_.nominate(bench, e, bounds);
+    }
+    processed_.clear();
+    order_.for_each(l, entries, [&](std::size_t i) {
+      process(bench, entries[i]);
+      processed_.push_back(i);
+    });
+    nominations_.end(bench);
+    l.rollback(before);
+    const std::size_t decided = decisions(bench);
+    for (const std::size_t i : processed_) apply(bench, entries[i]);
+    // Those who stand in its way may be of another tree, and nothing of them is heard in its own.
+    for (const std::size_t i : processed_) {
+      const entry& e = entries[i];
+      const bool was_passed_over = e.outcome == entry_outcome::passed_over;
+      if (was_passed_over && decisions(bench) != decided) mark(e.root);
+      if (was_passed_over || e.outcome == entry_outcome::deferred || e.outcome == entry_outcome::preempts) {
+        wait_for_others(e.root);
+      }
+    }
+  }
+  void wait_for_others(quota_id root) {
+    const auto at = std::lower_bound(waits_for_others_.begin(), waits_for_others_.end(), root);
+    if (at == waits_for_others_.end() || *at != root) waits_for_others_.insert(at, root);
+  }
+  void add_entry(Bench& bench, quota_id x, quota_id root, job_id id) {
+    if (count_ == entries_.size()) entries_.emplace_back();
+    entry& e = entries_[count_++];
+    const auto& facts = bench.at(id).facts;
+    e.quota = x;
+    e.root = root;
+    e.job = id;
+    e.priority = facts.priority;
+    e.submitted = facts.submitted;
+    e.order = facts.order;
+    e.outcome = entry_outcome::no_fit;
+  }
+
+  void process(Bench& bench, entry& e) {
+    ledger<n>& l = bench.held();
+    if (overlaps(e)) nominate_again(bench, e);
+    // Its victims are still counted, and those who went before it in this cycle are.
+    if (e.chosen.mode != fit_mode::no_fit && !l.can_count(e.quota, e.chosen.request)) {
+      e.outcome = entry_outcome::passed_over;
+      return;
+    }
+    if (e.outcome == entry_outcome::deferred) {
+      l.charge(e.quota, e.chosen.request);
+      return;
+    }
+    if (e.chosen.mode == fit_mode::no_fit) {
+      e.outcome = entry_outcome::no_fit;
+      return;
+    }
+    if (e.chosen.mode == fit_mode::preempt && e.victims.empty()) {
+      if (bench.settings(e.quota).preempt.reclaim != preempt_reclaim::any) keep_free(l, e);
+      e.outcome = entry_outcome::no_candidates;
+      return;
+    }
+    if (overlaps(e) || !fits_without(l, e) || !nominations_.take_place(bench, e)) {
+      e.outcome = entry_outcome::passed_over;
+      return;
+    }
+    l.charge(e.quota, e.chosen.request);
+    for (const victim<n>& v : e.victims) promised_.push_back(v);
+    e.outcome = e.victims.empty() ? entry_outcome::admitted : entry_outcome::preempts;
+  }
+
+  [[nodiscard]] bool overlaps(const entry& e) const {
+    return std::any_of(e.victims.begin(), e.victims.end(), [&](const victim<n>& v) {
+      return std::any_of(promised_.begin(), promised_.end(),
+                         [&](const victim<n>& p) { return p.job.id == v.job.id; });
+    });
+  }
+  /// Whether the entry fits when its victims, and those promised to others, have gone.
+  [[nodiscard]] bool fits_without(ledger<n>& l, const entry& e) {
+    const savepoint s = l.save();
+    release_promised(l, e.root);
+    for (const victim<n>& v : e.victims) l.release(v.job.quota, v.job.request, v.job.in);
+    const bool fits = l.fits(e.quota, e.chosen.request);
+    l.rollback(s);
+    return fits;
+  }
+  void release_promised(ledger<n>& l, quota_id root) {
+    for (const victim<n>& p : promised_) {
+      if (root_of_[p.job.quota.index()] == root) l.release(p.job.quota, p.job.request, p.job.in);
+    }
+  }
+  /// With the same flavors, as if the victims promised to others had gone.
+  void nominate_again(Bench& bench, entry& e) {
+    ledger<n>& l = bench.held();
+    const savepoint s = l.save();
+    release_promised(l, e.root);
+    nominations_.leave_out(promised_);
+    flavor_bounds bounds;
+    bounds.from = e.chosen.pick;
+    bounds.pinned = true;
+    nominations_.nominate(bench, e, bounds);
+    nominations_.leave_out({});
+    l.rollback(s);
+    if (e.chosen.mode == fit_mode::fit) e.outcome = entry_outcome::deferred;
+  }
+  /// Keeps what the entry could use now from those after it: what it may borrow if it would, else what is
+  /// left of its own.
+  void keep_free(ledger<n>& l, const entry& e) {
+    resources<n> kept;
+    for (std::size_t d = 0; d < n; ++d) {
+      const quantity own_left = l.balance(e.quota, d);
+      const quantity limit = e.chosen.borrows > 0 ? own_left + l.supply_of(e.quota, d).borrow : own_left;
+      kept[d] = std::max(quantity{}, std::min(e.chosen.request[d], limit));
+    }
+    l.charge(e.quota, kept);
+  }
+
+  void apply(Bench& bench, entry& e) {
+    switch (e.outcome) {
+      case entry_outcome::admitted:
+        memory_.admitted(e.quota, e.job);
+        nominations_.choose(bench, e);
+        bench.admit(e.job, e.where);
+        return;
+      case entry_outcome::preempts: {
+        nominations_.choose(bench, e);
+        const std::size_t first = bench.plan().evictions.size();
+        for (const victim<n>& v : e.victims) {
+          if (bench.at(v.job.id).state == job_state::running) bench.evict(v.job.id, e.job, v.how);
+        }
+        if (bench.plan().evictions.size() > first) bench.announce(e.job, first);
+        memory_.make_sticky(e.quota, e.job);
+        return;
+      }
+      case entry_outcome::deferred:
+        memory_.make_sticky(e.quota, e.job);
+        return;
+      case entry_outcome::passed_over:
+        if (memory_.drop_sticky(e.quota)) mark(e.root);
+        memory_.forget_cursor(e.quota, e.job);
+        return;
+      case entry_outcome::no_fit:
+      case entry_outcome::no_candidates:
+        if (memory_.drop_sticky(e.quota)) mark(e.root);
+        if (e.chosen.has_untried() && memory_.go_on_from(e.quota, e.job, e.chosen.next)) {
+          mark(e.root);
+          ++cycles_left_;
+          return;
+        }
+        memory_.forget_cursor(e.quota, e.job);
+        if (bench.first_of(e.quota) != e.job) return;
+        bench.hold_first(e.quota, hold_reason::quota);
+        ++cycles_left_;
+        memory_.block(e.quota, e.job);
+        return;
+    }
+  }
+
+  typename Policies::template entry_order_type<n> order_;
+  nominations<Bench, Policies> nominations_;
+  head_memory<Bench> memory_;
+  std::vector<quota_id> root_of_;
+  /// By root: all quotas of its tree.
+  std::vector<std::vector<quota_id>> members_;
+  /// Roots of trees in which something has changed.
+  std::vector<quota_id> dirty_;
+  std::vector<bool> is_dirty_;
+  /// Roots of trees whose heads are tried again when the world has changed, in order, each once.
+  std::vector<quota_id> waits_for_others_;
+  /// The first `count_` are of this cycle; the rest keep their memory.
+  std::vector<entry> entries_;
+  std::size_t count_ = 0;
+  /// How many more may follow in this step.
+  std::size_t cycles_left_ = 0;
+  std::vector<std::size_t> processed_;
+  /// The victims of the entries decided so far.
+  std::vector<victim<n>> promised_;
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/quota/ledger.hpp>
+#include <allot/scheduler/policies.hpp>
+#include <allot/systems/kueue/detail/entry_order.hpp>
+#include <allot/systems/kueue/detail/fair_share_targets.hpp>
+#include <allot/systems/kueue/detail/flavored_share.hpp>
+#include <allot/systems/kueue/detail/hierarchical_reclaim.hpp>
+#include <allot/systems/kueue/detail/one_head_cycle.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// The parts of Kueue without fair sharing.
+struct one_head_by_priority {
+  template <class Bench>
+  using cycle = one_head_cycle<Bench, one_head_by_priority>;
+  template <std::size_t N>
+  using search_type = hierarchical_reclaim<N>;
+  template <std::size_t N>
+  using entry_order_type = nearest_loan_first<N>;
+
+  template <std::size_t N>
+  [[nodiscard]] search_type<N> search() const {
+    return {};
+  }
+  template <std::size_t N>
+  [[nodiscard]] entry_order_type<N> entry_order() const {
+    return {};
+  }
+
+  by_settings jobs{};
+  /// In Kueue every workload borrows, whether or not it can be preempted.
+  lane not_preemptible = lane::any;
+};
+
+/// The parts of Kueue with fair sharing.
+struct one_head_by_share {
+  template <class Bench>
+  using cycle = one_head_cycle<Bench, one_head_by_share>;
+  template <std::size_t N>
+  using search_type = fair_share_targets<N>;
+  template <std::size_t N>
+  using entry_order_type = lowest_share_first<N>;
+
+  template <std::size_t N>
+  [[nodiscard]] search_type<N> search() const {
+    return search_type<N>{rules, numbers<N>()};
+  }
+  template <std::size_t N>
+  [[nodiscard]] entry_order_type<N> entry_order() const {
+    return entry_order_type<N>{numbers<N>()};
+  }
+
+  by_settings jobs{};
+  lane not_preemptible = lane::any;
+  /// When it is fair that another quota's job yields.
+  share_rules rules{};
+  /// By dimension, the number of the resource that it is a flavor of; dimensions that are not told are each a
+  /// resource of their own.
+  std::vector<std::uint8_t> resource_of{};
+
+ private:
+  template <std::size_t N>
+  [[nodiscard]] resource_numbers<N> numbers() const {
+    resource_numbers<N> all = unflavored<N>();
+    for (std::size_t d = 0; d < N && d < resource_of.size(); ++d) all[d] = resource_of[d];
+    return all;
+  }
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/scheduler/preset.hpp>
+#include <allot/scheduler/settings.hpp>
+#include <allot/systems/kueue/detail/one_head_policies.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+namespace detail {
+
+/// A Kueue ClusterQueue that says nothing: BestEffortFIFO by priority, and nobody yields to it.
+inline constexpr queue_settings kueue_defaults{
+    .preempt = {.within = preempt_within::never, .reclaim = preempt_reclaim::never}};
+
+}  // namespace detail
+
+/// Kueue (v0.19) without fair sharing, decision for decision (`one_head_cycle`, `hierarchical_reclaim`). A
+/// cohort is a quota with children, its nominal a pool beside theirs; a ClusterQueue is a quota without.
+///
+/// Where Kueue is not deterministic, or says nothing:
+/// - Heads that are equal in capacity, priority and time go by their ids.
+/// - Jobs of a quota that has children compete like those of another child of it, see the searches.
+/// - A quota that does not list a flavor is one that owns none of it: it may borrow it.
+/// - A step goes on to the next cycle while a cycle only parks heads. A change wakes the waiting jobs of all
+///   trees; in Kueue those of one cohort, up to a second later.
+/// - An elastic job is admitted once, with the pods that fit then (partial admission), and does not grow.
+///
+/// - A job that fits what is free when a cycle begins may be admitted after others that preempt, and what
+/// their
+///   victims have not left yet counts as free by then. So a cohort may use more than it has until they are
+///   gone. It is the same in Kueue.
+///
+/// Of the laws it does not keep: *Guarantee*, for by default no quota takes back what it lent, and with
+/// `preempt.reclaim` below `any` not from higher priorities. *Quiet*: an unchanged world gives an empty plan,
+/// but whoever finds capacity nearer goes first, so a victim may come back before its evictor is admitted,
+/// and is evicted again, for ever. *Fair*: shares are not looked at. The tests have the examples.
+struct kueue {
+  static constexpr std::string_view name = "kueue";
+  static constexpr std::string_view summary =
+      "Kueue: one head a quota a cycle, nearest capacity first, hierarchical preemption by priority";
+  static constexpr bool ignores_quotas = false;
+
+  using policies_type = one_head_by_priority;
+
+  [[nodiscard]] static constexpr queue_settings defaults() noexcept { return detail::kueue_defaults; }
+  /// The nominal of a cohort is a pool beside its members'. Of one that is to contain theirs it is what is
+  /// left.
+  template <std::size_t N>
+  static void adapt(std::vector<quota_spec<N>>& specs) {
+    const std::vector<quota_spec<N>> given = specs;
+    for (quota_spec<N>& s : specs) {
+      for (const quota_spec<N>& member : given) {
+        if (!s.inclusive || member.parent != s.name) continue;
+        for (std::size_t d = 0; d < N; ++d) {
+          if (!s.nominal[d].is_unlimited())
+            s.nominal[d] = std::max(quantity{}, s.nominal[d] - member.nominal[d]);
+        }
+      }
+    }
+    for (quota_spec<N>& s : specs) s.inclusive = false;
+  }
+};
+static_assert(preset<kueue>);
+
+}  // namespace v0
+}  // namespace allot

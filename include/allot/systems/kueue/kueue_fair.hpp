@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/presets/options.hpp>
+#include <allot/scheduler/preset.hpp>
+#include <allot/scheduler/settings.hpp>
+#include <allot/systems/kueue/detail/one_head_policies.hpp>
+#include <allot/systems/kueue/kueue.hpp>
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// Kueue (v0.19) with fair sharing, decision for decision (`one_head_cycle`, `fair_share_targets`); what
+/// `kueue` says holds here too. Preemption strategies are `policies_type::rules`, which dimensions are
+/// flavors of one resource is `policies_type::resource_of`.
+///
+/// Where Kueue is not deterministic:
+/// - Trees go by the ids of their roots, heads that are equal in all by theirs.
+/// - Of cohorts with equal shares the youngest yields (in Kueue a random one, #10131).
+/// - Shares are compared as exact fractions; Kueue's are floating-point numbers, where shares that are equal
+///   may come out different.
+///
+/// Of the laws it does not keep *Guarantee* (as `kueue`) and *Quiet*: a quota may take back in one resource
+/// what it owns while it borrows another, and by its share its victim then comes first again, for ever.
+/// *Fair* it keeps among the heads of quotas; whoever stands behind one is not compared.
+struct kueue_fair {
+  static constexpr std::string_view name = "kueue_fair";
+  static constexpr std::string_view summary =
+      "Kueue with fair sharing: one head a quota a cycle, lowest weighted borrowed share first";
+  static constexpr bool ignores_quotas = false;
+
+  using policies_type = one_head_by_share;
+
+  [[nodiscard]] static policies_type configure(const preset_options& o) {
+    policies_type parts;
+    const fair_strategies chosen = o.strategies.value_or(fair_strategies::final_then_initial);
+    parts.rules.first =
+        chosen == fair_strategies::initial_share ? share_rule::initial_share : share_rule::final_share;
+    parts.rules.then_initial = chosen == fair_strategies::final_then_initial;
+    parts.resource_of = o.resource_of;
+    return parts;
+  }
+  [[nodiscard]] static constexpr queue_settings defaults() noexcept { return detail::kueue_defaults; }
+  template <std::size_t N>
+  static void adapt(std::vector<quota_spec<N>>& specs) {
+    kueue::adapt(specs);
+  }
+};
+static_assert(preset<kueue_fair>);
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/gpu/placement/any_placement.hpp>
+
+#include <doctest/doctest.h>
+#include <allot/gpu/inventory.hpp>
+#include <tests/gpu/random_hosts.hpp>
+#include <tests/support/seeds.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace gpu = allot::gpu;
+using allot_test::random_source;
+using gpu::any_placement;
+using gpu::placement_name;
+
+TEST_CASE("any_placement: every name stands for its policy") {
+  for (std::size_t i = 0; i < gpu::placement_names.size(); ++i) {
+    const auto name = gpu::find_placement(gpu::placement_names[i]);
+    REQUIRE(name.has_value());
+    CHECK(gpu::to_string(*name) == gpu::placement_names[i]);
+    CHECK(any_placement{*name, gpu::cluster{}}.name() == *name);
+  }
+  CHECK_FALSE(gpu::find_placement("bestfit").has_value());
+  CHECK(any_placement{}.name() == placement_name::best);
+}
+
+TEST_CASE("any_placement: it chooses as the policy itself") {
+  allot_test::for_each_seed(20, [](random_source& random) {
+    allot_test::living_cluster world{allot_test::random_hosts(random)};
+    const gpu::cluster& layout = world.index.layout();
+    const gpu::typical_pods typical{
+        {{allot_test::random_shape(random), 3}, {allot_test::random_shape(random), 1}}};
+    const auto check = [&](placement_name name, const auto& policy) {
+      const any_placement any{name, layout, typical, 7};
+      for (int i = 0; i < 20; ++i) {
+        world.change(random, any);
+        const gpu::pod_shape pod = allot_test::random_shape(random);
+        REQUIRE(any(world.index, pod) == policy(world.index, pod));
+        REQUIRE(any_placement{any}(world.index, pod) == policy(world.index, pod));
+      }
+    };
+    check(placement_name::best, gpu::best_fit{});
+    check(placement_name::worst, gpu::worst_fit{});
+    check(placement_name::first, gpu::first_fit{});
+    check(placement_name::random, gpu::random_fit{7});
+    check(placement_name::packing, gpu::gpu_packing{});
+    check(placement_name::clustering, gpu::gpu_clustering{});
+    check(placement_name::dot, gpu::dot_product{});
+    check(placement_name::vector_best, gpu::vector_best_fit{});
+    check(placement_name::fgd, gpu::fragmentation_gradient{gpu::gradient_score{layout, typical}});
+  });
+}

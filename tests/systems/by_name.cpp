@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/systems/by_name.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/presets/host.hpp"
+#include "tests/support/seeds.hpp"
+
+using allot::any_preset;
+using allot::gpus;
+using allot_test::preset_host;
+using allot_test::random_source;
+
+namespace {
+
+/// A random story of one department with three teams, as a diary.
+template <class Preset>
+std::string story(random_source random, const Preset& preset) {
+  preset_host<Preset> h{{{.name = "all", .nominal = gpus(8), .inclusive = true},
+                         {.name = "a", .parent = "all", .nominal = gpus(4), .weight = {1000}},
+                         {.name = "b", .parent = "all", .nominal = gpus(2), .weight = {2000}},
+                         {.name = "c", .parent = "all", .nominal = gpus(1), .weight = {1000}}},
+                        preset};
+  std::string diary;
+  std::vector<std::string> submitted;
+  for (int i = 0; i < 30; ++i) {
+    if (submitted.empty() || !random.one_in(4)) {
+      submitted.push_back(std::to_string(i));
+      h.submit(submitted.back(), std::vector<std::string>{"a", "b", "c"}[random.below(3)],
+               static_cast<int>(random.between(1, 4)),
+               {.priority = static_cast<int>(random.below(3)), .length = random.between(1, 9)});
+    } else {
+      const std::size_t k = random.below(submitted.size());
+      h.finish(submitted[k]);
+      submitted.erase(submitted.begin() + static_cast<std::ptrdiff_t>(k));
+    }
+    diary += h.settle() + '\n';
+  }
+  return diary;
+}
+
+}  // namespace
+
+TEST_CASE("any_preset: decides as the preset of that name") {
+  allot_test::for_each_seed(30, [](random_source& random) {
+    allot::for_each_preset([&](auto p) {
+      const auto any = any_preset::find(p.name);
+      REQUIRE(any.has_value());
+      CHECK(any->name == std::string_view{p.name});
+      CHECK(any->summary == std::string_view{p.summary});
+      CHECK(any->ignores_quotas == p.ignores_quotas);
+      CHECK(any->defaults() == p.defaults());
+      CHECK(story(random, *any) == story(random, p));
+    });
+  });
+}
+
+TEST_CASE("any_preset: an unknown name is nobody") {
+  CHECK_FALSE(any_preset::find("slurm").has_value());
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/quota/builder.hpp>
+#include <allot/systems/kueue/detail/entry_order.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+using allot::gpus;
+using allot::quota_id;
+
+namespace {
+
+struct choice {
+  std::size_t borrows = 0;
+  allot::resources<1> request{};
+};
+struct entry {
+  std::string name;
+  quota_id quota{};
+  quota_id root{};
+  std::int32_t priority = 0;
+  std::int64_t submitted = 0;
+  std::uint64_t order = 0;
+  allot::job_id job{};
+  choice chosen{};
+};
+
+/// With `admits`, each visited entry is given what it asks for.
+template <class Order>
+std::string visits(Order& order, allot::ledger<>& l, std::vector<entry>& entries, bool admits = false) {
+  std::string said;
+  const auto before = l.save();
+  order.for_each(l, std::span<entry>{entries}, [&](std::size_t i) {
+    said += (said.empty() ? "" : " ") + entries[i].name;
+    if (admits) l.charge(entries[i].quota, entries[i].chosen.request);
+  });
+  l.rollback(before);
+  return said;
+}
+
+allot::ledger<> make_ledger(std::vector<allot::quota_spec<1>> specs) {
+  for (auto& s : specs) s.inclusive = false;
+  return allot::ledger<>{allot::build_quota_tree<1>(std::move(specs)).value()};
+}
+const quota_id root{0}, a{1}, b{2}, c{3};
+
+}  // namespace
+
+TEST_CASE("entry_order: nearest capacity, then priority, then age, as Kueue's TestEntryOrdering") {
+  auto l = make_ledger({{.name = "root"}});
+  allot::nearest_loan_first<1> order;
+  order.reset(l);
+  const auto now = std::int64_t{100};
+  std::vector<entry> all{
+      {"old_borrowing", root, root, 0, now, 1, {}, {1}},
+      {"old", root, root, 0, now + 1, 2},
+      {"new", root, root, 0, now + 3, 3},
+      {"high_pri_borrowing", root, root, 1, now + 3, 4, {}, {1}},
+      {"new_high_pri", root, root, 1, now + 4, 5},
+      {"new_borrowing", root, root, 0, now + 3, 6, {}, {1}},
+      {"far", root, root, 9, now, 7, {}, {2}},
+      {"twin", root, root, 0, now + 3, 8, {}, {1}},
+  };
+  CHECK(visits(order, l, all) ==
+        "new_high_pri old new high_pri_borrowing old_borrowing new_borrowing twin far");
+}
+
+TEST_CASE("entry_order: the lowest share with the request first, and anew after each") {
+  // a and b own 2 each, and 8 more can be borrowed.
+  auto l = make_ledger({{.name = "root", .nominal = gpus(8)},
+                        {.name = "a", .parent = "root", .nominal = gpus(2)},
+                        {.name = "b", .parent = "root", .nominal = gpus(2), .weight = 4000},
+                        {.name = "c", .parent = "root"}});
+  allot::lowest_share_first<1> order;
+  order.reset(l);
+  std::vector<entry> all{{"of_a", a, root, 9, 1, 1, {}, {0, gpus(3)}},
+                         {"of_b", b, root, 0, 2, 2, {}, {0, gpus(5)}},
+                         {"of_c", c, root, 0, 3, 3, {}, {0, gpus(1)}}};
+  // Loans of 1, 3 at weight 4, and 1.
+  CHECK(visits(order, l, all) == "of_b of_a of_c");
+  // Who does not borrow goes before a lower share, which without a loan is zero anyway.
+  all[0].chosen.request = gpus(2);
+  CHECK(visits(order, l, all) == "of_a of_b of_c");
+  all[0].chosen.request = gpus(12);
+  CHECK(visits(order, l, all) == "of_b of_c of_a");
+}
+
+TEST_CASE("entry_order: shares compare below the common ancestor, so order changes with each decision") {
+  // Two cohorts; what one is given counts against its next.
+  auto l = make_ledger({{.name = "root", .nominal = gpus(12)},
+                        {.name = "left", .parent = "root"},
+                        {.name = "right", .parent = "root"},
+                        {.name = "l1", .parent = "left"},
+                        {.name = "l2", .parent = "left"},
+                        {.name = "r1", .parent = "right"},
+                        {.name = "r2", .parent = "right"}});
+  const quota_id l1{3}, l2{4}, r1{5}, r2{6};
+  allot::lowest_share_first<1> order;
+  order.reset(l);
+  std::vector<entry> all{{"l1", l1, root, 9, 1, 1, {}, {0, gpus(2)}},
+                         {"l2", l2, root, 8, 1, 2, {}, {0, gpus(2)}},
+                         {"r1", r1, root, 0, 1, 3, {}, {0, gpus(2)}},
+                         {"r2", r2, root, 0, 1, 4, {}, {0, gpus(2)}}};
+  CHECK(visits(order, l, all) == "l1 l2 r1 r2");
+  CHECK(visits(order, l, all, true) == "l1 r1 l2 r2");
+  // Far below, l1 itself uses more than l2, but left as a whole uses less than right.
+  l.charge(l1, gpus(2));
+  l.charge(r1, gpus(4));
+  CHECK(visits(order, l, all) == "l2 l1 r2 r1");
+}
+
+TEST_CASE("entry_order: trees by their roots, and a tree without a cohort is one") {
+  auto l = make_ledger({{.name = "x", .nominal = gpus(1)}, {.name = "y"}});
+  allot::lowest_share_first<1> order;
+  order.reset(l);
+  const quota_id x{0}, y{1};
+  std::vector<entry> all{{"y", y, y, 5, 0, 1, {}, {0, gpus(1)}}, {"x", x, x, 0, 9, 2, {}, {0, gpus(1)}}};
+  CHECK(visits(order, l, all) == "y x");
+  CHECK(visits(order, l, all) == "y x");  // Nothing is left over from the first time.
+}
+
+TEST_CASE("entry_order: own jobs of an inner quota are a peer of its children") {
+  auto l = make_ledger({{.name = "root", .nominal = gpus(4)}, {.name = "a", .parent = "root"}});
+  allot::lowest_share_first<1> order;
+  order.reset(l);
+  std::vector<entry> all{{"own", root, root, 0, 2, 1, {}, {0, gpus(2)}},
+                         {"below", a, root, 0, 1, 2, {}, {0, gpus(2)}}};
+  // The pool of the root is its own: its jobs do not borrow.
+  CHECK(visits(order, l, all) == "own below");
+  l.charge(root, gpus(4));
+  CHECK(visits(order, l, all) == "below own");
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/systems/kueue/detail/head_memory.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/support/kueue_world.hpp"
+
+// What is remembered of the heads shows in what a scheduler decides.
+
+namespace {
+
+using allot_test::kueue_queue;
+using priority_world = allot_test::kueue_world<allot::kueue>;
+
+constexpr auto strict_head = allot::queue_head::strict;
+constexpr auto best_effort_head = allot::queue_head::best_effort;
+
+allot::preempt_settings within() {
+  allot::preempt_settings s;
+  s.within = allot::preempt_within::lower_priority;
+  s.reclaim = allot::preempt_reclaim::never;
+  return s;
+}
+allot::flavor_choice stay() {
+  return {allot::flavor_step::stay, allot::flavor_step::stay};
+}
+
+}  // namespace
+
+TEST_CASE("head_memory: who waits for its victims stays the head, in a best-effort queue (Kueue #7157)") {
+  for (const auto head : {best_effort_head, strict_head}) {
+    CAPTURE(head == strict_head);
+    priority_world w{{{.name = "cq", .nominal = {4}, .preempt = within(), .head = head}}};
+    w.runs({"old", "cq", {4}, 0});
+    w.waits({"first", "cq", {3}, 1, 1});
+    CHECK(w.step() == "-old:priority>first");
+    w.waits({"higher", "cq", {2}, 2, 2});
+    CHECK(w.step() == "");
+    w.gone("old");
+    CHECK(w.step() == (head == strict_head ? "+higher" : "+first"));
+  }
+}
+
+TEST_CASE(
+    "head_memory: who was just told to go does not overtake, nor is it told twice (Kueue #9437, #13662)") {
+  priority_world w{{{.name = "cq", .nominal = {4}, .preempt = within()}}};
+  w.runs({"one", "cq", {2}, 0, 1}).runs({"two", "cq", {2}, 0, 2});
+  w.waits({"in", "cq", {4}, 1, 3});
+  CHECK(w.step() == "-one:priority>in -two:priority>in");
+  w.gone("one");
+  CHECK(w.step() == "");
+  w.gone("two");
+  CHECK(w.step() == "+in");
+  CHECK(w.step() == "");
+}
+
+TEST_CASE("head_memory: a strict queue waits for its head, a best-effort one goes on (Kueue #2061)") {
+  for (const auto head : {best_effort_head, strict_head}) {
+    CAPTURE(head == strict_head);
+    priority_world w{{{.name = "cq", .nominal = {4}, .head = head}}};
+    w.runs({"old", "cq", {2}});
+    w.waits({"big", "cq", {3}, 1, 1}).waits({"small", "cq", {1}, 0, 2});
+    CHECK(w.step() == (head == strict_head ? "" : "+small"));
+    CHECK(w.step() == "");
+    w.finished("old");
+    CHECK(w.step() == (head == strict_head ? "+big" : "+big"));
+    CHECK(w.step() == (head == strict_head ? "+small" : ""));
+  }
+}
+
+TEST_CASE("head_memory: flavors at which a preemption failed in the end are not tried again (Kueue #1332)") {
+  // Of each resource somebody could go, of both together not: the second flavor is tried in the next cycle.
+  const auto decides = [](allot::queue_head head) {
+    priority_world w{{{.name = "pool"},
+                      {.name = "cq",
+                       .cohort = "pool",
+                       .nominal = {2, 4, 2},
+                       .preempt = within(),
+                       .head = head,
+                       .choice = stay()},
+                      {.name = "lender", .cohort = "pool", .nominal = {1, 0, 1}}}};
+    w.runs({"low", "cq", {2, 0, 2}, 0}).runs({"high", "lender", {1, 0, 1}, 9});
+    w.waits({"in", "cq", {0, 0, 1}, 1, 5, {{{3}, {0, 3}}}});
+    return w.settle();
+  };
+  CHECK(decides(best_effort_head) == "-low:priority>in | +in/1");
+  CHECK(decides(strict_head) == "-low:priority>in | +in/1");
+}
+
+TEST_CASE("head_memory: heads that try their flavors in turn come to an end") {
+  // Two strict heads, each with three flavors at which a preemption looks possible and fails.
+  std::vector<kueue_queue> queues{{.name = "pool"},
+                                  {.name = "bank", .cohort = "pool", .nominal = {4, 4, 4, 4}}};
+  for (const char* name : {"a", "b"}) {
+    queues.push_back({.name = name,
+                      .cohort = "pool",
+                      .nominal = {2, 2, 2, 1},
+                      .preempt = within(),
+                      .head = strict_head,
+                      .choice = stay()});
+  }
+  priority_world w{queues};
+  w.runs({"bank1", "bank", {4, 4, 4, 4}, 9});
+  for (const char* name : {"a", "b"}) {
+    w.runs({std::string{"old"} + name, name, {2, 2, 2, 0}, 0});
+    w.runs({std::string{"top"} + name, name, {0, 0, 0, 1}, 9});
+  }
+  w.waits({"in_a", "a", {0, 0, 0, 1}, 1, 5, {{{1}, {0, 1}, {0, 0, 1}}}});
+  w.waits({"in_b", "b", {0, 0, 0, 1}, 1, 5, {{{1}, {0, 1}}}});
+  CHECK(w.step() == "");
+  CHECK(w.step() == "");
+  w.finished("topa");
+  CHECK(w.step() == "-olda:priority>in_a");
+}

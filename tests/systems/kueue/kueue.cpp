@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/systems/kueue/kueue.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "tests/support/kueue_random.hpp"
+#include "tests/support/kueue_world.hpp"
+#include "tests/support/seeds.hpp"
+
+namespace {
+using world = allot_test::kueue_world<allot::kueue>;
+using within = allot::preempt_within;
+using reclaim = allot::preempt_reclaim;
+}  // namespace
+
+TEST_CASE("kueue: a lower priority of the own queue yields, newest first") {
+  world w{{{.name = "cq",
+            .nominal = {6},
+            .preempt = {.within = within::lower_priority, .reclaim = reclaim::never}}}};
+  w.runs({"low", "cq", {2}, -1}).runs({"mid", "cq", {2}, 0}).runs({"high", "cq", {2}, 1});
+  w.waits({"in", "cq", {2}, 1});
+  CHECK(w.step() == "-low:priority>in");
+  CHECK(w.step() == "");
+  w.gone("low");
+  CHECK(w.step() == "+in");
+}
+
+TEST_CASE("kueue: by default nobody yields, and best-effort queues go on behind a head that waits") {
+  world w{{{.name = "pool"},
+           {.name = "a", .cohort = "pool", .nominal = {4}},
+           {.name = "b", .cohort = "pool", .nominal = {4}}}};
+  w.runs({"b1", "b", {8}, -9});
+  w.waits({"a1", "a", {4}, 9});
+  // The law of guarantee does not hold.
+  CHECK(w.step() == "");
+  w.finished("b1");
+  CHECK(w.step() == "+a1");
+}
+
+TEST_CASE("kueue: not fair: a share does not count") {
+  world w{
+      {{.name = "pool", .nominal = {4}}, {.name = "a", .cohort = "pool"}, {.name = "b", .cohort = "pool"}}};
+  w.runs({"a1", "a", {3}});
+  w.waits({"a2", "a", {1}, 0, 1}).waits({"b1", "b", {1}, 0, 2});
+  CHECK(w.step() == "+a2");
+}
+
+TEST_CASE("kueue: not quiet: a victim that finds capacity nearer comes back before its evictor, for ever") {
+  allot::preempt_settings preempt;
+  preempt.within = within::lower_priority;
+  preempt.reclaim = reclaim::any;
+  preempt.borrow = allot::preempt_borrow::lower_priority;
+  world w{{{.name = "root", .nominal = {2}},
+           {.name = "mid", .cohort = "root"},
+           {.name = "a", .cohort = "mid", .nominal = {6}, .preempt = preempt},
+           {.name = "b", .cohort = "mid", .nominal = {4}}}};
+  w.runs({"a1", "a", {5}, 2}).runs({"b1", "b", {4}, 0});
+  w.waits({"big", "a", {3}, 2, 3}).waits({"small", "b", {1}, -1, 4});
+  const std::string diary = w.settle();
+  CHECK(diary.starts_with(
+      "+small | -small:reclaim_while_borrowing>big | +small | -small:reclaim_while_borrowing"));
+  CHECK(diary.ends_with("and so on"));
+}
+
+TEST_CASE("kueue: two borrowers fit, but not together (Kueue #822)") {
+  world w{
+      {{.name = "pool", .nominal = {3}}, {.name = "a", .cohort = "pool"}, {.name = "b", .cohort = "pool"}}};
+  w.waits({"a1", "a", {2}, 0, 2}).waits({"b1", "b", {2}, 0, 1});
+  CHECK(w.step() == "+b1");
+  CHECK(w.step() == "");
+}
+
+TEST_CASE("kueue: a hopeless head evicts nobody (Kueue #1979), a request of nothing needs nothing (#2524)") {
+  allot::preempt_settings preempt;
+  preempt.within = within::lower_priority;
+  preempt.reclaim = reclaim::any;
+  world w{{{.name = "pool"},
+           {.name = "a", .cohort = "pool", .nominal = {4, 1}, .preempt = preempt},
+           {.name = "b", .cohort = "pool", .nominal = {4, 4}}}};
+  w.runs({"a1", "a", {4, 3}, 0}).runs({"b1", "b", {4}, 9});
+  w.waits({"a2", "a", {6}, 1});
+  CHECK(w.step() == "");
+  w.waits({"a3", "a", {3}, 1, 5});
+  CHECK(w.step() == "-a1:priority>a3");
+}
+
+TEST_CASE("kueue: decides what the plain rules say") {
+  allot_test::for_each_seed(4000, allot_test::check_against_naive<allot::kueue>);
+}
+
+TEST_CASE("kueue: a quota that contains its children's is a cohort with what is left") {
+  std::vector<allot::quota_spec<1>> specs{{.name = "all", .nominal = allot::gpus(16), .inclusive = true},
+                                          {.name = "pool", .nominal = allot::gpus(3)},
+                                          {.name = "a", .parent = "all", .nominal = allot::gpus(8)},
+                                          {.name = "b", .parent = "all", .nominal = allot::gpus(4)},
+                                          {.name = "c", .parent = "pool", .nominal = allot::gpus(2)}};
+  allot::kueue::adapt(specs);
+  CHECK(specs[0].nominal == allot::gpus(4));
+  CHECK(specs[1].nominal == allot::gpus(3));
+  CHECK(specs[2].nominal == allot::gpus(8));
+  for (const auto& s : specs) CHECK_FALSE(s.inclusive);
+}

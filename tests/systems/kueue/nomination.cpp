@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/gpu/inventory.hpp>
+#include <allot/quota/builder.hpp>
+#include <allot/scheduler/scheduler.hpp>
+#include <allot/systems/kueue/detail/nomination.hpp>
+#include <allot/systems/kueue/kueue.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/scheduler/unit_host.hpp"
+
+namespace {
+
+using allot_test::models;
+using allot_test::unit_job;
+using allot_test::unit_view;
+
+/// A host under the parts of Kueue; a model is a flavor, and with a placement a pool of nodes.
+template <class Placement>
+class host {
+ public:
+  explicit host(std::vector<allot::quota_spec<2>> specs, Placement places = {})
+      : scheduler_(unit_view{}, tree_of(std::move(specs)), std::move(places)) {
+    for (const allot::quota_id x : scheduler_.tree().top_down()) {
+      allot::queue_settings s = allot::kueue::defaults();
+      s.preempt.within = allot::preempt_within::lower_priority;
+      REQUIRE(scheduler_.configure(x, s).empty());
+    }
+  }
+
+  /// Pods that are not told to be fewer are all needed; without a menu they are of the first model.
+  void submit(const std::string& name, const std::string& in, std::int64_t gpus, std::uint32_t pods = 1,
+              std::uint32_t min_pods = 0, std::int32_t priority = 0, allot::flavor_menu<2> menu = {}) {
+    unit_job j;
+    j.name = name;
+    j.quota = scheduler_.tree().find(in);
+    if (menu.empty()) j.each = models(gpus);
+    j.pods = pods;
+    j.min_pods = min_pods == 0 ? pods : min_pods;
+    j.menu = std::move(menu);
+    j.priority = priority;
+    j.number = jobs_.size();
+    jobs_.push_back(j);
+    ids_[name] = scheduler_.submit(&jobs_.back());
+  }
+  void retry() { scheduler_.retry(); }
+  void gone(const std::string& name) { scheduler_.evicted(ids_.at(name)); }
+  void finished(const std::string& name) { scheduler_.finished(ids_.at(name)); }
+
+  /// "-v>a" v is to go for a, "+a*3/1" a starts with three pods and the second flavor.
+  std::string step() {
+    const auto& plan = scheduler_.step(++now_);
+    std::string said;
+    const auto say = [&](const std::string& word) { said += (said.empty() ? "" : " ") + word; };
+    for (const auto& e : plan.evictions) {
+      std::string word = "-";
+      say(word + e.what->name + ">" + scheduler_.what(e.beneficiary)->name);
+    }
+    for (const auto& a : plan.admissions) {
+      std::string word = "+";
+      word += a.what->name;
+      if (a.pods != 1) word += "*" + std::to_string(a.pods);
+      if (!a.what->menu.empty()) word += "/" + std::to_string(a.pick[0]);
+      say(word);
+    }
+    return said;
+  }
+  std::int64_t used(const std::string& in, std::size_t d = 0) const {
+    return scheduler_.ledger().own_usage(scheduler_.tree().find(in), d).in_milli() / 1000;
+  }
+
+ private:
+  static allot::quota_tree<2> tree_of(std::vector<allot::quota_spec<2>> specs) {
+    allot::kueue::adapt(specs);
+    return allot::build_quota_tree<2>(std::move(specs)).value();
+  }
+
+  std::deque<unit_job> jobs_;
+  std::map<std::string, allot::job_id> ids_;
+  allot::scheduler<unit_view, Placement, allot::kueue::policies_type> scheduler_;
+  allot::instant now_ = 0;
+};
+using books = host<allot::no_placement>;
+using cluster = host<allot::gpu::inventory>;
+
+allot::flavor_menu<2> either(std::int64_t gpus) {
+  return allot_test::h100_then_a100(gpus);
+}
+
+}  // namespace
+
+TEST_CASE("nomination: an elastic job gets as many pods as it can have, as Kueue's partial admission") {
+  books h{{{.name = "sales", .nominal = models(50)}}};
+  h.submit("new", "sales", 2, 50, 20);
+  CHECK(h.step() == "+new*25");
+  CHECK(h.used("sales") == 50);
+  // A workload of Kueue does not grow while it runs.
+  CHECK(h.step() == "");
+  h.finished("new");
+  h.submit("none", "sales", 2, 50, 26);
+  CHECK(h.step() == "");
+}
+
+TEST_CASE("nomination: fewer pods rather than victims only where that does") {
+  // Kueue's preemption together with partial admission: at least the minimum, victims or not.
+  for (const std::uint32_t pods : {20U, 30U}) {
+    CAPTURE(pods);
+    books h{{{.name = "eng", .nominal = models(20)}}};
+    h.submit("old", "eng", 10, 1, 0, -4);
+    CHECK(h.step() == "+old");
+    h.submit("new", "eng", 1, pods, 10, 4);
+    // All pods, if need be by preemption, before fewer without.
+    CHECK(h.step() == "-old>new");
+    h.gone("old");
+    CHECK(h.step() == "+new*20");
+  }
+}
+
+TEST_CASE("nomination: an elastic job with flavors") {
+  books h{{{.name = "q", .nominal = models(4, 6)}}};
+  h.submit("a", "q", 1, 8, 2, 0, either(1));
+  // Eight fit nowhere; six fit the second flavor.
+  CHECK(h.step() == "+a*6/1");
+  h.submit("b", "q", 1, 8, 2, 0, either(1));
+  CHECK(h.step() == "+b*4/0");
+}
+
+TEST_CASE("nomination: quota without a place goes on with the next flavor") {
+  cluster h{{{.name = "q", .nominal = models(16, 16)}}, allot_test::two_models(1, 1, 8)};
+  h.submit("a", "q", 8);
+  CHECK(h.step() == "+a");
+  // Quota for eight more of the first model, but no node.
+  h.submit("b", "q", 8, 1, 0, 0, either(8));
+  CHECK(h.step() == "+b/1");
+  h.submit("c", "q", 8, 1, 0, 0, either(8));
+  CHECK(h.step() == "");
+  h.finished("b");
+  CHECK(h.step() == "+c/1");
+}
+
+TEST_CASE("nomination: victims until there is a place, and not one more") {
+  cluster h{{{.name = "q", .nominal = models(64)}}, allot_test::two_models(2, 0, 8)};
+  // Two nodes of eight, full of jobs of four.
+  for (const char* name : {"a1", "a2", "b1", "b2"}) {
+    h.submit(name, "q", 4);
+    CHECK(h.step() != "");
+  }
+  h.submit("big", "q", 8, 1, 0, 1);
+  const std::string said = h.step();
+  CHECK(said.size() == std::string{"-xx>big -yy>big"}.size());
+  CHECK(h.step() == "");
+  const std::string first = said.substr(1, 2), second = said.substr(9, 2);
+  h.gone(first);
+  CHECK(h.step() == "");  // The other still stands there, and who has gone does not come back in between.
+  h.gone(second);
+  CHECK(h.step() == "+big");
+  CHECK(h.step() == "");
+}
+
+TEST_CASE("nomination: two heads for one place") {
+  cluster h{{{.name = "pool", .nominal = models(32)},
+             {.name = "a", .parent = "pool"},
+             {.name = "b", .parent = "pool"}},
+            allot_test::two_models(1, 0, 8)};
+  h.submit("of_a", "a", 8, 1, 0, 0);
+  h.submit("of_b", "b", 8, 1, 0, 1);
+  CHECK(h.step() == "+of_b");
+  CHECK(h.step() == "");
+  h.finished("of_b");
+  CHECK(h.step() == "+of_a");
+}
+
+TEST_CASE("nominations: an elastic head whose victims have been told and have not gone is decided on once") {
+  const auto run = [](allot::flavor_menu<2> menu) {
+    host<allot::no_placement> h{{{.name = "q", .nominal = models(3)}}};
+    h.submit("low", "q", 3);
+    CHECK(h.step() == "+low");
+    h.submit("high", "q", 1, 3, 2, 1, std::move(menu));
+    CHECK(h.step() == "-low>high");
+    for (int i = 0; i < 3; ++i) {
+      CHECK(h.step().empty());
+      h.retry();
+      CHECK(h.step().empty());
+    }
+    h.gone("low");
+    CHECK(h.step().rfind("+high*3", 0) == 0);
+  };
+  run({});
+  allot::flavor_menu<2> menu;
+  menu.add_group(std::vector<allot::resources<2>>{models(0, 1), models(1, 0)});
+  run(menu);
+}
