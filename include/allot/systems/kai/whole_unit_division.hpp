@@ -138,7 +138,8 @@ class whole_unit_division {
               limit.in_milli(),
               0};
       p.given = std::min(p.wants, (spec.nominal[d].is_unlimited() ? total : spec.nominal[d]).in_milli());
-      left -= p.given;
+      // Only whether something is left matters; what all deserve may be more than can be counted.
+      if (left > 0) left -= p.given;
       parties_.push_back(p);
     }
     if (left > 0) share_rest(tree, left, d, o);
