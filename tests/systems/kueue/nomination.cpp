@@ -26,11 +26,13 @@ using allot_test::unit_view;
 template <class Placement>
 class host {
  public:
-  explicit host(std::vector<allot::quota_spec<2>> specs, Placement places = {})
+  explicit host(std::vector<allot::quota_spec<2>> specs, Placement places = {},
+                allot::queue_head head = allot::kueue::defaults().head)
       : scheduler_(unit_view{}, tree_of(std::move(specs)), std::move(places)) {
     for (const allot::quota_id x : scheduler_.tree().top_down()) {
       allot::queue_settings s = allot::kueue::defaults();
       s.preempt.within = allot::preempt_within::lower_priority;
+      s.head = head;
       REQUIRE(scheduler_.configure(x, s).empty());
     }
   }
@@ -52,6 +54,7 @@ class host {
   }
   void retry() { scheduler_.retry(); }
   void gone(const std::string& name) { scheduler_.evicted(ids_.at(name)); }
+  void cancel(const std::string& name) { scheduler_.cancel(ids_.at(name)); }
   void finished(const std::string& name) { scheduler_.finished(ids_.at(name)); }
 
   /// "-v>a" v is to go for a, "+a*3/1" a starts with three pods and the second flavor.
@@ -175,6 +178,65 @@ TEST_CASE("nomination: two heads for one place") {
   CHECK(h.step() == "");
   h.finished("of_b");
   CHECK(h.step() == "+of_a");
+}
+
+TEST_CASE("nomination: two heads of different trees for one place") {
+  for (const allot::queue_head head : {allot::queue_head::strict, allot::queue_head::best_effort}) {
+    cluster h{{{.name = "a", .nominal = models(8)}, {.name = "b", .nominal = models(8)}},
+              allot_test::two_models(1, 0, 8),
+              head};
+    h.submit("of_a", "a", 8);
+    h.submit("of_b", "b", 8, 1, 0, 1);
+    CHECK(h.step() == "+of_b");
+    CHECK(h.step() == "");
+    h.finished("of_b");
+    CHECK(h.step() == "+of_a");
+  }
+}
+
+TEST_CASE("nomination: a head waits for a victim of another tree") {
+  for (const allot::queue_head head : {allot::queue_head::strict, allot::queue_head::best_effort}) {
+    cluster h{{{.name = "a", .nominal = models(16)}, {.name = "b", .nominal = models(8)}},
+              allot_test::two_models(1, 0, 8),
+              head};
+    h.submit("low", "a", 8);
+    CHECK(h.step() == "+low");
+    h.submit("high", "a", 8, 1, 0, 1);
+    CHECK(h.step() == "-low>high");
+    h.cancel("high");
+    h.submit("of_b", "b", 8, 1, 0, 2);
+    CHECK(h.step() == "");
+    h.gone("low");
+    CHECK(h.step() == "+of_b");
+  }
+}
+
+TEST_CASE("nomination: what is kept for a head of another tree") {
+  for (const allot::queue_head head : {allot::queue_head::strict, allot::queue_head::best_effort}) {
+    cluster h{{{.name = "a", .nominal = models(16)}, {.name = "b", .nominal = models(8)}},
+              allot_test::two_models(1, 0, 8),
+              head};
+    h.submit("low", "a", 4);
+    CHECK(h.step() == "+low");
+    h.submit("high", "a", 8, 1, 0, 2);
+    CHECK(h.step() == "-low>high");
+    // Passed over for who waits for its victim, in a cycle that decides nothing.
+    h.submit("of_b", "b", 4);
+    CHECK(h.step() == "");
+    h.cancel("high");
+    CHECK(h.step() == "+of_b");
+  }
+}
+
+TEST_CASE("nomination: of two groups of flavors, the choice that has a place") {
+  // The quota allows every choice. Four of each model have a place, eight of one have none.
+  cluster h{{{.name = "q", .nominal = models(16, 16)}}, allot_test::two_models(1, 0, 4)};
+  allot::flavor_menu<2> menu = either(4);
+  menu.add_group(std::vector<allot::resources<2>>{models(4, 0), models(0, 4)});
+  h.submit("both", "q", 0, 1, 0, 0, menu);
+  CHECK(h.step() == "+both/0");
+  CHECK(h.used("q", 0) == 4);
+  CHECK(h.used("q", 1) == 4);
 }
 
 TEST_CASE("nominations: an elastic head whose victims have been told and have not gone is decided on once") {

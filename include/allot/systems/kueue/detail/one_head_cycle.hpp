@@ -69,14 +69,15 @@ class one_head_cycle {
     cycles_left_ = 2 * bench.tree().slots() + 1;
     for (const std::size_t before = decisions(bench); decisions(bench) == before && cycles_left_ > 0;
          --cycles_left_) {
-      if (bench.has_news()) {
+      const bool has_news = bench.has_news();
+      if (has_news) {
         bench.wake_everyone();
         memory_.forget_cursors();
-        for (const quota_id root : waits_for_others_) mark(root);
-        waits_for_others_.clear();
       }
       bench.take_touched([&](quota_id x) { mark(root_of_[x.index()]); });
-      if (dirty_.empty()) return;
+      if (dirty_.empty() && !has_news) return;
+      for (const quota_id root : waits_for_others_) mark(root);
+      waits_for_others_.clear();
       cycle(bench);
     }
     ALLOT_ASSERT(cycles_left_ > 0, "cycles follow one another and come to no end");
@@ -159,7 +160,7 @@ class one_head_cycle {
   void process(Bench& bench, entry& e) {
     ledger<n>& l = bench.held();
     if (overlaps(e)) nominate_again(bench, e);
-    // Its victims are still counted, and those who went before it in this cycle are.
+    // Usage still includes the victims, and the heads admitted earlier in this cycle.
     if (e.chosen.mode != fit_mode::no_fit && !l.can_count(e.quota, e.chosen.request)) {
       e.outcome = entry_outcome::passed_over;
       return;
@@ -282,7 +283,7 @@ class one_head_cycle {
   /// Roots of trees in which something has changed.
   std::vector<quota_id> dirty_;
   std::vector<bool> is_dirty_;
-  /// Roots of trees whose heads are tried again when the world has changed, in order, each once.
+  /// Roots of trees whose heads are tried again when anything has changed, in order, each once.
   std::vector<quota_id> waits_for_others_;
   /// The first `count_` are of this cycle; the rest keep their memory.
   std::vector<entry> entries_;
