@@ -62,6 +62,22 @@ TEST_CASE("time_limits: each run comes up once, when its time has come, the earl
   });
 }
 
+TEST_CASE("time_limits: runs that ended long before their time do not pile up") {
+  using run = allot::detail::time_limits::run;
+  allot::detail::time_limits limits;
+  constexpr std::uint32_t runs = 100'000;
+  const auto lasts = [&](const run& r) { return r.job.index() % 1000 == 0; };
+  for (std::uint32_t i = 0; i < runs; ++i) limits.watch(1'000'000 + i, {job_id{i, 0}, 0}, lasts);
+  std::size_t held = 0;
+  std::size_t lasting = 0;
+  limits.take_expired(2'000'000, [&](const run& r) {
+    ++held;
+    lasting += lasts(r) ? 1U : 0U;
+  });
+  CHECK(lasting == runs / 1000);
+  CHECK(held < 2'000);
+}
+
 TEST_CASE("time_limits: a job is told to go when it has run that long, for nobody in particular") {
   unit_host<> h{one_team(2)};
   h.submit("session", "q", 2, {.time_limit = 10});

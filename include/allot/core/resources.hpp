@@ -3,6 +3,7 @@
 
 #include <allot/core/quantity.hpp>
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -93,19 +94,17 @@ class exact_sum {
     return *this;
   }
   [[nodiscard]] constexpr resources<N> amount() const noexcept {
-    constexpr std::int64_t most = quantity::unlimited().in_milli();
+    constexpr total most = quantity::unlimited().in_milli();
     resources<N> r;
     for (std::size_t d = 0; d < N; ++d) {
-      r[d] = quantity::milli(static_cast<std::int64_t>(sums_[d] > most    ? most
-                                                       : sums_[d] < -most ? -most
-                                                                          : sums_[d]));
+      r[d] = quantity::milli(static_cast<std::int64_t>(std::clamp(sums_[d], -most, most)));
     }
     return r;
   }
 
  private:
-  __extension__ using wide = __int128;
-  std::array<wide, N> sums_{};
+  __extension__ using total = __int128;
+  std::array<total, N> sums_{};
 };
 
 /// Whether `r` can be asked for: nothing negative and nothing unlimited. A negative request would mint

@@ -286,8 +286,7 @@ class ledger {
     quantity spared_guaranteed;
     for (;; at = &cell_of(at->parent, d)) {
       const usage& now = at->now;
-      if (q > spared + (at->ceiling - now.used)) return false;
-      if (at->ceiling.is_unlimited() && (now.used + (q - spared)).is_unlimited()) return false;
+      if (q > spared + (std::min(at->ceiling, most_countable) - now.used)) return false;
       spared += std::max(quantity{}, at->kept - now.used);
       if (l == lane::guaranteed) {
         if (q > spared_guaranteed + (at->supply - now.used_guaranteed)) return false;

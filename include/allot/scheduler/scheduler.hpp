@@ -237,7 +237,7 @@ class scheduler {
   result<std::vector<quota_id>> apply(std::span<const quota_change<n>> changes) {
     std::vector<problem> wrong;
     detail::check_usage(ledger(), wrong);
-    detail::check_usage(booked(), wrong);
+    if (wrong.empty()) detail::check_usage(booked(), wrong);
     detail::for_each_removed<n>(tree(), changes, [&](quota_id x) {
       if (jobs().of(x).jobs == 0 || quotas_.rules().ignores_quotas) return;
       const std::string name{tree().name(x)};

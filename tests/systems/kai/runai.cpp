@@ -538,3 +538,25 @@ TEST_CASE("runai: options") {
   CHECK(p.window == 600);
   CHECK(p.saturation_multiplier == 1000);
 }
+
+TEST_CASE("runai: a job that the host submits twice under one id is two jobs in its queue") {
+  world w{R"(
+    nodes 2
+    queue d - - 1
+    queue q d 1 1
+    queue r d 1 1
+    run a q 1x1 @0
+    run b q 1x1 @0
+    wait c q 1x1)"};
+  REQUIRE(w.scheduler().submit(w.scheduler().what(w.id("c"))));
+  w.tell("wait d r 1x1");
+  CHECK(w.step() == "-b ~d");
+  w.let_go();
+  CHECK(w.settle() == "+d");
+  w.finished("a");
+  CHECK(w.settle() == "+b");
+  w.finished("d");
+  CHECK(w.settle() == "+c");
+  w.finished("b");
+  CHECK(w.settle() == "+c");
+}

@@ -104,10 +104,10 @@ class books {
     held_by_all_ -= r.facts.request;
     places.release(r.where);
   }
-  /// Whether a job that runs already can be counted in, by the quotas and by whoever adds them all up.
+  /// Whether a job that runs already can be charged without an overflow: to its quota as decided, and to the
+  /// total of what runs, which bounds every quota's usage.
   [[nodiscard]] bool can_count(quota_id x, const resources<n>& request) const {
-    return held_.can_count(x, request) && booked_.can_count(x, request) &&
-           is_valid_request(held_by_all_.amount() + request);
+    return booked_.can_count(x, request) && is_valid_request(held_by_all_.amount() + request);
   }
 
   /// Calls `f(ledger&)` with what decisions count on, returns what it returns and takes back what it changed.

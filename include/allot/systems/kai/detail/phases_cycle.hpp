@@ -211,9 +211,9 @@ class phases_cycle {
     in_turn(
         bench, [](const kind_line& k) { return k.preemptible; },
         [&](quota_id, const queue&, const kind_line& k) { return !not_consolidated_.is_easier(k.kind); },
-        [&](const record& r) {
+        [&](const record& r) -> std::optional<waiting_unit> {
           const kind_type kind = kind_type::of(bench, r);
-          if (!not_consolidated_.is_easier(kind)) return no_unit();
+          if (!not_consolidated_.is_easier(kind)) return std::nullopt;
           return try_to_solve(bench, r, kind, wanted, not_consolidated_);
         });
   }
@@ -225,12 +225,12 @@ class phases_cycle {
     in_turn(
         bench, everybody,
         [&](quota_id x, const queue& q, const kind_line& k) { return !may_try(x, q, k.request, k.kind); },
-        [&](const record& r) {
+        [&](const record& r) -> std::optional<waiting_unit> {
           const auto& f = r.facts;
           queue& q = queues_[f.quota.index()];
           const kind_type kind = kind_type::of(bench, r);
-          return may_try(f.quota, q, f.request, kind) ? try_to_solve(bench, r, kind, wanted, q.hardest)
-                                                      : no_unit();
+          if (!may_try(f.quota, q, f.request, kind)) return std::nullopt;
+          return try_to_solve(bench, r, kind, wanted, q.hardest);
         });
   }
   void preempt(Bench& bench) {
@@ -238,14 +238,14 @@ class phases_cycle {
     in_turn(
         bench, everybody,
         [](quota_id, const queue& q, const kind_line& k) { return !q.hardest.is_easier(k.kind); },
-        [&](const record& r) {
+        [&](const record& r) -> std::optional<waiting_unit> {
           const auto& f = r.facts;
           queue& q = queues_[f.quota.index()];
           const kind_type kind = kind_type::of(bench, r);
-          if (!q.hardest.is_easier(kind)) return no_unit();
+          if (!q.hardest.is_easier(kind)) return std::nullopt;
           if (f.in == lane::guaranteed && !world_.accounts.within_deserved_of_all(f.quota, f.request)) {
             q.hardest.add(kind);
-            return no_unit();
+            return std::nullopt;
           }
           return try_to_solve(bench, r, kind, wanted, q.hardest);
         });
@@ -256,12 +256,11 @@ class phases_cycle {
                                            detail::failed_units<n>& hardest) {
     if (!solver_.solve(bench, world_, r.facts.id, wanted)) {
       hardest.add(kind);
-      return no_unit();
+      return std::nullopt;
     }
     for (const quota_id x : solver_.losers()) turn_.changed(bench.tree(), x, key());
     return solver_.grown();
   }
-  [[nodiscard]] static constexpr std::optional<waiting_unit> no_unit() noexcept { return std::nullopt; }
 
   // Turns.
 

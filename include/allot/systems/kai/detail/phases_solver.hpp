@@ -289,8 +289,9 @@ class phases_solver {
     const auto where = world.find_place(bench, r.demand, r.facts.request);
     const bool waits_for_nobody =
         bench.plan().evictions.size() == first && where && world.is_free_now(bench, *where, r.facts.request);
-    // Whoever went was admitted in this very cycle and has not started. KAI pipelines the job, and does the
-    // same again in each cycle to come; once it has been announced, it starts here.
+    // All victims were admitted in this very cycle and have not started, so nobody has to leave. KAI
+    // pipelines the job, in this cycle and in every later one. Here it starts in the cycle after it was
+    // announced.
     if (waits_for_nobody && world.is_announced(r.facts.id, r.ticket)) {
       return world.admit(bench, r.facts.id, *where, grown_);
     }
