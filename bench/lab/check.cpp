@@ -8,9 +8,9 @@
 
 #include <allot/core/dimension_names.hpp>
 #include <allot/core/text.hpp>
+#include <allot/lab/decimal.hpp>
+#include <allot/lab/trace_jobs.hpp>
 #include <allot/quota/tree.hpp>
-#include <allot/sim/decimal.hpp>
-#include <allot/sim/workload.hpp>
 #include <allot/systems/catalog.hpp>
 
 #include <fmt/core.h>
@@ -29,7 +29,7 @@ namespace {
 
 [[nodiscard]] std::string seconds(instant t) {
   std::string text;
-  sim::append_milli(text, t);
+  append_milli(text, t);
   return text + " s";
 }
 
@@ -122,14 +122,14 @@ void describe_jobs(const scenario& s, std::string& out) {
 
 }  // namespace
 
-std::string summary(const sim::trace& t, const std::string& file) {
+std::string summary(const trace& t, const std::string& file) {
   std::string out = fmt::format("trace {}: {}", file, counted(t.jobs.size(), "job"));
   if (t.jobs.empty()) return out + '\n';
   quantity gpus;
   quantity largest;
   instant first = t.jobs.front().submit;
   instant last = first;
-  for (const sim::trace_job& j : t.jobs) {
+  for (const trace_job& j : t.jobs) {
     gpus += j.gpus;
     largest = std::max(largest, j.gpus);
     first = std::min(first, j.submit);

@@ -12,7 +12,7 @@ namespace lab {
 /// What a person wants to see of a valid scenario: nodes, the tree of quotas with their numbers, jobs.
 [[nodiscard]] std::string summary(const scenario& s);
 /// The same of a trace alone.
-[[nodiscard]] std::string summary(const sim::trace& t, const std::string& file);
+[[nodiscard]] std::string summary(const trace& t, const std::string& file);
 
 /// `allot check`: reads all of a scenario, or of a CSV trace (a file called *.csv). Returns the exit status:
 /// 0 with a summary on standard output, or 2 with everything that is wrong on standard error.

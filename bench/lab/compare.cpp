@@ -5,8 +5,8 @@
 #include "lab/sweep_results.hpp"
 #include "lab/text_table.hpp"
 
-#include <allot/sim/csv.hpp>
-#include <allot/sim/trace.hpp>
+#include <allot/lab/csv.hpp>
+#include <allot/lab/trace.hpp>
 
 #include <fmt/core.h>
 
@@ -43,7 +43,7 @@ std::vector<fs::path> replays_below(const std::string& directory) {
   std::sort(all.begin(), all.end(), [&](const fs::path& a, const fs::path& b) {
     const auto x = key(a);
     const auto y = key(b);
-    return x.first != y.first ? x.first < y.first : sim::job_id_less(x.second, y.second);
+    return x.first != y.first ? x.first < y.first : job_id_less(x.second, y.second);
   });
   return all;
 }
@@ -209,7 +209,7 @@ std::string as_csv(const std::vector<run_group>& groups, const std::vector<std::
   std::string text = "figure";
   const auto field = [&](std::string_view s) {
     text += ',';
-    sim::append_csv_field(text, s);
+    append_csv_field(text, s);
   };
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const std::string& label = groups[g].label;
@@ -223,7 +223,7 @@ std::string as_csv(const std::vector<run_group>& groups, const std::vector<std::
   }
   text += '\n';
   for (const std::string& name : figures) {
-    sim::append_csv_field(text, name);
+    append_csv_field(text, name);
     const auto first = values_of(groups.front(), name);
     for (std::size_t g = 0; g < groups.size(); ++g) {
       const auto values = values_of(groups[g], name);
@@ -275,12 +275,12 @@ shared_input shared_by(const run_group& a, const run_group& b) {
     });
     return runs;
   };
-  const auto first = by_seed(a);
-  const auto second = by_seed(b);
+  const auto of_a = by_seed(a);
+  const auto of_b = by_seed(b);
   shared_input least = shared_input::all;
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    if (first.size() > 1 && first[i]->seed != second[i]->seed) return shared_input::none;
-    least = std::max(least, shared_by(first[i]->input, second[i]->input));
+  for (std::size_t i = 0; i < of_a.size(); ++i) {
+    if (of_a.size() > 1 && of_a[i]->seed != of_b[i]->seed) return shared_input::none;
+    least = std::max(least, shared_by(of_a[i]->input, of_b[i]->input));
   }
   return least;
 }

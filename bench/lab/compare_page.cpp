@@ -11,9 +11,9 @@
 #include "lab/sweep_results.hpp"
 
 #include <allot/core/version.hpp>
-#include <allot/sim/csv.hpp>
-#include <allot/sim/decimal.hpp>
-#include <allot/sim/thinned_series.hpp>
+#include <allot/lab/csv.hpp>
+#include <allot/lab/decimal.hpp>
+#include <allot/lab/thinned_series.hpp>
 
 #include <algorithm>
 #include <array>
@@ -54,7 +54,7 @@ struct compared_run {
 /// The columns of a CSV file by name, row by row.
 class csv_rows {
  public:
-  explicit csv_rows(std::string_view text) : reader_(sim::string_source{text}) {
+  explicit csv_rows(std::string_view text) : reader_(string_source{text}) {
     if (reader_.next() != reader::outcome::record) return;
     for (std::size_t i = 0; i < reader_.size(); ++i) columns_.emplace(reader_.text(i), i);
   }
@@ -66,12 +66,12 @@ class csv_rows {
   }
   /// In thousandths; nothing where nothing stands, or something else.
   [[nodiscard]] std::optional<std::int64_t> number(std::string_view name) {
-    const auto parsed = sim::parse_milli(text(name));
-    return parsed.problem == sim::decimal_problem::none ? std::optional{parsed.value} : std::nullopt;
+    const auto parsed = parse_milli(text(name));
+    return parsed.problem == decimal_problem::none ? std::optional{parsed.value} : std::nullopt;
   }
 
  private:
-  using reader = sim::csv_reader<sim::string_source>;
+  using reader = csv_reader<string_source>;
 
   reader reader_;
   std::map<std::string, std::size_t, std::less<>> columns_{};
@@ -136,11 +136,11 @@ class comparison {
       if (!rows.has(name)) return;
     }
     struct tenant_series {
-      sim::thinned_series used;
+      thinned_series used;
       std::int64_t waits = 0;
     };
     std::map<std::size_t, tenant_series> of;
-    std::optional<sim::thinned_series> pending;
+    std::optional<thinned_series> pending;
     std::int64_t all_waiting = 0;
     bool has_begun = false;
     while (rows.next()) {
@@ -154,7 +154,7 @@ class comparison {
       }
       run.end = *time;
       tenant_series& s = of.try_emplace(number_of(std::string{rows.text("quota")}),
-                                        tenant_series{sim::thinned_series{run.begin, most_points}})
+                                        tenant_series{thinned_series{run.begin, most_points}})
                              .first->second;
       s.used.set(*time, *used);
       all_waiting += *waits - std::exchange(s.waits, *waits);

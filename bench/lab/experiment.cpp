@@ -331,10 +331,10 @@ void adjust_load(const load_setting& load, const std::string& name, scenario& s,
     found.add(s.file, {}, "the load " + load.name + " is of a trace, and " + name + " has none");
     return;
   }
-  constexpr instant longest = 100'000 * sim::day;
+  constexpr instant longest = 100'000 * day;
   if (load.is == load_setting::kind::arrivals) {
     instant last = 0;
-    for (const sim::trace_job& j : s.trace->jobs) last = std::max(last, j.submit);
+    for (const trace_job& j : s.trace->jobs) last = std::max(last, j.submit);
     if (load.value < 1000 && last > longest) {
       found.add(s.file, {}, "the jobs of " + name + " would come too late to be counted");
       return;
@@ -364,7 +364,7 @@ void check_scenarios(experiment& e, errors& found) {
       return;
     }
     scenario_source source = source_of(of);
-    sim::trace generated;
+    trace generated;
     if (of.generate) {
       generated = make_generated(*of.generate, e.seeds.front());
       source.workload = &generated;
@@ -463,7 +463,7 @@ std::optional<scenario> scenario_of(const experiment& e, const experiment_point&
   const experiment_scenario& of = e.scenarios[p.scenario];
   scenario_source source = source_of(of);
   source.chosen = e.policies[p.policy].choice;
-  sim::trace generated;
+  trace generated;
   const bool is_load_of_model = of.generate && p.load.is == load_setting::kind::load;
   if (of.generate) {
     generated = make_generated(is_load_of_model ? at_load(*of.generate, p.load.value) : *of.generate, p.seed);

@@ -293,7 +293,7 @@ void report_unknown(const scenario& s, std::string_view id, errors& found) {
   std::vector<std::string_view> ids;
   for (const job_entry& j : s.jobs) ids.push_back(j.id);
   if (s.trace) {
-    for (const sim::trace_job& j : s.trace->jobs) ids.push_back(s.trace->ids[j.id]);
+    for (const trace_job& j : s.trace->jobs) ids.push_back(s.trace->ids[j.id]);
   }
   const std::string_view meant = nearest(id, ids);
   std::string text = "there is no job \"" + std::string{id} + '"';

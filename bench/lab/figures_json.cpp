@@ -101,7 +101,7 @@ void write_nodes(json_writer& json, const replay_result& r) {
   json.end_object();
 }
 
-void write_finish_times(json_writer& json, const sim::finish_time_figures& f) {
+void write_finish_times(json_writer& json, const finish_time_figures& f) {
   json.key("finish_time_fairness").begin_object();
   json.member("jobs", std::uint64_t{f.jobs});
   write_ratio(json, "mean", f.jobs, f.mean());
@@ -245,7 +245,7 @@ void write_groups(json_writer& json, const replay_result& r) {
 
 void write_isolated(json_writer& json, const replay_result& r) {
   if (!r.measured.isolated) return;
-  sim::finish_time_figures all;
+  finish_time_figures all;
   const tenant_alone* worst = nullptr;
   for (const tenant_alone& t : r.alone) {
     all += t.finish_time;

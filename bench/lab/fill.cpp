@@ -7,9 +7,9 @@
 #include "lab/packed_input.hpp"
 
 #include <allot/gpu/placement/any_placement.hpp>
-#include <allot/sim/decimal.hpp>
-#include <allot/sim/openb_csv.hpp>
-#include <allot/sim/static_fill.hpp>
+#include <allot/lab/decimal.hpp>
+#include <allot/lab/openb_csv.hpp>
+#include <allot/lab/static_fill.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -47,9 +47,8 @@ int complain(const std::string& text) {
 }
 
 [[nodiscard]] std::optional<std::int64_t> read_arrivals(const std::string& text, errors& found) {
-  const sim::parsed_milli n = sim::parse_milli(text);
-  if (n.problem == sim::decimal_problem::none && n.value > 0 && n.value <= most_arrivals_milli)
-    return n.value;
+  const parsed_milli n = parse_milli(text);
+  if (n.problem == decimal_problem::none && n.value > 0 && n.value <= most_arrivals_milli) return n.value;
   found.add(
       "--arrivals", {},
       "expected a number above 0, at most 10 and exact to a thousandth, as in 1.3, found \"" + text + '"');
@@ -59,7 +58,7 @@ int complain(const std::string& text) {
 template <class Value, class Read>
 [[nodiscard]] std::vector<Value> read_list(const std::string& path, errors& found, Read read) {
   packed_input file{path};
-  sim::openb_reading<Value> reading;
+  openb_reading<Value> reading;
   if (file.problem().empty()) {
     reading = read([&](char* to, std::size_t size) { return file.read(to, size); });
   }
@@ -67,7 +66,7 @@ template <class Value, class Read>
     found.add(shown_path(path), {}, file.problem() + " (expected a CSV file)");
     return {};
   }
-  for (const sim::text_problem& p : reading.problems) {
+  for (const text_problem& p : reading.problems) {
     const std::string field = p.field.empty() ? "" : " (" + p.field + ')';
     found.add(shown_path(path),
               "line " + std::to_string(p.place.line) + ", column " + std::to_string(p.place.column) + field,
@@ -93,13 +92,13 @@ int fill(const fill_command& command) {
     found.add("--pods-csv", {}, "the nodes come from standard input already");
     return complain(found.to_string());
   }
-  const auto nodes = read_list<sim::openb_node>(command.nodes_csv, found,
-                                                [](auto source) { return sim::read_openb_nodes(source); });
-  const auto pods = read_list<sim::openb_pod>(command.pods_csv, found,
-                                              [](auto source) { return sim::read_openb_pods(source); });
+  const auto nodes =
+      read_list<openb_node>(command.nodes_csv, found, [](auto source) { return read_openb_nodes(source); });
+  const auto pods =
+      read_list<openb_pod>(command.pods_csv, found, [](auto source) { return read_openb_pods(source); });
   if (!found.empty()) return complain(found.to_string());
 
-  const auto layout = sim::openb_cluster(nodes, command.seed);
+  const auto layout = openb_cluster(nodes, command.seed);
   if (!layout) {
     for (const problem& p : layout.problems())
       found.add(shown_path(command.nodes_csv), p.subject.empty() ? "" : "node " + p.subject, p.text);
@@ -108,18 +107,18 @@ int fill(const fill_command& command) {
   if (layout.value().gpus() == quantity{}) {
     found.add(shown_path(command.nodes_csv), {}, "expected nodes with GPUs, found none");
   }
-  const std::vector<gpu::pod_shape> shapes = sim::openb_shapes(pods, layout.value());
+  const std::vector<gpu::pod_shape> shapes = openb_shapes(pods, layout.value());
   if (std::none_of(shapes.begin(), shapes.end(), [](const gpu::pod_shape& s) { return s.devices > 0; })) {
     found.add(shown_path(command.pods_csv), {}, "expected pods that ask for GPUs, found none");
   }
   if (!found.empty()) return complain(found.to_string());
 
-  const gpu::typical_pods typical = sim::typical_of(shapes);
-  const auto order = sim::fill_arrivals(shapes, layout.value().gpus(), {*arrivals, command.seed});
+  const gpu::typical_pods typical = typical_of(shapes);
+  const auto order = fill_arrivals(shapes, layout.value().gpus(), {*arrivals, command.seed});
   const gpu::any_placement placement{*policy, layout.value(), typical, command.seed};
-  const auto rows = sim::static_fill(layout.value(), shapes, order, typical, placement, *arrivals / 10);
+  const auto rows = static_fill(layout.value(), shapes, order, typical, placement, *arrivals / 10);
   std::string csv = "arrived_pct,gpu_allocation_pct,fragmented_gpu_pct\n";
-  for (const sim::fill_row& r : rows) {
+  for (const fill_row& r : rows) {
     csv +=
         std::to_string(r.arrived_pct) + ',' + hundredths(r.allocated) + ',' + hundredths(r.fragmented) + '\n';
   }

@@ -7,9 +7,9 @@
 #include "lab/staging.hpp"
 #include "lab/time_text.hpp"
 
-#include <allot/sim/decimal.hpp>
-#include <allot/sim/generate_stream.hpp>
-#include <allot/sim/trace_csv_writer.hpp>
+#include <allot/lab/decimal.hpp>
+#include <allot/lab/generate_stream.hpp>
+#include <allot/lab/trace_csv_writer.hpp>
 
 #include <cstdio>
 #include <optional>
@@ -63,8 +63,8 @@ struct parameters {
  private:
   std::optional<std::int64_t> permille(std::string_view parameter, const std::string& text,
                                        std::string_view expectation) {
-    const sim::parsed_milli n = sim::parse_milli(text);
-    if (n.problem == sim::decimal_problem::none && n.value >= 0) return n.value;
+    const parsed_milli n = parse_milli(text);
+    if (n.problem == decimal_problem::none && n.value >= 0) return n.value;
     problems.push_back({parameter, std::string{expectation} + ", found \"" + text + '"'});
     return std::nullopt;
   }
@@ -94,20 +94,20 @@ std::string option_of(std::string_view parameter) {
 constexpr std::string_view header =
     "job_id,submit_s,duration_s,gpus,tenant,priority,class,preemptible,checkpoint_s,restart_s\n";
 
-void append_job(const sim::workload_stream& stream, const sim::generated_job& job, std::string& text) {
-  const sim::workload_part& part = stream.part(job.part);
+void append_job(const workload_stream& stream, const generated_job& job, std::string& text) {
+  const workload_part& part = stream.part(job.part);
   text += stream.id_of(job);
   for (const std::int64_t milli : {job.submit, job.duration, job.gpus.in_milli()}) {
     text += ',';
-    sim::append_milli(text, milli);
+    append_milli(text, milli);
   }
-  sim::append_csv_field(text += ',', part.tenant);
+  append_csv_field(text += ',', part.tenant);
   text.append(",").append(std::to_string(part.priority)).append(",");
-  sim::append_csv_field(text, part.job_class);
+  append_csv_field(text, part.job_class);
   text += part.preemptible ? ",true," : ",false,";
-  if (part.checkpoint) sim::append_milli(text, *part.checkpoint);
+  if (part.checkpoint) append_milli(text, *part.checkpoint);
   text += ',';
-  sim::append_milli(text, part.restart);
+  append_milli(text, part.restart);
   text += '\n';
 }
 
@@ -134,15 +134,14 @@ int generate(const generate_options& options) {
     jobs = stream->jobs();
     hours = stream->hours();
   } else {
-    const sim::trace trace = make_generated(p.workload, options.seed);
-    sim::write_trace_csv(trace, [&out](std::string_view text) {
+    const trace trace = make_generated(p.workload, options.seed);
+    write_trace_csv(trace, [&out](std::string_view text) {
       out.text() += text;
       out.flush_if_full();
     });
     jobs = trace.jobs.size();
     const instant last = trace.jobs.empty() ? 0 : trace.jobs.back().submit;
-    hours = static_cast<std::uint64_t>(p.workload.days ? *p.workload.days * 24
-                                                       : (last + sim::hour - 1) / sim::hour);
+    hours = static_cast<std::uint64_t>(p.workload.days ? *p.workload.days * 24 : (last + hour - 1) / hour);
   }
   if (std::string problem = out.publish(); !problem.empty()) return complain(problem);
   if (options.out == "-") return 0;

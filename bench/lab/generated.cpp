@@ -3,7 +3,7 @@
 
 #include "lab/time_text.hpp"
 
-#include <allot/sim/generate.hpp>
+#include <allot/lab/generate.hpp>
 
 #include <algorithm>
 #include <array>
@@ -21,14 +21,14 @@ constexpr std::int64_t two_weeks = 14;
 constexpr std::string_view teams_model = "teams";
 constexpr std::string_view uniform_model = "uniform";
 
-std::optional<sim::workload_kind> kind_of(std::string_view model) {
-  constexpr std::pair<std::string_view, sim::workload_kind> kinds[] = {
-      {"mix", sim::workload_kind::mix},
-      {"philly", sim::workload_kind::philly},
-      {"helios", sim::workload_kind::helios},
-      {"openb", sim::workload_kind::openb},
-      {"inference", sim::workload_kind::inference},
-      {"interactive", sim::workload_kind::interactive}};
+std::optional<workload_kind> kind_of(std::string_view model) {
+  constexpr std::pair<std::string_view, workload_kind> kinds[] = {
+      {"mix", workload_kind::mix},
+      {"philly", workload_kind::philly},
+      {"helios", workload_kind::helios},
+      {"openb", workload_kind::openb},
+      {"inference", workload_kind::inference},
+      {"interactive", workload_kind::interactive}};
   for (const auto& [name, kind] : kinds) {
     if (name == model) return kind;
   }
@@ -82,8 +82,8 @@ std::string enumerated(const std::vector<std::string_view>& names) {
 }
 
 /// What is serving and interactive. Where the load is small, they are not all of it.
-sim::workload_mix mix_of(const generated_workload& w) {
-  const sim::workload_mix usual;
+workload_mix mix_of(const generated_workload& w) {
+  const workload_mix usual;
   const bool is_teams = w.model == teams_model;
   const auto part = [&](const std::optional<std::int64_t>& said, std::int64_t otherwise) {
     return said.value_or(std::min(otherwise, is_teams ? w.load : w.load / 4));
@@ -145,7 +145,7 @@ class problem_finder {
     if (w_.tenants && w_.serving_tenant) {
       add("serving_tenant", "there are \"tenants\": expected one of the two");
     }
-    const auto serves = [&](const sim::tenant_share& t) { return t.name == w_.serving_tenant; };
+    const auto serves = [&](const tenant_share& t) { return t.name == w_.serving_tenant; };
     if (w_.model == teams_model && std::any_of(w_.training.begin(), w_.training.end(), serves)) {
       add("serving_tenant", "expected a tenant that does not train");
     }
@@ -153,7 +153,7 @@ class problem_finder {
 
   void find_in_parts() {
     const auto is_part = [&](std::int64_t part) { return 0 <= part && part <= w_.load; };
-    const sim::workload_mix mix = mix_of(w_);
+    const workload_mix mix = mix_of(w_);
     const bool serving = !w_.serving || is_part(*w_.serving);
     const bool interactive = !w_.interactive || is_part(*w_.interactive);
     if (!serving) add("serving", "expected a number from 0 to the load, as in 0.11");
@@ -170,8 +170,8 @@ class problem_finder {
   std::vector<parameter_problem> found_;
 };
 
-std::vector<sim::tenant_share> read_training(json_value value, errors& found) {
-  std::vector<sim::tenant_share> training;
+std::vector<tenant_share> read_training(json_value value, errors& found) {
+  std::vector<tenant_share> training;
   if (!expect_object(value, found)) return training;
   const std::size_t before = found.size();
   value.for_each([&](json_value team) {
@@ -184,8 +184,8 @@ std::vector<sim::tenant_share> read_training(json_value value, errors& found) {
   return training;
 }
 
-sim::trace make_teams(const generated_workload& w, std::uint64_t seed) {
-  sim::team_workload t;
+trace make_teams(const generated_workload& w, std::uint64_t seed) {
+  team_workload t;
   t.seed = seed;
   t.days = w.days.value_or(two_weeks);
   t.cluster_gpus = w.gpus;
@@ -196,7 +196,7 @@ sim::trace make_teams(const generated_workload& w, std::uint64_t seed) {
   t.restart = w.restart.value_or(t.restart);
   if (!w.training.empty()) {
     t.training.clear();
-    for (const sim::tenant_share& team : w.training) {
+    for (const tenant_share& team : w.training) {
       t.training.push_back({team.name, team.name + '-', static_cast<std::int64_t>(team.share)});
     }
   } else {
@@ -204,23 +204,23 @@ sim::trace make_teams(const generated_workload& w, std::uint64_t seed) {
     t.training.front().gpus = std::max<std::int64_t>(1, w.gpus * 48 / 128);
     t.training.back().gpus = w.gpus - t.training.front().gpus;
   }
-  return sim::generate_teams(t);
+  return generate_teams(t);
 }
 
-sim::trace make_uniform(const generated_workload& w, std::uint64_t seed) {
-  sim::uniform_workload u;
+trace make_uniform(const generated_workload& w, std::uint64_t seed) {
+  uniform_workload u;
   u.seed = seed;
   u.jobs = static_cast<std::size_t>(w.jobs.value_or(10'000));
   u.tenants = static_cast<std::size_t>(w.tenants.value_or(3));
   u.cluster_gpus = w.gpus;
   u.load_permille = w.load;
-  u.mean_duration = w.mean_duration.value_or(sim::hour);
-  return sim::generate_uniform(u);
+  u.mean_duration = w.mean_duration.value_or(hour);
+  return generate_uniform(u);
 }
 
-sim::workload_tenants tenants_of(const generated_workload& w) {
-  if (w.tenants) return sim::numbered_tenants(static_cast<std::size_t>(*w.tenants));
-  sim::workload_tenants tenants = sim::demo_tenants();
+workload_tenants tenants_of(const generated_workload& w) {
+  if (w.tenants) return numbered_tenants(static_cast<std::size_t>(*w.tenants));
+  workload_tenants tenants = demo_tenants();
   if (!w.training.empty()) tenants.training = tenants.interactive = w.training;
   if (w.serving_tenant) tenants.inference = {{*w.serving_tenant, 1}};
   return tenants;
@@ -298,7 +298,7 @@ std::optional<generated_workload> read_generated(json_value value, errors& found
 }
 
 generated_workload at_load(generated_workload w, std::int64_t load) {
-  const sim::workload_mix mix = mix_of(w);
+  const workload_mix mix = mix_of(w);
   const bool is_mix = w.model == "mix";
   if (is_mix || w.model == teams_model) w.serving = mix.inference_permille * load / w.load;
   if (is_mix) w.interactive = mix.interactive_permille * load / w.load;
@@ -306,10 +306,10 @@ generated_workload at_load(generated_workload w, std::int64_t load) {
   return w;
 }
 
-std::optional<sim::workload_stream> stream_of(const generated_workload& w, std::uint64_t seed) {
+std::optional<workload_stream> stream_of(const generated_workload& w, std::uint64_t seed) {
   const auto kind = kind_of(w.model);
   if (!kind) return std::nullopt;
-  sim::workload_size size;
+  workload_size size;
   size.seed = seed;
   size.cluster_gpus = w.gpus;
   size.load_permille = w.load;
@@ -319,18 +319,18 @@ std::optional<sim::workload_stream> stream_of(const generated_workload& w, std::
     size.days = w.days.value_or(two_weeks);
   }
   // In a mix nobody keeps GPUs for longer than the batch queues of most clusters allow.
-  size.longest = *kind == sim::workload_kind::mix ? 3 * sim::day : 14 * sim::day;
-  std::vector<sim::workload_part> parts = sim::make_parts(*kind, tenants_of(w), size, mix_of(w));
-  for (sim::workload_part& p : parts) {
+  size.longest = *kind == workload_kind::mix ? 3 * day : 14 * day;
+  std::vector<workload_part> parts = make_parts(*kind, tenants_of(w), size, mix_of(w));
+  for (workload_part& p : parts) {
     if (p.job_class != "train") continue;
     if (w.checkpoint) p.checkpoint = w.checkpoint->every;
     p.restart = w.restart.value_or(p.restart);
   }
-  return sim::workload_stream{std::move(parts), size};
+  return workload_stream{std::move(parts), size};
 }
 
-sim::trace make_generated(const generated_workload& w, std::uint64_t seed) {
-  if (auto stream = stream_of(w, seed)) return sim::to_trace(*stream);
+trace make_generated(const generated_workload& w, std::uint64_t seed) {
+  if (auto stream = stream_of(w, seed)) return to_trace(*stream);
   return w.model == uniform_model ? make_uniform(w, seed) : make_teams(w, seed);
 }
 

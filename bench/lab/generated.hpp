@@ -5,9 +5,9 @@
 #include "lab/json_reader.hpp"
 
 #include <allot/core/time.hpp>
-#include <allot/sim/generate_parts.hpp>
-#include <allot/sim/generate_stream.hpp>
-#include <allot/sim/trace.hpp>
+#include <allot/lab/generate_parts.hpp>
+#include <allot/lab/generate_stream.hpp>
+#include <allot/lab/trace.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -38,7 +38,7 @@ struct generated_workload {
   /// team-1, team-2... (of "uniform" t0, t1...).
   std::optional<std::int64_t> tenants{};
   /// Or who trains and opens sessions, with their shares of it, and who serves.
-  std::vector<sim::tenant_share> training{};
+  std::vector<tenant_share> training{};
   std::optional<std::string> serving_tenant{};
   /// Of training jobs.
   std::optional<checkpointing> checkpoint{};
@@ -74,10 +74,10 @@ inline constexpr std::int64_t most_generated_load = 10'000;
 
 /// The jobs of a seed one by one, the same on every machine. Nothing for a model that is made as a whole,
 /// "teams" and "uniform".
-[[nodiscard]] std::optional<sim::workload_stream> stream_of(const generated_workload& w, std::uint64_t seed);
+[[nodiscard]] std::optional<workload_stream> stream_of(const generated_workload& w, std::uint64_t seed);
 
 /// The workload of a seed as a whole: of any model, and the same jobs as the stream's.
-[[nodiscard]] sim::trace make_generated(const generated_workload& w, std::uint64_t seed);
+[[nodiscard]] trace make_generated(const generated_workload& w, std::uint64_t seed);
 
 }  // namespace lab
 }  // namespace v0

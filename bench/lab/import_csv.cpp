@@ -2,7 +2,7 @@
 // The published traces that are tables: what each column of theirs is in the words of the canonical trace.
 #include "lab/import_table.hpp"
 
-#include <allot/sim/openb_csv.hpp>
+#include <allot/lab/openb_csv.hpp>
 
 #include <array>
 
@@ -11,9 +11,6 @@ inline namespace v0 {
 namespace lab {
 
 namespace {
-
-using sim::csv_column;
-using sim::trace_column;
 
 constexpr std::int64_t most_gpus = 1'000'000;
 constexpr std::int64_t most_cores = 100'000'000;
@@ -155,8 +152,8 @@ struct pai {
         row.required_milli(column::num_gpu, "a number of GPUs", 0, most_gpus).value_or(0);
     const std::int64_t cores = row.milli(column::num_cpu, "a number of cores", 0, most_cores).value_or(0);
     if (in_percent && gpus % percent != 0) {
-      row.report(column::num_gpu, "expected whole percents, or tenths of one, found " +
-                                      sim::detail::shown(row.text(column::num_gpu)));
+      row.report(column::num_gpu,
+                 "expected whole percents, or tenths of one, found " + shown(row.text(column::num_gpu)));
     }
     job.gpus = in_percent ? gpus / percent : gpus;
     job.cpu_milli = (in_percent ? cores / percent : cores) * job.pods;
@@ -168,18 +165,18 @@ struct pai {
 
 /// Whether GPUs are counted in percent, by the first rows: no machine has more than 16 of them.
 [[nodiscard]] bool counts_percent(std::string_view beginning) {
-  using table = sim::csv_table<sim::string_source, pai::column>;
+  using table = csv_table<string_source, pai::column>;
   // The last row may be cut off.
   beginning = beginning.substr(0, beginning.rfind('\n') + 1);
-  table rows{sim::string_source{beginning}, pai::columns};
+  table rows{string_source{beginning}, pai::columns};
   if (!rows.open()) return false;
   constexpr std::int64_t most_of_machine = 16'000;
   for (;;) {
     const table::outcome o = rows.next();
     if (o == table::outcome::end || o == table::outcome::failed) return false;
     if (o != table::outcome::row) continue;
-    const auto n = sim::parse_milli(rows.text(pai::column::num_gpu));
-    if (n.problem == sim::decimal_problem::none && n.value > most_of_machine) return true;
+    const auto n = parse_milli(rows.text(pai::column::num_gpu));
+    if (n.problem == decimal_problem::none && n.value > most_of_machine) return true;
   }
 }
 
@@ -233,7 +230,7 @@ struct spot {
       job.preemptible = false;
       job.priority = high_priority;
     } else if (job.job_class != "Spot") {
-      row.report(column::job_type, "expected HP or Spot, found " + sim::detail::shown(job.job_class));
+      row.report(column::job_type, "expected HP or Spot, found " + shown(job.job_class));
     }
   }
 };

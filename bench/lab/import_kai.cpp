@@ -6,7 +6,7 @@
 #include "lab/kubernetes.hpp"
 
 #include <allot/gpu/cluster.hpp>
-#include <allot/sim/decimal.hpp>
+#include <allot/lab/decimal.hpp>
 
 #include <algorithm>
 #include <array>
@@ -30,7 +30,7 @@ constexpr std::int64_t most_milli = 1'000'000'000'000'000;
 
 [[nodiscard]] std::string decimal(std::int64_t milli) {
   std::string text;
-  sim::append_milli(text, milli);
+  append_milli(text, milli);
   return text;
 }
 

@@ -4,7 +4,7 @@
 #include "lab/kubernetes.hpp"
 #include "lab/resource_names.hpp"
 
-#include <allot/sim/decimal.hpp>
+#include <allot/lab/decimal.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -21,7 +21,7 @@ constexpr std::int64_t most_pods = 1'000'000;
 
 [[nodiscard]] std::string decimal(std::int64_t milli) {
   std::string text;
-  sim::append_milli(text, milli);
+  append_milli(text, milli);
   return text;
 }
 

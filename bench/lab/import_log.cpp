@@ -15,9 +15,9 @@ void import_log::print(std::string_view place, std::string_view text) const {
   std::fwrite(line.data(), 1, line.size(), to_);
 }
 
-void import_log::reject(std::span<const sim::text_problem> problems) {
+void import_log::reject(std::span<const text_problem> problems) {
   if (++rejected_ > shown_) return;
-  for (const sim::text_problem& p : problems) print({}, to_string(p) + " (the row is left out)");
+  for (const text_problem& p : problems) print({}, to_string(p) + " (the row is left out)");
 }
 
 void import_log::fail(std::string_view place, std::string_view text) {

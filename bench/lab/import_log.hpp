@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/sim/csv.hpp>
+#include <allot/lab/csv.hpp>
 
 #include <cstddef>
 #include <cstdio>
@@ -23,7 +23,7 @@ class import_log {
       : file_(std::move(file)), shown_(shown), to_(to) {}
 
   /// A row that is left out, and everything that is wrong with it.
-  void reject(std::span<const sim::text_problem> problems);
+  void reject(std::span<const text_problem> problems);
   [[nodiscard]] std::size_t rejected() const noexcept { return rejected_; }
   /// What ends the import.
   void fail(std::string_view place, std::string_view text);

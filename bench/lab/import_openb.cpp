@@ -6,7 +6,7 @@
 #include "lab/staging.hpp"
 
 #include <allot/gpu/cluster.hpp>
-#include <allot/sim/openb_csv.hpp>
+#include <allot/lab/openb_csv.hpp>
 
 #include <algorithm>
 
@@ -16,11 +16,9 @@ namespace lab {
 
 namespace {
 
-using sim::trace_column;
-
 /// Whether the header row is that of a list of nodes.
 [[nodiscard]] bool lists_nodes(std::string_view beginning) {
-  sim::csv_reader<sim::string_source> csv{sim::string_source{beginning}};
+  csv_reader<string_source> csv{string_source{beginning}};
   if (csv.next() != decltype(csv)::outcome::record) return false;
   for (std::size_t i = 0; i < csv.size(); ++i) {
     if (csv.text(i) == "sn") return true;
@@ -37,28 +35,27 @@ using sim::trace_column;
 
 [[nodiscard]] std::string seconds(instant t) {
   std::string text;
-  sim::append_milli(text, t);
+  append_milli(text, t);
   return text + " s";
 }
 
 [[nodiscard]] std::optional<instant> read_span(const std::optional<std::string>& text, const char* option,
                                                instant otherwise) {
   if (!text) return otherwise;
-  const sim::parsed_milli n = sim::parse_milli(*text);
-  if (n.problem == sim::decimal_problem::none && n.value >= 0 && n.value <= most_imported_units)
-    return n.value;
+  const parsed_milli n = parse_milli(*text);
+  if (n.problem == decimal_problem::none && n.value >= 0 && n.value <= most_imported_units) return n.value;
   std::fprintf(stderr, "allot import: %s: expected a number of seconds, found \"%s\"\n", option,
                text->c_str());
   return std::nullopt;
 }
 
 int import_pods(packed_input& file, import_log& log, const import_options& options) {
-  using table = sim::csv_table<packed_source, sim::openb_pod_column>;
-  using column = sim::openb_pod_column;
-  const auto gap = read_span(options.gap, "--gap", sim::second);
-  const auto duration = read_span(options.duration, "--duration", sim::hour);
+  using table = csv_table<packed_source, openb_pod_column>;
+  using column = openb_pod_column;
+  const auto gap = read_span(options.gap, "--gap", second);
+  const auto duration = read_span(options.duration, "--duration", hour);
   if (!gap || !duration) return bad_input_status;
-  table rows{packed_source{&file}, sim::openb_pod_columns};
+  table rows{packed_source{&file}, openb_pod_columns};
   if (!rows.open()) {
     report_failure(rows.problems(), file, log);
     return bad_input_status;
@@ -106,7 +103,7 @@ int import_pods(packed_input& file, import_log& log, const import_options& optio
       if (!leave_out(rows, file, log)) return bad_input_status;
       continue;
     }
-    const sim::openb_pod pod = read_openb_row(rows);
+    const openb_pod pod = read_openb_row(rows);
     if (has_times && !pod.creation_s && rows.text(column::creation_time).empty()) {
       rows.report(column::creation_time, "expected a number of seconds, found nothing");
     }
@@ -132,8 +129,8 @@ int import_pods(packed_input& file, import_log& log, const import_options& optio
     imported_job job;
     job.id = pod.name;
     if (has_times) {
-      job.submit = *pod.creation_s * sim::second;
-      job.duration = (*pod.deletion_s - pod.scheduled_s.value_or(*pod.creation_s)) * sim::second;
+      job.submit = *pod.creation_s * second;
+      job.duration = (*pod.deletion_s - pod.scheduled_s.value_or(*pod.creation_s)) * second;
     } else {
       job.submit = static_cast<instant>(spool.jobs()) * *gap;
       job.duration = *duration;
@@ -154,7 +151,7 @@ int import_pods(packed_input& file, import_log& log, const import_options& optio
     if (has_phase) tag_texts[t++] = pod.pod_phase;
     for (std::size_t i = 0; i < rows.others(); ++i) tag_texts[t++] = rows.other(i);
     if (auto problem = spool.add(job, tag_texts, rows.place().line); !problem.empty()) {
-      const sim::text_problem at{rows.place(), {}, std::move(problem)};
+      const text_problem at{rows.place(), {}, std::move(problem)};
       log.reject({&at, 1});
     }
   }
@@ -172,7 +169,7 @@ int import_pods(packed_input& file, import_log& log, const import_options& optio
 }
 
 int import_nodes(packed_input& file, import_log& log, const import_options& options) {
-  const auto reading = sim::read_openb_nodes(packed_source{&file});
+  const auto reading = read_openb_nodes(packed_source{&file});
   if (!reading) {
     report_failure(reading.problems, file, log);
     return bad_input_status;
@@ -182,7 +179,7 @@ int import_nodes(packed_input& file, import_log& log, const import_options& opti
   json.key("cluster").begin_object().key("nodes").begin_array();
   std::size_t nodes = 0;
   std::int64_t gpus = 0;
-  for (const sim::openb_node& node : reading.values) {
+  for (const openb_node& node : reading.values) {
     if (node.gpus > static_cast<std::int64_t>(gpu::max_gpus_per_node)) {
       log.note(node.name, "left out: it has " + std::to_string(node.gpus) + " GPUs (expected at most " +
                               std::to_string(gpu::max_gpus_per_node) + ")");

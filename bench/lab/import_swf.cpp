@@ -2,7 +2,7 @@
 #include "lab/errors.hpp"
 #include "lab/import_trace.hpp"
 
-#include <allot/sim/swf.hpp>
+#include <allot/lab/swf.hpp>
 
 #include <algorithm>
 #include <array>
@@ -13,9 +13,6 @@ namespace lab {
 
 namespace {
 
-using sim::swf_field;
-using sim::trace_column;
-
 /// The fields that have no other place in a canonical trace.
 constexpr std::array tag_fields = {
     swf_field::wait_time,      swf_field::average_cpu_time, swf_field::used_memory,
@@ -23,17 +20,17 @@ constexpr std::array tag_fields = {
     swf_field::partition,      swf_field::preceding_job,    swf_field::think_time};
 
 [[nodiscard]] std::string_view name_of(swf_field f) {
-  return sim::swf_field_names[static_cast<std::size_t>(f)];
+  return swf_field_names[static_cast<std::size_t>(f)];
 }
 
-[[nodiscard]] std::string text_of(const sim::swf_job& job, swf_field f) {
+[[nodiscard]] std::string text_of(const swf_job& job, swf_field f) {
   std::string text;
-  if (const auto n = job.time(f)) sim::append_milli(text, *n);
+  if (const auto n = job.time(f)) append_milli(text, *n);
   return text;
 }
 
 /// "q2/g5": who the job belongs to, as far as it is known.
-[[nodiscard]] std::string tenant_of(const sim::swf_job& job, const std::optional<swf_field>& chosen) {
+[[nodiscard]] std::string tenant_of(const swf_job& job, const std::optional<swf_field>& chosen) {
   if (chosen) return text_of(job, *chosen);
   std::string path;
   const auto append = [&](swf_field f, char mark) {
@@ -50,18 +47,18 @@ constexpr std::array tag_fields = {
 }  // namespace
 
 int import_swf(packed_input& file, import_log& log, const import_options& options) {
-  using reader = sim::swf_reader<packed_source>;
+  using reader = swf_reader<packed_source>;
   std::optional<swf_field> tenant;
   if (options.tenant && !options.tenant->empty()) {
-    const auto at = std::find(sim::swf_field_names.begin(), sim::swf_field_names.end(), *options.tenant);
-    if (at == sim::swf_field_names.end()) {
+    const auto at = std::find(swf_field_names.begin(), swf_field_names.end(), *options.tenant);
+    if (at == swf_field_names.end()) {
       std::fprintf(stderr,
                    "allot import: --tenant: SWF has no field \"%s\" (expected queue, group, user, partition "
                    "or executable)\n",
                    options.tenant->c_str());
       return bad_input_status;
     }
-    tenant = static_cast<swf_field>(at - sim::swf_field_names.begin());
+    tenant = static_cast<swf_field>(at - swf_field_names.begin());
   }
   const bool has_tenants = !options.tenant || !options.tenant->empty();
   std::vector<trace_column> columns{trace_column::memory_mib, trace_column::user};
@@ -73,7 +70,7 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
 
   reader lines{packed_source{&file}};
   const auto reject = [&](std::size_t line, swf_field f, std::string text) {
-    const sim::text_problem problem{{line, 1}, std::string{name_of(f)}, std::move(text)};
+    const text_problem problem{{line, 1}, std::string{name_of(f)}, std::move(text)};
     log.reject({&problem, 1});
   };
   std::array<std::string, tag_fields.size()> tags;
@@ -95,7 +92,7 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
       log.reject(lines.problems());
       continue;
     }
-    const sim::swf_job& from = lines.job();
+    const swf_job& from = lines.job();
     const auto number = from.whole(swf_field::job_number);
     const auto submit = from.time(swf_field::submit_time);
     const auto run = from.time(swf_field::run_time);

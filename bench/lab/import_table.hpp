@@ -4,8 +4,8 @@
 #include "lab/errors.hpp"
 #include "lab/import_trace.hpp"
 
-#include <allot/sim/csv_table.hpp>
-#include <allot/sim/timestamp.hpp>
+#include <allot/lab/csv_table.hpp>
+#include <allot/lab/timestamp.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -25,9 +25,8 @@ template <class Table, class Column>
 [[nodiscard]] instant read_date(Table& row, Column column) {
   const std::string_view text = row.required_text(column, "a date and time, as in 2017-10-09 07:01:55");
   if (text.empty()) return 0;
-  if (const auto t = sim::parse_timestamp(text)) return *t;
-  row.report(column,
-             "expected a date and time, as in 2017-10-09 07:01:55, found " + sim::detail::shown(text));
+  if (const auto t = parse_timestamp(text)) return *t;
+  row.report(column, "expected a date and time, as in 2017-10-09 07:01:55, found " + shown(text));
   return 0;
 }
 
@@ -56,7 +55,7 @@ template <class Table>
 /// report problems of the row.
 template <class Format>
 int import_table(packed_input& file, import_log& log, const import_options& options, Format format) {
-  using table = sim::csv_table<packed_source, typename Format::column>;
+  using table = csv_table<packed_source, typename Format::column>;
   table rows{packed_source{&file}, Format::columns};
   if (!rows.open()) {
     report_failure(rows.problems(), file, log);
@@ -68,8 +67,8 @@ int import_table(packed_input& file, import_log& log, const import_options& opti
     std::fprintf(stderr, "allot import: --tenant: the file has no column \"%s\"\n", tenant.c_str());
     return bad_input_status;
   }
-  std::vector<sim::trace_column> written = format.written(rows);
-  if (tenant_at) written.insert(written.begin(), sim::trace_column::tenant);
+  std::vector<trace_column> written = format.written(rows);
+  if (tenant_at) written.insert(written.begin(), trace_column::tenant);
   std::vector<std::string> others;
   for (std::size_t i = 0; i < rows.others(); ++i) others.emplace_back(rows.other_name(i));
   trace_spool spool{std::move(written), tag_names(others, Format::name, log)};
@@ -102,7 +101,7 @@ int import_table(packed_input& file, import_log& log, const import_options& opti
     }
     for (std::size_t i = 0; i < tags.size(); ++i) tags[i] = rows.other(i);
     if (auto problem = spool.add(job, tags, rows.place().line); !problem.empty()) {
-      const sim::text_problem at{rows.place(), {}, std::move(problem)};
+      const text_problem at{rows.place(), {}, std::move(problem)};
       log.reject({&at, 1});
     }
   }

@@ -6,7 +6,7 @@
 #include "lab/scenario_reader.hpp"
 #include "lab/staging.hpp"
 
-#include <allot/sim/timestamp.hpp>
+#include <allot/lab/timestamp.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -33,7 +33,7 @@ struct spooled {
 
 }  // namespace
 
-trace_spool::trace_spool(std::vector<sim::trace_column> columns, std::vector<std::string> tags)
+trace_spool::trace_spool(std::vector<trace_column> columns, std::vector<std::string> tags)
     : columns_(std::move(columns)), tags_(std::move(tags)), file_(std::tmpfile()) {
   // With a limit on the size of files, writing too much is an error like a full disk, not a death.
   std::signal(SIGXFSZ, SIG_IGN);
@@ -52,7 +52,7 @@ std::string trace_spool::problem_of(const imported_job& job, std::size_t line) {
   }
   if (auto problem = problem_of_gpus(quantity::milli(job.gpus)); !problem.empty()) return problem;
   if (const auto known = ids_.find(job.id)) {
-    return "the job id " + sim::detail::shown(job.id) + " was given before, on line " +
+    return "the job id " + shown(job.id) + " was given before, on line " +
            std::to_string(lines_[known.index()]);
   }
   ids_.intern(job.id);
@@ -60,11 +60,10 @@ std::string trace_spool::problem_of(const imported_job& job, std::size_t line) {
   return {};
 }
 
-void trace_spool::append_field(sim::trace_column column, const imported_job& job) {
-  using sim::trace_column;
+void trace_spool::append_field(trace_column column, const imported_job& job) {
   switch (column) {
     case trace_column::tenant:
-      return sim::append_csv_field(row_, job.tenant);
+      return append_csv_field(row_, job.tenant);
     case trace_column::pods:
       if (job.pods != 0) row_ += std::to_string(job.pods);
       return;
@@ -72,12 +71,12 @@ void trace_spool::append_field(sim::trace_column column, const imported_job& job
       row_ += std::to_string(job.priority);
       return;
     case trace_column::job_class:
-      return sim::append_csv_field(row_, job.job_class);
+      return append_csv_field(row_, job.job_class);
     case trace_column::preemptible:
       row_ += job.preemptible ? "true" : "false";
       return;
     case trace_column::gpu_model:
-      return sim::append_csv_field(row_, job.gpu_model);
+      return append_csv_field(row_, job.gpu_model);
     case trace_column::cpu_milli:
       row_ += std::to_string(job.cpu_milli);
       return;
@@ -85,7 +84,7 @@ void trace_spool::append_field(sim::trace_column column, const imported_job& job
       row_ += std::to_string(job.memory_mib);
       return;
     case trace_column::user:
-      return sim::append_csv_field(row_, job.user);
+      return append_csv_field(row_, job.user);
     default:
       ALLOT_ASSERT(column == trace_column::user, "a column that importers fill in");
   }
@@ -95,17 +94,17 @@ std::string trace_spool::add(const imported_job& job, std::span<const std::strin
                              std::size_t line) {
   if (auto problem = problem_of(job, line); !problem.empty()) return problem;
   row_.clear();
-  sim::append_csv_field(row_, job.id);
+  append_csv_field(row_, job.id);
   spooled head{job.submit, static_cast<std::uint32_t>(row_.size()), 0};
   row_ += ',';
-  sim::append_milli(row_, job.duration);
+  append_milli(row_, job.duration);
   row_ += ',';
-  sim::append_milli(row_, job.gpus * std::max<std::int64_t>(1, job.pods));
-  for (const sim::trace_column column : columns_) {
+  append_milli(row_, job.gpus * std::max<std::int64_t>(1, job.pods));
+  for (const trace_column column : columns_) {
     row_ += ',';
     append_field(column, job);
   }
-  for (const std::string_view tag : tags) sim::append_csv_field(row_ += ',', tag);
+  for (const std::string_view tag : tags) append_csv_field(row_ += ',', tag);
   row_ += '\n';
   head.rest_size = static_cast<std::uint32_t>(row_.size()) - head.id_size;
   // A write that fails is found when the file is read back.
@@ -121,11 +120,11 @@ std::string trace_spool::add(const imported_job& job, std::span<const std::strin
 
 std::string trace_spool::header() const {
   std::string text = "job_id,submit_s,duration_s,gpus";
-  for (const sim::trace_column column : columns_) {
+  for (const trace_column column : columns_) {
     text += ',';
-    text += sim::trace_column_names[static_cast<std::size_t>(column)];
+    text += trace_column_names[static_cast<std::size_t>(column)];
   }
-  for (const std::string& tag : tags_) sim::append_csv_field(text += ',', tag);
+  for (const std::string& tag : tags_) append_csv_field(text += ',', tag);
   return text + '\n';
 }
 
@@ -147,7 +146,7 @@ std::string trace_spool::write(instant origin, const import_options& options) {
     std::string& text = out.text();
     text.append(row_, 0, head.id_size);
     text += ',';
-    sim::append_milli(text, head.submit - origin);
+    append_milli(text, head.submit - origin);
     text.append(row_, head.id_size);
     out.flush_if_full();
   }
@@ -178,11 +177,11 @@ int finish_import(trace_spool& spool, instant origin, import_log& log, const imp
 std::optional<instant> origin_of(const trace_spool& spool, import_log& log, const import_options& options) {
   if (!options.origin) {
     if (spool.jobs() > 0) {
-      log.note({}, "submissions count from the first, " + sim::to_timestamp(spool.first_submit()));
+      log.note({}, "submissions count from the first, " + to_timestamp(spool.first_submit()));
     }
     return spool.first_submit();
   }
-  const auto origin = sim::parse_timestamp(*options.origin);
+  const auto origin = parse_timestamp(*options.origin);
   if (!origin) {
     std::fprintf(stderr,
                  "allot import: --origin: expected a date, as in \"2017-09-04\" or \"2017-09-04 10:30:00\", "
@@ -192,7 +191,7 @@ std::optional<instant> origin_of(const trace_spool& spool, import_log& log, cons
   }
   if (spool.jobs() > 0 && spool.first_submit() < *origin) {
     std::fprintf(stderr, "allot import: --origin: the first job is submitted at %s, before that\n",
-                 sim::to_timestamp(spool.first_submit()).c_str());
+                 to_timestamp(spool.first_submit()).c_str());
     return std::nullopt;
   }
   return origin;
@@ -204,8 +203,8 @@ std::vector<std::string> tag_names(const std::vector<std::string>& columns, std:
   for (const std::string& column : columns) {
     std::string name = column;
     const auto is_taken = [&] {
-      return std::find(sim::trace_column_names.begin(), sim::trace_column_names.end(), name) !=
-                 sim::trace_column_names.end() ||
+      return std::find(trace_column_names.begin(), trace_column_names.end(), name) !=
+                 trace_column_names.end() ||
              std::find(names.begin(), names.end(), name) != names.end();
     };
     if (is_taken()) {
@@ -220,8 +219,8 @@ std::vector<std::string> tag_names(const std::vector<std::string>& columns, std:
   return names;
 }
 
-void report_failure(std::span<const sim::text_problem> problems, const packed_input& file, import_log& log) {
-  for (const sim::text_problem& p : problems) {
+void report_failure(std::span<const text_problem> problems, const packed_input& file, import_log& log) {
+  for (const text_problem& p : problems) {
     if (file.problem().empty()) {
       log.fail({}, to_string(p));
     } else {

@@ -7,9 +7,9 @@
 #include "lab/packed_input.hpp"
 
 #include <allot/core/time.hpp>
-#include <allot/sim/csv.hpp>
-#include <allot/sim/name_table.hpp>
-#include <allot/sim/trace_csv.hpp>
+#include <allot/lab/csv.hpp>
+#include <allot/lab/name_table.hpp>
+#include <allot/lab/trace_csv.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -53,7 +53,7 @@ inline constexpr std::int64_t most_imported_units = 1'000'000'000'000;
 class trace_spool {
  public:
   /// Besides the required columns those of `columns`, and then `tags`.
-  trace_spool(std::vector<sim::trace_column> columns, std::vector<std::string> tags);
+  trace_spool(std::vector<trace_column> columns, std::vector<std::string> tags);
   trace_spool(const trace_spool&) = delete;
   trace_spool& operator=(const trace_spool&) = delete;
   ~trace_spool();
@@ -74,13 +74,13 @@ class trace_spool {
  private:
   [[nodiscard]] std::string header() const;
   [[nodiscard]] std::string problem_of(const imported_job& job, std::size_t line);
-  void append_field(sim::trace_column column, const imported_job& job);
+  void append_field(trace_column column, const imported_job& job);
 
-  std::vector<sim::trace_column> columns_;
+  std::vector<trace_column> columns_;
   std::vector<std::string> tags_;
   std::FILE* file_ = nullptr;
   std::string row_;
-  sim::name_table ids_;
+  name_table ids_;
   std::vector<std::size_t> lines_;
   std::size_t jobs_ = 0;
   instant first_ = 0;
@@ -108,7 +108,7 @@ struct packed_source {
                                                  std::string_view format, import_log& log);
 
 /// The text that a record or a line of the file breaks off, when that may be why it can't be read.
-void report_failure(std::span<const sim::text_problem> problems, const packed_input& file, import_log& log);
+void report_failure(std::span<const text_problem> problems, const packed_input& file, import_log& log);
 
 // The formats; each returns the exit status.
 

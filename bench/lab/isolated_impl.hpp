@@ -10,10 +10,10 @@
 #include "lab/scenario_reader.hpp"
 
 #include <allot/gpu/inventory.hpp>
+#include <allot/lab/isolation.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/flavor_walk.hpp>
 #include <allot/scheduler/flavors.hpp>
-#include <allot/sim/isolation.hpp>
 #include <allot/sim/simulator.hpp>
 #include <allot/systems/by_name.hpp>
 
@@ -186,8 +186,8 @@ template <std::size_t N>
 
 /// The times of the jobs of one tenant.
 struct times_alone {
-  std::vector<sim::shared_and_alone> queue;
-  std::vector<sim::shared_and_alone> jct;
+  std::vector<shared_and_alone> queue;
+  std::vector<shared_and_alone> jct;
   std::size_t too_large = 0;
 };
 
@@ -330,7 +330,7 @@ template <std::size_t N>
       cluster_part<N> part = part_of<N>(s, x, all.setup.where, tree.spec(x).nominal, std::nullopt);
       t.quota_gpus = part.gpus;
       const times_alone times = replay_alone(all, x, std::move(part), all.settings[i], preset, shared);
-      t.anomaly = sim::sharing_anomaly(times.queue);
+      t.anomaly = sharing_anomaly(times.queue);
       t.too_large_for_quota = times.too_large;
     }
     const portion mine = shares.of(x);
@@ -348,7 +348,7 @@ template <std::size_t N>
     if (part.gpus == 0) continue;
     t.share_gpus = part.gpus;
     const times_alone times = replay_alone(all, x, std::move(part), all.settings[i], preset, shared);
-    t.finish_time = sim::finish_time_fairness(times.jct);
+    t.finish_time = finish_time_fairness(times.jct);
     t.too_large_for_share = times.too_large;
   }
   return result;

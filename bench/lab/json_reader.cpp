@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/json_reader.hpp"
 
-#include <allot/sim/decimal.hpp>
+#include <allot/lab/decimal.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -83,9 +83,9 @@ void report_other(json_value value, const std::string& expected, errors& found) 
 }
 
 /// A JSON number as a plain decimal one: 1.25e2 as 125.
-[[nodiscard]] sim::parsed_milli parse_number(std::string_view text) {
+[[nodiscard]] parsed_milli parse_number(std::string_view text) {
   const std::size_t e = text.find_first_of("eE");
-  if (e == std::string_view::npos) return sim::parse_milli(text);
+  if (e == std::string_view::npos) return parse_milli(text);
   std::string digits{text.substr(0, e)};
   std::string_view power = text.substr(e + 1);
   const bool negative = digits.front() == '-';
@@ -101,7 +101,7 @@ void report_other(json_value value, const std::string& expected, errors& found) 
   if (down || power.front() == '+') power.remove_prefix(1);
   power.remove_prefix(std::min(power.find_first_not_of('0'), power.size()));
   // Whatever the digits are, as many as fit a line of text: no power of four digits brings them near.
-  if (power.size() > 3) return {0, down ? sim::decimal_problem::too_fine : sim::decimal_problem::too_large};
+  if (power.size() > 3) return {0, down ? decimal_problem::too_fine : decimal_problem::too_large};
   const std::size_t by = power.empty() ? 0 : static_cast<std::size_t>(std::stoul(std::string{power}));
   if (down) {
     if (by >= point) digits.insert(0, by - point + 1, '0'), point += by - point + 1;
@@ -113,7 +113,7 @@ void report_other(json_value value, const std::string& expected, errors& found) 
   std::string plain = negative ? "-" : "";
   plain.append(digits, 0, point);
   if (point < digits.size()) plain.append(".").append(digits, point);
-  return sim::parse_milli(plain);
+  return parse_milli(plain);
 }
 
 }  // namespace
@@ -143,8 +143,8 @@ std::optional<bool> read_bool(json_value value, errors& found) {
 std::optional<std::int64_t> read_whole(json_value value, std::int64_t least, std::int64_t most,
                                        errors& found) {
   if (value.is_number()) {
-    const sim::parsed_milli n = parse_number(value.text());
-    if (n.problem == sim::decimal_problem::none && n.value % 1000 == 0 && least <= n.value / 1000 &&
+    const parsed_milli n = parse_number(value.text());
+    if (n.problem == decimal_problem::none && n.value % 1000 == 0 && least <= n.value / 1000 &&
         n.value / 1000 <= most) {
       return n.value / 1000;
     }
@@ -155,14 +155,14 @@ std::optional<std::int64_t> read_whole(json_value value, std::int64_t least, std
 
 std::optional<std::int64_t> read_milli(json_value value, errors& found) {
   constexpr std::int64_t most = 1'000'000'000'000;
-  const sim::parsed_milli n =
-      value.is_number() ? parse_number(value.text()) : sim::parsed_milli{0, sim::decimal_problem::malformed};
-  if (n.problem == sim::decimal_problem::none && 0 <= n.value && n.value <= most * 1000) return n.value;
-  if (n.problem == sim::decimal_problem::malformed) {
+  const parsed_milli n =
+      value.is_number() ? parse_number(value.text()) : parsed_milli{0, decimal_problem::malformed};
+  if (n.problem == decimal_problem::none && 0 <= n.value && n.value <= most * 1000) return n.value;
+  if (n.problem == decimal_problem::malformed) {
     report_other(value, "a number", found);
   } else if (value.text().front() == '-') {
     report_other(value, "a number that is not negative", found);
-  } else if (n.problem == sim::decimal_problem::too_fine) {
+  } else if (n.problem == decimal_problem::too_fine) {
     report_other(value, "a number with at most three decimals", found);
   } else {
     report_other(value, "a number up to " + std::to_string(most), found);

@@ -4,7 +4,7 @@
 #include "lab/scenario.hpp"
 #include "lab/staging.hpp"
 
-#include <allot/sim/timestamp.hpp>
+#include <allot/lab/timestamp.hpp>
 
 #include <algorithm>
 #include <array>
@@ -248,7 +248,7 @@ std::optional<instant> time_at(json_value from, std::initializer_list<std::strin
   const auto value = find_path(from, path);
   if (!value) return std::nullopt;
   if (value->is_string()) {
-    if (const auto t = sim::parse_timestamp(value->text())) return t;
+    if (const auto t = parse_timestamp(value->text())) return t;
   }
   value->report(found, "expected a time, as in \"2024-05-06T07:08:09Z\", found " + value->shown());
   return std::nullopt;

@@ -21,12 +21,12 @@ struct offer {
 };
 
 /// Without the work of jobs that ask for more than `gpus`, which never run.
-offer offer_of(const sim::trace& t, quantity gpus) {
+offer offer_of(const trace& t, quantity gpus) {
   offer o;
   if (t.jobs.empty()) return o;
   instant last = std::numeric_limits<instant>::min();
   o.first = std::numeric_limits<instant>::max();
-  for (const sim::trace_job& j : t.jobs) {
+  for (const trace_job& j : t.jobs) {
     o.first = std::min(o.first, j.submit);
     last = std::max(last, j.submit);
     if (j.gpus > gpus) continue;
@@ -38,7 +38,7 @@ offer offer_of(const sim::trace& t, quantity gpus) {
 
 }  // namespace
 
-std::optional<std::int64_t> offered_load(const sim::trace& t, quantity gpus) {
+std::optional<std::int64_t> offered_load(const trace& t, quantity gpus) {
   const offer o = offer_of(t, gpus);
   const wide supply = static_cast<wide>(gpus.in_milli()) * static_cast<wide>(o.span);
   if (supply == 0) return std::nullopt;
@@ -47,10 +47,10 @@ std::optional<std::int64_t> offered_load(const sim::trace& t, quantity gpus) {
   return permille > most ? std::nullopt : std::optional{static_cast<std::int64_t>(permille)};
 }
 
-void scale_arrivals(sim::trace& t, std::int64_t numerator, std::int64_t denominator) {
+void scale_arrivals(trace& t, std::int64_t numerator, std::int64_t denominator) {
   const instant first = offer_of(t, quantity{}).first;
   const auto by = static_cast<wide>(denominator);
-  for (sim::trace_job& j : t.jobs) {
+  for (trace_job& j : t.jobs) {
     const wide after = static_cast<wide>(j.submit - first) * static_cast<wide>(numerator);
     const instant submit = first + static_cast<instant>((2 * after + by) / (2 * by));
     if (j.deadline) *j.deadline += submit - j.submit;
@@ -58,7 +58,7 @@ void scale_arrivals(sim::trace& t, std::int64_t numerator, std::int64_t denomina
   }
 }
 
-bool set_load(sim::trace& t, quantity gpus, std::int64_t load) {
+bool set_load(trace& t, quantity gpus, std::int64_t load) {
   const offer o = offer_of(t, gpus);
   // The span in which the work is that load, at least a millisecond.
   const wide rate = static_cast<wide>(gpus.in_milli()) * static_cast<wide>(load);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <allot/core/quantity.hpp>
-#include <allot/sim/trace.hpp>
+#include <allot/lab/trace.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -15,17 +15,17 @@ namespace lab {
 /// submission to the last, in thousandths, rounded to the nearest. Jobs larger than that never run and do not
 /// count. Nothing when there is no such time, no
 /// GPU, or the load is above a million.
-[[nodiscard]] std::optional<std::int64_t> offered_load(const sim::trace& t, quantity gpus);
+[[nodiscard]] std::optional<std::int64_t> offered_load(const trace& t, quantity gpus);
 
 /// Brings the arrivals closer together or further apart: each submission is at `numerator / denominator` of
 /// its time after the first one, rounded to the nearest millisecond. Durations stay, and a deadline stays as
 /// long after its submission as it was. Jobs keep their order. Precondition: both are positive, and the times
 /// fit.
-void scale_arrivals(sim::trace& t, std::int64_t numerator, std::int64_t denominator);
+void scale_arrivals(trace& t, std::int64_t numerator, std::int64_t denominator);
 
 /// Scales the arrivals so that `offered_load` is `load`, in thousandths. Returns whether there was a load to
 /// scale.
-[[nodiscard]] bool set_load(sim::trace& t, quantity gpus, std::int64_t load);
+[[nodiscard]] bool set_load(trace& t, quantity gpus, std::int64_t load);
 
 }  // namespace lab
 }  // namespace v0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/measuring.hpp"
 
-#include <allot/sim/decimal.hpp>
+#include <allot/lab/decimal.hpp>
 
 namespace allot {
 inline namespace v0 {
@@ -12,8 +12,8 @@ namespace {
 /// Nothing where nothing is said, or something that is not a time: then that is in `found`.
 std::optional<instant> read_seconds(std::string_view text, const char* option, errors& found) {
   if (text.empty()) return std::nullopt;
-  const auto [value, problem] = sim::parse_milli(text);
-  if (problem == sim::decimal_problem::none && value >= 0) return value;
+  const auto [value, problem] = parse_milli(text);
+  if (problem == decimal_problem::none && value >= 0) return value;
   found.add(option, {},
             "expected seconds, a number that is not negative, found \"" + std::string{text} + '"');
   return std::nullopt;

@@ -4,7 +4,7 @@
 #include "lab/errors.hpp"
 
 #include <allot/core/time.hpp>
-#include <allot/sim/isolation.hpp>
+#include <allot/lab/isolation.hpp>
 #include <allot/sim/timeline.hpp>
 
 #include <algorithm>
@@ -59,10 +59,10 @@ struct measuring {
 struct tenant_alone {
   /// On a cluster of its nominal, in milli-GPUs; nothing if that is none, or has no bound.
   std::optional<std::int64_t> quota_gpus{};
-  sim::anomaly_figures anomaly{};
+  anomaly_figures anomaly{};
   /// On its weight share of the cluster.
   std::optional<std::int64_t> share_gpus{};
-  sim::finish_time_figures finish_time{};
+  finish_time_figures finish_time{};
   /// How many of its jobs could never run there.
   std::size_t too_large_for_quota = 0;
   std::size_t too_large_for_share = 0;

@@ -6,8 +6,8 @@
 #include "lab/recorder.hpp"
 #include "lab/replay.hpp"
 
-#include <allot/sim/csv.hpp>
-#include <allot/sim/decimal.hpp>
+#include <allot/lab/csv.hpp>
+#include <allot/lab/decimal.hpp>
 #include <allot/sim/hash.hpp>
 
 #include <charconv>
@@ -85,7 +85,7 @@ void append_number(std::string& text, std::int64_t n) {
 }
 
 void append_time(std::string& text, const std::optional<instant>& time) {
-  if (time) sim::append_milli(text, *time);
+  if (time) append_milli(text, *time);
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ std::string_view word_of(sim::job_outcome outcome) noexcept {
 
 std::string decimal(std::int64_t thousandths) {
   std::string text;
-  sim::append_milli(text, thousandths);
+  append_milli(text, thousandths);
   return text;
 }
 
@@ -189,28 +189,28 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
 
 void write_jobs(output_file& file, const replay_result& r) {
   std::vector<std::string> quota_fields;
-  for (const replayed_quota& q : r.quotas) sim::append_csv_field(quota_fields.emplace_back(","), q.name);
+  for (const replayed_quota& q : r.quotas) append_csv_field(quota_fields.emplace_back(","), q.name);
   std::vector<std::string> node_fields;
   for (std::size_t n = 0; r.cluster != nullptr && n < r.cluster->size(); ++n) {
-    sim::append_csv_field(node_fields.emplace_back(), r.cluster->name(gpu::node_id{n}));
+    append_csv_field(node_fields.emplace_back(), r.cluster->name(gpu::node_id{n}));
   }
   std::vector<std::string> class_fields;
-  for (const std::string& name : r.classes) sim::append_csv_field(class_fields.emplace_back(","), name);
+  for (const std::string& name : r.classes) append_csv_field(class_fields.emplace_back(","), name);
   std::string& text = file.text();
   text +=
       "job_id,quota,submit_s,start_s,end_s,wait_s,jct_s,preemptions,lost_s,nodes,state,reason,gpus,duration_"
       "s,class,fair_share_wait_s,fragmentation_wait_s,capacity_wait_s\n";
   for (const replayed_job& j : r.jobs) {
-    sim::append_csv_field(text, j.id);
+    append_csv_field(text, j.id);
     text += quota_fields[j.quota.index()];
-    sim::append_milli(text += ',', j.submit);
+    append_milli(text += ',', j.submit);
     append_time(text += ',', j.start);
     append_time(text += ',', j.end);
-    sim::append_milli(text += ',', j.wait);
+    append_milli(text += ',', j.wait);
     text += ',';
-    if (j.outcome == sim::job_outcome::completed) sim::append_milli(text, *j.end - j.submit);
+    if (j.outcome == sim::job_outcome::completed) append_milli(text, *j.end - j.submit);
     append_number(text += ',', j.preemptions);
-    sim::append_milli(text += ',', j.lost);
+    append_milli(text += ',', j.lost);
     text += ',';
     if (const sim::job_run* run = j.index ? r.log.last_run(*j.index) : nullptr; run != nullptr) {
       const auto pods = r.log.pods(*run);
@@ -219,20 +219,20 @@ void write_jobs(output_file& file, const replay_result& r) {
       } else if (!pods.empty()) {
         std::string nodes;
         append_nodes(nodes, *r.cluster, pods);
-        sim::append_csv_field(text, nodes);
+        append_csv_field(text, nodes);
       }
     }
     text += ',';
     text += word_of(j.outcome);
     text += ',';
     text += j.reason;
-    sim::append_milli(text += ',', j.gpus);
-    sim::append_milli(text += ',', j.duration);
+    append_milli(text += ',', j.gpus);
+    append_milli(text += ',', j.duration);
     text += j.job_class < class_fields.size() ? class_fields[j.job_class] : ",";
     // What is left of the waiting was for its turn.
     for (const sim::wait_cause c :
          {sim::wait_cause::fair_share, sim::wait_cause::fragmentation, sim::wait_cause::capacity}) {
-      sim::append_milli(text += ',', j.wait_for[static_cast<std::size_t>(c)]);
+      append_milli(text += ',', j.wait_for[static_cast<std::size_t>(c)]);
     }
     text += '\n';
     file.flush_if_full();

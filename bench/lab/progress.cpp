@@ -3,7 +3,7 @@
 
 #include "lab/report.hpp"
 
-#include <allot/sim/trace.hpp>
+#include <allot/lab/trace.hpp>
 
 #include <fmt/core.h>
 
@@ -39,8 +39,8 @@ std::string shown_span(milliseconds span) {
 }
 
 std::string progress_text(const simulated_so_far& so_far, milliseconds elapsed) {
-  std::string text = fmt::format("day {}", so_far.now / sim::day);
-  if (so_far.until) text += fmt::format(" of {}", (*so_far.until + sim::day - 1) / sim::day);
+  std::string text = fmt::format("day {}", so_far.now / day);
+  if (so_far.until) text += fmt::format(" of {}", (*so_far.until + day - 1) / day);
   text +=
       fmt::format(", {} of {} jobs done", report::grouped(so_far.jobs_ended), report::grouped(so_far.jobs));
   // Rates and times are for a person to look at.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/recorder.hpp"
 
-#include <allot/sim/csv.hpp>
-#include <allot/sim/decimal.hpp>
-#include <allot/sim/trace.hpp>
+#include <allot/lab/csv.hpp>
+#include <allot/lab/decimal.hpp>
+#include <allot/lab/trace.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -27,7 +27,7 @@ void append_count(std::string& text, std::uint64_t n) {
 
 std::string as_field(std::string_view name) {
   std::string field;
-  sim::append_csv_field(field, name);
+  append_csv_field(field, name);
   return field;
 }
 
@@ -56,7 +56,7 @@ time_recorder::time_recorder(output_file& tenants, const std::vector<std::string
 void time_recorder::begin(instant now) {
   if (std::exchange(has_begun_, true)) return;
   result_.begin = step_began_ = now;
-  const sim::thinned_series fresh{now, most_points};
+  const thinned_series fresh{now, most_points};
   used_ = pending_ = capacity_ = stranded_ = fresh;
   for (quota_record& q : quotas_) {
     for (series* s : {&q.used, &q.entitled, &q.borrowed, &q.lent, &q.pending}) s->values = fresh;
@@ -102,7 +102,7 @@ void time_recorder::write_unwritten() {
 void time_recorder::write(instant now, const quota_record& q, const sim::quota_moment& state) {
   if (time_.empty() || time_is_ != now) {
     time_.clear();
-    sim::append_milli(time_, now);
+    append_milli(time_, now);
     time_is_ = now;
   }
   std::string& text = tenants_->text();
@@ -110,7 +110,7 @@ void time_recorder::write(instant now, const quota_record& q, const sim::quota_m
   text += q.name_field;
   for (const std::int64_t amount : {state.used, state.entitled, state.borrowed, state.lent}) {
     text += ',';
-    sim::append_milli(text, amount);
+    append_milli(text, amount);
   }
   text += ',';
   append_count(text, state.pending);
@@ -171,11 +171,11 @@ event_writer::event_writer(output_file& file, std::span<const std::string_view> 
 
 void event_writer::begin_row(instant now, std::string_view event, sim::job_index job, quota_id quota) {
   std::string& text = file_->text();
-  sim::append_milli(text, now);
+  append_milli(text, now);
   text += ',';
   text += event;
   text += ',';
-  sim::append_csv_field(text, jobs_[job]);
+  append_csv_field(text, jobs_[job]);
   text += ',';
   if (quota.index() < quota_fields_.size()) text += quota_fields_[quota.index()];
   text += ',';
@@ -197,7 +197,7 @@ void event_writer::write_start(instant now, std::string_view event, sim::job_ind
   if (cluster_ != nullptr) {
     std::string nodes;
     append_nodes(nodes, *cluster_, pods);
-    sim::append_csv_field(file_->text(), nodes);
+    append_csv_field(file_->text(), nodes);
   }
   file_->text() += ",,,";
   end_row();
@@ -208,11 +208,11 @@ void event_writer::write_end(instant now, std::string_view event, sim::job_index
   begin_row(now, event, job, quota);
   std::string& text = file_->text();
   text += ',';
-  if (how.beneficiary) sim::append_csv_field(text, jobs_[*how.beneficiary]);
+  if (how.beneficiary) append_csv_field(text, jobs_[*how.beneficiary]);
   text += ',';
   text += word_of(how);
   text += ',';
-  sim::append_milli(text, how.lost);
+  append_milli(text, how.lost);
   end_row();
 }
 

@@ -7,13 +7,13 @@
 #include "lab/staging.hpp"
 
 #include <allot/core/resources.hpp>
+#include <allot/lab/thinned_series.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/sim/job_history.hpp>
 #include <allot/sim/metrics.hpp>
 #include <allot/sim/places.hpp>
 #include <allot/sim/run_log.hpp>
-#include <allot/sim/thinned_series.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +47,7 @@ class time_recorder {
  private:
   /// Takes memory only once it is not zero: of many quotas most never lend.
   struct series {
-    sim::thinned_series values{};
+    thinned_series values{};
     bool is_zero = true;
 
     void set(instant now, std::int64_t value) {
@@ -82,10 +82,10 @@ class time_recorder {
   std::vector<std::size_t> unwritten_;
   instant step_began_ = 0;
   std::vector<quota_record> quotas_;
-  sim::thinned_series used_;
-  sim::thinned_series pending_;
-  sim::thinned_series capacity_;
-  sim::thinned_series stranded_;
+  thinned_series used_;
+  thinned_series pending_;
+  thinned_series capacity_;
+  thinned_series stranded_;
   replayed_time result_;
   /// The present time as text, which several rows begin with.
   std::string time_;

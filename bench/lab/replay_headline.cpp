@@ -104,7 +104,7 @@ std::string waiting_line(const sim::wait_split& waited) {
 
 /// What sharing means to the tenants, compared with being alone.
 void append_isolated(std::string& text, const replay_result& r) {
-  sim::finish_time_figures all;
+  finish_time_figures all;
   std::string worst;
   std::int64_t anomaly = 0;
   std::size_t tenants = 0;

@@ -270,7 +270,7 @@ void take_refused(const workload<N>& w, replay_result& result) {
     }
   }
   const auto before = [](const replayed_job& a, const replayed_job& b) {
-    return a.submit != b.submit ? a.submit < b.submit : sim::job_id_less(a.id, b.id);
+    return a.submit != b.submit ? a.submit < b.submit : job_id_less(a.id, b.id);
   };
   std::sort(result.jobs.begin(), result.jobs.end(), before);
 }
@@ -367,7 +367,7 @@ replay_stop run_replay(scenario& s, const replay_streams& streams, replay_result
   place_running(s, w, stop.found);
   if (!stop.found.empty()) return stop;
   const auto forget_traced_jobs = [&s] {
-    if (s.trace) s.trace->jobs = std::vector<sim::trace_job>{};
+    if (s.trace) s.trace->jobs = std::vector<trace_job>{};
   };
   if (!result.measured.isolated) forget_traced_jobs();
   const any_preset preset = *any_preset::find(s.policy.preset, s.policy.options);

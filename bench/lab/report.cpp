@@ -3,7 +3,7 @@
 
 #include "lab/outputs.hpp"
 
-#include <allot/sim/trace.hpp>
+#include <allot/lab/trace.hpp>
 
 #include <algorithm>
 
@@ -127,9 +127,9 @@ std::string human_time(const sim::sample_summary& s, instant figure) {
 
 std::string human_instant(instant milliseconds) {
   const auto two = [](instant n) { return std::to_string(100 + n).substr(1); };
-  const instant of_day = milliseconds % sim::day;
-  return "day " + grouped(static_cast<std::uint64_t>(milliseconds / sim::day)) + ", " +
-         two(of_day / sim::hour) + ':' + two(of_day % sim::hour / sim::minute);
+  const instant of_day = milliseconds % day;
+  return "day " + grouped(static_cast<std::uint64_t>(milliseconds / day)) + ", " + two(of_day / hour) + ':' +
+         two(of_day % hour / minute);
 }
 
 std::string human_hours(wide gpu_time) {

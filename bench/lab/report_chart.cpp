@@ -4,7 +4,7 @@
 #include "lab/outputs.hpp"
 #include "lab/report.hpp"
 
-#include <allot/sim/trace.hpp>
+#include <allot/lab/trace.hpp>
 
 #include <algorithm>
 #include <array>
@@ -63,10 +63,6 @@ scale scale_for(std::int64_t most, bool whole) {
 }
 
 std::vector<tick> time_ticks(instant begin, instant end) {
-  using sim::day;
-  using sim::hour;
-  using sim::minute;
-  using sim::second;
   constexpr std::array<instant, 25> steps = {second,   2 * second, 5 * second, 15 * second, 30 * second,
                                              minute,   2 * minute, 5 * minute, 15 * minute, 30 * minute,
                                              hour,     2 * hour,   3 * hour,   6 * hour,    12 * hour,
@@ -90,11 +86,7 @@ std::vector<tick> time_ticks(instant begin, instant end) {
   return ticks;
 }
 
-log_time_axis::log_time_axis(instant longest) : end_(sim::second) {
-  using sim::day;
-  using sim::hour;
-  using sim::minute;
-  using sim::second;
+log_time_axis::log_time_axis(instant longest) : end_(second) {
   constexpr std::array<std::pair<instant, std::string_view>, 11> usual = {{{second, "1 s"},
                                                                            {10 * second, "10 s"},
                                                                            {minute, "1 min"},
@@ -115,7 +107,7 @@ log_time_axis::log_time_axis(instant longest) : end_(sim::second) {
 }
 
 std::int64_t log_time_axis::position(instant span) const {
-  if (span <= sim::second) return 0;
+  if (span <= second) return 0;
   // Sixteen steps from one power of two to the next, straight in between: no library's logarithm, which may
   // round otherwise elsewhere.
   const auto log = [](instant t) {
@@ -128,7 +120,7 @@ std::int64_t log_time_axis::position(instant span) const {
         wide{static_cast<std::uint64_t>(f)} * static_cast<std::uint64_t>(million - f) / million * 344 / 1000);
     return bits * million + f + bulge;
   };
-  const std::int64_t from = log(sim::second);
+  const std::int64_t from = log(second);
   return std::min(million, scaled(log(span) - from, log(end_) - from, million));
 }
 

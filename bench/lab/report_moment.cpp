@@ -3,7 +3,7 @@
 #include "lab/outputs.hpp"
 #include "lab/report.hpp"
 
-#include <allot/sim/trace.hpp>
+#include <allot/lab/trace.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -6,8 +6,8 @@
 #include "lab/report.hpp"
 
 #include <allot/core/version.hpp>
+#include <allot/lab/trace.hpp>
 #include <allot/sim/statistics.hpp>
-#include <allot/sim/trace.hpp>
 
 #include <algorithm>
 #include <array>

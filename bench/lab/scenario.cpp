@@ -5,7 +5,7 @@
 #include "lab/packed_input.hpp"
 #include "lab/scenario_reader.hpp"
 
-#include <allot/sim/trace_csv.hpp>
+#include <allot/lab/trace_csv.hpp>
 
 #include <utility>
 
@@ -59,9 +59,8 @@ void read_workload(const scenario_source& source, const std::optional<std::strin
   if (source.prepare) source.prepare(to, found);
 }
 
-[[nodiscard]] std::optional<sim::trace> take_trace(sim::trace_reading reading, const std::string& file,
-                                                   errors& found) {
-  for (const sim::text_problem& p : reading.problems) {
+[[nodiscard]] std::optional<trace> take_trace(trace_reading reading, const std::string& file, errors& found) {
+  for (const text_problem& p : reading.problems) {
     const std::string field = p.field.empty() ? "" : " (" + p.field + ')';
     const std::string place =
         "line " + std::to_string(p.place.line) + ", column " + std::to_string(p.place.column);
@@ -74,11 +73,11 @@ void read_workload(const scenario_source& source, const std::optional<std::strin
 
 }  // namespace
 
-std::optional<sim::trace> read_trace(const std::string& path, sim::fingerprint& input, errors& found) {
+std::optional<trace> read_trace(const std::string& path, sim::fingerprint& input, errors& found) {
   packed_input file{path};
-  sim::trace_reading reading;
+  trace_reading reading;
   if (file.problem().empty()) {
-    reading = sim::read_trace_csv([&](char* to, std::size_t size) {
+    reading = read_trace_csv([&](char* to, std::size_t size) {
       const std::ptrdiff_t n = file.read(to, size);
       if (n > 0) input.add(std::string_view{to, static_cast<std::size_t>(n)});
       return n;
@@ -89,8 +88,8 @@ std::optional<sim::trace> read_trace(const std::string& path, sim::fingerprint& 
   return std::nullopt;
 }
 
-std::optional<sim::trace> parse_trace(std::string_view text, const std::string& path, errors& found) {
-  return take_trace(sim::parse_trace_csv(text), shown_path(path), found);
+std::optional<trace> parse_trace(std::string_view text, const std::string& path, errors& found) {
+  return take_trace(parse_trace_csv(text), shown_path(path), found);
 }
 
 std::optional<scenario> parse_scenario(std::string_view text, const scenario_source& source, errors& found) {

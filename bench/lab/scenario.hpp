@@ -6,13 +6,13 @@
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/placement/any_placement.hpp>
 #include <allot/gpu/topology/topology.hpp>
+#include <allot/lab/trace.hpp>
 #include <allot/presets/options.hpp>
 #include <allot/quota/access.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/sim/hash.hpp>
 #include <allot/sim/setup.hpp>
-#include <allot/sim/trace.hpp>
 
 #include <array>
 #include <cstddef>
@@ -153,7 +153,7 @@ struct scenario {
   /// In the order of the file. Those of the trace come beside them.
   std::vector<job_entry> jobs{};
   std::string trace_file{};
-  std::optional<sim::trace> trace{};
+  std::optional<lab::trace> trace{};
   /// By time; at one time in the order of the file.
   std::vector<event_entry> events{};
   /// Of the bytes of the scenario and its trace, and of the nodes given on the command line.
@@ -174,7 +174,7 @@ struct scenario_source {
   /// A policy that has been read, instead of the scenario's; not with `policy`.
   std::optional<policy_choice> chosen{};
   /// A trace that is there already, instead of the scenario's, and what messages call it. Not with `trace`.
-  const sim::trace* workload = nullptr;
+  const lab::trace* workload = nullptr;
   std::string workload_name{};
   /// Called as soon as nodes and trace are there, before anything is made of them: it may change the trace,
   /// and adds to `input` what it changes.
@@ -194,11 +194,10 @@ struct scenario_source {
                                                      errors& found);
 
 /// A trace alone, from a CSV file; its bytes are added to `input`.
-[[nodiscard]] std::optional<sim::trace> read_trace(const std::string& path, sim::fingerprint& input,
-                                                   errors& found);
+[[nodiscard]] std::optional<trace> read_trace(const std::string& path, sim::fingerprint& input,
+                                              errors& found);
 /// The same of a trace whose text is `text`.
-[[nodiscard]] std::optional<sim::trace> parse_trace(std::string_view text, const std::string& path,
-                                                    errors& found);
+[[nodiscard]] std::optional<trace> parse_trace(std::string_view text, const std::string& path, errors& found);
 
 /// A job that its quota's access rule turns away. It never reaches the scheduler.
 struct refused_job {

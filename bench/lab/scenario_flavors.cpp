@@ -149,7 +149,7 @@ std::uint64_t pools_of_flavor(const scenario& s, std::string_view flavor) {
   return pools != 0 ? pools : gpu::all_pools;
 }
 
-std::optional<flavor_group> flavors_of_traced(const scenario& s, const sim::trace_job& j) {
+std::optional<flavor_group> flavors_of_traced(const scenario& s, const trace_job& j) {
   const auto flavors = flavors_of(s, "gpu");
   if (flavors.empty() || j.gpus == quantity{}) return std::nullopt;
   const std::string models = j.gpu_model ? lower(s.trace->words[j.gpu_model]) : std::string{};

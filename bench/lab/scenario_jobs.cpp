@@ -182,7 +182,7 @@ void scenario_reader::read_devices(json_value value, job_entry& to) {
 
 // Jobs of the trace.
 
-sim::trace_dimensions dimensions_of_traces(const scenario& s) {
+trace_dimensions dimensions_of_traces(const scenario& s) {
   return {find_resource(s, "gpu"), find_resource(s, "cpu"), find_resource(s, "memory_mib")};
 }
 
@@ -190,20 +190,20 @@ sim::trace_dimensions dimensions_of_traces(const scenario& s) {
 /// id names it; of problems that many jobs share, the first is told and the others are counted.
 void scenario_reader::check_trace() {
   if (!to_.trace) return;
-  const sim::trace& t = *to_.trace;
+  const trace& t = *to_.trace;
   struct shared_problem {
     std::size_t jobs = 0;
     std::string place{};
     std::string text{};
   };
   std::map<std::string, shared_problem> shared;
-  const auto report = [&](const std::string& key, const sim::trace_job& j, auto text) {
+  const auto report = [&](const std::string& key, const trace_job& j, auto text) {
     shared_problem& p = shared[key];
     if (++p.jobs > 1) return;
     p.place = "job " + std::string{t.ids[j.id]};
     p.text = text();
   };
-  for (const sim::trace_job& j : t.jobs) {
+  for (const trace_job& j : t.jobs) {
     if (j.tenant.is_none() && to_.quotas.size() > 1 && !has_quotas_of_tenants_) {
       report("tenant", j, [] { return std::string{"the job has no tenant (expected the name of a quota)"}; });
     } else if (j.tenant && !names_are_missing_ && quota_ids_.find(t.tenants[j.tenant]) == quota_ids_.end()) {
@@ -214,7 +214,7 @@ void scenario_reader::check_trace() {
       const std::string name{t.words[j.gpu_model]};
       report("gpu_model " + name, j, [&] { return "no node has the GPU model \"" + name + '"'; });
     }
-    if (std::string wrong = problem_of_gpus(sim::to_job<1>(j, {}).demand.gpus); !wrong.empty()) {
+    if (std::string wrong = problem_of_gpus(to_job<1>(j, {}).demand.gpus); !wrong.empty()) {
       report("gpus", j, [&] { return wrong; });
     }
   }
@@ -246,7 +246,7 @@ void scenario_reader::check_total() {
   }
   if (to_.trace) {
     const auto counted = dimensions_of_traces(to_);
-    for (const sim::trace_job& j : to_.trace->jobs) sum += sim::to_job<max_resources>(j, {}, counted).request;
+    for (const trace_job& j : to_.trace->jobs) sum += to_job<max_resources>(j, {}, counted).request;
   }
   if (!is_valid_request(sum)) {
     found_.add(to_.file, "/jobs", "all jobs together ask for more than can be counted");

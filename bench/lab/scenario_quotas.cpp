@@ -305,8 +305,8 @@ void scenario_reader::make_quotas_of_tenants() {
   for (std::size_t d = 0; to_.cluster && d < to_.resources.size(); ++d) {
     everything[d] = amount_of_nodes(d).value_or(quantity::unlimited());
   }
-  const sim::trace none;
-  auto specs = sim::tenant_quotas(to_.trace ? *to_.trace : none, everything);
+  const trace none;
+  auto specs = tenant_quotas(to_.trace ? *to_.trace : none, everything);
   for (quota_spec<max_resources>& spec : specs) {
     quota_ids_.try_emplace(spec.name, quota_id{to_.quotas.size()});
     to_.quotas.push_back({.spec = std::move(spec)});

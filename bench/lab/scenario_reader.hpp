@@ -5,7 +5,7 @@
 #include "lab/scenario.hpp"
 
 #include <allot/core/result.hpp>
-#include <allot/sim/workload.hpp>
+#include <allot/lab/trace_jobs.hpp>
 
 #include <array>
 #include <cstddef>
@@ -213,7 +213,7 @@ class scenario_reader {
 /// flavor, and then a job of another model takes any of these.
 [[nodiscard]] bool knows_model(const scenario& s, std::string_view name);
 /// On which models a traced job may stand.
-[[nodiscard]] std::uint64_t models_of_traced(const scenario& s, const sim::trace_job& j);
+[[nodiscard]] std::uint64_t models_of_traced(const scenario& s, const trace_job& j);
 
 /// Where the nodes of a flavor are: those whose model (in whatever case), pool or value of some label it is.
 /// A flavor that no node has is one of the quotas only, and the nodes do not matter: everywhere.
@@ -223,10 +223,10 @@ class scenario_reader {
 
 /// The flavors of a traced job's GPUs in a scenario that counts GPUs by flavor: those of its model if that is
 /// counted, all of them if it names none. No group when its GPUs are counted as "gpu".
-[[nodiscard]] std::optional<flavor_group> flavors_of_traced(const scenario& s, const sim::trace_job& j);
+[[nodiscard]] std::optional<flavor_group> flavors_of_traced(const scenario& s, const trace_job& j);
 
 /// Which of the scenario's resources the jobs of a trace ask for.
-[[nodiscard]] sim::trace_dimensions dimensions_of_traces(const scenario& s);
+[[nodiscard]] trace_dimensions dimensions_of_traces(const scenario& s);
 
 /// The quotas there are from the start, as the user gave them; the presets of Kueue let a quota without
 /// children use a flavor only if it lists it.

@@ -7,7 +7,7 @@
 #include "lab/json_writer.hpp"
 #include "lab/text_table.hpp"
 
-#include <allot/sim/csv.hpp>
+#include <allot/lab/csv.hpp>
 
 #include <fmt/core.h>
 
@@ -134,7 +134,7 @@ figure_cell cell_of(const configuration& c, const configuration* baseline, std::
 
 void append_field(std::string& text, std::string_view field) {
   text += ',';
-  sim::append_csv_field(text, field);
+  append_csv_field(text, field);
 }
 
 std::string title_of(const swept_point& p) {
@@ -243,7 +243,7 @@ std::string results_csv(const sweep_record& sweep) {
   for (const std::string& name : names) append_field(text, name);
   text += '\n';
   for (const swept_point& p : sweep.points) {
-    sim::append_csv_field(text, p.name);
+    append_csv_field(text, p.name);
     append_field(text, p.scenario);
     append_field(text, p.policy);
     append_field(text, p.load);
@@ -275,7 +275,7 @@ std::string table_csv(const sweep_record& sweep) {
   }
   text += '\n';
   for (const configuration& c : all) {
-    sim::append_csv_field(text, c.first->scenario);
+    append_csv_field(text, c.first->scenario);
     append_field(text, c.first->policy);
     append_field(text, c.first->load);
     append_field(text, std::to_string(c.points.size()));

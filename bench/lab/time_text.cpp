@@ -2,8 +2,8 @@
 #include "lab/time_text.hpp"
 
 #include <allot/core/ratio.hpp>
-#include <allot/sim/decimal.hpp>
-#include <allot/sim/trace.hpp>
+#include <allot/lab/decimal.hpp>
+#include <allot/lab/trace.hpp>
 
 #include <fmt/core.h>
 
@@ -17,15 +17,14 @@ namespace lab {
 
 namespace {
 
-constexpr instant most = 1'000'000'000'000 * sim::second;
+constexpr instant most = 1'000'000'000'000 * second;
 
 struct unit {
   std::string_view name;
   instant length;
 };
 /// Largest first.
-constexpr std::array<unit, 5> units = {
-    {{"d", sim::day}, {"h", sim::hour}, {"m", sim::minute}, {"s", sim::second}, {"ms", 1}}};
+constexpr std::array<unit, 5> units = {{{"d", day}, {"h", hour}, {"m", minute}, {"s", second}, {"ms", 1}}};
 
 /// So many thousandths of a unit, if that is a whole number of milliseconds.
 std::optional<instant> times(std::int64_t thousandths, instant length) {
@@ -39,12 +38,12 @@ std::optional<instant> times(std::int64_t thousandths, instant length) {
 std::optional<instant> read_time(std::string_view text) {
   if (text.empty() || text.front() == '-') return std::nullopt;
   const auto number = [](std::string_view digits) -> std::optional<std::int64_t> {
-    const sim::parsed_milli n = sim::parse_milli(digits);
-    return n.problem == sim::decimal_problem::none ? std::optional{n.value} : std::nullopt;
+    const parsed_milli n = parse_milli(digits);
+    return n.problem == decimal_problem::none ? std::optional{n.value} : std::nullopt;
   };
   if (text.find_first_not_of("0123456789.") == std::string_view::npos) {
     const auto seconds = number(text);
-    return seconds ? times(*seconds, sim::second) : std::nullopt;
+    return seconds ? times(*seconds, second) : std::nullopt;
   }
   instant sum = 0;
   std::size_t next_unit = 0;
@@ -67,10 +66,10 @@ std::optional<instant> read_time(std::string_view text) {
 }
 
 std::string clock_time(instant at) {
-  const instant in_day = at % sim::day;
-  std::string text = fmt::format("day {}, {:02}:{:02}:{:02}", at / sim::day, in_day / sim::hour,
-                                 in_day / sim::minute % 60, in_day / sim::second % 60);
-  if (in_day % sim::second != 0) text += fmt::format(".{:03}", in_day % sim::second);
+  const instant in_day = at % day;
+  std::string text = fmt::format("day {}, {:02}:{:02}:{:02}", at / day, in_day / hour, in_day / minute % 60,
+                                 in_day / second % 60);
+  if (in_day % second != 0) text += fmt::format(".{:03}", in_day % second);
   return text;
 }
 

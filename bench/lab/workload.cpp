@@ -32,11 +32,11 @@ struct candidate {
     all.push_back({s.jobs[i].submit, s.jobs[i].id, {.entry = i}});
   }
   for (std::uint32_t i = 0; s.trace && i < s.trace->jobs.size(); ++i) {
-    const sim::trace_job& j = s.trace->jobs[i];
+    const trace_job& j = s.trace->jobs[i];
     all.push_back({j.submit, s.trace->ids[j.id], {.traced = i}});
   }
   const auto before = [](const candidate& a, const candidate& b) {
-    return a.submit != b.submit ? a.submit < b.submit : sim::job_id_less(a.id, b.id);
+    return a.submit != b.submit ? a.submit < b.submit : job_id_less(a.id, b.id);
   };
   if (!std::is_sorted(all.begin(), all.end(), before)) std::sort(all.begin(), all.end(), before);
   return all;
@@ -242,7 +242,7 @@ workload<N> make_workload(const scenario& s) {
 
   const std::vector<candidate> candidates = candidates_of(s);
   const std::vector<quota_id> tenants = quotas_of_tenants(s);
-  const sim::trace_dimensions counted = dimensions_of_traces(s);
+  const trace_dimensions counted = dimensions_of_traces(s);
   const role_table access = access_of(s);
   const bool counts_flavors = std::any_of(s.resources.begin(), s.resources.end(), [](const std::string& r) {
     return counts_gpus(r) && !flavor_of(r).empty();
@@ -261,8 +261,8 @@ workload<N> make_workload(const scenario& s) {
       who = {j.user, j.roles};
       waits = j.phase == job_phase::pending;
     } else {
-      const sim::trace_job& j = s.trace->jobs[*c.origin.traced];
-      job = sim::to_job<N>(j, j.tenant ? tenants[j.tenant.index()] : quota_id{0}, counted);
+      const trace_job& j = s.trace->jobs[*c.origin.traced];
+      job = to_job<N>(j, j.tenant ? tenants[j.tenant.index()] : quota_id{0}, counted);
       const quota_entry& quota = s.quotas[job.quota.index()];
       job.demand.pools = quota.pools;
       job.demand.models = models_of_traced(s, j);

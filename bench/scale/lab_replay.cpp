@@ -47,7 +47,7 @@ std::string scenario_text(std::int64_t gpus, const std::string& policy) {
 }
 
 void lab_replay(benchmark::State& state, const lab::generated_workload& w, const char* policy) {
-  const allot::sim::trace trace = lab::make_generated(w, 1);
+  const allot::lab::trace trace = lab::make_generated(w, 1);
   lab::scenario_source source;
   source.file = "scenario";
   source.workload = &trace;

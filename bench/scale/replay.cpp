@@ -5,13 +5,13 @@
 // - `tenants`: the same of 100 tenants;
 // - `philly128`: the real trace, if it is in the directory ALLOT_TRACES or in ../shared/traces.
 // The set-up of the simulation is not measured. `jobs` and `events` are per second.
-#include <allot/sim/generate.hpp>
+#include <allot/lab/generate.hpp>
+#include <allot/lab/trace_csv.hpp>
+#include <allot/lab/trace_jobs.hpp>
 #include <allot/sim/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/run_log.hpp>
 #include <allot/sim/simulator.hpp>
-#include <allot/sim/trace_csv.hpp>
-#include <allot/sim/workload.hpp>
 #include <allot/systems/catalog.hpp>
 
 #include <benchmark/benchmark.h>
@@ -28,6 +28,7 @@
 
 namespace {
 
+using namespace allot::lab;
 using namespace allot::sim;
 using allot::gpus;
 using allot::quota_id;

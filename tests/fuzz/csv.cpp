@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // The readers of CSV: any bytes are read or refused with a place that is in the text, the same however they
 // come, and a trace that is read is the same once it is written and read again.
-#include <allot/sim/openb_csv.hpp>
-#include <allot/sim/trace_csv.hpp>
-#include <allot/sim/trace_csv_writer.hpp>
+#include <allot/lab/openb_csv.hpp>
+#include <allot/lab/trace_csv.hpp>
+#include <allot/lab/trace_csv_writer.hpp>
 
 #include <algorithm>
 #include <string>
@@ -11,7 +11,7 @@
 
 #include "tests/fuzz/expect.hpp"
 
-using namespace allot::sim;
+using namespace allot::lab;
 using allot_test::expect;
 using allot_test::piecewise_source;
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 // The reader of the Standard Workload Format, and that of timestamps: any bytes are read or refused, and the
 // same however they come.
-#include <allot/sim/swf.hpp>
-#include <allot/sim/timestamp.hpp>
+#include <allot/lab/swf.hpp>
+#include <allot/lab/timestamp.hpp>
 
 #include <string>
 #include <utility>
 
 #include "tests/fuzz/expect.hpp"
 
-using namespace allot::sim;
+using namespace allot::lab;
 using allot_test::expect;
 using allot_test::piecewise_source;
 

@@ -9,14 +9,14 @@ using allot::gpus;
 using allot::instant;
 using allot::lab::offered_load;
 using allot::lab::scale_arrivals;
+using allot::lab::second;
 using allot::lab::set_load;
-using allot::sim::second;
-using allot::sim::trace;
+using allot::lab::trace;
 
 namespace {
 
 void add(trace& t, instant submit_s, instant duration_s, std::int64_t size) {
-  allot::sim::trace_job j;
+  allot::lab::trace_job j;
   j.id = t.ids.intern(std::to_string(t.jobs.size())).name;
   j.submit = submit_s * second;
   j.duration = duration_s * second;

@@ -7,7 +7,7 @@
 #include "lab/report.hpp"
 #include "lab/text_table.hpp"
 
-#include <allot/sim/csv.hpp>
+#include <allot/lab/csv.hpp>
 
 #include <doctest/doctest.h>
 
@@ -72,7 +72,7 @@ struct replayed {
 /// The rows of a CSV text, which must all have as many fields as the first.
 std::vector<std::vector<std::string>> rows_of(const std::string& csv) {
   std::vector<std::vector<std::string>> rows;
-  allot::sim::csv_reader reader{allot::sim::string_source{csv}};
+  allot::lab::csv_reader reader{allot::lab::string_source{csv}};
   using outcome = decltype(reader)::outcome;
   for (outcome o = reader.next(); o != outcome::end; o = reader.next()) {
     REQUIRE(o == outcome::record);

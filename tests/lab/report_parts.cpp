@@ -7,7 +7,7 @@
 #include "lab/report.hpp"
 #include "lab/report_chart.hpp"
 
-#include <allot/sim/trace.hpp>
+#include <allot/lab/trace.hpp>
 
 #include <doctest/doctest.h>
 
@@ -26,9 +26,9 @@ using namespace allot_test;
 namespace report = allot::lab::report;
 using allot::instant;
 using allot::quota_id;
-using allot::sim::day;
-using allot::sim::hour;
-using allot::sim::second;
+using allot::lab::day;
+using allot::lab::hour;
+using allot::lab::second;
 
 TEST_CASE("report_chart: scales end where the values do, with a few round ticks") {
   CHECK(report::scale_for(0) == report::scale{1, 1});
@@ -94,12 +94,12 @@ TEST_CASE("report_chart: the logarithmic axis is one, within a hundredth of its 
   for (const report::tick& t : axis.ticks()) texts.push_back(t.text);
   CHECK(lines{texts} == lines{"1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "1 d", "7 d"});
   // Nobody waited: there is an axis still.
-  CHECK(report::log_time_axis{0}.end() == allot::sim::minute);
+  CHECK(report::log_time_axis{0}.end() == allot::lab::minute);
 }
 
 TEST_CASE("report: the part of the jobs that had started") {
   const report::log_time_axis axis{hour};
-  const auto part = report::cdf_of({0, 0, 30 * allot::sim::minute, hour}, axis);
+  const auto part = report::cdf_of({0, 0, 30 * allot::lab::minute, hour}, axis);
   REQUIRE(part.size() == report::cdf_points);
   CHECK(part.front() == 500'000);
   CHECK(part.back() == 1'000'000);

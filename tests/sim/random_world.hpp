@@ -3,8 +3,8 @@
 
 #include <allot/gpu/cluster.hpp>
 #include <allot/quota/builder.hpp>
+#include <allot/sim/job.hpp>
 #include <allot/sim/simulator.hpp>
-#include <allot/sim/workload.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -21,19 +21,15 @@ namespace allot_test {
 /// Random quotas, a workload that is too much for them now and then, and nodes or none.
 struct random_world {
   std::vector<allot::quota_spec<1>> specs;
-  allot::sim::trace trace;
+  std::vector<allot::sim::job<1>> jobs;
   std::vector<allot::gpu::node_spec> nodes;
-  /// Leaves that lose half of what they have, and jobs (of the sorted trace) that are withdrawn.
+  /// Leaves that lose half of what they have, and jobs that are withdrawn.
   std::vector<allot::sim::quota_event<1>> events;
   std::vector<allot::sim::cancel_event> cancels;
   std::vector<allot::sim::node_event> node_events;
 
   template <class Preset>
   [[nodiscard]] allot::sim::setup<1> setup_for() const {
-    std::vector<allot::quota_id> quotas;
-    for (std::size_t i = 0; i < specs.size(); ++i) quotas.emplace_back(i);
-    allot::sim::trace sorted = trace;
-    auto jobs = allot::sim::to_jobs<1>(sorted, quotas, allot::quota_id{0});
     allot::sim::places where;
     if (!nodes.empty()) {
       where = allot::sim::places{allot::gpu::build_cluster(nodes).value()};
@@ -41,7 +37,7 @@ struct random_world {
     return {allot::build_quota_tree(specs).value(),
             std::vector<allot::queue_settings>(specs.size(), Preset::defaults()),
             std::move(where),
-            std::move(jobs),
+            jobs,
             events,
             cancels,
             {},
@@ -84,26 +80,30 @@ inline void include_children(std::vector<allot::quota_spec<1>>& specs) {
     node.gpus = random.between(1, 8);
     w.nodes.push_back(node);
   }
-  for (std::size_t i = 0; i < w.specs.size(); ++i) w.trace.tenants.intern(w.specs[i].name);
   const std::size_t count = 1 + random.below(60);
   for (std::size_t i = 0; i < count; ++i) {
-    allot::sim::trace_job j;
-    j.id = w.trace.ids.intern(std::to_string(i)).name;
-    j.tenant = allot::sim::name_id{random.below(w.specs.size())};
+    allot::sim::job<1> j;
+    j.quota = allot::quota_id{random.below(w.specs.size())};
     j.submit = random.between(0, 40) * allot::sim::second;
     j.duration = random.between(0, 20) * allot::sim::second;
-    j.gpus = random.one_in(4) ? allot::quantity::milli(random.between(1, 9) * 100)
-                              : allot::gpus(random.between(1, random.one_in(4) ? 16 : 4));
-    if (random.one_in(4) && j.gpus >= allot::gpus(1)) {
-      j.pods = static_cast<std::uint32_t>(j.gpus.in_milli() / 1000);
-      if (random.one_in(2)) j.min_pods = static_cast<std::uint32_t>(random.between(1, j.pods));
+    j.demand.gpus = random.one_in(4) ? allot::quantity::milli(random.between(1, 9) * 100)
+                                     : allot::gpus(random.between(1, random.one_in(4) ? 16 : 4));
+    j.request[0] = j.demand.gpus;
+    j.demand.total = true;
+    if (random.one_in(4) && j.demand.gpus >= allot::gpus(1)) {
+      j.demand.total = false;
+      j.demand.pods = static_cast<std::uint32_t>(j.demand.gpus.in_milli() / 1000);
+      j.demand.gpus = allot::gpus(1);
+      if (random.one_in(2)) j.min_pods = static_cast<std::uint32_t>(random.between(1, j.demand.pods));
     }
     j.priority = static_cast<std::int32_t>(random.below(3));
     j.preemptible = !random.one_in(5);
     if (random.one_in(2)) j.checkpoint = random.between(0, 5) * allot::sim::second;
     j.restart = random.between(0, 3) * allot::sim::second;
-    w.trace.jobs.push_back(j);
+    w.jobs.push_back(j);
   }
+  std::stable_sort(w.jobs.begin(), w.jobs.end(),
+                   [](const auto& a, const auto& b) { return a.submit < b.submit; });
   if (!random.one_in(3)) return w;
   for (std::size_t i = w.nodes.empty() ? 0 : random.below(6); i > 0; --i) {
     using allot::sim::node_change;

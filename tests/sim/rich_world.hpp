@@ -3,8 +3,8 @@
 
 #include <allot/gpu/cluster.hpp>
 #include <allot/quota/builder.hpp>
+#include <allot/sim/job.hpp>
 #include <allot/sim/setup.hpp>
-#include <allot/sim/trace.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/sim/simulator.hpp>
-#include <allot/sim/workload.hpp>
 #include <allot/systems/catalog.hpp>
 
 #include <doctest/doctest.h>
@@ -309,23 +308,6 @@ TEST_CASE(
         const instant with_fewest = (job.duration * job.pods() + job.fewest_pods() - 1) / job.fewest_pods();
         REQUIRE(h.end <= h.first_start + with_fewest);
       }
-    });
-  });
-}
-
-TEST_CASE("simulator: the order of the jobs in the trace does not matter") {
-  for_each_seed(100, [](random_source& random) {
-    random_world given = make_random_world(random);
-    allot::for_each_preset([&](auto preset) {
-      using preset_type = decltype(preset);
-      INFO("under " << preset_type::name);
-      diary first;
-      diary again;
-      const auto before = run<preset_type>(given.template setup_for<preset_type>(), first);
-      random.shuffle(given.trace.jobs);
-      const auto after = run<preset_type>(given.template setup_for<preset_type>(), again);
-      CHECK(before.decision_hash().value() == after.decision_hash().value());
-      CHECK(first.lines == again.lines);
     });
   });
 }

@@ -4,8 +4,8 @@
 #include <allot/core/ratio.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/quota/builder.hpp>
+#include <allot/sim/job.hpp>
 #include <allot/sim/simulator.hpp>
-#include <allot/sim/trace.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -18,6 +18,12 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
+// In the simulator a tick is a millisecond.
+inline constexpr instant second = 1000;
+inline constexpr instant minute = 60 * second;
+inline constexpr instant hour = 60 * minute;
+inline constexpr instant day = 24 * hour;
+
 /// The number of a job in a workload that is sorted by submission, then id.
 using job_index = std::uint32_t;
 

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ratio.hpp>
+#include <allot/core/time.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+// What sharing a cluster means to those who share it, compared with having a part of it alone. Both replays
+// are the caller's; only jobs that have the time in question in both can be compared.
+
+/// A time of one job in the shared cluster and in the part that it would have alone.
+struct shared_and_alone {
+  instant shared = 0;
+  instant alone = 0;
+};
+
+/// The sharing anomaly of one tenant: how much longer its jobs wait for their first start on average than
+/// they would alone on its quota (Zhao et al., HiveD, OSDI 2020). Below zero where sharing is a gain.
+struct anomaly_figures {
+  std::size_t jobs = 0;
+  wide shared = 0;
+  wide alone = 0;
+
+  /// Of the mean delays, rounded to the nearest millisecond, halves away from zero; 0 without jobs.
+  [[nodiscard]] constexpr std::int64_t anomaly() const noexcept {
+    if (jobs == 0) return 0;
+    const bool negative = shared < alone;
+    const wide difference = negative ? alone - shared : shared - alone;
+    const auto mean = static_cast<std::int64_t>((2 * difference + jobs) / (2 * wide{jobs}));
+    return negative ? -mean : mean;
+  }
+  [[nodiscard]] constexpr instant mean_shared() const noexcept { return mean(shared); }
+  [[nodiscard]] constexpr instant mean_alone() const noexcept { return mean(alone); }
+
+ private:
+  [[nodiscard]] constexpr instant mean(wide sum) const noexcept {
+    return jobs == 0 ? 0 : static_cast<instant>((2 * sum + jobs) / (2 * wide{jobs}));
+  }
+};
+
+/// Of the queueing delays of a tenant's jobs. O(jobs).
+[[nodiscard]] constexpr anomaly_figures sharing_anomaly(std::span<const shared_and_alone> delays) {
+  anomaly_figures f;
+  f.jobs = delays.size();
+  for (const shared_and_alone& d : delays) {
+    ALLOT_ASSERT(d.shared >= 0 && d.alone >= 0, "a delay is not negative");
+    f.shared += static_cast<wide>(d.shared);
+    f.alone += static_cast<wide>(d.alone);
+  }
+  return f;
+}
+
+/// Finish-time fairness (Mahajan et al., Themis, NSDI 2020): rho of a job is its completion time in the
+/// shared cluster over that in its tenant's weight share of the cluster alone. Above 1, sharing costs it.
+struct finish_time_figures {
+  std::size_t jobs = 0;
+  /// In millionths, each rounded to the nearest.
+  wide sum = 0;
+  std::int64_t max = 0;
+  std::size_t above_one = 0;
+  /// Above 1.05, from which on Shockwave (NSDI 2023) counts a job as treated unfairly.
+  std::size_t unfair = 0;
+
+  /// In millionths; 0 without jobs.
+  [[nodiscard]] constexpr std::int64_t mean() const noexcept {
+    return jobs == 0 ? 0 : static_cast<std::int64_t>((2 * sum + jobs) / (2 * wide{jobs}));
+  }
+  constexpr finish_time_figures& operator+=(const finish_time_figures& other) noexcept {
+    jobs += other.jobs;
+    sum += other.sum;
+    max = std::max(max, other.max);
+    above_one += other.above_one;
+    unfair += other.unfair;
+    return *this;
+  }
+};
+
+/// Of completion times. A time of zero counts as a millisecond, the shortest there is. O(jobs).
+[[nodiscard]] constexpr finish_time_figures finish_time_fairness(std::span<const shared_and_alone> times) {
+  finish_time_figures f;
+  f.jobs = times.size();
+  for (const shared_and_alone& t : times) {
+    ALLOT_ASSERT(t.shared >= 0 && t.alone >= 0, "a completion time is not negative");
+    const wide shared = static_cast<wide>(std::max<instant>(t.shared, 1));
+    const wide alone = static_cast<wide>(std::max<instant>(t.alone, 1));
+    const auto rho = static_cast<std::int64_t>((shared * 1'000'000 + alone / 2) / alone);
+    f.sum += static_cast<wide>(rho);
+    f.max = std::max(f.max, rho);
+    f.above_one += shared > alone ? 1U : 0U;
+    f.unfair += shared * 100 > alone * 105 ? 1U : 0U;
+  }
+  return f;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

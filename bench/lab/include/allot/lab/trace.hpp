@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/quantity.hpp>
+#include <allot/core/time.hpp>
+#include <allot/lab/name_table.hpp>
+#include <allot/sim/job.hpp>
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+using sim::day;
+using sim::hour;
+using sim::minute;
+using sim::second;
+
+/// A job as a workload describes it: what it asks for and when, and how long it would run undisturbed. What
+/// is not said is none, nothing or zero, as noted. The texts are in the `trace` that holds the job.
+struct trace_job {
+  /// In `trace::ids`; its index is the number of the job in the order it was added.
+  name_id id;
+  /// The quota that it is submitted to, in `trace::tenants`, or none.
+  name_id tenant;
+  /// "train", "inference", ..., the GPU model asked for, and who submitted it, in `trace::words`, or none.
+  name_id job_class;
+  name_id gpu_model;
+  name_id user;
+  /// Higher goes first.
+  std::int32_t priority = 0;
+  /// The size of its gang; 0 when the GPUs are to be split over as few nodes as they need.
+  std::uint32_t pods = 0;
+  /// With how many pods it can run; 0 for all of them.
+  std::uint32_t min_pods = 0;
+  bool preemptible = true;
+
+  instant submit = 0;
+  /// How long it runs with all its pods when nothing interrupts it.
+  instant duration = 0;
+  /// Of the whole job, not of a pod; a multiple of `pods` thousandths.
+  quantity gpus;
+  std::int64_t cpu_milli = 0;
+  std::int64_t memory_mib = 0;
+  /// Work is saved after every so much running time, so an eviction loses what came since. Nothing: work is
+  /// never saved and an eviction loses all of it. Zero: it is always saved.
+  std::optional<instant> checkpoint;
+  /// How long it takes to go on after an eviction.
+  instant restart = 0;
+  /// The point in time, not the span, by which it should be done.
+  std::optional<instant> deadline;
+};
+
+/// A workload: its jobs and the texts that they name.
+struct trace {
+  /// The id of every job ever added, in that order.
+  name_table ids;
+  name_table tenants;
+  /// Classes, GPU models, users and tags.
+  name_table words;
+  std::vector<trace_job> jobs;
+  /// The columns of the file that the library does not know, in its order.
+  std::vector<std::string> tag_columns;
+  /// A value in `words` for each job, in the order they were added, and tag column; none where it is empty.
+  std::vector<name_id> tags;
+
+  /// What the job has in a tag column, empty if nothing.
+  [[nodiscard]] std::string_view tag(const trace_job& job, std::size_t column) const {
+    return words[tags[job.id.index() * tag_columns.size() + column]];
+  }
+};
+
+/// Whether the job id `a` comes before `b`: ids of decimal digits only come first, by their number ("9"
+/// before "10"; of equal numbers the shorter first: "7" before "07"); the others follow byte by byte.
+/// A strict total order. O(length).
+[[nodiscard]] constexpr bool job_id_less(std::string_view a, std::string_view b) noexcept {
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  const bool a_is_number = is_number(a);
+  if (a_is_number != is_number(b)) return a_is_number;
+  if (!a_is_number) return a < b;
+  const auto significant = [](std::string_view digits) {
+    return digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
+  };
+  const std::string_view x = significant(a);
+  const std::string_view y = significant(b);
+  if (x.size() != y.size()) return x.size() < y.size();
+  if (x != y) return x < y;
+  return a.size() < b.size();
+}
+
+/// Brings the jobs into the order in which they arrive: by submission, then by id. O(n) when they are in that
+/// order already, else O(n log n).
+inline void sort_by_submission(trace& t) {
+  const auto before = [&ids = t.ids](const trace_job& a, const trace_job& b) {
+    return a.submit != b.submit ? a.submit < b.submit : job_id_less(ids[a.id], ids[b.id]);
+  };
+  if (!std::is_sorted(t.jobs.begin(), t.jobs.end(), before)) std::sort(t.jobs.begin(), t.jobs.end(), before);
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/core/quantity.hpp>
+#include <allot/core/resources.hpp>
+#include <allot/lab/trace.hpp>
+#include <allot/quota/spec.hpp>
+#include <allot/sim/job.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace lab {
+
+/// Which dimensions of a quota tree count what the jobs of a trace ask for; what none counts is not limited.
+struct trace_dimensions {
+  std::optional<std::size_t> gpu = 0;
+  /// In cores.
+  std::optional<std::size_t> cpu{};
+  /// In MiB.
+  std::optional<std::size_t> memory{};
+};
+
+/// The job of a trace as a simulation takes it. A job without pods is a total, split over as few nodes as its
+/// size needs; one with pods is a gang of equal ones, elastic if it can run with fewer. Its CPU and memory go
+/// with its GPUs or pods, rounded up. It may stand on every model: which one its `gpu_model` is depends on
+/// the nodes. Its class is not numbered. Precondition: its GPUs are a multiple of its pods, in thousandths.
+template <std::size_t N = 1>
+[[nodiscard]] sim::job<N> to_job(const trace_job& from, quota_id quota,
+                                 const trace_dimensions& counted = {}) {
+  sim::job<N> j;
+  j.quota = quota;
+  if (counted.gpu) j.request[*counted.gpu] = from.gpus;
+  if (counted.cpu) j.request[*counted.cpu] = quantity::milli(from.cpu_milli);
+  if (counted.memory) j.request[*counted.memory] = quantity::whole(from.memory_mib);
+  j.demand.cpu_milli = from.cpu_milli;
+  j.demand.memory_mib = from.memory_mib;
+  if (from.pods == 0) {
+    j.demand.gpus = from.gpus;
+    j.demand.total = true;
+  } else {
+    ALLOT_ASSERT(from.gpus.in_milli() % from.pods == 0, "the GPUs of a gang are split evenly over its pods");
+    j.demand.gpus = quantity::milli(from.gpus.in_milli() / from.pods);
+    j.demand.pods = from.pods;
+    const auto each = [&](std::int64_t amount) {
+      return amount / from.pods + (amount % from.pods != 0 ? 1 : 0);
+    };
+    j.demand.cpu_milli = each(from.cpu_milli);
+    j.demand.memory_mib = each(from.memory_mib);
+    j.min_pods = from.min_pods;
+  }
+  j.priority = from.priority;
+  j.preemptible = from.preemptible;
+  j.submit = from.submit;
+  j.duration = from.duration;
+  j.checkpoint = from.checkpoint;
+  j.restart = from.restart;
+  j.deadline = from.deadline;
+  return j;
+}
+
+/// Sorts the trace by submission, then id, and returns its jobs in that order: job j is `t.jobs[j]` from then
+/// on. `quotas[i]` is the quota of the trace's tenant i, `without_tenant` that of the jobs that name none.
+template <std::size_t N = 1>
+[[nodiscard]] std::vector<sim::job<N>> to_jobs(trace& t, std::span<const quota_id> quotas,
+                                               quota_id without_tenant,
+                                               const trace_dimensions& counted = {}) {
+  ALLOT_ASSERT(quotas.size() == t.tenants.size(), "one quota for each tenant");
+  sort_by_submission(t);
+  std::vector<sim::job<N>> jobs;
+  jobs.reserve(t.jobs.size());
+  for (const trace_job& from : t.jobs) {
+    jobs.push_back(to_job<N>(from, from.tenant ? quotas[from.tenant.index()] : without_tenant, counted));
+  }
+  return jobs;
+}
+
+/// The quotas of a trace that comes without any: one root that has the whole cluster and below it a quota of
+/// weight 1 for each tenant, which owns an equal part of it (rounded down to a thousandth; nothing of what
+/// has no bound), lends all of it and may borrow everything. So jobs that must not be preempted have
+/// something to run on. Tenant i is quota i + 1, and the root, quota 0, is where jobs without a tenant go. It
+/// is called "cluster", in parentheses as long as a tenant is called that.
+template <std::size_t N = 1>
+[[nodiscard]] std::vector<quota_spec<N>> tenant_quotas(const trace& t, const resources<N>& cluster) {
+  std::vector<quota_spec<N>> specs(1);
+  specs.front().name = "cluster";
+  while (t.tenants.find(specs.front().name)) specs.front().name = '(' + specs.front().name + ')';
+  specs.front().nominal = cluster;
+  specs.front().inclusive = true;
+  specs.reserve(t.tenants.size() + 1);
+  resources<N> part;
+  for (std::size_t d = 0; d < N && t.tenants.size() != 0; ++d) {
+    if (cluster[d].is_unlimited()) continue;
+    part[d] = quantity::milli(cluster[d].in_milli() / static_cast<std::int64_t>(t.tenants.size()));
+  }
+  for (std::size_t i = 0; i < t.tenants.size(); ++i) {
+    quota_spec<N> tenant;
+    tenant.name = std::string{t.tenants[name_id{i}]};
+    tenant.parent = specs.front().name;
+    tenant.nominal = part;
+    specs.push_back(std::move(tenant));
+  }
+  return specs;
+}
+
+}  // namespace lab
+}  // namespace v0
+}  // namespace allot
