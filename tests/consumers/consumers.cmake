@@ -34,6 +34,7 @@ endfunction()
 allot_add_consumer(installed installed -DWANTED=${PROJECT_VERSION})
 allot_add_consumer("installed for another architecture" installed
                    -DWANTED=${PROJECT_VERSION} -DOTHER_ARCHITECTURE=ON)
+allot_add_consumer("installed, with its views" installed -DWANTED=${PROJECT_VERSION} "-DCOMPONENTS=gpu$<SEMICOLON>sim$<SEMICOLON>graph")
 allot_add_consumer(add_subdirectory add_subdirectory)
 allot_add_consumer(fetch_content fetch_content)
 

@@ -103,7 +103,7 @@ inline void include_children(std::vector<allot::quota_spec<1>>& specs) {
     w.jobs.push_back(j);
   }
   std::stable_sort(w.jobs.begin(), w.jobs.end(),
-                   [](const auto& a, const auto& b) { return a.submit < b.submit; });
+                   [](const auto& x, const auto& y) { return x.submit < y.submit; });
   if (!random.one_in(3)) return w;
   for (std::size_t i = w.nodes.empty() ? 0 : random.below(6); i > 0; --i) {
     using allot::sim::node_change;
