@@ -11,7 +11,7 @@
 #include <allot/gpu/reason.hpp>
 #include <allot/quota/supply.hpp>
 #include <allot/scheduler/plan.hpp>
-#include <allot/sim/metrics.hpp>
+#include <allot/sim/metrics/metrics.hpp>
 #include <allot/systems/kai/runai.hpp>
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include <allot/core/quantity.hpp>
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
-#include <allot/sim/figures.hpp>
+#include <allot/sim/metrics/figures.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include "lab/outputs.hpp"
 #include "lab/scenario.hpp"
 
-#include <allot/sim/node_time.hpp>
+#include <allot/sim/metrics/node_time.hpp>
 
 #include <algorithm>
 #include <array>

@@ -5,8 +5,8 @@
 #include "lab/replay_result.hpp"
 
 #include <allot/core/ratio.hpp>
-#include <allot/sim/figures.hpp>
-#include <allot/sim/statistics.hpp>
+#include <allot/sim/metrics/figures.hpp>
+#include <allot/sim/metrics/statistics.hpp>
 
 #include <string_view>
 

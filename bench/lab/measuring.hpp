@@ -5,7 +5,7 @@
 
 #include <allot/core/time.hpp>
 #include <allot/lab/isolation.hpp>
-#include <allot/sim/timeline.hpp>
+#include <allot/sim/metrics/timeline.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -11,7 +11,7 @@
 #include <allot/preemption/eligibility.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/sim/job_history.hpp>
-#include <allot/sim/metrics.hpp>
+#include <allot/sim/metrics/metrics.hpp>
 #include <allot/sim/places.hpp>
 #include <allot/sim/run_log.hpp>
 

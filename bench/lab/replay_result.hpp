@@ -8,10 +8,10 @@
 #include <allot/core/time.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/sim/decision_log.hpp>
-#include <allot/sim/figures.hpp>
 #include <allot/sim/job_history.hpp>
+#include <allot/sim/metrics/figures.hpp>
+#include <allot/sim/metrics/wait_reasons.hpp>
 #include <allot/sim/run_log.hpp>
-#include <allot/sim/wait_reasons.hpp>
 
 #include <algorithm>
 #include <array>

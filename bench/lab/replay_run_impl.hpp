@@ -11,7 +11,7 @@
 #include "lab/replay_run.hpp"
 #include "lab/staging.hpp"
 
-#include <allot/sim/metrics.hpp>
+#include <allot/sim/metrics/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/simulator.hpp>
 #include <allot/systems/by_name.hpp>

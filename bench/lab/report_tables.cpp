@@ -7,7 +7,7 @@
 
 #include <allot/core/version.hpp>
 #include <allot/lab/trace.hpp>
-#include <allot/sim/statistics.hpp>
+#include <allot/sim/metrics/statistics.hpp>
 
 #include <algorithm>
 #include <array>

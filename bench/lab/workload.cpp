@@ -4,7 +4,7 @@
 #include "lab/scenario_reader.hpp"
 
 #include <allot/quota/builder.hpp>
-#include <allot/sim/cluster_moment.hpp>
+#include <allot/sim/metrics/cluster_moment.hpp>
 #include <allot/systems/by_name.hpp>
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 #include <allot/lab/generate.hpp>
 #include <allot/lab/trace_csv.hpp>
 #include <allot/lab/trace_jobs.hpp>
-#include <allot/sim/metrics.hpp>
+#include <allot/sim/metrics/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/run_log.hpp>
 #include <allot/sim/simulator.hpp>

@@ -3,7 +3,7 @@
 #include <allot/lab/trace_csv.hpp>
 #include <allot/lab/trace_jobs.hpp>
 #include <allot/presets/single_queue.hpp>
-#include <allot/sim/metrics.hpp>
+#include <allot/sim/metrics/metrics.hpp>
 
 #include <doctest/doctest.h>
 

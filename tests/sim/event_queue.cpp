@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/event_queue.hpp>
+#include <allot/sim/detail/event_queue.hpp>
 
 #include <doctest/doctest.h>
 

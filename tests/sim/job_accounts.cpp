@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/job_accounts.hpp>
+#include <allot/sim/detail/job_accounts.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/job_progress.hpp>
+#include <allot/sim/detail/job_progress.hpp>
 
 #include <doctest/doctest.h>
 

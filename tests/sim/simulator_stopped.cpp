@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // A simulation that stands still before its end, and goes on.
-#include <allot/sim/metrics.hpp>
+#include <allot/sim/metrics/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/run_log.hpp>
 #include <allot/sim/simulator.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The simulator with elastic jobs, flavors, time limits, nodes that fail, and jobs that run from the start.
-#include <allot/sim/metrics.hpp>
+#include <allot/sim/metrics/metrics.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/run_log.hpp>
 #include <allot/sim/simulator.hpp>

@@ -6,9 +6,9 @@
 #include <allot/preemption/eligibility.hpp>
 #include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/plan.hpp>
-#include <allot/sim/event_queue.hpp>
+#include <allot/sim/detail/event_queue.hpp>
+#include <allot/sim/detail/job_progress.hpp>
 #include <allot/sim/job.hpp>
-#include <allot/sim/job_progress.hpp>
 
 #include <cstdint>
 #include <optional>

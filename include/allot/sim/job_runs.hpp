@@ -5,11 +5,11 @@
 #include <allot/core/result.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/quota/tree.hpp>
-#include <allot/sim/event_queue.hpp>
+#include <allot/sim/detail/event_queue.hpp>
+#include <allot/sim/detail/job_accounts.hpp>
+#include <allot/sim/detail/job_progress.hpp>
 #include <allot/sim/job.hpp>
-#include <allot/sim/job_accounts.hpp>
 #include <allot/sim/job_history.hpp>
-#include <allot/sim/job_progress.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -9,7 +9,7 @@
 #include <allot/scheduler/scheduler.hpp>
 #include <allot/scheduler/settle.hpp>
 #include <allot/sim/decision_log.hpp>
-#include <allot/sim/event_queue.hpp>
+#include <allot/sim/detail/event_queue.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/job_history.hpp>
 #include <allot/sim/job_runs.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/waiting_times.hpp>
+#include <allot/sim/metrics/detail/waiting_times.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/gpu/inventory.hpp>
-#include <allot/sim/cluster_moment.hpp>
+#include <allot/sim/metrics/cluster_moment.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/cluster_time.hpp>
+#include <allot/sim/metrics/detail/cluster_time.hpp>
 
 #include <doctest/doctest.h>
 

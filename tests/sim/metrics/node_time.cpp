@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/metrics.hpp>
-#include <allot/sim/node_time.hpp>
+#include <allot/sim/metrics/metrics.hpp>
+#include <allot/sim/metrics/node_time.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/systems/catalog.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/metrics.hpp>
+#include <allot/sim/metrics/metrics.hpp>
+#include <allot/sim/metrics/wait_reasons.hpp>
 #include <allot/sim/observers.hpp>
-#include <allot/sim/wait_reasons.hpp>
 #include <allot/systems/catalog.hpp>
 
 #include <doctest/doctest.h>

@@ -5,10 +5,10 @@
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
 #include <allot/preemption/eligibility.hpp>
-#include <allot/sim/claims.hpp>
-#include <allot/sim/statistics.hpp>
-#include <allot/sim/timeline.hpp>
-#include <allot/sim/wait_reasons.hpp>
+#include <allot/sim/metrics/detail/claims.hpp>
+#include <allot/sim/metrics/statistics.hpp>
+#include <allot/sim/metrics/timeline.hpp>
+#include <allot/sim/metrics/wait_reasons.hpp>
 
 #include <array>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/timeline.hpp>
+#include <allot/sim/metrics/timeline.hpp>
 
 #include <doctest/doctest.h>
 

@@ -5,8 +5,8 @@
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
 #include <allot/quota/ledger.hpp>
-#include <allot/sim/statistics.hpp>
-#include <allot/sim/timeline.hpp>
+#include <allot/sim/metrics/statistics.hpp>
+#include <allot/sim/metrics/timeline.hpp>
 
 #include <algorithm>
 #include <cstddef>

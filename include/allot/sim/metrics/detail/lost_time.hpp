@@ -5,7 +5,7 @@
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
 #include <allot/sim/job.hpp>
-#include <allot/sim/timeline.hpp>
+#include <allot/sim/metrics/timeline.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -9,9 +9,9 @@
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/placement/fragmentation.hpp>
 #include <allot/quota/ledger.hpp>
-#include <allot/sim/cluster_moment.hpp>
-#include <allot/sim/figures.hpp>
 #include <allot/sim/job.hpp>
+#include <allot/sim/metrics/cluster_moment.hpp>
+#include <allot/sim/metrics/figures.hpp>
 #include <allot/sim/places.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/figures.hpp>
+#include <allot/sim/metrics/figures.hpp>
 
 #include <doctest/doctest.h>
 

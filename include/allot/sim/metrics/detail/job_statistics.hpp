@@ -4,13 +4,13 @@
 #include <allot/core/assert.hpp>
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
-#include <allot/sim/figures.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/job_history.hpp>
-#include <allot/sim/statistics.hpp>
-#include <allot/sim/timeline.hpp>
-#include <allot/sim/wait_reasons.hpp>
-#include <allot/sim/waiting_times.hpp>
+#include <allot/sim/metrics/detail/waiting_times.hpp>
+#include <allot/sim/metrics/figures.hpp>
+#include <allot/sim/metrics/statistics.hpp>
+#include <allot/sim/metrics/timeline.hpp>
+#include <allot/sim/metrics/wait_reasons.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/statistics.hpp>
+#include <allot/sim/metrics/statistics.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/collateral.hpp>
-#include <allot/sim/metrics.hpp>
+#include <allot/sim/metrics/detail/collateral.hpp>
+#include <allot/sim/metrics/metrics.hpp>
 #include <allot/systems/catalog.hpp>
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/job_progress.hpp>
-#include <allot/sim/lost_time.hpp>
+#include <allot/sim/detail/job_progress.hpp>
+#include <allot/sim/metrics/detail/lost_time.hpp>
 
 #include <doctest/doctest.h>
 

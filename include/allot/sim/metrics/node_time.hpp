@@ -4,8 +4,8 @@
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
 #include <allot/gpu/demand.hpp>
+#include <allot/sim/metrics/timeline.hpp>
 #include <allot/sim/run_log.hpp>
-#include <allot/sim/timeline.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/quota/builder.hpp>
 #include <allot/quota/change.hpp>
-#include <allot/sim/entitlements.hpp>
+#include <allot/sim/metrics/detail/entitlements.hpp>
 
 #include <doctest/doctest.h>
 

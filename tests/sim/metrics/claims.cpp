@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/claims.hpp>
-#include <allot/sim/metrics.hpp>
+#include <allot/sim/metrics/detail/claims.hpp>
+#include <allot/sim/metrics/metrics.hpp>
 #include <allot/systems/catalog.hpp>
 
 #include <doctest/doctest.h>
