@@ -28,13 +28,13 @@ namespace detail {
 /// How a quota stands whose bound stops a job, for `explain`.
 template <class Scheduler>
 [[nodiscard]] standing standing_in(const scenario& s, const Scheduler& policy, quota_id x, std::size_t d) {
-  const auto& booked = policy.booked();
-  if (s.policy.preset == runai::name && !booked.tree().parent(x) && s.capacity[d].is_bounded()) {
+  const auto& assumed = policy.assumed();
+  if (s.policy.preset == runai::name && !assumed.tree().parent(x) && s.capacity[d].is_bounded()) {
     // What there is does not follow from what the quotas deserve.
-    return {quantity{}, quantity{}, s.capacity[d], booked.total_usage(x)[d]};
+    return {quantity{}, quantity{}, s.capacity[d], assumed.total_usage(x)[d]};
   }
-  return {booked.supply_of(x, d).borrow, booked.borrowed(x, d), booked.total_supply(x, d),
-          booked.drawn(x, d)};
+  return {assumed.supply_of(x, d).borrow, assumed.borrowed(x, d), assumed.total_supply(x, d),
+          assumed.drawn(x, d)};
 }
 
 /// Why a waiting job waits: a word and a sentence.
@@ -43,7 +43,7 @@ void explain_waiting(const scenario& s, Simulator& sim, sim::job_index j, cluste
   const auto h = sim.why(j);
   const auto& policy = sim.policy();
   const std::string_view queue = policy.tree().name(h.quota);
-  if (h.reason == hold_reason::evictions) {
+  if (h.reason == pending_reason::evictions) {
     to.reason = "reserved";
     to.text = "it starts when those that were told to go have gone";
   } else if (h.binding) {
@@ -72,7 +72,7 @@ void for_each_pod(const Simulator& sim, sim::job_index j, Visit visit) {
   const auto& nodes = sim.where().inventory();
   const job_id id = sim.history(j).id;
   for (const gpu::placed_pod& p : nodes.pods(policy.place_of(id))) visit(p);
-  for (const job_id more : policy.surplus_of(id)) {
+  for (const job_id more : policy.elastic_pods_of(id)) {
     if (policy.state(more) != job_state::running) continue;
     for (const gpu::placed_pod& p : nodes.pods(policy.place_of(more))) visit(p);
   }

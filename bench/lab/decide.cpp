@@ -27,7 +27,7 @@ decision decision_maker::conclude() {
   for (job_index j = 0; j < jobs_.setup.jobs.size(); ++j) {
     if (!ids_[j] || scheduler_.state(ids_[j]) != job_state::pending) continue;
     if (std::find(awaiting_.begin(), awaiting_.end(), j) != awaiting_.end()) continue;
-    made_.holds.push_back(explain_waiting(j));
+    made_.pending.push_back(explain_waiting(j));
   }
   close_accounts();
   return std::move(made_);
@@ -38,7 +38,7 @@ decision decision_maker::conclude() {
 amounts decision_maker::used_by(job_index j) const {
   const job_id id = ids_[j];
   amounts sum = scheduler_.request(id);
-  for (const job_id s : scheduler_.surplus_of(id)) {
+  for (const job_id s : scheduler_.elastic_pods_of(id)) {
     const job_state is = scheduler_.state(s);
     if (is == job_state::running || is == job_state::evicting) sum += scheduler_.request(s);
   }

@@ -52,7 +52,7 @@ struct decision {
     /// Its own victims; if it has none, everyone who has been told to go.
     std::vector<std::string_view> waits_for{};
   };
-  struct hold {
+  struct pending_job {
     std::string_view id;
     quota_id quota;
     std::string reason;
@@ -87,7 +87,7 @@ struct decision {
   std::vector<eviction> evict{};
   std::vector<reservation> reserve{};
   /// By submission, then id: every job that waits in the end and is not reserved.
-  std::vector<hold> holds{};
+  std::vector<pending_job> pending{};
   std::vector<refusal> refuse{};
   std::vector<account> quotas{};
 };

@@ -41,7 +41,7 @@ class decision_writer {
       out_.end_object();
     });
     list("reserve", d_.reserve, [&](const auto& r) { names("waits_for", r.waits_for); });
-    list("hold", d_.holds, [&](const auto& h) {
+    list("hold", d_.pending, [&](const auto& h) {
       out_.member("reason", h.reason).member("at", h.at).key("resource");
       h.resource ? out_.value(*h.resource) : out_.null();
       out_.key("short_by");

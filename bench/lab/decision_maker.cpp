@@ -64,7 +64,7 @@ void decision_maker::run(std::size_t rounds) {
 /// A cycle that goes from head to head may decide nothing and still go on with others the next time.
 bool decision_maker::is_quiet(const plan_type& plan) {
   std::vector<job_id> held;
-  for (const auto& h : plan.holds) held.push_back(h.id);
+  for (const auto& h : plan.pending) held.push_back(h.id);
   const bool is_news = !plan.empty() || (!held.empty() && (!had_plan_ || held != held_last_));
   held_last_ = std::move(held);
   had_plan_ = true;
@@ -77,12 +77,12 @@ void decision_maker::adopt_running() {
   for (const sim::running_job_at_start& r : jobs_.setup.running) {
     const job_id id = scheduler_.adopt(r.which, r.since, r.where, r.pick);
     ids_[r.which] = id;
-    std::vector<job_id> surplus;
-    for (const gpu::allocation_id at : r.surplus)
-      surplus.push_back(scheduler_.adopt_surplus(id, r.since, at));
+    std::vector<job_id> elastic_pods;
+    for (const gpu::allocation_id at : r.elastic_pods)
+      elastic_pods.push_back(scheduler_.adopt_elastic_pod(id, r.since, at));
     if (!r.is_going) continue;
     scheduler_.evicting(id);
-    going_.insert(going_.end(), surplus.begin(), surplus.end());
+    going_.insert(going_.end(), elastic_pods.begin(), elastic_pods.end());
     going_.push_back(id);
   }
   for (job_index j = 0; j < jobs_.setup.jobs.size(); ++j) {
@@ -138,7 +138,7 @@ void decision_maker::record(const plan_type& plan) {
   // With an elastic job all its pods go, whether or not the plan names each.
   for (const auto& e : plan.evictions) {
     if (!e.core) {
-      for (const job_id s : scheduler_.surplus_of(e.id)) {
+      for (const job_id s : scheduler_.elastic_pods_of(e.id)) {
         const bool is_told = scheduler_.state(s) == job_state::evicting;
         if (is_told && std::find(going_.begin(), going_.end(), s) == going_.end()) going_.push_back(s);
       }
@@ -175,7 +175,7 @@ void decision_maker::record(const plan_type& plan) {
       made_.admit.push_back({jobs_.ids[j], job(j).quota, pods, nodes, flavors_of(j, a.pick), a.borrows});
     }
   }
-  for (const auto& h : plan.holds) unproven_[h.what] = h.reason == hold_reason::not_proven;
+  for (const auto& h : plan.pending) unproven_[h.what] = h.reason == pending_reason::not_proven;
 }
 
 /// Everyone who was told to go has gone. Pods before the job they belong to, with which they would go anyway.
@@ -207,7 +207,7 @@ std::vector<std::string_view> decision_maker::nodes_of(gpu::allocation_id at) co
 
 std::vector<std::string_view> decision_maker::nodes_of_job(job_index j) const {
   std::vector<std::string_view> nodes = nodes_of(scheduler_.place_of(ids_[j]));
-  for (const job_id s : scheduler_.surplus_of(ids_[j])) {
+  for (const job_id s : scheduler_.elastic_pods_of(ids_[j])) {
     const job_state is = scheduler_.state(s);
     if (is != job_state::running && is != job_state::evicting) continue;
     const auto more = nodes_of(scheduler_.place_of(s));
@@ -249,7 +249,7 @@ std::vector<decision_maker::choice> decision_maker::choices_of(job_index j, std:
   flavor_pick pick{};
   do {
     choice c{pick, view.amount(j, pods, pick), view.demand(j, pods, pick)};
-    for_each_shortfall(scheduler_.booked(), view.quota(j), c.request, lane_of(j),
+    for_each_shortfall(scheduler_.assumed(), view.quota(j), c.request, lane_of(j),
                        [&](const shortfall& s) { c.lacks.push_back(s); });
     c.place = scheduler_.places().why_not(c.demand);
     all.push_back(std::move(c));
@@ -257,47 +257,47 @@ std::vector<decision_maker::choice> decision_maker::choices_of(job_index j, std:
   return all;
 }
 
-decision::hold decision_maker::explain_waiting(job_index j) {
+decision::pending_job decision_maker::explain_waiting(job_index j) {
   const auto h = scheduler_.why(ids_[j]);
-  decision::hold hold{jobs_.ids[j], job(j).quota, {}, name_of(job(j).quota)};
+  decision::pending_job pending{jobs_.ids[j], job(j).quota, {}, name_of(job(j).quota)};
   const std::string_view queue = queue_name(scheduler_.view().quota(j));
   if (h.binding) {
     const shortfall& s = *h.binding;
-    hold.reason = word_of_bound(s.kind);
-    hold.at = queue_name(s.quota);
-    hold.resource = scenario_.resources[s.dimension];
-    hold.short_by = s.missing;
-    hold.text = explain(s, hold.at, *hold.resource, standing_of(s.quota, s.dimension), hold.id,
-                        scheduler_.request(ids_[j])[s.dimension]);
+    pending.reason = word_of_bound(s.kind);
+    pending.at = queue_name(s.quota);
+    pending.resource = scenario_.resources[s.dimension];
+    pending.short_by = s.missing;
+    pending.text = explain(s, pending.at, *pending.resource, standing_of(s.quota, s.dimension), pending.id,
+                           scheduler_.request(ids_[j])[s.dimension]);
   } else if (h.placement && h.placement->reason != gpu::obstacle::none) {
     const gpu::unplaceable& why = *h.placement;
-    hold.reason = gpu::to_string(why.reason);
-    hold.at = "cluster";
-    hold.resource = gpu_resource(j);
-    hold.short_by = why.reason == gpu::obstacle::full ? why.asked - why.free : missing_blocks(why, j);
-    hold.text = explain(why, scheduler_.places());
+    pending.reason = gpu::to_string(why.reason);
+    pending.at = "cluster";
+    pending.resource = gpu_resource(j);
+    pending.short_by = why.reason == gpu::obstacle::full ? why.asked - why.free : missing_blocks(why, j);
+    pending.text = explain(why, scheduler_.places());
   } else if (scheduler_.settings(scheduler_.view().quota(j)).head == queue_head::strict) {
-    hold.reason = "behind_head";
-    hold.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";
+    pending.reason = "behind_head";
+    pending.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";
   } else {
-    hold.reason = "waits_turn";
-    hold.text = "there is room for it, but its turn has not come in this cycle";
+    pending.reason = "waits_turn";
+    pending.text = "there is room for it, but its turn has not come in this cycle";
   }
   const auto searched = unproven_.find(j);
-  if (searched != unproven_.end() && searched->second) hold.reason = "not_proven";
-  return hold;
+  if (searched != unproven_.end() && searched->second) pending.reason = "not_proven";
+  return pending;
 }
 
 standing decision_maker::standing_of(quota_id x, std::size_t d) const {
-  const ledger<n>& booked = scheduler_.booked();
-  if (scenario_.policy.preset == runai::name && !booked.tree().parent(x)) {
+  const ledger<n>& assumed = scheduler_.assumed();
+  if (scenario_.policy.preset == runai::name && !assumed.tree().parent(x)) {
     // What there is does not follow from what the quotas deserve.
     const quantity known = scenario_.capacity[d];
-    const quantity all = known.is_unlimited() ? least_capacity(booked.tree())[d] : known;
-    return {quantity{}, quantity{}, all, booked.total_usage(x)[d]};
+    const quantity all = known.is_unlimited() ? least_capacity(assumed.tree())[d] : known;
+    return {quantity{}, quantity{}, all, assumed.total_usage(x)[d]};
   }
-  return {booked.supply_of(x, d).borrow, booked.borrowed(x, d), booked.total_supply(x, d),
-          booked.drawn(x, d)};
+  return {assumed.supply_of(x, d).borrow, assumed.borrowed(x, d), assumed.total_supply(x, d),
+          assumed.drawn(x, d)};
 }
 
 quantity decision_maker::missing_blocks(const gpu::unplaceable& why, job_index j) const {

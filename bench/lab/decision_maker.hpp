@@ -78,7 +78,7 @@ class decision_maker {
   /// Of all its pods that run.
   [[nodiscard]] std::vector<std::string_view> nodes_of_job(job_index j) const;
   /// Why a waiting job waits.
-  [[nodiscard]] decision::hold explain_waiting(job_index j);
+  [[nodiscard]] decision::pending_job explain_waiting(job_index j);
   /// The GPUs of those of its pods that have no room: free GPUs that are not together do not help.
   [[nodiscard]] quantity missing_blocks(const gpu::unplaceable& why, job_index j) const;
   [[nodiscard]] std::string_view gpu_resource(job_index j) const;

@@ -60,6 +60,10 @@ class errors {
   std::size_t count_ = 0;
 };
 
+/// Tells the user on standard error what is wrong; `command` is who says so. Returns the exit status.
+int complain(const errors& found);
+int complain(std::string_view problem, std::string_view command = "allot");
+
 }  // namespace lab
 }  // namespace v0
 }  // namespace allot

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view format = "allot-experiment/1";
 /// More replays than anyone waits for.
-constexpr std::size_t most_points = 1'000'000;
+constexpr std::size_t most_sweep_points = 1'000'000;
 
 /// What may be part of a file's name everywhere.
 bool is_name(std::string_view name) {
@@ -403,7 +403,7 @@ void make_points(experiment& e, const experiment_source& source, errors& found) 
     std::vector<load_setting> loads = of.loads ? *of.loads : e.loads;
     if (loads.empty()) loads.emplace_back();
     count += loads.size() * e.policies.size() * e.seeds.size();
-    if (count > most_points) {
+    if (count > most_sweep_points) {
       found.add(e.file, {}, "these are more than a million points");
       return;
     }

@@ -108,7 +108,7 @@ class story_teller {
     t.flavors = now_.flavors_of(j, now_.policy().pick(id));
     t.pods = now_.job(j).fewest_pods();
     tell_needs(t, now_.job(j).demand);
-    for (const job_id s : now_.policy().surplus_of(id)) {
+    for (const job_id s : now_.policy().elastic_pods_of(id)) {
       const job_state of_pod = now_.policy().state(s);
       if (of_pod == job_state::running || of_pod == job_state::evicting) ++t.pods;
     }
@@ -141,7 +141,7 @@ class story_teller {
       default:
         break;
     }
-    return is_in(made_.reserve) && !is_in(made_.holds) ? fate::reserved : fate::waits;
+    return is_in(made_.reserve) && !is_in(made_.pending) ? fate::reserved : fate::waits;
   }
 
   void tell_eviction(job_story& t) {
@@ -167,7 +167,7 @@ class story_teller {
   }
 
   void tell_wait(job_story& t, job_index j) {
-    const decision::hold h = now_.explain_waiting(j);
+    const decision::pending_job h = now_.explain_waiting(j);
     t.why = h.text;
     t.reason = h.reason == "behind_head" || h.reason == "waits_turn" || h.reason == "not_proven"
                    ? word_of(h.reason)
@@ -207,7 +207,7 @@ class story_teller {
   /// The first job of its queue that waits for a reason of its own.
   [[nodiscard]] std::string head_of(job_index j) {
     const auto& view = now_.policy().view();
-    for (const decision::hold& h : made_.holds) {
+    for (const decision::pending_job& h : made_.pending) {
       for (job_index k = 0; k < now_.ids().size(); ++k) {
         if (now_.ids()[k] != h.id || k == j || view.quota(k) != view.quota(j)) continue;
         if (h.reason != "behind_head") return std::string{h.id};

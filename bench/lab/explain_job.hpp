@@ -38,7 +38,7 @@ struct job_story {
   struct lack {
     /// A quota, or "cluster".
     std::string at;
-    /// As the reasons of `decision::hold`.
+    /// As the reasons of `decision::pending_job`.
     std::string_view limit;
     /// Of what there is too little; of a place nothing.
     std::string resource;

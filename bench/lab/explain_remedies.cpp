@@ -85,8 +85,8 @@ remedy_finder::trial remedy_finder::try_out(const scenario& changed) const {
     const bool runs = id && after->policy().state(id) == job_state::running;
     if (runs) return {true, "it would not have had to go"};
   }
-  const auto held = std::find_if(d.holds.begin(), d.holds.end(), is_it);
-  if (at == after->ids().end() || held == d.holds.end()) return {};
+  const auto held = std::find_if(d.pending.begin(), d.pending.end(), is_it);
+  if (at == after->ids().end() || held == d.pending.end()) return {};
   trial t{false, held->text};
   const auto best = best_choice(*after, static_cast<job_index>(at - after->ids().begin()));
   if (!best.lacks.empty()) {
@@ -166,7 +166,7 @@ void remedy_finder::lift(const std::vector<shortfall>& lacks, bool by_borrowing)
       texts.push_back(fmt::format("{} had {} more", spec.name, amount(l)));
       continue;
     }
-    const quantity limit = now_.policy().booked().supply_of(l.quota, l.dimension).borrow;
+    const quantity limit = now_.policy().assumed().supply_of(l.quota, l.dimension).borrow;
     spec.borrow[l.dimension] = limit::at_most(limit + l.missing);
     const bool is_first = l.kind == bound::nominal;
     texts.push_back(fmt::format("{} might borrow {}{}", spec.name, amount(l), is_first ? "" : " more"));

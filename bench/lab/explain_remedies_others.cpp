@@ -21,7 +21,7 @@ void remedy_finder::evict() {
     if (!id || policy.state(id) != job_state::running || e == nullptr || e->phase != job_phase::running)
       continue;
     candidate c{j, {id}};
-    for (const job_id unit : policy.surplus_of(id)) {
+    for (const job_id unit : policy.elastic_pods_of(id)) {
       if (policy.state(unit) == job_state::running) c.units.push_back(unit);
     }
     all.push_back(std::move(c));
@@ -33,11 +33,11 @@ void remedy_finder::evict() {
   std::sort(all.begin(), all.end(),
             [&](const candidate& a, const candidate& b) { return rank(a) < rank(b); });
 
-  ledger<n> booked = policy.booked();
+  ledger<n> assumed = policy.assumed();
   sim::places& places = policy.places();
   const savepoint before = places.save();
   const auto fits = [&] {
-    if (!booked.fits(quota_, request_, now_.lane_of(job_))) return false;
+    if (!assumed.fits(quota_, request_, now_.lane_of(job_))) return false;
     const savepoint nested = places.save();
     const bool has_place = places.place(demand_).has_value();
     places.rollback(nested);
@@ -45,13 +45,13 @@ void remedy_finder::evict() {
   };
   const auto take_off = [&](const candidate& c) {
     for (const job_id u : c.units) {
-      booked.release(policy.view().quota(c.job), policy.request(u), now_.lane_of(c.job));
+      assumed.release(policy.view().quota(c.job), policy.request(u), now_.lane_of(c.job));
       places.vacate(policy.place_of(u));
     }
   };
   const auto put_back = [&](const candidate& c) {
     for (const job_id u : c.units) {
-      booked.charge(policy.view().quota(c.job), policy.request(u), now_.lane_of(c.job));
+      assumed.charge(policy.view().quota(c.job), policy.request(u), now_.lane_of(c.job));
       places.reoccupy(policy.place_of(u));
     }
   };
@@ -101,24 +101,24 @@ std::string remedy_finder::why_not(job_index victim) const {
     if (may.within == preempt_within::never) return "is of the same quota, which lets no job evict another";
     return v.priority >= b.priority ? "has no lower priority" : "";
   }
-  const ledger<n>& booked = policy.booked();
-  for (quota_id a = quota_; a; a = booked.tree().parent(a)) {
+  const ledger<n>& assumed = policy.assumed();
+  for (quota_id a = quota_; a; a = assumed.tree().parent(a)) {
     if (a == of_victim) return "is of a quota above its own";
   }
-  const bool is_below = booked.tree().common_ancestor(of_victim, quota_) == quota_;
+  const bool is_below = assumed.tree().common_ancestor(of_victim, quota_) == quota_;
   if (is_below && may.children) return "";
   bool borrows = false;
   for (std::size_t d = 0; d < n; ++d) {
     borrows = borrows || (request_[d] > quantity{} &&
                           v.request[d] + now_.policy().request(now_.id_of(victim))[d] > quantity{} &&
-                          booked.own_usage(of_victim, d) > booked.supply_of(of_victim, d).own_pool);
+                          assumed.own_usage(of_victim, d) > assumed.supply_of(of_victim, d).own_pool);
   }
   if (!borrows) return fmt::format("stands on what {} owns", policy.tree().name(of_victim));
   if (may.reclaim == preempt_reclaim::never) return "is of another quota, and its own takes nothing back";
   if (may.reclaim == preempt_reclaim::lower_priority && v.priority >= b.priority)
     return "has no lower priority";
   for (std::size_t d = 0; d < n; ++d) {
-    if (request_[d] > std::max(quantity{}, booked.balance(quota_, d))) {
+    if (request_[d] > std::max(quantity{}, assumed.balance(quota_, d))) {
       return fmt::format("borrows, but {} would borrow too", policy.tree().name(quota_));
     }
   }

@@ -27,11 +27,6 @@ namespace {
 /// Ten times what a cluster has: then every policy has long come to its end.
 constexpr std::int64_t most_arrivals_milli = 10'000;
 
-int complain(const std::string& text) {
-  std::fprintf(stderr, "%s", text.c_str());
-  return bad_input_status;
-}
-
 /// What the program calls best fit is that of the published figures here.
 [[nodiscard]] std::optional<gpu::placement_name> find_policy(const std::string& name, errors& found) {
   if (std::find(fill_policies.begin(), fill_policies.end(), name) != fill_policies.end()) {
@@ -90,19 +85,19 @@ int fill(const fill_command& command) {
   const auto arrivals = read_arrivals(command.arrivals, found);
   if (command.nodes_csv == "-" && command.pods_csv == "-") {
     found.add("--pods-csv", {}, "the nodes come from standard input already");
-    return complain(found.to_string());
+    return complain(found);
   }
   const auto nodes =
       read_list<openb_node>(command.nodes_csv, found, [](auto source) { return read_openb_nodes(source); });
   const auto pods =
       read_list<openb_pod>(command.pods_csv, found, [](auto source) { return read_openb_pods(source); });
-  if (!found.empty()) return complain(found.to_string());
+  if (!found.empty()) return complain(found);
 
   const auto layout = openb_cluster(nodes, command.seed);
   if (!layout) {
     for (const problem& p : layout.problems())
       found.add(shown_path(command.nodes_csv), p.subject.empty() ? "" : "node " + p.subject, p.text);
-    return complain(found.to_string());
+    return complain(found);
   }
   if (layout.value().gpus() == quantity{}) {
     found.add(shown_path(command.nodes_csv), {}, "expected nodes with GPUs, found none");
@@ -111,7 +106,7 @@ int fill(const fill_command& command) {
   if (std::none_of(shapes.begin(), shapes.end(), [](const gpu::pod_shape& s) { return s.devices > 0; })) {
     found.add(shown_path(command.pods_csv), {}, "expected pods that ask for GPUs, found none");
   }
-  if (!found.empty()) return complain(found.to_string());
+  if (!found.empty()) return complain(found);
 
   const gpu::typical_pods typical = typical_of(shapes);
   const auto order = fill_arrivals(shapes, layout.value().gpus(), {*arrivals, command.seed});
@@ -124,7 +119,7 @@ int fill(const fill_command& command) {
   }
   const bool written =
       std::fwrite(csv.data(), 1, csv.size(), stdout) == csv.size() && std::fflush(stdout) == 0;
-  return written ? 0 : complain("allot fill: can't write to standard output\n");
+  return written ? 0 : complain("can't write to standard output", "allot fill");
 }
 
 }  // namespace lab

@@ -22,11 +22,6 @@ namespace lab {
 
 namespace {
 
-int complain(const std::string& problem) {
-  std::fprintf(stderr, "allot generate: %s\n", problem.c_str());
-  return bad_input_status;
-}
-
 /// What the options say, and what is wrong with them: of each the name as in an experiment.
 struct parameters {
   generated_workload workload{};
@@ -116,12 +111,13 @@ void append_job(const workload_stream& stream, const generated_job& job, std::st
 int generate(const generate_options& options) {
   const parameters p{options};
   for (const parameter_problem& problem : p.problems) {
-    complain(option_of(problem.parameter) + ": " + problem.text);
+    complain(option_of(problem.parameter) + ": " + problem.text, "allot generate");
   }
   if (!p.problems.empty()) return bad_input_status;
-  if (options.out.empty()) return complain("--out: the file has no name");
+  if (options.out.empty()) return complain("--out: the file has no name", "allot generate");
   output_target out;
-  if (std::string problem = out.open(options.out, options.force); !problem.empty()) return complain(problem);
+  if (std::string problem = out.open(options.out, options.force); !problem.empty())
+    return complain(problem, "allot generate");
 
   std::uint64_t jobs = 0;
   std::uint64_t hours = 0;
@@ -143,7 +139,7 @@ int generate(const generate_options& options) {
     const instant last = trace.jobs.empty() ? 0 : trace.jobs.back().submit;
     hours = static_cast<std::uint64_t>(p.workload.days ? *p.workload.days * 24 : (last + hour - 1) / hour);
   }
-  if (std::string problem = out.publish(); !problem.empty()) return complain(problem);
+  if (std::string problem = out.publish(); !problem.empty()) return complain(problem, "allot generate");
   if (options.out == "-") return 0;
   std::printf("%s: %s jobs over %s days\n", options.out.c_str(), report::grouped(jobs).c_str(),
               hours % 24 == 0 ? report::grouped(hours / 24).c_str()

@@ -56,18 +56,19 @@ struct wait_reason {
 
 /// What a scheduler says of a job that waits, in short. `settings` are those of its quota as the policy sees
 /// it, which knows a single one if `single_queue`.
-template <class Hold>
-[[nodiscard]] wait_reason reason_of(const Hold& hold, const queue_settings& settings, bool single_queue) {
+template <class Pending>
+[[nodiscard]] wait_reason reason_of(const Pending& pending, const queue_settings& settings,
+                                    bool single_queue) {
   using kind = wait_reason::kind;
-  if (hold.binding) {
+  if (pending.binding) {
     constexpr kind kinds[] = {kind::capacity, kind::borrow_limit, kind::nominal, kind::guarantee};
-    const shortfall& s = *hold.binding;
+    const shortfall& s = *pending.binding;
     return {kinds[static_cast<std::size_t>(s.kind)], static_cast<std::uint8_t>(s.dimension),
             single_queue ? quota_id{} : s.quota, s.missing.in_milli()};
   }
-  if constexpr (requires { hold.placement->largest_block; }) {
-    if (hold.placement && hold.placement->reason != gpu::obstacle::none) {
-      const gpu::unplaceable& why = *hold.placement;
+  if constexpr (requires { pending.placement->largest_block; }) {
+    if (pending.placement && pending.placement->reason != gpu::obstacle::none) {
+      const gpu::unplaceable& why = *pending.placement;
       if (why.reason == gpu::obstacle::full) return {kind::full, 0, {}, why.free.in_milli()};
       if (why.reason == gpu::obstacle::fragmented)
         return {kind::fragmented, 0, {}, why.largest_block.in_milli()};

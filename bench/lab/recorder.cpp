@@ -16,7 +16,7 @@ namespace lab {
 namespace {
 
 /// What a screen can show; a curve of more points looks the same.
-constexpr std::size_t most_points = 600;
+constexpr std::size_t most_chart_points = 600;
 
 void append_count(std::string& text, std::uint64_t n) {
   char digits[20];
@@ -56,7 +56,7 @@ time_recorder::time_recorder(output_file& tenants, const std::vector<std::string
 void time_recorder::begin(instant now) {
   if (std::exchange(has_begun_, true)) return;
   result_.begin = step_began_ = now;
-  const thinned_series fresh{now, most_points};
+  const thinned_series fresh{now, most_chart_points};
   used_ = pending_ = capacity_ = stranded_ = fresh;
   for (quota_record& q : quotas_) {
     for (series* s : {&q.used, &q.entitled, &q.borrowed, &q.lent, &q.pending}) s->values = fresh;

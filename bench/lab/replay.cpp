@@ -27,15 +27,6 @@ namespace lab {
 
 namespace {
 
-int complain(const std::string& problem) {
-  std::fprintf(stderr, "allot: %s\n", problem.c_str());
-  return bad_input_status;
-}
-int complain(const errors& found) {
-  std::fputs(found.to_string().c_str(), stderr);
-  return bad_input_status;
-}
-
 /// Without its directories, so that a report does not depend on where its input was.
 std::string file_name_of(const std::string& path) {
   return std::filesystem::path{path}.filename().string();

@@ -17,8 +17,6 @@ namespace report {
 
 namespace {
 
-constexpr std::int64_t million = 1'000'000;
-
 [[nodiscard]] std::int64_t scaled(std::int64_t part, std::int64_t whole, std::int64_t length) {
   if (whole <= 0) return 0;
   const bool is_negative = part < 0;

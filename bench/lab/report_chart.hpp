@@ -16,6 +16,8 @@ inline namespace v0 {
 namespace lab {
 namespace report {
 
+inline constexpr std::int64_t million = 1'000'000;
+
 /// The ticks of an axis: `step` apart, and where the axis ends.
 struct scale {
   std::int64_t top = 1;

@@ -14,8 +14,6 @@ namespace report {
 
 namespace {
 
-constexpr std::int64_t million = 1'000'000;
-
 [[nodiscard]] std::int64_t part_of(std::int64_t part, std::int64_t whole) {
   return whole <= 0 ? 0
                     : static_cast<std::int64_t>(wide{static_cast<std::uint64_t>(part)} * million /

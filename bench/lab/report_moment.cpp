@@ -53,7 +53,7 @@ std::vector<stay> stays_of(const replay_result& r, const std::vector<const repla
     since[j] = -1;
   };
   for (const sim::job_run& run : r.log.runs()) {
-    if (run.surplus) continue;
+    if (run.elastic) continue;
     close(run.job, run.begin);
     if (run.evicted) since[run.job] = run.end;
   }
@@ -324,7 +324,7 @@ class data_writer {
       time_since_begin(when.begin);
       json_ += ',';
       time_since_begin(when.end);
-      json_ += run.surplus ? ",1,\"" : ",0,\"";
+      json_ += run.elastic ? ",1,\"" : ",0,\"";
       for (const gpu::placed_pod& pod : r_.log.pods(run)) {
         if (json_.back() != '"') json_ += ';';
         append_place(json_, pod);

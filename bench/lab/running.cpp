@@ -103,10 +103,10 @@ class running_placer {
                                  const flavor_pick& pick) {
     sim::places& where = to_.setup.where;
     if (!where.has_nodes()) {
-      r.surplus.assign(pods_of(j, e) - to_.setup.jobs[j].fewest_pods(), {});
+      r.elastic_pods.assign(pods_of(j, e) - to_.setup.jobs[j].fewest_pods(), {});
       return true;
     }
-    r.surplus.clear();
+    r.elastic_pods.clear();
     const std::uint32_t core = to_.setup.jobs[j].fewest_pods();
     const std::span<const gpu::pod_location> at{e.locations};
     if (!are_of_flavor(j, at, pick)) return false;
@@ -124,16 +124,16 @@ class running_placer {
         give_back(r);
         return false;
       }
-      r.surplus.push_back(*of_pod);
+      r.elastic_pods.push_back(*of_pod);
     }
     return true;
   }
   void give_back(sim::running_job_at_start& r) {
     sim::places& where = to_.setup.where;
     if (!where.has_nodes()) return;
-    for (std::size_t i = r.surplus.size(); i-- > 0;) where.release(r.surplus[i]);
+    for (std::size_t i = r.elastic_pods.size(); i-- > 0;) where.release(r.elastic_pods[i]);
     where.release(r.where);
-    r.surplus.clear();
+    r.elastic_pods.clear();
   }
 
   void report(sim::job_index j, const job_entry& e, const std::string& at) {

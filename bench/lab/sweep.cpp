@@ -38,15 +38,6 @@ constexpr int unwritable_status = 5;
 constexpr std::array<std::string_view, 7> point_file_names = {
     "jobs.csv", "tenants.csv", "events.csv", "trace.json", "report.html", "summary.json", "point.json"};
 
-int complain(const errors& found) {
-  std::fputs(found.to_string().c_str(), stderr);
-  return bad_input_status;
-}
-int complain(const std::string& problem) {
-  std::fprintf(stderr, "allot: %s\n", problem.c_str());
-  return bad_input_status;
-}
-
 sweep_record record_of(const experiment& e) {
   sweep_record sweep{e.name, e.id, e.baseline, {}};
   for (const experiment_point& p : e.points) {

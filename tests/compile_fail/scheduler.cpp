@@ -73,8 +73,8 @@ struct unordered {
   key operator()(const Ledger&, const Contender&) const;
 };
 struct incomplete_policies {
-  template <class Bench>
-  using cycle = allot::until_quiet<Bench, incomplete_policies>;
+  template <class Session>
+  using cycle = allot::exhaustive_cycle<Session, incomplete_policies>;
 #ifdef policies_have_no_jobs
   // allot: policies must have `jobs`, the order of the jobs of one quota
   allot::lane not_preemptible = allot::lane::any;
@@ -106,13 +106,13 @@ using chosen = allot::scheduler<jobs, allot::kueue_fair>;
 // allot: this is a preset, not the policies of one: write allot::make_scheduler(preset, view, quotas,
 using chosen = allot::scheduler<jobs, placement, allot::kueue_fair>;
 #elif defined policies_are_a_number
-// allot: these are not policies, which have a template `cycle<Bench>`: write allot::policies<...>, or the
+// allot: these are not policies, which have a template `cycle<Session>`: write allot::policies<...>, or the
 using chosen = allot::scheduler<jobs, placement, int>;
 #elif defined policies_are_a_lambda
-// allot: these are not policies, which have a template `cycle<Bench>`: write allot::policies<...>, or the
+// allot: these are not policies, which have a template `cycle<Session>`: write allot::policies<...>, or the
 using chosen = allot::scheduler<jobs, placement, decltype([] {})>;
 #elif defined policies_are_one_part
-// allot: these are not policies, which have a template `cycle<Bench>`: write allot::policies<...>, or the
+// allot: these are not policies, which have a template `cycle<Session>`: write allot::policies<...>, or the
 using chosen = allot::scheduler<jobs, placement, allot::by_settings>;
 #elif defined policies_have_no_jobs
 using chosen = allot::scheduler<jobs, placement, incomplete_policies>;

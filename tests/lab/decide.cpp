@@ -42,7 +42,7 @@ lines decided(const lab::scenario& s, std::size_t rounds = 1) {
   }
   for (const auto& r : d->reserve)
     all.push_back("reserve " + std::string{r.id} + " after" + listed(r.waits_for));
-  for (const auto& h : d->holds) {
+  for (const auto& h : d->pending) {
     std::string line = "hold " + std::string{h.id} + ": " + h.reason + " at " + h.at;
     if (h.resource) line += ", " + to_string(h.short_by) + ' ' + std::string{*h.resource} + " short";
     all.push_back(line + ": " + h.text);
@@ -329,7 +329,7 @@ TEST_CASE("pods of one job are admitted as one row, and evicted as one") {
   CHECK(first->admit[0].pods == 10);
   CHECK(first->admit[0].borrows[0] == gpus(6));
   CHECK(first->quotas[1].used[0] == gpus(10));
-  CHECK(first->holds.empty());
+  CHECK(first->pending.empty());
 
   const auto grown =
       parse_valid(R"("quotas": [{"name": "r"}, {"name": "a", "parent": "r", "nominal": {"gpu": 4}},

@@ -134,8 +134,8 @@ TEST_CASE("GPU memory takes part in quota and in placement") {
   REQUIRE(d);
   REQUIRE(d->admit.size() == 1);
   CHECK(d->admit.front().id == "a");
-  REQUIRE(d->holds.size() == 1);
-  CHECK(d->holds.front().id == "b");
+  REQUIRE(d->pending.size() == 1);
+  CHECK(d->pending.front().id == "b");
 }
 
 TEST_CASE("a decision goes by model, CPU and pod slots, and says what is in the way") {
@@ -153,11 +153,11 @@ TEST_CASE("a decision goes by model, CPU and pod slots, and says what is in the 
   std::string where;
   for (const auto& a : d->admit) where.append(a.id).append(" ").append(a.nodes.front()).append("; ");
   CHECK(where == "a old; b big-0; c big-1; g cpu; ");
-  REQUIRE(d->holds.size() == 1);
-  CHECK(d->holds.front().id == "d");
-  CHECK(d->holds.front().reason == "host_full");
-  CHECK(d->holds.front().short_by == gpus(1));
-  CHECK(d->holds.front().text ==
+  REQUIRE(d->pending.size() == 1);
+  CHECK(d->pending.front().id == "d");
+  CHECK(d->pending.front().reason == "host_full");
+  CHECK(d->pending.front().short_by == gpus(1));
+  CHECK(d->pending.front().text ==
         "the GPUs are there, but not the CPU, memory or pod slots beside them: it has one pod");
   REQUIRE(d->refuse.size() == 2);
   CHECK(d->refuse[0].id == "e");

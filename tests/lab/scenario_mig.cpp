@@ -73,9 +73,9 @@ TEST_CASE("scenario MIG: instances go to GPUs that are cut, whole GPUs to the ot
   CHECK(made.d.admit[0].id == "a");
   CHECK(made.d.admit[0].nodes == std::vector<std::string_view>{"small", "small"});
   CHECK(made.d.admit[1].nodes == std::vector<std::string_view>{"whole"});
-  REQUIRE(made.d.holds.size() == 2);
-  CHECK(made.d.holds[0].id == "b");
-  CHECK(made.d.holds[1].id == "d");
+  REQUIRE(made.d.pending.size() == 2);
+  CHECK(made.d.pending[0].id == "b");
+  CHECK(made.d.pending[1].id == "d");
 }
 
 TEST_CASE("scenario MIG: a running job keeps its instance") {
@@ -86,8 +86,8 @@ TEST_CASE("scenario MIG: a running job keeps its instance") {
              job("fits", R"("request": {}, "mig": "3g.20gb")"));
   REQUIRE(made.d.admit.size() == 1);
   CHECK(made.d.admit[0].id == "fits");
-  REQUIRE(made.d.holds.size() == 1);
-  CHECK(made.d.holds[0].id == "new");
+  REQUIRE(made.d.pending.size() == 1);
+  CHECK(made.d.pending[0].id == "new");
 }
 
 TEST_CASE("scenario MIG: what a node can't be") {

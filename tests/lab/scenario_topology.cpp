@@ -95,11 +95,11 @@ TEST_CASE("scenario topology: what is only preferred may be given up") {
 
 TEST_CASE("scenario topology: no domain has room") {
   const auto made = decide(running("a1-0") + ", " + running("b2-1") + ", " + job("j", 4, required("block")));
-  REQUIRE(made.d.holds.size() == 1);
-  CHECK(made.d.holds[0].reason == "no_domain_has_room");
-  CHECK(made.d.holds[0].at == "cluster");
-  CHECK(made.d.holds[0].short_by == quantity::whole(4));
-  CHECK(made.d.holds[0].text ==
+  REQUIRE(made.d.pending.size() == 1);
+  CHECK(made.d.pending[0].reason == "no_domain_has_room");
+  CHECK(made.d.pending[0].at == "cluster");
+  CHECK(made.d.pending[0].short_by == quantity::whole(4));
+  CHECK(made.d.pending[0].text ==
         "its 4 pods have to stand in one block, and the one with most room, block a, has room for 3");
 }
 

@@ -113,7 +113,7 @@ TEST_CASE("cheapest_lost_work: within a quota and by key the same strict order")
     for (std::size_t i = 0; i < 8; ++i) {
       jobs.push_back(job(random.between(0, 20), random.between(0, 3), random.between(0, 3)));
       jobs.back().priority = static_cast<std::int32_t>(random.between(0, 1));
-      jobs.back().surplus = random.one_in(2);
+      jobs.back().elastic = random.one_in(2);
       jobs.back().order = i;
     }
     for (const auto& x : jobs) {

@@ -40,13 +40,13 @@ ledger<> tree() {
                                               {.name = "alone"}})
                       .value()};
 }
-bool keeps(const minimum& m, quota_id from, quota_id whom, allot::instant ran, bool surplus = false) {
+bool keeps(const minimum& m, quota_id from, quota_id whom, allot::instant ran, bool elastic = false) {
   beneficiary<1> who{from, gpus(1)};
   who.now = 1000;
   donor<1> d{whom, relation::borrower};
   d.next.quota = whom;
   d.next.started = 1000 - ran;
-  d.next.surplus = surplus;
+  d.next.elastic = elastic;
   return m(tree(), who, d, search_progress<1>{});
 }
 

@@ -127,7 +127,7 @@ TEST_CASE("resized: what may not be preempted stays over, and is told") {
   CHECK_FALSE(s.l.is_sound());
 }
 
-TEST_CASE("resized: surplus first, and no job without it") {
+TEST_CASE("resized: elastic pods first, and no job without them") {
   scene s{{{.name = "root", .nominal = gpus(8)}, {.name = "A", .parent = "root"}}};
   for (std::size_t i = 0; i < 5; ++i) {
     running_job<> j;
@@ -136,8 +136,8 @@ TEST_CASE("resized: surplus first, and no job without it") {
     j.order = i;
     j.started = static_cast<allot::instant>(i);
     j.request = gpus(i == 0 ? 4 : 1);
-    j.surplus = i != 0;
-    if (j.surplus) j.core = job_id{0};
+    j.elastic = i != 0;
+    if (j.elastic) j.core = job_id{0};
     s.l.charge(j.quota, j.request);
     s.running.insert(j);
   }

@@ -30,21 +30,21 @@ running_job<> random_job(random_source& random, std::size_t i) {
   j.started = random.between(0, 2);
   j.submitted = random.between(0, 2);
   j.order = 1000 - i;
-  j.surplus = random.one_in(3);
-  if (j.surplus) j.core = job_id{random.below(6)};
+  j.elastic = random.one_in(3);
+  if (j.elastic) j.core = job_id{random.below(6)};
   j.request = allot::gpus(random.between(1, 8));
   return j;
 }
 
-/// Lowest priority, surplus pods, newest start, latest submission, largest number.
+/// Lowest priority, elastic pods, newest start, latest submission, largest number.
 bool yields_first(const running_job<>& a, const running_job<>& b) {
-  return std::tuple{a.priority, !a.surplus, -a.started, -a.submitted, ~a.order} <
-         std::tuple{b.priority, !b.surplus, -b.started, -b.submitted, ~b.order};
+  return std::tuple{a.priority, !a.elastic, -a.started, -a.submitted, ~a.order} <
+         std::tuple{b.priority, !b.elastic, -b.started, -b.submitted, ~b.order};
 }
 
 }  // namespace
 
-TEST_CASE("running_index: lowest priority, surplus, newest start, latest in the queue") {
+TEST_CASE("running_index: lowest priority, elastic pods, newest start, latest in the queue") {
   allot_test::for_each_seed(300, [](random_source& random) {
     const running_job<> a = random_job(random, 1);
     const running_job<> b = random_job(random, 2);
@@ -78,31 +78,31 @@ TEST_CASE("running_index: keeps each quota's jobs in the order in which they yie
       REQUIRE(found.size() == expected.size());
       running_job<> core = random_job(random, random.below(6));
       core.quota = x;
-      core.surplus = false;
+      core.elastic = false;
       std::vector<job_id> units;
       for (std::size_t k = expected.size(); k-- > 0;) {
         const auto& unit = expected[k];
-        if (unit.surplus && unit.core == core.id && unit.priority == core.priority) units.push_back(unit.id);
+        if (unit.elastic && unit.core == core.id && unit.priority == core.priority) units.push_back(unit.id);
       }
       std::vector<job_id> visited;
-      index.for_each_surplus(core, [&](const running_job<>& unit) { visited.push_back(unit.id); });
+      index.for_each_elastic_pod(core, [&](const running_job<>& unit) { visited.push_back(unit.id); });
       REQUIRE(visited == units);
       for (std::size_t k = 0; k < found.size(); ++k) REQUIRE(found[k].id == expected[k].id);
     }
   });
 }
 
-TEST_CASE("running_index: a surplus unit has none of its own") {
+TEST_CASE("running_index: an elastic pod has none of its own") {
   allot::running_index<> index;
   index.resize(1);
   running_job<> unit;
   unit.id = job_id{1};
   unit.quota = quota_id{0};
-  unit.surplus = true;
+  unit.elastic = true;
   unit.core = job_id{1};
   index.insert(unit);
   std::size_t visits = 0;
-  index.for_each_surplus(unit, [&](const running_job<>&) { ++visits; });
+  index.for_each_elastic_pod(unit, [&](const running_job<>&) { ++visits; });
   CHECK(visits == 0);
 }
 
@@ -172,5 +172,5 @@ TEST_CASE("running_index: who comes and goes is told once, to who follows") {
   index.insert(j);
   CHECK(take() == std::vector<bool>{false, true});
   CHECK(take().empty());
-  CHECK(index.surplus_of(quota_id{0}) == 0);
+  CHECK(index.elastic_pods_of(quota_id{0}) == 0);
 }

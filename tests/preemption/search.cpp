@@ -821,15 +821,15 @@ TEST_CASE(
 
 namespace {
 
-/// A job of `core` GPUs and then `surplus` pods of one GPU.
+/// A job of `core` GPUs and then `elastic` pods of one GPU.
 struct elastic {
   ledger<>& l;
   allot::running_index<>& running;
   std::size_t next = 0;
 
-  void add(quota_id x, int core, int surplus, std::int32_t priority = 0) {
+  void add(quota_id x, int core, int elastic, std::int32_t priority = 0) {
     const job_id of{next};
-    for (int i = 0; i <= surplus; ++i) {
+    for (int i = 0; i <= elastic; ++i) {
       running_job<> j;
       j.id = job_id{next};
       j.quota = x;
@@ -837,8 +837,8 @@ struct elastic {
       j.started = static_cast<std::int64_t>(next);
       j.order = next++;
       j.request = gpus(i == 0 ? core : 1);
-      j.surplus = i != 0;
-      if (j.surplus) j.core = of;
+      j.elastic = i != 0;
+      if (j.elastic) j.core = of;
       l.charge(x, j.request);
       running.insert(j);
     }
@@ -853,7 +853,7 @@ std::vector<std::size_t> ids(std::span<const allot::victim<1>> victims) {
 
 }  // namespace
 
-TEST_CASE("search: of an elastic job its surplus goes first, pod by pod, and the job survives (KAI v0.5.1)") {
+TEST_CASE("search: the pods of an elastic job go first, one by one, and the job survives (KAI v0.5.1)") {
   scene s{{{.name = "root"},
            {.name = "A", .parent = "root", .nominal = gpus(9)},
            {.name = "B", .parent = "root"}}};
@@ -875,16 +875,16 @@ TEST_CASE("search: of an elastic job its surplus goes first, pod by pod, and the
   CHECK(victims_of(4) == numbers{4, 3, 2, 1});
   // The gang yields more than two pods do, so that two of four are let go.
   CHECK(victims_of(5) == numbers{4, 3, 5});
-  // Two pods that the job needs go together, and then none of its surplus stays.
+  // Two pods that the job needs go together, and then none of its elastic pods stays.
   CHECK(victims_of(9) == numbers{4, 3, 2, 1, 5, 0});
 }
 
-TEST_CASE("search: a job never goes while its surplus stays, whatever the order") {
+TEST_CASE("search: a job never goes while an elastic pod of it stays, whatever the order") {
   /// Whole jobs first, for the sake of the test.
   struct cores_first {
-    bool operator()(const ledger<>&, const allot::donor<1>& d) const { return d.next.surplus; }
+    bool operator()(const ledger<>&, const allot::donor<1>& d) const { return d.next.elastic; }
     bool within_quota(const running_job<>& a, const running_job<>& b, allot::instant) const {
-      if (a.surplus != b.surplus) return b.surplus;
+      if (a.elastic != b.elastic) return b.elastic;
       return compare_as_victims(a, b) < 0;
     }
   };
@@ -901,9 +901,9 @@ TEST_CASE("search: a job never goes while its surplus stays, whatever the order"
   const auto point = s.accounts().save();
   REQUIRE(find.run(s.accounts(), running, s.asks("A", 9), world) == search_outcome::found);
   CHECK(ids(find.victims()) == numbers{5, 4, 3, 2, 1, 0});
-  for (const auto& v : find.victims()) CHECK(v.with_its_job == v.job.surplus);
+  for (const auto& v : find.victims()) CHECK(v.with_its_job == v.job.elastic);
   s.accounts().rollback(point);
-  // The other job stays when one pod of its surplus, asked with it, turns out to be enough.
+  // The other job stays when one elastic pod of it, asked with it, turns out to be enough.
   REQUIRE(find.run(s.accounts(), running, s.asks("A", 4), world) == search_outcome::found);
   CHECK(ids(find.victims()) == numbers{5, 4});
   for (const auto& v : find.victims()) CHECK_FALSE(v.with_its_job);
@@ -1220,7 +1220,7 @@ TEST_CASE("search: who can stand elsewhere is moved, not evicted") {
 
 namespace {
 
-/// Some of the jobs become surplus units of others, and the settings let borrowers ask borrowers.
+/// Some of the jobs become elastic pods of others, and the settings let borrowers ask borrowers.
 template <std::size_t N>
 void let_borrowers_ask(random_source& random, world<N>& w) {
   w.b.may.rivals =
@@ -1250,13 +1250,13 @@ void make_elastic(random_source& random, world<N>& w) {
   for (std::size_t i = 1; i < w.preemptible.size(); ++i) {
     auto& unit = w.preemptible[i];
     const auto& core = w.preemptible[random.below(i)];
-    if (core.surplus || core.quota != unit.quota || !random.one_in(2)) continue;
+    if (core.elastic || core.quota != unit.quota || !random.one_in(2)) continue;
     if (std::any_of(w.preemptible.begin(), w.preemptible.end(),
-                    [&](const auto& j) { return j.surplus && j.core == unit.id; })) {
+                    [&](const auto& j) { return j.elastic && j.core == unit.id; })) {
       continue;
     }
     w.running.erase(unit);
-    unit.surplus = true;
+    unit.elastic = true;
     unit.core = core.id;
     unit.priority = core.priority;
     w.running.insert(unit);
@@ -1282,9 +1282,9 @@ bool rivals_are_fair(world<N>& w, const std::vector<allot::victim<N>>& victims, 
 
 }  // namespace
 
-TEST_CASE("search: rivals and their surplus on random trees, as defined") {
+TEST_CASE("search: rivals and their elastic pods on random trees, as defined") {
   std::size_t rivals = 0;
-  std::size_t surplus = 0;
+  std::size_t elastic = 0;
   const auto check = [&](auto& w) {
     constexpr std::size_t n = std::tuple_size_v<decltype(w.oracle.contested(w.b))>;
     if (w.fits()) return;
@@ -1300,17 +1300,17 @@ TEST_CASE("search: rivals and their surplus on random trees, as defined") {
       w.take_off(v.job);
       CHECK(gone.insert(v.job.id.index()).second);
       rivals += v.how == relation::rival ? 1U : 0U;
-      surplus += v.job.surplus ? 1U : 0U;
+      elastic += v.job.elastic ? 1U : 0U;
     }
     CHECK(w.fits());
     CHECK(rivals_are_fair(w, victims, victims.size()));
     for (std::size_t i = 0; i < victims.size(); ++i) {
       const auto& j = victims[i].job;
-      // No job goes while its surplus stays.
+      // No job goes while an elastic pod of it stays.
       for (const auto& unit : w.preemptible) {
-        if (unit.surplus && unit.core == j.id) CHECK(gone.count(unit.id.index()) == 1);
+        if (unit.elastic && unit.core == j.id) CHECK(gone.count(unit.id.index()) == 1);
       }
-      if (j.surplus && gone.count(j.core.index()) == 1) continue;
+      if (j.elastic && gone.count(j.core.index()) == 1) continue;
       // Nobody is there for nothing.
       w.put_back(j);
       const bool needed = !w.fits();
@@ -1337,7 +1337,7 @@ TEST_CASE("search: rivals and their surplus on random trees, as defined") {
   });
   if (allot_test::all_cases_run()) {
     CHECK(rivals > 100);
-    CHECK(surplus > 100);
+    CHECK(elastic > 100);
   }
 }
 

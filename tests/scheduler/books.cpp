@@ -85,37 +85,37 @@ const quota_id root{0}, a{1}, b{2};
 
 }  // namespace
 
-TEST_CASE("books: held is what runs or goes, booked is what runs or is to come") {
+TEST_CASE("books: held is what runs or goes, assumed is what runs or is to come") {
   world<allot::no_placement> w{two_teams(), {}};
   auto& victim = w.run(b, 6);
-  CHECK(w.books.held().own_usage(b, 0) == gpus(6));
-  CHECK(w.books.booked().own_usage(b, 0) == gpus(6));
+  CHECK(w.books.allocated().own_usage(b, 0) == gpus(6));
+  CHECK(w.books.assumed().own_usage(b, 0) == gpus(6));
 
   w.books.withdraw(victim);
   CHECK(victim.state == job_state::evicting);
-  CHECK(w.books.held().own_usage(b, 0) == gpus(6));
-  CHECK(w.books.booked().own_usage(b, 0) == gpus(0));
+  CHECK(w.books.allocated().own_usage(b, 0) == gpus(6));
+  CHECK(w.books.assumed().own_usage(b, 0) == gpus(0));
 
   auto& next = w.add(a, 4);
   w.books.book(next);
   CHECK_FALSE(w.books.ready(next));
-  CHECK(w.books.held().own_usage(a, 0) == gpus(0));
-  CHECK(w.books.booked().own_usage(a, 0) == gpus(4));
+  CHECK(w.books.allocated().own_usage(a, 0) == gpus(0));
+  CHECK(w.books.assumed().own_usage(a, 0) == gpus(4));
 
   w.books.give_back(victim);
-  CHECK(w.books.held().own_usage(b, 0) == gpus(0));
+  CHECK(w.books.allocated().own_usage(b, 0) == gpus(0));
   CHECK(w.books.ready(next));
   w.books.start(next, 9);
   CHECK(next.state == job_state::running);
   CHECK(next.facts.started == 9);
-  CHECK(w.books.held() == w.books.booked());
+  CHECK(w.books.allocated() == w.books.assumed());
 
   auto& never = w.add(a, 1);
   w.books.book(never);
   w.books.unbook(never);
   w.books.give_back(next);
-  CHECK(w.books.held() == ledger<>{two_teams()});
-  CHECK(w.books.booked() == ledger<>{two_teams()});
+  CHECK(w.books.allocated() == ledger<>{two_teams()});
+  CHECK(w.books.assumed() == ledger<>{two_teams()});
 }
 
 TEST_CASE("books: a job whose place is still occupied is not ready") {
@@ -137,7 +137,7 @@ TEST_CASE("books: a job whose place is still occupied is not ready") {
 TEST_CASE("books: what a quota borrows more with a job than without") {
   world<allot::no_placement> w{two_teams(), {}};
   const auto borrows = [&](quota_id x, std::int64_t size) {
-    return w.books.borrowed_by(w.books.booked(), w.add(x, size))[0];
+    return w.books.borrowed_by(w.books.assumed(), w.add(x, size))[0];
   };
   CHECK(borrows(a, 3) == gpus(0));
   CHECK(borrows(a, 5) == gpus(1));
@@ -157,8 +157,8 @@ TEST_CASE("books: victims are evicting once found, and only preemptible ones are
   CHECK(fixed.state == job_state::running);
   CHECK(loose.state == job_state::evicting);
   CHECK(w.books.places.is_vacating(loose.where));
-  CHECK(w.books.booked().own_usage(b, 0) == gpus(4));
-  CHECK(w.books.held().own_usage(b, 0) == gpus(8));
+  CHECK(w.books.assumed().own_usage(b, 0) == gpus(4));
+  CHECK(w.books.allocated().own_usage(b, 0) == gpus(8));
   CHECK(w.books.places.place(asks.demand).has_value());
   // It is no victim a second time.
   auto& more = w.add(a, 4);
@@ -170,18 +170,18 @@ TEST_CASE("books: a search that finds nobody leaves no trace") {
     world<allot::gpu::inventory> w{
         allot::quota_tree<>{allot_test::random_quotas<1>(random, {.most_quotas = 6, .one_unlimited_in = 0})},
         allot_test::nodes(random.between(1, 4), 4)};
-    const auto quotas = w.books.held().tree().top_down();
+    const auto quotas = w.books.allocated().tree().top_down();
     for (int i = 0; i < 12; ++i) {
       auto& r = w.add(random.pick(quotas), random.between(1, 4), !random.one_in(4));
-      if (!w.books.booked().fits(r.facts.quota, r.facts.request)) continue;
+      if (!w.books.assumed().fits(r.facts.quota, r.facts.request)) continue;
       const auto at = w.books.places.place(r.demand);
       if (!at) continue;
       r.where = *at;
       w.books.book(r);
       w.books.start(r, i);
     }
-    const ledger<> held = w.books.held();
-    const ledger<> booked = w.books.booked();
+    const ledger<> held = w.books.allocated();
+    const ledger<> assumed = w.books.assumed();
     const allot::gpu::inventory places = w.books.places;
     auto& asks = w.add(random.pick(quotas), random.between(1, 6));
     const bool has_place = w.books.could_place(w.books.places, asks.demand);
@@ -189,12 +189,12 @@ TEST_CASE("books: a search that finds nobody leaves no trace") {
     CHECK(has_place == allot::gpu::inventory{places}.place(asks.demand).has_value());
     const auto outcome =
         w.books.make_room(w.jobs, w.search, asks, {allot::preempt_within::lower_or_newer_equal});
-    CHECK(w.books.held() == held);
+    CHECK(w.books.allocated() == held);
     if (outcome == search_outcome::found) {
-      CHECK(w.books.booked().fits(asks.facts.quota, asks.facts.request));
+      CHECK(w.books.assumed().fits(asks.facts.quota, asks.facts.request));
       CHECK(w.books.places.place(asks.demand).has_value());
     } else {
-      CHECK(w.books.booked() == booked);
+      CHECK(w.books.assumed() == assumed);
       CHECK(w.books.places == places);
     }
   });
@@ -203,15 +203,15 @@ TEST_CASE("books: a search that finds nobody leaves no trace") {
 TEST_CASE("books: a supposition is taken back") {
   world<allot::no_placement> w{two_teams(), {}};
   w.run(a, 2);
-  const ledger<> before = w.books.booked();
+  const ledger<> before = w.books.assumed();
   CHECK(w.books.suppose([&](ledger<>& l) {
     l.charge(b, gpus(7));
     return l.headroom(a, 0);
   }) == gpus(-1));
-  CHECK(w.books.booked() == before);
+  CHECK(w.books.assumed() == before);
 }
 
-TEST_CASE("books: there may be no room for what was booked once the tree has changed") {
+TEST_CASE("books: there may be no room for what was assumed once the tree has changed") {
   world<allot::no_placement> w{two_teams(), {}};
   auto& r = w.add(a, 6);
   w.books.book(r);
@@ -221,8 +221,8 @@ TEST_CASE("books: there may be no room for what was booked once the tree has cha
   smaller[b.index()].nominal = gpus(1);
   w.books.replace_tree(allot::build_quota_tree<1>(smaller).value());
   CHECK_FALSE(w.books.has_room(r));
-  CHECK(w.books.held().tree() == w.books.booked().tree());
-  CHECK(w.books.booked().own_usage(a, 0) == gpus(6));
+  CHECK(w.books.allocated().tree() == w.books.assumed().tree());
+  CHECK(w.books.assumed().own_usage(a, 0) == gpus(6));
   // Who asks for nothing is in nobody's way.
   auto& nothing = w.add(a, 0);
   w.books.book(nothing);

@@ -33,13 +33,13 @@ flavor_menu<2> menu_of(const std::vector<std::size_t>& sizes) {
   return menu;
 }
 
-/// What each choice of a job comes to, drawn at random, and a bench that shows nothing else.
+/// What each choice of a job comes to, drawn at random, and a session that shows nothing else.
 struct outcome {
   bool borrows = false;
   bool fits = false;
   bool helped_by_evictions = false;
 };
-struct drawn_bench {
+struct drawn_session {
   static constexpr std::size_t n = 2;
   struct record {
     allot::running_job<2> facts{};
@@ -51,7 +51,7 @@ struct drawn_bench {
   };
 
   [[nodiscard]] const allot::queue_settings& settings(allot::quota_id) const { return rules; }
-  [[nodiscard]] accounts booked() const { return {}; }
+  [[nodiscard]] accounts assumed() const { return {}; }
   void choose(record& r, const flavor_pick& pick) {
     r.pick = pick;
     // The first group's option 0 asks for 1, more for those that borrow.
@@ -64,14 +64,14 @@ struct drawn_bench {
 
 /// In which order choices and ways are preferred, said once more: the lowest score wins.
 std::optional<std::pair<flavor_pick, bool>> best_of(const std::vector<flavor_pick>& in_order,
-                                                    const drawn_bench& bench) {
-  const flavor_choice& rule = bench.rules.flavors;
+                                                    const drawn_session& session) {
+  const flavor_choice& rule = session.rules.flavors;
   const bool spare_loans = rule.when_can_borrow == flavor_step::try_next;
   const bool spare_others = rule.when_can_preempt == flavor_step::try_next;
   std::optional<std::pair<flavor_pick, bool>> best;
   int best_score = 9;
   for (const flavor_pick& p : in_order) {
-    const outcome& o = bench.outcomes.at(p);
+    const outcome& o = session.outcomes.at(p);
     if (!o.fits && !o.helped_by_evictions) continue;
     const bool evicts = !o.fits;
     int score = 0;
@@ -103,32 +103,32 @@ TEST_CASE("flavor_walk: the choice taken is the best by the rule, whatever each 
   allot_test::for_each_seed(3000, [](allot_test::random_source& random) {
     std::vector<std::size_t> sizes(1 + random.below(3));
     for (auto& s : sizes) s = 1 + random.below(3);
-    drawn_bench bench;
-    drawn_bench::record r;
+    drawn_session session;
+    drawn_session::record r;
     r.menu = menu_of(sizes);
     const auto step = [&] { return random.one_in(2) ? flavor_step::stay : flavor_step::try_next; };
-    bench.rules.flavors = {step(), step()};
+    session.rules.flavors = {step(), step()};
     std::vector<flavor_pick> in_order;
     const std::size_t rare = 1 + random.below(4);
     flavor_pick pick{};
     do {
       in_order.push_back(pick);
       const bool fits = random.one_in(1 + rare);
-      bench.outcomes[pick] = {random.one_in(2), fits, fits || random.one_in(rare)};
+      session.outcomes[pick] = {random.one_in(2), fits, fits || random.one_in(rare)};
     } while (advance(pick, r.menu));
 
     int evictions = 0;
     const auto fit = [&]() -> std::optional<bool> {
-      return bench.outcomes.at(r.pick).fits ? std::optional{false} : std::nullopt;
+      return session.outcomes.at(r.pick).fits ? std::optional{false} : std::nullopt;
     };
     const auto preempt = [&]() -> std::optional<bool> {
-      CHECK_FALSE(bench.outcomes.at(r.pick).fits);  // who fits evicts nobody
-      if (!bench.outcomes.at(r.pick).helped_by_evictions) return std::nullopt;
+      CHECK_FALSE(session.outcomes.at(r.pick).fits);  // who fits evicts nobody
+      if (!session.outcomes.at(r.pick).helped_by_evictions) return std::nullopt;
       ++evictions;
       return true;
     };
-    const auto found = walk_flavors(bench, r, fit, preempt);
-    const auto expected = best_of(in_order, bench);
+    const auto found = walk_flavors(session, r, fit, preempt);
+    const auto expected = best_of(in_order, session);
     REQUIRE(found.has_value() == expected.has_value());
     CHECK(r.pick == (expected ? expected->first : flavor_pick{}));
     if (expected) CHECK(*found == expected->second);
@@ -138,29 +138,29 @@ TEST_CASE("flavor_walk: the choice taken is the best by the rule, whatever each 
 }
 
 TEST_CASE("flavor_walk: a job without a menu fits or evicts") {
-  drawn_bench bench;
-  drawn_bench::record r;
+  drawn_session session;
+  drawn_session::record r;
   const auto no = [] { return std::optional<int>{}; };
   CHECK(walk_flavors(
-            bench, r, [] { return std::optional{1}; }, no) == 1);
-  CHECK(walk_flavors(bench, r, no, [] { return std::optional{2}; }) == 2);
-  CHECK(walk_flavors(bench, r, no, no) == std::nullopt);
+            session, r, [] { return std::optional{1}; }, no) == 1);
+  CHECK(walk_flavors(session, r, no, [] { return std::optional{2}; }) == 2);
+  CHECK(walk_flavors(session, r, no, no) == std::nullopt);
 }
 
 TEST_CASE("flavor_walk: no more than so many choices are tried") {
-  drawn_bench bench;
-  bench.rules.flavors = {flavor_step::stay, flavor_step::stay};
-  drawn_bench::record r;
+  drawn_session session;
+  session.rules.flavors = {flavor_step::stay, flavor_step::stay};
+  drawn_session::record r;
   r.menu = menu_of({7, 7, 7, 7});
   flavor_pick pick{};
-  do bench.outcomes[pick] = {};
+  do session.outcomes[pick] = {};
   while (advance(pick, r.menu));
   std::set<flavor_pick> tried;
   const auto fit = [&] {
     tried.insert(r.pick);
     return std::optional<int>{};
   };
-  CHECK_FALSE(walk_flavors(bench, r, fit, [] { return std::optional<int>{}; }));
+  CHECK_FALSE(walk_flavors(session, r, fit, [] { return std::optional<int>{}; }));
   CHECK(tried.size() == allot::most_flavor_choices);
 }
 
@@ -252,8 +252,8 @@ TEST_CASE("flavor_walk: a place that there is for the second model only") {
   CHECK(h.step() == "+first +second +third");
   CHECK(h.used("q", 0) == 3);
   CHECK(h.used("q", 1) == 6);
-  REQUIRE(h.holds().size() == 1);
-  CHECK(h.holds().front().reason == allot::hold_reason::placement);
+  REQUIRE(h.pending().size() == 1);
+  CHECK(h.pending().front().reason == allot::pending_reason::placement);
 }
 
 TEST_CASE("flavor_walk: each group makes its own choice") {

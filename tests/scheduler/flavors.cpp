@@ -97,9 +97,9 @@ TEST_CASE("flavors: the first that fits is taken, and its quota is charged") {
   CHECK(h.used("q", 0) == 3);
   CHECK(h.used("q", 1) == 3);
   // Who waits is held for its first choice.
-  REQUIRE(h.holds().size() == 1);
-  REQUIRE(h.holds().front().binding.has_value());
-  CHECK(h.holds().front().binding->dimension == 0);
+  REQUIRE(h.pending().size() == 1);
+  REQUIRE(h.pending().front().binding.has_value());
+  CHECK(h.pending().front().binding->dimension == 0);
   h.finished("j2");
   CHECK(h.step() == "+j3");
   CHECK(h.used("q", 1) == 3);
@@ -150,8 +150,8 @@ TEST_CASE("flavors: more pods of an elastic job are of the flavor of its core") 
   h.submit("f", "q", 0, {.pods = 3, .min_pods = 1, .menu = h100_then_a100(1)});
   CHECK(h.step() == "+f +f^");
   CHECK(h.used("q", 0) == 2);
-  REQUIRE(h.waiting_surplus("f"));
-  CHECK(h.scheduler().request(h.waiting_surplus("f")) == models(1, 0));
+  REQUIRE(h.waiting_elastic_pod("f"));
+  CHECK(h.scheduler().request(h.waiting_elastic_pod("f")) == models(1, 0));
 }
 
 TEST_CASE("flavors: a job is adopted with the choice that it has, if it has that choice") {

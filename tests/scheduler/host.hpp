@@ -104,7 +104,7 @@ class host {
     }
   }
   /// The holds of the last cycle.
-  [[nodiscard]] const auto& holds() const { return holds_; }
+  [[nodiscard]] const auto& pending() const { return pending_; }
 
  private:
   std::string tell(const typename scheduler_type::plan_type& plan) {
@@ -115,14 +115,14 @@ class host {
     }
     for (const auto& r : plan.reservations) say("~" + r.what->name);
     for (const auto& a : plan.admissions) say("+" + a.what->name);
-    holds_ = plan.holds;
+    pending_ = plan.pending;
     return line;
   }
 
   std::deque<host_job> jobs_;
   scheduler_type scheduler_;
   std::map<std::string, allot::job_id> ids_;
-  std::vector<typename scheduler_type::plan_type::hold> holds_;
+  std::vector<typename scheduler_type::plan_type::pending_job> pending_;
   allot::instant now_ = 0;
 };
 

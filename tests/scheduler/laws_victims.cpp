@@ -217,8 +217,8 @@ void check_decision(Host& h, const typename Host::job_type& j, const checks& wan
   if (h.state(j) != allot::job_state::pending) return;
   if (h.scheduler().settings(j.quota).head == allot::queue_head::strict) return;
   if (ways.fits_without(0)) h.broken(law::fair, name + " waits and would fit");
-  const bool not_proven = std::any_of(plan.holds.begin(), plan.holds.end(), [&](const auto& hold) {
-    return hold.what == &j && hold.reason == allot::hold_reason::not_proven;
+  const bool not_proven = std::any_of(plan.pending.begin(), plan.pending.end(), [&](const auto& hold) {
+    return hold.what == &j && hold.reason == allot::pending_reason::not_proven;
   });
   if (!wanted.holds || not_proven) return;
   ways.explore();

@@ -58,8 +58,8 @@ TEST_CASE("lifecycle: it grows when room comes back") {
   h.submit("x", "q", 2);
   h.submit("e", "q", 1, {.pods = 4, .min_pods = 1});
   CHECK(h.step() == "+x +e +e^");
-  REQUIRE(h.holds().size() == 1);
-  CHECK(h.holds().front().id == h.waiting_surplus("e"));
+  REQUIRE(h.pending().size() == 1);
+  CHECK(h.pending().front().id == h.waiting_elastic_pod("e"));
   CHECK(h.step().empty());
   h.finished("x");
   CHECK(h.step() == "+e^ +e^");
@@ -87,7 +87,7 @@ TEST_CASE("lifecycle: between quotas of equal share, cores come before more pods
   CHECK(h.step() == "+ea +eb +ea^ +eb^");
 }
 
-TEST_CASE("lifecycle: the surplus yields first, exactly as many pods as are needed (KAI trap 2)") {
+TEST_CASE("lifecycle: the elastic pods yield first, exactly as many as are needed (KAI trap 2)") {
   unit_host<> h{two_teams(3, 3)};
   h.submit("e", "b", 1, {.pods = 6, .min_pods = 2});
   CHECK(h.step() == "+e +e^ +e^ +e^ +e^");
@@ -97,7 +97,7 @@ TEST_CASE("lifecycle: the surplus yields first, exactly as many pods as are need
   CHECK(h.state("e") == job_state::running);
 }
 
-TEST_CASE("lifecycle: surplus yields before gangs of the same priority, gangs of a lower one before it") {
+TEST_CASE("lifecycle: elastic pods yield before gangs of the same priority, gangs of a lower one before it") {
   unit_host<> h{two_teams(4, 0)};
   h.submit("e", "b", 1, {.pods = 2, .min_pods = 1});
   h.submit("gang", "b", 1);
@@ -111,7 +111,7 @@ TEST_CASE("lifecycle: surplus yields before gangs of the same priority, gangs of
   CHECK(h.settle() == "-gang>a3 ~a3 +a3");
 }
 
-TEST_CASE("lifecycle: a core that goes takes its surplus with it, in one eviction") {
+TEST_CASE("lifecycle: a core that goes takes its elastic pods with it, in one eviction") {
   unit_host<> h{two_teams(6, 0)};
   h.submit("e", "b", 1, {.pods = 5, .min_pods = 2});
   CHECK(h.step() == "+e +e^ +e^ +e^");
@@ -124,10 +124,10 @@ TEST_CASE("lifecycle: a core that goes takes its surplus with it, in one evictio
   CHECK_FALSE(plan.evictions.front().core);
   REQUIRE(plan.reservations.size() == 1);
   CHECK(plan.reservations.front().count == 1);
-  CHECK(h.scheduler().surplus_of(h.id("e")).size() == 3);
+  CHECK(h.scheduler().elastic_pods_of(h.id("e")).size() == 3);
   h.check();
   h.evicted("e");
-  CHECK(h.scheduler().surplus_of(h.id("e")).empty());
+  CHECK(h.scheduler().elastic_pods_of(h.id("e")).empty());
   CHECK(h.state("e") == job_state::pending);
   CHECK(h.step() == "+a1");
   h.finished("a1");
@@ -138,10 +138,10 @@ TEST_CASE("lifecycle: a pod that waits to join does not outlive its core") {
   unit_host<> h{two_teams(4, 0)};
   h.submit("e", "b", 1, {.pods = 9, .min_pods = 2});
   CHECK(h.step() == "+e +e^ +e^");
-  REQUIRE(h.waiting_surplus("e"));
+  REQUIRE(h.waiting_elastic_pod("e"));
   h.submit("a1", "a", 1, {.pods = 3});
   CHECK(h.step() == "-e>a1 ~a1");
-  CHECK_FALSE(h.waiting_surplus("e"));
+  CHECK_FALSE(h.waiting_elastic_pod("e"));
   CHECK(h.scheduler().waiting(h.quota("b")) == 0);
   // One GPU is left over for which e's next pod would have been the only one to ask.
   h.evicted("e");
@@ -158,7 +158,7 @@ TEST_CASE("lifecycle: what a plan has told to go, and what it has admitted, can 
     h.submit("a1", "a", 1);
     CHECK(h.step() == "-e^>a1 ~a1");
     job_id told;
-    for (const job_id s : h.scheduler().surplus_of(h.id("e"))) {
+    for (const job_id s : h.scheduler().elastic_pods_of(h.id("e"))) {
       if (h.scheduler().state(s) == job_state::evicting) told = s;
     }
     REQUIRE(told);
@@ -189,7 +189,7 @@ TEST_CASE("lifecycle: wherever an elastic job is cancelled, finishes or is evict
       h.submit("other", "b", 1);
       CHECK(h.step() == "+other");
       const auto ledger = h.scheduler().ledger();
-      const auto booked = h.scheduler().booked();
+      const auto assumed = h.scheduler().assumed();
       // Those for whom it is told to go, or who go for it.
       std::vector<std::string> others;
       if (at == stage::reserved) {
@@ -207,8 +207,8 @@ TEST_CASE("lifecycle: wherever an elastic job is cancelled, finishes or is evict
           CHECK(h.pods("e") == 7);
           break;
         case stage::growing:
-          h.evicted(h.surplus("e"));
-          REQUIRE(h.waiting_surplus("e"));
+          h.evicted(h.elastic_pod("e"));
+          REQUIRE(h.waiting_elastic_pod("e"));
           break;
         case stage::shrinking:
           h.submit("a1", "a", 2);
@@ -242,12 +242,12 @@ TEST_CASE("lifecycle: wherever an elastic job is cancelled, finishes or is evict
       } else {
         h.evicted("e");
         CHECK(h.state("e") == job_state::pending);
-        CHECK(h.scheduler().surplus_of(h.id("e")).empty());
+        CHECK(h.scheduler().elastic_pods_of(h.id("e")).empty());
         h.cancel("e");
       }
       for (const std::string& name : others) h.cancel(name);
       CHECK(h.scheduler().ledger() == ledger);
-      CHECK(h.scheduler().booked() == booked);
+      CHECK(h.scheduler().assumed() == assumed);
       CHECK(h.scheduler().places().used() == allot::gpus(1));
       CHECK(h.scheduler().places().held() == allot::gpus(0));
       for (const allot::quota_id x : h.scheduler().tree().top_down()) CHECK(h.scheduler().waiting(x) == 0);
@@ -264,13 +264,13 @@ TEST_CASE("lifecycle: a pod beyond the core may go by itself, and the job gets a
   unit_host<> h{one_team(4)};
   h.submit("e", "q", 1, {.pods = 4, .min_pods = 2});
   CHECK(h.step() == "+e +e^ +e^");
-  h.evicted(h.surplus("e"));
+  h.evicted(h.elastic_pod("e"));
   CHECK(h.pods("e") == 3);
   CHECK(h.step() == "+e^");
-  h.evicting(h.surplus("e"));
+  h.evicting(h.elastic_pod("e"));
   CHECK(h.pods("e") == 3);
   CHECK(h.step().empty());
-  for (const job_id s : h.scheduler().surplus_of(h.id("e"))) {
+  for (const job_id s : h.scheduler().elastic_pods_of(h.id("e"))) {
     if (h.scheduler().state(s) != job_state::evicting) continue;
     h.evicted(s);
     break;
@@ -283,16 +283,16 @@ TEST_CASE("lifecycle: a pod that has ended, or is not wanted, is not replaced") 
   unit_host<> h{one_team(4)};
   h.submit("e", "q", 1, {.pods = 4, .min_pods = 1});
   CHECK(h.step() == "+e +e^ +e^ +e^");
-  h.finished(h.surplus("e"));
+  h.finished(h.elastic_pod("e"));
   CHECK(h.step().empty());
   CHECK(h.pods("e") == 3);
-  h.cancel(h.surplus("e"));
+  h.cancel(h.elastic_pod("e"));
   CHECK(h.step().empty());
   CHECK(h.pods("e") == 2);
-  h.evicted(h.surplus("e"));
+  h.evicted(h.elastic_pod("e"));
   CHECK(h.step() == "+e^");
-  h.evicted(h.surplus("e"));
-  h.cancel(h.waiting_surplus("e"));
+  h.evicted(h.elastic_pod("e"));
+  h.cancel(h.waiting_elastic_pod("e"));
   CHECK(h.step().empty());
   CHECK(h.pods("e") == 1);
   // Anew it has all it could have.
@@ -304,12 +304,12 @@ TEST_CASE("lifecycle: who cancels a pod that waits lets the one after it wait") 
   unit_host<> h{one_team(2)};
   h.submit("e", "q", 1, {.pods = 5, .min_pods = 1});
   CHECK(h.step() == "+e +e^");
-  h.cancel(h.waiting_surplus("e"));
-  CHECK(h.waiting_surplus("e"));
-  h.cancel(h.waiting_surplus("e"));
-  CHECK(h.waiting_surplus("e"));
-  h.cancel(h.waiting_surplus("e"));
-  CHECK_FALSE(h.waiting_surplus("e"));
+  h.cancel(h.waiting_elastic_pod("e"));
+  CHECK(h.waiting_elastic_pod("e"));
+  h.cancel(h.waiting_elastic_pod("e"));
+  CHECK(h.waiting_elastic_pod("e"));
+  h.cancel(h.waiting_elastic_pod("e"));
+  CHECK_FALSE(h.waiting_elastic_pod("e"));
 }
 
 TEST_CASE("lifecycle: pods that were started by others are adopted") {
@@ -318,22 +318,22 @@ TEST_CASE("lifecycle: pods that were started by others are adopted") {
   const job_id core = h.scheduler().adopt(j, -10);
   h.know("e", core);
   h.check();
-  CHECK(h.waiting_surplus("e"));
-  const job_id more = h.scheduler().adopt_surplus(core, -5);
+  CHECK(h.waiting_elastic_pod("e"));
+  const job_id more = h.scheduler().adopt_elastic_pod(core, -5);
   h.check();
   CHECK(h.scheduler().state(more) == job_state::running);
   CHECK(h.pods("e") == 3);
   CHECK(h.step() == "+e^");
   CHECK(h.pods("e") == 4);
   // In the ledger as if there were room: a restart does not evict.
-  CHECK(h.scheduler().adopt_surplus(core, 0));
+  CHECK(h.scheduler().adopt_elastic_pod(core, 0));
   CHECK(h.pods("e") == 5);
-  CHECK(h.scheduler().adopt_surplus(core, 0).why_not == allot::refusal::has_all_pods);
-  CHECK(h.scheduler().adopt_surplus(more, 0).why_not == allot::refusal::wrong_state);
+  CHECK(h.scheduler().adopt_elastic_pod(core, 0).why_not == allot::refusal::has_all_pods);
+  CHECK(h.scheduler().adopt_elastic_pod(more, 0).why_not == allot::refusal::wrong_state);
   h.check();
 }
 
-TEST_CASE("lifecycle: surplus can be adopted while the next pod is reserved") {
+TEST_CASE("lifecycle: an elastic pod can be adopted while the next pod is reserved") {
   unit_host<> h{two_teams(2, 2)};
   h.submit("b1", "b", 1);
   h.submit("b2", "b", 1);
@@ -342,7 +342,7 @@ TEST_CASE("lifecycle: surplus can be adopted while the next pod is reserved") {
   h.evicting("b3");
   h.submit("e", "a", 1, {.pods = 2, .min_pods = 1});
   CHECK(h.step() == "~e^ +e");
-  const job_id pod = h.scheduler().adopt_surplus(h.id("e"), 0);
+  const job_id pod = h.scheduler().adopt_elastic_pod(h.id("e"), 0);
   CHECK(h.scheduler().state(pod) == job_state::running);
   CHECK(h.pods("e") == 2);
   h.check();
@@ -351,13 +351,13 @@ TEST_CASE("lifecycle: surplus can be adopted while the next pod is reserved") {
   CHECK(h.step().empty());
 }
 
-TEST_CASE("lifecycle: surplus is adopted by a running job only") {
+TEST_CASE("lifecycle: an elastic pod is adopted by a running job only") {
   unit_host<> h{one_team(4)};
   const job_id id = h.submit("e", "q", 1, {.pods = 4, .min_pods = 2});
-  CHECK(h.scheduler().adopt_surplus(id, 0).why_not == allot::refusal::wrong_state);
+  CHECK(h.scheduler().adopt_elastic_pod(id, 0).why_not == allot::refusal::wrong_state);
   h.step();
   h.evicting("e");
-  CHECK(h.scheduler().adopt_surplus(id, 0).why_not == allot::refusal::wrong_state);
+  CHECK(h.scheduler().adopt_elastic_pod(id, 0).why_not == allot::refusal::wrong_state);
 }
 
 TEST_CASE("lifecycle: a job that needs more pods than it has is refused") {
@@ -403,7 +403,7 @@ TEST_CASE("lifecycle: who is reserved where there is no room any more waits agai
   const std::array<allot::quota_change<2>, 1> smaller{allot::resize_quota<2>{h.quota("b"), models(0)}};
   REQUIRE(h.scheduler().apply(smaller));
   h.check();
-  CHECK(h.waiting_surplus("e"));
+  CHECK(h.waiting_elastic_pod("e"));
   CHECK(h.step().empty());
   h.evicted("b1");
   CHECK(h.step().empty());

@@ -28,7 +28,8 @@ class checked_queue {
     const job_id id{jobs_.size()};
     jobs_.push_back({shape, rank, true});
     if (blocked_ && rank < jobs_[blocked_->index()].rank) blocked_.reset();
-    if (const auto p = parked_.find(shape); p != parked_.end() && rank < p->second) parked_.erase(p);
+    if (const auto p = inadmissible_.find(shape); p != inadmissible_.end() && rank < p->second)
+      inadmissible_.erase(p);
     queue_.push(shape_number{shape}, {rank, id, 0});
   }
   void cancel(std::size_t i) {
@@ -41,7 +42,7 @@ class checked_queue {
     if (blocked_ && !jobs_[blocked_->index()].waits) blocked_.reset();
     std::optional<std::size_t> expected;
     for (std::size_t i = 0; i < jobs_.size() && !blocked_; ++i) {
-      if (!jobs_[i].waits || parked_.count(jobs_[i].shape) != 0) continue;
+      if (!jobs_[i].waits || inadmissible_.count(jobs_[i].shape) != 0) continue;
       if (!expected || jobs_[i].rank < jobs_[*expected].rank) expected = i;
     }
     const auto found = queue_.first([&](const pending_entry& e) { return jobs_[e.id.index()].waits; });
@@ -58,16 +59,16 @@ class checked_queue {
     jobs_[i].waits = false;
   }
   void park(std::size_t i) {
-    queue_.park_first();
-    parked_[jobs_[i].shape] = jobs_[i].rank;
+    queue_.mark_inadmissible();
+    inadmissible_[jobs_[i].shape] = jobs_[i].rank;
   }
   void block(std::size_t i) {
     queue_.block_at_first();
     blocked_ = job_id{i};
   }
-  void wake() {
-    queue_.wake();
-    parked_.clear();
+  void requeue() {
+    queue_.requeue();
+    inadmissible_.clear();
     blocked_.reset();
   }
   [[nodiscard]] std::size_t size() const { return jobs_.size(); }
@@ -80,7 +81,7 @@ class checked_queue {
   };
   pending_queue queue_;
   std::vector<waiting_job> jobs_;
-  std::map<std::uint32_t, job_rank> parked_;
+  std::map<std::uint32_t, job_rank> inadmissible_;
   std::optional<job_id> blocked_;
 };
 
@@ -112,38 +113,38 @@ TEST_CASE("pending_queue: gives the first job that may be tried, whatever happen
             break;
         }
       }
-      if (random.one_in(12)) q.wake();
+      if (random.one_in(12)) q.requeue();
       static_cast<void>(q.first());
     }
   });
 }
 
-TEST_CASE("pending_queue: a parked shape is out of the way until the world changes") {
+TEST_CASE("pending_queue: an inadmissible shape is out of the way until the world changes") {
   pending_queue q;
   q.push(shape_number{7}, {{0, 1, 1}, job_id{1}, 0});
   q.push(shape_number{7}, {{0, 2, 2}, job_id{2}, 0});
   q.push(shape_number{8}, {{0, 3, 3}, job_id{3}, 0});
   CHECK(q.first(always)->id == job_id{1});
-  q.park_first();
+  q.mark_inadmissible();
   CHECK(q.first(always)->id == job_id{3});
   // Whoever comes later of that shape has no better chances, and who comes before them may have.
   q.push(shape_number{7}, {{0, 4, 4}, job_id{4}, 0});
   CHECK(q.first(always)->id == job_id{3});
   q.push(shape_number{7}, {{-1, 5, 5}, job_id{5}, 0});
   CHECK(q.first(always)->id == job_id{5});
-  q.park_first();
-  q.wake();
+  q.mark_inadmissible();
+  q.requeue();
   CHECK(q.first(always)->id == job_id{5});
 }
 
-TEST_CASE("pending_queue: what was parked with a job stays parked when that one is cancelled") {
+TEST_CASE("pending_queue: what is inadmissible with a job stays so when that one is cancelled") {
   pending_queue q;
   bool cancelled = false;
   const auto is_current = [&](const pending_entry& e) { return !(cancelled && e.id == job_id{1}); };
   q.push(shape_number{7}, {{0, 1, 1}, job_id{1}, 0});
   q.push(shape_number{7}, {{0, 5, 5}, job_id{5}, 0});
   CHECK(q.first(is_current)->id == job_id{1});
-  q.park_first();
+  q.mark_inadmissible();
   cancelled = true;
   q.note_stale();
   CHECK_FALSE(q.first(is_current).has_value());
@@ -170,7 +171,7 @@ TEST_CASE("pending_queue: the head of a strict queue blocks it until it goes or 
     CHECK(q.first(is_current)->id == job_id{2});
   }
   SUBCASE("the world changes") {
-    q.wake();
+    q.requeue();
     CHECK(q.first(is_current)->id == job_id{1});
   }
   SUBCASE("somebody comes who goes before it") {
@@ -224,13 +225,13 @@ TEST_CASE("pending_queue: a steady queue does not allocate") {
       q.push(shape_number{static_cast<std::uint32_t>(i % 12)}, {{0, 0, i}, job_id{i}, 0});
       if (i < 40) continue;
       if (!q.first(always)) {
-        q.wake();
+        q.requeue();
         static_cast<void>(q.first(always));
       }
-      random.one_in(2) ? take_first() : q.park_first();
-      if (random.one_in(3)) q.wake();
+      random.one_in(2) ? take_first() : q.mark_inadmissible();
+      if (random.one_in(3)) q.requeue();
     }
-    q.wake();
+    q.requeue();
     while (q.first(always)) take_first();
   };
   turn_over();

@@ -21,14 +21,15 @@ using placed_plan = allot::plan<jobs, allot::gpu::inventory>;
 static_assert(quota_plan::n == 2);
 static_assert(std::same_as<decltype(placed_plan::admission::where), allot::gpu::allocation_id>);
 // A placement explains refusals in its own words.
-static_assert(std::same_as<decltype(placed_plan::hold::placement), std::optional<allot::gpu::unplaceable>>);
+static_assert(
+    std::same_as<decltype(placed_plan::pending_job::placement), std::optional<allot::gpu::unplaceable>>);
 
 }  // namespace
 
 TEST_CASE("plan: holds are news, not decisions") {
   quota_plan p;
   CHECK(p.empty());
-  p.holds.emplace_back();
+  p.pending.emplace_back();
   CHECK(p.empty());
   SUBCASE("an admission") {
     p.admissions.emplace_back();
@@ -42,5 +43,5 @@ TEST_CASE("plan: holds are news, not decisions") {
   CHECK_FALSE(p.empty());
   p.clear();
   CHECK(p.empty());
-  CHECK(p.holds.empty());
+  CHECK(p.pending.empty());
 }

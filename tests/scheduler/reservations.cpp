@@ -80,7 +80,7 @@ struct world {
   /// By definition, from nothing: with those before it there and their victims gone it fits, and it fits what
   /// is held.
   [[nodiscard]] bool may_start(std::size_t k) {
-    ledger<> l{books.held().tree()};
+    ledger<> l{books.allocated().tree()};
     const auto charge = [&](job_id id) { l.charge(jobs[id].facts.quota, jobs[id].facts.request); };
     for (const job_id id : running) charge(id);
     for (std::size_t i = 0; i < k; ++i) charge(order[i]);
@@ -89,7 +89,7 @@ struct world {
       if (at == order.end() || at >= order.begin() + static_cast<std::ptrdiff_t>(k)) charge(id);
     }
     const auto& f = jobs[order[k]].facts;
-    return l.fits(f.quota, f.request) && books.held().fits(f.quota, f.request);
+    return l.fits(f.quota, f.request) && books.allocated().fits(f.quota, f.request);
   }
 };
 
@@ -101,12 +101,12 @@ TEST_CASE("reservations: a job starts when it delays nobody before it") {
   allot_test::for_each_seed(600, [&](random_source& random) {
     world w{allot::quota_tree<>{allot_test::random_quotas<1>(
         random, {.most_quotas = 6, .one_unlimited_in = 0, .overcommit = false})}};
-    const auto quotas = w.books.held().tree().top_down();
+    const auto quotas = w.books.allocated().tree().top_down();
     for (int i = 0; i < 60; ++i) {
       switch (random.below(4)) {
         case 0: {
           record& r = w.add(random.pick(quotas), random.between(1, 4));
-          if (!w.books.booked().fits(r.facts.quota, r.facts.request)) break;
+          if (!w.books.assumed().fits(r.facts.quota, r.facts.request)) break;
           w.books.book(r);
           const bool at_once = w.waiting.may_start(w.books, w.jobs, r);
           w.order.push_back(r.facts.id);
@@ -127,7 +127,7 @@ TEST_CASE("reservations: a job starts when it delays nobody before it") {
           for (std::size_t k = random.below(4); k > 0 && !w.running.empty(); --k) {
             w.tell_to_go(random.pick(w.running), for_nobody ? job_id::none() : r.facts.id);
           }
-          if (!for_nobody && w.books.booked().fits(r.facts.quota, r.facts.request)) {
+          if (!for_nobody && w.books.assumed().fits(r.facts.quota, r.facts.request)) {
             w.reserve(r);
           } else {
             w.waiting.remove(r.facts.id);
@@ -153,7 +153,8 @@ TEST_CASE("reservations: a job starts when it delays nobody before it") {
       for (std::size_t k = 0; k < w.order.size();) {
         if (!w.may_start(k)) {
           held_back +=
-              w.books.held().fits(w.jobs[w.order[k]].facts.quota, w.jobs[w.order[k]].facts.request) ? 1U : 0U;
+              w.books.allocated().fits(w.jobs[w.order[k]].facts.quota, w.jobs[w.order[k]].facts.request) ? 1U
+                                                                                                         : 0U;
           ++k;
           continue;
         }

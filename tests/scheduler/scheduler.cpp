@@ -13,10 +13,10 @@
 #include "tests/support/count_allocations.hpp"
 
 using allot::gpus;
-using allot::hold_reason;
 using allot::job_id;
 using allot::job_state;
 using allot::limit;
+using allot::pending_reason;
 using allot::quantity;
 using allot::quota_id;
 using allot::refusal;
@@ -161,20 +161,20 @@ TEST_CASE("scheduler: calls that make no sense in a state are refused") {
   CHECK(h.state("running") == job_state::running);
   auto& lab = h.scheduler();
   const auto held = lab.ledger();
-  const auto booked = lab.booked();
+  const auto assumed = lab.assumed();
   for (const char* job : {"pending", "reserved"}) {
     CHECK(lab.evicted(h.id(job)) == refusal::wrong_state);
     CHECK(lab.finished(h.id(job)) == refusal::wrong_state);
     CHECK(lab.evicting(h.id(job)) == refusal::wrong_state);
     CHECK(lab.started(h.id(job), 1) == refusal::wrong_state);
-    CHECK(h.why(job).reason != hold_reason::not_waiting);
+    CHECK(h.why(job).reason != pending_reason::not_waiting);
   }
   CHECK(lab.evicting(h.id("victim")) == refusal::wrong_state);
   CHECK(lab.started(h.id("victim"), 1) == refusal::wrong_state);
-  CHECK(h.why("victim").reason == hold_reason::not_waiting);
-  CHECK(h.why("running").reason == hold_reason::not_waiting);
+  CHECK(h.why("victim").reason == pending_reason::not_waiting);
+  CHECK(h.why("running").reason == pending_reason::not_waiting);
   CHECK(lab.ledger() == held);
-  CHECK(lab.booked() == booked);
+  CHECK(lab.assumed() == assumed);
   CHECK(lab.started(h.id("running"), 1) == refusal::none);
   CHECK(lab.finished(h.id("running")) == refusal::none);
   for (const job_id id : {h.id("running"), job_id{1000}, job_id{0, 7}, job_id::none()}) {
@@ -184,16 +184,16 @@ TEST_CASE("scheduler: calls that make no sense in a state are refused") {
     CHECK(lab.finished(id) == refusal::unknown_job);
     CHECK(lab.cancel(id) == refusal::unknown_job);
     CHECK(lab.started(id, 1) == refusal::unknown_job);
-    CHECK(lab.adopt_surplus(id, 1).why_not == refusal::unknown_job);
-    CHECK(lab.why(id).reason == hold_reason::not_waiting);
+    CHECK(lab.adopt_elastic_pod(id, 1).why_not == refusal::unknown_job);
+    CHECK(lab.why(id).reason == pending_reason::not_waiting);
     CHECK(lab.what(id) == nullptr);
     CHECK(lab.request(id) == allot::resources<>{});
-    CHECK(lab.surplus_of(id).empty());
+    CHECK(lab.elastic_pods_of(id).empty());
     static_cast<void>(lab.place_of(id));
     static_cast<void>(lab.pick(id));
   }
   CHECK(lab.ledger() == held);
-  CHECK(lab.booked() == booked);
+  CHECK(lab.assumed() == assumed);
 }
 
 TEST_CASE("scheduler: the newest yields by the time at which it really started") {
@@ -236,9 +236,9 @@ TEST_CASE("scheduler: a strict queue is blocked by its head, the others are not"
   h.submit("a2", "a", 1);
   h.submit("b2", "b", 1);
   CHECK(h.step() == "+b2");
-  REQUIRE(h.holds().size() == 1);
-  CHECK(h.holds().front().what->name == "a1");
-  CHECK(h.why("a2").reason == hold_reason::behind_head);
+  REQUIRE(h.pending().size() == 1);
+  CHECK(h.pending().front().what->name == "a1");
+  CHECK(h.why("a2").reason == pending_reason::behind_head);
   SUBCASE("the head goes") {
     h.cancel("a1");
     CHECK(h.step() == "+a2");
@@ -425,7 +425,7 @@ TEST_CASE("scheduler: who may not be evicted is not lent to, and never a victim"
   host<> h{two_teams()};
   h.submit("b1", "b", 5, {.preemptible = false});
   CHECK(h.step().empty());
-  CHECK(h.holds().front().binding->kind == allot::bound::guarantee);
+  CHECK(h.pending().front().binding->kind == allot::bound::guarantee);
   h.submit("b2", "b", 4, {.preemptible = false});
   h.submit("b3", "b", 4);
   CHECK(h.step() == "+b2 +b3");
@@ -449,10 +449,10 @@ TEST_CASE("scheduler: a search that gave up says so") {
   CHECK(h.step() == "+b4");
   h.submit("a2", "a", 4);
   CHECK(h.step().empty());
-  REQUIRE(h.holds().size() == 1);
-  CHECK(h.holds().front().reason == hold_reason::not_proven);
-  REQUIRE(h.holds().front().binding.has_value());
-  CHECK(h.holds().front().binding->missing == gpus(4));
+  REQUIRE(h.pending().size() == 1);
+  CHECK(h.pending().front().reason == pending_reason::not_proven);
+  REQUIRE(h.pending().front().binding.has_value());
+  CHECK(h.pending().front().binding->missing == gpus(4));
 }
 
 // --- with a place
@@ -465,12 +465,12 @@ TEST_CASE("scheduler: a share without a place is held with the placement's reaso
   CHECK(h.step() == "+q1 +q2");
   h.submit("q3", "q", 2);
   CHECK(h.step().empty());
-  REQUIRE(h.holds().size() == 1);
-  CHECK(h.holds().front().reason == hold_reason::placement);
-  CHECK_FALSE(h.holds().front().binding.has_value());
-  REQUIRE(h.holds().front().placement.has_value());
-  CHECK(h.holds().front().placement->reason == allot::gpu::obstacle::fragmented);
-  CHECK(h.why("q3").reason == hold_reason::placement);
+  REQUIRE(h.pending().size() == 1);
+  CHECK(h.pending().front().reason == pending_reason::placement);
+  CHECK_FALSE(h.pending().front().binding.has_value());
+  REQUIRE(h.pending().front().placement.has_value());
+  CHECK(h.pending().front().placement->reason == allot::gpu::obstacle::fragmented);
+  CHECK(h.why("q3").reason == pending_reason::placement);
 }
 
 TEST_CASE("scheduler: places are cleared for a gang, and it starts when they are empty") {
@@ -537,11 +537,11 @@ TEST_CASE("scheduler: a hold says what is missing when the plan is complete") {
   h.submit("b1", "b", 8);
   h.submit("a1", "a", 5);
   CHECK(h.step() == "+a1");
-  REQUIRE(h.holds().size() == 1);
-  REQUIRE(h.holds().front().binding.has_value());
-  CHECK(h.holds().front().binding->quota == h.quota("root"));
-  CHECK(h.holds().front().binding->kind == allot::bound::capacity);
-  CHECK(h.holds().front().binding->missing == gpus(7));
+  REQUIRE(h.pending().size() == 1);
+  REQUIRE(h.pending().front().binding.has_value());
+  CHECK(h.pending().front().binding->quota == h.quota("root"));
+  CHECK(h.pending().front().binding->kind == allot::bound::capacity);
+  CHECK(h.pending().front().binding->missing == gpus(7));
 }
 
 TEST_CASE("scheduler: why a job waits, as of now") {
@@ -549,7 +549,7 @@ TEST_CASE("scheduler: why a job waits, as of now") {
             {.name = "a", .parent = "root", .nominal = gpus(4)},
             {.name = "b", .parent = "root", .nominal = gpus(4), .borrow = limit::at_most(gpus(2))}}};
   h.submit("b1", "b", 7);
-  CHECK(h.why("b1").reason == hold_reason::quota);
+  CHECK(h.why("b1").reason == pending_reason::quota);
   h.submit("b2", "b", 1);
   CHECK(h.step() == "+b2");
   const auto why = h.why("b1");
@@ -564,7 +564,7 @@ TEST_CASE("scheduler: why a job waits, as of now") {
   CHECK(h.step() == "+a1");
   h.submit("a2", "a", 3);
   CHECK(h.step() == "-b3>a2 ~a2");
-  CHECK(h.why("a2").reason == hold_reason::evictions);
+  CHECK(h.why("a2").reason == pending_reason::evictions);
   CHECK_FALSE(h.why("a2").binding.has_value());
 }
 

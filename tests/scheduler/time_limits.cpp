@@ -168,7 +168,7 @@ TEST_CASE("time_limits: that of an elastic job ends all its pods, whenever they 
   CHECK(h.step_at(0) == "+x +e");
   h.finished("x");
   CHECK(h.step_at(6) == "+e^ +e^");
-  h.scheduler().started(h.surplus("e"), 7);
+  h.scheduler().started(h.elastic_pod("e"), 7);
   CHECK(h.step_at(9).empty());
   const auto& plan = h.scheduler().step(10);
   REQUIRE(plan.evictions.size() == 1);

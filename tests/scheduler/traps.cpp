@@ -14,8 +14,8 @@
 #include "tests/support/law_host.hpp"
 
 using allot::gpus;
-using allot::hold_reason;
 using allot::job_state;
+using allot::pending_reason;
 using host = allot_test::host<allot::no_placement, allot::standard::policies_type>;
 
 namespace {
@@ -132,7 +132,7 @@ TEST_CASE("traps: Kueue 20: a head that has no victims holds nothing back from a
   h.submit("a2", "a", 8);
   h.submit("b1", "b", 4);
   CHECK(h.settle() == "-c2>b1 ~b1 +b1");
-  CHECK(h.why("a2").reason == hold_reason::quota);
+  CHECK(h.why("a2").reason == pending_reason::quota);
   // Nor from who may borrow.
   h.finished("c1");
   CHECK(h.settle() == "+c2");

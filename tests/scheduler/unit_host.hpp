@@ -98,7 +98,7 @@ class unit_host {
   [[nodiscard]] std::uint32_t pods(const std::string& name) const {
     if (state(name) != allot::job_state::running) return 0;
     std::uint32_t n = scheduler_.what(id(name))->min_pods;
-    for (const allot::job_id s : scheduler_.surplus_of(id(name))) {
+    for (const allot::job_id s : scheduler_.elastic_pods_of(id(name))) {
       n += scheduler_.state(s) == allot::job_state::running ? 1U : 0U;
     }
     return n;
@@ -107,14 +107,14 @@ class unit_host {
     return scheduler_.ledger().own_usage(quota(name), d).in_milli() / 1000;
   }
   /// The k-th pod that runs beyond the core.
-  [[nodiscard]] allot::job_id surplus(const std::string& name, std::size_t k = 0) const {
-    for (const allot::job_id s : scheduler_.surplus_of(id(name))) {
+  [[nodiscard]] allot::job_id elastic_pod(const std::string& name, std::size_t k = 0) const {
+    for (const allot::job_id s : scheduler_.elastic_pods_of(id(name))) {
       if (scheduler_.state(s) == allot::job_state::running && k-- == 0) return s;
     }
     return {};
   }
-  [[nodiscard]] allot::job_id waiting_surplus(const std::string& name) const {
-    for (const allot::job_id s : scheduler_.surplus_of(id(name))) {
+  [[nodiscard]] allot::job_id waiting_elastic_pod(const std::string& name) const {
+    for (const allot::job_id s : scheduler_.elastic_pods_of(id(name))) {
       if (scheduler_.state(s) == allot::job_state::pending) return s;
     }
     return {};
@@ -186,7 +186,7 @@ class unit_host {
   /// What the books must say, by the states of the jobs and their pods alone.
   void check() const {
     allot::ledger<2> held{scheduler_.tree()};
-    allot::ledger<2> booked{scheduler_.tree()};
+    allot::ledger<2> assumed{scheduler_.tree()};
     std::map<allot::quota_id, std::size_t> waiting;
     allot::quantity used, leaving;
     const auto count = [&](allot::job_id id, std::uint32_t pods) {
@@ -199,7 +199,7 @@ class unit_host {
         held.charge(j.quota, request, in);
       }
       if (s == allot::job_state::running || s == allot::job_state::reserved) {
-        booked.charge(j.quota, request, in);
+        assumed.charge(j.quota, request, in);
         used += request[0] + request[1];
       }
       if (s == allot::job_state::evicting) leaving += request[0] + request[1];
@@ -212,7 +212,7 @@ class unit_host {
       count(id, j.min_pods);
       std::size_t known = 0;
       bool next_waits = false;
-      for (const allot::job_id s : scheduler_.surplus_of(id)) {
+      for (const allot::job_id s : scheduler_.elastic_pods_of(id)) {
         count(s, 1);
         CHECK(scheduler_.pick(s) == scheduler_.pick(id));
         const allot::job_state of_pod = scheduler_.state(s);
@@ -223,18 +223,18 @@ class unit_host {
         known += 1;
       }
       CHECK(known + j.min_pods <= j.pods);
-      // There is surplus of a running job only, and one that is told to go tells all of it.
+      // Only a running job has elastic pods, and they go when it is told to go.
       const allot::job_state of_job = scheduler_.state(id);
       if (of_job == allot::job_state::pending || of_job == allot::job_state::reserved) CHECK(known == 0);
       if (of_job != allot::job_state::running) {
         CHECK_FALSE(next_waits);
-        for (const allot::job_id s : scheduler_.surplus_of(id)) {
+        for (const allot::job_id s : scheduler_.elastic_pods_of(id)) {
           CHECK(scheduler_.state(s) == allot::job_state::evicting);
         }
       }
     }
     CHECK(scheduler_.ledger() == held);
-    CHECK(scheduler_.booked() == booked);
+    CHECK(scheduler_.assumed() == assumed);
     for (const allot::quota_id x : scheduler_.tree().top_down()) CHECK(scheduler_.waiting(x) == waiting[x]);
     if constexpr (!std::same_as<Placement, allot::no_placement>) {
       CHECK(scheduler_.places().used() == used);
@@ -242,15 +242,15 @@ class unit_host {
     }
   }
 
-  [[nodiscard]] const std::vector<typename plan_type::hold>& holds() const { return holds_; }
+  [[nodiscard]] const std::vector<typename plan_type::pending_job>& pending() const { return pending_; }
   [[nodiscard]] const std::map<std::string, allot::job_id>& ids() const { return ids_; }
 
  private:
   const plan_type& checked_step() {
-    const bool was_sound = scheduler_.ledger().is_sound() && scheduler_.booked().is_sound();
+    const bool was_sound = scheduler_.ledger().is_sound() && scheduler_.assumed().is_sound();
     const plan_type& plan = scheduler_.step(now_);
     check();
-    if (was_sound) CHECK((scheduler_.ledger().is_sound() && scheduler_.booked().is_sound()));
+    if (was_sound) CHECK((scheduler_.ledger().is_sound() && scheduler_.assumed().is_sound()));
     check_plan(plan);
     return plan;
   }
@@ -269,7 +269,7 @@ class unit_host {
       }
       // Of the pods that go with it those count that were not told before.
       std::uint32_t pods = e.what->min_pods;
-      for (const allot::job_id s : scheduler_.surplus_of(e.id)) {
+      for (const allot::job_id s : scheduler_.elastic_pods_of(e.id)) {
         pods += told_.count(s) != 0 ? 0U : 1U;
       }
       CHECK(e.pods == pods);
@@ -279,14 +279,14 @@ class unit_host {
       CHECK(a.pick == scheduler_.pick(a.id));
       CHECK(a.pods == (a.core ? 1U : a.what->min_pods));
     }
-    for (const auto& h : plan.holds) CHECK(scheduler_.state(h.id) == allot::job_state::pending);
+    for (const auto& h : plan.pending) CHECK(scheduler_.state(h.id) == allot::job_state::pending);
     note_told();
   }
   void note_told() {
     told_.clear();
     for (const auto& [name, id] : ids_) {
       if (!id || scheduler_.state(id) == allot::job_state::unknown) continue;
-      for (const allot::job_id s : scheduler_.surplus_of(id)) {
+      for (const allot::job_id s : scheduler_.elastic_pods_of(id)) {
         if (scheduler_.state(s) == allot::job_state::evicting) told_[s] = true;
       }
     }
@@ -308,16 +308,16 @@ class unit_host {
       say("~" + r.what->name + (ids_.at(r.what->name) == r.id ? "" : "^"));
     }
     for (const auto& a : plan.admissions) say("+" + a.what->name + (a.core ? "^" : ""));
-    holds_ = plan.holds;
+    pending_ = plan.pending;
     return line;
   }
 
   std::deque<unit_job> jobs_;
   scheduler_type scheduler_;
   std::map<std::string, allot::job_id> ids_;
-  /// The surplus pods that have been told to go by now.
+  /// The elastic pods that have been told to go by now.
   std::map<allot::job_id, bool> told_;
-  std::vector<typename plan_type::hold> holds_;
+  std::vector<typename plan_type::pending_job> pending_;
   allot::instant now_ = 0;
 };
 

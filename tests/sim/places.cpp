@@ -195,7 +195,7 @@ std::vector<std::pair<allot::search_outcome, std::vector<std::size_t>>> searches
   };
   for (std::size_t i = 0; i < running.size(); ++i) {
     record& r = add(i);
-    if (!books.booked().fits(r.facts.quota, r.facts.request)) continue;
+    if (!books.assumed().fits(r.facts.quota, r.facts.request)) continue;
     const auto at = books.places.place(r.demand);
     if (!at) continue;
     r.where = *at;

@@ -90,7 +90,7 @@ namespace allot_test {
     if (!at) continue;
     r.where = *at;
     for (std::uint32_t pods = fewest; pods < s.jobs[j].pods() && random.one_in(2); ++pods) {
-      if (const auto more = s.where.place(view.demand(j, 1, r.pick))) r.surplus.push_back(*more);
+      if (const auto more = s.where.place(view.demand(j, 1, r.pick))) r.elastic_pods.push_back(*more);
     }
     s.running.push_back(std::move(r));
   }

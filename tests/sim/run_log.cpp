@@ -77,8 +77,8 @@ TEST_CASE("run_log: a pod that an elastic job has beyond those that it needs is 
   // The last to come is the first to go.
   CHECK(told(log) ==
         std::vector<std::string>{"0: 0-90", "0: 0-90", "0: 0-50 evicted", "1: 50-70", "0: 70-90"});
-  CHECK_FALSE(log.runs()[0].surplus);
-  CHECK(log.runs()[1].surplus);
+  CHECK_FALSE(log.runs()[0].elastic);
+  CHECK(log.runs()[1].elastic);
   CHECK(log.pods(log.runs()[0]).size() == 2);
   CHECK(log.pods(log.runs()[4]).size() == 1);
   CHECK(log.last_run(0) == &log.runs()[0]);
@@ -93,7 +93,7 @@ TEST_CASE("run_log: no two runs share more of a device than there is, and times 
     std::vector<instant> ran(sim.jobs().size());
     for (const job_run& r : log.runs()) {
       REQUIRE(r.begin <= r.end);
-      ran[r.job] += (r.end - r.begin) * (r.surplus ? 1 : sim.jobs()[r.job].fewest_pods());
+      ran[r.job] += (r.end - r.begin) * (r.elastic ? 1 : sim.jobs()[r.job].fewest_pods());
     }
     for (job_index j = 0; j < sim.jobs().size(); ++j) {
       const auto& h = sim.history(j);

@@ -201,7 +201,7 @@ TEST_CASE(
       running{.which = 1,
               .since = 40 * second,
               .where = stand(s.where, {gpus(1), 2}, 1),
-              .surplus = {stand(s.where, {gpus(1)}, 0)}}};
+              .elastic_pods = {stand(s.where, {gpus(1)}, 0)}}};
   diary seen;
   allot::sim::metrics<1> measured;
   allot::sim::run_log log;
@@ -309,28 +309,28 @@ TEST_CASE("simulator: a job has the flavor that it was given, in its accounts an
 namespace {
 
 /// A policy without rest: each of two jobs has the other evicted for it, again and again.
-template <class Bench>
+template <class Session>
 class restless_cycle {
  public:
   template <class Policies>
   explicit restless_cycle(const Policies&) {}
-  void reset(Bench&) {}
-  void run(Bench& bench) {
-    const auto waits = bench.first_of(quota_id{1});
+  void reset(Session&) {}
+  void run(Session& session) {
+    const auto waits = session.first_of(quota_id{1});
     if (!waits) return;
     const allot::job_id id = *waits;
-    const std::size_t first = bench.plan().evictions.size();
-    const auto running = bench.running().jobs_of(quota_id{1});
+    const std::size_t first = session.plan().evictions.size();
+    const auto running = session.running().jobs_of(quota_id{1});
     if (!running.empty()) {
-      bench.evict(running.front().id, id, allot::relation::same_quota);
-      return bench.announce(id, first);
+      session.evict(running.front().id, id, allot::relation::same_quota);
+      return session.announce(id, first);
     }
-    if (const auto at = bench.places().place(bench.at(id).demand)) bench.admit(id, *at);
+    if (const auto at = session.places().place(session.at(id).demand)) session.admit(id, *at);
   }
 };
 struct restless_policies : allot::policies<> {
-  template <class Bench>
-  using cycle = restless_cycle<Bench>;
+  template <class Session>
+  using cycle = restless_cycle<Session>;
 };
 struct restless : standard {
   using policies_type = restless_policies;
@@ -443,11 +443,11 @@ TEST_CASE(
 
       std::vector<instant> ran(sim.jobs().size());
       for (const auto& r : log.runs()) {
-        ran[r.job] += (r.end - r.begin) * (r.surplus ? 1 : sim.jobs()[r.job].fewest_pods());
+        ran[r.job] += (r.end - r.begin) * (r.elastic ? 1 : sim.jobs()[r.job].fewest_pods());
       }
       for (const auto& r : given.running) {
         // The log has these pods from the beginning on only.
-        ran[r.which] += static_cast<instant>(r.surplus.size()) * (begin_of(given) - r.since);
+        ran[r.which] += static_cast<instant>(r.elastic_pods.size()) * (begin_of(given) - r.since);
       }
       for (job_index j = 0; j < sim.jobs().size(); ++j) {
         const auto& h = sim.history(j);

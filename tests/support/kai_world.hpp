@@ -142,7 +142,7 @@ class basic_kai_world {
     return diary + " ...";
   }
   [[nodiscard]] double used(const std::string& name) {
-    return static_cast<double>(scheduler().booked().total_usage(quota(name))[0].in_milli()) / 1000;
+    return static_cast<double>(scheduler().assumed().total_usage(quota(name))[0].in_milli()) / 1000;
   }
 
  private:
@@ -227,7 +227,8 @@ class basic_kai_world {
     for (std::size_t i = core; i < where.size(); ++i) {
       const auto one = places.place_at(view_type{}.demand(&j, 1), std::span{where}.subspan(i, 1));
       if (!one) throw std::logic_error{j.name + " does not fit there"};
-      if (!scheduler().adopt_surplus(id, j.since, *one)) throw std::logic_error{j.name + " has no such pod"};
+      if (!scheduler().adopt_elastic_pod(id, j.since, *one))
+        throw std::logic_error{j.name + " has no such pod"};
     }
     ids_[j.name] = id;
     if (gone) {

@@ -434,7 +434,7 @@ class law_host {
       line += " ~";
       line += number(r);
     }
-    for (const auto& h : plan.holds) {
+    for (const auto& h : plan.pending) {
       line += " ?";
       line += number(h);
       if (h.binding) {
@@ -487,7 +487,7 @@ class law_host {
       require(state(*a.what) == allot::job_state::running, "who was admitted does not run");
       require(a.quota == a.what->quota, "admitted to another quota");
     }
-    for (const auto& h : plan.holds) {
+    for (const auto& h : plan.pending) {
       require(state(*h.what) == allot::job_state::pending, "who is held does not wait");
       require(h.binding.has_value() || h.placement.has_value(), "who is held has no reason to wait");
     }
@@ -685,7 +685,7 @@ class law_host {
     int left = 3;
     for (const job_type* j : in_state(allot::job_state::pending)) {
       const auto why = scheduler_.why(id(*j));
-      if (why.reason != allot::hold_reason::quota) continue;
+      if (why.reason != allot::pending_reason::quota) continue;
       if (left-- == 0) return;
       // The others that wait would take what is granted; without them it may have its turn at once.
       scheduler_type alone = scheduler_;

@@ -462,15 +462,15 @@ class soak_world {
     gone_.push_back(id);
     if (gone_.size() > 50) gone_.erase(gone_.begin());
   }
-  void leave_with_surplus(allot::job_id id) {
-    leave_surplus(id);
+  void leave_with_elastic_pods(allot::job_id id) {
+    leave_elastic_pods(id);
     leave(id);
   }
-  void leave_surplus(allot::job_id core) {
-    for (const allot::job_id s : surplus_of(core, [](const unit&) { return true; })) leave(s);
+  void leave_elastic_pods(allot::job_id core) {
+    for (const allot::job_id s : elastic_pods_of(core, [](const unit&) { return true; })) leave(s);
   }
   template <class Which>
-  [[nodiscard]] std::vector<allot::job_id> surplus_of(allot::job_id core, Which which) const {
+  [[nodiscard]] std::vector<allot::job_id> elastic_pods_of(allot::job_id core, Which which) const {
     std::vector<allot::job_id> all;
     for (const auto& [id, u] : units_) {
       if (u.core == core && which(u)) all.push_back(id);
@@ -486,12 +486,13 @@ class soak_world {
     u.pods = pods;
     u.since = since;
   }
-  /// It is told to go, with all its surplus that runs; what of that waited is gone.
+  /// It is told to go, with all its elastic pods that run; what of that waited is gone.
   void tell_to_go(allot::job_id id) {
     units_.at(id).is = where::leaves;
     if (units_.at(id).core) return;
-    for (const allot::job_id s : surplus_of(id, [](const unit& u) { return u.is == where::waits; })) leave(s);
-    for (const allot::job_id s : surplus_of(id, [](const unit& u) { return u.is == where::runs; })) {
+    for (const allot::job_id s : elastic_pods_of(id, [](const unit& u) { return u.is == where::waits; }))
+      leave(s);
+    for (const allot::job_id s : elastic_pods_of(id, [](const unit& u) { return u.is == where::runs; })) {
       units_.at(s).is = where::leaves;
     }
   }
@@ -500,7 +501,7 @@ class soak_world {
       ++units_.at(core).to_come;
       return leave(id);
     }
-    leave_surplus(id);
+    leave_elastic_pods(id);
     unit& u = units_.at(id);
     u.is = where::waits;
     u.reserved = false;
@@ -514,10 +515,10 @@ class soak_world {
     }
     for (const allot::job_id id : cores) {
       unit& core = units_.at(id);
-      const auto now = it_->surplus_of(id);
+      const auto now = it_->elastic_pods_of(id);
       const std::set<allot::job_id> there(now.begin(), now.end());
       require(there.size() == now.size(), "a pod is listed twice", id);
-      for (const allot::job_id s : surplus_of(id, [](const unit&) { return true; })) {
+      for (const allot::job_id s : elastic_pods_of(id, [](const unit&) { return true; })) {
         if (there.contains(s)) continue;
         require(may_drop && units_.at(s).is == where::waits, "a pod is not listed", s);
         leave(s);
@@ -550,7 +551,7 @@ class soak_world {
     if (n < 68) return cancel();
     if (n < 71) return started();
     if (n < 75) return adopt();
-    if (n < 79) return adopt_surplus();
+    if (n < 79) return adopt_elastic_pod();
     if (n < 81) return retry();
     if (n < 84) return configure();
     if (n < 88) return apply();
@@ -607,7 +608,7 @@ class soak_world {
     units_.at(s.id).to_come = job.pods - job.min_pods;
     learn(false);
   }
-  void adopt_surplus() {
+  void adopt_elastic_pod() {
     const allot::job_id id = draw_id([&](const unit& u) {
       return u.is == where::runs && is_core(u) && jobs_[u.job].is_elastic() && u.to_come > 0;
     });
@@ -630,9 +631,9 @@ class soak_world {
     }
     const allot::instant since = now_ - random_.between(-5, 20);
     note("adopt a pod of ", told(id), " since ", since);
-    const allot::submission s = it_->adopt_surplus(id, since, at->id);
+    const allot::submission s = it_->adopt_elastic_pod(id, since, at->id);
     if (expected == allot::refusal::none && !is_surely_countable(request)) expected = s.why_not;
-    require_same(s.why_not, expected, "adopt_surplus");
+    require_same(s.why_not, expected, "adopt_elastic_pod");
     if (!s) return give_back(*at);
     note("  is ", told(s.id));
     stir();
@@ -707,7 +708,7 @@ class soak_world {
     const unit u = units_.at(id);
     // One pod that waits is one of those to come.
     if (u.core && u.is == where::waits) --units_.at(u.core).to_come;
-    leave_with_surplus(id);
+    leave_with_elastic_pods(id);
     learn(false);
   }
   template <class Which>
@@ -1043,7 +1044,7 @@ class soak_world {
       note("  +", told(a.id), " with ", a.pods, " pods", a.core ? " of " + told(a.core) : "", ", flavors ",
            int{a.pick[0]}, int{a.pick[1]}, int{a.pick[2]}, int{a.pick[3]}, ", place ", a.where.index());
     }
-    for (const auto& h : plan.holds) note("  ?", told(h.id), " ", static_cast<int>(h.reason));
+    for (const auto& h : plan.pending) note("  ?", told(h.id), " ", static_cast<int>(h.reason));
   }
   void follow(const soak_plan& plan, const units& before) {
     std::set<allot::job_id> named;
@@ -1096,11 +1097,11 @@ class soak_world {
       require(anybody_leaves, "a job is reserved and nobody leaves", id);
     }
     std::set<allot::job_id> held;
-    for (const auto& h : plan.holds) {
+    for (const auto& h : plan.pending) {
       const unit* u = find(h.id);
       require(u != nullptr && u->is == where::waits, "a job is held that does not wait", h.id);
-      require(u->job == h.what && u->quota == h.quota, "a hold tells of another job", h.id);
-      require(h.reason != allot::hold_reason::not_waiting, "a job is held that does not wait", h.id);
+      require(u->job == h.what && u->quota == h.quota, "a pending job is told as another", h.id);
+      require(h.reason != allot::pending_reason::not_waiting, "a job is held that does not wait", h.id);
       require(held.insert(h.id).second, "a job is held twice", h.id);
     }
     for (const auto& a : plan.admissions) {
@@ -1171,13 +1172,14 @@ class soak_world {
     const bool waits = u != nullptr && u->is == where::waits;
     require(h.id == id, "why tells of another job", id);
     require(h.what == (u == nullptr ? 0 : u->job), "why tells of another job", id);
-    require((h.reason == allot::hold_reason::not_waiting) == !waits, "why does not know whether it waits",
+    require((h.reason == allot::pending_reason::not_waiting) == !waits, "why does not know whether it waits",
             id);
     if (!waits) return;
     require(h.quota == u->quota, "why tells of another quota", id);
-    require((h.reason == allot::hold_reason::evictions) == u->reserved, "why does not know who is reserved",
+    require((h.reason == allot::pending_reason::evictions) == u->reserved,
+            "why does not know who is reserved", id);
+    require(!h.is_bound || h.reason == allot::pending_reason::quota, "a bound is told of without a reason",
             id);
-    require(!h.is_bound || h.reason == allot::hold_reason::quota, "a bound is told of without a reason", id);
     static_cast<void>(it_->wakes_at());
     static_cast<void>(it_->settings(draw_quota()));
   }
@@ -1187,22 +1189,22 @@ class soak_world {
     std::map<allot::quota_id, std::tuple<soak_amounts, soak_amounts, std::size_t>> of_quota;
     for (auto& [id, u] : units_) {
       check(id, u);
-      auto& [held, booked, waiting] = of_quota[u.quota];
+      auto& [held, assumed, waiting] = of_quota[u.quota];
       const soak_amounts request = u.is == where::waits ? it_->request(id) : request_of(u);
       if (u.is != where::waits) held += request;
-      if (u.is == where::runs || u.reserved) booked += request;
+      if (u.is == where::runs || u.reserved) assumed += request;
       if (u.is == where::waits) ++waiting;
     }
     for (std::size_t i = 0; i < quotas_.size(); ++i) {
       const allot::quota_id x{i};
-      const auto& [held, booked, waiting] = of_quota[x];
+      const auto& [held, assumed, waiting] = of_quota[x];
       require(it_->waiting(x) == waiting, "not so many wait as should");
       require(it_->settings(x) == (has_quota(x) ? quotas_[i].settings : resolved(preset_.defaults)),
               "a quota has other settings");
       if (!has_quota(x)) continue;
       if (it_->held(x) != held) fail(told(x) + " uses " + told(it_->held(x)) + " and not " + told(held));
-      if (it_->booked(x) != booked) {
-        fail(told(x) + " is booked with " + told(it_->booked(x)) + " and not " + told(booked));
+      if (it_->assumed(x) != assumed) {
+        fail(told(x) + " is assumed with " + told(it_->assumed(x)) + " and not " + told(assumed));
       }
     }
     for (const allot::job_id id : gone_) check_unknown(id);
@@ -1234,13 +1236,13 @@ class soak_world {
       require(it_->pick(id) == u.pick, "a job has other flavors", id);
       require(it_->request(id) == request_of(u), "a job has something else", id);
     }
-    require(is_core(u) || it_->surplus_of(id).empty(), "a further pod has further pods", id);
+    require(is_core(u) || it_->elastic_pods_of(id).empty(), "a further pod has further pods", id);
   }
   void check_unknown(allot::job_id id) const {
     if (find(id) != nullptr) return;
     require(it_->state(id) == allot::job_state::unknown, "a job is known that has gone", id);
     require(it_->what(id) == 0 && it_->place_of(id) == soak_place{} && it_->request(id) == soak_amounts{} &&
-                it_->pick(id) == allot::flavor_pick{} && it_->surplus_of(id).empty(),
+                it_->pick(id) == allot::flavor_pick{} && it_->elastic_pods_of(id).empty(),
             "something is told of a job that has gone", id);
   }
 
@@ -1279,7 +1281,7 @@ class soak_world {
     const unit& u = units_.at(id);
     if (preset_.leaves_only && has_children(u.quota)) return;
     const auto h = it_->why(id);
-    require(h.reason == allot::hold_reason::quota || h.reason == allot::hold_reason::placement ||
+    require(h.reason == allot::pending_reason::quota || h.reason == allot::pending_reason::placement ||
                 quotas_[u.quota.index()].settings.head == allot::queue_head::strict,
             "a job is left over in an empty world", id);
   }

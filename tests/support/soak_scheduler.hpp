@@ -140,18 +140,18 @@ struct soak_plan {
     std::size_t first;
     std::size_t count;
   };
-  struct hold {
+  struct pending_job {
     allot::job_id id;
     std::uint32_t what;
     allot::quota_id quota;
-    allot::hold_reason reason;
+    allot::pending_reason reason;
     bool is_bound;
     bool has_obstacle;
   };
   std::vector<admission> admissions{};
   std::vector<eviction> evictions{};
   std::vector<reservation> reservations{};
-  std::vector<hold> holds{};
+  std::vector<pending_job> pending{};
 
   [[nodiscard]] bool empty() const { return admissions.empty() && evictions.empty() && reservations.empty(); }
 };
@@ -168,7 +168,7 @@ class soak_scheduler {
   virtual allot::submission submit(std::uint32_t j) = 0;
   virtual allot::submission adopt(std::uint32_t j, allot::instant since, soak_place at,
                                   const allot::flavor_pick& pick) = 0;
-  virtual allot::submission adopt_surplus(allot::job_id core, allot::instant since, soak_place at) = 0;
+  virtual allot::submission adopt_elastic_pod(allot::job_id core, allot::instant since, soak_place at) = 0;
   virtual allot::refusal started(allot::job_id id, allot::instant at) = 0;
   virtual allot::refusal finished(allot::job_id id) = 0;
   virtual allot::refusal evicted(allot::job_id id) = 0;
@@ -181,16 +181,16 @@ class soak_scheduler {
   virtual std::optional<allot::instant> wakes_at() = 0;
 
   virtual allot::queue_settings settings(allot::quota_id x) = 0;
-  virtual soak_plan::hold why(allot::job_id id) = 0;
+  virtual soak_plan::pending_job why(allot::job_id id) = 0;
   virtual allot::job_state state(allot::job_id id) = 0;
   virtual std::uint32_t what(allot::job_id id) = 0;
   virtual soak_place place_of(allot::job_id id) = 0;
   virtual soak_amounts request(allot::job_id id) = 0;
   virtual allot::flavor_pick pick(allot::job_id id) = 0;
-  virtual std::span<const allot::job_id> surplus_of(allot::job_id id) = 0;
+  virtual std::span<const allot::job_id> elastic_pods_of(allot::job_id id) = 0;
   virtual std::size_t waiting(allot::quota_id x) = 0;
   virtual soak_amounts held(allot::quota_id x) = 0;
-  virtual soak_amounts booked(allot::quota_id x) = 0;
+  virtual soak_amounts assumed(allot::quota_id x) = 0;
   virtual bool is_sound(allot::quota_id x) = 0;
   virtual bool is_sound() = 0;
   /// Nothing: it does not know that quota.
@@ -236,8 +236,8 @@ class soak_scheduler_of final : public soak_scheduler {
                           const allot::flavor_pick& pick) override {
     return it_.adopt(j, since, place_from(at), pick);
   }
-  allot::submission adopt_surplus(allot::job_id core, allot::instant since, soak_place at) override {
-    return it_.adopt_surplus(core, since, place_from(at));
+  allot::submission adopt_elastic_pod(allot::job_id core, allot::instant since, soak_place at) override {
+    return it_.adopt_elastic_pod(core, since, place_from(at));
   }
   allot::refusal started(allot::job_id id, allot::instant at) override { return it_.started(id, at); }
   allot::refusal finished(allot::job_id id) override { return it_.finished(id); }
@@ -265,22 +265,24 @@ class soak_scheduler_of final : public soak_scheduler {
     for (const auto& r : p.reservations) {
       copy.reservations.push_back({r.id, r.what, r.quota, r.first, r.count});
     }
-    for (const auto& h : p.holds) copy.holds.push_back(told(h));
+    for (const auto& h : p.pending) copy.pending.push_back(told(h));
     return copy;
   }
   std::optional<allot::instant> wakes_at() override { return it_.wakes_at(); }
 
   allot::queue_settings settings(allot::quota_id x) override { return it_.settings(x); }
-  soak_plan::hold why(allot::job_id id) override { return told(it_.why(id)); }
+  soak_plan::pending_job why(allot::job_id id) override { return told(it_.why(id)); }
   allot::job_state state(allot::job_id id) override { return it_.state(id); }
   std::uint32_t what(allot::job_id id) override { return it_.what(id); }
   soak_place place_of(allot::job_id id) override { return place_to(it_.place_of(id)); }
   soak_amounts request(allot::job_id id) override { return widen(it_.request(id)); }
   allot::flavor_pick pick(allot::job_id id) override { return it_.pick(id); }
-  std::span<const allot::job_id> surplus_of(allot::job_id id) override { return it_.surplus_of(id); }
+  std::span<const allot::job_id> elastic_pods_of(allot::job_id id) override {
+    return it_.elastic_pods_of(id);
+  }
   std::size_t waiting(allot::quota_id x) override { return it_.waiting(x); }
   soak_amounts held(allot::quota_id x) override { return widen(it_.ledger().own_usage(x)); }
-  soak_amounts booked(allot::quota_id x) override { return widen(it_.booked().own_usage(x)); }
+  soak_amounts assumed(allot::quota_id x) override { return widen(it_.assumed().own_usage(x)); }
   bool is_sound(allot::quota_id x) override { return it_.ledger().is_sound(x); }
   bool is_sound() override { return it_.ledger().is_sound(); }
   std::optional<allot::quota_spec<2>> spec(allot::quota_id x) override {
@@ -354,7 +356,7 @@ class soak_scheduler_of final : public soak_scheduler {
     }
   }
   template <class Hold>
-  [[nodiscard]] static soak_plan::hold told(const Hold& h) {
+  [[nodiscard]] static soak_plan::pending_job told(const Hold& h) {
     return {h.id, h.what, h.quota, h.reason, h.binding.has_value(), h.placement.has_value()};
   }
   [[nodiscard]] static soak_amounts widen(const allot::resources<n>& r) {
@@ -485,7 +487,7 @@ struct soak_preset {
   bool at_once = true;
   /// No step breaks the law.
   bool keeps_law = true;
-  /// Who is reserved is booked, until it starts.
+  /// Who is reserved is assumed, until it starts.
   bool books = true;
   /// An elastic job starts once, with as many pods as there is room for (Kueue).
   bool partial = false;

@@ -17,11 +17,11 @@ struct job_rank {
   std::uint64_t id = 0;
   /// More pods for an elastic job that runs already: at an equal key after those that wait to run at all
   /// (KAI).
-  bool surplus = false;
+  bool elastic = false;
 
   friend constexpr std::strong_ordering operator<=>(const job_rank& a, const job_rank& b) noexcept {
     if (const auto o = a.key <=> b.key; o != 0) return o;
-    if (const auto o = a.surplus <=> b.surplus; o != 0) return o;
+    if (const auto o = a.elastic <=> b.elastic; o != 0) return o;
     if (const auto o = a.submitted <=> b.submitted; o != 0) return o;
     return a.id <=> b.id;
   }

@@ -28,7 +28,7 @@ template <std::size_t N>
   return (static_cast<wide>(unsaved) + static_cast<wide>(std::max(instant{}, job.restart))) * amount;
 }
 
-/// Other quotas before the beneficiary's own; lowest priority; surplus pods before gangs; then whoever loses
+/// Other quotas before the beneficiary's own; lowest priority; elastic pods before gangs; then whoever loses
 /// least by it (see `lost_work`), so that a job that has just saved its work goes before one about to. Who
 /// that is changes with the time of the search: the order is worked out anew each time, in O(jobs) for each
 /// quota that may give, and equal jobs go by `compare_as_victims`.
@@ -46,7 +46,7 @@ struct cheapest_lost_work {
     friend constexpr std::strong_ordering operator<=>(const key_for& a, const key_for& b) noexcept {
       if (a.same_quota != b.same_quota) return a.same_quota <=> b.same_quota;
       if (const auto o = a.next.priority <=> b.next.priority; o != 0) return o;
-      if (const auto o = b.next.surplus <=> a.next.surplus; o != 0) return o;
+      if (const auto o = b.next.elastic <=> a.next.elastic; o != 0) return o;
       if (a.cost != b.cost)
         return a.cost < b.cost ? std::strong_ordering::less : std::strong_ordering::greater;
       return a.next <=> b.next;
@@ -61,7 +61,7 @@ struct cheapest_lost_work {
   template <std::size_t N>
   [[nodiscard]] bool within_quota(const running_job<N>& a, const running_job<N>& b, instant now) const {
     if (a.priority != b.priority) return a.priority < b.priority;
-    if (a.surplus != b.surplus) return a.surplus;
+    if (a.elastic != b.elastic) return a.elastic;
     const wide cost = lost_work(a, now, first, count);
     const wide other = lost_work(b, now, first, count);
     return cost != other ? cost < other : compare_as_victims(a, b) < 0;

@@ -16,7 +16,7 @@ inline namespace v0 {
 /// What one search has taken so far.
 template <std::size_t N>
 struct search_progress {
-  /// How many jobs (surplus pods counted one by one): of all quotas, and of the donor's.
+  /// How many jobs (elastic pods counted one by one): of all quotas, and of the donor's.
   std::size_t evictions = 0;
   std::size_t evictions_of_quota = 0;
   resources<N> released{};
@@ -67,7 +67,7 @@ enum class runtime_source : std::uint8_t {
 
 /// Minimum runtime: a job is protected while now < started + guarantee (KAI v0.13). `Guarantees` is a
 /// callable (quota) that returns its `runtime_guarantee`; where a quota says nothing the one above is asked,
-/// and in the end nobody protects. Surplus pods are never protected, for their job goes on without them.
+/// and in the end nobody protects. Elastic pods are never protected, for their job goes on without them.
 /// O(depth).
 template <class Guarantees>
 struct minimum_runtime {
@@ -77,7 +77,7 @@ struct minimum_runtime {
   template <std::size_t N>
   [[nodiscard]] bool operator()(const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d,
                                 const search_progress<N>&) const {
-    if (d.next.surplus) return false;
+    if (d.next.elastic) return false;
     const bool same = d.quota == b.quota;
     quota_id from = d.quota;
     if (!same && source == runtime_source::common_ancestor) {

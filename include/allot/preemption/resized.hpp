@@ -77,7 +77,7 @@ class resize_search {
       key least{};
       consider(l, running, x, x, too_much, now, who_owes, best, least);
       if (!best.quota) return;
-      running.for_each_surplus(best.next, [&](const running_job<N>& unit) {
+      running.for_each_elastic_pod(best.next, [&](const running_job<N>& unit) {
         if (!is_taken(unit.id)) take(l, unit, true);
       });
       take(l, best.next, false);
@@ -135,7 +135,7 @@ class resize_search {
     std::size_t needed = victims_.size();
     for (std::size_t i = needed; i-- > 0;) {
       const running_job<N>& job = victims_[i].job;
-      const bool bound = job.surplus && is_taken(job.core);
+      const bool bound = job.elastic && is_taken(job.core);
       if (!bound && l.fits(job.quota, job.request, job.in)) {
         l.charge(job.quota, job.request, job.in);
         mark_taken(job.id, false);

@@ -32,8 +32,8 @@ struct running_job {
   std::uint32_t pods = 1;
   /// One pod of an elastic job beyond its minimum: a unit of its own, with the quota and priority of its job.
   /// It yields before whole gangs of the same priority, and its job survives.
-  bool surplus = false;
-  /// Of a surplus unit: the job it belongs to, which never yields without it.
+  bool elastic = false;
+  /// Of an elastic pod: the job it belongs to, which never yields without it.
   job_id core{};
   /// The interval between checkpoints, at which work is saved; 0: it never is.
   instant checkpoint = 0;
@@ -41,12 +41,12 @@ struct running_job {
   instant restart = 0;
 };
 
-/// What decides who yields first within a quota: lowest priority, then surplus pods before gangs, then newest
+/// What decides who yields first within a quota: lowest priority, then elastic pods before gangs, then newest
 /// start, then the reverse of the order in which they waited. The least yields first. Total, because ids
 /// differ.
 struct victim_rank {
   std::int32_t priority = 0;
-  bool surplus = false;
+  bool elastic = false;
   instant started = 0;
   instant submitted = 0;
   std::uint64_t order = 0;
@@ -55,11 +55,11 @@ struct victim_rank {
 
   template <std::size_t N>
   [[nodiscard]] static constexpr victim_rank of(const running_job<N>& job) noexcept {
-    return {job.priority, job.surplus, job.started, job.submitted, job.order, job.id};
+    return {job.priority, job.elastic, job.started, job.submitted, job.order, job.id};
   }
   friend constexpr std::strong_ordering operator<=>(const victim_rank& a, const victim_rank& b) noexcept {
     if (const auto o = a.priority <=> b.priority; o != 0) return o;
-    if (const auto o = b.surplus <=> a.surplus; o != 0) return o;
+    if (const auto o = b.elastic <=> a.elastic; o != 0) return o;
     if (const auto o = b.started <=> a.started; o != 0) return o;
     if (const auto o = b.submitted <=> a.submitted; o != 0) return o;
     if (const auto o = b.order <=> a.order; o != 0) return o;
@@ -84,14 +84,14 @@ class running_index {
  public:
   void resize(std::size_t slots) {
     of_quota_.resize(slots);
-    surplus_.resize(slots);
+    elastic_pods_.resize(slots);
   }
 
   void insert(const running_job<N>& job) {
     auto& jobs = of_quota_[job.quota.index()];
     news_.note({job.id, job.quota, true});
     jobs.insert(position(jobs, job), job);
-    if (job.surplus) ++surplus_[job.quota.index()];
+    if (job.elastic) ++elastic_pods_[job.quota.index()];
   }
   /// Precondition: the job is there, with the same values.
   void erase(const running_job<N>& job) {
@@ -100,15 +100,15 @@ class running_index {
     ALLOT_ASSERT(at != jobs.end() && at->id == job.id, "no such running job");
     news_.note({job.id, job.quota, false});
     // The job may be the very element that goes.
-    if (job.surplus) --surplus_[job.quota.index()];
+    if (job.elastic) --elastic_pods_[job.quota.index()];
     jobs.erase(at);
   }
 
   /// The quota's jobs, who would yield first at the end.
   [[nodiscard]] std::span<const running_job<N>> jobs_of(quota_id x) const { return of_quota_[x.index()]; }
 
-  /// How many of them are surplus units.
-  [[nodiscard]] std::size_t surplus_of(quota_id x) const { return surplus_[x.index()]; }
+  /// How many of them are elastic pods.
+  [[nodiscard]] std::size_t elastic_pods_of(quota_id x) const { return elastic_pods_[x.index()]; }
 
   /// A unit has come or gone.
   struct change {
@@ -124,18 +124,18 @@ class running_index {
     news_.take(visit);
   }
 
-  /// Calls `visit(unit)` for each surplus unit of a job, who would yield first first.
-  /// O(log n + surplus units of that quota and priority).
+  /// Calls `visit(unit)` for each elastic pod of a job, who would yield first first.
+  /// O(log n + elastic pods of that quota and priority).
   template <class Visit>
-  void for_each_surplus(const running_job<N>& core, Visit visit) const {
-    if (core.surplus || surplus_[core.quota.index()] == 0) return;
+  void for_each_elastic_pod(const running_job<N>& core, Visit visit) const {
+    if (core.elastic || elastic_pods_[core.quota.index()] == 0) return;
     const list& jobs = of_quota_[core.quota.index()];
-    // The surplus units of a priority stand behind its gangs.
+    // The elastic pods of a priority stand behind its gangs.
     auto end = std::partition_point(jobs.begin(), jobs.end(),
                                     [&](const running_job<N>& j) { return j.priority >= core.priority; });
     while (end != jobs.begin()) {
       const running_job<N>& unit = *--end;
-      if (!unit.surplus || unit.priority != core.priority) return;
+      if (!unit.elastic || unit.priority != core.priority) return;
       if (unit.core == core.id) visit(unit);
     }
   }
@@ -150,8 +150,8 @@ class running_index {
   }
 
   std::vector<list> of_quota_;
-  /// How many of a quota's are surplus units.
-  std::vector<std::size_t> surplus_;
+  /// How many of a quota's are elastic pods.
+  std::vector<std::size_t> elastic_pods_;
   news_feed<change> news_;
 };
 

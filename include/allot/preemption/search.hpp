@@ -75,7 +75,7 @@ concept bounding_world = requires(World world, std::span<const might_yield> thes
 /// out unnecessary is let go, so that no victim can be taken out of the result: the request would not fit, or
 /// a rival would not be fair without it, or what a borrower gives back would not be the beneficiary's. If
 /// those asked in turn leave no room, and their going spared others, a few who would make room are chosen out
-/// of all, and asked before the rest. Jobs go whole; of an elastic job first its surplus pods, one by one,
+/// of all, and asked before the rest. Jobs go whole; of an elastic job first its elastic pods, one by one,
 /// and never the job without them. All changes are made in the ledger and the world as they are found, under
 /// the caller's savepoints; when the search fails the caller rolls back. Buffers are kept from one search to
 /// the next, so in the steady state it allocates nothing. Ids of running jobs are distinct and dense.
@@ -197,11 +197,11 @@ class victim_search {
                                                                               : search_outcome::impossible;
   }
 
-  /// The donor's next job, and before it the surplus that goes with it.
+  /// The donor's next job, and before it the elastic pods that go with it.
   template <class World>
   void take_whole(ledger<N>& l, const running_index<N>& running, World& world, giver& g, const donor<N>& d,
                   const verdict& v, std::size_t strategy) {
-    running.for_each_surplus(d.next, [&](const running_job<N>& unit) {
+    running.for_each_elastic_pod(d.next, [&](const running_job<N>& unit) {
       if (asked_.is_taken(unit.id)) return;
       take(l, world, unit);
       victims_.push_back({unit, d.how, v, strategy, true});
@@ -331,7 +331,7 @@ class victim_search {
     }
   }
   /// The last victim was needed with all the others gone, so it is needed with fewer gone; unless it is a job
-  /// that took its surplus along, which may be enough.
+  /// that took its elastic pods along, which may be enough.
   template <class World, class Fits>
   bool fill_back_once(ledger<N>& l, const beneficiary<N>& b, World& world, Fits fits) {
     std::size_t needed = victims_.size();
@@ -341,8 +341,8 @@ class victim_search {
                                         [](const victim<N>& v) { return v.how == relation::borrower; });
     for (std::size_t i = needed; i-- > 0;) {
       const running_job<N>& job = victims_[i].job;
-      // A job never goes without its surplus.
-      const bool bound = job.surplus && asked_.is_taken(job.core);
+      // A job never goes without its elastic pods.
+      const bool bound = job.elastic && asked_.is_taken(job.core);
       if (!bound && !(last_is_needed && i + 1 == victims_.size())) {
         give_back(l, world, job);
         if (fits()) {
@@ -363,7 +363,7 @@ class victim_search {
   void move_victims(ledger<N>& l, const beneficiary<N>& b, World& world, Fits fits) {
     for (std::size_t i = victims_.size(); i-- > 0;) {
       const running_job<N> job = victims_[i].job;
-      if (job.surplus && asked_.is_taken(job.core)) continue;
+      if (job.elastic && asked_.is_taken(job.core)) continue;
       victims_[i].with_its_job = false;
       l.charge(job.quota, job.request, job.in);
       if (l.fits(b.quota, b.request, b.in) && world.place_elsewhere(job)) {

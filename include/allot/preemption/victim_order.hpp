@@ -23,7 +23,7 @@ struct donor {
   quota_id quota;
   relation how = relation::borrower;
   running_job<N> next{};
-  /// What is free when it has gone: its request and that of its surplus units, which go with it.
+  /// What is free when it has gone: its request and that of its elastic pods, which go with it.
   resources<N> yields{};
   instant now = 0;
 };

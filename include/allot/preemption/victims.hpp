@@ -21,7 +21,7 @@ struct victim {
   verdict why{};
   /// By which of the guard's strategies.
   std::size_t strategy = 0;
-  /// A surplus unit that was not asked itself: it goes because its job does, which is the next in the list
+  /// An elastic pod that was not asked itself: it goes because its job does, which is the next in the list
   /// that is not such a unit.
   bool with_its_job = false;
 };

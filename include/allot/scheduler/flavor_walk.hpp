@@ -35,28 +35,28 @@ inline constexpr std::size_t most_flavor_choices = 256;
 /// borrow before those that evict. Who is to borrow no more readily than that does not evict in order to
 /// borrow either, before all flavors were tried. Returns what the call that did it returned, nothing when no
 /// flavor does; then the job has its first choice.
-template <class Bench, class Fit, class Preempt>
-[[nodiscard]] auto walk_flavors(Bench& bench, typename Bench::record& r, Fit fit, Preempt preempt)
+template <class Session, class Fit, class Preempt>
+[[nodiscard]] auto walk_flavors(Session& session, typename Session::record& r, Fit fit, Preempt preempt)
     -> decltype(fit()) {
   if (r.menu.empty()) {
     if (auto at = fit()) return at;
     return preempt();
   }
-  const flavor_choice& rule = bench.settings(r.facts.quota).flavors;
+  const flavor_choice& rule = session.settings(r.facts.quota).flavors;
   decltype(fit()) at;
   // Calls `tried()` for each choice until it says that the walk is over.
   const auto for_each_choice = [&](auto tried) {
     flavor_pick pick{};
     std::size_t left = most_flavor_choices;
     do {
-      bench.choose(r, pick);
+      session.choose(r, pick);
       if (tried()) return true;
     } while (--left > 0 && advance(pick, r.menu));
     return false;
   };
   const auto borrows = [&] {
-    for (std::size_t d = 0; d < Bench::n; ++d) {
-      if (r.facts.request[d] > std::max(quantity{}, bench.booked().balance(r.facts.quota, d))) return true;
+    for (std::size_t d = 0; d < Session::n; ++d) {
+      if (r.facts.request[d] > std::max(quantity{}, session.assumed().balance(r.facts.quota, d))) return true;
     }
     return false;
   };
@@ -70,7 +70,7 @@ template <class Bench, class Fit, class Preempt>
   if (spare_loans && for_each_choice(does_without_a_loan)) return at;
   if (for_each_choice([&] { return fits() || (!spare_others && preempts()); })) return at;
   if (spare_others && for_each_choice(preempts)) return at;
-  bench.choose(r, {});
+  session.choose(r, {});
   return {};
 }
 

@@ -81,10 +81,10 @@ struct job_record {
   /// The number of the step that admitted it.
   std::uint64_t admitted_in = 0;
   /// The number of the step whose plan lists it among the holds.
-  std::uint64_t held_in = 0;
+  std::uint64_t listed_in = 0;
   /// Of an elastic job: the pods that it could have and that are no units of their own yet, and the units.
   std::uint32_t pods_to_come = 0;
-  std::vector<job_id> surplus{};
+  std::vector<job_id> elastic_pods{};
   preemption_turns turns{};
   job_state state = job_state::unknown;
   bool preemptible = true;

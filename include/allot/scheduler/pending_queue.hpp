@@ -31,15 +31,16 @@ struct queue_change {
 };
 
 /// The waiting jobs of one quota, grouped by shape: jobs that ask for the same fare alike. When the first of
-/// a shape can't be admitted its whole shape is parked until the world changes, so a queue of a million jobs
-/// in a dozen sizes is a dozen attempts, not a million.
+/// a shape can't be admitted its whole shape is inadmissible until the world changes, so a queue of a million
+/// jobs in a dozen sizes is a dozen attempts, not a million.
 ///
 /// `is_current(entry)` says whether the job still waits under that ticket; entries that do not are dropped
 /// when they come up, or all at once when they are more than half of what is kept.
 class pending_queue {
  public:
-  /// A job that goes before the one that blocks the queue, or before the one with which its shape was parked,
-  /// lets those try again: it may be allowed to preempt where they were not. O(log jobs + shapes).
+  /// A job that goes before the one that blocks the queue, or before the one with which its shape was
+  /// inadmissible, lets those try again: it may be allowed to preempt where they were not. O(log jobs +
+  /// shapes).
   void push(shape_number shape, const pending_entry& entry) {
     if (blocked_ && entry.rank < groups_[first_].jobs.front().rank) blocked_ = false;
     auto at = place_of(shape);
@@ -54,7 +55,7 @@ class pending_queue {
       if (i <= first_) ++first_;
     }
     group& g = groups_[i];
-    if (g.parked && entry.rank < *g.parked) g.parked.reset();
+    if (g.inadmissible && entry.rank < *g.inadmissible) g.inadmissible.reset();
     g.jobs.push_back(entry);
     std::push_heap(g.jobs.begin(), g.jobs.end(), goes_later);
     ++entries_;
@@ -62,8 +63,8 @@ class pending_queue {
   /// To be called when one of the jobs does not wait any more, unless it was taken out.
   void note_stale() noexcept { ++stale_; }
 
-  /// The first job of those that may be tried, none when the queue is blocked or all that wait are parked.
-  /// O(shapes).
+  /// The first job of those that may be tried, none when the queue is blocked or all that wait are
+  /// inadmissible. O(shapes).
   template <class IsCurrent>
   [[nodiscard]] std::optional<pending_entry> first(IsCurrent is_current) {
     if (stale_ > entries_ / 2) sweep(is_current);
@@ -72,7 +73,7 @@ class pending_queue {
     const group* best = nullptr;
     for (group& g : groups_) {
       drop_stale(g, is_current);
-      if (g.parked || g.jobs.empty()) continue;
+      if (g.inadmissible || g.jobs.empty()) continue;
       if (best == nullptr || g.jobs.front().rank < best->jobs.front().rank) best = &g;
     }
     if (best == nullptr) return std::nullopt;
@@ -88,9 +89,9 @@ class pending_queue {
     if (i == first_) blocked_ = false;
     pop(g);
   }
-  /// The shape of the job that `first` gave is not tried again until `wake`.
-  void park_first() { groups_[first_].parked = groups_[first_].jobs.front().rank; }
-  /// The job that `first` gave blocks all that come after it until `wake`, or until it is cancelled.
+  /// The shape of the job that `first` gave is not tried again until `requeue`.
+  void mark_inadmissible() { groups_[first_].inadmissible = groups_[first_].jobs.front().rank; }
+  /// The job that `first` gave blocks all that come after it until `requeue`, or until it is cancelled.
   void block_at_first() { blocked_ = true; }
   /// Calls `visit(shape)` for each shape of which a job may be tried, perhaps also for one of which all jobs
   /// have stopped to wait. O(shapes).
@@ -98,7 +99,7 @@ class pending_queue {
   void for_each_open_shape(Visit visit) const {
     if (blocked_) return;
     for (const group& g : groups_) {
-      if (!g.parked && !g.jobs.empty()) visit(g.shape);
+      if (!g.inadmissible && !g.jobs.empty()) visit(g.shape);
     }
   }
   /// Calls `visit(entry)` for every entry, of jobs that do not wait any more too, in no particular order.
@@ -109,9 +110,9 @@ class pending_queue {
     }
   }
   /// Lets everyone try again.
-  void wake() {
+  void requeue() {
     blocked_ = false;
-    for (group& g : groups_) g.parked.reset();
+    for (group& g : groups_) g.inadmissible.reset();
   }
 
  private:
@@ -121,7 +122,7 @@ class pending_queue {
   struct group {
     shape_number shape;
     /// The rank of the job that was tried in vain.
-    std::optional<job_rank> parked;
+    std::optional<job_rank> inadmissible;
     std::vector<pending_entry> jobs;  // a heap, the first to go in front
   };
 
@@ -129,8 +130,8 @@ class pending_queue {
     return std::lower_bound(groups_.begin(), groups_.end(), shape,
                             [](const group& g, shape_number s) { return g.shape < s; });
   }
-  /// Forgets the shapes of which no job waits, and that they were parked. They are as many as the others by
-  /// then, or few.
+  /// Forgets the shapes of which no job waits, and that they were inadmissible. They are as many as the
+  /// others by then, or few.
   void forget_empty() {
     const shape_number blocking = blocked_ ? groups_[first_].shape : shape_number{};
     std::erase_if(groups_, [](const group& g) { return g.jobs.empty(); });

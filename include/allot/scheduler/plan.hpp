@@ -77,7 +77,7 @@ struct [[nodiscard]] submission {
 };
 
 /// Why a job waits.
-enum class hold_reason : std::uint8_t {
+enum class pending_reason : std::uint8_t {
   /// Its quota does not allow it: see `binding`.
   quota,
   /// Its quota allows it but it has no place: see `placement`.
@@ -112,10 +112,10 @@ struct plan {
     /// Which of its flavors it got.
     flavor_pick pick{};
     std::uint32_t pods = 1;
-    /// An elastic job grows by these pods: the id is that of the surplus, this the job's own.
+    /// An elastic job grows by these pods: the id is that of the elastic pod, this the job's own.
     job_id core{};
   };
-  /// Tell it to go, and report `evicted` when it has gone. With an elastic job all its surplus goes.
+  /// Tell it to go, and report `evicted` when it has gone. With an elastic job all its elastic pods goes.
   struct eviction {
     job_id id{};
     job what{};
@@ -125,7 +125,7 @@ struct plan {
     job_id beneficiary{};
     relation how{};
     std::uint32_t pods = 1;
-    /// An elastic job shrinks by these pods: the id is that of the surplus, this the job's own.
+    /// An elastic job shrinks by these pods: the id is that of the elastic pod, this the job's own.
     job_id core{};
     /// The rule by which it is fair, and the shares that it compared, if it needed one.
     verdict why{};
@@ -142,11 +142,11 @@ struct plan {
   };
   /// It waits. Listed are the jobs that were tried, and the first one of each quota whose queue or usage has
   /// changed since the last plan.
-  struct hold {
+  struct pending_job {
     job_id id{};
     job what{};
     quota_id quota{};
-    hold_reason reason{};
+    pending_reason reason{};
     /// Which quota's bound stops it and how much is missing there; `for_each_shortfall` lists all.
     std::optional<shortfall> binding{};
     std::optional<unplaceable> placement{};
@@ -155,9 +155,9 @@ struct plan {
   std::vector<admission> admissions;
   std::vector<eviction> evictions;
   std::vector<reservation> reservations;
-  std::vector<hold> holds;
+  std::vector<pending_job> pending;
 
-  /// Whether nothing was decided; holds are news, not decisions.
+  /// Whether nothing was decided; pending jobs are news, not decisions.
   [[nodiscard]] bool empty() const noexcept {
     return admissions.empty() && evictions.empty() && reservations.empty();
   }
@@ -165,7 +165,7 @@ struct plan {
     admissions.clear();
     evictions.clear();
     reservations.clear();
-    holds.clear();
+    pending.clear();
   }
 };
 

@@ -57,8 +57,8 @@ struct shortest_first {
   }
 };
 
-template <class Bench, class Policies>
-class until_quiet;
+template <class Session, class Policies>
+class exhaustive_cycle;
 
 /// The parts that a scheduler is assembled from. Each is a callable (its concept stands beside it) and may
 /// carry state.
@@ -71,9 +71,9 @@ struct policies {
   using victim_order_type = VictimOrder;
   using guard_type = Guard;
   using protection_type = Protection;
-  /// How a step goes through the jobs: see `until_quiet`.
-  template <class Bench>
-  using cycle = until_quiet<Bench, policies>;
+  /// How a step goes through the jobs: see `exhaustive_cycle`.
+  template <class Session>
+  using cycle = exhaustive_cycle<Session, policies>;
 
   /// Whose turn it is.
   [[no_unique_address]] QuotaOrder quotas{};
@@ -88,7 +88,7 @@ struct policies {
   /// The lane of jobs that may not be evicted. `guaranteed` keeps them off borrowed capacity, which its owner
   /// could then not get back.
   lane not_preemptible = lane::guaranteed;
-  /// How many victims one search may try before it gives up with `hold_reason::not_proven`.
+  /// How many victims one search may try before it gives up with `pending_reason::not_proven`.
   std::size_t search_budget = 100'000;
   /// How many jobs may be started again elsewhere so that one finds a place (KAI's consolidation: 16). 0:
   /// none.
@@ -129,7 +129,7 @@ template <class Policies, job_view View>
     typename template_name<Policies::template cycle>;
   };
   static_assert(has_cycle || is_preset,
-                "allot: these are not policies, which have a template `cycle<Bench>`: write "
+                "allot: these are not policies, which have a template `cycle<Session>`: write "
                 "allot::policies<...>, or the policies_type of a preset");
   constexpr bool has_jobs = requires(const Policies& p) {
     p.jobs;

@@ -7,14 +7,14 @@
 #include <allot/scheduler/detail/preset_quotas.hpp>
 #include <allot/scheduler/detail/time_limits.hpp>
 #include <allot/scheduler/detail/view_check.hpp>
+#include <allot/scheduler/exhaustive_cycle.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/preset.hpp>
+#include <allot/scheduler/session.hpp>
 #include <allot/scheduler/settings.hpp>
-#include <allot/scheduler/until_quiet.hpp>
 #include <allot/scheduler/view.hpp>
-#include <allot/scheduler/workbench.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -50,11 +50,11 @@ class scheduler {
 
   /// The parts put together by hand. A preset is more than its policies: see `make_scheduler`.
   scheduler(View view, quota_tree<n> tree, Placement places = {}, Policies policies = {})
-      : bench_(std::move(view), std::move(tree), std::move(places)),
+      : session_(std::move(view), std::move(tree), std::move(places)),
         policies_(std::move(policies)),
         cycle_(policies_) {
     jobs().treat_all(resolved({}));
-    cycle_.reset(bench_);
+    cycle_.reset(session_);
   }
 
   /// A preset whole: its policies, what it makes of quotas, those too that are added later, and how it treats
@@ -74,12 +74,12 @@ class scheduler {
   }
 
   /// What jobs hold now, those included that were told to go and have not gone.
-  [[nodiscard]] const allot::ledger<n>& ledger() const noexcept { return jobs().books.held(); }
+  [[nodiscard]] const allot::ledger<n>& ledger() const noexcept { return jobs().books.allocated(); }
   /// What decisions count on: those told to go are gone, those reserved are there.
-  [[nodiscard]] const allot::ledger<n>& booked() const noexcept { return jobs().books.booked(); }
+  [[nodiscard]] const allot::ledger<n>& assumed() const noexcept { return jobs().books.assumed(); }
   /// As the preset sees the quotas, if there is one.
-  [[nodiscard]] const quota_tree<n>& tree() const noexcept { return bench_.tree(); }
-  [[nodiscard]] const View& view() const noexcept { return bench_.view(); }
+  [[nodiscard]] const quota_tree<n>& tree() const noexcept { return session_.tree(); }
+  [[nodiscard]] const View& view() const noexcept { return session_.view(); }
   /// The placement. The host takes the places of adopted jobs in it and changes its nodes; after such a
   /// change it calls `retry`.
   [[nodiscard]] Placement& places() noexcept { return jobs().books.places; }
@@ -134,7 +134,7 @@ class scheduler {
     if (!asks_validly(r)) return refusal::invalid_request;
     flavor_pick pick{};
     do {
-      if (places().could_ever_fit(bench_.demand_of(r, pick))) return refusal::none;
+      if (places().could_ever_fit(session_.demand_of(r, pick))) return refusal::none;
     } while (advance(pick, r.menu));
     return refusal::larger_than_cluster;
   }
@@ -150,9 +150,9 @@ class scheduler {
   }
 
   /// A job runs that this scheduler did not start: after a restart of the host, say. `at` is the place that
-  /// the host has taken for it in `places()`. Of an elastic job the core runs; see `adopt_surplus`. Whether
-  /// the cluster has room does not matter. Refused for the reasons of `submit` but for its size, and when the
-  /// job accepts no such flavors, the placement has not given that place (if it can say so, see
+  /// the host has taken for it in `places()`. Of an elastic job the core runs; see `adopt_elastic_pod`.
+  /// Whether the cluster has room does not matter. Refused for the reasons of `submit` but for its size, and
+  /// when the job accepts no such flavors, the placement has not given that place (if it can say so, see
   /// `revocable_placement`), or usage would no longer be countable.
   submission adopt(const job& j, instant since, place at = {}, const flavor_pick& pick = {}) {
     const refusal why_not = refuses(j);
@@ -166,7 +166,7 @@ class scheduler {
     typename bench_type::record r;
     r.what = j;
     detail::read_request(r, view(), detail::core_pods(view(), j));
-    if (!jobs().books.can_count(quota_of(j), bench_.request_of(r, pick)))
+    if (!jobs().books.can_count(quota_of(j), session_.request_of(r, pick)))
       return {{}, refusal::invalid_request};
     const job_id id = enrol(j);
     jobs().start_adopted(id, since, at, pick);
@@ -176,15 +176,15 @@ class scheduler {
   }
   /// One more pod of an elastic job that runs was started by somebody else. Returns the id of that pod.
   /// Refused when the job does not run (`wrong_state`) or has all its pods, and as in `adopt`.
-  submission adopt_surplus(job_id core, instant since, place at = {}) {
+  submission adopt_elastic_pod(job_id core, instant since, place at = {}) {
     if (!jobs().jobs.contains(core)) return {{}, refusal::unknown_job};
     record& r = jobs().known(core);
-    if (r.state != job_state::running || r.facts.surplus) return {{}, refusal::wrong_state};
+    if (r.state != job_state::running || r.facts.elastic) return {{}, refusal::wrong_state};
     if (!jobs().can_grow(r)) return {{}, refusal::has_all_pods};
     if (!has_given(at)) return {{}, refusal::unknown_place};
     if (!jobs().books.can_count(r.facts.quota, jobs().request_of_pod(r)))
       return {{}, refusal::invalid_request};
-    const job_id id = jobs().adopt_surplus(r, since, at);
+    const job_id id = jobs().adopt_elastic_pod(r, since, at);
     jobs().review_reservations();
     return {id};
   }
@@ -199,14 +199,14 @@ class scheduler {
       watch_time(id);
     });
   }
-  /// The job, which runs or was told to go, has ended by itself, with all its surplus. Or one pod of the
-  /// surplus has: then the job can do with one less.
+  /// The job, which runs or was told to go, has ended by itself, with all its elastic pods. Or one elastic
+  /// pod has: then the job can do with one less.
   refusal finished(job_id id) {
     return if_in(id, {job_state::running, job_state::evicting}, [&](record&) { jobs().remove(id); });
   }
   /// The job, which ran or was told to go, has gone, because a plan said so or for a reason of the host's
-  /// own, and with an elastic job all its surplus, told to go before or not; it waits again, with its old
-  /// rank. Or a pod that an elastic job had beyond its core has gone: the job may have one again, under
+  /// own, and with an elastic job all its elastic pods, told to go before or not; it waits again, with its
+  /// old rank. Or a pod that an elastic job had beyond its core has gone: the job may have one again, under
   /// another id.
   refusal evicted(job_id id) {
     return if_in(id, {job_state::running, job_state::evicting}, [&](record& r) {
@@ -237,7 +237,7 @@ class scheduler {
   result<std::vector<quota_id>> apply(std::span<const quota_change<n>> changes) {
     std::vector<problem> wrong;
     detail::check_usage(ledger(), wrong);
-    if (wrong.empty()) detail::check_usage(booked(), wrong);
+    if (wrong.empty()) detail::check_usage(assumed(), wrong);
     detail::for_each_removed<n>(tree(), changes, [&](quota_id x) {
       if (jobs().of(x).jobs == 0 || quotas_.rules().ignores_quotas) return;
       const std::string name{tree().name(x)};
@@ -247,27 +247,27 @@ class scheduler {
     if (!tree) return tree.problems();
     if (quotas_.rules().ignores_quotas) return std::vector<quota_id>{};
     std::vector<quota_id> over = jobs().replace_tree(tree.value());
-    cycle_.reset(bench_);
+    cycle_.reset(session_);
     return over;
   }
 
   /// Decides what the cycle decides in one go. The plan is valid until the next call. With nothing new since
   /// the last call it is empty, in O(1).
   const plan_type& step(instant now) {
-    bench_.begin(now);
+    session_.begin(now);
     time_limits_.take_expired(now, [&](const detail::time_limits::run& r) {
       if (!is_run(r)) return;
-      bench_.evict(r.job, {}, relation::time_limit);
+      session_.evict(r.job, {}, relation::time_limit);
       jobs().world_changed();
     });
     guarantees_.take_expired(now, [&](const detail::time_limits::run& r) {
       if (is_run(r)) jobs().world_changed();
     });
-    cycle_.run(bench_);
+    cycle_.run(session_);
     // At last, for what was admitted after a job was held stands in its way as well.
-    for (auto& h : bench_.plan().holds) explain(h);
-    for (const auto& a : bench_.plan().admissions) watch_time(a.id);
-    return bench_.plan();
+    for (auto& h : session_.plan().pending) explain(h);
+    for (const auto& a : session_.plan().admissions) watch_time(a.id);
+    return session_.plan();
   }
 
   /// When a step may decide something though nothing has happened before: a job has reached its time limit,
@@ -279,17 +279,17 @@ class scheduler {
   }
 
   /// Why a waiting job waits, as of now; `not_waiting` of any other.
-  [[nodiscard]] typename plan_type::hold why(job_id id) {
-    typename plan_type::hold h{id, what(id), {}, hold_reason::not_waiting};
+  [[nodiscard]] typename plan_type::pending_job why(job_id id) {
+    typename plan_type::pending_job h{id, what(id), {}, pending_reason::not_waiting};
     const job_state is = state(id);
     if (is != job_state::pending && is != job_state::reserved) return h;
     const record& r = jobs().jobs[id];
     h.quota = r.facts.quota;
-    h.reason = hold_reason::evictions;
+    h.reason = pending_reason::evictions;
     if (is == job_state::reserved) return h;
     explain(h);
     if (!h.binding && jobs().books.could_place(places(), r.demand)) {
-      h.reason = hold_reason::behind_head;
+      h.reason = pending_reason::behind_head;
       h.placement.reset();
     }
     return h;
@@ -309,8 +309,8 @@ class scheduler {
   }
   [[nodiscard]] flavor_pick pick(job_id id) const { return of_job(id, &record::pick); }
   /// The pods that an elastic job has beyond its core, those included that wait. Valid until the next call.
-  [[nodiscard]] std::span<const job_id> surplus_of(job_id id) const {
-    return jobs().jobs.contains(id) ? std::span<const job_id>{jobs().jobs[id].surplus}
+  [[nodiscard]] std::span<const job_id> elastic_pods_of(job_id id) const {
+    return jobs().jobs.contains(id) ? std::span<const job_id>{jobs().jobs[id].elastic_pods}
                                     : std::span<const job_id>{};
   }
   /// How many jobs of the quota wait, reserved ones and the next pods of elastic ones included.
@@ -319,11 +319,11 @@ class scheduler {
   }
 
  private:
-  using bench_type = workbench<View, Placement>;
+  using bench_type = session<View, Placement>;
   using record = typename bench_type::record;
 
-  [[nodiscard]] detail::lifecycle<View, Placement>& jobs() noexcept { return bench_.jobs_; }
-  [[nodiscard]] const detail::lifecycle<View, Placement>& jobs() const noexcept { return bench_.jobs_; }
+  [[nodiscard]] detail::lifecycle<View, Placement>& jobs() noexcept { return session_.jobs_; }
+  [[nodiscard]] const detail::lifecycle<View, Placement>& jobs() const noexcept { return session_.jobs_; }
   [[nodiscard]] job_id enrol(const job& j) {
     return jobs().enrol(j, quota_of(j), policies_.jobs, policies_.not_preemptible);
   }
@@ -384,32 +384,32 @@ class scheduler {
     return settings;
   }
   /// By the cycle's own rules, if it has other ones than the ledger's law.
-  void explain(typename plan_type::hold& h) {
-    if constexpr (requires { cycle_.explain(bench_, h); }) {
-      cycle_.explain(bench_, h);
+  void explain(typename plan_type::pending_job& h) {
+    if constexpr (requires { cycle_.explain(session_, h); }) {
+      cycle_.explain(session_, h);
     } else {
-      bench_.explain(h);
+      session_.explain(h);
     }
   }
   /// Whether the run still lasts.
   [[nodiscard]] bool is_run(const detail::time_limits::run& seen) {
-    if (!bench_.contains(seen.job)) return false;
-    const record& r = bench_.at(seen.job);
+    if (!session_.contains(seen.job)) return false;
+    const record& r = session_.at(seen.job);
     return r.state == job_state::running && r.facts.started == seen.since;
   }
   [[nodiscard]] auto lasts() {
     return [this](const detail::time_limits::run& r) { return is_run(r); };
   }
   void watch_time(job_id id) {
-    const record& r = bench_.at(id);
-    if (r.facts.surplus) return;
+    const record& r = session_.at(id);
+    if (r.facts.elastic) return;
     const instant since = r.facts.started;
     if constexpr (time_limited_view<View>) {
       if (const auto most = static_cast<instant>(view().time_limit(r.what)); most > 0) {
         time_limits_.watch(later(since, most), {id, since}, lasts());
       }
     }
-    if (!bench_.guarantees_runtime() || !r.preemptible) return;
+    if (!session_.guarantees_runtime() || !r.preemptible) return;
     for (quota_id x = r.facts.quota; x; x = tree().parent(x)) watch_guarantee(r, settings(x).min_runtime);
   }
   void watch_guarantee(const record& r, const runtime_guarantee& g) {
@@ -418,13 +418,13 @@ class scheduler {
     if (g.reclaim > 0) guarantees_.watch(later(since, g.reclaim), {r.facts.id, since}, lasts());
   }
   void watch_guarantee_below(quota_id x, const runtime_guarantee& g) {
-    for (const running_job<n>& j : bench_.running().jobs_of(x)) {
-      if (!j.surplus) watch_guarantee(bench_.at(j.id), g);
+    for (const running_job<n>& j : session_.running().jobs_of(x)) {
+      if (!j.elastic) watch_guarantee(session_.at(j.id), g);
     }
     for (const quota_id c : tree().children(x)) watch_guarantee_below(c, g);
   }
 
-  bench_type bench_;
+  bench_type session_;
   detail::preset_quotas<n> quotas_{};
   Policies policies_;
   typename Policies::template cycle<bench_type> cycle_;

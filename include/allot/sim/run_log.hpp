@@ -26,7 +26,7 @@ struct job_run {
   job_index job = 0;
   /// Whether it was cut short.
   bool evicted = false;
-  bool surplus = false;
+  bool elastic = false;
   instant begin = 0;
   instant end = 0;
   /// Its pods are `run_log::pods(run)`.
@@ -53,7 +53,7 @@ class run_log {
     for (std::size_t j = 0; j < running_.size(); ++j) {
       if (running_[j]) runs_[last_[j]].end = now;
     }
-    for (const auto& surplus : surplus_) runs_[surplus.second].end = now;
+    for (const auto& pod : elastic_) runs_[pod.second].end = now;
   }
 
   template <class Simulator>
@@ -69,14 +69,14 @@ class run_log {
   }
   template <class Simulator>
   void grew(const Simulator& sim, job_index j, job_id pod, const resources<Simulator::n>&) {
-    surplus_.emplace(std::pair{j, pod}, begin(sim, j, pod, true));
+    elastic_.emplace(std::pair{j, pod}, begin(sim, j, pod, true));
   }
   template <class Simulator>
   void shrank(const Simulator& sim, job_index j, job_id pod, const interruption&) {
-    const auto at = surplus_.find({j, pod});
+    const auto at = elastic_.find({j, pod});
     runs_[at->second].end = sim.now();
     runs_[at->second].evicted = true;
-    surplus_.erase(at);
+    elastic_.erase(at);
   }
   template <class Simulator>
   void evicted(const Simulator& sim, job_index j, const interruption&) {
@@ -97,10 +97,10 @@ class run_log {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
   template <class Simulator>
-  [[nodiscard]] std::uint32_t begin(const Simulator& sim, job_index j, job_id unit, bool surplus) {
+  [[nodiscard]] std::uint32_t begin(const Simulator& sim, job_index j, job_id unit, bool elastic) {
     // It may have run before the simulation began.
-    const instant since = surplus ? sim.now() : sim.history(j).last_start;
-    job_run run{j, false, surplus, since, since, static_cast<std::uint32_t>(pods_.size()), 0};
+    const instant since = elastic ? sim.now() : sim.history(j).last_start;
+    job_run run{j, false, elastic, since, since, static_cast<std::uint32_t>(pods_.size()), 0};
     if (sim.where().has_nodes()) {
       for (const gpu::placed_pod& pod : sim.where().inventory().pods(sim.policy().place_of(unit))) {
         pods_.push_back(pod);
@@ -117,10 +117,10 @@ class run_log {
       run.evicted = cut_short;
     };
     close(runs_[last_[j]]);
-    const auto first = surplus_.lower_bound({j, job_id{0}});
+    const auto first = elastic_.lower_bound({j, job_id{0}});
     auto last = first;
-    for (; last != surplus_.end() && last->first.first == j; ++last) close(runs_[last->second]);
-    surplus_.erase(first, last);
+    for (; last != elastic_.end() && last->first.first == j; ++last) close(runs_[last->second]);
+    elastic_.erase(first, last);
   }
 
   std::vector<job_run> runs_;
@@ -129,7 +129,7 @@ class run_log {
   std::vector<std::uint32_t> last_;
   std::vector<bool> running_;
   /// The runs of pods beyond those that their jobs need, as long as they last.
-  std::map<std::pair<job_index, job_id>, std::uint32_t> surplus_;
+  std::map<std::pair<job_index, job_id>, std::uint32_t> elastic_;
 };
 
 }  // namespace sim

@@ -51,7 +51,7 @@ struct running_job_at_start {
   /// Of the pods that it needs; meaningless without nodes.
   gpu::allocation_id where{};
   /// Of each pod beyond those.
-  std::vector<gpu::allocation_id> surplus{};
+  std::vector<gpu::allocation_id> elastic_pods{};
   /// Which of its flavors it has.
   flavor_pick pick{};
   /// It was told to go, and goes as the simulation begins.

@@ -222,8 +222,8 @@ class simulator {
     watch.submitted(std::as_const(*this), j);
     runs_.start(j, r.since, r.pick, jobs()[j].fewest_pods());
     watch.started(std::as_const(*this), j, resources<N>{});
-    for (const gpu::allocation_id at : r.surplus) {
-      const job_id pod = scheduler_.adopt_surplus(h.id, r.since, at);
+    for (const gpu::allocation_id at : r.elastic_pods) {
+      const job_id pod = scheduler_.adopt_elastic_pod(h.id, r.since, at);
       runs_.grow(j, r.since);
       watch.grew(std::as_const(*this), j, pod, resources<N>{});
     }
@@ -283,8 +283,8 @@ class simulator {
         interrupt(j, {interruption::cause::node_down}, watch);
         continue;
       }
-      const auto surplus = scheduler_.surplus_of(h.id);
-      for (const job_id pod : std::vector<job_id>{surplus.begin(), surplus.end()}) {
+      const auto pods = scheduler_.elastic_pods_of(h.id);
+      for (const job_id pod : std::vector<job_id>{pods.begin(), pods.end()}) {
         const bool runs = scheduler_.state(pod) == job_state::running;
         if (runs && is_lost(pod)) shrink(j, pod, {interruption::cause::node_down}, watch);
       }
@@ -333,7 +333,7 @@ class simulator {
 
   template <class Observer>
   void obey(const plan_type& plan, const typename plan_type::eviction& e, Observer& watch) {
-    // Whoever goes takes its surplus along, which the plan may list as well.
+    // Whoever goes takes its elastic pods along, which the plan may list as well.
     if (scheduler_.state(e.id) != job_state::evicting) return;
     const job_index j = e.what;
     job_history& h = runs_[j];

@@ -74,35 +74,36 @@ struct any_job_order {
   }
 };
 
-template <class Bench>
+template <class Session>
 class any_cycle {
  public:
   template <class AnyPolicies>
   explicit any_cycle(const AnyPolicies& chosen) {
     make(chosen.jobs.parts, std::make_index_sequence<std::variant_size_v<any_parts>>{});
   }
-  void reset(Bench& bench) {
-    visit([&](auto& cycle) { cycle.reset(bench); });
+  void reset(Session& session) {
+    visit([&](auto& cycle) { cycle.reset(session); });
   }
-  void run(Bench& bench) {
-    visit([&](auto& cycle) { cycle.run(bench); });
+  void run(Session& session) {
+    visit([&](auto& cycle) { cycle.run(session); });
   }
   template <class Hold>
-  void explain(Bench& bench, Hold& h) {
+  void explain(Session& session, Hold& h) {
     visit([&](auto& cycle) {
-      if constexpr (requires { cycle.explain(bench, h); }) {
-        cycle.explain(bench, h);
+      if constexpr (requires { cycle.explain(session, h); }) {
+        cycle.explain(session, h);
       } else {
-        bench.explain(h);
+        session.explain(h);
       }
     });
   }
 
  private:
   template <class P>
-  using cycle_of = typename P::policies_type::template cycle<Bench>;
+  using cycle_of = typename P::policies_type::template cycle<Session>;
   template <class... Cycles>
-  using one_of = std::variant<std::monostate, Cycles..., typename selectable_policies::template cycle<Bench>>;
+  using one_of =
+      std::variant<std::monostate, Cycles..., typename selectable_policies::template cycle<Session>>;
 
   template <std::size_t... I>
   void make(const any_parts& parts, std::index_sequence<I...>) {
@@ -125,8 +126,8 @@ class any_cycle {
 /// The policies of one of the presets, chosen at run time: one type, so that what is built upon a scheduler
 /// needs to be compiled only once.
 struct any_policies {
-  template <class Bench>
-  using cycle = detail::any_cycle<Bench>;
+  template <class Session>
+  using cycle = detail::any_cycle<Session>;
 
   detail::any_job_order jobs{};
   lane not_preemptible = lane::any;

@@ -19,7 +19,7 @@
 #include "tests/support/seeds.hpp"
 
 using namespace allot_test;
-using allot::hold_reason;
+using allot::pending_reason;
 using allot::sim::job;
 using allot::sim::wait_cause;
 using allot::sim::wait_cause_count;
@@ -31,15 +31,15 @@ using split = std::array<instant, wait_cause_count>;
 
 /// A hold as far as its cause goes.
 struct plain_hold {
-  hold_reason reason{};
+  pending_reason reason{};
   std::optional<allot::shortfall> binding{};
   std::optional<allot::gpu::unplaceable> placement{};
 };
 plain_hold by_quota() {
-  return {hold_reason::quota, allot::shortfall{a, 0, allot::bound::capacity, gpus(1)}, {}};
+  return {pending_reason::quota, allot::shortfall{a, 0, allot::bound::capacity, gpus(1)}, {}};
 }
 plain_hold by_place(allot::gpu::obstacle why) {
-  plain_hold h{hold_reason::placement, {}, allot::gpu::unplaceable{}};
+  plain_hold h{pending_reason::placement, {}, allot::gpu::unplaceable{}};
   h.placement->reason = why;
   return h;
 }
@@ -105,8 +105,8 @@ TEST_CASE("wait_reasons: what a hold counts as") {
   CHECK(allot::sim::cause_of(by_place(obstacle::full)) == wait_cause::capacity);
   CHECK(allot::sim::cause_of(by_place(obstacle::fragmented)) == wait_cause::fragmentation);
   CHECK(allot::sim::cause_of(by_place(obstacle::none)) == wait_cause::order);
-  CHECK(allot::sim::cause_of(plain_hold{hold_reason::behind_head, {}, {}}) == wait_cause::order);
-  CHECK(allot::sim::cause_of(plain_hold{hold_reason::evictions, {}, {}}) == wait_cause::order);
+  CHECK(allot::sim::cause_of(plain_hold{pending_reason::behind_head, {}, {}}) == wait_cause::order);
+  CHECK(allot::sim::cause_of(plain_hold{pending_reason::evictions, {}, {}}) == wait_cause::order);
 }
 
 TEST_CASE("wait_reasons: clocks of a group, by hand") {
@@ -134,7 +134,7 @@ TEST_CASE("wait_reasons: clocks of a group, by hand") {
   holds[b] = by_place(allot::gpu::obstacle::full);
   r.look(20, reasons::change::less_room, why);
   CHECK(asked == 3);
-  holds[a] = plain_hold{hold_reason::behind_head, {}, {}};
+  holds[a] = plain_hold{pending_reason::behind_head, {}, {}};
   r.look(23, reasons::change::any, why);
   CHECK(asked == 5);
   r.end(0, 25);

@@ -86,7 +86,7 @@ TEST_CASE("phases_cycle: an unchanged world is left alone, and a changed one is 
     run r a 1x2 @0
     wait p a 1x1)"};
   CHECK(w.step().empty());
-  CHECK(w.scheduler().step(5).holds.empty());
+  CHECK(w.scheduler().step(5).pending.empty());
   w.finished("r");
   CHECK(w.step(6) == "+p");
 }
@@ -101,9 +101,9 @@ TEST_CASE("phases_cycle: the first that is held of each kind is in the plan") {
     wait q a 1x1
     wait s a 1x2)"};
   const auto& plan = w.scheduler().step(1);
-  REQUIRE(plan.holds.size() == 2);
-  CHECK(plan.holds[0].what->name == "p");
-  CHECK(plan.holds[1].what->name == "s");
+  REQUIRE(plan.pending.size() == 2);
+  CHECK(plan.pending[0].what->name == "p");
+  CHECK(plan.pending[1].what->name == "s");
 }
 
 TEST_CASE("phases_cycle: only so many jobs of a quota are tried") {
@@ -164,7 +164,7 @@ TEST_CASE("phases_cycle: whatever the world, it comes to rest, and keeps limits"
       // for ever: see the next case.)
       if (!elastic) CHECK(w.settle(10).find('-') == std::string::npos);
       for (const allot::quota_id q : s.tree().top_down()) {
-        CHECK(s.booked().total_usage(q)[0] <= allot::limit_of(s.tree().spec(q), 0));
+        CHECK(s.assumed().total_usage(q)[0] <= allot::limit_of(s.tree().spec(q), 0));
       }
       if (round == 0) CHECK(world{told}.settle(40) == diary);  // Nothing goes by chance.
       w.tell("wait n" + std::to_string(round) + " d0t0 1x1");

@@ -10,44 +10,44 @@ using world = allot_test::kai_world;
 
 namespace {
 
-/// What phases_usage asks of a bench.
-struct small_bench {
+/// What phases_usage asks of a session.
+struct small_session {
   static constexpr std::size_t n = 1;
   allot::quota_tree<> own;
   allot::ledger<> books{own};
   allot::instant at = 0;
 
-  explicit small_bench(allot::quota_tree<> tree) : own(std::move(tree)) {}
+  explicit small_session(allot::quota_tree<> tree) : own(std::move(tree)) {}
   [[nodiscard]] const allot::quota_tree<>& tree() const { return own; }
   [[nodiscard]] allot::instant now() const { return at; }
-  [[nodiscard]] allot::ledger<>& held() { return books; }
+  [[nodiscard]] allot::ledger<>& allocated() { return books; }
 };
 
 }  // namespace
 
 TEST_CASE("phases_usage: parts of the capacity, over the time since the first step") {
-  small_bench bench{allot::build_quota_tree<1>({{.name = "d", .nominal = gpus(8), .inclusive = true},
-                                                {.name = "a", .parent = "d", .nominal = gpus(4)},
-                                                {.name = "b", .parent = "d", .nominal = gpus(4)}})
-                        .value()};
-  const auto d = bench.own.find("d"), a = bench.own.find("a"), b = bench.own.find("b");
-  allot::detail::phases_usage<small_bench> usage{{0, 1000}};
-  usage.reset(bench);
-  static_cast<void>(usage.parts(bench, gpus(8)));
-  bench.books.charge(a, gpus(4));
-  usage.note(bench, a);
-  bench.at = 10;
-  bench.books.charge(b, gpus(4));
-  usage.note(bench, b);
-  usage.note(bench, b);  // Once.
-  bench.at = 20;
-  const auto parts = usage.parts(bench, gpus(8));
+  small_session session{allot::build_quota_tree<1>({{.name = "d", .nominal = gpus(8), .inclusive = true},
+                                                    {.name = "a", .parent = "d", .nominal = gpus(4)},
+                                                    {.name = "b", .parent = "d", .nominal = gpus(4)}})
+                            .value()};
+  const auto d = session.own.find("d"), a = session.own.find("a"), b = session.own.find("b");
+  allot::detail::phases_usage<small_session> usage{{0, 1000}};
+  usage.reset(session);
+  static_cast<void>(usage.parts(session, gpus(8)));
+  session.books.charge(a, gpus(4));
+  usage.note(session, a);
+  session.at = 10;
+  session.books.charge(b, gpus(4));
+  usage.note(session, b);
+  usage.note(session, b);  // Once.
+  session.at = 20;
+  const auto parts = usage.parts(session, gpus(8));
   CHECK(parts[a.index()][0] == 500'000);
   CHECK(parts[b.index()][0] == 250'000);
   CHECK(parts[d.index()][0] == 750'000);
   // A new tree keeps them.
-  usage.reset(bench);
-  CHECK(usage.parts(bench, gpus(8))[a.index()][0] == 500'000);
+  usage.reset(session);
+  CHECK(usage.parts(session, gpus(8))[a.index()][0] == 500'000);
 }
 
 TEST_CASE("phases_usage, trap 14: without a half-life nothing fades") {

@@ -39,7 +39,7 @@ TEST_CASE("phases_world: who is pipelined is forgotten at the end of the cycle, 
   CHECK(w.step() == "+p");
 }
 
-TEST_CASE("phases_world: nothing is booked: who comes in between may have the place") {
+TEST_CASE("phases_world: nothing is assumed: who comes in between may have the place") {
   // Of a queue that goes first by then.
   world w{R"(
     nodes 2

@@ -251,7 +251,7 @@ TEST_CASE("runai, reclaim: with fractions, moved if they fit together, else take
 
 // reclaim_elastic_test.go
 
-TEST_CASE("runai, reclaim: an elastic job gives surplus pods one at a time") {
+TEST_CASE("runai, reclaim: an elastic job gives elastic pods one at a time") {
   const std::string equal = "queue d - - 1\n queue q0 d 1 1\n queue q1 d 1 1\n";
   CHECK(decide("nodes 2\n" + equal + "run r q0 2x1 min=1 @0,0\n wait p q1 1x1") == "-r:1 ~p");
   CHECK(decide("nodes 4\n" + equal + "run r q0 4x1 min=1 @0,0,0,0\n wait p q1 1x2") == "-r:1 -r:1 ~p");
@@ -318,7 +318,7 @@ TEST_CASE("runai, consolidation: what may not be preempted does not move, nor is
             .empty());
 }
 
-TEST_CASE("runai, consolidation: of elastic jobs surplus moves") {
+TEST_CASE("runai, consolidation: of elastic jobs the elastic pods move") {
   const std::string one = "queue d - - 1\n queue q0 d 9 0\n";
   CHECK(decide("nodes 4 3\n" + one + "run r q0 2x2 min=1 @0,1\n wait p q0 1x3") == "-r:1 ~p");
   CHECK(decide("nodes 4 3\n" + one + "run r q0 3x2 min=1 @0,0,1\n wait p q0 1x3").empty());
@@ -355,7 +355,7 @@ TEST_CASE("runai, preempt: the lower priority of the own queue yields") {
             .empty());
 }
 
-TEST_CASE("runai, preempt: of elastic jobs surplus first, one pod at a time") {
+TEST_CASE("runai, preempt: of elastic jobs the elastic pods first, one pod at a time") {
   const auto one = [](const std::string& gpus) {
     return "nodes " + gpus + "\n queue d - - 1\n queue q0 d " + gpus + " 0\n";
   };

@@ -259,7 +259,7 @@ class yield_queue {
   }
   [[nodiscard]] resources<N> yields_of(const running_job<N>& job) const {
     resources<N> sum = job.request;
-    running_->for_each_surplus(job, [&](const running_job<N>& unit) {
+    running_->for_each_elastic_pod(job, [&](const running_job<N>& unit) {
       if (!is_taken(unit.id)) sum += unit.request;
     });
     return sum;

@@ -35,38 +35,38 @@ class books {
   using place = typename Placement::allocation;
 
   books(quota_tree<n> tree, Placement where)
-      : places(std::move(where)), held_(std::move(tree)), booked_(held_) {
+      : places(std::move(where)), allocated_(std::move(tree)), assumed_(allocated_) {
     resize();
   }
 
-  [[nodiscard]] ledger<n>& held() noexcept { return held_; }
-  [[nodiscard]] const ledger<n>& held() const noexcept { return held_; }
-  [[nodiscard]] ledger<n>& booked() noexcept { return booked_; }
-  [[nodiscard]] const ledger<n>& booked() const noexcept { return booked_; }
+  [[nodiscard]] ledger<n>& allocated() noexcept { return allocated_; }
+  [[nodiscard]] const ledger<n>& allocated() const noexcept { return allocated_; }
+  [[nodiscard]] ledger<n>& assumed() noexcept { return assumed_; }
+  [[nodiscard]] const ledger<n>& assumed() const noexcept { return assumed_; }
   [[nodiscard]] const running_index<n>& running() const noexcept { return running_; }
   [[nodiscard]] running_index<n>& running() noexcept { return running_; }
 
   /// Counts a job in, at `r.where`.
-  void book(const record& r) { booked_.charge(r.facts.quota, r.facts.request, r.facts.in); }
-  /// A booked job that has not started is not wanted any more.
+  void book(const record& r) { assumed_.charge(r.facts.quota, r.facts.request, r.facts.in); }
+  /// A assumed job that has not started is not wanted any more.
   void unbook(const record& r) {
-    booked_.release(r.facts.quota, r.facts.request, r.facts.in);
+    assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
     places.release(r.where);
   }
-  /// Whether nobody who was told to go is still in the way of a booked job.
+  /// Whether nobody who was told to go is still in the way of a assumed job.
   [[nodiscard]] bool ready(const record& r) const {
-    return held_.fits(r.facts.quota, r.facts.request, r.facts.in) && places.ready(r.where);
+    return allocated_.fits(r.facts.quota, r.facts.request, r.facts.in) && places.ready(r.where);
   }
-  /// Whether there is room for a booked job, once those who were told to go have gone: not always after the
+  /// Whether there is room for a assumed job, once those who were told to go have gone: not always after the
   /// tree has changed.
   [[nodiscard]] bool has_room(const record& r) const {
-    const resources<n> left = booked_.headroom(r.facts.quota, r.facts.in);
+    const resources<n> left = assumed_.headroom(r.facts.quota, r.facts.in);
     for (std::size_t d = 0; d < n; ++d) {
       if (left[d] < quantity{} && r.facts.request[d] > quantity{}) return false;
     }
     return true;
   }
-  /// Whether the place of a booked job is still there to start on: not when its node has been closed since.
+  /// Whether the place of a assumed job is still there to start on: not when its node has been closed since.
   [[nodiscard]] bool is_usable(const record& r) const {
     if constexpr (revocable_placement<Placement>) {
       return places.usable(r.where);
@@ -74,10 +74,10 @@ class books {
       return true;
     }
   }
-  /// A booked job runs from now on.
+  /// A assumed job runs from now on.
   void start(record& r, instant at) {
-    held_.charge(r.facts.quota, r.facts.request, r.facts.in);
-    held_by_all_ += r.facts.request;
+    allocated_.charge(r.facts.quota, r.facts.request, r.facts.in);
+    allocated_by_all_ += r.facts.request;
     r.state = job_state::running;
     r.facts.started = at;
     if (r.preemptible) may_go(r);
@@ -90,32 +90,32 @@ class books {
   }
   /// A running job is told to go.
   void withdraw(record& r) {
-    booked_.release(r.facts.quota, r.facts.request, r.facts.in);
+    assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
     places.vacate(r.where);
     mark_evicting(r);
   }
   /// A running or evicting job has gone.
   void give_back(record& r) {
     if (r.state == job_state::running) {
-      booked_.release(r.facts.quota, r.facts.request, r.facts.in);
+      assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
       if (r.preemptible) stays(r);
     }
-    held_.release(r.facts.quota, r.facts.request, r.facts.in);
-    held_by_all_ -= r.facts.request;
+    allocated_.release(r.facts.quota, r.facts.request, r.facts.in);
+    allocated_by_all_ -= r.facts.request;
     places.release(r.where);
   }
   /// Whether a job that runs already can be charged without an overflow: to its quota as decided, and to the
   /// total of what runs, which bounds every quota's usage.
   [[nodiscard]] bool can_count(quota_id x, const resources<n>& request) const {
-    return booked_.can_count(x, request) && is_valid_request(held_by_all_.amount() + request);
+    return assumed_.can_count(x, request) && is_valid_request(allocated_by_all_.amount() + request);
   }
 
   /// Calls `f(ledger&)` with what decisions count on, returns what it returns and takes back what it changed.
   template <class F>
   auto suppose(F f) {
-    const savepoint before = booked_.save();
-    const auto result = f(booked_);
-    booked_.rollback(before);
+    const savepoint before = assumed_.save();
+    const auto result = f(assumed_);
+    assumed_.rollback(before);
     return result;
   }
 
@@ -132,23 +132,23 @@ class books {
   }
 
   /// Searches for victims of a job that does not fit. When they are found they are evicting, and the job can
-  /// be placed and booked; otherwise nothing has changed.
+  /// be placed and assumed; otherwise nothing has changed.
   template <class Jobs, class Search>
   search_outcome make_room(Jobs& jobs, Search& search, const record& r, const preempt_settings& may,
                            instant now = 0) {
     const beneficiary<n> b{
         r.facts.quota, r.facts.request, r.facts.in, r.facts.priority, r.facts.submitted, may, now};
-    const savepoint in_ledger = booked_.save();
+    const savepoint in_ledger = assumed_.save();
     const savepoint in_places = places.save();
     trial<Jobs> world{places, jobs, r.demand, *this};
-    const search_outcome outcome = search.run(booked_, running_, b, world);
+    const search_outcome outcome = search.run(assumed_, running_, b, world);
     if (outcome == search_outcome::found) {
       places.commit(in_places);
-      booked_.commit(in_ledger);
+      assumed_.commit(in_ledger);
       for (const victim<n>& v : search.victims()) mark_evicting(jobs[v.job.id]);
     } else {
       places.rollback(in_places);
-      booked_.rollback(in_ledger);
+      assumed_.rollback(in_ledger);
     }
     return outcome;
   }
@@ -171,7 +171,7 @@ class books {
     for (const auto& e : world.elsewhere) places.release(e.second);
     places.commit(before);
     for (const victim<n>& v : search.moves()) {
-      booked_.release(v.job.quota, v.job.request, v.job.in);
+      assumed_.release(v.job.quota, v.job.request, v.job.in);
       mark_evicting(jobs[v.job.id]);
     }
     return at;
@@ -186,17 +186,17 @@ class books {
   }
 
   /// Says in `h` what stops a job: its quota, else the place that it lacks. That nothing was proven stays.
-  void explain(typename plan<View, Placement>::hold& h, const record& r) const {
-    h.binding = binding_shortfall(booked_, r.facts.quota, r.facts.request, r.facts.in);
+  void explain(typename plan<View, Placement>::pending_job& h, const record& r) const {
+    h.binding = binding_shortfall(assumed_, r.facts.quota, r.facts.request, r.facts.in);
     if (!h.binding) h.placement = places.why_not(r.demand);
-    if (h.reason == hold_reason::not_proven) return;
-    h.reason = h.binding ? hold_reason::quota : hold_reason::placement;
+    if (h.reason == pending_reason::not_proven) return;
+    h.reason = h.binding ? pending_reason::quota : pending_reason::placement;
   }
 
   /// Precondition: what is not in the tree any more has no jobs.
   void replace_tree(const quota_tree<n>& next) {
-    held_.replace_tree(next);
-    booked_.replace_tree(next);
+    allocated_.replace_tree(next);
+    assumed_.replace_tree(next);
     resize();
   }
 
@@ -254,8 +254,8 @@ class books {
   };
 
   void resize() {
-    running_.resize(held_.tree().slots());
-    groups_.resize(held_.tree().slots());
+    running_.resize(allocated_.tree().slots());
+    groups_.resize(allocated_.tree().slots());
   }
   /// It runs and may be preempted.
   void may_go(const record& r) {
@@ -276,9 +276,9 @@ class books {
     r.state = job_state::evicting;
   }
 
-  ledger<n> held_;
-  ledger<n> booked_;
-  exact_sum<n> held_by_all_{};
+  ledger<n> allocated_;
+  ledger<n> assumed_;
+  exact_sum<n> allocated_by_all_{};
   running_index<n> running_;
   /// The same by group, for placements that keep count of them.
   yield_groups groups_;

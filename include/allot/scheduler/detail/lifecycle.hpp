@@ -27,7 +27,7 @@ namespace detail {
 /// decided who goes next.
 ///
 /// An elastic job is several units: its core, the pods without which it can't run, and then one unit for each
-/// further pod. A unit is a record like that of any job; one of the surplus waits only while the core runs,
+/// further pod. A unit is a record like that of any job; an elastic pod waits only while the core runs,
 /// one at a time, and goes with it.
 template <job_view View, placement Placement>
 class lifecycle {
@@ -51,7 +51,7 @@ class lifecycle {
 
   [[nodiscard]] const queue_settings& defaults() const noexcept { return defaults_; }
 
-  [[nodiscard]] const quota_tree<n>& tree() const noexcept { return books.held().tree(); }
+  [[nodiscard]] const quota_tree<n>& tree() const noexcept { return books.allocated().tree(); }
   [[nodiscard]] record& known(job_id id) {
     ALLOT_ASSERT(jobs.contains(id), "no such job");
     return jobs[id];
@@ -66,7 +66,7 @@ class lifecycle {
     exact_sum<n> asked;
     std::size_t waiting = 0;
     std::size_t jobs = 0;
-    bool parked = false;
+    bool has_inadmissible = false;
     bool touched = false;
   };
   [[nodiscard]] quota_state& of(quota_id x) { return quotas_[x.index()]; }
@@ -100,28 +100,28 @@ class lifecycle {
       if (const auto* shape = shapes_.find(number)) visit(*shape);
     });
   }
-  /// The first of x is parked, or blocks its queue.
-  void park_first(quota_id x) {
+  /// The first of x is inadmissible with its class, or blocks its queue.
+  void mark_inadmissible(quota_id x) {
     quota_state& q = of(x);
-    q.settings.head == queue_head::strict ? q.queue.block_at_first() : q.queue.park_first();
-    if (!std::exchange(q.parked, true)) parked_.push_back(x);
+    q.settings.head == queue_head::strict ? q.queue.block_at_first() : q.queue.mark_inadmissible();
+    if (!std::exchange(q.has_inadmissible, true)) with_inadmissible_.push_back(x);
     touch(x);
   }
-  /// Returns whether anybody was parked.
-  bool wake_everyone() {
-    wake = false;
-    const bool anybody = !parked_.empty();
-    for (const quota_id x : parked_) {
-      of(x).parked = false;
-      of(x).queue.wake();
+  /// Returns whether anybody was inadmissible.
+  bool requeue_inadmissible() {
+    must_requeue = false;
+    const bool anybody = !with_inadmissible_.empty();
+    for (const quota_id x : with_inadmissible_) {
+      of(x).has_inadmissible = false;
+      of(x).queue.requeue();
       touch(x);
     }
-    parked_.clear();
+    with_inadmissible_.clear();
     return anybody;
   }
   /// Something has happened that no plan brought about.
   void world_changed() noexcept {
-    wake = true;
+    must_requeue = true;
     ++epoch;
   }
 
@@ -172,7 +172,7 @@ class lifecycle {
     --q.waiting;
     books.start(r, now);
     touch(r.facts.quota);
-    grow(r.facts.surplus ? jobs[r.facts.core] : r);
+    grow(r.facts.elastic ? jobs[r.facts.core] : r);
   }
   /// A record in no queue runs already.
   void start_adopted(job_id id, instant since, const place& at, const flavor_pick& pick) {
@@ -185,7 +185,7 @@ class lifecycle {
   }
   /// Whether the job could have more pods than it runs with.
   [[nodiscard]] bool can_grow(const record& core) const {
-    return core.pods_to_come > 0 || waiting_surplus(core).has_value();
+    return core.pods_to_come > 0 || waiting_elastic_pod(core).has_value();
   }
   /// What one more pod of a running job asks for.
   [[nodiscard]] resources<n> request_of_pod(const record& core) const {
@@ -194,17 +194,17 @@ class lifecycle {
     return pod.facts.request;
   }
   /// One more pod of a running job, which can grow, runs already.
-  [[nodiscard]] job_id adopt_surplus(record& core, instant since, const place& at) {
-    drop_waiting_surplus(core);
+  [[nodiscard]] job_id adopt_elastic_pod(record& core, instant since, const place& at) {
+    drop_waiting_elastic_pods(core);
     const job_id id = next_pod(core);
     start_adopted(id, since, at, core.pick);
     return id;
   }
-  /// A running job is told to go, and all its surplus with it.
+  /// A running job is told to go, and all its elastic pods with it.
   void withdraw(record& r, job_id beneficiary) {
     ALLOT_ASSERT(r.state == job_state::running, "only a running job can be told to go");
-    drop_waiting_surplus(r);
-    for (const job_id s : r.surplus) {
+    drop_waiting_elastic_pods(r);
+    for (const job_id s : r.elastic_pods) {
       if (jobs[s].state == job_state::running) withdraw(jobs[s], beneficiary);
     }
     books.withdraw(r);
@@ -212,25 +212,25 @@ class lifecycle {
   }
   /// The books say already that the job is told to go.
   void note_leaving(record& r, job_id beneficiary) {
-    drop_waiting_surplus(r);
+    drop_waiting_elastic_pods(r);
     reservations.expect(r.facts.id, beneficiary);
     leaving.push_back(r.facts.id);
     touch(r.facts.quota);
   }
   /// A running or evicting job has gone. It is in no queue.
   void give_back(record& r) {
-    drop_surplus(r);
+    drop_elastic_pod(r);
     if (r.state == job_state::evicting) {
       reservations.left(r.facts.id);
       std::erase(leaving, r.facts.id);
     }
     books.give_back(r);
     touch(r.facts.quota);
-    wake = true;
+    must_requeue = true;
   }
   /// A job that has gone waits again, with its old rank; so does one pod of an elastic job that shrinks.
   void requeue(record& r) {
-    if (!r.facts.surplus) {
+    if (!r.facts.elastic) {
       if constexpr (elastic_view<View>) r.pods_to_come = all_pods(view, r.what) - r.facts.pods;
       return wait(r.facts.id);
     }
@@ -245,7 +245,7 @@ class lifecycle {
     reservations.remove(r.facts.id);
     books.unbook(r);
     touch(r.facts.quota);
-    wake = true;
+    must_requeue = true;
   }
   /// The host does not want the job any more, wherever it is; an elastic job of which one pod is not wanted
   /// can do with fewer.
@@ -258,10 +258,10 @@ class lifecycle {
     if (core && jobs[core].state == job_state::running) grow(jobs[core]);
   }
 
-  /// How many pods of the job run, its surplus included.
+  /// How many pods of the job run, its elastic pods included.
   [[nodiscard]] std::uint32_t running_pods(const record& r) const {
     std::uint32_t pods = r.facts.pods;
-    for (const job_id s : r.surplus) pods += jobs[s].state == job_state::running ? 1U : 0U;
+    for (const job_id s : r.elastic_pods) pods += jobs[s].state == job_state::running ? 1U : 0U;
     return pods;
   }
 
@@ -289,7 +289,7 @@ class lifecycle {
     on_new_tree();
     std::vector<quota_id> over;
     for (const quota_id x : tree().top_down()) {
-      if (!books.held().is_sound(x)) over.push_back(x);
+      if (!books.allocated().is_sound(x)) over.push_back(x);
     }
     return over;
   }
@@ -305,7 +305,7 @@ class lifecycle {
   /// Counts the changes of the world that no plan brought about.
   std::uint64_t epoch = 1;
   /// Whether somebody who was held may have better chances now.
-  bool wake = false;
+  bool must_requeue = false;
   /// Whether some quota's settings guarantee a runtime, now or before.
   bool guarantees_runtime = false;
 
@@ -317,7 +317,7 @@ class lifecycle {
     r.facts.request = r.base + r.menu.request(pick);
     r.demand = demand_of<Placement>(view, r.what, r.facts.pods, pick);
   }
-  /// Nothing is held or booked for it any more, and it is in no queue.
+  /// Nothing is held or assumed for it any more, and it is in no queue.
   void take_out(record& r) {
     quota_state& q = of(r.facts.quota);
     switch (r.state) {
@@ -343,8 +343,8 @@ class lifecycle {
     record& r = jobs[id];
     const quota_id x = r.facts.quota;
     shapes_.remove(r.shape);
-    if (r.facts.surplus) {
-      std::erase(jobs[r.facts.core].surplus, id);
+    if (r.facts.elastic) {
+      std::erase(jobs[r.facts.core].elastic_pods, id);
     } else {
       --of(x).jobs;
     }
@@ -353,15 +353,15 @@ class lifecycle {
   }
 
   /// The pod of a running elastic job that waits, if there is one.
-  [[nodiscard]] std::optional<job_id> waiting_surplus(const record& core) const {
-    for (const job_id s : core.surplus) {
+  [[nodiscard]] std::optional<job_id> waiting_elastic_pod(const record& core) const {
+    for (const job_id s : core.elastic_pods) {
       if (jobs[s].state == job_state::pending || jobs[s].state == job_state::reserved) return s;
     }
     return std::nullopt;
   }
   /// Lets the next pod of a running elastic job wait, unless one waits already.
   void grow(record& core) {
-    if (core.pods_to_come > 0 && !waiting_surplus(core)) wait(next_pod(core));
+    if (core.pods_to_come > 0 && !waiting_elastic_pod(core)) wait(next_pod(core));
   }
   /// Makes the record of an elastic job that of one more pod.
   void read_pod(record& r) const {
@@ -381,39 +381,39 @@ class lifecycle {
     const std::uint32_t ticket = r.ticket;
     r = core;
     r.ticket = ticket;
-    r.surplus.clear();
+    r.elastic_pods.clear();
     r.pods_to_come = 0;
     read_pod(r);
     r.facts.id = id;
-    r.facts.surplus = true;
+    r.facts.elastic = true;
     r.facts.core = core.facts.id;
-    r.rank.surplus = true;
+    r.rank.elastic = true;
     number_shape(r);
-    core.surplus.push_back(id);
+    core.elastic_pods.push_back(id);
     --core.pods_to_come;
     return id;
   }
   /// A pod beyond the core goes, or does not come, because its job goes.
-  void drop(job_id surplus) {
-    record& r = jobs[surplus];
+  void drop(job_id pod) {
+    record& r = jobs[pod];
     take_out(r);
     ++jobs[r.facts.core].pods_to_come;
-    forget(surplus);
+    forget(pod);
   }
-  void drop_surplus(record& core) {
-    while (!core.surplus.empty()) drop(core.surplus.back());
+  void drop_elastic_pod(record& core) {
+    while (!core.elastic_pods.empty()) drop(core.elastic_pods.back());
   }
-  void drop_waiting_surplus(record& core) {
-    for (std::size_t i = core.surplus.size(); i-- > 0;) {
-      const job_state s = jobs[core.surplus[i]].state;
-      if (s == job_state::pending || s == job_state::reserved) drop(core.surplus[i]);
+  void drop_waiting_elastic_pods(record& core) {
+    for (std::size_t i = core.elastic_pods.size(); i-- > 0;) {
+      const job_state s = jobs[core.elastic_pods[i]].state;
+      if (s == job_state::pending || s == job_state::reserved) drop(core.elastic_pods[i]);
     }
   }
   void on_new_tree() {
     quota_state nothing_said;
     nothing_said.settings = defaults_;
     quotas_.resize(tree().slots(), nothing_said);
-    std::erase_if(parked_, [&](quota_id x) { return !tree().contains(x); });
+    std::erase_if(with_inadmissible_, [&](quota_id x) { return !tree().contains(x); });
     for (const quota_id x : tree().top_down()) touch(x);
     review_reservations();
     world_changed();
@@ -422,7 +422,7 @@ class lifecycle {
   shapes shapes_;
   queue_settings defaults_{};
   std::vector<quota_state> quotas_;
-  std::vector<quota_id> parked_;
+  std::vector<quota_id> with_inadmissible_;
   std::vector<quota_id> touched_;
   std::uint64_t submissions_ = 0;
 };

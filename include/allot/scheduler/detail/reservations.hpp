@@ -66,7 +66,7 @@ class reservations {
     }
   }
 
-  /// Whether the job that was booked last may start at once, without waiting after those here.
+  /// Whether the job that was assumed last may start at once, without waiting after those here.
   [[nodiscard]] bool may_start(books_type& b, const table& jobs, const job_record<View, Placement>& r) const {
     if (!b.ready(r)) return false;
     const auto goes_for_nobody = [](const departure& d) { return d.beneficiary.is_none(); };

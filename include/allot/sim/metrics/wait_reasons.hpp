@@ -36,11 +36,11 @@ enum class wait_cause : std::uint8_t {
 };
 inline constexpr std::size_t wait_cause_count = 4;
 
-/// Of a hold, as `scheduler::why` gives it.
+/// Of a pending job, as `scheduler::why` gives it.
 template <class Hold>
 [[nodiscard]] wait_cause cause_of(const Hold& h) {
   if (h.binding) return wait_cause::fair_share;
-  if (h.reason != hold_reason::placement || !h.placement || h.placement->reason == gpu::obstacle::none)
+  if (h.reason != pending_reason::placement || !h.placement || h.placement->reason == gpu::obstacle::none)
     return wait_cause::order;
   return h.placement->reason == gpu::obstacle::full ? wait_cause::capacity : wait_cause::fragmentation;
 }
@@ -91,7 +91,7 @@ class wait_reasons {
     active_.pop_back();
   }
 
-  /// Asks for every group why its jobs wait from now on; `why(job)` is a hold.
+  /// Asks for every group why its jobs wait from now on; `why(job)` is as in a plan.
   template <class Why>
   void look(instant now, change what, Why why) {
     lacks_place_ = false;

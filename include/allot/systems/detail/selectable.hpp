@@ -12,8 +12,8 @@
 #include <allot/preemption/saturation_guard.hpp>
 #include <allot/preemption/victim_order.hpp>
 #include <allot/presets/options.hpp>
+#include <allot/scheduler/exhaustive_cycle.hpp>
 #include <allot/scheduler/policies.hpp>
-#include <allot/scheduler/until_quiet.hpp>
 #include <allot/systems/selectable_surplus.hpp>
 
 #include <cstddef>
@@ -37,39 +37,39 @@ class fairness_state {
         entitlements_(selectable_surplus{o}),
         history_(history_settings{.half_life = o.half_life.value_or(0), .window = o.window.value_or(0)}) {}
 
-  template <class Bench>
-  void reset(Bench& bench) {
-    const ledger<N>& l = bench.booked();
-    const quota_tree<N>& tree = bench.tree();
+  template <class Session>
+  void reset(Session& session) {
+    const ledger<N>& l = session.assumed();
+    const quota_tree<N>& tree = session.tree();
     usage.rebuild(l);
     own_.assign(tree.slots(), resources<N>{});
     demand_.assign(tree.slots(), resources<N>{});
     for (const quota_id x : tree.top_down()) own_[x.index()] = l.own_usage(x);
-    for (const quota_id x : tree.top_down()) demand_[x.index()] = own_[x.index()] + bench.asked(x);
+    for (const quota_id x : tree.top_down()) demand_[x.index()] = own_[x.index()] + session.asked(x);
     capacity = resources<N>{};
     for (const quota_id root : tree.roots()) {
       for (std::size_t d = 0; d < N; ++d) capacity[d] += l.total_supply(root, d);
     }
     entitlements_.update(l, demand_);
-    history_.reset(tree, bench.now());
-    history_.set_capacity(capacity, bench.now());
-    for (const quota_id x : tree.top_down()) history_.charge(tree, x, own_[x.index()], bench.now());
+    history_.reset(tree, session.now());
+    history_.set_capacity(capacity, session.now());
+    for (const quota_id x : tree.top_down()) history_.charge(tree, x, own_[x.index()], session.now());
     rank_users(tree);
   }
   /// The queue or the usage of x has changed. Returns whether anybody else's standing may have.
-  template <class Bench>
-  bool look(Bench& bench, quota_id x) {
-    const ledger<N>& l = bench.booked();
+  template <class Session>
+  bool look(Session& session, quota_id x) {
+    const ledger<N>& l = session.assumed();
     const resources<N> used = l.own_usage(x);
-    const resources<N> wanted = used + bench.asked(x);
+    const resources<N> wanted = used + session.asked(x);
     const bool uses_other = used != own_[x.index()];
     if (uses_other) {
-      usage.release(bench.tree(), x, own_[x.index()]);
-      usage.charge(bench.tree(), x, used);
+      usage.release(session.tree(), x, own_[x.index()]);
+      usage.charge(session.tree(), x, used);
       if (follows_history()) {
-        history_.release(bench.tree(), x, own_[x.index()], bench.now());
-        history_.charge(bench.tree(), x, used, bench.now());
-        rank_users(bench.tree());
+        history_.release(session.tree(), x, own_[x.index()], session.now());
+        history_.charge(session.tree(), x, used, session.now());
+        rank_users(session.tree());
       }
       own_[x.index()] = used;
     }
@@ -200,21 +200,21 @@ struct selectable_guard {
 };
 
 /// Our cycle, with what its order and guard look at kept up to date. It can't be copied.
-template <class Bench>
+template <class Session>
 class selectable_cycle {
  public:
-  static constexpr std::size_t n = Bench::n;
+  static constexpr std::size_t n = Session::n;
 
   template <class SelectablePolicies>
   explicit selectable_cycle(const SelectablePolicies& p)
       : state_(std::make_unique<fairness_state<n>>(p.options)), cycle_(parts_of(p, *state_)) {}
 
-  void reset(Bench& bench) {
-    state_->reset(bench);
-    cycle_.reset(bench);
+  void reset(Session& session) {
+    state_->reset(session);
+    cycle_.reset(session);
   }
-  void run(Bench& bench) {
-    cycle_.run(bench, [&](quota_id x) { return state_->look(bench, x); });
+  void run(Session& session) {
+    cycle_.run(session, [&](quota_id x) { return state_->look(session, x); });
   }
 
  private:
@@ -231,7 +231,7 @@ class selectable_cycle {
   }
 
   std::unique_ptr<fairness_state<n>> state_;
-  until_quiet<Bench, parts> cycle_;
+  exhaustive_cycle<Session, parts> cycle_;
 };
 
 }  // namespace detail
@@ -239,8 +239,8 @@ class selectable_cycle {
 /// The parts of our cycle, each chosen by name at run time. An order by saturation or Fair Tree looks at all
 /// quotas anew when one has changed: O(n) a decision.
 struct selectable_policies {
-  template <class Bench>
-  using cycle = detail::selectable_cycle<Bench>;
+  template <class Session>
+  using cycle = detail::selectable_cycle<Session>;
 
   preset_options options{};
   by_settings jobs{};

@@ -28,7 +28,8 @@ inline constexpr queue_settings kueue_defaults{
 /// - Heads that are equal in capacity, priority and time go by their ids.
 /// - Jobs of a quota that has children compete like those of another child of it, see the searches.
 /// - A quota that does not list a flavor is one that owns none of it: it may borrow it.
-/// - A step goes on to the next cycle while a cycle only parks heads. A change wakes the waiting jobs of all
+/// - A step goes on to the next cycle while a cycle only finds heads inadmissible. A change requeues the jobs
+/// of all
 ///   trees; in Kueue those of one cohort, up to a second later.
 /// - An elastic job is admitted once, with the pods that fit then (partial admission), and does not grow.
 ///

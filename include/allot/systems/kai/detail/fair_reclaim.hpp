@@ -14,7 +14,7 @@
 namespace allot {
 inline namespace v0 {
 
-/// Something that goes at once when a job is reclaimed for: one surplus pod, or a gang as a whole.
+/// Something that goes at once when a job is reclaimed for: one elastic pod, or a gang as a whole.
 template <std::size_t N>
 struct reclaim_bundle {
   quota_id quota;

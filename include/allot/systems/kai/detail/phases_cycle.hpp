@@ -24,13 +24,13 @@
 namespace allot {
 inline namespace v0 {
 
-template <class Bench, class Policies>
+template <class Session, class Policies>
 class phases_cycle;
 
 /// The parts of a scheduler that decides in phases.
 struct phase_policies {
-  template <class Bench>
-  using cycle = phases_cycle<Bench, phase_policies>;
+  template <class Session>
+  using cycle = phases_cycle<Session, phase_policies>;
 
   /// In which order the jobs of one quota go.
   [[no_unique_address]] by_settings jobs{};
@@ -70,55 +70,55 @@ struct phase_policies {
 /// of their own (*preempt*); they are pipelined with their victims told to go. A phase passes over who is not
 /// easier to serve than one that has failed in it.
 ///
-/// Nothing is booked from one step to the next: who is pipelined waits on in its queue, is announced in the
+/// Nothing is assumed from one step to the next: who is pipelined waits on in its queue, is announced in the
 /// plan when it is decided, and may find its place taken when the victims have gone.
 ///
 /// A step in an unchanged world costs O(1), unless past usage counts: then shares change with time, and every
 /// step is a whole cycle.
-template <class Bench, class Policies>
+template <class Session, class Policies>
 class phases_cycle {
  public:
-  static constexpr std::size_t n = Bench::n;
+  static constexpr std::size_t n = Session::n;
 
   explicit phases_cycle(const Policies& policies)
       : policies_(policies),
         world_(policies.k > 0, {policies.half_life, policies.window}),
         solver_(policies.saturation_multiplier, policies.one_by_one) {}
 
-  /// Starts anew on the bench's tree.
-  void reset(Bench& bench) {
-    world_.reset(bench);
-    solver_.reset(bench);
-    turn_.reset(bench.tree());
-    queues_.assign(bench.tree().slots(), queue{});
+  /// Starts anew on the session's tree.
+  void reset(Session& session) {
+    world_.reset(session);
+    solver_.reset(session);
+    turn_.reset(session.tree());
+    queues_.assign(session.tree().slots(), queue{});
     was_reset_ = true;
   }
 
-  void run(Bench& bench) {
-    world_.accounts.follow(bench.tree());
-    const bool changed = world_.follow(bench);
-    if (!changed && !bench.has_news() && !was_reset_ && !counts_past()) return;
+  void run(Session& session) {
+    world_.accounts.follow(session.tree());
+    const bool changed = world_.follow(session);
+    if (!changed && !session.must_requeue() && !was_reset_ && !counts_past()) return;
     was_reset_ = false;
-    bench.wake_everyone();
-    world_.begin(bench);
-    const resources<n> capacity = world_type::capacity(bench);
+    session.requeue_inadmissible();
+    world_.begin(session);
+    const resources<n> capacity = world_type::capacity(session);
     if (counts_past()) {
-      world_.accounts.divide(capacity, world_.usage.parts(bench, capacity), division_options());
+      world_.accounts.divide(capacity, world_.usage.parts(session, capacity), division_options());
     } else {
       world_.accounts.divide(capacity, {}, division_options());
     }
-    allocate(bench);
-    if (policies_.most_moved != 0 && world_.has_nodes()) consolidate(bench);
-    reclaim(bench);
-    preempt(bench);
-    note_holds(bench);
-    world_.end(bench);
+    allocate(session);
+    if (policies_.most_moved != 0 && world_.has_nodes()) consolidate(session);
+    reclaim(session);
+    preempt(session);
+    note_holds(session);
+    world_.end(session);
   }
 
-  /// Says in a hold what stops the job: the lowest quota on its path whose limit, or for jobs that may not be
+  /// Says what stops the pending job: the lowest quota on its path whose limit, or for jobs that may not be
   /// preempted what it deserves, does not allow it; else that there is too little of all; else its place.
-  void explain(Bench& bench, typename Bench::plan_type::hold& h) {
-    const record& r = bench.at(h.id);
+  void explain(Session& session, typename Session::plan_type::pending_job& h) {
+    const record& r = session.at(h.id);
     const auto& accounts = world_.accounts;
     h.binding.reset();
     h.placement.reset();
@@ -127,7 +127,7 @@ class phases_cycle {
       h.binding = shortfall{at, d, kind, used + r.facts.request[d] - most};
     };
     quota_id root = r.facts.quota;
-    for (quota_id a = root; a; a = bench.tree().parent(a)) {
+    for (quota_id a = root; a; a = session.tree().parent(a)) {
       root = a;
       for (const std::size_t d : accounts.counted()) {
         bind(a, d, bound::borrow_limit, accounts.limit(a)[d], accounts.allocated(a)[d]);
@@ -138,16 +138,16 @@ class phases_cycle {
     for (const std::size_t d : accounts.counted()) {
       bind(root, d, bound::capacity, accounts.capacity()[d], accounts.total()[d]);
     }
-    if (!h.binding) h.placement = bench.places().why_not(r.demand);
-    if (h.reason == hold_reason::not_proven) return;
-    h.reason = h.binding ? hold_reason::quota : hold_reason::placement;
+    if (!h.binding) h.placement = session.places().why_not(r.demand);
+    if (h.reason == pending_reason::not_proven) return;
+    h.reason = h.binding ? pending_reason::quota : pending_reason::placement;
   }
 
  private:
-  using world_type = detail::phases_world<Bench>;
-  using record = typename Bench::record;
+  using world_type = detail::phases_world<Session>;
+  using record = typename Session::record;
   using waiting_unit = typename world_type::waiting_unit;
-  using walk_type = detail::phases_walk<Bench>;
+  using walk_type = detail::phases_walk<Session>;
   using kind_line = typename walk_type::kind_line;
   using kind_type = detail::unit_kind<n>;
 
@@ -172,30 +172,31 @@ class phases_cycle {
 
   // Phases.
 
-  void allocate(Bench& bench) {
+  void allocate(Session& session) {
     held_.clear();
     in_turn(
-        bench, everybody, [](quota_id, const queue& q, const kind_line& k) { return has_failed(q, k.shape); },
-        [&](const record& r) { return start(bench, r); });
+        session, everybody,
+        [](quota_id, const queue& q, const kind_line& k) { return has_failed(q, k.shape); },
+        [&](const record& r) { return start(session, r); });
   }
   /// Returns what of the job waits now for it has started.
-  std::optional<waiting_unit> start(Bench& bench, const record& r) {
+  std::optional<waiting_unit> start(Session& session, const record& r) {
     std::optional<waiting_unit> grown;
     queue& q = queues_[r.facts.quota.index()];
     if (has_failed(q, r.shape)) return grown;
     if (world_.accounts.within_limits(r.facts.quota, r.facts.request, r.facts.in)) {
       if (world_.any_pipelined()) {
-        if (const auto at_once = world_.find_free_place(bench, r)) {
-          world_.admit(bench, r.facts.id, *at_once, grown);
+        if (const auto at_once = world_.find_free_place(session, r)) {
+          world_.admit(session, r.facts.id, *at_once, grown);
           return grown;
         }
       }
-      if (const auto where = world_.find_place(bench, r.demand, r.facts.request)) {
-        if (!world_.any_pipelined() && world_.is_free_now(bench, *where, r.facts.request)) {
-          world_.admit(bench, r.facts.id, *where, grown);
+      if (const auto where = world_.find_place(session, r.demand, r.facts.request)) {
+        if (!world_.any_pipelined() && world_.is_free_now(session, *where, r.facts.request)) {
+          world_.admit(session, r.facts.id, *where, grown);
         } else {
           world_.pipeline(r, where);
-          world_.announce(bench, r, bench.plan().evictions.size());
+          world_.announce(session, r, session.plan().evictions.size());
         }
         return grown;
       }
@@ -205,60 +206,60 @@ class phases_cycle {
     return grown;
   }
 
-  void consolidate(Bench& bench) {
+  void consolidate(Session& session) {
     const detail::victims_wanted wanted{detail::phase_kind::consolidation, policies_.most_moved, {}};
     not_consolidated_.clear();
     in_turn(
-        bench, [](const kind_line& k) { return k.preemptible; },
+        session, [](const kind_line& k) { return k.preemptible; },
         [&](quota_id, const queue&, const kind_line& k) { return !not_consolidated_.is_easier(k.kind); },
         [&](const record& r) -> std::optional<waiting_unit> {
-          const kind_type kind = kind_type::of(bench, r);
+          const kind_type kind = kind_type::of(session, r);
           if (!not_consolidated_.is_easier(kind)) return std::nullopt;
-          return try_to_solve(bench, r, kind, wanted, not_consolidated_);
+          return try_to_solve(session, r, kind, wanted, not_consolidated_);
         });
   }
-  void reclaim(Bench& bench) {
+  void reclaim(Session& session) {
     const detail::victims_wanted wanted{detail::phase_kind::reclaim, 0, policies_.reclaim_protection};
     const auto may_try = [&](quota_id x, const queue& q, const resources<n>& request, const kind_type& kind) {
       return q.hardest.is_easier(kind) && fair_reclaim<n>::may_reclaim(world_.accounts, x, request, kind.in);
     };
     in_turn(
-        bench, everybody,
+        session, everybody,
         [&](quota_id x, const queue& q, const kind_line& k) { return !may_try(x, q, k.request, k.kind); },
         [&](const record& r) -> std::optional<waiting_unit> {
           const auto& f = r.facts;
           queue& q = queues_[f.quota.index()];
-          const kind_type kind = kind_type::of(bench, r);
+          const kind_type kind = kind_type::of(session, r);
           if (!may_try(f.quota, q, f.request, kind)) return std::nullopt;
-          return try_to_solve(bench, r, kind, wanted, q.hardest);
+          return try_to_solve(session, r, kind, wanted, q.hardest);
         });
   }
-  void preempt(Bench& bench) {
+  void preempt(Session& session) {
     const detail::victims_wanted wanted{detail::phase_kind::preempt, 0, {}};
     in_turn(
-        bench, everybody,
+        session, everybody,
         [](quota_id, const queue& q, const kind_line& k) { return !q.hardest.is_easier(k.kind); },
         [&](const record& r) -> std::optional<waiting_unit> {
           const auto& f = r.facts;
           queue& q = queues_[f.quota.index()];
-          const kind_type kind = kind_type::of(bench, r);
+          const kind_type kind = kind_type::of(session, r);
           if (!q.hardest.is_easier(kind)) return std::nullopt;
           if (f.in == lane::guaranteed && !world_.accounts.within_deserved_of_all(f.quota, f.request)) {
             q.hardest.add(kind);
             return std::nullopt;
           }
-          return try_to_solve(bench, r, kind, wanted, q.hardest);
+          return try_to_solve(session, r, kind, wanted, q.hardest);
         });
   }
   /// Returns what of the job waits now if it has started.
-  std::optional<waiting_unit> try_to_solve(Bench& bench, const record& r, const kind_type& kind,
+  std::optional<waiting_unit> try_to_solve(Session& session, const record& r, const kind_type& kind,
                                            const detail::victims_wanted& wanted,
                                            detail::failed_units<n>& hardest) {
-    if (!solver_.solve(bench, world_, r.facts.id, wanted)) {
+    if (!solver_.solve(session, world_, r.facts.id, wanted)) {
       hardest.add(kind);
       return std::nullopt;
     }
-    for (const quota_id x : solver_.losers()) turn_.changed(bench.tree(), x, key());
+    for (const quota_id x : solver_.losers()) turn_.changed(session.tree(), x, key());
     return solver_.grown();
   }
 
@@ -269,26 +270,26 @@ class phases_cycle {
   /// `never_helped(quota, queue, kind)` a visit would change nothing: they keep their place in the order, and
   /// are passed many at a time. The phase ends when only such units are left.
   template <class Wanted, class IsHopeless, class Visit>
-  void in_turn(Bench& bench, Wanted wanted, IsHopeless never_helped, Visit visit) {
-    const quota_tree<n>& tree = bench.tree();
+  void in_turn(Session& session, Wanted wanted, IsHopeless never_helped, Visit visit) {
+    const quota_tree<n>& tree = session.tree();
     const auto is_hopeless = [&](quota_id x, const queue& q, const kind_line& k) {
       return !policies_.one_by_one && never_helped(x, q, k);
     };
     const std::uint64_t phase = world_.next_phase();
     const auto left_out = [&](job_id id) { return world_.is_pipelined_before(id, phase); };
-    start_walks(bench, wanted, left_out, is_hopeless);
+    start_walks(session, wanted, left_out, is_hopeless);
     if (with_hope_ == 0) return;
     turn_.start(tree, key());
     quota_id last;
     // Each turn passes at least one unit that waits, and only a decision lets another one wait.
     std::size_t turns_left = 0;
-    for (const quota_id x : walking_) turns_left += bench.waiting(x);
+    for (const quota_id x : walking_) turns_left += session.waiting(x);
     for (; with_hope_ > 0 && turns_left > 0; --turns_left) {
       const quota_id x = turn_.next(tree, key());
       queue& q = queues_[x.index()];
       const auto kinds = world_.lines.kinds(x);
       const auto stops = [&](std::size_t k) {
-        return kinds[k].surplus || !q.walk.has_seen(kinds[k].request) || !is_hopeless(x, q, kinds[k]);
+        return kinds[k].elastic || !q.walk.has_seen(kinds[k].request) || !is_hopeless(x, q, kinds[k]);
       };
       const auto first = q.walk.first();
       q.walk.take_turn(std::exchange(last, x) == x, turn_.keyed_others_than(x));
@@ -296,7 +297,7 @@ class phases_cycle {
         q.walk.pass_until(world_.lines, x, stops, left_out);
       } else {
         q.walk.pass(world_.lines, x, left_out);
-        if (decides(bench, first.id, x, visit)) {
+        if (decides(session, first.id, x, visit)) {
           last = quota_id::none();
           ++turns_left;
           for (const quota_id w : walking_) look_for_hope(w, is_hopeless);
@@ -308,21 +309,21 @@ class phases_cycle {
     ALLOT_ASSERT(with_hope_ == 0, "turns follow one another and nobody is passed");
   }
   template <class Wanted, class LeftOut, class IsHopeless>
-  void start_walks(Bench& bench, Wanted wanted, const LeftOut& left_out, const IsHopeless& is_hopeless) {
+  void start_walks(Session& session, Wanted wanted, const LeftOut& left_out, const IsHopeless& is_hopeless) {
     if (policies_.one_by_one) {
-      world_.lines.reset(bench);
-      world_.running.reset(bench);
+      world_.lines.reset(session);
+      world_.running.reset(session);
     }
-    world_.lines.follow(bench, true);
-    turn_.clear(bench.tree());
+    world_.lines.follow(session, true);
+    turn_.clear(session.tree());
     with_hope_ = 0;
     walking_.clear();
-    for (const quota_id x : bench.tree().top_down()) {
-      if (bench.waiting(x) == 0 || !world_type::is_leaf(bench, x)) continue;
+    for (const quota_id x : session.tree().top_down()) {
+      if (session.waiting(x) == 0 || !world_type::is_leaf(session, x)) continue;
       queue& q = queues_[x.index()];
       q.failed.clear();
       q.hardest.clear();
-      static_cast<void>(world_.lines.kinds(bench, x));
+      static_cast<void>(world_.lines.kinds(session, x));
       q.walk.start(world_.lines, x, policies_.queue_depth, wanted, left_out);
       q.has_hope = false;
       if (q.walk.is_over()) continue;
@@ -333,10 +334,10 @@ class phases_cycle {
   }
   /// Visits the unit, which x has passed, if it waits still; returns whether anything was decided.
   template <class Visit>
-  [[nodiscard]] bool decides(Bench& bench, job_id id, quota_id x, Visit& visit) {
-    if (!waits(bench, id, x)) return false;
+  [[nodiscard]] bool decides(Session& session, job_id id, quota_id x, Visit& visit) {
+    if (!waits(session, id, x)) return false;
     const auto before = world_.changes();
-    const std::optional<waiting_unit> grown = visit(std::as_const(bench.at(id)));
+    const std::optional<waiting_unit> grown = visit(std::as_const(session.at(id)));
     if (grown) queues_[x.index()].walk.add(*grown);
     return world_.changes() != before;
   }
@@ -345,13 +346,13 @@ class phases_cycle {
     queue& q = queues_[x.index()];
     const auto kinds = world_.lines.kinds(x);
     const bool hope =
-        q.walk.has_left([&](std::size_t k) { return kinds[k].surplus || !is_hopeless(x, q, kinds[k]); });
+        q.walk.has_left([&](std::size_t k) { return kinds[k].elastic || !is_hopeless(x, q, kinds[k]); });
     if (hope != std::exchange(q.has_hope, hope)) hope ? ++with_hope_ : --with_hope_;
   }
   /// With a victim goes what of it waited.
-  [[nodiscard]] bool waits(Bench& bench, job_id id, quota_id x) const {
-    if (!bench.contains(id) || world_.is_pipelined(id)) return false;
-    const record& r = bench.at(id);
+  [[nodiscard]] bool waits(Session& session, job_id id, quota_id x) const {
+    if (!session.contains(id) || world_.is_pipelined(id)) return false;
+    const record& r = session.at(id);
     return r.state == job_state::pending && r.facts.quota == x;
   }
   [[nodiscard]] auto key() const {
@@ -367,18 +368,18 @@ class phases_cycle {
 
   // The plan.
 
-  void note_holds(Bench& bench) {
+  void note_holds(Session& session) {
     for (const job_id id : held_) {
-      if (!bench.contains(id) || world_.is_pipelined(id)) continue;
-      const record& r = bench.at(id);
+      if (!session.contains(id) || world_.is_pipelined(id)) continue;
+      const record& r = session.at(id);
       if (r.state != job_state::pending) continue;
-      bench.plan().holds.push_back({id, r.what, r.facts.quota, hold_reason::quota});
+      session.plan().pending.push_back({id, r.what, r.facts.quota, pending_reason::quota});
     }
   }
 
   Policies policies_;
   world_type world_;
-  detail::phases_solver<Bench> solver_;
+  detail::phases_solver<Session> solver_;
   lazy_tournament<saturation_standing<n>> turn_;
   std::vector<queue> queues_;
   /// Those whose line the phase walks through, and how many of them have hope.

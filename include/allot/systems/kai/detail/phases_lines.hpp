@@ -24,11 +24,11 @@ namespace detail {
 ///
 /// `phases_walk` goes through those who wait. While it does, others may come and go: it sees the lines as
 /// they were at a `moment`, as long as nothing is swept.
-template <class Bench>
+template <class Session>
 class phases_lines {
  public:
-  static constexpr std::size_t n = Bench::n;
-  using record = typename Bench::record;
+  static constexpr std::size_t n = Session::n;
+  using record = typename Session::record;
   /// Numbers the changes of the lines of who waits.
   using moment = std::uint64_t;
 
@@ -51,7 +51,7 @@ class phases_lines {
   struct kind_line {
     shape_number shape{};
     bool preemptible = true;
-    bool surplus = false;
+    bool elastic = false;
     unit_kind<n> kind;
     resources<n> request;
     std::vector<stay> stays{};
@@ -63,26 +63,26 @@ class phases_lines {
     std::uint64_t version = 0;
   };
 
-  void reset(Bench& bench) {
-    lines_.assign(bench.tree().slots(), line{});
+  void reset(Session& session) {
+    lines_.assign(session.tree().slots(), line{});
     where_.clear();
     to_sweep_.clear();
-    bench.follow_queues();
-    for (const quota_id x : bench.tree().top_down()) {
-      bench.for_each_waiting(x, [&](job_id id) { enter(bench, id); });
+    session.follow_queues();
+    for (const quota_id x : session.tree().top_down()) {
+      session.for_each_waiting(x, [&](job_id id) { enter(session, id); });
     }
   }
   /// The quota has changed.
-  void forget(quota_id x) { lines_[x.index()].surplus_is_old = true; }
+  void forget(quota_id x) { lines_[x.index()].elastic_pod_is_old = true; }
   /// Takes note of who has come and gone. With `sweep` those who are gone are forgotten now and then: nobody
   /// walks through a line.
-  void follow(Bench& bench, bool sweep) {
+  void follow(Session& session, bool sweep) {
     ++now_;
-    bench.take_queue_news([&](const auto& news) {
+    session.take_queue_news([&](const auto& news) {
       if (!news.begins) return leave(news.id, news.ticket);
-      if (!bench.contains(news.id)) return;
-      const record& r = bench.at(news.id);
-      if (r.state == job_state::pending && r.ticket == news.ticket) enter(bench, news.id);
+      if (!session.contains(news.id)) return;
+      const record& r = session.at(news.id);
+      if (r.state == job_state::pending && r.ticket == news.ticket) enter(session, news.id);
     });
     if (!sweep) return;
     for (const auto& [x, kind] : to_sweep_) this->sweep(lines_[x.index()].kinds[kind]);
@@ -91,36 +91,36 @@ class phases_lines {
   }
   [[nodiscard]] moment now() const noexcept { return now_; }
 
-  /// The kinds of those who wait in x. Kinds are added at the end; surplus has the rank and the kind that it
-  /// has by now.
-  [[nodiscard]] std::span<const kind_line> kinds(Bench& bench, quota_id x) {
+  /// The kinds of those who wait in x. Kinds are added at the end; an elastic pod has the rank and the kind
+  /// that it has by now.
+  [[nodiscard]] std::span<const kind_line> kinds(Session& session, quota_id x) {
     line& l = lines_[x.index()];
-    if (std::exchange(l.surplus_is_old, false)) renew_elastic(bench, x);
+    if (std::exchange(l.elastic_pod_is_old, false)) renew_elastic(session, x);
     return l.kinds;
   }
   /// The same without a look at what has changed.
   [[nodiscard]] std::span<const kind_line> kinds(quota_id x) const { return lines_[x.index()].kinds; }
-  [[nodiscard]] static unit_rank rank_of(Bench& bench, const record& r) {
+  [[nodiscard]] static unit_rank rank_of(Session& session, const record& r) {
     unit_rank rank = unit_rank::of(r, 0);
-    if (r.facts.surplus) {
-      const record& core = bench.at(r.facts.core);
-      rank.stage = bench.running_pods(core) > core.facts.pods ? 2 : 1;
+    if (r.facts.elastic) {
+      const record& core = session.at(r.facts.core);
+      rank.stage = session.running_pods(core) > core.facts.pods ? 2 : 1;
     }
     return rank;
   }
-  [[nodiscard]] static waiting_unit unit_of(Bench& bench, const record& r) {
-    return {rank_of(bench, r), r.facts.id, r.facts.request};
+  [[nodiscard]] static waiting_unit unit_of(Session& session, const record& r) {
+    return {rank_of(session, r), r.facts.id, r.facts.request};
   }
 
   /// What waits in x, those pods of elastic jobs too that are no units yet. Precondition: followed.
   /// O(elastic jobs that run and could have more pods).
-  [[nodiscard]] resources<n> asked(Bench& bench, quota_id x) {
+  [[nodiscard]] resources<n> asked(Session& session, quota_id x) {
     const line& l = lines_[x.index()];
-    resources<n> sum = bench.asked(x) + l.to_come.amount();
-    for (const job_id id : l.surplus) {
+    resources<n> sum = session.asked(x) + l.to_come.amount();
+    for (const job_id id : l.elastic_pods) {
       // Its id may be that of a whole job by now.
-      if (!is_here(bench, x, id) || !bench.at(id).facts.surplus) continue;
-      sum += to_come(bench, bench.at(bench.at(id).facts.core));
+      if (!is_here(session, x, id) || !session.at(id).facts.elastic) continue;
+      sum += to_come(session, session.at(session.at(id).facts.core));
     }
     return sum;
   }
@@ -132,11 +132,11 @@ class phases_lines {
     std::vector<kind_line> kinds;
     /// From here on it is looked which of them can be forgotten.
     std::size_t most_kinds = least_kinds;
-    /// Those who are surplus; perhaps some who have left.
-    std::vector<job_id> surplus;
+    /// The elastic pods; perhaps some that have left.
+    std::vector<job_id> elastic_pods;
     /// What those ask for besides who wait as a whole: pods that are no units yet.
     exact_sum<n> to_come{};
-    bool surplus_is_old = true;
+    bool elastic_pod_is_old = true;
   };
   /// By job: the last of its stays.
   struct last_stay {
@@ -150,37 +150,38 @@ class phases_lines {
     resources<n> to_come{};
   };
 
-  [[nodiscard]] bool is_here(Bench& bench, quota_id x, job_id id) const {
+  [[nodiscard]] bool is_here(Session& session, quota_id x, job_id id) const {
     const last_stay& last = where_[id.index()];
-    return !last.gone && last.quota == x && bench.contains(id) && bench.at(id).ticket == last.ticket &&
-           bench.at(id).state == job_state::pending;
+    return !last.gone && last.quota == x && session.contains(id) && session.at(id).ticket == last.ticket &&
+           session.at(id).state == job_state::pending;
   }
 
   /// What those pods of a job ask for that are no units yet.
-  [[nodiscard]] static resources<n> to_come(const Bench& bench, const record& core) {
-    if constexpr (requires { bench.view().request(core.what, core.pods_to_come); }) {
-      if (core.pods_to_come > 0) return resources<n>{bench.view().request(core.what, 1)} * core.pods_to_come;
+  [[nodiscard]] static resources<n> to_come(const Session& session, const record& core) {
+    if constexpr (requires { session.view().request(core.what, core.pods_to_come); }) {
+      if (core.pods_to_come > 0)
+        return resources<n>{session.view().request(core.what, 1)} * core.pods_to_come;
     }
     return {};
   }
 
-  void enter(Bench& bench, job_id id) {
-    const record& r = bench.at(id);
+  void enter(Session& session, job_id id) {
+    const record& r = session.at(id);
     line& l = lines_[r.facts.quota.index()];
-    if (r.facts.surplus) {
-      std::erase_if(l.surplus, [&](job_id e) { return e == id || !is_here(bench, r.facts.quota, e); });
-      l.surplus.push_back(id);
+    if (r.facts.elastic) {
+      std::erase_if(l.elastic_pods, [&](job_id e) { return e == id || !is_here(session, r.facts.quota, e); });
+      l.elastic_pods.push_back(id);
     }
-    enter(l, r, unit_kind<n>::of(bench, r), rank_of(bench, r));
-    if (!r.facts.surplus) l.to_come += where_[id.index()].to_come = to_come(bench, r);
+    enter(l, r, unit_kind<n>::of(session, r), rank_of(session, r));
+    if (!r.facts.elastic) l.to_come += where_[id.index()].to_come = to_come(session, r);
   }
   void enter(line& l, const record& r, const unit_kind<n>& kind, const unit_rank& rank) {
     auto at = std::find_if(l.kinds.begin(), l.kinds.end(), [&](const kind_line& k) {
-      return k.shape == r.shape && k.preemptible == r.preemptible && k.surplus == r.facts.surplus &&
+      return k.shape == r.shape && k.preemptible == r.preemptible && k.elastic == r.facts.elastic &&
              k.kind == kind && k.request == r.facts.request;
     });
     if (at == l.kinds.end()) {
-      at = l.kinds.insert(at, kind_line{r.shape, r.preemptible, r.facts.surplus, kind, r.facts.request});
+      at = l.kinds.insert(at, kind_line{r.shape, r.preemptible, r.facts.elastic, kind, r.facts.request});
     }
     const stay s{rank, r.facts.id, ++stays_, now_};
     // Mostly the last.
@@ -206,16 +207,17 @@ class phases_lines {
     ++k.gone;
     if (!std::exchange(k.to_sweep, true)) to_sweep_.push_back({last.quota, last.kind});
   }
-  /// The rank of surplus depends on how many pods of its job run, and its kind on how many more there may be.
-  void renew_elastic(Bench& bench, quota_id x) {
+  /// The rank of an elastic pod depends on how many pods of its job run, and its kind on how many more there
+  /// may be.
+  void renew_elastic(Session& session, quota_id x) {
     line& l = lines_[x.index()];
-    for (std::size_t i = 0; i < l.surplus.size(); ++i) {
-      const job_id id = l.surplus[i];
-      if (!is_here(bench, x, id)) continue;
-      const record& r = bench.at(id);
-      if (!r.facts.surplus) continue;
-      const unit_rank rank = rank_of(bench, r);
-      const auto kind = unit_kind<n>::of(bench, r);
+    for (std::size_t i = 0; i < l.elastic_pods.size(); ++i) {
+      const job_id id = l.elastic_pods[i];
+      if (!is_here(session, x, id)) continue;
+      const record& r = session.at(id);
+      if (!r.facts.elastic) continue;
+      const unit_rank rank = rank_of(session, r);
+      const auto kind = unit_kind<n>::of(session, r);
       const last_stay& last = where_[id.index()];
       const kind_line& k = l.kinds[last.kind];
       const auto at = first_from(k.stays, rank);

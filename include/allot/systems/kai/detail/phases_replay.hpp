@@ -24,13 +24,13 @@ namespace detail {
 /// order in which quotas and jobs have their turn, and everything is taken back.
 ///
 /// Everybody else who waits keeps his place in that order, and is passed over. Of an elastic job that has
-/// lost surplus only, one pod is placed again; of one that is below its minimum, the minimum.
-template <class Bench>
+/// lost elastic pods only, one pod is placed again; of one that is below its minimum, the minimum.
+template <class Session>
 class phases_replay {
  public:
-  static constexpr std::size_t n = Bench::n;
-  using world_type = phases_world<Bench>;
-  using record = typename Bench::record;
+  static constexpr std::size_t n = Session::n;
+  using world_type = phases_world<Session>;
+  using record = typename Session::record;
 
   enum class fate : std::uint8_t {
     /// It was not asked, or has its own place again.
@@ -41,7 +41,7 @@ class phases_replay {
   };
   struct chosen_unit {
     typename world_type::running_unit unit;
-    std::optional<typename Bench::place> where;
+    std::optional<typename Session::place> where;
     fate end = fate::stays;
   };
 
@@ -55,46 +55,46 @@ class phases_replay {
   }
   /// Looks up who waits beside `own`. To be called before the first run for it after the world has changed.
   /// O(quotas x kinds of those who wait).
-  void prepare(Bench& bench, world_type& world, job_id own) {
+  void prepare(Session& session, world_type& world, job_id own) {
     ++stamp_;
     with_waiting_.clear();
-    world.lines.follow(bench, false);
-    for (const quota_id x : bench.tree().top_down()) {
+    world.lines.follow(session, false);
+    for (const quota_id x : session.tree().top_down()) {
       leaves_[x.index()].may_wait = false;
       leaves_[x.index()].involved = {};
       leaves_[x.index()].next_involved = 0;
-      if (!world_type::is_leaf(bench, x) || bench.waiting(x) == 0) continue;
+      if (!world_type::is_leaf(session, x) || session.waiting(x) == 0) continue;
       leaves_[x.index()].may_wait = true;
-      static_cast<void>(world.lines.kinds(bench, x));
-      leaves_[x.index()].others.start(world.lines, x, 0, every_kind, others_than(bench, world, own));
+      static_cast<void>(world.lines.kinds(session, x));
+      leaves_[x.index()].others.start(world.lines, x, 0, every_kind, others_than(session, world, own));
       with_waiting_.push_back(x);
     }
   }
 
   /// Whether `pods` of the pods of `r` would have a place if those numbered in `tried` went; what becomes of
   /// them is written to `chosen` if so.
-  bool run(Bench& bench, world_type& world, const record& r, std::uint32_t pods,
+  bool run(Session& session, world_type& world, const record& r, std::uint32_t pods,
            std::vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
-    if (!could_fit(bench, r, pods, chosen, tried)) return false;
+    if (!could_fit(session, r, pods, chosen, tried)) return false;
     for (chosen_unit& c : chosen) c.end = fate::stays;
-    const savepoint before = bench.places().save();
+    const savepoint before = session.places().save();
     charged_.clear();
     for (const std::size_t i : tried) {
-      const record& v = bench.at(chosen[i].unit.id);
+      const record& v = session.at(chosen[i].unit.id);
       chosen[i].end = fate::gone;
-      bench.places().vacate(v.where);
+      session.places().vacate(v.where);
       world.accounts.release(v.facts.quota, v.facts.request, v.facts.in);
     }
-    list_involved(bench, r, pods, chosen, tried);
-    const bool placed = place_in_turn(bench, world, r, pods, chosen);
+    list_involved(session, r, pods, chosen, tried);
+    const bool placed = place_in_turn(session, world, r, pods, chosen);
     for (std::size_t i = charged_.size(); i-- > 0;) {
       world.accounts.release(charged_[i].quota, charged_[i].request, charged_[i].in);
     }
     for (const std::size_t i : tried) {
-      const record& v = bench.at(chosen[i].unit.id);
+      const record& v = session.at(chosen[i].unit.id);
       world.accounts.charge(v.facts.quota, v.facts.request, v.facts.in);
     }
-    bench.places().rollback(before);
+    session.places().rollback(before);
     return placed;
   }
 
@@ -110,9 +110,9 @@ class phases_replay {
     std::size_t entry = 0;
   };
   struct leaf {
-    phases_walk<Bench> walk;
+    phases_walk<Session> walk;
     /// Before its first step, when nobody is marked.
-    phases_walk<Bench> others;
+    phases_walk<Session> others;
     bool may_wait = false;
     std::span<const involved_job> involved;
     std::size_t next_involved = 0;
@@ -124,13 +124,13 @@ class phases_replay {
   };
 
   /// Whether it would have a place if none of them were placed again. Where that can't be said: yes.
-  [[nodiscard]] static bool could_fit(Bench& bench, const record& r, std::uint32_t pods,
+  [[nodiscard]] static bool could_fit(Session& session, const record& r, std::uint32_t pods,
                                       const std::vector<chosen_unit>& chosen,
                                       std::span<const std::size_t> tried) {
     if constexpr (supposing_placement<typename world_type::places_type>) {
-      auto& places = bench.places();
+      auto& places = session.places();
       if (!places.suppose(world_type::demand_of(r, pods))) return true;
-      for (const std::size_t i : tried) places.suppose_gone(bench.at(chosen[i].unit.id).where);
+      for (const std::size_t i : tried) places.suppose_gone(session.at(chosen[i].unit.id).where);
       return places.would_fit();
     } else {
       return true;
@@ -140,37 +140,37 @@ class phases_replay {
   static constexpr auto every_kind = [](const auto&) { return true; };
 
   /// Passed over are who is involved itself, those pipelined, and pods of jobs that have lost some.
-  [[nodiscard]] auto others_than(Bench& bench, const world_type& world, job_id own) const {
-    return [this, &bench, &world, own](job_id id) {
+  [[nodiscard]] auto others_than(Session& session, const world_type& world, job_id own) const {
+    return [this, &session, &world, own](job_id id) {
       if (id == own || world.is_pipelined(id)) return true;
-      const record& w = bench.at(id);
-      return w.facts.surplus && is_marked(w.facts.core);
+      const record& w = session.at(id);
+      return w.facts.elastic && is_marked(w.facts.core);
     };
   }
 
-  void list_involved(Bench& bench, const record& r, std::uint32_t pods,
+  void list_involved(Session& session, const record& r, std::uint32_t pods,
                      const std::vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
     involved_.clear();
     ++stamp_;
     any_marked_ = false;
-    involved_.push_back(
-        {r.facts.quota, phases_lines<Bench>::rank_of(bench, r), r.facts.id, request_of_pods(r, pods), true});
+    involved_.push_back({r.facts.quota, phases_lines<Session>::rank_of(session, r), r.facts.id,
+                         request_of_pods(r, pods), true});
     for (const std::size_t i : tried) {
       const auto& u = chosen[i].unit;
-      const record& core = bench.at(u.core);
-      if (core.surplus.empty()) {
+      const record& core = session.at(u.core);
+      if (core.elastic_pods.empty()) {
         involved_.push_back({u.quota, unit_rank::of(core, 0), u.core, u.request, false, i});
       } else if (!is_marked(u.core)) {
         mark(u.core);
         any_marked_ = true;
-        involved_.push_back(elastic(bench, core, chosen, tried));
+        involved_.push_back(elastic(session, core, chosen, tried));
       }
     }
     std::sort(involved_.begin(), involved_.end(), [](const involved_job& a, const involved_job& b) {
       return a.quota != b.quota ? a.quota < b.quota : a.rank < b.rank;
     });
   }
-  [[nodiscard]] static involved_job elastic(Bench& bench, const record& core,
+  [[nodiscard]] static involved_job elastic(Session& session, const record& core,
                                             const std::vector<chosen_unit>& chosen,
                                             std::span<const std::size_t> tried) {
     involved_job job{core.facts.quota, unit_rank::of(core, 0), core.facts.id, core.facts.request};
@@ -178,26 +178,26 @@ class phases_replay {
     for (const std::size_t i : tried) {
       const auto& u = chosen[i].unit;
       if (u.core != core.facts.id) continue;
-      // The core is taken last, and of the surplus first what came last.
+      // The core is taken last, and of the elastic pods first the last to come.
       job.entry = i;
-      if (!u.surplus) {
+      if (!u.elastic) {
         job.request = core.facts.request;
         return job;
       }
       lost += u.pods;
       job.request = u.request;
     }
-    job.rank.stage = bench.running_pods(core) - lost > core.facts.pods ? 2 : 1;
+    job.rank.stage = session.running_pods(core) - lost > core.facts.pods ? 2 : 1;
     return job;
   }
 
-  bool place_in_turn(Bench& bench, world_type& world, const record& r, std::uint32_t pods,
+  bool place_in_turn(Session& session, world_type& world, const record& r, std::uint32_t pods,
                      std::vector<chosen_unit>& chosen) {
-    const quota_tree<n>& tree = bench.tree();
+    const quota_tree<n>& tree = session.tree();
     const auto key = [&](quota_id x, quota_id of) {
       return saturation_standing<n>{world.accounts, x, head(leaves_[of.index()]), {}};
     };
-    const auto left_out = others_than(bench, world, r.facts.id);
+    const auto left_out = others_than(session, world, r.facts.id);
     turn_.clear(tree);
     enter_leaves(world, left_out);
     turn_.start(tree, key);
@@ -211,7 +211,7 @@ class phases_replay {
       if (passes) {
         pass_waiting(world, x, l, left_out);
       } else {
-        if (!place_next_of(bench, world, r, pods, chosen, l)) return false;
+        if (!place_next_of(session, world, r, pods, chosen, l)) return false;
         if (--left == 0) return true;
       }
       turn_.passed(tree, x, !is_empty(l));
@@ -221,7 +221,7 @@ class phases_replay {
       const leaf& l = leaves_[job.quota.index()];
       return l.next_involved < l.involved.size();
     });
-    return place_next_of(bench, world, r, pods, chosen, leaves_[last->quota.index()]);
+    return place_next_of(session, world, r, pods, chosen, leaves_[last->quota.index()]);
   }
   /// Those take part of which somebody waits or is involved, each from its first on.
   template <class LeftOut>
@@ -264,14 +264,14 @@ class phases_replay {
     }
   }
   /// Returns false if it is the one that waits and has no place.
-  bool place_next_of(Bench& bench, world_type& world, const record& r, std::uint32_t pods,
+  bool place_next_of(Session& session, world_type& world, const record& r, std::uint32_t pods,
                      std::vector<chosen_unit>& chosen, leaf& l) {
     const involved_job& job = l.involved[l.next_involved++];
     if (job.waits) {
       const auto demand = world_type::demand_of(r, pods);
-      return place(bench, world, r.facts.quota, job.request, r.facts.in, demand).has_value();
+      return place(session, world, r.facts.quota, job.request, r.facts.in, demand).has_value();
     }
-    place_victim(bench, world, chosen[job.entry]);
+    place_victim(session, world, chosen[job.entry]);
     return true;
   }
 
@@ -286,21 +286,21 @@ class phases_replay {
     return involved_first(l) ? l.involved[l.next_involved].request : l.walk.first().request;
   }
 
-  [[nodiscard]] std::optional<typename Bench::place> place(Bench& bench, world_type& world, quota_id x,
-                                                           const resources<n>& request, lane in,
-                                                           const typename Bench::demand& d) {
+  [[nodiscard]] std::optional<typename Session::place> place(Session& session, world_type& world, quota_id x,
+                                                             const resources<n>& request, lane in,
+                                                             const typename Session::demand& d) {
     if (!world.accounts.within_limits(x, request, in)) return std::nullopt;
-    const auto where = world.find_place(bench, d, request);
+    const auto where = world.find_place(session, d, request);
     if (!where) return std::nullopt;
     world.accounts.charge(x, request, in);
     charged_.push_back({x, request, in});
     return where;
   }
-  void place_victim(Bench& bench, world_type& world, chosen_unit& back) {
-    const record& v = bench.at(back.unit.id);
-    back.where = place(bench, world, v.facts.quota, v.facts.request, v.facts.in, v.demand);
+  void place_victim(Session& session, world_type& world, chosen_unit& back) {
+    const record& v = session.at(back.unit.id);
+    back.where = place(session, world, v.facts.quota, v.facts.request, v.facts.in, v.demand);
     if (!back.where) return;
-    back.end = world.stand_alike(bench, *back.where, v.where) ? fate::stays : fate::moves;
+    back.end = world.stand_alike(session, *back.where, v.where) ? fate::stays : fate::moves;
   }
 
   void mark(job_id id) {

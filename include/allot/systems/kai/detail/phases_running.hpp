@@ -19,21 +19,21 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Who could yield in each quota, in order. A line follows who starts and who goes; one with surplus, whose
-/// order depends on how much of it runs, is sorted anew when the quota has changed and somebody asks.
-template <class Bench>
+/// Who could yield in each quota, in order. A line follows who starts and who goes; one with elastic pods,
+/// whose order depends on how much of it runs, is sorted anew when the quota has changed and somebody asks.
+template <class Session>
 class phases_running {
  public:
-  static constexpr std::size_t n = Bench::n;
-  using record = typename Bench::record;
+  static constexpr std::size_t n = Session::n;
+  using record = typename Session::record;
 
   struct running_unit {
     unit_rank rank;
     job_id id;
-    /// The job it belongs to; the same as `id` but for surplus.
+    /// The job it belongs to; the same as `id` but for an elastic pod.
     job_id core;
     quota_id quota;
-    bool surplus = false;
+    bool elastic = false;
     std::uint32_t pods = 1;
     resources<n> request;
     /// What its job holds when its turn to yield comes: this unit and all that yield after it.
@@ -42,15 +42,15 @@ class phases_running {
     std::uint64_t shared = 0;
   };
 
-  void reset(Bench& bench) {
-    lines_.assign(bench.tree().slots(), running_line{});
+  void reset(Session& session) {
+    lines_.assign(session.tree().slots(), running_line{});
     runs_.clear();
-    bench.follow_running();
+    session.follow_running();
   }
   /// Takes note of who has started and gone. What has happened is kept until then, so it should be called now
   /// and then though nobody asks for a line.
-  void follow(Bench& bench) {
-    bench.take_running_changes([&](const auto& c) { note(bench, c); });
+  void follow(Session& session) {
+    session.take_running_changes([&](const auto& c) { note(session, c); });
   }
   /// The quota has changed.
   void forget(quota_id x) { lines_[x.index()].was_touched = true; }
@@ -61,7 +61,7 @@ class phases_running {
     /// What they hold together.
     resources<n> sum{};
     std::uint64_t shared = 0;
-    bool has_surplus = false;
+    bool has_elastic_pods = false;
     /// Whether they have to be listed anew.
     bool is_old = true;
     bool was_touched = true;
@@ -80,12 +80,12 @@ class phases_running {
     mutable bool knows_largest = false;
   };
   /// Who could yield in a leaf. Valid until somebody starts or goes.
-  [[nodiscard]] const running_line& line(Bench& bench, quota_id x) {
-    follow(bench);
+  [[nodiscard]] const running_line& line(Session& session, quota_id x) {
+    follow(session);
     running_line& l = lines_[x.index()];
-    // What surplus stands for depends on how much of it runs.
-    if (l.is_old || ((l.has_surplus || bench.running().surplus_of(x) > 0) && l.was_touched)) {
-      list_running(bench, x, l);
+    // What elastic pods stand for depends on how many of them run.
+    if (l.is_old || ((l.has_elastic_pods || session.running().elastic_pods_of(x) > 0) && l.was_touched)) {
+      list_running(session, x, l);
     }
     l.was_touched = false;
     return l;
@@ -99,7 +99,7 @@ class phases_running {
     bool there = false;
   };
 
-  void note(Bench& bench, const typename running_index<n>::change& c) {
+  void note(Session& session, const typename running_index<n>::change& c) {
     if (runs_.size() <= c.id.index()) runs_.resize(c.id.index() + 1);
     place_in_line& at = runs_[c.id.index()];
     if (at.there) {
@@ -107,7 +107,7 @@ class phases_running {
       at.there = false;
       if (!l.is_old) {
         const auto unit = first_from(l.units, at.rank);
-        if (l.has_surplus || unit == l.units.end() || unit->id != c.id) {
+        if (l.has_elastic_pods || unit == l.units.end() || unit->id != c.id) {
           l.is_old = true;
         } else {
           for (std::size_t d = 0; d < n; ++d) {
@@ -121,17 +121,17 @@ class phases_running {
     }
     running_line& l = lines_[c.quota.index()];
     if (!c.comes || l.is_old) return;
-    if (l.has_surplus || !bench.contains(c.id)) {
-      l.is_old = l.is_old || l.has_surplus;
+    if (l.has_elastic_pods || !session.contains(c.id)) {
+      l.is_old = l.is_old || l.has_elastic_pods;
       return;
     }
-    const record& r = bench.at(c.id);
+    const record& r = session.at(c.id);
     if (r.state != job_state::running || r.facts.quota != c.quota) return;
-    if (r.facts.surplus) {
+    if (r.facts.elastic) {
       l.is_old = true;
       return;
     }
-    const running_unit u = whole_unit(bench, r);
+    const running_unit u = whole_unit(session, r);
     l.units.insert(first_from(l.units, u.rank), u);
     count(l, u);
     at = {u.rank, c.quota, true};
@@ -141,33 +141,33 @@ class phases_running {
     l.shared += u.shared;
     for (std::size_t d = 0; d < n; ++d) l.most[d] = std::max(l.most[d], u.request[d]);
   }
-  [[nodiscard]] static running_unit whole_unit(Bench& bench, const record& r) {
+  [[nodiscard]] static running_unit whole_unit(Session& session, const record& r) {
     running_unit u{unit_rank::of(r, 1), r.facts.id,      r.facts.id,     r.facts.quota, false,
                    r.facts.pods,        r.facts.request, r.facts.request};
-    if constexpr (device_counting_placement<std::remove_cvref_t<decltype(bench.places())>>) {
-      u.shared = bench.places().devices_of(r.demand).shared;
+    if constexpr (device_counting_placement<std::remove_cvref_t<decltype(session.places())>>) {
+      u.shared = session.places().devices_of(r.demand).shared;
     }
     return u;
   }
-  void list_running(Bench& bench, quota_id x, running_line& l) {
+  void list_running(Session& session, quota_id x, running_line& l) {
     for (const running_unit& u : l.units) {
       // Its id may be that of somebody else by now.
       if (runs_[u.id.index()].quota == x) runs_[u.id.index()].there = false;
     }
     l = {};
     l.is_old = false;
-    for (const running_job<n>& job : bench.running().jobs_of(x)) {
-      const record& r = bench.at(job.id);
-      running_unit u = whole_unit(bench, r);
-      if (r.facts.surplus) {
-        const record& core = bench.at(r.facts.core);
-        l.has_surplus = true;
+    for (const running_job<n>& job : session.running().jobs_of(x)) {
+      const record& r = session.at(job.id);
+      running_unit u = whole_unit(session, r);
+      if (r.facts.elastic) {
+        const record& core = session.at(r.facts.core);
+        l.has_elastic_pods = true;
         u.core = r.facts.core;
-        u.surplus = true;
+        u.elastic = true;
         u.rank.stage = 2;
         u.stands = core.facts.request;
-        for (const job_id s : core.surplus) {
-          if (bench.at(s).state == job_state::running) {
+        for (const job_id s : core.elastic_pods) {
+          if (session.at(s).state == job_state::running) {
             ++u.rank.position;
             u.stands += r.facts.request;
           }

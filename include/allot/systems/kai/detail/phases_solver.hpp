@@ -34,34 +34,34 @@ namespace detail {
 /// found for the next pod.
 ///
 /// When so many pods can't be served, more can't either: unlike KAI's the search then ends.
-template <class Bench>
+template <class Session>
 class phases_solver {
  public:
-  static constexpr std::size_t n = Bench::n;
-  using world_type = phases_world<Bench>;
-  using record = typename Bench::record;
+  static constexpr std::size_t n = Session::n;
+  using world_type = phases_world<Session>;
+  using record = typename Session::record;
 
   phases_solver(std::int64_t saturation_margin, bool one_by_one)
       : replay_(one_by_one), fair_(saturation_margin) {}
 
-  void reset(const Bench& bench) {
-    victims_.reset(bench.tree());
-    replay_.reset(bench.tree());
+  void reset(const Session& session) {
+    victims_.reset(session.tree());
+    replay_.reset(session.tree());
   }
 
   /// On success the victims have been told to go, the unit is pipelined and both are in the plan.
-  bool solve(Bench& bench, world_type& world, job_id id, const victims_wanted& wanted) {
-    const record& r = bench.at(id);
+  bool solve(Session& session, world_type& world, job_id id, const victims_wanted& wanted) {
+    const record& r = session.at(id);
     wanted_ = wanted;
     chosen_.clear();
     recorded_ = 0;
-    if (!could_be_solved(bench, world, r)) return false;
-    replay_.prepare(bench, world, id);
+    if (!could_be_solved(session, world, r)) return false;
+    replay_.prepare(session, world, id);
     for (std::uint32_t pods = 1; pods <= pods_of_unit(r); ++pods) {
-      if (!solve_for(bench, world, r, pods)) return false;
-      pods = go_ahead(bench, world, r, pods);
+      if (!solve_for(session, world, r, pods)) return false;
+      pods = go_ahead(session, world, r, pods);
     }
-    carry_out(bench, world, r);
+    carry_out(session, world, r);
     return true;
   }
   /// The quotas that lost something in the last successful search.
@@ -72,26 +72,26 @@ class phases_solver {
   }
 
  private:
-  using chosen_unit = typename phases_replay<Bench>::chosen_unit;
-  using fate = typename phases_replay<Bench>::fate;
+  using chosen_unit = typename phases_replay<Session>::chosen_unit;
+  using fate = typename phases_replay<Session>::fate;
 
   /// What the search would find out in the end: that all who may be asked do not hold enough, or that they
   /// may not be made to give enough. Who is only moved gives nothing.
-  [[nodiscard]] bool could_be_solved(Bench& bench, world_type& world, const record& r) {
+  [[nodiscard]] bool could_be_solved(Session& session, world_type& world, const record& r) {
     const resources<n> room = world.room();
     const resources<n>& request = r.facts.request;
     if (wanted_.how == phase_kind::consolidation && !suffices(world, room, request)) return false;
-    if (!suffices(world, room + victims_.gather(bench, world, r, wanted_), request)) return false;
+    if (!suffices(world, room + victims_.gather(session, world, r, wanted_), request)) return false;
     if (!victims_.is_anybody_asked()) return false;
     if (wanted_.how == phase_kind::preempt) return true;
     quantity most{};
     if (wanted_.how == phase_kind::reclaim) {
       const auto counted = world.accounts.counted();
-      for (const std::size_t d : counted) most = std::max(most, most_reclaimable(bench, world, r, d));
+      for (const std::size_t d : counted) most = std::max(most, most_reclaimable(session, world, r, d));
       const std::size_t d = counted.empty() ? 0 : counted.front();
       if (counted.size() == 1 && request[d] > room[d] + most) return false;
     }
-    return most > quantity{} || may_do_by_moves(bench, r);
+    return most > quantity{} || may_do_by_moves(session, r);
   }
   [[nodiscard]] static bool suffices(const world_type& world, const resources<n>& amount,
                                      const resources<n>& request) {
@@ -100,17 +100,17 @@ class phases_solver {
                        [&](std::size_t d) { return request[d] <= quantity{} || request[d] <= amount[d]; });
   }
   /// Nobody may go for good, so whole devices are only to be had where one that shares them moves off them.
-  [[nodiscard]] bool may_do_by_moves(Bench& bench, const record& r) const {
+  [[nodiscard]] bool may_do_by_moves(Session& session, const record& r) const {
     if constexpr (device_counting_placement<typename world_type::places_type>) {
-      const auto needs = bench.places().devices_of(r.demand);
-      return needs.shared > 0 || needs.own <= bench.places().free_devices() + victims_.shared_devices();
+      const auto needs = session.places().devices_of(r.demand);
+      return needs.shared > 0 || needs.own <= session.places().free_devices() + victims_.shared_devices();
     } else {
       return true;
     }
   }
-  [[nodiscard]] quantity most_reclaimable(Bench& bench, const world_type& world, const record& r,
+  [[nodiscard]] quantity most_reclaimable(Session& session, const world_type& world, const record& r,
                                           std::size_t d) const {
-    const quota_tree<n>& tree = bench.tree();
+    const quota_tree<n>& tree = session.tree();
     quantity most{};
     quota_id ours = r.facts.quota;
     for (;; ours = tree.parent(ours)) {
@@ -123,35 +123,35 @@ class phases_solver {
       if (!above) return most;
     }
   }
-  [[nodiscard]] bool solve_for(Bench& bench, world_type& world, const record& r, std::uint32_t pods) {
+  [[nodiscard]] bool solve_for(Session& session, world_type& world, const record& r, std::uint32_t pods) {
     const resources<n> request = request_of_pods(r, pods);
     const resources<n> room = world.room();
     chosen_.resize(recorded_);
-    surplus_taken_ = 0;
+    elastic_taken_ = 0;
     forget_nodes();
     resources<n> freed;
-    victims_.start(bench, world, chosen_);
+    victims_.start(session, world, chosen_);
     for (const chosen_unit& c : chosen_) freed += c.unit.request;
     const auto is_enough = [&] { return suffices(world, room + freed, request); };
     if (recorded_ != 0 && is_enough()) {
       tried_.clear();
       add_recorded();
-      if (replay_.run(bench, world, r, pods, chosen_, tried_) && is_allowed(bench, world, r, pods)) {
+      if (replay_.run(session, world, r, pods, chosen_, tried_) && is_allowed(session, world, r, pods)) {
         return keep();
       }
     }
     for (;;) {
-      const auto* next = victims_.next(bench, world);
+      const auto* next = victims_.next(session, world);
       if (next == nullptr) return false;
-      if (victims_.ends_search(bench, *next)) return false;
-      add(bench, world, *next);
+      if (victims_.ends_search(session, *next)) return false;
+      add(session, world, *next);
       freed += next->request;
       if (!is_enough()) continue;
-      world.nodes_of(bench, next->core, nodes_);
+      world.nodes_of(session, next->core, nodes_);
       for (const std::size_t node : nodes_) {
         gather_on(node);
-        if (!replay_.run(bench, world, r, pods, chosen_, tried_)) continue;
-        if (is_allowed(bench, world, r, pods)) return keep();
+        if (!replay_.run(session, world, r, pods, chosen_, tried_)) continue;
+        if (is_allowed(session, world, r, pods)) return keep();
         break;
       }
     }
@@ -159,7 +159,8 @@ class phases_solver {
 
   /// For how many pods the victims found for `pods` do as well. If all of them go, then with more pods all go
   /// all the more, so the numbers between need not be tried.
-  [[nodiscard]] std::uint32_t go_ahead(Bench& bench, world_type& world, const record& r, std::uint32_t pods) {
+  [[nodiscard]] std::uint32_t go_ahead(Session& session, world_type& world, const record& r,
+                                       std::uint32_t pods) {
     const auto goes = [](const chosen_unit& c) { return c.end == fate::gone; };
     if (recorded_ == 0 || !std::all_of(chosen_.begin(), chosen_.end(), goes)) return pods;
     const resources<n> pod = request_of_pods(r, 1);
@@ -173,7 +174,7 @@ class phases_solver {
     add_recorded();
     while (most > pods + 1) {
       const auto all = static_cast<std::uint32_t>(most);
-      if (replay_.run(bench, world, r, all, chosen_, tried_) && is_allowed(bench, world, r, all) &&
+      if (replay_.run(session, world, r, all, chosen_, tried_) && is_allowed(session, world, r, all) &&
           std::all_of(chosen_.begin(), chosen_.end(), goes)) {
         return all;
       }
@@ -183,16 +184,16 @@ class phases_solver {
     return pods;
   }
 
-  void add(Bench& bench, const world_type& world, const typename world_type::running_unit& u) {
+  void add(Session& session, const world_type& world, const typename world_type::running_unit& u) {
     stands_on_.clear();
-    world.add_nodes_of(bench, bench.at(u.id), stands_on_);
+    world.add_nodes_of(session, session.at(u.id), stands_on_);
     for (const std::size_t node : stands_on_) {
       if (on_node_.size() <= node) on_node_.resize(node + 1);
       if (on_node_[node].empty()) used_nodes_.push_back(node);
       on_node_[node].push_back(chosen_.size());
     }
     chosen_.push_back({u, {}, fate::stays});
-    if (u.surplus) ++surplus_taken_;
+    if (u.elastic) ++elastic_taken_;
   }
   void forget_nodes() {
     for (const std::size_t node : used_nodes_) on_node_[node].clear();
@@ -210,11 +211,11 @@ class phases_solver {
     for (const std::size_t i : on_node_[node]) {
       tried_.push_back(i);
       const auto& u = chosen_[i].unit;
-      if (u.surplus || chosen_.size() != i + 1) jobs_.push_back(u.core);
+      if (u.elastic || chosen_.size() != i + 1) jobs_.push_back(u.core);
     }
     // The units of an elastic job are on several nodes.
-    for (std::size_t i = recorded_; i < chosen_.size() && surplus_taken_ > 0 && !jobs_.empty(); ++i) {
-      if (chosen_[i].unit.surplus &&
+    for (std::size_t i = recorded_; i < chosen_.size() && elastic_taken_ > 0 && !jobs_.empty(); ++i) {
+      if (chosen_[i].unit.elastic &&
           std::find(jobs_.begin(), jobs_.end(), chosen_[i].unit.core) != jobs_.end()) {
         tried_.push_back(i);
       }
@@ -223,13 +224,14 @@ class phases_solver {
     tried_.erase(std::unique(tried_.begin(), tried_.end()), tried_.end());
   }
 
-  [[nodiscard]] bool is_allowed(Bench& bench, const world_type& world, const record& r, std::uint32_t pods) {
+  [[nodiscard]] bool is_allowed(Session& session, const world_type& world, const record& r,
+                                std::uint32_t pods) {
     switch (wanted_.how) {
       case phase_kind::consolidation:
         return std::none_of(chosen_.begin(), chosen_.end(),
                             [](const chosen_unit& c) { return c.end == fate::gone; });
       case phase_kind::reclaim:
-        make_bundles(bench);
+        make_bundles(session);
         return fair_.is_fair(world.accounts, r.facts.quota, request_of_pods(r, pods), r.facts.in, bundles_);
       case phase_kind::preempt:
         break;
@@ -238,14 +240,14 @@ class phases_solver {
   }
   /// Of a job, first the pods beyond its minimum, counted in the order in which they were taken, one by one,
   /// then the others together; without those that have a place.
-  void make_bundles(Bench& bench) {
+  void make_bundles(Session& session) {
     bundles_.clear();
     done_.clear();
     for (std::size_t i = 0; i < chosen_.size(); ++i) {
       const job_id core = chosen_[i].unit.core;
       if (std::find(done_.begin(), done_.end(), core) != done_.end()) continue;
-      const record& job = bench.at(core);
-      if (job.surplus.empty()) {
+      const record& job = session.at(core);
+      if (job.elastic_pods.empty()) {
         if (chosen_[i].end == fate::gone)
           bundles_.push_back({chosen_[i].unit.quota, chosen_[i].unit.request});
         continue;
@@ -277,31 +279,31 @@ class phases_solver {
     return true;
   }
 
-  void carry_out(Bench& bench, world_type& world, const record& r) {
+  void carry_out(Session& session, world_type& world, const record& r) {
     losers_.clear();
     grown_.reset();
-    const std::size_t first = bench.plan().evictions.size();
+    const std::size_t first = session.plan().evictions.size();
     for (const chosen_unit& c : chosen_) {
-      if (c.unit.surplus && goes_with_core(c.unit.core)) continue;
-      world.evict(bench, c.unit.id, r.facts.id, wanted_.relation());
+      if (c.unit.elastic && goes_with_core(c.unit.core)) continue;
+      world.evict(session, c.unit.id, r.facts.id, wanted_.relation());
       losers_.push_back(c.unit.quota);
     }
-    const auto where = world.find_place(bench, r.demand, r.facts.request);
-    const bool waits_for_nobody =
-        bench.plan().evictions.size() == first && where && world.is_free_now(bench, *where, r.facts.request);
+    const auto where = world.find_place(session, r.demand, r.facts.request);
+    const bool waits_for_nobody = session.plan().evictions.size() == first && where &&
+                                  world.is_free_now(session, *where, r.facts.request);
     // All victims were admitted in this very cycle and have not started, so nobody has to leave. KAI
     // pipelines the job, in this cycle and in every later one. Here it starts in the cycle after it was
     // announced.
     if (waits_for_nobody && world.is_announced(r.facts.id, r.ticket)) {
-      return world.admit(bench, r.facts.id, *where, grown_);
+      return world.admit(session, r.facts.id, *where, grown_);
     }
     world.pipeline(r, where);
     for (const chosen_unit& c : chosen_) {
-      if (c.end != fate::moves || !bench.contains(c.unit.id)) continue;
-      const record& moved = bench.at(c.unit.id);
-      world.pipeline(moved, world.find_place(bench, moved.demand, moved.facts.request));
+      if (c.end != fate::moves || !session.contains(c.unit.id)) continue;
+      const record& moved = session.at(c.unit.id);
+      world.pipeline(moved, world.find_place(session, moved.demand, moved.facts.request));
     }
-    world.announce(bench, r, first);
+    world.announce(session, r, first);
   }
   [[nodiscard]] bool goes_with_core(job_id core) const {
     return std::any_of(chosen_.begin(), chosen_.end(),
@@ -309,15 +311,15 @@ class phases_solver {
   }
 
   victims_wanted wanted_;
-  phases_victims<Bench> victims_;
-  phases_replay<Bench> replay_;
+  phases_victims<Session> victims_;
+  phases_replay<Session> replay_;
   fair_reclaim<n> fair_;
   /// First those found for fewer pods, then those taken for this number.
   std::vector<chosen_unit> chosen_;
   std::vector<chosen_unit> moved_;
   std::size_t recorded_ = 0;
   /// Of those taken for this number.
-  std::size_t surplus_taken_ = 0;
+  std::size_t elastic_taken_ = 0;
   /// By node, who of those taken for this number stands there.
   std::vector<std::vector<std::size_t>> on_node_;
   std::vector<std::size_t> used_nodes_;

@@ -25,13 +25,13 @@ struct unit_rank {
   std::uint64_t order = 0;
   /// A host may submit the same job twice.
   job_id job{};
-  /// Of the surplus pods of one job.
+  /// Of the elastic pods of one job.
   std::uint32_t position = 0;
 
   /// Of a unit of a job at that stage.
   template <class Record>
   [[nodiscard]] static unit_rank of(const Record& r, std::uint8_t stage) {
-    return {r.rank.key, stage, r.rank.submitted, r.rank.id, r.facts.surplus ? r.facts.core : r.facts.id, 0};
+    return {r.rank.key, stage, r.rank.submitted, r.rank.id, r.facts.elastic ? r.facts.core : r.facts.id, 0};
   }
 
   friend constexpr auto operator<=>(const unit_rank&, const unit_rank&) noexcept = default;
@@ -75,10 +75,10 @@ struct unit_kind {
   /// What one pod asks for.
   resources<N> pod{};
 
-  template <class Bench>
-  [[nodiscard]] static unit_kind of(Bench& bench, const typename Bench::record& r) {
+  template <class Session>
+  [[nodiscard]] static unit_kind of(Session& session, const typename Session::record& r) {
     unit_kind k{r.facts.priority, r.facts.in, 0, pods_of_unit(r), request_of_pods(r, 1)};
-    k.pods += r.facts.surplus ? bench.at(r.facts.core).pods_to_come : r.pods_to_come;
+    k.pods += r.facts.elastic ? session.at(r.facts.core).pods_to_come : r.pods_to_come;
     if constexpr (requires { r.demand.pools; }) k.pools = r.demand.pools;
     return k;
   }

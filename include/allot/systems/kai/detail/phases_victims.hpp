@@ -43,17 +43,17 @@ struct victims_wanted {
 };
 
 /// Who is asked to go, one after the other: the reverse of the order in which quotas and jobs have their
-/// turn, with what those asked already hold taken off their quota's share. Of an elastic job one surplus pod
+/// turn, with what those asked already hold taken off their quota's share. Of an elastic job one elastic pod
 /// at a time, then the rest as a whole.
 ///
 /// (As in KAI v0.13 what is taken off for a job that is asked several times is all that it held each time;
 /// and a quota is represented, at every level, by the victims of one leaf alone.)
-template <class Bench>
+template <class Session>
 class phases_victims {
  public:
-  static constexpr std::size_t n = Bench::n;
-  using world_type = phases_world<Bench>;
-  using record = typename Bench::record;
+  static constexpr std::size_t n = Session::n;
+  using world_type = phases_world<Session>;
+  using record = typename Session::record;
   using running_unit = typename world_type::running_unit;
 
   void reset(const quota_tree<n>& tree) {
@@ -64,8 +64,8 @@ class phases_victims {
 
   /// Says whom a search may ask; returns what they hold together. O(quotas); O(running) where priorities or
   /// minimum runtimes tell them apart.
-  resources<n> gather(Bench& bench, world_type& world, const record& r, const victims_wanted& wanted) {
-    r_ = {r.facts.surplus ? r.facts.core : r.facts.id, r.facts.quota, r.facts.priority};
+  resources<n> gather(Session& session, world_type& world, const record& r, const victims_wanted& wanted) {
+    r_ = {r.facts.elastic ? r.facts.core : r.facts.id, r.facts.quota, r.facts.priority};
     wanted_ = wanted;
     candidates_.clear();
     largest_ = {};
@@ -73,21 +73,22 @@ class phases_victims {
     resources<n> all;
     switch (wanted.how) {
       case phase_kind::consolidation:
-        list_movable(bench, world, all);
+        list_movable(session, world, all);
         break;
       case phase_kind::preempt: {
-        const auto own = bench.running().jobs_of(r_.quota);
+        const auto own = session.running().jobs_of(r_.quota);
         // They stand by priority, the lowest at the end.
-        if (!own.empty() && own.back().priority < r_.priority) add(bench, world, r_.quota, all);
+        if (!own.empty() && own.back().priority < r_.priority) add(session, world, r_.quota, all);
         break;
       }
       case phase_kind::reclaim:
-        for (const quota_id x : bench.tree().top_down()) {
-          if (x == r_.quota || !world_type::is_leaf(bench, x) || bench.running().jobs_of(x).empty()) continue;
-          if (bench.guarantees_runtime()) {
-            add(bench, world, x, all);
+        for (const quota_id x : session.tree().top_down()) {
+          if (x == r_.quota || !world_type::is_leaf(session, x) || session.running().jobs_of(x).empty())
+            continue;
+          if (session.guarantees_runtime()) {
+            add(session, world, x, all);
           } else {
-            add_all(world.running.line(bench, x), x, all);
+            add_all(world.running.line(session, x), x, all);
           }
         }
     }
@@ -102,23 +103,23 @@ class phases_victims {
 
   /// Asks from the first on again, those aside that were recorded. Precondition: gathered.
   template <class Chosen>
-  void start(Bench& bench, world_type& world, const std::vector<Chosen>& recorded) {
+  void start(Session& session, world_type& world, const std::vector<Chosen>& recorded) {
     ++stamp_;
     for (const Chosen& c : recorded) mark(c.unit.id);
-    turn_.clear(bench.tree());
+    turn_.clear(session.tree());
     for (const quota_id x : candidates_) {
       leaf& l = leaves_[x.index()];
       l.left = l.units.size();
       l.given = {};
-      skip(bench, l);
+      skip(session, l);
       if (l.left > 0) turn_.enter(x);
     }
-    turn_.start(bench.tree(), key(world));
+    turn_.start(session.tree(), key(world));
   }
   /// The next to go, none when all were asked. Valid until the world changes.
-  [[nodiscard]] const running_unit* next(Bench& bench, const world_type& world) {
+  [[nodiscard]] const running_unit* next(Session& session, const world_type& world) {
     for (;;) {
-      const quota_id x = turn_.next(bench.tree(), key(world));
+      const quota_id x = turn_.next(session.tree(), key(world));
       if (!x) return nullptr;
       leaf& l = leaves_[x.index()];
       const running_unit& u = l.units[--l.left];
@@ -126,15 +127,15 @@ class phases_victims {
       const bool known = is_marked(u.id);
       // The job comes back without all that was recorded of it.
       while (known && l.left > 0 && l.next().core == u.core && is_marked(l.next().id)) --l.left;
-      skip(bench, l);
-      turn_.passed(bench.tree(), x, l.left > 0);
+      skip(session, l);
+      turn_.passed(session.tree(), x, l.left > 0);
       if (!known) return &u;
     }
   }
   /// Whether it is the rest of an elastic job that is protected as a whole: KAI rejects every scenario with
   /// it.
-  [[nodiscard]] bool ends_search(Bench& bench, const running_unit& u) const {
-    return !u.surplus && !bench.at(u.id).surplus.empty() && is_protected(bench, u);
+  [[nodiscard]] bool ends_search(Session& session, const running_unit& u) const {
+    return !u.elastic && !session.at(u.id).elastic_pods.empty() && is_protected(session, u);
   }
 
  private:
@@ -162,50 +163,50 @@ class phases_victims {
       return saturation_standing<n>{world.accounts, x, {}, given};
     };
   }
-  void skip(Bench& bench, leaf& l) const {
-    while (l.left > 0 && !may_yield(bench, l.next())) --l.left;
+  void skip(Session& session, leaf& l) const {
+    while (l.left > 0 && !may_yield(session, l.next())) --l.left;
   }
 
-  [[nodiscard]] bool may_yield(Bench& bench, const running_unit& u) const {
+  [[nodiscard]] bool may_yield(Session& session, const running_unit& u) const {
     if (u.core == r_.core) return false;
     switch (wanted_.how) {
       case phase_kind::consolidation:
         return std::binary_search(movable_.begin(), movable_.end(), u.core);
       case phase_kind::preempt:
-        if (bench.at(u.id).facts.priority >= r_.priority) return false;
+        if (session.at(u.id).facts.priority >= r_.priority) return false;
         break;
       case phase_kind::reclaim:
         break;
     }
     // The filter lets elastic jobs pass.
-    const bool elastic = u.surplus || !bench.at(u.id).surplus.empty();
-    return elastic || !is_protected(bench, u);
+    const bool elastic = u.elastic || !session.at(u.id).elastic_pods.empty();
+    return elastic || !is_protected(session, u);
   }
-  [[nodiscard]] bool is_protected(Bench& bench, const running_unit& u) const {
-    if (!bench.guarantees_runtime()) return false;
-    const quota_tree<n>& tree = bench.tree();
+  [[nodiscard]] bool is_protected(Session& session, const running_unit& u) const {
+    if (!session.guarantees_runtime()) return false;
+    const quota_tree<n>& tree = session.tree();
     quota_id x = u.quota;
     if (wanted_.how == phase_kind::reclaim && wanted_.source == runtime_source::common_ancestor) {
       const quota_id top = tree.common_ancestor(u.quota, r_.quota);
       while (x != top && tree.parent(x) != top) x = tree.parent(x);
     }
     for (; x; x = tree.parent(x)) {
-      const runtime_guarantee& g = bench.settings(x).min_runtime;
+      const runtime_guarantee& g = session.settings(x).min_runtime;
       const instant span = wanted_.how == phase_kind::preempt ? g.preempt : g.reclaim;
-      if (span > 0) return bench.now() - bench.at(u.id).facts.started < span;
+      if (span > 0) return session.now() - session.at(u.id).facts.started < span;
     }
     return false;
   }
 
-  void add(Bench& bench, world_type& world, quota_id x, resources<n>& all) {
-    const auto& line = world.running.line(bench, x);
+  void add(Session& session, world_type& world, quota_id x, resources<n>& all) {
+    const auto& line = world.running.line(session, x);
     bool any = false;
     for (const running_unit& u : line.units) {
-      if (may_yield(bench, u)) any = true, count(u, all);
+      if (may_yield(session, u)) any = true, count(u, all);
     }
     if (any) ask(x, line.units);
   }
-  void add_all(const typename phases_running<Bench>::running_line& line, quota_id x, resources<n>& all) {
+  void add_all(const typename phases_running<Session>::running_line& line, quota_id x, resources<n>& all) {
     if (line.units.empty()) return;
     all += line.sum;
     shared_ += line.shared;
@@ -223,17 +224,17 @@ class phases_victims {
   }
   /// KAI takes the first that a hash table gives it, here the oldest; and one more than it says.
   /// O(quotas x priorities x most that may move).
-  void list_movable(Bench& bench, world_type& world, resources<n>& all) {
-    choose_movable(bench, world);
+  void list_movable(Session& session, world_type& world, resources<n>& all) {
+    choose_movable(session, world);
     movable_units_.clear();
     first_movable_.clear();
-    for (const quota_id x : bench.tree().top_down()) {
-      if (!world_type::is_leaf(bench, x) || bench.running().jobs_of(x).empty()) continue;
+    for (const quota_id x : session.tree().top_down()) {
+      if (!world_type::is_leaf(session, x) || session.running().jobs_of(x).empty()) continue;
       const std::size_t first = movable_units_.size();
-      const auto& line = world.running.line(bench, x);
-      if (line.has_surplus) {
+      const auto& line = world.running.line(session, x);
+      if (line.has_elastic_pods) {
         std::copy_if(line.units.begin(), line.units.end(), std::back_inserter(movable_units_),
-                     [&](const running_unit& u) { return may_yield(bench, u); });
+                     [&](const running_unit& u) { return may_yield(session, u); });
       } else {
         for (const by_age& j : oldest_) {
           if (j.quota == x) movable_units_.push_back(line.units[j.position]);
@@ -252,17 +253,17 @@ class phases_victims {
           first_movable_[i], first_movable_[i + 1] - first_movable_[i]);
     }
   }
-  void choose_movable(Bench& bench, world_type& world) {
+  void choose_movable(Session& session, world_type& world) {
     oldest_.clear();
     const std::size_t limit = wanted_.most_moved + 1;
-    for (const quota_id x : bench.tree().top_down()) {
-      if (!world_type::is_leaf(bench, x) || bench.running().jobs_of(x).empty()) continue;
-      const auto& units = world.running.line(bench, x).units;
+    for (const quota_id x : session.tree().top_down()) {
+      if (!world_type::is_leaf(session, x) || session.running().jobs_of(x).empty()) continue;
+      const auto& units = world.running.line(session, x).units;
       // Of each priority the oldest stand in front.
       for (auto u = units.begin(); u != units.end();) {
         const std::int64_t key = u->rank.key;
         std::size_t found = 0;
-        for (; u != units.end() && u->rank.key == key && !u->surplus && found < limit; ++u) {
+        for (; u != units.end() && u->rank.key == key && !u->elastic && found < limit; ++u) {
           if (u->core == r_.core) continue;
           ++found;
           oldest_.push_back(

@@ -21,11 +21,11 @@ namespace detail {
 /// Goes once through those who wait in a leaf, in order, as they were when it began. Those of kinds of which
 /// nothing is to be had are passed all at once, so a walk costs O(kinds) for each unit that is looked at and
 /// for each kind, not for each unit.
-template <class Bench>
+template <class Session>
 class phases_walk {
  public:
-  static constexpr std::size_t n = Bench::n;
-  using lines_type = phases_lines<Bench>;
+  static constexpr std::size_t n = Session::n;
+  using lines_type = phases_lines<Session>;
   using kind_line = typename lines_type::kind_line;
   using waiting_unit = typename lines_type::waiting_unit;
   /// The kind of units that came during the walk.

@@ -39,79 +39,79 @@ concept node_aware_placement = placement<P> &&
 
 namespace detail {
 
-/// What the phases of a cycle look at and change beside the bench: the shares of the quotas, the lines of who
-/// waits and who could yield, and who is *pipelined*: decided on in this cycle, waiting for others to go, and
-/// forgotten at its end.
-template <class Bench>
+/// What the phases of a cycle look at and change beside the session: the shares of the quotas, the lines of
+/// who waits and who could yield, and who is *pipelined*: decided on in this cycle, waiting for others to go,
+/// and forgotten at its end.
+template <class Session>
 class phases_world {
  public:
-  static constexpr std::size_t n = Bench::n;
-  using record = typename Bench::record;
-  using place = typename Bench::place;
-  using demand = typename Bench::demand;
-  using places_type = std::remove_cvref_t<decltype(std::declval<Bench&>().places())>;
+  static constexpr std::size_t n = Session::n;
+  using record = typename Session::record;
+  using place = typename Session::place;
+  using demand = typename Session::demand;
+  using places_type = std::remove_cvref_t<decltype(std::declval<Session&>().places())>;
 
-  using waiting_unit = typename phases_lines<Bench>::waiting_unit;
-  using running_unit = typename phases_running<Bench>::running_unit;
+  using waiting_unit = typename phases_lines<Session>::waiting_unit;
+  using running_unit = typename phases_running<Session>::running_unit;
 
   share_accounts<n> accounts;
-  phases_lines<Bench> lines;
-  phases_running<Bench> running;
-  phases_usage<Bench> usage;
+  phases_lines<Session> lines;
+  phases_running<Session> running;
+  phases_usage<Session> usage;
 
   /// What was used lately is followed only if it counts.
   phases_world(bool past_counts, const history_settings& history)
       : usage(history), past_counts_(past_counts) {}
 
-  void reset(Bench& bench) {
-    accounts.reset(bench.tree());
-    lines.reset(bench);
-    running.reset(bench);
-    usage.reset(bench);
+  void reset(Session& session) {
+    accounts.reset(session.tree());
+    lines.reset(session);
+    running.reset(session);
+    usage.reset(session);
     leaving_ = {};
   }
   /// Takes note of what has changed; returns whether anything had.
-  bool follow(Bench& bench) {
+  bool follow(Session& session) {
     bool any = false;
-    bench.take_touched([&](quota_id x) {
-      if (!std::exchange(any, true)) lines.follow(bench, false);
+    session.take_touched([&](quota_id x) {
+      if (!std::exchange(any, true)) lines.follow(session, false);
       lines.forget(x);
       running.forget(x);
-      const ledger<n>& booked = bench.booked();
-      const resources<n> guaranteed = booked.own_usage(x, lane::guaranteed);
-      if (past_counts_) usage.note(bench, x);
-      accounts.set_own(x, booked.own_usage(x), guaranteed, lines.asked(bench, x));
+      const ledger<n>& assumed = session.assumed();
+      const resources<n> guaranteed = assumed.own_usage(x, lane::guaranteed);
+      if (past_counts_) usage.note(session, x);
+      accounts.set_own(x, assumed.own_usage(x), guaranteed, lines.asked(session, x));
     });
     return any;
   }
   /// A cycle begins.
-  void begin(Bench& bench) {
-    running.follow(bench);
+  void begin(Session& session) {
+    running.follow(session);
     pipelined_.clear();
     cycle_ = ++phase_;
     admitted_.clear();
     leaving_ = {};
-    for (const job_id id : bench.evicting()) leaving_ += bench.at(id).facts.request;
-    has_nodes_ = knows_nodes(bench);
+    for (const job_id id : session.evicting()) leaving_ += session.at(id).facts.request;
+    has_nodes_ = knows_nodes(session);
     is_bounded_ = !has_nodes_ || knows_capacity;
   }
   /// It ends: who is pipelined waits like everybody else.
-  void end(Bench& bench) {
+  void end(Session& session) {
     for (std::size_t i = pipelined_.size(); i-- > 0;) {
       const pipelined_unit& p = pipelined_[i];
-      if (p.where) bench.places().release(*p.where);
+      if (p.where) session.places().release(*p.where);
       accounts.release(p.quota, p.request, p.in);
     }
     pipelined_.clear();
   }
 
   static constexpr bool knows_capacity =
-      capacity_view<std::remove_cvref_t<decltype(std::declval<const Bench&>().view())>>;
+      capacity_view<std::remove_cvref_t<decltype(std::declval<const Session&>().view())>>;
   /// What there is: what the view says; where it does not know, `least_capacity`.
-  [[nodiscard]] static resources<n> capacity(const Bench& bench) {
-    resources<n> sum = least_capacity(bench.tree());
+  [[nodiscard]] static resources<n> capacity(const Session& session) {
+    resources<n> sum = least_capacity(session.tree());
     if constexpr (knows_capacity) {
-      const resources<n> known = bench.view().capacity();
+      const resources<n> known = session.view().capacity();
       for (std::size_t d = 0; d < n; ++d) {
         if (!known[d].is_unlimited()) sum[d] = known[d];
       }
@@ -120,8 +120,8 @@ class phases_world {
   }
   [[nodiscard]] bool has_nodes() const noexcept { return has_nodes_; }
   /// Only leaves take part: a job of an inner quota neither starts nor yields (KAI v0.13).
-  [[nodiscard]] static bool is_leaf(const Bench& bench, quota_id x) {
-    return bench.tree().children(x).empty();
+  [[nodiscard]] static bool is_leaf(const Session& session, quota_id x) {
+    return session.tree().children(x).empty();
   }
 
   /// A phase of the cycle begins; returns its number.
@@ -149,40 +149,41 @@ class phases_world {
   [[nodiscard]] resources<n> room() const {
     return is_bounded_ ? accounts.capacity() - accounts.total() : resources<n>{quantity::unlimited()};
   }
-  [[nodiscard]] std::optional<place> find_place(Bench& bench, const demand& d, const resources<n>& request) {
+  [[nodiscard]] std::optional<place> find_place(Session& session, const demand& d,
+                                                const resources<n>& request) {
     if (!has_room(request)) return std::nullopt;
     if constexpr (node_aware_placement<places_type>) {
-      return bench.places().place_available_first(d);
+      return session.places().place_available_first(d);
     } else {
-      return bench.places().place(d);
+      return session.places().place(d);
     }
   }
   /// Whether nobody who was told to go holds what stands there.
-  [[nodiscard]] bool is_free_now(Bench& bench, const place& where, const resources<n>& request) const {
-    if (!bench.places().ready(where)) return false;
+  [[nodiscard]] bool is_free_now(Session& session, const place& where, const resources<n>& request) const {
+    if (!session.places().ready(where)) return false;
     return fits_in(accounts.total() - pipelined_total() + leaving_, request);
   }
-  [[nodiscard]] bool stand_alike(Bench& bench, const place& a, const place& b) const {
+  [[nodiscard]] bool stand_alike(Session& session, const place& a, const place& b) const {
     if constexpr (node_aware_placement<places_type>) {
-      return bench.places().stand_alike(a, b);
+      return session.places().stand_alike(a, b);
     } else {
       return true;
     }
   }
-  /// The nodes on which a job stands, its surplus too, each once; one that stands for all without nodes.
-  void nodes_of(Bench& bench, job_id core, std::vector<std::size_t>& nodes) const {
+  /// The nodes on which a job stands, its elastic pods too, each once; one that stands for all without nodes.
+  void nodes_of(Session& session, job_id core, std::vector<std::size_t>& nodes) const {
     nodes.clear();
-    add_nodes_of(bench, bench.at(core), nodes);
-    for (const job_id s : bench.at(core).surplus) {
-      if (bench.at(s).state == job_state::running) add_nodes_of(bench, bench.at(s), nodes);
+    add_nodes_of(session, session.at(core), nodes);
+    for (const job_id s : session.at(core).elastic_pods) {
+      if (session.at(s).state == job_state::running) add_nodes_of(session, session.at(s), nodes);
     }
     std::sort(nodes.begin(), nodes.end());
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   }
-  void add_nodes_of(Bench& bench, const record& r, std::vector<std::size_t>& nodes) const {
+  void add_nodes_of(Session& session, const record& r, std::vector<std::size_t>& nodes) const {
     if constexpr (node_aware_placement<places_type>) {
       if (has_nodes_)
-        return bench.places().for_each_node(r.where, [&](std::size_t i) { nodes.push_back(i); });
+        return session.places().for_each_node(r.where, [&](std::size_t i) { nodes.push_back(i); });
     }
     nodes.push_back(0);
   }
@@ -190,16 +191,16 @@ class phases_world {
   // Decisions.
 
   /// Admits a waiting unit at a place taken for it. Surplus of its job that waits now is in `grown`.
-  void admit(Bench& bench, job_id id, const place& where, std::optional<waiting_unit>& grown) {
-    const record& r = bench.at(id);
-    const job_id core = r.facts.surplus ? r.facts.core : id;
+  void admit(Session& session, job_id id, const place& where, std::optional<waiting_unit>& grown) {
+    const record& r = session.at(id);
+    const job_id core = r.facts.elastic ? r.facts.core : id;
     ++changes_;
-    bench.admit(id, where);
+    session.admit(id, where);
     admitted_.push_back(id);
-    follow(bench);
+    follow(session);
     grown.reset();
-    for (const job_id s : bench.at(core).surplus) {
-      if (bench.at(s).state == job_state::pending) grown = lines.unit_of(bench, bench.at(s));
+    for (const job_id s : session.at(core).elastic_pods) {
+      if (session.at(s).state == job_state::pending) grown = lines.unit_of(session, session.at(s));
     }
   }
   /// The unit will have that place when others have gone, for as long as the cycle lasts.
@@ -212,56 +213,56 @@ class phases_world {
   }
   /// Enters in the plan that the unit waits for others to go: those of the evictions from `first` on, if any;
   /// else, that it waits at all is said once a stay in the queue.
-  void announce(Bench& bench, const record& r, std::size_t first) {
+  void announce(Session& session, const record& r, std::size_t first) {
     const std::size_t i = r.facts.id.index();
     if (announced_.size() <= i) announced_.resize(i + 1);
     const bool is_known = std::exchange(announced_[i], r.ticket) == r.ticket;
-    if (!is_known || bench.plan().evictions.size() > first) bench.announce(r.facts.id, first);
+    if (!is_known || session.plan().evictions.size() > first) session.announce(r.facts.id, first);
   }
   /// Whether that was said of a stay in the queue.
   [[nodiscard]] bool is_announced(job_id id, std::uint32_t ticket) const {
     return id.index() < announced_.size() && announced_[id.index()] == ticket;
   }
   /// Tells a running unit to go. One that was admitted in this very cycle has not started: it waits again.
-  void evict(Bench& bench, job_id id, job_id beneficiary, relation how) {
+  void evict(Session& session, job_id id, job_id beneficiary, relation how) {
     ++changes_;
-    const record& r = bench.at(id);
+    const record& r = session.at(id);
     if (was_admitted(id)) {
       const victim<n> v{r.facts, how};
       const std::uint32_t ticket = r.ticket;
       std::erase(admitted_, id);
-      bench.evict_found(std::span{&v, 1}, beneficiary);
+      session.evict_found(std::span{&v, 1}, beneficiary);
       // It has stayed where it was.
-      if (bench.contains(id) && is_announced(id, ticket)) announced_[id.index()] = bench.at(id).ticket;
+      if (session.contains(id) && is_announced(id, ticket)) announced_[id.index()] = session.at(id).ticket;
     } else {
       leaving_ += r.facts.request;
-      if (!r.facts.surplus) {
-        for (const job_id s : r.surplus) {
-          if (bench.at(s).state != job_state::running || was_admitted(s)) continue;
-          leaving_ += bench.at(s).facts.request;
+      if (!r.facts.elastic) {
+        for (const job_id s : r.elastic_pods) {
+          if (session.at(s).state != job_state::running || was_admitted(s)) continue;
+          leaving_ += session.at(s).facts.request;
         }
       }
-      bench.evict(id, beneficiary, how);
+      session.evict(id, beneficiary, how);
     }
-    follow(bench);
+    follow(session);
   }
   /// A place that can be used at once, as KAI sees it: who is pipelined holds nothing yet. Those who can't be
   /// pipelined there any more are pipelined without a place.
-  [[nodiscard]] std::optional<place> find_free_place(Bench& bench, const record& r) {
-    const savepoint before = bench.places().save();
+  [[nodiscard]] std::optional<place> find_free_place(Session& session, const record& r) {
+    const savepoint before = session.places().save();
     for (const pipelined_unit& p : pipelined_) {
-      if (p.where) bench.places().release(*p.where);
+      if (p.where) session.places().release(*p.where);
     }
     const resources<n> waiting = pipelined_total();
     std::optional<place> where;
-    if (fits_in(accounts.total() - waiting, r.facts.request)) where = take_place(bench, r.demand);
-    if (!where || !is_free_now(bench, *where, r.facts.request)) {
-      bench.places().rollback(before);
+    if (fits_in(accounts.total() - waiting, r.facts.request)) where = take_place(session, r.demand);
+    if (!where || !is_free_now(session, *where, r.facts.request)) {
+      session.places().rollback(before);
       return std::nullopt;
     }
-    bench.places().commit(before);
+    session.places().commit(before);
     for (std::size_t i = 0; i < pipelined_.size(); ++i) {
-      if (pipelined_[i].where) pipelined_[i].where = take_place(bench, bench.at(pipelined_[i].id).demand);
+      if (pipelined_[i].where) pipelined_[i].where = take_place(session, session.at(pipelined_[i].id).demand);
     }
     return where;
   }
@@ -283,9 +284,9 @@ class phases_world {
     std::optional<place> where;
   };
 
-  [[nodiscard]] static bool knows_nodes(Bench& bench) {
-    if constexpr (requires { bench.places().has_nodes(); }) {
-      return bench.places().has_nodes();
+  [[nodiscard]] static bool knows_nodes(Session& session) {
+    if constexpr (requires { session.places().has_nodes(); }) {
+      return session.places().has_nodes();
     } else {
       return !std::same_as<places_type, no_placement>;
     }
@@ -302,11 +303,11 @@ class phases_world {
     for (const pipelined_unit& p : pipelined_) sum += p.request;
     return sum;
   }
-  [[nodiscard]] std::optional<place> take_place(Bench& bench, const demand& d) const {
+  [[nodiscard]] std::optional<place> take_place(Session& session, const demand& d) const {
     if constexpr (node_aware_placement<places_type>) {
-      return bench.places().place_available_first(d);
+      return session.places().place_available_first(d);
     } else {
-      return bench.places().place(d);
+      return session.places().place(d);
     }
   }
 

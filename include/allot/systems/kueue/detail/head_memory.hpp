@@ -15,24 +15,24 @@ namespace allot {
 inline namespace v0 {
 
 /// What a cycle of one head a quota remembers of the heads from one cycle to the next.
-template <class Bench>
+template <class Session>
 class head_memory {
  public:
   void resize(std::size_t slots) { of_quota_.resize(slots); }
 
-  /// The job of x that is tried next, none when all are parked: the one that waits for its victims, in a
-  /// best-effort queue; else the first; in a strict queue also one that was held, for it stays the head.
-  [[nodiscard]] job_id head_of(Bench& bench, quota_id x) {
+  /// The job of x that is tried next, none when all are inadmissible: the one that waits for its victims, in
+  /// a best-effort queue; else the first; in a strict queue also one that was held, for it stays the head.
+  [[nodiscard]] job_id head_of(Session& session, quota_id x) {
     memory& m = of_quota_[x.index()];
-    const bool strict = bench.settings(x).head == queue_head::strict;
-    if (!strict && waits(bench, x, m.sticky)) return m.sticky;
+    const bool strict = session.settings(x).head == queue_head::strict;
+    if (!strict && waits(session, x, m.sticky)) return m.sticky;
     m.sticky = {};
-    while (const auto first = bench.first_of(x)) {
-      if (!bench.at(*first).facts.surplus) return *first;
+    while (const auto first = session.first_of(x)) {
+      if (!session.at(*first).facts.elastic) return *first;
       // A workload of Kueue runs with the pods that it was admitted with.
-      bench.drop_surplus(*first);
+      session.drop_elastic_pod(*first);
     }
-    return strict && waits(bench, x, m.blocked) ? m.blocked : job_id::none();
+    return strict && waits(session, x, m.blocked) ? m.blocked : job_id::none();
   }
 
   void make_sticky(quota_id x, job_id id) {
@@ -63,8 +63,8 @@ class head_memory {
     return at == scans.end() ? flavor_pick{} : at->next;
   }
   /// Whether the head goes on from there in the next cycle. Not when it has tried all its flavors since the
-  /// world changed: two blocked heads of strict queues would wake each other. And not for ever: groups that
-  /// stop at different flavors may never come to their ends together.
+  /// world changed: two blocked heads of strict queues would requeue each other. And not for ever: groups
+  /// that stop at different flavors may never come to their ends together.
   [[nodiscard]] bool go_on_from(quota_id x, job_id id, const flavor_pick& next) {
     const memory& m = of_quota_[x.index()];
     if (m.blocked == id && m.blocked_in == world_) return false;
@@ -100,9 +100,9 @@ class head_memory {
     std::uint64_t scanned_in = 0;
   };
 
-  [[nodiscard]] static bool waits(Bench& bench, quota_id x, job_id id) {
-    if (!bench.contains(id)) return false;
-    const auto& r = bench.at(id);
+  [[nodiscard]] static bool waits(Session& session, quota_id x, job_id id) {
+    if (!session.contains(id)) return false;
+    const auto& r = session.at(id);
     return r.facts.quota == x && r.state == job_state::pending;
   }
 

@@ -6,7 +6,7 @@
 #include <allot/preemption/search.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/placement.hpp>
-#include <allot/scheduler/workbench.hpp>
+#include <allot/scheduler/session.hpp>
 #include <allot/systems/kueue/detail/flavor_assignment.hpp>
 #include <allot/systems/kueue/detail/reclaim_candidates.hpp>
 
@@ -39,9 +39,9 @@ enum class entry_outcome : std::uint8_t {
 };
 
 /// The head of one quota in one cycle.
-template <class Bench>
+template <class Session>
 struct cycle_entry {
-  static constexpr std::size_t n = Bench::n;
+  static constexpr std::size_t n = Session::n;
 
   quota_id quota;
   quota_id root;
@@ -52,7 +52,7 @@ struct cycle_entry {
   flavor_assignment<n> chosen{};
   std::vector<victim<n>> victims{};
   entry_outcome outcome = entry_outcome::no_fit;
-  typename Bench::place where{};
+  typename Session::place where{};
   std::uint32_t pods = 1;
 };
 
@@ -64,38 +64,39 @@ struct cycle_entry {
 /// can be had now. A job whose quota allows it but that has no place is treated as Kueue treats one without a
 /// topology: the flavor counts as one that needs preemption, then the next may do; and if none does, victims
 /// are sought in all dimensions that it asks for, until it has a place.
-template <class Bench, class Policies>
+template <class Session, class Policies>
 class nominations {
  public:
-  static constexpr std::size_t n = Bench::n;
-  using entry = cycle_entry<Bench>;
-  using record = typename Bench::record;
+  static constexpr std::size_t n = Session::n;
+  using entry = cycle_entry<Session>;
+  using record = typename Session::record;
 
   explicit nominations(const Policies& policies) : search_(policies.template search<n>()) {}
 
-  void reset(Bench& bench) {
-    heights_.reset(bench.tree());
-    search_.reset(bench.held());
+  void reset(Session& session) {
+    heights_.reset(session.tree());
+    search_.reset(session.allocated());
   }
 
   /// Before the first nomination of a cycle.
-  void begin(Bench& bench) {
+  void begin(Session& session) {
     leaving_.clear();
-    for (const job_id id : bench.evicting()) {
-      const record& r = bench.at(id);
+    for (const job_id id : session.evicting()) {
+      const record& r = session.at(id);
       leaving_.push_back({r.facts.quota, &r.facts});
-      if constexpr (placed) bench.places().reoccupy(r.where);
+      if constexpr (placed) session.places().reoccupy(r.where);
     }
     std::sort(leaving_.begin(), leaving_.end(), [](const auto& a, const auto& b) {
       return std::pair{a.first, a.second->id} < std::pair{b.first, b.second->id};
     });
   }
   /// After the last: the places are again as they were, but for those of the admitted.
-  void end(Bench& bench) {
+  void end(Session& session) {
     if constexpr (placed) {
-      for (; !reserved_.empty(); reserved_.pop_back()) bench.places().release(reserved_.back());
-      for (; !vacated_.empty(); vacated_.pop_back()) bench.places().reoccupy(bench.at(vacated_.back()).where);
-      for (const job_id id : bench.evicting()) bench.places().vacate(bench.at(id).where);
+      for (; !reserved_.empty(); reserved_.pop_back()) session.places().release(reserved_.back());
+      for (; !vacated_.empty(); vacated_.pop_back())
+        session.places().reoccupy(session.at(vacated_.back()).where);
+      for (const job_id id : session.evicting()) session.places().vacate(session.at(id).where);
     }
   }
   /// These count as gone, until the next call.
@@ -103,24 +104,24 @@ class nominations {
 
   /// Fills in what the head would be given. An elastic job that can't have all its pods gets as many as it
   /// can have, found by bisection as in Kueue, though more need not fit less.
-  void nominate(Bench& bench, entry& e, const flavor_bounds& bounds) {
-    const record& r = bench.at(e.job);
+  void nominate(Session& session, entry& e, const flavor_bounds& bounds) {
+    const record& r = session.at(e.job);
     e.pods = r.facts.pods;
     if constexpr (elastic) {
-      const std::uint32_t least = detail::core_pods(bench.view(), r.what);
-      const std::uint32_t most = detail::all_pods(bench.view(), r.what);
-      if (least < most) return nominate_part(bench, e, r, bounds, least, most);
+      const std::uint32_t least = detail::core_pods(session.view(), r.what);
+      const std::uint32_t most = detail::all_pods(session.view(), r.what);
+      if (least < most) return nominate_part(session, e, r, bounds, least, most);
     }
-    judge(bench, e, r, bounds);
+    judge(session, e, r, bounds);
   }
 
   /// Takes the place of an entry that is decided: of an admitted one for good, else for this cycle, as if its
   /// victims had gone. Returns false, and has changed nothing, when others took it.
-  [[nodiscard]] bool take_place(Bench& bench, entry& e) {
+  [[nodiscard]] bool take_place(Session& session, entry& e) {
     if constexpr (placed) {
-      auto& places = bench.places();
-      for (const victim<n>& v : e.victims) places.vacate(bench.at(v.job.id).where);
-      const auto at = places.place(demand_of(bench, e));
+      auto& places = session.places();
+      for (const victim<n>& v : e.victims) places.vacate(session.at(v.job.id).where);
+      const auto at = places.place(demand_of(session, e));
       if (at && (!e.victims.empty() || places.ready(*at))) {
         e.where = *at;
         if (e.victims.empty()) return true;
@@ -129,7 +130,7 @@ class nominations {
         return true;
       }
       if (at) places.release(*at);
-      for (std::size_t i = e.victims.size(); i-- > 0;) places.reoccupy(bench.at(e.victims[i].job.id).where);
+      for (std::size_t i = e.victims.size(); i-- > 0;) places.reoccupy(session.at(e.victims[i].job.id).where);
       return false;
     } else {
       e.where = {};
@@ -138,20 +139,21 @@ class nominations {
   }
 
   /// Makes the entry's flavors those of its job.
-  void choose(Bench& bench, const entry& e) {
-    record& r = bench.at(e.job);
+  void choose(Session& session, const entry& e) {
+    record& r = session.at(e.job);
     if constexpr (elastic) {
-      const auto& view = bench.view();
-      if (detail::core_pods(view, r.what) < detail::all_pods(view, r.what)) bench.settle_for(r, e.pods);
+      const auto& view = session.view();
+      if (detail::core_pods(view, r.what) < detail::all_pods(view, r.what)) session.settle_for(r, e.pods);
     }
-    bench.choose(r, e.chosen.pick);
+    session.choose(r, e.chosen.pick);
   }
 
  private:
-  static constexpr bool elastic = elastic_view<std::remove_cvref_t<decltype(std::declval<Bench&>().view())>>;
+  static constexpr bool elastic =
+      elastic_view<std::remove_cvref_t<decltype(std::declval<Session&>().view())>>;
   /// So many combinations of flavors are tried for a place.
   static constexpr std::size_t most_picks = 256;
-  static constexpr bool placed = !std::same_as<typename Bench::demand, no_placement::demand>;
+  static constexpr bool placed = !std::same_as<typename Session::demand, no_placement::demand>;
 
   /// Who holds something now, but for those left out.
   struct holders {
@@ -179,15 +181,15 @@ class nominations {
   };
   /// The places as the search changes them.
   struct trial_places {
-    Bench& bench;
-    const typename Bench::demand& demand;
+    Session& session;
+    const typename Session::demand& demand;
 
-    void take_off(const running_job<n>& j) { bench.places().vacate(bench.at(j.id).where); }
-    void put_back(const running_job<n>& j) { bench.places().reoccupy(bench.at(j.id).where); }
+    void take_off(const running_job<n>& j) { session.places().vacate(session.at(j.id).where); }
+    void put_back(const running_job<n>& j) { session.places().reoccupy(session.at(j.id).where); }
     [[nodiscard]] bool could_place() {
-      const savepoint s = bench.places().save();
-      const bool found = bench.places().place(demand).has_value();
-      bench.places().rollback(s);
+      const savepoint s = session.places().save();
+      const bool found = session.places().place(demand).has_value();
+      session.places().rollback(s);
       return found;
     }
   };
@@ -199,43 +201,44 @@ class nominations {
     std::size_t count;
   };
 
-  [[nodiscard]] beneficiary<n> beneficiary_of(Bench& bench, const record& r, const resources<n>& request) {
+  [[nodiscard]] beneficiary<n> beneficiary_of(Session& session, const record& r,
+                                              const resources<n>& request) {
     return {r.facts.quota,    request,           lane::any,
-            r.facts.priority, r.facts.submitted, bench.settings(r.facts.quota).preempt,
-            bench.now()};
+            r.facts.priority, r.facts.submitted, session.settings(r.facts.quota).preempt,
+            session.now()};
   }
-  [[nodiscard]] holders holders_of(Bench& bench) const { return {bench.running(), leaving_, gone_}; }
+  [[nodiscard]] holders holders_of(Session& session) const { return {session.running(), leaving_, gone_}; }
 
   /// Returns whether the head could start, now or when its victims have gone.
-  bool judge(Bench& bench, entry& e, const record& r, flavor_bounds bounds) {
+  bool judge(Session& session, entry& e, const record& r, flavor_bounds bounds) {
     e.victims.clear();
     for (;;) {
-      assign(bench, e, r, bounds);
+      assign(session, e, r, bounds);
       if (e.chosen.mode == fit_mode::no_fit) return false;
       if (e.chosen.mode == fit_mode::fit) {
-        if (has_place(bench, r, e.chosen.pick)) return true;
-        if (fits_with_others(bench, e, r, bounds)) return true;
+        if (has_place(session, r, e.chosen.pick)) return true;
+        if (fits_with_others(session, e, r, bounds)) return true;
         if (exclude(r, e.chosen.pick, bounds, bounds.no_place)) continue;
         e.chosen.mode = fit_mode::preempt;
         for (std::size_t d = 0; d < n; ++d) e.chosen.contested[d] = e.chosen.request[d] > quantity{};
       }
-      find_victims(bench, e, r);
+      find_victims(session, e, r);
       if (!e.victims.empty()) return true;
       if (!has_excluded(r, e.chosen.pick, bounds)) return false;
       if (!exclude(r, e.chosen.pick, bounds, bounds.no_victims)) return false;
     }
   }
-  void nominate_part(Bench& bench, entry& e, const record& r, const flavor_bounds& bounds,
+  void nominate_part(Session& session, entry& e, const record& r, const flavor_bounds& bounds,
                      std::uint32_t least, std::uint32_t most) {
     e.pods = most;
-    if (judge(bench, e, bench.part_of(r, most), bounds)) return;
+    if (judge(session, e, session.part_of(r, most), bounds)) return;
     const flavor_assignment<n> whole = e.chosen;
     flavor_assignment<n> best;
     best_victims_.clear();
     std::uint32_t fewer = most - least + 1;
     for (std::uint32_t from = 0; from < fewer;) {
       const std::uint32_t middle = from + (fewer - from) / 2;
-      if (judge(bench, e, bench.part_of(r, most - middle), bounds)) {
+      if (judge(session, e, session.part_of(r, most - middle), bounds)) {
         fewer = middle;
         best = e.chosen;
         best_victims_.swap(e.victims);
@@ -249,28 +252,28 @@ class nominations {
     e.victims.clear();
     if (found) e.victims.swap(best_victims_);
   }
-  [[nodiscard]] typename Bench::demand demand_of(Bench& bench, const entry& e) const {
-    const record& r = bench.at(e.job);
+  [[nodiscard]] typename Session::demand demand_of(Session& session, const entry& e) const {
+    const record& r = session.at(e.job);
     if constexpr (elastic) {
       if (r.facts.pods != e.pods) {
-        const record part = bench.part_of(r, e.pods);
-        return bench.demand_of(part, e.chosen.pick);
+        const record part = session.part_of(r, e.pods);
+        return session.demand_of(part, e.chosen.pick);
       }
     }
-    return bench.demand_of(r, e.chosen.pick);
+    return session.demand_of(r, e.chosen.pick);
   }
 
-  void assign(Bench& bench, entry& e, const record& r, const flavor_bounds& bounds) {
+  void assign(Session& session, entry& e, const record& r, const flavor_bounds& bounds) {
     trials_.clear();
     found_.clear();
-    const queue_settings& settings = bench.settings(e.quota);
-    e.chosen = assign_flavors(bench.held(), heights_, e.quota, r.base, r.menu, settings.flavors,
+    const queue_settings& settings = session.settings(e.quota);
+    e.chosen = assign_flavors(session.allocated(), heights_, e.quota, r.base, r.menu, settings.flavors,
                               search_.may_preempt_on_loan(settings.preempt), bounds,
-                              [&](std::size_t d, quantity q) { return outlook(bench, r, d, q); });
+                              [&](std::size_t d, quantity q) { return outlook(session, r, d, q); });
   }
   /// Kueue's preemption oracle: one dimension alone, by quota alone.
-  [[nodiscard]] preemption_outlook outlook(Bench& bench, const record& r, std::size_t d, quantity q) {
-    ledger<n>& l = bench.held();
+  [[nodiscard]] preemption_outlook outlook(Session& session, const record& r, std::size_t d, quantity q) {
+    ledger<n>& l = session.allocated();
     resources<n> request;
     std::array<bool, n> contested{};
     request[d] = q;
@@ -279,7 +282,7 @@ class nominations {
     const savepoint s = l.save();
     preemption_outlook seen;
     const bool found =
-        search_.run(l, holders_of(bench), beneficiary_of(bench, r, request), contested, nowhere);
+        search_.run(l, holders_of(session), beneficiary_of(session, r, request), contested, nowhere);
     seen.borrows = heights_.lowest_with(l, r.facts.quota, d, q).level;
     l.rollback(s);
     if (!found) return seen;
@@ -292,26 +295,26 @@ class nominations {
     return seen;
   }
 
-  void find_victims(Bench& bench, entry& e, const record& r) {
+  void find_victims(Session& session, entry& e, const record& r) {
     if (const trial* t = same_trial(e)) {
       const auto first = found_.begin() + static_cast<std::ptrdiff_t>(t->first);
       e.victims.assign(first, first + static_cast<std::ptrdiff_t>(t->count));
       return;
     }
-    ledger<n>& l = bench.held();
+    ledger<n>& l = session.allocated();
     const savepoint s = l.save();
-    const savepoint p = bench.places().save();
-    const auto b = beneficiary_of(bench, r, e.chosen.request);
+    const savepoint p = session.places().save();
+    const auto b = beneficiary_of(session, r, e.chosen.request);
     bool found = false;
     if constexpr (placed) {
-      const typename Bench::demand demand = bench.demand_of(r, e.chosen.pick);
-      trial_places world{bench, demand};
-      found = search_.run(l, holders_of(bench), b, e.chosen.contested, world);
+      const typename Session::demand demand = session.demand_of(r, e.chosen.pick);
+      trial_places world{session, demand};
+      found = search_.run(l, holders_of(session), b, e.chosen.contested, world);
     } else {
       detail::no_world<n> nowhere;
-      found = search_.run(l, holders_of(bench), b, e.chosen.contested, nowhere);
+      found = search_.run(l, holders_of(session), b, e.chosen.contested, nowhere);
     }
-    bench.places().rollback(p);
+    session.places().rollback(p);
     l.rollback(s);
     if (found) e.victims.assign(search_.victims().begin(), search_.victims().end());
   }
@@ -332,11 +335,11 @@ class nominations {
   }
 
   /// Whether there is a place that can be had now or, when some are left out, once these have gone.
-  [[nodiscard]] bool has_place(Bench& bench, const record& r, const flavor_pick& pick) {
+  [[nodiscard]] bool has_place(Session& session, const record& r, const flavor_pick& pick) {
     if constexpr (placed) {
-      auto& places = bench.places();
+      auto& places = session.places();
       const savepoint s = places.save();
-      const auto at = places.place(bench.demand_of(r, pick));
+      const auto at = places.place(session.demand_of(r, pick));
       const bool has = at && (!gone_.empty() || places.ready(*at));
       places.rollback(s);
       return has;
@@ -346,15 +349,16 @@ class nominations {
   }
   /// Where several groups have a choice, no option is to blame alone for there being no place: chooses the
   /// first flavors in order that fit and have one. Returns false, and has changed nothing, if there are none.
-  [[nodiscard]] bool fits_with_others(Bench& bench, entry& e, const record& r, const flavor_bounds& bounds) {
+  [[nodiscard]] bool fits_with_others(Session& session, entry& e, const record& r,
+                                      const flavor_bounds& bounds) {
     if (!placed || bounds.pinned || r.menu.groups() < 2) return false;
     const flavor_assignment<n> before = e.chosen;
     flavor_bounds one;
     one.pinned = true;
     std::size_t tries = most_picks;
     do {
-      assign(bench, e, r, one);
-      if (e.chosen.mode == fit_mode::fit && has_place(bench, r, e.chosen.pick)) return true;
+      assign(session, e, r, one);
+      if (e.chosen.mode == fit_mode::fit && has_place(session, r, e.chosen.pick)) return true;
     } while (--tries > 0 && advance(one.from, r.menu));
     e.chosen = before;
     return false;
@@ -389,7 +393,7 @@ class nominations {
   std::vector<trial> trials_;
   std::vector<victim<n>> found_;
   std::vector<victim<n>> best_victims_;
-  std::vector<typename Bench::place> reserved_;
+  std::vector<typename Session::place> reserved_;
   std::vector<job_id> vacated_;
 };
 

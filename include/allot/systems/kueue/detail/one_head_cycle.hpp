@@ -4,7 +4,7 @@
 #include <allot/core/assert.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/quota/ledger.hpp>
-#include <allot/scheduler/workbench.hpp>
+#include <allot/scheduler/session.hpp>
 #include <allot/systems/kueue/detail/flavor_assignment.hpp>
 #include <allot/systems/kueue/detail/head_memory.hpp>
 #include <allot/systems/kueue/detail/nomination.hpp>
@@ -28,25 +28,25 @@ inline namespace v0 {
 /// - It needs victims and finds none: unless its quota could take back what it owns whatever happens, what
 ///   is free is kept for it during this cycle, so that nobody after it borrows that (Kueue #4813).
 ///
-/// Nothing is booked from one cycle to the next: who waits for victims stays in its queue, at the head of a
-/// best-effort one whoever comes (Kueue #7157), and is judged anew. A head that can't be admitted is parked
-/// with its shape, and the next one comes up; in a strict queue it stays the head.
+/// Nothing is assumed from one cycle to the next: who waits for victims stays in its queue, at the head of a
+/// best-effort one whoever comes (Kueue #7157), and is judged anew. A head that can't be admitted is
+/// inadmissible with its shape, and the next one comes up; in a strict queue it stays the head.
 ///
 /// A step is one cycle; while a cycle decides nothing but other heads come up by it, the next follows. Trees
 /// in which nothing has changed are left out: a cycle would say the same of them.
-template <class Bench, class Policies>
+template <class Session, class Policies>
 class one_head_cycle {
  public:
-  static constexpr std::size_t n = Bench::n;
+  static constexpr std::size_t n = Session::n;
 
   explicit one_head_cycle(const Policies& policies)
       : order_(policies.template entry_order<n>()), nominations_(policies) {}
 
-  /// Starts anew on the bench's tree.
-  void reset(Bench& bench) {
-    const quota_tree<n>& tree = bench.tree();
-    nominations_.reset(bench);
-    order_.reset(bench.held());
+  /// Starts anew on the session's tree.
+  void reset(Session& session) {
+    const quota_tree<n>& tree = session.tree();
+    nominations_.reset(session);
+    order_.reset(session.allocated());
     memory_.resize(tree.slots());
     root_of_.assign(tree.slots(), quota_id::none());
     members_.assign(tree.slots(), {});
@@ -62,32 +62,32 @@ class one_head_cycle {
   }
 
   /// Cycles until one decides something or nothing changes any more. Another cycle follows one that decided
-  /// nothing only if it parked a head or went on to the next flavors of one, both of which come to an end, or
-  /// after a head has stopped to wait for victims, or waits for them under another choice of flavors, which
-  /// are granted to each quota once.
-  void run(Bench& bench) {
-    cycles_left_ = 2 * bench.tree().slots() + 1;
-    for (const std::size_t before = decisions(bench); decisions(bench) == before && cycles_left_ > 0;
+  /// nothing only if a head became inadmissible or it went on to the next flavors of one, both of which come
+  /// to an end, or after a head has stopped to wait for victims, or waits for them under another choice of
+  /// flavors, which are granted to each quota once.
+  void run(Session& session) {
+    cycles_left_ = 2 * session.tree().slots() + 1;
+    for (const std::size_t before = decisions(session); decisions(session) == before && cycles_left_ > 0;
          --cycles_left_) {
-      const bool has_news = bench.has_news();
-      if (has_news) {
-        bench.wake_everyone();
+      const bool must_requeue = session.must_requeue();
+      if (must_requeue) {
+        session.requeue_inadmissible();
         memory_.forget_cursors();
       }
-      bench.take_touched([&](quota_id x) { mark(root_of_[x.index()]); });
-      if (dirty_.empty() && !has_news) return;
+      session.take_touched([&](quota_id x) { mark(root_of_[x.index()]); });
+      if (dirty_.empty() && !must_requeue) return;
       for (const quota_id root : waits_for_others_) mark(root);
       waits_for_others_.clear();
-      cycle(bench);
+      cycle(session);
     }
     ALLOT_ASSERT(cycles_left_ > 0, "cycles follow one another and come to no end");
   }
 
  private:
-  using entry = cycle_entry<Bench>;
+  using entry = cycle_entry<Session>;
 
-  [[nodiscard]] static std::size_t decisions(Bench& bench) {
-    const auto& plan = bench.plan();
+  [[nodiscard]] static std::size_t decisions(Session& session) {
+    const auto& plan = session.plan();
     return plan.admissions.size() + plan.evictions.size() + plan.reservations.size();
   }
   void mark(quota_id root) {
@@ -96,45 +96,45 @@ class one_head_cycle {
     dirty_.push_back(root);
   }
 
-  void cycle(Bench& bench) {
+  void cycle(Session& session) {
     std::sort(dirty_.begin(), dirty_.end());
     count_ = 0;
     for (const quota_id root : dirty_) {
       is_dirty_[root.index()] = false;
       for (const quota_id x : members_[root.index()]) {
-        if (bench.waiting(x) == 0) continue;
-        if (const job_id id = memory_.head_of(bench, x)) add_entry(bench, x, root, id);
+        if (session.waiting(x) == 0) continue;
+        if (const job_id id = memory_.head_of(session, x)) add_entry(session, x, root, id);
       }
     }
     dirty_.clear();
     // Pods that were dropped as they came up: what was behind them has been seen.
-    bench.take_touched([](quota_id) {});
+    session.take_touched([](quota_id) {});
     if (count_ == 0) return;
 
-    ledger<n>& l = bench.held();
+    ledger<n>& l = session.allocated();
     const savepoint before = l.save();
-    nominations_.begin(bench);
+    nominations_.begin(session);
     promised_.clear();
     const std::span<entry> entries{entries_.data(), count_};
     for (entry& e : entries) {
       flavor_bounds bounds;
       bounds.from = memory_.cursor_of(e.quota, e.job);
-      nominations_.nominate(bench, e, bounds);
+      nominations_.nominate(session, e, bounds);
     }
     processed_.clear();
     order_.for_each(l, entries, [&](std::size_t i) {
-      process(bench, entries[i]);
+      process(session, entries[i]);
       processed_.push_back(i);
     });
-    nominations_.end(bench);
+    nominations_.end(session);
     l.rollback(before);
-    const std::size_t decided = decisions(bench);
-    for (const std::size_t i : processed_) apply(bench, entries[i]);
+    const std::size_t decided = decisions(session);
+    for (const std::size_t i : processed_) apply(session, entries[i]);
     // Those who stand in its way may be of another tree, and nothing of them is heard in its own.
     for (const std::size_t i : processed_) {
       const entry& e = entries[i];
       const bool was_passed_over = e.outcome == entry_outcome::passed_over;
-      if (was_passed_over && decisions(bench) != decided) mark(e.root);
+      if (was_passed_over && decisions(session) != decided) mark(e.root);
       if (was_passed_over || e.outcome == entry_outcome::deferred || e.outcome == entry_outcome::preempts) {
         wait_for_others(e.root);
       }
@@ -144,10 +144,10 @@ class one_head_cycle {
     const auto at = std::lower_bound(waits_for_others_.begin(), waits_for_others_.end(), root);
     if (at == waits_for_others_.end() || *at != root) waits_for_others_.insert(at, root);
   }
-  void add_entry(Bench& bench, quota_id x, quota_id root, job_id id) {
+  void add_entry(Session& session, quota_id x, quota_id root, job_id id) {
     if (count_ == entries_.size()) entries_.emplace_back();
     entry& e = entries_[count_++];
-    const auto& facts = bench.at(id).facts;
+    const auto& facts = session.at(id).facts;
     e.quota = x;
     e.root = root;
     e.job = id;
@@ -157,9 +157,9 @@ class one_head_cycle {
     e.outcome = entry_outcome::no_fit;
   }
 
-  void process(Bench& bench, entry& e) {
-    ledger<n>& l = bench.held();
-    if (overlaps(e)) nominate_again(bench, e);
+  void process(Session& session, entry& e) {
+    ledger<n>& l = session.allocated();
+    if (overlaps(e)) nominate_again(session, e);
     // Usage still includes the victims, and the heads admitted earlier in this cycle.
     if (e.chosen.mode != fit_mode::no_fit && !l.can_count(e.quota, e.chosen.request)) {
       e.outcome = entry_outcome::passed_over;
@@ -174,11 +174,11 @@ class one_head_cycle {
       return;
     }
     if (e.chosen.mode == fit_mode::preempt && e.victims.empty()) {
-      if (bench.settings(e.quota).preempt.reclaim != preempt_reclaim::any) keep_free(l, e);
+      if (session.settings(e.quota).preempt.reclaim != preempt_reclaim::any) keep_free(l, e);
       e.outcome = entry_outcome::no_candidates;
       return;
     }
-    if (overlaps(e) || !fits_without(l, e) || !nominations_.take_place(bench, e)) {
+    if (overlaps(e) || !fits_without(l, e) || !nominations_.take_place(session, e)) {
       e.outcome = entry_outcome::passed_over;
       return;
     }
@@ -208,15 +208,15 @@ class one_head_cycle {
     }
   }
   /// With the same flavors, as if the victims promised to others had gone.
-  void nominate_again(Bench& bench, entry& e) {
-    ledger<n>& l = bench.held();
+  void nominate_again(Session& session, entry& e) {
+    ledger<n>& l = session.allocated();
     const savepoint s = l.save();
     release_promised(l, e.root);
     nominations_.leave_out(promised_);
     flavor_bounds bounds;
     bounds.from = e.chosen.pick;
     bounds.pinned = true;
-    nominations_.nominate(bench, e, bounds);
+    nominations_.nominate(session, e, bounds);
     nominations_.leave_out({});
     l.rollback(s);
     if (e.chosen.mode == fit_mode::fit) e.outcome = entry_outcome::deferred;
@@ -233,20 +233,20 @@ class one_head_cycle {
     l.charge(e.quota, kept);
   }
 
-  void apply(Bench& bench, entry& e) {
+  void apply(Session& session, entry& e) {
     switch (e.outcome) {
       case entry_outcome::admitted:
         memory_.admitted(e.quota, e.job);
-        nominations_.choose(bench, e);
-        bench.admit(e.job, e.where);
+        nominations_.choose(session, e);
+        session.admit(e.job, e.where);
         return;
       case entry_outcome::preempts: {
-        nominations_.choose(bench, e);
-        const std::size_t first = bench.plan().evictions.size();
+        nominations_.choose(session, e);
+        const std::size_t first = session.plan().evictions.size();
         for (const victim<n>& v : e.victims) {
-          if (bench.at(v.job.id).state == job_state::running) bench.evict(v.job.id, e.job, v.how);
+          if (session.at(v.job.id).state == job_state::running) session.evict(v.job.id, e.job, v.how);
         }
-        if (bench.plan().evictions.size() > first) bench.announce(e.job, first);
+        if (session.plan().evictions.size() > first) session.announce(e.job, first);
         memory_.make_sticky(e.quota, e.job);
         return;
       }
@@ -266,8 +266,8 @@ class one_head_cycle {
           return;
         }
         memory_.forget_cursor(e.quota, e.job);
-        if (bench.first_of(e.quota) != e.job) return;
-        bench.hold_first(e.quota, hold_reason::quota);
+        if (session.first_of(e.quota) != e.job) return;
+        session.mark_inadmissible(e.quota, pending_reason::quota);
         ++cycles_left_;
         memory_.block(e.quota, e.job);
         return;
@@ -275,8 +275,8 @@ class one_head_cycle {
   }
 
   typename Policies::template entry_order_type<n> order_;
-  nominations<Bench, Policies> nominations_;
-  head_memory<Bench> memory_;
+  nominations<Session, Policies> nominations_;
+  head_memory<Session> memory_;
   std::vector<quota_id> root_of_;
   /// By root: all quotas of its tree.
   std::vector<std::vector<quota_id>> members_;

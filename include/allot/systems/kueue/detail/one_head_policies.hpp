@@ -18,8 +18,8 @@ inline namespace v0 {
 
 /// The parts of Kueue without fair sharing.
 struct one_head_by_priority {
-  template <class Bench>
-  using cycle = one_head_cycle<Bench, one_head_by_priority>;
+  template <class Session>
+  using cycle = one_head_cycle<Session, one_head_by_priority>;
   template <std::size_t N>
   using search_type = hierarchical_reclaim<N>;
   template <std::size_t N>
@@ -41,8 +41,8 @@ struct one_head_by_priority {
 
 /// The parts of Kueue with fair sharing.
 struct one_head_by_share {
-  template <class Bench>
-  using cycle = one_head_cycle<Bench, one_head_by_share>;
+  template <class Session>
+  using cycle = one_head_cycle<Session, one_head_by_share>;
   template <std::size_t N>
   using search_type = fair_share_targets<N>;
   template <std::size_t N>

@@ -2,7 +2,7 @@
 //
 // Our cycle with jobs of all kinds: plain, elastic, of several flavors. What it decides of plain jobs is in
 // scheduler.cpp and laws.cpp.
-#include <allot/scheduler/until_quiet.hpp>
+#include <allot/scheduler/exhaustive_cycle.hpp>
 
 #include <doctest/doctest.h>
 
@@ -75,7 +75,7 @@ class random_units {
       if (!id || host_.scheduler().state(id) == job_state::unknown) continue;
       if (host_.scheduler().what(id)->name != name) continue;
       known.push_back(id);
-      for (const job_id s : host_.scheduler().surplus_of(id)) known.push_back(s);
+      for (const job_id s : host_.scheduler().elastic_pods_of(id)) known.push_back(s);
     }
     if (known.empty()) return;
     const job_id id = random.pick(known);
@@ -97,7 +97,7 @@ class random_units {
         return host_.cancel(id);
     }
   }
-  /// Whoever was told to go goes, in any order; of an elastic job the core may go before its surplus.
+  /// Whoever was told to go goes, in any order; of an elastic job the core may go before its elastic pods.
   void let_go(random_source& random) {
     std::vector<job_id> going = told();
     random.shuffle(going);
@@ -111,7 +111,7 @@ class random_units {
       if (!id || host_.scheduler().state(id) == job_state::unknown) continue;
       if (host_.scheduler().what(id)->name != name) continue;
       if (host_.scheduler().state(id) == job_state::evicting) result.push_back(id);
-      for (const job_id s : host_.scheduler().surplus_of(id)) {
+      for (const job_id s : host_.scheduler().elastic_pods_of(id)) {
         if (host_.scheduler().state(s) == job_state::evicting) result.push_back(s);
       }
     }
@@ -169,7 +169,7 @@ void live_through(random_source& random) {
   }
   CHECK(h.step().empty());
   CHECK(h.scheduler().ledger() == allot::ledger<2>{h.scheduler().tree()});
-  CHECK(h.scheduler().booked() == allot::ledger<2>{h.scheduler().tree()});
+  CHECK(h.scheduler().assumed() == allot::ledger<2>{h.scheduler().tree()});
 }
 
 /// Calls `check(host, id, job)` for each job of random worlds that have come to rest with nobody told to go.
@@ -195,15 +195,15 @@ void at_rest(Check check) {
 }  // namespace
 
 TEST_CASE(
-    "until_quiet: whatever happens to elastic and flavored jobs, the books are the sum of their units") {
+    "exhaustive_cycle: whatever happens to elastic and flavored jobs, the books are the sum of their units") {
   allot_test::for_each_seed(150, [](random_source& random) { live_through<allot::no_placement>(random); });
 }
 
-TEST_CASE("until_quiet: the same where they need a place") {
+TEST_CASE("exhaustive_cycle: the same where they need a place") {
   allot_test::for_each_seed(60, [](random_source& random) { live_through<allot::gpu::inventory>(random); });
 }
 
-TEST_CASE("until_quiet: who would fit, in any flavor, does not wait") {
+TEST_CASE("exhaustive_cycle: who would fit, in any flavor, does not wait") {
   at_rest([](auto& h, job_id id, const allot_test::unit_job& j) {
     if (h.scheduler().state(id) != job_state::pending) return;
     if (h.scheduler().settings(j.quota).head == allot::queue_head::strict) return;
@@ -211,22 +211,22 @@ TEST_CASE("until_quiet: who would fit, in any flavor, does not wait") {
     allot::flavor_pick pick{};
     do {
       const allot::resources<2> request = (j.each + j.menu.request(pick)) * j.min_pods;
-      CHECK_FALSE(h.scheduler().booked().fits(j.quota, request, in));
+      CHECK_FALSE(h.scheduler().assumed().fits(j.quota, request, in));
     } while (advance(pick, j.menu));
   });
 }
 
-TEST_CASE("until_quiet: an elastic job that runs has all the pods for which there is room") {
+TEST_CASE("exhaustive_cycle: an elastic job that runs has all the pods for which there is room") {
   at_rest([](auto& h, job_id id, const allot_test::unit_job& j) {
     if (h.scheduler().state(id) != job_state::running) return;
-    const job_id next = h.waiting_surplus(j.name);
+    const job_id next = h.waiting_elastic_pod(j.name);
     if (!next || h.scheduler().settings(j.quota).head == allot::queue_head::strict) return;
     const allot::lane in = j.preemptible ? allot::lane::any : allot::lane::guaranteed;
-    CHECK_FALSE(h.scheduler().booked().fits(j.quota, h.scheduler().request(next), in));
+    CHECK_FALSE(h.scheduler().assumed().fits(j.quota, h.scheduler().request(next), in));
   });
 }
 
-TEST_CASE("until_quiet: no unit goes that need not (KAI trap 2, on random loans)") {
+TEST_CASE("exhaustive_cycle: no unit goes that need not (KAI trap 2, on random loans)") {
   allot_test::for_each_seed(400, [](random_source& random) {
     const std::int64_t own = random.between(2, 10);
     unit_host<> h{{{.name = "root"},
@@ -240,7 +240,7 @@ TEST_CASE("until_quiet: no unit goes that need not (KAI trap 2, on random loans)
     h.settle();
     const std::int64_t wanted = random.between(1, own);
     h.submit("a1", "a", wanted);
-    allot::ledger<2> before = h.scheduler().booked();
+    allot::ledger<2> before = h.scheduler().assumed();
     const auto& plan = h.scheduler().step(1'000);
     if (plan.reservations.empty()) return;
     const allot::quota_id a = h.quota("a");
@@ -256,7 +256,7 @@ TEST_CASE("until_quiet: no unit goes that need not (KAI trap 2, on random loans)
       with.charge(plan.evictions[i].quota, gone[i]);
       CHECK_FALSE(with.fits(a, models(wanted)));
     }
-    // A core goes only when its surplus would not have done.
+    // A core goes only when its elastic pods would not have done.
     for (const auto& e : plan.evictions) {
       if (e.core || e.pods == e.what->min_pods) continue;
       allot::ledger<2> with = before;
@@ -266,7 +266,7 @@ TEST_CASE("until_quiet: no unit goes that need not (KAI trap 2, on random loans)
   });
 }
 
-TEST_CASE("until_quiet: an elastic job takes back with as many pods as are its own") {
+TEST_CASE("exhaustive_cycle: an elastic job takes back with as many pods as are its own") {
   unit_host<> h{{{.name = "root"},
                  {.name = "a", .parent = "root", .nominal = models(3)},
                  {.name = "b", .parent = "root", .nominal = models(3)}}};
@@ -277,7 +277,7 @@ TEST_CASE("until_quiet: an elastic job takes back with as many pods as are its o
   CHECK(h.pods("e") == 3);
 }
 
-TEST_CASE("until_quiet: pods that lose their place to others come back a few times only") {
+TEST_CASE("exhaustive_cycle: pods that lose their place to others come back a few times only") {
   // In a circle that no rule forbids a job may make others yield a few times while the world stays as it is;
   // a new pod of an elastic job is not a new job.
   allot::detail::preemption_turns core, unit;
@@ -296,7 +296,7 @@ TEST_CASE("until_quiet: pods that lose their place to others come back a few tim
   CHECK(std::max(core, unit).left_in(8));
 }
 
-TEST_CASE("until_quiet: with views that show everything, plain jobs are decided without allocation") {
+TEST_CASE("exhaustive_cycle: with views that show everything, plain jobs are decided without allocation") {
   struct plain {
     using job = std::uint32_t;
     allot::quota_id quota(job j) const { return allot::quota_id{1 + j / 1000}; }
@@ -341,7 +341,7 @@ TEST_CASE("until_quiet: with views that show everything, plain jobs are decided 
   CHECK(decisions > before);
 }
 
-TEST_CASE("until_quiet: a step in which nothing changed allocates nothing, whatever jobs there are") {
+TEST_CASE("exhaustive_cycle: a step in which nothing changed allocates nothing, whatever jobs there are") {
   allot_test::for_each_seed(20, [](random_source& random) {
     random_units<allot::no_placement> world{random};
     auto& h = world.host();

@@ -20,13 +20,13 @@ template <class View, class Placement, class Policies>
 class scheduler;
 
 /// What a cycle works on: the books, the jobs, the queues, and the plan that it writes. The host's calls keep
-/// it up to date; a cycle decides by `admit`, `reserve` or `announce`, `evict` and `hold_first`, each of
-/// which does what it says to the books and the queues and enters it in the plan.
+/// it up to date; a cycle decides by `admit`, `reserve` or `announce`, `evict` and `mark_inadmissible`, each
+/// of which does what it says to the books and the queues and enters it in the plan.
 ///
-/// Between decisions a cycle may try things in `held()`, `booked()` and `places()`, each inside a savepoint
-/// that it rolls back.
+/// Between decisions a cycle may try things in `allocated()`, `assumed()` and `places()`, each inside a
+/// savepoint that it rolls back.
 template <job_view View, placement Placement>
-class workbench {
+class session {
  public:
   static constexpr std::size_t n = dimensions<View>;
   using job = typename View::job;
@@ -35,15 +35,15 @@ class workbench {
   using record = detail::job_record<View, Placement>;
   using plan_type = allot::plan<View, Placement>;
 
-  workbench(View view, quota_tree<n> tree, Placement where)
+  session(View view, quota_tree<n> tree, Placement where)
       : jobs_(std::move(view), std::move(tree), std::move(where)) {}
 
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return jobs_.tree(); }
   [[nodiscard]] const View& view() const noexcept { return jobs_.view; }
   /// What jobs hold now, those included that were told to go.
-  [[nodiscard]] ledger<n>& held() noexcept { return jobs_.books.held(); }
+  [[nodiscard]] ledger<n>& allocated() noexcept { return jobs_.books.allocated(); }
   /// What decisions count on: those told to go are gone, those reserved are there.
-  [[nodiscard]] ledger<n>& booked() noexcept { return jobs_.books.booked(); }
+  [[nodiscard]] ledger<n>& assumed() noexcept { return jobs_.books.assumed(); }
   [[nodiscard]] Placement& places() noexcept { return jobs_.books.places; }
   /// The jobs that run, may be preempted and were not told to go.
   [[nodiscard]] const running_index<n>& running() const noexcept { return jobs_.books.running(); }
@@ -59,7 +59,7 @@ class workbench {
   [[nodiscard]] record& at(job_id id) { return jobs_.known(id); }
   [[nodiscard]] bool contains(job_id id) const { return jobs_.jobs.contains(id); }
   [[nodiscard]] const queue_settings& settings(quota_id x) const { return jobs_.of(x).settings; }
-  /// How many pods of the job run, its surplus included.
+  /// How many pods of the job run, its elastic pods included.
   [[nodiscard]] std::uint32_t running_pods(const record& r) const { return jobs_.running_pods(r); }
 
   /// Whether the settings of some quota guarantee a runtime.
@@ -71,8 +71,8 @@ class workbench {
   /// Counts what happened to the world that no plan brought about.
   [[nodiscard]] std::uint64_t epoch() const noexcept { return jobs_.epoch; }
   /// Whether somebody who was held may have better chances now: something was given back, or the host changed
-  /// the world. `wake_everyone` takes note of it.
-  [[nodiscard]] bool has_news() const noexcept { return jobs_.wake; }
+  /// the world. `requeue_inadmissible` takes note of it.
+  [[nodiscard]] bool must_requeue() const noexcept { return jobs_.must_requeue; }
   /// Calls `visit(quota)` for each quota whose queue or usage has changed since the last call.
   template <class Visit>
   void take_touched(Visit visit) {
@@ -145,22 +145,22 @@ class workbench {
     jobs_.touch(r.facts.quota);
   }
   /// A waiting pod beyond what its elastic job runs with is not wanted.
-  void drop_surplus(job_id id) { jobs_.remove(id); }
+  void drop_elastic_pod(job_id id) { jobs_.remove(id); }
 
   // Decisions.
 
-  /// The first job of x that `first_of` gave can't be admitted now. It is parked with all of its shape until
-  /// everyone is woken or, at the head of a strict queue, blocks it.
-  void hold_first(quota_id x, hold_reason why) {
+  /// The first job of x that `first_of` gave can't be admitted now. It waits with all of its shape until
+  /// `requeue_inadmissible` or, at the head of a strict queue, blocks it.
+  void mark_inadmissible(quota_id x, pending_reason why) {
     list_hold(*first_of(x), why);
-    jobs_.park_first(x);
+    jobs_.mark_inadmissible(x);
   }
   /// The plan says of the waiting job that it is held; nothing else changes.
-  void list_hold(job_id id, hold_reason why) {
+  void list_hold(job_id id, pending_reason why) {
     record& r = at(id);
-    if (r.held_in == steps_) return;
-    r.held_in = steps_;
-    plan_.holds.push_back({id, r.what, r.facts.quota, why});
+    if (r.listed_in == steps_) return;
+    r.listed_in = steps_;
+    plan_.pending.push_back({id, r.what, r.facts.quota, why});
   }
   /// The waiting job runs from now on, at a place that was taken for it.
   void admit(job_id id, const place& where) {
@@ -179,16 +179,16 @@ class workbench {
     plan_.reservations.push_back({id, r.what, r.facts.quota, first, victims});
   }
   /// The job waits on in its queue for those who were told to go for it, the evictions of the plan from
-  /// `first` on. Nothing is booked for it: the cycle decides on it anew when they have gone (Kueue, KAI).
+  /// `first` on. Nothing is assumed for it: the cycle decides on it anew when they have gone (Kueue, KAI).
   void announce(job_id id, std::size_t first) {
     const record& r = at(id);
     plan_.reservations.push_back({id, r.what, r.facts.quota, first, plan_.evictions.size() - first});
   }
-  /// Tells a running job to go, with all its surplus if it is elastic.
+  /// Tells a running job to go, with all its elastic pods if it is elastic.
   void evict(job_id victim, job_id beneficiary, relation how) {
     record& r = at(victim);
-    const bool is_elastic = !r.surplus.empty();
-    take_back_surplus(r);
+    const bool is_elastic = !r.elastic_pods.empty();
+    take_back_elastic_pods(r);
     plan_.evictions.push_back(
         {victim, r.what, r.facts.quota, beneficiary, how, running_pods(r), r.facts.core});
     jobs_.withdraw(r, beneficiary);
@@ -215,31 +215,30 @@ class workbench {
     bool are_elastic = false;
     for (const victim<n>& v : found) {
       record& gone = jobs_.jobs[v.job.id];
-      are_elastic = are_elastic || !gone.surplus.empty();
+      are_elastic = are_elastic || !gone.elastic_pods.empty();
       if (gone.admitted_in == steps_) {
         take_back_admission(gone);
         inherit_evictions(beneficiary, v.job.id);
       } else {
         if (!goes_with_its_job(gone)) {
           plan_.evictions.push_back({v.job.id, gone.what, v.job.quota, beneficiary, v.how,
-                                     gone.facts.pods + pods_of_surplus(found, v.job), gone.facts.core,
-                                     v.why});
+                                     gone.facts.pods + elastic_pods(found, v.job), gone.facts.core, v.why});
         }
         jobs_.note_leaving(gone, beneficiary);
       }
     }
     if (are_elastic) inherit_evictions(beneficiary);
     // Gangs go whole: what they leave over may be enough for somebody who was passed by.
-    jobs_.wake = true;
+    jobs_.must_requeue = true;
   }
 
-  /// Says in a hold what stops the job: the ledger's law, else its place.
-  void explain(typename plan_type::hold& h) const { jobs_.books.explain(h, jobs_.jobs[h.id]); }
+  /// Says what stops the pending job: the ledger's law, else its place.
+  void explain(typename plan_type::pending_job& h) const { jobs_.books.explain(h, jobs_.jobs[h.id]); }
   /// Lets everyone who was held try again. Returns whether there is anybody.
-  bool wake_everyone() {
-    const bool anybody = jobs_.wake_everyone();
-    for (const auto& h : plan_.holds) jobs_.jobs[h.id].held_in = 0;
-    plan_.holds.clear();
+  bool requeue_inadmissible() {
+    const bool anybody = jobs_.requeue_inadmissible();
+    for (const auto& h : plan_.pending) jobs_.jobs[h.id].listed_in = 0;
+    plan_.pending.clear();
     return anybody;
   }
 
@@ -251,11 +250,11 @@ class workbench {
     now_ = now;
     ++steps_;
     plan_.clear();
-    if (!has_news()) return;
+    if (!must_requeue()) return;
     jobs_.review_reservations();
     jobs_.reservations.start_ready(jobs_.books, jobs_.jobs, [&](job_id id) {
       record& r = jobs_.jobs[id];
-      start(r, jobs_.books.borrowed_by(held(), r));
+      start(r, jobs_.books.borrowed_by(allocated(), r));
     });
   }
   /// Who this plan makes room for may itself have to yield to somebody else, or go with its job: what was to
@@ -266,28 +265,28 @@ class workbench {
     }
     std::erase_if(plan_.reservations, [&](const auto& r) { return !contains(r.id); });
   }
-  /// Who was admitted by this very plan has not started: it waits again, and its surplus with it.
+  /// Who was admitted by this very plan has not started: it waits again, and its elastic pods with it.
   void take_back_admission(record& r) {
     const job_id id = r.facts.id;
     std::erase_if(plan_.admissions, [&](const auto& a) { return a.id == id || a.core == id; });
     jobs_.give_back(r);
     jobs_.requeue(r);
   }
-  /// The same of the surplus of a job that goes.
-  void take_back_surplus(const record& core) {
-    for (std::size_t i = core.surplus.size(); i-- > 0;) {
-      record& s = jobs_.jobs[core.surplus[i]];
+  /// The same of the elastic pods of a job that goes.
+  void take_back_elastic_pods(const record& core) {
+    for (std::size_t i = core.elastic_pods.size(); i-- > 0;) {
+      record& s = jobs_.jobs[core.elastic_pods[i]];
       if (s.state == job_state::running && s.admitted_in == steps_) take_back_admission(s);
     }
   }
   [[nodiscard]] bool goes_with_its_job(const record& r) const {
-    return r.facts.surplus && jobs_.jobs[r.facts.core].state == job_state::evicting;
+    return r.facts.elastic && jobs_.jobs[r.facts.core].state == job_state::evicting;
   }
   /// Of the units among the victims that go with this one.
-  [[nodiscard]] std::uint32_t pods_of_surplus(std::span<const victim<n>> found,
-                                              const running_job<n>& core) const {
+  [[nodiscard]] std::uint32_t elastic_pods(std::span<const victim<n>> found,
+                                           const running_job<n>& core) const {
     std::uint32_t pods = 0;
-    if (jobs_.jobs[core.id].surplus.empty()) return pods;
+    if (jobs_.jobs[core.id].elastic_pods.empty()) return pods;
     for (const victim<n>& v : found) {
       if (v.job.core == core.id && jobs_.jobs[v.job.id].state == job_state::evicting) pods += v.job.pods;
     }
@@ -301,7 +300,7 @@ class workbench {
   booking book(job_id id, const place& where) {
     record& r = jobs_.leave_queue(id);
     r.where = where;
-    const resources<n> borrows = jobs_.books.borrowed_by(booked(), r);
+    const resources<n> borrows = jobs_.books.borrowed_by(assumed(), r);
     jobs_.books.book(r);
     return {r, borrows};
   }

@@ -8,7 +8,7 @@
 #include <allot/preemption/resized.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/scheduler/flavor_walk.hpp>
-#include <allot/scheduler/workbench.hpp>
+#include <allot/scheduler/session.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -22,15 +22,15 @@ inline namespace v0 {
 
 /// Our cycle: one job after the other, each the one whose turn it is, until nothing more can be decided.
 ///
-/// What a job is given, or who goes for it, is booked at once, so the next decision counts on it: there is
+/// What a job is given, or who goes for it, is assumed at once, so the next decision counts on it: there is
 /// nothing to overlap with and nothing to decide twice. Only who lost something or changed its queue is
 /// ordered anew, so an unchanged world costs nothing.
-template <class Bench, class Policies>
-class until_quiet {
+template <class Session, class Policies>
+class exhaustive_cycle {
  public:
-  static constexpr std::size_t n = Bench::n;
+  static constexpr std::size_t n = Session::n;
 
-  explicit until_quiet(const Policies& policies)
+  explicit exhaustive_cycle(const Policies& policies)
       : turn_(policies.quotas),
         search_(policies.victims, policies.guard, policies.search_budget),
         move_(policies.most_moves),
@@ -39,57 +39,59 @@ class until_quiet {
         may_move_(policies.most_moves > 0),
         evicts_after_resize_(policies.evict_after_resize) {}
 
-  /// Starts anew on the bench's tree.
-  void reset(Bench& bench) {
-    turn_.reset(bench.tree());
+  /// Starts anew on the session's tree.
+  void reset(Session& session) {
+    turn_.reset(session.tree());
     is_new_tree_ = true;
   }
 
   /// Decides everything that can be decided now.
-  void run(Bench& bench) {
-    run(bench, [](quota_id) { return false; });
+  void run(Session& session) {
+    run(session, [](quota_id) { return false; });
   }
   /// The same; `look(quota)` is called before a quota that has changed is ordered anew, and says whether the
   /// order may see others differently now, too.
   template <class Look>
-  void run(Bench& bench, Look look) {
-    if (std::exchange(is_new_tree_, false) && evicts_after_resize_) bring_down(bench);
-    search_.protection() = protection_of_all{protection_by_settings{&bench}, protection_};
-    // Each job that is considered is parked, blocks its queue or is decided on, and `preemption_turns` bounds
-    // how often; so a pass ends, and another one follows only one that has decided something.
+  void run(Session& session, Look look) {
+    if (std::exchange(is_new_tree_, false) && evicts_after_resize_) bring_down(session);
+    search_.protection() = protection_of_all{protection_by_settings{&session}, protection_};
+    // Each job that is considered becomes inadmissible, blocks its queue or is decided on, and
+    // `preemption_turns` bounds how often; so a pass ends, and another one follows only one that has decided
+    // something.
     do {
       decided_ = false;
-      if (bench.has_news()) {
-        bench.wake_everyone();
+      if (session.must_requeue()) {
+        session.requeue_inadmissible();
         admitted_ = false;
       }
-      for (show_changes(bench, look); const quota_id x = turn_.best(bench.tree());
-           show_changes(bench, look)) {
-        consider(bench, x);
+      for (show_changes(session, look); const quota_id x = turn_.best(session.tree());
+           show_changes(session, look)) {
+        consider(session, x);
       }
       // Who was held before others were admitted may have a claim on what these borrow, or on what they have
       // left others to borrow.
-    } while (decided_ && (bench.has_news() || (std::exchange(admitted_, false) && bench.wake_everyone())));
+    } while (decided_ &&
+             (session.must_requeue() || (std::exchange(admitted_, false) && session.requeue_inadmissible())));
     std::sort(shown_.begin(), shown_.end());
     shown_.erase(std::unique(shown_.begin(), shown_.end()), shown_.end());
     for (const quota_id x : shown_) {
-      if (const auto first = bench.first_of(x)) bench.list_hold(*first, hold_reason::quota);
+      if (const auto first = session.first_of(x)) session.list_hold(*first, pending_reason::quota);
     }
     shown_.clear();
   }
 
  private:
-  using record = typename Bench::record;
+  using record = typename Session::record;
 
   /// The runtimes that the quotas' settings guarantee.
   struct protection_by_settings {
-    const Bench* bench = nullptr;
+    const Session* session = nullptr;
 
     [[nodiscard]] bool operator()(const ledger<n>& l, const beneficiary<n>& b, const donor<n>& d,
                                   const search_progress<n>& progress) const {
-      if (!bench->guarantees_runtime()) return false;
+      if (!session->guarantees_runtime()) return false;
       const auto guarantee = [this](quota_id x) -> const runtime_guarantee& {
-        return bench->settings(x).min_runtime;
+        return session->settings(x).min_runtime;
       };
       return minimum_runtime<decltype(guarantee)>{guarantee}(l, b, d, progress);
     }
@@ -97,48 +99,48 @@ class until_quiet {
   using protection_of_all = any_protection<protection_by_settings, typename Policies::protection_type>;
 
   /// Tells those to go who are too many after quotas have become smaller.
-  void bring_down(Bench& bench) {
+  void bring_down(Session& session) {
     std::vector<quota_id> over;
-    for (const quota_id x : bench.tree().top_down()) {
-      if (!bench.booked().is_sound(x)) over.push_back(x);
+    for (const quota_id x : session.tree().top_down()) {
+      if (!session.assumed().is_sound(x)) over.push_back(x);
     }
     if (over.empty()) return;
-    const savepoint before = bench.booked().save();
-    shrink_.run(bench.booked(), bench.running(), over, bench.now());
-    bench.booked().rollback(before);
+    const savepoint before = session.assumed().save();
+    shrink_.run(session.assumed(), session.running(), over, session.now());
+    session.assumed().rollback(before);
     for (const victim<n>& v : shrink_.victims()) {
-      if (!v.with_its_job) bench.evict(v.job.id, {}, relation::resized);
+      if (!v.with_its_job) session.evict(v.job.id, {}, relation::resized);
     }
   }
 
   /// Shows the tournament the best jobs and the usage of quotas as they are now.
   template <class Look>
-  void show_changes(Bench& bench, Look look) {
+  void show_changes(Session& session, Look look) {
     bool others_too = false;
-    bench.take_touched([&](quota_id x) {
+    session.take_touched([&](quota_id x) {
       shown_.push_back(x);
       others_too = look(x) || others_too;
-      if (const auto first = bench.first_of(x)) {
-        const record& r = bench.at(*first);
-        turn_.enter(bench.booked(), x, r.facts.request, r.rank, prospects_of(bench, x, r));
+      if (const auto first = session.first_of(x)) {
+        const record& r = session.at(*first);
+        turn_.enter(session.assumed(), x, r.facts.request, r.rank, prospects_of(session, x, r));
       } else {
-        turn_.leave(bench.booked(), x);
+        turn_.leave(session.assumed(), x);
       }
     });
-    if (others_too) turn_.refresh_all(bench.booked());
+    if (others_too) turn_.refresh_all(session.assumed());
   }
 
   /// What the jobs of x that may be tried ask for at least, and whether one may make others yield: what can't
   /// be ruled out at a glance counts as hope.
-  [[nodiscard]] prospects<n> prospects_of(Bench& bench, quota_id x, const record& first) const {
+  [[nodiscard]] prospects<n> prospects_of(Session& session, quota_id x, const record& first) const {
     auto p = prospects<n>::of_nobody();
-    const queue_settings& settings = bench.settings(x);
+    const queue_settings& settings = session.settings(x);
     const bool first_only = settings.head == queue_head::strict;
     std::int32_t priority = first.facts.priority;
     if (first_only) {
       p.least = first.menu.empty() ? first.facts.request : resources<n>{};
     } else {
-      bench.for_each_open_shape(x, [&](const auto& shape) {
+      session.for_each_open_shape(x, [&](const auto& shape) {
         priority = std::max(priority, shape.priority);
         for (std::size_t d = 0; d < n; ++d) {
           p.least[d] = std::min(p.least[d], shape.menu.empty() ? shape.request[d] : quantity{});
@@ -146,64 +148,66 @@ class until_quiet {
       });
     }
     const preempt_settings& may = settings.preempt;
-    const auto running = bench.running().jobs_of(x);
+    const auto running = session.running().jobs_of(x);
     const bool within = may.within != preempt_within::never && !running.empty() &&
                         (may.within == preempt_within::lower_priority ? running.back().priority < priority
                                                                       : running.back().priority <= priority);
     const bool others = asks_rivals(may) || may.borrow != preempt_borrow::never;
-    if (within || others || (may.children && !bench.tree().children(x).empty()))
+    if (within || others || (may.children && !session.tree().children(x).empty()))
       return {p.least, ~std::uint64_t{0}};
     if (may.reclaim == preempt_reclaim::never) return p;
-    const ledger<n>& l = bench.booked();
+    const ledger<n>& l = session.assumed();
     for (std::size_t d = 0; d < n; ++d) {
       if (p.least[d] <= l.supply_of(x, d).own_pool - l.own_usage(x, d)) p.hopes(d);
     }
     return p;
   }
 
-  void consider(Bench& bench, quota_id x) {
-    const job_id id = *bench.first_of(x);
-    record& r = bench.at(id);
-    const std::size_t first_eviction = bench.plan().evictions.size();
+  void consider(Session& session, quota_id x) {
+    const job_id id = *session.first_of(x);
+    record& r = session.at(id);
+    const std::size_t first_eviction = session.plan().evictions.size();
     const auto at = walk_flavors(
-        bench, r, [&] { return room_for(bench, r); }, [&] { return make_room(bench, r); });
-    if (!at) return bench.hold_first(x, gave_up_ ? hold_reason::not_proven : hold_reason::quota);
+        session, r, [&] { return room_for(session, r); }, [&] { return make_room(session, r); });
+    if (!at)
+      return session.mark_inadmissible(x, gave_up_ ? pending_reason::not_proven : pending_reason::quota);
     admitted_ = decided_ = true;
-    bench.reserve(id, *at, first_eviction);
+    session.reserve(id, *at, first_eviction);
   }
 
   /// A place for the job as it is, when its quota allows it.
-  [[nodiscard]] std::optional<typename Bench::place> room_for(Bench& bench, const record& r) {
+  [[nodiscard]] std::optional<typename Session::place> room_for(Session& session, const record& r) {
     gave_up_ = false;
-    if (!bench.booked().fits(r.facts.quota, r.facts.request, r.facts.in)) return std::nullopt;
-    return bench.places().place(r.demand);
+    if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) return std::nullopt;
+    return session.places().place(r.demand);
   }
   /// A place that others leave for it.
-  [[nodiscard]] std::optional<typename Bench::place> make_room(Bench& bench, record& r) {
-    if (!r.turns.left_in(bench.epoch())) return std::nullopt;
-    const search_outcome outcome = bench.make_room(search_, r);
+  [[nodiscard]] std::optional<typename Session::place> make_room(Session& session, record& r) {
+    if (!r.turns.left_in(session.epoch())) return std::nullopt;
+    const search_outcome outcome = session.make_room(search_, r);
     gave_up_ = gave_up_ || outcome == search_outcome::not_proven;
-    if (outcome != search_outcome::found) return move_others(bench, r);
-    r.turns.take_in(bench.epoch());
-    bench.evict_found(search_.victims(), r.facts.id);
-    const auto at = bench.places().place(r.demand);
+    if (outcome != search_outcome::found) return move_others(session, r);
+    r.turns.take_in(session.epoch());
+    session.evict_found(search_.victims(), r.facts.id);
+    const auto at = session.places().place(r.demand);
     ALLOT_ASSERT(at.has_value(), "the search found that there is a place");
     return at;
   }
 
   /// A place for a job that its quota allows, by starting others elsewhere.
-  [[nodiscard]] std::optional<typename Bench::place> move_others(Bench& bench, record& r) {
-    if (!may_move_ || !bench.booked().fits(r.facts.quota, r.facts.request, r.facts.in)) return std::nullopt;
+  [[nodiscard]] std::optional<typename Session::place> move_others(Session& session, record& r) {
+    if (!may_move_ || !session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in))
+      return std::nullopt;
     movable_.clear();
-    for (const quota_id x : bench.tree().top_down()) {
-      const auto jobs = bench.running().jobs_of(x);
+    for (const quota_id x : session.tree().top_down()) {
+      const auto jobs = session.running().jobs_of(x);
       movable_.insert(movable_.end(), jobs.begin(), jobs.end());
     }
     // Who yields first moves first; those who have just started lose least.
     std::sort(movable_.begin(), movable_.end(),
               [](const auto& a, const auto& b) { return compare_as_victims(a, b) < 0; });
-    const auto at = bench.move_others(move_, r, movable_);
-    if (at) r.turns.take_in(bench.epoch());
+    const auto at = session.move_others(move_, r, movable_);
+    if (at) r.turns.take_in(session.epoch());
     return at;
   }
 

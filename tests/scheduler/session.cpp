@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What a cycle of one's own can do: these cycles decide what the test tells them, so that each decision of
-// the bench is seen by itself.
-#include <allot/scheduler/workbench.hpp>
+// the session is seen by itself.
+#include <allot/scheduler/session.hpp>
 
 #include <doctest/doctest.h>
 
@@ -17,9 +17,9 @@
 
 #include "tests/scheduler/unit_host.hpp"
 
-using allot::hold_reason;
 using allot::job_id;
 using allot::job_state;
+using allot::pending_reason;
 using allot::quota_id;
 using allot_test::h100_then_a100;
 using allot_test::models;
@@ -27,7 +27,7 @@ using allot_test::unit_host;
 
 namespace {
 
-using bench_type = allot::workbench<allot_test::unit_view, allot::no_placement>;
+using bench_type = allot::session<allot_test::unit_view, allot::no_placement>;
 
 struct orders {
   std::function<void(bench_type&)> next{};
@@ -37,14 +37,14 @@ struct orders {
 
 /// A cycle that does what the test says.
 struct as_told {
-  template <class Bench>
+  template <class Session>
   class cycle {
    public:
     explicit cycle(const as_told& policies) : told_(policies.told) {}
-    void reset(Bench&) { ++told_->resets; }
-    void run(Bench& bench) {
+    void reset(Session&) { ++told_->resets; }
+    void run(Session& session) {
       ++told_->runs;
-      if (auto now = std::exchange(told_->next, {})) now(bench);
+      if (auto now = std::exchange(told_->next, {})) now(session);
     }
 
    private:
@@ -74,7 +74,7 @@ std::vector<allot::quota_spec<2>> two_teams(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
-TEST_CASE("workbench: a cycle starts on a tree, anew when it changes, and runs once a step") {
+TEST_CASE("session: a cycle starts on a tree, anew when it changes, and runs once a step") {
   told_host t{two_teams(4, 4)};
   CHECK(t.told.resets == 1);
   CHECK(t.step([](bench_type&) {}).empty());
@@ -87,7 +87,7 @@ TEST_CASE("workbench: a cycle starts on a tree, anew when it changes, and runs o
   CHECK(t.told.resets == 2);
 }
 
-TEST_CASE("workbench: it shows the queues") {
+TEST_CASE("session: it shows the queues") {
   told_host t{two_teams(4, 4)};
   t.h.submit("a1", "a", 9);
   t.h.submit("a2", "a", 2);
@@ -98,7 +98,7 @@ TEST_CASE("workbench: it shows the queues") {
     CHECK(b.waiting(a) == 2);
     CHECK(b.asked(a) == models(11));
     CHECK(b.first_of(a) == t.h.id("a1"));
-    b.hold_first(a, hold_reason::quota);
+    b.mark_inadmissible(a, pending_reason::quota);
     CHECK(b.first_of(a) == t.h.id("a2"));
     std::vector<std::string> seen;
     b.for_each_waiting(a, [&](job_id id) { seen.push_back(b.at(id).what->name); });
@@ -108,13 +108,13 @@ TEST_CASE("workbench: it shows the queues") {
     CHECK(b.asked(a) == models(9));
     CHECK(b.waiting(a) == 1);
     CHECK_FALSE(b.first_of(a));
-    b.wake_everyone();
+    b.requeue_inadmissible();
     CHECK(b.first_of(a) == t.h.id("a1"));
-    CHECK(b.plan().holds.empty());
+    CHECK(b.plan().pending.empty());
   }) == "+a2");
 }
 
-TEST_CASE("workbench: quotas are touched by what changes their queue or usage, once each") {
+TEST_CASE("session: quotas are touched by what changes their queue or usage, once each") {
   told_host t{two_teams(4, 4)};
   const auto touched = [&](bench_type& b) {
     std::vector<std::string> names;
@@ -135,7 +135,7 @@ TEST_CASE("workbench: quotas are touched by what changes their queue or usage, o
   t.step([&](bench_type& b) {
     b.admit(t.h.id("a1"), {});
     CHECK(touched(b) == "a ");
-    b.hold_first(t.h.quota("a"), hold_reason::quota);
+    b.mark_inadmissible(t.h.quota("a"), pending_reason::quota);
     CHECK(touched(b) == "a ");
   });
   expect("");
@@ -145,7 +145,7 @@ TEST_CASE("workbench: quotas are touched by what changes their queue or usage, o
   expect("a ");
 }
 
-TEST_CASE("workbench: who is announced has nothing booked, and is decided on anew") {
+TEST_CASE("session: who is announced has nothing assumed, and is decided on anew") {
   told_host t{two_teams(4, 4)};
   t.h.submit("b1", "b", 8);
   CHECK(t.step([&](bench_type& b) { b.admit(t.h.id("b1"), {}); }) == "+b1");
@@ -156,16 +156,16 @@ TEST_CASE("workbench: who is announced has nothing booked, and is decided on ane
     b.announce(t.h.id("a1"), first);
   }) == "-b1>a1 ~a1");
   CHECK(t.h.state("a1") == job_state::pending);
-  CHECK(t.h.scheduler().booked().own_usage(t.h.quota("a"), 0) == allot::gpus(0));
+  CHECK(t.h.scheduler().assumed().own_usage(t.h.quota("a"), 0) == allot::gpus(0));
   t.h.evicted("b1");
   t.step([&](bench_type& b) {
-    CHECK(b.has_news());
+    CHECK(b.must_requeue());
     CHECK(b.first_of(t.h.quota("a")) == t.h.id("a1"));
     CHECK(b.evicting().empty());
   });
 }
 
-TEST_CASE("workbench: who is reserved without victims starts when that delays nobody") {
+TEST_CASE("session: who is reserved without victims starts when that delays nobody") {
   told_host t{two_teams(4, 4)};
   t.h.submit("a1", "a", 3);
   t.h.submit("b1", "b", 2);
@@ -182,7 +182,7 @@ TEST_CASE("workbench: who is reserved without victims starts when that delays no
   CHECK(t.step({}) == "+a2");
 }
 
-TEST_CASE("workbench: an elastic job is told to go as one, with the pods that run") {
+TEST_CASE("session: an elastic job is told to go as one, with the pods that run") {
   told_host t{two_teams(4, 4)};
   t.h.submit("e", "a", 1, {.pods = 6, .min_pods = 2});
   const quota_id a = t.h.quota("a");
@@ -192,7 +192,7 @@ TEST_CASE("workbench: an elastic job is told to go as one, with the pods that ru
     CHECK(b.running_pods(b.at(t.h.id("e"))) == 5);
     CHECK(b.running().jobs_of(a).size() == 4);
   }) == "+e +e^ +e^ +e^");
-  t.h.evicting(t.h.surplus("e"));
+  t.h.evicting(t.h.elastic_pod("e"));
   CHECK(t.step([&](bench_type& b) {
     CHECK(b.running_pods(b.at(t.h.id("e"))) == 4);
     b.evict(t.h.id("e"), {}, allot::relation::resized);
@@ -205,7 +205,7 @@ TEST_CASE("workbench: an elastic job is told to go as one, with the pods that ru
   }) == "-e");
 }
 
-TEST_CASE("workbench: a choice of flavors is what the job asks for from then on") {
+TEST_CASE("session: a choice of flavors is what the job asks for from then on") {
   told_host t{{{.name = "q", .nominal = models(4, 4)}}};
   t.h.submit("j", "q", 0, {.menu = h100_then_a100(3)});
   const quota_id q = t.h.quota("q");
@@ -231,7 +231,7 @@ TEST_CASE("workbench: a choice of flavors is what the job asks for from then on"
   CHECK(t.h.used("q", 1) == 3);
 }
 
-TEST_CASE("workbench: changes of the world are counted, plans are not") {
+TEST_CASE("session: changes of the world are counted, plans are not") {
   told_host t{two_teams(4, 4)};
   const auto epoch = [&] {
     std::uint64_t e = 0;
