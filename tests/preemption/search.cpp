@@ -821,15 +821,15 @@ TEST_CASE(
 
 namespace {
 
-/// A job of `core` GPUs and then `elastic` pods of one GPU.
+/// A job of `core` GPUs and then `pods` pods of one GPU.
 struct elastic {
   ledger<>& l;
   allot::running_index<>& running;
   std::size_t next = 0;
 
-  void add(quota_id x, int core, int elastic, std::int32_t priority = 0) {
+  void add(quota_id x, int core, int pods, std::int32_t priority = 0) {
     const job_id of{next};
-    for (int i = 0; i <= elastic; ++i) {
+    for (int i = 0; i <= pods; ++i) {
       running_job<> j;
       j.id = job_id{next};
       j.quota = x;
