@@ -226,20 +226,3 @@ TEST_CASE("to_trace: what a part says of its jobs") {
   CHECK(t.jobs[2].restart == minute);
   CHECK(parse_trace_csv(to_csv(t)));
 }
-
-TEST_CASE("workload_stream: preconditions") {
-  workload_size size;
-  const std::vector<workload_part> one = {part_of(job_model::philly, "a")};
-  CHECK_THROWS(workload_stream(one, size));
-  size.days = 1;
-  CHECK_THROWS(workload_stream({}, size));
-  CHECK_THROWS(workload_stream({part_of(job_model::philly, "a", 0)}, size));
-  size.jobs = 1;
-  CHECK_THROWS(workload_stream(one, size));
-  size.jobs.reset();
-  size.cluster_gpus = 4;
-  CHECK_THROWS(workload_stream(one, size));
-  size.cluster_gpus = 8;
-  size.load_permille = 0;
-  CHECK_THROWS(workload_stream(one, size));
-}
