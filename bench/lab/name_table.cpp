@@ -1,58 +1,89 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/lab/name_table.hpp>
 
+#include <boost/unordered/unordered_flat_set.hpp>
+
+#include <cstdint>
 #include <functional>
+#include <limits>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
 namespace lab {
 
-namespace {
+/// A set of names that knows the hashes of their texts, so that growing does not look at the texts.
+struct name_table::index {
+  struct entry {
+    std::uint32_t hash;
+    std::uint32_t name;
+  };
+  /// What is looked for: a text, which may be in the table or not.
+  struct wanted {
+    wanted(const name_table& table, std::string_view looked_for) : names(table), text(looked_for) {
+      const std::uint64_t h = std::hash<std::string_view>{}(text);
+      hash = static_cast<std::uint32_t>(h ^ (h >> 32U));
+    }
 
-[[nodiscard]] std::uint32_t hash_of(std::string_view text) noexcept {
-  const std::uint64_t hash = std::hash<std::string_view>{}(text);
-  return static_cast<std::uint32_t>(hash ^ (hash >> 32U));
+    const name_table& names;
+    std::string_view text;
+    std::uint32_t hash;
+  };
+  struct hash_of {
+    using is_transparent = void;
+
+    std::size_t operator()(const entry& e) const noexcept { return e.hash; }
+    std::size_t operator()(const wanted& w) const noexcept { return w.hash; }
+  };
+  struct same_text {
+    using is_transparent = void;
+
+    bool operator()(const entry& a, const entry& b) const noexcept { return a.name == b.name; }
+    bool operator()(const wanted& w, const entry& e) const {
+      return e.hash == w.hash && w.names.text_of(e.name) == w.text;
+    }
+    bool operator()(const entry& e, const wanted& w) const { return (*this)(w, e); }
+  };
+
+  boost::unordered_flat_set<entry, hash_of, same_text> entries;
+};
+
+name_table::name_table() noexcept = default;
+name_table::name_table(const name_table& other)
+    : text_(other.text_),
+      ends_(other.ends_),
+      index_(other.index_ ? std::make_unique<index>(*other.index_) : nullptr) {}
+name_table::name_table(name_table&& other) noexcept
+    : text_(std::exchange(other.text_, {})),
+      ends_(std::exchange(other.ends_, {})),
+      index_(std::move(other.index_)) {}
+name_table& name_table::operator=(const name_table& other) {
+  return *this = name_table{other};
 }
-
-}  // namespace
+name_table& name_table::operator=(name_table&& other) noexcept {
+  text_ = std::exchange(other.text_, {});
+  ends_ = std::exchange(other.ends_, {});
+  index_ = std::move(other.index_);
+  return *this;
+}
+name_table::~name_table() = default;
 
 name_table::interned name_table::intern(std::string_view text) {
-  if (2 * (size() + 1) > slots_.size()) grow();
-  const std::uint32_t hash = hash_of(text);
-  const std::size_t at = find_slot(text, hash);
-  if (slots_[at].is_used()) return {name_id{slots_[at].name}, false};
+  if (!index_) index_ = std::make_unique<index>();
+  const index::wanted wanted{*this, text};
+  const auto found = index_->entries.find(wanted);
+  if (found != index_->entries.end()) return {name_id{found->name}, false};
   ALLOT_ASSERT(size() < std::numeric_limits<std::uint32_t>::max(), "a table holds fewer than 2^32 - 1 names");
-  slots_[at] = {hash, static_cast<std::uint32_t>(size())};
+  index_->entries.insert({wanted.hash, static_cast<std::uint32_t>(size())});
   text_ += text;
   ends_.push_back(text_.size());
   return {name_id{size() - 1}, true};
 }
 
 name_id name_table::find(std::string_view text) const {
-  if (slots_.empty()) return name_id::none();
-  const slot& found = slots_[find_slot(text, hash_of(text))];
-  return found.is_used() ? name_id{found.name} : name_id::none();
-}
-
-std::size_t name_table::find_slot(std::string_view text, std::uint32_t hash) const {
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t at = hash & mask;
-  while (slots_[at].is_used() && (slots_[at].hash != hash || text_of(slots_[at].name) != text)) {
-    at = (at + 1) & mask;
-  }
-  return at;
-}
-
-void name_table::grow() {
-  std::vector<slot> larger(slots_.empty() ? 16 : 2 * slots_.size());
-  const std::size_t mask = larger.size() - 1;
-  for (const slot& s : slots_) {
-    if (!s.is_used()) continue;
-    std::size_t at = s.hash & mask;
-    while (larger[at].is_used()) at = (at + 1) & mask;
-    larger[at] = s;
-  }
-  slots_.swap(larger);
+  if (!index_) return name_id::none();
+  const auto found = index_->entries.find(index::wanted{*this, text});
+  return found == index_->entries.end() ? name_id::none() : name_id{found->name};
 }
 
 }  // namespace lab

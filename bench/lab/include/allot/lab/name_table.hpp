@@ -5,8 +5,7 @@
 #include <allot/core/ids.hpp>
 
 #include <cstddef>
-#include <cstdint>
-#include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +27,14 @@ class name_table {
     bool added = false;
   };
 
+  name_table() noexcept;
+  name_table(const name_table& other);
+  /// The other table is empty then.
+  name_table(name_table&& other) noexcept;
+  name_table& operator=(const name_table& other);
+  name_table& operator=(name_table&& other) noexcept;
+  ~name_table();
+
   [[nodiscard]] std::size_t size() const noexcept { return ends_.size(); }
   [[nodiscard]] bool empty() const noexcept { return ends_.empty(); }
 
@@ -45,27 +52,18 @@ class name_table {
   [[nodiscard]] name_id find(std::string_view text) const;
 
  private:
-  struct slot {
-    static constexpr std::uint32_t unused = std::numeric_limits<std::uint32_t>::max();
-
-    std::uint32_t hash = 0;
-    std::uint32_t name = unused;
-
-    [[nodiscard]] bool is_used() const noexcept { return name != unused; }
-  };
+  /// The names by their texts.
+  struct index;
 
   [[nodiscard]] std::string_view text_of(std::size_t name) const {
     const std::size_t begin = name == 0 ? 0 : ends_[name - 1];
     return std::string_view{text_}.substr(begin, ends_[name] - begin);
   }
 
-  /// Where `text` stands or would stand. The table is never more than half full, so the probe ends.
-  [[nodiscard]] std::size_t find_slot(std::string_view text, std::uint32_t hash) const;
-  void grow();
-
   std::string text_;
   std::vector<std::size_t> ends_;
-  std::vector<slot> slots_;
+  /// None while the table is empty.
+  std::unique_ptr<index> index_;
 };
 
 }  // namespace lab
