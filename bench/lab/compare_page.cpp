@@ -55,11 +55,11 @@ struct compared_run {
 class csv_rows {
  public:
   explicit csv_rows(std::string_view text) : reader_(string_source{text}) {
-    if (reader_.next() != reader::outcome::record) return;
+    if (reader_.next() != csv_reader::outcome::record) return;
     for (std::size_t i = 0; i < reader_.size(); ++i) columns_.emplace(reader_.text(i), i);
   }
   [[nodiscard]] bool has(std::string_view name) const { return columns_.find(name) != columns_.end(); }
-  [[nodiscard]] bool next() { return reader_.next() == reader::outcome::record; }
+  [[nodiscard]] bool next() { return reader_.next() == csv_reader::outcome::record; }
   [[nodiscard]] std::string_view text(std::string_view name) {
     const std::size_t at = columns_.find(name)->second;
     return at < reader_.size() ? std::string_view{reader_.text(at)} : std::string_view{};
@@ -71,9 +71,7 @@ class csv_rows {
   }
 
  private:
-  using reader = csv_reader<string_source>;
-
-  reader reader_;
+  csv_reader reader_;
   std::map<std::string, std::size_t, std::less<>> columns_{};
 };
 

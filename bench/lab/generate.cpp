@@ -7,6 +7,7 @@
 #include "lab/staging.hpp"
 #include "lab/time_text.hpp"
 
+#include <allot/lab/csv.hpp>
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/generate_stream.hpp>
 #include <allot/lab/trace_csv_writer.hpp>

@@ -2,6 +2,7 @@
 // The published traces that are tables: what each column of theirs is in the words of the canonical trace.
 #include "lab/import_table.hpp"
 
+#include <allot/lab/decimal.hpp>
 #include <allot/lab/openb_csv.hpp>
 
 #include <array>
@@ -25,12 +26,8 @@ struct philly {
   static constexpr bool has_dates = true;
   static constexpr bool numbers_jobs = true;
 
-  template <class Table>
-  [[nodiscard]] static std::vector<trace_column> written(const Table&) {
-    return {};
-  }
-  template <class Table>
-  static void read(Table& row, imported_job& job) {
+  [[nodiscard]] static std::vector<trace_column> written(const csv_table<column>&) { return {}; }
+  static void read(csv_table<column>& row, imported_job& job) {
     job.submit = read_date(row, column::timestamp);
     job.duration = read_seconds(row, column::duration);
     job.gpus = row.required_whole(column::num_gpus, 0, most_gpus).value_or(0) * 1000;
@@ -52,15 +49,13 @@ struct helios {
   static constexpr bool has_dates = true;
   static constexpr bool numbers_jobs = false;
 
-  template <class Table>
-  [[nodiscard]] static std::vector<trace_column> written(const Table& table) {
+  [[nodiscard]] static std::vector<trace_column> written(const csv_table<column>& table) {
     std::vector<trace_column> all;
     if (table.has(column::cpu_num)) all.push_back(trace_column::cpu_milli);
     if (table.has(column::user)) all.push_back(trace_column::user);
     return all;
   }
-  template <class Table>
-  static void read(Table& row, imported_job& job) {
+  static void read(csv_table<column>& row, imported_job& job) {
     job.id = row.required_text(column::job_id, "the id of a job");
     job.user = row.text(column::user);
     job.gpus = row.required_whole(column::gpu_num, 0, most_gpus).value_or(0) * 1000;
@@ -85,16 +80,14 @@ struct acme {
   static constexpr bool has_dates = true;
   static constexpr bool numbers_jobs = false;
 
-  template <class Table>
-  [[nodiscard]] static std::vector<trace_column> written(const Table& table) {
+  [[nodiscard]] static std::vector<trace_column> written(const csv_table<column>& table) {
     std::vector<trace_column> all;
     if (table.has(column::type)) all.push_back(trace_column::job_class);
     if (table.has(column::cpu_num)) all.push_back(trace_column::cpu_milli);
     if (table.has(column::user)) all.push_back(trace_column::user);
     return all;
   }
-  template <class Table>
-  static void read(Table& row, imported_job& job) {
+  static void read(csv_table<column>& row, imported_job& job) {
     job.id = row.required_text(column::job_id, "the id of a job");
     job.user = row.text(column::user);
     job.job_class = row.text(column::type);
@@ -132,16 +125,14 @@ struct pai {
 
   bool in_percent = false;
 
-  template <class Table>
-  [[nodiscard]] static std::vector<trace_column> written(const Table& table) {
+  [[nodiscard]] static std::vector<trace_column> written(const csv_table<column>& table) {
     std::vector<trace_column> all{trace_column::pods};
     if (table.has(column::gpu_type)) all.push_back(trace_column::gpu_model);
     if (table.has(column::num_cpu)) all.push_back(trace_column::cpu_milli);
     if (table.has(column::user)) all.push_back(trace_column::user);
     return all;
   }
-  template <class Table>
-  void read(Table& row, imported_job& job) const {
+  void read(csv_table<column>& row, imported_job& job) const {
     constexpr std::int64_t percent = 100;
     job.id = row.required_text(column::job_id, "the id of a job");
     job.user = row.text(column::user);
@@ -165,7 +156,7 @@ struct pai {
 
 /// Whether GPUs are counted in percent, by the first rows: no machine has more than 16 of them.
 [[nodiscard]] bool counts_percent(std::string_view beginning) {
-  using table = csv_table<string_source, pai::column>;
+  using table = csv_table<pai::column>;
   // The last row may be cut off.
   beginning = beginning.substr(0, beginning.rfind('\n') + 1);
   table rows{string_source{beginning}, pai::columns};
@@ -208,16 +199,14 @@ struct spot {
   static constexpr bool numbers_jobs = false;
   static constexpr std::int64_t high_priority = 100;
 
-  template <class Table>
-  [[nodiscard]] static std::vector<trace_column> written(const Table& table) {
+  [[nodiscard]] static std::vector<trace_column> written(const csv_table<column>& table) {
     std::vector<trace_column> all{trace_column::pods, trace_column::priority, trace_column::job_class,
                                   trace_column::preemptible};
     if (table.has(column::gpu_model)) all.push_back(trace_column::gpu_model);
     if (table.has(column::cpu_request)) all.push_back(trace_column::cpu_milli);
     return all;
   }
-  template <class Table>
-  static void read(Table& row, imported_job& job) {
+  static void read(csv_table<column>& row, imported_job& job) {
     job.id = row.required_text(column::job_name, "the name of a job");
     job.gpu_model = row.text(column::gpu_model);
     job.submit = read_seconds(row, column::submit_time);

@@ -6,6 +6,7 @@
 #include "lab/staging.hpp"
 
 #include <allot/gpu/cluster.hpp>
+#include <allot/lab/decimal.hpp>
 #include <allot/lab/openb_csv.hpp>
 
 #include <algorithm>
@@ -18,8 +19,8 @@ namespace {
 
 /// Whether the header row is that of a list of nodes.
 [[nodiscard]] bool lists_nodes(std::string_view beginning) {
-  csv_reader<string_source> csv{string_source{beginning}};
-  if (csv.next() != decltype(csv)::outcome::record) return false;
+  csv_reader csv{string_source{beginning}};
+  if (csv.next() != csv_reader::outcome::record) return false;
   for (std::size_t i = 0; i < csv.size(); ++i) {
     if (csv.text(i) == "sn") return true;
   }
@@ -50,7 +51,7 @@ namespace {
 }
 
 int import_pods(packed_input& file, import_log& log, const import_options& options) {
-  using table = csv_table<packed_source, openb_pod_column>;
+  using table = csv_table<openb_pod_column>;
   using column = openb_pod_column;
   const auto gap = read_span(options.gap, "--gap", second);
   const auto duration = read_span(options.duration, "--duration", hour);

@@ -2,6 +2,7 @@
 #include "lab/errors.hpp"
 #include "lab/import_trace.hpp"
 
+#include <allot/lab/decimal.hpp>
 #include <allot/lab/swf.hpp>
 
 #include <algorithm>
@@ -47,7 +48,6 @@ constexpr std::array tag_fields = {
 }  // namespace
 
 int import_swf(packed_input& file, import_log& log, const import_options& options) {
-  using reader = swf_reader<packed_source>;
   std::optional<swf_field> tenant;
   if (options.tenant && !options.tenant->empty()) {
     const auto at = std::find(swf_field_names.begin(), swf_field_names.end(), *options.tenant);
@@ -68,7 +68,7 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
   for (const swf_field f : tag_fields) names.emplace_back(name_of(f));
   trace_spool spool{std::move(columns), tag_names(names, "swf", log)};
 
-  reader lines{packed_source{&file}};
+  swf_reader lines{packed_source{&file}};
   const auto reject = [&](std::size_t line, swf_field f, std::string text) {
     const text_problem problem{{line, 1}, std::string{name_of(f)}, std::move(text)};
     log.reject({&problem, 1});
@@ -77,13 +77,13 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
   std::array<std::string_view, tag_fields.size()> tag_texts;
   std::size_t without_gpus = 0;
   for (;;) {
-    const reader::outcome o = lines.next();
-    if (o == reader::outcome::end) break;
-    if (o == reader::outcome::failed) {
+    const swf_reader::outcome o = lines.next();
+    if (o == swf_reader::outcome::end) break;
+    if (o == swf_reader::outcome::failed) {
       report_failure(lines.problems(), file, log);
       return bad_input_status;
     }
-    if (o == reader::outcome::bad_line) {
+    if (o == swf_reader::outcome::bad_line) {
       if (lines.is_cut_off()) {
         report_failure(lines.problems(), file, log);
         log.fail({}, "the file ends in the middle of this line (is it truncated?)");

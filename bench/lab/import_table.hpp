@@ -21,8 +21,8 @@ inline namespace v0 {
 namespace lab {
 
 /// A point in time with a date, in milliseconds since 1970; 0 and a problem if it is none.
-template <class Table, class Column>
-[[nodiscard]] instant read_date(Table& row, Column column) {
+template <class Column>
+[[nodiscard]] instant read_date(csv_table<Column>& row, Column column) {
   const std::string_view text = row.required_text(column, "a date and time, as in 2017-10-09 07:01:55");
   if (text.empty()) return 0;
   if (const auto t = parse_timestamp(text)) return *t;
@@ -31,15 +31,14 @@ template <class Table, class Column>
 }
 
 /// A number of seconds that is not negative, in milliseconds.
-template <class Table, class Column>
-[[nodiscard]] std::int64_t read_seconds(Table& row, Column column) {
+template <class Column>
+[[nodiscard]] std::int64_t read_seconds(csv_table<Column>& row, Column column) {
   return row.required_milli(column, "a number of seconds", 0, most_imported_units).value_or(0);
 }
 
 /// Leaves out the row, for what is wrong with it. False, and a message, when the text breaks off in it: then
 /// it is likely that more is missing.
-template <class Table>
-[[nodiscard]] bool leave_out(const Table& row, const packed_input& file, import_log& log) {
+[[nodiscard]] inline bool leave_out(const csv_table_base& row, const packed_input& file, import_log& log) {
   if (!row.is_cut_off()) {
     log.reject(row.problems());
     return true;
@@ -55,7 +54,7 @@ template <class Table>
 /// report problems of the row.
 template <class Format>
 int import_table(packed_input& file, import_log& log, const import_options& options, Format format) {
-  using table = csv_table<packed_source, typename Format::column>;
+  using table = csv_table<typename Format::column>;
   table rows{packed_source{&file}, Format::columns};
   if (!rows.open()) {
     report_failure(rows.problems(), file, log);

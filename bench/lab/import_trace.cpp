@@ -6,6 +6,8 @@
 #include "lab/scenario_reader.hpp"
 #include "lab/staging.hpp"
 
+#include <allot/lab/csv.hpp>
+#include <allot/lab/decimal.hpp>
 #include <allot/lab/timestamp.hpp>
 
 #include <algorithm>

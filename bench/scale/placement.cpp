@@ -3,6 +3,7 @@
 // 1,213 nodes with 6,212 GPUs and some ten thousand pods, with the figures of each percent. On the published
 // lists, if ALLOT_TRACES names the directory with openb/ in it; else on lists of the same size and kind.
 #include <allot/gpu/placement/any_placement.hpp>
+#include <allot/lab/random.hpp>
 #include <allot/lab/static_fill.hpp>
 
 #include <benchmark/benchmark.h>

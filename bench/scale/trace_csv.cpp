@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // How fast traces are read and written: the canonical CSV of a generated workload of 53,069 jobs (the size of
 // philly128), of the same with all kinds of optional columns, and with every id quoted. `rows` is per second.
+#include <allot/lab/csv.hpp>
 #include <allot/lab/generate.hpp>
+#include <allot/lab/trace_csv.hpp>
 #include <allot/lab/trace_csv_writer.hpp>
 
 #include <benchmark/benchmark.h>
@@ -70,7 +72,7 @@ void read_records(benchmark::State& state, shape s) {
     static_cast<void>(iteration);
     rows = 0;
     csv_reader reader{string_source{text}};
-    while (reader.next() == csv_reader<string_source>::outcome::record) ++rows;
+    while (reader.next() == csv_reader::outcome::record) ++rows;
     benchmark::DoNotOptimize(rows);
   }
   report(state, rows, text.size());

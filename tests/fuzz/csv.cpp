@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/fuzz/expect.hpp"
@@ -34,15 +35,14 @@ void expect_places(const std::vector<text_problem>& problems, std::string_view t
   }
 }
 
-template <byte_source Source>
-std::string records_of(Source source) {
-  csv_reader<Source> csv{std::move(source), 4096};
+std::string records_of(byte_source source) {
+  csv_reader csv{std::move(source), 4096};
   std::string all;
-  while (csv.next() == csv_reader<Source>::outcome::record) {
+  while (csv.next() == csv_reader::outcome::record) {
     for (std::size_t i = 0; i < csv.size(); ++i) append_csv_field(all += i == 0 ? "" : ",", csv.text(i));
     all += '\n';
   }
-  if (csv.next() == csv_reader<Source>::outcome::failed) all += to_string(csv.problem());
+  if (csv.next() == csv_reader::outcome::failed) all += to_string(csv.problem());
   return all;
 }
 

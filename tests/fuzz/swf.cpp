@@ -15,18 +15,16 @@ using allot_test::piecewise_source;
 
 namespace {
 
-template <byte_source Source>
-std::string lines_of(Source source) {
-  using reader = swf_reader<Source>;
-  reader r{std::move(source), 1024};
+std::string lines_of(byte_source source) {
+  swf_reader r{std::move(source), 1024};
   std::string all;
   std::size_t before = 0;
   for (;;) {
-    const typename reader::outcome o = r.next();
+    const swf_reader::outcome o = r.next();
     expect(r.line() >= before, "lines are counted up");
     before = r.line();
-    if (o == reader::outcome::end) break;
-    if (o == reader::outcome::job) {
+    if (o == swf_reader::outcome::end) break;
+    if (o == swf_reader::outcome::job) {
       for (const auto& n : r.job().milli) {
         expect(!n || *n >= 0, "what is known is not negative");
         all += n ? std::to_string(*n) + ' ' : "? ";
@@ -36,7 +34,7 @@ std::string lines_of(Source source) {
     }
     expect(!r.problems().empty(), "there is a reason");
     for (const text_problem& p : r.problems()) all += to_string(p) + '\n';
-    if (o == reader::outcome::failed) break;
+    if (o == swf_reader::outcome::failed) break;
   }
   for (const auto& h : r.header()) all.append(h.name).append("=").append(h.value).append("\n");
   return all;

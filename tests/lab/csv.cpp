@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/support/seeds.hpp"
@@ -26,10 +27,9 @@ struct reading {
   friend bool operator==(const reading&, const reading&) = default;
 };
 
-template <class Source>
-reading read_all(Source source, std::size_t limit = csv_reader<Source>::default_record_limit) {
-  using outcome = typename csv_reader<Source>::outcome;
-  csv_reader<Source> reader{source, limit};
+reading read_all(byte_source source, std::size_t limit = csv_reader::default_record_limit) {
+  using outcome = csv_reader::outcome;
+  csv_reader reader{std::move(source), limit};
   reading all;
   outcome o = reader.next();
   for (; o == outcome::record; o = reader.next()) {
@@ -117,12 +117,12 @@ TEST_CASE("csv_reader: places count lines and bytes from 1, line ends in quotes 
   csv_reader reader{
       string_source{"\xEF\xBB\xBF"
                     "ab,\"x\ny\",c\n\n\"\"\"\",d"}};
-  CHECK(reader.next() == csv_reader<string_source>::outcome::record);
+  CHECK(reader.next() == csv_reader::outcome::record);
   CHECK(reader.place() == text_place{1, 1});
   CHECK(reader.place(0) == text_place{1, 1});
   CHECK(reader.place(1) == text_place{1, 4});
   CHECK(reader.place(2) == text_place{2, 4});
-  CHECK(reader.next() == csv_reader<string_source>::outcome::record);
+  CHECK(reader.next() == csv_reader::outcome::record);
   CHECK(reader.place() == text_place{4, 1});
   CHECK(reader.text(0) == "\"");
   CHECK(reader.place(1) == text_place{4, 6});

@@ -21,7 +21,7 @@ namespace {
 enum class fruit : std::uint8_t { name, grams, price };
 constexpr std::array<csv_column, 3> fruit_columns = {{{"name"}, {"grams"}, {"price", false}}};
 
-using fruit_table = csv_table<string_source, fruit>;
+using fruit_table = csv_table<fruit>;
 using outcome = fruit_table::outcome;
 
 std::string told(const std::vector<text_problem>& problems) {

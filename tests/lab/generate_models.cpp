@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/lab/generate_models.hpp>
+#include <allot/lab/trace.hpp>
 
 #include <doctest/doctest.h>
 

@@ -72,3 +72,9 @@ TEST_CASE("numbered_tenants: the n-th has the n-th part of the first") {
   CHECK(t.training[0].share == 4 * t.training[3].share);
   CHECK(t.inference.size() == 4);
 }
+
+TEST_CASE("make_parts: training may be the smallest part of a mix") {
+  workload_size size;
+  size.load_permille = 100;
+  CHECK_NOTHROW(static_cast<void>(make_parts(workload_kind::mix, demo_tenants(), size, {50, 49})));
+}

@@ -17,8 +17,7 @@ using namespace allot::lab;
 
 namespace {
 
-using reader = swf_reader<string_source>;
-using outcome = reader::outcome;
+using outcome = swf_reader::outcome;
 
 std::string told(const std::vector<text_problem>& problems) {
   std::string all;
@@ -27,7 +26,7 @@ std::string told(const std::vector<text_problem>& problems) {
 }
 
 std::string problems_of(std::string_view line) {
-  reader r{string_source{line}};
+  swf_reader r{string_source{line}};
   CHECK(r.next() == outcome::bad_line);
   return told(r.problems());
 }
@@ -35,7 +34,7 @@ std::string problems_of(std::string_view line) {
 }  // namespace
 
 TEST_CASE("swf_reader: header, comments, jobs") {
-  reader r{
+  swf_reader r{
       string_source{"; Version: 2.2\n;   Computer: an SP2 \r\n; no header line\n\n"
                     " 1\t0 5 60.5 4 -1 -1 8 3600 -1 1 3 4 -1 2 1 -1 -1 ; the first: job\r\n"
                     "; Later: no header any more\n"
@@ -61,9 +60,9 @@ TEST_CASE("swf_reader: header, comments, jobs") {
 }
 
 TEST_CASE("swf_reader: an empty text, and one with a byte order mark") {
-  reader none{string_source{""}};
+  swf_reader none{string_source{""}};
   CHECK(none.next() == outcome::end);
-  reader only_comments{string_source{"\xEF\xBB\xBF; Version: 2.2\n;\n\n"}};
+  swf_reader only_comments{string_source{"\xEF\xBB\xBF; Version: 2.2\n;\n\n"}};
   CHECK(only_comments.next() == outcome::end);
   CHECK(only_comments.header("Version") == "2.2");
 }
@@ -88,7 +87,7 @@ TEST_CASE("swf_reader: what is wrong with a line, with its place") {
 
 TEST_CASE("swf_reader: lines that are too long, texts that can't be read") {
   const std::string text = "; fine\n" + std::string(200'000, '1');
-  reader r{string_source{text}};
+  swf_reader r{string_source{text}};
   CHECK(r.next() == outcome::failed);
   CHECK(told(r.problems()) == "line 2, column 1: the line is longer than 65536 bytes\n");
   CHECK(r.next() == outcome::failed);
@@ -96,7 +95,7 @@ TEST_CASE("swf_reader: lines that are too long, texts that can't be read") {
 
   // Whether the line comes at once or in pieces.
   const std::string just = std::string(65'536, ' ') + "\n" + std::string(65'537, ' ') + "\n";
-  reader at_once{string_source{just}};
+  swf_reader at_once{string_source{just}};
   CHECK(at_once.next() == outcome::failed);
   CHECK(at_once.problems().front().place.line == 2);
 
@@ -106,8 +105,8 @@ TEST_CASE("swf_reader: lines that are too long, texts that can't be read") {
     *to = '\n';
     return 1;
   };
-  swf_reader<decltype(broken)> b{broken};
-  CHECK(b.next() == swf_reader<decltype(broken)>::outcome::failed);
+  swf_reader b{broken};
+  CHECK(b.next() == outcome::failed);
   CHECK(told(b.problems()) == "line 3, column 1: the text can't be read any further\n");
 }
 
@@ -136,11 +135,11 @@ TEST_CASE("swf_reader: what is written is read, in whatever pieces it comes") {
       rest.remove_prefix(n);
       return static_cast<std::ptrdiff_t>(n);
     };
-    swf_reader<decltype(source)> r{source};
+    swf_reader r{source};
     for (const swf_job& job : jobs) {
-      REQUIRE(r.next() == swf_reader<decltype(source)>::outcome::job);
+      REQUIRE(r.next() == outcome::job);
       CHECK(r.job() == job);
     }
-    CHECK(r.next() == swf_reader<decltype(source)>::outcome::end);
+    CHECK(r.next() == outcome::end);
   });
 }

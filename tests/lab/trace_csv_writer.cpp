@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/lab/trace_csv.hpp>
 #include <allot/lab/trace_csv_writer.hpp>
 
 #include <doctest/doctest.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/core/assert.hpp>
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
 
@@ -48,16 +47,7 @@ struct anomaly_figures {
 };
 
 /// Of the queueing delays of a tenant's jobs. O(jobs).
-[[nodiscard]] constexpr anomaly_figures sharing_anomaly(std::span<const shared_and_alone> delays) {
-  anomaly_figures f;
-  f.jobs = delays.size();
-  for (const shared_and_alone& d : delays) {
-    ALLOT_ASSERT(d.shared >= 0 && d.alone >= 0, "a delay is not negative");
-    f.shared += static_cast<wide>(d.shared);
-    f.alone += static_cast<wide>(d.alone);
-  }
-  return f;
-}
+[[nodiscard]] anomaly_figures sharing_anomaly(std::span<const shared_and_alone> delays);
 
 /// Finish-time fairness (Mahajan et al., Themis, NSDI 2020): rho of a job is its completion time in the
 /// shared cluster over that in its tenant's weight share of the cluster alone. Above 1, sharing costs it.
@@ -85,21 +75,7 @@ struct finish_time_figures {
 };
 
 /// Of completion times. A time of zero counts as a millisecond, the shortest there is. O(jobs).
-[[nodiscard]] constexpr finish_time_figures finish_time_fairness(std::span<const shared_and_alone> times) {
-  finish_time_figures f;
-  f.jobs = times.size();
-  for (const shared_and_alone& t : times) {
-    ALLOT_ASSERT(t.shared >= 0 && t.alone >= 0, "a completion time is not negative");
-    const wide shared = static_cast<wide>(std::max<instant>(t.shared, 1));
-    const wide alone = static_cast<wide>(std::max<instant>(t.alone, 1));
-    const auto rho = static_cast<std::int64_t>((shared * 1'000'000 + alone / 2) / alone);
-    f.sum += static_cast<wide>(rho);
-    f.max = std::max(f.max, rho);
-    f.above_one += shared > alone ? 1U : 0U;
-    f.unfair += shared * 100 > alone * 105 ? 1U : 0U;
-  }
-  return f;
-}
+[[nodiscard]] finish_time_figures finish_time_fairness(std::span<const shared_and_alone> times);
 
 }  // namespace lab
 }  // namespace v0

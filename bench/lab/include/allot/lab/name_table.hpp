@@ -5,9 +5,7 @@
 #include <allot/core/ids.hpp>
 
 #include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +27,14 @@ class name_table {
     bool added = false;
   };
 
+  name_table() noexcept;
+  name_table(const name_table& other);
+  /// The other table is empty then.
+  name_table(name_table&& other) noexcept;
+  name_table& operator=(const name_table& other);
+  name_table& operator=(name_table&& other) noexcept;
+  ~name_table();
+
   [[nodiscard]] std::size_t size() const noexcept { return ends_.size(); }
   [[nodiscard]] bool empty() const noexcept { return ends_.empty(); }
 
@@ -40,70 +46,24 @@ class name_table {
   }
 
   /// The name of `text`, which is added if need be. Amortised O(1), and allocates only to grow.
-  interned intern(std::string_view text) {
-    if (2 * (size() + 1) > slots_.size()) grow();
-    const std::uint32_t hash = hash_of(text);
-    const std::size_t at = find_slot(text, hash);
-    if (slots_[at].is_used()) return {name_id{slots_[at].name}, false};
-    ALLOT_ASSERT(size() < std::numeric_limits<std::uint32_t>::max(),
-                 "a table holds fewer than 2^32 - 1 names");
-    slots_[at] = {hash, static_cast<std::uint32_t>(size())};
-    text_ += text;
-    ends_.push_back(text_.size());
-    return {name_id{size() - 1}, true};
-  }
+  interned intern(std::string_view text);
 
   /// The name of `text`, or none when it is not in the table. O(1).
-  [[nodiscard]] name_id find(std::string_view text) const {
-    if (slots_.empty()) return name_id::none();
-    const slot& found = slots_[find_slot(text, hash_of(text))];
-    return found.is_used() ? name_id{found.name} : name_id::none();
-  }
+  [[nodiscard]] name_id find(std::string_view text) const;
 
  private:
-  struct slot {
-    static constexpr std::uint32_t unused = std::numeric_limits<std::uint32_t>::max();
+  /// The names by their texts.
+  struct index;
 
-    std::uint32_t hash = 0;
-    std::uint32_t name = unused;
-
-    [[nodiscard]] bool is_used() const noexcept { return name != unused; }
-  };
-
-  [[nodiscard]] static std::uint32_t hash_of(std::string_view text) noexcept {
-    const std::uint64_t hash = std::hash<std::string_view>{}(text);
-    return static_cast<std::uint32_t>(hash ^ (hash >> 32U));
-  }
   [[nodiscard]] std::string_view text_of(std::size_t name) const {
     const std::size_t begin = name == 0 ? 0 : ends_[name - 1];
     return std::string_view{text_}.substr(begin, ends_[name] - begin);
   }
 
-  /// Where `text` stands or would stand. The table is never more than half full, so the probe ends.
-  [[nodiscard]] std::size_t find_slot(std::string_view text, std::uint32_t hash) const {
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t at = hash & mask;
-    while (slots_[at].is_used() && (slots_[at].hash != hash || text_of(slots_[at].name) != text)) {
-      at = (at + 1) & mask;
-    }
-    return at;
-  }
-
-  void grow() {
-    std::vector<slot> larger(slots_.empty() ? 16 : 2 * slots_.size());
-    const std::size_t mask = larger.size() - 1;
-    for (const slot& s : slots_) {
-      if (!s.is_used()) continue;
-      std::size_t at = s.hash & mask;
-      while (larger[at].is_used()) at = (at + 1) & mask;
-      larger[at] = s;
-    }
-    slots_.swap(larger);
-  }
-
   std::string text_;
   std::vector<std::size_t> ends_;
-  std::vector<slot> slots_;
+  /// None while the table is empty.
+  std::unique_ptr<index> index_;
 };
 
 }  // namespace lab

@@ -4,14 +4,12 @@
 #include <allot/lab/csv_table.hpp>
 
 #include <array>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <istream>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace allot {
@@ -75,10 +73,7 @@ struct openb_limits {
   std::size_t problems = 20;
 };
 
-enum class openb_node_column : std::uint8_t { sn, cpu_milli, memory_mib, gpu, model };
-inline constexpr std::array<csv_column, 5> openb_node_columns = {
-    {{"sn"}, {"cpu_milli"}, {"memory_mib"}, {"gpu"}, {"model"}}};
-
+/// The columns of a list of pods; those behind `gpu_milli` may be missing.
 enum class openb_pod_column : std::uint8_t {
   name,
   cpu_milli,
@@ -104,173 +99,27 @@ inline constexpr std::array<csv_column, 11> openb_pod_columns = {{{"name"},
                                                                   {"deletion_time", false},
                                                                   {"scheduled_time", false}}};
 
-namespace detail {
-
-/// Far beyond any machine or calendar, and small enough that thousandths of sums can't overflow.
-inline constexpr std::int64_t most_openb_units = 1'000'000'000'000;
-inline constexpr std::int64_t most_openb_gpus = 1'000'000;
-
-/// The models of "V100M16|V100M32".
-template <class Table>
-void read_openb_spec(Table& row, openb_pod& pod) {
-  std::string_view rest = row.text(openb_pod_column::gpu_spec);
-  if (rest.empty()) return;
-  for (;;) {
-    const std::size_t bar = rest.find('|');
-    const std::string_view model = rest.substr(0, bar);
-    if (model.empty()) {
-      row.report(openb_pod_column::gpu_spec, "expected GPU models with a | between two, found " +
-                                                 shown(row.text(openb_pod_column::gpu_spec)));
-      return;
-    }
-    pod.gpu_spec.emplace_back(model);
-    if (bar == std::string_view::npos) return;
-    rest.remove_prefix(bar + 1);
-  }
-}
-
-template <class Table>
-void read_openb_times(Table& row, openb_pod& pod) {
-  using column = openb_pod_column;
-  pod.creation_s = row.whole(column::creation_time, 0, most_openb_units);
-  pod.deletion_s = row.whole(column::deletion_time, 0, most_openb_units);
-  pod.scheduled_s = row.whole(column::scheduled_time, 0, most_openb_units);
-  if (pod.creation_s && pod.deletion_s && *pod.deletion_s < *pod.creation_s) {
-    row.report(column::deletion_time, "expected a time that is not before the creation at " +
-                                          std::to_string(*pod.creation_s) + ", found " +
-                                          shown(row.text(column::deletion_time)));
-  }
-  if (pod.creation_s && pod.scheduled_s && *pod.scheduled_s < *pod.creation_s) {
-    row.report(column::scheduled_time, "expected a time that is not before the creation at " +
-                                           std::to_string(*pod.creation_s) + ", found " +
-                                           shown(row.text(column::scheduled_time)));
-  }
-}
-
-}  // namespace detail
-
-/// The node of a row of the table; what is wrong with it is then in the table's `problems`.
-template <byte_source Source>
-[[nodiscard]] openb_node read_openb_row(csv_table<Source, openb_node_column>& row) {
-  using column = openb_node_column;
-  openb_node node;
-  node.name = row.required_text(column::sn, "the name of a node");
-  node.cpu_milli = row.required_whole(column::cpu_milli, 0, detail::most_openb_units).value_or(0);
-  node.memory_mib = row.required_whole(column::memory_mib, 0, detail::most_openb_units).value_or(0);
-  node.gpus = row.required_whole(column::gpu, 0, detail::most_openb_gpus).value_or(0);
-  node.model = row.text(column::model);
-  if (node.gpus > 0 && node.model.empty()) {
-    row.report(column::model, "expected the model of its GPUs, found nothing");
-  }
-  return node;
-}
-
 /// The pod of a row of the table; what is wrong with it is then in the table's `problems`.
-template <byte_source Source>
-[[nodiscard]] openb_pod read_openb_row(csv_table<Source, openb_pod_column>& row) {
-  using column = openb_pod_column;
-  openb_pod pod;
-  pod.name = row.required_text(column::name, "the name of a pod");
-  pod.cpu_milli = row.required_whole(column::cpu_milli, 0, detail::most_openb_units).value_or(0);
-  pod.memory_mib = row.required_whole(column::memory_mib, 0, detail::most_openb_units).value_or(0);
-  const auto gpus = row.required_whole(column::num_gpu, 0, detail::most_openb_gpus);
-  const auto milli = row.required_whole(column::gpu_milli, 0, 1000);
-  if (gpus && milli && (*gpus == 0) != (*milli == 0)) {
-    row.report(column::gpu_milli, *gpus == 0
-                                      ? "expected 0, because num_gpu is 0, found " + std::to_string(*milli)
-                                      : "expected the part of each GPU, 1 to 1000, found 0");
-  }
-  pod.num_gpu = gpus.value_or(0);
-  pod.gpu_milli = milli.value_or(0);
-  detail::read_openb_spec(row, pod);
-  pod.qos = row.text(column::qos);
-  pod.pod_phase = row.text(column::pod_phase);
-  detail::read_openb_times(row, pod);
-  return pod;
-}
-
-namespace detail {
-
-template <class Value, class Column, byte_source Source>
-[[nodiscard]] openb_reading<Value> read_openb(Source source, std::span<const csv_column> columns,
-                                              Column name_column, const openb_limits& limits) {
-  using table = csv_table<Source, Column>;
-  table rows{std::move(source), columns, limits.record};
-  openb_reading<Value> out;
-  const auto take_problems = [&] {
-    for (const text_problem& p : rows.problems()) {
-      if (out.problems.size() < limits.problems) out.problems.push_back(p);
-    }
-  };
-  if (!rows.open()) {
-    take_problems();
-    out.stopped = !rows.at_end();
-    return out;
-  }
-  name_table names;
-  std::vector<std::size_t> lines;
-  for (;;) {
-    if (out.problems.size() >= limits.problems) {
-      out.stopped = true;
-      break;
-    }
-    const typename table::outcome o = rows.next();
-    if (o == table::outcome::end) break;
-    if (o == table::outcome::row) {
-      Value value = read_openb_row(rows);
-      const auto [name, added] = names.intern(value.name);
-      if (added) {
-        lines.push_back(rows.place().line);
-      } else if (!value.name.empty()) {
-        rows.report(name_column, "the name " + shown(value.name) + " was given before, on line " +
-                                     std::to_string(lines[name.index()]));
-      }
-      if (out.problems.empty() && rows.problems().empty()) out.values.push_back(std::move(value));
-    }
-    take_problems();
-    if (o == table::outcome::failed) {
-      out.stopped = true;
-      break;
-    }
-  }
-  if (!out.problems.empty()) out.values.clear();
-  return out;
-}
-
-}  // namespace detail
+[[nodiscard]] openb_pod read_openb_row(csv_table<openb_pod_column>& row);
 
 /// Reads a list of nodes (`sn,cpu_milli,memory_mib,gpu,model`, in any order, other columns left out). Every
 /// problem is reported with its line and column, up to a limit: what `csv_reader` and `csv_table` refuse,
 /// numbers that are none, negative, not whole or too large, names that are empty or given twice, GPUs
 /// without a model. O(bytes).
-template <byte_source Source>
-openb_reading<openb_node> read_openb_nodes(Source source, const openb_limits& limits = {}) {
-  return detail::read_openb<openb_node>(std::move(source), openb_node_columns, openb_node_column::sn, limits);
-}
+openb_reading<openb_node> read_openb_nodes(byte_source source, const openb_limits& limits = {});
 
 /// Reads a list of pods (`name,cpu_milli,memory_mib,num_gpu,gpu_milli` and, where they are there,
 /// `gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time`). Problems are reported as for nodes;
 /// so are a `gpu_milli` that is not 1 to 1000 for a pod with GPUs or not 0 for one without, a `gpu_spec`
 /// with an empty part, and a pod that was scheduled or deleted before it was created. Rows may stand in any
 /// order. O(bytes).
-template <byte_source Source>
-openb_reading<openb_pod> read_openb_pods(Source source, const openb_limits& limits = {}) {
-  return detail::read_openb<openb_pod>(std::move(source), openb_pod_columns, openb_pod_column::name, limits);
-}
+openb_reading<openb_pod> read_openb_pods(byte_source source, const openb_limits& limits = {});
 
 /// The same from a stream, which should be binary, and from a text in memory.
-inline openb_reading<openb_node> read_openb_nodes(std::istream& stream, const openb_limits& limits = {}) {
-  return read_openb_nodes(stream_source{stream}, limits);
-}
-inline openb_reading<openb_pod> read_openb_pods(std::istream& stream, const openb_limits& limits = {}) {
-  return read_openb_pods(stream_source{stream}, limits);
-}
-inline openb_reading<openb_node> read_openb_nodes(std::string_view text, const openb_limits& limits = {}) {
-  return read_openb_nodes(string_source{text}, limits);
-}
-inline openb_reading<openb_pod> read_openb_pods(std::string_view text, const openb_limits& limits = {}) {
-  return read_openb_pods(string_source{text}, limits);
-}
+openb_reading<openb_node> read_openb_nodes(std::istream& stream, const openb_limits& limits = {});
+openb_reading<openb_pod> read_openb_pods(std::istream& stream, const openb_limits& limits = {});
+openb_reading<openb_node> read_openb_nodes(std::string_view text, const openb_limits& limits = {});
+openb_reading<openb_pod> read_openb_pods(std::string_view text, const openb_limits& limits = {});
 
 }  // namespace lab
 }  // namespace v0

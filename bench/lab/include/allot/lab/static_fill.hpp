@@ -2,23 +2,16 @@
 #pragma once
 
 #include <allot/core/quantity.hpp>
-#include <allot/core/ratio.hpp>
 #include <allot/core/result.hpp>
 #include <allot/gpu/cluster.hpp>
 #include <allot/gpu/demand.hpp>
 #include <allot/gpu/free_index.hpp>
-#include <allot/gpu/placement/best_fit.hpp>
-#include <allot/gpu/placement/fragmentation.hpp>
 #include <allot/gpu/placement/typical_pods.hpp>
 #include <allot/lab/openb_csv.hpp>
-#include <allot/lab/random.hpp>
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <numeric>
+#include <functional>
 #include <optional>
-#include <utility>
 #include <vector>
 
 namespace allot {
@@ -29,85 +22,19 @@ namespace lab {
 // much of it they get measures a placement policy. The experiment of "Beware of Fragmentation" (Weng et al.,
 // ATC 2023), as its simulator does it.
 
-namespace detail {
-
-/// Each part of a fill draws from a stream of its own, so that one does not change another.
-enum class fill_stream : std::uint64_t { order, resampling, nodes };
-
-template <class Value>
-void shuffle(std::vector<Value>& values, random_stream random) {
-  for (std::size_t i = values.size(); i > 1; --i) {
-    std::swap(values[i - 1], values[static_cast<std::size_t>(draw_below(random, i))]);
-  }
-}
-[[nodiscard]] constexpr random_stream fill_random(std::uint64_t seed, fill_stream stream) noexcept {
-  return random_stream{seed, static_cast<std::uint64_t>(stream)};
-}
-
-/// The order of the names, so that the order in a file does not matter.
-template <class Value, class Name>
-[[nodiscard]] std::vector<std::size_t> by_name(const std::vector<Value>& values, Name name) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return name(values[a]) < name(values[b]); });
-  return order;
-}
-
-}  // namespace detail
-
 /// A cluster of these machines, in an order that the seed decides: policies break ties by the lowest node,
 /// and the published figures do so in a random order of the nodes that is the same for all of a run. Or what
 /// is wrong with them, as `gpu::build_cluster` says. Reading them has seen to everything but sizes.
-[[nodiscard]] inline result<gpu::cluster> openb_cluster(const std::vector<openb_node>& nodes,
-                                                        std::uint64_t seed) {
-  std::vector<std::size_t> order =
-      detail::by_name(nodes, [](const openb_node& n) -> const std::string& { return n.name; });
-  detail::shuffle(order, detail::fill_random(seed, detail::fill_stream::nodes));
-  std::vector<gpu::node_spec> specs;
-  specs.reserve(nodes.size());
-  for (const std::size_t i : order) {
-    const openb_node& n = nodes[i];
-    gpu::node_spec& s = specs.emplace_back();
-    s.name = n.name;
-    s.gpus = n.gpus;
-    s.gpu_model = n.model;
-    s.cpu_milli = n.cpu_milli;
-    s.memory_mib = n.memory_mib;
-  }
-  return gpu::build_cluster(std::move(specs));
-}
+[[nodiscard]] result<gpu::cluster> openb_cluster(const std::vector<openb_node>& nodes, std::uint64_t seed);
 
 /// What the pods ask of that cluster, in the order of their names. A pod whose models the cluster has not
 /// stands nowhere.
-[[nodiscard]] inline std::vector<gpu::pod_shape> openb_shapes(const std::vector<openb_pod>& pods,
-                                                              const gpu::cluster& layout) {
-  std::vector<gpu::pod_shape> shapes;
-  shapes.reserve(pods.size());
-  for (const std::size_t i :
-       detail::by_name(pods, [](const openb_pod& p) -> const std::string& { return p.name; })) {
-    const openb_pod& p = pods[i];
-    gpu::pod_shape& shape = shapes.emplace_back();
-    constexpr std::int64_t too_many = gpu::max_gpus_per_node + 1;
-    shape.devices = static_cast<std::uint32_t>(std::min(p.num_gpu, too_many));
-    if (p.num_gpu > 0) shape.milli = static_cast<std::uint32_t>(p.gpu_milli);
-    shape.cpu_milli = p.cpu_milli;
-    shape.memory_mib = p.memory_mib;
-    if (!p.gpu_spec.empty()) shape.models = 0;
-    for (const std::string& name : p.gpu_spec) {
-      if (const auto model = layout.find_model(name)) shape.models |= std::uint64_t{1} << *model;
-    }
-  }
-  return shapes;
-}
+[[nodiscard]] std::vector<gpu::pod_shape> openb_shapes(const std::vector<openb_pod>& pods,
+                                                       const gpu::cluster& layout);
 
 /// The workload that fragmentation is measured by: each pod as often as it is there, the most frequent 95
 /// percent.
-[[nodiscard]] inline gpu::typical_pods typical_of(const std::vector<gpu::pod_shape>& pods) {
-  gpu::seen_pods seen{pods.size()};
-  for (const gpu::pod_shape& p : pods) seen.learn(p);
-  return seen.typical();
-}
+[[nodiscard]] gpu::typical_pods typical_of(const std::vector<gpu::pod_shape>& pods);
 
 struct fill_options {
   /// What arrives, in thousandths of the GPUs that the cluster has.
@@ -118,35 +45,8 @@ struct fill_options {
 /// Which pod arrives when: all of them in a random order, then any of them again and again while the GPUs
 /// asked for, with one device of the next, stay within `arrivals_milli`. If all ask for more than that
 /// already, pods are left out at random. O(arrivals), more if many are left out.
-[[nodiscard]] inline std::vector<std::uint32_t> fill_arrivals(const std::vector<gpu::pod_shape>& pods,
-                                                              quantity gpus, const fill_options& options) {
-  const auto asks = [&](std::uint32_t i) { return std::int64_t{pods[i].devices} * pods[i].milli; };
-  std::vector<std::uint32_t> order(pods.size());
-  std::iota(order.begin(), order.end(), std::uint32_t{0});
-  detail::shuffle(order, detail::fill_random(options.seed, detail::fill_stream::order));
-  std::int64_t asked = 0;
-  for (const std::uint32_t i : order) asked += asks(i);
-  // Compared in thousandths of a milli.
-  const wide most = static_cast<wide>(gpus.in_milli()) * static_cast<wide>(options.arrivals_milli);
-  const auto is_too_much = [most](std::int64_t milli) { return static_cast<wide>(milli) * 1000U > most; };
-  if (asked == 0) return order;
-  random_stream random = detail::fill_random(options.seed, detail::fill_stream::resampling);
-  if (is_too_much(asked)) {
-    while (is_too_much(asked)) {
-      const auto at = static_cast<std::size_t>(draw_below(random, order.size()));
-      asked -= asks(order[at]);
-      order.erase(order.begin() + static_cast<std::ptrdiff_t>(at));
-    }
-    return order;
-  }
-  for (;;) {
-    const auto next = static_cast<std::uint32_t>(draw_below(random, pods.size()));
-    const std::int64_t one_device = pods[next].devices == 0 ? 0 : pods[next].milli;
-    if (is_too_much(asked + one_device)) return order;
-    asked += asks(next);
-    order.push_back(next);
-  }
-}
+[[nodiscard]] std::vector<std::uint32_t> fill_arrivals(const std::vector<gpu::pod_shape>& pods, quantity gpus,
+                                                       const fill_options& options);
 
 /// How things stood while about so many percent of the cluster's GPUs had been asked for.
 struct fill_row {
@@ -159,95 +59,18 @@ struct fill_row {
   friend bool operator==(const fill_row&, const fill_row&) = default;
 };
 
-namespace detail {
-
-/// The means over all arrivals that came to a whole percent, when that is rounded.
-class fill_curve {
- public:
-  fill_curve(std::int64_t last_pct, std::int64_t capacity_milli)
-      : capacity_(capacity_milli), sums_(static_cast<std::size_t>(last_pct) + 1) {}
-
-  void add(std::int64_t arrived_milli, std::int64_t used_milli, const gpu::fragmentation& f) {
-    const auto pct =
-        static_cast<std::size_t>((200 * static_cast<wide>(arrived_milli) + static_cast<wide>(capacity_)) /
-                                 (2 * static_cast<wide>(capacity_)));
-    if (pct >= sums_.size()) return;
-    sums& s = sums_[pct];
-    ++s.count;
-    s.used += static_cast<wide>(used_milli);
-    s.fragments += f.weighted_fragments();
-  }
-  /// A percent that no arrival came to is told by its neighbours, or else by the one before.
-  [[nodiscard]] std::vector<fill_row> rows(std::int64_t weight) const {
-    std::vector<fill_row> rows;
-    for (std::size_t pct = 0; pct < sums_.size(); ++pct) {
-      sums s = sums_[pct];
-      if (s.count == 0) {
-        if (pct > 0) s += sums_[pct - 1];
-        if (pct + 1 < sums_.size()) s += sums_[pct + 1];
-      }
-      fill_row row = s.count == 0 && !rows.empty() ? rows.back() : fill_row{};
-      row.arrived_pct = static_cast<std::int64_t>(pct);
-      if (s.count > 0) {
-        row.allocated = hundredths(s.used, s.count, 1);
-        row.fragmented = weight == 0 ? 0 : hundredths(s.fragments, s.count, weight);
-      }
-      rows.push_back(row);
-    }
-    return rows;
-  }
-
- private:
-  struct sums {
-    std::int64_t count = 0;
-    wide used = 0;
-    wide fragments = 0;
-
-    sums& operator+=(const sums& o) {
-      count += o.count;
-      used += o.used;
-      fragments += o.fragments;
-      return *this;
-    }
-  };
-  /// Of a percent, to the nearest.
-  [[nodiscard]] std::int64_t hundredths(wide sum, std::int64_t count, std::int64_t weight) const {
-    const wide whole = static_cast<wide>(capacity_) * static_cast<wide>(count) * static_cast<wide>(weight);
-    return static_cast<std::int64_t>((20'000 * sum + whole) / (2 * whole));
-  }
-
-  std::int64_t capacity_;
-  std::vector<sums> sums_;
-};
-
-}  // namespace detail
+/// Any `gpu::placement_policy`.
+using placement_choice =
+    std::function<std::optional<gpu::pod_location>(const gpu::free_index& from, const gpu::pod_shape& pod)>;
 
 /// Places the pods in the order of `arrivals` (indexes into `pods`), each where the policy says; one that has
 /// no place is skipped, but has arrived. A row for each percent from 0 to `last_pct`. Precondition: the
 /// cluster has GPUs.
-template <gpu::placement_policy Policy>
 [[nodiscard]] std::vector<fill_row> static_fill(const gpu::cluster& layout,
                                                 const std::vector<gpu::pod_shape>& pods,
                                                 const std::vector<std::uint32_t>& arrivals,
-                                                const gpu::typical_pods& typical, const Policy& policy,
-                                                std::int64_t last_pct) {
-  gpu::free_index index{layout};
-  gpu::fragmentation fragments{layout, typical};
-  detail::fill_curve curve{last_pct, layout.gpus().in_milli()};
-  std::int64_t arrived = 0;
-  std::int64_t used = 0;
-  for (const std::uint32_t i : arrivals) {
-    arrived += std::int64_t{pods[i].devices} * pods[i].milli;
-    if (const auto where = policy(index, pods[i])) {
-      const gpu::placed_pod placed = index.placed(*where, pods[i]);
-      index.occupy(placed);
-      used += placed.gpus().in_milli();
-    }
-    fragments.look(index);
-    curve.add(arrived, used, fragments);
-  }
-  return curve.rows(fragments.weight());
-}
+                                                const gpu::typical_pods& typical,
+                                                const placement_choice& choose, std::int64_t last_pct);
 
 }  // namespace lab
 }  // namespace v0

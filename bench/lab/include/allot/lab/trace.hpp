@@ -6,8 +6,6 @@
 #include <allot/lab/name_table.hpp>
 #include <allot/sim/job.hpp>
 
-#include <algorithm>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -81,31 +79,11 @@ struct trace {
 /// Whether the job id `a` comes before `b`: ids of decimal digits only come first, by their number ("9"
 /// before "10"; of equal numbers the shorter first: "7" before "07"); the others follow byte by byte.
 /// A strict total order. O(length).
-[[nodiscard]] constexpr bool job_id_less(std::string_view a, std::string_view b) noexcept {
-  const auto is_number = [](std::string_view text) {
-    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-  };
-  const bool a_is_number = is_number(a);
-  if (a_is_number != is_number(b)) return a_is_number;
-  if (!a_is_number) return a < b;
-  const auto significant = [](std::string_view digits) {
-    return digits.substr(std::min(digits.find_first_not_of('0'), digits.size()));
-  };
-  const std::string_view x = significant(a);
-  const std::string_view y = significant(b);
-  if (x.size() != y.size()) return x.size() < y.size();
-  if (x != y) return x < y;
-  return a.size() < b.size();
-}
+[[nodiscard]] bool job_id_less(std::string_view a, std::string_view b) noexcept;
 
 /// Brings the jobs into the order in which they arrive: by submission, then by id. O(n) when they are in that
 /// order already, else O(n log n).
-inline void sort_by_submission(trace& t) {
-  const auto before = [&ids = t.ids](const trace_job& a, const trace_job& b) {
-    return a.submit != b.submit ? a.submit < b.submit : job_id_less(ids[a.id], ids[b.id]);
-  };
-  if (!std::is_sorted(t.jobs.begin(), t.jobs.end(), before)) std::sort(t.jobs.begin(), t.jobs.end(), before);
-}
+void sort_by_submission(trace& t);
 
 }  // namespace lab
 }  // namespace v0

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/lab/csv_table.hpp>
+#include <allot/lab/csv.hpp>
 #include <allot/lab/trace.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <istream>
-#include <limits>
-#include <optional>
-#include <string>
+#include <iosfwd>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace allot {
@@ -68,167 +63,6 @@ struct [[nodiscard]] trace_reading {
   [[nodiscard]] explicit operator bool() const noexcept { return problems.empty(); }
 };
 
-namespace detail {
-
-/// As `csv_table` wants them.
-inline constexpr std::array<csv_column, trace_column_names.size()> trace_columns = [] {
-  std::array<csv_column, trace_column_names.size()> columns{};
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    columns[i] = {trace_column_names[i], i <= static_cast<std::size_t>(trace_column::gpus)};
-  }
-  return columns;
-}();
-
-template <byte_source Source>
-class trace_csv_parser {
- public:
-  trace_csv_parser(Source source, const trace_csv_limits& limits)
-      : rows_(std::move(source), trace_columns, limits.record), most_problems_(limits.problems) {}
-
-  [[nodiscard]] trace_reading run() && {
-    if (open()) {
-      while (advance()) read_job();
-    }
-    if (!out_.problems.empty()) out_.value = {};
-    return std::move(out_);
-  }
-
- private:
-  using outcome = typename csv_table<Source, trace_column>::outcome;
-
-  /// Far beyond any cluster or calendar, and small enough that sums and products with time can't overflow.
-  static constexpr std::int64_t most_units = 1'000'000'000'000;
-  static constexpr const char* seconds = "a number of seconds";
-
-  bool open() {
-    if (rows_.open()) {
-      for (std::size_t i = 0; i < rows_.others(); ++i) {
-        out_.value.tag_columns.emplace_back(rows_.other_name(i));
-      }
-      return true;
-    }
-    take_problems();
-    out_.stopped = !rows_.at_end();
-    return false;
-  }
-  void take_problems() {
-    for (const text_problem& p : rows_.problems()) {
-      if (out_.problems.size() < most_problems_) out_.problems.push_back(p);
-    }
-  }
-
-  /// Goes to the next row that has all its fields, unless there is none or it is time to stop.
-  bool advance() {
-    for (;;) {
-      if (out_.problems.size() >= most_problems_) {
-        out_.stopped = true;
-        return false;
-      }
-      const outcome o = rows_.next();
-      take_problems();
-      if (o == outcome::failed) out_.stopped = true;
-      if (o != outcome::bad_row) return o == outcome::row;
-    }
-  }
-
-  void read_job() {
-    trace_job job;
-    job.id = read_id();
-    job.submit = required_milli(trace_column::submit_s, seconds);
-    job.duration = required_milli(trace_column::duration_s, seconds);
-    job.gpus = quantity::milli(required_milli(trace_column::gpus, "a number of GPUs"));
-    job.tenant = name(trace_column::tenant, out_.value.tenants);
-    job.job_class = name(trace_column::job_class, out_.value.words);
-    job.gpu_model = name(trace_column::gpu_model, out_.value.words);
-    job.user = name(trace_column::user, out_.value.words);
-    read_pods(job);
-    job.priority =
-        static_cast<std::int32_t>(rows_
-                                      .whole(trace_column::priority, std::numeric_limits<std::int32_t>::min(),
-                                             std::numeric_limits<std::int32_t>::max())
-                                      .value_or(0));
-    job.preemptible = read_flag(trace_column::preemptible, true);
-    job.cpu_milli = rows_.whole(trace_column::cpu_milli, 0, most_units).value_or(0);
-    job.memory_mib = rows_.whole(trace_column::memory_mib, 0, most_units).value_or(0);
-    job.checkpoint = rows_.milli(trace_column::checkpoint_s, seconds, 0, most_units);
-    job.restart = rows_.milli(trace_column::restart_s, seconds, 0, most_units).value_or(0);
-    job.deadline = rows_.milli(trace_column::deadline_s, seconds, 0, most_units);
-    if (job.deadline && *job.deadline < job.submit) {
-      rows_.report(trace_column::deadline_s,
-                   "expected a point in time, as submit_s is one, and not before it");
-    }
-    take_problems();
-    if (!out_.problems.empty()) return;
-    std::vector<trace_job>& jobs = out_.value.jobs;
-    // Copying into ever new memory is what reading costs most, and memory that is never touched costs
-    // nothing.
-    if (jobs.size() == jobs.capacity()) jobs.reserve(std::max<std::size_t>(1024, 4 * jobs.size()));
-    jobs.push_back(job);
-    for (std::size_t i = 0; i < rows_.others(); ++i) {
-      const std::string_view text = rows_.other(i);
-      out_.value.tags.push_back(text.empty() ? name_id::none() : out_.value.words.intern(text).name);
-    }
-  }
-
-  [[nodiscard]] name_id read_id() {
-    const std::string_view text = rows_.required_text(trace_column::job_id, "the id of a job");
-    const auto [id, added] = out_.value.ids.intern(text);
-    if (added) {
-      id_lines_.push_back(rows_.place().line);
-    } else if (!text.empty()) {
-      rows_.report(trace_column::job_id, "the job id " + shown(text) + " was given before, on line " +
-                                             std::to_string(id_lines_[id.index()]));
-    }
-    return id;
-  }
-
-  void read_pods(trace_job& job) {
-    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-    const auto pods = rows_.whole(trace_column::pods, 1, most);
-    const auto min_pods = rows_.whole(trace_column::min_pods, 1, most);
-    if (pods && job.gpus.in_milli() % *pods != 0) {
-      rows_.report(trace_column::pods, "the GPUs of the job can't be split evenly over " +
-                                           std::to_string(*pods) + " pods (to a thousandth)");
-    }
-    if (min_pods && !pods && rows_.text(trace_column::pods).empty()) {
-      rows_.report(trace_column::min_pods, "min_pods means nothing without pods");
-    } else if (min_pods && pods && *min_pods > *pods) {
-      rows_.report(trace_column::min_pods, "expected at most the " + std::to_string(*pods) +
-                                               " of pods, found " +
-                                               shown(rows_.text(trace_column::min_pods)));
-    }
-    job.pods = static_cast<std::uint32_t>(pods.value_or(0));
-    job.min_pods = static_cast<std::uint32_t>(min_pods.value_or(0));
-  }
-
-  [[nodiscard]] bool read_flag(trace_column column, bool otherwise) {
-    const std::string_view text = rows_.text(column);
-    if (text.empty()) return otherwise;
-    // Python writes True.
-    const bool is_true = text == "true" || text == "True" || text == "TRUE";
-    if (!is_true && text != "false" && text != "False" && text != "FALSE") {
-      rows_.report(column, "expected true or false, found " + shown(text));
-    }
-    return is_true;
-  }
-
-  [[nodiscard]] name_id name(trace_column column, name_table& names) {
-    const std::string_view text = rows_.text(column);
-    return text.empty() ? name_id::none() : names.intern(text).name;
-  }
-  /// A number that is not negative, in thousandths; zero when it is not given or wrong.
-  [[nodiscard]] std::int64_t required_milli(trace_column column, const char* expected) {
-    return rows_.required_milli(column, expected, 0, most_units).value_or(0);
-  }
-
-  csv_table<Source, trace_column> rows_;
-  std::size_t most_problems_;
-  std::vector<std::size_t> id_lines_;
-  trace_reading out_;
-};
-
-}  // namespace detail
-
 /// Reads a trace in canonical CSV from wherever the bytes come. Columns may stand in any order and those that
 /// the library does not know become tags; jobs may stand in any order. An empty optional field is as if it
 /// were not there.
@@ -238,21 +72,14 @@ class trace_csv_parser {
 /// fine (1 ms and 1/1000 GPU are the finest) or too large, a job id that is empty or given twice, and
 /// whatever `csv_reader` refuses, which ends the reading. A file with a header row only is a valid, empty
 /// trace. O(bytes); memory for the jobs, and for one record.
-template <byte_source Source>
-trace_reading read_trace_csv(Source source, const trace_csv_limits& limits = {}) {
-  return detail::trace_csv_parser<Source>{std::move(source), limits}.run();
-}
+trace_reading read_trace_csv(byte_source source, const trace_csv_limits& limits = {});
 
 /// The same from a stream, which should be binary and is read to its end unless there are problems. A stream
 /// that was never open can't be read.
-inline trace_reading read_trace_csv(std::istream& stream, const trace_csv_limits& limits = {}) {
-  return read_trace_csv(stream_source{stream}, limits);
-}
+trace_reading read_trace_csv(std::istream& stream, const trace_csv_limits& limits = {});
 
 /// The same from a text in memory.
-inline trace_reading parse_trace_csv(std::string_view text, const trace_csv_limits& limits = {}) {
-  return read_trace_csv(string_source{text}, limits);
-}
+trace_reading parse_trace_csv(std::string_view text, const trace_csv_limits& limits = {});
 
 }  // namespace lab
 }  // namespace v0

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/lab/trace_csv.hpp>
+#include <allot/lab/trace.hpp>
 
-#include <array>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -15,140 +11,16 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-namespace detail {
+/// Where a text goes, tens of thousands of bytes at once; a piece is valid during the call.
+using text_sink = std::function<void(std::string_view piece)>;
 
-/// Appends the field of a job in a column. What was not said is an empty field.
-inline void append_trace_field(std::string& row, const trace& t, const trace_job& job, trace_column column) {
-  const auto number = [&row](std::int64_t n) { row += std::to_string(n); };
-  const auto time = [&row](std::optional<instant> value) {
-    if (value) append_milli(row, *value);
-  };
-  switch (column) {
-    case trace_column::job_id:
-      return append_csv_field(row, t.ids[job.id]);
-    case trace_column::submit_s:
-      return append_milli(row, job.submit);
-    case trace_column::duration_s:
-      return append_milli(row, job.duration);
-    case trace_column::gpus:
-      return append_milli(row, job.gpus.in_milli());
-    case trace_column::tenant:
-      return append_csv_field(row, t.tenants[job.tenant]);
-    case trace_column::pods:
-      return job.pods != 0 ? number(job.pods) : void();
-    case trace_column::min_pods:
-      return job.min_pods != 0 ? number(job.min_pods) : void();
-    case trace_column::priority:
-      return number(job.priority);
-    case trace_column::job_class:
-      return append_csv_field(row, t.words[job.job_class]);
-    case trace_column::preemptible:
-      row += job.preemptible ? "true" : "false";
-      return;
-    case trace_column::gpu_model:
-      return append_csv_field(row, t.words[job.gpu_model]);
-    case trace_column::cpu_milli:
-      return number(job.cpu_milli);
-    case trace_column::memory_mib:
-      return number(job.memory_mib);
-    case trace_column::user:
-      return append_csv_field(row, t.words[job.user]);
-    case trace_column::checkpoint_s:
-      return time(job.checkpoint);
-    case trace_column::restart_s:
-      return append_milli(row, job.restart);
-    case trace_column::deadline_s:
-      return time(job.deadline);
-    case trace_column::tag:
-      return;
-  }
-}
-
-/// Whether the job says something in an optional column that leaving it out would not.
-[[nodiscard]] inline bool says(const trace_job& job, trace_column column) {
-  switch (column) {
-    case trace_column::job_id:
-    case trace_column::submit_s:
-    case trace_column::duration_s:
-    case trace_column::gpus:
-      return true;
-    case trace_column::tenant:
-      return !job.tenant.is_none();
-    case trace_column::pods:
-      return job.pods != 0;
-    case trace_column::min_pods:
-      return job.min_pods != 0;
-    case trace_column::priority:
-      return job.priority != 0;
-    case trace_column::job_class:
-      return !job.job_class.is_none();
-    case trace_column::preemptible:
-      return !job.preemptible;
-    case trace_column::gpu_model:
-      return !job.gpu_model.is_none();
-    case trace_column::cpu_milli:
-      return job.cpu_milli != 0;
-    case trace_column::memory_mib:
-      return job.memory_mib != 0;
-    case trace_column::user:
-      return !job.user.is_none();
-    case trace_column::checkpoint_s:
-      return job.checkpoint.has_value();
-    case trace_column::restart_s:
-      return job.restart != 0;
-    case trace_column::deadline_s:
-      return job.deadline.has_value();
-    case trace_column::tag:
-      break;
-  }
-  return false;
-}
-
-}  // namespace detail
-
-/// Writes a trace as canonical CSV in pieces to `sink(std::string_view)`: the jobs in the order of
-/// `trace::jobs`, the required columns, those optional ones in which some job says something, and the tags.
-/// Lines end in a line feed. `read_trace_csv` reads the same trace back. O(jobs x columns).
-template <class Sink>
-requires std::invocable<Sink&, std::string_view>
-void write_trace_csv(const trace& t, Sink sink) {
-  std::array<bool, trace_column_names.size()> written{};
-  std::string text;
-  for (std::size_t c = 0; c < written.size(); ++c) {
-    const auto column = static_cast<trace_column>(c);
-    written[c] = column <= trace_column::gpus;
-    for (std::size_t i = 0; i < t.jobs.size() && !written[c]; ++i)
-      written[c] = detail::says(t.jobs[i], column);
-    if (!written[c]) continue;
-    if (c != 0) text += ',';
-    text += trace_column_names[c];
-  }
-  for (const std::string& name : t.tag_columns) append_csv_field(text += ',', name);
-  text += '\n';
-
-  constexpr std::size_t piece = std::size_t{1} << 16U;
-  for (const trace_job& job : t.jobs) {
-    for (std::size_t c = 0; c < written.size(); ++c) {
-      if (!written[c]) continue;
-      if (c != 0) text += ',';
-      detail::append_trace_field(text, t, job, static_cast<trace_column>(c));
-    }
-    for (std::size_t c = 0; c < t.tag_columns.size(); ++c) append_csv_field(text += ',', t.tag(job, c));
-    text += '\n';
-    if (text.size() >= piece) {
-      sink(std::string_view{text});
-      text.clear();
-    }
-  }
-  sink(std::string_view{text});
-}
+/// Writes a trace as canonical CSV in pieces to `sink`: the jobs in the order of `trace::jobs`, the required
+/// columns, those optional ones in which some job says something, and the tags. Lines end in a line feed.
+/// `read_trace_csv` reads the same trace back. O(jobs x columns).
+void write_trace_csv(const trace& t, const text_sink& sink);
 
 /// The same as one text.
-[[nodiscard]] inline std::string to_csv(const trace& t) {
-  std::string all;
-  write_trace_csv(t, [&all](std::string_view text) { all += text; });
-  return all;
-}
+[[nodiscard]] std::string to_csv(const trace& t);
 
 }  // namespace lab
 }  // namespace v0
