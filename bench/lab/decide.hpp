@@ -24,7 +24,7 @@ struct flavor_name {
   std::string flavor;
 };
 
-/// What `allot decide` says, in the order and under the names of FORMATS section 3. The texts of jobs and
+/// What `allot decide` says, in the order and under the names of its JSON (see README.md). The texts of jobs and
 /// quotas are those of the scenario, which has to live as long.
 struct decision {
   struct admission {
@@ -100,7 +100,7 @@ struct decision {
 /// The name of a rule of fairness in the files: "final_share"; empty of none.
 [[nodiscard]] std::string_view word_of_rule(fairness_rule rule) noexcept;
 
-/// The JSON of FORMATS section 3.
+/// The JSON that README.md tells of.
 [[nodiscard]] std::string to_json(const decision& d, const scenario& s);
 
 /// `allot decide`.

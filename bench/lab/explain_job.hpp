@@ -53,7 +53,7 @@ struct job_story {
     std::string_view kind;
     /// "team-b has 3 gpu more".
     std::string text;
-    /// Whether it does, as found by deciding anew.
+    /// Whether it does, as found by deciding again.
     bool admits = false;
     /// Why it does not, or why the policy does not do it by itself.
     std::string remark{};
@@ -144,7 +144,7 @@ struct explain_options {
 
 class decision_maker;
 
-/// What would admit a waiting job, each tried by deciding anew on a scenario that is changed so; of a job
+/// What would admit a waiting job, each tried by deciding again on a scenario that is changed so; of a job
 /// with flavors under the choice that lacks least.
 [[nodiscard]] std::vector<job_story::remedy> find_remedies(decision_maker& now, std::uint32_t job,
                                                            std::size_t rounds);

@@ -13,7 +13,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// Finds what would admit a job that waits: changes of the scenario, each tried by deciding on it anew.
+/// Finds what would admit a job that waits: changes of the scenario, each tried by deciding on it again.
 class remedy_finder {
  public:
   remedy_finder(decision_maker& now, sim::job_index job, std::size_t rounds);

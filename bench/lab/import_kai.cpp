@@ -655,7 +655,7 @@ class kai_importer {
           std::any_of(nodes_.begin(), nodes_.end(), [&](const node& n) { return n.name == p.node; });
       if (!is_known) {
         return log_.note(g.object->shown(),
-                         "runs on " + p.node + ", which is not among the nodes: placed anew");
+                         "runs on " + p.node + ", which is not among the nodes: placed again");
       }
       places.push_back(p.node);
     }

@@ -169,9 +169,9 @@ TEST_CASE("mig: a GPU that can't be cut, or that can't be told, can't be in MIG 
     CHECK(built.problems()[0].field == "mig");
     return built.problems()[0].text;
   };
-  CHECK(
-      problem_of("V100", 16384) ==
-      "n has GPUs V100, which is no model that can be in MIG mode, or one that needs its memory to be told");
+  CHECK(problem_of("V100", 16384) ==
+        "the GPUs of n can't be in MIG mode: expected A30, A100, H100, H200 or B200, "
+        "for A100 and H100 with the memory, found V100");
   CHECK(problem_of("A100", 0).find("A100") != std::string::npos);
   CHECK(problem_of("", 40960) == "the GPUs of n can't be in MIG mode: they have no model");
 }

@@ -95,8 +95,8 @@ TEST_CASE("scenario MIG: what a node can't be") {
       problems_of(
           R"("cluster": {"nodes": [{"name": "n", "gpus": 4, "gpu_model": "T4", "mig": true}]}, "jobs": [])") ==
       lines{
-          "/cluster/nodes/0/mig: n has GPUs T4, which is no model that can be in MIG mode, or one that needs "
-          "its memory to be told"});
+          "/cluster/nodes/0/mig: the GPUs of n can't be in MIG mode: expected A30, A100, H100, H200 or B200, "
+          "for A100 and H100 with the memory, found T4"});
   CHECK(problems_of(R"("cluster": {"nodes": [{"name": "n", "gpus": 4, "mig": true}]}, "jobs": [])") ==
         lines{"/cluster/nodes/0/mig: the GPUs of n can't be in MIG mode: they have no model"});
   CHECK(problems_of(R"("cluster": {"nodes": [{"name": "n", "gpus": 4, "mig": "yes"}]}, "jobs": [])") ==

@@ -293,7 +293,7 @@ TEST_CASE("read_trace_csv: philly128, the real trace") {
   CHECK(t.tag_columns.empty());
   CHECK(std::is_sorted(t.jobs.begin(), t.jobs.end(),
                        [](const trace_job& a, const trace_job& b) { return a.submit < b.submit; }));
-  // reference/traces.md: 97 % of the jobs use one GPU, none more than 24; on average 45.0 + 33.1 + 15.9 GPUs
+  // As published: 97 % of the jobs use one GPU, none more than 24; on average 45.0 + 33.1 + 15.9 GPUs
   // over 61 days.
   std::map<std::string_view, double> gpu_days;
   quantity largest;

@@ -505,7 +505,7 @@ TEST_CASE("ledger: broken preconditions are found") {
   l.rollback(s);
 }
 
-// The traps of reference/kueue.md section 5; trap 1 (a removed quota) stands in change.cpp.
+// The traps of tests/README.md, Kueue; trap 1 (a removed quota) stands in change.cpp.
 
 TEST_CASE("ledger: Kueue trap 2: a quota that loses what it lends or uses does not let others over-admit") {
   ledger<> l = ledger_of(two_teams(6, 5));

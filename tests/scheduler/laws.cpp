@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The laws of DESIGN section 9 for the preset `standard`, on random trees, machines, workloads, settings and
+// The laws of tests/README.md for the preset `standard`, on random trees, machines, workloads, settings and
 // sequences of events. (Victims and the fifth law against brute force: laws_victims.cpp; the sixth:
 // laws_entitlements.cpp; other presets: laws_presets.cpp.)
 #include <allot/presets/standard.hpp>

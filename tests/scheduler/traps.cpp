@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What other systems got wrong and `standard` must not: the traps of reference/kueue.md and reference/kai.md,
+// What other systems got wrong and `standard` must not: the traps of tests/README.md,
 // section 5, that are about a whole scheduler. (Those about a part stand with its tests.)
 #include <allot/presets/standard.hpp>
 

@@ -10,7 +10,7 @@
 
 namespace allot_test {
 
-/// Kueue's resource tree as reference/kueue.md section 1.1 tells it: usage that bubbles up past the local
+/// Kueue's resource tree as its code has it: usage that bubbles up past the local
 /// quota, and available(), also in states that are over. One dimension; additive quotas with bounded
 /// nominals.
 class kueue_oracle {

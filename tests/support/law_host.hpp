@@ -27,7 +27,7 @@
 
 namespace allot_test {
 
-/// The laws of DESIGN section 9 that are about a scheduler. (The sixth is about entitlements.)
+/// The laws of tests/README.md that are about a scheduler. (The sixth is about entitlements.)
 enum class law : std::uint8_t {
   sound,
   guarantee,

@@ -22,7 +22,7 @@ struct past_use_settings {
   /// Measures usage by the siblings' instead of the whole cluster's. Weights are measured by the siblings',
   /// so without this a department that is a tenth of the cluster hardly notices who used it (KAI, trap 23).
   bool of_siblings = false;
-  /// When somebody is full, measures the weights anew among those who are left (KAI). Without this they
+  /// When somebody is full, recomputes the weights among those who are left (KAI). Without this they
   /// are measured once, and then more surplus takes from nobody.
   bool weigh_again = false;
 };

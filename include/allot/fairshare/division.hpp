@@ -55,8 +55,8 @@ class division {
   /// the demand as it is, for quotas about which the rule would be told something else now (of `first_come`:
   /// that use more or less).
   ///
-  /// Divides anew what depends on it: the pools on the path of x, and those below whose size changes. Where x
-  /// was given less than it wanted and still wants more than it is given, and the rule ignores such wants,
+  /// Divides again what depends on it: the pools on the path of x, and those below whose size changes. Where
+  /// x was given less than it wanted and still wants more than it is given, and the rule ignores such wants,
   /// nothing is divided and the cost is O(depth).
   void change_demand(const ledger<N>& l, quota_id x, const resources<N>& demand) {
     ALLOT_ASSERT(seats_.size() == l.tree().slots(), "there has been an update for this tree");

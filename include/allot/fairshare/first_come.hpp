@@ -17,7 +17,7 @@ inline namespace v0 {
 /// it waits for. The order is by `claimant::since`, then as named (the older quota first).
 ///
 /// Gives away all that is wanted, and more surplus takes from nobody. It depends on what is used, so after
-/// changes in usage the host divides anew (`division::change_demand` does the path of a quota).
+/// changes in usage the host divides again (`division::change_demand` does the path of a quota).
 /// O(n log n); buffers are kept.
 class first_come {
  public:

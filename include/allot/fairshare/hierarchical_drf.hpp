@@ -48,8 +48,8 @@ class hierarchical_drf {
       add_up(l, *it);
     }
   }
-  /// After the usage of x has changed, or whether its jobs are blocked: its path anew. O(children on the
-  /// path).
+  /// After the usage of x has changed, or whether its jobs are blocked: recomputes its path. O(children on
+  /// the path).
   void refresh(const ledger<N>& l, quota_id x, bool is_blocked) {
     count_own(l, x, is_blocked);
     for (; x; x = l.tree().parent(x)) add_up(l, x);

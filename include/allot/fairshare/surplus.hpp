@@ -135,7 +135,7 @@ using parent_as_peer = proportional<by_owned, longest_unserved>;
 
 /// A rule that is first told something of each claimant that `division` does not know, such as what it has
 /// used lately or since when it waits: `source(claimant&)` fills it in. When it changes the host divides
-/// anew.
+/// again.
 template <surplus_rule Rule, class Source>
 class informed {
  public:

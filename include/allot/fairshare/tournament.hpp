@@ -53,7 +53,7 @@ class tournament {
 
   explicit tournament(Order order = {}) : order_(std::move(order)) {}
 
-  /// Starts anew on a tree, with nobody waiting. O(n).
+  /// Starts over on a tree, with nobody waiting. O(n).
   void reset(const quota_tree<N>& tree) {
     seats_.assign(tree.slots(), seat{});
     matches_.assign(tree.slots() + 1, match{});
@@ -89,7 +89,7 @@ class tournament {
     replay(l, x);
   }
 
-  /// Keys everybody anew: to be called when something that the order looks at has changed and is not the
+  /// Rekeys everybody: to be called when something that the order looks at has changed and is not the
   /// usage below a quota on the path of a later `enter` or `leave`, such as entitlements, a history, ranks or
   /// what is exhausted. O(n).
   void refresh_all(const ledger<N>& l) {

@@ -24,7 +24,7 @@ struct history_settings {
   instant half_life = 0;
   /// What is longer ago does not count at all. Zero or less: everything counts.
   instant window = 0;
-  /// The window begins anew each time it is over, instead of sliding along with the clock.
+  /// The window restarts each time it is over, instead of sliding along with the clock.
   bool tumbling = false;
 };
 

@@ -245,12 +245,11 @@ class cluster::builder {
     check_amount(s, s.memory_mib, "memory_mib");
     check_amount(s, s.pod_slots, "pod_slots");
     if (s.mig && !find_mig_model(s.gpu_model, s.gpu_memory_mib)) {
-      report(
-          problem_code::unknown_name, s, "mig",
-          s.gpu_model.empty()
-              ? "the GPUs of " + s.name + " can't be in MIG mode: they have no model"
-              : s.name + " has GPUs " + s.gpu_model +
-                    ", which is no model that can be in MIG mode, or one that needs its memory to be told");
+      report(problem_code::unknown_name, s, "mig",
+             s.gpu_model.empty() ? "the GPUs of " + s.name + " can't be in MIG mode: they have no model"
+                                 : "the GPUs of " + s.name +
+                                       " can't be in MIG mode: expected A30, A100, H100, H200 or B200, " +
+                                       "for A100 and H100 with the memory, found " + s.gpu_model);
     }
     for (std::size_t i = 0; i < s.labels.size(); ++i) check_label(s, i);
     mention(s, s.pool, made_.pools_, max_pools, "pool");

@@ -170,7 +170,7 @@ namespace detail {
 ///
 /// A total of at most the size of the largest acceptable node is one pod. A larger one fills as many nodes
 /// of that size as it can, all of whose GPUs must be free, and the rest stands on one node (the rule of the
-/// Helios simulator, and what FORMATS says of traces); its CPU and memory go with its GPUs. O(1).
+/// Helios simulator); its CPU and memory go with its GPUs. O(1).
 [[nodiscard]] constexpr std::optional<pod_split> split(const demand& d, std::uint32_t largest_node) noexcept {
   const std::int64_t milli = d.gpus.in_milli();
   if (!d.gpus.is_bounded() || milli < 0 || (!d.total && d.pods == 0)) return std::nullopt;

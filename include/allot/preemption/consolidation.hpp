@@ -88,7 +88,7 @@ class consolidation_search {
   void take_off(World& world, std::size_t count) {
     for (std::size_t i = count; i-- > 0;) world.take_off(moves_[i].job);
   }
-  /// The others find other places when one is back, so all of them are placed anew.
+  /// The others find other places when one is back, so all of them are placed again.
   template <class World>
   void put_back_who_can_stay(World& world) {
     take_off(world, moves_.size());

@@ -30,7 +30,7 @@ template <std::size_t N>
 
 /// Other quotas before the beneficiary's own; lowest priority; elastic pods before gangs; then whoever loses
 /// least by it (see `lost_work`), so that a job that has just saved its work goes before one about to. Who
-/// that is changes with the time of the search: the order is worked out anew each time, in O(jobs) for each
+/// that is changes with the time of the search: the order is worked out again each time, in O(jobs) for each
 /// quota that may give, and equal jobs go by `compare_as_victims`.
 struct cheapest_lost_work {
   /// The dimensions that are GPUs, of whatever flavor.

@@ -140,7 +140,7 @@ class victim_search {
  private:
   using queue_type = detail::yield_queue<N, Order, Protection>;
   using giver = typename queue_type::giver;
-  /// How often a choice is made anew when some of those wanted may not be asked.
+  /// How often a choice is made again when some of those wanted may not be asked.
   static constexpr std::size_t most_attempts = 4;
 
   [[nodiscard]] static constexpr std::size_t strategies() noexcept {

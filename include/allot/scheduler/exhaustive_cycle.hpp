@@ -24,7 +24,7 @@ inline namespace v0 {
 ///
 /// What a job is given, or who goes for it, is assumed at once, so the next decision counts on it: there is
 /// nothing to overlap with and nothing to decide twice. Only who lost something or changed its queue is
-/// ordered anew, so an unchanged world costs nothing.
+/// reordered, so an unchanged world costs nothing.
 template <class Session, class Policies>
 class exhaustive_cycle {
  public:
@@ -39,7 +39,7 @@ class exhaustive_cycle {
         may_move_(policies.most_moves > 0),
         evicts_after_resize_(policies.evict_after_resize) {}
 
-  /// Starts anew on the session's tree.
+  /// Starts over on the session's tree.
   void reset(Session& session) {
     turn_.reset(session.tree());
     is_new_tree_ = true;
@@ -49,7 +49,7 @@ class exhaustive_cycle {
   void run(Session& session) {
     run(session, [](quota_id) { return false; });
   }
-  /// The same; `look(quota)` is called before a quota that has changed is ordered anew, and says whether the
+  /// The same; `look(quota)` is called before a quota that has changed is reordered, and says whether the
   /// order may see others differently now, too.
   template <class Look>
   void run(Session& session, Look look) {

@@ -115,7 +115,7 @@ struct plan {
     /// An elastic job grows by these pods: the id is that of the elastic pod, this the job's own.
     job_id core{};
   };
-  /// Tell it to go, and report `evicted` when it has gone. With an elastic job all its elastic pods goes.
+  /// Tell it to go, and report `evicted` when it has gone. With an elastic job all its elastic pods go.
   struct eviction {
     job_id id{};
     job what{};

@@ -179,7 +179,7 @@ class session {
     plan_.reservations.push_back({id, r.what, r.facts.quota, first, victims});
   }
   /// The job waits on in its queue for those who were told to go for it, the evictions of the plan from
-  /// `first` on. Nothing is assumed for it: the cycle decides on it anew when they have gone (Kueue, KAI).
+  /// `first` on. Nothing is assumed for it: the cycle decides on it again when they have gone (Kueue, KAI).
   void announce(job_id id, std::size_t first) {
     const record& r = at(id);
     plan_.reservations.push_back({id, r.what, r.facts.quota, first, plan_.evictions.size() - first});

@@ -41,7 +41,7 @@ concept number_class = std::is_class_v<T> && requires(const T& value) {
 
 /// Whether a view may return a T where the library wants the integer `Target`: an integer or an unscoped
 /// enumeration that is no wider than that, signed or not, or a class that converts to it without narrowing.
-/// Never a bool or a fraction, which would lose its meaning without a word.
+/// Never a bool or a fraction, which would silently lose its meaning.
 template <class T, class Target>
 concept integer_for = std::convertible_to<T, Target> &&
     (no_wider_integer<std::remove_cvref_t<T>, Target> || number_class<std::remove_cvref_t<T>, Target>);

@@ -17,8 +17,8 @@ namespace sim {
 /// everything that happened at it.
 ///
 /// `grew` and `shrank` are of an elastic job that runs with one pod more or less than before; `pod` names
-/// that pod as long as the job has it. When the whole job ends or goes, its pods go without a word. `evicted`
-/// is of every run that is cut short; the job waits again, unless it was at its time limit.
+/// that pod as long as the job has it. When the whole job ends or goes, its pods are not reported one by one.
+/// `evicted` is of every run that is cut short; the job waits again, unless it was at its time limit.
 template <class O, class Simulator>
 concept observer = requires(O watch, const Simulator& sim, job_index j, job_id pod, refusal why,
                             const interruption& how, const resources<Simulator::n>& borrows) {

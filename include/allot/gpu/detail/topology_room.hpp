@@ -68,7 +68,7 @@ class node_rooms {
     total_ += change;
     for (domain_id d = topology_->domain_of(n); d; d = topology_->parent(d)) of_domain_[d.index()] += change;
   }
-  /// All nodes anew. O(nodes * levels), no allocation.
+  /// Recomputes all nodes. O(nodes * levels), no allocation.
   template <class Room>
   void read(Room room) {
     for (const node_id n : topology_->nodes()) set(n, static_cast<std::uint32_t>(room(n)));

@@ -21,7 +21,7 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Who may be asked to yield for one beneficiary, next first. Judged anew as victims go: a quota yields only
+/// Who may be asked to yield for one beneficiary, next first. Judged again as victims go: a quota yields only
 /// while it still uses what others own, and jobs that yield within the beneficiary's own side may be what
 /// makes its side own the request. Buffers are kept from one search to the next.
 template <std::size_t N, class Order, class Protection>

@@ -48,16 +48,16 @@ class books {
 
   /// Counts a job in, at `r.where`.
   void book(const record& r) { assumed_.charge(r.facts.quota, r.facts.request, r.facts.in); }
-  /// A assumed job that has not started is not wanted any more.
+  /// A reserved job that has not started is not wanted any more.
   void unbook(const record& r) {
     assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
     places.release(r.where);
   }
-  /// Whether nobody who was told to go is still in the way of a assumed job.
+  /// Whether nobody who was told to go is still in the way of a reserved job.
   [[nodiscard]] bool ready(const record& r) const {
     return allocated_.fits(r.facts.quota, r.facts.request, r.facts.in) && places.ready(r.where);
   }
-  /// Whether there is room for a assumed job, once those who were told to go have gone: not always after the
+  /// Whether there is room for a reserved job, once those who were told to go have gone: not always after the
   /// tree has changed.
   [[nodiscard]] bool has_room(const record& r) const {
     const resources<n> left = assumed_.headroom(r.facts.quota, r.facts.in);
@@ -66,7 +66,7 @@ class books {
     }
     return true;
   }
-  /// Whether the place of a assumed job is still there to start on: not when its node has been closed since.
+  /// Whether the place of a reserved job is still there to start on: not when its node has been closed since.
   [[nodiscard]] bool is_usable(const record& r) const {
     if constexpr (revocable_placement<Placement>) {
       return places.usable(r.where);
@@ -74,7 +74,7 @@ class books {
       return true;
     }
   }
-  /// A assumed job runs from now on.
+  /// A reserved job runs from now on.
   void start(record& r, instant at) {
     allocated_.charge(r.facts.quota, r.facts.request, r.facts.in);
     allocated_by_all_ += r.facts.request;

@@ -235,7 +235,7 @@ class lifecycle {
       return wait(r.facts.id);
     }
     record& core = jobs[r.facts.core];
-    // Or each of its pods could make others yield anew.
+    // Or each of its pods could make others yield again.
     core.turns = std::max(core.turns, r.turns);
     ++core.pods_to_come;
     forget(r.facts.id);

@@ -23,7 +23,7 @@ enum class event_kind : std::uint8_t {
   node_change,
   /// An administrator changes the quota tree.
   quota_change,
-  /// A job is withdrawn. Before arrivals: who withdraws and submits anew at one instant does it in that
+  /// A job is withdrawn. Before arrivals: who withdraws and resubmits at one instant does it in that
   /// order.
   cancel,
   arrival,

@@ -142,7 +142,7 @@ class metrics {
   void waiting(const Simulator& sim, Why why) {
     using change = typename wait_reasons<N>::change;
     pass_time(sim.now());
-    // Nodes and quotas change without a word to observers.
+    // Observers are not told of changes of nodes and quotas.
     if (events_ + std::exchange(told_, 0) != sim.events()) given_back_ = true;
     events_ = sim.events();
     const change less = usage_changed_ ? change::less_room : change::nothing;

@@ -237,7 +237,7 @@ class selectable_cycle {
 }  // namespace detail
 
 /// The parts of our cycle, each chosen by name at run time. An order by saturation or Fair Tree looks at all
-/// quotas anew when one has changed: O(n) a decision.
+/// quotas again when one has changed: O(n) a decision.
 struct selectable_policies {
   template <class Session>
   using cycle = detail::selectable_cycle<Session>;

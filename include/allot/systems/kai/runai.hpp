@@ -40,7 +40,8 @@ inline namespace v0 {
 ///   asked for (tests: "runai, trap 22", "trap 24");
 /// - serve higher priorities first: what rounding leaves may go to a lower one ("trap 21");
 /// - protect what is used within nominal: whoever is over its share by one GPU may lose a gang of eight
-///   ("trap 29"); and borrowers keep owed capacity from who asks for more than its floored share ("trap 25");
+///   ("trap 29"); and borrowers keep owed capacity from a queue that asks for more than its floored share
+///   ("trap 25");
 /// - book what the evicted leave for whom they left: somebody else may take it ("nothing is assumed").
 struct runai {
   static constexpr std::string_view name = "runai";

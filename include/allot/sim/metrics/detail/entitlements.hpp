@@ -15,7 +15,7 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// The fair-share division of a demand that changes a little all the time, divided anew only when the result
+/// The fair-share division of a demand that changes a little all the time, divided again only when the result
 /// may differ: the same as `division` at every moment, for less.
 template <std::size_t N = 1>
 class entitlements {

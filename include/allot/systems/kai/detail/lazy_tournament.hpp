@@ -26,7 +26,7 @@ inline namespace v0 {
 template <class Key, bool Reverse = false>
 class lazy_tournament {
  public:
-  /// Starts anew on a tree, with nobody taking part. O(n).
+  /// Starts over on a tree, with nobody taking part. O(n).
   template <std::size_t N>
   void reset(const quota_tree<N>& tree) {
     seats_.assign(tree.slots(), seat{});

@@ -50,7 +50,7 @@ struct phase_policies {
   std::size_t most_moved = 16;
   /// Whose minimum runtime protects a job from jobs of other quotas.
   runtime_source reclaim_protection = runtime_source::common_ancestor;
-  /// Lines are made anew for each phase, and every unit that waits is looked at by itself. The plans are the
+  /// Lines are rebuilt for each phase, and every unit that waits is looked at by itself. The plans are the
   /// same, it only takes longer: a test has something to compare with.
   bool one_by_one = false;
   /// What fair shares are rounded to, by dimension, in milli: a GPU is a whole one.
@@ -85,7 +85,7 @@ class phases_cycle {
         world_(policies.k > 0, {policies.half_life, policies.window}),
         solver_(policies.saturation_multiplier, policies.one_by_one) {}
 
-  /// Starts anew on the session's tree.
+  /// Starts over on the session's tree.
   void reset(Session& session) {
     world_.reset(session);
     solver_.reset(session);

@@ -20,7 +20,7 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Plays through what would happen if some units went: they and the one that waits are placed anew, in the
+/// Plays through what would happen if some units went: they and the one that waits are placed again, in the
 /// order in which quotas and jobs have their turn, and everything is taken back.
 ///
 /// Everybody else who waits keeps his place in that order, and is passed over. Of an elastic job that has

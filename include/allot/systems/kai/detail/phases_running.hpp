@@ -20,7 +20,7 @@ inline namespace v0 {
 namespace detail {
 
 /// Who could yield in each quota, in order. A line follows who starts and who goes; one with elastic pods,
-/// whose order depends on how much of it runs, is sorted anew when the quota has changed and somebody asks.
+/// whose order depends on how much of it runs, is sorted again when the quota has changed and somebody asks.
 template <class Session>
 class phases_running {
  public:
@@ -62,7 +62,7 @@ class phases_running {
     resources<n> sum{};
     std::uint64_t shared = 0;
     bool has_elastic_pods = false;
-    /// Whether they have to be listed anew.
+    /// Whether they have to be listed again.
     bool is_old = true;
     bool was_touched = true;
 

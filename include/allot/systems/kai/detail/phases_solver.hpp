@@ -28,10 +28,10 @@ namespace detail {
 ///
 /// For the first pod of the unit, then the first two, and so on: victims are taken in order, and after each
 /// one its nodes are tried in turn. On a node everybody taken so far whose job stands there goes, and all who
-/// were found necessary for fewer pods; then they and the waiting unit are placed anew, in the order in which
-/// quotas and jobs go. It works out when the unit has its place and those left without one may be taken.
-/// Whoever has got another place starts again there; whoever got its own back never went. Those found stay
-/// found for the next pod.
+/// were found necessary for fewer pods; then they and the waiting unit are placed again, in the order in
+/// which quotas and jobs go. It works out when the unit has its place and those left without one may be
+/// taken. Whoever has got another place starts again there; whoever got its own back never went. Those found
+/// stay found for the next pod.
 ///
 /// When so many pods can't be served, more can't either: unlike KAI's the search then ends.
 template <class Session>

@@ -28,7 +28,7 @@ class share_accounts {
  public:
   using division_type = whole_unit_division<N>;
 
-  /// Starts anew, with nobody using or asking for anything. O(n).
+  /// Starts over, with nobody using or asking for anything. O(n).
   void reset(const quota_tree<N>& tree) {
     tree_ = &tree;
     queues_.assign(tree.slots(), queue{});

@@ -56,7 +56,7 @@ class fair_share_targets {
                               const resource_numbers<N>& resource_of = unflavored<N>())
       : rules_(rules), shares_(resource_of) {}
 
-  /// Starts anew on the ledger's tree. O(N n depth).
+  /// Starts over on the ledger's tree. O(N n depth).
   void reset(const ledger<N>& l) {
     shares_.reset(l);
     seats_.assign(l.tree().slots(), seat{});

@@ -38,7 +38,7 @@ class flavored_shares {
   explicit flavored_shares(const resource_numbers<N>& resource_of = unflavored<N>())
       : resource_of_(resource_of) {}
 
-  /// Starts anew on the ledger's tree. O(N n depth).
+  /// Starts over on the ledger's tree. O(N n depth).
   void reset(const ledger<N>& l) {
     const quota_tree<N>& tree = l.tree();
     lendable_.assign(tree.slots() * N, quantity{});

@@ -37,7 +37,7 @@ inline namespace v0 {
 template <std::size_t N>
 class hierarchical_reclaim {
  public:
-  /// Starts anew on the ledger's tree.
+  /// Starts over on the ledger's tree.
   void reset(const ledger<N>&) noexcept {}
   /// Whether a job that would borrow may make others yield.
   [[nodiscard]] static constexpr bool may_preempt_on_loan(const preempt_settings& may) noexcept {

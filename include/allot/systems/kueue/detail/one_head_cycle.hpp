@@ -29,7 +29,7 @@ inline namespace v0 {
 ///   is free is kept for it during this cycle, so that nobody after it borrows that (Kueue #4813).
 ///
 /// Nothing is assumed from one cycle to the next: who waits for victims stays in its queue, at the head of a
-/// best-effort one whoever comes (Kueue #7157), and is judged anew. A head that can't be admitted is
+/// best-effort one whoever comes (Kueue #7157), and is judged again. A head that can't be admitted is
 /// inadmissible with its shape, and the next one comes up; in a strict queue it stays the head.
 ///
 /// A step is one cycle; while a cycle decides nothing but other heads come up by it, the next follows. Trees
@@ -42,7 +42,7 @@ class one_head_cycle {
   explicit one_head_cycle(const Policies& policies)
       : order_(policies.template entry_order<n>()), nominations_(policies) {}
 
-  /// Starts anew on the session's tree.
+  /// Starts over on the session's tree.
   void reset(Session& session) {
     const quota_tree<n>& tree = session.tree();
     nominations_.reset(session);
