@@ -24,8 +24,8 @@ struct flavor_name {
   std::string flavor;
 };
 
-/// What `allot decide` says, in the order and under the names of its JSON (see README.md). The texts of jobs and
-/// quotas are those of the scenario, which has to live as long.
+/// What `allot decide` says, in the order and under the names of its JSON (see README.md). The texts of jobs
+/// and quotas are those of the scenario, which has to live as long.
 struct decision {
   struct admission {
     std::string_view id;

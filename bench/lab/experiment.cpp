@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view format = "allot-experiment/1";
+constexpr std::string_view experiment_format = "allot-experiment/1";
 /// More replays than anyone waits for.
 constexpr std::size_t most_sweep_points = 1'000'000;
 
@@ -145,8 +145,8 @@ class experiment_reader {
     if (!expect_object(root, found_)) return;
     json_object top{root, found_};
     const auto is = top.require("format");
-    if (is && (!is->is_string() || is->text() != format)) {
-      is->report(found_, "expected \"" + std::string{format} + "\", found " + is->shown());
+    if (is && (!is->is_string() || is->text() != experiment_format)) {
+      is->report(found_, "expected \"" + std::string{experiment_format} + "\", found " + is->shown());
     }
     to_.name = fs::path{to_.file == "-" ? "experiment" : to_.file}.stem().string();
     if (const auto name = top.find("name")) {
