@@ -66,8 +66,8 @@ struct part_state {
   }
 
   /// All that has to be known before the first job can be placed in time.
-  void begin(const workload_size& size, std::uint64_t hours, std::size_t index) {
-    weights = hour_weights(size, hours, index);
+  void begin(std::uint64_t hours) {
+    weights = hour_weights(hours);
     for (const std::uint64_t w : weights) weight_total += w;
     random_stream random = new_gaps();
     for (std::uint64_t i = 0; i <= draws; ++i) {
@@ -78,10 +78,9 @@ struct part_state {
     gaps = new_gaps();
   }
 
-  [[nodiscard]] std::vector<std::uint64_t> hour_weights(const workload_size& size, std::uint64_t hours,
-                                                        std::size_t index) const {
+  [[nodiscard]] std::vector<std::uint64_t> hour_weights(std::uint64_t hours) const {
     const daily_rhythm& rhythm = rhythm_of(what.model);
-    random_stream random{size.seed, 3 * index + 2};
+    random_stream random{seed, streams + 2};
     std::vector<std::uint64_t> result(hours);
     std::uint64_t until = 0;
     std::uint64_t percent = 100;
@@ -132,7 +131,7 @@ class workload_stream::state {
     for (part_state& s : states_) s.all_work = sum;
     size_.days ? plan_days() : plan_jobs();
     for (std::size_t i = 0; i < states_.size(); ++i) {
-      states_[i].begin(size_, hours_, i);
+      states_[i].begin(hours_);
       advance(i);
     }
   }

@@ -172,5 +172,5 @@ TEST_CASE("running_index: who comes and goes is told once, to who follows") {
   index.insert(j);
   CHECK(take() == std::vector<bool>{false, true});
   CHECK(take().empty());
-  CHECK(index.elastic_pods_of(quota_id{0}) == 0);
+  CHECK(index.elastic_count(quota_id{0}) == 0);
 }

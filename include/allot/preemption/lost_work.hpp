@@ -28,10 +28,10 @@ template <std::size_t N>
   return (static_cast<wide>(unsaved) + static_cast<wide>(std::max(instant{}, job.restart))) * amount;
 }
 
-/// Other quotas before the beneficiary's own; lowest priority; elastic pods before gangs; then whoever loses
-/// least by it (see `lost_work`), so that a job that has just saved its work goes before one about to. Who
-/// that is changes with the time of the search: the order is worked out again each time, in O(jobs) for each
-/// quota that may give, and equal jobs go by `compare_as_victims`.
+/// Other quotas before the beneficiary's own; lowest priority; elastic pods before gangs; then the least
+/// lost work (see `lost_work`): a job that has just written a checkpoint yields before one that is about to.
+/// This depends on the time of the search, so each search orders the jobs again, in O(jobs) for each quota
+/// that may have to yield; ties are broken by `compare_as_victims`.
 struct cheapest_lost_work {
   /// The dimensions that are GPUs, of whatever flavor.
   std::size_t first = 0;

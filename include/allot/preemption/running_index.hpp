@@ -107,8 +107,8 @@ class running_index {
   /// The quota's jobs, who would yield first at the end.
   [[nodiscard]] std::span<const running_job<N>> jobs_of(quota_id x) const { return of_quota_[x.index()]; }
 
-  /// How many of them are elastic pods.
-  [[nodiscard]] std::size_t elastic_pods_of(quota_id x) const { return elastic_pods_[x.index()]; }
+  /// How many of its jobs are elastic pods.
+  [[nodiscard]] std::size_t elastic_count(quota_id x) const { return elastic_pods_[x.index()]; }
 
   /// A unit has come or gone.
   struct change {

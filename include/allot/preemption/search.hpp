@@ -341,7 +341,7 @@ class victim_search {
                                         [](const victim<N>& v) { return v.how == relation::borrower; });
     for (std::size_t i = needed; i-- > 0;) {
       const running_job<N>& job = victims_[i].job;
-      // A job never goes without its elastic pods.
+      // A job is preempted together with its elastic pods: one of them alone can't be given back.
       const bool bound = job.elastic && asked_.is_taken(job.core);
       if (!bound && !(last_is_needed && i + 1 == victims_.size())) {
         give_back(l, world, job);

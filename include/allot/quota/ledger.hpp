@@ -122,7 +122,7 @@ class ledger {
   /// How much more the law of x itself lets its subtree draw: T(x) + B(x), T(x) at a root.
   [[nodiscard]] quantity room(quota_id x, std::size_t d) const {
     const cell& c = at(x, d);
-    return c.ceiling - c.now.used;
+    return ceiling_of(c) - c.now.used;
   }
   /// S(x): what can be used in the subtree without borrowing.
   [[nodiscard]] quantity total_supply(quota_id x, std::size_t d) const { return at(x, d).supply; }
@@ -163,7 +163,7 @@ class ledger {
     quantity kept{};
     for (quota_id a = x; a;) {
       const cell& c = cell_of(a, d);
-      most = std::min(most, kept + c.ceiling);
+      most = std::min(most, kept + ceiling_of(c));
       kept += c.kept;
       a = c.parent;
     }
@@ -196,7 +196,7 @@ class ledger {
     quota_id a = x;
     do {
       const cell& c = cell_of(a, d);
-      visit(a, spared + (c.ceiling - c.now.used), true);
+      visit(a, spared + (ceiling_of(c) - c.now.used), true);
       spared += std::max(quantity{}, c.kept - c.now.used);
       if (l == lane::guaranteed) {
         visit(a, spared_guaranteed + (c.supply - c.now.used_guaranteed), false);
@@ -244,7 +244,7 @@ class ledger {
     usage now;
     quantity kept;
     quantity supply;
-    quantity ceiling;  // S + B; at a root S, for there is nobody to borrow from
+    quantity ceiling;  // S + B; at a root S, for there is nobody to borrow from; most_countable if unlimited
     quota_id parent;
     bool is_live;  // false in an empty slot, whose other numbers are zero
     friend bool operator==(const cell&, const cell&) = default;
@@ -275,6 +275,9 @@ class ledger {
   [[nodiscard]] resources<N> charged_in(quota_id x, lane l) const {
     return l == lane::guaranteed ? own_usage(x, l) : own_usage(x) - own_usage(x, lane::guaranteed);
   }
+  [[nodiscard]] static quantity ceiling_of(const cell& c) {
+    return c.ceiling == most_countable ? quantity::unlimited() : c.ceiling;
+  }
   /// What a quota passes on to its parent's supply when it uses `used`.
   [[nodiscard]] static quantity passed_on(quantity used, quantity kept) {
     return std::max(quantity{}, used - kept);
@@ -286,7 +289,7 @@ class ledger {
     quantity spared_guaranteed;
     for (;; at = &cell_of(at->parent, d)) {
       const usage& now = at->now;
-      if (q > spared + (std::min(at->ceiling, most_countable) - now.used)) return false;
+      if (q > spared + (at->ceiling - now.used)) return false;
       spared += std::max(quantity{}, at->kept - now.used);
       if (l == lane::guaranteed) {
         if (q > spared_guaranteed + (at->supply - now.used_guaranteed)) return false;
@@ -355,7 +358,7 @@ class ledger {
         cell& c = cells_[x.index() * N + d];
         c.kept = s.kept;
         c.supply = s.total;
-        c.ceiling = tree_.parent(x) ? s.total + s.borrow : s.total;
+        c.ceiling = std::min(most_countable, tree_.parent(x) ? s.total + s.borrow : s.total);
         c.parent = tree_.parent(x);
         c.is_live = true;
         if (const std::size_t i = x.index() * N + d; i < old.size()) {

@@ -75,7 +75,7 @@ class exhaustive_cycle {
     std::sort(shown_.begin(), shown_.end());
     shown_.erase(std::unique(shown_.begin(), shown_.end()), shown_.end());
     for (const quota_id x : shown_) {
-      if (const auto first = session.first_of(x)) session.list_hold(*first, pending_reason::quota);
+      if (const auto first = session.first_of(x)) session.list_pending(*first, pending_reason::quota);
     }
     shown_.clear();
   }

@@ -80,7 +80,7 @@ struct job_record {
   std::uint32_t ticket = 0;
   /// The number of the step that admitted it.
   std::uint64_t admitted_in = 0;
-  /// The number of the step whose plan lists it among the holds.
+  /// The number of the step whose plan lists it as pending.
   std::uint64_t listed_in = 0;
   /// Of an elastic job: the pods that it could have and that are no units of their own yet, and the units.
   std::uint32_t pods_to_come = 0;

@@ -152,11 +152,11 @@ class session {
   /// The first job of x that `first_of` gave can't be admitted now. It waits with all of its shape until
   /// `requeue_inadmissible` or, at the head of a strict queue, blocks it.
   void mark_inadmissible(quota_id x, pending_reason why) {
-    list_hold(*first_of(x), why);
+    list_pending(*first_of(x), why);
     jobs_.mark_inadmissible(x);
   }
   /// The plan says of the waiting job that it is held; nothing else changes.
-  void list_hold(job_id id, pending_reason why) {
+  void list_pending(job_id id, pending_reason why) {
     record& r = at(id);
     if (r.listed_in == steps_) return;
     r.listed_in = steps_;

@@ -333,7 +333,7 @@ class simulator {
 
   template <class Observer>
   void obey(const plan_type& plan, const typename plan_type::eviction& e, Observer& watch) {
-    // Whoever goes takes its elastic pods along, which the plan may list as well.
+    // An evicted job's elastic pods go with it; the plan may list them as well.
     if (scheduler_.state(e.id) != job_state::evicting) return;
     const job_index j = e.what;
     job_history& h = runs_[j];

@@ -29,17 +29,17 @@ namespace {
 
 using split = std::array<instant, wait_cause_count>;
 
-/// A hold as far as its cause goes.
-struct plain_hold {
+/// Why a job is pending, as far as the cause of its wait goes.
+struct pending_why {
   pending_reason reason{};
   std::optional<allot::shortfall> binding{};
   std::optional<allot::gpu::unplaceable> placement{};
 };
-plain_hold by_quota() {
+pending_why by_quota() {
   return {pending_reason::quota, allot::shortfall{a, 0, allot::bound::capacity, gpus(1)}, {}};
 }
-plain_hold by_place(allot::gpu::obstacle why) {
-  plain_hold h{pending_reason::placement, {}, allot::gpu::unplaceable{}};
+pending_why by_place(allot::gpu::obstacle why) {
+  pending_why h{pending_reason::placement, {}, allot::gpu::unplaceable{}};
   h.placement->reason = why;
   return h;
 }
@@ -99,14 +99,14 @@ void compare(allot::sim::setup<N> s) {
 
 }  // namespace
 
-TEST_CASE("wait_reasons: what a hold counts as") {
+TEST_CASE("wait_reasons: what a reason to be pending counts as") {
   using allot::gpu::obstacle;
   CHECK(allot::sim::cause_of(by_quota()) == wait_cause::fair_share);
   CHECK(allot::sim::cause_of(by_place(obstacle::full)) == wait_cause::capacity);
   CHECK(allot::sim::cause_of(by_place(obstacle::fragmented)) == wait_cause::fragmentation);
   CHECK(allot::sim::cause_of(by_place(obstacle::none)) == wait_cause::order);
-  CHECK(allot::sim::cause_of(plain_hold{pending_reason::behind_head, {}, {}}) == wait_cause::order);
-  CHECK(allot::sim::cause_of(plain_hold{pending_reason::evictions, {}, {}}) == wait_cause::order);
+  CHECK(allot::sim::cause_of(pending_why{pending_reason::behind_head, {}, {}}) == wait_cause::order);
+  CHECK(allot::sim::cause_of(pending_why{pending_reason::evictions, {}, {}}) == wait_cause::order);
 }
 
 TEST_CASE("wait_reasons: clocks of a group, by hand") {
@@ -114,13 +114,13 @@ TEST_CASE("wait_reasons: clocks of a group, by hand") {
   using reasons = wait_reasons<1>;
   reasons r;
   std::size_t asked = 0;
-  std::map<allot::quota_id, plain_hold> holds;
+  std::map<allot::quota_id, pending_why> pending;
   const auto why = [&](job_index j) {
     ++asked;
-    return holds[jobs[j].quota];
+    return pending[jobs[j].quota];
   };
-  holds[a] = by_quota();
-  holds[b] = by_place(allot::gpu::obstacle::fragmented);
+  pending[a] = by_quota();
+  pending[b] = by_place(allot::gpu::obstacle::fragmented);
   r.begin(jobs, 0, 10);
   r.begin(jobs, 2, 10);
   r.look(10, reasons::change::any, why);
@@ -131,10 +131,10 @@ TEST_CASE("wait_reasons: clocks of a group, by hand") {
   r.look(14, reasons::change::nothing, why);
   CHECK(asked == 2);
   // Where there is only less room, whom the quota stops it still stops.
-  holds[b] = by_place(allot::gpu::obstacle::full);
+  pending[b] = by_place(allot::gpu::obstacle::full);
   r.look(20, reasons::change::less_room, why);
   CHECK(asked == 3);
-  holds[a] = plain_hold{pending_reason::behind_head, {}, {}};
+  pending[a] = pending_why{pending_reason::behind_head, {}, {}};
   r.look(23, reasons::change::any, why);
   CHECK(asked == 5);
   r.end(0, 25);
@@ -143,7 +143,7 @@ TEST_CASE("wait_reasons: clocks of a group, by hand") {
   CHECK(r.split(1, 11, true, 25) == split{9, 0, 0, 2});
   CHECK(r.split(2, 15, false, 25) == split{0, 10, 5, 0});
   // It waits again: the second stay adds to the first.
-  holds[b] = by_quota();
+  pending[b] = by_quota();
   r.begin(jobs, 2, 40);
   r.look(40, reasons::change::any, why);
   CHECK_FALSE(r.anyone_lacks_a_place());

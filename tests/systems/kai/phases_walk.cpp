@@ -81,10 +81,10 @@ std::string diary(std::uint64_t seed, allot::phase_policies policies) {
       const std::size_t i = random.below(told.alive.size());
       const allot::job_id id = world.id(told.alive[i]);
       const auto state = world.scheduler().state(id);
-      const auto surplus = world.scheduler().elastic_pods_of(id);
-      if (state == allot::job_state::running && !surplus.empty() && random.one_in(2) &&
-          world.scheduler().state(surplus.front()) == allot::job_state::running) {
-        world.scheduler().finished(surplus.front());
+      const auto elastic = world.scheduler().elastic_pods_of(id);
+      if (state == allot::job_state::running && !elastic.empty() && random.one_in(2) &&
+          world.scheduler().state(elastic.front()) == allot::job_state::running) {
+        world.scheduler().finished(elastic.front());
       } else if (state == allot::job_state::running ||
                  (state == allot::job_state::pending && random.one_in(3))) {
         world.finished(told.alive[i]);

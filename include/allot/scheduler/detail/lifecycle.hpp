@@ -200,7 +200,7 @@ class lifecycle {
     start_adopted(id, since, at, core.pick);
     return id;
   }
-  /// A running job is told to go, and all its elastic pods with it.
+  /// Evicts a running job, and with it all its elastic pods.
   void withdraw(record& r, job_id beneficiary) {
     ALLOT_ASSERT(r.state == job_state::running, "only a running job can be told to go");
     drop_waiting_elastic_pods(r);

@@ -111,7 +111,7 @@ class phases_cycle {
     if (policies_.most_moved != 0 && world_.has_nodes()) consolidate(session);
     reclaim(session);
     preempt(session);
-    note_holds(session);
+    note_pending(session);
     world_.end(session);
   }
 
@@ -368,7 +368,7 @@ class phases_cycle {
 
   // The plan.
 
-  void note_holds(Session& session) {
+  void note_pending(Session& session) {
     for (const job_id id : held_) {
       if (!session.contains(id) || world_.is_pipelined(id)) continue;
       const record& r = session.at(id);

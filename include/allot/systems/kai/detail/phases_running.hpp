@@ -84,7 +84,7 @@ class phases_running {
     follow(session);
     running_line& l = lines_[x.index()];
     // What elastic pods stand for depends on how many of them run.
-    if (l.is_old || ((l.has_elastic_pods || session.running().elastic_pods_of(x) > 0) && l.was_touched)) {
+    if (l.is_old || ((l.has_elastic_pods || session.running().elastic_count(x) > 0) && l.was_touched)) {
       list_running(session, x, l);
     }
     l.was_touched = false;

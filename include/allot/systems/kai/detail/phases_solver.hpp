@@ -30,8 +30,8 @@ namespace detail {
 /// one its nodes are tried in turn. On a node everybody taken so far whose job stands there goes, and all who
 /// were found necessary for fewer pods; then they and the waiting unit are placed again, in the order in
 /// which quotas and jobs go. It works out when the unit has its place and those left without one may be
-/// taken. Whoever has got another place starts again there; whoever got its own back never went. Those found
-/// stay found for the next pod.
+/// taken. A victim that was given another place restarts there; one that was given its own place back is not
+/// evicted. Those found necessary stay so for the next pod.
 ///
 /// When so many pods can't be served, more can't either: unlike KAI's the search then ends.
 template <class Session>
