@@ -3,12 +3,11 @@
 
 #include <allot/fairshare/contender.hpp>
 #include <allot/fairshare/order.hpp>
+#include <allot/fairshare/winner_trees.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -56,17 +55,9 @@ class tournament {
   /// Starts over on a tree, with nobody waiting. O(n).
   void reset(const quota_tree<N>& tree) {
     seats_.assign(tree.slots(), seat{});
-    matches_.assign(tree.slots() + 1, match{});
-    std::size_t total = 0;
-    const auto enrol = [&](match& m, std::span<const quota_id> players, std::size_t own_jobs) {
-      m = {total, players.size() + own_jobs};
-      total += 2 * m.size;
-      for (std::size_t i = 0; i < players.size(); ++i) seats_[players[i].index()].player = own_jobs + i;
-    };
-    for (const quota_id x : tree.top_down()) enrol(matches_[x.index()], tree.children(x), 1);
-    enrol(matches_.back(), tree.roots(), 0);
-    winners_.assign(total, nobody);
-    prospects_.assign(total, prospects<N>::of_nobody());
+    matches_.reset(tree, 1,
+                   [&](quota_id x, std::size_t, std::size_t player) { seats_[x.index()].player = player; });
+    prospects_.assign(matches_.nodes(), prospects<N>::of_nobody());
   }
 
   /// `x` has a waiting job: its best one asks for `request` and ranks as `head`.
@@ -97,18 +88,14 @@ class tournament {
     const auto order = tree.top_down();
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
       const quota_id x = *it;
-      const match& m = matches_[x.index()];
       key_own_jobs(l, x);
-      seat_at(m, 0, seats_[x.index()].own_jobs, seats_[x.index()].waits);
-      play_all(m, [&](std::size_t a, std::size_t b) { return before(tree, x, a, b); });
+      seat_at(x.index(), 0, seats_[x.index()].own_jobs, seats_[x.index()].waits);
+      play_all(tree, x);
       represent(l, x);
       const seat& s = seats_[x.index()];
-      const quota_id p = tree.parent(x);
-      seat_at(p ? matches_[p.index()] : matches_.back(), s.player, arriving_prospects(l, x),
-              !s.best.is_none());
+      seat_at(match_below(tree.parent(x)), s.player, arriving_prospects(l, x), !s.best.is_none());
     }
-    play_all(matches_.back(),
-             [&](std::size_t a, std::size_t b) { return before(tree, quota_id::none(), a, b); });
+    play_all(tree, quota_id::none());
   }
 
   /// The order, to change what it looks at; then `refresh_all`.
@@ -117,15 +104,11 @@ class tournament {
 
   /// The quota whose best own job goes next, none when nobody waits. O(1).
   [[nodiscard]] quota_id best(const quota_tree<N>& tree) const {
-    const match& roots = matches_.back();
-    if (roots.size == 0) return quota_id::none();
-    const std::size_t w = winners_[roots.first + 1];
-    return w == nobody ? quota_id::none() : seats_[tree.roots()[w].index()].best;
+    const std::size_t w = matches_.winner(matches_.of_roots());
+    return w == winner_trees::nobody ? quota_id::none() : seats_[tree.roots()[w].index()].best;
   }
 
  private:
-  static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
-
   /// A quota, as the place of its own jobs and as a player in the match of its parent.
   struct seat {
     bool waits = false;
@@ -140,14 +123,6 @@ class tournament {
     prospects<N> own_jobs{};
     std::size_t player = 0;
   };
-  /// A winner tree over `size` players: the leaf of player i is at `first + size + i`, the winner at
-  /// `first + 1`. In the match of a quota player 0 is its own jobs and player i + 1 its child i; in the last
-  /// match the players are the roots.
-  struct match {
-    std::size_t first = 0;
-    std::size_t size = 0;
-  };
-
   void key_own_jobs(const ledger<N>& l, quota_id x) {
     seat& own = seats_[x.index()];
     if (own.waits) own.own_key = order_(l, contender<N>{x, true, own.request, own.head, x, own.request});
@@ -157,50 +132,48 @@ class tournament {
     const quota_tree<N>& tree = l.tree();
     key_own_jobs(l, x);
     const seat& own = seats_[x.index()];
-    play(matches_[x.index()], 0, own.waits ? own.own_jobs : prospects<N>::of_nobody(), own.waits,
-         [&](std::size_t a, std::size_t b) { return before(tree, x, a, b); });
+    play(tree, x, 0, own.waits ? own.own_jobs : prospects<N>::of_nobody(), own.waits);
     for (quota_id child = x;;) {
       represent(l, child);
       const seat& s = seats_[child.index()];
       const quota_id p = tree.parent(child);
       const bool takes_part = !s.best.is_none();
-      play(p ? matches_[p.index()] : matches_.back(), s.player,
-           takes_part ? arriving_prospects(l, child) : prospects<N>::of_nobody(), takes_part,
-           [&](std::size_t a, std::size_t b) { return before(tree, p, a, b); });
+      play(tree, p, s.player, takes_part ? arriving_prospects(l, child) : prospects<N>::of_nobody(),
+           takes_part);
       if (!p) return;
       child = p;
     }
   }
 
-  /// Player `i` has changed: replays its matches up to the winner.
-  template <class Before>
-  void play(const match& m, std::size_t i, const prospects<N>& with, bool takes_part, Before before) {
-    std::size_t at = m.size + i;
-    winners_[m.first + at] = takes_part ? i : nobody;
-    prospects_[m.first + at] = with;
-    for (at /= 2; at >= 1; at /= 2) meet(m, at, before);
+  // In the match of a quota player 0 is its own jobs and player i + 1 its child i; none has that of the
+  // roots.
+
+  [[nodiscard]] std::size_t match_below(quota_id x) const { return x ? x.index() : matches_.of_roots(); }
+  void play(const quota_tree<N>& tree, quota_id of, std::size_t player, const prospects<N>& with,
+            bool takes_part) {
+    const std::size_t m = match_below(of);
+    prospects_[matches_.leaf(m, player)] = with;
+    matches_.play(m, player, takes_part, earlier(tree, of), merged());
   }
-  /// Replays the whole match.
-  template <class Before>
-  void play_all(const match& m, Before before) {
-    for (std::size_t at = m.size; at-- > 1;) meet(m, at, before);
+  void play_all(const quota_tree<N>& tree, quota_id of) {
+    matches_.play_all(match_below(of), earlier(tree, of), merged());
   }
-  template <class Before>
-  void meet(const match& m, std::size_t at, Before before) {
-    const std::size_t left = m.first + 2 * at;
-    const std::size_t a = winners_[left];
-    const std::size_t b = winners_[left + 1];
-    winners_[m.first + at] = a == nobody || (b != nobody && before(b, a)) ? b : a;
-    prospects_[m.first + at] = prospects_[left] | prospects_[left + 1];
+  void seat_at(std::size_t m, std::size_t player, const prospects<N>& with, bool takes_part) {
+    matches_.seat(m, player, takes_part);
+    prospects_[matches_.leaf(m, player)] = takes_part ? with : prospects<N>::of_nobody();
   }
-  void seat_at(const match& m, std::size_t i, const prospects<N>& with, bool takes_part) {
-    winners_[m.first + m.size + i] = takes_part ? i : nobody;
-    prospects_[m.first + m.size + i] = takes_part ? with : prospects<N>::of_nobody();
+  [[nodiscard]] auto earlier(const quota_tree<N>& tree, quota_id of) const {
+    return [this, &tree, of](std::size_t a, std::size_t b) { return before(tree, of, a, b); };
+  }
+  [[nodiscard]] auto merged() {
+    return [this](std::size_t node, std::size_t left, std::size_t right) {
+      prospects_[node] = prospects_[left] | prospects_[right];
+    };
   }
 
   /// What the jobs of the subtree of c ask of the quotas above it.
   [[nodiscard]] prospects<N> arriving_prospects(const ledger<N>& l, quota_id c) const {
-    prospects<N> p = prospects_[matches_[c.index()].first + 1];
+    prospects<N> p = prospects_[matches_.final(c.index())];
     for (std::size_t d = 0; d < N; ++d) {
       const quantity balance = l.balance(c, d);
       if (p.least[d] <= balance) p.hopes(d);
@@ -210,7 +183,7 @@ class tournament {
   }
   /// Whether c's own bound shuts everybody out.
   [[nodiscard]] bool is_hopeless(const ledger<N>& l, quota_id c) const {
-    const prospects<N>& p = prospects_[matches_[c.index()].first + 1];
+    const prospects<N>& p = prospects_[matches_.final(c.index())];
     for (std::size_t d = 0; d < N; ++d) {
       if (p.least[d] > quantity{} && p.least[d] > l.room(c, d) && !p.has_hope(d)) return true;
     }
@@ -220,8 +193,8 @@ class tournament {
   /// Makes the winner of c's match the representative of c's subtree.
   void represent(const ledger<N>& l, quota_id c) {
     seat& s = seats_[c.index()];
-    const std::size_t w = winners_[matches_[c.index()].first + 1];
-    if (w == nobody || is_hopeless(l, c)) {
+    const std::size_t w = matches_.winner(c.index());
+    if (w == winner_trees::nobody || is_hopeless(l, c)) {
       s.best = quota_id::none();
       return;
     }
@@ -250,9 +223,8 @@ class tournament {
   }
 
   std::vector<seat> seats_;
-  std::vector<match> matches_;
-  std::vector<std::size_t> winners_;
-  /// Of the players below a place of a winner tree, all of them together.
+  winner_trees matches_;
+  /// Of the players below a node of a winner tree, all of them together.
   std::vector<prospects<N>> prospects_;
   [[no_unique_address]] Order order_;
 };

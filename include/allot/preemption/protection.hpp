@@ -65,10 +65,26 @@ enum class runtime_source : std::uint8_t {
   common_ancestor,
 };
 
-/// Minimum runtime: a job is protected while now < started + guarantee (KAI v0.13). `Guarantees` is a
-/// callable (quota) that returns its `runtime_guarantee`; where a quota says nothing the one above is asked,
-/// and in the end nobody protects. Elastic pods are never protected, for their job goes on without them.
-/// O(depth).
+/// How long a job of `victim` may run before one of `beneficiary` may take its place: the first guarantee on
+/// the way up from the quota that grants it, its `preempt` if one of the same quota `preempts` it, else its
+/// `reclaim`; 0 if nobody guarantees anything. `guarantees(quota)` returns a `runtime_guarantee`. O(depth).
+template <std::size_t N, class Guarantees>
+[[nodiscard]] instant guaranteed_runtime(const quota_tree<N>& tree, quota_id victim, quota_id beneficiary,
+                                         bool preempts, runtime_source source, Guarantees guarantees) {
+  quota_id from = victim;
+  if (!preempts && source == runtime_source::common_ancestor) {
+    const quota_id top = tree.common_ancestor(victim, beneficiary);
+    while (from != top && tree.parent(from) != top) from = tree.parent(from);
+  }
+  for (; from; from = tree.parent(from)) {
+    const runtime_guarantee& g = guarantees(from);
+    if (const instant span = preempts ? g.preempt : g.reclaim; span > 0) return span;
+  }
+  return 0;
+}
+
+/// Minimum runtime: a job is protected while now < started + guarantee (KAI v0.13). `Guarantees` is as in
+/// `guaranteed_runtime`. Elastic pods are never protected, for their job goes on without them. O(depth).
 template <class Guarantees>
 struct minimum_runtime {
   [[no_unique_address]] Guarantees guarantees{};
@@ -78,26 +94,9 @@ struct minimum_runtime {
   [[nodiscard]] bool operator()(const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d,
                                 const search_progress<N>&) const {
     if (d.next.elastic) return false;
-    const bool same = d.quota == b.quota;
-    quota_id from = d.quota;
-    if (!same && source == runtime_source::common_ancestor) {
-      const quota_id top = l.tree().common_ancestor(d.quota, b.quota);
-      if (top != d.quota) from = side_below(l.tree(), d.quota, top);
-    }
-    for (; from; from = l.tree().parent(from)) {
-      const runtime_guarantee& g = guarantees(from);
-      const instant span = same ? g.preempt : g.reclaim;
-      if (span > 0) return b.now - d.next.started < span;
-    }
-    return false;
-  }
-
- private:
-  /// The root, if the two stand in different trees.
-  template <std::size_t N>
-  [[nodiscard]] static quota_id side_below(const quota_tree<N>& tree, quota_id x, quota_id top) {
-    while (tree.parent(x) != top) x = tree.parent(x);
-    return x;
+    const instant span =
+        guaranteed_runtime(l.tree(), d.quota, b.quota, d.quota == b.quota, source, guarantees);
+    return span > 0 && b.now - d.next.started < span;
   }
 };
 

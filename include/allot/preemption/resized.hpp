@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/ids.hpp>
+#include <allot/core/stamped_set.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/search.hpp>
@@ -43,7 +45,7 @@ class resize_search {
   resize_outcome run(ledger<N>& l, const running_index<N>& running, std::span<const quota_id> over,
                      instant now = 0) {
     victims_.clear();
-    ++search_;
+    taken_.clear();
     for (std::size_t i = over.size(); i-- > 0;) {
       bring_down(l, running, over[i], now, true);
       bring_down(l, running, over[i], now, false);
@@ -78,14 +80,14 @@ class resize_search {
       consider(l, running, x, x, too_much, now, who_owes, best, least);
       if (!best.quota) return;
       running.for_each_elastic_pod(best.next, [&](const running_job<N>& unit) {
-        if (!is_taken(unit.id)) take(l, unit, true);
+        if (!taken_.contains(unit.id)) take(l, unit, true);
       });
       take(l, best.next, false);
     }
   }
   void take(ledger<N>& l, const running_job<N>& job, bool with_its_job) {
     l.release(job.quota, job.request, job.in);
-    mark_taken(job.id, true);
+    taken_.insert(job.id);
     victims_.push_back({job, relation::resized, {}, 0, with_its_job});
   }
 
@@ -99,7 +101,7 @@ class resize_search {
     const auto jobs = running.jobs_of(x);
     const running_job<N>* first = nullptr;
     for (std::size_t i = jobs.size(); i-- > 0;) {
-      if (is_taken(jobs[i].id) || !uses(jobs[i], own)) continue;
+      if (taken_.contains(jobs[i].id) || !uses_any(jobs[i].request, own)) continue;
       if constexpr (orders_within_quota<Order, N>) {
         if (first == nullptr || order_.within_quota(jobs[i], *first, now)) first = &jobs[i];
       } else {
@@ -124,21 +126,15 @@ class resize_search {
       if (passed != dimensions{}) consider(l, running, top, c, passed, now, who_owes, best, least);
     }
   }
-  [[nodiscard]] static bool uses(const running_job<N>& job, const dimensions& these) {
-    for (std::size_t d = 0; d < N; ++d) {
-      if (these[d] && job.request[d] > quantity{}) return true;
-    }
-    return false;
-  }
 
   void keep_who_can_stay(ledger<N>& l) {
     std::size_t needed = victims_.size();
     for (std::size_t i = needed; i-- > 0;) {
       const running_job<N>& job = victims_[i].job;
-      const bool bound = job.elastic && is_taken(job.core);
+      const bool bound = job.elastic && taken_.contains(job.core);
       if (!bound && l.fits(job.quota, job.request, job.in)) {
         l.charge(job.quota, job.request, job.in);
-        mark_taken(job.id, false);
+        taken_.erase(job.id);
         continue;
       }
       if (!bound) victims_[i].with_its_job = false;
@@ -147,18 +143,8 @@ class resize_search {
     victims_.erase(victims_.begin(), victims_.begin() + static_cast<std::ptrdiff_t>(needed));
   }
 
-  void mark_taken(job_id id, bool taken) {
-    if (id.index() >= taken_in_.size()) taken_in_.resize(id.index() + 1);
-    taken_in_[id.index()] = taken ? search_ : 0;
-  }
-  [[nodiscard]] bool is_taken(job_id id) const {
-    return id.index() < taken_in_.size() && taken_in_[id.index()] == search_;
-  }
-
   std::vector<victim<N>> victims_;
-  /// By job id: the number of the search that has taken it.
-  std::vector<std::uint64_t> taken_in_;
-  std::uint64_t search_ = 0;
+  stamped_set<job_id> taken_;
   [[no_unique_address]] Order order_;
 };
 

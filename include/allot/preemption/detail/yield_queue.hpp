@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/ids.hpp>
+#include <allot/core/stamped_set.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/protection.hpp>
 #include <allot/preemption/running_index.hpp>
@@ -44,17 +46,10 @@ class yield_queue {
   void reset() {
     progress_ = {};
     spared_some_ = false;
-    if (++search_ != 0) return;
-    std::fill(taken_in_.begin(), taken_in_.end(), 0U);
-    search_ = 1;
+    taken_.clear();
   }
-  void mark_taken(job_id id, bool taken) {
-    if (id.index() >= taken_in_.size()) taken_in_.resize(id.index() + 1);
-    taken_in_[id.index()] = taken ? search_ : 0;
-  }
-  [[nodiscard]] bool is_taken(job_id id) const {
-    return id.index() < taken_in_.size() && taken_in_[id.index()] == search_;
-  }
+  void mark_taken(job_id id, bool taken) { taken ? taken_.insert(id) : taken_.erase(id); }
+  [[nodiscard]] bool is_taken(job_id id) const { return taken_.contains(id); }
 
   /// Everybody who may be asked with these dimensions contested.
   void find(const ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b,
@@ -368,9 +363,7 @@ class yield_queue {
   std::vector<reach> reaches_;
   std::vector<entry> queue_;
   std::vector<std::uint32_t> heaps_;
-  /// By job id: the number of the search that has taken it.
-  std::vector<std::uint32_t> taken_in_;
-  std::uint32_t search_ = 0;
+  stamped_set<job_id> taken_;
   search_progress<N> progress_{};
   bool skip_larger_ = false;
   bool spared_some_ = false;

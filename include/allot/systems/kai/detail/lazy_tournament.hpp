@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/fairshare/winner_trees.hpp>
 #include <allot/quota/tree.hpp>
 
 #include <cstddef>
-#include <limits>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -30,19 +29,10 @@ class lazy_tournament {
   template <std::size_t N>
   void reset(const quota_tree<N>& tree) {
     seats_.assign(tree.slots(), seat{});
-    matches_.assign(tree.slots() + 1, match{});
-    std::size_t total = 0;
-    const auto enrol = [&](match& m, std::span<const quota_id> players, std::size_t of) {
-      m = {total, players.size()};
-      total += 2 * m.size;
-      for (std::size_t i = 0; i < players.size(); ++i) {
-        seats_[players[i].index()].match = of;
-        seats_[players[i].index()].player = i;
-      }
-    };
-    for (const quota_id x : tree.top_down()) enrol(matches_[x.index()], tree.children(x), x.index());
-    enrol(matches_.back(), tree.roots(), tree.slots());
-    winners_.assign(total, nobody);
+    matches_.reset(tree, 0, [&](quota_id x, std::size_t of, std::size_t player) {
+      seats_[x.index()].match = of;
+      seats_[x.index()].player = player;
+    });
     taking_part_.clear();
   }
 
@@ -130,8 +120,6 @@ class lazy_tournament {
   }
 
  private:
-  static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
-
   struct seat {
     bool in = false;
     bool stale = false;
@@ -141,23 +129,14 @@ class lazy_tournament {
     std::size_t match = 0;
     std::size_t player = 0;
   };
-  /// A winner tree over `size` players: the leaf of player i is at `first + size + i`, the winner at
-  /// `first + 1`.
-  struct match {
-    std::size_t first = 0;
-    std::size_t size = 0;
-  };
-
   template <std::size_t N>
   [[nodiscard]] static quota_id player(const quota_tree<N>& tree, std::size_t of, std::size_t i) {
     return of == tree.slots() ? tree.roots()[i] : tree.children(quota_id{of})[i];
   }
   template <std::size_t N>
   [[nodiscard]] quota_id front_of(const quota_tree<N>& tree, std::size_t of) const {
-    const match& m = matches_[of];
-    if (m.size == 0) return quota_id::none();
-    const std::size_t w = winners_[m.first + 1];
-    return w == nobody ? quota_id::none() : player(tree, of, w);
+    const std::size_t w = matches_.winner(of);
+    return w == winner_trees::nobody ? quota_id::none() : player(tree, of, w);
   }
   template <std::size_t N>
   [[nodiscard]] quota_id best_below(const quota_tree<N>& tree, quota_id x) const {
@@ -181,14 +160,8 @@ class lazy_tournament {
   template <std::size_t N>
   void replay(const quota_tree<N>& tree, quota_id x) {
     const seat& s = seats_[x.index()];
-    const match& m = matches_[s.match];
-    std::size_t at = m.size + s.player;
-    winners_[m.first + at] = s.in ? s.player : nobody;
-    for (at /= 2; at >= 1; at /= 2) {
-      const std::size_t a = winners_[m.first + 2 * at];
-      const std::size_t b = winners_[m.first + 2 * at + 1];
-      winners_[m.first + at] = a == nobody || (b != nobody && before(tree, s.match, b, a)) ? b : a;
-    }
+    matches_.play(s.match, s.player, s.in,
+                  [&](std::size_t a, std::size_t b) { return before(tree, s.match, a, b); });
   }
   template <std::size_t N>
   [[nodiscard]] bool before(const quota_tree<N>& tree, std::size_t of, std::size_t a, std::size_t b) const {
@@ -198,8 +171,7 @@ class lazy_tournament {
   }
 
   std::vector<seat> seats_;
-  std::vector<match> matches_;
-  std::vector<std::size_t> winners_;
+  winner_trees matches_;
   std::vector<quota_id> taking_part_;
   /// Who represented those keyed by the last `next`.
   quota_id keyed_{};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/ids.hpp>
+#include <allot/core/stamped_set.hpp>
 #include <allot/systems/kai/detail/lazy_tournament.hpp>
 #include <allot/systems/kai/detail/phases_unit.hpp>
 #include <allot/systems/kai/detail/phases_walk.hpp>
@@ -56,7 +57,7 @@ class phases_replay {
   /// Looks up who waits beside `own`. To be called before the first run for it after the world has changed.
   /// O(quotas x kinds of those who wait).
   void prepare(Session& session, world_type& world, job_id own) {
-    ++stamp_;
+    marked_.clear();
     with_waiting_.clear();
     world.lines.follow(session, false);
     for (const quota_id x : session.tree().top_down()) {
@@ -144,14 +145,14 @@ class phases_replay {
     return [this, &session, &world, own](job_id id) {
       if (id == own || world.is_pipelined(id)) return true;
       const record& w = session.at(id);
-      return w.facts.elastic && is_marked(w.facts.core);
+      return w.facts.elastic && marked_.contains(w.facts.core);
     };
   }
 
   void list_involved(Session& session, const record& r, std::uint32_t pods,
                      const std::vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
     involved_.clear();
-    ++stamp_;
+    marked_.clear();
     any_marked_ = false;
     involved_.push_back({r.facts.quota, phases_lines<Session>::rank_of(session, r), r.facts.id,
                          request_of_pods(r, pods), true});
@@ -160,8 +161,8 @@ class phases_replay {
       const record& core = session.at(u.core);
       if (core.elastic_pods.empty()) {
         involved_.push_back({u.quota, unit_rank::of(core, 0), u.core, u.request, false, i});
-      } else if (!is_marked(u.core)) {
-        mark(u.core);
+      } else if (!marked_.contains(u.core)) {
+        marked_.insert(u.core);
         any_marked_ = true;
         involved_.push_back(elastic(session, core, chosen, tried));
       }
@@ -303,21 +304,12 @@ class phases_replay {
     back.end = world.stand_alike(session, *back.where, v.where) ? fate::stays : fate::moves;
   }
 
-  void mark(job_id id) {
-    if (marks_.size() <= id.index()) marks_.resize(id.index() + 1);
-    marks_[id.index()] = stamp_;
-  }
-  [[nodiscard]] bool is_marked(job_id id) const {
-    return id.index() < marks_.size() && marks_[id.index()] == stamp_;
-  }
-
   lazy_tournament<saturation_standing<n>> turn_;
   std::vector<leaf> leaves_;
   std::vector<quota_id> with_waiting_;
   std::vector<involved_job> involved_;
   std::vector<charge> charged_;
-  std::vector<std::uint64_t> marks_;
-  std::uint64_t stamp_ = 0;
+  stamped_set<job_id> marked_;
   bool any_marked_ = false;
   bool one_by_one_ = false;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/ids.hpp>
+#include <allot/core/stamped_set.hpp>
 #include <allot/core/time.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/protection.hpp>
@@ -104,8 +105,8 @@ class phases_victims {
   /// Asks from the first on again, those aside that were recorded. Precondition: gathered.
   template <class Chosen>
   void start(Session& session, world_type& world, const std::vector<Chosen>& recorded) {
-    ++stamp_;
-    for (const Chosen& c : recorded) mark(c.unit.id);
+    marked_.clear();
+    for (const Chosen& c : recorded) marked_.insert(c.unit.id);
     turn_.clear(session.tree());
     for (const quota_id x : candidates_) {
       leaf& l = leaves_[x.index()];
@@ -124,9 +125,9 @@ class phases_victims {
       leaf& l = leaves_[x.index()];
       const running_unit& u = l.units[--l.left];
       l.given += u.stands;
-      const bool known = is_marked(u.id);
+      const bool known = marked_.contains(u.id);
       // The job comes back without all that was recorded of it.
-      while (known && l.left > 0 && l.next().core == u.core && is_marked(l.next().id)) --l.left;
+      while (known && l.left > 0 && l.next().core == u.core && marked_.contains(l.next().id)) --l.left;
       skip(session, l);
       turn_.passed(session.tree(), x, l.left > 0);
       if (!known) return &u;
@@ -184,18 +185,10 @@ class phases_victims {
   }
   [[nodiscard]] bool is_protected(Session& session, const running_unit& u) const {
     if (!session.guarantees_runtime()) return false;
-    const quota_tree<n>& tree = session.tree();
-    quota_id x = u.quota;
-    if (wanted_.how == phase_kind::reclaim && wanted_.source == runtime_source::common_ancestor) {
-      const quota_id top = tree.common_ancestor(u.quota, r_.quota);
-      while (x != top && tree.parent(x) != top) x = tree.parent(x);
-    }
-    for (; x; x = tree.parent(x)) {
-      const runtime_guarantee& g = session.settings(x).min_runtime;
-      const instant span = wanted_.how == phase_kind::preempt ? g.preempt : g.reclaim;
-      if (span > 0) return session.now() - session.at(u.id).facts.started < span;
-    }
-    return false;
+    const instant span = guaranteed_runtime(
+        session.tree(), u.quota, r_.quota, wanted_.how == phase_kind::preempt, wanted_.source,
+        [&](quota_id x) -> const runtime_guarantee& { return session.settings(x).min_runtime; });
+    return span > 0 && session.now() - session.at(u.id).facts.started < span;
   }
 
   void add(Session& session, world_type& world, quota_id x, resources<n>& all) {
@@ -280,14 +273,6 @@ class phases_victims {
     std::sort(movable_.begin(), movable_.end());
   }
 
-  void mark(job_id id) {
-    if (marks_.size() <= id.index()) marks_.resize(id.index() + 1);
-    marks_[id.index()] = stamp_;
-  }
-  [[nodiscard]] bool is_marked(job_id id) const {
-    return id.index() < marks_.size() && marks_[id.index()] == stamp_;
-  }
-
   struct by_age {
     instant submitted = 0;
     std::uint64_t order = 0;
@@ -309,8 +294,7 @@ class phases_victims {
   std::vector<job_id> movable_;
   std::vector<running_unit> movable_units_;
   std::vector<std::size_t> first_movable_;
-  std::vector<std::uint64_t> marks_;
-  std::uint64_t stamp_ = 0;
+  stamped_set<job_id> marked_;
 };
 
 }  // namespace detail

@@ -140,7 +140,7 @@ class fair_share_targets {
   template <class Jobs>
   void add_jobs(const Jobs& jobs, const beneficiary<N>& b, quota_id x, relation how) {
     jobs.for_each(x, [&](const candidate<N>& c) {
-      if (detail::uses(*c.job, contested_) && may_preempt(b, *c.job, how)) entries_.push_back({c});
+      if (uses_any(c.job->request, contested_) && may_preempt(b, *c.job, how)) entries_.push_back({c});
     });
   }
 

@@ -84,7 +84,7 @@ class hierarchical_reclaim {
     reclaimed_ = by_priority_ = 0;
     if (b.may.within != preempt_within::never) {
       jobs.for_each(b.quota, [&](const candidate<N>& c) {
-        if (!detail::uses(*c.job, contested_) || !may_preempt(b, *c.job, relation::same_quota)) return;
+        if (!uses_any(c.job->request, contested_) || !may_preempt(b, *c.job, relation::same_quota)) return;
         entries_.push_back({c, group::own, relation::same_quota, false, b.quota});
       });
     }
@@ -122,7 +122,7 @@ class hierarchical_reclaim {
     if (detail::is_within_supply(l, x, contested_)) return;
     for (const quota_id c : l.tree().children(x)) add_subtree(l, jobs, b, c, ancestor, owns);
     jobs.for_each(x, [&](const candidate<N>& c) {
-      if (!detail::uses(*c.job, contested_) || !may_preempt(b, *c.job, relation::borrower)) return;
+      if (!uses_any(c.job->request, contested_) || !may_preempt(b, *c.job, relation::borrower)) return;
       ++(owns ? reclaimed_ : by_priority_);
       const bool to_borrower = !owns && may_preempt(b, *c.job, relation::borrower_while_borrowing);
       entries_.push_back({c, owns ? group::hierarchical : group::by_priority,

@@ -84,15 +84,6 @@ class kueue_trial {
   const beneficiary<N>& b_;
 };
 
-/// Whether the job uses a contested dimension.
-template <std::size_t N>
-[[nodiscard]] constexpr bool uses(const running_job<N>& job, const std::array<bool, N>& contested) noexcept {
-  for (std::size_t d = 0; d < N; ++d) {
-    if (contested[d] && job.request[d] > quantity{}) return true;
-  }
-  return false;
-}
-
 /// Whether x uses no more than its supply in any contested dimension.
 template <std::size_t N>
 [[nodiscard]] bool is_within_supply(const ledger<N>& l, quota_id x, const std::array<bool, N>& contested) {

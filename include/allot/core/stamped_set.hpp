@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+/// A set of small ids, for a policy that marks jobs or quotas in one search and forgets them in the next.
+/// Every call is O(1), `clear` too: an entry counts only with the stamp of the present. It allocates only for
+/// an id whose index is larger than all before; of ids that differ in their generation alone it knows one.
+template <class Id>
+class stamped_set {
+ public:
+  void clear() noexcept {
+    if (++now_ != 0) return;
+    stamps_.assign(stamps_.size(), 0);
+    now_ = 1;
+  }
+  void insert(Id id) {
+    if (id.index() >= stamps_.size()) stamps_.resize(id.index() + 1);
+    stamps_[id.index()] = now_;
+  }
+  void erase(Id id) noexcept {
+    if (id.index() < stamps_.size()) stamps_[id.index()] = 0;
+  }
+  [[nodiscard]] bool contains(Id id) const noexcept {
+    return id.index() < stamps_.size() && stamps_[id.index()] == now_;
+  }
+
+ private:
+  std::vector<std::uint32_t> stamps_;
+  std::uint32_t now_ = 1;
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/quota/tree.hpp>
+
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// A winner tree for each quota, in which its children compete, and one for the roots (Knuth, TAOCP 5.4.1):
+/// when one player changes, O(log players) matches are played again. Who beats whom is the caller's: `before`
+/// is called with the numbers of two players of one tree.
+///
+/// The tree of a quota has the number of its index, that of the roots is the last. Of `reserved` players
+/// before the children nothing is known: the caller's own, e.g. the jobs of the quota itself. Nothing
+/// allocates after `reset`.
+class winner_trees {
+ public:
+  static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
+
+  /// Nobody takes part. Calls `visit(quota, tree, player)` for each quota, with its place. O(n).
+  template <std::size_t N, class Visit>
+  void reset(const quota_tree<N>& tree, std::size_t reserved, Visit visit) {
+    trees_.assign(tree.slots() + 1, one{});
+    std::size_t nodes = 0;
+    const auto enrol = [&](std::size_t number, std::span<const quota_id> players, std::size_t first_player) {
+      trees_[number] = {nodes, first_player + players.size()};
+      nodes += 2 * trees_[number].size;
+      for (std::size_t i = 0; i < players.size(); ++i) visit(players[i], number, first_player + i);
+    };
+    for (const quota_id x : tree.top_down()) enrol(x.index(), tree.children(x), reserved);
+    enrol(of_roots(), tree.roots(), 0);
+    winners_.assign(nodes, nobody);
+  }
+
+  [[nodiscard]] std::size_t of_roots() const noexcept { return trees_.size() - 1; }
+  /// How many nodes all trees have together; a player's own is `leaf`, the last match of a tree is `final`.
+  [[nodiscard]] std::size_t nodes() const noexcept { return winners_.size(); }
+  [[nodiscard]] std::size_t leaf(std::size_t tree, std::size_t player) const {
+    return trees_[tree].first + trees_[tree].size + player;
+  }
+  [[nodiscard]] std::size_t final(std::size_t tree) const { return trees_[tree].first + 1; }
+
+  /// The player who beats all others of the tree, `nobody` if none takes part. O(1).
+  [[nodiscard]] std::size_t winner(std::size_t tree) const {
+    return trees_[tree].size == 0 ? nobody : winners_[final(tree)];
+  }
+  /// The player takes part from now on, or does not; `play_all` decides what that means.
+  void seat(std::size_t tree, std::size_t player, bool takes_part) {
+    winners_[leaf(tree, player)] = takes_part ? player : nobody;
+  }
+  /// Plays all matches of a tree. `merge(node, left, right)` is called after each. O(players).
+  template <class Before, class Merge>
+  void play_all(std::size_t tree, Before before, Merge merge) {
+    for (std::size_t at = trees_[tree].size; at-- > 1;) meet(trees_[tree], at, before, merge);
+  }
+  /// The player has changed: plays its matches again. O(log players).
+  template <class Before, class Merge>
+  void play(std::size_t tree, std::size_t player, bool takes_part, Before before, Merge merge) {
+    seat(tree, player, takes_part);
+    const one& t = trees_[tree];
+    for (std::size_t at = (t.size + player) / 2; at >= 1; at /= 2) meet(t, at, before, merge);
+  }
+  template <class Before>
+  void play(std::size_t tree, std::size_t player, bool takes_part, Before before) {
+    play(tree, player, takes_part, before, [](std::size_t, std::size_t, std::size_t) {});
+  }
+
+ private:
+  /// Node `i` of a tree stands at `first + i`: the final is 1, the matches that feed `i` are `2 i` and
+  /// `2 i + 1`, the players are from `size` on.
+  struct one {
+    std::size_t first = 0;
+    std::size_t size = 0;
+  };
+
+  template <class Before, class Merge>
+  void meet(const one& t, std::size_t at, Before before, Merge merge) {
+    const std::size_t left = t.first + 2 * at;
+    const std::size_t a = winners_[left];
+    const std::size_t b = winners_[left + 1];
+    winners_[t.first + at] = a == nobody || (b != nobody && before(b, a)) ? b : a;
+    merge(t.first + at, left, left + 1);
+  }
+
+  std::vector<one> trees_;
+  std::vector<std::size_t> winners_;
+};
+
+}  // namespace v0
+}  // namespace allot
