@@ -95,7 +95,7 @@ class cluster {
     }
     return specs;
   }
-  allot::scheduler<tasks_view, allot::no_placement, allot::any_policies> scheduler_;
+  allot::scheduler_for<allot::any_preset, tasks_view> scheduler_;
   std::deque<task> tasks_;
 };
 

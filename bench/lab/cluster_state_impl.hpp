@@ -12,6 +12,7 @@
 #include <allot/quota/supply.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/sim/metrics/metrics.hpp>
+#include <allot/sim/simulator.hpp>
 #include <allot/systems/kai/runai.hpp>
 
 #include <algorithm>
@@ -26,8 +27,10 @@ namespace lab {
 namespace detail {
 
 /// How a quota stands whose bound stops a job, for `explain`.
-template <class Scheduler>
-[[nodiscard]] standing standing_in(const scenario& s, const Scheduler& policy, quota_id x, std::size_t d) {
+template <std::size_t N>
+[[nodiscard]] standing standing_in(const scenario& s,
+                                   const typename sim::simulator<N>::scheduler_type& policy, quota_id x,
+                                   std::size_t d) {
   const auto& assumed = policy.assumed();
   if (s.policy.preset == runai::name && !assumed.tree().parent(x) && s.capacity[d].is_bounded()) {
     // What there is does not follow from what the quotas deserve.
@@ -38,8 +41,8 @@ template <class Scheduler>
 }
 
 /// Why a waiting job waits: a word and a sentence.
-template <class Simulator>
-void explain_waiting(const scenario& s, Simulator& sim, sim::job_index j, cluster_state::job& to) {
+template <std::size_t N>
+void explain_waiting(const scenario& s, sim::simulator<N>& sim, sim::job_index j, cluster_state::job& to) {
   const auto h = sim.why(j);
   const auto& policy = sim.policy();
   const std::string_view queue = policy.tree().name(h.quota);
@@ -50,7 +53,7 @@ void explain_waiting(const scenario& s, Simulator& sim, sim::job_index j, cluste
     const shortfall& b = *h.binding;
     to.reason = word_of_bound(b.kind);
     to.text = explain(b, policy.tree().name(b.quota), s.resources[b.dimension],
-                      standing_in(s, policy, b.quota, b.dimension), to.id,
+                      standing_in<N>(s, policy, b.quota, b.dimension), to.id,
                       policy.request(sim.history(j).id)[b.dimension]);
   } else if (h.placement && h.placement->reason != gpu::obstacle::none) {
     to.reason = gpu::to_string(h.placement->reason);
@@ -65,8 +68,8 @@ void explain_waiting(const scenario& s, Simulator& sim, sim::job_index j, cluste
 }
 
 /// Calls `visit(placed pod)` for all pods that a running job has.
-template <class Simulator, class Visit>
-void for_each_pod(const Simulator& sim, sim::job_index j, Visit visit) {
+template <std::size_t N, class Visit>
+void for_each_pod(const sim::simulator<N>& sim, sim::job_index j, Visit visit) {
   if (!sim.where().has_nodes()) return;
   const auto& policy = sim.policy();
   const auto& nodes = sim.where().inventory();
@@ -78,8 +81,8 @@ void for_each_pod(const Simulator& sim, sim::job_index j, Visit visit) {
   }
 }
 
-template <std::size_t N, class Simulator>
-void take_quotas(const scenario& s, const Simulator& sim, const sim::metrics<N>& metrics,
+template <std::size_t N>
+void take_quotas(const scenario& s, const sim::simulator<N>& sim, const sim::metrics<N>& metrics,
                  const per_dimension<bool, N>& gpus, cluster_state& to) {
   const ledger<N>& accounts = sim.accounts();
   for (std::size_t i = 0; i < s.quotas.size(); ++i) {
@@ -100,8 +103,8 @@ void take_quotas(const scenario& s, const Simulator& sim, const sim::metrics<N>&
 }
 
 /// How things stand after what has happened up to `at`.
-template <std::size_t N, class Simulator>
-[[nodiscard]] cluster_state state_of(const scenario& s, Simulator& sim,
+template <std::size_t N>
+[[nodiscard]] cluster_state state_of(const scenario& s, sim::simulator<N>& sim,
                                      const std::vector<std::string_view>& ids, const sim::metrics<N>& metrics,
                                      const per_dimension<bool, N>& gpus, instant at,
                                      std::size_t most_reasons) {

@@ -33,11 +33,11 @@ decision_maker::decision_maker(const scenario& s, workload<n> w, quota_tree<n> a
       jobs_(std::move(w)),
       accounts_(std::move(accounts)),
       single_queue_(preset.ignores_quotas),
-      not_preemptible_(preset.policies().not_preemptible),
+      not_preemptible_(policies_for<sim::workload_view<n>, sim::places>(preset).not_preemptible),
       scheduler_(sim::workload_view<n>{jobs_.setup.jobs, single_queue_, jobs_.setup.flavor_sets,
                                        jobs_.setup.capacity},
                  single_queue_ ? tree_of_everything() : accounts_, std::move(jobs_.setup.where),
-                 preset.policies()),
+                 policies_for<sim::workload_view<n>, sim::places>(preset)),
       ids_(jobs_.setup.jobs.size()) {
   const auto& settings = jobs_.setup.settings;
   for (std::size_t i = 0; i < scheduler_.tree().slots(); ++i) {

@@ -29,7 +29,7 @@ namespace lab {
 class decision_maker {
  public:
   static constexpr std::size_t n = max_resources;
-  using scheduler_type = scheduler<sim::workload_view<n>, sim::places, any_policies>;
+  using scheduler_type = scheduler_for<any_preset, sim::workload_view<n>, sim::places>;
   using plan_type = scheduler_type::plan_type;
   using job_index = sim::job_index;
 

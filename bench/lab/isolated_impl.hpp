@@ -33,28 +33,6 @@ inline namespace v0 {
 namespace lab {
 namespace detail {
 
-/// Looks on and remembers nothing.
-struct nobody {
-  template <class... What>
-  void submitted(const What&...) {}
-  template <class... What>
-  void refused(const What&...) {}
-  template <class... What>
-  void started(const What&...) {}
-  template <class... What>
-  void grew(const What&...) {}
-  template <class... What>
-  void shrank(const What&...) {}
-  template <class... What>
-  void evicted(const What&...) {}
-  template <class... What>
-  void finished(const What&...) {}
-  template <class... What>
-  void cancelled(const What&...) {}
-  template <class... What>
-  void settled(const What&...) {}
-};
-
 /// A part of the cluster, as what a tenant may have and the nodes that it has it on. The nodes keep their
 /// ids, pools and models: those that are not part of it are closed, and of one node some GPUs are taken.
 template <std::size_t N>
@@ -220,11 +198,11 @@ template <std::size_t N>
                       .jobs = std::move(jobs)};
   setup.flavor_sets = all.setup.flavor_sets;
   setup.capacity = on.nominal;
-  auto made = sim::simulator<N, any_preset>::make(std::move(setup), any_preset{preset});
+  auto made = sim::simulator<N>::make(std::move(setup), preset);
   if (!made) return times;
   auto& sim = made.value();
-  nobody watch;
-  if (!sim.run(watch).empty()) return times;
+  sim::observers<N> nobody{};
+  if (!sim.run(nobody).empty()) return times;
 
   // By the number of the job in the simulation.
   std::vector<const replayed_job*> in_shared(all.setup.jobs.size());

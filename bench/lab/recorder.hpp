@@ -6,14 +6,16 @@
 #include "lab/replay_result.hpp"
 #include "lab/staging.hpp"
 
-#include <allot/core/resources.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/core/quantity.hpp>
 #include <allot/lab/thinned_series.hpp>
 #include <allot/preemption/eligibility.hpp>
-#include <allot/scheduler/plan.hpp>
 #include <allot/sim/job_history.hpp>
 #include <allot/sim/metrics/metrics.hpp>
+#include <allot/sim/observers.hpp>
 #include <allot/sim/places.hpp>
 #include <allot/sim/run_log.hpp>
+#include <allot/sim/simulator.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -127,7 +129,7 @@ void append_nodes(std::string& text, const gpu::cluster& cluster, std::span<cons
 /// Tells all of these what happens in a simulation. Reads metrics and log, so it comes after them.
 /// `Ask(job)` says why a waiting job waits.
 template <std::size_t N, class Ask>
-class recorder {
+class recorder final : public sim::observer<N> {
  public:
   /// `events` may be null.
   recorder(const sim::metrics<N>& metrics, const sim::run_log& log, time_recorder& time, moment_log& moments,
@@ -139,50 +141,11 @@ class recorder {
         events_(events),
         why_(std::move(why)) {}
 
-  template <class Simulator>
-  void submitted(const Simulator& sim, sim::job_index j) {
-    moments_->waits(sim.jobs()[j].quota, sim.jobs()[j].priority, j);
-    write(sim, "submitted", j);
+  void on(const sim::simulator<N>& sim, const sim::job_event<N>& e) override {
+    note(sim, e);
+    if (events_ != nullptr) write(sim, e);
   }
-  template <class Simulator>
-  void refused(const Simulator& sim, sim::job_index j, refusal) {
-    write(sim, "refused", j);
-  }
-  template <class Simulator>
-  void started(const Simulator& sim, sim::job_index j, const resources<N>&) {
-    moments_->waits_no_more(sim.jobs()[j].quota, sim.jobs()[j].priority, j);
-    if (events_ == nullptr) return;
-    events_->write_start(sim.now(), "started", j, sim.jobs()[j].quota, log_->pods(*log_->last_run(j)));
-  }
-  template <class Simulator>
-  void grew(const Simulator& sim, sim::job_index j, job_id, const resources<N>&) {
-    if (events_ == nullptr) return;
-    events_->write_start(sim.now(), "grew", j, sim.jobs()[j].quota, log_->pods(log_->runs().back()));
-  }
-  template <class Simulator>
-  void shrank(const Simulator& sim, sim::job_index j, job_id, const sim::interruption& how) {
-    moments_->cut(sim.now(), j, how, true);
-    if (events_ != nullptr) events_->write_end(sim.now(), "shrank", j, sim.jobs()[j].quota, how);
-  }
-  template <class Simulator>
-  void evicted(const Simulator& sim, sim::job_index j, const sim::interruption& how) {
-    moments_->cut(sim.now(), j, how, false);
-    if (sim.history(j).outcome == sim::job_outcome::waiting) {
-      moments_->waits(sim.jobs()[j].quota, sim.jobs()[j].priority, j);
-    }
-    if (events_ != nullptr) events_->write_end(sim.now(), "evicted", j, sim.jobs()[j].quota, how);
-  }
-  template <class Simulator>
-  void finished(const Simulator& sim, sim::job_index j) {
-    write(sim, "finished", j);
-  }
-  template <class Simulator>
-  void cancelled(const Simulator& sim, sim::job_index j) {
-    moments_->waits_no_more(sim.jobs()[j].quota, sim.jobs()[j].priority, j);
-    write(sim, "cancelled", j);
-  }
-  template <class Simulator>
-  void settled(const Simulator& sim) {
+  void settled(const sim::simulator<N>& sim) override {
     for (std::size_t i = 0; i < metrics_->quotas(); ++i) {
       time_->note(sim.now(), i, metrics_->now(quota_id{i}));
     }
@@ -193,9 +156,39 @@ class recorder {
   }
 
  private:
-  template <class Simulator>
-  void write(const Simulator& sim, std::string_view event, sim::job_index j) {
-    if (events_ != nullptr) events_->write(sim.now(), event, j, sim.jobs()[j].quota);
+  using kind = sim::job_event_kind;
+
+  void note(const sim::simulator<N>& sim, const sim::job_event<N>& e) {
+    const sim::job<N>& job = sim.jobs()[e.job];
+    const bool is_cut = e.what == kind::shrank || e.what == kind::evicted;
+    if (is_cut) moments_->cut(sim.now(), e.job, e.how, e.what == kind::shrank);
+    if (e.what == kind::started || e.what == kind::cancelled) {
+      moments_->waits_no_more(job.quota, job.priority, e.job);
+    } else if (e.what == kind::submitted ||
+               (e.what == kind::evicted && sim.history(e.job).outcome == sim::job_outcome::waiting)) {
+      moments_->waits(job.quota, job.priority, e.job);
+    }
+  }
+  void write(const sim::simulator<N>& sim, const sim::job_event<N>& e) {
+    const quota_id quota = sim.jobs()[e.job].quota;
+    switch (e.what) {
+      case kind::started:
+        return events_->write_start(sim.now(), "started", e.job, quota, log_->pods(*log_->last_run(e.job)));
+      case kind::grew:
+        return events_->write_start(sim.now(), "grew", e.job, quota, log_->pods(log_->runs().back()));
+      case kind::shrank:
+        return events_->write_end(sim.now(), "shrank", e.job, quota, e.how);
+      case kind::evicted:
+        return events_->write_end(sim.now(), "evicted", e.job, quota, e.how);
+      case kind::submitted:
+        return events_->write(sim.now(), "submitted", e.job, quota);
+      case kind::refused:
+        return events_->write(sim.now(), "refused", e.job, quota);
+      case kind::finished:
+        return events_->write(sim.now(), "finished", e.job, quota);
+      case kind::cancelled:
+        return events_->write(sim.now(), "cancelled", e.job, quota);
+    }
   }
 
   const sim::metrics<N>* metrics_;

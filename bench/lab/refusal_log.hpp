@@ -4,12 +4,13 @@
 #include "lab/explain.hpp"
 #include "lab/replay_result.hpp"
 
-#include <allot/core/ids.hpp>
 #include <allot/gpu/reason.hpp>
-#include <allot/quota/ledger.hpp>
 #include <allot/scheduler/plan.hpp>
-#include <allot/sim/job_runs.hpp>
+#include <allot/sim/job.hpp>
+#include <allot/sim/observers.hpp>
+#include <allot/sim/simulator.hpp>
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,31 +21,15 @@ namespace lab {
 
 /// What there is no place for, and why, of the jobs that are refused for it: asked of the nodes as they are
 /// then.
-class refusal_log {
+template <std::size_t N>
+class refusal_log final : public sim::observer<N> {
  public:
-  template <class Simulator>
-  void submitted(const Simulator&, sim::job_index) {}
-  template <class Simulator>
-  void refused(const Simulator& sim, sim::job_index j, refusal why) {
-    if (why != refusal::larger_than_cluster) return;
-    const gpu::demand asked = sim.policy().view().demand(j, sim.jobs()[j].fewest_pods(), {});
+  void on(const sim::simulator<N>& sim, const sim::job_event<N>& e) override {
+    if (e.what != sim::job_event_kind::refused || e.why_refused != refusal::larger_than_cluster) return;
+    const gpu::demand asked = sim.policy().view().demand(e.job, sim.jobs()[e.job].fewest_pods(), {});
     const gpu::unplaceable answer = sim.where().why_not(asked);
-    refused_.push_back({j, answer.reason, explain(answer, sim.where())});
+    refused_.push_back({e.job, answer.reason, explain(answer, sim.where())});
   }
-  template <class Simulator>
-  void started(const Simulator&, sim::job_index, const resources<Simulator::n>&) {}
-  template <class Simulator>
-  void grew(const Simulator&, sim::job_index, job_id, const resources<Simulator::n>&) {}
-  template <class Simulator>
-  void shrank(const Simulator&, sim::job_index, job_id, const sim::interruption&) {}
-  template <class Simulator>
-  void evicted(const Simulator&, sim::job_index, const sim::interruption&) {}
-  template <class Simulator>
-  void finished(const Simulator&, sim::job_index) {}
-  template <class Simulator>
-  void cancelled(const Simulator&, sim::job_index) {}
-  template <class Simulator>
-  void settled(const Simulator&) {}
 
   /// Tells the jobs, which are those of the simulation by number.
   void tell(std::vector<replayed_job>& jobs) {

@@ -46,32 +46,14 @@ template <std::size_t N>
 
 /// Keeps track of what the quotas are given, while it changes.
 template <std::size_t N>
-class nominal_log {
+class nominal_log final : public sim::observer<N> {
  public:
   nominal_log(replay_result& result, const per_dimension<bool, N>& gpus, bool watch)
       : result_(&result), gpus_(&gpus), watch_(watch) {}
 
-  template <class Simulator>
-  void submitted(const Simulator&, sim::job_index) {}
-  template <class Simulator>
-  void refused(const Simulator&, sim::job_index, refusal) {}
-  template <class Simulator>
-  void started(const Simulator&, sim::job_index, const resources<N>&) {}
-  template <class Simulator>
-  void grew(const Simulator&, sim::job_index, job_id, const resources<N>&) {}
-  template <class Simulator>
-  void shrank(const Simulator&, sim::job_index, job_id, const sim::interruption&) {}
-  template <class Simulator>
-  void evicted(const Simulator&, sim::job_index, const sim::interruption&) {}
-  template <class Simulator>
-  void finished(const Simulator&, sim::job_index) {}
-  template <class Simulator>
-  void cancelled(const Simulator&, sim::job_index) {}
-  template <class Simulator>
-  void settled(const Simulator& sim) {
+  void settled(const sim::simulator<N>& sim) override {
     if (watch_) look(sim.now(), sim.accounts().tree());
   }
-
   void look(instant now, const quota_tree<N>& tree) {
     for (std::size_t i = 0; i < tree.slots(); ++i) {
       auto& history = result_->quotas[i].nominal;
@@ -95,54 +77,19 @@ class nominal_log {
 };
 
 /// Passes on to one observer what happens, and takes the time that it needs if that is asked for.
-template <class Observer>
-class timed_observer {
+template <std::size_t N>
+class timed_observer final : public sim::observer<N> {
  public:
   /// `spent` may be null.
-  timed_observer(Observer& to, std::chrono::nanoseconds* spent) : to_(&to), spent_(spent) {}
+  timed_observer(sim::observer<N>& to, std::chrono::nanoseconds* spent) : to_(&to), spent_(spent) {}
 
-  template <class Simulator>
-  void submitted(const Simulator& sim, sim::job_index j) {
-    tell([&] { to_->submitted(sim, j); });
+  void on(const sim::simulator<N>& sim, const sim::job_event<N>& e) override {
+    tell([&] { to_->on(sim, e); });
   }
-  template <class Simulator>
-  void refused(const Simulator& sim, sim::job_index j, refusal why) {
-    tell([&] { to_->refused(sim, j, why); });
+  void waiting(sim::simulator<N>& sim) override {
+    tell([&] { to_->waiting(sim); });
   }
-  template <class Simulator>
-  void started(const Simulator& sim, sim::job_index j, const resources<Simulator::n>& borrows) {
-    tell([&] { to_->started(sim, j, borrows); });
-  }
-  template <class Simulator>
-  void grew(const Simulator& sim, sim::job_index j, job_id pod, const resources<Simulator::n>& borrows) {
-    tell([&] { to_->grew(sim, j, pod, borrows); });
-  }
-  template <class Simulator>
-  void shrank(const Simulator& sim, sim::job_index j, job_id pod, const sim::interruption& how) {
-    tell([&] { to_->shrank(sim, j, pod, how); });
-  }
-  template <class Simulator>
-  void evicted(const Simulator& sim, sim::job_index j, const sim::interruption& how) {
-    tell([&] { to_->evicted(sim, j, how); });
-  }
-  template <class Simulator>
-  void finished(const Simulator& sim, sim::job_index j) {
-    tell([&] { to_->finished(sim, j); });
-  }
-  template <class Simulator>
-  void cancelled(const Simulator& sim, sim::job_index j) {
-    tell([&] { to_->cancelled(sim, j); });
-  }
-  /// Only of those that want to know.
-  template <class Simulator, class Why>
-  void waiting(const Simulator& sim, Why why) requires requires(Observer& to) {
-    to.waiting(sim, why);
-  }
-  {
-    tell([&] { to_->waiting(sim, why); });
-  }
-  template <class Simulator>
-  void settled(const Simulator& sim) {
+  void settled(const sim::simulator<N>& sim) override {
     tell([&] { to_->settled(sim); });
   }
 
@@ -155,41 +102,24 @@ class timed_observer {
     *spent_ += std::chrono::steady_clock::now() - begin;
   }
 
-  Observer* to_;
+  sim::observer<N>* to_;
   std::chrono::nanoseconds* spent_;
 };
 
 /// Counts the jobs that are over.
-class ended_jobs {
+template <std::size_t N>
+class ended_jobs final : public sim::observer<N> {
  public:
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
 
-  template <class Simulator>
-  void submitted(const Simulator&, sim::job_index) {}
-  template <class Simulator>
-  void refused(const Simulator&, sim::job_index, refusal) {
-    ++count_;
+  void on(const sim::simulator<N>& sim, const sim::job_event<N>& e) override {
+    using kind = sim::job_event_kind;
+    const bool is_at_limit =
+        e.what == kind::evicted && sim.history(e.job).outcome == sim::job_outcome::time_limit;
+    const bool is_over =
+        e.what == kind::refused || e.what == kind::finished || e.what == kind::cancelled || is_at_limit;
+    count_ += is_over ? 1U : 0U;
   }
-  template <class Simulator>
-  void started(const Simulator&, sim::job_index, const resources<Simulator::n>&) {}
-  template <class Simulator>
-  void grew(const Simulator&, sim::job_index, job_id, const resources<Simulator::n>&) {}
-  template <class Simulator>
-  void shrank(const Simulator&, sim::job_index, job_id, const sim::interruption&) {}
-  template <class Simulator>
-  void evicted(const Simulator& sim, sim::job_index j, const sim::interruption&) {
-    if (sim.history(j).outcome == sim::job_outcome::time_limit) ++count_;
-  }
-  template <class Simulator>
-  void finished(const Simulator&, sim::job_index) {
-    ++count_;
-  }
-  template <class Simulator>
-  void cancelled(const Simulator&, sim::job_index) {
-    ++count_;
-  }
-  template <class Simulator>
-  void settled(const Simulator&) {}
 
  private:
   std::size_t count_ = 0;
@@ -223,8 +153,8 @@ class replay_guard {
   std::uint64_t instants_ = 0;
 };
 
-template <class Simulator, std::size_t N>
-void take_jobs(const Simulator& sim, const workload<N>& w, const sim::metrics<N>& metrics,
+template <std::size_t N>
+void take_jobs(const sim::simulator<N>& sim, const workload<N>& w, const sim::metrics<N>& metrics,
                replay_result& result) {
   result.jobs.reserve(w.ids.size() + w.refused.size());
   for (sim::job_index j = 0; j < sim.jobs().size(); ++j) {
@@ -276,7 +206,7 @@ void take_refused(const workload<N>& w, replay_result& result) {
 }
 
 template <std::size_t N>
-[[nodiscard]] replay_stop run_workload(const scenario& s, workload<N> w, any_preset preset,
+[[nodiscard]] replay_stop run_workload(const scenario& s, workload<N> w, const any_preset& preset,
                                        const replay_streams& streams, replay_result& result,
                                        const replay_control& control) {
   std::vector<std::string> names;
@@ -289,7 +219,7 @@ template <std::size_t N>
   // Those of the quotas that events add as well.
   w.setup.settings = w.settings;
   const auto begin = std::chrono::steady_clock::now();
-  auto made = sim::simulator<N, any_preset>::make(std::move(w.setup), std::move(preset));
+  auto made = sim::simulator<N>::make(std::move(w.setup), preset);
   if (!made) return {0, made.problems(), {}};
   auto& sim = made.value();
 
@@ -306,13 +236,14 @@ template <std::size_t N>
   };
   recorder<N, decltype(why)> series{metrics, result.log, time, result.moments, events ? &*events : nullptr,
                                     why};
-  ended_jobs ended;
-  refusal_log refusals;
+  ended_jobs<N> ended;
+  refusal_log<N> refusals;
+  sim::run_logger<N> runs{result.log};
   const auto clock_of = [&](std::chrono::nanoseconds& spent) { return control.timed ? &spent : nullptr; };
-  timed_observer timed_metrics{metrics, clock_of(result.timing.metrics)};
-  timed_observer timed_runs{result.log, clock_of(result.timing.runs)};
-  timed_observer timed_series{series, clock_of(result.timing.series)};
-  sim::observers watch{timed_metrics, timed_runs, nominals, timed_series, ended, refusals};
+  timed_observer<N> timed_metrics{metrics, clock_of(result.timing.metrics)};
+  timed_observer<N> timed_runs{runs, clock_of(result.timing.runs)};
+  timed_observer<N> timed_series{series, clock_of(result.timing.series)};
+  sim::observers<N> watch{&timed_metrics, &timed_runs, &nominals, &timed_series, &ended, &refusals};
 
   replay_guard guard{control};
   std::optional<instant> look_at = control.look_at;

@@ -105,10 +105,11 @@ void replay(benchmark::State& state, const std::shared_ptr<const input>& given) 
                {}};
     // The service of the teams takes what it needs from the quotas below.
     if (!Preset::ignores_quotas) s.settings.front().preempt.children = true;
-    auto simulation = simulator<1, Preset>::make(std::move(s));
+    auto simulation = simulator<1>::make(std::move(s), Preset{});
     metrics<1> measure;
     run_log log;
-    observers watch{measure, log};
+    run_logger<1> runs{log};
+    observers<1> watch{&measure, &runs};
     state.ResumeTiming();
     if (!simulation.value().run(watch).empty()) state.SkipWithError("the replay stopped");
     const run_figures figures = measure.figures(simulation.value());

@@ -77,7 +77,7 @@ class preset_host {
 
  private:
   allot::quota_tree<1> names_;
-  allot::scheduler<preset_view, allot::no_placement, typename Preset::policies_type> scheduler_;
+  allot::scheduler_for<Preset, preset_view> scheduler_;
   std::deque<preset_job> jobs_;
   std::map<std::string, allot::job_id> ids_;
   allot::instant now_ = 0;

@@ -195,3 +195,24 @@ TEST_CASE("configure: with a guard that judges rivals they are asked, unless it 
   CHECK(rivals_under(own, allot::preempt_rivals::by_guard) == allot::preempt_rivals::never);
   CHECK(rivals_under(own, allot::preempt_rivals::any) == allot::preempt_rivals::any);
 }
+
+namespace {
+
+/// The least that a scheduler needs of a view.
+struct shows_no_duration {
+  using job = const team_job*;
+  quota_id quota(job j) const { return j->quota; }
+  allot::resources<> request(job j) const { return allot::gpus(j->gpus); }
+  int priority(job) const { return 0; }
+};
+
+}  // namespace
+
+TEST_CASE("make_scheduler: a preset by name that orders jobs by what the view does not show is refused") {
+  const auto shortest = make_scheduler(*allot::any_preset::find("sjf"), shows_no_duration{}, teams());
+  REQUIRE_FALSE(shortest);
+  REQUIRE(shortest.problems().size() == 1);
+  CHECK(shortest.problems().front().subject == "sjf");
+  CHECK(shortest.problems().front().text.find("duration(job)") != std::string::npos);
+  CHECK(make_scheduler(*allot::any_preset::find("fifo"), shows_no_duration{}, teams()));
+}

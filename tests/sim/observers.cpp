@@ -31,11 +31,11 @@ TEST_CASE("observers: each is told all of what one alone is told") {
   diary first;
   diary second_one;
   diary third;
-  allot::sim::observers all{first, second_one, third};
+  allot::sim::observers<1> all{&first, &second_one, &third};
   const auto same = run<standard>(everything_happens(), all);
   // An arrival, a start, an eviction, an end, a refusal and a withdrawal.
   CHECK(alone.lines.size() == 12);
-  for (const diary* d : {&first, &second_one, &third}) {
+  for (const diary<>* d : {&first, &second_one, &third}) {
     CHECK(d->lines == alone.lines);
     CHECK(d->settled_at == alone.settled_at);
   }
@@ -50,7 +50,7 @@ TEST_CASE("observers: pods that come and go") {
   const auto sim = run<standard>(world<standard>(siblings({4, 4}), jobs), alone);
   diary one;
   diary other;
-  allot::sim::observers both{one, other};
+  allot::sim::observers<1> both{&one, &other};
   const auto same = run<standard>(world<standard>(siblings({4, 4}), jobs), both);
   CHECK(std::count(alone.lines.begin(), alone.lines.end(), "50 shrink 0 to 5 for 1 (borrower)") == 1);
   CHECK(one.lines == alone.lines);
@@ -59,9 +59,9 @@ TEST_CASE("observers: pods that come and go") {
 
 TEST_CASE("observers: in the order in which they were given") {
   std::vector<int> calls;
-  each_instant one{[&](const auto&) { calls.push_back(1); }};
-  each_instant two{[&](const auto&) { calls.push_back(2); }};
-  allot::sim::observers both{two, one};
+  each_instant<1> one{[&](const auto&) { calls.push_back(1); }};
+  each_instant<1> two{[&](const auto&) { calls.push_back(2); }};
+  allot::sim::observers<1> both{&two, &one};
   const auto sim = run<standard>(world<standard>(siblings({1}), {job_of(a, 1, 0, 5)}), both);
   CHECK(calls == std::vector<int>{2, 1, 2, 1});
 }

@@ -37,7 +37,8 @@ TEST_CASE("run_log: every run of a job, evicted or not") {
   std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 4, 45, 20)};
   jobs[0].checkpoint = 0;
   run_log log;
-  const auto sim = run<standard>(world<standard>(siblings({4, 4}), std::move(jobs)), log);
+  allot::sim::run_logger<1> runs{log};
+  const auto sim = run<standard>(world<standard>(siblings({4, 4}), std::move(jobs)), runs);
   CHECK(told(log) == std::vector<std::string>{"0: 0-45 evicted", "1: 45-65", "0: 65-120"});
   REQUIRE(log.last_run(0) != nullptr);
   CHECK(log.last_run(0)->begin == 65 * second);
@@ -50,7 +51,8 @@ TEST_CASE("run_log: where each pod stood, and nothing of what never ran") {
   s.where = nodes(2, 8);
   s.cancels = {{5 * second, 1}, {6 * second, 3}};
   run_log log;
-  const auto sim = run<fifo>(std::move(s), log);
+  allot::sim::run_logger<1> runs{log};
+  const auto sim = run<fifo>(std::move(s), runs);
   CHECK(told(log) == std::vector<std::string>{"0: 0-10", "1: 1-5"});
   CHECK(log.last_run(2) == nullptr);
   CHECK(log.last_run(3) == nullptr);
@@ -73,7 +75,8 @@ TEST_CASE("run_log: a pod that an elastic job has beyond those that it needs is 
   s.where = nodes(1, 6);
   s.cancels = {{90 * second, 0}};
   run_log log;
-  const auto sim = run<standard>(std::move(s), log);
+  allot::sim::run_logger<1> runs{log};
+  const auto sim = run<standard>(std::move(s), runs);
   // The last to come is the first to go.
   CHECK(told(log) ==
         std::vector<std::string>{"0: 0-90", "0: 0-90", "0: 0-50 evicted", "1: 50-70", "0: 70-90"});
@@ -88,7 +91,8 @@ TEST_CASE("run_log: no two runs share more of a device than there is, and times 
   for_each_seed(100, [](random_source& random) {
     const random_world given = make_random_world(random);
     run_log log;
-    const auto sim = run<standard>(given.setup_for<standard>(), log);
+    allot::sim::run_logger<1> runs{log};
+    const auto sim = run<standard>(given.setup_for<standard>(), runs);
     // In pod-milliseconds.
     std::vector<instant> ran(sim.jobs().size());
     for (const job_run& r : log.runs()) {

@@ -226,8 +226,7 @@ TEST_CASE("simulator: a job that its quota never allows waits to the end") {
 namespace {
 
 /// Checks that the books of the simulator are those of the pods that run and the jobs that wait.
-template <class Simulator>
-void audit(const Simulator& sim) {
+void audit(const allot::sim::simulator<1>& sim) {
   const std::size_t slots = sim.accounts().tree().slots();
   std::vector<quantity> used(slots);
   std::vector<quantity> wanted(slots);
@@ -281,7 +280,7 @@ TEST_CASE(
       // A named system may overcommit.
       const bool is_sound = std::string_view{preset_type::name} == "standard" && given.events.empty();
       std::size_t instants = 0;
-      each_instant watch{[&](const auto& sim) {
+      each_instant<1> watch{[&](const auto& sim) {
         ++instants;
         audit(sim);
         if (is_sound) REQUIRE(sim.accounts().is_sound());

@@ -26,23 +26,23 @@ using allot::sim::run_log;
 
 namespace {
 
-template <class Preset>
-allot::sim::simulator<1, Preset> made(allot::sim::setup<1> s) {
-  auto sim = allot::sim::simulator<1, Preset>::make(std::move(s));
+allot::sim::simulator<1> made(allot::sim::setup<1> s) {
+  auto sim = simulator_of(standard::name, std::move(s));
   REQUIRE(sim);
-  return std::move(sim).value();
+  return std::move(*sim);
 }
 
 }  // namespace
 
 TEST_CASE("simulator: it stands still before the first instant that is not wanted") {
   // b runs with 8 GPUs until a takes its 4 back at 45.
-  auto sim = made<standard>(
+  auto sim = made(
       world<standard>(siblings({4, 4}), {job_of(b, 8, 0, 100), job_of(a, 4, 45, 20), job_of(a, 4, 200, 10)}));
   metrics<1> measure;
   run_log log;
+  allot::sim::run_logger<1> runs{log};
   diary seen;
-  allot::sim::observers watch{measure, log, seen};
+  allot::sim::observers<1> watch{&measure, &runs, &seen};
   std::vector<instant> asked;
   const auto until = [&](instant end) {
     return [&asked, end](instant next) {
@@ -86,7 +86,7 @@ TEST_CASE("simulator: however often it stands still, it decides and measures the
     const random_world given = make_random_world(random);
     metrics<1> whole;
     const auto at_once = run<standard>(given.setup_for<standard>(), whole);
-    auto sim = made<standard>(given.setup_for<standard>());
+    auto sim = made(given.setup_for<standard>());
     metrics<1> pieces;
     bool has_stopped = true;
     while (has_stopped) {

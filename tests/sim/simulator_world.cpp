@@ -85,14 +85,14 @@ TEST_CASE("simulator: an elastic job that waits for pods is no job that waits") 
   s.where = nodes(1, 8);
   std::vector<std::uint64_t> lacking;
   allot::sim::metrics<1> measured;
-  each_instant look{[&](const auto& sim) {
+  each_instant<1> look{[&](const auto& sim) {
     lacking.push_back(sim.lacking());
     if (lacking.size() > 1) return;
     CHECK(sim.waiting()[b.index()] == 0);
     CHECK(sim.demand()[b.index()] == allot::resources<1>{gpus(12)});
     CHECK(sim.accounts().own_usage(b, 0) == gpus(8));
   }};
-  allot::sim::observers both{measured, look};
+  allot::sim::observers<1> both{&measured, &look};
   const auto sim = run<standard>(std::move(s), both);
   CHECK(lacking == std::vector<std::uint64_t>{4, 0});
   // It was entitled to the 8 that there are and had them.
@@ -106,7 +106,7 @@ TEST_CASE("simulator: a job that runs as long as it may is over, with what it ha
   jobs[0].restart = 7 * second;
   diary seen;
   allot::sim::metrics<1> measured;
-  allot::sim::observers both{seen, measured};
+  allot::sim::observers<1> both{&seen, &measured};
   const auto sim = run<standard>(world<standard>(siblings({2}), std::move(jobs)), both);
   CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "10 submit 1", "20 submit 2",
                             "30 evict 0 (time limit), lost 0", "30 start 1", "130 finish 1", "130 start 2",
@@ -145,7 +145,7 @@ TEST_CASE("simulator: what stands on a node that fails goes, and nothing stands 
                    {55 * second, node_id{0}, node_change::up}};
   diary seen;
   allot::sim::metrics<1> measured;
-  allot::sim::observers both{seen, measured};
+  allot::sim::observers<1> both{&seen, &measured};
   const auto sim = run<standard>(std::move(s), both);
   // The gang, back, fills the other node up first.
   CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "1 submit 1", "1 start 1",
@@ -178,8 +178,9 @@ TEST_CASE("simulator: a node that is drained keeps what it has and gets nothing 
   s.node_events = {{10 * second, node_id{0}, node_change::drain},
                    {200 * second, node_id{0}, node_change::up}};
   allot::sim::run_log log;
+  allot::sim::run_logger<1> runs{log};
   diary seen;
-  allot::sim::observers both{seen, log};
+  allot::sim::observers<1> both{&seen, &runs};
   const auto sim = run<standard>(std::move(s), both);
   CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "20 submit 1", "20 start 1", "30 finish 1",
                             "30 submit 2", "30 start 2", "35 finish 2", "100 finish 0"});
@@ -205,7 +206,8 @@ TEST_CASE(
   diary seen;
   allot::sim::metrics<1> measured;
   allot::sim::run_log log;
-  allot::sim::observers all{seen, measured, log};
+  allot::sim::run_logger<1> runs{log};
+  allot::sim::observers<1> all{&seen, &measured, &runs};
   const auto sim = run<standard>(std::move(s), all);
   // It begins at 40, when 30 s of the first are done and 25 saved.
   CHECK(seen.lines[0] == "40 submit 0");
@@ -277,17 +279,15 @@ TEST_CASE("simulator: a job has the flavor that it was given, in its accounts an
   auto s = two_flavors({either_of(3, 0, 0, 10), either_of(2, 0, 1, 10), either_of(4, 1, 2, 10)}, 4, 4);
   std::vector<allot::resources<2>> used;
   std::vector<allot::resources<2>> wanted;
-  each_instant look{[&](const auto& sim) {
+  each_instant<2> look{[&](const auto& sim) {
     used.push_back(sim.accounts().own_usage(quota_id{0}));
     wanted.push_back(sim.demand()[0]);
     CHECK(sim.policy().ledger().own_usage(quota_id{0}) == used.back());
   }};
   allot::sim::run_log log;
-  allot::sim::observers both{look, log};
-  auto made = allot::sim::simulator<2, standard>::make(std::move(s));
-  REQUIRE(made);
-  auto& sim = made.value();
-  CHECK(sim.run(both).empty());
+  allot::sim::run_logger<2> runs{log};
+  allot::sim::observers<2> both{&look, &runs};
+  const auto sim = run<standard>(std::move(s), both);
   // Three of the first flavor; two of the second, as the first has one left; that one for the third job,
   // which grows only by the flavor that its first pod has.
   using r = allot::resources<2>;
@@ -344,7 +344,10 @@ TEST_CASE("simulator: a policy that never comes to rest is stopped, told of, and
   auto s = world<restless>(siblings({1}), std::move(jobs));
   s.cancels = {{60 * second, 1}};
   diary seen;
-  const auto sim = run<restless>(std::move(s), seen);
+  auto made = allot::sim::simulator<1>::make(std::move(s), restless{});
+  REQUIRE(made);
+  auto& sim = made.value();
+  CHECK(sim.run(seen).empty());
   CHECK(sim.livelocks().instants == 1);
   CHECK(sim.livelocks().first == 10 * second);
   REQUIRE(sim.livelocks().job);
@@ -376,8 +379,7 @@ class world_auditor {
   world_auditor(std::vector<allot::sim::node_event> by_time, std::size_t nodes)
       : events_(std::move(by_time)), state_(nodes, node_change::up), used_(nodes, gpus(64)) {}
 
-  template <class Simulator>
-  void look(const Simulator& sim) {
+  void look(const allot::sim::simulator<2>& sim) {
     allot::resources<2> all;
     const bool has_same_tree = sim.policy().tree().slots() == sim.accounts().tree().slots();
     for (std::size_t x = 0; x < sim.accounts().tree().slots(); ++x) {
@@ -425,15 +427,16 @@ TEST_CASE(
       using preset_type = decltype(preset);
       INFO("under " << preset_type::name);
       world_auditor audit{given.node_events, given.where.inventory().layout().size()};
-      each_instant look{[&](const auto& sim) { audit.look(sim); }};
-      diary seen;
+      each_instant<2> look{[&](const auto& sim) { audit.look(sim); }};
+      diary<2> seen;
       allot::sim::run_log log;
+      allot::sim::run_logger<2> runs{log};
       allot::sim::metrics<2> measured{{.gpus = {true, true}}};
-      allot::sim::observers all{seen, log, measured, look};
-      auto made = allot::sim::simulator<2, preset_type>::make(with_defaults<preset_type>(given));
+      allot::sim::observers<2> all{&seen, &runs, &measured, &look};
+      auto made = simulator_of(preset_type::name, with_defaults<preset_type>(given));
       if (!made) return;  // its quotas are none that the preset takes
-      auto& sim = made.value();
-      if (!sim.run(all).empty()) {
+      auto& sim = *made;
+      if (!run_on(sim, all).empty()) {
         // A parent that is to contain its children can't have less than they have.
         REQUIRE_FALSE(given.quota_events.empty());
         REQUIRE((preset_type::name == allot::pai::name || preset_type::name == allot::hyperpod::name ||
@@ -470,11 +473,11 @@ TEST_CASE(
       REQUIRE(counts.total ==
               counts.completed + counts.unfinished + counts.refused + counts.cancelled + counts.time_limit);
 
-      diary again;
-      auto same = allot::sim::simulator<2, preset_type>::make(with_defaults<preset_type>(given));
-      REQUIRE(same.value().run(again).empty());
+      diary<2> again;
+      auto same = simulator_of(preset_type::name, with_defaults<preset_type>(given));
+      REQUIRE(run_on(*same, again).empty());
       REQUIRE(again.lines == seen.lines);
-      REQUIRE(same.value().decision_hash().value() == sim.decision_hash().value());
+      REQUIRE(same->decision_hash().value() == sim.decision_hash().value());
     });
   });
 }

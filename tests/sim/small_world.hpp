@@ -5,11 +5,16 @@
 #include <allot/gpu/cluster.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/sim/job.hpp>
+#include <allot/sim/observers.hpp>
+#include <allot/sim/setup.hpp>
 #include <allot/sim/simulator.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,49 +27,24 @@ using allot::sim::job_index;
 using allot::sim::second;
 
 /// What happened, a line for each event: "45 evict 0 for 1 (borrower), lost 15". Times are seconds.
-class diary {
+template <std::size_t N = 1>
+class diary final : public allot::sim::observer<N> {
  public:
-  template <class Simulator>
-  void submitted(const Simulator& sim, job_index j) {
-    note(sim, "submit", j);
+  void on(const allot::sim::simulator<N>& sim, const allot::sim::job_event<N>& e) override {
+    using kind = allot::sim::job_event_kind;
+    constexpr const char* words[] = {"submit", "refuse", "start",  "grow",
+                                     "shrink", "evict",  "finish", "cancel"};
+    std::string line = std::to_string(sim.now() / second) + ' ' + words[static_cast<std::size_t>(e.what)] +
+                       ' ' + std::to_string(e.job);
+    if (e.what == kind::grew || e.what == kind::shrank) {
+      line += " to " + std::to_string(sim.history(e.job).work.pods());
+    }
+    if (e.borrows[0] > allot::quantity{}) line += ", borrows " + allot::to_string(e.borrows[0]);
+    if (e.what == kind::shrank || e.what == kind::evicted) line += reason_of(e.how);
+    if (e.what == kind::evicted) line += ", lost " + std::to_string(e.how.lost / second);
+    lines.push_back(std::move(line));
   }
-  template <class Simulator>
-  void refused(const Simulator& sim, job_index j, allot::refusal) {
-    note(sim, "refuse", j);
-  }
-  template <class Simulator>
-  void started(const Simulator& sim, job_index j, const allot::resources<Simulator::n>& borrows) {
-    note(sim, "start", j);
-    if (borrows[0] > allot::quantity{}) lines.back() += ", borrows " + allot::to_string(borrows[0]);
-  }
-  template <class Simulator>
-  void grew(const Simulator& sim, job_index j, allot::job_id, const allot::resources<Simulator::n>& borrows) {
-    note(sim, "grow", j);
-    lines.back() += " to " + std::to_string(sim.history(j).work.pods());
-    if (borrows[0] > allot::quantity{}) lines.back() += ", borrows " + allot::to_string(borrows[0]);
-  }
-  template <class Simulator>
-  void shrank(const Simulator& sim, job_index j, allot::job_id, const allot::sim::interruption& how) {
-    note(sim, "shrink", j);
-    lines.back() += " to " + std::to_string(sim.history(j).work.pods()) + reason_of(how);
-  }
-  template <class Simulator>
-  void evicted(const Simulator& sim, job_index j, const allot::sim::interruption& how) {
-    note(sim, "evict", j);
-    lines.back() += reason_of(how) + ", lost " + std::to_string(how.lost / second);
-  }
-  template <class Simulator>
-  void finished(const Simulator& sim, job_index j) {
-    note(sim, "finish", j);
-  }
-  template <class Simulator>
-  void cancelled(const Simulator& sim, job_index j) {
-    note(sim, "cancel", j);
-  }
-  template <class Simulator>
-  void settled(const Simulator& sim) {
-    settled_at.push_back(sim.now());
-  }
+  void settled(const allot::sim::simulator<N>& sim) override { settled_at.push_back(sim.now()); }
 
   std::vector<std::string> lines;
   std::vector<instant> settled_at;
@@ -82,29 +62,18 @@ class diary {
     text += words[static_cast<std::size_t>(how.how)];
     return text + ")";
   }
-  template <class Simulator>
-  void note(const Simulator& sim, const char* what, job_index j) {
-    lines.push_back(std::to_string(sim.now() / second) + ' ' + what + ' ' + std::to_string(j));
-  }
 };
 
 /// Calls `look(simulator)` after every instant.
-template <class Look>
-struct each_instant {
-  Look look;
+template <std::size_t N = 1>
+class each_instant final : public allot::sim::observer<N> {
+ public:
+  explicit each_instant(std::function<void(const allot::sim::simulator<N>&)> look) : look_(std::move(look)) {}
+  void settled(const allot::sim::simulator<N>& sim) override { look_(sim); }
 
-  void submitted(const auto&, job_index) {}
-  void refused(const auto&, job_index, allot::refusal) {}
-  void started(const auto&, job_index, const auto&) {}
-  void grew(const auto&, job_index, allot::job_id, const auto&) {}
-  void shrank(const auto&, job_index, allot::job_id, const allot::sim::interruption&) {}
-  void evicted(const auto&, job_index, const allot::sim::interruption&) {}
-  void finished(const auto&, job_index) {}
-  void cancelled(const auto&, job_index) {}
-  void settled(const auto& sim) { look(sim); }
+ private:
+  std::function<void(const allot::sim::simulator<N>&)> look_;
 };
-template <class Look>
-each_instant(Look) -> each_instant<Look>;
 
 /// Quotas "root", which owns nothing itself, and below it "a", "b", ... with so many GPUs each.
 [[nodiscard]] inline std::vector<allot::quota_spec<1>> siblings(const std::vector<std::int64_t>& nominal) {
@@ -159,21 +128,29 @@ template <class Preset>
       allot::build_quota_tree(std::move(specs)).value(), std::move(settings), {}, std::move(jobs), {}, {}};
 }
 
+/// The simulator of a world under the preset of that name; nothing if the preset does not take its quotas.
+/// Compiled once for all tests, as is `run_on`.
+template <std::size_t N>
+[[nodiscard]] std::optional<allot::sim::simulator<N>> simulator_of(std::string_view preset,
+                                                                   allot::sim::setup<N> s);
+/// Runs it to its end. Returns what was wrong with a change of the quotas that stopped it.
+template <std::size_t N>
+std::vector<allot::problem> run_on(allot::sim::simulator<N>& sim, allot::sim::observer<N>& watch);
+
 /// Runs it and returns the simulator as it is then. The change of quotas that stopped it, if any, is in
 /// `problems`.
-template <class Preset, class Observer>
-[[nodiscard]] allot::sim::simulator<1, Preset> run(allot::sim::setup<1> s, Observer& watch,
-                                                   std::vector<allot::problem>* problems = nullptr) {
-  auto made = allot::sim::simulator<1, Preset>::make(std::move(s));
+template <class Preset, std::size_t N>
+[[nodiscard]] allot::sim::simulator<N> run(allot::sim::setup<N> s, allot::sim::observer<N>& watch,
+                                           std::vector<allot::problem>* problems = nullptr) {
+  auto made = simulator_of(Preset::name, std::move(s));
   REQUIRE(made);
-  auto simulator = std::move(made).value();
-  auto stopped_by = simulator.run(watch);
+  auto stopped_by = run_on(*made, watch);
   if (problems != nullptr) {
     *problems = std::move(stopped_by);
   } else {
     CHECK(stopped_by.empty());
   }
-  return simulator;
+  return std::move(*made);
 }
 
 }  // namespace allot_test

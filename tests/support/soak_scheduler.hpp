@@ -515,7 +515,7 @@ struct soak_preset {
     p.make = [by](const std::deque<soak_job>& jobs, const soak_amounts& capacity,
                   const soak_scheduler::quotas& quotas,
                   const soak_nodes& nodes) -> std::unique_ptr<soak_scheduler> {
-      using type = allot::scheduler<soak_view<N>, Places, typename Preset::policies_type>;
+      using type = allot::scheduler_for<Preset, soak_view<N>, Places>;
       auto made = allot::make_scheduler(by, soak_view<N>{&jobs, capacity},
                                         soak_scheduler_of<type>::narrow(quotas), places_of<Places>(nodes));
       if (!made) return nullptr;

@@ -12,6 +12,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -107,6 +108,28 @@ template <class Order>
     return order.follows_priority(of_quota);
   } else {
     return false;
+  }
+}
+
+/// Whether the guard among the policies says what is fair between rivals; nothing if that is not known.
+template <class Policies>
+[[nodiscard]] std::optional<bool> judges_rivals_of(const Policies& policies) {
+  if constexpr (requires { policies.judges_rivals(); }) {
+    return policies.judges_rivals();
+  } else if constexpr (requires { policies.guard; }) {
+    return judges_rivals(policies.guard);
+  } else {
+    return false;
+  }
+}
+
+/// Says why a job waits: by the cycle's own rules, if it has other ones than the ledger's law.
+template <class Cycle, class Session, class PendingJob>
+void explain_by(Cycle& cycle, Session& session, PendingJob& job) {
+  if constexpr (requires { cycle.explain(session, job); }) {
+    cycle.explain(session, job);
+  } else {
+    session.explain(job);
   }
 }
 

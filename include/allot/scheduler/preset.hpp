@@ -16,7 +16,9 @@ inline namespace v0 {
 /// value when it is chosen at run time.
 ///
 /// - `name` and a `summary` of one line;
-/// - `policies_type`, the parts (see `policies`), default constructible; a value has `policies()`;
+/// - `policies_type`, the parts (see `policies`), default constructible; a value has `policies()`. One whose
+///   parts are `chosen_at_run_time` has `policies_for<View, Placement>()` instead, which returns
+///   `any_policies<View, Placement>`;
 /// - `defaults()`, the settings of quotas that do not say otherwise;
 /// - `ignores_quotas`: there is one queue for the whole cluster, whatever quotas are given;
 /// - `adapt(specs)`: what the preset makes of the user's quotas before a tree is built of them.
@@ -24,8 +26,8 @@ inline namespace v0 {
 /// One that has options (`preset_options`) has `configure(options)`, which returns the parts, and may have
 /// `defaults(options)`.
 template <class P>
-concept preset = std::default_initializable<typename P::policies_type> &&
-    requires(const P& p, std::vector<quota_spec<1>>& specs) {
+concept preset = (std::default_initializable<typename P::policies_type> || P::chosen_at_run_time) &&
+                 requires(const P& p, std::vector<quota_spec<1>>& specs) {
   { p.name } -> std::convertible_to<std::string_view>;
   { p.summary } -> std::convertible_to<std::string_view>;
   { p.defaults() } -> std::same_as<queue_settings>;
@@ -40,6 +42,15 @@ template <preset P>
     return p.policies();
   } else {
     return {};
+  }
+}
+/// The same for a scheduler of that view and placement, also where the parts are known at run time only.
+template <class View, class Placement, preset P>
+[[nodiscard]] auto policies_for(const P& p) {
+  if constexpr (requires { requires P::chosen_at_run_time; }) {
+    return p.template policies_for<View, Placement>();
+  } else {
+    return policies_of(p);
   }
 }
 

@@ -63,6 +63,11 @@ class scheduler {
   template <preset Preset>
   [[nodiscard]] static result<scheduler> make(const Preset& by, View view, std::vector<quota_spec<n>> quotas,
                                               Placement places, Policies policies) {
+    if constexpr (requires { policies.why_none(); }) {
+      if (const std::string& why = policies.why_none(); !why.empty()) {
+        return std::vector<problem>{{problem_code::missing, std::string{by.name}, "view", why}};
+      }
+    }
     detail::preset_quotas<n> under{rules_of<n>(by)};
     auto tree = under.begin(std::move(quotas), !std::same_as<Placement, no_placement>);
     if (!tree) return tree.problems();
@@ -370,27 +375,12 @@ class scheduler {
     }
   }
 
-  [[nodiscard]] std::optional<bool> judges_rivals() const {
-    if constexpr (requires { policies_.judges_rivals(); }) {
-      return policies_.judges_rivals();
-    } else if constexpr (requires { policies_.guard; }) {
-      return allot::judges_rivals(policies_.guard);
-    } else {
-      return false;
-    }
-  }
+  [[nodiscard]] std::optional<bool> judges_rivals() const { return detail::judges_rivals_of(policies_); }
   [[nodiscard]] queue_settings resolved(queue_settings settings) const {
     settings.preempt = with_guard(settings.preempt, judges_rivals().value_or(false));
     return settings;
   }
-  /// By the cycle's own rules, if it has other ones than the ledger's law.
-  void explain(typename plan_type::pending_job& h) {
-    if constexpr (requires { cycle_.explain(session_, h); }) {
-      cycle_.explain(session_, h);
-    } else {
-      session_.explain(h);
-    }
-  }
+  void explain(typename plan_type::pending_job& h) { detail::explain_by(cycle_, session_, h); }
   /// Whether the run still lasts.
   [[nodiscard]] bool is_run(const detail::time_limits::run& seen) {
     if (!session_.contains(seen.job)) return false;
@@ -432,6 +422,11 @@ class scheduler {
   detail::time_limits guarantees_;
 };
 
+/// The scheduler that follows a preset.
+template <preset Preset, class View, class Placement = no_placement>
+using scheduler_for =
+    scheduler<View, Placement, decltype(policies_for<View, Placement>(std::declval<const Preset&>()))>;
+
 /// A scheduler that follows a preset, as one thing: its policies, what it makes of the quotas, and how it
 /// treats those that are not configured, now and when quotas are added later. Returns everything that is
 /// wrong with the quotas. A preset that ignores quotas takes jobs whatever quota they name; what they share
@@ -446,10 +441,11 @@ template <preset Preset, class View, class Placement = no_placement>
       by, std::move(view), std::move(quotas), std::move(places), std::move(policies));
 }
 template <preset Preset, class View, class Placement = no_placement>
-[[nodiscard]] result<scheduler<View, Placement, typename Preset::policies_type>> make_scheduler(
+[[nodiscard]] result<scheduler_for<Preset, View, Placement>> make_scheduler(
     const Preset& by, View view, std::vector<quota_spec<detail::checked_dimensions<View>()>> quotas,
     Placement places = {}) {
-  return make_scheduler(by, std::move(view), std::move(quotas), std::move(places), policies_of(by));
+  return scheduler_for<Preset, View, Placement>::make(by, std::move(view), std::move(quotas),
+                                                      std::move(places), policies_for<View, Placement>(by));
 }
 
 }  // namespace v0

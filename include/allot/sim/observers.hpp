@@ -7,93 +7,86 @@
 #include <allot/sim/job.hpp>
 #include <allot/sim/job_history.hpp>
 
-#include <tuple>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
 
 namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// Watches a simulation. Each is told after it has happened. `settled` is called once an instant, after
-/// everything that happened at it.
-///
-/// `grew` and `shrank` are of an elastic job that runs with one pod more or less than before; `pod` names
-/// that pod as long as the job has it. When the whole job ends or goes, its pods are not reported one by one.
-/// `evicted` is of every run that is cut short; the job waits again, unless it was at its time limit.
-template <class O, class Simulator>
-concept observer = requires(O watch, const Simulator& sim, job_index j, job_id pod, refusal why,
-                            const interruption& how, const resources<Simulator::n>& borrows) {
-  watch.submitted(sim, j);
-  watch.refused(sim, j, why);
-  watch.started(sim, j, borrows);
-  watch.grew(sim, j, pod, borrows);
-  watch.shrank(sim, j, pod, how);
-  watch.evicted(sim, j, how);
-  watch.finished(sim, j);
-  watch.cancelled(sim, j);
-  watch.settled(sim);
+template <std::size_t N>
+class simulator;
+
+enum class job_event_kind : std::uint8_t {
+  submitted,
+  /// `why_refused` says why.
+  refused,
+  /// It runs, with what it `borrows`.
+  started,
+  /// An elastic job that runs has one pod more, `pod`, with what that `borrows`.
+  grew,
+  /// An elastic job that runs has lost the pod `pod`, `how` says why. When the whole job ends or is evicted,
+  /// its pods are not reported one by one.
+  shrank,
+  /// Its run was cut short, `how` says why. It waits again, unless it was at its time limit.
+  evicted,
+  finished,
+  cancelled,
 };
 
-/// Tells one observer, if it wants to know.
-template <class Observer, class Simulator, class Why>
-void tell_of_waiting(Observer& watch, const Simulator& sim, Why why) {
-  if constexpr (requires { watch.waiting(sim, why); }) watch.waiting(sim, why);
-}
+/// What happened to a job of a simulation.
+template <std::size_t N>
+struct job_event {
+  job_event_kind what{};
+  job_index job = 0;
+  job_id pod{};
+  refusal why_refused = refusal::none;
+  interruption how{};
+  resources<N> borrows{};
+};
 
-/// Several observers of one simulation as one. Each event is told to all of them in the order in which they
-/// were given, so a later one may read an earlier one. They are referred to, not owned.
-template <class... Observers>
-class observers {
+/// Watches a simulation: derive from it what measures, records or prints.
+template <std::size_t N>
+class observer {
  public:
-  explicit observers(Observers&... each) noexcept : each_(each...) {}
+  virtual ~observer() = default;
 
-  template <class Simulator>
-  void submitted(const Simulator& sim, job_index j) {
-    for_each([&](auto& o) { o.submitted(sim, j); });
+  /// Called after each event.
+  virtual void on(const simulator<N>&, const job_event<N>&) {}
+  /// Called once an instant, before `settled`: jobs that wait can be asked about (`why`).
+  virtual void waiting(simulator<N>&) {}
+  /// Called once an instant, after everything that happened at it.
+  virtual void settled(const simulator<N>&) {}
+
+ protected:
+  observer() = default;
+  observer(const observer&) = default;
+  observer(observer&&) = default;
+  observer& operator=(const observer&) = default;
+  observer& operator=(observer&&) = default;
+};
+
+/// Several observers of one simulation as one. Each call goes to all of them in the order in which they were
+/// given, so a later one may read an earlier one. They are referred to, not owned.
+template <std::size_t N>
+class observers final : public observer<N> {
+ public:
+  observers(std::initializer_list<observer<N>*> each) : each_(each) {}
+
+  void on(const simulator<N>& sim, const job_event<N>& e) override {
+    for (observer<N>* o : each_) o->on(sim, e);
   }
-  template <class Simulator>
-  void refused(const Simulator& sim, job_index j, refusal why) {
-    for_each([&](auto& o) { o.refused(sim, j, why); });
+  void waiting(simulator<N>& sim) override {
+    for (observer<N>* o : each_) o->waiting(sim);
   }
-  template <class Simulator>
-  void started(const Simulator& sim, job_index j, const resources<Simulator::n>& borrows) {
-    for_each([&](auto& o) { o.started(sim, j, borrows); });
-  }
-  template <class Simulator>
-  void grew(const Simulator& sim, job_index j, job_id pod, const resources<Simulator::n>& borrows) {
-    for_each([&](auto& o) { o.grew(sim, j, pod, borrows); });
-  }
-  template <class Simulator>
-  void shrank(const Simulator& sim, job_index j, job_id pod, const interruption& how) {
-    for_each([&](auto& o) { o.shrank(sim, j, pod, how); });
-  }
-  template <class Simulator>
-  void evicted(const Simulator& sim, job_index j, const interruption& how) {
-    for_each([&](auto& o) { o.evicted(sim, j, how); });
-  }
-  template <class Simulator>
-  void finished(const Simulator& sim, job_index j) {
-    for_each([&](auto& o) { o.finished(sim, j); });
-  }
-  template <class Simulator>
-  void cancelled(const Simulator& sim, job_index j) {
-    for_each([&](auto& o) { o.cancelled(sim, j); });
-  }
-  template <class Simulator, class Why>
-  void waiting(const Simulator& sim, Why why) {
-    for_each([&](auto& o) { tell_of_waiting(o, sim, why); });
-  }
-  template <class Simulator>
-  void settled(const Simulator& sim) {
-    for_each([&](auto& o) { o.settled(sim); });
+  void settled(const simulator<N>& sim) override {
+    for (observer<N>* o : each_) o->settled(sim);
   }
 
  private:
-  template <class Visit>
-  void for_each(Visit visit) {
-    std::apply([&](auto&... o) { (visit(o), ...); }, each_);
-  }
-
-  std::tuple<Observers&...> each_;
+  std::vector<observer<N>*> each_;
 };
 
 }  // namespace sim

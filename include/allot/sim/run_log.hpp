@@ -2,12 +2,11 @@
 #pragma once
 
 #include <allot/core/ids.hpp>
-#include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
 #include <allot/gpu/demand.hpp>
-#include <allot/scheduler/plan.hpp>
 #include <allot/sim/job.hpp>
-#include <allot/sim/job_history.hpp>
+#include <allot/sim/observers.hpp>
+#include <allot/sim/simulator.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +33,7 @@ struct job_run {
   std::uint32_t pods = 0;
 };
 
-/// Watches a simulation and remembers where every job ran, and when. 32 bytes a run and 24 a pod.
+/// Where every job of a simulation ran, and when; a `run_logger` writes it. 32 bytes a run and 24 a pod.
 class run_log {
  public:
   /// In the order in which they began. A run that has not ended has no meaningful end,
@@ -56,48 +55,44 @@ class run_log {
     for (const auto& pod : elastic_) runs_[pod.second].end = now;
   }
 
-  template <class Simulator>
-  void submitted(const Simulator&, job_index) {}
-  template <class Simulator>
-  void refused(const Simulator&, job_index, refusal) {}
-  template <class Simulator>
-  void started(const Simulator& sim, job_index j, const resources<Simulator::n>&) {
-    if (last_.empty()) last_.assign(sim.jobs().size(), none);
-    last_[j] = begin(sim, j, sim.history(j).id, false);
-    running_.resize(last_.size());
-    running_[j] = true;
+  /// What has happened in the simulation just now.
+  template <std::size_t N>
+  void note(const simulator<N>& sim, const job_event<N>& e) {
+    switch (e.what) {
+      case job_event_kind::started:
+        if (last_.empty()) last_.assign(sim.jobs().size(), none);
+        last_[e.job] = begin(sim, e.job, sim.history(e.job).id, false);
+        running_.resize(last_.size());
+        running_[e.job] = true;
+        break;
+      case job_event_kind::grew:
+        elastic_.emplace(std::pair{e.job, e.pod}, begin(sim, e.job, e.pod, true));
+        break;
+      case job_event_kind::shrank: {
+        const auto at = elastic_.find({e.job, e.pod});
+        runs_[at->second].end = sim.now();
+        runs_[at->second].evicted = true;
+        elastic_.erase(at);
+        break;
+      }
+      case job_event_kind::evicted:
+      case job_event_kind::finished:
+        end(sim.now(), e.job, e.what == job_event_kind::evicted);
+        break;
+      case job_event_kind::cancelled:
+        if (running_.size() > e.job && running_[e.job]) end(sim.now(), e.job, false);
+        break;
+      case job_event_kind::submitted:
+      case job_event_kind::refused:
+        break;
+    }
   }
-  template <class Simulator>
-  void grew(const Simulator& sim, job_index j, job_id pod, const resources<Simulator::n>&) {
-    elastic_.emplace(std::pair{j, pod}, begin(sim, j, pod, true));
-  }
-  template <class Simulator>
-  void shrank(const Simulator& sim, job_index j, job_id pod, const interruption&) {
-    const auto at = elastic_.find({j, pod});
-    runs_[at->second].end = sim.now();
-    runs_[at->second].evicted = true;
-    elastic_.erase(at);
-  }
-  template <class Simulator>
-  void evicted(const Simulator& sim, job_index j, const interruption&) {
-    end(sim.now(), j, true);
-  }
-  template <class Simulator>
-  void finished(const Simulator& sim, job_index j) {
-    end(sim.now(), j, false);
-  }
-  template <class Simulator>
-  void cancelled(const Simulator& sim, job_index j) {
-    if (j < running_.size() && running_[j]) end(sim.now(), j, false);
-  }
-  template <class Simulator>
-  void settled(const Simulator&) {}
 
  private:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-  template <class Simulator>
-  [[nodiscard]] std::uint32_t begin(const Simulator& sim, job_index j, job_id unit, bool elastic) {
+  template <std::size_t N>
+  [[nodiscard]] std::uint32_t begin(const simulator<N>& sim, job_index j, job_id unit, bool elastic) {
     // It may have run before the simulation began.
     const instant since = elastic ? sim.now() : sim.history(j).last_start;
     job_run run{j, false, elastic, since, since, static_cast<std::uint32_t>(pods_.size()), 0};
@@ -130,6 +125,17 @@ class run_log {
   std::vector<bool> running_;
   /// The runs of pods beyond those that their jobs need, as long as they last.
   std::map<std::pair<job_index, job_id>, std::uint32_t> elastic_;
+};
+
+/// Watches a simulation and writes its runs into a log, to which it refers.
+template <std::size_t N>
+class run_logger final : public observer<N> {
+ public:
+  explicit run_logger(run_log& log) noexcept : log_(&log) {}
+  void on(const simulator<N>& sim, const job_event<N>& e) override { log_->note(sim, e); }
+
+ private:
+  run_log* log_;
 };
 
 }  // namespace sim

@@ -5,6 +5,7 @@
 #include <allot/core/result.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/quota/ledger.hpp>
+#include <allot/scheduler/any_policies.hpp>
 #include <allot/scheduler/preset.hpp>
 #include <allot/scheduler/scheduler.hpp>
 #include <allot/scheduler/settle.hpp>
@@ -40,19 +41,21 @@ namespace sim {
 /// - Who runs at the beginning has worked since its start with the pods that it has then. The simulation
 ///   begins at the latest of their starts and submissions; what should happen earlier happens then.
 /// - A job that has run as long as it may is over, with what it has done; one that a node loses waits again.
-template <std::size_t N, preset Preset>
+template <std::size_t N>
 class simulator {
  public:
   static constexpr std::size_t n = N;
-  using scheduler_type = scheduler<workload_view<N>, places, typename Preset::policies_type>;
+  using view_type = workload_view<N>;
+  using scheduler_type = scheduler<view_type, places, any_policies<view_type, places>>;
 
   /// Fails when what the preset makes of the quotas is not a valid tree, or their settings make no sense.
-  [[nodiscard]] static result<simulator> make(setup<N> s, Preset by = {}) {
+  template <preset Preset>
+  [[nodiscard]] static result<simulator> make(setup<N> s, const Preset& by) {
     if (by.ignores_quotas) s.settings.clear();
     const auto specs = s.quotas.specs();
     job_runs<N> runs{std::move(s.jobs), std::move(s.flavor_sets), s.quotas, s.capacity};
     auto policy = scheduler_type::make(by, runs.view(by.ignores_quotas), {specs.begin(), specs.end()},
-                                       std::move(s.where), policies_of(by));
+                                       std::move(s.where), erased(policies_for<view_type, places>(by)));
     if (!policy) return policy.problems();
     simulator made{std::move(s), std::move(runs), std::move(policy).value(), by.ignores_quotas};
     std::vector<problem> problems = made.configure_from(0);
@@ -65,31 +68,29 @@ class simulator {
 
   /// Runs to the end: until nothing happens any more, though jobs may still wait. Returns what was wrong with
   /// a change of the quotas, at `now()`, if that stopped it.
-  template <observer<simulator> Observer>
-  std::vector<problem> run(Observer& watch) {
+  std::vector<problem> run(observer<N>& watch) {
     return run(watch, [](instant) { return true; });
   }
   /// The same as long as `goes_on(t)`, which is asked before anything happens at t, each time at which
   /// something does. Called again it goes on from there.
-  template <observer<simulator> Observer, std::predicate<instant> GoesOn>
-  std::vector<problem> run(Observer& watch, GoesOn goes_on) {
+  template <std::predicate<instant> GoesOn>
+  std::vector<problem> run(observer<N>& watch, GoesOn goes_on) {
     if (!std::exchange(has_begun_, true)) begin(watch);
     while (!runs_.events().empty() && goes_on(runs_.events().next_time())) {
       now_ = runs_.events().next_time();
       std::vector<problem> problems = happen(watch);
       if (!problems.empty()) return problems;
       decide(watch);
-      tell_of_waiting(watch, std::as_const(*this), [&](job_index j) { return scheduler_.why(runs_[j].id); });
-      watch.settled(std::as_const(*this));
+      watch.waiting(*this);
+      watch.settled(*this);
     }
     return {};
   }
   /// Lets time pass up to `at` in which nothing happens. Precondition: nothing would happen before, and `at`
   /// is not before `now()`.
-  template <observer<simulator> Observer>
-  void pass_time(instant at, Observer& watch) {
+  void pass_time(instant at, observer<N>& watch) {
     now_ = at;
-    watch.settled(std::as_const(*this));
+    watch.settled(*this);
   }
 
   [[nodiscard]] instant now() const noexcept { return now_; }
@@ -128,6 +129,13 @@ class simulator {
         scheduler_(std::move(policy)),
         ignores_quotas_(ignores_quotas) {}
 
+  [[nodiscard]] static auto erased(any_policies<view_type, places> parts) { return parts; }
+  template <class Policies>
+  [[nodiscard]] static auto erased(Policies parts) {
+    return any_policies<view_type, places>{std::move(parts)};
+  }
+  void tell(observer<N>& watch, const job_event<N>& e) const { watch.on(*this, e); }
+
   /// What is said of a quota, when it is there.
   std::vector<problem> configure_from(std::size_t first) {
     std::vector<problem> problems;
@@ -142,8 +150,7 @@ class simulator {
     return problems;
   }
 
-  template <class Observer>
-  void begin(Observer& watch) {
+  void begin(observer<N>& watch) {
     if (!given_.running.empty()) {
       for (const auto& r : given_.running) now_ = std::max({now_, r.since, jobs()[r.which].submit});
       runs_.begin(now_);
@@ -156,8 +163,7 @@ class simulator {
     runs_.push_next_arrival();
   }
 
-  template <class Observer>
-  std::vector<problem> happen(Observer& watch) {
+  std::vector<problem> happen(observer<N>& watch) {
     pending_changes_.clear();
     auto& events = runs_.events();
     while (!events.empty() && events.next_time() == now_) {
@@ -193,8 +199,7 @@ class simulator {
   }
 
   // Jobs come and go.
-  template <class Observer>
-  void arrive(job_index j, Observer& watch) {
+  void arrive(job_index j, observer<N>& watch) {
     job_history& h = runs_[j];
     if (h.outcome == job_outcome::cancelled) return;
     // The preset may ignore quotas; the accounts do not.
@@ -204,43 +209,40 @@ class simulator {
     h.why_refused = taken.why_not;
     if (!taken) {
       h.outcome = job_outcome::refused;
-      watch.refused(std::as_const(*this), j, h.why_refused);
+      tell(watch, {.what = job_event_kind::refused, .job = j, .why_refused = h.why_refused});
       return;
     }
     h.id = taken;
     runs_.come(j);
-    watch.submitted(std::as_const(*this), j);
+    tell(watch, {.what = job_event_kind::submitted, .job = j});
   }
-  template <class Observer>
-  void adopt(const running_job_at_start& r, Observer& watch) {
+  void adopt(const running_job_at_start& r, observer<N>& watch) {
     const job_index j = r.which;
     job_history& h = runs_[j];
     const bool has_quota = accounts().tree().contains(jobs()[j].quota);
     if (has_quota) h.id = scheduler_.adopt(j, r.since, r.where, r.pick);
     ALLOT_ASSERT(h.id, "whoever runs has a quota and a valid request");
     runs_.come(j);
-    watch.submitted(std::as_const(*this), j);
+    tell(watch, {.what = job_event_kind::submitted, .job = j});
     runs_.start(j, r.since, r.pick, jobs()[j].fewest_pods());
-    watch.started(std::as_const(*this), j, resources<N>{});
+    tell(watch, {.what = job_event_kind::started, .job = j});
     for (const gpu::allocation_id at : r.elastic_pods) {
       const job_id pod = scheduler_.adopt_elastic_pod(h.id, r.since, at);
       runs_.grow(j, r.since);
-      watch.grew(std::as_const(*this), j, pod, resources<N>{});
+      tell(watch, {.what = job_event_kind::grew, .job = j, .pod = pod});
     }
     if (!r.is_going) return;
     scheduler_.evicting(h.id);
     interrupt(j, {interruption::cause::told_before}, watch);
   }
 
-  template <class Observer>
-  void finish(job_index j, Observer& watch) {
+  void finish(job_index j, observer<N>& watch) {
     scheduler_.finished(runs_[j].id);
     runs_.leave(j, now_, job_outcome::completed);
-    watch.finished(std::as_const(*this), j);
+    tell(watch, {.what = job_event_kind::finished, .job = j});
   }
 
-  template <class Observer>
-  void cancel(job_index j, Observer& watch) {
+  void cancel(job_index j, observer<N>& watch) {
     job_history& h = runs_[j];
     if (h.outcome == job_outcome::waiting || h.outcome == job_outcome::running) {
       scheduler_.cancel(h.id);
@@ -251,12 +253,11 @@ class simulator {
     } else {
       return;
     }
-    watch.cancelled(std::as_const(*this), j);
+    tell(watch, {.what = job_event_kind::cancelled, .job = j});
   }
 
   // Nodes and quotas change.
-  template <class Observer>
-  void change_node(const node_event& e, Observer& watch) {
+  void change_node(const node_event& e, observer<N>& watch) {
     ALLOT_ASSERT(where().has_nodes(), "without nodes no node can change");
     sim::places::inventory_type& nodes = scheduler_.places().inventory();
     if (e.what == node_change::up) {
@@ -269,8 +270,7 @@ class simulator {
   }
   /// What stands on a node that has failed is lost: one pod of an elastic job that has more than it needs, or
   /// the whole job.
-  template <class Observer>
-  void lose(gpu::node_id node, Observer& watch) {
+  void lose(gpu::node_id node, observer<N>& watch) {
     std::vector<gpu::allocation_id> there;
     where().inventory().for_each_on(node, [&](gpu::allocation_id a) { there.push_back(a); });
     const auto is_lost = [&](job_id unit) {
@@ -291,8 +291,7 @@ class simulator {
     }
   }
 
-  template <class Observer>
-  std::vector<problem> change_quotas(Observer& watch) {
+  std::vector<problem> change_quotas(observer<N>& watch) {
     if (pending_changes_.empty()) return {};
     ++tree_changes_;
     for (quota_change<N>& c : pending_changes_) {
@@ -307,8 +306,7 @@ class simulator {
     return ignores_quotas_ ? std::vector<problem>{} : configure_from(known);
   }
   /// The jobs of a quota that is removed go with it.
-  template <class Observer>
-  void cancel_all_of(quota_id x, Observer& watch) {
+  void cancel_all_of(quota_id x, observer<N>& watch) {
     for (job_index j = 0; j < runs_.size(); ++j) {
       const job_outcome o = runs_[j].outcome;
       if (jobs()[j].quota == x && (o == job_outcome::waiting || o == job_outcome::running)) cancel(j, watch);
@@ -316,8 +314,7 @@ class simulator {
   }
 
   // The scheduler decides.
-  template <class Observer>
-  void decide(Observer& watch) {
+  void decide(observer<N>& watch) {
     const settled end = settle(
         scheduler_, now_,
         [&](const plan_type& plan) {
@@ -331,8 +328,7 @@ class simulator {
     if (end.restless) livelocks_.job = scheduler_.what(end.restless);
   }
 
-  template <class Observer>
-  void obey(const plan_type& plan, const typename plan_type::eviction& e, Observer& watch) {
+  void obey(const plan_type& plan, const typename plan_type::eviction& e, observer<N>& watch) {
     // An evicted job's elastic pods go with it; the plan may list them as well.
     if (scheduler_.state(e.id) != job_state::evicting) return;
     const job_index j = e.what;
@@ -351,28 +347,25 @@ class simulator {
     e.core ? shrink(j, e.id, how, watch) : interrupt(j, how, watch);
   }
 
-  template <class Observer>
-  void obey(const typename plan_type::admission& a, Observer& watch) {
+  void obey(const typename plan_type::admission& a, observer<N>& watch) {
     // It may be gone with its job.
     if (scheduler_.state(a.id) != job_state::running) return;
     log_.note(now_, a.core ? decision_kind::grown : decision_kind::admitted, a.what);
     if (a.core) {
       runs_.grow(a.what, now_);
-      return watch.grew(std::as_const(*this), a.what, a.id, a.borrows);
+      return tell(watch, {.what = job_event_kind::grew, .job = a.what, .pod = a.id, .borrows = a.borrows});
     }
     runs_.start(a.what, now_, a.pick, a.pods);
-    watch.started(std::as_const(*this), a.what, a.borrows);
+    tell(watch, {.what = job_event_kind::started, .job = a.what, .borrows = a.borrows});
   }
 
-  template <class Observer>
-  void shrink(job_index j, job_id pod, const interruption& how, Observer& watch) {
+  void shrink(job_index j, job_id pod, const interruption& how, observer<N>& watch) {
     runs_.shrink(j, now_);
     scheduler_.evicted(pod);
-    watch.shrank(std::as_const(*this), j, pod, how);
+    tell(watch, {.what = job_event_kind::shrank, .job = j, .pod = pod, .how = how});
   }
   /// The run of a job is cut short.
-  template <class Observer>
-  void interrupt(job_index j, interruption how, Observer& watch) {
+  void interrupt(job_index j, interruption how, observer<N>& watch) {
     job_history& h = runs_[j];
     if (how.why == interruption::cause::decided && how.how == relation::time_limit) {
       scheduler_.finished(h.id);
@@ -382,7 +375,7 @@ class simulator {
       how.lost = runs_.cut_short(j, now_);
       scheduler_.evicted(h.id);
     }
-    watch.evicted(std::as_const(*this), j, how);
+    tell(watch, {.what = job_event_kind::evicted, .job = j, .how = how});
   }
 
   /// What the other members do not have of it.

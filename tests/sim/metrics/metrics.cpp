@@ -193,14 +193,14 @@ TEST_CASE("metrics: the state after every instant is that of the simulator") {
   auto s = evicted_twice();
   metrics<1> m;
   std::vector<std::string> lines;
-  each_instant watch{[&](const auto& sim) {
+  each_instant<1> watch{[&](const auto& sim) {
     const auto& now = m.now(b);
     lines.push_back(std::to_string(sim.now() / second) + ": " + std::to_string(now.used) + ' ' +
                     std::to_string(now.entitled) + ' ' + std::to_string(now.borrowed) + ' ' +
                     std::to_string(m.now(a).lent) + ' ' + std::to_string(now.pending) + ' ' +
                     std::to_string(m.used()));
   }};
-  allot::sim::observers both{m, watch};
+  allot::sim::observers<1> both{&m, &watch};
   const auto sim = run<standard>(std::move(s), both);
   CHECK(lines == std::vector<std::string>{"0: 8000 8000 4000 4000 0 8000", "45: 0 4000 0 0 1 4000",
                                           "65: 8000 8000 4000 4000 0 8000", "67: 0 4000 0 0 1 4000",
@@ -212,8 +212,8 @@ TEST_CASE("metrics: the state after every instant is that of the simulator") {
 
 namespace {
 
-/// Everything anew and in full at every instant, and the integrals from that.
-struct slow_metrics {
+/// Looks at everything in full at every instant, and adds up the integrals from that.
+struct slow_metrics final : allot::sim::observer<1> {
   struct moment {
     std::int64_t used = 0;
     std::int64_t entitled = 0;
@@ -237,26 +237,21 @@ struct slow_metrics {
   instant end = 0;
   bool ended = false;
 
-  void submitted(const auto& sim, job_index) {
-    if (!first_submit) first_submit = sim.now();
+  void on(const allot::sim::simulator<1>& sim, const allot::sim::job_event<1>& e) override {
+    using kind = allot::sim::job_event_kind;
+    if (e.what == kind::submitted && !first_submit) first_submit = sim.now();
+    ended = ended || e.what == kind::evicted || e.what == kind::finished;
   }
-  void refused(const auto&, job_index, allot::refusal) {}
-  void started(const auto&, job_index, const allot::resources<1>&) {}
-  void grew(const auto&, job_index, allot::job_id, const auto&) {}
-  void shrank(const auto&, job_index, allot::job_id, const allot::sim::interruption&) {}
-  void evicted(const auto&, job_index, const allot::sim::interruption&) { ended = true; }
-  void finished(const auto&, job_index) { ended = true; }
-  void cancelled(const auto&, job_index) {}
-  void waiting(const auto& sim, auto why) {
+  void waiting(allot::sim::simulator<1>& sim) override {
     using allot::sim::wait_cause;
     lacks_place = false;
     for (job_index j = 0; j < sim.jobs().size(); ++j) {
       if (sim.history(j).outcome != allot::sim::job_outcome::waiting) continue;
-      const wait_cause c = allot::sim::cause_of(why(j));
+      const wait_cause c = allot::sim::cause_of(sim.why(j));
       lacks_place = lacks_place || c == wait_cause::fragmentation || c == wait_cause::capacity;
     }
   }
-  void settled(const auto& sim) {
+  void settled(const allot::sim::simulator<1>& sim) override {
     if (ended) end = sim.now();
     ended = false;
     allot::division<1> fair;
@@ -325,7 +320,7 @@ TEST_CASE("metrics: every integral is that of a slow and simple observer, on ran
       slow_metrics slow;
       if (part) slow.window = *part;
       metrics<1> fast{{.window = slow.window}};
-      allot::sim::observers both{fast, slow};
+      allot::sim::observers<1> both{&fast, &slow};
       const auto sim = run<preset_type>(given.setup_for<preset_type>(), both);
       const run_figures f = fast.figures(sim);
       REQUIRE(f.end == slow.end);

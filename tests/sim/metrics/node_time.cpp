@@ -29,7 +29,8 @@ TEST_CASE("node_time: two nodes, worked by hand") {
   auto s = world<allot::fifo>(siblings({8}), std::move(jobs));
   s.where = nodes(2, 4);
   allot::sim::run_log log;
-  static_cast<void>(run<allot::fifo>(std::move(s), log));
+  allot::sim::run_logger<1> runs{log};
+  static_cast<void>(run<allot::fifo>(std::move(s), runs));
   CHECK(gpu_time_by_node(log, 2, {}) ==
         std::vector<wide>{wide{3'000} * 10'000 + wide{500} * 4'000, wide{4'000} * 5'000});
   CHECK(gpu_time_by_node(log, 2, {6 * second, 9 * second}) ==
@@ -43,7 +44,8 @@ TEST_CASE("node_time: the nodes together have what the jobs had") {
     if (given.nodes.empty()) return;
     allot::sim::metrics<1> m;
     allot::sim::run_log log;
-    allot::sim::observers both{m, log};
+    allot::sim::run_logger<1> runs{log};
+    allot::sim::observers<1> both{&m, &runs};
     const auto sim = run<allot::standard>(given.setup_for<allot::standard>(), both);
     const auto times = gpu_time_by_node(log, static_cast<std::size_t>(*given.nodes[0].count), {});
     CHECK(std::accumulate(times.begin(), times.end(), wide{0}) == m.figures(sim).of.allocated);

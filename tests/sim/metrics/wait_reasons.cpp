@@ -45,40 +45,30 @@ pending_why by_place(allot::gpu::obstacle why) {
 }
 
 /// Asks for every job by itself, at every instant.
-struct slow_reasons {
+template <std::size_t N>
+struct slow_reasons final : allot::sim::observer<N> {
   std::map<job_index, wait_cause> now;
   std::vector<split> spent;
   instant last = 0;
 
-  void submitted(const auto&, job_index) {}
-  void refused(const auto&, job_index, allot::refusal) {}
-  void started(const auto&, job_index, const auto&) {}
-  void grew(const auto&, job_index, allot::job_id, const auto&) {}
-  void shrank(const auto&, job_index, allot::job_id, const allot::sim::interruption&) {}
-  void evicted(const auto&, job_index, const allot::sim::interruption&) {}
-  void finished(const auto&, job_index) {}
-  void cancelled(const auto&, job_index) {}
-  void settled(const auto&) {}
-  void waiting(const auto& sim, auto why) {
+  void waiting(allot::sim::simulator<N>& sim) override {
     spent.resize(sim.jobs().size());
     for (const auto& [j, cause] : now) spent[j][static_cast<std::size_t>(cause)] += sim.now() - last;
     last = sim.now();
     now.clear();
     for (job_index j = 0; j < sim.jobs().size(); ++j) {
-      if (sim.history(j).outcome == allot::sim::job_outcome::waiting) now[j] = allot::sim::cause_of(why(j));
+      if (sim.history(j).outcome == allot::sim::job_outcome::waiting)
+        now[j] = allot::sim::cause_of(sim.why(j));
     }
   }
 };
 
-template <std::size_t N, class Preset>
+template <class Preset, std::size_t N>
 void compare(allot::sim::setup<N> s) {
   allot::sim::metrics<N> fast;
-  slow_reasons slow;
-  allot::sim::observers both{fast, slow};
-  auto made = allot::sim::simulator<N, Preset>::make(std::move(s));
-  REQUIRE(made);
-  auto& sim = made.value();
-  REQUIRE(sim.run(both).empty());
+  slow_reasons<N> slow;
+  allot::sim::observers<N> both{&fast, &slow};
+  const auto sim = run<Preset>(std::move(s), both);
   split all{};
   for (job_index j = 0; j < sim.jobs().size(); ++j) {
     const instant total = fast.waits().total(j, sim.now());
@@ -187,8 +177,8 @@ TEST_CASE("wait_reasons: every job by itself says the same, on random workloads 
     allot::for_each_preset([&](auto preset) {
       using preset_type = decltype(preset);
       INFO("under " << preset_type::name);
-      compare<1, preset_type>(given.setup_for<preset_type>());
+      compare<preset_type>(given.setup_for<preset_type>());
     });
-    compare<2, allot::standard>(make_rich_world(random));
+    compare<allot::standard>(make_rich_world(random));
   });
 }

@@ -4,7 +4,6 @@
 #include <allot/core/assert.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/quota/loans.hpp>
-#include <allot/scheduler/plan.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/job_history.hpp>
 #include <allot/sim/metrics/detail/claims.hpp>
@@ -18,6 +17,8 @@
 #include <allot/sim/metrics/statistics.hpp>
 #include <allot/sim/metrics/timeline.hpp>
 #include <allot/sim/metrics/wait_reasons.hpp>
+#include <allot/sim/observers.hpp>
+#include <allot/sim/simulator.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -61,96 +62,51 @@ struct metrics_settings {
 /// What is entitled and lent is of the quotas' own jobs, not of subtrees, so that sums count nothing twice.
 /// O(quotas log quotas + kinds of waiting jobs) an instant.
 template <std::size_t N = 1>
-class metrics {
+class metrics final : public observer<N> {
  public:
   explicit metrics(metrics_settings<N> settings = {})
       : settings_(settings), claims_(settings.window, settings.grace) {}
 
-  template <class Simulator>
-  void submitted(const Simulator& sim, job_index j) {
-    if (!has_begun_) {
-      has_begun_ = true;
-      last_ = totals_.first_submit = sim.now();
-      cluster_.begin(sim.where(), sim.jobs());
-      lost_ = lost_time{{std::max(settings_.window.begin, sim.now()), settings_.window.end}};
-    }
-    ++told_;
-    // It may have waited before the simulation began.
-    waits_.begin(sim.jobs().size(), j, std::min(sim.now(), sim.jobs()[j].submit));
-    reasons_.begin(sim.jobs(), j, sim.now());
-    entitlements_.note(sim.jobs()[j].quota, sim.wanted(j), true);
-    ++pending_;
-  }
-  template <class Simulator>
-  void refused(const Simulator&, job_index, refusal) {
-    ++told_;
-  }
-  template <class Simulator>
-  void started(const Simulator& sim, job_index j, const resources<N>&) {
-    const instant since = sim.history(j).last_start;
-    waits_.end(j, std::max(since, std::min(sim.now(), sim.jobs()[j].submit)));
-    reasons_.end(j, sim.now());
-    lost_.begin(sim.jobs().size(), j, since, sim.jobs()[j].fewest_pods());
-    --pending_;
-    usage_changed_ = true;
-    // It may have got other flavors than it was thought to want.
-    if (sim.jobs()[j].flavors != 0) demand_may_differ_ = true;
-  }
-  template <class Simulator>
-  void grew(const Simulator& sim, job_index j, job_id, const resources<N>&) {
-    lost_.resize(j, sim.now(), lost_.pods(j) + 1);
-    usage_changed_ = true;
-  }
-  template <class Simulator>
-  void shrank(const Simulator& sim, job_index j, job_id, const interruption& how) {
-    note_victim(sim, j, how, 1);
-    lost_.resize(j, sim.now(), lost_.pods(j) - 1);
-    usage_changed_ = given_back_ = true;
-    ++totals_.pods_given_up;
-  }
-  template <class Simulator>
-  void evicted(const Simulator& sim, job_index j, const interruption& how) {
-    if (how.why == interruption::cause::decided) ++totals_.preemptions_by[static_cast<std::size_t>(how.how)];
-    note_victim(sim, j, how, lost_.pods(j));
-    end_run(sim, j);
-    if (sim.history(j).outcome == job_outcome::waiting) {
-      waits_.begin(sim.jobs().size(), j, sim.now());
-      reasons_.begin(sim.jobs(), j, sim.now());
-      ++pending_;
-    } else {
-      entitlements_.note(sim.jobs()[j].quota, sim.wanted(j), false);
+  void on(const simulator<N>& sim, const job_event<N>& e) override {
+    switch (e.what) {
+      case job_event_kind::submitted:
+        return submitted(sim, e.job);
+      case job_event_kind::refused:
+        ++told_;
+        return;
+      case job_event_kind::started:
+        return started(sim, e.job);
+      case job_event_kind::grew:
+        lost_.resize(e.job, sim.now(), lost_.pods(e.job) + 1);
+        usage_changed_ = true;
+        return;
+      case job_event_kind::shrank:
+        note_victim(sim, e.job, e.how, 1);
+        lost_.resize(e.job, sim.now(), lost_.pods(e.job) - 1);
+        usage_changed_ = given_back_ = true;
+        ++totals_.pods_given_up;
+        return;
+      case job_event_kind::evicted:
+        return evicted(sim, e.job, e.how);
+      case job_event_kind::finished:
+        ++told_;
+        entitlements_.note(sim.jobs()[e.job].quota, sim.wanted(e.job), false);
+        return end_run(sim, e.job);
+      case job_event_kind::cancelled:
+        return cancelled(sim, e.job);
     }
   }
-  template <class Simulator>
-  void finished(const Simulator& sim, job_index j) {
-    ++told_;
-    entitlements_.note(sim.jobs()[j].quota, sim.wanted(j), false);
-    end_run(sim, j);
-  }
-  template <class Simulator>
-  void cancelled(const Simulator& sim, job_index j) {
-    demand_may_differ_ = usage_changed_ = given_back_ = true;
-    if (waits_.waits(j)) {
-      waits_.give_up(j, sim.now());
-      reasons_.end(j, sim.now());
-      --pending_;
-    } else if (waits_.has_come(j)) {
-      end_run(sim, j);
-    }
-  }
-  template <class Simulator, class Why>
-  void waiting(const Simulator& sim, Why why) {
+  void waiting(simulator<N>& sim) override {
     using change = typename wait_reasons<N>::change;
     pass_time(sim.now());
     // Observers are not told of changes of nodes and quotas.
     if (events_ + std::exchange(told_, 0) != sim.events()) given_back_ = true;
     events_ = sim.events();
     const change less = usage_changed_ ? change::less_room : change::nothing;
-    reasons_.look(sim.now(), given_back_ ? change::any : less, why);
+    reasons_.look(sim.now(), given_back_ ? change::any : less, [&sim](job_index j) { return sim.why(j); });
     given_back_ = false;
   }
-  template <class Simulator>
-  void settled(const Simulator& sim) {
+  void settled(const simulator<N>& sim) override {
     ALLOT_ASSERT(told_ == 0, "who passes on what happens passes on `waiting`, too");
     pass_time(sim.now());
     if (std::exchange(run_ended_, false)) {
@@ -175,14 +131,10 @@ class metrics {
   [[nodiscard]] const waiting_times& waits() const noexcept { return waits_; }
   [[nodiscard]] const wait_reasons<N>& reasons() const noexcept { return reasons_; }
   /// What the job asks for, in milli-GPUs.
-  template <class Simulator>
-  [[nodiscard]] std::int64_t gpus(const Simulator& sim, job_index j) const {
-    return sum(sim.wanted(j));
-  }
+  [[nodiscard]] std::int64_t gpus(const simulator<N>& sim, job_index j) const { return sum(sim.wanted(j)); }
 
   /// What it all comes to. Call it when the simulation has run. O(jobs).
-  template <class Simulator>
-  [[nodiscard]] run_figures figures(const Simulator& sim) const {
+  [[nodiscard]] run_figures figures(const simulator<N>& sim) const {
     run_figures all = totals_;
     all.window.begin = std::max(settings_.window.begin, all.first_submit);
     all.window.end = std::max(all.window.begin, std::min(settings_.window.end, all.end));
@@ -225,6 +177,53 @@ class metrics {
     wide satisfaction = 0;
     instant active = 0;
   };
+  void submitted(const simulator<N>& sim, job_index j) {
+    if (!has_begun_) {
+      has_begun_ = true;
+      last_ = totals_.first_submit = sim.now();
+      cluster_.begin(sim.where(), sim.jobs());
+      lost_ = lost_time{{std::max(settings_.window.begin, sim.now()), settings_.window.end}};
+    }
+    ++told_;
+    // It may have waited before the simulation began.
+    waits_.begin(sim.jobs().size(), j, std::min(sim.now(), sim.jobs()[j].submit));
+    reasons_.begin(sim.jobs(), j, sim.now());
+    entitlements_.note(sim.jobs()[j].quota, sim.wanted(j), true);
+    ++pending_;
+  }
+  void started(const simulator<N>& sim, job_index j) {
+    const instant since = sim.history(j).last_start;
+    waits_.end(j, std::max(since, std::min(sim.now(), sim.jobs()[j].submit)));
+    reasons_.end(j, sim.now());
+    lost_.begin(sim.jobs().size(), j, since, sim.jobs()[j].fewest_pods());
+    --pending_;
+    usage_changed_ = true;
+    // It may have got other flavors than it was thought to want.
+    if (sim.jobs()[j].flavors != 0) demand_may_differ_ = true;
+  }
+  void evicted(const simulator<N>& sim, job_index j, const interruption& how) {
+    if (how.why == interruption::cause::decided) ++totals_.preemptions_by[static_cast<std::size_t>(how.how)];
+    note_victim(sim, j, how, lost_.pods(j));
+    end_run(sim, j);
+    if (sim.history(j).outcome == job_outcome::waiting) {
+      waits_.begin(sim.jobs().size(), j, sim.now());
+      reasons_.begin(sim.jobs(), j, sim.now());
+      ++pending_;
+    } else {
+      entitlements_.note(sim.jobs()[j].quota, sim.wanted(j), false);
+    }
+  }
+  void cancelled(const simulator<N>& sim, job_index j) {
+    demand_may_differ_ = usage_changed_ = given_back_ = true;
+    if (waits_.waits(j)) {
+      waits_.give_up(j, sim.now());
+      reasons_.end(j, sim.now());
+      --pending_;
+    } else if (waits_.has_come(j)) {
+      end_run(sim, j);
+    }
+  }
+
   [[nodiscard]] std::int64_t sum(const resources<N>& r) const {
     std::int64_t milli = 0;
     for (std::size_t d = 0; d < N; ++d) {
@@ -233,8 +232,7 @@ class metrics {
     return milli;
   }
 
-  template <class Simulator>
-  void end_run(const Simulator& sim, job_index j) {
+  void end_run(const simulator<N>& sim, job_index j) {
     run_ended_ = usage_changed_ = given_back_ = true;
     const job_history& h = sim.history(j);
     const instant restart = h.runs > 1 ? sim.jobs()[j].restart : 0;
@@ -243,8 +241,7 @@ class metrics {
     }
   }
   /// So many pods of a job have to go.
-  template <class Simulator>
-  void note_victim(const Simulator& sim, job_index j, const interruption& how, std::uint32_t pods) {
+  void note_victim(const simulator<N>& sim, job_index j, const interruption& how, std::uint32_t pods) {
     if (!how.beneficiary || how.how == relation::consolidation) return;
     const job_history& to = sim.history(*how.beneficiary);
     const std::int64_t asked = to.outcome == job_outcome::running
@@ -282,8 +279,7 @@ class metrics {
   }
 
   /// Notes how everything is from now on.
-  template <class Simulator>
-  void look(const Simulator& sim) {
+  void look(const simulator<N>& sim) {
     const ledger<N>& accounts = sim.accounts();
     const bool tree_differs = std::exchange(seen_changes_, sim.tree_changes()) != sim.tree_changes();
     meters_.resize(accounts.tree().slots());
@@ -342,8 +338,7 @@ class metrics {
     }
   }
 
-  template <class Simulator>
-  void look_at_claims(const Simulator& sim) {
+  void look_at_claims(const simulator<N>& sim) {
     if (claims_.are_met() && (!anyone_lends_ || pending_ == 0)) return;
     const ledger<N>& accounts = sim.accounts();
     has_claim_.assign(meters_.size(), false);

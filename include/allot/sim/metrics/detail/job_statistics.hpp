@@ -11,6 +11,7 @@
 #include <allot/sim/metrics/statistics.hpp>
 #include <allot/sim/metrics/timeline.hpp>
 #include <allot/sim/metrics/wait_reasons.hpp>
+#include <allot/sim/simulator.hpp>
 
 #include <algorithm>
 #include <array>
@@ -41,8 +42,7 @@ class job_statistics {
 
   /// Fills in `of` of everything, `classes`, `sizes` and `jobs_in_window`. `quotas` is as long as there are
   /// quotas; a job of a quota that does not exist counts in the others only.
-  template <class Simulator>
-  void sum_up(const Simulator& sim, run_figures& all) {
+  void sum_up(const simulator<N>& sim, run_figures& all) {
     const std::size_t jobs = sim.jobs().size();
     rows_.assign(jobs, {});
     std::uint32_t classes = 0;
@@ -92,8 +92,7 @@ class job_statistics {
   };
 
   /// What the job asks for with all its pods, in milli-GPUs.
-  template <class Simulator>
-  [[nodiscard]] std::int64_t gpus(const Simulator& sim, job_index j) const {
+  [[nodiscard]] std::int64_t gpus(const simulator<N>& sim, job_index j) const {
     const resources<N> wanted = sim.wanted(j);
     std::int64_t milli = 0;
     for (std::size_t d = 0; d < N; ++d) {
@@ -135,8 +134,7 @@ class job_statistics {
     f.most_preemptions = std::max(f.most_preemptions, h.preemptions);
   }
   /// How long it took.
-  template <class Simulator>
-  void measure(const Simulator& sim, job_index j, run_figures& all) {
+  void measure(const simulator<N>& sim, job_index j, run_figures& all) {
     const job<N>& job = sim.jobs()[j];
     const job_history& h = sim.history(j);
     row& r = rows_[j];

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/scheduler/placement.hpp>
+#include <allot/scheduler/policies.hpp>
+#include <allot/scheduler/session.hpp>
+#include <allot/scheduler/settings.hpp>
+#include <allot/scheduler/view.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+
+namespace detail {
+
+/// The cycle of some policies, without their type.
+template <class Session>
+class cycle_interface {
+ public:
+  cycle_interface() = default;
+  cycle_interface(const cycle_interface&) = delete;
+  cycle_interface& operator=(const cycle_interface&) = delete;
+  virtual ~cycle_interface() = default;
+
+  virtual void reset(Session& session) = 0;
+  virtual void run(Session& session) = 0;
+  virtual void explain(Session& session, typename Session::plan_type::pending_job& job) = 0;
+};
+
+template <class Session, class Policies>
+class cycle_of final : public cycle_interface<Session> {
+ public:
+  explicit cycle_of(const Policies& policies) : cycle_(policies) {}
+
+  void reset(Session& session) override { cycle_.reset(session); }
+  void run(Session& session) override { cycle_.run(session); }
+  void explain(Session& session, typename Session::plan_type::pending_job& job) override {
+    explain_by(cycle_, session, job);
+  }
+
+ private:
+  typename Policies::template cycle<Session> cycle_;
+};
+
+/// Policies, without their type.
+template <class View, class Placement>
+class policies_interface {
+ public:
+  using session_type = session<View, Placement>;
+
+  policies_interface() = default;
+  policies_interface(const policies_interface&) = delete;
+  policies_interface& operator=(const policies_interface&) = delete;
+  virtual ~policies_interface() = default;
+
+  [[nodiscard]] virtual std::int64_t key(const View& view, const typename View::job& job,
+                                         const queue_settings& of_quota) const = 0;
+  [[nodiscard]] virtual bool follows_priority(const queue_settings& of_quota) const = 0;
+  [[nodiscard]] virtual std::optional<bool> judges_rivals() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<cycle_interface<session_type>> make_cycle() const = 0;
+};
+
+template <class View, class Placement, class Policies>
+class policies_in final : public policies_interface<View, Placement> {
+ public:
+  using session_type = session<View, Placement>;
+
+  explicit policies_in(Policies parts) : parts_(std::move(parts)) {}
+
+  [[nodiscard]] std::int64_t key(const View& view, const typename View::job& job,
+                                 const queue_settings& of_quota) const override {
+    return parts_.jobs(view, job, of_quota);
+  }
+  [[nodiscard]] bool follows_priority(const queue_settings& of_quota) const override {
+    return detail::follows_priority(parts_.jobs, of_quota);
+  }
+  [[nodiscard]] std::optional<bool> judges_rivals() const override { return judges_rivals_of(parts_); }
+  [[nodiscard]] std::unique_ptr<cycle_interface<session_type>> make_cycle() const override {
+    return std::make_unique<cycle_of<session_type, Policies>>(parts_);
+  }
+
+ private:
+  Policies parts_;
+};
+
+}  // namespace detail
+
+/// Policies of any kind behind one type: what is built upon `scheduler<View, Placement, any_policies<View,
+/// Placement>>` is compiled once, whichever policies are chosen at run time. A cycle costs one virtual call
+/// for each step, a submission two. It can be moved, not copied.
+template <job_view View, placement Placement = no_placement>
+class any_policies {
+  using session_type = session<View, Placement>;
+  using interface = detail::policies_interface<View, Placement>;
+
+ public:
+  class job_order {
+   public:
+    [[nodiscard]] std::int64_t operator()(const View& view, const typename View::job& job,
+                                          const queue_settings& of_quota) const {
+      return of_->key(view, job, of_quota);
+    }
+    [[nodiscard]] bool follows_priority(const queue_settings& of_quota) const {
+      return of_->follows_priority(of_quota);
+    }
+
+   private:
+    friend any_policies;
+    const interface* of_ = nullptr;
+  };
+
+  /// The cycle of the policies that it is made from; of a session with this view and placement only.
+  template <class Session>
+  class cycle {
+   public:
+    static_assert(std::is_same_v<Session, session_type>,
+                  "allot: any_policies<View, Placement> are for a scheduler<View, Placement, ...>");
+
+    explicit cycle(const any_policies& chosen) : it_(chosen.parts_->make_cycle()) {}
+
+    void reset(Session& session) { it_->reset(session); }
+    void run(Session& session) { it_->run(session); }
+    void explain(Session& session, typename Session::plan_type::pending_job& job) {
+      it_->explain(session, job);
+    }
+
+   private:
+    std::unique_ptr<detail::cycle_interface<Session>> it_;
+  };
+
+  template <class Policies>
+  explicit any_policies(Policies parts)
+      : not_preemptible(parts.not_preemptible),
+        parts_(std::make_unique<detail::policies_in<View, Placement, Policies>>(std::move(parts))) {
+    static_assert(detail::are_policies_of<Policies, View>());
+    jobs.of_ = parts_.get();
+  }
+  /// None, for that reason: policies that were chosen at run time and do not fit the view. `make_scheduler`
+  /// refuses them with it.
+  [[nodiscard]] static any_policies none(std::string why) {
+    any_policies nothing{policies<>{}};
+    nothing.why_none_ = std::move(why);
+    return nothing;
+  }
+
+  /// Why they can't be used, if they can't.
+  [[nodiscard]] const std::string& why_none() const noexcept { return why_none_; }
+  [[nodiscard]] std::optional<bool> judges_rivals() const { return parts_->judges_rivals(); }
+
+  job_order jobs{};
+  lane not_preemptible = lane::any;
+
+ private:
+  std::unique_ptr<const interface> parts_;
+  std::string why_none_{};
+};
+
+}  // namespace v0
+}  // namespace allot
