@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 
 struct inventory {
 #ifdef demand_has_no_order
@@ -72,6 +73,18 @@ struct inventory {
 #else
   void commit(allot::savepoint);
 #endif
+#endif
+#ifdef what_if_lacks_fits
+  // allot: the placement's type `what_if` must model allot::placement_what_if: may_go, may_not_go, might_fit,
+  struct what_if {
+    void may_go(const inventory&, std::uint32_t, int);
+    void may_not_go(const inventory&, std::uint32_t, int);
+    bool might_fit(const inventory&, int, std::span<const std::uint32_t>);
+    bool begin(const inventory&, int);
+    void gone(const inventory&, int);
+    void back(const inventory&, int);
+    bool helps(const inventory&, int);
+  };
 #endif
 };
 

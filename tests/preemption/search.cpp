@@ -1126,45 +1126,24 @@ TEST_CASE("search: while borrowing a job takes from lower priorities up to a thr
   CHECK(s.nobody_for("A", 2, 5, may));
 }
 
-// Worlds that move.
-
-namespace {
-
-/// Machines on which the search may also move jobs: to the first with room.
-struct roomy_machines : machines {
-  std::map<std::size_t, std::size_t> origin{};
-
-  template <std::size_t N>
-  void put_back(const running_job<N>& j) {
-    where[j.id.index()] = origin.at(j.id.index());
-    machines::put_back(j);
-  }
-  template <std::size_t N>
-  bool place_elsewhere(const running_job<N>& j) {
-    for (std::size_t m = 0; m < free.size(); ++m) {
-      if (m == origin.at(j.id.index()) || free[m] < j.request[0].in_milli()) continue;
-      where[j.id.index()] = m;
-      free[m] -= j.request[0].in_milli();
-      return true;
-    }
-    return false;
-  }
-};
-static_assert(allot::replacing_world<roomy_machines, 1>);
-
-}  // namespace
+// Worlds that can say what would be.
 
 TEST_CASE("search: does not begin if the world says that it would be in vain") {
   struct bounded : anywhere {
     bool promises = true;
     std::vector<allot::might_yield> asked{};
 
-    [[nodiscard]] bool might_place_without(std::span<const allot::might_yield> these) {
+    [[nodiscard]] bool might_fit_without(std::span<const allot::might_yield> these) {
       asked.assign(these.begin(), these.end());
       return promises;
     }
+    [[nodiscard]] bool begin_what_if() { return false; }
+    void gone(const running_job<1>&) {}
+    void back(const running_job<1>&) {}
+    [[nodiscard]] bool helps(const running_job<1>&) { return true; }
+    [[nodiscard]] bool would_fit() { return false; }
   };
-  static_assert(allot::bounding_world<bounded> && !allot::bounding_world<anywhere>);
+  static_assert(allot::what_if_world<bounded, 1> && !allot::what_if_world<anywhere, 1>);
   ledger<> l{allot::build_quota_tree<1>({{.name = "root"},
                                          {.name = "A", .parent = "root", .nominal = gpus(2)},
                                          {.name = "B", .parent = "root", .nominal = gpus(2)}})
@@ -1188,32 +1167,6 @@ TEST_CASE("search: does not begin if the world says that it would be in vain") {
   w.promises = true;
   CHECK(find.run(l, running, b, w) == search_outcome::found);
   CHECK(find.victims().size() == 1);
-}
-
-TEST_CASE("search: who can stand elsewhere is moved, not evicted") {
-  // Two machines of 4, on each a job of B of 2; A wants a whole machine, and owns it.
-  scene s{{{.name = "root"},
-           {.name = "A", .parent = "root", .nominal = gpus(8)},
-           {.name = "B", .parent = "root"}}};
-  allot::running_index<> running;
-  running.resize(3);
-  elastic jobs{s.accounts(), running};
-  jobs.add(s.quota("B"), 2, 0);
-  jobs.add(s.quota("B"), 2, 0);
-  roomy_machines world{{{2000, 2000}, {{0, 0}, {1, 1}}, 4000}, {{0, 0}, {1, 1}}};
-  search<1> find;
-  const ledger<> before = s.accounts();
-  REQUIRE(find.run(s.accounts(), running, s.asks("A", 4), world) == search_outcome::found);
-  CHECK(find.victims().empty());
-  REQUIRE(find.moves().size() == 1);
-  CHECK(find.moves()[0].how == relation::consolidation);
-  CHECK(world.could_place());
-  CHECK(s.accounts() == before);
-  // With eight asked for nobody can stay.
-  roomy_machines full{{{2000, 2000}, {{0, 0}, {1, 1}}, 4000}, {{0, 0}, {1, 1}}};
-  REQUIRE(find.run(s.accounts(), running, s.asks("A", 8), full) == search_outcome::found);
-  CHECK(find.victims().size() == 2);
-  CHECK(find.moves().empty());
 }
 
 // All relations, on random trees, against the definitions.

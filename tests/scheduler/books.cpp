@@ -184,7 +184,7 @@ TEST_CASE("books: a search that finds nobody leaves no trace") {
     const ledger<> assumed = w.books.assumed();
     const allot::gpu::inventory places = w.books.places;
     auto& asks = w.add(random.pick(quotas), random.between(1, 6));
-    const bool has_place = w.books.could_place(w.books.places, asks.demand);
+    const bool has_place = allot::could_place(w.books.places, asks.demand);
     CHECK(w.books.places == places);
     CHECK(has_place == allot::gpu::inventory{places}.place(asks.demand).has_value());
     const auto outcome =

@@ -7,6 +7,7 @@
 
 #include <compare>
 #include <optional>
+#include <type_traits>
 
 using allot::no_placement;
 using allot::savepoint;
@@ -17,6 +18,11 @@ static_assert(allot::placement<allot::sim::places>);
 static_assert(allot::revocable_placement<allot::gpu::inventory>);
 static_assert(allot::revocable_placement<allot::sim::places>);
 static_assert(!allot::revocable_placement<no_placement>);
+static_assert(allot::placement_what_if<allot::what_if_of<allot::gpu::inventory>, allot::gpu::inventory>);
+static_assert(allot::placement_what_if<allot::what_if_of<allot::sim::places>, allot::sim::places>);
+// Who has none gets one that says nothing.
+static_assert(std::is_same_v<allot::what_if_of<no_placement>, allot::no_what_if>);
+static_assert(allot::placement_what_if<allot::no_what_if, no_placement>);
 
 // Not unnamed: clang would warn that nobody uses what an archetype has.
 namespace placement_archetypes {
@@ -93,4 +99,12 @@ TEST_CASE("placement: without one everything can stand somewhere") {
   p.release(*at);
   p.rollback(before);
   CHECK(p.place({}).has_value());
+}
+
+TEST_CASE("placement: whether there would be a place is asked without a trace") {
+  allot::gpu::inventory nodes{allot::gpu::build_cluster({{.name = "n", .count = 2, .gpus = 4}}).value()};
+  const allot::gpu::inventory before = nodes;
+  CHECK(allot::could_place(nodes, {.gpus = allot::gpus(4), .pods = 2}));
+  CHECK_FALSE(allot::could_place(nodes, {.gpus = allot::gpus(4), .pods = 3}));
+  CHECK(nodes == before);
 }

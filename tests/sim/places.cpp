@@ -121,6 +121,7 @@ TEST_CASE("places: demands that came and went leave nothing behind, however many
     CAPTURE(gpu::placement_names[name]);
     const gpu::typical_pods typical{{{{1}, 3}, {{8}, 1}}};
     places p{nodes, near, {static_cast<gpu::placement_name>(name), nodes, typical}};
+    places::what_if asked;
     std::vector<gpu::allocation_id> standing(8);
     std::int64_t next = 0;
     std::size_t placed = 0;
@@ -129,8 +130,8 @@ TEST_CASE("places: demands that came and went leave nothing behind, however many
       for (std::int64_t end = next + demands; next < end; ++next) {
         const gpu::demand d = demand_number(next);
         static_cast<void>(p.why_not(d));
-        static_cast<void>(p.might_fit(d, groups));
-        static_cast<void>(p.suppose(d));
+        static_cast<void>(asked.might_fit(p, d, groups));
+        static_cast<void>(asked.begin(p, d));
         const auto tried = p.save();
         const bool would_fit = p.place(d).has_value();
         p.rollback(tried);
@@ -138,12 +139,12 @@ TEST_CASE("places: demands that came and went leave nothing behind, however many
         REQUIRE(at.has_value() == would_fit);
         gpu::allocation_id& old = standing[static_cast<std::size_t>(next) % standing.size()];
         if (old) {
-          p.note_stays(0, old);
+          asked.may_not_go(p, 0, old);
           if (next % 3 == 0) p.vacate(old);
           p.release(old);
         }
         old = at.value_or(gpu::allocation_id{});
-        if (at) p.note_may_go(0, *at), ++placed;
+        if (at) asked.may_go(p, 0, *at), ++placed;
       }
     };
     come_and_go(300);

@@ -7,11 +7,13 @@
 #include <allot/gpu/demand.hpp>
 #include <allot/gpu/detail/occupancy.hpp>
 #include <allot/gpu/detail/topology_placer.hpp>
+#include <allot/gpu/device_count.hpp>
 #include <allot/gpu/placement/available_first.hpp>
 #include <allot/gpu/placement/best_fit.hpp>
 #include <allot/gpu/placement/indexed_best_fit.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/gpu/topology/gang_request.hpp>
+#include <allot/gpu/what_if.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -34,6 +36,7 @@ template <placement_policy Policy = indexed_best_fit>
 class basic_inventory : public occupancy {
  public:
   using demand = gpu::demand;
+  using what_if = gpu::what_if;
 
   explicit basic_inventory(cluster layout, Policy policy = {})
       : occupancy(std::move(layout)), policy_(std::move(policy)) {}
@@ -138,6 +141,11 @@ class basic_inventory : public occupancy {
     why.reason = obstacle::invalid_demand;
     return why;
   }
+
+  /// On how many devices a demand stands that it has to itself, and that it may share; and how many nobody
+  /// uses. For policies that count devices before they look for places.
+  [[nodiscard]] device_count devices_of(const demand& d) const noexcept { return gpu::devices_of(d); }
+  [[nodiscard]] std::uint64_t free_devices() const { return gpu::free_devices(index()); }
 
   /// How near they are to each other; nothing if that was not said.
   [[nodiscard]] const topology* nearness() const noexcept { return near_ ? &near_->layout() : nullptr; }

@@ -13,6 +13,13 @@
 namespace allot {
 inline namespace v0 {
 
+/// A world that can also place a job it has taken off somewhere else, if there is such a place: it then
+/// stands there until it is taken off again.
+template <class World, std::size_t N>
+concept replacing_world = search_world<World, N> && requires(World world, const running_job<N>& job) {
+  { world.place_elsewhere(job) } -> std::same_as<bool>;
+};
+
 /// Makes a place for a request that its quota allows, by starting others again elsewhere: nobody is evicted,
 /// whatever his quota or priority, but those who are moved lose what they have not saved (KAI's
 /// consolidation). Buffers are kept from one search to the next.
@@ -25,7 +32,7 @@ class consolidation_search {
   /// Takes jobs off their places in the order in which `may_move` lists them, until the beneficiary could be
   /// placed and those of them that are in its way stand elsewhere beside it. On success the moved jobs stand
   /// at their new places and the beneficiary can be placed; otherwise the caller rolls the world back.
-  /// Surplus units are jobs of their own here. At most O(most_moves^2) trial placements of each, and the same
+  /// Elastic pods are jobs of their own here. At most O(most_moves^2) trial placements of each, and the same
   /// world must find the same places each time.
   ///
   /// It is `impossible` only if there is no place even without all of `may_move`. Where they could stand, and

@@ -43,30 +43,21 @@ concept search_world = requires(World world, const running_job<N>& job) {
   { world.could_place() } -> std::same_as<bool>;
 };
 
-/// A world that can also place a job it has taken off somewhere else, if there is such a place: it then
-/// stands there until it is taken off again. A search then moves what it need not evict.
+/// A world that can also say what would be without anybody being taken off. `begin_what_if` begins, with
+/// those gone who have been taken off, and returns whether it can say so; then `gone` and `back` say who else
+/// is gone or is not after all, and `would_fit` whether the beneficiary could be placed. `helps` says of one
+/// who is gone whether that may matter; if not, neither when more are back. `might_fit_without` says no only
+/// if the beneficiary could not be placed with all of these gone; a search that would be in vain does not
+/// begin.
 template <class World, std::size_t N>
-concept replacing_world = search_world<World, N> && requires(World world, const running_job<N>& job) {
-  { world.place_elsewhere(job) } -> std::same_as<bool>;
-};
-
-/// A world that can also say, without taking anybody off, whether the beneficiary could be placed if some
-/// went. `suppose` begins, with those gone who have been taken off, and returns whether it can say so.
-/// `would_help` says of one who is gone whether that may matter; if not, neither when more stay.
-template <class World, std::size_t N>
-concept supposing_world = search_world<World, N> && requires(World world, const running_job<N>& job) {
-  { world.suppose() } -> std::same_as<bool>;
-  world.suppose_gone(job);
-  world.suppose_back(job);
-  { world.would_help(job) } -> std::same_as<bool>;
-  { world.could_place_then() } -> std::same_as<bool>;
-};
-
-/// A world that can also say that the beneficiary could not be placed if all these were gone; that it might
-/// is no promise. A search that would be in vain then does not begin.
-template <class World>
-concept bounding_world = requires(World world, std::span<const might_yield> these) {
-  { world.might_place_without(these) } -> std::same_as<bool>;
+concept what_if_world = search_world<World, N> &&
+    requires(World world, const running_job<N>& job, std::span<const might_yield> these) {
+  { world.begin_what_if() } -> std::same_as<bool>;
+  world.gone(job);
+  world.back(job);
+  { world.helps(job) } -> std::same_as<bool>;
+  { world.would_fit() } -> std::same_as<bool>;
+  { world.might_fit_without(these) } -> std::same_as<bool>;
 };
 
 /// Finds who must yield so that a request fits.
@@ -103,16 +94,15 @@ class victim_search {
     beneficiary<N> b = asks;
     b.may = with_guard(b.may, judges_rivals(guard_).value_or(false));
     victims_.clear();
-    moves_.clear();
     asked_.reset();
     left_ = budget_;
     refused_after_others_ = sizes_differ_ = widened_ = false;
     any_size_.reset();
     if (!detail::could_ever_fit(l, b)) return search_outcome::impossible;
-    if constexpr (bounding_world<World>) {
+    if constexpr (what_if_world<World, N>) {
       possible_.clear();
       for_each_who_might_yield(l, b, [this](const might_yield& these) { possible_.push_back(these); });
-      if (!world.might_place_without(possible_)) return search_outcome::impossible;
+      if (!world.might_fit_without(possible_)) return search_outcome::impossible;
     }
     const auto fits = [&] { return l.fits(b.quota, b.request, b.in) && world.could_place(); };
     const std::array<bool, N> contested = contested_dimensions(l, b);
@@ -123,7 +113,6 @@ class victim_search {
     }
     if (outcome == search_outcome::found) {
       fill_back(l, b, world, fits);
-      if constexpr (replacing_world<World, N>) move_victims(l, b, world, fits);
       detail::refresh_verdicts<N>(guard_, l, b, victims_);
     }
     return outcome;
@@ -131,8 +120,6 @@ class victim_search {
 
   /// The victims of the last successful search, in the order in which they were chosen.
   [[nodiscard]] std::span<const victim<N>> victims() const noexcept { return victims_; }
-  /// Those that need not go but start again elsewhere, where the world has placed them.
-  [[nodiscard]] std::span<const victim<N>> moves() const noexcept { return moves_; }
 
   /// For protections with a state.
   [[nodiscard]] Protection& protection() noexcept { return asked_.protection(); }
@@ -233,7 +220,7 @@ class victim_search {
     if (widened_) return search_outcome::not_proven;
     if (!asked_.spared_some() || !wanted_.gather(l, b, asked_, victims_)) return search_outcome::impossible;
     bool supposes = false;
-    if constexpr (supposing_world<World, N>) supposes = world.suppose();
+    if constexpr (what_if_world<World, N>) supposes = world.begin_what_if();
     // With more gone a request that the ledger accepts does not cease to be.
     bool accepted = l.fits(b.quota, b.request, b.in);
     const auto goes = [&](const running_job<N>& job) {
@@ -250,7 +237,7 @@ class victim_search {
     };
     // As long as those asked are gone the ledger accepts the request whoever else goes.
     const auto helps = [&]([[maybe_unused]] const running_job<N>& job) {
-      if constexpr (supposing_world<World, N>) return !accepted || !supposes || world.would_help(job);
+      if constexpr (what_if_world<World, N>) return !accepted || !supposes || world.helps(job);
       return true;
     };
     if (!wanted_.would_do(goes, stays, do_fit, helps)) return search_outcome::impossible;
@@ -258,7 +245,7 @@ class victim_search {
     for (std::size_t attempt = 0; attempt < most_attempts; ++attempt) {
       for (; !victims_.empty(); victims_.pop_back()) give_back(l, world, victims_.back().job);
       accepted = l.fits(b.quota, b.request, b.in);
-      if constexpr (supposing_world<World, N>) supposes = supposes && world.suppose();
+      if constexpr (what_if_world<World, N>) supposes = supposes && world.begin_what_if();
       if (!wanted_.choose(goes, stays, [&] { return left_ > 0 && (--left_, do_fit()); })) break;
       asked_.reset();
       widened_ = false;
@@ -275,15 +262,15 @@ class victim_search {
   /// A world that can't suppose, or not of this beneficiary, plays it through.
   template <bool Goes, class World>
   static void go_or_stay(World& world, [[maybe_unused]] bool supposes, const running_job<N>& job) {
-    if constexpr (supposing_world<World, N>) {
-      if (supposes) return Goes ? world.suppose_gone(job) : world.suppose_back(job);
+    if constexpr (what_if_world<World, N>) {
+      if (supposes) return Goes ? world.gone(job) : world.back(job);
     }
     Goes ? world.take_off(job) : world.put_back(job);
   }
   template <class World>
   [[nodiscard]] static bool is_place(World& world, [[maybe_unused]] bool supposes) {
-    if constexpr (supposing_world<World, N>) {
-      if (supposes) return world.could_place_then();
+    if constexpr (what_if_world<World, N>) {
+      if (supposes) return world.would_fit();
     }
     return world.could_place();
   }
@@ -358,32 +345,9 @@ class victim_search {
     return held_for_others;
   }
 
-  /// Who can stand elsewhere, beside the beneficiary, need not go: the last chosen first.
-  template <class World, class Fits>
-  void move_victims(ledger<N>& l, const beneficiary<N>& b, World& world, Fits fits) {
-    for (std::size_t i = victims_.size(); i-- > 0;) {
-      const running_job<N> job = victims_[i].job;
-      if (job.elastic && asked_.is_taken(job.core)) continue;
-      victims_[i].with_its_job = false;
-      l.charge(job.quota, job.request, job.in);
-      if (l.fits(b.quota, b.request, b.in) && world.place_elsewhere(job)) {
-        if (fits() && detail::still_fair<N>(guard_, l, b, victims_, i, i + 1)) {
-          asked_.mark_taken(job.id, false);
-          moves_.push_back(victims_[i]);
-          moves_.back().how = relation::consolidation;
-          victims_.erase(victims_.begin() + static_cast<std::ptrdiff_t>(i));
-          continue;
-        }
-        world.take_off(job);
-      }
-      l.release(job.quota, job.request, job.in);
-    }
-  }
-
   /// Who might be asked.
   std::vector<might_yield> possible_;
   std::vector<victim<N>> victims_;
-  std::vector<victim<N>> moves_;
   detail::wanted_victims<N, queue_type> wanted_;
   std::size_t budget_;
   std::size_t left_ = 0;

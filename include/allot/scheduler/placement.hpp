@@ -36,44 +36,67 @@ concept placement = requires(P p, const P& seen, const typename P::demand& deman
   p.commit(s);
 };
 
-/// A placement that can say whether a demand would have a place if some of those who stand there went,
-/// without vacating them, which costs more: a search plays through many who could go. `suppose` begins, with
-/// nobody gone, and returns whether it can say so for this demand; until the placement changes `suppose_gone`
-/// and `suppose_back` say who is gone and who is not after all, and `would_fit` what `place` would find then.
-/// `would_help` is asked of one who is gone: if it says no, `would_fit` says the same whether or not he
-/// stays, also when others stay, too.
-template <class P>
-concept supposing_placement = placement<P> &&
-    requires(P p, const P& seen, const typename P::demand& demand, typename P::allocation where) {
-  { p.suppose(demand) } -> std::same_as<bool>;
-  p.suppose_gone(where);
-  p.suppose_back(where);
-  { p.would_help(where) } -> std::same_as<bool>;
-  { seen.would_fit() } -> std::same_as<bool>;
+/// Whether a place could be had now. Leaves things as they are.
+template <placement P>
+[[nodiscard]] bool could_place(P& places, const typename P::demand& demand) {
+  const savepoint before = places.save();
+  const bool placed = places.place(demand).has_value();
+  places.rollback(before);
+  return placed;
+}
+
+/// What a search for victims asks of a placement before it moves anybody: a class beside the placement,
+/// `P::what_if`, which may keep counts of its own.
+///
+/// - `begin` starts a trial, with nobody gone, and returns whether it can say anything of this demand; until
+///   the placement changes, `gone` and `back` say who is gone and who is not after all, and `fits` whether
+///   `place` would find a place then. `helps` is asked of one who is gone: if it says no, `fits` says the
+///   same whether or not that one is back, also when others are back, too.
+/// - `may_go` and `may_not_go` say of each running job, by group, whether it may be preempted; `might_fit`
+///   says no only if the demand has no place even without all of these groups. A search begins with that.
+///
+/// A placement without one works as well: the search then tries everything under a savepoint.
+template <class W, class P>
+concept placement_what_if = placement<P> && std::default_initializable<W> &&
+    requires(W what_if, const W& seen, P& places, const typename P::demand& demand,
+             typename P::allocation where, std::uint32_t group, std::span<const std::uint32_t> groups) {
+  what_if.may_go(places, group, where);
+  what_if.may_not_go(places, group, where);
+  { what_if.might_fit(places, demand, groups) } -> std::same_as<bool>;
+  { what_if.begin(places, demand) } -> std::same_as<bool>;
+  what_if.gone(places, where);
+  what_if.back(places, where);
+  { what_if.helps(places, where) } -> std::same_as<bool>;
+  { seen.fits(places) } -> std::same_as<bool>;
 };
 
-/// A placement that can say of groups of those who stand there whether a demand could have a place if all of
-/// them went. It is told who may go and who may not, or does not stand there, any more, by group; `might_fit`
-/// says no only if there is no place even without all these groups. A search begins with that.
-template <class P>
-concept bounding_placement = placement<P> &&
-    requires(P p, const typename P::demand& demand, typename P::allocation where,
-             std::span<const std::uint32_t> groups) {
-  p.note_may_go(std::uint32_t{}, where);
-  p.note_stays(std::uint32_t{}, where);
-  { p.might_fit(demand, groups) } -> std::same_as<bool>;
+/// Of a placement that has none: it can't say anything, so everything is tried.
+struct no_what_if {
+  void may_go(const auto&, std::uint32_t, const auto&) const noexcept {}
+  void may_not_go(const auto&, std::uint32_t, const auto&) const noexcept {}
+  [[nodiscard]] bool might_fit(const auto&, const auto&, std::span<const std::uint32_t>) const noexcept {
+    return true;
+  }
+  [[nodiscard]] bool begin(const auto&, const auto&) const noexcept { return false; }
+  void gone(const auto&, const auto&) const noexcept {}
+  void back(const auto&, const auto&) const noexcept {}
+  [[nodiscard]] bool helps(const auto&, const auto&) const noexcept { return true; }
+  [[nodiscard]] bool fits(const auto&) const noexcept { return false; }
 };
 
-/// A placement of devices, some of which a demand has to itself while it may share others: `devices_of`. Who
-/// is only moved frees none of the former, so who needs more of them than `free_devices`, which nobody uses,
-/// can't be served by moving such jobs.
+namespace detail {
 template <class P>
-concept device_counting_placement = placement<P> &&
-    requires(const P& seen, const typename P::demand& demand) {
-  { seen.devices_of(demand).own } -> std::convertible_to<std::uint64_t>;
-  { seen.devices_of(demand).shared } -> std::convertible_to<std::uint64_t>;
-  { seen.free_devices() } -> std::same_as<std::uint64_t>;
+struct what_if_beside {
+  using type = no_what_if;
 };
+template <class P>
+requires requires { typename P::what_if; }
+struct what_if_beside<P> {
+  using type = typename P::what_if;
+};
+}  // namespace detail
+template <class P>
+using what_if_of = typename detail::what_if_beside<P>::type;
 
 /// A placement whose places can be lost: a node fails, or is closed to new jobs. `contains` says whether it
 /// has given a place that was not released; `usable` whether whoever has it could start there now. A
@@ -181,6 +204,13 @@ template <class P>
       p.commit(s);
     };
     static_assert(has_commit, "allot: the placement must have `void commit(allot::savepoint)`");
+    if constexpr (has_place && has_release && has_vacate && has_reoccupy && has_ready && has_could_ever_fit &&
+                  has_why_not && has_save && has_rollback && has_commit) {
+      constexpr bool has_what_if = placement_what_if<what_if_of<P>, P>;
+      static_assert(has_what_if,
+                    "allot: the placement's type `what_if` must model allot::placement_what_if: may_go, "
+                    "may_not_go, might_fit, begin, gone, back, helps, fits");
+    }
   }
   return true;
 }

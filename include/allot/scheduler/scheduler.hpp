@@ -293,7 +293,7 @@ class scheduler {
     h.reason = pending_reason::evictions;
     if (is == job_state::reserved) return h;
     explain(h);
-    if (!h.binding && jobs().books.could_place(places(), r.demand)) {
+    if (!h.binding && could_place(places(), r.demand)) {
       h.reason = pending_reason::behind_head;
       h.placement.reset();
     }

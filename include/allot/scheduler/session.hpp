@@ -45,6 +45,8 @@ class session {
   /// What decisions count on: those told to go are gone, those reserved are there.
   [[nodiscard]] ledger<n>& assumed() noexcept { return jobs_.books.assumed(); }
   [[nodiscard]] Placement& places() noexcept { return jobs_.books.places; }
+  /// What the placement can say of jobs that would go: see `placement_what_if`.
+  [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return jobs_.books.what_if(); }
   /// The jobs that run, may be preempted and were not told to go.
   [[nodiscard]] const running_index<n>& running() const noexcept { return jobs_.books.running(); }
   /// From now on it is kept who comes to `running` and who goes, for a cycle that takes this up each time.

@@ -6,12 +6,10 @@
 #include <allot/gpu/device_count.hpp>
 #include <allot/gpu/inventory.hpp>
 #include <allot/gpu/placement/any_placement.hpp>
-#include <allot/gpu/room_bound.hpp>
-#include <allot/gpu/room_if_gone.hpp>
 #include <allot/gpu/topology/topology.hpp>
+#include <allot/gpu/what_if.hpp>
 #include <allot/scheduler/placement.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -28,6 +26,32 @@ class places {
   using inventory_type = gpu::basic_inventory<gpu::any_placement>;
   using demand = gpu::demand;
   using allocation = gpu::allocation_id;
+
+  /// That of the inventory. Without nodes there is always a place, and nothing to be asked.
+  class what_if {
+   public:
+    void may_go(const places& in, std::uint32_t group, allocation a) {
+      if (in.has_nodes()) of_inventory_.may_go(in.inventory(), group, a);
+    }
+    void may_not_go(const places& in, std::uint32_t group, allocation a) {
+      if (in.has_nodes()) of_inventory_.may_not_go(in.inventory(), group, a);
+    }
+    [[nodiscard]] bool might_fit(const places& in, const demand& d, std::span<const std::uint32_t> groups) {
+      return !in.has_nodes() || of_inventory_.might_fit(in.inventory(), d, groups);
+    }
+    [[nodiscard]] bool begin(const places& in, const demand& d) {
+      return in.has_nodes() && of_inventory_.begin(in.inventory(), d);
+    }
+    void gone(const places& in, allocation a) { of_inventory_.gone(in.inventory(), a); }
+    void back(const places& in, allocation a) { of_inventory_.back(in.inventory(), a); }
+    [[nodiscard]] bool helps(const places& in, allocation a) {
+      return of_inventory_.helps(in.inventory(), a);
+    }
+    [[nodiscard]] bool fits(const places& in) const { return of_inventory_.fits(in.inventory()); }
+
+   private:
+    gpu::what_if of_inventory_;
+  };
 
   places() = default;
   explicit places(gpu::cluster layout, gpu::any_placement policy = {})
@@ -73,41 +97,11 @@ class places {
   [[nodiscard]] gpu::unplaceable why_not(const demand& d) const {
     return inventory_ ? inventory_->why_not(d) : gpu::unplaceable{};
   }
-  /// See `supposing_placement`. Without nodes there is always a place.
-  [[nodiscard]] bool suppose(const demand& d) {
-    return inventory_ && supposed_.start(inventory_->index(), d);
-  }
-  void suppose_gone(allocation a) {
-    for (const gpu::placed_pod& p : inventory_->pods(a)) supposed_.goes(p);
-  }
-  void suppose_back(allocation a) {
-    for (const gpu::placed_pod& p : inventory_->pods(a)) supposed_.stays(p);
-  }
-  [[nodiscard]] bool would_help(allocation a) {
-    const auto pods = inventory_->pods(a);
-    return std::any_of(pods.begin(), pods.end(),
-                       [this](const gpu::placed_pod& p) { return supposed_.helps(p); });
-  }
-  [[nodiscard]] bool would_fit() const noexcept { return supposed_.has_room(); }
-  /// See `bounding_placement`.
-  void note_may_go(std::uint32_t group, allocation a) {
-    if (!inventory_) return;
-    for (const gpu::placed_pod& p : inventory_->pods(a)) bound_.add(inventory_->layout(), group, p);
-  }
-  void note_stays(std::uint32_t group, allocation a) {
-    if (!inventory_) return;
-    for (const gpu::placed_pod& p : inventory_->pods(a)) bound_.remove(group, p);
-  }
-  [[nodiscard]] bool might_fit(const demand& d, std::span<const std::uint32_t> groups) {
-    return !inventory_ || bound_.may_have_room(inventory_->index(), d, groups);
-  }
-  /// See `device_counting_placement`. Without nodes there are no devices.
+  /// See `gpu::inventory`. Without nodes there are no devices.
   [[nodiscard]] gpu::device_count devices_of(const demand& d) const noexcept {
-    return inventory_ ? gpu::devices_of(d) : gpu::device_count{};
+    return inventory_ ? inventory_->devices_of(d) : gpu::device_count{};
   }
-  [[nodiscard]] std::uint64_t free_devices() const {
-    return inventory_ ? gpu::free_devices(inventory_->index()) : 0;
-  }
+  [[nodiscard]] std::uint64_t free_devices() const { return inventory_ ? inventory_->free_devices() : 0; }
   [[nodiscard]] savepoint save() noexcept { return inventory_ ? inventory_->save() : savepoint{}; }
   void rollback(savepoint s) {
     if (inventory_) inventory_->rollback(s);
@@ -118,11 +112,8 @@ class places {
 
  private:
   std::optional<inventory_type> inventory_;
-  gpu::room_if_gone supposed_;
-  gpu::room_bound bound_;
 };
-static_assert(supposing_placement<places> && bounding_placement<places> &&
-              device_counting_placement<places> && revocable_placement<places>);
+static_assert(placement_what_if<places::what_if, places> && revocable_placement<places>);
 
 }  // namespace sim
 }  // namespace v0

@@ -13,6 +13,7 @@
 #include <allot/scheduler/view.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -177,14 +178,6 @@ class books {
     return at;
   }
 
-  /// Whether a place could be had now. Leaves things as they are.
-  [[nodiscard]] static bool could_place(Placement& p, const typename Placement::demand& demand) {
-    const savepoint before = p.save();
-    const bool placed = p.place(demand).has_value();
-    p.rollback(before);
-    return placed;
-  }
-
   /// Says in `h` what stops a job: its quota, else the place that it lacks. That nothing was proven stays.
   void explain(typename plan<View, Placement>::pending_job& h, const record& r) const {
     h.binding = binding_shortfall(assumed_, r.facts.quota, r.facts.request, r.facts.in);
@@ -200,9 +193,14 @@ class books {
     resize();
   }
 
+  /// What the placement can say of jobs that would go.
+  [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return what_if_; }
+
   Placement places;
 
  private:
+  static constexpr bool has_what_if = !std::same_as<what_if_of<Placement>, no_what_if>;
+
   template <class Jobs>
   struct trial {
     Placement& places;
@@ -212,22 +210,22 @@ class books {
 
     void take_off(const running_job<n>& v) { places.vacate(jobs[v.id].where); }
     void put_back(const running_job<n>& v) { places.reoccupy(jobs[v.id].where); }
-    [[nodiscard]] bool could_place() { return books::could_place(places, demand); }
+    [[nodiscard]] bool could_place() { return allot::could_place(places, demand); }
 
-    [[nodiscard]] bool suppose() requires supposing_placement<Placement> { return places.suppose(demand); }
-    void suppose_gone(const running_job<n>& v) { places.suppose_gone(jobs[v.id].where); }
-    void suppose_back(const running_job<n>& v) { places.suppose_back(jobs[v.id].where); }
-    [[nodiscard]] bool would_help(const running_job<n>& v) { return places.would_help(jobs[v.id].where); }
-    [[nodiscard]] bool could_place_then() const { return places.would_fit(); }
+    [[nodiscard]] bool begin_what_if() { return of.what_if_.begin(places, demand); }
+    void gone(const running_job<n>& v) { of.what_if_.gone(places, jobs[v.id].where); }
+    void back(const running_job<n>& v) { of.what_if_.back(places, jobs[v.id].where); }
+    [[nodiscard]] bool helps(const running_job<n>& v) { return of.what_if_.helps(places, jobs[v.id].where); }
+    [[nodiscard]] bool would_fit() const { return of.what_if_.fits(places); }
 
-    [[nodiscard]] bool might_place_without(std::span<const might_yield> these) requires
-        bounding_placement<Placement> {
+    [[nodiscard]] bool might_fit_without(std::span<const might_yield> these) {
+      if constexpr (!has_what_if) return true;
       std::vector<std::uint32_t>& groups = of.possible_;
       groups.clear();
       for (const might_yield& y : these) {
         of.groups_.for_each(y, [&](std::uint32_t group) { groups.push_back(group); });
       }
-      return groups.empty() || places.might_fit(demand, groups);
+      return groups.empty() || of.what_if_.might_fit(places, demand, groups);
     }
   };
 
@@ -260,15 +258,15 @@ class books {
   /// It runs and may be preempted.
   void may_go(const record& r) {
     running_.insert(r.facts);
-    if constexpr (bounding_placement<Placement>) {
-      places.note_may_go(groups_.add(r.facts.quota, r.facts.priority), r.where);
+    if constexpr (has_what_if) {
+      what_if_.may_go(places, groups_.add(r.facts.quota, r.facts.priority), r.where);
     }
   }
   /// It was one of those, and still stands where it stood.
   void stays(const record& r) {
     running_.erase(r.facts);
-    if constexpr (bounding_placement<Placement>) {
-      places.note_stays(groups_.remove(r.facts.quota, r.facts.priority), r.where);
+    if constexpr (has_what_if) {
+      what_if_.may_not_go(places, groups_.remove(r.facts.quota, r.facts.priority), r.where);
     }
   }
   void mark_evicting(record& r) {
@@ -276,6 +274,7 @@ class books {
     r.state = job_state::evicting;
   }
 
+  [[no_unique_address]] what_if_of<Placement> what_if_{};
   ledger<n> allocated_;
   ledger<n> assumed_;
   exact_sum<n> allocated_by_all_{};

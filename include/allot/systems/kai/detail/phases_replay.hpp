@@ -128,14 +128,10 @@ class phases_replay {
   [[nodiscard]] static bool could_fit(Session& session, const record& r, std::uint32_t pods,
                                       const std::vector<chosen_unit>& chosen,
                                       std::span<const std::size_t> tried) {
-    if constexpr (supposing_placement<typename world_type::places_type>) {
-      auto& places = session.places();
-      if (!places.suppose(world_type::demand_of(r, pods))) return true;
-      for (const std::size_t i : tried) places.suppose_gone(session.at(chosen[i].unit.id).where);
-      return places.would_fit();
-    } else {
-      return true;
-    }
+    auto& what_if = session.what_if();
+    if (!what_if.begin(session.places(), world_type::demand_of(r, pods))) return true;
+    for (const std::size_t i : tried) what_if.gone(session.places(), session.at(chosen[i].unit.id).where);
+    return what_if.fits(session.places());
   }
 
   static constexpr auto every_kind = [](const auto&) { return true; };

@@ -6,15 +6,28 @@
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
 #include <allot/quota/ledger.hpp>
+#include <allot/scheduler/placement.hpp>
 
 #include <algorithm>
 #include <compare>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
 namespace allot {
 inline namespace v0 {
 namespace detail {
+
+/// A placement of devices, some of which a demand has to itself while it may share others: `devices_of`. Who
+/// is only moved frees none of the former, so a demand of more of them than `free_devices`, which nobody
+/// uses, can't be served by moving such jobs.
+template <class P>
+concept device_counting_placement = placement<P> &&
+    requires(const P& seen, const typename P::demand& demand) {
+  { seen.devices_of(demand).own } -> std::convertible_to<std::uint64_t>;
+  { seen.devices_of(demand).shared } -> std::convertible_to<std::uint64_t>;
+  { seen.free_devices() } -> std::same_as<std::uint64_t>;
+};
 
 /// The order of KAI-Scheduler v0.13 within a queue: the key (priority, the highest first), jobs below their
 /// minimum before those at it before those above it, the older first. Victims go by the reverse.

@@ -186,12 +186,7 @@ class nominations {
 
     void take_off(const running_job<n>& j) { session.places().vacate(session.at(j.id).where); }
     void put_back(const running_job<n>& j) { session.places().reoccupy(session.at(j.id).where); }
-    [[nodiscard]] bool could_place() {
-      const savepoint s = session.places().save();
-      const bool found = session.places().place(demand).has_value();
-      session.places().rollback(s);
-      return found;
-    }
+    [[nodiscard]] bool could_place() { return allot::could_place(session.places(), demand); }
   };
   /// What a trial of preemption in one dimension found.
   struct trial {

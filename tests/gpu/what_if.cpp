@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/gpu/inventory.hpp>
+#include <allot/gpu/what_if.hpp>
+
+#include <doctest/doctest.h>
+#include <tests/gpu/random_cluster.hpp>
+#include <tests/support/seeds.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+using allot::gpus;
+using allot::quantity;
+using allot::gpu::allocation_id;
+using allot::gpu::demand;
+using allot::gpu::inventory;
+using allot::gpu::node_id;
+using allot::gpu::what_if;
+using allot_test::random_source;
+
+namespace {
+
+demand demand_of_any_kind(random_source& random) {
+  demand d;
+  d.gpus = random.one_in(3) ? quantity::milli(random.between(1, 999)) : gpus(random.between(1, 9));
+  d.total = random.one_in(3) && d.gpus >= gpus(1);
+  if (!d.total && random.one_in(2)) d.pods = static_cast<std::uint32_t>(random.between(1, 5));
+  if (random.one_in(3)) d.cpu_milli = 500 * random.between(0, 8);
+  if (random.one_in(4)) d.memory_mib = random.between(0, 900);
+  if (random.one_in(4)) d.pools = 1 + random.below(7);
+  return d;
+}
+
+/// Of any size and shape, one in a few by GPU memory.
+demand any_demand(random_source& random) {
+  demand d;
+  d.gpus = random.one_in(3) ? quantity::milli(random.between(1, 999)) : gpus(random.between(1, 9));
+  if (d.gpus < gpus(1) && random.one_in(4)) d.devices = static_cast<std::uint32_t>(random.between(1, 3));
+  d.total = random.one_in(3) && d.gpus >= gpus(1);
+  if (!d.total && random.one_in(2)) d.pods = static_cast<std::uint32_t>(random.between(1, 5));
+  if (random.one_in(3)) d.cpu_milli = 500 * random.between(0, 8);
+  if (random.one_in(4)) d.pools = 1 + random.below(7);
+  if (!d.total && random.one_in(6)) {
+    d.gpus = {};
+    d.gpu_memory_mib = random.between(1, 40'000);
+  }
+  return d;
+}
+
+bool might_fit(what_if& bound, const inventory& in, const demand& d,
+               const std::vector<std::uint32_t>& groups) {
+  return bound.might_fit(in, d, groups);
+}
+
+}  // namespace
+
+// A trial: some are gone.
+
+TEST_CASE("what_if: by hand") {
+  inventory two{allot_test::equal_nodes(2, 4)};
+  const auto a = two.place({.gpus = gpus(3)}).value();
+  const auto b = two.place({.gpus = gpus(2)}).value();
+  what_if count;
+  REQUIRE(count.begin(two, {.gpus = gpus(4)}));
+  CHECK(!count.fits(two));
+  count.gone(two, b);
+  CHECK(count.fits(two));
+  count.back(two, b);
+  CHECK(!count.fits(two));
+  // Four on one node and three on another: both have to go, and the same count serves again.
+  REQUIRE(count.begin(two, {.gpus = gpus(7), .total = true}));
+  count.gone(two, a);
+  CHECK(!count.fits(two));
+  count.gone(two, b);
+  CHECK(count.fits(two));
+  REQUIRE(count.begin(two, {.gpus = gpus(7), .total = true}));
+  CHECK(!count.fits(two));
+}
+
+TEST_CASE("what_if: what it can't count it says") {
+  inventory one{allot_test::equal_nodes(1, 4)};
+  what_if count;
+  CHECK(!count.begin(one, {.gpus = {}}));
+  CHECK(!count.begin(one, {.gpus = gpus(1), .pods = 0}));
+  CHECK(!count.begin(one, {.gpus = {}, .gpu_memory_mib = 100}));
+  CHECK(!count.begin(one, {.gpus = quantity::milli(500), .devices = 2}));
+  CHECK(!count.begin(one, {.gpus = gpus(1), .required_level = 0}));
+}
+
+TEST_CASE("what_if: as if they had been taken off") {
+  allot_test::for_each_seed(400, [](random_source& random) {
+    inventory places{allot_test::random_cluster(random)};
+    std::vector<allocation_id> standing;
+    for (std::size_t i = 0; i < 30; ++i) {
+      if (const auto at = places.place(demand_of_any_kind(random))) standing.push_back(*at);
+    }
+    what_if count;
+    for (int round = 0; round < 12; ++round) {
+      if (random.one_in(4)) {
+        const node_id n{random.below(places.layout().size())};
+        places.is_closed(n) ? places.reopen(n) : places.close(n);
+      }
+      const demand d = demand_of_any_kind(random);
+      for (int again = 0; again < 2; ++again) {
+        if (!count.begin(places, d)) break;
+        inventory real = places;
+        std::vector<bool> gone(standing.size(), false);
+        for (int step = 0; step < 20 && !standing.empty(); ++step) {
+          const std::size_t i = random.below(standing.size());
+          gone[i] = !gone[i];
+          gone[i] ? real.vacate(standing[i]) : real.reoccupy(standing[i]);
+          gone[i] ? count.gone(places, standing[i]) : count.back(places, standing[i]);
+          const auto trial = real.save();
+          const bool has_place = real.place(d).has_value();
+          real.rollback(trial);
+          REQUIRE(count.fits(places) == has_place);
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("what_if: who does not help may stay, whoever else does") {
+  std::size_t useless = 0;
+  allot_test::for_each_seed(300, [&](random_source& random) {
+    inventory places{allot_test::random_cluster(random)};
+    std::vector<allocation_id> standing;
+    for (std::size_t i = 0; i < 30; ++i) {
+      if (const auto at = places.place(demand_of_any_kind(random))) standing.push_back(*at);
+    }
+    if (random.one_in(4)) places.close(node_id{random.below(places.layout().size())});
+    for (int round = 0; round < 6; ++round) {
+      what_if count;
+      if (!count.begin(places, demand_of_any_kind(random))) continue;
+      std::vector<allocation_id> gone;
+      for (const allocation_id a : standing) {
+        if (random.one_in(3)) continue;
+        count.gone(places, a);
+        gone.push_back(a);
+      }
+      std::vector<allocation_id> idle;
+      std::vector<allocation_id> others;
+      for (const allocation_id a : gone) {
+        (count.helps(places, a) ? others : idle).push_back(a);
+      }
+      useless += idle.size();
+      // They stay and go again between the others, who stay one after the other.
+      random.shuffle(others);
+      for (std::size_t i = 0;; ++i) {
+        const bool with_all = count.fits(places);
+        for (const allocation_id a : idle) {
+          count.back(places, a);
+          REQUIRE(count.fits(places) == with_all);
+        }
+        for (const allocation_id a : idle) count.gone(places, a);
+        if (i == others.size()) break;
+        count.back(places, others[i]);
+      }
+    }
+  });
+  CHECK(useless > 20);
+}
+
+// A bound: whole groups are gone.
+
+TEST_CASE("what_if: what is free and what the groups have of a node") {
+  inventory two{allot_test::equal_nodes(2, 4)};
+  what_if bound;
+  const auto first = two.place({.gpus = gpus(3)}).value();
+  bound.may_go(two, 0, first);
+  const auto second = two.place({.gpus = gpus(2)}).value();
+  bound.may_go(two, 2, second);
+  CHECK(might_fit(bound, two, {.gpus = gpus(2)}, {}));
+  CHECK_FALSE(might_fit(bound, two, {.gpus = gpus(3)}, {}));
+  CHECK_FALSE(might_fit(bound, two, {.gpus = gpus(4)}, {1, 7}));
+  CHECK(might_fit(bound, two, {.gpus = gpus(4)}, {0}));
+  CHECK(might_fit(bound, two, {.gpus = gpus(4)}, {2}));
+  CHECK_FALSE(might_fit(bound, two, {.gpus = gpus(4), .pods = 2}, {2}));
+  CHECK(might_fit(bound, two, {.gpus = gpus(4), .pods = 2}, {2, 0}));
+  // Four on one and one on the other, which must not be the same.
+  CHECK(might_fit(bound, two, {.gpus = gpus(5), .total = true}, {0}));
+  two.close(node_id{1});
+  CHECK_FALSE(might_fit(bound, two, {.gpus = gpus(4)}, {2}));
+  two.reopen(node_id{1});
+  // Who has gone counts as free.
+  bound.may_not_go(two, 2, second);
+  CHECK_FALSE(might_fit(bound, two, {.gpus = gpus(4)}, {2}));
+  two.vacate(second);
+  CHECK(might_fit(bound, two, {.gpus = gpus(4)}, {}));
+}
+
+TEST_CASE("what_if: what can't be bounded is not ruled out") {
+  inventory one{allot_test::equal_nodes(1, 2)};
+  static_cast<void>(one.place({.gpus = gpus(2)}));
+  what_if bound;
+  CHECK(might_fit(bound, one, {.gpus = {}}, {}));
+  CHECK(might_fit(bound, one, {.gpus = gpus(1), .pods = 0}, {}));
+  CHECK_FALSE(might_fit(bound, one, {.gpus = quantity::milli(1)}, {}));
+}
+
+TEST_CASE("what_if: no is said only of what has no place without all who are in the groups") {
+  std::size_t no = 0;
+  std::size_t without_place = 0;
+  allot_test::for_each_seed(400, [&](random_source& random) {
+    inventory places{allot_test::random_cluster(random)};
+    what_if bound;
+    struct one {
+      allocation_id at;
+      std::uint32_t group;
+    };
+    // Those of the last group are in none.
+    constexpr std::uint32_t groups = 3;
+    std::vector<one> standing;
+    for (int round = 0; round < 40; ++round) {
+      if (!standing.empty() && random.one_in(4)) {
+        const std::size_t i = random.below(standing.size());
+        if (standing[i].group < groups) bound.may_not_go(places, standing[i].group, standing[i].at);
+        places.release(standing[i].at);
+        standing.erase(standing.begin() + static_cast<std::ptrdiff_t>(i));
+      } else if (const auto at = places.place(any_demand(random))) {
+        standing.push_back({*at, static_cast<std::uint32_t>(random.below(groups + 1))});
+        if (standing.back().group < groups) bound.may_go(places, standing.back().group, *at);
+      }
+      if (random.one_in(8) && places.layout().size() > 0) {
+        const node_id n{random.below(places.layout().size())};
+        places.is_closed(n) ? places.reopen(n) : places.close(n);
+      }
+      std::vector<std::uint32_t> asked;
+      for (std::uint32_t g = 0; g < groups; ++g) {
+        if (random.one_in(2)) asked.push_back(g);
+      }
+      inventory real = places;
+      for (const one& s : standing) {
+        for (const std::uint32_t g : asked) {
+          if (s.group == g) real.release(s.at);
+        }
+      }
+      const demand d = any_demand(random);
+      const bool has_place = real.place(d).has_value();
+      const bool may = might_fit(bound, places, d, asked);
+      if (has_place) REQUIRE(may);
+      without_place += has_place ? 0U : 1U;
+      no += may ? 0U : 1U;
+    }
+  });
+  // It says so of most of them.
+  CHECK(no * 2 > without_place);
+}
+
+TEST_CASE("what_if: of single GPUs or whole nodes it is exact where only GPUs count") {
+  allot_test::for_each_seed(200, [](random_source& random) {
+    inventory places{allot_test::equal_nodes(random.between(1, 150), 8)};
+    what_if bound;
+    std::vector<allocation_id> standing;
+    while (const auto at = places.place({.gpus = gpus(random.between(1, 8))})) {
+      if (!random.one_in(4)) {
+        standing.push_back(*at);
+        bound.may_go(places, 0, *at);
+      }
+      if (random.one_in(60)) break;
+    }
+    inventory real = places;
+    for (const allocation_id a : standing) real.release(a);
+    for (const demand& d :
+         std::array{demand{.gpus = gpus(1), .pods = 1 + static_cast<std::uint32_t>(random.below(900))},
+                    demand{.gpus = gpus(8)}, demand{.gpus = gpus(24), .total = true}}) {
+      inventory trial = real;
+      CHECK(might_fit(bound, places, d, {0}) == trial.place(d).has_value());
+    }
+  });
+}
