@@ -59,7 +59,7 @@ struct next_deadline_first {
 struct least_done_first {
   const job_list* jobs;
   template <std::size_t N>
-  auto operator()(const allot::ledger<N>&, const allot::donor<N>& d) const {
+  auto operator()(const allot::ledger<N>&, const allot::victim_candidate<N>& d) const {
     return std::pair{jobs->at(d.next.order).percent_done, d.next.order};
   }
   template <std::size_t N>
@@ -72,7 +72,8 @@ struct least_done_first {
 struct nearly_done_stays {
   const job_list* jobs;
   template <std::size_t N>
-  bool operator()(const allot::ledger<N>&, const allot::beneficiary<N>&, const allot::donor<N>& d) const {
+  bool operator()(const allot::ledger<N>&, const allot::beneficiary<N>&,
+                  const allot::victim_candidate<N>& d) const {
     return jobs->at(d.next.order).percent_done < 90;
   }
 };

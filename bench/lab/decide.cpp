@@ -51,7 +51,7 @@ ledger<max_resources> decision_maker::accounts() const {
   for (job_index j = 0; j < ids_.size(); ++j) {
     const job_state is = scheduler_.state(ids_[j]);
     if (ids_[j] && (is == job_state::running || is == job_state::evicting)) {
-      all.charge(job(j).quota, used_by(j), lane_of(j));
+      all.charge(job(j).quota, used_by(j), capacity_of(j));
     }
   }
   return all;

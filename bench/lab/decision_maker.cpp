@@ -249,7 +249,7 @@ std::vector<decision_maker::choice> decision_maker::choices_of(job_index j, std:
   flavor_pick pick{};
   do {
     choice c{pick, view.amount(j, pods, pick), view.demand(j, pods, pick)};
-    for_each_shortfall(scheduler_.assumed(), view.quota(j), c.request, lane_of(j),
+    for_each_shortfall(scheduler_.assumed(), view.quota(j), c.request, capacity_of(j),
                        [&](const shortfall& s) { c.lacks.push_back(s); });
     c.place = scheduler_.places().why_not(c.demand);
     all.push_back(std::move(c));

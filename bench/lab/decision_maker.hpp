@@ -63,7 +63,9 @@ class decision_maker {
   [[nodiscard]] const std::string& name_of(quota_id x) const { return scenario_.quotas[x.index()].spec.name; }
   /// What its units of a job have, one that runs, or ask for.
   [[nodiscard]] amounts used_by(job_index j) const;
-  [[nodiscard]] lane lane_of(job_index j) const { return job(j).preemptible ? lane::any : not_preemptible_; }
+  [[nodiscard]] capacity_kind capacity_of(job_index j) const {
+    return job(j).preemptible ? capacity_kind::any : not_preemptible_;
+  }
   /// Of the accounts of the user's quotas, which the preset may ignore: what jobs hold.
   [[nodiscard]] ledger<n> accounts() const;
   /// The same before anything was decided.
@@ -112,7 +114,7 @@ class decision_maker {
   workload<n> jobs_;
   quota_tree<n> accounts_;
   bool single_queue_;
-  lane not_preemptible_;
+  capacity_kind not_preemptible_;
   scheduler_type scheduler_;
   /// By number of the job; of an elastic job the pods that it needs.
   std::vector<job_id> ids_;

@@ -37,7 +37,7 @@ void remedy_finder::evict() {
   sim::places& places = policy.places();
   const savepoint before = places.save();
   const auto fits = [&] {
-    if (!assumed.fits(quota_, request_, now_.lane_of(job_))) return false;
+    if (!assumed.fits(quota_, request_, now_.capacity_of(job_))) return false;
     const savepoint nested = places.save();
     const bool has_place = places.place(demand_).has_value();
     places.rollback(nested);
@@ -45,13 +45,13 @@ void remedy_finder::evict() {
   };
   const auto take_off = [&](const candidate& c) {
     for (const job_id u : c.units) {
-      assumed.release(policy.view().quota(c.job), policy.request(u), now_.lane_of(c.job));
+      assumed.release(policy.view().quota(c.job), policy.request(u), now_.capacity_of(c.job));
       places.vacate(policy.place_of(u));
     }
   };
   const auto put_back = [&](const candidate& c) {
     for (const job_id u : c.units) {
-      assumed.charge(policy.view().quota(c.job), policy.request(u), now_.lane_of(c.job));
+      assumed.charge(policy.view().quota(c.job), policy.request(u), now_.capacity_of(c.job));
       places.reoccupy(policy.place_of(u));
     }
   };

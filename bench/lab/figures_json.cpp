@@ -172,7 +172,7 @@ void write_hardships(json_writer& json, const sim::job_figures& f) {
   json.end_object();
 }
 
-void write_claims(json_writer& json, const sim::claim_figures& f) {
+void write_claims(json_writer& json, const sim::reclaim_figures& f) {
   json.key("quota_violation_s").raw(decimal(f.violated));
   json.key("reclaims").begin_object();
   json.member("met", std::uint64_t{f.latency.count});

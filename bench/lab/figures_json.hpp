@@ -29,7 +29,7 @@ void write_times(json_writer& json, const sim::job_figures& f);
 /// What else there is to say of how some jobs fared.
 void write_hardships(json_writer& json, const sim::job_figures& f);
 /// How quotas got back what they had lent.
-void write_claims(json_writer& json, const sim::claim_figures& f);
+void write_claims(json_writer& json, const sim::reclaim_figures& f);
 /// The part of the time that the figures are about, and how the cluster was used in it.
 void write_window(json_writer& json, const replay_result& r);
 void write_cluster(json_writer& json, const replay_result& r);

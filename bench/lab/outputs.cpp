@@ -60,7 +60,7 @@ void write_quota(json_writer& json, const replay_result& r, const sim::quota_fig
   write_hours(json, "lent_gpu_h", q.of.lent);
   write_rate(json, "satisfaction", q.satisfaction, static_cast<wide>(q.active) * 1'000'000);
   write_hours(json, "fair_share_error_gpu_h", q.of.fair_share_error);
-  write_claims(json, q.claims);
+  write_claims(json, q.reclaims);
   write_hardships(json, q.of);
   json.key("max_wait_s").raw(decimal(q.of.max_wait));
   json.end_object();
@@ -160,7 +160,7 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   }
   json.end_object();
   json.member("pods_given_up", f.pods_given_up);
-  json.key("gang_collateral_gpus").raw(decimal(static_cast<std::int64_t>(f.collateral)));
+  json.key("gang_collateral_gpus").raw(decimal(static_cast<std::int64_t>(f.over_preempted)));
   json.member("node_failures", f.of.node_failures);
   write_hours(json, "lost_gpu_h", f.of.lost);
   write_hours(json, "borrowed_gpu_h", f.of.borrowed);
@@ -168,7 +168,7 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   write_rate(json, "jain", f.jain, static_cast<wide>(f.active) * 1'000'000'000);
   write_hours(json, "fair_share_error_gpu_h", f.of.fair_share_error);
   write_hours(json, "max_fair_share_error_gpu_h", f.largest_fair_share_error());
-  write_claims(json, f.claims);
+  write_claims(json, f.reclaims);
   write_hardships(json, f.of);
   json.key("max_wait_s").raw(decimal(f.of.max_wait));
   json.key("tenants").begin_object();

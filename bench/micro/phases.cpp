@@ -39,7 +39,7 @@ struct view {
   allot::gpu::demand demand(job j) const { return {.gpus = gpus(j->each), .pods = j->pods}; }
   allot::resources<> capacity() const { return has; }
 };
-using scheduler = allot::scheduler<view, allot::gpu::inventory, allot::phase_policies>;
+using scheduler = allot::scheduler<view, allot::gpu::inventory, allot::kai_policies>;
 
 /// Two teams share a full cluster, and a third waits that deserves `deserved`.
 class world {
@@ -75,8 +75,7 @@ class world {
       layout[n].gpus = 8;
     }
     return scheduler{view{gpus(nodes * 8)}, allot::build_quota_tree(specs).value(),
-                     allot::gpu::inventory{allot::gpu::build_cluster(layout).value()},
-                     allot::phase_policies{}};
+                     allot::gpu::inventory{allot::gpu::build_cluster(layout).value()}, allot::kai_policies{}};
   }
 
   std::deque<job_entry> jobs_;

@@ -132,15 +132,15 @@ using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, of_fr
 // shortest_first needs a view with duration(job)
 using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, allot::shortest_first> >;
 #elif defined victim_order_is_a_job_order
-// allot: the victim order must take (const ledger<N>&, const donor<N>&) and return an ordered key
+// allot: the victim order must take (const ledger<N>&, const candidate<N>&) and return an ordered key
 using chosen =
     allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, allot::by_settings> >;
 #elif defined guard_says_no_bool
-// allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const donor<N>&), return bool
+// allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const candidate<N>&), return bool
 using chosen =
     allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, by_priority, anything> >;
 #elif defined protection_says_no_bool
-// allot: the protection must take (const ledger<N>&, const beneficiary<N>&, const donor<N>&
+// allot: the protection must take (const ledger<N>&, const beneficiary<N>&, const candidate<N>&
 using chosen = allot::scheduler<
     jobs, placement,
     allot::policies<by_share, allot::by_settings, by_priority, allot::eligible_is_fair, anything> >;

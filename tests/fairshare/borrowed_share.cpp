@@ -145,7 +145,7 @@ TEST_CASE("borrowed_share: agrees with the definition on random trees") {
         resources<2> used{quantity{}};
         used[d] = quantity::milli(random.between(0, 9000));
         l.charge(x, used);
-        law.add(x.index(), d, used[d].in_milli(), allot::lane::any);
+        law.add(x.index(), d, used[d].in_milli(), allot::capacity_kind::any);
       }
     }
     for (const quota_id x : l.tree().top_down()) {

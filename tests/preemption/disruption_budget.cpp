@@ -10,13 +10,13 @@
 
 using allot::beneficiary;
 using allot::disruption_budget;
-using allot::donor;
 using allot::eviction_history;
 using allot::gpus;
 using allot::ledger;
 using allot::quota_id;
 using allot::search_outcome;
 using allot::search_progress;
+using allot::victim_candidate;
 
 static_assert(allot::victim_protection<disruption_budget, 3>);
 
@@ -83,7 +83,7 @@ TEST_CASE("disruption_budget: so many evictions of one quota in a window") {
     b.now = now;
     search_progress<1> progress;
     progress.evictions_of_quota = by_this_search;
-    return budget(l, b, donor<1>{x}, progress);
+    return budget(l, b, victim_candidate<1>{x}, progress);
   };
   CHECK(is_protected(20, 1));
   CHECK_FALSE(is_protected(20, 0));

@@ -19,11 +19,11 @@ using allot::gpus;
 using allot::ledger;
 using allot::limit;
 using allot::may_preempt;
-using allot::owed_dimensions;
 using allot::owns_request;
 using allot::preempt_reclaim;
 using allot::preempt_within;
 using allot::quota_id;
+using allot::reclaimable_dimensions;
 using allot::relation;
 using allot::running_job;
 using allot_test::random_source;
@@ -178,12 +178,12 @@ TEST_CASE("eligibility: an inner quota's claim to its own pool stands, whatever 
 TEST_CASE("eligibility: who is covered by a quota above owes nothing beyond it") {
   ledger<> l = departments();
   l.charge(b, gpus(8));
-  CHECK(owed_dimensions(l, b, dept, all) == all);
-  CHECK(owed_dimensions(l, b, root, all) == std::array{false});
+  CHECK(reclaimable_dimensions(l, b, dept, all) == all);
+  CHECK(reclaimable_dimensions(l, b, root, all) == std::array{false});
   l.charge(a, gpus(1));
-  CHECK(owed_dimensions(l, b, root, all) == all);
-  CHECK(owed_dimensions(l, a, root, all) == std::array{false});
-  CHECK(owed_dimensions(l, b, root, {false}) == std::array{false});
+  CHECK(reclaimable_dimensions(l, b, root, all) == all);
+  CHECK(reclaimable_dimensions(l, a, root, all) == std::array{false});
+  CHECK(reclaimable_dimensions(l, b, root, {false}) == std::array{false});
 }
 
 TEST_CASE(
@@ -217,10 +217,10 @@ TEST_CASE("eligibility: jobs of an inner quota owe nothing for what only its chi
   l.charge(dept, gpus(4));
   l.charge(b, gpus(5));
   CHECK(l.balance(dept, 0) < allot::quantity{});
-  CHECK(owed_dimensions(l, dept, root, all) == std::array{false});
-  CHECK(owed_dimensions(l, b, root, all) == all);
+  CHECK(reclaimable_dimensions(l, dept, root, all) == std::array{false});
+  CHECK(reclaimable_dimensions(l, b, root, all) == all);
   l.charge(dept, gpus(1));
-  CHECK(owed_dimensions(l, dept, root, all) == all);
+  CHECK(reclaimable_dimensions(l, dept, root, all) == all);
 }
 
 TEST_CASE("eligibility: what is owed in one dimension is not owed in another") {
@@ -235,14 +235,14 @@ TEST_CASE("eligibility: what is owed in one dimension is not owed in another") {
           .value()};
   l.charge(a, {gpus(0), gpus(4)});
   l.charge(b, {gpus(4), gpus(0)});
-  CHECK(owed_dimensions(l, b, root, {true, true}) == std::array{false, false});
-  CHECK(owed_dimensions(l, b, dept, {true, true}) == std::array{true, false});
-  CHECK(owed_dimensions(l, a, root, {true, true}) == std::array{false, true});
+  CHECK(reclaimable_dimensions(l, b, root, {true, true}) == std::array{false, false});
+  CHECK(reclaimable_dimensions(l, b, dept, {true, true}) == std::array{true, false});
+  CHECK(reclaimable_dimensions(l, a, root, {true, true}) == std::array{false, true});
 }
 
 TEST_CASE("eligibility: agrees with the definitions on random trees") {
   allot_test::for_each_seed(1500, [](random_source& random) {
-    // Below an overcommitted quota the guaranteed lane may be over even while all are idle.
+    // Below an overcommitted quota the guaranteed kind of capacity may be over even while all are idle.
     const bool overcommit = random.one_in(3);
     ledger<2> l{allot::quota_tree<2>{
         allot_test::random_quotas<2>(random, {.most_quotas = 10, .overcommit = overcommit})}};
@@ -263,7 +263,8 @@ TEST_CASE("eligibility: agrees with the definitions on random trees") {
       beneficiary<2> asks;
       asks.quota = random.pick(quotas);
       for (std::size_t d = 0; d < 2; ++d) asks.request[d] = gpus(random.between(0, 8));
-      asks.in = !overcommit && random.one_in(4) ? allot::lane::guaranteed : allot::lane::any;
+      asks.in =
+          !overcommit && random.one_in(4) ? allot::capacity_kind::guaranteed : allot::capacity_kind::any;
       const auto contested = contested_dimensions(l, asks);
       // In a state that is over, the ledger lets a request stand on what its quota keeps (see headroom).
       if (l.is_sound()) CHECK(contested == oracle.contested(asks));
@@ -274,7 +275,7 @@ TEST_CASE("eligibility: agrees with the definitions on random trees") {
             oracle.owns(asks, quota_id::none(), contested));
       for (const auto& j : jobs) {
         for (quota_id top = l.tree().parent(j.quota); top; top = l.tree().parent(top)) {
-          const auto owed = owed_dimensions(l, j.quota, top, contested);
+          const auto owed = reclaimable_dimensions(l, j.quota, top, contested);
           bool owes = false;
           for (std::size_t d = 0; d < 2; ++d) owes = owes || (owed[d] && j.request[d] > allot::quantity{});
           CHECK(owes == oracle.owes(j, top, contested));

@@ -10,7 +10,6 @@
 using allot::arriving_at;
 using allot::ask_guard;
 using allot::beneficiary;
-using allot::donor;
 using allot::fairness_rule;
 using allot::final_share;
 using allot::gpus;
@@ -21,6 +20,7 @@ using allot::ratio;
 using allot::relation;
 using allot::resources;
 using allot::verdict;
+using allot::victim_candidate;
 
 static_assert(allot::victim_guard<allot::eligible_is_fair, 1>);
 static_assert(allot::victim_guard<allot::eligible_is_fair, 4>);
@@ -30,12 +30,14 @@ static_assert(allot::victim_guard<initial_share, 2>);
 static_assert(allot::victim_guard<allot::final_then_initial_share, 2>);
 /// Says something else than yes or no.
 struct undecided {
-  int operator()(const ledger<1>&, const beneficiary<1>&, const donor<1>&) const { return 1; }
+  int operator()(const ledger<1>&, const beneficiary<1>&, const victim_candidate<1>&) const { return 1; }
 };
 static_assert(!allot::victim_guard<undecided, 1>);
 /// Remembers whom it has seen, so that it may judge the same case twice in two ways (KAI v0.7.1).
 struct forgetful {
-  bool operator()(const ledger<1>&, const beneficiary<1>&, const donor<1>&) { return seen = !seen; }
+  bool operator()(const ledger<1>&, const beneficiary<1>&, const victim_candidate<1>&) {
+    return seen = !seen;
+  }
   bool seen = false;
 };
 static_assert(!allot::victim_guard<forgetful, 1>);
@@ -56,8 +58,8 @@ ledger<> tree() {
            {.name = "r1", .parent = "right"}})
           .value()};
 }
-donor<1> gives(quota_id x, int gang, relation how = relation::rival) {
-  donor<1> d{x, how};
+victim_candidate<1> gives(quota_id x, int gang, relation how = relation::rival) {
+  victim_candidate<1> d{x, how};
   d.yields = gpus(gang);
   return d;
 }
@@ -137,7 +139,7 @@ TEST_CASE("guard: equal shares do not move what does not raise a share") {
   l.charge(quota_id{1}, {gpus(0), gpus(8)});
   l.charge(quota_id{2}, {gpus(2), gpus(8)});
   const beneficiary<2> b{quota_id{1}, {gpus(1), gpus(0)}};
-  donor<2> d{quota_id{2}, relation::rival};
+  victim_candidate<2> d{quota_id{2}, relation::rival};
   d.yields = {gpus(1), gpus(0)};
   CHECK_FALSE(final_share{}(l, b, d).fair);
   l.release(quota_id{1}, {gpus(0), gpus(1)});

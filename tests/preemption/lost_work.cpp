@@ -120,8 +120,8 @@ TEST_CASE("cheapest_lost_work: within a quota and by key the same strict order")
       for (const auto& y : jobs) {
         const bool before = order.within_quota(x, y, now);
         CHECK(before + order.within_quota(y, x, now) == (x.order == y.order ? 0 : 1));
-        const allot::donor<1> dx{quota_id{1}, allot::relation::borrower, x, x.request, now};
-        const allot::donor<1> dy{quota_id{1}, allot::relation::borrower, y, y.request, now};
+        const allot::victim_candidate<1> dx{quota_id{1}, allot::relation::borrower, x, x.request, now};
+        const allot::victim_candidate<1> dy{quota_id{1}, allot::relation::borrower, y, y.request, now};
         CHECK((order(l, dx) < order(l, dy)) == before);
         for (const auto& z : jobs) {
           if (before && order.within_quota(y, z, now)) REQUIRE(order.within_quota(x, z, now));

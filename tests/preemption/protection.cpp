@@ -8,7 +8,6 @@
 #include <vector>
 
 using allot::beneficiary;
-using allot::donor;
 using allot::gpus;
 using allot::ledger;
 using allot::quota_id;
@@ -16,6 +15,7 @@ using allot::relation;
 using allot::runtime_guarantee;
 using allot::runtime_source;
 using allot::search_progress;
+using allot::victim_candidate;
 
 namespace {
 
@@ -43,7 +43,7 @@ ledger<> tree() {
 bool keeps(const minimum& m, quota_id from, quota_id whom, allot::instant ran, bool elastic = false) {
   beneficiary<1> who{from, gpus(1)};
   who.now = 1000;
-  donor<1> d{whom, relation::borrower};
+  victim_candidate<1> d{whom, relation::borrower};
   d.next.quota = whom;
   d.next.started = 1000 - ran;
   d.next.elastic = elastic;
@@ -90,7 +90,7 @@ TEST_CASE("protection: any of several protects") {
   const minimum m{{{{}, {}, {}, {.reclaim = 20}, {}, {}, {}}}};
   const allot::any_protection both{allot::unprotected{}, m};
   beneficiary<1> who{b, gpus(1)};
-  donor<1> d{a, relation::borrower};
+  victim_candidate<1> d{a, relation::borrower};
   d.next.quota = a;
   CHECK(both(tree(), who, d, search_progress<1>{}));
   who.now = 20;

@@ -9,13 +9,13 @@
 #include <vector>
 
 using allot::beneficiary;
-using allot::donor;
 using allot::gpus;
 using allot::ledger;
 using allot::quantity;
 using allot::quota_id;
 using allot::ratio;
 using allot::relation;
+using allot::victim_candidate;
 
 namespace {
 
@@ -41,7 +41,7 @@ ledger<> pool(int use_of_a, int use_of_b) {
   return l;
 }
 allot::verdict ask(const guard& g, const ledger<>& l, int request, int gang, relation how = relation::rival) {
-  donor<1> d{quota_id{3}, how};
+  victim_candidate<1> d{quota_id{3}, how};
   d.yields = gpus(gang);
   return g(l, beneficiary<1>{a, gpus(request)}, d);
 }
@@ -96,7 +96,7 @@ TEST_CASE(
   l.charge(quota_id{2}, gpus(20));
   l.charge(c, gpus(60));
   const auto takes = [&](quota_id who, quota_id whom) {
-    donor<1> d{whom, relation::rival};
+    victim_candidate<1> d{whom, relation::rival};
     d.yields = gpus(10);
     return g(l, beneficiary<1>{who, gpus(10)}, d).fair;
   };
@@ -118,7 +118,7 @@ TEST_CASE("saturation_guard: over in a dimension that nobody asks for is not ove
                          .value()};
   const guard g{due{{gpus(100), gpus(10), gpus(10)}}};
   l.charge(quota_id{2}, {gpus(20), gpus(5)});
-  donor<2> d{quota_id{2}, relation::rival};
+  victim_candidate<2> d{quota_id{2}, relation::rival};
   d.yields = {gpus(1), gpus(1)};
   CHECK(g(l, beneficiary<2>{a, {gpus(1), gpus(0)}}, d).fair);
   CHECK_FALSE(g(l, beneficiary<2>{a, {gpus(0), gpus(1)}}, d).fair);

@@ -128,7 +128,7 @@ class scene {
   }
   [[nodiscard]] beneficiary<1> asks(const char* in, int request, std::int32_t priority = 0,
                                     preempt_settings may = {}) const {
-    return {quota(in), gpus(request), allot::lane::any, priority, 1000, may};
+    return {quota(in), gpus(request), allot::capacity_kind::any, priority, 1000, may};
   }
 
  private:
@@ -403,7 +403,7 @@ TEST_CASE("search: a used up budget is not a proof") {
 TEST_CASE("search: an extra victim must pass the guard") {
   struct spares {
     quota_id quota;
-    bool operator()(const ledger<>&, const beneficiary<1>&, const allot::donor<1>& d) const {
+    bool operator()(const ledger<>&, const beneficiary<1>&, const allot::victim_candidate<1>& d) const {
       return d.quota != quota;
     }
   };
@@ -439,9 +439,9 @@ TEST_CASE("search: in the guaranteed lane its own jobs stand in the way, and the
            {.name = "A", .parent = "root", .nominal = gpus(4)},
            {.name = "B", .parent = "root", .nominal = gpus(4)}}};
   s.run("B", 6, 1);
-  s.accounts().charge(s.quota("A"), gpus(2), allot::lane::guaranteed);
+  s.accounts().charge(s.quota("A"), gpus(2), allot::capacity_kind::guaranteed);
   beneficiary<1> b = s.asks("A", 2);
-  b.in = allot::lane::guaranteed;
+  b.in = allot::capacity_kind::guaranteed;
   CHECK(s.victims(b).size() == 2);
   b.request = gpus(3);
   CHECK(s.victims(b, search_outcome::impossible, 0).empty());
@@ -520,8 +520,9 @@ struct world {
 
   world(random_source& random, bool unit_jobs, bool with_machines)
       : world(random, unit_jobs, with_machines, random.one_in(4)) {}
-  /// Below an overcommitted quota not even an idle tree need keep the law of the guaranteed lane, and the
-  /// ledger then lets a job stand on what its quota keeps (see headroom): there that lane is left out.
+  /// Below an overcommitted quota not even an idle tree need keep the law of the guaranteed kind of capacity,
+  /// and the ledger then lets a job stand on what its quota keeps (see headroom): there that kind of capacity
+  /// is left out.
   world(random_source& random, bool unit_jobs, bool with_machines, bool overcommit)
       : world(random, unit_jobs, with_machines, overcommit,
               allot_test::random_quotas<N>(
@@ -546,20 +547,20 @@ struct world {
       j.submitted = random.between(0, 3);
       j.order = i;
       for (std::size_t d = 0; d < N; ++d) j.request[d] = amount(4);
-      if (!overcommit && random.one_in(10)) j.in = allot::lane::guaranteed;
+      if (!overcommit && random.one_in(10)) j.in = allot::capacity_kind::guaranteed;
       const std::size_t machine = random.below(m.free.size());
       if (!l.fits(j.quota, j.request, j.in) || m.free[machine] < j.request[0].in_milli()) continue;
       m.free[machine] -= j.request[0].in_milli();
       m.where[i] = machine;
       l.charge(j.quota, j.request, j.in);
       oracle.charge(j);
-      if (j.in == allot::lane::guaranteed || random.one_in(12)) continue;
+      if (j.in == allot::capacity_kind::guaranteed || random.one_in(12)) continue;
       running.insert(j);
       preemptible.push_back(j);
     }
     b.quota = random.pick(quotas);
     for (std::size_t d = 0; d < N; ++d) b.request[d] = amount(7);
-    b.in = !overcommit && random.one_in(8) ? allot::lane::guaranteed : allot::lane::any;
+    b.in = !overcommit && random.one_in(8) ? allot::capacity_kind::guaranteed : allot::capacity_kind::any;
     b.priority = static_cast<std::int32_t>(random.between(0, 3));
     b.submitted = random.between(0, 3);
     b.may = {random.pick(std::vector{preempt_within::never, preempt_within::lower_priority,
@@ -882,7 +883,7 @@ TEST_CASE("search: the pods of an elastic job go first, one by one, and the job 
 TEST_CASE("search: a job never goes while an elastic pod of it stays, whatever the order") {
   /// Whole jobs first, for the sake of the test.
   struct cores_first {
-    bool operator()(const ledger<>&, const allot::donor<1>& d) const { return d.next.elastic; }
+    bool operator()(const ledger<>&, const allot::victim_candidate<1>& d) const { return d.next.elastic; }
     bool within_quota(const running_job<>& a, const running_job<>& b, allot::instant) const {
       if (a.elastic != b.elastic) return b.elastic;
       return compare_as_victims(a, b) < 0;
@@ -1131,9 +1132,9 @@ TEST_CASE("search: while borrowing a job takes from lower priorities up to a thr
 TEST_CASE("search: does not begin if the world says that it would be in vain") {
   struct bounded : anywhere {
     bool promises = true;
-    std::vector<allot::might_yield> asked{};
+    std::vector<allot::possible_victims> asked{};
 
-    [[nodiscard]] bool might_fit_without(std::span<const allot::might_yield> these) {
+    [[nodiscard]] bool might_fit_without(std::span<const allot::possible_victims> these) {
       asked.assign(these.begin(), these.end());
       return promises;
     }
@@ -1156,14 +1157,14 @@ TEST_CASE("search: does not begin if the world says that it would be in vain") {
   j.request = gpus(4);
   l.charge(j.quota, j.request);
   running.insert(j);
-  const beneficiary<1> b{quota_id{1}, gpus(1), allot::lane::any, 3};
+  const beneficiary<1> b{quota_id{1}, gpus(1), allot::capacity_kind::any, 3};
   allot::victim_search<1, allot::lowest_priority_then_newest, allot::eligible_is_fair> find;
   bounded w;
   w.promises = false;
   const ledger<> before = l;
   CHECK(find.run(l, running, b, w) == search_outcome::impossible);
   CHECK(l == before);
-  CHECK(w.asked == std::vector<allot::might_yield>{{quota_id{1}, 2}, {quota_id{2}}});
+  CHECK(w.asked == std::vector<allot::possible_victims>{{quota_id{1}, 2}, {quota_id{2}}});
   w.promises = true;
   CHECK(find.run(l, running, b, w) == search_outcome::found);
   CHECK(find.victims().size() == 1);

@@ -11,7 +11,6 @@
 #include "tests/support/random_quotas.hpp"
 #include "tests/support/seeds.hpp"
 
-using allot::donor;
 using allot::gpus;
 using allot::ledger;
 using allot::lowest_priority_then_highest_share;
@@ -19,6 +18,7 @@ using allot::lowest_priority_then_newest;
 using allot::quota_id;
 using allot::relation;
 using allot::running_job;
+using allot::victim_candidate;
 using allot_test::random_source;
 
 static_assert(allot::victim_order<lowest_priority_then_highest_share, 1>);
@@ -40,8 +40,9 @@ ledger<> make_ledger() {
           .value()};
 }
 
-donor<1> giving(quota_id x, std::int32_t priority, std::int64_t started, relation how = relation::borrower) {
-  donor<1> d{x, how, {}};
+victim_candidate<1> giving(quota_id x, std::int32_t priority, std::int64_t started,
+                           relation how = relation::borrower) {
+  victim_candidate<1> d{x, how, {}};
   d.next.quota = x;
   d.next.priority = priority;
   d.next.started = started;
@@ -122,19 +123,19 @@ TEST_CASE("victim_order: without regard to shares it is the order of the jobs al
 TEST_CASE("victim_order: keys are a strict total order and depend on the donor's own usage only") {
   allot_test::for_each_seed(100, [](random_source& random) {
     ledger<2> l{allot::quota_tree<2>{allot_test::random_quotas<2>(random, {.most_quotas = 6})}};
-    std::vector<donor<2>> donors;
+    std::vector<victim_candidate<2>> candidates;
     for (std::size_t i = 0; i < 12; ++i) {
-      donor<2> d;
+      victim_candidate<2> d;
       d.quota = quota_id{random.below(l.tree().slots())};
       d.how = random.pick(std::vector{relation::borrower, relation::descendant, relation::same_quota});
       d.next.priority = static_cast<std::int32_t>(random.between(0, 1));
       d.next.started = random.between(0, 1);
       d.next.order = i;
-      donors.push_back(d);
+      candidates.push_back(d);
       l.charge(d.quota, {gpus(random.between(0, 9)), gpus(random.between(0, 9))});
     }
     std::vector<lowest_priority_then_highest_share::key_for<2>> keys;
-    for (const auto& d : donors) keys.push_back(lowest_priority_then_highest_share{}(l, d));
+    for (const auto& d : candidates) keys.push_back(lowest_priority_then_highest_share{}(l, d));
     for (std::size_t i = 0; i < keys.size(); ++i) {
       for (std::size_t j = 0; j < keys.size(); ++j) {
         CHECK((keys[i] < keys[j]) + (keys[j] < keys[i]) == (i == j ? 0 : 1));
@@ -143,13 +144,13 @@ TEST_CASE("victim_order: keys are a strict total order and depend on the donor's
         }
       }
     }
-    // The key of one donor is not another's business.
-    for (std::size_t i = 0; i < donors.size(); ++i) {
+    // The key of one candidate is not another's business.
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
       for (const quota_id x : l.tree().top_down()) {
-        if (x == donors[i].quota) continue;
+        if (x == candidates[i].quota) continue;
         const auto s = l.save();
         l.charge(x, {gpus(30), gpus(30)});
-        CHECK((lowest_priority_then_highest_share{}(l, donors[i]) == keys[i]));
+        CHECK((lowest_priority_then_highest_share{}(l, candidates[i]) == keys[i]));
         l.rollback(s);
       }
     }

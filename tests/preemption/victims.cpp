@@ -100,8 +100,8 @@ TEST_CASE("victims: nobody makes room beyond what a quota could use of an idle t
   CHECK(allot::detail::could_ever_fit<1>(s.l, {s.quota("C"), gpus(8)}));
   CHECK_FALSE(allot::detail::could_ever_fit<1>(s.l, {s.quota("C"), gpus(9)}));
   beneficiary<1> b{s.quota("C"), gpus(2)};
-  b.in = allot::lane::guaranteed;
+  b.in = allot::capacity_kind::guaranteed;
   CHECK(allot::detail::could_ever_fit<1>(s.l, b));
-  s.l.charge(s.quota("C"), gpus(1), allot::lane::guaranteed);
+  s.l.charge(s.quota("C"), gpus(1), allot::capacity_kind::guaranteed);
   CHECK_FALSE(allot::detail::could_ever_fit<1>(s.l, b));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/preemption/detail/victim_queue.hpp>
 #include <allot/preemption/detail/wanted_victims.hpp>
-#include <allot/preemption/detail/yield_queue.hpp>
 #include <allot/preemption/guard.hpp>
 #include <allot/quota/builder.hpp>
 
@@ -24,7 +24,7 @@ using allot::victim;
 
 namespace {
 
-using queue = allot::detail::yield_queue<1, allot::lowest_priority_then_newest, allot::unprotected>;
+using queue = allot::detail::victim_queue<1, allot::lowest_priority_then_newest, allot::unprotected>;
 using wanted = allot::detail::wanted_victims<1, queue>;
 
 /// A owns 8 of 10 and wants 4; B owns 2 and uses all, with jobs of 1, 2, 3 and 4 GPUs.
@@ -60,7 +60,7 @@ struct lent_out {
   void ask_next() {
     auto* g = asked.pop(l, b);
     REQUIRE(g != nullptr);
-    const auto d = asked.donor_of(*g, b);
+    const auto d = asked.candidate_of(*g, b);
     l.release(d.quota, d.next.request);
     asked.mark_taken(d.next.id, true);
     asked.count(*g, d.next);

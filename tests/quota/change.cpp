@@ -93,7 +93,7 @@ void keeps_usage_and_tells_who_is_over(allot_test::random_source& random) {
   struct charged {
     quota_id quota;
     resources<N> request;
-    allot::lane in;
+    allot::capacity_kind in;
   };
   std::vector<quota_spec<N>> specs = allot_test::random_quotas<N>(random);
   std::vector<bool> removed(specs.size());
@@ -103,7 +103,7 @@ void keeps_usage_and_tells_who_is_over(allot_test::random_source& random) {
     for (int i = 0; i < 4; ++i) {
       charged job{random.pick(l.tree().top_down()),
                   {},
-                  random.one_in(3) ? allot::lane::guaranteed : allot::lane::any};
+                  random.one_in(3) ? allot::capacity_kind::guaranteed : allot::capacity_kind::any};
       for (std::size_t d = 0; d < N; ++d) job.request[d] = gpus(random.between(1, 4));
       l.charge(job.quota, job.request, job.in);
       jobs.push_back(job);

@@ -19,8 +19,8 @@
 #include "tests/support/random_quotas.hpp"
 #include "tests/support/seeds.hpp"
 
+using allot::capacity_kind;
 using allot::gpus;
-using allot::lane;
 using allot::ledger;
 using allot::limit;
 using allot::quantity;
@@ -39,7 +39,7 @@ template <std::size_t N>
 struct charged {
   quota_id quota;
   resources<N> request;
-  lane in;
+  capacity_kind in;
 };
 
 template <std::size_t N>
@@ -77,7 +77,7 @@ struct world {
   }
   charged<N> random_job(allot_test::random_source& random) const {
     return {random.pick(l.tree().top_down()), random_request<N>(random),
-            random.one_in(4) ? lane::guaranteed : lane::any};
+            random.one_in(4) ? capacity_kind::guaranteed : capacity_kind::any};
   }
 
   void check_balances() const {
@@ -90,21 +90,21 @@ struct world {
         CHECK(l.balance(x, d) == law.as_quantity(law.balance(x.index(), d)));
         CHECK(l.borrowed(x, d) == std::max(quantity{}, -law.as_quantity(law.balance(x.index(), d))));
         CHECK(l.own_usage(x, d) == quantity::milli(law.used(x.index(), d)));
-        guaranteed = guaranteed && law.is_sound(x.index(), d, lane::guaranteed);
+        guaranteed = guaranteed && law.is_sound(x.index(), d, capacity_kind::guaranteed);
       }
-      CHECK(l.is_sound(x, lane::guaranteed) == guaranteed);
+      CHECK(l.is_sound(x, capacity_kind::guaranteed) == guaranteed);
     }
     CHECK(l.is_sound() == law.is_sound());
   }
-  /// The law says what may be added to a sound path. One of the guaranteed lane may not be: a quota that
-  /// overcommits can be in debt with nothing used.
-  bool has_sound_path(quota_id x, lane in) {
+  /// The law says what may be added to a sound path. One of the guaranteed kind of capacity may not be: a
+  /// quota that overcommits can be in debt with nothing used.
+  bool has_sound_path(quota_id x, capacity_kind in) {
     for (std::size_t d = 0; d < N; ++d) {
       if (!law.admits(x.index(), d, 0, in)) return false;
     }
     return true;
   }
-  void check_headroom(quota_id x, lane in) {
+  void check_headroom(quota_id x, capacity_kind in) {
     if (!has_sound_path(x, in)) return;
     CAPTURE(l.tree().name(x));
     const resources<N> room = l.headroom(x, in);
@@ -142,7 +142,7 @@ void agrees_with_the_law(allot_test::random_source& random) {
     }
     w.check_balances();
     const quota_id x = random.pick(w.l.tree().top_down());
-    w.check_headroom(x, random.one_in(3) ? lane::guaranteed : lane::any);
+    w.check_headroom(x, random.one_in(3) ? capacity_kind::guaranteed : capacity_kind::any);
   }
 }
 
@@ -330,12 +330,12 @@ TEST_CASE("ledger: what of a request reaches the parent") {
 TEST_CASE("ledger: usage is told by quota, lane and subtree") {
   ledger<> l = ledger_of(two_teams(6, 5));
   l.charge(a, gpus(2));
-  l.charge(a, gpus(1), lane::guaranteed);
+  l.charge(a, gpus(1), capacity_kind::guaranteed);
   l.charge(b, gpus(4));
   l.charge(cohort, gpus(1));
   CHECK(l.own_usage(a) == resources<>{gpus(3)});
-  CHECK(l.own_usage(a, lane::guaranteed) == resources<>{gpus(1)});
-  CHECK(l.own_usage(a, lane::any) == l.own_usage(a));
+  CHECK(l.own_usage(a, capacity_kind::guaranteed) == resources<>{gpus(1)});
+  CHECK(l.own_usage(a, capacity_kind::any) == l.own_usage(a));
   CHECK(l.own_usage(cohort) == resources<>{gpus(1)});
   CHECK(l.total_usage(cohort) == resources<>{gpus(8)});
   CHECK(l.drawn(cohort) == resources<>{gpus(8)});
@@ -390,14 +390,14 @@ TEST_CASE("ledger: PAI's inclusive parent: a job on it uses what its children le
 
 TEST_CASE("ledger: the guaranteed lane never stands on borrowed capacity") {
   ledger<> l = ledger_of(two_teams(6, 5));
-  CHECK(l.headroom(b, 0, lane::guaranteed) == gpus(5));
-  l.charge(b, gpus(4), lane::guaranteed);
-  CHECK_FALSE(l.fits(b, gpus(2), lane::guaranteed));
-  CHECK(l.fits(b, gpus(2), lane::any));
+  CHECK(l.headroom(b, 0, capacity_kind::guaranteed) == gpus(5));
+  l.charge(b, gpus(4), capacity_kind::guaranteed);
+  CHECK_FALSE(l.fits(b, gpus(2), capacity_kind::guaranteed));
+  CHECK(l.fits(b, gpus(2), capacity_kind::any));
   // Others' preemptible jobs take room away, but not the promise.
   l.charge(a, gpus(7));
-  CHECK(l.headroom(b, 0, lane::guaranteed) == quantity{});
-  CHECK(l.is_sound(b, lane::guaranteed));
+  CHECK(l.headroom(b, 0, capacity_kind::guaranteed) == quantity{});
+  CHECK(l.is_sound(b, capacity_kind::guaranteed));
 }
 
 TEST_CASE("ledger: the guaranteed jobs of a sound tree all fit into what their quotas are guaranteed") {
@@ -405,7 +405,7 @@ TEST_CASE("ledger: the guaranteed jobs of a sound tree all fit into what their q
     world<1> w{allot_test::random_quotas<1>(random)};
     for (int i = 0; i < 30; ++i) {
       auto job = w.random_job(random);
-      job.in = lane::guaranteed;
+      job.in = capacity_kind::guaranteed;
       if (w.l.fits(job.quota, job.request, job.in)) w.charge(job);
     }
     // (A quota that overcommits may be in debt with nothing used; then nothing is guaranteed there.)
@@ -422,7 +422,7 @@ template <std::size_t N>
 void says_nothing_of(const ledger<N>& l, quota_id x, std::size_t d) {
   CAPTURE(x);
   CAPTURE(d);
-  for (const lane in : {lane::any, lane::guaranteed}) {
+  for (const capacity_kind in : {capacity_kind::any, capacity_kind::guaranteed}) {
     CHECK(l.headroom(x, d, in) == quantity{});
     l.for_each_bound(x, d, in, [](quota_id, quantity, bool) { FAIL_CHECK("there is no bound"); });
   }
@@ -441,7 +441,7 @@ template <std::size_t N>
 void says_nothing_of(const ledger<N>& l, quota_id x) {
   CAPTURE(x);
   const resources<N> nothing{quantity{}};
-  for (const lane in : {lane::any, lane::guaranteed}) {
+  for (const capacity_kind in : {capacity_kind::any, capacity_kind::guaranteed}) {
     CHECK(l.headroom(x, in) == nothing);
     CHECK_FALSE(l.fits(x, resources<N>{gpus(1)}, in));
     CHECK_FALSE(l.fits(x, nothing, in));
@@ -488,11 +488,11 @@ TEST_CASE("ledger: of a quota that is not there, or a dimension that is not coun
 TEST_CASE("ledger: broken preconditions are found") {
   ledger<> l = ledger_of(two_teams(6, 5));
   l.charge(a, gpus(2));
-  l.charge(a, gpus(1), lane::guaranteed);
+  l.charge(a, gpus(1), capacity_kind::guaranteed);
   CHECK_THROWS_AS(l.charge(a, gpus(-1)), allot_test::assertion_failed);
   CHECK_THROWS_AS(l.charge(a, quantity::unlimited()), allot_test::assertion_failed);
   CHECK_THROWS_AS(l.release(a, gpus(3)), allot_test::assertion_failed);
-  CHECK_THROWS_AS(l.release(a, gpus(2), lane::guaranteed), allot_test::assertion_failed);
+  CHECK_THROWS_AS(l.release(a, gpus(2), capacity_kind::guaranteed), allot_test::assertion_failed);
   CHECK(l.own_usage(a) == resources<>{gpus(3)});
   CHECK_THROWS_AS(l.charge(quota_id{7}, gpus(1)), allot_test::assertion_failed);
   CHECK_THROWS_AS(l.charge(quota_id::none(), gpus(0)), allot_test::assertion_failed);

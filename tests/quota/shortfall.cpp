@@ -17,8 +17,8 @@
 
 using allot::binding_shortfall;
 using allot::bound;
+using allot::capacity_kind;
 using allot::gpus;
-using allot::lane;
 using allot::ledger;
 using allot::limit;
 using allot::quantity;
@@ -30,7 +30,8 @@ using allot::shortfall;
 namespace {
 
 template <std::size_t N>
-std::vector<shortfall> shortfalls(const ledger<N>& l, quota_id x, const resources<N>& request, lane in) {
+std::vector<shortfall> shortfalls(const ledger<N>& l, quota_id x, const resources<N>& request,
+                                  capacity_kind in) {
   std::vector<shortfall> found;
   allot::for_each_shortfall(l, x, request, in, [&](const shortfall& s) { found.push_back(s); });
   return found;
@@ -89,11 +90,11 @@ void granting_admits(allot_test::random_source& random) {
   for (int i = 0; i < 8; ++i) {
     const quota_id x = random.pick(l.tree().top_down());
     const resources<N> amount = request();
-    l.charge(x, amount, random.one_in(3) ? lane::guaranteed : lane::any);
+    l.charge(x, amount, random.one_in(3) ? capacity_kind::guaranteed : capacity_kind::any);
   }
   const quota_id x = random.pick(l.tree().top_down());
   const resources<N> wanted = request();
-  const lane in = random.one_in(2) ? lane::guaranteed : lane::any;
+  const capacity_kind in = random.one_in(2) ? capacity_kind::guaranteed : capacity_kind::any;
   const auto missing = shortfalls(l, x, wanted, in);
   CHECK(missing.empty() == l.fits(x, wanted, in));
 
@@ -126,15 +127,16 @@ TEST_CASE("shortfall: each kind, and what is missing") {
                  .value()};
   l.charge(a, gpus(2));
   l.charge(b, gpus(4));
-  const auto all = [&](quota_id x, quantity q, lane in = lane::any) {
+  const auto all = [&](quota_id x, quantity q, capacity_kind in = capacity_kind::any) {
     return shortfalls(l, x, resources<1>{q}, in);
   };
   CHECK(all(b, gpus(3)).empty());
   CHECK(all(b, gpus(4)) == std::vector{shortfall{b, 0, bound::borrow_limit, gpus(1)}});
   CHECK(all(c, gpus(3)) == std::vector{shortfall{c, 0, bound::nominal, gpus(2)}});
   CHECK(all(a, gpus(7)) == std::vector{shortfall{cohort, 0, bound::capacity, gpus(1)}});
-  CHECK(all(a, gpus(7), lane::guaranteed) == std::vector{shortfall{a, 0, bound::guarantee, gpus(1)},
-                                                         shortfall{cohort, 0, bound::capacity, gpus(1)}});
+  CHECK(all(a, gpus(7), capacity_kind::guaranteed) ==
+        std::vector{shortfall{a, 0, bound::guarantee, gpus(1)},
+                    shortfall{cohort, 0, bound::capacity, gpus(1)}});
   CHECK(all(b, gpus(8)) == std::vector{shortfall{b, 0, bound::borrow_limit, gpus(5)},
                                        shortfall{cohort, 0, bound::capacity, gpus(2)}});
   CHECK(binding_shortfall(l, b, gpus(8)) == shortfall{b, 0, bound::borrow_limit, gpus(5)});
@@ -148,12 +150,12 @@ TEST_CASE("shortfall: of what nothing would admit there is none, though it does 
   const quota_id team{1};
   for (const quota_id x : {quota_id{2}, quota_id{70'000}, quota_id::none()}) {
     CHECK_FALSE(l.fits(x, gpus(4)));
-    CHECK(shortfalls<1>(l, x, gpus(4), lane::any).empty());
-    CHECK_FALSE(binding_shortfall(l, x, gpus(4), lane::guaranteed));
+    CHECK(shortfalls<1>(l, x, gpus(4), capacity_kind::any).empty());
+    CHECK_FALSE(binding_shortfall(l, x, gpus(4), capacity_kind::guaranteed));
   }
   for (const quantity q : {gpus(-1), quantity::unlimited(), quantity::lowest()}) {
     CHECK_FALSE(l.fits(team, q));
-    CHECK_FALSE(binding_shortfall(l, team, q, lane::guaranteed));
+    CHECK_FALSE(binding_shortfall(l, team, q, capacity_kind::guaranteed));
   }
   l.charge(team, gpus(1));
   const quantity most = quantity::milli(std::numeric_limits<std::int64_t>::max() - 1);

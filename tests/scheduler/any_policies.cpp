@@ -25,10 +25,10 @@ using shared = policies<allot::within_nominal_then_borrowed_share, allot::by_set
 }  // namespace
 
 TEST_CASE("any_policies: they say what the policies say that they are made of") {
-  CHECK(any{policies<>{}}.not_preemptible == allot::lane::guaranteed);
+  CHECK(any{policies<>{}}.not_preemptible == allot::capacity_kind::guaranteed);
   policies<> lent_to_all;
-  lent_to_all.not_preemptible = allot::lane::any;
-  CHECK(any{lent_to_all}.not_preemptible == allot::lane::any);
+  lent_to_all.not_preemptible = allot::capacity_kind::any;
+  CHECK(any{lent_to_all}.not_preemptible == allot::capacity_kind::any);
   CHECK(any{policies<>{}}.judges_rivals() == false);
   CHECK(any{shared{}}.judges_rivals() == true);
   allot::queue_settings by_priority;

@@ -207,7 +207,8 @@ TEST_CASE("exhaustive_cycle: who would fit, in any flavor, does not wait") {
   at_rest([](auto& h, job_id id, const allot_test::unit_job& j) {
     if (h.scheduler().state(id) != job_state::pending) return;
     if (h.scheduler().settings(j.quota).head == allot::queue_head::strict) return;
-    const allot::lane in = j.preemptible ? allot::lane::any : allot::lane::guaranteed;
+    const allot::capacity_kind in =
+        j.preemptible ? allot::capacity_kind::any : allot::capacity_kind::guaranteed;
     allot::flavor_pick pick{};
     do {
       const allot::resources<2> request = (j.each + j.menu.request(pick)) * j.min_pods;
@@ -221,7 +222,8 @@ TEST_CASE("exhaustive_cycle: an elastic job that runs has all the pods for which
     if (h.scheduler().state(id) != job_state::running) return;
     const job_id next = h.waiting_elastic_pod(j.name);
     if (!next || h.scheduler().settings(j.quota).head == allot::queue_head::strict) return;
-    const allot::lane in = j.preemptible ? allot::lane::any : allot::lane::guaranteed;
+    const allot::capacity_kind in =
+        j.preemptible ? allot::capacity_kind::any : allot::capacity_kind::guaranteed;
     CHECK_FALSE(h.scheduler().assumed().fits(j.quota, h.scheduler().request(next), in));
   });
 }

@@ -16,10 +16,10 @@
 
 namespace {
 
+using allot::capacity_kind;
 using allot::gpus;
 using allot::job_id;
 using allot::job_state;
-using allot::lane;
 using allot_test::random_source;
 
 struct least {
@@ -126,17 +126,17 @@ TEST_CASE("preemption_turns: so many in one world, and again in the next") {
   }
 }
 
-TEST_CASE("shape_table: equal demands have equal numbers, all others have their own") {
-  allot::detail::shape_table<2, allot::gpu::demand> shapes;
-  std::vector<allot::shape_number> first_round;
+TEST_CASE("request_classes: equal demands have equal numbers, all others have their own") {
+  allot::detail::request_classes<2, allot::gpu::demand> classes;
+  std::vector<allot::class_number> first_round;
   for (int round = 0; round < 2; ++round) {
     std::size_t i = 0;
     for (const int a : {0, 1}) {
       for (const int b : {0, 1}) {
         for (const int pods : {1, 2}) {
-          for (const lane in : {lane::any, lane::guaranteed}) {
+          for (const capacity_kind in : {capacity_kind::any, capacity_kind::guaranteed}) {
             for (const std::int32_t priority : {-1, 0}) {
-              const auto number = shapes.add(
+              const auto number = classes.add(
                   {{gpus(a), gpus(b)}, {}, {gpus(1), static_cast<std::uint32_t>(pods)}, in, priority});
               if (round == 0) {
                 first_round.push_back(number);
@@ -150,36 +150,36 @@ TEST_CASE("shape_table: equal demands have equal numbers, all others have their 
       }
     }
   }
-  CHECK(std::set<allot::shape_number>(first_round.begin(), first_round.end()).size() == 32);
+  CHECK(std::set<allot::class_number>(first_round.begin(), first_round.end()).size() == 32);
 }
 
-TEST_CASE("shape_table: a shape is kept as long as a job has it, also in a copy of the table") {
+TEST_CASE("request_classes: a class is kept as long as a job has it, also in a copy of the table") {
   allot_test::for_each_seed(50, [](random_source& random) {
-    using table_type = allot::detail::shape_table<1, allot::no_placement::demand>;
-    table_type shapes;
-    std::map<std::int64_t, std::pair<allot::shape_number, int>> there;
+    using table_type = allot::detail::request_classes<1, allot::no_placement::demand>;
+    table_type classes;
+    std::map<std::int64_t, std::pair<allot::class_number, int>> there;
     for (int i = 0; i < 3000; ++i) {
       if (random.one_in(20)) {
-        table_type copy = shapes;
-        shapes = copy;
+        table_type copy = classes;
+        classes = copy;
       }
       const std::int64_t size = random.between(1, 200);
       auto known = there.find(size);
       if (random.one_in(2) || known == there.end()) {
-        const auto number = shapes.add({gpus(size), {}, {}, lane::any, 0});
+        const auto number = classes.add({gpus(size), {}, {}, capacity_kind::any, 0});
         if (known != there.end()) CHECK(number == known->second.first);
         auto& entry = there[size];
         entry.first = number;
         ++entry.second;
       } else {
-        shapes.remove(known->second.first);
+        classes.remove(known->second.first);
         if (--known->second.second == 0) there.erase(known);
       }
-      CHECK(shapes.size() >= there.size());
-      CHECK(shapes.size() <= std::max<std::size_t>(2 * there.size(), there.size() + 64) + 1);
+      CHECK(classes.size() >= there.size());
+      CHECK(classes.size() <= std::max<std::size_t>(2 * there.size(), there.size() + 64) + 1);
       for (const auto& [gpus_of, entry] : there) {
-        REQUIRE(shapes.find(entry.first) != nullptr);
-        CHECK(shapes.find(entry.first)->request == allot::resources<1>{gpus(gpus_of)});
+        REQUIRE(classes.find(entry.first) != nullptr);
+        CHECK(classes.find(entry.first)->request == allot::resources<1>{gpus(gpus_of)});
       }
     }
   });

@@ -197,7 +197,7 @@ class elastic_host {
     allot::ledger<1> used{scheduler_.tree()};
     std::map<std::size_t, std::uint32_t> pods;
     for (const auto& [id, u] : units_) {
-      const auto in = u.what->preemptible ? allot::lane::any : allot::lane::guaranteed;
+      const auto in = u.what->preemptible ? allot::capacity_kind::any : allot::capacity_kind::guaranteed;
       used.charge(u.what->quota, u.what->each * u.pods, in);
       pods[u.what->number] += u.pods;
       const auto state = scheduler_.state(id);

@@ -97,7 +97,7 @@ class books {
       for (std::size_t d = 0; d < 2; ++d) request[d] = allot::quantity::milli(j.request[d]);
       wanted_.push_back({now_.ledger.tree().find("q" + std::to_string(j.quota)),
                          request,
-                         j.preemptible ? allot::lane::any : allot::lane::guaranteed,
+                         j.preemptible ? allot::capacity_kind::any : allot::capacity_kind::guaranteed,
                          {},
                          false});
     }
@@ -134,7 +134,7 @@ class books {
   struct job {
     allot::quota_id quota;
     allot::resources<2> request;
-    allot::lane in{};
+    allot::capacity_kind in{};
     allot::gpu::allocation_id where;
     bool vacating = false;
   };

@@ -12,11 +12,11 @@
 #include "tests/support/count_allocations.hpp"
 #include "tests/support/seeds.hpp"
 
+using allot::class_number;
 using allot::job_id;
 using allot::job_rank;
 using allot::pending_entry;
 using allot::pending_queue;
-using allot::shape_number;
 using allot_test::random_source;
 
 namespace {
@@ -24,13 +24,13 @@ namespace {
 /// A queue together with what it should be: a list that is looked through each time.
 class checked_queue {
  public:
-  void push(std::uint32_t shape, const job_rank& rank) {
+  void push(std::uint32_t request_class, const job_rank& rank) {
     const job_id id{jobs_.size()};
-    jobs_.push_back({shape, rank, true});
+    jobs_.push_back({request_class, rank, true});
     if (blocked_ && rank < jobs_[blocked_->index()].rank) blocked_.reset();
-    if (const auto p = inadmissible_.find(shape); p != inadmissible_.end() && rank < p->second)
+    if (const auto p = inadmissible_.find(request_class); p != inadmissible_.end() && rank < p->second)
       inadmissible_.erase(p);
-    queue_.push(shape_number{shape}, {rank, id, 0});
+    queue_.push(class_number{request_class}, {rank, id, 0});
   }
   void cancel(std::size_t i) {
     if (!jobs_[i].waits) return;
@@ -42,7 +42,7 @@ class checked_queue {
     if (blocked_ && !jobs_[blocked_->index()].waits) blocked_.reset();
     std::optional<std::size_t> expected;
     for (std::size_t i = 0; i < jobs_.size() && !blocked_; ++i) {
-      if (!jobs_[i].waits || inadmissible_.count(jobs_[i].shape) != 0) continue;
+      if (!jobs_[i].waits || inadmissible_.count(jobs_[i].request_class) != 0) continue;
       if (!expected || jobs_[i].rank < jobs_[*expected].rank) expected = i;
     }
     const auto found = queue_.first([&](const pending_entry& e) { return jobs_[e.id.index()].waits; });
@@ -55,12 +55,12 @@ class checked_queue {
   }
   // What follows is to be called right after `first` gave job i.
   void pop(std::size_t i) {
-    queue_.take_out(shape_number{jobs_[i].shape}, job_id{i});
+    queue_.take_out(class_number{jobs_[i].request_class}, job_id{i});
     jobs_[i].waits = false;
   }
   void park(std::size_t i) {
     queue_.mark_inadmissible();
-    inadmissible_[jobs_[i].shape] = jobs_[i].rank;
+    inadmissible_[jobs_[i].request_class] = jobs_[i].rank;
   }
   void block(std::size_t i) {
     queue_.block_at_first();
@@ -75,7 +75,7 @@ class checked_queue {
 
  private:
   struct waiting_job {
-    std::uint32_t shape;
+    std::uint32_t request_class;
     job_rank rank;
     bool waits;
   };
@@ -92,12 +92,12 @@ constexpr auto always = [](const pending_entry&) { return true; };
 TEST_CASE("pending_queue: gives the first job that may be tried, whatever happened before") {
   allot_test::for_each_seed(400, [](random_source& random) {
     checked_queue q;
-    const std::size_t shapes = random.one_in(4) ? 150 : 1 + random.below(6);
+    const std::size_t classes = random.one_in(4) ? 150 : 1 + random.below(6);
     const bool strict = random.one_in(3);
     const std::size_t cancellations = random.below(4);
     for (std::size_t i = 0; i < 300; ++i) {
       if (random.one_in(2)) {
-        q.push(static_cast<std::uint32_t>(random.below(shapes)),
+        q.push(static_cast<std::uint32_t>(random.below(classes)),
                {random.between(-2, 2), random.between(0, 9), i});
       }
       for (std::size_t k = 0; k < cancellations && q.size() > 0; ++k) q.cancel(random.below(q.size()));
@@ -121,16 +121,16 @@ TEST_CASE("pending_queue: gives the first job that may be tried, whatever happen
 
 TEST_CASE("pending_queue: an inadmissible shape is out of the way until the world changes") {
   pending_queue q;
-  q.push(shape_number{7}, {{0, 1, 1}, job_id{1}, 0});
-  q.push(shape_number{7}, {{0, 2, 2}, job_id{2}, 0});
-  q.push(shape_number{8}, {{0, 3, 3}, job_id{3}, 0});
+  q.push(class_number{7}, {{0, 1, 1}, job_id{1}, 0});
+  q.push(class_number{7}, {{0, 2, 2}, job_id{2}, 0});
+  q.push(class_number{8}, {{0, 3, 3}, job_id{3}, 0});
   CHECK(q.first(always)->id == job_id{1});
   q.mark_inadmissible();
   CHECK(q.first(always)->id == job_id{3});
-  // Whoever comes later of that shape has no better chances, and who comes before them may have.
-  q.push(shape_number{7}, {{0, 4, 4}, job_id{4}, 0});
+  // Whoever comes later of that equivalence class has no better chances, and who comes before them may have.
+  q.push(class_number{7}, {{0, 4, 4}, job_id{4}, 0});
   CHECK(q.first(always)->id == job_id{3});
-  q.push(shape_number{7}, {{-1, 5, 5}, job_id{5}, 0});
+  q.push(class_number{7}, {{-1, 5, 5}, job_id{5}, 0});
   CHECK(q.first(always)->id == job_id{5});
   q.mark_inadmissible();
   q.requeue();
@@ -141,16 +141,16 @@ TEST_CASE("pending_queue: what is inadmissible with a job stays so when that one
   pending_queue q;
   bool cancelled = false;
   const auto is_current = [&](const pending_entry& e) { return !(cancelled && e.id == job_id{1}); };
-  q.push(shape_number{7}, {{0, 1, 1}, job_id{1}, 0});
-  q.push(shape_number{7}, {{0, 5, 5}, job_id{5}, 0});
+  q.push(class_number{7}, {{0, 1, 1}, job_id{1}, 0});
+  q.push(class_number{7}, {{0, 5, 5}, job_id{5}, 0});
   CHECK(q.first(is_current)->id == job_id{1});
   q.mark_inadmissible();
   cancelled = true;
   q.note_stale();
   CHECK_FALSE(q.first(is_current).has_value());
-  q.push(shape_number{7}, {{0, 3, 3}, job_id{3}, 0});
+  q.push(class_number{7}, {{0, 3, 3}, job_id{3}, 0});
   CHECK_FALSE(q.first(is_current).has_value());
-  q.push(shape_number{7}, {{0, 0, 0}, job_id{6}, 0});
+  q.push(class_number{7}, {{0, 0, 0}, job_id{6}, 0});
   CHECK(q.first(is_current)->id == job_id{6});
 }
 
@@ -158,12 +158,13 @@ TEST_CASE("pending_queue: the head of a strict queue blocks it until it goes or 
   pending_queue q;
   bool cancelled = false;
   const auto is_current = [&](const pending_entry& e) { return !(cancelled && e.id == job_id{1}); };
-  q.push(shape_number{7}, {{0, 1, 1}, job_id{1}, 0});
-  q.push(shape_number{8}, {{0, 2, 2}, job_id{2}, 0});
+  q.push(class_number{7}, {{0, 1, 1}, job_id{1}, 0});
+  q.push(class_number{8}, {{0, 2, 2}, job_id{2}, 0});
   CHECK(q.first(is_current)->id == job_id{1});
   q.block_at_first();
   CHECK_FALSE(q.first(is_current).has_value());
-  q.push(shape_number{3}, {{0, 3, 3}, job_id{3}, 0});  // another shape, kept before the blocked one
+  q.push(class_number{3},
+         {{0, 3, 3}, job_id{3}, 0});  // another equivalence class, kept before the blocked one
   CHECK_FALSE(q.first(is_current).has_value());
   SUBCASE("it is cancelled") {
     cancelled = true;
@@ -175,7 +176,7 @@ TEST_CASE("pending_queue: the head of a strict queue blocks it until it goes or 
     CHECK(q.first(is_current)->id == job_id{1});
   }
   SUBCASE("somebody comes who goes before it") {
-    q.push(shape_number{9}, {{-1, 9, 9}, job_id{9}, 0});
+    q.push(class_number{9}, {{-1, 9, 9}, job_id{9}, 0});
     CHECK(q.first(is_current)->id == job_id{9});
   }
 }
@@ -185,13 +186,13 @@ TEST_CASE("pending_queue: entries of an earlier stay are not taken for the prese
   std::uint32_t ticket = 0;
   const auto is_current = [&](const pending_entry& e) { return e.ticket == ticket; };
   for (; ticket < 5; ++ticket)
-    q.push(shape_number{1}, {{0, 10 - std::int64_t{ticket}, 1}, job_id{1}, ticket});
+    q.push(class_number{1}, {{0, 10 - std::int64_t{ticket}, 1}, job_id{1}, ticket});
   ticket = 2;
   for (int i = 0; i < 4; ++i) q.note_stale();
   const auto first = q.first(is_current);
   REQUIRE(first.has_value());
   CHECK(first->ticket == 2);
-  q.take_out(shape_number{1}, first->id);
+  q.take_out(class_number{1}, first->id);
   CHECK_FALSE(q.first(is_current).has_value());
 }
 
@@ -199,12 +200,12 @@ TEST_CASE("pending_queue: what is cancelled behind a job that never goes does no
   pending_queue q;
   std::uint64_t latest = 0;
   const auto is_current = [&](const pending_entry& e) { return e.rank.id == 0 || e.rank.id == latest; };
-  q.push(shape_number{1}, {{0, 0, 0}, job_id{0}, 0});
+  q.push(class_number{1}, {{0, 0, 0}, job_id{0}, 0});
   REQUIRE(q.first(is_current).has_value());
   q.block_at_first();
   const auto come_and_go = [&](int times) {
     for (int i = 0; i < times; ++i) {
-      q.push(shape_number{1}, {{0, 1, ++latest}, job_id{1}, 0});
+      q.push(class_number{1}, {{0, 1, ++latest}, job_id{1}, 0});
       q.note_stale();  // the one before
       static_cast<void>(q.first(is_current));
     }
@@ -218,11 +219,11 @@ TEST_CASE("pending_queue: a steady queue does not allocate") {
   random_source random{1};
   const auto take_first = [&] {
     const auto first = q.first(always);
-    q.take_out(shape_number{static_cast<std::uint32_t>(first->rank.id % 12)}, first->id);
+    q.take_out(class_number{static_cast<std::uint32_t>(first->rank.id % 12)}, first->id);
   };
   const auto turn_over = [&] {
     for (std::uint64_t i = 0; i < 500; ++i) {
-      q.push(shape_number{static_cast<std::uint32_t>(i % 12)}, {{0, 0, i}, job_id{i}, 0});
+      q.push(class_number{static_cast<std::uint32_t>(i % 12)}, {{0, 0, i}, job_id{i}, 0});
       if (i < 40) continue;
       if (!q.first(always)) {
         q.requeue();

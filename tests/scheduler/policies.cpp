@@ -80,5 +80,5 @@ TEST_CASE("policies: an order follows priority only if it says so") {
 }
 
 TEST_CASE("policies: who may not be evicted stays off borrowed capacity unless told otherwise") {
-  CHECK(allot::policies<>{}.not_preemptible == allot::lane::guaranteed);
+  CHECK(allot::policies<>{}.not_preemptible == allot::capacity_kind::guaranteed);
 }

@@ -53,7 +53,7 @@ struct as_told {
 
   orders* told;
   allot::by_settings jobs{};
-  allot::lane not_preemptible = allot::lane::guaranteed;
+  allot::capacity_kind not_preemptible = allot::capacity_kind::guaranteed;
 };
 struct told_host {
   orders told{};

@@ -193,7 +193,8 @@ class unit_host {
       const unit_job& j = *scheduler_.what(id);
       const allot::resources<2> request = (j.each + j.menu.request(scheduler_.pick(id))) * pods;
       CHECK(scheduler_.request(id) == request);
-      const allot::lane in = j.preemptible ? allot::lane::any : allot::lane::guaranteed;
+      const allot::capacity_kind in =
+          j.preemptible ? allot::capacity_kind::any : allot::capacity_kind::guaranteed;
       const allot::job_state s = scheduler_.state(id);
       if (s == allot::job_state::running || s == allot::job_state::evicting) {
         held.charge(j.quota, request, in);

@@ -62,9 +62,9 @@ class basic_kai_world {
     allot::gpu::demand demand(job j, std::uint32_t pods) const { return {.gpus = j->each, .pods = pods}; }
     allot::resources<> capacity() const { return has; }
   };
-  using scheduler_type = allot::scheduler<view_type, Places, allot::phase_policies>;
+  using scheduler_type = allot::scheduler<view_type, Places, allot::kai_policies>;
 
-  explicit basic_kai_world(const std::string& told, allot::phase_policies policies = {}) {
+  explicit basic_kai_world(const std::string& told, allot::kai_policies policies = {}) {
     std::vector<allot::gpu::node_spec> nodes;
     std::vector<allot::quota_spec<>> queues;
     allot::quantity total;

@@ -93,9 +93,9 @@ struct law_job {
   std::int32_t priority = 0;
   bool preemptible = true;
   allot::instant submitted = 0;
-  allot::lane lane = allot::lane::any;
+  allot::capacity_kind capacity_kind = allot::capacity_kind::any;
 
-  [[nodiscard]] allot::lane in() const { return lane; }
+  [[nodiscard]] allot::capacity_kind in() const { return capacity_kind; }
   [[nodiscard]] allot::gpu::demand demand() const { return {.gpus = request[0], .total = true}; }
 };
 
@@ -136,7 +136,7 @@ class law_host {
       for (std::size_t d = 0; d < N; ++d) made.request[d] = allot::quantity::milli(j.request[d]);
       made.priority = j.priority;
       made.preemptible = j.preemptible;
-      if (!j.preemptible) made.lane = lane_of_fixed();
+      if (!j.preemptible) made.capacity_kind = lane_of_fixed();
     }
     for (const allot::quota_id x : tree().top_down())
       REQUIRE(scheduler_.configure(x, Preset::defaults()).empty());
@@ -304,12 +304,12 @@ class law_host {
     return std::move(tree).value();
   }
   /// Of jobs that may not be evicted.
-  static allot::lane lane_of_fixed() {
+  static allot::capacity_kind lane_of_fixed() {
     const auto policies = allot::policies_of(Preset{});
     if constexpr (requires { policies.not_preemptible; }) {
       return policies.not_preemptible;
     } else {
-      return allot::lane::any;
+      return allot::capacity_kind::any;
     }
   }
   static places_type machines_of(const scenario& s) {
@@ -453,8 +453,9 @@ class law_host {
 
   [[nodiscard]] bool is_guaranteed() const {
     const auto all = tree().top_down();
-    return std::all_of(all.begin(), all.end(),
-                       [&](allot::quota_id x) { return ledger().is_sound(x, allot::lane::guaranteed); });
+    return std::all_of(all.begin(), all.end(), [&](allot::quota_id x) {
+      return ledger().is_sound(x, allot::capacity_kind::guaranteed);
+    });
   }
 
   /// What plans say must agree with what has happened, and no eviction is without a beneficiary.

@@ -47,9 +47,9 @@ class law_oracle {
   [[nodiscard]] const std::vector<bool>& removed() const { return removed_; }
 
   /// A negative amount releases.
-  void add(std::size_t x, std::size_t d, std::int64_t milli, allot::lane l) {
+  void add(std::size_t x, std::size_t d, std::int64_t milli, allot::capacity_kind l) {
     used_[x][d] += milli;
-    if (l == allot::lane::guaranteed) guaranteed_[x][d] += milli;
+    if (l == allot::capacity_kind::guaranteed) guaranteed_[x][d] += milli;
   }
   [[nodiscard]] std::int64_t used(std::size_t x, std::size_t d) const { return used_[x][d]; }
 
@@ -67,9 +67,10 @@ class law_oracle {
     for (const std::size_t c : children_[x]) sum += std::min(lend(c, d), supply(c, d));
     return sum;
   }
-  /// T(x) for all jobs, or for those of the guaranteed lane alone.
-  [[nodiscard]] big balance(std::size_t x, std::size_t d, allot::lane l = allot::lane::any) const {
-    big sum = own_pool(x, d) - (l == allot::lane::any ? used_ : guaranteed_)[x][d];
+  /// T(x) for all jobs, or for those of the guaranteed kind of capacity alone.
+  [[nodiscard]] big balance(std::size_t x, std::size_t d,
+                            allot::capacity_kind l = allot::capacity_kind::any) const {
+    big sum = own_pool(x, d) - (l == allot::capacity_kind::any ? used_ : guaranteed_)[x][d];
     for (const std::size_t c : children_[x]) sum += std::min(lend(c, d), balance(c, d, l));
     return sum;
   }
@@ -81,8 +82,9 @@ class law_oracle {
   }
 
   /// Of x alone, in one dimension. The guaranteed jobs must keep the law with every borrow limit 0.
-  [[nodiscard]] bool is_sound(std::size_t x, std::size_t d, allot::lane l = allot::lane::any) const {
-    const bool may_borrow = l == allot::lane::any && parent_[x] != none;
+  [[nodiscard]] bool is_sound(std::size_t x, std::size_t d,
+                              allot::capacity_kind l = allot::capacity_kind::any) const {
+    const bool may_borrow = l == allot::capacity_kind::any && parent_[x] != none;
     return balance(x, d, l) >= (may_borrow ? -borrow(x, d) : 0);
   }
   [[nodiscard]] bool is_sound(std::size_t x) const {
@@ -99,18 +101,18 @@ class law_oracle {
   }
 
   /// Whether every quota on the path of x is sound in dimension d with `milli` more at x.
-  [[nodiscard]] bool admits(std::size_t x, std::size_t d, std::int64_t milli, allot::lane l) {
+  [[nodiscard]] bool admits(std::size_t x, std::size_t d, std::int64_t milli, allot::capacity_kind l) {
     add(x, d, milli, l);
     bool sound = true;
     for (std::size_t a = x; a != none && sound; a = parent_[a]) {
-      sound = is_sound(a, d) && (l == allot::lane::any || is_sound(a, d, l));
+      sound = is_sound(a, d) && (l == allot::capacity_kind::any || is_sound(a, d, l));
     }
     add(x, d, -milli, l);
     return sound;
   }
   /// The largest admissible amount, by bisection: `unlimited` if there is none. Precondition: 0 is
   /// admissible.
-  [[nodiscard]] allot::quantity largest(std::size_t x, std::size_t d, allot::lane l) {
+  [[nodiscard]] allot::quantity largest(std::size_t x, std::size_t d, allot::capacity_kind l) {
     std::int64_t low = 0;
     std::int64_t high = too_much;
     if (admits(x, d, high, l)) return allot::quantity::unlimited();

@@ -17,19 +17,21 @@ inline namespace v0 {
 /// What the waiting jobs of one quota, or of several, ask for at least, per dimension; and whether one of
 /// them may get more than is free, because others would have to yield.
 template <std::size_t N>
-struct prospects {
+struct pending_minimum {
   /// Zero: not known.
   resources<N> least{};
   /// Bit d: somebody may be given room in dimension d.
-  std::uint64_t hope = ~std::uint64_t{0};
+  std::uint64_t reclaims = ~std::uint64_t{0};
 
-  [[nodiscard]] static prospects of_nobody() noexcept { return {resources<N>{quantity::unlimited()}, 0}; }
-  [[nodiscard]] bool has_hope(std::size_t d) const noexcept { return ((hope >> d) & 1U) != 0; }
-  void hopes(std::size_t d) noexcept { hope |= std::uint64_t{1} << d; }
+  [[nodiscard]] static pending_minimum of_nobody() noexcept {
+    return {resources<N>{quantity::unlimited()}, 0};
+  }
+  [[nodiscard]] bool may_reclaim(std::size_t d) const noexcept { return ((reclaims >> d) & 1U) != 0; }
+  void add_reclaim(std::size_t d) noexcept { reclaims |= std::uint64_t{1} << d; }
 
-  friend prospects operator|(prospects a, const prospects& b) noexcept {
+  friend pending_minimum operator|(pending_minimum a, const pending_minimum& b) noexcept {
     for (std::size_t d = 0; d < N; ++d) a.least[d] = std::min(a.least[d], b.least[d]);
-    a.hope |= b.hope;
+    a.reclaims |= b.reclaims;
     return a;
   }
 };
@@ -57,15 +59,15 @@ class tournament {
     seats_.assign(tree.slots(), seat{});
     matches_.reset(tree, 1,
                    [&](quota_id x, std::size_t, std::size_t player) { seats_[x.index()].player = player; });
-    prospects_.assign(matches_.nodes(), prospects<N>::of_nobody());
+    pending_.assign(matches_.nodes(), pending_minimum<N>::of_nobody());
   }
 
   /// `x` has a waiting job: its best one asks for `request` and ranks as `head`.
   void enter(const ledger<N>& l, quota_id x, const resources<N>& request, const job_rank& head) {
-    enter(l, x, request, head, prospects<N>{});
+    enter(l, x, request, head, pending_minimum<N>{});
   }
   void enter(const ledger<N>& l, quota_id x, const resources<N>& request, const job_rank& head,
-             const prospects<N>& of_jobs) {
+             const pending_minimum<N>& of_jobs) {
     seat& s = seats_[x.index()];
     s.waits = true;
     s.request = request;
@@ -93,7 +95,7 @@ class tournament {
       play_all(tree, x);
       represent(l, x);
       const seat& s = seats_[x.index()];
-      seat_at(match_below(tree.parent(x)), s.player, arriving_prospects(l, x), !s.best.is_none());
+      seat_at(match_below(tree.parent(x)), s.player, arriving_minimum(l, x), !s.best.is_none());
     }
     play_all(tree, quota_id::none());
   }
@@ -120,7 +122,7 @@ class tournament {
     /// What of that job's request reaches this quota.
     resources<N> arriving{};
     key child_key{};
-    prospects<N> own_jobs{};
+    pending_minimum<N> own_jobs{};
     std::size_t player = 0;
   };
   void key_own_jobs(const ledger<N>& l, quota_id x) {
@@ -132,13 +134,13 @@ class tournament {
     const quota_tree<N>& tree = l.tree();
     key_own_jobs(l, x);
     const seat& own = seats_[x.index()];
-    play(tree, x, 0, own.waits ? own.own_jobs : prospects<N>::of_nobody(), own.waits);
+    play(tree, x, 0, own.waits ? own.own_jobs : pending_minimum<N>::of_nobody(), own.waits);
     for (quota_id child = x;;) {
       represent(l, child);
       const seat& s = seats_[child.index()];
       const quota_id p = tree.parent(child);
       const bool takes_part = !s.best.is_none();
-      play(tree, p, s.player, takes_part ? arriving_prospects(l, child) : prospects<N>::of_nobody(),
+      play(tree, p, s.player, takes_part ? arriving_minimum(l, child) : pending_minimum<N>::of_nobody(),
            takes_part);
       if (!p) return;
       child = p;
@@ -149,43 +151,43 @@ class tournament {
   // roots.
 
   [[nodiscard]] std::size_t match_below(quota_id x) const { return x ? x.index() : matches_.of_roots(); }
-  void play(const quota_tree<N>& tree, quota_id of, std::size_t player, const prospects<N>& with,
+  void play(const quota_tree<N>& tree, quota_id of, std::size_t player, const pending_minimum<N>& with,
             bool takes_part) {
     const std::size_t m = match_below(of);
-    prospects_[matches_.leaf(m, player)] = with;
+    pending_[matches_.leaf(m, player)] = with;
     matches_.play(m, player, takes_part, earlier(tree, of), merged());
   }
   void play_all(const quota_tree<N>& tree, quota_id of) {
     matches_.play_all(match_below(of), earlier(tree, of), merged());
   }
-  void seat_at(std::size_t m, std::size_t player, const prospects<N>& with, bool takes_part) {
+  void seat_at(std::size_t m, std::size_t player, const pending_minimum<N>& with, bool takes_part) {
     matches_.seat(m, player, takes_part);
-    prospects_[matches_.leaf(m, player)] = takes_part ? with : prospects<N>::of_nobody();
+    pending_[matches_.leaf(m, player)] = takes_part ? with : pending_minimum<N>::of_nobody();
   }
   [[nodiscard]] auto earlier(const quota_tree<N>& tree, quota_id of) const {
     return [this, &tree, of](std::size_t a, std::size_t b) { return before(tree, of, a, b); };
   }
   [[nodiscard]] auto merged() {
     return [this](std::size_t node, std::size_t left, std::size_t right) {
-      prospects_[node] = prospects_[left] | prospects_[right];
+      pending_[node] = pending_[left] | pending_[right];
     };
   }
 
   /// What the jobs of the subtree of c ask of the quotas above it.
-  [[nodiscard]] prospects<N> arriving_prospects(const ledger<N>& l, quota_id c) const {
-    prospects<N> p = prospects_[matches_.final(c.index())];
+  [[nodiscard]] pending_minimum<N> arriving_minimum(const ledger<N>& l, quota_id c) const {
+    pending_minimum<N> p = pending_[matches_.final(c.index())];
     for (std::size_t d = 0; d < N; ++d) {
       const quantity balance = l.balance(c, d);
-      if (p.least[d] <= balance) p.hopes(d);
+      if (p.least[d] <= balance) p.add_reclaim(d);
       p.least[d] = l.passed_up(c, d, p.least[d]);
     }
     return p;
   }
   /// Whether c's own bound shuts everybody out.
-  [[nodiscard]] bool is_hopeless(const ledger<N>& l, quota_id c) const {
-    const prospects<N>& p = prospects_[matches_.final(c.index())];
+  [[nodiscard]] bool is_inadmissible(const ledger<N>& l, quota_id c) const {
+    const pending_minimum<N>& p = pending_[matches_.final(c.index())];
     for (std::size_t d = 0; d < N; ++d) {
-      if (p.least[d] > quantity{} && p.least[d] > l.room(c, d) && !p.has_hope(d)) return true;
+      if (p.least[d] > quantity{} && p.least[d] > l.room(c, d) && !p.may_reclaim(d)) return true;
     }
     return false;
   }
@@ -194,7 +196,7 @@ class tournament {
   void represent(const ledger<N>& l, quota_id c) {
     seat& s = seats_[c.index()];
     const std::size_t w = matches_.winner(c.index());
-    if (w == winner_trees::nobody || is_hopeless(l, c)) {
+    if (w == winner_trees::nobody || is_inadmissible(l, c)) {
       s.best = quota_id::none();
       return;
     }
@@ -225,7 +227,7 @@ class tournament {
   std::vector<seat> seats_;
   winner_trees matches_;
   /// Of the players below a node of a winner tree, all of them together.
-  std::vector<prospects<N>> prospects_;
+  std::vector<pending_minimum<N>> pending_;
   [[no_unique_address]] Order order_;
 };
 

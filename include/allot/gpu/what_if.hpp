@@ -4,7 +4,7 @@
 #include <allot/gpu/demand.hpp>
 #include <allot/gpu/detail/occupancy.hpp>
 #include <allot/gpu/detail/room_bound.hpp>
-#include <allot/gpu/detail/room_if_gone.hpp>
+#include <allot/gpu/detail/trial_room.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -54,7 +54,7 @@ class what_if {
   [[nodiscard]] bool fits(const occupancy&) const noexcept { return room_.has_room(); }
 
  private:
-  room_if_gone room_;
+  trial_room room_;
   room_bound bound_;
 };
 

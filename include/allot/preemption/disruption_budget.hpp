@@ -57,7 +57,7 @@ struct disruption_budget {
   std::uint32_t per = 0;
 
   template <std::size_t N>
-  [[nodiscard]] bool operator()(const ledger<N>&, const beneficiary<N>& b, const donor<N>& d,
+  [[nodiscard]] bool operator()(const ledger<N>&, const beneficiary<N>& b, const victim_candidate<N>& d,
                                 const search_progress<N>& progress) const {
     const std::size_t before =
         history == nullptr || window <= 0 ? 0 : history->count(d.quota, b.now - window + 1);

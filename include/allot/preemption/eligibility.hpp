@@ -18,7 +18,7 @@ template <std::size_t N>
 struct beneficiary {
   quota_id quota;
   resources<N> request{};
-  lane in = lane::any;
+  capacity_kind in = capacity_kind::any;
   std::int32_t priority = 0;
   instant submitted = 0;
   preempt_settings may{};
@@ -110,8 +110,8 @@ void for_each_descendant(const quota_tree<N>& tree, quota_id x, Visit& visit) {
 /// own. (A quota that covers what its subtree borrows owes nothing to the outside, nor do the jobs of an
 /// inner quota for what only its children borrow.) O(N depth).
 template <std::size_t N>
-[[nodiscard]] std::array<bool, N> owed_dimensions(const ledger<N>& l, quota_id x, quota_id top,
-                                                  std::array<bool, N> contested) {
+[[nodiscard]] std::array<bool, N> reclaimable_dimensions(const ledger<N>& l, quota_id x, quota_id top,
+                                                         std::array<bool, N> contested) {
   for (std::size_t d = 0; d < N; ++d) {
     contested[d] = contested[d] && l.own_usage(x, d) > l.supply_of(x, d).own_pool;
   }

@@ -52,13 +52,13 @@ struct verdict {
 /// there to say what is fair between rivals, or never finds them fair; see `preempt_rivals::by_guard`.
 template <class Guard, std::size_t N>
 concept victim_guard = requires(const Guard guard, const ledger<N>& l, const beneficiary<N>& b,
-                                const donor<N>& d) {
+                                const victim_candidate<N>& d) {
   { guard(l, b, d) } -> std::same_as<bool>;
 }
-|| requires(const Guard guard, const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d) {
+|| requires(const Guard guard, const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& d) {
   { guard(l, b, d) } -> std::same_as<verdict>;
 }
-|| requires(const Guard guard, const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d) {
+|| requires(const Guard guard, const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& d) {
   requires Guard::strategies >
   1;
   { guard(l, b, d, std::size_t{}) } -> std::same_as<verdict>;
@@ -96,7 +96,8 @@ struct rival_sides {
 /// The sides, the beneficiary's with its request and the victim's less what it gives. Precondition: the
 /// quotas stand in one tree, and the victim's neither is nor stands above the beneficiary's. O(N depth).
 template <std::size_t N>
-[[nodiscard]] rival_sides<N> sides_of(const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d) {
+[[nodiscard]] rival_sides<N> sides_of(const ledger<N>& l, const beneficiary<N>& b,
+                                      const victim_candidate<N>& d) {
   const quota_tree<N>& tree = l.tree();
   const quota_id top = tree.common_ancestor(b.quota, d.quota);
   rival_sides<N> s;
@@ -134,7 +135,7 @@ struct eligible_is_fair {
 
   template <std::size_t N>
   [[nodiscard]] constexpr bool operator()(const ledger<N>&, const beneficiary<N>&,
-                                          const donor<N>& d) const noexcept {
+                                          const victim_candidate<N>& d) const noexcept {
     return d.how != relation::rival;
   }
 };
@@ -149,7 +150,8 @@ struct final_share {
   static constexpr bool less_fair_when_larger = true;
 
   template <std::size_t N>
-  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d) const {
+  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b,
+                                   const victim_candidate<N>& d) const {
     if (d.how != relation::rival) return {eligible_is_fair{}(l, b, d)};
     const rival_sides<N> s = sides_of(l, b, d);
     const borrowed_share wanted = share_of(l, s.beneficiary);
@@ -170,7 +172,8 @@ struct initial_share {
   static constexpr bool less_fair_when_larger = true;
 
   template <std::size_t N>
-  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d) const {
+  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b,
+                                   const victim_candidate<N>& d) const {
     if (d.how != relation::rival) return {eligible_is_fair{}(l, b, d)};
     const rival_sides<N> s = sides_of(l, b, d);
     const borrowed_share wanted = share_of(l, s.beneficiary);
@@ -187,7 +190,7 @@ struct final_then_initial_share {
   static constexpr std::size_t strategies = 2;
 
   template <std::size_t N>
-  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d,
+  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& d,
                                    std::size_t strategy) const {
     return strategy == 0 ? final_share{}(l, b, d) : initial_share{}(l, b, d);
   }
@@ -196,7 +199,7 @@ struct final_then_initial_share {
 /// Asks a guard of any kind.
 template <std::size_t N, victim_guard<N> Guard>
 [[nodiscard]] verdict ask_guard(const Guard& guard, const ledger<N>& l, const beneficiary<N>& b,
-                                const donor<N>& d, std::size_t strategy) {
+                                const victim_candidate<N>& d, std::size_t strategy) {
   if constexpr (requires { guard(l, b, d, strategy); }) {
     return guard(l, b, d, strategy);
   } else if constexpr (requires {

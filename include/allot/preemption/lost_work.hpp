@@ -55,7 +55,7 @@ struct cheapest_lost_work {
   };
 
   template <std::size_t N>
-  [[nodiscard]] key_for<N> operator()(const ledger<N>&, const donor<N>& d) const {
+  [[nodiscard]] key_for<N> operator()(const ledger<N>&, const victim_candidate<N>& d) const {
     return {d.how == relation::same_quota, lost_work(d.next, d.now, first, count), victim_rank::of(d.next)};
   }
   template <std::size_t N>

@@ -16,7 +16,7 @@ inline namespace v0 {
 /// What one search has taken so far.
 template <std::size_t N>
 struct search_progress {
-  /// How many jobs (elastic pods counted one by one): of all quotas, and of the donor's.
+  /// How many jobs (elastic pods counted one by one): of all quotas, and of the candidate's.
   std::size_t evictions = 0;
   std::size_t evictions_of_quota = 0;
   resources<N> released{};
@@ -26,14 +26,14 @@ struct search_progress {
 /// protects it must go on protecting while a search takes more.
 template <class Protection, std::size_t N>
 concept victim_protection = requires(const Protection protection, const ledger<N>& l, const beneficiary<N>& b,
-                                     const donor<N>& d, const search_progress<N>& progress) {
+                                     const victim_candidate<N>& d, const search_progress<N>& progress) {
   { protection(l, b, d, progress) } -> std::same_as<bool>;
 };
 
 /// Whoever is in the running index may be asked. (What must never be evicted is not put there.)
 struct unprotected {
   template <std::size_t N>
-  [[nodiscard]] constexpr bool operator()(const ledger<N>&, const beneficiary<N>&, const donor<N>&,
+  [[nodiscard]] constexpr bool operator()(const ledger<N>&, const beneficiary<N>&, const victim_candidate<N>&,
                                           const search_progress<N>&) const noexcept {
     return false;
   }
@@ -47,7 +47,7 @@ class any_protection {
   explicit any_protection(Protections... protections) : all_(std::move(protections)...) {}
 
   template <std::size_t N>
-  [[nodiscard]] bool operator()(const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d,
+  [[nodiscard]] bool operator()(const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& d,
                                 const search_progress<N>& progress) const {
     return std::apply([&](const auto&... each) { return (each(l, b, d, progress) || ...); }, all_);
   }
@@ -91,7 +91,7 @@ struct minimum_runtime {
   runtime_source source = runtime_source::common_ancestor;
 
   template <std::size_t N>
-  [[nodiscard]] bool operator()(const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d,
+  [[nodiscard]] bool operator()(const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& d,
                                 const search_progress<N>&) const {
     if (d.next.elastic) return false;
     const instant span =

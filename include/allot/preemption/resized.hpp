@@ -61,7 +61,7 @@ class resize_search {
  private:
   using dimensions = std::array<bool, N>;
   using key = decltype(std::declval<const Order&>()(std::declval<const ledger<N>&>(),
-                                                    std::declval<const donor<N>&>()));
+                                                    std::declval<const victim_candidate<N>&>()));
 
   [[nodiscard]] static dimensions over_in(const ledger<N>& l, quota_id x) {
     dimensions result{};
@@ -73,11 +73,12 @@ class resize_search {
   }
 
   /// Takes victims below x until x is not over.
-  void bring_down(ledger<N>& l, const running_index<N>& running, quota_id x, instant now, bool who_owes) {
+  void bring_down(ledger<N>& l, const running_index<N>& running, quota_id x, instant now,
+                  bool only_reclaimable) {
     for (dimensions too_much = over_in(l, x); too_much != dimensions{}; too_much = over_in(l, x)) {
-      donor<N> best;
+      victim_candidate<N> best;
       key least{};
-      consider(l, running, x, x, too_much, now, who_owes, best, least);
+      consider(l, running, x, x, too_much, now, only_reclaimable, best, least);
       if (!best.quota) return;
       running.for_each_elastic_pod(best.next, [&](const running_job<N>& unit) {
         if (!taken_.contains(unit.id)) take(l, unit, true);
@@ -93,9 +94,10 @@ class resize_search {
 
   /// Finds who yields first in the subtree of x, as far as it passes on to `top`.
   void consider(const ledger<N>& l, const running_index<N>& running, quota_id top, quota_id x,
-                const dimensions& helpful, instant now, bool who_owes, donor<N>& best, key& least) const {
+                const dimensions& helpful, instant now, bool only_reclaimable, victim_candidate<N>& best,
+                key& least) const {
     dimensions own = helpful;
-    for (std::size_t d = 0; who_owes && d < N; ++d) {
+    for (std::size_t d = 0; only_reclaimable && d < N; ++d) {
       own[d] = own[d] && l.own_usage(x, d) > l.supply_of(x, d).own_pool;
     }
     const auto jobs = running.jobs_of(x);
@@ -110,7 +112,7 @@ class resize_search {
       }
     }
     if (first != nullptr) {
-      donor<N> d{x, relation::resized, *first, first->request, now};
+      victim_candidate<N> d{x, relation::resized, *first, first->request, now};
       key k = order_(l, d);
       if (!best.quota || k < least) {
         best = std::move(d);
@@ -120,10 +122,10 @@ class resize_search {
     for (const quota_id c : l.tree().children(x)) {
       dimensions passed = helpful;
       for (std::size_t d = 0; d < N; ++d) {
-        const quantity beyond = who_owes ? l.borrowed(c, d) : l.drawn(c, d) - l.supply_of(c, d).kept;
+        const quantity beyond = only_reclaimable ? l.borrowed(c, d) : l.drawn(c, d) - l.supply_of(c, d).kept;
         passed[d] = passed[d] && beyond > quantity{};
       }
-      if (passed != dimensions{}) consider(l, running, top, c, passed, now, who_owes, best, least);
+      if (passed != dimensions{}) consider(l, running, top, c, passed, now, only_reclaimable, best, least);
     }
   }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
+#include <allot/core/change_feed.hpp>
 #include <allot/core/ids.hpp>
-#include <allot/core/news_feed.hpp>
 #include <allot/core/time.hpp>
 #include <allot/quota/ledger.hpp>
 
@@ -28,7 +28,7 @@ struct running_job {
   /// The host's stable id, which breaks ties.
   std::uint64_t order = 0;
   resources<N> request{};
-  lane in = lane::any;
+  capacity_kind in = capacity_kind::any;
   std::uint32_t pods = 1;
   /// One pod of an elastic job beyond its minimum: a unit of its own, with the quota and priority of its job.
   /// It yields before whole gangs of the same priority, and its job survives.
@@ -152,7 +152,7 @@ class running_index {
   std::vector<list> of_quota_;
   /// How many of a quota's are elastic pods.
   std::vector<std::size_t> elastic_pods_;
-  news_feed<change> news_;
+  change_feed<change> news_;
 };
 
 }  // namespace v0

@@ -37,7 +37,8 @@ class saturation_guard {
   }
 
   template <std::size_t N>
-  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d) const {
+  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b,
+                                   const victim_candidate<N>& d) const {
     if (d.how != relation::rival && d.how != relation::borrower) return {eligible_is_fair{}(l, b, d)};
     const quota_tree<N>& tree = l.tree();
     const quota_id top = tree.common_ancestor(b.quota, d.quota);

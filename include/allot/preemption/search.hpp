@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/preemption/detail/victim_queue.hpp>
 #include <allot/preemption/detail/wanted_victims.hpp>
-#include <allot/preemption/detail/yield_queue.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/guard.hpp>
-#include <allot/preemption/might_yield.hpp>
+#include <allot/preemption/possible_victims.hpp>
 #include <allot/preemption/protection.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/victim_order.hpp>
@@ -51,7 +51,7 @@ concept search_world = requires(World world, const running_job<N>& job) {
 /// begin.
 template <class World, std::size_t N>
 concept what_if_world = search_world<World, N> &&
-    requires(World world, const running_job<N>& job, std::span<const might_yield> these) {
+    requires(World world, const running_job<N>& job, std::span<const possible_victims> these) {
   { world.begin_what_if() } -> std::same_as<bool>;
   world.gone(job);
   world.back(job);
@@ -85,8 +85,8 @@ class victim_search {
   }
 
   /// On success the victims have been released in the ledger and taken off in the world, and the request
-  /// fits; it has not been charged or placed. O((donors + victims) log donors) ledger operations, and a
-  /// trial placement for each victim once the ledger accepts. The budget is the number of jobs that are
+  /// fits; it has not been charged or placed. O((candidates + victims) log candidates) ledger operations, and
+  /// a trial placement for each victim once the ledger accepts. The budget is the number of jobs that are
   /// tried, those included that the guard refuses.
   template <search_world<N> World>
   search_outcome run(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& asks,
@@ -101,7 +101,7 @@ class victim_search {
     if (!detail::could_ever_fit(l, b)) return search_outcome::impossible;
     if constexpr (what_if_world<World, N>) {
       possible_.clear();
-      for_each_who_might_yield(l, b, [this](const might_yield& these) { possible_.push_back(these); });
+      for_each_possible_victim(l, b, [this](const possible_victims& these) { possible_.push_back(these); });
       if (!world.might_fit_without(possible_)) return search_outcome::impossible;
     }
     const auto fits = [&] { return l.fits(b.quota, b.request, b.in) && world.could_place(); };
@@ -125,8 +125,8 @@ class victim_search {
   [[nodiscard]] Protection& protection() noexcept { return asked_.protection(); }
 
  private:
-  using queue_type = detail::yield_queue<N, Order, Protection>;
-  using giver = typename queue_type::giver;
+  using queue_type = detail::victim_queue<N, Order, Protection>;
+  using victim_source = typename queue_type::victim_source;
   /// How often a choice is made again when some of those wanted may not be asked.
   static constexpr std::size_t most_attempts = 4;
 
@@ -156,8 +156,8 @@ class victim_search {
                              World& world, Fits fits) {
     std::size_t offered_at = asked_.progress().evictions;
     for (std::size_t strategy = 0;;) {
-      while (giver* g = asked_.pop(l, b)) {
-        const donor<N> d = asked_.donor_of(*g, b);
+      while (victim_source* g = asked_.pop(l, b)) {
+        const victim_candidate<N> d = asked_.candidate_of(*g, b);
         if (left_ == 0) return search_outcome::not_proven;
         --left_;
         const verdict v = ask_guard<N>(guard_, l, b, d, strategy);
@@ -184,10 +184,10 @@ class victim_search {
                                                                               : search_outcome::impossible;
   }
 
-  /// The donor's next job, and before it the elastic pods that go with it.
+  /// The candidate's next job, and before it the elastic pods that go with it.
   template <class World>
-  void take_whole(ledger<N>& l, const running_index<N>& running, World& world, giver& g, const donor<N>& d,
-                  const verdict& v, std::size_t strategy) {
+  void take_whole(ledger<N>& l, const running_index<N>& running, World& world, victim_source& g,
+                  const victim_candidate<N>& d, const verdict& v, std::size_t strategy) {
     running.for_each_elastic_pod(d.next, [&](const running_job<N>& unit) {
       if (asked_.is_taken(unit.id)) return;
       take(l, world, unit);
@@ -278,10 +278,10 @@ class victim_search {
   template <class World, class Fits>
   bool ask_one(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b, World& world,
                Fits fits, const running_job<N>& job) {
-    giver* g = asked_.find_giver(l, b, job);
+    victim_source* g = asked_.find_source(l, b, job);
     if (!g || left_ == 0) return false;
     --left_;
-    const donor<N> d = asked_.donor_of(*g, job, b);
+    const victim_candidate<N> d = asked_.candidate_of(*g, job, b);
     const verdict v = ask_guard<N>(guard_, l, b, d, 0);
     if (!v.fair) return false;
     take_whole(l, running, world, *g, d, v, 0);
@@ -346,7 +346,7 @@ class victim_search {
   }
 
   /// Who might be asked.
-  std::vector<might_yield> possible_;
+  std::vector<possible_victims> possible_;
   std::vector<victim<N>> victims_;
   detail::wanted_victims<N, queue_type> wanted_;
   std::size_t budget_;

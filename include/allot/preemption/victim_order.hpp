@@ -17,9 +17,9 @@
 namespace allot {
 inline namespace v0 {
 
-/// A quota that would give, with the job that it would give next.
+/// The job that a quota would yield next, in a search for victims.
 template <std::size_t N>
-struct donor {
+struct victim_candidate {
   quota_id quota;
   relation how = relation::borrower;
   running_job<N> next{};
@@ -30,14 +30,14 @@ struct donor {
 
 namespace detail {
 
-/// A quota that may give, with those of its jobs that may still be asked: the first `left`, the next one
+/// A quota whose jobs may have to yield, with those that may still be asked: the first `left`, the next one
 /// last; or, in an order of its own, a heap of `left` numbers of jobs from `first` on.
 template <std::size_t N>
-struct giver {
+struct victim_source {
   static constexpr std::size_t no_heap = std::numeric_limits<std::size_t>::max();
 
   quota_id quota;
-  std::size_t reach;
+  std::size_t scope;
   std::span<const running_job<N>> jobs;
   std::size_t left;
   std::size_t first = no_heap;
@@ -54,9 +54,9 @@ struct giver {
 
 }  // namespace detail
 
-/// An order of victims: a callable that gives a donor its key; the least key yields first. It is asked again
-/// after each victim of that donor, in the state without the victims chosen so far (else one quota would give
-/// everything, KAI v0.5.1), and may depend on the usage of the donor itself only.
+/// An order of victims: a callable that gives a candidate its key; the least key yields first. It is asked
+/// again after each victim of that candidate, in the state without the victims chosen so far (else one quota
+/// would give everything, KAI v0.5.1), and may depend on the usage of the candidate itself only.
 ///
 /// Within a quota the jobs yield as `compare_as_victims` says, unless the order has a member
 /// `within_quota(a, b, now)` that says whether a yields before b: a strict total order, and one that the key
@@ -66,11 +66,11 @@ concept orders_within_quota = requires(const Order order, const running_job<N>& 
   { order.within_quota(job, job, now) } -> std::same_as<bool>;
 };
 template <class Order, std::size_t N>
-concept victim_order = requires(const Order order, const ledger<N>& l, const donor<N>& d) {
+concept victim_order = requires(const Order order, const ledger<N>& l, const victim_candidate<N>& d) {
   { order(l, d) } -> std::totally_ordered;
 };
 
-/// Other quotas before the beneficiary's own; lowest priority; then the donor with the highest weighted
+/// Other quotas before the beneficiary's own; lowest priority; then the candidate with the highest weighted
 /// borrowed share and, among those within their own, the one that uses most of its supply, so that several
 /// quotas give in proportion; then newest. Of an inner quota only the own jobs give, so it is measured by
 /// them and its own pool.
@@ -93,7 +93,7 @@ struct lowest_priority_then_highest_share {
   };
 
   template <std::size_t N>
-  [[nodiscard]] key_for<N> operator()(const ledger<N>& l, const donor<N>& d) const {
+  [[nodiscard]] key_for<N> operator()(const ledger<N>& l, const victim_candidate<N>& d) const {
     const contender<N> giving{d.quota, !l.tree().children(d.quota).empty()};
     key_for<N> key{d.how == relation::same_quota, share_of(l, giving), {}, victim_rank::of(d.next)};
     for (std::size_t k = 0; k < N; ++k) {
@@ -121,7 +121,7 @@ struct lowest_priority_then_newest {
   };
 
   template <std::size_t N>
-  [[nodiscard]] key_for<N> operator()(const ledger<N>&, const donor<N>& d) const {
+  [[nodiscard]] key_for<N> operator()(const ledger<N>&, const victim_candidate<N>& d) const {
     return {d.how == relation::same_quota, victim_rank::of(d.next)};
   }
 };

@@ -28,15 +28,15 @@ struct victim {
 
 namespace detail {
 
-/// Victims never make room beyond what the quota could use with everyone else idle, nor in the guaranteed
-/// lane, whose jobs are none.
+/// Victims never make room beyond what the quota could use with everyone else idle, nor on guaranteed
+/// capacity, whose jobs are never victims.
 template <std::size_t N>
 [[nodiscard]] bool could_ever_fit(const ledger<N>& l, const beneficiary<N>& b) {
   for (std::size_t d = 0; d < N; ++d) {
     if (b.request[d] == quantity{}) continue;
     bool possible = b.request[d] <= l.potential(b.quota, d);
-    l.for_each_bound(b.quota, d, b.in, [&](quota_id, quantity room, bool of_any_lane) {
-      possible = possible && (of_any_lane || b.request[d] <= room);
+    l.for_each_bound(b.quota, d, b.in, [&](quota_id, quantity room, bool of_all_jobs) {
+      possible = possible && (of_all_jobs || b.request[d] <= room);
     });
     if (!possible) return false;
   }
@@ -55,7 +55,7 @@ void ask_in_reverse(const Guard& guard, ledger<N>& l, const beneficiary<N>& b, s
     if (skipped(i)) continue;
     victim<N>& v = victims[i];
     l.charge(v.job.quota, v.job.request, v.job.in);
-    donor<N> d{v.job.quota, v.how, v.job, v.job.request, b.now};
+    victim_candidate<N> d{v.job.quota, v.how, v.job, v.job.request, b.now};
     for (; !v.with_its_job && i > 0 && !skipped(i - 1) && victims[i - 1].with_its_job; --i) {
       const running_job<N>& unit = victims[i - 1].job;
       l.charge(unit.quota, unit.request, unit.in);

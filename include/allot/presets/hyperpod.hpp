@@ -40,7 +40,7 @@ struct hyperpod_victim_order {
   hyperpod_idle idle = hyperpod_idle::fair_share;
 
   template <std::size_t N>
-  [[nodiscard]] auto operator()(const ledger<N>& l, const donor<N>& d) const {
+  [[nodiscard]] auto operator()(const ledger<N>& l, const victim_candidate<N>& d) const {
     auto key = lowest_priority_then_highest_share{}(l, d);
     if (idle == hyperpod_idle::fcfs) {
       key.share = {};

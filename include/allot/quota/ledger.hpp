@@ -14,13 +14,13 @@
 namespace allot {
 inline namespace v0 {
 
-/// Which promise a job needs; of a question, whose jobs it is about.
-enum class lane : std::uint8_t {
-  /// Of a job: it may use what its quota borrows, and may have to give it back. Of a question: the jobs of
-  /// all lanes.
+/// What capacity a job may use; of a question, whose usage it is about.
+enum class capacity_kind : std::uint8_t {
+  /// A job may also use what its quota borrows, and may have to give it back. A question is about all jobs.
   any,
-  /// Never stands on borrowed capacity, so it need never be preempted (KAI's non-preemptible jobs): the jobs
-  /// of this lane, taken alone, must satisfy the law with every borrow limit 0.
+  /// A job uses only what its quota is guaranteed, so it never has to be preempted (KAI's non-preemptible
+  /// jobs, Mesos' non-revocable resources): these jobs alone satisfy the law with every borrow limit 0. A
+  /// question is about them.
   guaranteed,
 };
 
@@ -54,15 +54,15 @@ class ledger {
   /// The most that x may use in addition; negative when a quota on its path is over.
   /// In a state that is not sound, what is missing above x counts against what x keeps for itself, as in
   /// Kueue's available().
-  [[nodiscard]] resources<N> headroom(quota_id x, lane l = lane::any) const {
+  [[nodiscard]] resources<N> headroom(quota_id x, capacity_kind kind = capacity_kind::any) const {
     resources<N> most;
-    for (std::size_t d = 0; d < N; ++d) most[d] = headroom(x, d, l);
+    for (std::size_t d = 0; d < N; ++d) most[d] = headroom(x, d, kind);
     return most;
   }
-  [[nodiscard]] quantity headroom(quota_id x, std::size_t d, lane l = lane::any) const {
+  [[nodiscard]] quantity headroom(quota_id x, std::size_t d, capacity_kind kind = capacity_kind::any) const {
     quantity most = quantity::unlimited();
     bool is_there = false;
-    for_each_bound(x, d, l, [&](quota_id, quantity room, bool) {
+    for_each_bound(x, d, kind, [&](quota_id, quantity room, bool) {
       most = std::min(most, room);
       is_there = true;
     });
@@ -72,10 +72,11 @@ class ledger {
   /// Whether the request is admissible. A dimension of which nothing is asked does not matter, even when it
   /// is over (Kueue #2524); a negative or unlimited request never fits, nor one with which the usage of an
   /// unlimited quota could no longer be counted. In a quota that is not there nothing fits, not even nothing.
-  [[nodiscard]] bool fits(quota_id x, const resources<N>& request, lane l = lane::any) const {
+  [[nodiscard]] bool fits(quota_id x, const resources<N>& request,
+                          capacity_kind kind = capacity_kind::any) const {
     if (!is_known(x) || !is_valid_request(request)) return false;
     for (std::size_t d = 0; d < N; ++d) {
-      if (request[d] > quantity{} && !fits_at(&cell_of(x, d), d, request[d], l)) return false;
+      if (request[d] > quantity{} && !fits_at(&cell_of(x, d), d, request[d], kind)) return false;
     }
     return true;
   }
@@ -103,15 +104,15 @@ class ledger {
 
   /// Counts a job of x as using `request`.
   /// Preconditions: x exists; a valid request; it can be counted.
-  void charge(quota_id x, const resources<N>& request, lane l = lane::any) {
+  void charge(quota_id x, const resources<N>& request, capacity_kind kind = capacity_kind::any) {
     ALLOT_ASSERT(is_valid_request(request), "a charge is neither negative nor unlimited");
-    change(x, request, 1, l);
+    change(x, request, 1, kind);
   }
-  /// Takes back what was charged. Precondition: x was charged at least that much in that lane.
-  void release(quota_id x, const resources<N>& request, lane l = lane::any) {
+  /// Takes back what was charged. Precondition: x was charged at least that much of that kind.
+  void release(quota_id x, const resources<N>& request, capacity_kind kind = capacity_kind::any) {
     ALLOT_ASSERT(is_valid_request(request), "a release is neither negative nor unlimited");
-    ALLOT_ASSERT(all_at_most(request, charged_in(x, l)), "more is released than was charged");
-    change(x, request, -1, l);
+    ALLOT_ASSERT(all_at_most(request, charged_in(x, kind)), "more is released than was charged");
+    change(x, request, -1, kind);
   }
 
   /// T(x): what is left of the supply of x. Below zero it is what x borrows from outside its subtree.
@@ -139,8 +140,8 @@ class ledger {
   }
   /// What the jobs attached to x itself use.
   [[nodiscard]] quantity own_usage(quota_id x, std::size_t d) const { return at(x, d).now.own; }
-  [[nodiscard]] resources<N> own_usage(quota_id x, lane l = lane::any) const {
-    return collect(x, l == lane::guaranteed ? &usage::own_guaranteed : &usage::own);
+  [[nodiscard]] resources<N> own_usage(quota_id x, capacity_kind kind = capacity_kind::any) const {
+    return collect(x, kind == capacity_kind::guaranteed ? &usage::own_guaranteed : &usage::own);
   }
   /// What x asks of its own supply: its jobs and what its children ask beyond what they keep.
   [[nodiscard]] resources<N> drawn(quota_id x) const { return collect(x, &usage::used); }
@@ -170,12 +171,13 @@ class ledger {
     return most;
   }
 
-  /// Whether x keeps the law; of the guaranteed lane: whether its jobs alone do, with every borrow limit 0.
-  /// A quota that is not there breaks none.
-  [[nodiscard]] bool is_sound(quota_id x, lane l = lane::any) const {
+  /// Whether x keeps the law; for guaranteed capacity: whether the jobs on it alone do, with every
+  /// borrow limit 0. A quota that is not there breaks none.
+  [[nodiscard]] bool is_sound(quota_id x, capacity_kind kind = capacity_kind::any) const {
     for (std::size_t d = 0; d < N; ++d) {
       const cell& c = at(x, d);
-      if (l == lane::guaranteed ? c.now.used_guaranteed > c.supply : c.now.used > c.ceiling) return false;
+      if (kind == capacity_kind::guaranteed ? c.now.used_guaranteed > c.supply : c.now.used > c.ceiling)
+        return false;
     }
     return true;
   }
@@ -185,11 +187,11 @@ class ledger {
     return std::all_of(all.begin(), all.end(), [&](quota_id x) { return is_sound(x); });
   }
 
-  /// Calls `visit(quota, room, of_any_lane)` for each bound on x's path, from x to its root: no more than
-  /// `room` can be added at x before that quota breaks the law. In the guaranteed lane each quota has a
-  /// second bound, for the usage of that lane alone; there `of_any_lane` is false.
+  /// Calls `visit(quota, room, of_all_jobs)` for each bound on x's path, from x to its root: no more than
+  /// `room` can be added at x before that quota breaks the law. For guaranteed capacity each quota
+  /// has a second bound, for the usage of those jobs alone; there `of_all_jobs` is false.
   template <class Visit>
-  void for_each_bound(quota_id x, std::size_t d, lane l, Visit visit) const {
+  void for_each_bound(quota_id x, std::size_t d, capacity_kind kind, Visit visit) const {
     if (!is_known(x, d)) return;
     quantity spared{};
     quantity spared_guaranteed{};
@@ -198,7 +200,7 @@ class ledger {
       const cell& c = cell_of(a, d);
       visit(a, spared + (ceiling_of(c) - c.now.used), true);
       spared += std::max(quantity{}, c.kept - c.now.used);
-      if (l == lane::guaranteed) {
+      if (kind == capacity_kind::guaranteed) {
         visit(a, spared_guaranteed + (c.supply - c.now.used_guaranteed), false);
         spared_guaranteed += std::max(quantity{}, c.kept - c.now.used_guaranteed);
       }
@@ -271,9 +273,10 @@ class ledger {
     return result;
   }
 
-  /// What can be released in that lane.
-  [[nodiscard]] resources<N> charged_in(quota_id x, lane l) const {
-    return l == lane::guaranteed ? own_usage(x, l) : own_usage(x) - own_usage(x, lane::guaranteed);
+  /// What can be released of that kind.
+  [[nodiscard]] resources<N> charged_in(quota_id x, capacity_kind kind) const {
+    return kind == capacity_kind::guaranteed ? own_usage(x, kind)
+                                             : own_usage(x) - own_usage(x, capacity_kind::guaranteed);
   }
   [[nodiscard]] static quantity ceiling_of(const cell& c) {
     return c.ceiling == most_countable ? quantity::unlimited() : c.ceiling;
@@ -284,14 +287,14 @@ class ledger {
   }
 
   /// Whether so much more can be used where `at` is: `spared` of it does not reach the quotas above.
-  [[nodiscard]] bool fits_at(const cell* at, std::size_t d, quantity q, lane l) const {
+  [[nodiscard]] bool fits_at(const cell* at, std::size_t d, quantity q, capacity_kind kind) const {
     quantity spared;
     quantity spared_guaranteed;
     for (;; at = &cell_of(at->parent, d)) {
       const usage& now = at->now;
       if (q > spared + (at->ceiling - now.used)) return false;
       spared += std::max(quantity{}, at->kept - now.used);
-      if (l == lane::guaranteed) {
+      if (kind == capacity_kind::guaranteed) {
         if (q > spared_guaranteed + (at->supply - now.used_guaranteed)) return false;
         spared_guaranteed += std::max(quantity{}, at->kept - now.used_guaranteed);
       }
@@ -299,12 +302,12 @@ class ledger {
     }
   }
 
-  void change(quota_id x, const resources<N>& request, std::int64_t sign, lane l) {
+  void change(quota_id x, const resources<N>& request, std::int64_t sign, capacity_kind kind) {
     ALLOT_ASSERT(tree_.contains(x), "no such quota");
     for (std::size_t d = 0; d < N; ++d) {
       if (request[d] == quantity{}) continue;
       const std::size_t i = x.index() * N + d;
-      if (l == lane::guaranteed) {
+      if (kind == capacity_kind::guaranteed) {
         change<true>(i, d, request[d].in_milli() * sign);
       } else {
         change<false>(i, d, request[d].in_milli() * sign);

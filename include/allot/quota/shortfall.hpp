@@ -19,7 +19,8 @@ enum class bound : std::uint8_t {
   borrow_limit,
   /// The quota has used its supply and may not borrow at all.
   nominal,
-  /// The guaranteed lane has used the supply; a job that can't be preempted may not stand on borrowed
+  /// The jobs on guaranteed capacity use all of the supply; a job that can't be preempted may not stand on
+  /// borrowed
   /// capacity.
   guarantee,
 };
@@ -44,13 +45,13 @@ struct shortfall {
 /// none need not fit: `ledger::fits` says.
 template <std::size_t N, class Visit>
 void for_each_shortfall(const ledger<N>& l, quota_id x, const std::type_identity_t<resources<N>>& request,
-                        lane in, Visit visit) {
+                        capacity_kind in, Visit visit) {
   if (!is_valid_request(request)) return;
   for (std::size_t d = 0; d < N; ++d) {
     if (request[d] == quantity{}) continue;
-    l.for_each_bound(x, d, in, [&](quota_id at, quantity room, bool of_any_lane) {
+    l.for_each_bound(x, d, in, [&](quota_id at, quantity room, bool of_all_jobs) {
       if (request[d] <= room) return;
-      const bound kind = !of_any_lane                              ? bound::guarantee
+      const bound kind = !of_all_jobs                              ? bound::guarantee
                          : !l.tree().parent(at)                    ? bound::capacity
                          : l.supply_of(at, d).borrow == quantity{} ? bound::nominal
                                                                    : bound::borrow_limit;
@@ -64,7 +65,7 @@ void for_each_shortfall(const ledger<N>& l, quota_id x, const std::type_identity
 template <std::size_t N>
 [[nodiscard]] std::optional<shortfall> binding_shortfall(const ledger<N>& l, quota_id x,
                                                          const std::type_identity_t<resources<N>>& request,
-                                                         lane in = lane::any) {
+                                                         capacity_kind in = capacity_kind::any) {
   std::optional<shortfall> worst;
   for_each_shortfall(l, x, request, in, [&](const shortfall& s) {
     if (!worst || s.missing > worst->missing) worst = s;

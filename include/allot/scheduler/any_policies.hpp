@@ -154,7 +154,7 @@ class any_policies {
   [[nodiscard]] std::optional<bool> judges_rivals() const { return parts_->judges_rivals(); }
 
   job_order jobs{};
-  lane not_preemptible = lane::any;
+  capacity_kind not_preemptible = capacity_kind::any;
 
  private:
   std::unique_ptr<const interface> parts_;

@@ -87,7 +87,7 @@ class exhaustive_cycle {
   struct protection_by_settings {
     const Session* session = nullptr;
 
-    [[nodiscard]] bool operator()(const ledger<n>& l, const beneficiary<n>& b, const donor<n>& d,
+    [[nodiscard]] bool operator()(const ledger<n>& l, const beneficiary<n>& b, const victim_candidate<n>& d,
                                   const search_progress<n>& progress) const {
       if (!session->guarantees_runtime()) return false;
       const auto guarantee = [this](quota_id x) -> const runtime_guarantee& {
@@ -122,7 +122,7 @@ class exhaustive_cycle {
       others_too = look(x) || others_too;
       if (const auto first = session.first_of(x)) {
         const record& r = session.at(*first);
-        turn_.enter(session.assumed(), x, r.facts.request, r.rank, prospects_of(session, x, r));
+        turn_.enter(session.assumed(), x, r.facts.request, r.rank, minimum_of(session, x, r));
       } else {
         turn_.leave(session.assumed(), x);
       }
@@ -132,18 +132,19 @@ class exhaustive_cycle {
 
   /// What the jobs of x that may be tried ask for at least, and whether one may make others yield: what can't
   /// be ruled out at a glance counts as hope.
-  [[nodiscard]] prospects<n> prospects_of(Session& session, quota_id x, const record& first) const {
-    auto p = prospects<n>::of_nobody();
+  [[nodiscard]] pending_minimum<n> minimum_of(Session& session, quota_id x, const record& first) const {
+    auto p = pending_minimum<n>::of_nobody();
     const queue_settings& settings = session.settings(x);
     const bool first_only = settings.head == queue_head::strict;
     std::int32_t priority = first.facts.priority;
     if (first_only) {
       p.least = first.menu.empty() ? first.facts.request : resources<n>{};
     } else {
-      session.for_each_open_shape(x, [&](const auto& shape) {
-        priority = std::max(priority, shape.priority);
+      session.for_each_open_class(x, [&](const auto& request_class) {
+        priority = std::max(priority, request_class.priority);
         for (std::size_t d = 0; d < n; ++d) {
-          p.least[d] = std::min(p.least[d], shape.menu.empty() ? shape.request[d] : quantity{});
+          p.least[d] =
+              std::min(p.least[d], request_class.menu.empty() ? request_class.request[d] : quantity{});
         }
       });
     }
@@ -158,7 +159,7 @@ class exhaustive_cycle {
     if (may.reclaim == preempt_reclaim::never) return p;
     const ledger<n>& l = session.assumed();
     for (std::size_t d = 0; d < n; ++d) {
-      if (p.least[d] <= l.supply_of(x, d).own_pool - l.own_usage(x, d)) p.hopes(d);
+      if (p.least[d] <= l.supply_of(x, d).own_pool - l.own_usage(x, d)) p.add_reclaim(d);
     }
     return p;
   }

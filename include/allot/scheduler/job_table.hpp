@@ -74,7 +74,7 @@ struct job_record {
   flavor_pick pick{};
   typename Placement::demand demand{};
   typename Placement::allocation where{};
-  shape_number shape{};
+  class_number request_class{};
   /// Counts the stays in a queue of those who had this index, so that an entry of an earlier stay is known as
   /// stale.
   std::uint32_t ticket = 0;
@@ -88,7 +88,7 @@ struct job_record {
   preemption_turns turns{};
   job_state state = job_state::unknown;
   bool preemptible = true;
-  /// Whether a later job of the same shape has no better chances.
+  /// Whether a later job of the same equivalence class has no better chances.
   bool follows_priority = false;
 };
 
@@ -215,26 +215,27 @@ class job_table {
   std::vector<std::uint32_t> free_;
 };
 
-/// Numbers the shapes: what a job asks for, by which its chances do not differ from another's of its quota.
-/// In a queue where priorities stand in no order they belong to it, for a higher one may preempt more.
-/// A shape is kept as long as a job has it, and as many others as there are of those, or a few: so nothing is
-/// allocated while jobs of the same shapes come and go. Its number is not given to another.
+/// Numbers the equivalence classes: what a job asks for, by which its chances do not differ from another's of
+/// its quota. In a queue where priorities stand in no order they belong to it, for a higher one may preempt
+/// more. An equivalence class is kept as long as a job has it, and as many others as there are of those, or a
+/// few: so nothing is allocated while jobs of the same equivalence classes come and go. Its number is not
+/// given to another.
 template <std::size_t N, class Demand>
-class shape_table {
+class request_classes {
  public:
-  struct shape {
+  struct request_class {
     resources<N> request;
     flavor_menu<N> menu;
     Demand demand;
-    lane in{};
+    capacity_kind in{};
     /// The lowest of all where it does not matter.
     std::int32_t priority = 0;
-    friend auto operator<=>(const shape&, const shape&) = default;
+    friend auto operator<=>(const request_class&, const request_class&) = default;
   };
   static constexpr std::int32_t any_priority = std::numeric_limits<std::int32_t>::min();
 
-  /// The number of the shape, which one more job has from now on. O(log shapes).
-  [[nodiscard]] shape_number add(const shape& s) {
+  /// The number of the equivalence class, which one more job has from now on. O(log equivalence classes).
+  [[nodiscard]] class_number add(const request_class& s) {
     const auto [at, is_new] = slots_of_.try_emplace(s, std::uint32_t{0});
     if (is_new) {
       if (free_.empty()) {
@@ -247,16 +248,16 @@ class shape_table {
       ++unused_;
     }
     if (slots_[at->second].jobs++ == 0) --unused_;
-    return shape_number{at->second, slots_[at->second].generation};
+    return class_number{at->second, slots_[at->second].generation};
   }
-  /// A job has it no more. Amortised O(log shapes).
-  void remove(shape_number number) {
+  /// A job has it no more. Amortised O(log equivalence classes).
+  void remove(class_number number) {
     if (--slots_[number.index()].jobs > 0) return;
     ++unused_;
     if (unused_ > least_unused && 2 * unused_ > slots_of_.size()) forget_unused();
   }
   /// Nothing when it is not kept any more.
-  [[nodiscard]] const shape* find(shape_number number) const {
+  [[nodiscard]] const request_class* find(class_number number) const {
     const slot& s = slots_[number.index()];
     return s.generation == number.generation() ? &s.what : nullptr;
   }
@@ -264,7 +265,7 @@ class shape_table {
 
  private:
   struct slot {
-    shape what{};
+    request_class what{};
     std::uint32_t generation = 0;
     std::uint32_t jobs = 0;
   };
@@ -284,11 +285,11 @@ class shape_table {
     unused_ = 0;
   }
 
-  std::map<shape, std::uint32_t> slots_of_;
-  /// With a copy of the shape, so that a table can be copied.
+  std::map<request_class, std::uint32_t> slots_of_;
+  /// With a copy of the equivalence class, so that a table can be copied.
   std::vector<slot> slots_;
   std::vector<std::uint32_t> free_;
-  /// How many of the shapes no job has.
+  /// How many of the equivalence classes no job has.
   std::size_t unused_ = 0;
 };
 

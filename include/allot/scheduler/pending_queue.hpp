@@ -20,8 +20,8 @@ struct pending_entry {
   std::uint32_t ticket = 0;
 };
 
-/// Numbers what jobs ask for, see `detail::shape_table`.
-using shape_number = recycled_id<struct shape_tag>;
+/// Numbers what jobs ask for, see `detail::request_classes`.
+using class_number = recycled_id<struct class_tag>;
 
 /// A stay in a queue has begun or ended.
 struct queue_change {
@@ -30,28 +30,28 @@ struct queue_change {
   bool begins = false;
 };
 
-/// The waiting jobs of one quota, grouped by shape: jobs that ask for the same fare alike. When the first of
-/// a shape can't be admitted its whole shape is inadmissible until the world changes, so a queue of a million
-/// jobs in a dozen sizes is a dozen attempts, not a million.
+/// The waiting jobs of one quota, grouped by equivalence class: jobs that ask for the same fare alike. When
+/// the first of an equivalence class can't be admitted its whole equivalence class is inadmissible until the
+/// world changes, so a queue of a million jobs in a dozen sizes is a dozen attempts, not a million.
 ///
 /// `is_current(entry)` says whether the job still waits under that ticket; entries that do not are dropped
 /// when they come up, or all at once when they are more than half of what is kept.
 class pending_queue {
  public:
-  /// A job that goes before the one that blocks the queue, or before the one with which its shape was
-  /// inadmissible, lets those try again: it may be allowed to preempt where they were not. O(log jobs +
-  /// shapes).
-  void push(shape_number shape, const pending_entry& entry) {
+  /// A job that goes before the one that blocks the queue, or before the one with which its equivalence class
+  /// was inadmissible, lets those try again: it may be allowed to preempt where they were not. O(log jobs +
+  /// equivalence classes).
+  void push(class_number request_class, const pending_entry& entry) {
     if (blocked_ && entry.rank < groups_[first_].jobs.front().rank) blocked_ = false;
-    auto at = place_of(shape);
-    const bool is_new = at == groups_.end() || at->shape != shape;
+    auto at = place_of(request_class);
+    const bool is_new = at == groups_.end() || at->request_class != request_class;
     if (is_new && groups_.size() >= most_groups_) {
       forget_empty();
-      at = place_of(shape);
+      at = place_of(request_class);
     }
     const auto i = static_cast<std::size_t>(at - groups_.begin());
     if (is_new) {
-      groups_.insert(at, group{shape, {}, {}});
+      groups_.insert(at, group{request_class, {}, {}});
       if (i <= first_) ++first_;
     }
     group& g = groups_[i];
@@ -64,7 +64,7 @@ class pending_queue {
   void note_stale() noexcept { ++stale_; }
 
   /// The first job of those that may be tried, none when the queue is blocked or all that wait are
-  /// inadmissible. O(shapes).
+  /// inadmissible. O(equivalence classes).
   template <class IsCurrent>
   [[nodiscard]] std::optional<pending_entry> first(IsCurrent is_current) {
     if (stale_ > entries_ / 2) sweep(is_current);
@@ -80,26 +80,26 @@ class pending_queue {
     first_ = static_cast<std::size_t>(best - groups_.data());
     return best->jobs.front();
   }
-  /// Takes out a job that waits, wherever it stands. O(log jobs) when it is the first of its shape; otherwise
-  /// its entry is dropped when it comes up.
-  void take_out(shape_number shape, job_id id) {
-    const std::size_t i = static_cast<std::size_t>(place_of(shape) - groups_.begin());
+  /// Takes out a job that waits, wherever it stands. O(log jobs) when it is the first of its equivalence
+  /// class; otherwise its entry is dropped when it comes up.
+  void take_out(class_number request_class, job_id id) {
+    const std::size_t i = static_cast<std::size_t>(place_of(request_class) - groups_.begin());
     group& g = groups_[i];
     if (g.jobs.empty() || g.jobs.front().id != id) return note_stale();
     if (i == first_) blocked_ = false;
     pop(g);
   }
-  /// The shape of the job that `first` gave is not tried again until `requeue`.
+  /// The equivalence class of the job that `first` gave is not tried again until `requeue`.
   void mark_inadmissible() { groups_[first_].inadmissible = groups_[first_].jobs.front().rank; }
   /// The job that `first` gave blocks all that come after it until `requeue`, or until it is cancelled.
   void block_at_first() { blocked_ = true; }
-  /// Calls `visit(shape)` for each shape of which a job may be tried, perhaps also for one of which all jobs
-  /// have stopped to wait. O(shapes).
+  /// Calls `visit(equivalence class)` for each equivalence class of which a job may be tried, perhaps also
+  /// for one of which all jobs have stopped to wait. O(equivalence classes).
   template <class Visit>
-  void for_each_open_shape(Visit visit) const {
+  void for_each_open_class(Visit visit) const {
     if (blocked_) return;
     for (const group& g : groups_) {
-      if (!g.inadmissible && !g.jobs.empty()) visit(g.shape);
+      if (!g.inadmissible && !g.jobs.empty()) visit(g.request_class);
     }
   }
   /// Calls `visit(entry)` for every entry, of jobs that do not wait any more too, in no particular order.
@@ -116,24 +116,24 @@ class pending_queue {
   }
 
  private:
-  /// So many shapes are kept for the next job that comes, though none waits.
+  /// So many equivalence classes are kept for the next job that comes, though none waits.
   static constexpr std::size_t least_groups = 64;
 
   struct group {
-    shape_number shape;
+    class_number request_class;
     /// The rank of the job that was tried in vain.
     std::optional<job_rank> inadmissible;
     std::vector<pending_entry> jobs;  // a heap, the first to go in front
   };
 
-  [[nodiscard]] std::vector<group>::iterator place_of(shape_number shape) {
-    return std::lower_bound(groups_.begin(), groups_.end(), shape,
-                            [](const group& g, shape_number s) { return g.shape < s; });
+  [[nodiscard]] std::vector<group>::iterator place_of(class_number request_class) {
+    return std::lower_bound(groups_.begin(), groups_.end(), request_class,
+                            [](const group& g, class_number s) { return g.request_class < s; });
   }
-  /// Forgets the shapes of which no job waits, and that they were inadmissible. They are as many as the
-  /// others by then, or few.
+  /// Forgets the equivalence classes of which no job waits, and that they were inadmissible. They are as many
+  /// as the others by then, or few.
   void forget_empty() {
-    const shape_number blocking = blocked_ ? groups_[first_].shape : shape_number{};
+    const class_number blocking = blocked_ ? groups_[first_].request_class : class_number{};
     std::erase_if(groups_, [](const group& g) { return g.jobs.empty(); });
     first_ = blocked_ ? static_cast<std::size_t>(place_of(blocking) - groups_.begin()) : 0;
     most_groups_ = std::max(least_groups, 2 * groups_.size());
@@ -167,7 +167,7 @@ class pending_queue {
     stale_ = 0;
   }
 
-  std::vector<group> groups_;  // by shape
+  std::vector<group> groups_;  // by equivalence class
   /// From here on it is looked which of them can be forgotten.
   std::size_t most_groups_ = least_groups;
   std::size_t first_ = 0;

@@ -86,9 +86,9 @@ struct policies {
   [[no_unique_address]] Guard guard{};
   /// Who may not be asked at all, beside those whose quota guarantees them a runtime.
   [[no_unique_address]] Protection protection{};
-  /// The lane of jobs that may not be evicted. `guaranteed` keeps them off borrowed capacity, which its owner
-  /// could then not get back.
-  lane not_preemptible = lane::guaranteed;
+  /// What capacity jobs that may not be preempted use. `guaranteed` keeps them off borrowed capacity,
+  /// which its owner could then not get back.
+  capacity_kind not_preemptible = capacity_kind::guaranteed;
   /// How many victims one search may try before it gives up with `pending_reason::not_proven`.
   std::size_t search_budget = 100'000;
   /// How many jobs may be started again elsewhere so that one finds a place (KAI's consolidation: 16). 0:
@@ -160,7 +160,7 @@ template <class Policies, job_view View>
   static_assert(has_jobs || !has_cycle,
                 "allot: policies must have `jobs`, the order of the jobs of one quota");
   constexpr bool has_lane = requires(const Policies& p) {
-    { p.not_preemptible } -> same_value_as<lane>;
+    { p.not_preemptible } -> same_value_as<capacity_kind>;
   };
   static_assert(has_lane || !has_cycle,
                 "allot: policies must have `allot::lane not_preemptible`, the lane of jobs that may not be "
@@ -174,17 +174,17 @@ template <class Policies, job_view View>
     static_assert(
         quota_order<typename Policies::quota_order_type, n>,
         "allot: the quota order must take (const ledger<N>&, const contender<N>&), return an ordered key");
-    static_assert(
-        victim_order<typename Policies::victim_order_type, n>,
-        "allot: the victim order must take (const ledger<N>&, const donor<N>&) and return an ordered key");
-    static_assert(
-        victim_guard<typename Policies::guard_type, n>,
-        "allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const donor<N>&), return bool "
-        "or a verdict");
-    static_assert(
-        victim_protection<typename Policies::protection_type, n>,
-        "allot: the protection must take (const ledger<N>&, const beneficiary<N>&, const donor<N>&, "
-        "const search_progress<N>&) and return bool");
+    static_assert(victim_order<typename Policies::victim_order_type, n>,
+                  "allot: the victim order must take (const ledger<N>&, const victim_candidate<N>&) and "
+                  "return an ordered key");
+    static_assert(victim_guard<typename Policies::guard_type, n>,
+                  "allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const "
+                  "victim_candidate<N>&), return bool "
+                  "or a verdict");
+    static_assert(victim_protection<typename Policies::protection_type, n>,
+                  "allot: the protection must take (const ledger<N>&, const beneficiary<N>&, const "
+                  "victim_candidate<N>&, "
+                  "const search_progress<N>&) and return bool");
   }
   return true;
 }

@@ -83,11 +83,11 @@ class session {
 
   /// The first waiting job of x, those aside that were held since everyone was woken.
   [[nodiscard]] std::optional<job_id> first_of(quota_id x) { return jobs_.first_of(x); }
-  /// Calls `visit(shape)` for each shape of which a job of x may be tried: what it asks for, see
-  /// `detail::shape_table`. Perhaps also for one of which all jobs have stopped to wait.
+  /// Calls `visit(equivalence class)` for each equivalence class of which a job of x may be tried: what it
+  /// asks for, see `detail::request_classes`. Perhaps also for one of which all jobs have stopped to wait.
   template <class Visit>
-  void for_each_open_shape(quota_id x, Visit visit) const {
-    jobs_.for_each_open_shape(x, visit);
+  void for_each_open_class(quota_id x, Visit visit) const {
+    jobs_.for_each_open_class(x, visit);
   }
   /// Calls `visit(job_id)` for every job in the queue of x, held ones too, in no particular order.
   template <class Visit>
@@ -97,12 +97,12 @@ class session {
     });
   }
   /// From now on it is kept which stays in a queue begin and end, for a cycle that takes this up each time.
-  void follow_queues() { jobs_.stays.follow(); }
+  void follow_queues() { jobs_.queue_changes.follow(); }
   /// Calls `visit(news)` for each that began or ended since the last call, in order: the job's id, the ticket
   /// of the stay, and whether it `begins`. The job may be gone, or have come again under another ticket.
   template <class Visit>
-  void take_queue_news(Visit visit) {
-    jobs_.stays.take(visit);
+  void take_queue_changes(Visit visit) {
+    jobs_.queue_changes.take(visit);
   }
   /// How many jobs of x wait, reserved ones included.
   [[nodiscard]] std::size_t waiting(quota_id x) const { return jobs_.of(x).waiting; }
@@ -151,8 +151,8 @@ class session {
 
   // Decisions.
 
-  /// The first job of x that `first_of` gave can't be admitted now. It waits with all of its shape until
-  /// `requeue_inadmissible` or, at the head of a strict queue, blocks it.
+  /// The first job of x that `first_of` gave can't be admitted now. It waits with all of its equivalence
+  /// class until `requeue_inadmissible` or, at the head of a strict queue, blocks it.
   void mark_inadmissible(quota_id x, pending_reason why) {
     list_pending(*first_of(x), why);
     jobs_.mark_inadmissible(x);

@@ -12,9 +12,9 @@
 
 #include "tests/support/seeds.hpp"
 
+using allot::capacity_kind;
 using allot::fair_reclaim;
 using allot::gpus;
-using allot::lane;
 using allot::quota_id;
 using allot::quota_spec;
 using allot::reclaim_bundle;
@@ -47,7 +47,8 @@ class books_of {
   books_of& operator=(const books_of&) = delete;
 
   [[nodiscard]] quota_id id(const char* name) const { return tree_.find(name); }
-  [[nodiscard]] bool may_reclaim(const char* who, std::int64_t request, lane in = lane::any) const {
+  [[nodiscard]] bool may_reclaim(const char* who, std::int64_t request,
+                                 capacity_kind in = capacity_kind::any) const {
     return fair_reclaim<>::may_reclaim(books, id(who), gpus(request), in);
   }
   struct taken {
@@ -59,8 +60,8 @@ class books_of {
     std::vector<reclaim_bundle<1>> bundles;
     for (const taken& t : from) bundles.push_back({id(t.from), gpus(t.amount)});
     fair_reclaim<> fair{margin};
-    const bool verdict = fair.is_fair(books, id(who), gpus(request), lane::any, bundles);
-    CHECK(fair.is_fair(books, id(who), gpus(request), lane::any, bundles) == verdict);  // Trap 3.
+    const bool verdict = fair.is_fair(books, id(who), gpus(request), capacity_kind::any, bundles);
+    CHECK(fair.is_fair(books, id(who), gpus(request), capacity_kind::any, bundles) == verdict);  // Trap 3.
     return verdict;
   }
 
@@ -89,7 +90,7 @@ TEST_CASE("fair_reclaim: the gate, and trap 25") {
   const books_of b{14, {{"a", "", 0, 14}, {"b", "", 0, 0, 14}}};
   CHECK(b.may_reclaim("b", 7));
   CHECK_FALSE(b.may_reclaim("b", 8));  // However far over its share the other is.
-  CHECK_FALSE(b.may_reclaim("b", 1, lane::guaranteed));
+  CHECK_FALSE(b.may_reclaim("b", 1, capacity_kind::guaranteed));
 }
 
 TEST_CASE("fair_reclaim: who is over its fair share gives, who is not keeps") {

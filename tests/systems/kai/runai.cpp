@@ -532,7 +532,7 @@ TEST_CASE("runai: options") {
   o.half_life = 60;
   o.window = 600;
   o.saturation_multiplier = 500;
-  const allot::phase_policies p = allot::runai::configure(o);
+  const allot::kai_policies p = allot::runai::configure(o);
   CHECK(p.k == 2000);
   CHECK(p.half_life == 60);
   CHECK(p.window == 600);

@@ -11,8 +11,8 @@
 
 #include "tests/support/seeds.hpp"
 
+using allot::capacity_kind;
 using allot::gpus;
-using allot::lane;
 using allot::quantity;
 using allot::quota_id;
 using allot::quota_spec;
@@ -49,11 +49,11 @@ TEST_CASE("share_accounts: usage and requests are summed up to the root") {
   books.set_own(b, gpus(1), gpus(1), gpus(0));
   CHECK(books.allocated(d) == resources<>{gpus(4)});
   CHECK(books.requested(b) == resources<>{gpus(1)});
-  books.charge(a, gpus(2), lane::guaranteed);
+  books.charge(a, gpus(2), capacity_kind::guaranteed);
   CHECK(books.allocated(d) == resources<>{gpus(6)});
   CHECK(books.guaranteed(a) == resources<>{gpus(3)});
   CHECK(books.requested(d) == resources<>{gpus(6)});  // It waited already.
-  books.release(a, gpus(2), lane::guaranteed);
+  books.release(a, gpus(2), capacity_kind::guaranteed);
   CHECK(books.allocated(a) == resources<>{gpus(3)});
   CHECK(books.total() == resources<>{gpus(4)});
 }
@@ -80,10 +80,10 @@ TEST_CASE("share_accounts: limits on the path, and deserved for what may not be 
   books.reset(tree);
   books.set_own(a, gpus(2), gpus(2), {});
   books.divide(gpus(10));
-  CHECK(books.within_limits(a, gpus(4), lane::any));
-  CHECK_FALSE(books.within_limits(a, gpus(5), lane::any));
-  CHECK(books.within_limits(a, gpus(1), lane::guaranteed));
-  CHECK_FALSE(books.within_limits(a, gpus(2), lane::guaranteed));
+  CHECK(books.within_limits(a, gpus(4), capacity_kind::any));
+  CHECK_FALSE(books.within_limits(a, gpus(5), capacity_kind::any));
+  CHECK(books.within_limits(a, gpus(1), capacity_kind::guaranteed));
+  CHECK_FALSE(books.within_limits(a, gpus(2), capacity_kind::guaranteed));
   CHECK(books.within_deserved_of_all(a, gpus(1)));
   CHECK_FALSE(books.within_deserved_of_all(a, gpus(2)));
 }
@@ -125,7 +125,7 @@ TEST_CASE("share_accounts: the sums are those of the jobs, whatever happened") {
       books.set_own(quota_id{x}, gpus(used[x]), gpus(used[x] / 2), gpus(waiting[x]));
       const std::size_t y = random.below(n);
       const std::int64_t extra = random.between(0, 5);
-      books.charge(quota_id{y}, gpus(extra), lane::any);
+      books.charge(quota_id{y}, gpus(extra), capacity_kind::any);
       for (const quota_id q : tree.top_down()) {
         std::int64_t sum = 0, all = 0;
         for (std::size_t i = 0; i < n; ++i) {
@@ -136,7 +136,7 @@ TEST_CASE("share_accounts: the sums are those of the jobs, whatever happened") {
         CHECK(books.allocated(q) == resources<>{gpus(sum)});
         CHECK(books.requested(q) == resources<>{gpus(all)});
       }
-      books.release(quota_id{y}, gpus(extra), lane::any);
+      books.release(quota_id{y}, gpus(extra), capacity_kind::any);
     }
   });
 }

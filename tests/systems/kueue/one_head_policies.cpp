@@ -7,7 +7,7 @@
 
 #include "tests/support/kueue_world.hpp"
 
-static_assert(allot::one_head_by_priority{}.not_preemptible == allot::lane::any);
+static_assert(allot::one_head_by_priority{}.not_preemptible == allot::capacity_kind::any);
 static_assert(
     allot::hierarchical_reclaim<2>::may_preempt_on_loan({.borrow = allot::preempt_borrow::lower_priority}));
 static_assert(!allot::hierarchical_reclaim<2>::may_preempt_on_loan({.reclaim = allot::preempt_reclaim::any,

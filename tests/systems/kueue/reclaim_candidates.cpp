@@ -80,7 +80,7 @@ TEST_CASE("reclaim_candidates: who turns out unnecessary stays, the last taken m
     jobs.back().request = gpus(size);
     l.charge(own, gpus(size));
   }
-  const allot::beneficiary<1> b{own, gpus(4), allot::lane::any, 1, 0, {}, 0};
+  const allot::beneficiary<1> b{own, gpus(4), allot::capacity_kind::any, 1, 0, {}, 0};
   allot::detail::no_world<1> world;
   allot::detail::kueue_trial<1, allot::detail::no_world<1>> trial{l, world, b};
   std::vector<victim<1>> victims;

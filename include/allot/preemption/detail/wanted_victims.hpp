@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/preemption/detail/keep_needed.hpp>
+#include <allot/preemption/detail/fill_back_by_halves.hpp>
 #include <allot/preemption/eligibility.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/victim_order.hpp>
@@ -19,7 +19,7 @@ namespace detail {
 
 /// Who would make room, chosen out of all who might be asked, whether or not they may be in the end: first
 /// those whom a search has asked in turn, then the others in order, and of these whoever is needed. `Queue`
-/// is the search's `yield_queue`.
+/// is the search's `victim_queue`.
 template <std::size_t N, class Queue>
 class wanted_victims {
  public:
@@ -39,7 +39,7 @@ class wanted_victims {
   void rank(const ledger<N>& l, const beneficiary<N>& b, const Queue& queue) {
     const auto first = candidates_.begin() + static_cast<std::ptrdiff_t>(asked_);
     std::for_each(first, candidates_.end(), [&](candidate& c) {
-      c.rank = queue.order()(l, donor<N>{c.job.quota, c.how, c.job, c.job.request, b.now});
+      c.rank = queue.order()(l, victim_candidate<N>{c.job.quota, c.how, c.job, c.job.request, b.now});
     });
     std::sort(first, candidates_.end(), [](const candidate& x, const candidate& y) {
       return x.rank < y.rank || (!(y.rank < x.rank) && x.job.id.index() < y.job.id.index());
@@ -76,7 +76,7 @@ class wanted_victims {
     };
     for (std::size_t i = 0; i < candidates_.size(); ++i) take_at(i);
     const bool any = good();
-    if (any) keep_needed(0, candidates_.size(), give_back_at, take_at, good);
+    if (any) fill_back_by_halves(0, candidates_.size(), give_back_at, take_at, good);
     for (std::size_t i = candidates_.size(); i-- > 0;) {
       if (candidates_[i].wanted) give_back(candidates_[i].job);
     }

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
-#include <allot/preemption/might_yield.hpp>
+#include <allot/preemption/possible_victims.hpp>
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/quota/ledger.hpp>
-#include <allot/scheduler/detail/yield_groups.hpp>
+#include <allot/scheduler/detail/victim_groups.hpp>
 #include <allot/scheduler/job_table.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/plan.hpp>
@@ -218,11 +218,11 @@ class books {
     [[nodiscard]] bool helps(const running_job<n>& v) { return of.what_if_.helps(places, jobs[v.id].where); }
     [[nodiscard]] bool would_fit() const { return of.what_if_.fits(places); }
 
-    [[nodiscard]] bool might_fit_without(std::span<const might_yield> these) {
+    [[nodiscard]] bool might_fit_without(std::span<const possible_victims> these) {
       if constexpr (!has_what_if) return true;
       std::vector<std::uint32_t>& groups = of.possible_;
       groups.clear();
-      for (const might_yield& y : these) {
+      for (const possible_victims& y : these) {
         of.groups_.for_each(y, [&](std::uint32_t group) { groups.push_back(group); });
       }
       return groups.empty() || of.what_if_.might_fit(places, demand, groups);
@@ -280,7 +280,7 @@ class books {
   exact_sum<n> allocated_by_all_{};
   running_index<n> running_;
   /// The same by group, for placements that keep count of them.
-  yield_groups groups_;
+  victim_groups groups_;
   /// The groups of those who might yield in a search.
   std::vector<std::uint32_t> possible_;
 };

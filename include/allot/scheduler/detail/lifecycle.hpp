@@ -2,7 +2,7 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
-#include <allot/core/news_feed.hpp>
+#include <allot/core/change_feed.hpp>
 #include <allot/scheduler/detail/books.hpp>
 #include <allot/scheduler/detail/reservations.hpp>
 #include <allot/scheduler/job_table.hpp>
@@ -93,11 +93,12 @@ class lifecycle {
     const auto first = of(x).queue.first([&](const pending_entry& e) { return waits(e); });
     return first ? std::optional{first->id} : std::nullopt;
   }
-  /// Calls `visit(shape)` for each shape of which a job of x may be tried, as in `pending_queue`.
+  /// Calls `visit(equivalence class)` for each equivalence class of which a job of x may be tried, as in
+  /// `pending_queue`.
   template <class Visit>
-  void for_each_open_shape(quota_id x, Visit visit) const {
-    of(x).queue.for_each_open_shape([&](shape_number number) {
-      if (const auto* shape = shapes_.find(number)) visit(*shape);
+  void for_each_open_class(quota_id x, Visit visit) const {
+    of(x).queue.for_each_open_class([&](class_number number) {
+      if (const auto* request_class = classes_.find(number)) visit(*request_class);
     });
   }
   /// The first of x is inadmissible with its class, or blocks its queue.
@@ -129,17 +130,18 @@ class lifecycle {
 
   /// A new record, in no queue yet.
   template <class JobOrder>
-  [[nodiscard]] job_id enrol(const job& j, quota_id in, const JobOrder& order, lane not_preemptible) {
+  [[nodiscard]] job_id enrol(const job& j, quota_id in, const JobOrder& order,
+                             capacity_kind not_preemptible) {
     const job_id id = jobs.add();
     record& r = jobs[id];
     read_job(r, view, j, ++submissions_);
     r.facts.quota = in;
     r.facts.id = id;
-    r.facts.in = r.preemptible ? lane::any : not_preemptible;
+    r.facts.in = r.preemptible ? capacity_kind::any : not_preemptible;
     const queue_settings& settings = of(r.facts.quota).settings;
     r.rank = {static_cast<std::int64_t>(order(view, j, settings)), r.facts.submitted, r.facts.order};
     r.follows_priority = follows_priority(order, settings);
-    number_shape(r);
+    number_class(r);
     ++of(r.facts.quota).jobs;
     return id;
   }
@@ -149,8 +151,8 @@ class lifecycle {
     r.state = job_state::pending;
     r.where = {};
     quota_state& q = of(r.facts.quota);
-    q.queue.push(r.shape, {r.rank, id, ++r.ticket});
-    stays.note({id, r.ticket, true});
+    q.queue.push(r.request_class, {r.rank, id, ++r.ticket});
+    queue_changes.note({id, r.ticket, true});
     q.asked += r.facts.request;
     ++q.waiting;
     touch(r.facts.quota);
@@ -161,8 +163,8 @@ class lifecycle {
     ALLOT_ASSERT(r.state == job_state::pending, "only a waiting job can be decided on");
     quota_state& q = of(r.facts.quota);
     q.asked -= r.facts.request;
-    q.queue.take_out(r.shape, id);
-    stays.note({id, r.ticket, false});
+    q.queue.take_out(r.request_class, id);
+    queue_changes.note({id, r.ticket, false});
     touch(r.facts.quota);
     return r;
   }
@@ -301,7 +303,7 @@ class lifecycle {
   /// Told to go and not gone, in the order in which they were told.
   std::vector<job_id> leaving;
   /// In all queues.
-  news_feed<queue_change> stays;
+  change_feed<queue_change> queue_changes;
   /// Counts the changes of the world that no plan brought about.
   std::uint64_t epoch = 1;
   /// Whether somebody who was held may have better chances now.
@@ -310,7 +312,7 @@ class lifecycle {
   bool guarantees_runtime = false;
 
  private:
-  using shapes = shape_table<n, typename Placement::demand>;
+  using classes = request_classes<n, typename Placement::demand>;
 
   void set_pick(record& r, const flavor_pick& pick) {
     r.pick = pick;
@@ -323,7 +325,7 @@ class lifecycle {
     switch (r.state) {
       case job_state::pending:
         q.queue.note_stale();
-        stays.note({r.facts.id, r.ticket, false});
+        queue_changes.note({r.facts.id, r.ticket, false});
         q.asked -= r.facts.request;
         --q.waiting;
         break;
@@ -335,14 +337,14 @@ class lifecycle {
         give_back(r);
     }
   }
-  void number_shape(record& r) {
-    r.shape = shapes_.add({r.facts.request, r.menu, r.demand, r.facts.in,
-                           r.follows_priority ? shapes::any_priority : r.facts.priority});
+  void number_class(record& r) {
+    r.request_class = classes_.add({r.facts.request, r.menu, r.demand, r.facts.in,
+                                    r.follows_priority ? classes::any_priority : r.facts.priority});
   }
   void forget(job_id id) {
     record& r = jobs[id];
     const quota_id x = r.facts.quota;
-    shapes_.remove(r.shape);
+    classes_.remove(r.request_class);
     if (r.facts.elastic) {
       std::erase(jobs[r.facts.core].elastic_pods, id);
     } else {
@@ -388,7 +390,7 @@ class lifecycle {
     r.facts.elastic = true;
     r.facts.core = core.facts.id;
     r.rank.elastic = true;
-    number_shape(r);
+    number_class(r);
     core.elastic_pods.push_back(id);
     --core.pods_to_come;
     return id;
@@ -419,7 +421,7 @@ class lifecycle {
     world_changed();
   }
 
-  shapes shapes_;
+  classes classes_;
   queue_settings defaults_{};
   std::vector<quota_state> quotas_;
   std::vector<quota_id> with_inadmissible_;

@@ -5,7 +5,7 @@
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
 #include <allot/preemption/eligibility.hpp>
-#include <allot/sim/metrics/detail/claims.hpp>
+#include <allot/sim/metrics/detail/reclaim_times.hpp>
 #include <allot/sim/metrics/statistics.hpp>
 #include <allot/sim/metrics/timeline.hpp>
 #include <allot/sim/metrics/wait_reasons.hpp>
@@ -134,7 +134,7 @@ inline constexpr std::array<std::string_view, 7> size_names = {"<1",   "1",     
 struct quota_figures {
   quota_id quota;
   job_figures of;
-  claim_figures claims;
+  reclaim_figures reclaims;
   /// How much of what it was entitled to the quota had, in millionths, added up over the milliseconds in
   /// which it used or wanted something.
   wide satisfaction = 0;
@@ -179,9 +179,9 @@ struct run_figures {
   wide largest_gang = 0;
   std::optional<std::int64_t> smallest_largest_gang{};
   /// GPUs of jobs that had to go, beyond those for which they went, in thousandths.
-  wide collateral = 0;
+  wide over_preempted = 0;
   /// Of all quotas together.
-  claim_figures claims;
+  reclaim_figures reclaims;
   /// Jain's index in billionths, added up over the milliseconds in which some quota used or wanted something.
   wide jain = 0;
   instant active = 0;

@@ -6,12 +6,12 @@
 #include <allot/quota/loans.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/job_history.hpp>
-#include <allot/sim/metrics/detail/claims.hpp>
 #include <allot/sim/metrics/detail/cluster_time.hpp>
-#include <allot/sim/metrics/detail/collateral.hpp>
 #include <allot/sim/metrics/detail/entitlements.hpp>
 #include <allot/sim/metrics/detail/job_statistics.hpp>
 #include <allot/sim/metrics/detail/lost_time.hpp>
+#include <allot/sim/metrics/detail/over_preemption.hpp>
+#include <allot/sim/metrics/detail/reclaim_times.hpp>
 #include <allot/sim/metrics/detail/waiting_times.hpp>
 #include <allot/sim/metrics/figures.hpp>
 #include <allot/sim/metrics/statistics.hpp>
@@ -56,8 +56,9 @@ struct metrics_settings {
 ///   which there are such quotas.
 /// - *Lost*: GPUs times the running time that came to nothing, as `job_progress` counts it. A job that had
 ///   several flavors counts with the last.
-/// - *Waiting* is told apart by cause as `wait_reasons` does it, claims on what was lent are `claims`, and
-///   what goes needlessly with a gang is `collateral`.
+/// - *Waiting* is told apart by cause as `wait_reasons` does it, claims on what was lent are `reclaim_times`,
+/// and
+///   what goes needlessly with a gang is `over_preemption`.
 ///
 /// What is entitled and lent is of the quotas' own jobs, not of subtrees, so that sums count nothing twice.
 /// O(quotas log quotas + kinds of waiting jobs) an instant.
@@ -65,7 +66,7 @@ template <std::size_t N = 1>
 class metrics final : public observer<N> {
  public:
   explicit metrics(metrics_settings<N> settings = {})
-      : settings_(settings), claims_(settings.window, settings.grace) {}
+      : settings_(settings), reclaims_(settings.window, settings.grace) {}
 
   void on(const simulator<N>& sim, const job_event<N>& e) override {
     switch (e.what) {
@@ -139,15 +140,15 @@ class metrics final : public observer<N> {
     all.window.begin = std::max(settings_.window.begin, all.first_submit);
     all.window.end = std::max(all.window.begin, std::min(settings_.window.end, all.end));
     cluster_.tell(all);
-    all.collateral = collateral_.total();
+    all.over_preempted = over_preemption_.total();
     const std::size_t slots = std::max(meters_.size(), sim.accounts().tree().slots());
     all.quotas.resize(slots);
     job_statistics<N>{{waits_, reasons_, settings_.gpus, settings_.window}}.sum_up(sim, all);
-    all.claims = claims_.of_all(sim.now());
+    all.reclaims = reclaims_.of_all(sim.now());
     for (std::size_t x = 0; x < slots; ++x) {
       quota_figures& q = all.quotas[x];
       q.quota = quota_id{x};
-      q.claims = claims_.of(q.quota, sim.now());
+      q.reclaims = reclaims_.of(q.quota, sim.now());
       if (x >= meters_.size()) continue;
       const meter& m = meters_[x];
       q.satisfaction = m.satisfaction;
@@ -247,9 +248,9 @@ class metrics final : public observer<N> {
     const std::int64_t asked = to.outcome == job_outcome::running
                                    ? gpus(sim, *how.beneficiary) / sim.jobs()[*how.beneficiary].pods()
                                    : sum(sim.policy().request(to.id));
-    collateral_.note(*how.beneficiary, gpus(sim, j) / sim.jobs()[j].pods() * pods, asked);
+    over_preemption_.note(*how.beneficiary, gpus(sim, j) / sim.jobs()[j].pods() * pods, asked);
     const bool is_reclaim = how.how == relation::borrower || how.how == relation::borrower_while_borrowing;
-    if (is_reclaim) claims_.note_reclaim(sim.jobs()[*how.beneficiary].quota);
+    if (is_reclaim) reclaims_.note_reclaim(sim.jobs()[*how.beneficiary].quota);
   }
 
   /// Adds the time since the last instant to the integrals, in which everything was as it is still noted.
@@ -299,7 +300,7 @@ class metrics final : public observer<N> {
     look_at_entitlements();
     if (usage_changed_ || tree_differs) look_at_loans(accounts);
     look_at_claims(sim);
-    collateral_.settle();
+    over_preemption_.settle();
     cluster_.look(sim.where(), accounts, settings_.gpus);
     usage_changed_ = demand_may_differ_ = false;
   }
@@ -339,7 +340,7 @@ class metrics final : public observer<N> {
   }
 
   void look_at_claims(const simulator<N>& sim) {
-    if (claims_.are_met() && (!anyone_lends_ || pending_ == 0)) return;
+    if (reclaims_.are_met() && (!anyone_lends_ || pending_ == 0)) return;
     const ledger<N>& accounts = sim.accounts();
     has_claim_.assign(meters_.size(), false);
     reasons_.for_each_kind([&](job_index j) {
@@ -347,8 +348,8 @@ class metrics final : public observer<N> {
       if (meters_[x.index()].now.lent == 0 || has_claim_[x.index()]) return;
       has_claim_[x.index()] = guarantee_has_room(accounts, x, sim.policy().request(sim.history(j).id));
     });
-    for (std::size_t x = 0; x < meters_.size(); ++x) claims_.look(sim.now(), quota_id{x}, has_claim_[x]);
-    claims_.settle();
+    for (std::size_t x = 0; x < meters_.size(); ++x) reclaims_.look(sim.now(), quota_id{x}, has_claim_[x]);
+    reclaims_.settle();
   }
 
   metrics_settings<N> settings_;
@@ -357,8 +358,8 @@ class metrics final : public observer<N> {
   waiting_times waits_;
   wait_reasons<N> reasons_;
   lost_time lost_;
-  claims claims_;
-  collateral collateral_;
+  reclaim_times reclaims_;
+  over_preemption over_preemption_;
   std::vector<meter> meters_;
   /// By quota; only while they are looked at.
   std::vector<bool> has_claim_;

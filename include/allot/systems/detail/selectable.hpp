@@ -153,7 +153,7 @@ struct selectable_victim_order {
   using key = std::variant<lowest_priority_then_highest_share::key_for<N>,
                            lowest_priority_then_newest::key_for<N>, cheapest_lost_work::key_for<N>>;
 
-  [[nodiscard]] key operator()(const ledger<N>& l, const donor<N>& d) const {
+  [[nodiscard]] key operator()(const ledger<N>& l, const victim_candidate<N>& d) const {
     switch (which) {
       case victim_order_name::priority_share:
         break;
@@ -178,7 +178,7 @@ struct selectable_guard {
   static constexpr std::size_t strategies = 2;
   [[nodiscard]] bool judges_rivals() const { return state->options().judges_rivals(); }
 
-  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b, const donor<N>& d,
+  [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& d,
                                    std::size_t strategy) const {
     const guard_name which = state->options().guard.value_or(guard_name::none);
     if (which == guard_name::final_then_initial) return final_then_initial_share{}(l, b, d, strategy);
@@ -244,7 +244,7 @@ struct selectable_policies {
 
   preset_options options{};
   by_settings jobs{};
-  lane not_preemptible = lane::guaranteed;
+  capacity_kind not_preemptible = capacity_kind::guaranteed;
 
   [[nodiscard]] bool judges_rivals() const noexcept { return options.judges_rivals(); }
 };

@@ -3,7 +3,7 @@
 
 #include <allot/presets/options.hpp>
 #include <allot/scheduler/preset.hpp>
-#include <allot/systems/kai/detail/phases_cycle.hpp>
+#include <allot/systems/kai/detail/action_cycle.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -22,7 +22,7 @@ inline namespace v0 {
 /// - Shares: `whole_unit_division`, of what the nodes have.
 /// - Turns: `saturation_standing`, at every level; within a quota priority, then jobs below their minimum,
 ///   then age.
-/// - A cycle: `phases_cycle`: allocate, consolidate, reclaim, preempt.
+/// - A cycle: `action_cycle`: allocate, consolidate, reclaim, preempt.
 /// - A job starts if no limit on its path forbids it and nodes have room, whatever its quota's share is: the
 ///   surplus is lent to who comes first, and taken back. Jobs that may not be preempted stay within what
 ///   every quota on their path deserves.
@@ -49,11 +49,11 @@ struct runai {
       "KAI (Run:ai): fair shares in whole GPUs; allocate, consolidate, reclaim, preempt";
   static constexpr bool ignores_quotas = false;
 
-  using policies_type = phase_policies;
+  using policies_type = kai_policies;
 
   [[nodiscard]] static constexpr queue_settings defaults() noexcept { return {}; }
-  [[nodiscard]] static phase_policies configure(const preset_options& o) noexcept {
-    phase_policies p;
+  [[nodiscard]] static kai_policies configure(const preset_options& o) noexcept {
+    kai_policies p;
     for (std::size_t d = 0; d < std::min(p.units.size(), o.share_units.size()); ++d) {
       p.units[d] = o.share_units[d];
     }

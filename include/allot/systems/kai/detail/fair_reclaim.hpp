@@ -45,15 +45,15 @@ class fair_reclaim {
 
   /// The gate. O(N).
   [[nodiscard]] static bool may_reclaim(const share_accounts<N>& a, quota_id x, const resources<N>& request,
-                                        lane in) {
+                                        capacity_kind in) {
     if (!a.at_most(a.allocated(x) + request, a.fair_share(x))) return false;
-    return in != lane::guaranteed || a.at_most(a.guaranteed(x) + request, a.deserved(x));
+    return in != capacity_kind::guaranteed || a.at_most(a.guaranteed(x) + request, a.deserved(x));
   }
 
   /// Whether the set is fair, in the state without any of it gone. Preconditions: nobody of the beneficiary's
   /// own quota is in it. O(bundles depth + depth quotas that lose).
-  [[nodiscard]] bool is_fair(const share_accounts<N>& a, quota_id x, const resources<N>& request, lane in,
-                             std::span<const reclaim_bundle<N>> bundles) {
+  [[nodiscard]] bool is_fair(const share_accounts<N>& a, quota_id x, const resources<N>& request,
+                             capacity_kind in, std::span<const reclaim_bundle<N>> bundles) {
     for (const std::size_t i : touched_) remaining_[i].lost = false;
     touched_.clear();
     remaining_.resize(std::max(remaining_.size(), a.tree().slots()));
@@ -115,7 +115,7 @@ class fair_reclaim {
   }
 
   [[nodiscard]] bool stays_less_saturated(const share_accounts<N>& a, quota_id x, const resources<N>& request,
-                                          lane in) const {
+                                          capacity_kind in) const {
     const quota_tree<N>& tree = a.tree();
     for (quota_id q = x; q; q = tree.parent(q)) {
       const left_of& own = remaining_[q.index()];
@@ -129,7 +129,8 @@ class fair_reclaim {
           if (is_unfair(has[d], a.fair_share(q)[d], theirs.amount[d], a.fair_share(sibling)[d])) return false;
         }
       }
-      if (in == lane::guaranteed && !a.at_most(a.guaranteed(q) + request, a.deserved(q))) return false;
+      if (in == capacity_kind::guaranteed && !a.at_most(a.guaranteed(q) + request, a.deserved(q)))
+        return false;
     }
     return true;
   }

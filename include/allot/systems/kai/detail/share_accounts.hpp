@@ -85,8 +85,8 @@ class share_accounts {
   }
 
   /// A job of x uses `request` from now on, as far as this is concerned; `set_own` does not hear of it.
-  void charge(quota_id x, const resources<N>& request, lane in) { change(x, request, in, 1); }
-  void release(quota_id x, const resources<N>& request, lane in) { change(x, request, in, -1); }
+  void charge(quota_id x, const resources<N>& request, capacity_kind in) { change(x, request, in, 1); }
+  void release(quota_id x, const resources<N>& request, capacity_kind in) { change(x, request, in, -1); }
 
   [[nodiscard]] const quota_tree<N>& tree() const noexcept { return *tree_; }
   /// The same tree stands elsewhere in memory by now.
@@ -114,9 +114,9 @@ class share_accounts {
     return std::all_of(counted_.begin(), counted_.end(), [&](std::size_t d) { return a[d] <= b[d]; });
   }
 
-  /// Whether a request keeps every limit on the path and, in the guaranteed lane, stays within what every
-  /// quota on it deserves. What is not asked for is not looked at. O(depth).
-  [[nodiscard]] bool within_limits(quota_id x, const resources<N>& request, lane in) const {
+  /// Whether a request keeps every limit on the path and, for guaranteed capacity, stays within
+  /// what every quota on it deserves. What is not asked for is not looked at. O(depth).
+  [[nodiscard]] bool within_limits(quota_id x, const resources<N>& request, capacity_kind in) const {
     for (quota_id a = x; a; a = tree_->parent(a)) {
       const queue& q = queues_[a.index()];
       for (const std::size_t d : counted_) {
@@ -125,7 +125,7 @@ class share_accounts {
         if (request[d] > quantity{} && (then > q.limit[d] || then.is_unlimited())) return false;
       }
     }
-    return in != lane::guaranteed || within_deserved_of_all(x, request);
+    return in != capacity_kind::guaranteed || within_deserved_of_all(x, request);
   }
   /// The second half of that alone.
   [[nodiscard]] bool within_deserved_of_all(quota_id x, const resources<N>& request) const {
@@ -163,12 +163,12 @@ class share_accounts {
     });
   }
 
-  void change(quota_id x, const resources<N>& request, lane in, std::int64_t sign) {
+  void change(quota_id x, const resources<N>& request, capacity_kind in, std::int64_t sign) {
     const resources<N> delta = request * sign;
     for (quota_id a = x; a; a = tree_->parent(a)) {
       queue& q = queues_[a.index()];
       q.allocated += delta;
-      if (in == lane::guaranteed) q.guaranteed += delta;
+      if (in == capacity_kind::guaranteed) q.guaranteed += delta;
     }
     total_ += delta;
   }

@@ -236,14 +236,14 @@ class fair_share_targets {
   }
   [[nodiscard]] const candidate<N>& head(quota_id x) const { return entries_[seats_[x.index()].first].who; }
 
-  /// The two children of the lowest common ancestor above the quotas of the beneficiary and of a donor.
+  /// The two children of the lowest common ancestor above the quotas of the beneficiary and of a candidate.
   struct sides_of_ancestor {
     quota_id mine;
     quota_id theirs;
   };
-  [[nodiscard]] static sides_of_ancestor sides(const ledger<N>& l, quota_id own, quota_id donor) {
-    const quota_id ancestor = l.tree().common_ancestor(own, donor);
-    return {l.tree().side_of(own, ancestor), l.tree().side_of(donor, ancestor)};
+  [[nodiscard]] static sides_of_ancestor sides(const ledger<N>& l, quota_id own, quota_id victim_candidate) {
+    const quota_id ancestor = l.tree().common_ancestor(own, victim_candidate);
+    return {l.tree().side_of(own, ancestor), l.tree().side_of(victim_candidate, ancestor)};
   }
 
   [[nodiscard]] const borrowed_share& share(const ledger<N>& l, quota_id x) {

@@ -198,7 +198,7 @@ class nominations {
 
   [[nodiscard]] beneficiary<n> beneficiary_of(Session& session, const record& r,
                                               const resources<n>& request) {
-    return {r.facts.quota,    request,           lane::any,
+    return {r.facts.quota,    request,           capacity_kind::any,
             r.facts.priority, r.facts.submitted, session.settings(r.facts.quota).preempt,
             session.now()};
   }

@@ -30,8 +30,8 @@ inline namespace v0 {
 ///
 /// Nothing is assumed from one cycle to the next: a job that waits for its victims stays in its queue and is
 /// judged again; it stays the head even of a best-effort queue that later jobs would lead (Kueue #7157). A
-/// head that can't be admitted is inadmissible with its shape, and the next one comes up; in a strict queue
-/// it stays the head.
+/// head that can't be admitted is inadmissible with its equivalence class, and the next one comes up; in a
+/// strict queue it stays the head.
 ///
 /// A step is one cycle; while a cycle decides nothing but other heads come up by it, the next follows. Trees
 /// in which nothing has changed are left out: a cycle would say the same of them.

@@ -36,7 +36,7 @@ struct one_head_by_priority {
 
   by_settings jobs{};
   /// In Kueue every workload borrows, whether or not it can be preempted.
-  lane not_preemptible = lane::any;
+  capacity_kind not_preemptible = capacity_kind::any;
 };
 
 /// The parts of Kueue with fair sharing.
@@ -58,7 +58,7 @@ struct one_head_by_share {
   }
 
   by_settings jobs{};
-  lane not_preemptible = lane::any;
+  capacity_kind not_preemptible = capacity_kind::any;
   /// When it is fair that another quota's job yields.
   share_rules rules{};
   /// By dimension, the number of the resource that it is a flavor of; dimensions that are not told are each a

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <cstddef>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// Gives back whatever of [first, last) is not needed for `good()`, the last first: what is left is what
+/// giving back one after the other would leave, if what is good stays good when more is gone. All of it is
+/// gone when it is called; `give_back(i)` and `take(i)` change that for one. Halves are tried before they
+/// are looked into: of n of which k are needed, O(k log n) calls of `good` and O(n + k log n) steps on
+/// average, O(n log n) at most.
+template <class GiveBack, class Take, class Good>
+void fill_back_by_halves(std::size_t first, std::size_t last, GiveBack give_back, Take take, Good good) {
+  if (first == last) return;
+  for (std::size_t i = last; i-- > first;) give_back(i);
+  if (good()) return;
+  for (std::size_t i = first; i < last; ++i) take(i);
+  if (last - first == 1) return;
+  const std::size_t middle = first + (last - first) / 2;
+  fill_back_by_halves(middle, last, give_back, take, good);
+  fill_back_by_halves(first, middle, give_back, take, good);
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/stamped_set.hpp>
+#include <allot/preemption/eligibility.hpp>
+#include <allot/preemption/protection.hpp>
+#include <allot/preemption/running_index.hpp>
+#include <allot/preemption/victim_order.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// Who may be asked to yield for one beneficiary, next first. Judged again as victims go: a quota yields only
+/// while it still uses what others own, and jobs that yield within the beneficiary's own side may be what
+/// makes its side own the request. Buffers are kept from one search to the next.
+template <std::size_t N, class Order, class Protection>
+class victim_queue {
+ public:
+  using dimensions = std::array<bool, N>;
+  using key = decltype(std::declval<const Order&>()(std::declval<const ledger<N>&>(),
+                                                    std::declval<const victim_candidate<N>&>()));
+
+  using victim_source = detail::victim_source<N>;
+
+  victim_queue(Order order, Protection protection)
+      : order_(std::move(order)), protection_(std::move(protection)) {}
+
+  [[nodiscard]] const Order& order() const noexcept { return order_; }
+  [[nodiscard]] Protection& protection() noexcept { return protection_; }
+  [[nodiscard]] const search_progress<N>& progress() const noexcept { return progress_; }
+
+  /// A new search.
+  void reset() {
+    progress_ = {};
+    spared_some_ = false;
+    taken_.clear();
+  }
+  void mark_taken(job_id id, bool taken) { taken ? taken_.insert(id) : taken_.erase(id); }
+  [[nodiscard]] bool is_taken(job_id id) const { return taken_.contains(id); }
+
+  /// Everybody who may be asked with these dimensions contested.
+  void find(const ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b,
+            const dimensions& contested) {
+    running_ = &running;
+    contested_ = first_contested_ = contested;
+    sources_.clear();
+    scopes_.clear();
+    queue_.clear();
+    heaps_.clear();
+    const quota_tree<N>& tree = l.tree();
+    if (b.may.within != preempt_within::never) add_source(b.quota, no_scope, relation::same_quota);
+    if (b.may.children) {
+      const auto add = [this](quota_id x) { add_source(x, no_scope, relation::descendant); };
+      for_each_descendant(tree, b.quota, add);
+    }
+    for (std::size_t i = 0; i < sources_.size(); ++i) enqueue(l, b, i);
+    if (asks_others(b) || b.may.reclaim != preempt_reclaim::never) find_scopes(l, b);
+  }
+
+  /// The next who may be asked, taken out of the queue; null when there is nobody left.
+  [[nodiscard]] victim_source* pop(const ledger<N>& l, const beneficiary<N>& b) {
+    while (!queue_.empty()) {
+      std::pop_heap(queue_.begin(), queue_.end(), yields_later{});
+      const entry e = queue_.back();
+      queue_.pop_back();
+      victim_source& g = sources_[e.victim_source];
+      if (g.offer != e.offer) continue;
+      // Others have yielded since: this quota may owe less than it did, or be protected by now.
+      if (may_be_asked(l, b, g, helpful(l, b, g), next_of(g))) return &g;
+      enqueue(l, b, e.victim_source);
+    }
+    return nullptr;
+  }
+  [[nodiscard]] victim_candidate<N> candidate_of(const victim_source& g, const beneficiary<N>& b) const {
+    return candidate_of(g, next_of(g), b);
+  }
+  [[nodiscard]] victim_candidate<N> candidate_of(const victim_source& g, const running_job<N>& job,
+                                                 const beneficiary<N>& b) const {
+    return {g.quota, g.how, job, yields_of(job), b.now};
+  }
+
+  /// The source of a job that is to be asked out of turn; null if it may not be asked now. O(sources).
+  [[nodiscard]] victim_source* find_source(const ledger<N>& l, const beneficiary<N>& b,
+                                           const running_job<N>& job) {
+    const auto g = std::find_if(sources_.begin(), sources_.end(),
+                                [&](const victim_source& x) { return x.quota == job.quota; });
+    return g != sources_.end() && may_be_asked(l, b, *g, helpful(l, b, *g), job) ? &*g : nullptr;
+  }
+  /// That job has been taken. When its turn comes it is passed by.
+  void took_out_of_turn(const ledger<N>& l, const beneficiary<N>& b, const victim_source& g) {
+    const bool near = g.how != relation::borrower;
+    if (narrow(l, b) || near) open_scopes(l, b);
+  }
+  /// Whether somebody may have been passed over because of what others have given.
+  [[nodiscard]] bool spared_some() const noexcept { return spared_some_; }
+  /// Calls `visit(job, relation)` for those who have not been taken though nothing but what others have given
+  /// speaks against it. Rivals are not among them. O(jobs of the sources).
+  template <class Visit>
+  void for_each_passed_over(const ledger<N>& l, const beneficiary<N>& b, Visit visit) const {
+    for (const victim_source& g : sources_) {
+      const bool borrows = g.scope != no_scope;
+      if (borrows && !scopes_[g.scope].open) continue;
+      const relation how = borrows ? relation::borrower : g.how;
+      for (const running_job<N>& job : g.jobs) {
+        if (!is_taken(job.id) && uses_any(job.request, contested_) && may_preempt(b, job, how) &&
+            !is_protected(l, b, g, how, job)) {
+          visit(job, how);
+        }
+      }
+    }
+  }
+
+  /// Its next was not fair; the one after it is next.
+  void refuse(const ledger<N>& l, const beneficiary<N>& b, victim_source& g, const resources<N>& yields) {
+    g.refused = true;
+    g.refused_at = progress_.evictions;
+    g.refused_yields = yields;
+    drop_next(b, g);
+    enqueue(l, b, index_of(g));
+  }
+  /// Counts what has been taken.
+  void count(victim_source& g, const running_job<N>& job) {
+    ++progress_.evictions;
+    ++g.given;
+    progress_.released += job.request;
+  }
+  /// Its next has been taken; it may be asked again, unless it shall give `only_once`.
+  void took(const ledger<N>& l, const beneficiary<N>& b, victim_source& g, bool only_once) {
+    const bool near = g.how != relation::borrower;
+    drop_next(b, g);
+    g.closed = only_once;
+    if (!only_once) enqueue(l, b, index_of(g));
+    if (narrow(l, b) || near) open_scopes(l, b);
+  }
+  [[nodiscard]] const dimensions& contested() const noexcept { return contested_; }
+
+  /// Whether some were refused; they may be asked again.
+  [[nodiscard]] bool offer_refused_again(const ledger<N>& l, const beneficiary<N>& b) {
+    bool some = false;
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      if (!sources_[i].refused || sources_[i].closed) continue;
+      some = true;
+      offer(l, b, i);
+    }
+    return some;
+  }
+  /// A guard that finds no job fair that is larger than an unfair one need not be asked.
+  void skip_larger_than_refused(bool yes) noexcept { skip_larger_ = yes; }
+
+ private:
+  static constexpr std::size_t no_scope = std::numeric_limits<std::size_t>::max();
+  static constexpr bool in_own_order = orders_within_quota<Order, N>;
+
+  /// The quotas on the far side of one ancestor that borrow from beyond it: `count` sources from `first` on.
+  /// They may be asked as borrowers once `side` owns the request; none stands for the own jobs of the
+  /// beneficiary's quota.
+  struct reclaim_scope {
+    quota_id side;
+    quota_id ancestor;
+    std::size_t first;
+    std::size_t count;
+    bool open;
+  };
+  struct entry {
+    key rank;
+    std::size_t victim_source;
+    std::size_t offer;
+  };
+  struct yields_later {
+    bool operator()(const entry& a, const entry& b) const {
+      if (b.rank < a.rank) return true;
+      return !(a.rank < b.rank) && b.victim_source < a.victim_source;
+    }
+  };
+
+  [[nodiscard]] std::size_t index_of(const victim_source& g) const {
+    return static_cast<std::size_t>(&g - sources_.data());
+  }
+
+  void add_source(quota_id x, std::size_t scope, relation how) {
+    const auto jobs = running_->jobs_of(x);
+    if (jobs.empty()) return;
+    victim_source g{x, scope, jobs, jobs.size()};
+    g.how = how;
+    sources_.push_back(g);
+  }
+
+  /// The borrowers beyond each quota on the path upwards, nearest first. A scope that is not open may become
+  /// so as sources of the near side give, or as others give and fewer dimensions are contested.
+  void find_scopes(const ledger<N>& l, const beneficiary<N>& b) {
+    const quota_tree<N>& tree = l.tree();
+    quota_id top_side;
+    for (quota_id x = b.quota; tree.parent(x); x = tree.parent(x)) top_side = x;
+    const bool some_open = owns_request(l, b, top_side, contested_);
+    const bool may_open = asks_others(b) || !queue_.empty() || (N > 1 && some_open);
+    if (!some_open && !may_open) return;
+    if (!b.may.children) add_scope(l, b, quota_id::none(), b.quota, may_open);
+    quota_id side = b.quota;
+    for (quota_id a = tree.parent(side); a; side = a, a = tree.parent(a)) {
+      add_scope(l, b, side, a, may_open);
+    }
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      if (sources_[i].scope != no_scope) enqueue(l, b, i);
+    }
+  }
+  void add_scope(const ledger<N>& l, const beneficiary<N>& b, quota_id side, quota_id ancestor,
+                 bool may_open) {
+    const bool open = owns_request(l, b, side, contested_);
+    if (!open && !may_open) return;
+    const std::size_t first = sources_.size();
+    const auto add = [this](quota_id x) { add_source(x, scopes_.size(), relation::borrower); };
+    for (const quota_id c : l.tree().children(ancestor)) {
+      if (c != side) for_each_borrower(l, c, contested_, add);
+    }
+    if (sources_.size() == first) return;
+    scopes_.push_back({side, ancestor, first, sources_.size() - first, open});
+  }
+
+  /// The dimensions in which a job of the source must use something to be asked.
+  [[nodiscard]] dimensions helpful(const ledger<N>& l, const beneficiary<N>& b,
+                                   const victim_source& g) const {
+    if (g.scope == no_scope) return contested_;
+    if (!scopes_[g.scope].open && !asks_others(b)) return {};
+    return reclaimable_dimensions(l, g.quota, scopes_[g.scope].ancestor, contested_);
+  }
+  /// By which relation a job of the source may be asked: the claim of an owner comes before that of a rival.
+  /// Rivals and priority among borrowers do not go together.
+  [[nodiscard]] std::optional<relation> relation_to(const beneficiary<N>& b, const victim_source& g,
+                                                    const running_job<N>& job) const {
+    relation how = g.how;
+    if (g.scope != no_scope) {
+      how = asks_rivals(b.may) ? relation::rival : relation::borrower_while_borrowing;
+      if (scopes_[g.scope].open && may_preempt(b, job, relation::borrower)) return relation::borrower;
+    }
+    return may_preempt(b, job, how) ? std::optional{how} : std::nullopt;
+  }
+  /// Whether priority alone says that neither this job of the source nor one of a higher priority may be
+  /// asked now.
+  [[nodiscard]] bool ends_at(const beneficiary<N>& b, const victim_source& g,
+                             const running_job<N>& job) const {
+    if (g.scope == no_scope) return rules_out(b, job.priority, g.how);
+    if (scopes_[g.scope].open && !rules_out(b, job.priority, relation::borrower)) return false;
+    return rules_out(b, job.priority, relation::rival) &&
+           rules_out(b, job.priority, relation::borrower_while_borrowing);
+  }
+  [[nodiscard]] resources<N> yields_of(const running_job<N>& job) const {
+    resources<N> sum = job.request;
+    running_->for_each_elastic_pod(job, [&](const running_job<N>& unit) {
+      if (!is_taken(unit.id)) sum += unit.request;
+    });
+    return sum;
+  }
+  [[nodiscard]] bool is_protected(const ledger<N>& l, const beneficiary<N>& b, const victim_source& g,
+                                  relation how, const running_job<N>& job) const {
+    if constexpr (std::is_same_v<Protection, unprotected>) return false;
+    search_progress<N> progress = progress_;
+    progress.evictions_of_quota = g.given;
+    return protection_(l, b, victim_candidate<N>{g.quota, how, job, yields_of(job), b.now}, progress);
+  }
+  /// Sets the source's relation if so.
+  [[nodiscard]] bool may_be_asked(const ledger<N>& l, const beneficiary<N>& b, victim_source& g,
+                                  const dimensions& help, const running_job<N>& job) const {
+    if (!uses_any(job.request, help) || is_taken(job.id)) return false;
+    const auto how = relation_to(b, g, job);
+    if (!how || is_protected(l, b, g, *how, job)) return false;
+    if (g.scope != no_scope && *how != relation::borrower &&
+        !keeps_its_own(l, g.quota, scopes_[g.scope].ancestor, yields_of(job), first_contested_)) {
+      return false;
+    }
+    if (skip_larger_ && g.refused && g.refused_at == progress_.evictions &&
+        all_at_most(g.refused_yields, yields_of(job))) {
+      return false;
+    }
+    if (g.scope != no_scope) g.how = *how;
+    return true;
+  }
+
+  [[nodiscard]] const running_job<N>& next_of(const victim_source& g) const {
+    if constexpr (in_own_order) return g.jobs[heaps_[g.first]];
+    return g.jobs[g.left - 1];
+  }
+  void drop_next(const beneficiary<N>& b, victim_source& g) {
+    if constexpr (in_own_order) {
+      const auto heap = heaps_.begin() + static_cast<std::ptrdiff_t>(g.first);
+      std::pop_heap(heap, heap + static_cast<std::ptrdiff_t>(g.left), later_in(b, g));
+    }
+    --g.left;
+  }
+  [[nodiscard]] auto later_in(const beneficiary<N>& b, const victim_source& g) const {
+    return [this, jobs = g.jobs, now = b.now](std::uint32_t x, std::uint32_t y) {
+      return order_.within_quota(jobs[y], jobs[x], now);
+    };
+  }
+  /// All its jobs may be asked again.
+  void offer(const ledger<N>& l, const beneficiary<N>& b, std::size_t i) {
+    victim_source& g = sources_[i];
+    ++g.offer;
+    g.refused = false;
+    g.left = g.jobs.size();
+    if constexpr (in_own_order) make_heap(b, g);
+    enqueue(l, b, i);
+  }
+  void make_heap(const beneficiary<N>& b, victim_source& g) {
+    if (g.first == victim_source::no_heap) {
+      g.first = heaps_.size();
+      heaps_.resize(g.first + g.jobs.size());
+    }
+    const auto heap = heaps_.begin() + static_cast<std::ptrdiff_t>(g.first);
+    for (std::size_t k = 0; k < g.left; ++k) heaps_[g.first + k] = static_cast<std::uint32_t>(k);
+    std::make_heap(heap, heap + static_cast<std::ptrdiff_t>(g.left), later_in(b, g));
+  }
+
+  /// Puts the source in the queue with the next of its jobs that may be asked. What may not be asked for now,
+  /// may not be asked for later either, until it is offered again: others only give back what they owe.
+  void enqueue(const ledger<N>& l, const beneficiary<N>& b, std::size_t i) {
+    victim_source& g = sources_[i];
+    if (g.closed) return;
+    const dimensions help = helpful(l, b, g);
+    if (help != contested_) spared_some_ = true;
+    if (help == dimensions{}) return;
+    if constexpr (in_own_order) {
+      if (g.first == victim_source::no_heap) make_heap(b, g);
+    }
+    for (; g.left > 0 && !may_be_asked(l, b, g, help, next_of(g)); drop_next(b, g)) {
+      // They stand by priority, the lowest next.
+      if (!in_own_order && ends_at(b, g, next_of(g))) g.left = 1;
+    }
+    if (g.left == 0) return;
+    queue_.push_back({order_(l, candidate_of(g, b)), i, g.offer});
+    std::push_heap(queue_.begin(), queue_.end(), yields_later{});
+  }
+
+  /// What fits by now is not contested any more; returns whether there is such a dimension.
+  [[nodiscard]] bool narrow(const ledger<N>& l, const beneficiary<N>& b) {
+    if (N == 1 || l.fits(b.quota, b.request, b.in)) return false;
+    const auto still = contested_dimensions(l, b);
+    return std::exchange(contested_, still) != still;
+  }
+  /// Who may ask rivals as well must own all that was contested in the beginning: otherwise it would take
+  /// from rivals in one dimension, and as an owner, whom no guard asks, from the same quotas in the next.
+  void open_scopes(const ledger<N>& l, const beneficiary<N>& b) {
+    const dimensions& asked = asks_others(b) ? first_contested_ : contested_;
+    for (reclaim_scope& r : scopes_) {
+      if (r.open || !owns_request(l, b, r.side, asked)) continue;
+      r.open = true;
+      for (std::size_t i = r.first; i < r.first + r.count; ++i) offer(l, b, i);
+    }
+  }
+
+  const running_index<N>* running_ = nullptr;
+  dimensions contested_{};
+  dimensions first_contested_{};
+  std::vector<victim_source> sources_;
+  std::vector<reclaim_scope> scopes_;
+  std::vector<entry> queue_;
+  std::vector<std::uint32_t> heaps_;
+  stamped_set<job_id> taken_;
+  search_progress<N> progress_{};
+  bool skip_larger_ = false;
+  bool spared_some_ = false;
+  [[no_unique_address]] Order order_;
+  [[no_unique_address]] Protection protection_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

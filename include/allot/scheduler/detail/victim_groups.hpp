@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/preemption/possible_victims.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// Numbers for the running jobs that may be preempted: those of one quota and one priority have the same. A
+/// quota with many priorities has few numbers all the same, of which each then stands for a range of them, so
+/// there are never more than `most_of_quota` times the quotas.
+class victim_groups {
+ public:
+  static constexpr std::size_t most_of_quota = 8;
+
+  void resize(std::size_t slots) { of_quota_.resize(slots); }
+
+  /// One more job; returns its group. O(groups of the quota); allocates when the group is new.
+  std::uint32_t add(quota_id x, std::int32_t priority) {
+    auto& groups = of_quota_[x.index()];
+    auto at = place_of(groups, priority);
+    if ((at == groups.end() || at->lowest != priority) && groups.size() < most_of_quota) {
+      // Whoever is in a group already keeps it: as long as there are numbers left each has but one priority.
+      at = groups.insert(at == groups.end() ? groups.begin() : at + 1, group{priority, count_++, 0});
+    } else if (at == groups.end()) {
+      at = groups.begin();
+      at->lowest = priority;
+    }
+    ++at->jobs;
+    return at->number;
+  }
+  /// One job less; returns its group. Precondition: it was added.
+  std::uint32_t remove(quota_id x, std::int32_t priority) {
+    auto& groups = of_quota_[x.index()];
+    const auto at = place_of(groups, priority);
+    ALLOT_ASSERT(at != groups.end() && at->jobs > 0, "no such job was added");
+    --at->jobs;
+    return at->number;
+  }
+  /// Calls `visit(group)` for those in which somebody is meant, and perhaps others. O(groups of the quota).
+  template <class Visit>
+  void for_each(const possible_victims& these, Visit visit) const {
+    for (const group& g : of_quota_[these.quota.index()]) {
+      if (g.lowest > these.highest_priority) return;
+      if (g.jobs > 0) visit(g.number);
+    }
+  }
+
+ private:
+  struct group {
+    std::int32_t lowest;
+    std::uint32_t number;
+    std::size_t jobs;
+  };
+  using list = std::vector<group>;  // by priority, the lowest first
+
+  /// The last whose lowest is at most that; the end if there is none.
+  [[nodiscard]] static list::iterator place_of(list& groups, std::int32_t priority) {
+    const auto next =
+        std::find_if(groups.begin(), groups.end(), [&](const group& g) { return g.lowest > priority; });
+    return next == groups.begin() ? groups.end() : next - 1;
+  }
+
+  std::vector<list> of_quota_;
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ratio.hpp>
+#include <allot/sim/job.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace sim {
+
+/// What goes with those who have to go: of the GPUs of all that went for one job at one instant, those beyond
+/// what it asked for. Gangs go whole, so a job of one GPU may cost a gang of 64. What was free besides
+/// does not count: it was not enough.
+class over_preemption {
+ public:
+  /// Somebody with so many GPUs has gone for a job that asks for so many, both in milli.
+  void note(job_index beneficiary, std::int64_t gone, std::int64_t asked) {
+    const auto at =
+        std::find_if(now_.begin(), now_.end(), [&](const bill& b) { return b.beneficiary == beneficiary; });
+    (at == now_.end() ? now_.emplace_back(bill{beneficiary, 0, asked}) : *at).gone += gone;
+  }
+  /// The instant is over.
+  void settle() {
+    for (const bill& b : now_) total_ += static_cast<wide>(std::max<std::int64_t>(0, b.gone - b.asked));
+    now_.clear();
+  }
+  /// In milli-GPUs.
+  [[nodiscard]] wide total() const noexcept { return total_; }
+
+ private:
+  struct bill {
+    job_index beneficiary = 0;
+    std::int64_t gone = 0;
+    std::int64_t asked = 0;
+  };
+
+  std::vector<bill> now_;
+  wide total_ = 0;
+};
+
+}  // namespace sim
+}  // namespace v0
+}  // namespace allot

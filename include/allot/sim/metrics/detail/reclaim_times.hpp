@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/resources.hpp>
+#include <allot/core/time.hpp>
+#include <allot/quota/ledger.hpp>
+#include <allot/sim/metrics/statistics.hpp>
+#include <allot/sim/metrics/timeline.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace sim {
+
+/// Whether the quota's own pool has room for a request beside what its own jobs use. O(N).
+template <std::size_t N>
+[[nodiscard]] bool guarantee_has_room(const ledger<N>& l, quota_id x, const resources<N>& request) {
+  for (std::size_t d = 0; d < N; ++d) {
+    if (request[d] == quantity{}) continue;
+    if (l.own_usage(x, d) + request[d] > l.supply_of(x, d).own_pool) return false;
+  }
+  return true;
+}
+
+/// How it went with what a quota, or all of them, had lent.
+struct reclaim_figures {
+  /// How long it was without what it had a claim to, beyond the grace and in the window.
+  instant violated = 0;
+  /// How long it took until it had it back, of all claims that arose in the window and were met.
+  sample_summary latency;
+  /// How many were not met in the end.
+  std::size_t open = 0;
+};
+
+/// How long quotas wait for what they have lent.
+///
+/// A quota has a *claim* as long as a job of it waits for which its own guarantee has room, while others'
+/// jobs use capacity of its own. The claim is met when no such job waits any more, or nothing is lent: the
+/// time until then is the reclaim latency, 0 for a claim that is met at the instant at which it arises.
+/// Beyond a grace it is a violation of the quota.
+class reclaim_times {
+ public:
+  explicit reclaim_times(time_window window = {}, instant grace = 0) : window_(window), grace_(grace) {}
+
+  /// At this instant somebody had to go for a job of the quota, as a borrower.
+  void note_reclaim(quota_id x) {
+    grow_to(x.index() + 1);
+    if (of_[x.index()].reclaims) return;
+    of_[x.index()].reclaims = true;
+    reclaiming_.push_back(x);
+  }
+  /// How it stands after all that happened at an instant: whether the quota has a claim from now on.
+  void look(instant now, quota_id x, bool has_claim) {
+    grow_to(x.index() + 1);
+    state& s = of_[x.index()];
+    if (has_claim) {
+      if (s.since != never) return;
+      s.since = now;
+      ++open_;
+    } else if (s.since != never) {
+      meet(s, now);
+      --open_;
+    } else if (s.reclaims) {
+      s.since = now;
+      meet(s, now);
+    }
+  }
+  /// Whether no quota has a claim, nor had one at this instant.
+  [[nodiscard]] bool are_met() const noexcept { return open_ == 0 && reclaiming_.empty(); }
+  /// All quotas have been looked at.
+  void settle() {
+    for (const quota_id x : reclaiming_) of_[x.index()].reclaims = false;
+    reclaiming_.clear();
+  }
+
+  /// The figures of one quota. O(claims of it).
+  [[nodiscard]] reclaim_figures of(quota_id x, instant now) const {
+    if (x.index() >= of_.size()) return {};
+    const state& s = of_[x.index()];
+    std::vector<instant> latencies = s.latencies;
+    const bool is_open = s.since != never;
+    return {s.violated + (is_open ? violation(s.since, now) : 0), summarize(latencies), is_open ? 1U : 0U};
+  }
+  /// Of all together. O(claims).
+  [[nodiscard]] reclaim_figures of_all(instant now) const {
+    reclaim_figures all;
+    std::vector<instant> latencies;
+    for (const state& s : of_) {
+      all.violated += s.violated + (s.since == never ? 0 : violation(s.since, now));
+      latencies.insert(latencies.end(), s.latencies.begin(), s.latencies.end());
+    }
+    all.latency = summarize(latencies);
+    all.open = open_;
+    return all;
+  }
+
+ private:
+  static constexpr instant never = std::numeric_limits<instant>::min();
+
+  struct state {
+    instant since = never;
+    instant violated = 0;
+    bool reclaims = false;
+    std::vector<instant> latencies{};
+  };
+
+  void grow_to(std::size_t quotas) {
+    if (of_.size() < quotas) of_.resize(quotas);
+  }
+  [[nodiscard]] instant violation(instant since, instant now) const {
+    return std::max<instant>(0, std::min(now, window_.end) - std::max(since + grace_, window_.begin));
+  }
+  void meet(state& s, instant now) {
+    s.violated += violation(s.since, now);
+    if (s.since >= window_.begin && s.since < window_.end) s.latencies.push_back(now - s.since);
+    s.since = never;
+  }
+
+  time_window window_;
+  instant grace_;
+  std::vector<state> of_;
+  std::vector<quota_id> reclaiming_;
+  std::size_t open_ = 0;
+};
+
+}  // namespace sim
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/scheduler/plan.hpp>
+#include <allot/scheduler/policies.hpp>
+#include <allot/systems/kai/detail/cycle_state.hpp>
+#include <allot/systems/kai/detail/fair_reclaim.hpp>
+#include <allot/systems/kai/detail/job_walk.hpp>
+#include <allot/systems/kai/detail/lazy_tournament.hpp>
+#include <allot/systems/kai/detail/saturation_order.hpp>
+#include <allot/systems/kai/detail/scenario_solver.hpp>
+#include <allot/systems/kai/detail/scheduling_signatures.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+template <class Session, class Policies>
+class action_cycle;
+
+/// The parts of a scheduler that decides in phases.
+struct kai_policies {
+  template <class Session>
+  using cycle = action_cycle<Session, kai_policies>;
+
+  /// In which order the jobs of one quota go.
+  [[no_unique_address]] by_settings jobs{};
+  /// Jobs that may not be evicted never use more than what their quotas deserve.
+  capacity_kind not_preemptible = capacity_kind::guaranteed;
+  /// In thousandths: how much past usage counts when the surplus is divided. 0: not at all.
+  std::int64_t k = 0;
+  /// After how long past usage counts half; 0: all of the window counts alike.
+  instant half_life = 0;
+  /// How far back usage counts.
+  instant window = 604'800;
+  /// In thousandths, at least 1000: see `fair_reclaim`.
+  std::int64_t saturation_multiplier = 1000;
+  /// How many jobs of one quota each phase tries; 0: all.
+  std::size_t queue_depth = 0;
+  /// How many jobs a consolidation may move (and one more, see `victims_queue`); none: it is off.
+  std::size_t most_moved = 16;
+  /// Whose minimum runtime protects a job from jobs of other quotas.
+  runtime_source reclaim_protection = runtime_source::common_ancestor;
+  /// Lines are rebuilt for each phase, and every unit that waits is looked at by itself. The plans are the
+  /// same, it only takes longer: a test has something to compare with.
+  bool one_by_one = false;
+  /// What fair shares are rounded to, by dimension, in milli: a GPU is a whole one.
+  std::array<std::int64_t, 16> units = [] {
+    std::array<std::int64_t, 16> all{};
+    all.fill(1000);
+    return all;
+  }();
+};
+
+/// One cycle of KAI-Scheduler v0.13 a step: allocate, consolidate, reclaim, preempt, all with the fair shares
+/// as they were when the step began.
+///
+/// Each phase goes once through those who wait. To *allocate*, a job that fits limits and place starts; one
+/// that fits but for those who have yet to go is pipelined. Those left may then be served by moving running
+/// jobs elsewhere (*consolidation*), by taking from other quotas (*reclaim*), by taking from lower priorities
+/// of their own (*preempt*); they are pipelined with their victims told to go. A phase passes over who is not
+/// easier to serve than one that has failed in it.
+///
+/// Nothing is assumed from one step to the next: who is pipelined waits on in its queue, is announced in the
+/// plan when it is decided, and may find its place taken when the victims have gone.
+///
+/// A step in an unchanged world costs O(1), unless past usage counts: then shares change with time, and every
+/// step is a whole cycle.
+template <class Session, class Policies>
+class action_cycle {
+ public:
+  static constexpr std::size_t n = Session::n;
+
+  explicit action_cycle(const Policies& policies)
+      : policies_(policies),
+        world_(policies.k > 0, {policies.half_life, policies.window}),
+        solver_(policies.saturation_multiplier, policies.one_by_one) {}
+
+  /// Starts over on the session's tree.
+  void reset(Session& session) {
+    world_.reset(session);
+    solver_.reset(session);
+    turn_.reset(session.tree());
+    queues_.assign(session.tree().slots(), queue{});
+    was_reset_ = true;
+  }
+
+  void run(Session& session) {
+    world_.accounts.follow(session.tree());
+    const bool changed = world_.follow(session);
+    if (!changed && !session.must_requeue() && !was_reset_ && !counts_past()) return;
+    was_reset_ = false;
+    session.requeue_inadmissible();
+    world_.begin(session);
+    const resources<n> capacity = world_type::capacity(session);
+    if (counts_past()) {
+      world_.accounts.divide(capacity, world_.usage.parts(session, capacity), division_options());
+    } else {
+      world_.accounts.divide(capacity, {}, division_options());
+    }
+    allocate(session);
+    if (policies_.most_moved != 0 && world_.has_nodes()) consolidate(session);
+    reclaim(session);
+    preempt(session);
+    note_pending(session);
+    world_.end(session);
+  }
+
+  /// Says what stops the pending job: the lowest quota on its path whose limit, or for jobs that may not be
+  /// preempted what it deserves, does not allow it; else that there is too little of all; else its place.
+  void explain(Session& session, typename Session::plan_type::pending_job& h) {
+    const record& r = session.at(h.id);
+    const auto& accounts = world_.accounts;
+    h.binding.reset();
+    h.placement.reset();
+    const auto bind = [&](quota_id at, std::size_t d, bound kind, quantity most, quantity used) {
+      if (h.binding || r.facts.request[d] <= quantity{} || used + r.facts.request[d] <= most) return;
+      h.binding = shortfall{at, d, kind, used + r.facts.request[d] - most};
+    };
+    quota_id root = r.facts.quota;
+    for (quota_id a = root; a; a = session.tree().parent(a)) {
+      root = a;
+      for (const std::size_t d : accounts.counted()) {
+        bind(a, d, bound::borrow_limit, accounts.limit(a)[d], accounts.allocated(a)[d]);
+        if (r.facts.in != capacity_kind::guaranteed) continue;
+        bind(a, d, bound::guarantee, accounts.deserved(a)[d], accounts.guaranteed(a)[d]);
+      }
+    }
+    for (const std::size_t d : accounts.counted()) {
+      bind(root, d, bound::capacity, accounts.capacity()[d], accounts.total()[d]);
+    }
+    if (!h.binding) h.placement = session.places().why_not(r.demand);
+    if (h.reason == pending_reason::not_proven) return;
+    h.reason = h.binding ? pending_reason::quota : pending_reason::placement;
+  }
+
+ private:
+  using world_type = detail::cycle_state<Session>;
+  using record = typename Session::record;
+  using waiting_unit = typename world_type::waiting_unit;
+  using walk_type = detail::job_walk<Session>;
+  using kind_line = typename walk_type::kind_line;
+  using kind_type = detail::unit_kind<n>;
+
+  static constexpr auto everybody = [](const kind_line&) { return true; };
+
+  struct queue {
+    walk_type walk;
+    /// Whether one may be left of which something is to be had.
+    bool has_hope = false;
+    /// The equivalence classes that failed in this phase.
+    std::vector<class_number> failed;
+    detail::failed_units<n> hardest;
+  };
+
+  [[nodiscard]] bool counts_past() const noexcept { return policies_.k > 0; }
+  [[nodiscard]] auto division_options() const {
+    typename whole_unit_division<n>::options o;
+    o.k = policies_.k;
+    for (std::size_t d = 0; d < n; ++d) o.unit[d] = d < policies_.units.size() ? policies_.units[d] : 1000;
+    return o;
+  }
+
+  // Phases.
+
+  void allocate(Session& session) {
+    held_.clear();
+    in_turn(
+        session, everybody,
+        [](quota_id, const queue& q, const kind_line& k) { return has_failed(q, k.request_class); },
+        [&](const record& r) { return start(session, r); });
+  }
+  /// Returns what of the job waits now for it has started.
+  std::optional<waiting_unit> start(Session& session, const record& r) {
+    std::optional<waiting_unit> grown;
+    queue& q = queues_[r.facts.quota.index()];
+    if (has_failed(q, r.request_class)) return grown;
+    if (world_.accounts.within_limits(r.facts.quota, r.facts.request, r.facts.in)) {
+      if (world_.any_pipelined()) {
+        if (const auto at_once = world_.find_free_place(session, r)) {
+          world_.admit(session, r.facts.id, *at_once, grown);
+          return grown;
+        }
+      }
+      if (const auto where = world_.find_place(session, r.demand, r.facts.request)) {
+        if (!world_.any_pipelined() && world_.is_free_now(session, *where, r.facts.request)) {
+          world_.admit(session, r.facts.id, *where, grown);
+        } else {
+          world_.pipeline(r, where);
+          world_.announce(session, r, session.plan().evictions.size());
+        }
+        return grown;
+      }
+    }
+    q.failed.push_back(r.request_class);
+    held_.push_back(r.facts.id);
+    return grown;
+  }
+
+  void consolidate(Session& session) {
+    const detail::victims_wanted wanted{detail::action_kind::consolidation, policies_.most_moved, {}};
+    not_consolidated_.clear();
+    in_turn(
+        session, [](const kind_line& k) { return k.preemptible; },
+        [&](quota_id, const queue&, const kind_line& k) { return !not_consolidated_.is_easier(k.kind); },
+        [&](const record& r) -> std::optional<waiting_unit> {
+          const kind_type kind = kind_type::of(session, r);
+          if (!not_consolidated_.is_easier(kind)) return std::nullopt;
+          return try_to_solve(session, r, kind, wanted, not_consolidated_);
+        });
+  }
+  void reclaim(Session& session) {
+    const detail::victims_wanted wanted{detail::action_kind::reclaim, 0, policies_.reclaim_protection};
+    const auto may_try = [&](quota_id x, const queue& q, const resources<n>& request, const kind_type& kind) {
+      return q.hardest.is_easier(kind) && fair_reclaim<n>::may_reclaim(world_.accounts, x, request, kind.in);
+    };
+    in_turn(
+        session, everybody,
+        [&](quota_id x, const queue& q, const kind_line& k) { return !may_try(x, q, k.request, k.kind); },
+        [&](const record& r) -> std::optional<waiting_unit> {
+          const auto& f = r.facts;
+          queue& q = queues_[f.quota.index()];
+          const kind_type kind = kind_type::of(session, r);
+          if (!may_try(f.quota, q, f.request, kind)) return std::nullopt;
+          return try_to_solve(session, r, kind, wanted, q.hardest);
+        });
+  }
+  void preempt(Session& session) {
+    const detail::victims_wanted wanted{detail::action_kind::preempt, 0, {}};
+    in_turn(
+        session, everybody,
+        [](quota_id, const queue& q, const kind_line& k) { return !q.hardest.is_easier(k.kind); },
+        [&](const record& r) -> std::optional<waiting_unit> {
+          const auto& f = r.facts;
+          queue& q = queues_[f.quota.index()];
+          const kind_type kind = kind_type::of(session, r);
+          if (!q.hardest.is_easier(kind)) return std::nullopt;
+          if (f.in == capacity_kind::guaranteed &&
+              !world_.accounts.within_deserved_of_all(f.quota, f.request)) {
+            q.hardest.add(kind);
+            return std::nullopt;
+          }
+          return try_to_solve(session, r, kind, wanted, q.hardest);
+        });
+  }
+  /// Returns what of the job waits now if it has started.
+  std::optional<waiting_unit> try_to_solve(Session& session, const record& r, const kind_type& kind,
+                                           const detail::victims_wanted& wanted,
+                                           detail::failed_units<n>& hardest) {
+    if (!solver_.solve(session, world_, r.facts.id, wanted)) {
+      hardest.add(kind);
+      return std::nullopt;
+    }
+    for (const quota_id x : solver_.losers()) turn_.changed(session.tree(), x, key());
+    return solver_.grown();
+  }
+
+  // Turns.
+
+  /// Calls `visit(record)` for each unit that waits, of kinds for which `wanted(kind)`, once, in the order in
+  /// which quotas and jobs go; a unit that it returns waits from then on. For units of which
+  /// `never_helped(quota, queue, kind)` a visit would change nothing: they keep their place in the order, and
+  /// are passed many at a time. The phase ends when only such units are left.
+  template <class Wanted, class IsHopeless, class Visit>
+  void in_turn(Session& session, Wanted wanted, IsHopeless never_helped, Visit visit) {
+    const quota_tree<n>& tree = session.tree();
+    const auto is_hopeless = [&](quota_id x, const queue& q, const kind_line& k) {
+      return !policies_.one_by_one && never_helped(x, q, k);
+    };
+    const std::uint64_t phase = world_.next_phase();
+    const auto left_out = [&](job_id id) { return world_.is_pipelined_before(id, phase); };
+    start_walks(session, wanted, left_out, is_hopeless);
+    if (with_hope_ == 0) return;
+    turn_.start(tree, key());
+    quota_id last;
+    // Each turn passes at least one unit that waits, and only a decision lets another one wait.
+    std::size_t turns_left = 0;
+    for (const quota_id x : walking_) turns_left += session.waiting(x);
+    for (; with_hope_ > 0 && turns_left > 0; --turns_left) {
+      const quota_id x = turn_.next(tree, key());
+      queue& q = queues_[x.index()];
+      const auto kinds = world_.lines.kinds(x);
+      const auto stops = [&](std::size_t k) {
+        return kinds[k].elastic || !q.walk.has_seen(kinds[k].request) || !is_hopeless(x, q, kinds[k]);
+      };
+      const auto first = q.walk.first();
+      q.walk.take_turn(std::exchange(last, x) == x, turn_.keyed_others_than(x));
+      if (first.kind != walk_type::no_kind && !stops(first.kind)) {
+        q.walk.pass_until(world_.lines, x, stops, left_out);
+      } else {
+        q.walk.pass(world_.lines, x, left_out);
+        if (decides(session, first.id, x, visit)) {
+          last = quota_id::none();
+          ++turns_left;
+          for (const quota_id w : walking_) look_for_hope(w, is_hopeless);
+        }
+      }
+      look_for_hope(x, is_hopeless);
+      turn_.passed(tree, x, !q.walk.is_over());
+    }
+    ALLOT_ASSERT(with_hope_ == 0, "turns follow one another and nobody is passed");
+  }
+  template <class Wanted, class LeftOut, class IsHopeless>
+  void start_walks(Session& session, Wanted wanted, const LeftOut& left_out, const IsHopeless& is_hopeless) {
+    if (policies_.one_by_one) {
+      world_.lines.reset(session);
+      world_.running.reset(session);
+    }
+    world_.lines.follow(session, true);
+    turn_.clear(session.tree());
+    with_hope_ = 0;
+    walking_.clear();
+    for (const quota_id x : session.tree().top_down()) {
+      if (session.waiting(x) == 0 || !world_type::is_leaf(session, x)) continue;
+      queue& q = queues_[x.index()];
+      q.failed.clear();
+      q.hardest.clear();
+      static_cast<void>(world_.lines.kinds(session, x));
+      q.walk.start(world_.lines, x, policies_.queue_depth, wanted, left_out);
+      q.has_hope = false;
+      if (q.walk.is_over()) continue;
+      walking_.push_back(x);
+      turn_.enter(x);
+      look_for_hope(x, is_hopeless);
+    }
+  }
+  /// Visits the unit, which x has passed, if it waits still; returns whether anything was decided.
+  template <class Visit>
+  [[nodiscard]] bool decides(Session& session, job_id id, quota_id x, Visit& visit) {
+    if (!waits(session, id, x)) return false;
+    const auto before = world_.changes();
+    const std::optional<waiting_unit> grown = visit(std::as_const(session.at(id)));
+    if (grown) queues_[x.index()].walk.add(*grown);
+    return world_.changes() != before;
+  }
+  template <class IsHopeless>
+  void look_for_hope(quota_id x, const IsHopeless& is_hopeless) {
+    queue& q = queues_[x.index()];
+    const auto kinds = world_.lines.kinds(x);
+    const bool hope =
+        q.walk.has_left([&](std::size_t k) { return kinds[k].elastic || !is_hopeless(x, q, kinds[k]); });
+    if (hope != std::exchange(q.has_hope, hope)) hope ? ++with_hope_ : --with_hope_;
+  }
+  /// With a victim goes what of it waited.
+  [[nodiscard]] bool waits(Session& session, job_id id, quota_id x) const {
+    if (!session.contains(id) || world_.is_pipelined(id)) return false;
+    const record& r = session.at(id);
+    return r.state == job_state::pending && r.facts.quota == x;
+  }
+  [[nodiscard]] auto key() const {
+    return [this](quota_id x, quota_id of) {
+      const queue& q = queues_[of.index()];
+      return saturation_standing<n>{world_.accounts, x, q.walk.request(), {}};
+    };
+  }
+  /// Whether one that asks for the same has failed in this phase: nothing has become free since.
+  [[nodiscard]] static bool has_failed(const queue& q, class_number request_class) {
+    return std::find(q.failed.begin(), q.failed.end(), request_class) != q.failed.end();
+  }
+
+  // The plan.
+
+  void note_pending(Session& session) {
+    for (const job_id id : held_) {
+      if (!session.contains(id) || world_.is_pipelined(id)) continue;
+      const record& r = session.at(id);
+      if (r.state != job_state::pending) continue;
+      session.plan().pending.push_back({id, r.what, r.facts.quota, pending_reason::quota});
+    }
+  }
+
+  Policies policies_;
+  world_type world_;
+  detail::scenario_solver<Session> solver_;
+  lazy_tournament<saturation_standing<n>> turn_;
+  std::vector<queue> queues_;
+  /// Those whose line the phase walks through, and how many of them have hope.
+  std::vector<quota_id> walking_;
+  std::size_t with_hope_ = 0;
+  /// The first of each equivalence class and quota that did not start.
+  std::vector<job_id> held_;
+  /// For whom nobody could be moved aside in this cycle, whatever the quota.
+  detail::failed_units<n> not_consolidated_;
+  bool was_reset_ = true;
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/resources.hpp>
+#include <allot/core/time.hpp>
+#include <allot/scheduler/job_table.hpp>
+#include <allot/systems/kai/detail/unit_order.hpp>
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// Who waits in each quota, by kind, each kind in order: only who comes and goes is looked at.
+///
+/// `job_walk` goes through those who wait. While it does, others may come and go: it sees the lines as
+/// they were at a `moment`, as long as nothing is swept.
+template <class Session>
+class job_queues {
+ public:
+  static constexpr std::size_t n = Session::n;
+  using record = typename Session::record;
+  /// Numbers the changes of the lines of who waits.
+  using moment = std::uint64_t;
+
+  struct waiting_unit {
+    unit_rank rank;
+    job_id id;
+    resources<n> request;
+  };
+  /// The stay of a unit in its line. Stays are numbered as they begin.
+  struct stay {
+    unit_rank rank;
+    job_id id;
+    std::uint64_t number = 0;
+    moment came = 0;
+    moment left = std::numeric_limits<moment>::max();
+
+    [[nodiscard]] bool was_there(moment then) const noexcept { return came <= then && then < left; }
+  };
+  /// Those of a quota who ask for the same and have the same chances, by rank.
+  struct kind_line {
+    class_number request_class{};
+    bool preemptible = true;
+    bool elastic = false;
+    unit_kind<n> kind;
+    resources<n> request;
+    std::vector<stay> stays{};
+    /// How many of the stays are over; those before `first` are.
+    std::size_t gone = 0;
+    std::size_t first = 0;
+    bool to_sweep = false;
+    /// Counts the changes of `stays`.
+    std::uint64_t version = 0;
+  };
+
+  void reset(Session& session) {
+    lines_.assign(session.tree().slots(), line{});
+    where_.clear();
+    to_sweep_.clear();
+    session.follow_queues();
+    for (const quota_id x : session.tree().top_down()) {
+      session.for_each_waiting(x, [&](job_id id) { enter(session, id); });
+    }
+  }
+  /// The quota has changed.
+  void forget(quota_id x) { lines_[x.index()].elastic_pod_is_old = true; }
+  /// Takes note of who has come and gone. With `sweep` those who are gone are forgotten now and then: nobody
+  /// walks through a line.
+  void follow(Session& session, bool sweep) {
+    ++now_;
+    session.take_queue_changes([&](const auto& news) {
+      if (!news.begins) return leave(news.id, news.ticket);
+      if (!session.contains(news.id)) return;
+      const record& r = session.at(news.id);
+      if (r.state == job_state::pending && r.ticket == news.ticket) enter(session, news.id);
+    });
+    if (!sweep) return;
+    for (const auto& [x, kind] : to_sweep_) this->sweep(lines_[x.index()].kinds[kind]);
+    for (const auto& [x, kind] : to_sweep_) forget_kinds(lines_[x.index()]);
+    to_sweep_.clear();
+  }
+  [[nodiscard]] moment now() const noexcept { return now_; }
+
+  /// The kinds of those who wait in x. Kinds are added at the end; an elastic pod has the rank and the kind
+  /// that it has by now.
+  [[nodiscard]] std::span<const kind_line> kinds(Session& session, quota_id x) {
+    line& l = lines_[x.index()];
+    if (std::exchange(l.elastic_pod_is_old, false)) renew_elastic(session, x);
+    return l.kinds;
+  }
+  /// The same without a look at what has changed.
+  [[nodiscard]] std::span<const kind_line> kinds(quota_id x) const { return lines_[x.index()].kinds; }
+  [[nodiscard]] static unit_rank rank_of(Session& session, const record& r) {
+    unit_rank rank = unit_rank::of(r, 0);
+    if (r.facts.elastic) {
+      const record& core = session.at(r.facts.core);
+      rank.stage = session.running_pods(core) > core.facts.pods ? 2 : 1;
+    }
+    return rank;
+  }
+  [[nodiscard]] static waiting_unit unit_of(Session& session, const record& r) {
+    return {rank_of(session, r), r.facts.id, r.facts.request};
+  }
+
+  /// What waits in x, those pods of elastic jobs too that are no units yet. Precondition: followed.
+  /// O(elastic jobs that run and could have more pods).
+  [[nodiscard]] resources<n> asked(Session& session, quota_id x) {
+    const line& l = lines_[x.index()];
+    resources<n> sum = session.asked(x) + l.to_come.amount();
+    for (const job_id id : l.elastic_pods) {
+      // Its id may be that of a whole job by now.
+      if (!is_here(session, x, id) || !session.at(id).facts.elastic) continue;
+      sum += to_come(session, session.at(session.at(id).facts.core));
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr std::size_t least_kinds = 64;
+
+  struct line {
+    std::vector<kind_line> kinds;
+    /// From here on it is looked which of them can be forgotten.
+    std::size_t most_kinds = least_kinds;
+    /// The elastic pods; perhaps some that have left.
+    std::vector<job_id> elastic_pods;
+    /// What those ask for besides who wait as a whole: pods that are no units yet.
+    exact_sum<n> to_come{};
+    bool elastic_pod_is_old = true;
+  };
+  /// By job: the last of its stays.
+  struct last_stay {
+    std::uint64_t number = 0;
+    std::uint32_t ticket = 0;
+    bool gone = true;
+    quota_id quota{};
+    std::size_t kind = 0;
+    unit_rank rank{};
+    /// What it adds to that of its line, as long as it is there.
+    resources<n> to_come{};
+  };
+
+  [[nodiscard]] bool is_here(Session& session, quota_id x, job_id id) const {
+    const last_stay& last = where_[id.index()];
+    return !last.gone && last.quota == x && session.contains(id) && session.at(id).ticket == last.ticket &&
+           session.at(id).state == job_state::pending;
+  }
+
+  /// What those pods of a job ask for that are no units yet.
+  [[nodiscard]] static resources<n> to_come(const Session& session, const record& core) {
+    if constexpr (requires { session.view().request(core.what, core.pods_to_come); }) {
+      if (core.pods_to_come > 0)
+        return resources<n>{session.view().request(core.what, 1)} * core.pods_to_come;
+    }
+    return {};
+  }
+
+  void enter(Session& session, job_id id) {
+    const record& r = session.at(id);
+    line& l = lines_[r.facts.quota.index()];
+    if (r.facts.elastic) {
+      std::erase_if(l.elastic_pods, [&](job_id e) { return e == id || !is_here(session, r.facts.quota, e); });
+      l.elastic_pods.push_back(id);
+    }
+    enter(l, r, unit_kind<n>::of(session, r), rank_of(session, r));
+    if (!r.facts.elastic) l.to_come += where_[id.index()].to_come = to_come(session, r);
+  }
+  void enter(line& l, const record& r, const unit_kind<n>& kind, const unit_rank& rank) {
+    auto at = std::find_if(l.kinds.begin(), l.kinds.end(), [&](const kind_line& k) {
+      return k.request_class == r.request_class && k.preemptible == r.preemptible &&
+             k.elastic == r.facts.elastic && k.kind == kind && k.request == r.facts.request;
+    });
+    if (at == l.kinds.end()) {
+      at = l.kinds.insert(at,
+                          kind_line{r.request_class, r.preemptible, r.facts.elastic, kind, r.facts.request});
+    }
+    const stay s{rank, r.facts.id, ++stays_, now_};
+    // Mostly the last.
+    auto place = at->stays.end();
+    if (!at->stays.empty() && s.rank < at->stays.back().rank) place = first_from(at->stays, s.rank);
+    at->first = std::min(at->first, static_cast<std::size_t>(place - at->stays.begin()));
+    at->stays.insert(place, s);
+    ++at->version;
+    if (where_.size() <= r.facts.id.index()) where_.resize(r.facts.id.index() + 1);
+    where_[r.facts.id.index()] = {
+        s.number, r.ticket, false, r.facts.quota, static_cast<std::size_t>(at - l.kinds.begin()), rank};
+  }
+  void leave(job_id id, std::uint32_t ticket) {
+    if (where_.size() <= id.index()) return;
+    last_stay& last = where_[id.index()];
+    if (last.gone || last.ticket != ticket) return;
+    last.gone = true;
+    lines_[last.quota.index()].to_come -= last.to_come;
+    kind_line& k = lines_[last.quota.index()].kinds[last.kind];
+    auto at = first_from(k.stays, last.rank);
+    while (at->number != last.number) ++at;
+    at->left = now_;
+    ++k.gone;
+    if (!std::exchange(k.to_sweep, true)) to_sweep_.push_back({last.quota, last.kind});
+  }
+  /// The rank of an elastic pod depends on how many pods of its job run, and its kind on how many more there
+  /// may be.
+  void renew_elastic(Session& session, quota_id x) {
+    line& l = lines_[x.index()];
+    for (std::size_t i = 0; i < l.elastic_pods.size(); ++i) {
+      const job_id id = l.elastic_pods[i];
+      if (!is_here(session, x, id)) continue;
+      const record& r = session.at(id);
+      if (!r.facts.elastic) continue;
+      const unit_rank rank = rank_of(session, r);
+      const auto kind = unit_kind<n>::of(session, r);
+      const last_stay& last = where_[id.index()];
+      const kind_line& k = l.kinds[last.kind];
+      const auto at = first_from(k.stays, rank);
+      if (k.kind == kind && at != k.stays.end() && at->rank == rank && at->number == last.number) continue;
+      leave(id, last.ticket);
+      enter(l, r, kind, rank);
+    }
+  }
+  void sweep(kind_line& k) {
+    k.to_sweep = false;
+    while (k.first < k.stays.size() && !k.stays[k.first].was_there(now_)) ++k.first;
+    if (k.gone <= 16 || k.gone <= k.stays.size() / 2) return;
+    std::erase_if(k.stays, [&](const stay& s) { return !s.was_there(now_); });
+    k.gone = k.first = 0;
+    ++k.version;
+  }
+
+  /// Those of which nobody waits, when they may be as many as the others.
+  void forget_kinds(line& l) {
+    if (l.kinds.size() < l.most_kinds) return;
+    std::erase_if(l.kinds, [](const kind_line& k) { return k.gone == k.stays.size(); });
+    for (std::size_t k = 0; k < l.kinds.size(); ++k) {
+      for (const stay& s : l.kinds[k].stays) {
+        if (s.was_there(now_)) where_[s.id.index()].kind = k;
+      }
+    }
+    l.most_kinds = std::max(least_kinds, 2 * l.kinds.size());
+  }
+
+  std::vector<line> lines_;
+  std::vector<last_stay> where_;
+  std::vector<std::pair<quota_id, std::size_t>> to_sweep_;
+  std::uint64_t stays_ = 0;
+  moment now_ = 0;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/assert.hpp>
+#include <allot/core/ids.hpp>
+#include <allot/core/resources.hpp>
+#include <allot/systems/kai/detail/job_queues.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// Goes once through those who wait in a leaf, in order, as they were when it began. Those of kinds of which
+/// nothing is to be had are passed all at once, so a walk costs O(kinds) for each unit that is looked at and
+/// for each kind, not for each unit.
+template <class Session>
+class job_walk {
+ public:
+  static constexpr std::size_t n = Session::n;
+  using lines_type = job_queues<Session>;
+  using kind_line = typename lines_type::kind_line;
+  using waiting_unit = typename lines_type::waiting_unit;
+  /// The kind of units that came during the walk.
+  static constexpr std::size_t no_kind = std::numeric_limits<std::size_t>::max();
+
+  /// Who is at the front.
+  struct front {
+    job_id id;
+    unit_rank rank;
+    resources<n> request;
+    std::size_t kind = no_kind;
+  };
+
+  /// Begins with the first of the kinds for which `wanted(kind)`, but for those for whom `left_out(id)`; ends
+  /// after `depth` units unless that is 0.
+  template <class Wanted, class LeftOut>
+  void start(const lines_type& lines, quota_id x, std::size_t depth, Wanted wanted, LeftOut left_out) {
+    begun_ = lines.now();
+    seen_.clear();
+    came_.clear();
+    last_.reset();
+    const auto kinds = lines.kinds(x);
+    at_.assign(kinds.size(), position{});
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      at_[k].version = kinds[k].version;
+      at_[k].index = kinds[k].first;
+      if (wanted(kinds[k])) settle(kinds[k], at_[k], left_out);
+    }
+    find_front(kinds);
+    if (depth != 0) stop_after(kinds, depth, left_out);
+  }
+  [[nodiscard]] bool is_over() const noexcept { return !front_.has_value(); }
+  /// Precondition: it is not over.
+  [[nodiscard]] const front& first() const { return *front_; }
+  /// What the next asks for, nothing when it is over.
+  [[nodiscard]] resources<n> request() const { return front_ ? front_->request : resources<n>{}; }
+  /// Whether one is left of those who came during the walk, or of a kind for which `is_good(kind number)`.
+  template <class IsGood>
+  [[nodiscard]] bool has_left(IsGood is_good) const {
+    if (!came_.empty()) return true;
+    for (std::size_t k = 0; k < at_.size(); ++k) {
+      if (at_[k].left && is_good(k)) return true;
+    }
+    return false;
+  }
+
+  /// One more has come to wait behind the front.
+  void add(const waiting_unit& u) {
+    came_.insert(first_from(came_, u.rank), u);
+    if (!front_ || u.rank < front_->rank) front_ = front{u.id, u.rank, u.request, no_kind};
+  }
+  /// The next comes to the front.
+  template <class LeftOut>
+  void pass(const lines_type& lines, quota_id x, LeftOut left_out) {
+    const auto kinds = lines.kinds(x);
+    if (front_->kind == no_kind) {
+      came_.erase(came_.begin());
+    } else {
+      advance(kinds[front_->kind], at_[front_->kind], left_out);
+    }
+    find_front(kinds);
+  }
+  /// Passes the front and all behind it up to the first of a kind for which `stops(kind number)`, or that
+  /// came during the walk, or that does not stand before `until`. Precondition: the front does.
+  template <class Stops, class LeftOut>
+  void pass_until(const lines_type& lines, quota_id x, Stops stops, LeftOut left_out,
+                  std::optional<unit_rank> until = {}) {
+    const auto kinds = lines.kinds(x);
+    if (!came_.empty() && (!until || came_.front().rank < *until)) until = came_.front().rank;
+    passing_.clear();
+    for (std::size_t k = 0; k < at_.size(); ++k) {
+      if (!at_[k].left) continue;
+      if (!stops(k)) {
+        passing_.push_back(k);
+      } else if (!until || at_[k].rank < *until) {
+        until = at_[k].rank;
+      }
+    }
+    for (const std::size_t k : passing_) {
+      if (!until) {
+        at_[k].left = false;
+        continue;
+      }
+      if (!(at_[k].rank < *until)) continue;
+      const auto& stays = kinds[k].stays;
+      at_[k].version = kinds[k].version;
+      at_[k].index = static_cast<std::size_t>(first_from(stays, *until) - stays.begin());
+      settle(kinds[k], at_[k], left_out);
+    }
+    find_front(kinds);
+  }
+
+  /// The leaf's turn has come. `again`: in its second turn in a row all of its path was keyed with what the
+  /// front asks for, so that it would come first with that again as long as nobody else is keyed and nothing
+  /// is decided. Precondition: it is not over, if again.
+  void take_turn(bool again, bool others_were_keyed) {
+    if (!again || others_were_keyed) seen_.clear();
+    if (again && !has_seen(front_->request)) seen_.push_back(front_->request);
+  }
+  /// Whether the leaf would come first with this request.
+  [[nodiscard]] bool has_seen(const resources<n>& request) const {
+    return std::find(seen_.begin(), seen_.end(), request) != seen_.end();
+  }
+
+ private:
+  struct position {
+    std::size_t index = 0;
+    /// Of the line, and where it was then: others may have come since.
+    std::uint64_t version = 0;
+    unit_rank rank;
+    bool left = false;
+  };
+
+  /// Finds again where it is when others have come since.
+  void find_again(const kind_line& k, position& p) const {
+    if (p.version == k.version) return;
+    p.version = k.version;
+    p.index = static_cast<std::size_t>(first_from(k.stays, p.rank) - k.stays.begin());
+    // Before it may stand an earlier stay of the same unit.
+    while (!k.stays[p.index].was_there(begun_)) ++p.index;
+  }
+  /// On to the first from here on that was there and is not left out.
+  template <class LeftOut>
+  void settle(const kind_line& k, position& p, LeftOut& left_out) const {
+    while (p.index < k.stays.size() &&
+           (!k.stays[p.index].was_there(begun_) || left_out(k.stays[p.index].id))) {
+      ++p.index;
+    }
+    p.left = p.index < k.stays.size() && !(last_ && *last_ < k.stays[p.index].rank);
+    if (p.left) p.rank = k.stays[p.index].rank;
+  }
+  template <class LeftOut>
+  void advance(const kind_line& k, position& p, LeftOut& left_out) const {
+    find_again(k, p);
+    ++p.index;
+    settle(k, p, left_out);
+  }
+  void find_front(std::span<const kind_line> kinds) {
+    front_.reset();
+    if (!came_.empty()) front_ = front{came_.front().id, came_.front().rank, came_.front().request, no_kind};
+    for (std::size_t k = 0; k < at_.size(); ++k) {
+      if (!at_[k].left || (front_ && front_->rank < at_[k].rank)) continue;
+      find_again(kinds[k], at_[k]);
+      front_ = front{kinds[k].stays[at_[k].index].id, at_[k].rank, kinds[k].request, k};
+    }
+  }
+  template <class LeftOut>
+  void stop_after(std::span<const kind_line> kinds, std::size_t depth, LeftOut& left_out) {
+    beginning_ = at_;
+    std::optional<unit_rank> last;
+    for (; depth > 0 && front_; --depth) {
+      last = front_->rank;
+      advance(kinds[front_->kind], at_[front_->kind], left_out);
+      find_front(kinds);
+    }
+    at_.swap(beginning_);
+    last_ = last;
+    for (position& p : at_) p.left = p.left && !(*last_ < p.rank);
+    find_front(kinds);
+  }
+
+  typename lines_type::moment begun_ = 0;
+  std::vector<position> at_;
+  std::vector<position> beginning_;
+  std::vector<waiting_unit> came_;
+  std::vector<std::size_t> passing_;
+  std::vector<resources<n>> seen_;
+  std::optional<front> front_;
+  /// Nobody behind it.
+  std::optional<unit_rank> last_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

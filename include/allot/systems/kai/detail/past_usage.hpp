@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/resources.hpp>
+#include <allot/fairshare/usage_history.hpp>
+#include <allot/systems/kai/whole_unit_division.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// What the quotas have used lately, as the steps of a scheduler see it: what a job holds counts from the
+/// step that is told of it to the step that is told that it has gone.
+template <class Session>
+class past_usage {
+ public:
+  static constexpr std::size_t n = Session::n;
+  using part = per_dimension<std::int64_t, n>;
+
+  explicit past_usage(const history_settings& settings) : history_(settings) {}
+
+  /// The session has a new tree. Quotas keep the usage they have had.
+  void reset(const Session& session) {
+    if (charged_.empty()) {
+      history_.reset(session.tree(), session.now());
+    } else {
+      history_.follow(session.tree());
+    }
+    charged_.resize(session.tree().slots());
+    parts_.resize(session.tree().slots());
+  }
+  /// The usage of x may have changed. O(depth).
+  void note(Session& session, quota_id x) {
+    const resources<n> now = session.allocated().own_usage(x);
+    resources<n>& before = charged_[x.index()];
+    if (now == before) return;
+    history_.release(session.tree(), x, before, session.now());
+    history_.charge(session.tree(), x, now, session.now());
+    before = now;
+  }
+  /// Of each quota with all below it, in parts of `usage_scale`, as of now. O(n).
+  [[nodiscard]] std::span<const part> parts(const Session& session, const resources<n>& capacity) {
+    if (capacity != capacity_) history_.set_capacity(capacity_ = capacity, session.now());
+    history_.advance(session.now());
+    constexpr std::int64_t billion = 1'000'000'000;
+    for (const quota_id x : session.tree().top_down()) {
+      for (std::size_t d = 0; d < n; ++d) {
+        parts_[x.index()][d] =
+            history_.past_use(x, false, d) / (billion / whole_unit_division<n>::usage_scale);
+      }
+    }
+    return parts_;
+  }
+
+ private:
+  usage_history<n> history_;
+  /// By quota: what its own jobs were charged with last.
+  std::vector<resources<n>> charged_;
+  std::vector<part> parts_;
+  resources<n> capacity_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/resources.hpp>
+#include <allot/preemption/running_index.hpp>
+#include <allot/scheduler/job_table.hpp>
+#include <allot/scheduler/placement.hpp>
+#include <allot/systems/kai/detail/unit_order.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// Who could yield in each quota, in order. A line follows who starts and who goes; one with elastic pods,
+/// whose order depends on how much of it runs, is sorted again when the quota has changed and somebody asks.
+template <class Session>
+class running_pods {
+ public:
+  static constexpr std::size_t n = Session::n;
+  using record = typename Session::record;
+
+  struct running_unit {
+    unit_rank rank;
+    job_id id;
+    /// The job it belongs to; the same as `id` but for an elastic pod.
+    job_id core;
+    quota_id quota;
+    bool elastic = false;
+    std::uint32_t pods = 1;
+    resources<n> request;
+    /// What its job holds when its turn to yield comes: this unit and all that yield after it.
+    resources<n> stands;
+    /// On how many devices it stands that it may share; see `device_counting_placement`.
+    std::uint64_t shared = 0;
+  };
+
+  void reset(Session& session) {
+    lines_.assign(session.tree().slots(), running_line{});
+    runs_.clear();
+    session.follow_running();
+  }
+  /// Takes note of who has started and gone. What has happened is kept until then, so it should be called now
+  /// and then though nobody asks for a line.
+  void follow(Session& session) {
+    session.take_running_changes([&](const auto& c) { note(session, c); });
+  }
+  /// The quota has changed.
+  void forget(quota_id x) { lines_[x.index()].was_touched = true; }
+
+  struct running_line {
+    /// The first to yield at the end.
+    std::vector<running_unit> units{};
+    /// What they hold together.
+    resources<n> sum{};
+    std::uint64_t shared = 0;
+    bool has_elastic_pods = false;
+    /// Whether they have to be listed again.
+    bool is_old = true;
+    bool was_touched = true;
+
+    /// What the largest holds, by dimension.
+    [[nodiscard]] const resources<n>& largest() const {
+      if (!std::exchange(knows_largest, true)) {
+        most = {};
+        for (const running_unit& u : units) {
+          for (std::size_t d = 0; d < n; ++d) most[d] = std::max(most[d], u.request[d]);
+        }
+      }
+      return most;
+    }
+    mutable resources<n> most{};
+    mutable bool knows_largest = false;
+  };
+  /// Who could yield in a leaf. Valid until somebody starts or goes.
+  [[nodiscard]] const running_line& line(Session& session, quota_id x) {
+    follow(session);
+    running_line& l = lines_[x.index()];
+    // What elastic pods stand for depends on how many of them run.
+    if (l.is_old || ((l.has_elastic_pods || session.running().elastic_count(x) > 0) && l.was_touched)) {
+      list_running(session, x, l);
+    }
+    l.was_touched = false;
+    return l;
+  }
+
+ private:
+  /// Of a unit in a line of those who could yield: where, and its rank.
+  struct place_in_line {
+    unit_rank rank;
+    quota_id quota;
+    bool there = false;
+  };
+
+  void note(Session& session, const typename running_index<n>::change& c) {
+    if (runs_.size() <= c.id.index()) runs_.resize(c.id.index() + 1);
+    place_in_line& at = runs_[c.id.index()];
+    if (at.there) {
+      running_line& l = lines_[at.quota.index()];
+      at.there = false;
+      if (!l.is_old) {
+        const auto unit = first_from(l.units, at.rank);
+        if (l.has_elastic_pods || unit == l.units.end() || unit->id != c.id) {
+          l.is_old = true;
+        } else {
+          for (std::size_t d = 0; d < n; ++d) {
+            if (unit->request[d] == l.most[d]) l.knows_largest = false;
+          }
+          l.sum -= unit->request;
+          l.shared -= unit->shared;
+          l.units.erase(unit);
+        }
+      }
+    }
+    running_line& l = lines_[c.quota.index()];
+    if (!c.comes || l.is_old) return;
+    if (l.has_elastic_pods || !session.contains(c.id)) {
+      l.is_old = l.is_old || l.has_elastic_pods;
+      return;
+    }
+    const record& r = session.at(c.id);
+    if (r.state != job_state::running || r.facts.quota != c.quota) return;
+    if (r.facts.elastic) {
+      l.is_old = true;
+      return;
+    }
+    const running_unit u = whole_unit(session, r);
+    l.units.insert(first_from(l.units, u.rank), u);
+    count(l, u);
+    at = {u.rank, c.quota, true};
+  }
+  static void count(running_line& l, const running_unit& u) {
+    l.sum += u.request;
+    l.shared += u.shared;
+    for (std::size_t d = 0; d < n; ++d) l.most[d] = std::max(l.most[d], u.request[d]);
+  }
+  [[nodiscard]] static running_unit whole_unit(Session& session, const record& r) {
+    running_unit u{unit_rank::of(r, 1), r.facts.id,      r.facts.id,     r.facts.quota, false,
+                   r.facts.pods,        r.facts.request, r.facts.request};
+    if constexpr (device_counting_placement<std::remove_cvref_t<decltype(session.places())>>) {
+      u.shared = session.places().devices_of(r.demand).shared;
+    }
+    return u;
+  }
+  void list_running(Session& session, quota_id x, running_line& l) {
+    for (const running_unit& u : l.units) {
+      // Its id may be that of somebody else by now.
+      if (runs_[u.id.index()].quota == x) runs_[u.id.index()].there = false;
+    }
+    l = {};
+    l.is_old = false;
+    for (const running_job<n>& job : session.running().jobs_of(x)) {
+      const record& r = session.at(job.id);
+      running_unit u = whole_unit(session, r);
+      if (r.facts.elastic) {
+        const record& core = session.at(r.facts.core);
+        l.has_elastic_pods = true;
+        u.core = r.facts.core;
+        u.elastic = true;
+        u.rank.stage = 2;
+        u.stands = core.facts.request;
+        for (const job_id s : core.elastic_pods) {
+          if (session.at(s).state == job_state::running) {
+            ++u.rank.position;
+            u.stands += r.facts.request;
+          }
+          if (s == job.id) break;
+        }
+      }
+      l.units.push_back(u);
+      count(l, u);
+      if (runs_.size() <= u.id.index()) runs_.resize(u.id.index() + 1);
+      runs_[u.id.index()] = {u.rank, x, true};
+    }
+    l.knows_largest = true;
+    std::sort(l.units.begin(), l.units.end(),
+              [](const running_unit& a, const running_unit& b) { return a.rank < b.rank; });
+  }
+
+  std::vector<running_line> lines_;
+  /// By job.
+  std::vector<place_in_line> runs_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/stamped_set.hpp>
+#include <allot/systems/kai/detail/cycle_state.hpp>
+#include <allot/systems/kai/detail/job_walk.hpp>
+#include <allot/systems/kai/detail/lazy_tournament.hpp>
+#include <allot/systems/kai/detail/saturation_order.hpp>
+#include <allot/systems/kai/detail/unit_order.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// Plays through what would happen if some units went: they and the one that waits are placed again, in the
+/// order in which quotas and jobs have their turn, and everything is taken back.
+///
+/// Everybody else who waits keeps his place in that order, and is passed over. Of an elastic job that has
+/// lost elastic pods only, one pod is placed again; of one that is below its minimum, the minimum.
+template <class Session>
+class scenario_replay {
+ public:
+  static constexpr std::size_t n = Session::n;
+  using world_type = cycle_state<Session>;
+  using record = typename Session::record;
+
+  enum class fate : std::uint8_t {
+    /// It was not asked, or has its own place again.
+    stays,
+    gone,
+    /// It has another place.
+    moves,
+  };
+  struct chosen_unit {
+    typename world_type::running_unit unit;
+    std::optional<typename Session::place> where;
+    fate end = fate::stays;
+  };
+
+  /// With `one_by_one` everybody who is passed over has a turn of his own, which takes longer.
+  explicit scenario_replay(bool one_by_one) : one_by_one_(one_by_one) {}
+
+  void reset(const quota_tree<n>& tree) {
+    turn_.reset(tree);
+    leaves_.assign(tree.slots(), leaf{});
+    with_waiting_.clear();
+  }
+  /// Looks up who waits beside `own`. To be called before the first run for it after the world has changed.
+  /// O(quotas x kinds of those who wait).
+  void prepare(Session& session, world_type& world, job_id own) {
+    marked_.clear();
+    with_waiting_.clear();
+    world.lines.follow(session, false);
+    for (const quota_id x : session.tree().top_down()) {
+      leaves_[x.index()].may_wait = false;
+      leaves_[x.index()].involved = {};
+      leaves_[x.index()].next_involved = 0;
+      if (!world_type::is_leaf(session, x) || session.waiting(x) == 0) continue;
+      leaves_[x.index()].may_wait = true;
+      static_cast<void>(world.lines.kinds(session, x));
+      leaves_[x.index()].others.start(world.lines, x, 0, every_kind, others_than(session, world, own));
+      with_waiting_.push_back(x);
+    }
+  }
+
+  /// Whether `pods` of the pods of `r` would have a place if those numbered in `tried` went; what becomes of
+  /// them is written to `chosen` if so.
+  bool run(Session& session, world_type& world, const record& r, std::uint32_t pods,
+           std::vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
+    if (!could_fit(session, r, pods, chosen, tried)) return false;
+    for (chosen_unit& c : chosen) c.end = fate::stays;
+    const savepoint before = session.places().save();
+    charged_.clear();
+    for (const std::size_t i : tried) {
+      const record& v = session.at(chosen[i].unit.id);
+      chosen[i].end = fate::gone;
+      session.places().vacate(v.where);
+      world.accounts.release(v.facts.quota, v.facts.request, v.facts.in);
+    }
+    list_involved(session, r, pods, chosen, tried);
+    const bool placed = place_in_turn(session, world, r, pods, chosen);
+    for (std::size_t i = charged_.size(); i-- > 0;) {
+      world.accounts.release(charged_[i].quota, charged_[i].request, charged_[i].in);
+    }
+    for (const std::size_t i : tried) {
+      const record& v = session.at(chosen[i].unit.id);
+      world.accounts.charge(v.facts.quota, v.facts.request, v.facts.in);
+    }
+    session.places().rollback(before);
+    return placed;
+  }
+
+ private:
+  /// A job that is to be placed: that of a victim, or the one that waits.
+  struct involved_job {
+    quota_id quota;
+    unit_rank rank;
+    job_id core;
+    resources<n> request;
+    bool waits = false;
+    /// Of a victim: the unit that is to have a place again.
+    std::size_t entry = 0;
+  };
+  struct leaf {
+    job_walk<Session> walk;
+    /// Before its first step, when nobody is marked.
+    job_walk<Session> others;
+    bool may_wait = false;
+    std::span<const involved_job> involved;
+    std::size_t next_involved = 0;
+  };
+  struct charge {
+    quota_id quota;
+    resources<n> request;
+    capacity_kind in = capacity_kind::any;
+  };
+
+  /// Whether it would have a place if none of them were placed again. Where that can't be said: yes.
+  [[nodiscard]] static bool could_fit(Session& session, const record& r, std::uint32_t pods,
+                                      const std::vector<chosen_unit>& chosen,
+                                      std::span<const std::size_t> tried) {
+    auto& what_if = session.what_if();
+    if (!what_if.begin(session.places(), world_type::demand_of(r, pods))) return true;
+    for (const std::size_t i : tried) what_if.gone(session.places(), session.at(chosen[i].unit.id).where);
+    return what_if.fits(session.places());
+  }
+
+  static constexpr auto every_kind = [](const auto&) { return true; };
+
+  /// Passed over are who is involved itself, those pipelined, and pods of jobs that have lost some.
+  [[nodiscard]] auto others_than(Session& session, const world_type& world, job_id own) const {
+    return [this, &session, &world, own](job_id id) {
+      if (id == own || world.is_pipelined(id)) return true;
+      const record& w = session.at(id);
+      return w.facts.elastic && marked_.contains(w.facts.core);
+    };
+  }
+
+  void list_involved(Session& session, const record& r, std::uint32_t pods,
+                     const std::vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
+    involved_.clear();
+    marked_.clear();
+    any_marked_ = false;
+    involved_.push_back({r.facts.quota, job_queues<Session>::rank_of(session, r), r.facts.id,
+                         request_of_pods(r, pods), true});
+    for (const std::size_t i : tried) {
+      const auto& u = chosen[i].unit;
+      const record& core = session.at(u.core);
+      if (core.elastic_pods.empty()) {
+        involved_.push_back({u.quota, unit_rank::of(core, 0), u.core, u.request, false, i});
+      } else if (!marked_.contains(u.core)) {
+        marked_.insert(u.core);
+        any_marked_ = true;
+        involved_.push_back(elastic(session, core, chosen, tried));
+      }
+    }
+    std::sort(involved_.begin(), involved_.end(), [](const involved_job& a, const involved_job& b) {
+      return a.quota != b.quota ? a.quota < b.quota : a.rank < b.rank;
+    });
+  }
+  [[nodiscard]] static involved_job elastic(Session& session, const record& core,
+                                            const std::vector<chosen_unit>& chosen,
+                                            std::span<const std::size_t> tried) {
+    involved_job job{core.facts.quota, unit_rank::of(core, 0), core.facts.id, core.facts.request};
+    std::uint32_t lost = 0;
+    for (const std::size_t i : tried) {
+      const auto& u = chosen[i].unit;
+      if (u.core != core.facts.id) continue;
+      // The core is taken last, and of the elastic pods first the last to come.
+      job.entry = i;
+      if (!u.elastic) {
+        job.request = core.facts.request;
+        return job;
+      }
+      lost += u.pods;
+      job.request = u.request;
+    }
+    job.rank.stage = session.running_pods(core) - lost > core.facts.pods ? 2 : 1;
+    return job;
+  }
+
+  bool place_in_turn(Session& session, world_type& world, const record& r, std::uint32_t pods,
+                     std::vector<chosen_unit>& chosen) {
+    const quota_tree<n>& tree = session.tree();
+    const auto key = [&](quota_id x, quota_id of) {
+      return saturation_standing<n>{world.accounts, x, head(leaves_[of.index()]), {}};
+    };
+    const auto left_out = others_than(session, world, r.facts.id);
+    turn_.clear(tree);
+    enter_leaves(world, left_out);
+    turn_.start(tree, key);
+    quota_id before;
+    for (std::size_t left = involved_.size(); left > 1 || one_by_one_;) {
+      const quota_id x = turn_.next(tree, key);
+      leaf& l = leaves_[x.index()];
+      const bool passes = !involved_first(l);
+      const bool again = std::exchange(before, passes ? x : quota_id::none()) == x;
+      l.walk.take_turn(again && passes && !one_by_one_, turn_.keyed_others_than(x));
+      if (passes) {
+        pass_waiting(world, x, l, left_out);
+      } else {
+        if (!place_next_of(session, world, r, pods, chosen, l)) return false;
+        if (--left == 0) return true;
+      }
+      turn_.passed(tree, x, !is_empty(l));
+    }
+    // Whoever comes before the last, nothing changes until its turn.
+    const auto last = std::find_if(involved_.begin(), involved_.end(), [&](const involved_job& job) {
+      const leaf& l = leaves_[job.quota.index()];
+      return l.next_involved < l.involved.size();
+    });
+    return place_next_of(session, world, r, pods, chosen, leaves_[last->quota.index()]);
+  }
+  /// Those take part of which somebody waits or is involved, each from its first on.
+  template <class LeftOut>
+  void enter_leaves(const world_type& world, const LeftOut& left_out) {
+    for (const quota_id x : with_waiting_) {
+      leaves_[x.index()].involved = {};
+      leaves_[x.index()].next_involved = 0;
+    }
+    for (std::size_t first = 0; first < involved_.size();) {
+      std::size_t last = first;
+      while (last < involved_.size() && involved_[last].quota == involved_[first].quota) ++last;
+      leaf& l = leaves_[involved_[first].quota.index()];
+      l.involved = std::span<const involved_job>{involved_}.subspan(first, last - first);
+      l.next_involved = 0;
+      if (!l.may_wait) turn_.enter(involved_[first].quota);
+      first = last;
+    }
+    for (const quota_id x : with_waiting_) {
+      leaf& l = leaves_[x.index()];
+      if (any_marked_) {
+        l.walk.start(world.lines, x, 0, every_kind, left_out);
+      } else {
+        l.walk = l.others;
+      }
+      if (!is_empty(l)) turn_.enter(x);
+    }
+  }
+  /// Whoever waits at the front is passed over, and behind it those up to the next who is involved with whom
+  /// the leaf would come first again. Precondition: nobody involved is at the front.
+  template <class LeftOut>
+  void pass_waiting(const world_type& world, quota_id x, leaf& l, const LeftOut& left_out) {
+    const auto kinds = world.lines.kinds(x);
+    const auto stops = [&](std::size_t k) { return !l.walk.has_seen(kinds[k].request); };
+    std::optional<unit_rank> until;
+    if (l.next_involved < l.involved.size()) until = l.involved[l.next_involved].rank;
+    if (!stops(l.walk.first().kind) && (!until || l.walk.first().rank < *until)) {
+      l.walk.pass_until(world.lines, x, stops, left_out, until);
+    } else {
+      l.walk.pass(world.lines, x, left_out);
+    }
+  }
+  /// Returns false if it is the one that waits and has no place.
+  bool place_next_of(Session& session, world_type& world, const record& r, std::uint32_t pods,
+                     std::vector<chosen_unit>& chosen, leaf& l) {
+    const involved_job& job = l.involved[l.next_involved++];
+    if (job.waits) {
+      const auto demand = world_type::demand_of(r, pods);
+      return place(session, world, r.facts.quota, job.request, r.facts.in, demand).has_value();
+    }
+    place_victim(session, world, chosen[job.entry]);
+    return true;
+  }
+
+  [[nodiscard]] static bool is_empty(const leaf& l) {
+    return (!l.may_wait || l.walk.is_over()) && l.next_involved == l.involved.size();
+  }
+  [[nodiscard]] static bool involved_first(const leaf& l) {
+    if (l.next_involved == l.involved.size()) return false;
+    return !l.may_wait || l.walk.is_over() || l.involved[l.next_involved].rank < l.walk.first().rank;
+  }
+  [[nodiscard]] static const resources<n>& head(const leaf& l) {
+    return involved_first(l) ? l.involved[l.next_involved].request : l.walk.first().request;
+  }
+
+  [[nodiscard]] std::optional<typename Session::place> place(Session& session, world_type& world, quota_id x,
+                                                             const resources<n>& request, capacity_kind in,
+                                                             const typename Session::demand& d) {
+    if (!world.accounts.within_limits(x, request, in)) return std::nullopt;
+    const auto where = world.find_place(session, d, request);
+    if (!where) return std::nullopt;
+    world.accounts.charge(x, request, in);
+    charged_.push_back({x, request, in});
+    return where;
+  }
+  void place_victim(Session& session, world_type& world, chosen_unit& back) {
+    const record& v = session.at(back.unit.id);
+    back.where = place(session, world, v.facts.quota, v.facts.request, v.facts.in, v.demand);
+    if (!back.where) return;
+    back.end = world.stand_alike(session, *back.where, v.where) ? fate::stays : fate::moves;
+  }
+
+  lazy_tournament<saturation_standing<n>> turn_;
+  std::vector<leaf> leaves_;
+  std::vector<quota_id> with_waiting_;
+  std::vector<involved_job> involved_;
+  std::vector<charge> charged_;
+  stamped_set<job_id> marked_;
+  bool any_marked_ = false;
+  bool one_by_one_ = false;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/preemption/eligibility.hpp>
+#include <allot/systems/kai/detail/cycle_state.hpp>
+#include <allot/systems/kai/detail/fair_reclaim.hpp>
+#include <allot/systems/kai/detail/lazy_tournament.hpp>
+#include <allot/systems/kai/detail/saturation_order.hpp>
+#include <allot/systems/kai/detail/scenario_replay.hpp>
+#include <allot/systems/kai/detail/unit_order.hpp>
+#include <allot/systems/kai/detail/victims_queue.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// Finds who has to go so that a waiting unit can run, as the scenario solver of KAI-Scheduler v0.13 does:
+/// not the fewest, but those on whom it comes first.
+///
+/// For the first pod of the unit, then the first two, and so on: victims are taken in order, and after each
+/// one its nodes are tried in turn. On a node everybody taken so far whose job stands there goes, and all who
+/// were found necessary for fewer pods; then they and the waiting unit are placed again, in the order in
+/// which quotas and jobs go. It works out when the unit has its place and those left without one may be
+/// taken. A victim that was given another place restarts there; one that was given its own place back is not
+/// evicted. Those found necessary stay so for the next pod.
+///
+/// When so many pods can't be served, more can't either: unlike KAI's the search then ends.
+template <class Session>
+class scenario_solver {
+ public:
+  static constexpr std::size_t n = Session::n;
+  using world_type = cycle_state<Session>;
+  using record = typename Session::record;
+
+  scenario_solver(std::int64_t saturation_margin, bool one_by_one)
+      : replay_(one_by_one), fair_(saturation_margin) {}
+
+  void reset(const Session& session) {
+    victims_.reset(session.tree());
+    replay_.reset(session.tree());
+  }
+
+  /// On success the victims have been told to go, the unit is pipelined and both are in the plan.
+  bool solve(Session& session, world_type& world, job_id id, const victims_wanted& wanted) {
+    const record& r = session.at(id);
+    wanted_ = wanted;
+    chosen_.clear();
+    recorded_ = 0;
+    if (!could_be_solved(session, world, r)) return false;
+    replay_.prepare(session, world, id);
+    for (std::uint32_t pods = 1; pods <= pods_of_unit(r); ++pods) {
+      if (!solve_for(session, world, r, pods)) return false;
+      pods = go_ahead(session, world, r, pods);
+    }
+    carry_out(session, world, r);
+    return true;
+  }
+  /// The quotas that lost something in the last successful search.
+  [[nodiscard]] std::span<const quota_id> losers() const noexcept { return losers_; }
+  /// What of the job waits now, if that search let it start.
+  [[nodiscard]] const std::optional<typename world_type::waiting_unit>& grown() const noexcept {
+    return grown_;
+  }
+
+ private:
+  using chosen_unit = typename scenario_replay<Session>::chosen_unit;
+  using fate = typename scenario_replay<Session>::fate;
+
+  /// What the search would find out in the end: that all who may be asked do not hold enough, or that they
+  /// may not be made to give enough. Who is only moved gives nothing.
+  [[nodiscard]] bool could_be_solved(Session& session, world_type& world, const record& r) {
+    const resources<n> room = world.room();
+    const resources<n>& request = r.facts.request;
+    if (wanted_.how == action_kind::consolidation && !suffices(world, room, request)) return false;
+    if (!suffices(world, room + victims_.gather(session, world, r, wanted_), request)) return false;
+    if (!victims_.is_anybody_asked()) return false;
+    if (wanted_.how == action_kind::preempt) return true;
+    quantity most{};
+    if (wanted_.how == action_kind::reclaim) {
+      const auto counted = world.accounts.counted();
+      for (const std::size_t d : counted) most = std::max(most, most_reclaimable(session, world, r, d));
+      const std::size_t d = counted.empty() ? 0 : counted.front();
+      if (counted.size() == 1 && request[d] > room[d] + most) return false;
+    }
+    return most > quantity{} || may_do_by_moves(session, r);
+  }
+  [[nodiscard]] static bool suffices(const world_type& world, const resources<n>& amount,
+                                     const resources<n>& request) {
+    const auto counted = world.accounts.counted();
+    return std::all_of(counted.begin(), counted.end(),
+                       [&](std::size_t d) { return request[d] <= quantity{} || request[d] <= amount[d]; });
+  }
+  /// Nobody may go for good, so whole devices are only to be had where one that shares them moves off them.
+  [[nodiscard]] bool may_do_by_moves(Session& session, const record& r) const {
+    if constexpr (device_counting_placement<typename world_type::places_type>) {
+      const auto needs = session.places().devices_of(r.demand);
+      return needs.shared > 0 || needs.own <= session.places().free_devices() + victims_.shared_devices();
+    } else {
+      return true;
+    }
+  }
+  [[nodiscard]] quantity most_reclaimable(Session& session, const world_type& world, const record& r,
+                                          std::size_t d) const {
+    const quota_tree<n>& tree = session.tree();
+    quantity most{};
+    quota_id ours = r.facts.quota;
+    for (;; ours = tree.parent(ours)) {
+      const quota_id above = tree.parent(ours);
+      for (const quota_id side : above ? tree.children(above) : tree.roots()) {
+        if (side == ours) continue;
+        const quantity excess = fair_reclaim<n>::excess(world.accounts, ours, side, r.facts.request, d);
+        if (excess > quantity{}) most += excess + victims_.largest(d);
+      }
+      if (!above) return most;
+    }
+  }
+  [[nodiscard]] bool solve_for(Session& session, world_type& world, const record& r, std::uint32_t pods) {
+    const resources<n> request = request_of_pods(r, pods);
+    const resources<n> room = world.room();
+    chosen_.resize(recorded_);
+    elastic_taken_ = 0;
+    forget_nodes();
+    resources<n> freed;
+    victims_.start(session, world, chosen_);
+    for (const chosen_unit& c : chosen_) freed += c.unit.request;
+    const auto is_enough = [&] { return suffices(world, room + freed, request); };
+    if (recorded_ != 0 && is_enough()) {
+      tried_.clear();
+      add_recorded();
+      if (replay_.run(session, world, r, pods, chosen_, tried_) && is_allowed(session, world, r, pods)) {
+        return keep();
+      }
+    }
+    for (;;) {
+      const auto* next = victims_.next(session, world);
+      if (next == nullptr) return false;
+      if (victims_.ends_search(session, *next)) return false;
+      add(session, world, *next);
+      freed += next->request;
+      if (!is_enough()) continue;
+      world.nodes_of(session, next->core, nodes_);
+      for (const std::size_t node : nodes_) {
+        gather_on(node);
+        if (!replay_.run(session, world, r, pods, chosen_, tried_)) continue;
+        if (is_allowed(session, world, r, pods)) return keep();
+        break;
+      }
+    }
+  }
+
+  /// For how many pods the victims found for `pods` do as well. If all of them go, then with more pods all go
+  /// all the more, so the numbers between need not be tried.
+  [[nodiscard]] std::uint32_t go_ahead(Session& session, world_type& world, const record& r,
+                                       std::uint32_t pods) {
+    const auto goes = [](const chosen_unit& c) { return c.end == fate::gone; };
+    if (recorded_ == 0 || !std::all_of(chosen_.begin(), chosen_.end(), goes)) return pods;
+    const resources<n> pod = request_of_pods(r, 1);
+    resources<n> there = world.room();
+    for (const chosen_unit& c : chosen_) there += c.unit.request;
+    std::int64_t most = pods_of_unit(r);
+    for (const std::size_t d : world.accounts.counted()) {
+      if (pod[d] > quantity{}) most = std::min(most, there[d].in_milli() / pod[d].in_milli());
+    }
+    tried_.clear();
+    add_recorded();
+    while (most > pods + 1) {
+      const auto all = static_cast<std::uint32_t>(most);
+      if (replay_.run(session, world, r, all, chosen_, tried_) && is_allowed(session, world, r, all) &&
+          std::all_of(chosen_.begin(), chosen_.end(), goes)) {
+        return all;
+      }
+      most = pods + (most - pods) / 2;
+    }
+    for (chosen_unit& c : chosen_) c.end = fate::gone;
+    return pods;
+  }
+
+  void add(Session& session, const world_type& world, const typename world_type::running_unit& u) {
+    stands_on_.clear();
+    world.add_nodes_of(session, session.at(u.id), stands_on_);
+    for (const std::size_t node : stands_on_) {
+      if (on_node_.size() <= node) on_node_.resize(node + 1);
+      if (on_node_[node].empty()) used_nodes_.push_back(node);
+      on_node_[node].push_back(chosen_.size());
+    }
+    chosen_.push_back({u, {}, fate::stays});
+    if (u.elastic) ++elastic_taken_;
+  }
+  void forget_nodes() {
+    for (const std::size_t node : used_nodes_) on_node_[node].clear();
+    used_nodes_.clear();
+  }
+  void add_recorded() {
+    for (std::size_t i = 0; i < recorded_; ++i) tried_.push_back(i);
+  }
+  /// All units taken so far of the jobs of which one stands on the node.
+  void gather_on(std::size_t node) {
+    tried_.clear();
+    add_recorded();
+    if (on_node_.size() <= node) return;
+    jobs_.clear();
+    for (const std::size_t i : on_node_[node]) {
+      tried_.push_back(i);
+      const auto& u = chosen_[i].unit;
+      if (u.elastic || chosen_.size() != i + 1) jobs_.push_back(u.core);
+    }
+    // The units of an elastic job are on several nodes.
+    for (std::size_t i = recorded_; i < chosen_.size() && elastic_taken_ > 0 && !jobs_.empty(); ++i) {
+      if (chosen_[i].unit.elastic &&
+          std::find(jobs_.begin(), jobs_.end(), chosen_[i].unit.core) != jobs_.end()) {
+        tried_.push_back(i);
+      }
+    }
+    std::sort(tried_.begin(), tried_.end());
+    tried_.erase(std::unique(tried_.begin(), tried_.end()), tried_.end());
+  }
+
+  [[nodiscard]] bool is_allowed(Session& session, const world_type& world, const record& r,
+                                std::uint32_t pods) {
+    switch (wanted_.how) {
+      case action_kind::consolidation:
+        return std::none_of(chosen_.begin(), chosen_.end(),
+                            [](const chosen_unit& c) { return c.end == fate::gone; });
+      case action_kind::reclaim:
+        make_bundles(session);
+        return fair_.is_fair(world.accounts, r.facts.quota, request_of_pods(r, pods), r.facts.in, bundles_);
+      case action_kind::preempt:
+        break;
+    }
+    return true;
+  }
+  /// Of a job, first the pods beyond its minimum, counted in the order in which they were taken, one by one,
+  /// then the others together; without those that have a place.
+  void make_bundles(Session& session) {
+    bundles_.clear();
+    done_.clear();
+    for (std::size_t i = 0; i < chosen_.size(); ++i) {
+      const job_id core = chosen_[i].unit.core;
+      if (std::find(done_.begin(), done_.end(), core) != done_.end()) continue;
+      const record& job = session.at(core);
+      if (job.elastic_pods.empty()) {
+        if (chosen_[i].end == fate::gone)
+          bundles_.push_back({chosen_[i].unit.quota, chosen_[i].unit.request});
+        continue;
+      }
+      done_.push_back(core);
+      const resources<n> pod = request_of_pods(job, 1);
+      std::uint32_t together = 0;
+      std::uint32_t seen = 0;
+      for (std::size_t k = i; k < chosen_.size(); ++k) {
+        if (chosen_[k].unit.core != core) continue;
+        for (std::uint32_t p = 0; p < chosen_[k].unit.pods; ++p, ++seen) {
+          if (chosen_[k].end != fate::gone) continue;
+          seen < job.facts.pods ? static_cast<void>(++together)
+                                : bundles_.push_back({chosen_[k].unit.quota, pod});
+        }
+      }
+      if (together != 0) bundles_.push_back({chosen_[i].unit.quota, pod * together});
+    }
+  }
+
+  /// Only those who went are victims; those who stay where they are were none.
+  bool keep() {
+    moved_.clear();
+    std::copy_if(chosen_.begin(), chosen_.end(), std::back_inserter(moved_),
+                 [](const chosen_unit& c) { return c.end == fate::moves; });
+    std::erase_if(chosen_, [](const chosen_unit& c) { return c.end != fate::gone; });
+    chosen_.insert(chosen_.end(), moved_.begin(), moved_.end());
+    recorded_ = chosen_.size();
+    return true;
+  }
+
+  void carry_out(Session& session, world_type& world, const record& r) {
+    losers_.clear();
+    grown_.reset();
+    const std::size_t first = session.plan().evictions.size();
+    for (const chosen_unit& c : chosen_) {
+      if (c.unit.elastic && goes_with_core(c.unit.core)) continue;
+      world.evict(session, c.unit.id, r.facts.id, wanted_.relation());
+      losers_.push_back(c.unit.quota);
+    }
+    const auto where = world.find_place(session, r.demand, r.facts.request);
+    const bool waits_for_nobody = session.plan().evictions.size() == first && where &&
+                                  world.is_free_now(session, *where, r.facts.request);
+    // All victims were admitted in this very cycle and have not started, so nobody has to leave. KAI
+    // pipelines the job, in this cycle and in every later one. Here it starts in the cycle after it was
+    // announced.
+    if (waits_for_nobody && world.is_announced(r.facts.id, r.ticket)) {
+      return world.admit(session, r.facts.id, *where, grown_);
+    }
+    world.pipeline(r, where);
+    for (const chosen_unit& c : chosen_) {
+      if (c.end != fate::moves || !session.contains(c.unit.id)) continue;
+      const record& moved = session.at(c.unit.id);
+      world.pipeline(moved, world.find_place(session, moved.demand, moved.facts.request));
+    }
+    world.announce(session, r, first);
+  }
+  [[nodiscard]] bool goes_with_core(job_id core) const {
+    return std::any_of(chosen_.begin(), chosen_.end(),
+                       [&](const chosen_unit& c) { return c.unit.id == core; });
+  }
+
+  victims_wanted wanted_;
+  victims_queue<Session> victims_;
+  scenario_replay<Session> replay_;
+  fair_reclaim<n> fair_;
+  /// First those found for fewer pods, then those taken for this number.
+  std::vector<chosen_unit> chosen_;
+  std::vector<chosen_unit> moved_;
+  std::size_t recorded_ = 0;
+  /// Of those taken for this number.
+  std::size_t elastic_taken_ = 0;
+  /// By node, who of those taken for this number stands there.
+  std::vector<std::vector<std::size_t>> on_node_;
+  std::vector<std::size_t> used_nodes_;
+  std::vector<std::size_t> tried_;
+  std::vector<std::size_t> nodes_;
+  std::vector<std::size_t> stands_on_;
+  std::vector<job_id> jobs_;
+  std::vector<job_id> done_;
+  std::vector<reclaim_bundle<n>> bundles_;
+  std::vector<quota_id> losers_;
+  std::optional<typename world_type::waiting_unit> grown_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/resources.hpp>
+#include <allot/systems/kai/detail/unit_order.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// The units that failed in a phase, one for each kind: same priority, and the same places would do. Another
+/// of the kind is *easier* when fewer pods of its job wait, or its pods ask for less; others are not tried
+/// (KAI's scheduling signatures and representatives, v0.13).
+template <std::size_t N>
+class failed_units {
+ public:
+  using kind = unit_kind<N>;
+
+  void clear() noexcept { kinds_.clear(); }
+  /// Whether a unit of the kind is worth trying: not once it was not. O(kinds).
+  [[nodiscard]] bool is_easier(const kind& k) const {
+    for (const kind& failed : kinds_) {
+      if (!failed.is_like(k)) continue;
+      return failed.pods > k.pods || (all_at_most(k.pod, failed.pod) && k.pod != failed.pod);
+    }
+    return true;
+  }
+  /// One of the kind has failed.
+  void add(const kind& k) {
+    for (kind& failed : kinds_) {
+      if (!failed.is_like(k)) continue;
+      if (k.pods <= failed.pods && all_at_most(k.pod, failed.pod)) failed = k;
+      return;
+    }
+    kinds_.push_back(k);
+  }
+
+ private:
+  std::vector<kind> kinds_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

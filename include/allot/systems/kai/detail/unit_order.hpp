@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/quantity.hpp>
+#include <allot/core/resources.hpp>
+#include <allot/core/time.hpp>
+#include <allot/quota/ledger.hpp>
+#include <allot/scheduler/placement.hpp>
+
+#include <algorithm>
+#include <compare>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// A placement of devices, some of which a demand has to itself while it may share others: `devices_of`. Who
+/// is only moved frees none of the former, so a demand of more of them than `free_devices`, which nobody
+/// uses, can't be served by moving such jobs.
+template <class P>
+concept device_counting_placement = placement<P> &&
+    requires(const P& seen, const typename P::demand& demand) {
+  { seen.devices_of(demand).own } -> std::convertible_to<std::uint64_t>;
+  { seen.devices_of(demand).shared } -> std::convertible_to<std::uint64_t>;
+  { seen.free_devices() } -> std::same_as<std::uint64_t>;
+};
+
+/// The order of KAI-Scheduler v0.13 within a queue: the key (priority, the highest first), jobs below their
+/// minimum before those at it before those above it, the older first. Victims go by the reverse.
+struct unit_rank {
+  std::int64_t key = 0;
+  std::uint8_t stage = 0;
+  instant submitted = 0;
+  std::uint64_t order = 0;
+  /// A host may submit the same job twice.
+  job_id job{};
+  /// Of the elastic pods of one job.
+  std::uint32_t position = 0;
+
+  /// Of a unit of a job at that stage.
+  template <class Record>
+  [[nodiscard]] static unit_rank of(const Record& r, std::uint8_t stage) {
+    return {r.rank.key, stage, r.rank.submitted, r.rank.id, r.facts.elastic ? r.facts.core : r.facts.id, 0};
+  }
+
+  friend constexpr auto operator<=>(const unit_rank&, const unit_rank&) noexcept = default;
+  friend constexpr bool operator==(const unit_rank&, const unit_rank&) noexcept = default;
+};
+/// In a line by rank, the first that does not stand before it.
+template <class Line>
+[[nodiscard]] auto first_from(Line& line, const unit_rank& rank) {
+  return std::lower_bound(line.begin(), line.end(), rank,
+                          [](const auto& u, const unit_rank& r) { return u.rank < r; });
+}
+
+/// How many pods a unit has: places may know that of a job of which the view says nothing.
+template <class Record>
+[[nodiscard]] std::uint32_t pods_of_unit(const Record& r) {
+  if constexpr (requires { r.demand.pods; }) {
+    return std::max(r.facts.pods, static_cast<std::uint32_t>(r.demand.pods));
+  } else {
+    return r.facts.pods;
+  }
+}
+/// What `pods` of the pods of a waiting unit ask for.
+template <class Record>
+[[nodiscard]] auto request_of_pods(const Record& r, std::uint32_t pods) {
+  auto some = r.facts.request;
+  const std::uint32_t all = pods_of_unit(r);
+  if (pods == all) return some;
+  for (std::size_t d = 0; d < some.size(); ++d) some[d] = quantity::milli(some[d].in_milli() / all) * pods;
+  return some;
+}
+
+/// By what the chances of a waiting unit are told from another's of its quota, beside what it asks for: its
+/// priority, the places that would do, and how much it is in pods.
+template <std::size_t N>
+struct unit_kind {
+  std::int32_t priority = 0;
+  capacity_kind in = capacity_kind::any;
+  std::uint64_t pools = 0;
+  /// Those of the unit, and those that its job could have besides.
+  std::uint32_t pods = 1;
+  /// What one pod asks for.
+  resources<N> pod{};
+
+  template <class Session>
+  [[nodiscard]] static unit_kind of(Session& session, const typename Session::record& r) {
+    unit_kind k{r.facts.priority, r.facts.in, 0, pods_of_unit(r), request_of_pods(r, 1)};
+    k.pods += r.facts.elastic ? session.at(r.facts.core).pods_to_come : r.pods_to_come;
+    if constexpr (requires { r.demand.pools; }) k.pools = r.demand.pools;
+    return k;
+  }
+  /// Whether one that has failed may speak for the other.
+  [[nodiscard]] bool is_like(const unit_kind& other) const {
+    return priority == other.priority && in == other.in && pools == other.pools;
+  }
+  friend bool operator==(const unit_kind&, const unit_kind&) = default;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/stamped_set.hpp>
+#include <allot/core/time.hpp>
+#include <allot/preemption/eligibility.hpp>
+#include <allot/preemption/protection.hpp>
+#include <allot/systems/kai/detail/cycle_state.hpp>
+#include <allot/systems/kai/detail/lazy_tournament.hpp>
+#include <allot/systems/kai/detail/saturation_order.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// The phases of a cycle in which others have to go.
+enum class action_kind : std::uint8_t { consolidation, reclaim, preempt };
+
+struct victims_wanted {
+  action_kind how = action_kind::reclaim;
+  /// How many jobs a consolidation may move at most.
+  std::size_t most_moved = 0;
+  runtime_source source = runtime_source::common_ancestor;
+
+  [[nodiscard]] allot::relation relation() const noexcept {
+    switch (how) {
+      case action_kind::consolidation:
+        return allot::relation::consolidation;
+      case action_kind::reclaim:
+        return allot::relation::borrower;
+      case action_kind::preempt:
+        break;
+    }
+    return allot::relation::same_quota;
+  }
+};
+
+/// Who is asked to go, one after the other: the reverse of the order in which quotas and jobs have their
+/// turn, with what those asked already hold taken off their quota's share. Of an elastic job one elastic pod
+/// at a time, then the rest as a whole.
+///
+/// (As in KAI v0.13 what is taken off for a job that is asked several times is all that it held each time;
+/// and a quota is represented, at every level, by the victims of one leaf alone.)
+template <class Session>
+class victims_queue {
+ public:
+  static constexpr std::size_t n = Session::n;
+  using world_type = cycle_state<Session>;
+  using record = typename Session::record;
+  using running_unit = typename world_type::running_unit;
+
+  void reset(const quota_tree<n>& tree) {
+    turn_.reset(tree);
+    leaves_.assign(tree.slots(), leaf{});
+    candidates_.clear();
+  }
+
+  /// Says whom a search may ask; returns what they hold together. O(quotas); O(running) where priorities or
+  /// minimum runtimes tell them apart.
+  resources<n> gather(Session& session, world_type& world, const record& r, const victims_wanted& wanted) {
+    r_ = {r.facts.elastic ? r.facts.core : r.facts.id, r.facts.quota, r.facts.priority};
+    wanted_ = wanted;
+    candidates_.clear();
+    largest_ = {};
+    shared_ = 0;
+    resources<n> all;
+    switch (wanted.how) {
+      case action_kind::consolidation:
+        list_movable(session, world, all);
+        break;
+      case action_kind::preempt: {
+        const auto own = session.running().jobs_of(r_.quota);
+        // They stand by priority, the lowest at the end.
+        if (!own.empty() && own.back().priority < r_.priority) add(session, world, r_.quota, all);
+        break;
+      }
+      case action_kind::reclaim:
+        for (const quota_id x : session.tree().top_down()) {
+          if (x == r_.quota || !world_type::is_leaf(session, x) || session.running().jobs_of(x).empty())
+            continue;
+          if (session.guarantees_runtime()) {
+            add(session, world, x, all);
+          } else {
+            add_all(world.running.line(session, x), x, all);
+          }
+        }
+    }
+    return all;
+  }
+  /// The largest unit of those gathered.
+  [[nodiscard]] quantity largest(std::size_t d) const { return largest_[d]; }
+
+  /// On how many devices they stand that they may share; see `device_counting_placement`.
+  [[nodiscard]] std::uint64_t shared_devices() const noexcept { return shared_; }
+  [[nodiscard]] bool is_anybody_asked() const noexcept { return !candidates_.empty(); }
+
+  /// Asks from the first on again, those aside that were recorded. Precondition: gathered.
+  template <class Chosen>
+  void start(Session& session, world_type& world, const std::vector<Chosen>& recorded) {
+    marked_.clear();
+    for (const Chosen& c : recorded) marked_.insert(c.unit.id);
+    turn_.clear(session.tree());
+    for (const quota_id x : candidates_) {
+      leaf& l = leaves_[x.index()];
+      l.left = l.units.size();
+      l.given = {};
+      skip(session, l);
+      if (l.left > 0) turn_.enter(x);
+    }
+    turn_.start(session.tree(), key(world));
+  }
+  /// The next to go, none when all were asked. Valid until the world changes.
+  [[nodiscard]] const running_unit* next(Session& session, const world_type& world) {
+    for (;;) {
+      const quota_id x = turn_.next(session.tree(), key(world));
+      if (!x) return nullptr;
+      leaf& l = leaves_[x.index()];
+      const running_unit& u = l.units[--l.left];
+      l.given += u.stands;
+      const bool known = marked_.contains(u.id);
+      // The job comes back without all that was recorded of it.
+      while (known && l.left > 0 && l.next().core == u.core && marked_.contains(l.next().id)) --l.left;
+      skip(session, l);
+      turn_.passed(session.tree(), x, l.left > 0);
+      if (!known) return &u;
+    }
+  }
+  /// Whether it is the rest of an elastic job that is protected as a whole: KAI rejects every scenario with
+  /// it.
+  [[nodiscard]] bool ends_search(Session& session, const running_unit& u) const {
+    return !u.elastic && !session.at(u.id).elastic_pods.empty() && is_protected(session, u);
+  }
+
+ private:
+  struct leaf {
+    /// The next to be asked at the end of the first `left`.
+    std::span<const running_unit> units;
+    std::size_t left = 0;
+    /// What those asked already held, each when it was asked.
+    resources<n> given;
+
+    [[nodiscard]] const running_unit& next() const { return units[left - 1]; }
+  };
+  struct asker {
+    job_id core;
+    quota_id quota;
+    std::int32_t priority = 0;
+  };
+
+  /// Of a quota: as it stands, without those asked and the one who is asked next.
+  [[nodiscard]] auto key(const world_type& world) const {
+    return [this, &world](quota_id x, quota_id of) {
+      const leaf& l = leaves_[of.index()];
+      resources<n> given = l.given;
+      if (l.left > 0) given += l.next().stands;
+      return saturation_standing<n>{world.accounts, x, {}, given};
+    };
+  }
+  void skip(Session& session, leaf& l) const {
+    while (l.left > 0 && !may_yield(session, l.next())) --l.left;
+  }
+
+  [[nodiscard]] bool may_yield(Session& session, const running_unit& u) const {
+    if (u.core == r_.core) return false;
+    switch (wanted_.how) {
+      case action_kind::consolidation:
+        return std::binary_search(movable_.begin(), movable_.end(), u.core);
+      case action_kind::preempt:
+        if (session.at(u.id).facts.priority >= r_.priority) return false;
+        break;
+      case action_kind::reclaim:
+        break;
+    }
+    // The filter lets elastic jobs pass.
+    const bool elastic = u.elastic || !session.at(u.id).elastic_pods.empty();
+    return elastic || !is_protected(session, u);
+  }
+  [[nodiscard]] bool is_protected(Session& session, const running_unit& u) const {
+    if (!session.guarantees_runtime()) return false;
+    const instant span = guaranteed_runtime(
+        session.tree(), u.quota, r_.quota, wanted_.how == action_kind::preempt, wanted_.source,
+        [&](quota_id x) -> const runtime_guarantee& { return session.settings(x).min_runtime; });
+    return span > 0 && session.now() - session.at(u.id).facts.started < span;
+  }
+
+  void add(Session& session, world_type& world, quota_id x, resources<n>& all) {
+    const auto& line = world.running.line(session, x);
+    bool any = false;
+    for (const running_unit& u : line.units) {
+      if (may_yield(session, u)) any = true, count(u, all);
+    }
+    if (any) ask(x, line.units);
+  }
+  void add_all(const typename running_pods<Session>::running_line& line, quota_id x, resources<n>& all) {
+    if (line.units.empty()) return;
+    all += line.sum;
+    shared_ += line.shared;
+    for (std::size_t d = 0; d < n; ++d) largest_[d] = std::max(largest_[d], line.largest()[d]);
+    ask(x, line.units);
+  }
+  void ask(quota_id x, std::span<const running_unit> units) {
+    candidates_.push_back(x);
+    leaves_[x.index()].units = units;
+  }
+  void count(const running_unit& u, resources<n>& all) {
+    all += u.request;
+    shared_ += u.shared;
+    for (std::size_t d = 0; d < n; ++d) largest_[d] = std::max(largest_[d], u.request[d]);
+  }
+  /// KAI takes the first that a hash table gives it, here the oldest; and one more than it says.
+  /// O(quotas x priorities x most that may move).
+  void list_movable(Session& session, world_type& world, resources<n>& all) {
+    choose_movable(session, world);
+    movable_units_.clear();
+    first_movable_.clear();
+    for (const quota_id x : session.tree().top_down()) {
+      if (!world_type::is_leaf(session, x) || session.running().jobs_of(x).empty()) continue;
+      const std::size_t first = movable_units_.size();
+      const auto& line = world.running.line(session, x);
+      if (line.has_elastic_pods) {
+        std::copy_if(line.units.begin(), line.units.end(), std::back_inserter(movable_units_),
+                     [&](const running_unit& u) { return may_yield(session, u); });
+      } else {
+        for (const by_age& j : oldest_) {
+          if (j.quota == x) movable_units_.push_back(line.units[j.position]);
+        }
+        std::sort(movable_units_.begin() + static_cast<std::ptrdiff_t>(first), movable_units_.end(),
+                  [](const running_unit& a, const running_unit& b) { return a.rank < b.rank; });
+      }
+      if (movable_units_.size() == first) continue;
+      candidates_.push_back(x);
+      first_movable_.push_back(first);
+    }
+    for (const running_unit& u : movable_units_) count(u, all);
+    first_movable_.push_back(movable_units_.size());
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      leaves_[candidates_[i].index()].units = std::span<const running_unit>{movable_units_}.subspan(
+          first_movable_[i], first_movable_[i + 1] - first_movable_[i]);
+    }
+  }
+  void choose_movable(Session& session, world_type& world) {
+    oldest_.clear();
+    const std::size_t limit = wanted_.most_moved + 1;
+    for (const quota_id x : session.tree().top_down()) {
+      if (!world_type::is_leaf(session, x) || session.running().jobs_of(x).empty()) continue;
+      const auto& units = world.running.line(session, x).units;
+      // Of each priority the oldest stand in front.
+      for (auto u = units.begin(); u != units.end();) {
+        const std::int64_t key = u->rank.key;
+        std::size_t found = 0;
+        for (; u != units.end() && u->rank.key == key && !u->elastic && found < limit; ++u) {
+          if (u->core == r_.core) continue;
+          ++found;
+          oldest_.push_back(
+              {u->rank.submitted, u->rank.order, u->core, x, static_cast<std::size_t>(u - units.begin())});
+        }
+        u = std::partition_point(u, units.end(), [key](const running_unit& v) { return v.rank.key == key; });
+      }
+    }
+    const std::size_t most = std::min(oldest_.size(), limit);
+    std::partial_sort(oldest_.begin(), oldest_.begin() + static_cast<std::ptrdiff_t>(most), oldest_.end());
+    oldest_.resize(most);
+    movable_.clear();
+    for (const by_age& j : oldest_) movable_.push_back(j.core);
+    std::sort(movable_.begin(), movable_.end());
+  }
+
+  struct by_age {
+    instant submitted = 0;
+    std::uint64_t order = 0;
+    job_id core;
+    quota_id quota;
+    /// In the line of its quota.
+    std::size_t position = 0;
+    friend auto operator<=>(const by_age&, const by_age&) noexcept = default;
+  };
+
+  asker r_;
+  victims_wanted wanted_;
+  lazy_tournament<saturation_standing<n>, true> turn_;
+  std::vector<leaf> leaves_;
+  std::vector<quota_id> candidates_;
+  resources<n> largest_;
+  std::uint64_t shared_ = 0;
+  std::vector<by_age> oldest_;
+  std::vector<job_id> movable_;
+  std::vector<running_unit> movable_units_;
+  std::vector<std::size_t> first_movable_;
+  stamped_set<job_id> marked_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

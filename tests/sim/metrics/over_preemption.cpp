@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/sim/metrics/detail/over_preemption.hpp>
+#include <allot/sim/metrics/metrics.hpp>
+#include <allot/systems/catalog.hpp>
+
+#include <doctest/doctest.h>
+
+#include <utility>
+#include <vector>
+
+#include "tests/sim/small_world.hpp"
+
+using namespace allot_test;
+using allot::sim::job;
+using allot::sim::over_preemption;
+
+TEST_CASE("over_preemption: what goes beyond what was asked, instant by instant") {
+  over_preemption c;
+  CHECK(c.total() == 0);
+  c.note(7, 4'000, 5'000);
+  c.note(8, 2'000, 1'000);
+  c.note(7, 4'000, 5'000);
+  c.settle();
+  CHECK(c.total() == 3'000 + 1'000);
+  // Less than was asked: the rest was free.
+  c.note(7, 1'000, 5'000);
+  c.settle();
+  CHECK(c.total() == 4'000);
+  c.settle();
+  CHECK(c.total() == 4'000);
+}
+
+TEST_CASE("over_preemption: a gang of 8 goes for a job of 1") {
+  // b's gang borrows all; a takes 1 of its 4 back, and the gang goes whole.
+  std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 1, 10, 20)};
+  allot::sim::metrics<1> m;
+  const auto sim = run<allot::standard>(world<allot::standard>(siblings({4, 4}), std::move(jobs)), m);
+  CHECK(m.figures(sim).over_preempted == 7'000);
+  CHECK(m.figures(sim).of.preempted_jobs == 1);
+  CHECK(m.figures(sim).of.most_preemptions == 1);
+}
+
+TEST_CASE("over_preemption: an elastic job gives what is asked and no more") {
+  job<1> elastic = job_of(b, 8, 0, 100);
+  elastic.demand = {};
+  elastic.demand.gpus = gpus(1);
+  elastic.demand.pods = 8;
+  elastic.min_pods = 1;
+  std::vector<job<1>> jobs = {elastic, job_of(a, 3, 10, 20)};
+  allot::sim::metrics<1> m;
+  const auto sim = run<allot::standard>(world<allot::standard>(siblings({4, 4}), std::move(jobs)), m);
+  const auto f = m.figures(sim);
+  CHECK(f.pods_given_up == 3);
+  CHECK(f.over_preempted == 0);
+  CHECK(f.of.preempted_jobs == 0);
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/systems/kai/detail/cycle_state.hpp>
+
+#include "tests/support/kai_world.hpp"
+
+#include <allot/sim/places.hpp>
+
+#include <doctest/doctest.h>
+
+using world = allot_test::kai_world;
+
+static_assert(allot::node_aware_placement<allot::gpu::inventory>);
+static_assert(!allot::node_aware_placement<allot::no_placement>);
+
+TEST_CASE("cycle_state: what is free at once is bound, though somebody is pipelined") {
+  // The one that waits for node 0 is older; the other has node 1 now.
+  world w{R"(
+    nodes 2 1
+    queue d - - 1
+    queue a d 3 1
+    gone l a 1x2 @0
+    wait p a 1x2
+    wait q a 1x1)"};
+  CHECK(w.step() == "~p +q");
+}
+
+TEST_CASE("cycle_state: who is pipelined is forgotten at the end of the cycle, with all it held") {
+  world w{R"(
+    nodes 2
+    queue d - - 1
+    queue a d 2 1
+    gone l a 1x2 @0
+    wait p a 1x2)"};
+  const auto before = w.scheduler().places().size();
+  CHECK(w.step() == "~p");
+  CHECK(w.scheduler().places().size() == before);
+  CHECK(w.scheduler().state(w.id("p")) == allot::job_state::pending);
+  w.finished("l");
+  CHECK(w.step() == "+p");
+}
+
+TEST_CASE("cycle_state: nothing is assumed: who comes in between may have the place") {
+  // Of a queue that goes first by then.
+  world w{R"(
+    nodes 2
+    queue d - - 1
+    queue a d 2 1
+    queue b d 2 1
+    run r a 1x2 @0 prio=10
+    wait p a 1x2)"};
+  CHECK(w.step() == "-r ~p");
+  w.tell("wait q b 1x2");
+  w.finished("r");
+  w.tell("wait s a 1x1 prio=99");
+  CHECK(w.step() == "+s");
+}
+
+TEST_CASE("cycle_state: only leaves run jobs") {
+  world w{R"(
+    nodes 2
+    queue d - - 1
+    queue a d 1 1
+    wait p d 1x1
+    wait q a 1x1)"};
+  CHECK(w.step() == "+q");
+}

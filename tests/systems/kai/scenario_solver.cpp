@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/systems/kai/detail/scenario_solver.hpp>
+
+#include "tests/support/kai_world.hpp"
+#include "tests/support/seeds.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+using allot_test::random_source;
+using world = allot_test::kai_world;
+
+TEST_CASE("scenario_solver: a gang is solved pod by pod, on the nodes of the newest victims") {
+  world w{R"(
+    nodes 2 2 2
+    queue d - - 1
+    queue a d 0 0
+    queue b d 4 1
+    run r0 a 1x2 @0
+    run r1 a 1x2 @1
+    run r2 a 1x2 @2
+    wait p b 2x2)"};
+  CHECK(w.step() == "-r2 -r1 ~p");
+}
+
+TEST_CASE("scenario_solver: it stops at the first number of pods without a solution") {
+  world w{R"(
+    nodes 2 2
+    queue d - - 1
+    queue a d 0 0
+    queue b d 4 1
+    run r0 a 1x2 @0 keep
+    run r1 a 1x2 @1
+    wait p b 2x2)"};
+  CHECK(w.step().empty());
+}
+
+TEST_CASE("scenario_solver: victims of the job's own phase only") {
+  // Within the queue those of lower priority, between queues those over their share.
+  const std::string told =
+      "nodes 2\n queue d - - 1\n queue a d 1 0\n queue b d 1 0\n"
+      "run r0 a 1x1 @0\n run r1 b 1x1 @0\n";
+  CHECK(world{told + "wait p a 1x1 prio=75"}.step() == "-r0 ~p");
+  CHECK(world{told + "wait p a 1x1 prio=40"}.step().empty());
+}
+
+TEST_CASE("scenario_solver: what may not be taken is taken from nobody, however many jobs there are") {
+  std::string told = "nodes";
+  for (int n = 0; n < 64; ++n) told += " 8";
+  told += "\n queue d - - 1\n queue a d 256 1\n queue b d 256 1\n queue c d 0 1\n";
+  for (int n = 0; n < 64; ++n) {
+    const std::string node = std::to_string(n);
+    told += "run r" + node + (n % 2 == 0 ? " a" : " b") + " 1x8 @" + node + "\n";
+  }
+  told += "wait p c 64x8";
+  world w{told};
+  CHECK(w.step().empty());
+}
+
+TEST_CASE("scenario_solver: whoever has been served by a reclaim is not taken from for it") {
+  allot_test::for_each_seed(500, [](random_source& random) {
+    // Flat queues, one node, whole jobs: what one takes the other can't take back, for five rounds.
+    std::string told = "nodes 12\n queue d - - 1\n";
+    for (int q = 0; q < 3; ++q) {
+      told += "queue q" + std::to_string(q) + " d " + std::to_string(random.between(0, 4)) + " " +
+              std::to_string(random.between(0, 3)) + "\n";
+    }
+    std::int64_t left = 12;
+    for (int j = 0; j < 8 && left > 0; ++j) {
+      const std::int64_t size = std::min(left, random.between(1, 3));
+      left -= size;
+      told += "run r" + std::to_string(j) + " q" + std::to_string(random.below(3)) + " 1x" +
+              std::to_string(size) + " @0\n";
+    }
+    for (int j = 0; j < 4; ++j) {
+      told += "wait p" + std::to_string(j) + " q" + std::to_string(random.below(3)) + " 1x" +
+              std::to_string(random.between(1, 3)) + "\n";
+    }
+    INFO(told);
+    world w{told};
+    w.settle(20);
+    CHECK(w.settle(5).empty());
+  });
+}
