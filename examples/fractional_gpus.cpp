@@ -20,7 +20,7 @@ namespace gpu = allot::gpu;
 struct workload {
   std::string name;
   std::string asks;
-  gpu::demand demand;
+  gpu::pod_request pod_request;
 };
 
 const std::vector<workload> workloads{
@@ -42,7 +42,7 @@ const std::vector<workload> workloads{
 class machines {
  public:
   void start(const workload& w) {
-    const auto placed = inventory_.place(w.demand);
+    const auto placed = inventory_.place(w.pod_request);
     if (!placed) return say_why_not(w);
     running_.emplace(w.name, *placed);
     fmt::print("{:<12}{:<18}", w.name, w.asks);
@@ -99,7 +99,7 @@ class machines {
     return names;
   }
   void say_why_not(const workload& w) const {
-    const gpu::unplaceable why = inventory_.why_not(w.demand);
+    const gpu::unplaceable why = inventory_.why_not(w.pod_request);
     fmt::print("{:<12}{:<18}waits: {}; it asks for {}, {} are free, the largest block is {}\n", w.name,
                w.asks, gpu::to_string(why.reason), to_string(why.asked), to_string(why.free),
                to_string(why.largest_block));

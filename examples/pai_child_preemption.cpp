@@ -32,7 +32,7 @@ struct jobs_of_pai {
   quota_id quota(job j) const { return j->quota; }
   allot::resources<> request(job j) const { return gpus(j->gpus); }
   int priority(job j) const { return j->priority; }
-  allot::gpu::demand demand(job j) const { return {.gpus = gpus(j->gpus)}; }
+  allot::gpu::pod_request pod_request(job j) const { return {.gpus = gpus(j->gpus)}; }
 };
 
 using scheduler_type = allot::scheduler<jobs_of_pai, allot::gpu::inventory, allot::pai::policies_type>;

@@ -34,7 +34,7 @@ struct jobs_view {
   quota_id quota(job j) const { return j->team; }
   allot::resources<> request(job j) const { return j->each * j->pods; }
   int priority(job) const { return 0; }
-  allot::gpu::demand demand(job j) const { return {.gpus = j->each, .pods = j->pods}; }
+  allot::gpu::pod_request pod_request(job j) const { return {.gpus = j->each, .pods = j->pods}; }
 };
 
 std::vector<allot::quota_spec<>> teams() {

@@ -109,7 +109,8 @@ void describe_jobs(const scenario& s, std::string& out) {
     asked += j.request;
     // Of each group of flavors the best.
     for (const flavor_group& g : j.flavors) {
-      asked += g.options.front().request * (j.demand.total ? std::int64_t{1} : std::int64_t{j.demand.pods});
+      asked += g.options.front().request *
+               (j.pod_request.total ? std::int64_t{1} : std::int64_t{j.pod_request.pods});
     }
   }
   out += fmt::format("jobs: {} waiting, {} running, {} told to go; they ask for {}\n",

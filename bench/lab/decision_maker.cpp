@@ -101,8 +101,8 @@ void decision_maker::submit_pending() {
       continue;
     }
     if (scheduler_.refuses(j) == refusal::larger_than_cluster) {
-      const gpu::demand demand = scheduler_.view().demand(j, job(j).fewest_pods(), {});
-      const gpu::unplaceable why = scheduler_.places().why_not(demand);
+      const gpu::pod_request pod_request = scheduler_.view().pod_request(j, job(j).fewest_pods(), {});
+      const gpu::unplaceable why = scheduler_.places().why_not(pod_request);
       refuse(j, std::string{gpu::to_string(why.reason)}, explain(why, scheduler_.places()));
       continue;
     }
@@ -190,7 +190,8 @@ void decision_maker::let_go() {
 }
 
 std::uint64_t decision_maker::pods_at(job_index j, gpu::allocation_id at, std::uint32_t pods) const {
-  if (!job(j).demand.total || !scheduler_.places().has_nodes()) return job(j).demand.total ? 1 : pods;
+  if (!job(j).pod_request.total || !scheduler_.places().has_nodes())
+    return job(j).pod_request.total ? 1 : pods;
   const auto placed = scheduler_.places().inventory().pods(at);
   return static_cast<std::uint64_t>(std::distance(placed.begin(), placed.end()));
 }
@@ -237,8 +238,8 @@ std::vector<flavor_name> decision_maker::flavors_of(job_index j, const flavor_pi
 
 // Why the others wait.
 
-gpu::demand decision_maker::demand_of(job_index j) const {
-  return scheduler_.view().demand(j, job(j).fewest_pods(), scheduler_.pick(ids_[j]));
+gpu::pod_request decision_maker::pod_request_of(job_index j) const {
+  return scheduler_.view().pod_request(j, job(j).fewest_pods(), scheduler_.pick(ids_[j]));
 }
 
 std::vector<decision_maker::choice> decision_maker::choices_of(job_index j, std::size_t most) const {
@@ -248,10 +249,10 @@ std::vector<decision_maker::choice> decision_maker::choices_of(job_index j, std:
   std::vector<choice> all;
   flavor_pick pick{};
   do {
-    choice c{pick, view.amount(j, pods, pick), view.demand(j, pods, pick)};
+    choice c{pick, view.amount(j, pods, pick), view.pod_request(j, pods, pick)};
     for_each_shortfall(scheduler_.assumed(), view.quota(j), c.request, capacity_of(j),
                        [&](const shortfall& s) { c.lacks.push_back(s); });
-    c.place = scheduler_.places().why_not(c.demand);
+    c.place = scheduler_.places().why_not(c.pod_request);
     all.push_back(std::move(c));
   } while (all.size() < most && advance(pick, menu));
   return all;
@@ -301,7 +302,7 @@ standing decision_maker::standing_of(quota_id x, std::size_t d) const {
 }
 
 quantity decision_maker::missing_blocks(const gpu::unplaceable& why, job_index j) const {
-  const gpu::demand d = demand_of(j);
+  const gpu::pod_request d = pod_request_of(j);
   const auto pods = gpu::split(d, scenario_.cluster->largest_node(d.pools, d.models));
   if (!pods) return why.asked;
   const auto without_room = static_cast<std::int64_t>(pods->pods - std::min(pods->pods, why.pods_with_room));

@@ -88,12 +88,12 @@ class decision_maker {
   /// The name of a quota as the scheduler knows it.
   [[nodiscard]] std::string_view queue_name(quota_id x) const { return scheduler_.tree().name(x); }
   /// The demand of the job as it is chosen now.
-  [[nodiscard]] gpu::demand demand_of(job_index j) const;
+  [[nodiscard]] gpu::pod_request pod_request_of(job_index j) const;
   /// What a waiting job could ask for, by choice of flavors, and what stops it then.
   struct choice {
     flavor_pick pick{};
     resources<n> request{};
-    gpu::demand demand{};
+    gpu::pod_request pod_request{};
     std::vector<shortfall> lacks{};
     gpu::unplaceable place{};
   };

@@ -107,14 +107,14 @@ class story_teller {
     t.request = has_pods ? now_.used_by(j) : amounts{now_.policy().request(id)};
     t.flavors = now_.flavors_of(j, now_.policy().pick(id));
     t.pods = now_.job(j).fewest_pods();
-    tell_needs(t, now_.job(j).demand);
+    tell_needs(t, now_.job(j).pod_request);
     for (const job_id s : now_.policy().elastic_pods_of(id)) {
       const job_state of_pod = now_.policy().state(s);
       if (of_pod == job_state::running || of_pod == job_state::evicting) ++t.pods;
     }
   }
 
-  void tell_needs(job_story& t, const gpu::demand& d) const {
+  void tell_needs(job_story& t, const gpu::pod_request& d) const {
     const std::string each = t.most_pods > 1 ? "each " : "";
     if (!d.mig.is_none()) t.needs.push_back(each + "a MIG instance " + std::string{gpu::name_of(d.mig)});
     if (!now_.file().nearness) return;

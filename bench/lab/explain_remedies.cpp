@@ -41,7 +41,7 @@ remedy_finder::remedy_finder(decision_maker& now, sim::job_index job, std::size_
   quota_ = now_.policy().view().quota(job_);
   const decision_maker::choice best = best_choice(now_, job_);
   request_ = best.request;
-  demand_ = best.demand;
+  demand_ = best.pod_request;
   lacks_ = best.lacks;
   lacks_place_ = best.place.reason != gpu::obstacle::none;
 }

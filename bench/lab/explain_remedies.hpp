@@ -74,7 +74,7 @@ class remedy_finder {
   std::size_t rounds_;
   quota_id quota_;
   resources<n> request_{};
-  gpu::demand demand_{};
+  gpu::pod_request demand_{};
   std::vector<shortfall> lacks_;
   bool lacks_place_ = false;
   std::vector<remedy> found_;

@@ -55,7 +55,7 @@ inline void leave_open(sim::places::inventory_type& inventory, const gpu::node_t
       inventory.close(n);
       continue;
     }
-    gpu::demand taken;
+    gpu::pod_request taken;
     taken.gpus = quantity::whole(all - here);
     const std::uint64_t devices = ~std::uint64_t{0} >> (gpu::max_gpus_per_node - type.gpus);
     const gpu::pod_location rest{n, devices & (~std::uint64_t{0} << here)};
@@ -154,8 +154,8 @@ template <std::size_t N>
   flavor_pick pick{};
   do {
     const resources<N> request = jobs.amount(j, pods, pick);
-    bool fits =
-        !on.where.has_nodes() || on.where.why_not(jobs.demand(j, pods, pick)).reason == gpu::obstacle::none;
+    bool fits = !on.where.has_nodes() ||
+                on.where.why_not(jobs.pod_request(j, pods, pick)).reason == gpu::obstacle::none;
     for (std::size_t d = 0; d < N; ++d) fits = fits && request[d] <= on.nominal[d];
     if (fits) return true;
   } while (advance(pick, menu));

@@ -26,7 +26,8 @@ class refusal_log final : public sim::observer<N> {
  public:
   void on(const sim::simulator<N>& sim, const sim::job_event<N>& e) override {
     if (e.what != sim::job_event_kind::refused || e.why_refused != refusal::larger_than_cluster) return;
-    const gpu::demand asked = sim.policy().view().demand(e.job, sim.jobs()[e.job].fewest_pods(), {});
+    const gpu::pod_request asked =
+        sim.policy().view().pod_request(e.job, sim.jobs()[e.job].fewest_pods(), {});
     const gpu::unplaceable answer = sim.where().why_not(asked);
     refused_.push_back({e.job, answer.reason, explain(answer, sim.where())});
   }

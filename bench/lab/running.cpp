@@ -80,7 +80,7 @@ class running_placer {
   }
 
   [[nodiscard]] std::uint32_t pods_of(sim::job_index j, const job_entry& e) const {
-    return to_.setup.jobs[j].demand.total ? 1 : e.running_pods;
+    return to_.setup.jobs[j].pod_request.total ? 1 : e.running_pods;
   }
   [[nodiscard]] resources<N> all_of(sim::job_index j, const job_entry& e, const flavor_pick& pick) const {
     return view_.amount(j, pods_of(j, e), pick);
@@ -111,9 +111,9 @@ class running_placer {
     const std::span<const gpu::pod_location> at{e.locations};
     if (!are_of_flavor(j, at, pick)) return false;
     const auto take = [&](std::uint32_t first, std::uint32_t count) {
-      const gpu::demand demand = view_.demand(j, count, pick);
-      if (at.empty()) return where.place(demand);
-      return where.inventory().place_at(demand, demand.total ? at : at.subspan(first, count));
+      const gpu::pod_request pod_request = view_.pod_request(j, count, pick);
+      if (at.empty()) return where.place(pod_request);
+      return where.inventory().place_at(pod_request, pod_request.total ? at : at.subspan(first, count));
     };
     const auto of_core = take(0, core);
     if (!of_core) return false;
@@ -139,10 +139,10 @@ class running_placer {
   void report(sim::job_index j, const job_entry& e, const std::string& at) {
     const precision p = precision_of(e);
     if (p == precision::nothing) {
-      const gpu::demand demand = view_.demand(j, pods_of(j, e), {});
+      const gpu::pod_request pod_request = view_.pod_request(j, pods_of(j, e), {});
       found_.add(
           s_.file, at,
-          "the running job has no place: " + explain(to_.setup.where.why_not(demand), to_.setup.where));
+          "the running job has no place: " + explain(to_.setup.where.why_not(pod_request), to_.setup.where));
       return;
     }
     found_.add(s_.file, at + (p == precision::devices ? "/devices" : "/nodes"),

@@ -102,7 +102,7 @@ struct job_entry {
   /// Of the whole job, beside what its flavors count.
   amounts request{};
   std::vector<flavor_group> flavors{};
-  gpu::demand demand{};
+  gpu::pod_request pod_request{};
   /// With how few pods it can run.
   std::uint32_t min_pods = 1;
   std::int32_t priority = 0;

@@ -86,16 +86,16 @@ void scenario_reader::read_models(json_value value, job_entry& to) {
   } else {
     return value.report(found_, "expected the name of a GPU model or a list of them, found " + value.shown());
   }
-  if (is_read && models != 0) to.demand.models = models;
+  if (is_read && models != 0) to.pod_request.models = models;
 }
 
 void scenario_reader::read_needs(json_object& job, job_entry& to) {
   if (const auto models = job.find("gpu_model")) read_models(*models, to);
   if (const auto memory = job.find("gpu_memory_mib")) {
-    to.demand.gpu_memory_mib = read_whole(*memory, 1, gpu::max_host_amount, found_).value_or(0);
+    to.pod_request.gpu_memory_mib = read_whole(*memory, 1, gpu::max_host_amount, found_).value_or(0);
   }
   if (const auto devices = job.find("devices_per_pod")) {
-    to.demand.devices =
+    to.pod_request.devices =
         static_cast<std::uint32_t>(read_whole(*devices, 1, gpu::max_gpus_per_node, found_).value_or(1));
   }
   if (const auto mig = job.find("mig")) read_mig(*mig, to);
@@ -116,31 +116,31 @@ void scenario_reader::read_host(json_object& job, const amounts_by_name& asked, 
   };
   const auto cpu = asked_of(asked, "cpu");
   const auto memory = asked_of(asked, "memory_mib");
-  to.demand.cpu_milli = read("cpu_milli", cpu ? std::optional{cpu->in_milli()} : std::nullopt);
-  to.demand.memory_mib =
+  to.pod_request.cpu_milli = read("cpu_milli", cpu ? std::optional{cpu->in_milli()} : std::nullopt);
+  to.pod_request.memory_mib =
       read("memory_mib", memory ? std::optional{memory->in_milli() / 1000 + (memory->in_milli() % 1000 != 0)}
                                 : std::nullopt);
 }
 
 void scenario_reader::share_devices(json_value request, job_entry& to) {
-  const auto devices = static_cast<std::int64_t>(to.demand.devices);
-  if (!to.demand.mig.is_none()) return charge_mig(request, to);
-  if (to.demand.gpu_memory_mib > 0) return charge_gpu_memory(request, to);
+  const auto devices = static_cast<std::int64_t>(to.pod_request.devices);
+  if (!to.pod_request.mig.is_none()) return charge_mig(request, to);
+  if (to.pod_request.gpu_memory_mib > 0) return charge_gpu_memory(request, to);
   if (devices == 1) return;
-  const std::int64_t milli = to.demand.gpus.in_milli();
+  const std::int64_t milli = to.pod_request.gpus.in_milli();
   if (milli == 0 || milli % devices != 0 || milli / devices >= gpu::milli_per_gpu) {
     return request.report(found_, "expected gpu as " + std::to_string(devices) +
                                       " equal fractions (to a thousandth), one of each of the " +
                                       std::to_string(devices) + " devices_per_pod, found " +
-                                      to_string(to.demand.gpus));
+                                      to_string(to.pod_request.gpus));
   }
-  to.demand.gpus = quantity::milli(milli / devices);
+  to.pod_request.gpus = quantity::milli(milli / devices);
 }
 
 void scenario_reader::charge_gpu_memory(json_value request, job_entry& to) {
-  if (to.demand.gpus != quantity{}) {
+  if (to.pod_request.gpus != quantity{}) {
     return request.report(found_,
-                          "expected no gpu beside gpu_memory_mib, found " + to_string(to.demand.gpus));
+                          "expected no gpu beside gpu_memory_mib, found " + to_string(to.pod_request.gpus));
   }
   const bool counts_any = std::any_of(to_.resources.begin(), to_.resources.end(),
                                       [](const std::string& r) { return counts_gpus(r); });
@@ -153,13 +153,14 @@ void scenario_reader::charge_gpu_memory(json_value request, job_entry& to) {
   }
   std::uint32_t most = 0;
   for (const gpu::node_type& t : to_.cluster->types()) {
-    if (!t.is_in(to.demand.pools) || !t.is_of(to.demand.models) || t.gpus < to.demand.devices) continue;
-    const std::uint32_t portion = gpu::portion_of_memory(to.demand.gpu_memory_mib, t.gpu_memory_mib);
+    if (!t.is_in(to.pod_request.pools) || !t.is_of(to.pod_request.models) || t.gpus < to.pod_request.devices)
+      continue;
+    const std::uint32_t portion = gpu::portion_of_memory(to.pod_request.gpu_memory_mib, t.gpu_memory_mib);
     if (portion <= gpu::milli_per_gpu) most = std::max(most, portion);
   }
   // No node can hold it, and it will be refused.
   if (most == 0) most = gpu::milli_per_gpu;
-  to.request[*d] = quantity::milli(most) * static_cast<std::int64_t>(to.demand.devices);
+  to.request[*d] = quantity::milli(most) * static_cast<std::int64_t>(to.pod_request.devices);
 }
 
 }  // namespace lab

@@ -237,19 +237,19 @@ void scenario_reader::read_request(json_object& job, json_value value, std::opti
     model = flavor;
   }
   const auto plain = asked.find("gpu");
-  to.demand.gpus = plain != asked.end() ? plain->second : of_models;
+  to.pod_request.gpus = plain != asked.end() ? plain->second : of_models;
   if (plain != asked.end() && of_models != quantity{} && of_models != plain->second) {
     value.report(found_, "of the " + to_string(plain->second) + " gpu a model is named for " +
                              to_string(of_models) + " (expected none, or all)");
   }
-  to.demand.pools &= pools;
+  to.pod_request.pools &= pools;
   share_devices(value, to);
   if (found_.size() != before) return;
-  if (auto problem = problem_of_gpus(to.demand.gpus); !problem.empty()) value.report(found_, problem);
+  if (auto problem = problem_of_gpus(to.pod_request.gpus); !problem.empty()) value.report(found_, problem);
   if (has_flavors) read_flavors(*flavors, asked, to);
   if (found_.size() != before) return;
 
-  const std::int64_t pods = to.demand.total ? 1 : to.demand.pods;
+  const std::int64_t pods = to.pod_request.total ? 1 : to.pod_request.pods;
   to.request = to.request * pods;
   amounts most = to.request;
   for (const flavor_group& g : to.flavors) {

@@ -81,7 +81,7 @@ void scenario_reader::read_quota_of_job(json_object& job, job_entry& to) {
   const auto at = quota_ids_.find(*name);
   if (at != quota_ids_.end()) {
     to.quota = at->second;
-    to.demand.pools = to_.quotas[at->second.index()].pools;
+    to.pod_request.pools = to_.quotas[at->second.index()].pools;
   } else if (!names_are_missing_) {
     std::vector<std::string_view> names;
     for (const auto& [known, id] : quota_ids_) names.push_back(known);
@@ -93,15 +93,15 @@ void scenario_reader::read_quota_of_job(json_object& job, job_entry& to) {
 
 void scenario_reader::read_pods(json_object& job, job_entry& to) {
   constexpr std::int64_t most_pods = 1'000'000;
-  if (const auto total = job.find("total")) to.demand.total = read_bool(*total, found_).value_or(false);
+  if (const auto total = job.find("total")) to.pod_request.total = read_bool(*total, found_).value_or(false);
   const auto pods_value = job.find("pods");
   const auto pods =
       pods_value ? read_whole(*pods_value, 1, most_pods, found_) : std::optional<std::int64_t>{1};
-  if (pods.value_or(1) > 1 && to.demand.total) {
+  if (pods.value_or(1) > 1 && to.pod_request.total) {
     pods_value->report(found_, "a total is split over as few nodes as its size needs (expected no \"pods\")");
   }
-  to.demand.pods = static_cast<std::uint32_t>(pods.value_or(1));
-  to.min_pods = to.demand.pods;
+  to.pod_request.pods = static_cast<std::uint32_t>(pods.value_or(1));
+  to.min_pods = to.pod_request.pods;
   const auto min_pods = job.find("min_pods");
   if (!min_pods || !pods) return;
   to.min_pods = static_cast<std::uint32_t>(read_whole(*min_pods, 1, *pods, found_).value_or(*pods));
@@ -115,11 +115,11 @@ void scenario_reader::read_state(json_object& job, job_entry& to) {
   }
   const auto start = job.find("start_s");
   to.start = start ? read_milli(*start, found_).value_or(0) : to.submit;
-  to.running_pods = to.demand.pods;
+  to.running_pods = to.pod_request.pods;
   const auto running_pods = job.find("running_pods");
   if (running_pods) {
-    const auto n = read_whole(*running_pods, to.min_pods, to.demand.pods, found_);
-    to.running_pods = static_cast<std::uint32_t>(n.value_or(to.demand.pods));
+    const auto n = read_whole(*running_pods, to.min_pods, to.pod_request.pods, found_);
+    to.running_pods = static_cast<std::uint32_t>(n.value_or(to.pod_request.pods));
   }
   const auto nodes = job.find("nodes");
   const auto devices = job.find("devices");
@@ -128,12 +128,12 @@ void scenario_reader::read_state(json_object& job, job_entry& to) {
   const std::size_t before = found_.size();
   if (nodes) {
     read_nodes(*nodes, to);
-    if (!running_pods && to.locations.size() >= to.min_pods && to.locations.size() < to.demand.pods) {
+    if (!running_pods && to.locations.size() >= to.min_pods && to.locations.size() < to.pod_request.pods) {
       to.running_pods = static_cast<std::uint32_t>(to.locations.size());
-    } else if (found_.size() == before && !to.demand.total && !to.locations.empty() &&
+    } else if (found_.size() == before && !to.pod_request.total && !to.locations.empty() &&
                to.locations.size() != to.running_pods) {
       std::string text = "expected a node for each of the ";
-      const bool is_elastic = to.min_pods < to.demand.pods && !running_pods;
+      const bool is_elastic = to.min_pods < to.pod_request.pods && !running_pods;
       if (is_elastic) text += std::to_string(to.min_pods) + " to ";
       text += std::to_string(to.running_pods) + " pods, found " + std::to_string(to.locations.size());
       nodes->report(found_, std::move(text));
@@ -214,7 +214,7 @@ void scenario_reader::check_trace() {
       const std::string name{t.words[j.gpu_model]};
       report("gpu_model " + name, j, [&] { return "no node has the GPU model \"" + name + '"'; });
     }
-    if (std::string wrong = problem_of_gpus(to_job<1>(j, {}).demand.gpus); !wrong.empty()) {
+    if (std::string wrong = problem_of_gpus(to_job<1>(j, {}).pod_request.gpus); !wrong.empty()) {
       report("gpus", j, [&] { return wrong; });
     }
   }
@@ -241,7 +241,7 @@ void scenario_reader::check_total() {
       for (const flavor_group::option& o : g.options) {
         for (std::size_t d = 0; d < max_resources; ++d) most[d] = std::max(most[d], o.request[d]);
       }
-      sum += most * (j.demand.total ? std::int64_t{1} : std::int64_t{j.demand.pods});
+      sum += most * (j.pod_request.total ? std::int64_t{1} : std::int64_t{j.pod_request.pods});
     }
   }
   if (to_.trace) {

@@ -52,15 +52,15 @@ void scenario_reader::read_mig(json_value value, job_entry& to) {
     return value.report(found_,
                         "expected the name of a MIG profile, as in \"1g.5gb\", found " + value.shown());
   }
-  if (to.demand.total) value.report(found_, "each pod has an instance (expected no \"total\")");
-  if (to.demand.gpu_memory_mib > 0) value.report(found_, "expected no gpu_memory_mib beside mig");
-  if (to.demand.devices > 1) {
+  if (to.pod_request.total) value.report(found_, "each pod has an instance (expected no \"total\")");
+  if (to.pod_request.gpu_memory_mib > 0) value.report(found_, "expected no gpu_memory_mib beside mig");
+  if (to.pod_request.devices > 1) {
     value.report(found_, "an instance is of one GPU (expected no devices_per_pod beside mig)");
   }
-  to.demand.gpu_memory_mib = 0;
-  to.demand.devices = 1;
+  to.pod_request.gpu_memory_mib = 0;
+  to.pod_request.devices = 1;
   const auto request = gpu::find_mig_request(profile);
-  if (request) to.demand.mig = *request;
+  if (request) to.pod_request.mig = *request;
   if (nodes_are_wrong_) return;
   const auto offers = [&](const gpu::node_type& t) {
     return request && t.gpus > 0 && t.mig && gpu::profile_of(*t.mig, *request);
@@ -76,11 +76,11 @@ void scenario_reader::read_mig(json_value value, job_entry& to) {
                             : offered.empty() ? "no node is in MIG mode"
                                               : "expected one of " + offered) +
                            ')');
-  to.demand.mig = {};
+  to.pod_request.mig = {};
 }
 
 void scenario_reader::charge_mig(json_value request, job_entry& to) {
-  const quantity asked = std::exchange(to.demand.gpus, quantity{});
+  const quantity asked = std::exchange(to.pod_request.gpus, quantity{});
   const bool counts_any = std::any_of(to_.resources.begin(), to_.resources.end(),
                                       [](const std::string& r) { return counts_gpus(r); });
   if (!counts_any || nodes_are_wrong_) return;
@@ -92,8 +92,8 @@ void scenario_reader::charge_mig(json_value request, job_entry& to) {
   }
   std::uint32_t most = 0;
   for (const gpu::node_type& t : to_.cluster->types()) {
-    if (!t.is_in(to.demand.pools) || !t.is_of(to.demand.models) || t.gpus == 0 || !t.mig) continue;
-    const auto profile = gpu::profile_of(*t.mig, to.demand.mig);
+    if (!t.is_in(to.pod_request.pools) || !t.is_of(to.pod_request.models) || t.gpus == 0 || !t.mig) continue;
+    const auto profile = gpu::profile_of(*t.mig, to.pod_request.mig);
     if (profile) most = std::max(most, gpu::portion_of(*t.mig, *profile));
   }
   // No node that it accepts can hold it, and it will be refused.
@@ -102,7 +102,7 @@ void scenario_reader::charge_mig(json_value request, job_entry& to) {
   if (asked == portion) return;
   if (asked != quantity{}) {
     return request.report(found_, "expected no gpu, or " + to_string(portion) + " as the instance " +
-                                      std::string{gpu::name_of(to.demand.mig)} + " is, found " +
+                                      std::string{gpu::name_of(to.pod_request.mig)} + " is, found " +
                                       to_string(asked));
   }
   const auto d = find_resource(to_, "gpu");

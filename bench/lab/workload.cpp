@@ -153,8 +153,8 @@ template <std::size_t N>
 [[nodiscard]] sim::job<N> job_of(const scenario& s, const job_entry& j, std::uint32_t flavors) {
   return {.quota = j.quota,
           .request = narrow<N>(j.request),
-          .demand = j.demand,
-          .min_pods = j.demand.total ? 0 : j.min_pods,
+          .pod_request = j.pod_request,
+          .min_pods = j.pod_request.total ? 0 : j.min_pods,
           .flavors = flavors,
           .priority = j.priority,
           .preemptible = j.preemptible,
@@ -214,7 +214,7 @@ std::vector<queue_settings> settings_of(const scenario& s) {
 
 std::vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s) {
   const auto preset = any_preset::find(s.policy.preset, s.policy.options);
-  const bool judges_rivals = preset && preset->policies().judges_rivals();
+  const std::optional<bool> judges_rivals = preset ? preset->judges_rivals() : false;
   const std::vector<queue_settings> settings = settings_of(s);
   std::vector<std::pair<std::size_t, problem>> found;
   for (std::size_t i = 0; i < settings.size(); ++i) {
@@ -264,8 +264,8 @@ workload<N> make_workload(const scenario& s) {
       const trace_job& j = s.trace->jobs[*c.origin.traced];
       job = to_job<N>(j, j.tenant ? tenants[j.tenant.index()] : quota_id{0}, counted);
       const quota_entry& quota = s.quotas[job.quota.index()];
-      job.demand.pools = quota.pools;
-      job.demand.models = models_of_traced(s, j);
+      job.pod_request.pools = quota.pools;
+      job.pod_request.models = models_of_traced(s, j);
       job.job_class = class_of(j.job_class ? s.trace->words[j.job_class] : std::string_view{});
       if (j.job_class && !quota.time_limits.empty())
         job.time_limit = quota.time_limit(s.trace->words[j.job_class]);

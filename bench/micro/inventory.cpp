@@ -19,8 +19,8 @@ namespace gpu = allot::gpu;
 using allot::gpus;
 using allot::quantity;
 using gpu::allocation_id;
-using gpu::demand;
 using gpu::inventory;
+using gpu::pod_request;
 
 /// SplitMix64, so that every machine measures the same state.
 struct random_source {
@@ -47,7 +47,7 @@ gpu::cluster make_cluster(std::int64_t nodes, bool mixed) {
   return gpu::build_cluster(std::move(specs)).value();
 }
 
-demand usual_demand(random_source& random) {
+pod_request usual_request(random_source& random) {
   const std::size_t kind = random.below(10);
   if (kind < 3) return {quantity::milli(static_cast<std::int64_t>(50 * (1 + random.below(19))))};
   if (kind < 8) return {gpus(1)};
@@ -58,7 +58,7 @@ demand usual_demand(random_source& random) {
 inventory make_busy(std::int64_t nodes, bool mixed, random_source& random) {
   inventory i{make_cluster(nodes, mixed)};
   std::vector<allocation_id> standing;
-  while (const auto a = i.place(usual_demand(random))) standing.push_back(*a);
+  while (const auto a = i.place(usual_request(random))) standing.push_back(*a);
   while (i.used() * 4 > i.total() * 3) {
     std::swap(standing[random.below(standing.size())], standing.back());
     i.release(standing.back());
@@ -99,13 +99,13 @@ void churn(benchmark::State& state) {
   random_source random;
   inventory i{make_cluster(state.range(0), false)};
   std::vector<allocation_id> standing;
-  while (i.used() * 4 < i.total() * 3) standing.push_back(*i.place(usual_demand(random)));
+  while (i.used() * 4 < i.total() * 3) standing.push_back(*i.place(usual_request(random)));
   std::size_t refused = 0;
   for (auto _ : state) {
     std::swap(standing[random.below(standing.size())], standing.back());
     i.release(standing.back());
     standing.pop_back();
-    if (const auto a = i.place(usual_demand(random))) {
+    if (const auto a = i.place(usual_request(random))) {
       standing.push_back(*a);
     } else {
       ++refused;
@@ -127,7 +127,7 @@ void refuse(benchmark::State& state) {
 void why_not(benchmark::State& state) {
   random_source random;
   inventory i = make_busy(state.range(0), false, random);
-  const demand gang{gpus(8), 1000};
+  const pod_request gang{gpus(8), 1000};
   for (auto _ : state) benchmark::DoNotOptimize(i.why_not(gang));
 }
 

@@ -36,7 +36,7 @@ struct view {
   allot::instant submitted(job j) const { return static_cast<allot::instant>(j->number); }
   std::uint64_t id(job j) const { return j->number; }
   bool preemptible(job j) const { return j->may_go; }
-  allot::gpu::demand demand(job j) const { return {.gpus = gpus(j->each), .pods = j->pods}; }
+  allot::gpu::pod_request pod_request(job j) const { return {.gpus = gpus(j->each), .pods = j->pods}; }
   allot::resources<> capacity() const { return has; }
 };
 using scheduler = allot::scheduler<view, allot::gpu::inventory, allot::kai_policies>;

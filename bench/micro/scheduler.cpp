@@ -36,7 +36,7 @@ struct view {
   quota_id quota(job j) const { return (*jobs)[j].quota; }
   allot::resources<> request(job j) const { return gpus((*jobs)[j].gpus); }
   int priority(job j) const { return (*jobs)[j].priority; }
-  allot::gpu::demand demand(job j) const { return {.gpus = gpus((*jobs)[j].gpus), .total = true}; }
+  allot::gpu::pod_request pod_request(job j) const { return {.gpus = gpus((*jobs)[j].gpus), .total = true}; }
 };
 
 using placed_scheduler = allot::scheduler<view, allot::gpu::inventory>;

@@ -31,15 +31,15 @@ struct training {
 };
 
 struct nodes {
-  using demand = int;
+  using pod_request = int;
   using allocation = int;
-  std::optional<allocation> place(demand gpus) { return gpus; }
+  std::optional<allocation> place(pod_request gpus) { return gpus; }
   void release(allocation) {}
   void vacate(allocation) {}
   void reoccupy(allocation) {}
   [[nodiscard]] bool ready(allocation) const { return true; }
-  [[nodiscard]] bool could_ever_fit(demand) const { return true; }
-  [[nodiscard]] std::string why_not(demand) const { return "full"; }
+  [[nodiscard]] bool could_ever_fit(pod_request) const { return true; }
+  [[nodiscard]] std::string why_not(pod_request) const { return "full"; }
   allot::savepoint save() { return {}; }
   void rollback(allot::savepoint) {}
   void commit(allot::savepoint) {}
@@ -64,9 +64,9 @@ struct everything {
   short checkpoint(job) const { return 0; }
   rank restart(job) const { return rank{5}; }
   allot::resources<2> capacity() const { return {}; }
-  short demand(job) const { return 1; }
-  int demand(job, std::uint32_t pods) const { return static_cast<int>(pods); }
-  std::int8_t demand(job, std::uint32_t, const allot::flavor_pick&) const { return 1; }
+  short pod_request(job) const { return 1; }
+  int pod_request(job, std::uint32_t pods) const { return static_cast<int>(pods); }
+  std::int8_t pod_request(job, std::uint32_t, const allot::flavor_pick&) const { return 1; }
 };
 
 /// What is required, final; and helpers that look like nothing of ours, or like it beside the right name.

@@ -7,11 +7,11 @@
 #include <span>
 
 struct inventory {
-#ifdef demand_has_no_order
-  // allot: the placement must have a type `demand` with a total order
-  struct demand {};
+#ifdef pod_request_has_no_order
+  // allot: the placement must have a type `pod_request` with a total order
+  struct pod_request {};
 #else
-  using demand = int;
+  using pod_request = int;
 #endif
 #ifdef allocation_is_missing
 // allot: the placement must have a type `allocation`, default constructible, copyable and comparable by ==
@@ -21,10 +21,10 @@ struct inventory {
 #endif
 
 #ifdef place_is_not_optional
-  // allot: the placement must have `std::optional<allocation> place(const demand&)`
-  allocation place(const demand&);
+  // allot: the placement must have `std::optional<allocation> place(const pod_request&)`
+  allocation place(const pod_request&);
 #else
-  std::optional<allocation> place(const demand&);
+  std::optional<allocation> place(const pod_request&);
 #endif
 #ifdef release_is_missing
   // allot: the placement must have `void release(allocation)`
@@ -49,15 +49,15 @@ struct inventory {
   bool ready(allocation) const;
 #endif
 #ifdef could_ever_fit_is_an_int
-  // allot: the placement must have `bool could_ever_fit(const demand&) const`
-  int could_ever_fit(const demand&) const;
+  // allot: the placement must have `bool could_ever_fit(const pod_request&) const`
+  int could_ever_fit(const pod_request&) const;
 #else
-  bool could_ever_fit(const demand&) const;
+  bool could_ever_fit(const pod_request&) const;
 #endif
 #ifdef why_not_is_missing
-  // allot: the placement must have `reason why_not(const demand&) const`
+  // allot: the placement must have `reason why_not(const pod_request&) const`
 #else
-  int why_not(const demand&) const;
+  int why_not(const pod_request&) const;
 #endif
 #ifdef savepoints_are_missing
   // allot: the placement must have `allot::savepoint save()`
@@ -94,18 +94,18 @@ struct jobs {
   allot::resources<> request(job) const;
   std::int32_t priority(job) const;
 #ifdef demand_is_missing
-  // allot: with a placement the view must have `Placement::demand demand(const job&) const`
+  // allot: with a placement the view must have `Placement::pod_request pod_request(const job&) const`
 #elif defined demand_is_misspelt
-  // allot: with a placement the view must have `Placement::demand demand(const job&) const`
+  // allot: with a placement the view must have `Placement::pod_request pod_request(const job&) const`
   int demands(job) const;
 #elif defined demand_is_a_double
-  // allot: with a placement the view must have `Placement::demand demand(const job&) const`
-  double demand(job) const;
+  // allot: with a placement the view must have `Placement::pod_request pod_request(const job&) const`
+  double pod_request(job) const;
 #elif defined demand_is_not_const
-  // allot: with a placement the view must have `Placement::demand demand(const job&) const`
-  int demand(job);
+  // allot: with a placement the view must have `Placement::pod_request pod_request(const job&) const`
+  int pod_request(job);
 #else
-  int demand(job) const;
+  int pod_request(job) const;
 #endif
 };
 
@@ -117,16 +117,16 @@ struct elastic_jobs {
   std::uint32_t pods(job) const;
   std::uint32_t min_pods(job) const;
   allot::resources<> request(job, std::uint32_t) const;
-  int demand(job) const;
+  int pod_request(job) const;
 #ifdef demand_by_pods_is_missing
-  // allot: with a placement and min_pods the view must have `Placement::demand demand(const job&,
+  // allot: with a placement and min_pods the view must have `Placement::pod_request pod_request(const job&,
   // std::uint32_t
 #elif defined demand_by_pods_is_not_const
-  // allot: with a placement and min_pods the view must have `Placement::demand demand(const job&,
+  // allot: with a placement and min_pods the view must have `Placement::pod_request pod_request(const job&,
   // std::uint32_t
-  int demand(job, std::uint32_t);
+  int pod_request(job, std::uint32_t);
 #else
-  int demand(job, std::uint32_t) const;
+  int pod_request(job, std::uint32_t) const;
 #endif
 };
 
@@ -135,17 +135,17 @@ struct flavored_jobs {
   allot::quota_id quota(job) const;
   allot::resources<> request(job) const;
   std::int32_t priority(job) const;
-  int demand(job) const;
+  int pod_request(job) const;
   allot::flavor_menu<> flavors(job, std::uint32_t) const;
 #ifdef demand_by_flavors_is_missing
-  // allot: with a placement and flavors the view must have `Placement::demand demand(const job&,
+  // allot: with a placement and flavors the view must have `Placement::pod_request pod_request(const job&,
   // std::uint32_t
 #elif defined demand_by_flavors_wants_to_change_the_pick
-  // allot: with a placement and flavors the view must have `Placement::demand demand(const job&,
+  // allot: with a placement and flavors the view must have `Placement::pod_request pod_request(const job&,
   // std::uint32_t
-  int demand(job, std::uint32_t, allot::flavor_pick&) const;
+  int pod_request(job, std::uint32_t, allot::flavor_pick&) const;
 #else
-  int demand(job, std::uint32_t, const allot::flavor_pick&) const;
+  int pod_request(job, std::uint32_t, const allot::flavor_pick&) const;
 #endif
 };
 

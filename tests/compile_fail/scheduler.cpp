@@ -42,15 +42,15 @@ struct jobs {
 };
 
 struct on_nodes {
-  using demand = int;
+  using pod_request = int;
   using allocation = int;
-  std::optional<allocation> place(demand);
+  std::optional<allocation> place(pod_request);
   void release(allocation);
   void vacate(allocation);
   void reoccupy(allocation);
   bool ready(allocation) const;
-  bool could_ever_fit(demand) const;
-  int why_not(demand) const;
+  bool could_ever_fit(pod_request) const;
+  int why_not(pod_request) const;
 #ifndef placement_has_no_savepoints
   allot::savepoint save();
   void rollback(allot::savepoint);
@@ -91,10 +91,10 @@ using by_priority = allot::lowest_priority_then_highest_share;
 // allot: the placement must have `allot::savepoint save()`
 using chosen = allot::scheduler<jobs, on_nodes>;
 #elif defined placement_is_a_number
-// allot: the placement must have a type `demand` with a total order
+// allot: the placement must have a type `pod_request` with a total order
 using chosen = allot::scheduler<jobs, int>;
 #elif defined demand_is_missing
-// allot: with a placement the view must have `Placement::demand demand(const job&) const`
+// allot: with a placement the view must have `Placement::pod_request pod_request(const job&) const`
 using chosen = allot::scheduler<jobs, on_nodes>;
 #elif defined policies_stand_where_the_placement_goes
 // allot: policies, or a preset, stand where the placement goes
@@ -177,9 +177,9 @@ const auto made = allot::make_scheduler(allot::kueue_fair{}, near_miss{}, {{.nam
 #elif defined placement_of_a_whole_preset_releases_nothing
 // allot: the placement must have `void release(allocation)`
 struct only_places {
-  using demand = int;
+  using pod_request = int;
   using allocation = int;
-  std::optional<allocation> place(demand);
+  std::optional<allocation> place(pod_request);
 };
 const auto made = allot::make_scheduler(allot::kueue_fair{}, jobs{}, {{.name = "lab"}}, only_places{});
 #elif defined view_is_used

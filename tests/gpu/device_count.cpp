@@ -7,9 +7,9 @@
 
 using allot::gpus;
 using allot::quantity;
-using allot::gpu::demand;
 using allot::gpu::device_count;
 using allot::gpu::devices_of;
+using allot::gpu::pod_request;
 
 TEST_CASE("device_count: whole GPUs are had alone, parts of them perhaps not") {
   CHECK(devices_of({.gpus = gpus(2), .pods = 3}) == device_count{6, 0});

@@ -87,10 +87,10 @@ TEST_CASE("figures: the largest gang is as many as can be placed") {
 
 TEST_CASE("figures: GPUs are stranded for a job while enough are idle for it, but it has no place") {
   gpu::free_index index = two_pools();
-  const gpu::demand five{.gpus = gpus(5), .pools = 0b01};
+  const gpu::pod_request five{.gpus = gpus(5), .pools = 0b01};
   // Never: no such node.
   CHECK(gpu::stranded_for(index, five) == gpus(0));
-  const gpu::demand four{.gpus = gpus(4), .pools = 0b01};
+  const gpu::pod_request four{.gpus = gpus(4), .pools = 0b01};
   CHECK(gpu::stranded_for(index, four) == gpus(0));
   index.occupy({{node_id{0}, 0b1}});
   index.occupy({{node_id{1}, 0b1}});
@@ -98,7 +98,7 @@ TEST_CASE("figures: GPUs are stranded for a job while enough are idle for it, bu
   index.occupy({{node_id{0}, 0b1110}});
   // Three are fewer than four.
   CHECK(gpu::stranded_for(index, four) == gpus(0));
-  const gpu::demand with_cpu{.gpus = gpus(1), .pools = 0b10, .cpu_milli = 6000};
+  const gpu::pod_request with_cpu{.gpus = gpus(1), .pools = 0b10, .cpu_milli = 6000};
   CHECK(gpu::stranded_for(index, with_cpu) == gpus(0));
   index.occupy({{node_id{2}, 0b1}, 1000, 4000});
   CHECK(gpu::stranded_for(index, with_cpu) == gpus(7));

@@ -26,18 +26,18 @@ using allot::quantity;
 using allot_test::naive_inventory;
 using allot_test::random_source;
 using gpu::allocation_id;
-using gpu::demand;
 using gpu::inventory;
 using gpu::node_id;
 using gpu::placed_pod;
 using gpu::pod_location;
+using gpu::pod_request;
 
 static_assert(allot::placement<inventory>);
 static_assert(std::is_copy_constructible_v<inventory> && std::is_nothrow_move_constructible_v<inventory>);
 
 namespace {
 
-demand total(std::int64_t n) {
+pod_request total(std::int64_t n) {
   return {gpus(n), 1, true};
 }
 
@@ -103,7 +103,7 @@ struct compared {
     }
   }
 
-  void place(const demand& d) {
+  void place(const pod_request& d) {
     const auto expected = model.choose(d);
     check_reason(d, expected.has_value());
     const auto a = real.place(d);
@@ -114,8 +114,8 @@ struct compared {
     model.place(*a, *expected);
   }
 
-  /// What is said of a demand that has a place, or none.
-  void check_reason(const demand& d, bool has_place) const {
+  /// What is said of a request that has a place, or none.
+  void check_reason(const pod_request& d, bool has_place) const {
     const bool could_ever = naive_inventory::emptied(model).choose(d).has_value();
     const gpu::unplaceable why = real.why_not(d);
     REQUIRE(why.is_never() == !real.could_ever_fit(d));
@@ -128,7 +128,7 @@ struct compared {
     if (!model.pods_of(d)) return;
     check_numbers(d, why, is_exact);
     const auto one_has_place = [&](std::uint64_t pools, std::uint64_t models) {
-      demand one = d;
+      pod_request one = d;
       one.pods = 1;
       one.pools = pools;
       one.models = models;
@@ -169,7 +169,7 @@ struct compared {
         break;
     }
   }
-  void check_numbers(const demand& d, const gpu::unplaceable& why, bool is_exact) const {
+  void check_numbers(const pod_request& d, const gpu::unplaceable& why, bool is_exact) const {
     std::int64_t capacity = 0;
     std::int64_t free = 0;
     std::int64_t block = 0;
@@ -200,14 +200,14 @@ struct compared {
     REQUIRE(why.pods_with_room == model.count_room(d, equal));
   }
   /// Of a total: without the smaller one.
-  [[nodiscard]] std::uint64_t equal_pods(const demand& d) const {
+  [[nodiscard]] std::uint64_t equal_pods(const pod_request& d) const {
     const auto pods = model.pods_of(d).value();
     return static_cast<std::uint64_t>(std::count_if(
         pods.begin(), pods.end(), [&](const auto& p) { return p.devices == pods.front().devices; }));
   }
 
   /// Where, and with which devices, is chosen without any rule; often it will not fit.
-  void place_at(random_source& random, const demand& d) {
+  void place_at(random_source& random, const pod_request& d) {
     const auto sizes = model.pods_of(d);
     std::vector<pod_location> where;
     const std::size_t pods = !sizes || random.one_in(10) ? random.below(4) : sizes->size();
@@ -242,7 +242,7 @@ struct compared {
       REQUIRE_FALSE(model.fits(expected));
     }
   }
-  void check_placed_at(const demand& d, const std::vector<pod_location>& where,
+  void check_placed_at(const pod_request& d, const std::vector<pod_location>& where,
                        const std::vector<placed_pod>& pods) const {
     REQUIRE(pods.size() == where.size());
     quantity sum;
@@ -498,7 +498,7 @@ TEST_CASE("inventory: a fraction beside one that vacates waits only if it needs 
 
 TEST_CASE("inventory: place_at puts running jobs where they stand") {
   inventory i{allot_test::equal_nodes(4, 8)};
-  const auto at = [&](const demand& d, std::vector<pod_location> where) { return i.place_at(d, where); };
+  const auto at = [&](const pod_request& d, std::vector<pod_location> where) { return i.place_at(d, where); };
   SUBCASE("on the node, with the devices that best fit would take there") {
     CHECK(pods_of(i, *at({gpus(2)}, {{node_id{3}}})).front().where.devices == 0b11);
     CHECK(pods_of(i, *at({quantity::milli(500)}, {{node_id{3}}})).front().where.devices == 0b100);
@@ -639,8 +639,8 @@ TEST_CASE("inventory: the placement policy is a part, what it refuses is not pla
 TEST_CASE("inventory: allocates nothing once there has been as much") {
   inventory i{allot_test::equal_nodes(40, 8)};
   random_source demands{3};
-  std::vector<demand> wanted(300);
-  for (demand& d : wanted) d = allot_test::random_demand(demands);
+  std::vector<pod_request> wanted(300);
+  for (pod_request& d : wanted) d = allot_test::random_demand(demands);
   const std::vector<pod_location> three{{node_id{0}}, {node_id{1}}, {node_id{39}}};
   std::vector<allocation_id> standing;
   standing.reserve(wanted.size() + 1);
@@ -648,7 +648,7 @@ TEST_CASE("inventory: allocates nothing once there has been as much") {
   const auto day = [&] {
     random_source random{5};
     const allot::savepoint outer = i.save();
-    for (const demand& d : wanted) {
+    for (const pod_request& d : wanted) {
       if (const auto a = i.place(d)) standing.push_back(*a);
       static_cast<void>(i.why_not(d));
       static_cast<void>(i.could_ever_fit(d));
@@ -699,7 +699,7 @@ TEST_CASE("inventory: a bad demand, or a place that is none, changes nothing") {
   inventory i{mixed_nodes()};
   REQUIRE(i.place({.gpus = quantity::milli(700)}));
   const inventory before = i;
-  const std::vector<demand> bad = {
+  const std::vector<pod_request> bad = {
       {.gpus = quantity::milli(1500)},
       {.gpus = quantity::milli(500), .devices = 0},
       {.gpus = gpus(1), .devices = 2},
@@ -716,7 +716,7 @@ TEST_CASE("inventory: a bad demand, or a place that is none, changes nothing") {
       {.gpus = quantity::milli(500), .devices = 9},
   };
   const std::vector<pod_location> there{{node_id{0}}};
-  for (const demand& d : bad) {
+  for (const pod_request& d : bad) {
     CHECK_FALSE(i.place(d));
     CHECK_FALSE(i.place_available_first(d));
     CHECK(i.why_not(d).is_never());
@@ -737,7 +737,7 @@ TEST_CASE("inventory: a bad demand, or a place that is none, changes nothing") {
 TEST_CASE("inventory: a gang of fractions of several devices has all its pods or none") {
   inventory i{allot_test::equal_nodes(1, 3)};
   const inventory before = i;
-  const demand d{.gpus = quantity::milli(400), .pods = 3, .devices = 2};
+  const pod_request d{.gpus = quantity::milli(400), .pods = 3, .devices = 2};
   // Three such pods could stand side by side, but best fit fills the first two devices.
   CHECK(i.could_ever_fit(d));
   CHECK_FALSE(i.place(d));
@@ -750,7 +750,7 @@ TEST_CASE("inventory: a gang of fractions of several devices has all its pods or
 // KAI-Scheduler's trap of v0.8.2: the same portion, however it is said.
 TEST_CASE("inventory: a portion by memory and the same portion share a device") {
   inventory i{mixed_nodes()};
-  const demand by_memory{.models = 0b01, .gpu_memory_mib = 40'750};
+  const pod_request by_memory{.models = 0b01, .gpu_memory_mib = 40'750};
   const allocation_id a = *i.place(by_memory);
   const allocation_id b = *i.place({.gpus = quantity::milli(500), .models = 0b01});
   CHECK(i.stand_alike(a, b));
@@ -783,7 +783,7 @@ TEST_CASE("inventory: ready when the CPU is there too, and a device that waits f
 
 TEST_CASE("inventory: no change allocates, whatever is asked for") {
   inventory i{mixed_nodes()};
-  const std::vector<demand> kinds = {
+  const std::vector<pod_request> kinds = {
       {.gpus = gpus(2)},
       {.gpus = gpus(1), .pods = 4, .models = 0b01, .cpu_milli = 3000, .memory_mib = 100},
       {.gpus = quantity::milli(300), .pods = 3},
@@ -799,7 +799,7 @@ TEST_CASE("inventory: no change allocates, whatever is asked for") {
   standing.reserve(kinds.size());
   const auto day = [&] {
     const allot::savepoint outer = i.save();
-    for (const demand& d : kinds) {
+    for (const pod_request& d : kinds) {
       const allot::savepoint inner = i.save();
       if (const auto a = i.place(d)) i.vacate(*a);
       static_cast<void>(i.place_available_first(d));
@@ -808,7 +808,7 @@ TEST_CASE("inventory: no change allocates, whatever is asked for") {
       static_cast<void>(i.why_not(d));
     }
     for (const allocation_id a : standing) i.vacate(a);
-    for (const demand& d : kinds) {
+    for (const pod_request& d : kinds) {
       if (const auto a = i.place_available_first(d)) i.release(*a);
     }
     for (const allocation_id a : standing) i.reoccupy(a);

@@ -43,8 +43,8 @@ inventory of(std::vector<gpu::node_spec> specs) {
   return inventory{gpu::build_cluster(std::move(specs)).value()};
 }
 
-gpu::demand instances(std::string_view profile, std::uint32_t pods = 1) {
-  gpu::demand d;
+gpu::pod_request instances(std::string_view profile, std::uint32_t pods = 1) {
+  gpu::pod_request d;
   d.mig = gpu::find_mig_request(profile).value();
   d.pods = pods;
   return d;
@@ -114,7 +114,7 @@ TEST_CASE("mig: instances go to devices in MIG mode, and nothing else does") {
 
 TEST_CASE("mig: one name on two models is two sizes") {
   inventory in = of({mig_nodes("large", 1, 1, "H100 80GB HBM3", 81559), mig_nodes("small", 1, 1)});
-  gpu::demand d = instances("1g.10gb");
+  gpu::pod_request d = instances("1g.10gb");
   d.models = std::uint64_t{1} << in.layout().find_model("H100 80GB HBM3").value();
   CHECK(in.pods(in.place(d).value()).begin()->milli == 125);
   d.models = std::uint64_t{1} << in.layout().find_model("A100-SXM4-40GB").value();
@@ -177,7 +177,7 @@ TEST_CASE("mig: a GPU that can't be cut, or that can't be told, can't be in MIG 
 }
 
 TEST_CASE("mig: demands that are none") {
-  gpu::demand d = instances("1g.5gb");
+  gpu::pod_request d = instances("1g.5gb");
   d.gpus = gpus(1);
   CHECK_FALSE(gpu::split(d, 8));
   d = instances("1g.5gb");

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -57,7 +57,7 @@ struct naive_inventory {
 
     friend bool operator==(const standing&, const standing&) = default;
   };
-  /// One pod of a demand: so much of each of so many devices, or so much memory of each.
+  /// One pod of a request: so much of each of so many devices, or so much memory of each.
   struct pod {
     std::int64_t milli = 0;
     std::int64_t devices = 0;
@@ -92,8 +92,8 @@ struct naive_inventory {
 
   friend bool operator==(const naive_inventory&, const naive_inventory&) = default;
 
-  /// The pods of a demand; nothing if it can't be placed.
-  [[nodiscard]] std::optional<std::vector<pod>> pods_of(const gpu::demand& d) const {
+  /// The pods of a request; nothing if it can't be placed.
+  [[nodiscard]] std::optional<std::vector<pod>> pods_of(const gpu::pod_request& d) const {
     const std::int64_t milli = d.gpus.in_milli();
     if (milli < 0 || d.gpus.is_unlimited() || (milli > 1000 && milli % 1000 != 0)) return std::nullopt;
     if (!d.total && d.pods == 0) return std::nullopt;
@@ -124,8 +124,8 @@ struct naive_inventory {
     return pods;
   }
 
-  /// Where best fit puts the pods of a demand.
-  [[nodiscard]] std::optional<std::vector<gpu::placed_pod>> choose(const gpu::demand& d) const {
+  /// Where best fit puts the pods of a request.
+  [[nodiscard]] std::optional<std::vector<gpu::placed_pod>> choose(const gpu::pod_request& d) const {
     const auto wanted = pods_of(d);
     if (!wanted) return std::nullopt;
     nodes_type now = nodes;
@@ -138,8 +138,8 @@ struct naive_inventory {
     }
     return pods;
   }
-  /// How many pods like the first one of a demand have a place, one after the other.
-  [[nodiscard]] std::uint64_t count_room(const gpu::demand& d, std::uint64_t most) const {
+  /// How many pods like the first one of a request have a place, one after the other.
+  [[nodiscard]] std::uint64_t count_room(const gpu::pod_request& d, std::uint64_t most) const {
     const pod one = pods_of(d).value().front();
     nodes_type now = nodes;
     for (std::uint64_t count = 0; count < most; ++count) {
@@ -247,7 +247,7 @@ struct naive_inventory {
     return true;
   }
 
-  [[nodiscard]] static bool accepts(const gpu::demand& d, const node& n) {
+  [[nodiscard]] static bool accepts(const gpu::pod_request& d, const node& n) {
     return (d.pools >> n.pool & 1U) != 0 && (d.models >> n.model & 1U) != 0;
   }
   /// Whether the host could hold the pod when it is empty.
@@ -305,8 +305,8 @@ struct naive_inventory {
     return found;
   }
 
-  [[nodiscard]] static std::optional<gpu::pod_location> choose_one(const nodes_type& in, const gpu::demand& d,
-                                                                   const pod& p) {
+  [[nodiscard]] static std::optional<gpu::pod_location> choose_one(const nodes_type& in,
+                                                                   const gpu::pod_request& d, const pod& p) {
     // No gap: the pod would have none of the shared devices.
     constexpr std::int64_t no_gap = 2000;
     using score = std::tuple<std::int64_t, std::int64_t, std::size_t>;

@@ -18,10 +18,10 @@ using allot::gpus;
 using allot::quantity;
 using allot_test::random_source;
 using gpu::allocation_id;
-using gpu::demand;
 using gpu::inventory;
 using gpu::node_id;
 using gpu::pod_location;
+using gpu::pod_request;
 
 // A part of inventories, not a thing of its own.
 static_assert(!std::is_copy_constructible_v<gpu::occupancy> && !std::is_destructible_v<gpu::occupancy>);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
+#include <allot/gpu/pod_request.hpp>
 #include <tests/support/seeds.hpp>
 
 #include <array>
@@ -60,9 +60,9 @@ namespace allot_test {
   return allot::gpu::build_cluster(std::move(specs)).value();
 }
 
-/// Now and then one that is no demand at all, or larger than the cluster. Every third asks for GPUs only.
-[[nodiscard]] inline allot::gpu::demand random_demand(random_source& random) {
-  allot::gpu::demand d;
+/// Now and then one that is no request at all, or larger than the cluster. Every third asks for GPUs only.
+[[nodiscard]] inline allot::gpu::pod_request random_demand(random_source& random) {
+  allot::gpu::pod_request d;
   if (random.one_in(3)) {
     constexpr std::int64_t fractions[] = {1, 100, 250, 333, 500, 600, 999};
     d.gpus = allot::quantity::milli(random.one_in(4) ? random.between(1, 999) : random.pick(fractions));

@@ -12,9 +12,9 @@
 namespace gpu = allot::gpu;
 using allot::gpus;
 using allot::quantity;
-using gpu::demand;
 using gpu::node_id;
 using gpu::obstacle;
+using gpu::pod_request;
 
 namespace {
 
@@ -36,7 +36,7 @@ gpu::free_index two_pools() {
 constexpr std::uint64_t a = 0b01;
 constexpr std::uint64_t b = 0b10;
 
-demand total(quantity q, std::uint64_t pools = gpu::all_pools) {
+pod_request total(quantity q, std::uint64_t pools = gpu::all_pools) {
   return {q, 1, true, pools};
 }
 
@@ -44,7 +44,7 @@ demand total(quantity q, std::uint64_t pools = gpu::all_pools) {
 
 TEST_CASE("why_not: lasting reasons") {
   const gpu::free_index index = two_pools();
-  const auto reason = [&](const demand& d) {
+  const auto reason = [&](const pod_request& d) {
     const gpu::unplaceable why = gpu::why_not(index, d);
     CHECK(gpu::could_ever_fit(index.layout(), d) == !why.is_never());
     return why.reason;
@@ -162,7 +162,7 @@ gpu::free_index index_of(const std::vector<gpu::node_spec>& specs) {
 
 TEST_CASE("why_not: a model that no node of its pools has, and one whose GPUs are used up") {
   auto index = index_of({node("a", 8, "A100"), node("h", 4, "H100")});
-  const demand on_h{.gpus = gpus(4), .models = 0b10};
+  const pod_request on_h{.gpus = gpus(4), .models = 0b10};
   CHECK(gpu::why_not(index, on_h).reason == obstacle::none);
   CHECK(gpu::why_not(index, {.gpus = gpus(5), .models = 0b10}).reason == obstacle::model_has_no_such_node);
   CHECK(gpu::why_not(index, {.gpus = gpus(1), .models = 0b100}).reason == obstacle::model_has_no_such_node);
@@ -181,7 +181,7 @@ TEST_CASE("why_not: GPUs are free, but not the host beside them") {
   s.cpu_milli = 8000;
   s.pod_slots = 2;
   auto index = index_of({s});
-  const demand d{.gpus = gpus(1), .cpu_milli = 5000};
+  const pod_request d{.gpus = gpus(1), .cpu_milli = 5000};
   CHECK(gpu::why_not(index, d).reason == obstacle::none);
   CHECK(gpu::why_not(index, {.gpus = gpus(1), .cpu_milli = 8001}).reason == obstacle::too_large_for_any_node);
   CHECK(gpu::why_not(index, {.gpus = gpus(1), .pods = 2, .cpu_milli = 5000}).reason ==
@@ -205,7 +205,7 @@ TEST_CASE("has_room: a split total where a full node has pod slots or CPU for fe
   CHECK_FALSE(gpu::could_ever_fit(index_of({s}).layout(), total(gpus(17))));
   s.pod_slots = 0;
   s.cpu_milli = 9;
-  demand d = total(gpus(9));
+  pod_request d = total(gpus(9));
   d.cpu_milli = 10;
   CHECK(gpu::has_room(index_of({s}), d));
   auto index = index_of({s});
@@ -217,7 +217,7 @@ TEST_CASE("why_not: a total whose part of a node's CPU no node has") {
   auto s = node("n", 8, "");
   s.count = 4;
   s.cpu_milli = 1000;
-  demand d = total(gpus(16));
+  pod_request d = total(gpus(16));
   d.cpu_milli = 2001;
   CHECK(gpu::why_not(index_of({s}), d).reason == obstacle::too_large_for_any_node);
   d.cpu_milli = 2000;

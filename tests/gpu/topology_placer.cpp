@@ -24,10 +24,10 @@ using allot::gpus;
 using allot::quantity;
 using allot_test::random_source;
 using gpu::allocation_id;
-using gpu::demand;
 using gpu::inventory;
 using gpu::node_id;
 using gpu::obstacle;
+using gpu::pod_request;
 
 namespace {
 
@@ -49,8 +49,8 @@ inventory fabric(int leaves, int racks) {
   return inventory{layout, gpu::topology_from_labels(layout, levels).value()};
 }
 
-demand gang(std::uint32_t pods, std::uint8_t required, std::uint8_t preferred = gpu::any_level) {
-  demand d;
+pod_request gang(std::uint32_t pods, std::uint8_t required, std::uint8_t preferred = gpu::any_level) {
+  pod_request d;
   d.gpus = gpus(8);
   d.pods = pods;
   d.required_level = required;
@@ -119,7 +119,7 @@ TEST_CASE("topology_placer: what is preferred is had if it can be, and given up 
 
 TEST_CASE("topology_placer: pods that share a node, and fractions") {
   inventory in = fabric(1, 2);
-  demand d = gang(16, 1);
+  pod_request d = gang(16, 1);
   d.gpus = quantity::milli(500);
   const auto a = in.place(d);
   REQUIRE(a);
@@ -131,7 +131,7 @@ TEST_CASE("topology_placer: pods that share a node, and fractions") {
 
 TEST_CASE("topology_placer: a split total has its smaller pod in the same domain") {
   inventory in = fabric(2, 2);
-  demand d;
+  pod_request d;
   d.gpus = gpus(12);
   d.total = true;
   d.required_level = 1;
@@ -178,7 +178,7 @@ TEST_CASE("topology_placer: a gang is placed exactly when a domain has room for 
     if (!built) return;
     inventory in{labelled.nodes, built.value()};
     const gpu::topology& near = *in.nearness();
-    const auto room = [&](node_id n, const demand& d) -> std::size_t {
+    const auto room = [&](node_id n, const pod_request& d) -> std::size_t {
       if (in.is_closed(n)) return 0;
       if (d.gpus >= gpus(1)) {
         return static_cast<std::size_t>(std::popcount(in.index().free_devices(n))) /
@@ -190,7 +190,7 @@ TEST_CASE("topology_placer: a gang is placed exactly when a domain has room for 
       }
       return sum;
     };
-    const auto room_of_level = [&](std::size_t level, const demand& d) {
+    const auto room_of_level = [&](std::size_t level, const pod_request& d) {
       std::size_t most = 0;
       if (level == near.node_level()) {
         for (const node_id n : near.nodes()) most = std::max(most, room(n, d));
@@ -216,7 +216,7 @@ TEST_CASE("topology_placer: a gang is placed exactly when a domain has room for 
         continue;
       }
       constexpr std::int64_t sizes[] = {250, 500, 1000, 2000, 4000, 8000};
-      demand d;
+      pod_request d;
       d.gpus = quantity::milli(random.pick(sizes));
       d.pods = static_cast<std::uint32_t>(random.between(1, 12));
       d.required_level = static_cast<std::uint8_t>(random.below(near.node_level() + 1));
@@ -253,7 +253,7 @@ TEST_CASE("topology_placer: a gang is placed exactly when a domain has room for 
       CHECK(together(d.required_level));
       inventory could = before;
       for (std::size_t l = d.required_level; l <= near.node_level(); ++l) {
-        demand finer = d;
+        pod_request finer = d;
         finer.required_level = static_cast<std::uint8_t>(l);
         finer.preferred_level = gpu::any_level;
         const bool is_sought = d.preferred_level == gpu::any_level || l <= d.preferred_level;

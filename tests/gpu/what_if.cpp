@@ -14,16 +14,16 @@
 using allot::gpus;
 using allot::quantity;
 using allot::gpu::allocation_id;
-using allot::gpu::demand;
 using allot::gpu::inventory;
 using allot::gpu::node_id;
+using allot::gpu::pod_request;
 using allot::gpu::what_if;
 using allot_test::random_source;
 
 namespace {
 
-demand demand_of_any_kind(random_source& random) {
-  demand d;
+pod_request demand_of_any_kind(random_source& random) {
+  pod_request d;
   d.gpus = random.one_in(3) ? quantity::milli(random.between(1, 999)) : gpus(random.between(1, 9));
   d.total = random.one_in(3) && d.gpus >= gpus(1);
   if (!d.total && random.one_in(2)) d.pods = static_cast<std::uint32_t>(random.between(1, 5));
@@ -34,8 +34,8 @@ demand demand_of_any_kind(random_source& random) {
 }
 
 /// Of any size and shape, one in a few by GPU memory.
-demand any_demand(random_source& random) {
-  demand d;
+pod_request any_demand(random_source& random) {
+  pod_request d;
   d.gpus = random.one_in(3) ? quantity::milli(random.between(1, 999)) : gpus(random.between(1, 9));
   if (d.gpus < gpus(1) && random.one_in(4)) d.devices = static_cast<std::uint32_t>(random.between(1, 3));
   d.total = random.one_in(3) && d.gpus >= gpus(1);
@@ -49,7 +49,7 @@ demand any_demand(random_source& random) {
   return d;
 }
 
-bool might_fit(what_if& bound, const inventory& in, const demand& d,
+bool might_fit(what_if& bound, const inventory& in, const pod_request& d,
                const std::vector<std::uint32_t>& groups) {
   return bound.might_fit(in, d, groups);
 }
@@ -102,7 +102,7 @@ TEST_CASE("what_if: as if they had been taken off") {
         const node_id n{random.below(places.layout().size())};
         places.is_closed(n) ? places.reopen(n) : places.close(n);
       }
-      const demand d = demand_of_any_kind(random);
+      const pod_request d = demand_of_any_kind(random);
       for (int again = 0; again < 2; ++again) {
         if (!count.begin(places, d)) break;
         inventory real = places;
@@ -237,7 +237,7 @@ TEST_CASE("what_if: no is said only of what has no place without all who are in 
           if (s.group == g) real.release(s.at);
         }
       }
-      const demand d = any_demand(random);
+      const pod_request d = any_demand(random);
       const bool has_place = real.place(d).has_value();
       const bool may = might_fit(bound, places, d, asked);
       if (has_place) REQUIRE(may);
@@ -263,9 +263,9 @@ TEST_CASE("what_if: of single GPUs or whole nodes it is exact where only GPUs co
     }
     inventory real = places;
     for (const allocation_id a : standing) real.release(a);
-    for (const demand& d :
-         std::array{demand{.gpus = gpus(1), .pods = 1 + static_cast<std::uint32_t>(random.below(900))},
-                    demand{.gpus = gpus(8)}, demand{.gpus = gpus(24), .total = true}}) {
+    for (const pod_request& d :
+         std::array{pod_request{.gpus = gpus(1), .pods = 1 + static_cast<std::uint32_t>(random.below(900))},
+                    pod_request{.gpus = gpus(8)}, pod_request{.gpus = gpus(24), .total = true}}) {
       inventory trial = real;
       CHECK(might_fit(bound, places, d, {0}) == trial.place(d).has_value());
     }

@@ -97,7 +97,7 @@ TEST_CASE("a scenario with every key") {
   CHECK(j.quota == quota_id{1});
   CHECK(j.request[0] == gpus(6));
   CHECK(j.request[1] == quantity::milli(1500));
-  CHECK(j.demand == gpu::demand{.gpus = gpus(2), .pods = 3, .pools = 1, .cpu_milli = 500});
+  CHECK(j.pod_request == gpu::pod_request{.gpus = gpus(2), .pods = 3, .pools = 1, .cpu_milli = 500});
   CHECK(j.priority == -2);
   CHECK(!j.preemptible);
   CHECK(j.submit == 1500);
@@ -122,7 +122,7 @@ TEST_CASE("what is not said has its default") {
   CHECK(s.quotas[0].settings({}) == queue_settings{});
   CHECK(!s.quotas[0].access);
   CHECK(s.jobs[0].quota == quota_id{0});
-  CHECK(s.jobs[0].demand == gpu::demand{});
+  CHECK(s.jobs[0].pod_request == gpu::pod_request{});
   CHECK(s.jobs[0].preemptible);
   CHECK(!s.jobs[0].checkpoint);
 }
@@ -413,11 +413,11 @@ TEST_CASE("GPUs of a model stand on nodes of that model, whatever case it is wri
       "jobs": [{"id": "1", "request": {"a100/gpu": 2}}, {"id": "2", "request": {"h100/gpu": 2, "gpu": 2}},
                {"id": "3", "request": {"gpu": 2}}])");
   // The pools are those of the nodes, in their order.
-  CHECK(s.jobs[0].demand.pools == 0b10);
-  CHECK(s.jobs[0].demand.gpus == gpus(2));
-  CHECK(s.jobs[1].demand.pools == 0b01);
-  CHECK(s.jobs[1].demand.gpus == gpus(2));
-  CHECK(s.jobs[2].demand.pools == gpu::all_pools);
+  CHECK(s.jobs[0].pod_request.pools == 0b10);
+  CHECK(s.jobs[0].pod_request.gpus == gpus(2));
+  CHECK(s.jobs[1].pod_request.pools == 0b01);
+  CHECK(s.jobs[1].pod_request.gpus == gpus(2));
+  CHECK(s.jobs[2].pod_request.pools == gpu::all_pools);
   CHECK(problems_of(nodes + R"(, "resources": ["gpu", "h100/gpu", "a100/gpu"],
                               "jobs": [{"id": "1", "request": {"a100/gpu": 2, "h100/gpu": 2}}])") ==
         lines{"/jobs/0/request: one pod can't have GPUs of two models (h100 and a100)"});
@@ -448,7 +448,7 @@ TEST_CASE("flavors: what a job takes of each, and where its nodes are") {
   const lab::job_entry& first = s.jobs[0];
   CHECK(first.request[0] == quantity::whole(12));
   CHECK(first.request[1] == quantity{});
-  CHECK(first.demand == gpu::demand{.gpus = gpus(8), .pods = 3, .cpu_milli = 4000});
+  CHECK(first.pod_request == gpu::pod_request{.gpus = gpus(8), .pods = 3, .cpu_milli = 4000});
   CHECK(first.min_pods == 2);
   REQUIRE(first.flavors.size() == 1);
   CHECK(first.flavors[0].resources == std::vector<std::string>{"gpu"});
@@ -467,7 +467,7 @@ TEST_CASE("flavors: what a job takes of each, and where its nodes are") {
   CHECK(s.jobs[1].flavors[0].options[1].request[3] == quantity::milli(500));
   REQUIRE(s.jobs[2].flavors.size() == 2);
   CHECK(s.jobs[2].flavors[1].options[0].request[1] == gpus(2));
-  CHECK(s.jobs[3].demand.pools == 0b110);
+  CHECK(s.jobs[3].pod_request.pools == 0b110);
   CHECK(s.jobs[3].flavors[0].options[0].pools == 0b011);
 
   const auto w = lab::make_workload<lab::max_resources>(s);
@@ -512,8 +512,8 @@ TEST_CASE("a flavor that no node has is one of the quotas only") {
   const auto s =
       parse_valid(nodes + R"(, "resources": ["reserved/gpu", "h100/gpu"], "quotas": [{"name": "q"}],
       "jobs": [{"id": "1", "request": {"reserved/gpu": 2}}, {"id": "2", "request": {"h100/gpu": 2}}])");
-  CHECK(s.jobs[0].demand.pools == gpu::all_pools);
-  CHECK(s.jobs[1].demand.pools == 0b01);
+  CHECK(s.jobs[0].pod_request.pools == gpu::all_pools);
+  CHECK(s.jobs[1].pod_request.pools == 0b01);
   CHECK(
       problems_of(nodes +
                   R"(, "resources": ["reserved/gpu"], "quotas": [{"name": "q", "nominal": "cluster"}])") ==

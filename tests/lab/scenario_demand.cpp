@@ -23,10 +23,10 @@ const std::string machines = R"("cluster": {"nodes": [
 const std::string nodes = machines + R"("quotas": [{"name": "q", "nominal": "cluster"}], )";
 
 /// The demand of the only job.
-gpu::demand demand_of(const std::string& job, const std::string& resources = R"(["gpu"])") {
+gpu::pod_request pod_request_of(const std::string& job, const std::string& resources = R"(["gpu"])") {
   const auto s =
       parse_valid(nodes + R"("resources": )" + resources + R"(, "jobs": [{"id": "j", )" + job + "}]");
-  return s.jobs.front().demand;
+  return s.jobs.front().pod_request;
 }
 quantity charged(const std::string& job) {
   const auto s = parse_valid(nodes + R"("jobs": [{"id": "j", )" + job + "}]");
@@ -50,9 +50,9 @@ TEST_CASE("nodes may have no GPUs, and so many pod slots") {
 }
 
 TEST_CASE("a job says on which GPU models it may stand") {
-  CHECK(demand_of(R"("request": {"gpu": 1})").models == gpu::all_models);
-  CHECK(demand_of(R"("request": {"gpu": 1}, "gpu_model": "t4")").models == 0b010);
-  CHECK(demand_of(R"("request": {"gpu": 1}, "gpu_model": ["T4", "H100"])").models == 0b011);
+  CHECK(pod_request_of(R"("request": {"gpu": 1})").models == gpu::all_models);
+  CHECK(pod_request_of(R"("request": {"gpu": 1}, "gpu_model": "t4")").models == 0b010);
+  CHECK(pod_request_of(R"("request": {"gpu": 1}, "gpu_model": ["T4", "H100"])").models == 0b011);
   CHECK(problems_of_job(R"("request": {"gpu": 1}, "gpu_model": "H10")") ==
         lines{R"(/jobs/0/gpu_model: no node has the GPU model "H10" (did you mean "H100"?))"});
   CHECK(problems_of_job(R"("request": {"gpu": 1}, "gpu_model": ["T4", "B200"])") ==
@@ -68,18 +68,18 @@ TEST_CASE("a job says on which GPU models it may stand") {
 
 TEST_CASE("what pods need of their hosts: as the job says, or as its request does") {
   const std::string three = R"(["gpu", "cpu", "memory_mib"])";
-  gpu::demand d = demand_of(R"("request": {"gpu": 1}, "cpu_milli": 4000, "memory_mib": 1024)");
+  gpu::pod_request d = pod_request_of(R"("request": {"gpu": 1}, "cpu_milli": 4000, "memory_mib": 1024)");
   CHECK(d.cpu_milli == 4000);
   CHECK(d.memory_mib == 1024);
-  d = demand_of(R"("request": {"gpu": 1, "cpu": 1.5, "memory_mib": 0.001}, "pods": 3)", three);
+  d = pod_request_of(R"("request": {"gpu": 1, "cpu": 1.5, "memory_mib": 0.001}, "pods": 3)", three);
   CHECK(d.cpu_milli == 1500);
   CHECK(d.memory_mib == 1);
-  CHECK(demand_of(R"("request": {"gpu": 1, "cpu": 4}, "cpu_milli": 4000)", three).cpu_milli == 4000);
+  CHECK(pod_request_of(R"("request": {"gpu": 1, "cpu": 4}, "cpu_milli": 4000)", three).cpu_milli == 4000);
   const auto of_flavor = parse_valid(machines + R"("resources": ["gpu", "spot/cpu"],
                    "quotas": [{"name": "q", "nominal": {"gpu": 20, "spot/cpu": 64}}],
                    "jobs": [{"id": "j", "request": {"gpu": 1, "spot/cpu": 4}}])");
-  CHECK(of_flavor.jobs.front().demand.cpu_milli == 4000);
-  CHECK(demand_of(R"("request": {"gpu": 1}, "cpu_milli": 5)", three).cpu_milli == 5);
+  CHECK(of_flavor.jobs.front().pod_request.cpu_milli == 4000);
+  CHECK(pod_request_of(R"("request": {"gpu": 1}, "cpu_milli": 5)", three).cpu_milli == 5);
   CHECK(problems_of(nodes + R"("resources": ["gpu", "cpu"],
                    "jobs": [{"id": "j", "request": {"cpu": 4}, "cpu_milli": 3999}])") ==
         lines{"/jobs/0/cpu_milli: expected 4000, as the request has it, found 3999"});
@@ -89,11 +89,11 @@ TEST_CASE("what pods need of their hosts: as the job says, or as its request doe
 }
 
 TEST_CASE("fractions of several devices are equal parts of the request") {
-  const gpu::demand d = demand_of(R"("request": {"gpu": 1.2}, "devices_per_pod": 2)");
+  const gpu::pod_request d = pod_request_of(R"("request": {"gpu": 1.2}, "devices_per_pod": 2)");
   CHECK(d.gpus == quantity::milli(600));
   CHECK(d.devices == 2);
   CHECK(charged(R"("request": {"gpu": 1.2}, "devices_per_pod": 2, "pods": 3)") == quantity::milli(3600));
-  CHECK(demand_of(R"("request": {"gpu": 4}, "devices_per_pod": 1)").gpus == gpus(4));
+  CHECK(pod_request_of(R"("request": {"gpu": 4}, "devices_per_pod": 1)").gpus == gpus(4));
   const std::string expected =
       "/jobs/0/request: expected gpu as 3 equal fractions (to a thousandth), one of each of the 3 "
       "devices_per_pod, found ";
@@ -107,7 +107,7 @@ TEST_CASE("fractions of several devices are equal parts of the request") {
 
 TEST_CASE("GPU memory is counted as the largest portion that it is where it fits") {
   // 8000 of 81,500: 9.8 %; of 15,100: 53 %.
-  gpu::demand d = demand_of(R"("request": {}, "gpu_memory_mib": 8000)");
+  gpu::pod_request d = pod_request_of(R"("request": {}, "gpu_memory_mib": 8000)");
   CHECK(d.gpu_memory_mib == 8000);
   CHECK(d.gpus == quantity{});
   CHECK(charged(R"("request": {}, "gpu_memory_mib": 8000)") == quantity::milli(530));
@@ -177,8 +177,8 @@ TEST_CASE("traced jobs bring their model, CPU and memory") {
   REQUIRE(s.trace);
   const auto w = lab::make_workload<1>(s);
   REQUIRE(w.setup.jobs.size() == 3);
-  CHECK(w.setup.jobs[0].demand ==
-        gpu::demand{.gpus = gpus(2), .pods = 2, .models = 0b001, .cpu_milli = 3501, .memory_mib = 5});
-  CHECK(w.setup.jobs[1].demand == gpu::demand{.gpus = gpus(9), .total = true, .cpu_milli = 9000});
-  CHECK(w.setup.jobs[2].demand == gpu::demand{.gpus = gpus(1), .total = true, .models = 0b010});
+  CHECK(w.setup.jobs[0].pod_request ==
+        gpu::pod_request{.gpus = gpus(2), .pods = 2, .models = 0b001, .cpu_milli = 3501, .memory_mib = 5});
+  CHECK(w.setup.jobs[1].pod_request == gpu::pod_request{.gpus = gpus(9), .total = true, .cpu_milli = 9000});
+  CHECK(w.setup.jobs[2].pod_request == gpu::pod_request{.gpus = gpus(1), .total = true, .models = 0b010});
 }

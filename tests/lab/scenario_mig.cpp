@@ -50,8 +50,8 @@ decided decide(const std::string& jobs) {
 
 TEST_CASE("scenario MIG: an instance for each pod, charged as the part of a GPU that it is") {
   const auto one = read(R"("request": {}, "mig": "1g.5gb")");
-  CHECK(gpu::name_of(one.demand.mig) == "1g.5gb");
-  CHECK(one.demand.gpus == quantity{});
+  CHECK(gpu::name_of(one.pod_request.mig) == "1g.5gb");
+  CHECK(one.pod_request.gpus == quantity{});
   CHECK(one.request[0] == quantity::milli(125));
   const auto more = read(R"("request": {"gpu": 0.5}, "mig": {"3g.20gb": 1}, "pods": 2)");
   CHECK(gpu::name_of(more.demand.mig) == "3g.20gb");

@@ -57,9 +57,9 @@ TEST_CASE("jobs of scenario and trace become one list, by submission, then id") 
   CHECK(w.origins[2].entry == 0);
   CHECK(!w.origins[2].traced);
   CHECK(w.setup.jobs[0].quota == quota_id{2});
-  CHECK(w.setup.jobs[0].demand == gpu::demand{.gpus = gpus(1), .pods = 2});
+  CHECK(w.setup.jobs[0].pod_request == gpu::pod_request{.gpus = gpus(1), .pods = 2});
   CHECK(w.setup.jobs[0].request[0] == gpus(2));
-  CHECK(w.setup.jobs[1].demand == gpu::demand{.gpus = gpus(16), .total = true, .pools = 1});
+  CHECK(w.setup.jobs[1].pod_request == gpu::pod_request{.gpus = gpus(16), .total = true, .pools = 1});
   CHECK(w.setup.jobs[2].priority == 3);
   CHECK(w.setup.jobs[3].request[0] == gpus(6));
   CHECK(w.setup.jobs[4].submit == 7000);

@@ -42,7 +42,7 @@ struct table_view {
   allot::resources<> request(job j) const { return gpus((*rows)[j].gpus); }
   int priority(job) const { return 0; }
   bool preemptible(job j) const { return (*rows)[j].preemptible; }
-  allot::gpu::demand demand(job j) const { return {.gpus = gpus((*rows)[j].gpus)}; }
+  allot::gpu::pod_request pod_request(job j) const { return {.gpus = gpus((*rows)[j].gpus)}; }
 };
 
 template <class Placement>
@@ -68,7 +68,7 @@ struct world {
   /// Places, books and starts it.
   record& run(quota_id x, std::int64_t size, bool preemptible = true) {
     record& r = add(x, size, preemptible);
-    r.where = *books.places.place(r.demand);
+    r.where = *books.places.place(r.pod_request);
     books.book(r);
     books.start(r, static_cast<allot::instant>(rows.size()));
     return r;
@@ -125,9 +125,9 @@ TEST_CASE("books: a job whose place is still occupied is not ready") {
   w.books.withdraw(going);
   auto& small = w.add(a, 2);
   auto& large = w.add(a, 4);
-  small.where = *w.books.places.place(small.demand);
+  small.where = *w.books.places.place(small.pod_request);
   w.books.book(small);
-  large.where = *w.books.places.place(large.demand);
+  large.where = *w.books.places.place(large.pod_request);
   CHECK(w.books.ready(small));
   CHECK_FALSE(w.books.ready(large));
   w.books.give_back(going);
@@ -159,7 +159,7 @@ TEST_CASE("books: victims are evicting once found, and only preemptible ones are
   CHECK(w.books.places.is_vacating(loose.where));
   CHECK(w.books.assumed().own_usage(b, 0) == gpus(4));
   CHECK(w.books.allocated().own_usage(b, 0) == gpus(8));
-  CHECK(w.books.places.place(asks.demand).has_value());
+  CHECK(w.books.places.place(asks.pod_request).has_value());
   // It is no victim a second time.
   auto& more = w.add(a, 4);
   CHECK(w.books.make_room(w.jobs, w.search, more, {}) == search_outcome::impossible);
@@ -174,7 +174,7 @@ TEST_CASE("books: a search that finds nobody leaves no trace") {
     for (int i = 0; i < 12; ++i) {
       auto& r = w.add(random.pick(quotas), random.between(1, 4), !random.one_in(4));
       if (!w.books.assumed().fits(r.facts.quota, r.facts.request)) continue;
-      const auto at = w.books.places.place(r.demand);
+      const auto at = w.books.places.place(r.pod_request);
       if (!at) continue;
       r.where = *at;
       w.books.book(r);
@@ -184,15 +184,15 @@ TEST_CASE("books: a search that finds nobody leaves no trace") {
     const ledger<> assumed = w.books.assumed();
     const allot::gpu::inventory places = w.books.places;
     auto& asks = w.add(random.pick(quotas), random.between(1, 6));
-    const bool has_place = allot::could_place(w.books.places, asks.demand);
+    const bool has_place = allot::could_place(w.books.places, asks.pod_request);
     CHECK(w.books.places == places);
-    CHECK(has_place == allot::gpu::inventory{places}.place(asks.demand).has_value());
+    CHECK(has_place == allot::gpu::inventory{places}.place(asks.pod_request).has_value());
     const auto outcome =
         w.books.make_room(w.jobs, w.search, asks, {allot::preempt_within::lower_or_newer_equal});
     CHECK(w.books.allocated() == held);
     if (outcome == search_outcome::found) {
       CHECK(w.books.assumed().fits(asks.facts.quota, asks.facts.request));
-      CHECK(w.books.places.place(asks.demand).has_value());
+      CHECK(w.books.places.place(asks.pod_request).has_value());
     } else {
       CHECK(w.books.assumed() == assumed);
       CHECK(w.books.places == places);

@@ -34,7 +34,7 @@ struct host_view {
   allot::instant submitted(job j) const { return static_cast<allot::instant>(j->number); }
   std::uint64_t id(job j) const { return j->number; }
   bool preemptible(job j) const { return j->preemptible; }
-  allot::gpu::demand demand(job j) const { return {.gpus = j->gpus, .total = true}; }
+  allot::gpu::pod_request pod_request(job j) const { return {.gpus = j->gpus, .total = true}; }
 };
 
 /// A host whose jobs have names and go when the test says so. Plans are told as a line: "-b1>a1" b1 is to go

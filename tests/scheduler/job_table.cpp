@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/gpu/demand.hpp>
+#include <allot/gpu/pod_request.hpp>
 #include <allot/scheduler/job_table.hpp>
 
 #include <doctest/doctest.h>
@@ -127,7 +127,7 @@ TEST_CASE("preemption_turns: so many in one world, and again in the next") {
 }
 
 TEST_CASE("request_classes: equal demands have equal numbers, all others have their own") {
-  allot::detail::request_classes<2, allot::gpu::demand> classes;
+  allot::detail::request_classes<2, allot::gpu::pod_request> classes;
   std::vector<allot::class_number> first_round;
   for (int round = 0; round < 2; ++round) {
     std::size_t i = 0;
@@ -155,7 +155,7 @@ TEST_CASE("request_classes: equal demands have equal numbers, all others have th
 
 TEST_CASE("request_classes: a class is kept as long as a job has it, also in a copy of the table") {
   allot_test::for_each_seed(50, [](random_source& random) {
-    using table_type = allot::detail::request_classes<1, allot::no_placement::demand>;
+    using table_type = allot::detail::request_classes<1, allot::no_placement::pod_request>;
     table_type classes;
     std::map<std::int64_t, std::pair<allot::class_number, int>> there;
     for (int i = 0; i < 3000; ++i) {

@@ -92,7 +92,7 @@ class all_ways {
   [[nodiscard]] bool fits_now() {
     if (!oracle_.admits(beneficiary_)) return false;
     const allot::savepoint before = places_.save();
-    const bool placed = places_.place(job_.demand()).has_value();
+    const bool placed = places_.place(job_.pod_request()).has_value();
     places_.rollback(before);
     return placed;
   }

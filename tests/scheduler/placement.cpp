@@ -29,17 +29,17 @@ namespace placement_archetypes {
 
 /// Exactly what is required and no more: an archetype.
 struct least {
-  struct demand {
-    friend auto operator<=>(const demand&, const demand&) = default;
+  struct pod_request {
+    friend auto operator<=>(const pod_request&, const pod_request&) = default;
   };
   using allocation = int;
-  std::optional<int> place(const demand&) { return 0; }
+  std::optional<int> place(const pod_request&) { return 0; }
   void release(int) {}
   void vacate(int) {}
   void reoccupy(int) {}
   bool ready(int) const { return true; }
-  bool could_ever_fit(const demand&) const { return true; }
-  const char* why_not(const demand&) const { return "full"; }
+  bool could_ever_fit(const pod_request&) const { return true; }
+  const char* why_not(const pod_request&) const { return "full"; }
   savepoint save() { return {}; }
   void rollback(savepoint) {}
   void commit(savepoint) {}
@@ -51,14 +51,14 @@ struct without_reoccupy : least {
   void reoccupy() {}
 };
 struct place_or_minus_one : least {
-  int place(const demand&) { return -1; }
+  int place(const pod_request&) { return -1; }
 };
 /// Shapes are kept in order, so demands have one.
 struct unordered_demand : least {
-  struct demand {};
-  std::optional<int> place(const demand&) { return 0; }
-  bool could_ever_fit(const demand&) const { return true; }
-  const char* why_not(const demand&) const { return ""; }
+  struct pod_request {};
+  std::optional<int> place(const pod_request&) { return 0; }
+  bool could_ever_fit(const pod_request&) const { return true; }
+  const char* why_not(const pod_request&) const { return ""; }
 };
 struct changes_when_asked : least {
   bool ready(int) { return true; }

@@ -671,7 +671,7 @@ TEST_CASE("scheduler: a steady cycle does not allocate") {
     quota_id quota(job j) const { return quota_id{1 + j / 1000}; }
     allot::resources<> request(job j) const { return gpus(1 + j % 4); }
     int priority(job j) const { return static_cast<int>(j % 2); }
-    allot::gpu::demand demand(job j) const { return {.gpus = gpus(1 + j % 4), .total = true}; }
+    allot::gpu::pod_request pod_request(job j) const { return {.gpus = gpus(1 + j % 4), .total = true}; }
   };
   std::vector<allot::quota_spec<>> specs{{.name = "root"},
                                          {.name = "a", .parent = "root", .nominal = gpus(20)},

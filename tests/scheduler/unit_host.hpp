@@ -52,8 +52,8 @@ struct unit_view {
   std::uint64_t id(job j) const { return j->number; }
   bool preemptible(job j) const { return j->preemptible; }
   allot::instant time_limit(job j) const { return j->time_limit; }
-  allot::gpu::demand demand(job j) const { return demand(j, j->pods, {}); }
-  allot::gpu::demand demand(job j, std::uint32_t pods, const allot::flavor_pick& pick) const {
+  allot::gpu::pod_request pod_request(job j) const { return pod_request(j, j->pods, {}); }
+  allot::gpu::pod_request pod_request(job j, std::uint32_t pods, const allot::flavor_pick& pick) const {
     const allot::resources<2> one = j->each + j->menu.request(pick);
     const bool second = one[0] == allot::quantity{};
     return {.gpus = second ? one[1] : one[0], .pods = pods, .pools = std::uint64_t{second ? 2U : 1U}};

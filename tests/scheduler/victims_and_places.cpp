@@ -29,16 +29,16 @@ namespace {
 
 struct training {
   quota_id quota;
-  gpu::demand demand;
+  gpu::pod_request pod_request;
   bool preemptible = true;
 };
 struct jobs_view {
   using job = const training*;
   quota_id quota(job j) const { return j->quota; }
-  allot::resources<> request(job j) const { return j->demand.gpus * j->demand.pods; }
+  allot::resources<> request(job j) const { return j->pod_request.gpus * j->pod_request.pods; }
   int priority(job) const { return 0; }
   bool preemptible(job j) const { return j->preemptible; }
-  gpu::demand demand(job j) const { return j->demand; }
+  gpu::pod_request pod_request(job j) const { return j->pod_request; }
 };
 using host = allot::scheduler<jobs_view, gpu::inventory, allot::standard::policies_type>;
 
@@ -74,7 +74,7 @@ struct world {
     return gpu::inventory{layout, gpu::topology_from_labels(layout, {"rack"}).value()};
   }
 
-  job_id submit(quota_id q, gpu::demand d) {
+  job_id submit(quota_id q, gpu::pod_request d) {
     jobs.push_back({q, d});
     return scheduler.submit(&jobs.back());
   }
@@ -92,8 +92,8 @@ struct world {
   }
 };
 
-gpu::demand gang(std::int64_t each, std::uint32_t pods, std::uint8_t level = gpu::any_level) {
-  gpu::demand d;
+gpu::pod_request gang(std::int64_t each, std::uint32_t pods, std::uint8_t level = gpu::any_level) {
+  gpu::pod_request d;
   d.gpus = gpus(each);
   d.pods = pods;
   d.required_level = level;

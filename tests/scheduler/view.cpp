@@ -35,7 +35,7 @@ struct most : least {
   std::uint32_t id(const job&) const { return 0; }
   bool preemptible(const job&) const { return true; }
   std::int64_t duration(const job&) const { return 0; }
-  allot::no_placement::demand demand(const job&) const { return {}; }
+  allot::no_placement::pod_request pod_request(const job&) const { return {}; }
 };
 static_assert(allot::job_view<most>);
 static_assert(allot::timed_view<most>);

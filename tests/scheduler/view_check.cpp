@@ -80,12 +80,12 @@ static_assert(is_view<with_helpers, no_placement>());
 
 /// Without a placement a demand is the host's own affair.
 struct with_demand : least {
-  double demand(job) const { return 0; }
+  double pod_request(job) const { return 0; }
 };
 static_assert(is_view<with_demand, no_placement>());
 
 struct on_gpus : least {
-  allot::gpu::demand demand(job) const { return {}; }
+  allot::gpu::pod_request pod_request(job) const { return {}; }
 };
 static_assert(is_view<on_gpus, allot::gpu::inventory>());
 static_assert(allot::detail::is_placement<allot::gpu::inventory>());

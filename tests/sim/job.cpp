@@ -40,13 +40,13 @@ TEST_CASE("job: the view shows a job by its number, in one queue or in its own")
 }
 
 TEST_CASE("job: with fewer pods than its demand has it is elastic, a total is one pod") {
-  job<1> j{.demand = {gpus(1), 6}};
+  job<1> j{.pod_request = {gpus(1), 6}};
   CHECK(j.fewest_pods() == 6);
   j.min_pods = 2;
   CHECK(j.fewest_pods() == 2);
   j.min_pods = 9;
   CHECK(j.fewest_pods() == 6);
-  const job<1> total{.demand = {gpus(6), 1, true}, .min_pods = 3};
+  const job<1> total{.pod_request = {gpus(6), 1, true}, .min_pods = 3};
   CHECK(total.pods() == 1);
   CHECK(total.fewest_pods() == 1);
 }
@@ -55,11 +55,11 @@ TEST_CASE("job: what some of the pods of a job ask for, and where they may stand
   using r = allot::resources<2>;
   std::array<job<2>, 2> jobs;
   jobs[0].request = r{allot::quantity::milli(10), gpus(0)};
-  jobs[0].demand = {gpus(2), 4, false, 0b0111};
+  jobs[0].pod_request = {gpus(2), 4, false, 0b0111};
   jobs[0].min_pods = 2;
   jobs[0].flavors = 1;
   jobs[1].request = r{gpus(8), gpus(0)};
-  jobs[1].demand = {gpus(8), 1, true};
+  jobs[1].pod_request = {gpus(8), 1, true};
   std::array<allot::sim::flavor_set<2>, 1> sets;
   const std::array<r, 2> options = {r{gpus(0), gpus(2)}, r{gpus(3), gpus(0)}};
   sets[0].menu.add_group(options);
@@ -71,9 +71,9 @@ TEST_CASE("job: what some of the pods of a job ask for, and where they may stand
   // The pods that it needs and the others are counted one by one, whatever is left of the whole.
   CHECK(view.amount(0, 4, {0}) == r{allot::quantity::milli(8), gpus(8)});
   CHECK(view.pod(0, {1}) == r{allot::quantity::milli(3002), gpus(0)});
-  CHECK(view.demand(0, 3, {0}) == allot::gpu::demand{gpus(2), 3, false, 0b0010});
-  CHECK(view.demand(0, 1, {1}) == allot::gpu::demand{gpus(2), 1, false, 0b0001});
+  CHECK(view.pod_request(0, 3, {0}) == allot::gpu::pod_request{gpus(2), 3, false, 0b0010});
+  CHECK(view.pod_request(0, 1, {1}) == allot::gpu::pod_request{gpus(2), 1, false, 0b0001});
   CHECK(view.amount(1, 1, {}) == jobs[1].request);
-  CHECK(view.demand(1, 1, {}) == jobs[1].demand);
+  CHECK(view.pod_request(1, 1, {}) == jobs[1].pod_request);
   CHECK(view.flavors(1, 1).empty());
 }

@@ -32,13 +32,13 @@ struct three_jobs {
     const std::vector<resources<2>> options = {{gpus(1), gpus(0)}, {gpus(0), gpus(2)}};
     sets[0].menu.add_group(options);
     for (auto& j : jobs) j.quota = quota_id{0};
-    jobs[0].demand = {gpus(1), 4};
+    jobs[0].pod_request = {gpus(1), 4};
     jobs[0].min_pods = 2;
     jobs[0].flavors = 1;
     jobs[1].request = {gpus(3), gpus(0)};
-    jobs[1].demand = {gpus(3), 1, true};
+    jobs[1].pod_request = {gpus(3), 1, true};
     jobs[2].request = {allot::quantity::milli(10), gpus(0)};
-    jobs[2].demand = {gpus(0), 3};
+    jobs[2].pod_request = {gpus(0), 3};
     jobs[2].min_pods = 2;
   }
   [[nodiscard]] resources<2> used() const { return accounts.ledger().own_usage(quota_id{0}); }

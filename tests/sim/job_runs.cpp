@@ -19,7 +19,7 @@ namespace {
 /// Job 0 is elastic, of 1 to 4 pods, and may run for 300 s; job 1 is not.
 job_runs<1> two_jobs() {
   std::vector<allot::sim::job<1>> jobs = {job_of(a, 4, 0, 100), job_of(b, 2, 50, 10)};
-  jobs[0].demand = {gpus(1), 4};
+  jobs[0].pod_request = {gpus(1), 4};
   jobs[0].min_pods = 1;
   jobs[0].time_limit = 300 * second;
   jobs[0].checkpoint = 10 * second;

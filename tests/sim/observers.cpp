@@ -43,7 +43,7 @@ TEST_CASE("observers: each is told all of what one alone is told") {
 
 TEST_CASE("observers: pods that come and go") {
   allot::sim::job<1> elastic = job_of(b, 6, 0, 100);
-  elastic.demand = {gpus(1), 6};
+  elastic.pod_request = {gpus(1), 6};
   elastic.min_pods = 2;
   const std::vector<allot::sim::job<1>> jobs = {elastic, job_of(a, 3, 50, 20)};
   diary alone;

@@ -94,8 +94,9 @@ TEST_CASE("places: its inventory places as the policy says that it was made with
 namespace {
 
 /// A different one each time, of all sizes; with CPU and memory that no other asks for.
-allot::gpu::demand demand_number(std::int64_t i) {
-  allot::gpu::demand d{.gpus = gpus(1 + i / 4 % 8), .cpu_milli = 1 + i, .memory_mib = 1 + i * 7 % 10'007};
+allot::gpu::pod_request demand_number(std::int64_t i) {
+  allot::gpu::pod_request d{
+      .gpus = gpus(1 + i / 4 % 8), .cpu_milli = 1 + i, .memory_mib = 1 + i * 7 % 10'007};
   if (i % 4 == 0) d.gpus = quantity::milli(1 + i / 4 % 999);
   if (i % 4 == 1) d.pods = 2;
   if (i % 4 == 2) d = {.gpus = gpus(10), .total = true, .cpu_milli = 1 + i};
@@ -128,7 +129,7 @@ TEST_CASE("places: demands that came and went leave nothing behind, however many
     const auto come_and_go = [&](std::int64_t demands) {
       const std::vector<std::uint32_t> groups{0, 1};
       for (std::int64_t end = next + demands; next < end; ++next) {
-        const gpu::demand d = demand_number(next);
+        const gpu::pod_request d = demand_number(next);
         static_cast<void>(p.why_not(d));
         static_cast<void>(asked.might_fit(p, d, groups));
         static_cast<void>(asked.begin(p, d));
@@ -173,7 +174,7 @@ struct table_view {
   allot::resources<> request(job j) const { return gpus((*rows)[j].gpus); }
   std::int32_t priority(job j) const { return (*rows)[j].priority; }
   bool preemptible(job j) const { return (*rows)[j].preemptible; }
-  allot::gpu::demand demand(job j) const { return {.gpus = gpus((*rows)[j].gpus), .total = true}; }
+  allot::gpu::pod_request pod_request(job j) const { return {.gpus = gpus((*rows)[j].gpus), .total = true}; }
 };
 
 /// What a search for each of `asking` says when `running` run, and who it says shall go.
@@ -197,7 +198,7 @@ std::vector<std::pair<allot::search_outcome, std::vector<std::size_t>>> searches
   for (std::size_t i = 0; i < running.size(); ++i) {
     record& r = add(i);
     if (!books.assumed().fits(r.facts.quota, r.facts.request)) continue;
-    const auto at = books.places.place(r.demand);
+    const auto at = books.places.place(r.pod_request);
     if (!at) continue;
     r.where = *at;
     books.book(r);

@@ -86,15 +86,15 @@ inline void include_children(std::vector<allot::quota_spec<1>>& specs) {
     j.quota = allot::quota_id{random.below(w.specs.size())};
     j.submit = random.between(0, 40) * allot::sim::second;
     j.duration = random.between(0, 20) * allot::sim::second;
-    j.demand.gpus = random.one_in(4) ? allot::quantity::milli(random.between(1, 9) * 100)
-                                     : allot::gpus(random.between(1, random.one_in(4) ? 16 : 4));
-    j.request[0] = j.demand.gpus;
-    j.demand.total = true;
-    if (random.one_in(4) && j.demand.gpus >= allot::gpus(1)) {
-      j.demand.total = false;
-      j.demand.pods = static_cast<std::uint32_t>(j.demand.gpus.in_milli() / 1000);
-      j.demand.gpus = allot::gpus(1);
-      if (random.one_in(2)) j.min_pods = static_cast<std::uint32_t>(random.between(1, j.demand.pods));
+    j.pod_request.gpus = random.one_in(4) ? allot::quantity::milli(random.between(1, 9) * 100)
+                                          : allot::gpus(random.between(1, random.one_in(4) ? 16 : 4));
+    j.request[0] = j.pod_request.gpus;
+    j.pod_request.total = true;
+    if (random.one_in(4) && j.pod_request.gpus >= allot::gpus(1)) {
+      j.pod_request.total = false;
+      j.pod_request.pods = static_cast<std::uint32_t>(j.pod_request.gpus.in_milli() / 1000);
+      j.pod_request.gpus = allot::gpus(1);
+      if (random.one_in(2)) j.min_pods = static_cast<std::uint32_t>(random.between(1, j.pod_request.pods));
     }
     j.priority = static_cast<std::int32_t>(random.below(3));
     j.preemptible = !random.one_in(5);

@@ -53,16 +53,16 @@ namespace allot_test {
   std::vector<job<2>> jobs(1 + random.below(40));
   for (auto& j : jobs) {
     j.quota = allot::quota_id{random.below(specs.size())};
-    j.demand.pods = static_cast<std::uint32_t>(random.between(1, 5));
-    if (random.one_in(2)) j.min_pods = static_cast<std::uint32_t>(random.between(1, j.demand.pods));
+    j.pod_request.pods = static_cast<std::uint32_t>(random.between(1, 5));
+    if (random.one_in(2)) j.min_pods = static_cast<std::uint32_t>(random.between(1, j.pod_request.pods));
     const std::int64_t size = random.between(1, 2);
-    j.demand.gpus = allot::gpus(size);
+    j.pod_request.gpus = allot::gpus(size);
     if (random.one_in(2)) {
       j.flavors = static_cast<std::uint32_t>(2 * (size - 1) + random.between(1, 2));
     } else {
       const std::size_t f = random.below(2);
-      j.request[f] = j.demand.gpus * j.demand.pods;
-      j.demand.pools = std::uint64_t{1} << f;
+      j.request[f] = j.pod_request.gpus * j.pod_request.pods;
+      j.pod_request.pools = std::uint64_t{1} << f;
     }
     j.priority = static_cast<std::int32_t>(random.below(3));
     j.preemptible = !random.one_in(5);
@@ -86,11 +86,11 @@ namespace allot_test {
     running_job_at_start r{.which = j, .since = random.between(0, 10) * second, .is_going = random.one_in(4)};
     if (s.jobs[j].flavors != 0) r.pick = {static_cast<std::uint8_t>(random.below(2))};
     const std::uint32_t fewest = s.jobs[j].fewest_pods();
-    const auto at = s.where.place(view.demand(j, fewest, r.pick));
+    const auto at = s.where.place(view.pod_request(j, fewest, r.pick));
     if (!at) continue;
     r.where = *at;
     for (std::uint32_t pods = fewest; pods < s.jobs[j].pods() && random.one_in(2); ++pods) {
-      if (const auto more = s.where.place(view.demand(j, 1, r.pick))) r.elastic_pods.push_back(*more);
+      if (const auto more = s.where.place(view.pod_request(j, 1, r.pick))) r.elastic_pods.push_back(*more);
     }
     s.running.push_back(std::move(r));
   }

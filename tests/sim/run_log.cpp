@@ -69,7 +69,7 @@ TEST_CASE("run_log: where each pod stood, and nothing of what never ran") {
 
 TEST_CASE("run_log: a pod that an elastic job has beyond those that it needs is a run of its own") {
   job<1> elastic = job_of(b, 4, 0, 100);
-  elastic.demand = {gpus(1), 4};
+  elastic.pod_request = {gpus(1), 4};
   elastic.min_pods = 2;
   auto s = world<standard>(siblings({4, 2}), {elastic, job_of(a, 3, 50, 20)});
   s.where = nodes(1, 6);

@@ -35,13 +35,14 @@ using lines = std::vector<std::string>;
 job<1> gang_of(quota_id quota, std::uint32_t pods, std::uint32_t min_pods, instant submit_s,
                instant duration_s) {
   job<1> j = job_of(quota, pods, submit_s, duration_s);
-  j.demand = {gpus(1), pods};
+  j.pod_request = {gpus(1), pods};
   j.min_pods = min_pods;
   return j;
 }
 
 /// Takes the place of a job that runs when the simulation begins.
-allot::gpu::allocation_id stand(allot::sim::places& where, const allot::gpu::demand& d, std::size_t node) {
+allot::gpu::allocation_id stand(allot::sim::places& where, const allot::gpu::pod_request& d,
+                                std::size_t node) {
   const std::vector<allot::gpu::pod_location> at(d.total ? 1 : d.pods, {node_id{node}});
   return where.inventory().place_at(d, at).value();
 }
@@ -196,13 +197,14 @@ TEST_CASE(
   auto s = world<standard>(siblings({4, 4}), std::move(jobs));
   s.where = nodes(3, 4);
   using running = allot::sim::running_job_at_start;
-  s.running = {
-      running{
-          .which = 0, .since = 10 * second, .where = stand(s.where, s.jobs[0].demand, 2), .is_going = true},
-      running{.which = 1,
-              .since = 40 * second,
-              .where = stand(s.where, {gpus(1), 2}, 1),
-              .elastic_pods = {stand(s.where, {gpus(1)}, 0)}}};
+  s.running = {running{.which = 0,
+                       .since = 10 * second,
+                       .where = stand(s.where, s.jobs[0].pod_request, 2),
+                       .is_going = true},
+               running{.which = 1,
+                       .since = 40 * second,
+                       .where = stand(s.where, {gpus(1), 2}, 1),
+                       .elastic_pods = {stand(s.where, {gpus(1)}, 0)}}};
   diary seen;
   allot::sim::metrics<1> measured;
   allot::sim::run_log log;
@@ -265,7 +267,7 @@ allot::sim::setup<2> two_flavors(std::vector<job<2>> jobs, std::int64_t first, s
 job<2> either_of(std::uint32_t pods, std::uint32_t min_pods, instant submit_s, instant duration_s) {
   job<2> j;
   j.quota = quota_id{0};
-  j.demand = {gpus(1), pods};
+  j.pod_request = {gpus(1), pods};
   j.min_pods = min_pods;
   j.flavors = 1;
   j.submit = submit_s * second;
@@ -325,7 +327,7 @@ class restless_cycle {
       session.evict(running.front().id, id, allot::relation::same_quota);
       return session.announce(id, first);
     }
-    if (const auto at = session.places().place(session.at(id).demand)) session.admit(id, *at);
+    if (const auto at = session.places().place(session.at(id).pod_request)) session.admit(id, *at);
   }
 };
 struct restless_policies : allot::policies<> {

@@ -58,8 +58,10 @@ class basic_kai_world {
     bool preemptible(job j) const { return j->preemptible; }
     std::uint32_t pods(job j) const { return j->pods; }
     std::uint32_t min_pods(job j) const { return j->min_pods; }
-    allot::gpu::demand demand(job j) const { return demand(j, j->pods); }
-    allot::gpu::demand demand(job j, std::uint32_t pods) const { return {.gpus = j->each, .pods = pods}; }
+    allot::gpu::pod_request pod_request(job j) const { return pod_request(j, j->pods); }
+    allot::gpu::pod_request pod_request(job j, std::uint32_t pods) const {
+      return {.gpus = j->each, .pods = pods};
+    }
     allot::resources<> capacity() const { return has; }
   };
   using scheduler_type = allot::scheduler<view_type, Places, allot::kai_policies>;
@@ -221,11 +223,12 @@ class basic_kai_world {
     const auto [j, where] = read_job(rest);
     auto& places = inventory_of(scheduler().places());
     const std::size_t core = std::min<std::size_t>(j.min_pods, where.size());
-    const auto at = places.place_at(view_type{}.demand(&j, j.min_pods), std::span{where}.subspan(0, core));
+    const auto at =
+        places.place_at(view_type{}.pod_request(&j, j.min_pods), std::span{where}.subspan(0, core));
     if (!at) throw std::logic_error{j.name + " does not fit there"};
     const allot::job_id id = scheduler().adopt(&j, j.since, *at);
     for (std::size_t i = core; i < where.size(); ++i) {
-      const auto one = places.place_at(view_type{}.demand(&j, 1), std::span{where}.subspan(i, 1));
+      const auto one = places.place_at(view_type{}.pod_request(&j, 1), std::span{where}.subspan(i, 1));
       if (!one) throw std::logic_error{j.name + " does not fit there"};
       if (!scheduler().adopt_elastic_pod(id, j.since, *one))
         throw std::logic_error{j.name + " has no such pod"};

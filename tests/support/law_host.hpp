@@ -96,7 +96,7 @@ struct law_job {
   allot::capacity_kind capacity_kind = allot::capacity_kind::any;
 
   [[nodiscard]] allot::capacity_kind in() const { return capacity_kind; }
-  [[nodiscard]] allot::gpu::demand demand() const { return {.gpus = request[0], .total = true}; }
+  [[nodiscard]] allot::gpu::pod_request pod_request() const { return {.gpus = request[0], .total = true}; }
 };
 
 template <std::size_t N>
@@ -109,7 +109,7 @@ struct law_view {
   allot::instant submitted(job j) const { return j->submitted; }
   std::uint64_t id(job j) const { return j->number; }
   allot::instant duration(job j) const { return 1 + static_cast<allot::instant>(j->number % 7); }
-  allot::gpu::demand demand(job j) const { return j->demand(); }
+  allot::gpu::pod_request pod_request(job j) const { return j->pod_request(); }
 };
 
 /// A host that lives through a scenario under a preset. It knows by itself what runs and what goes, does what
@@ -556,7 +556,7 @@ class law_host {
     const auto fits = [&] {
       if (!l.fits(j.quota, j.request, j.in())) return false;
       const allot::savepoint s = places.save();
-      const bool placed = places.place(j.demand()).has_value();
+      const bool placed = places.place(j.pod_request()).has_value();
       places.rollback(s);
       return placed;
     };
@@ -664,7 +664,7 @@ class law_host {
       }
       if (!within) continue;
       places_type places = scheduler_.places();
-      if (!places.place(j->demand())) continue;
+      if (!places.place(j->pod_request())) continue;
       broken(law::guarantee, "job " + std::to_string(j->number) + " waits within its quota's nominal");
     }
   }

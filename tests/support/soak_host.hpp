@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/gpu/demand.hpp>
+#include <allot/gpu/pod_request.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/quota/change.hpp>
 
@@ -181,10 +181,10 @@ class soak_world {
     if (j.pods > 1 && random_.one_in(2)) j.min_pods = static_cast<std::uint32_t>(random_.between(1, j.pods));
     j.pod[0] = allot::quantity::milli(gpus);
     if (random_.one_in(2)) j.pod[1] = allot::gpus(random_.between(0, 3));
-    j.demand.gpus = allot::quantity::milli(gpus);
-    j.demand.total = j.pods == 1 && random_.one_in(3);
-    if (!j.demand.total && random_.one_in(3)) j.demand.cpu_milli = 1000 * random_.between(0, 4);
-    if (random_.one_in(8)) j.demand.pools = static_cast<std::uint64_t>(random_.between(1, 3));
+    j.pod_request.gpus = allot::quantity::milli(gpus);
+    j.pod_request.total = j.pods == 1 && random_.one_in(3);
+    if (!j.pod_request.total && random_.one_in(3)) j.pod_request.cpu_milli = 1000 * random_.between(0, 4);
+    if (random_.one_in(8)) j.pod_request.pools = static_cast<std::uint64_t>(random_.between(1, 3));
     if (random_.one_in(6)) draw_flavors(j, gpus);
     j.pod = in_dimensions(j.pod);
     if (has_giants_ && random_.one_in(2)) j.pod[0] = huge_amount();
@@ -233,13 +233,13 @@ class soak_world {
         if (random_.one_in(2)) j.pods = 0;
         break;
       case 4:
-        j.demand.gpus = allot::quantity::milli(random_.one_in(2) ? 1500 : -1000);
+        j.pod_request.gpus = allot::quantity::milli(random_.one_in(2) ? 1500 : -1000);
         break;
       case 5:
         j.pod[0] = huge_amount();
         break;
       default:
-        j.demand.gpus = allot::gpus(50);
+        j.pod_request.gpus = allot::gpus(50);
         break;
     }
   }
@@ -354,10 +354,10 @@ class soak_world {
     if (!tells_) return;
     const soak_job& j = jobs_[number];
     note("  job ", number, " of ", told(j.quota), ", ", j.min_pods, " to ", j.pods, " pods of ", told(j.pod),
-         ", priority ", j.priority, j.preemptible ? "" : ", fixed", ", demand ", j.demand.gpus.in_milli(),
-         j.demand.total ? " in all" : " each", " in pools ", j.demand.pools & 3U, ", cpu ",
-         j.demand.cpu_milli, ", submitted ", j.submitted, ", limit ", j.time_limit, ", groups ",
-         j.flavors.size());
+         ", priority ", j.priority, j.preemptible ? "" : ", fixed", ", demand ",
+         j.pod_request.gpus.in_milli(), j.pod_request.total ? " in all" : " each", " in pools ",
+         j.pod_request.pools & 3U, ", cpu ", j.pod_request.cpu_milli, ", submitted ", j.submitted, ", limit ",
+         j.time_limit, ", groups ", j.flavors.size());
     for (std::size_t g = 0; g < j.flavors.size(); ++g) {
       for (std::size_t o = 0; o < j.flavors[g].size(); ++o) {
         note("    group ", g, ": ", told(j.flavors[g][o]),
@@ -406,7 +406,7 @@ class soak_world {
     bool fits = nodes_.empty();
     for_each_pick(j, [&](const allot::flavor_pick& pick) {
       valid = valid && is_valid(j.request(j.min_pods, pick)) && is_valid(j.request(j.pods, pick));
-      fits = fits || nodes_.could_hold(j.demand_of(j.min_pods, pick));
+      fits = fits || nodes_.could_hold(j.pod_request_of(j.min_pods, pick));
     });
     if (!valid) return allot::refusal::invalid_request;
     return fits ? allot::refusal::none : allot::refusal::larger_than_cluster;
@@ -584,8 +584,8 @@ class soak_world {
     allot::refusal expected = expected_refusal(job);
     if (expected == allot::refusal::larger_than_cluster) expected = allot::refusal::none;
     if (expected == allot::refusal::none && !is_choice(job, pick)) expected = allot::refusal::unknown_flavors;
-    const auto at = place_for(expected == allot::refusal::none ? job.demand_of(job.min_pods, pick)
-                                                               : allot::gpu::demand{});
+    const auto at = place_for(expected == allot::refusal::none ? job.pod_request_of(job.min_pods, pick)
+                                                               : allot::gpu::pod_request{});
     if (!at) return;
     if (expected == allot::refusal::none && !at->is_given) expected = allot::refusal::unknown_place;
     const soak_amounts request =
@@ -622,7 +622,7 @@ class soak_world {
       expected = allot::refusal::has_all_pods;
     }
     const bool may = expected == allot::refusal::none;
-    const auto at = place_for(may ? jobs_[u->job].demand_of(1, u->pick) : allot::gpu::demand{});
+    const auto at = place_for(may ? jobs_[u->job].pod_request_of(1, u->pick) : allot::gpu::pod_request{});
     if (!at) return;
     if (may && !at->is_given) expected = allot::refusal::unknown_place;
     const soak_amounts request = may ? jobs_[u->job].request(1, u->pick) : soak_amounts{};
@@ -889,7 +889,7 @@ class soak_world {
   };
   /// A place where the job could run already; without nodes, or if the placement knows places, also one that
   /// is none. Nothing: there is none.
-  [[nodiscard]] std::optional<taken_place> place_for(const allot::gpu::demand& d) {
+  [[nodiscard]] std::optional<taken_place> place_for(const allot::gpu::pod_request& d) {
     if (nodes_.empty()) return taken_place{};
     if (it_->knows_places() && is_wrong()) {
       taken_place none{{}, false};
@@ -977,7 +977,7 @@ class soak_world {
     if (nodes_.empty()) return;
     require(it_->contains(a.where), "a job is admitted without a place", a.id);
     const soak_job& j = jobs_[a.what];
-    const allot::gpu::demand d = j.demand_of(a.pods, a.pick);
+    const allot::gpu::pod_request d = j.pod_request_of(a.pods, a.pick);
     allot::quantity gpus;
     const auto pods = it_->pods(a.where);
     for (const auto& p : pods) {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/inventory.hpp>
+#include <allot/gpu/pod_request.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/scheduler/preset.hpp>
@@ -45,7 +45,7 @@ struct soak_job {
   /// By group its alternatives, on top of `pod`; which nodes the pods accept goes by the first group.
   std::vector<std::vector<soak_amounts>> flavors{};
   std::vector<std::uint64_t> pools{};
-  allot::gpu::demand demand{};
+  allot::gpu::pod_request pod_request{};
   std::int32_t priority = 0;
   bool preemptible = true;
   allot::instant submitted = 0;
@@ -59,8 +59,9 @@ struct soak_job {
     for (std::size_t g = 0; g < flavors.size(); ++g) sum += flavors[g][pick[g]] * of_pods;
     return sum;
   }
-  [[nodiscard]] allot::gpu::demand demand_of(std::uint32_t of_pods, const allot::flavor_pick& pick) const {
-    allot::gpu::demand d = demand;
+  [[nodiscard]] allot::gpu::pod_request pod_request_of(std::uint32_t of_pods,
+                                                       const allot::flavor_pick& pick) const {
+    allot::gpu::pod_request d = pod_request;
     if (!d.total) d.pods = of_pods;
     if (!pools.empty()) d.pools &= pools[pick[0]];
     return d;
@@ -107,9 +108,12 @@ struct soak_view {
     }
     return menu * pods;
   }
-  [[nodiscard]] allot::gpu::demand demand(job j) const { return at(j).demand_of(at(j).pods, {}); }
-  [[nodiscard]] allot::gpu::demand demand(job j, std::uint32_t pods, const allot::flavor_pick& pick) const {
-    return at(j).demand_of(pods, pick);
+  [[nodiscard]] allot::gpu::pod_request pod_request(job j) const {
+    return at(j).pod_request_of(at(j).pods, {});
+  }
+  [[nodiscard]] allot::gpu::pod_request pod_request(job j, std::uint32_t pods,
+                                                    const allot::flavor_pick& pick) const {
+    return at(j).pod_request_of(pods, pick);
   }
 };
 
@@ -200,7 +204,7 @@ class soak_scheduler {
   virtual bool has_nodes() = 0;
   /// Whether it can tell the places that it has given from others.
   virtual bool knows_places() = 0;
-  virtual std::optional<soak_place> place(const allot::gpu::demand& d) = 0;
+  virtual std::optional<soak_place> place(const allot::gpu::pod_request& d) = 0;
   virtual void release(soak_place at) = 0;
   virtual bool ready(soak_place at) = 0;
   virtual bool contains(soak_place at) = 0;
@@ -294,7 +298,7 @@ class soak_scheduler_of final : public soak_scheduler {
     return inventory([](auto&) { return true; });
   }
   bool knows_places() override { return allot::revocable_placement<places_type>; }
-  std::optional<soak_place> place(const allot::gpu::demand& d) override {
+  std::optional<soak_place> place(const allot::gpu::pod_request& d) override {
     return inventory([&](auto& i) { return i.place(d); });
   }
   void release(soak_place at) override {
@@ -440,7 +444,7 @@ struct soak_nodes {
     return n.index() < static_cast<std::size_t>(pools.front().nodes) ? pools.front() : pools.back();
   }
   /// Whether the demand would have a place if all nodes were empty and open, by counting.
-  [[nodiscard]] bool could_hold(const allot::gpu::demand& d) const {
+  [[nodiscard]] bool could_hold(const allot::gpu::pod_request& d) const {
     const std::int64_t milli = d.gpus.in_milli();
     if (milli < 0 || d.gpus.is_unlimited() || (milli > 1000 && milli % 1000 != 0)) return false;
     if (!d.total && d.pods == 0) return false;

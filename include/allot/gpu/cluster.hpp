@@ -4,10 +4,10 @@
 #include <allot/core/assert.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/core/result.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/mig/mig_profile.hpp>
 #include <allot/gpu/mig/mig_request.hpp>
 #include <allot/gpu/node_spec.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -130,9 +130,9 @@ class cluster {
 
   /// In the order in which the specification first has them.
   [[nodiscard]] const std::vector<node_type>& types() const noexcept { return types_; }
-  /// The names of the pools; pool p is bit p of a demand's pools. In the order of first mention.
+  /// The names of the pools; pool p is bit p of a request's pools. In the order of first mention.
   [[nodiscard]] const std::vector<std::string>& pools() const noexcept { return pools_; }
-  /// The GPU models; model m is bit m of a demand's models. In the order of first mention.
+  /// The GPU models; model m is bit m of a request's models. In the order of first mention.
   [[nodiscard]] const std::vector<std::string>& models() const noexcept { return models_; }
 
   /// The GPUs of the largest node in these pools and of these models on which whole GPUs are to be had, so

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/free_index.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Of the devices that a demand takes: how many it has to itself wherever it stands, and of how many it may
+/// Of the devices that a request takes: how many it has to itself wherever it stands, and of how many it may
 /// share each with others, or on nodes of another type have less.
 struct device_count {
   std::uint64_t own = 0;
@@ -19,8 +19,8 @@ struct device_count {
 
   friend constexpr bool operator==(const device_count&, const device_count&) noexcept = default;
 };
-/// Precondition: the demand is one that can be placed. O(1).
-[[nodiscard]] constexpr device_count devices_of(const demand& d) noexcept {
+/// Precondition: the request is one that can be placed. O(1).
+[[nodiscard]] constexpr device_count devices_of(const pod_request& d) noexcept {
   const std::uint64_t pods = d.total ? 1 : d.pods;
   const auto milli = static_cast<std::uint64_t>(d.gpus.in_milli());
   if (d.gpu_memory_mib > 0 || !d.mig.is_none() || (milli > 0 && milli < milli_per_gpu)) {

@@ -4,8 +4,8 @@
 #include <allot/core/quantity.hpp>
 #include <allot/core/ratio.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/free_index.hpp>
+#include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/reason.hpp>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ struct gpu_usage {
 /// GPUs that are idle in the pools of this job and on models that it accepts, though it has no place: there
 /// are enough of them, but not together, or not with the CPU and memory that it needs. Nothing if it has a
 /// place, if there are not enough, or if it would never have one. As `why_not`.
-[[nodiscard]] inline quantity stranded_for(const free_index& index, const demand& d) {
+[[nodiscard]] inline quantity stranded_for(const free_index& index, const pod_request& d) {
   const unplaceable why = why_not(index, d);
   return why.reason == obstacle::fragmented || why.reason == obstacle::host_full ? why.free : quantity{};
 }

@@ -4,7 +4,6 @@
 #include <allot/core/assert.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/detail/bitset_index.hpp>
 #include <allot/gpu/detail/change_log.hpp>
 #include <allot/gpu/detail/device_use.hpp>
@@ -14,6 +13,7 @@
 #include <allot/gpu/detail/mig_use.hpp>
 #include <allot/gpu/detail/pod_kinds.hpp>
 #include <allot/gpu/detail/type_index.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
 #include <bit>

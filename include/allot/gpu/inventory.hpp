@@ -4,13 +4,13 @@
 #include <allot/core/journal.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/detail/occupancy.hpp>
 #include <allot/gpu/detail/topology_placer.hpp>
 #include <allot/gpu/device_count.hpp>
 #include <allot/gpu/placement/available_first.hpp>
 #include <allot/gpu/placement/best_fit.hpp>
 #include <allot/gpu/placement/indexed_best_fit.hpp>
+#include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/gpu/topology/gang_request.hpp>
 #include <allot/gpu/what_if.hpp>
@@ -27,7 +27,7 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// The reference placement: where demands go, and which pods stand on which GPUs. It models the scheduler's
+/// The reference placement: where requests go, and which pods stand on which GPUs. It models the scheduler's
 /// placement concept; a host with an inventory of its own does not need it.
 ///
 /// Nothing here allocates memory, except when there are more pods at once, or longer undo logs, than ever
@@ -35,27 +35,27 @@ namespace gpu {
 template <placement_policy Policy = indexed_best_fit>
 class basic_inventory : public occupancy {
  public:
-  using demand = gpu::demand;
+  using pod_request = gpu::pod_request;
   using what_if = gpu::what_if;
 
   explicit basic_inventory(cluster layout, Policy policy = {})
       : occupancy(std::move(layout)), policy_(std::move(policy)) {}
-  /// With a topology of the cluster, so that demands can have levels. Precondition: it was built for it.
+  /// With a topology of the cluster, so that requests can have levels. Precondition: it was built for it.
   basic_inventory(cluster layout, topology nearness, Policy policy = {})
       : occupancy(std::move(layout)),
         near_(std::in_place, this->layout(), std::move(nearness)),
         policy_(std::move(policy)) {}
 
-  /// Places all pods of the demand, or none. No place is taken from anyone; see `why_not` for what is in
+  /// Places all pods of the request, or none. No place is taken from anyone; see `why_not` for what is in
   /// the way. O(pods x what the policy takes); what has no room at all is found without trying pods.
-  [[nodiscard]] std::optional<allocation> place(const demand& d) { return place_by(policy_, d); }
+  [[nodiscard]] std::optional<allocation> place(const pod_request& d) { return place_by(policy_, d); }
   /// As `place`, preferring nodes on which pods can start at once (see `available_first`).
-  [[nodiscard]] std::optional<allocation> place_available_first(const demand& d) {
+  [[nodiscard]] std::optional<allocation> place_available_first(const pod_request& d) {
     return place_by(available_first{}, d);
   }
-  /// As `place`, where another policy says; but where a demand with levels goes, `gang_planner` says.
+  /// As `place`, where another policy says; but where a request with levels goes, `gang_planner` says.
   template <placement_policy P>
-  [[nodiscard]] std::optional<allocation> place_by(const P& policy, const demand& d) {
+  [[nodiscard]] std::optional<allocation> place_by(const P& policy, const pod_request& d) {
     const auto pods = split(d, d.total ? layout().largest_node(d.pools, d.models) : 0);
     if (!pods) return std::nullopt;
     if (d.has_level()) {
@@ -88,7 +88,7 @@ class basic_inventory : public occupancy {
     /// What was chosen, or why not; valid until the next call.
     gang_place where;
   };
-  [[nodiscard]] placed_gang place_gang(demand pod, const gang_request& gang) {
+  [[nodiscard]] placed_gang place_gang(pod_request pod, const gang_request& gang) {
     pod.pods = 1;
     pod.total = false;
     const auto shape = split(pod, 0);
@@ -105,7 +105,7 @@ class basic_inventory : public occupancy {
   /// these are not as many locations as it has pods. Without devices, a pod gets those that `free_index`
   /// chooses on its node. The pods of a total have as many GPUs as devices are given, else all of their
   /// node; the last has what is left. O(pods x devices of a node).
-  [[nodiscard]] std::optional<allocation> place_at(const demand& d, std::span<const pod_location> pods) {
+  [[nodiscard]] std::optional<allocation> place_at(const pod_request& d, std::span<const pod_location> pods) {
     const auto whole = split(d, 0);
     const bool is_split = d.total && d.gpus >= quantity::milli(milli_per_gpu);
     if (!whole || pods.empty() || (!is_split && pods.size() != whole->pods)) return std::nullopt;
@@ -127,14 +127,14 @@ class basic_inventory : public occupancy {
     return conclude(before, placed && left == 0, a);
   }
 
-  /// Whether the demand would have a place on the empty cluster with all nodes open. O(types of nodes), with
+  /// Whether the request would have a place on the empty cluster with all nodes open. O(types of nodes), with
   /// levels O(domains x types).
-  [[nodiscard]] bool could_ever_fit(const demand& d) const {
+  [[nodiscard]] bool could_ever_fit(const pod_request& d) const {
     if (!d.has_level()) return gpu::could_ever_fit(layout(), d);
     return near_ && near_->could_ever_fit(layout(), d);
   }
-  /// Why the demand has no place now. See `gpu::why_not`.
-  [[nodiscard]] unplaceable why_not(const demand& d) const {
+  /// Why the request has no place now. See `gpu::why_not`.
+  [[nodiscard]] unplaceable why_not(const pod_request& d) const {
     unplaceable why = gpu::why_not(index(), d);
     if (!d.has_level()) return why;
     if (near_) return near_->why_not(index(), d, why);
@@ -142,9 +142,9 @@ class basic_inventory : public occupancy {
     return why;
   }
 
-  /// On how many devices a demand stands that it has to itself, and that it may share; and how many nobody
+  /// On how many devices a request stands that it has to itself, and that it may share; and how many nobody
   /// uses. For policies that count devices before they look for places.
-  [[nodiscard]] device_count devices_of(const demand& d) const noexcept { return gpu::devices_of(d); }
+  [[nodiscard]] device_count devices_of(const pod_request& d) const noexcept { return gpu::devices_of(d); }
   [[nodiscard]] std::uint64_t free_devices() const { return gpu::free_devices(index()); }
 
   /// How near they are to each other; nothing if that was not said.

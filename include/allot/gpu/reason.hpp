@@ -3,8 +3,8 @@
 
 #include <allot/core/quantity.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/free_index.hpp>
+#include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/topology/topology.hpp>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Why a demand has no place.
+/// Why a request has no place.
 enum class obstacle : std::uint8_t {
   /// It has one.
   none,
@@ -72,7 +72,7 @@ enum class obstacle : std::uint8_t {
   return "";
 }
 
-/// Why a demand has no place, with the numbers to check it by. What is counted is counted on nodes of
+/// Why a request has no place, with the numbers to check it by. What is counted is counted on nodes of
 /// acceptable pools and models; what is held by those who were told to go counts as free.
 struct unplaceable {
   obstacle reason = obstacle::none;
@@ -237,7 +237,7 @@ enum class look : std::uint8_t { at_all, at_gpus };
 
 /// The GPUs of the whole job; of pods that ask for GPU memory or an instance, the least that it is on any
 /// acceptable model.
-[[nodiscard]] inline quantity asked(const cluster& layout, const demand& d, const pod_split& pods) {
+[[nodiscard]] inline quantity asked(const cluster& layout, const pod_request& d, const pod_split& pods) {
   if (!pods.each.depends_on_type() && !pods.each.is_fraction()) return d.total ? d.gpus : d.gpus * d.pods;
   std::uint32_t least = pods.each.milli;
   for_each_type(layout, pods.each,
@@ -265,23 +265,23 @@ enum class look : std::uint8_t { at_all, at_gpus };
 
 }  // namespace detail
 
-/// Whether the demand has a place when nothing else stands in the cluster. O(types).
-[[nodiscard]] inline bool could_ever_fit(const cluster& empty, const demand& d) {
+/// Whether the request has a place when nothing else stands in the cluster. O(types).
+[[nodiscard]] inline bool could_ever_fit(const cluster& empty, const pod_request& d) {
   const auto pods = split(d, empty.largest_node(d.pools, d.models));
   return pods && detail::has_room(empty, *pods);
 }
 
-/// Whether the demand has a place now, whatever policy would choose it. O(types x sizes), a fraction
+/// Whether the request has a place now, whatever policy would choose it. O(types x sizes), a fraction
 /// O(types x gaps), O(nodes) when hosts count what it needs of them. Of several pods that need fractions of
 /// several devices each: whether it may have one.
-[[nodiscard]] inline bool has_room(const free_index& index, const demand& d) {
+[[nodiscard]] inline bool has_room(const free_index& index, const pod_request& d) {
   const auto pods = split(d, index.layout().largest_node(d.pools, d.models));
   return pods && detail::has_room(index, *pods);
 }
 
-/// Why the demand has no place now, wherever in the topology; `obstacle::none` if it has one. A lasting
+/// Why the request has no place now, wherever in the topology; `obstacle::none` if it has one. A lasting
 /// reason goes before a passing one. As `has_room`.
-[[nodiscard]] inline unplaceable why_not(const free_index& index, const demand& d) {
+[[nodiscard]] inline unplaceable why_not(const free_index& index, const pod_request& d) {
   const cluster& layout = index.layout();
   unplaceable why;
   why.capacity = layout.gpus_in(d.pools, d.models);
@@ -298,7 +298,7 @@ enum class look : std::uint8_t { at_all, at_gpus };
   why.pods_with_room = std::min(pods->pods, detail::room(index, pods->each, pods->pods));
   // A total is split for the nodes that are looked at: its pods are as large as those are.
   const auto fits_a_node = [&](std::uint64_t pools, std::uint64_t models) {
-    demand other = d;
+    pod_request other = d;
     other.pools = pools;
     other.models = models;
     const auto parts = split(other, layout.largest_node(pools, models));

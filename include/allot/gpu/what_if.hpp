@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/detail/occupancy.hpp>
 #include <allot/gpu/detail/room_bound.hpp>
 #include <allot/gpu/detail/trial_room.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -29,15 +29,16 @@ class what_if {
   void may_not_go(const occupancy& in, std::uint32_t group, allocation a) {
     for (const placed_pod& p : in.pods(a)) bound_.remove(group, p);
   }
-  /// False if the demand would have no place with all of these groups gone; true is no promise.
+  /// False if the request would have no place with all of these groups gone; true is no promise.
   /// O(types + nodes x groups).
-  [[nodiscard]] bool might_fit(const occupancy& in, const demand& d, std::span<const std::uint32_t> groups) {
+  [[nodiscard]] bool might_fit(const occupancy& in, const pod_request& d,
+                               std::span<const std::uint32_t> groups) {
     return bound_.may_have_room(in.index(), d, groups);
   }
 
   /// Begins a trial, with nobody gone; it ends when the inventory changes. False where room can't be counted:
   /// for levels of a topology, GPU memory, instances, fractions of several devices, or pods without GPUs.
-  [[nodiscard]] bool begin(const occupancy& in, const demand& d) { return room_.start(in.index(), d); }
+  [[nodiscard]] bool begin(const occupancy& in, const pod_request& d) { return room_.start(in.index(), d); }
   /// The job there is gone, or is not after all.
   void gone(const occupancy& in, allocation a) {
     for (const placed_pod& p : in.pods(a)) room_.goes(p);
@@ -50,7 +51,7 @@ class what_if {
     const auto pods = in.pods(a);
     return std::any_of(pods.begin(), pods.end(), [this](const placed_pod& p) { return room_.helps(p); });
   }
-  /// Whether the demand has a place without those who are gone: what `place` would find.
+  /// Whether the request has a place without those who are gone: what `place` would find.
   [[nodiscard]] bool fits(const occupancy&) const noexcept { return room_.has_room(); }
 
  private:

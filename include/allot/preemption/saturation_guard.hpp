@@ -21,7 +21,7 @@ inline namespace v0 {
 /// for. A victim's side without any entitlement always yields. Like KAI's it is also asked of borrowers.
 ///
 /// `Entitlement` is a callable (quota, dimension) that returns a quantity: what a division of the present
-/// demand gave. The guard is as stable as that.
+/// pod request gave. The guard is as stable as that.
 /// O(N subtree of the two sides).
 template <class Entitlement>
 class saturation_guard {

@@ -180,7 +180,7 @@ class exhaustive_cycle {
   [[nodiscard]] std::optional<typename Session::place> room_for(Session& session, const record& r) {
     gave_up_ = false;
     if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) return std::nullopt;
-    return session.places().place(r.demand);
+    return session.places().place(r.pod_request);
   }
   /// A place that others leave for it.
   [[nodiscard]] std::optional<typename Session::place> make_room(Session& session, record& r) {
@@ -190,7 +190,7 @@ class exhaustive_cycle {
     if (outcome != search_outcome::found) return move_others(session, r);
     r.turns.take_in(session.epoch());
     session.evict_found(search_.victims(), r.facts.id);
-    const auto at = session.places().place(r.demand);
+    const auto at = session.places().place(r.pod_request);
     ALLOT_ASSERT(at.has_value(), "the search found that there is a place");
     return at;
   }

@@ -68,11 +68,11 @@ struct job_record {
   running_job<dimensions<View>> facts{};
   job_rank rank{};
   /// What the job asks for beside the flavors of its menu, and which of these were chosen. `facts.request` is
-  /// what it asks for under that choice, and `demand` goes with it.
+  /// what it asks for under that choice, and `pod_request` goes with it.
   resources<dimensions<View>> base{};
   flavor_menu<dimensions<View>> menu{};
   flavor_pick pick{};
-  typename Placement::demand demand{};
+  typename Placement::pod_request pod_request{};
   typename Placement::allocation where{};
   class_number request_class{};
   /// Counts the stays in a queue of those who had this index, so that an entry of an earlier stay is known as
@@ -93,16 +93,16 @@ struct job_record {
 };
 
 template <placement Placement, job_view View>
-[[nodiscard]] typename Placement::demand demand_of(const View& view, const typename View::job& j,
-                                                   std::uint32_t pods, const flavor_pick& pick) {
+[[nodiscard]] typename Placement::pod_request pod_request_of(const View& view, const typename View::job& j,
+                                                             std::uint32_t pods, const flavor_pick& pick) {
   if constexpr (std::same_as<Placement, no_placement>) {
     return {};
   } else if constexpr (flavored_view<View>) {
-    return view.demand(j, pods, pick);
+    return view.pod_request(j, pods, pick);
   } else if constexpr (elastic_view<View>) {
-    return view.demand(j, pods);
+    return view.pod_request(j, pods);
   } else {
-    return view.demand(j);
+    return view.pod_request(j);
   }
 }
 
@@ -142,7 +142,7 @@ void read_request(job_record<View, Placement>& r, const View& view, std::uint32_
     r.menu = view.flavors(r.what, pods);
     r.facts.request += r.menu.request(r.pick);
   }
-  r.demand = demand_of<Placement>(view, r.what, pods, r.pick);
+  r.pod_request = pod_request_of<Placement>(view, r.what, pods, r.pick);
 }
 
 /// Reads all that the view shows of a job; `sequence` stands in for what it does not. Keeps the count of
@@ -226,7 +226,7 @@ class request_classes {
   struct request_class {
     resources<N> request;
     flavor_menu<N> menu;
-    Demand demand;
+    Demand pod_request;
     capacity_kind in{};
     /// The lowest of all where it does not matter.
     std::int32_t priority = 0;

@@ -14,23 +14,23 @@ inline namespace v0 {
 
 /// Where jobs stand: what a scheduler needs of a host's inventory (`gpu::inventory` is one).
 ///
-/// `place` takes a place for all pods of a demand, or nothing. A job that has been told to go is *vacated*:
-/// its place counts as free for `place` while its pods still stand there, until `release`; `reoccupy` takes
-/// that back while nobody else was given the place. `ready` says whether nothing stands any more on a place
-/// that was given. `why_not` explains a refusal, as data of the placement's own. Savepoints nest with those
-/// of the ledger and restore bit for bit.
+/// `place` takes a place for all pods of a pod request, or nothing. A job that has been told to go is
+/// *vacated*: its place counts as free for `place` while its pods still stand there, until `release`;
+/// `reoccupy` takes that back while nobody else was given the place. `ready` says whether nothing stands any
+/// more on a place that was given. `why_not` explains a refusal, as data of the placement's own. Savepoints
+/// nest with those of the ledger and restore bit for bit.
 template <class P>
-concept placement = requires(P p, const P& seen, const typename P::demand& demand,
+concept placement = requires(P p, const P& seen, const typename P::pod_request& pod_request,
                              typename P::allocation where, savepoint s) {
-  requires std::totally_ordered<typename P::demand>;
+  requires std::totally_ordered<typename P::pod_request>;
   requires std::regular<typename P::allocation>;
-  { p.place(demand) } -> std::same_as<std::optional<typename P::allocation>>;
+  { p.place(pod_request) } -> std::same_as<std::optional<typename P::allocation>>;
   p.release(where);
   p.vacate(where);
   p.reoccupy(where);
   { seen.ready(where) } -> std::same_as<bool>;
-  { seen.could_ever_fit(demand) } -> std::same_as<bool>;
-  seen.why_not(demand);
+  { seen.could_ever_fit(pod_request) } -> std::same_as<bool>;
+  seen.why_not(pod_request);
   { p.save() } -> std::same_as<savepoint>;
   p.rollback(s);
   p.commit(s);
@@ -38,9 +38,9 @@ concept placement = requires(P p, const P& seen, const typename P::demand& deman
 
 /// Whether a place could be had now. Leaves things as they are.
 template <placement P>
-[[nodiscard]] bool could_place(P& places, const typename P::demand& demand) {
+[[nodiscard]] bool could_place(P& places, const typename P::pod_request& pod_request) {
   const savepoint before = places.save();
-  const bool placed = places.place(demand).has_value();
+  const bool placed = places.place(pod_request).has_value();
   places.rollback(before);
   return placed;
 }
@@ -48,22 +48,24 @@ template <placement P>
 /// What a search for victims asks of a placement before it moves anybody: a class beside the placement,
 /// `P::what_if`, which may keep counts of its own.
 ///
-/// - `begin` starts a trial, with nobody gone, and returns whether it can say anything of this demand; until
+/// - `begin` starts a trial, with nobody gone, and returns whether it can say anything of this pod request;
+/// until
 ///   the placement changes, `gone` and `back` say who is gone and who is not after all, and `fits` whether
 ///   `place` would find a place then. `helps` is asked of one who is gone: if it says no, `fits` says the
 ///   same whether or not that one is back, also when others are back, too.
 /// - `may_go` and `may_not_go` say of each running job, by group, whether it may be preempted; `might_fit`
-///   says no only if the demand has no place even without all of these groups. A search begins with that.
+///   says no only if the pod request has no place even without all of these groups. A search begins with
+///   that.
 ///
 /// A placement without one works as well: the search then tries everything under a savepoint.
 template <class W, class P>
 concept placement_what_if = placement<P> && std::default_initializable<W> &&
-    requires(W what_if, const W& seen, P& places, const typename P::demand& demand,
+    requires(W what_if, const W& seen, P& places, const typename P::pod_request& pod_request,
              typename P::allocation where, std::uint32_t group, std::span<const std::uint32_t> groups) {
   what_if.may_go(places, group, where);
   what_if.may_not_go(places, group, where);
-  { what_if.might_fit(places, demand, groups) } -> std::same_as<bool>;
-  { what_if.begin(places, demand) } -> std::same_as<bool>;
+  { what_if.might_fit(places, pod_request, groups) } -> std::same_as<bool>;
+  { what_if.begin(places, pod_request) } -> std::same_as<bool>;
   what_if.gone(places, where);
   what_if.back(places, where);
   { what_if.helps(places, where) } -> std::same_as<bool>;
@@ -90,7 +92,9 @@ struct what_if_beside {
   using type = no_what_if;
 };
 template <class P>
-requires requires { typename P::what_if; }
+requires requires {
+  typename P::what_if;
+}
 struct what_if_beside<P> {
   using type = typename P::what_if;
 };
@@ -110,21 +114,21 @@ concept revocable_placement = placement<P> && requires(const P& seen, typename P
 
 /// For hosts that schedule by quota alone: everything can stand somewhere.
 struct no_placement {
-  struct demand {
-    friend constexpr auto operator<=>(const demand&, const demand&) noexcept = default;
+  struct pod_request {
+    friend constexpr auto operator<=>(const pod_request&, const pod_request&) noexcept = default;
   };
   struct allocation {
     friend constexpr bool operator==(const allocation&, const allocation&) noexcept = default;
   };
   struct reason {};
 
-  [[nodiscard]] std::optional<allocation> place(demand) noexcept { return allocation{}; }
+  [[nodiscard]] std::optional<allocation> place(pod_request) noexcept { return allocation{}; }
   void release(allocation) noexcept {}
   void vacate(allocation) noexcept {}
   void reoccupy(allocation) noexcept {}
   [[nodiscard]] bool ready(allocation) const noexcept { return true; }
-  [[nodiscard]] bool could_ever_fit(demand) const noexcept { return true; }
-  [[nodiscard]] reason why_not(demand) const noexcept { return {}; }
+  [[nodiscard]] bool could_ever_fit(pod_request) const noexcept { return true; }
+  [[nodiscard]] reason why_not(pod_request) const noexcept { return {}; }
   [[nodiscard]] savepoint save() noexcept { return {}; }
   void rollback(savepoint) noexcept {}
   void commit(savepoint) noexcept {}
@@ -147,10 +151,10 @@ template <class P>
                 "allot: policies, or a preset, stand where the placement goes: without a placement write "
                 "allot::scheduler<View, allot::no_placement, Policies>");
   constexpr bool has_demand = requires {
-    requires std::totally_ordered<typename P::demand>;
+    requires std::totally_ordered<typename P::pod_request>;
   };
   static_assert(has_demand || is_policies,
-                "allot: the placement must have a type `demand` with a total order");
+                "allot: the placement must have a type `pod_request` with a total order");
   constexpr bool has_allocation = requires {
     requires std::regular<typename P::allocation>;
   };
@@ -158,13 +162,13 @@ template <class P>
                 "allot: the placement must have a type `allocation`, default constructible, copyable and "
                 "comparable by ==");
   if constexpr (has_demand && has_allocation) {
-    using demand = typename P::demand;
+    using pod_request = typename P::pod_request;
     using allocation = typename P::allocation;
-    constexpr bool has_place = requires(P p, const demand& d) {
+    constexpr bool has_place = requires(P p, const pod_request& d) {
       { p.place(d) } -> std::same_as<std::optional<allocation>>;
     };
     static_assert(has_place,
-                  "allot: the placement must have `std::optional<allocation> place(const demand&)`");
+                  "allot: the placement must have `std::optional<allocation> place(const pod_request&)`");
     constexpr bool has_release = requires(P p, allocation where) {
       p.release(where);
     };
@@ -181,17 +185,17 @@ template <class P>
       { p.ready(where) } -> std::same_as<bool>;
     };
     static_assert(has_ready, "allot: the placement must have `bool ready(allocation) const`");
-    constexpr bool has_could_ever_fit = requires(const P& p, const demand& d) {
+    constexpr bool has_could_ever_fit = requires(const P& p, const pod_request& d) {
       { p.could_ever_fit(d) } -> std::same_as<bool>;
     };
     static_assert(has_could_ever_fit,
-                  "allot: the placement must have `bool could_ever_fit(const demand&) const`");
-    constexpr bool has_why_not = requires(const P& p, const demand& d) {
+                  "allot: the placement must have `bool could_ever_fit(const pod_request&) const`");
+    constexpr bool has_why_not = requires(const P& p, const pod_request& d) {
       p.why_not(d);
     };
     static_assert(
         has_why_not,
-        "allot: the placement must have `reason why_not(const demand&) const`, of a type of its own");
+        "allot: the placement must have `reason why_not(const pod_request&) const`, of a type of its own");
     constexpr bool has_save = requires(P p) {
       { p.save() } -> std::same_as<savepoint>;
     };

@@ -98,8 +98,8 @@ struct plan {
   static constexpr std::size_t n = dimensions<View>;
   using job = typename View::job;
   using place = typename Placement::allocation;
-  using unplaceable =
-      decltype(std::declval<const Placement&>().why_not(std::declval<const typename Placement::demand&>()));
+  using unplaceable = decltype(std::declval<const Placement&>().why_not(
+      std::declval<const typename Placement::pod_request&>()));
 
   /// Start it: it has its share and its place.
   struct admission {

@@ -139,7 +139,7 @@ class scheduler {
     if (!asks_validly(r)) return refusal::invalid_request;
     flavor_pick pick{};
     do {
-      if (places().could_ever_fit(session_.demand_of(r, pick))) return refusal::none;
+      if (places().could_ever_fit(session_.pod_request_of(r, pick))) return refusal::none;
     } while (advance(pick, r.menu));
     return refusal::larger_than_cluster;
   }
@@ -293,7 +293,7 @@ class scheduler {
     h.reason = pending_reason::evictions;
     if (is == job_state::reserved) return h;
     explain(h);
-    if (!h.binding && could_place(places(), r.demand)) {
+    if (!h.binding && could_place(places(), r.pod_request)) {
       h.reason = pending_reason::behind_head;
       h.placement.reset();
     }

@@ -31,7 +31,7 @@ class session {
   static constexpr std::size_t n = dimensions<View>;
   using job = typename View::job;
   using place = typename Placement::allocation;
-  using demand = typename Placement::demand;
+  using pod_request = typename Placement::pod_request;
   using record = detail::job_record<View, Placement>;
   using plan_type = allot::plan<View, Placement>;
 
@@ -113,8 +113,9 @@ class session {
   [[nodiscard]] static resources<n> request_of(const record& r, const flavor_pick& pick) {
     return r.menu.empty() ? r.base : r.base + r.menu.request(pick);
   }
-  [[nodiscard]] demand demand_of(const record& r, const flavor_pick& pick) const {
-    return r.menu.empty() ? r.demand : detail::demand_of<Placement>(view(), r.what, r.facts.pods, pick);
+  [[nodiscard]] pod_request pod_request_of(const record& r, const flavor_pick& pick) const {
+    return r.menu.empty() ? r.pod_request
+                          : detail::pod_request_of<Placement>(view(), r.what, r.facts.pods, pick);
   }
   /// Makes a choice of flavors that of the waiting job.
   void choose(record& r, const flavor_pick& pick) {
@@ -123,7 +124,7 @@ class session {
     q.asked -= r.facts.request;
     r.pick = pick;
     r.facts.request = request_of(r, pick);
-    r.demand = demand_of(r, pick);
+    r.pod_request = pod_request_of(r, pick);
     q.asked += r.facts.request;
     jobs_.touch(r.facts.quota);
   }

@@ -46,7 +46,7 @@ template <class T, class Target>
 concept integer_for = std::convertible_to<T, Target> &&
     (no_wider_integer<std::remove_cvref_t<T>, Target> || number_class<std::remove_cvref_t<T>, Target>);
 
-/// The same for a target of any type: a placement may measure demands by an integer.
+/// The same for a target of any type: a placement may measure requests by an integer.
 template <class T, class Target>
 concept value_for = (!std::integral<Target> && std::convertible_to<T, Target>) || integer_for<T, Target>;
 
@@ -109,11 +109,11 @@ concept duration_view = job_view<V> && requires(const V& view, const typename V:
 /// What the job needs of a placement. Required unless the scheduler has none.
 template <class V, class Placement>
 concept placed_view = job_view<V> && requires(const V& view, const typename V::job& job) {
-  { view.demand(job) } -> detail::value_for<typename Placement::demand>;
+  { view.pod_request(job) } -> detail::value_for<typename Placement::pod_request>;
 };
 
 /// How many pods the job has and how many of them it needs to run at all: it is elastic when these differ.
-/// `request(job, pods)`, and with a placement `demand(job, pods)`, are those of so many of its pods.
+/// `request(job, pods)`, and with a placement `pod request(job, pods)`, are those of so many of its pods.
 /// Default: all pods start together.
 template <class V>
 concept elastic_view = job_view<V> &&
@@ -125,7 +125,7 @@ concept elastic_view = job_view<V> &&
 
 /// The flavors that the job accepts, as a `flavor_menu` for so many of its pods (all of them, unless the job
 /// is elastic). They come on top of `request`, which then holds what the job asks for in any case. With a
-/// placement `demand(job, pods, pick)` is the demand under a choice. Default: no choice.
+/// placement `pod request(job, pods, pick)` is the pod request under a choice. Default: no choice.
 template <class V>
 concept flavored_view = job_view<V> &&
     requires(const V& view, const typename V::job& job, std::uint32_t pods) {

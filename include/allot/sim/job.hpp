@@ -4,7 +4,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
-#include <allot/gpu/demand.hpp>
+#include <allot/gpu/pod_request.hpp>
 #include <allot/scheduler/flavors.hpp>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ using job_index = std::uint32_t;
 /// The flavors that jobs of one kind accept.
 template <std::size_t N = 1>
 struct flavor_set {
-  /// For one pod, or for the whole of a job whose demand is a total.
+  /// For one pod, or for the whole of a job whose pod request is a total.
   flavor_menu<N> menu{};
   /// Which group's choice decides where the pods may stand, and for each of its options the pools.
   std::size_t placed_group = 0;
@@ -43,8 +43,8 @@ struct job {
   quota_id quota{};
   /// Of the whole job, beside what its flavors count.
   resources<N> request{};
-  gpu::demand demand{};
-  /// With how few pods it can run: with fewer than the demand's it is elastic. 0: with all only.
+  gpu::pod_request pod_request{};
+  /// With how few pods it can run: with fewer than the pod request's it is elastic. 0: with all only.
   std::uint32_t min_pods = 0;
   /// Number k: the flavors are the workload's set k - 1. 0: it has no choice.
   std::uint32_t flavors = 0;
@@ -65,7 +65,9 @@ struct job {
   /// The number of its class ("train", "inference", ...), by which figures are given; 0: none.
   std::uint32_t job_class = 0;
 
-  [[nodiscard]] constexpr std::uint32_t pods() const noexcept { return demand.total ? 1 : demand.pods; }
+  [[nodiscard]] constexpr std::uint32_t pods() const noexcept {
+    return pod_request.total ? 1 : pod_request.pods;
+  }
   [[nodiscard]] constexpr std::uint32_t fewest_pods() const noexcept {
     return min_pods == 0 || min_pods > pods() ? pods() : min_pods;
   }
@@ -90,7 +92,7 @@ struct workload_view {
   [[nodiscard]] std::uint64_t id(job j) const { return j; }
   [[nodiscard]] bool preemptible(job j) const { return jobs[j].preemptible; }
   [[nodiscard]] instant duration(job j) const { return jobs[j].duration; }
-  [[nodiscard]] const gpu::demand& demand(job j) const { return jobs[j].demand; }
+  [[nodiscard]] const gpu::pod_request& pod_request(job j) const { return jobs[j].pod_request; }
   [[nodiscard]] instant checkpoint(job j) const {
     return jobs[j].checkpoint ? std::max<instant>(1, *jobs[j].checkpoint) : 0;
   }
@@ -110,7 +112,7 @@ struct workload_view {
   [[nodiscard]] flavor_menu<N> flavors(job j, std::uint32_t pods) const {
     if (jobs[j].flavors == 0) return {};
     const flavor_menu<N>& each = flavor_sets[jobs[j].flavors - 1].menu;
-    return jobs[j].demand.total || pods == 1 ? each : each * pods;
+    return jobs[j].pod_request.total || pods == 1 ? each : each * pods;
   }
   /// What so many of its pods have under a choice of flavors, for the pods that it needs start together and
   /// the others one by one. Precondition: at least the fewest that it can run with.
@@ -126,8 +128,8 @@ struct workload_view {
   [[nodiscard]] resources<N> pod(job j, const flavor_pick& pick) const {
     return request(j, 1) + flavors(j, 1).request(pick);
   }
-  [[nodiscard]] gpu::demand demand(job j, std::uint32_t pods, const flavor_pick& pick) const {
-    gpu::demand d = jobs[j].demand;
+  [[nodiscard]] gpu::pod_request pod_request(job j, std::uint32_t pods, const flavor_pick& pick) const {
+    gpu::pod_request d = jobs[j].pod_request;
     if (!d.total) d.pods = pods;
     if (jobs[j].flavors != 0) {
       const flavor_set<N>& set = flavor_sets[jobs[j].flavors - 1];

@@ -24,7 +24,7 @@ namespace sim {
 class places {
  public:
   using inventory_type = gpu::basic_inventory<gpu::any_placement>;
-  using demand = gpu::demand;
+  using pod_request = gpu::pod_request;
   using allocation = gpu::allocation_id;
 
   /// That of the inventory. Without nodes there is always a place, and nothing to be asked.
@@ -36,10 +36,11 @@ class places {
     void may_not_go(const places& in, std::uint32_t group, allocation a) {
       if (in.has_nodes()) of_inventory_.may_not_go(in.inventory(), group, a);
     }
-    [[nodiscard]] bool might_fit(const places& in, const demand& d, std::span<const std::uint32_t> groups) {
+    [[nodiscard]] bool might_fit(const places& in, const pod_request& d,
+                                 std::span<const std::uint32_t> groups) {
       return !in.has_nodes() || of_inventory_.might_fit(in.inventory(), d, groups);
     }
-    [[nodiscard]] bool begin(const places& in, const demand& d) {
+    [[nodiscard]] bool begin(const places& in, const pod_request& d) {
       return in.has_nodes() && of_inventory_.begin(in.inventory(), d);
     }
     void gone(const places& in, allocation a) { of_inventory_.gone(in.inventory(), a); }
@@ -65,10 +66,10 @@ class places {
   [[nodiscard]] const inventory_type& inventory() const { return *inventory_; }
   [[nodiscard]] inventory_type& inventory() { return *inventory_; }
 
-  [[nodiscard]] std::optional<allocation> place(const demand& d) {
+  [[nodiscard]] std::optional<allocation> place(const pod_request& d) {
     return inventory_ ? inventory_->place(d) : allocation{};
   }
-  [[nodiscard]] std::optional<allocation> place_available_first(const demand& d) {
+  [[nodiscard]] std::optional<allocation> place_available_first(const pod_request& d) {
     return inventory_ ? inventory_->place_available_first(d) : allocation{};
   }
   /// Calls `visit(node number)` for each of its pods; never without nodes.
@@ -90,15 +91,15 @@ class places {
   }
   [[nodiscard]] bool usable(allocation a) const { return inventory_ ? inventory_->usable(a) : contains(a); }
   [[nodiscard]] bool ready(allocation a) const { return !inventory_ || inventory_->ready(a); }
-  [[nodiscard]] bool could_ever_fit(const demand& d) const {
+  [[nodiscard]] bool could_ever_fit(const pod_request& d) const {
     return !inventory_ || inventory_->could_ever_fit(d);
   }
   /// Without nodes there is always a place.
-  [[nodiscard]] gpu::unplaceable why_not(const demand& d) const {
+  [[nodiscard]] gpu::unplaceable why_not(const pod_request& d) const {
     return inventory_ ? inventory_->why_not(d) : gpu::unplaceable{};
   }
   /// See `gpu::inventory`. Without nodes there are no devices.
-  [[nodiscard]] gpu::device_count devices_of(const demand& d) const noexcept {
+  [[nodiscard]] gpu::device_count devices_of(const pod_request& d) const noexcept {
     return inventory_ ? inventory_->devices_of(d) : gpu::device_count{};
   }
   [[nodiscard]] std::uint64_t free_devices() const { return inventory_ ? inventory_->free_devices() : 0; }

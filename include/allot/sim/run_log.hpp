@@ -3,7 +3,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
-#include <allot/gpu/demand.hpp>
+#include <allot/gpu/pod_request.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/simulator.hpp>

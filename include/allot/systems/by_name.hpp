@@ -88,6 +88,13 @@ class any_preset {
     visit([&](auto p) { all.adapt = &decltype(p)::template adapt<N>; });
     return all;
   }
+  /// Whether its guard says what is fair between rivals; nothing if that is not known (see `contradictions`).
+  [[nodiscard]] std::optional<bool> judges_rivals() const {
+    if (takes_parts && options_.chooses_parts()) return options_.judges_rivals();
+    std::optional<bool> judges;
+    visit([&](auto p) { judges = detail::judges_rivals_of(policies_of<decltype(p)>(options_)); });
+    return judges;
+  }
   /// Its parts, whatever they are. None for a view that does not show what the preset orders jobs by.
   template <class View, class Placement>
   [[nodiscard]] any_policies<View, Placement> policies_for() const {

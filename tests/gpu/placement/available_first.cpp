@@ -133,7 +133,7 @@ TEST_CASE("available_first: is the rule on nodes with models and hosts, by tryin
     std::vector<inventory::allocation> all;
     bool is_anyone_leaving = false;
     for (int round = 0; round < 40; ++round) {
-      allot::gpu::demand d = allot_test::random_demand(random);
+      allot::gpu::pod_request d = allot_test::random_demand(random);
       d.pods = 1;
       d.total = false;
       const bool is_fraction = d.gpu_memory_mib > 0 || (d.gpus > quantity{} && d.gpus < gpus(1));

@@ -68,7 +68,7 @@ TEST_CASE("random_fit: the same seed and state give the same place, whatever cam
   const gpu::cluster layout = gpu::build_cluster({{.name = "n", .count = 100, .gpus = 8}}).value();
   gpu::basic_inventory<random_fit> a{layout, random_fit{42}};
   gpu::basic_inventory<random_fit> b{layout, random_fit{42}};
-  const gpu::demand d{.gpus = allot::gpus(1)};
+  const gpu::pod_request d{.gpus = allot::gpus(1)};
   bool all_on_one = true;
   for (int i = 0; i < 50; ++i) {
     const auto before = b.save();

@@ -129,7 +129,7 @@ TEST_CASE("scored_placement: what was rolled back is not remembered") {
       REQUIRE(gpu::worst_fit{}(inventory.index(), pod) == by_scan(gpu::most_free{}, inventory.index(), pod));
     };
     const auto step = [&] {
-      gpu::demand d;
+      gpu::pod_request d;
       d.gpus = random.one_in(2) ? allot::gpus(random.between(1, 4)) : allot::quantity::milli(500);
       d.pods = static_cast<std::uint32_t>(1 + random.below(3));
       d.cpu_milli = 1000 * random.between(0, 3);

@@ -13,24 +13,24 @@
 #include "tests/support/seeds.hpp"
 
 using allot::gpus;
-using allot::gpu::demand;
 using allot::gpu::inventory;
 using allot::gpu::node_id;
 using allot::gpu::node_spec;
+using allot::gpu::pod_request;
 using allot::sim::fragmented_gpus;
 using allot::sim::largest_gang;
 using allot_test::random_source;
 
 namespace {
 
-demand total(std::int64_t n) {
-  demand d;
+pod_request total(std::int64_t n) {
+  pod_request d;
   d.gpus = gpus(n);
   d.total = true;
   return d;
 }
-demand pod(allot::quantity size) {
-  demand d;
+pod_request pod(allot::quantity size) {
+  pod_request d;
   d.gpus = size;
   return d;
 }
@@ -109,10 +109,10 @@ TEST_CASE("cluster_moment: the pods that are typical of a workload") {
   using allot::sim::job;
   std::vector<job<1>> jobs(3);
   // A total of 20 is two whole nodes and 4 of one more; a gang is its pods; what can't be placed is none.
-  jobs[0].demand = total(20);
-  jobs[1].demand = pod(gpus(1));
-  jobs[1].demand.pods = 7;
-  jobs[2].demand = pod(allot::quantity::milli(1'500));
+  jobs[0].pod_request = total(20);
+  jobs[1].pod_request = pod(gpus(1));
+  jobs[1].pod_request.pods = 7;
+  jobs[2].pod_request = pod(allot::quantity::milli(1'500));
   const auto typical = allot::sim::typical_pods_of<1>(i.layout(), jobs);
   REQUIRE(typical.pods().size() == 3);
   CHECK(typical.weight() == 2 + 1 + 7);

@@ -37,7 +37,7 @@ TEST_CASE("cluster_time: integrals of a cluster, up to a mark or up to now") {
   c.look(where, accounts, counted);
   CHECK(c.capacity() == gpus(8));
   c.pass(10, 0, false);
-  allot::gpu::demand one;
+  allot::gpu::pod_request one;
   one.gpus = gpus(1);
   CHECK(where.place(one));
   c.look(where, accounts, counted);
@@ -96,7 +96,7 @@ TEST_CASE(
   c.begin<1>(where, jobs);
   c.look(where, accounts, counted);
   c.pass(10, 0, false);
-  allot::gpu::demand one;
+  allot::gpu::pod_request one;
   one.gpus = gpus(1);
   one.models = 1;
   one.pools = 1;

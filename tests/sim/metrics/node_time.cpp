@@ -25,7 +25,7 @@ TEST_CASE("node_time: two nodes, worked by hand") {
   // to 8.
   std::vector<job<1>> jobs = {job_of(a, 3, 0, 10), job_of(a, 4, 2, 5), job_of(a, 1, 4, 4)};
   jobs[2].request = allot::resources<1>{allot::quantity::milli(500)};
-  jobs[2].demand.gpus = allot::quantity::milli(500);
+  jobs[2].pod_request.gpus = allot::quantity::milli(500);
   auto s = world<allot::fifo>(siblings({8}), std::move(jobs));
   s.where = nodes(2, 4);
   allot::sim::run_log log;

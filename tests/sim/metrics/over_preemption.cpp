@@ -42,9 +42,9 @@ TEST_CASE("over_preemption: a gang of 8 goes for a job of 1") {
 
 TEST_CASE("over_preemption: an elastic job gives what is asked and no more") {
   job<1> elastic = job_of(b, 8, 0, 100);
-  elastic.demand = {};
-  elastic.demand.gpus = gpus(1);
-  elastic.demand.pods = 8;
+  elastic.pod_request = {};
+  elastic.pod_request.gpus = gpus(1);
+  elastic.pod_request.pods = 8;
   elastic.min_pods = 1;
   std::vector<job<1>> jobs = {elastic, job_of(a, 3, 10, 20)};
   allot::sim::metrics<1> m;

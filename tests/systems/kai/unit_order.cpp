@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/systems/kai/detail/unit_order.hpp>
 
-#include <allot/gpu/demand.hpp>
+#include <allot/gpu/pod_request.hpp>
 #include <allot/preemption/running_index.hpp>
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ namespace {
 
 struct unit_record {
   allot::running_job<> facts{};
-  allot::gpu::demand demand{};
+  allot::gpu::pod_request pod_request{};
 };
 
 }  // namespace
@@ -38,7 +38,7 @@ TEST_CASE("unit_order: the pods of a unit are those that the view or the places 
   unit_record r;
   r.facts.pods = 1;
   r.facts.request = allot::resources<>{gpus(8)};
-  r.demand = {.gpus = gpus(2), .pods = 4};
+  r.pod_request = {.gpus = gpus(2), .pods = 4};
   CHECK(allot::detail::pods_of_unit(r) == 4);
   CHECK(allot::detail::request_of_pods(r, 3)[0] == gpus(6));
   CHECK(allot::detail::request_of_pods(r, 4)[0] == gpus(8));

@@ -54,12 +54,7 @@ TEST_CASE("reclaim_candidates: the order of Kueue's TestCandidatesOrdering") {
   CHECK(ids == std::vector<std::size_t>{4, 3, 2, 7, 6, 5, 1});
 }
 
-TEST_CASE("reclaim_candidates: only jobs that use a contested dimension, only quotas beyond their own") {
-  running_job<2> j;
-  j.request = {gpus(0), gpus(1)};
-  CHECK(allot::detail::uses<2>(j, {false, true}));
-  CHECK_FALSE(allot::detail::uses<2>(j, {true, false}));
-
+TEST_CASE("reclaim_candidates: only quotas beyond their own in a contested dimension") {
   allot::ledger<2> l{
       allot::build_quota_tree<2>({{.name = "pool", .nominal = {gpus(9), gpus(9)}},
                                   {.name = "a", .parent = "pool", .nominal = {gpus(2), gpus(2)}}})

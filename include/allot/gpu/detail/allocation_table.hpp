@@ -2,7 +2,7 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
-#include <allot/gpu/demand.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
 #include <cstddef>

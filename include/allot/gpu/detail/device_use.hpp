@@ -4,7 +4,7 @@
 #include <allot/core/assert.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
 #include <bit>

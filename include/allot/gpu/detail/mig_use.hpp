@@ -3,10 +3,10 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/detail/device_use.hpp>
 #include <allot/gpu/mig/mig.hpp>
 #include <allot/gpu/mig/mig_request.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <array>
 #include <cstddef>

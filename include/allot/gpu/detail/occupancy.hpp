@@ -5,9 +5,9 @@
 #include <allot/core/journal.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/detail/allocation_table.hpp>
 #include <allot/gpu/free_index.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
 #include <cstddef>

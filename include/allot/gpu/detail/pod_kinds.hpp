@@ -2,7 +2,7 @@
 #pragma once
 
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
 #include <bit>

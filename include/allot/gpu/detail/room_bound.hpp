@@ -3,9 +3,9 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/detail/change_log.hpp>
 #include <allot/gpu/free_index.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
 #include <array>
@@ -19,8 +19,8 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Whether a demand could have a place if whole groups of those who stand in the cluster went: no is certain,
-/// yes is not. So who would search among them in vain need not begin.
+/// Whether a request could have a place if whole groups of those who stand in the cluster went: no is
+/// certain, yes is not. So who would search among them in vain need not begin.
 ///
 /// Of every node it keeps how much of its GPUs each group has, and counts as if what is free of a node and
 /// what these have of it were one: two halves of different devices count as a whole GPU, and the host as
@@ -39,10 +39,10 @@ class room_bound {
     milli_of(group, pod) = static_cast<std::uint16_t>(milli_of(group, pod) - milli(pod));
   }
 
-  /// False if the demand would have no place with everybody gone who is in one of these groups.
+  /// False if the request would have no place with everybody gone who is in one of these groups.
   /// O(types + nodes x groups), and O(devices of a node) for each node that has changed since it was last
   /// asked; less if it is true.
-  [[nodiscard]] bool may_have_room(const free_index& index, const demand& d,
+  [[nodiscard]] bool may_have_room(const free_index& index, const pod_request& d,
                                    std::span<const std::uint32_t> groups) {
     const cluster& layout = index.layout();
     const auto pods = split(d, d.total ? layout.largest_node(d.pools, d.models) : 0);

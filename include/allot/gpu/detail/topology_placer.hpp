@@ -3,9 +3,9 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/detail/topology_room.hpp>
 #include <allot/gpu/free_index.hpp>
+#include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/gpu/topology/gang_request.hpp>
 #include <allot/gpu/topology/topology.hpp>
@@ -54,20 +54,20 @@ class topology_placer {
                                 const gang_request& gang) const {
     return parts_->planner.plan(rooms_for(from, pod), gang);
   }
-  /// Where the pods of a demand would stand now. The smaller pod of a split total counts as one of the
+  /// Where the pods of a request would stand now. The smaller pod of a split total counts as one of the
   /// others, so that a place for it may be overlooked. Precondition: `split` gave these pods for it.
-  [[nodiscard]] gang_place plan(const free_index& from, const demand& d, const pod_split& pods) const {
+  [[nodiscard]] gang_place plan(const free_index& from, const pod_request& d, const pod_split& pods) const {
     const gang_group group = group_of(pods);
     return plan(from, pods.each, request_of(d, group));
   }
 
-  /// Whether the demand would have a place on the empty cluster with all nodes open. O(domains x types).
-  [[nodiscard]] bool could_ever_fit(const cluster& empty, const demand& d) const {
+  /// Whether the request would have a place on the empty cluster with all nodes open. O(domains x types).
+  [[nodiscard]] bool could_ever_fit(const cluster& empty, const pod_request& d) const {
     const auto pods = split(d, empty.largest_node(d.pools, d.models));
     return pods && detail::has_room(empty, *pods) && plan_empty(empty, d, *pods).found;
   }
-  /// Why the demand has no place now; `why` is why it has none anywhere (see `gpu::why_not`).
-  [[nodiscard]] unplaceable why_not(const free_index& from, const demand& d, unplaceable why) const {
+  /// Why the request has no place now; `why` is why it has none anywhere (see `gpu::why_not`).
+  [[nodiscard]] unplaceable why_not(const free_index& from, const pod_request& d, unplaceable why) const {
     if (why.is_never()) return why;
     const auto pods = split(d, from.layout().largest_node(d.pools, d.models));
     if (const gang_place ever = plan_empty(from.layout(), d, *pods); !ever.found) {
@@ -121,7 +121,8 @@ class topology_placer {
     std::uint64_t calls = 0;
   };
 
-  [[nodiscard]] gang_place plan_empty(const cluster& empty, const demand& d, const pod_split& pods) const {
+  [[nodiscard]] gang_place plan_empty(const cluster& empty, const pod_request& d,
+                                      const pod_split& pods) const {
     std::vector<std::uint32_t>& of_type = parts_->of_type;
     of_type.resize(empty.types().size());
     for (std::size_t t = 0; t < of_type.size(); ++t) {
@@ -131,7 +132,7 @@ class topology_placer {
     const gang_group group = group_of(pods);
     return parts_->planner.plan(class_rooms{parts_->types, of_type}, request_of(d, group));
   }
-  static void note_domain(const demand& d, const gang_shortage& most, unplaceable& to) noexcept {
+  static void note_domain(const pod_request& d, const gang_shortage& most, unplaceable& to) noexcept {
     to.pods_with_room = most.room;
     to.level = d.required_level;
     to.best_domain = most.best;
@@ -141,7 +142,7 @@ class topology_placer {
     return {pods.all_pods(), pods.all_pods(), std::nullopt};
   }
   /// Precondition: the group outlives the request.
-  [[nodiscard]] static gang_request request_of(const demand& d, const gang_group& group) noexcept {
+  [[nodiscard]] static gang_request request_of(const pod_request& d, const gang_group& group) noexcept {
     const auto level = [](std::uint8_t l) {
       return l == any_level ? std::optional<std::size_t>{} : std::optional<std::size_t>{l};
     };

@@ -3,9 +3,9 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/detail/change_log.hpp>
 #include <allot/gpu/free_index.hpp>
+#include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/reason.hpp>
 
 #include <algorithm>
@@ -21,18 +21,19 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Whether a demand would have a place if some of those who stand there went: counted beside the index, which
-/// is not changed. Somebody who goes costs a few steps for each of his devices, a tenth of what taking him
-/// off an inventory does, so a search may play through many who could go before it takes off the few who do.
+/// Whether a request would have a place if some of those who stand there went: counted beside the index,
+/// which is not changed. Somebody who goes costs a few steps for each of his devices, a tenth of what taking
+/// him off an inventory does, so a search may play through many who could go before it takes off the few who
+/// do.
 ///
 /// It counts pods of whole GPUs and of fractions of one device, which do not get in each other's way more
-/// than their number (see `detail::room`); other demands it can't count.
+/// than their number (see `detail::room`); other requests it can't count.
 class trial_room {
  public:
-  /// Nobody is gone; counts for this demand from now on, as long as the index does not change. Returns
+  /// Nobody is gone; counts for this request from now on, as long as the index does not change. Returns
   /// whether it can: not for levels of a topology, GPU memory, instances, fractions of several devices, or
   /// pods without GPUs. O(types x sizes); O(nodes) where hosts count.
-  [[nodiscard]] bool start(const free_index& index, const demand& d) {
+  [[nodiscard]] bool start(const free_index& index, const pod_request& d) {
     const cluster& layout = index.layout();
     const auto pods = split(d, d.total ? layout.largest_node(d.pools, d.models) : 0);
     if (!pods || d.has_level() || pods->each.depends_on_type() || pods->each.devices == 0) return false;
@@ -65,8 +66,8 @@ class trial_room {
   /// It stays after all. Precondition: it is gone.
   void stays(const placed_pod& pod) { change(pod, true); }
 
-  /// Whether a pod of the demand has room on the node of this one without those who are gone. If not, it does
-  /// not matter whether it goes, as long as nobody else does.
+  /// Whether a pod of the request has room on the node of this one without those who are gone. If not, it
+  /// does not matter whether it goes, as long as nobody else does.
   [[nodiscard]] bool helps(const placed_pod& pod) {
     const node_id n = pod.where.node;
     const std::size_t t = index_->layout().position_of(n).type;
@@ -82,7 +83,7 @@ class trial_room {
            (facts.rest && pods_on(n, type, c, pods_.rest) > 0);
   }
 
-  /// Whether the demand has room without those who are gone.
+  /// Whether the request has room without those who are gone.
   [[nodiscard]] bool has_room() const noexcept {
     return each_ >= pods_.pods && (!pods_.has_rest() || rest_ > pods_.pods);
   }
@@ -126,7 +127,7 @@ class trial_room {
     for (std::uint32_t free = 0; free <= max_gpus_per_node; ++free)
       by_free_[free] = free / pods_.each.devices;
   }
-  /// Whether a pod of the demand may stand on the node. If so, what is free of it has been looked up.
+  /// Whether a pod of the request may stand on the node. If so, what is free of it has been looked up.
   [[nodiscard]] bool counts(node_id n, const type_facts& facts) {
     if (!facts.each && !facts.rest) return false;
     node_count& c = nodes_[n.index()];
@@ -216,7 +217,7 @@ class trial_room {
 
   const free_index* index_ = nullptr;
   /// For what it has counted, and in which state of the index.
-  demand asked_{};
+  pod_request asked_{};
   change_log::moment looked_at_{};
   std::uint64_t each_at_start_ = 0;
   std::uint64_t rest_at_start_ = 0;

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/detail/bitset_index.hpp>
 #include <allot/gpu/detail/gap_index.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <cstddef>
 #include <cstdint>

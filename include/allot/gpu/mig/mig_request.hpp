@@ -2,8 +2,8 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/mig/mig_profile.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <array>
 #include <cstddef>
@@ -51,7 +51,7 @@ inline constexpr mig_names known_mig_names = collect_mig_names();
 
 }  // namespace detail
 
-/// The profile name that a demand asks for, of whatever model offers it: "1g.10gb" is another profile on an
+/// The profile name that a request asks for, of whatever model offers it: "1g.10gb" is another profile on an
 /// A100 of 40 GB than on one of 80 GB. Nothing if no model has it. O(profiles).
 [[nodiscard]] constexpr std::optional<mig_request> find_mig_request(std::string_view name) noexcept {
   for (const mig_model m : detail::all_mig_models) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/placement/best_fit.hpp>
 #include <allot/gpu/placement/dot_product.hpp>
@@ -15,6 +14,7 @@
 #include <allot/gpu/placement/typical_pods.hpp>
 #include <allot/gpu/placement/vector_best_fit.hpp>
 #include <allot/gpu/placement/worst_fit.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
 #include <array>

@@ -4,11 +4,11 @@
 #include <allot/core/quantity.hpp>
 #include <allot/core/ratio.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/detail/change_log.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/placement/detail/node_fragmentation.hpp>
 #include <allot/gpu/placement/typical_pods.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/placement/detail/node_fragmentation.hpp>
 #include <allot/gpu/placement/scored_placement.hpp>
 #include <allot/gpu/placement/typical_pods.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
 #include <array>

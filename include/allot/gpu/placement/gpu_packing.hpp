@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/placement/scored_placement.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
 #include <bit>

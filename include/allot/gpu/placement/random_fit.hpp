@@ -2,13 +2,13 @@
 #pragma once
 
 #include <allot/core/ratio.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/detail/fingerprint.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/placement/best_fit.hpp>
 #include <allot/gpu/placement/detail/node_set.hpp>
 #include <allot/gpu/placement/detail/shape_cache.hpp>
 #include <allot/gpu/placement/scored_placement.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <array>
 #include <cstddef>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/placement/best_fit.hpp>
 #include <allot/gpu/placement/detail/score_index.hpp>
 #include <allot/gpu/placement/detail/shape_cache.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -3,7 +3,7 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
-#include <allot/gpu/demand.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -17,7 +17,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/result.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
+#include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/topology/topology.hpp>
 #include <allot/gpu/topology/topology_builder.hpp>
 

@@ -141,7 +141,7 @@ class books {
         r.facts.quota, r.facts.request, r.facts.in, r.facts.priority, r.facts.submitted, may, now};
     const savepoint in_ledger = assumed_.save();
     const savepoint in_places = places.save();
-    trial<Jobs> world{places, jobs, r.demand, *this};
+    trial<Jobs> world{places, jobs, r.pod_request, *this};
     const search_outcome outcome = search.run(assumed_, running_, b, world);
     if (outcome == search_outcome::found) {
       places.commit(in_places);
@@ -161,13 +161,13 @@ class books {
   std::optional<place> move_others(Jobs& jobs, Search& search, const record& r,
                                    std::span<const running_job<n>> may_move) {
     const savepoint before = places.save();
-    moving_trial<Jobs> world{{places, jobs, r.demand, *this}};
+    moving_trial<Jobs> world{{places, jobs, r.pod_request, *this}};
     if (search.run(may_move, world) != search_outcome::found) {
       places.rollback(before);
       return std::nullopt;
     }
     // With those moved at their new places, or it might be given one of them.
-    const std::optional<place> at = places.place(r.demand);
+    const std::optional<place> at = places.place(r.pod_request);
     ALLOT_ASSERT(at.has_value(), "the search found that there is a place");
     for (const auto& e : world.elsewhere) places.release(e.second);
     places.commit(before);
@@ -181,7 +181,7 @@ class books {
   /// Says in `h` what stops a job: its quota, else the place that it lacks. That nothing was proven stays.
   void explain(typename plan<View, Placement>::pending_job& h, const record& r) const {
     h.binding = binding_shortfall(assumed_, r.facts.quota, r.facts.request, r.facts.in);
-    if (!h.binding) h.placement = places.why_not(r.demand);
+    if (!h.binding) h.placement = places.why_not(r.pod_request);
     if (h.reason == pending_reason::not_proven) return;
     h.reason = h.binding ? pending_reason::quota : pending_reason::placement;
   }
@@ -205,14 +205,14 @@ class books {
   struct trial {
     Placement& places;
     Jobs& jobs;
-    const typename Placement::demand& demand;
+    const typename Placement::pod_request& pod_request;
     books& of;
 
     void take_off(const running_job<n>& v) { places.vacate(jobs[v.id].where); }
     void put_back(const running_job<n>& v) { places.reoccupy(jobs[v.id].where); }
-    [[nodiscard]] bool could_place() { return allot::could_place(places, demand); }
+    [[nodiscard]] bool could_place() { return allot::could_place(places, pod_request); }
 
-    [[nodiscard]] bool begin_what_if() { return of.what_if_.begin(places, demand); }
+    [[nodiscard]] bool begin_what_if() { return of.what_if_.begin(places, pod_request); }
     void gone(const running_job<n>& v) { of.what_if_.gone(places, jobs[v.id].where); }
     void back(const running_job<n>& v) { of.what_if_.back(places, jobs[v.id].where); }
     [[nodiscard]] bool helps(const running_job<n>& v) { return of.what_if_.helps(places, jobs[v.id].where); }
@@ -225,7 +225,7 @@ class books {
       for (const possible_victims& y : these) {
         of.groups_.for_each(y, [&](std::uint32_t group) { groups.push_back(group); });
       }
-      return groups.empty() || of.what_if_.might_fit(places, demand, groups);
+      return groups.empty() || of.what_if_.might_fit(places, pod_request, groups);
     }
   };
 
@@ -245,7 +245,7 @@ class books {
     void put_back(const running_job<n>& v) { at_home.put_back(v); }
     [[nodiscard]] bool could_place() { return at_home.could_place(); }
     [[nodiscard]] bool place_elsewhere(const running_job<n>& v) {
-      const auto at = at_home.places.place(at_home.jobs[v.id].demand);
+      const auto at = at_home.places.place(at_home.jobs[v.id].pod_request);
       if (at) elsewhere.emplace_back(v.id, *at);
       return at.has_value();
     }

@@ -312,12 +312,12 @@ class lifecycle {
   bool guarantees_runtime = false;
 
  private:
-  using classes = request_classes<n, typename Placement::demand>;
+  using classes = request_classes<n, typename Placement::pod_request>;
 
   void set_pick(record& r, const flavor_pick& pick) {
     r.pick = pick;
     r.facts.request = r.base + r.menu.request(pick);
-    r.demand = demand_of<Placement>(view, r.what, r.facts.pods, pick);
+    r.pod_request = pod_request_of<Placement>(view, r.what, r.facts.pods, pick);
   }
   /// Nothing is held or assumed for it any more, and it is in no queue.
   void take_out(record& r) {
@@ -338,7 +338,7 @@ class lifecycle {
     }
   }
   void number_class(record& r) {
-    r.request_class = classes_.add({r.facts.request, r.menu, r.demand, r.facts.in,
+    r.request_class = classes_.add({r.facts.request, r.menu, r.pod_request, r.facts.in,
                                     r.follows_priority ? classes::any_priority : r.facts.priority});
   }
   void forget(job_id id) {
@@ -373,7 +373,7 @@ class lifecycle {
     if constexpr (flavored_view<View>) {
       r.base += view.flavors(r.what, 1).request(pick);
       r.facts.request = r.base;
-      r.demand = demand_of<Placement>(view, r.what, 1, pick);
+      r.pod_request = pod_request_of<Placement>(view, r.what, 1, pick);
     }
   }
   /// A record of one more pod of an elastic job, in no queue yet.

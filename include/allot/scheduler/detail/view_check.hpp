@@ -246,23 +246,25 @@ template <job_view View>
 /// True, or an error that says what the placement needs and the view does not show.
 template <job_view View, placement Placement>
 [[nodiscard]] consteval bool shows_demands() {
-  using demand = typename Placement::demand;
-  static_assert(placed_view<View, Placement>,
-                "allot: with a placement the view must have `Placement::demand demand(const job&) const`");
+  using pod_request = typename Placement::pod_request;
+  static_assert(
+      placed_view<View, Placement>,
+      "allot: with a placement the view must have `Placement::pod_request pod_request(const job&) const`");
   constexpr bool by_pods = requires(const View& view, const typename View::job& job, std::uint32_t pods) {
-    { view.demand(job, pods) } -> value_for<demand>;
-  };
-  static_assert(by_pods || flavored_view<View> || !elastic_view<View>,
-                "allot: with a placement and min_pods the view must have `Placement::demand demand(const "
-                "job&, std::uint32_t pods) const`");
-  constexpr bool by_flavors =
-      requires(const View& view, const typename View::job& job, std::uint32_t pods, const flavor_pick& pick) {
-    { view.demand(job, pods, pick) } -> value_for<demand>;
+    { view.pod_request(job, pods) } -> value_for<pod_request>;
   };
   static_assert(
-      by_flavors || !flavored_view<View>,
-      "allot: with a placement and flavors the view must have `Placement::demand demand(const job&, "
-      "std::uint32_t pods, const allot::flavor_pick&) const`");
+      by_pods || flavored_view<View> || !elastic_view<View>,
+      "allot: with a placement and min_pods the view must have `Placement::pod_request pod_request(const "
+      "job&, std::uint32_t pods) const`");
+  constexpr bool by_flavors =
+      requires(const View& view, const typename View::job& job, std::uint32_t pods, const flavor_pick& pick) {
+    { view.pod_request(job, pods, pick) } -> value_for<pod_request>;
+  };
+  static_assert(by_flavors || !flavored_view<View>,
+                "allot: with a placement and flavors the view must have `Placement::pod_request "
+                "pod_request(const job&, "
+                "std::uint32_t pods, const allot::flavor_pick&) const`");
   return true;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/placement/typical_pods.hpp>
+#include <allot/gpu/pod_request.hpp>
 #include <allot/sim/job.hpp>
 
 #include <algorithm>
@@ -58,7 +58,8 @@ template <std::size_t N>
   gpu::seen_pods seen{2 * jobs.size()};
   for (const job<N>& j : jobs) {
     const auto pods =
-        gpu::split(j.demand, j.demand.total ? layout.largest_node(j.demand.pools, j.demand.models) : 0);
+        gpu::split(j.pod_request,
+                   j.pod_request.total ? layout.largest_node(j.pod_request.pools, j.pod_request.models) : 0);
     if (!pods) continue;
     seen.learn(pods->each, static_cast<std::int64_t>(pods->pods));
     if (pods->has_rest()) seen.learn(pods->rest);

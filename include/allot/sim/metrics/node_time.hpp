@@ -3,7 +3,7 @@
 
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
-#include <allot/gpu/demand.hpp>
+#include <allot/gpu/pod_request.hpp>
 #include <allot/sim/metrics/timeline.hpp>
 #include <allot/sim/run_log.hpp>
 

@@ -5,7 +5,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
-#include <allot/gpu/demand.hpp>
+#include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/reason.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/sim/job.hpp>
@@ -139,7 +139,7 @@ class wait_reasons {
   struct kind {
     quota_id quota;
     resources<N> request;
-    gpu::demand demand;
+    gpu::pod_request pod_request;
     std::uint32_t flavors;
     std::uint32_t min_pods;
     bool preemptible;
@@ -173,7 +173,7 @@ class wait_reasons {
 
   [[nodiscard]] std::uint32_t number(const job<N>& j) {
     const auto fresh = static_cast<std::uint32_t>(groups_.size());
-    const kind key{j.quota, j.request, j.demand, j.flavors, j.fewest_pods(), j.preemptible};
+    const kind key{j.quota, j.request, j.pod_request, j.flavors, j.fewest_pods(), j.preemptible};
     const auto [at, is_new] = numbers_.try_emplace(key, fresh);
     if (is_new) groups_.emplace_back();
     return at->second;

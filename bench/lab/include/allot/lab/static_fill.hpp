@@ -4,9 +4,9 @@
 #include <allot/core/quantity.hpp>
 #include <allot/core/result.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/placement/typical_pods.hpp>
+#include <allot/gpu/pod_request.hpp>
 #include <allot/lab/openb_csv.hpp>
 
 #include <cstdint>

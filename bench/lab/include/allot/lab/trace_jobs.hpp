@@ -42,20 +42,20 @@ template <std::size_t N = 1>
   if (counted.gpu) j.request[*counted.gpu] = from.gpus;
   if (counted.cpu) j.request[*counted.cpu] = quantity::milli(from.cpu_milli);
   if (counted.memory) j.request[*counted.memory] = quantity::whole(from.memory_mib);
-  j.demand.cpu_milli = from.cpu_milli;
-  j.demand.memory_mib = from.memory_mib;
+  j.pod_request.cpu_milli = from.cpu_milli;
+  j.pod_request.memory_mib = from.memory_mib;
   if (from.pods == 0) {
-    j.demand.gpus = from.gpus;
-    j.demand.total = true;
+    j.pod_request.gpus = from.gpus;
+    j.pod_request.total = true;
   } else {
     ALLOT_ASSERT(from.gpus.in_milli() % from.pods == 0, "the GPUs of a gang are split evenly over its pods");
-    j.demand.gpus = quantity::milli(from.gpus.in_milli() / from.pods);
-    j.demand.pods = from.pods;
+    j.pod_request.gpus = quantity::milli(from.gpus.in_milli() / from.pods);
+    j.pod_request.pods = from.pods;
     const auto each = [&](std::int64_t amount) {
       return amount / from.pods + (amount % from.pods != 0 ? 1 : 0);
     };
-    j.demand.cpu_milli = each(from.cpu_milli);
-    j.demand.memory_mib = each(from.memory_mib);
+    j.pod_request.cpu_milli = each(from.cpu_milli);
+    j.pod_request.memory_mib = each(from.memory_mib);
     j.min_pods = from.min_pods;
   }
   j.priority = from.priority;

@@ -3,9 +3,9 @@
 
 #include <allot/core/assert.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/placement/typical_pods.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
 #include <array>

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <allot/core/assert.hpp>
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/detail/change_log.hpp>
 #include <allot/gpu/detail/fingerprint.hpp>
 #include <allot/gpu/free_index.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <algorithm>
 #include <cstddef>

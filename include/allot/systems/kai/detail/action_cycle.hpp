@@ -138,7 +138,7 @@ class action_cycle {
     for (const std::size_t d : accounts.counted()) {
       bind(root, d, bound::capacity, accounts.capacity()[d], accounts.total()[d]);
     }
-    if (!h.binding) h.placement = session.places().why_not(r.demand);
+    if (!h.binding) h.placement = session.places().why_not(r.pod_request);
     if (h.reason == pending_reason::not_proven) return;
     h.reason = h.binding ? pending_reason::quota : pending_reason::placement;
   }
@@ -191,7 +191,7 @@ class action_cycle {
           return grown;
         }
       }
-      if (const auto where = world_.find_place(session, r.demand, r.facts.request)) {
+      if (const auto where = world_.find_place(session, r.pod_request, r.facts.request)) {
         if (!world_.any_pipelined() && world_.is_free_now(session, *where, r.facts.request)) {
           world_.admit(session, r.facts.id, *where, grown);
         } else {

@@ -31,8 +31,8 @@ inline namespace v0 {
 /// once, say on which nodes an allocation stands, and whether two stand alike.
 template <class P>
 concept node_aware_placement = placement<P> &&
-    requires(P p, const P& seen, const typename P::demand& demand, typename P::allocation where) {
-  { p.place_available_first(demand) } -> std::same_as<std::optional<typename P::allocation>>;
+    requires(P p, const P& seen, const typename P::pod_request& pod_request, typename P::allocation where) {
+  { p.place_available_first(pod_request) } -> std::same_as<std::optional<typename P::allocation>>;
   { seen.stand_alike(where, where) } -> std::same_as<bool>;
   seen.for_each_node(where, [](std::size_t) {});
 };
@@ -48,7 +48,7 @@ class cycle_state {
   static constexpr std::size_t n = Session::n;
   using record = typename Session::record;
   using place = typename Session::place;
-  using demand = typename Session::demand;
+  using pod_request = typename Session::pod_request;
   using places_type = std::remove_cvref_t<decltype(std::declval<Session&>().places())>;
 
   using waiting_unit = typename job_queues<Session>::waiting_unit;
@@ -149,7 +149,7 @@ class cycle_state {
   [[nodiscard]] resources<n> room() const {
     return is_bounded_ ? accounts.capacity() - accounts.total() : resources<n>{quantity::unlimited()};
   }
-  [[nodiscard]] std::optional<place> find_place(Session& session, const demand& d,
+  [[nodiscard]] std::optional<place> find_place(Session& session, const pod_request& d,
                                                 const resources<n>& request) {
     if (!has_room(request)) return std::nullopt;
     if constexpr (node_aware_placement<places_type>) {
@@ -255,20 +255,21 @@ class cycle_state {
     }
     const resources<n> waiting = pipelined_total();
     std::optional<place> where;
-    if (fits_in(accounts.total() - waiting, r.facts.request)) where = take_place(session, r.demand);
+    if (fits_in(accounts.total() - waiting, r.facts.request)) where = take_place(session, r.pod_request);
     if (!where || !is_free_now(session, *where, r.facts.request)) {
       session.places().rollback(before);
       return std::nullopt;
     }
     session.places().commit(before);
     for (std::size_t i = 0; i < pipelined_.size(); ++i) {
-      if (pipelined_[i].where) pipelined_[i].where = take_place(session, session.at(pipelined_[i].id).demand);
+      if (pipelined_[i].where)
+        pipelined_[i].where = take_place(session, session.at(pipelined_[i].id).pod_request);
     }
     return where;
   }
 
-  [[nodiscard]] static demand demand_of(const record& r, std::uint32_t pods) {
-    demand d = r.demand;
+  [[nodiscard]] static pod_request pod_request_of(const record& r, std::uint32_t pods) {
+    pod_request d = r.pod_request;
     if constexpr (requires { d.pods = pods; }) {
       if (pods != pods_of_unit(r)) d.pods = pods;
     }
@@ -303,7 +304,7 @@ class cycle_state {
     for (const pipelined_unit& p : pipelined_) sum += p.request;
     return sum;
   }
-  [[nodiscard]] std::optional<place> take_place(Session& session, const demand& d) const {
+  [[nodiscard]] std::optional<place> take_place(Session& session, const pod_request& d) const {
     if constexpr (node_aware_placement<places_type>) {
       return session.places().place_available_first(d);
     } else {

@@ -145,7 +145,7 @@ class running_pods {
     running_unit u{unit_rank::of(r, 1), r.facts.id,      r.facts.id,     r.facts.quota, false,
                    r.facts.pods,        r.facts.request, r.facts.request};
     if constexpr (device_counting_placement<std::remove_cvref_t<decltype(session.places())>>) {
-      u.shared = session.places().devices_of(r.demand).shared;
+      u.shared = session.places().devices_of(r.pod_request).shared;
     }
     return u;
   }

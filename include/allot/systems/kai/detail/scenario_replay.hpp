@@ -129,7 +129,7 @@ class scenario_replay {
                                       const std::vector<chosen_unit>& chosen,
                                       std::span<const std::size_t> tried) {
     auto& what_if = session.what_if();
-    if (!what_if.begin(session.places(), world_type::demand_of(r, pods))) return true;
+    if (!what_if.begin(session.places(), world_type::pod_request_of(r, pods))) return true;
     for (const std::size_t i : tried) what_if.gone(session.places(), session.at(chosen[i].unit.id).where);
     return what_if.fits(session.places());
   }
@@ -265,8 +265,8 @@ class scenario_replay {
                      std::vector<chosen_unit>& chosen, leaf& l) {
     const involved_job& job = l.involved[l.next_involved++];
     if (job.waits) {
-      const auto demand = world_type::demand_of(r, pods);
-      return place(session, world, r.facts.quota, job.request, r.facts.in, demand).has_value();
+      const auto pod_request = world_type::pod_request_of(r, pods);
+      return place(session, world, r.facts.quota, job.request, r.facts.in, pod_request).has_value();
     }
     place_victim(session, world, chosen[job.entry]);
     return true;
@@ -285,7 +285,7 @@ class scenario_replay {
 
   [[nodiscard]] std::optional<typename Session::place> place(Session& session, world_type& world, quota_id x,
                                                              const resources<n>& request, capacity_kind in,
-                                                             const typename Session::demand& d) {
+                                                             const typename Session::pod_request& d) {
     if (!world.accounts.within_limits(x, request, in)) return std::nullopt;
     const auto where = world.find_place(session, d, request);
     if (!where) return std::nullopt;
@@ -295,7 +295,7 @@ class scenario_replay {
   }
   void place_victim(Session& session, world_type& world, chosen_unit& back) {
     const record& v = session.at(back.unit.id);
-    back.where = place(session, world, v.facts.quota, v.facts.request, v.facts.in, v.demand);
+    back.where = place(session, world, v.facts.quota, v.facts.request, v.facts.in, v.pod_request);
     if (!back.where) return;
     back.end = world.stand_alike(session, *back.where, v.where) ? fate::stays : fate::moves;
   }

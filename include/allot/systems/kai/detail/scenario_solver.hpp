@@ -102,7 +102,7 @@ class scenario_solver {
   /// Nobody may go for good, so whole devices are only to be had where one that shares them moves off them.
   [[nodiscard]] bool may_do_by_moves(Session& session, const record& r) const {
     if constexpr (device_counting_placement<typename world_type::places_type>) {
-      const auto needs = session.places().devices_of(r.demand);
+      const auto needs = session.places().devices_of(r.pod_request);
       return needs.shared > 0 || needs.own <= session.places().free_devices() + victims_.shared_devices();
     } else {
       return true;
@@ -288,7 +288,7 @@ class scenario_solver {
       world.evict(session, c.unit.id, r.facts.id, wanted_.relation());
       losers_.push_back(c.unit.quota);
     }
-    const auto where = world.find_place(session, r.demand, r.facts.request);
+    const auto where = world.find_place(session, r.pod_request, r.facts.request);
     const bool waits_for_nobody = session.plan().evictions.size() == first && where &&
                                   world.is_free_now(session, *where, r.facts.request);
     // All victims were admitted in this very cycle and have not started, so nobody has to leave. KAI
@@ -301,7 +301,7 @@ class scenario_solver {
     for (const chosen_unit& c : chosen_) {
       if (c.end != fate::moves || !session.contains(c.unit.id)) continue;
       const record& moved = session.at(c.unit.id);
-      world.pipeline(moved, world.find_place(session, moved.demand, moved.facts.request));
+      world.pipeline(moved, world.find_place(session, moved.pod_request, moved.facts.request));
     }
     world.announce(session, r, first);
   }

@@ -18,14 +18,14 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// A placement of devices, some of which a demand has to itself while it may share others: `devices_of`. Who
-/// is only moved frees none of the former, so a demand of more of them than `free_devices`, which nobody
-/// uses, can't be served by moving such jobs.
+/// A placement of devices, some of which a pod request has to itself while it may share others: `devices_of`.
+/// Who is only moved frees none of the former, so a pod request of more of them than `free_devices`, which
+/// nobody uses, can't be served by moving such jobs.
 template <class P>
 concept device_counting_placement = placement<P> &&
-    requires(const P& seen, const typename P::demand& demand) {
-  { seen.devices_of(demand).own } -> std::convertible_to<std::uint64_t>;
-  { seen.devices_of(demand).shared } -> std::convertible_to<std::uint64_t>;
+    requires(const P& seen, const typename P::pod_request& pod_request) {
+  { seen.devices_of(pod_request).own } -> std::convertible_to<std::uint64_t>;
+  { seen.devices_of(pod_request).shared } -> std::convertible_to<std::uint64_t>;
   { seen.free_devices() } -> std::same_as<std::uint64_t>;
 };
 
@@ -60,8 +60,8 @@ template <class Line>
 /// How many pods a unit has: places may know that of a job of which the view says nothing.
 template <class Record>
 [[nodiscard]] std::uint32_t pods_of_unit(const Record& r) {
-  if constexpr (requires { r.demand.pods; }) {
-    return std::max(r.facts.pods, static_cast<std::uint32_t>(r.demand.pods));
+  if constexpr (requires { r.pod_request.pods; }) {
+    return std::max(r.facts.pods, static_cast<std::uint32_t>(r.pod_request.pods));
   } else {
     return r.facts.pods;
   }
@@ -92,7 +92,7 @@ struct unit_kind {
   [[nodiscard]] static unit_kind of(Session& session, const typename Session::record& r) {
     unit_kind k{r.facts.priority, r.facts.in, 0, pods_of_unit(r), request_of_pods(r, 1)};
     k.pods += r.facts.elastic ? session.at(r.facts.core).pods_to_come : r.pods_to_come;
-    if constexpr (requires { r.demand.pools; }) k.pools = r.demand.pools;
+    if constexpr (requires { r.pod_request.pools; }) k.pools = r.pod_request.pools;
     return k;
   }
   /// Whether one that has failed may speak for the other.

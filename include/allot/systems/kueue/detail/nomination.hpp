@@ -121,7 +121,7 @@ class nominations {
     if constexpr (placed) {
       auto& places = session.places();
       for (const victim<n>& v : e.victims) places.vacate(session.at(v.job.id).where);
-      const auto at = places.place(demand_of(session, e));
+      const auto at = places.place(pod_request_of(session, e));
       if (at && (!e.victims.empty() || places.ready(*at))) {
         e.where = *at;
         if (e.victims.empty()) return true;
@@ -153,7 +153,7 @@ class nominations {
       elastic_view<std::remove_cvref_t<decltype(std::declval<Session&>().view())>>;
   /// So many combinations of flavors are tried for a place.
   static constexpr std::size_t most_picks = 256;
-  static constexpr bool placed = !std::same_as<typename Session::demand, no_placement::demand>;
+  static constexpr bool placed = !std::same_as<typename Session::pod_request, no_placement::pod_request>;
 
   /// Who holds something now, but for those left out.
   struct holders {
@@ -182,11 +182,11 @@ class nominations {
   /// The places as the search changes them.
   struct trial_places {
     Session& session;
-    const typename Session::demand& demand;
+    const typename Session::pod_request& pod_request;
 
     void take_off(const running_job<n>& j) { session.places().vacate(session.at(j.id).where); }
     void put_back(const running_job<n>& j) { session.places().reoccupy(session.at(j.id).where); }
-    [[nodiscard]] bool could_place() { return allot::could_place(session.places(), demand); }
+    [[nodiscard]] bool could_place() { return allot::could_place(session.places(), pod_request); }
   };
   /// What a trial of preemption in one dimension found.
   struct trial {
@@ -247,15 +247,15 @@ class nominations {
     e.victims.clear();
     if (found) e.victims.swap(best_victims_);
   }
-  [[nodiscard]] typename Session::demand demand_of(Session& session, const entry& e) const {
+  [[nodiscard]] typename Session::pod_request pod_request_of(Session& session, const entry& e) const {
     const record& r = session.at(e.job);
     if constexpr (elastic) {
       if (r.facts.pods != e.pods) {
         const record part = session.part_of(r, e.pods);
-        return session.demand_of(part, e.chosen.pick);
+        return session.pod_request_of(part, e.chosen.pick);
       }
     }
-    return session.demand_of(r, e.chosen.pick);
+    return session.pod_request_of(r, e.chosen.pick);
   }
 
   void assign(Session& session, entry& e, const record& r, const flavor_bounds& bounds) {
@@ -302,8 +302,8 @@ class nominations {
     const auto b = beneficiary_of(session, r, e.chosen.request);
     bool found = false;
     if constexpr (placed) {
-      const typename Session::demand demand = session.demand_of(r, e.chosen.pick);
-      trial_places world{session, demand};
+      const typename Session::pod_request pod_request = session.pod_request_of(r, e.chosen.pick);
+      trial_places world{session, pod_request};
       found = search_.run(l, holders_of(session), b, e.chosen.contested, world);
     } else {
       detail::no_world<n> nowhere;
@@ -334,7 +334,7 @@ class nominations {
     if constexpr (placed) {
       auto& places = session.places();
       const savepoint s = places.save();
-      const auto at = places.place(session.demand_of(r, pick));
+      const auto at = places.place(session.pod_request_of(r, pick));
       const bool has = at && (!gone_.empty() || places.ready(*at));
       places.rollback(s);
       return has;

@@ -36,9 +36,9 @@ inline constexpr std::uint64_t all_models = ~std::uint64_t{0};
 /// No level of a topology.
 inline constexpr std::uint8_t any_level = 255;
 
-/// What a job asks of the machines. Two equal demands fare alike, so a host may remember that one of them
+/// What a job asks of the machines. Two equal requests fare alike, so a host may remember that one of them
 /// did not fit.
-struct demand {
+struct pod_request {
   /// Of each pod (of the whole job, if `total`): whole GPUs; or less than one, a fraction of one device (of
   /// each of `devices`); or none, for a pod that only needs a node.
   quantity gpus{};
@@ -69,8 +69,8 @@ struct demand {
     return required_level != any_level || preferred_level != any_level;
   }
 
-  friend constexpr auto operator<=>(const demand&, const demand&) noexcept = default;
-  friend constexpr bool operator==(const demand&, const demand&) noexcept = default;
+  friend constexpr auto operator<=>(const pod_request&, const pod_request&) noexcept = default;
+  friend constexpr bool operator==(const pod_request&, const pod_request&) noexcept = default;
 };
 
 /// The portion of a device, in milli, that so much memory of it is: percent, rounded up, of what the device
@@ -142,7 +142,7 @@ struct placed_pod {
   friend constexpr bool operator==(const placed_pod&, const placed_pod&) noexcept = default;
 };
 
-/// The pods of a demand: `pods` of shape `each`, and one more of shape `rest` unless that has no devices.
+/// The pods of a request: `pods` of shape `each`, and one more of shape `rest` unless that has no devices.
 struct pod_split {
   pod_shape each;
   std::uint64_t pods = 1;
@@ -164,14 +164,15 @@ namespace detail {
 
 }  // namespace detail
 
-/// The pods that a demand consists of, or nothing if it is none that can be placed: no pods, a negative
+/// The pods that a request consists of, or nothing if it is none that can be placed: no pods, a negative
 /// amount, one above a GPU that is not whole, more than one of GPUs, GPU memory and a MIG profile, or several
 /// devices with other than a fraction of each.
 ///
 /// A total of at most the size of the largest acceptable node is one pod. A larger one fills as many nodes
 /// of that size as it can, all of whose GPUs must be free, and the rest stands on one node (the rule of the
 /// Helios simulator); its CPU and memory go with its GPUs. O(1).
-[[nodiscard]] constexpr std::optional<pod_split> split(const demand& d, std::uint32_t largest_node) noexcept {
+[[nodiscard]] constexpr std::optional<pod_split> split(const pod_request& d,
+                                                       std::uint32_t largest_node) noexcept {
   const std::int64_t milli = d.gpus.in_milli();
   if (!d.gpus.is_bounded() || milli < 0 || (!d.total && d.pods == 0)) return std::nullopt;
   if (d.cpu_milli < 0 || d.memory_mib < 0 || d.gpu_memory_mib < 0) return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/gpu/demand.hpp>
 #include <allot/gpu/node_spec.hpp>
+#include <allot/gpu/pod_request.hpp>
 
 #include <doctest/doctest.h>
 
@@ -9,11 +9,11 @@
 namespace gpu = allot::gpu;
 using allot::gpus;
 using allot::quantity;
-using gpu::demand;
+using gpu::pod_request;
 
 namespace {
 
-demand total(quantity q) {
+pod_request total(quantity q) {
   return {q, 1, true};
 }
 
@@ -71,12 +71,12 @@ TEST_CASE("split: what can't be placed") {
 }
 
 TEST_CASE("demand: totally ordered, equal when all of it is") {
-  const demand d{gpus(1), 2, false, 0b1};
-  CHECK(d == demand{gpus(1), 2, false, 0b1});
-  CHECK(d < demand{gpus(2), 1, false, 0b1});
-  CHECK(d < demand{gpus(1), 3, false, 0b1});
-  CHECK(d < demand{gpus(1), 2, true, 0b1});
-  CHECK(d < demand{gpus(1), 2, false, 0b11});
+  const pod_request d{gpus(1), 2, false, 0b1};
+  CHECK(d == pod_request{gpus(1), 2, false, 0b1});
+  CHECK(d < pod_request{gpus(2), 1, false, 0b1});
+  CHECK(d < pod_request{gpus(1), 3, false, 0b1});
+  CHECK(d < pod_request{gpus(1), 2, true, 0b1});
+  CHECK(d < pod_request{gpus(1), 2, false, 0b11});
 }
 
 TEST_CASE("portion_of_memory: percent, rounded up, of memory in steps of 100 MiB") {
@@ -116,7 +116,7 @@ TEST_CASE(
 }
 
 TEST_CASE("split: GPU memory, and fractions of several devices") {
-  const demand by_memory{.pods = 3, .gpu_memory_mib = 8000, .devices = 2};
+  const pod_request by_memory{.pods = 3, .gpu_memory_mib = 8000, .devices = 2};
   const auto s = gpu::split(by_memory, 8);
   REQUIRE(s);
   CHECK(s->pods == 3);
