@@ -55,9 +55,8 @@ class ledger {
   /// In a state that is not sound, what is missing above x counts against what x keeps for itself, as in
   /// Kueue's available().
   [[nodiscard]] resources<N> headroom(quota_id x, capacity_kind kind = capacity_kind::any) const {
-    resources<N> most;
-    for (std::size_t d = 0; d < N; ++d) most[d] = headroom(x, d, kind);
-    return most;
+    if (!is_known(x)) return {};
+    return kind == capacity_kind::guaranteed ? headroom_of<true>(x) : headroom_of<false>(x);
   }
   [[nodiscard]] quantity headroom(quota_id x, std::size_t d, capacity_kind kind = capacity_kind::any) const {
     quantity most = quantity::unlimited();
@@ -284,6 +283,28 @@ class ledger {
   /// What a quota passes on to its parent's supply when it uses `used`.
   [[nodiscard]] static quantity passed_on(quantity used, quantity kept) {
     return std::max(quantity{}, used - kept);
+  }
+
+  /// All dimensions on one way up: they do not wait for each other's memory.
+  template <bool Guaranteed>
+  [[nodiscard]] resources<N> headroom_of(quota_id x) const {
+    resources<N> most{quantity::unlimited()};
+    resources<N> spared;
+    resources<N> spared_guaranteed;
+    do {
+      const cell* const cells = &cell_of(x, 0);
+      for (std::size_t d = 0; d < N; ++d) {
+        const cell& c = cells[d];
+        most[d] = std::min(most[d], spared[d] + (ceiling_of(c) - c.now.used));
+        spared[d] += std::max(quantity{}, c.kept - c.now.used);
+        if constexpr (Guaranteed) {
+          most[d] = std::min(most[d], spared_guaranteed[d] + (c.supply - c.now.used_guaranteed));
+          spared_guaranteed[d] += std::max(quantity{}, c.kept - c.now.used_guaranteed);
+        }
+      }
+      x = cells->parent;
+    } while (x);
+    return most;
   }
 
   /// Whether so much more can be used where `at` is: `spared` of it does not reach the quotas above.
