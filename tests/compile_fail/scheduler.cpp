@@ -77,7 +77,7 @@ struct incomplete_policies {
   using cycle = allot::exhaustive_cycle<Session, incomplete_policies>;
 #ifdef policies_have_no_jobs
   // allot: policies must have `jobs`, the order of the jobs of one quota
-  allot::lane not_preemptible = allot::lane::any;
+  allot::capacity_kind not_preemptible = allot::capacity_kind::any;
 #else
   allot::by_settings jobs;
 #endif
@@ -116,8 +116,8 @@ using chosen = allot::scheduler<jobs, placement, decltype([] {})>;
 using chosen = allot::scheduler<jobs, placement, allot::by_settings>;
 #elif defined policies_have_no_jobs
 using chosen = allot::scheduler<jobs, placement, incomplete_policies>;
-#elif defined policies_have_no_lane
-// allot: policies must have `allot::lane not_preemptible`
+#elif defined policies_have_no_capacity_kind
+// allot: policies must have `allot::capacity_kind not_preemptible`
 using chosen = allot::scheduler<jobs, placement, incomplete_policies>;
 #elif defined quota_order_has_unordered_keys
 // allot: the quota order must take (const ledger<N>&, const contender<N>&), return an ordered key
@@ -132,15 +132,15 @@ using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, of_fr
 // shortest_first needs a view with duration(job)
 using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, allot::shortest_first> >;
 #elif defined victim_order_is_a_job_order
-// allot: the victim order must take (const ledger<N>&, const candidate<N>&) and return an ordered key
+// allot: the victim order must take (const ledger<N>&, const victim_candidate<N>&) and return an ordered key
 using chosen =
     allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, allot::by_settings> >;
 #elif defined guard_says_no_bool
-// allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const candidate<N>&), return bool
+// allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const victim_candidate<N>&), return bool
 using chosen =
     allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, by_priority, anything> >;
 #elif defined protection_says_no_bool
-// allot: the protection must take (const ledger<N>&, const beneficiary<N>&, const candidate<N>&
+// allot: the protection must take (const ledger<N>&, const beneficiary<N>&, const victim_candidate<N>&
 using chosen = allot::scheduler<
     jobs, placement,
     allot::policies<by_share, allot::by_settings, by_priority, allot::eligible_is_fair, anything> >;

@@ -54,14 +54,14 @@ TEST_CASE("scenario MIG: an instance for each pod, charged as the part of a GPU 
   CHECK(one.pod_request.gpus == quantity{});
   CHECK(one.request[0] == quantity::milli(125));
   const auto more = read(R"("request": {"gpu": 0.5}, "mig": {"3g.20gb": 1}, "pods": 2)");
-  CHECK(gpu::name_of(more.demand.mig) == "3g.20gb");
-  CHECK(more.demand.gpus == quantity{});
+  CHECK(gpu::name_of(more.pod_request.mig) == "3g.20gb");
+  CHECK(more.pod_request.gpus == quantity{});
   CHECK(more.request[0] == quantity::whole(1));
   // An eighth of the GPU of 80 GB, a quarter of that of 40 GB: the most that it may be.
   CHECK(read(R"("request": {}, "mig": "1g.10gb")").request[0] == quantity::milli(250));
   CHECK(read(R"("request": {}, "mig": "1g.10gb", "gpu_model": "A100-SXM4-80GB")").request[0] ==
         quantity::milli(125));
-  CHECK(gpu::name_of(read(R"("request": {}, "mig": "mig-1g.5gb.me")").demand.mig) == "1g.5gb+me");
+  CHECK(gpu::name_of(read(R"("request": {}, "mig": "mig-1g.5gb.me")").pod_request.mig) == "1g.5gb+me");
 }
 
 TEST_CASE("scenario MIG: instances go to GPUs that are cut, whole GPUs to the others") {

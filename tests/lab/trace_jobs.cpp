@@ -44,21 +44,21 @@ TEST_CASE("trace_jobs: without pods the GPUs are a total, with pods they are spl
       "job_id,submit_s,duration_s,gpus,pods,priority,preemptible,checkpoint_s,restart_s\n"
       "a,0,1,12,,5,false,60,3\nb,0,1,12,3,,,,\nc,0,1,0.5,,,,,\n");
   const auto total = allot::lab::to_job<1>(t.jobs[0], quota_id{0});
-  CHECK(total.demand.total);
-  CHECK(total.demand.gpus == gpus(12));
+  CHECK(total.pod_request.total);
+  CHECK(total.pod_request.gpus == gpus(12));
   CHECK(total.priority == 5);
   CHECK_FALSE(total.preemptible);
   CHECK(total.checkpoint == 60 * second);
   CHECK(total.restart == 3 * second);
   const auto gang = allot::lab::to_job<1>(t.jobs[1], quota_id{0});
-  CHECK_FALSE(gang.demand.total);
-  CHECK(gang.demand.pods == 3);
-  CHECK(gang.demand.gpus == gpus(4));
+  CHECK_FALSE(gang.pod_request.total);
+  CHECK(gang.pod_request.pods == 3);
+  CHECK(gang.pod_request.gpus == gpus(4));
   CHECK(gang.request == allot::resources<1>{gpus(12)});
   CHECK(gang.preemptible);
   CHECK_FALSE(gang.checkpoint);
   const auto fraction = allot::lab::to_job<1>(t.jobs[2], quota_id{0});
-  CHECK(fraction.demand.gpus == quantity::milli(500));
+  CHECK(fraction.pod_request.gpus == quantity::milli(500));
 }
 
 TEST_CASE("trace_jobs: a gang that can run with fewer pods is elastic, a total never is") {
@@ -77,7 +77,7 @@ TEST_CASE("trace_jobs: what is counted is counted in its dimension, and the rest
   CHECK(all.request == allot::resources<3>{quantity::milli(8500), quantity::whole(4096), gpus(2)});
   const auto cpu_only = allot::lab::to_job<1>(t.jobs[0], quota_id{0}, {.gpu = {}, .cpu = 0});
   CHECK(cpu_only.request == allot::resources<1>{quantity::milli(8500)});
-  CHECK(cpu_only.demand.gpus == gpus(2));
+  CHECK(cpu_only.pod_request.gpus == gpus(2));
 }
 
 TEST_CASE("trace_jobs: a trace without quotas has one for each tenant, below a root with another name") {

@@ -434,7 +434,7 @@ TEST_CASE("search: an extra victim must pass the guard") {
   }
 }
 
-TEST_CASE("search: in the guaranteed lane its own jobs stand in the way, and they are no victims") {
+TEST_CASE("search: on guaranteed capacity its own jobs stand in the way, and they are no victims") {
   scene s{{{.name = "root"},
            {.name = "A", .parent = "root", .nominal = gpus(4)},
            {.name = "B", .parent = "root", .nominal = gpus(4)}}};

@@ -120,7 +120,7 @@ TEST_CASE("victim_order: without regard to shares it is the order of the jobs al
   CHECK((order(l, giving(b, -1, 0)) < order(l, giving(a, 0, 9))));
 }
 
-TEST_CASE("victim_order: keys are a strict total order and depend on the donor's own usage only") {
+TEST_CASE("victim_order: keys are a strict total order and depend on the candidate's own usage only") {
   allot_test::for_each_seed(100, [](random_source& random) {
     ledger<2> l{allot::quota_tree<2>{allot_test::random_quotas<2>(random, {.most_quotas = 6})}};
     std::vector<victim_candidate<2>> candidates;

@@ -327,7 +327,7 @@ TEST_CASE("ledger: what of a request reaches the parent") {
   });
 }
 
-TEST_CASE("ledger: usage is told by quota, lane and subtree") {
+TEST_CASE("ledger: usage by quota, kind of capacity and subtree") {
   ledger<> l = ledger_of(two_teams(6, 5));
   l.charge(a, gpus(2));
   l.charge(a, gpus(1), capacity_kind::guaranteed);
@@ -388,7 +388,7 @@ TEST_CASE("ledger: PAI's inclusive parent: a job on it uses what its children le
   CHECK(l.is_sound());
 }
 
-TEST_CASE("ledger: the guaranteed lane never stands on borrowed capacity") {
+TEST_CASE("ledger: guaranteed capacity is never borrowed") {
   ledger<> l = ledger_of(two_teams(6, 5));
   CHECK(l.headroom(b, 0, capacity_kind::guaranteed) == gpus(5));
   l.charge(b, gpus(4), capacity_kind::guaranteed);

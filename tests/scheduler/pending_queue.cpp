@@ -119,7 +119,7 @@ TEST_CASE("pending_queue: gives the first job that may be tried, whatever happen
   });
 }
 
-TEST_CASE("pending_queue: an inadmissible shape is out of the way until the world changes") {
+TEST_CASE("pending_queue: an inadmissible class is out of the way until the world changes") {
   pending_queue q;
   q.push(class_number{7}, {{0, 1, 1}, job_id{1}, 0});
   q.push(class_number{7}, {{0, 2, 2}, job_id{2}, 0});

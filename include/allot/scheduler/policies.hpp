@@ -159,12 +159,12 @@ template <class Policies, job_view View>
   };
   static_assert(has_jobs || !has_cycle,
                 "allot: policies must have `jobs`, the order of the jobs of one quota");
-  constexpr bool has_lane = requires(const Policies& p) {
+  constexpr bool has_capacity_kind = requires(const Policies& p) {
     { p.not_preemptible } -> same_value_as<capacity_kind>;
   };
-  static_assert(has_lane || !has_cycle,
-                "allot: policies must have `allot::lane not_preemptible`, the lane of jobs that may not be "
-                "evicted");
+  static_assert(has_capacity_kind || !has_cycle,
+                "allot: policies must have `allot::capacity_kind not_preemptible`, the capacity that jobs "
+                "which may not be preempted use");
   if constexpr (has_jobs) {
     static_assert(job_order<std::remove_cvref_t<decltype(std::declval<const Policies&>().jobs)>, View>,
                   "allot: the job order must take (view, job, queue_settings) and return an integer; "
