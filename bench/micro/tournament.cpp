@@ -82,7 +82,7 @@ void next_job(benchmark::State& state) {
   std::uint64_t id = 0;
   const auto come = [&](quota_id x) {
     ++id;
-    queues[x.index()].push(allot::shape_number{static_cast<std::uint32_t>(id % 12)},
+    queues[x.index()].push(allot::class_number{static_cast<std::uint32_t>(id % 12)},
                            {{-static_cast<std::int64_t>(id % 3), 0, id}, {}, 0});
   };
   const auto refresh = [&](quota_id x) {
@@ -104,7 +104,7 @@ void next_job(benchmark::State& state) {
   for ([[maybe_unused]] auto _ : state) {
     const quota_id x = t.best(w.l.tree());
     const auto first = queues[x.index()].first(always);
-    queues[x.index()].take_out(allot::shape_number{static_cast<std::uint32_t>(first->rank.id % 12)},
+    queues[x.index()].take_out(allot::class_number{static_cast<std::uint32_t>(first->rank.id % 12)},
                                first->id);
     const auto size = gpus(static_cast<std::int64_t>(1 + first->rank.id % 12));
     w.l.charge(x, size);

@@ -165,7 +165,16 @@ class tournament {
     pending_[matches_.leaf(m, player)] = takes_part ? with : pending_minimum<N>::of_nobody();
   }
   [[nodiscard]] auto earlier(const quota_tree<N>& tree, quota_id of) const {
-    return [this, &tree, of](std::size_t a, std::size_t b) { return before(tree, of, a, b); };
+    const std::size_t own_jobs = of ? 1 : 0;
+    return [this, of, own_jobs, players = of ? tree.children(of) : tree.roots()](std::size_t a,
+                                                                                 std::size_t b) {
+      const auto key_of = [&](std::size_t i) -> const key& {
+        return i < own_jobs ? seats_[of.index()].own_key : seats_[players[i - own_jobs].index()].child_key;
+      };
+      const key& x = key_of(a);
+      const key& y = key_of(b);
+      return x < y || (x == y && a < b);
+    };
   }
   [[nodiscard]] auto merged() {
     return [this](std::size_t node, std::size_t left, std::size_t right) {
@@ -211,17 +220,6 @@ class tournament {
     }
     const seat& job = seats_[s.best.index()];
     s.child_key = order_(l, contender<N>{c, false, s.arriving, job.head, s.best, job.request});
-  }
-
-  [[nodiscard]] bool before(const quota_tree<N>& tree, quota_id parent, std::size_t a, std::size_t b) const {
-    const key& x = key_of(tree, parent, a);
-    const key& y = key_of(tree, parent, b);
-    return x < y || (x == y && a < b);
-  }
-  [[nodiscard]] const key& key_of(const quota_tree<N>& tree, quota_id parent, std::size_t player) const {
-    if (!parent) return seats_[tree.roots()[player].index()].child_key;
-    if (player == 0) return seats_[parent.index()].own_key;
-    return seats_[tree.children(parent)[player - 1].index()].child_key;
   }
 
   std::vector<seat> seats_;

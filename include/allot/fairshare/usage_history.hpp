@@ -46,6 +46,7 @@ class usage_history {
 
   /// Nothing has been used. O(slots).
   void reset(const quota_tree<N>& tree, instant now) {
+    slots_ = tree.slots();
     meters_.assign(2 * tree.slots() + 1, meter{{}, now, {}});
     delayed_ = meters_;
     changes_.clear();
@@ -57,6 +58,7 @@ class usage_history {
     const meter capacity = meters_.back();
     const meter before = delayed_.back();
     meters_.back() = delayed_.back() = meter{{}, now_, {}};
+    slots_ = tree.slots();
     meters_.resize(2 * tree.slots() + 1, meter{{}, now_, {}});
     delayed_.resize(2 * tree.slots() + 1, meter{{}, now_, {}});
     for (change& c : changes_) {
@@ -105,7 +107,7 @@ class usage_history {
   [[nodiscard]] std::int64_t past_use(quota_id x, bool own_jobs, std::size_t d) const {
     if (!is_known(x, d)) return 0;
     wide use = mass(seat_of(x, own_jobs), d);
-    wide all = mass(meters_.size() - 1, d);
+    wide all = mass(2 * slots_, d);
     while (use >= wide{1} << 90U || all >= wide{1} << 90U) use >>= 1U, all >>= 1U;
     if (all == 0) return 0;
     constexpr std::int64_t billion = 1'000'000'000;
@@ -133,7 +135,7 @@ class usage_history {
   };
 
   [[nodiscard]] bool is_known(quota_id x, std::size_t d) const noexcept {
-    return x.index() < meters_.size() / 2 && d < N;
+    return x.index() < slots_ && d < N;
   }
   [[nodiscard]] static std::size_t seat_of(quota_id x, bool own_jobs) {
     return 2 * x.index() + (own_jobs ? 1 : 0);
@@ -178,6 +180,7 @@ class usage_history {
 
   history_settings settings_;
   /// Two for each quota, of its subtree and of its own jobs; the last is of the capacity.
+  std::size_t slots_ = 0;
   std::vector<meter> meters_;
   /// The same as they were when the sliding window began.
   std::vector<meter> delayed_;

@@ -62,7 +62,7 @@ class winner_trees {
   template <class Before, class Merge>
   void play(std::size_t tree, std::size_t player, bool takes_part, Before before, Merge merge) {
     seat(tree, player, takes_part);
-    const one& t = trees_[tree];
+    const one t = trees_[tree];
     for (std::size_t at = (t.size + player) / 2; at >= 1; at /= 2) meet(t, at, before, merge);
   }
   template <class Before>
@@ -79,7 +79,7 @@ class winner_trees {
   };
 
   template <class Before, class Merge>
-  void meet(const one& t, std::size_t at, Before before, Merge merge) {
+  void meet(one t, std::size_t at, Before before, Merge merge) {
     const std::size_t left = t.first + 2 * at;
     const std::size_t a = winners_[left];
     const std::size_t b = winners_[left + 1];

@@ -133,7 +133,6 @@ class ledger {
   }
   /// What of a further `q` at x would reach its parent: less what x still has of its kept part.
   [[nodiscard]] quantity passed_up(quota_id x, std::size_t d, quantity q) const {
-    if (!is_known(x, d)) return {};
     const cell& c = at(x, d);
     return passed_on(c.now.used + q, c.kept) - passed_on(c.now.used, c.kept);
   }
@@ -247,7 +246,7 @@ class ledger {
     quantity supply;
     quantity ceiling;  // S + B; at a root S, for there is nobody to borrow from; most_countable if unlimited
     quota_id parent;
-    bool is_live;  // false in an empty slot, whose other numbers are zero
+    bool is_live;  // false in an empty slot, which is `of_nobody`
     friend bool operator==(const cell&, const cell&) = default;
   };
   struct entry {
@@ -276,6 +275,12 @@ class ledger {
   [[nodiscard]] resources<N> charged_in(quota_id x, capacity_kind kind) const {
     return kind == capacity_kind::guaranteed ? own_usage(x, kind)
                                              : own_usage(x) - own_usage(x, capacity_kind::guaranteed);
+  }
+  /// Where there is no quota: it has nothing, and passes nothing on.
+  [[nodiscard]] static cell of_nobody() noexcept {
+    cell c{};
+    c.kept = quantity::unlimited();
+    return c;
   }
   [[nodiscard]] static quantity ceiling_of(const cell& c) {
     return c.ceiling == most_countable ? quantity::unlimited() : c.ceiling;
@@ -371,7 +376,7 @@ class ledger {
   void rebuild() {
     const std::vector<cell> old = std::move(cells_);
     supplies_ = supplies_of(tree_);
-    cells_.assign(tree_.slots() * N + 1, cell{});
+    cells_.assign(tree_.slots() * N + 1, of_nobody());
     max_depth_ = 0;
     const auto order = tree_.top_down();
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
