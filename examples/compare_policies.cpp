@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One tree, one backlog, and what each preset decides, side by side. Of 16 GPUs vision owns 8, speech 4 and
-// chat 4. While vision is idle the others queue up; then vision comes.
+// One tree, one backlog, and the decisions of each preset, side by side. Of 16 GPUs vision owns 8, speech 4
+// and chat 4. While vision is idle, the others queue up; then vision submits its jobs.
 #include <allot/allot.hpp>
 #include <allot/core/text.hpp>
 #include <allot/systems/by_name.hpp>
@@ -52,7 +52,7 @@ std::vector<allot::quota_spec<>> quotas() {
           {.name = "chat", .parent = "cluster", .nominal = allot::gpus(4), .weight = {1000}}};
 }
 
-/// What became of each job, by name, and what the teams use: the column of a preset.
+/// The outcome of each job, by name, and the usage of the teams: the column of a preset.
 using column = std::map<std::string, std::string>;
 
 column decide(const allot::any_preset& preset) {

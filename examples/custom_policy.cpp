@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A policy of one's own: a lab where idle GPUs go to whoever has the next paper deadline, where the job that
-// has done least yields first, and where nobody is stopped who is nearly done. The parts are plain callables
-// that look up in the host's own tables what the library knows nothing of.
+// A custom policy: a lab where idle GPUs go to the team with the next paper deadline, where the job that has
+// done least is evicted first, and where jobs that are nearly done are not evicted. The parts are plain
+// callables that look up, in the host's own tables, what the library does not know.
 #include <allot/allot.hpp>
 #include <allot/core/text.hpp>
 #include <allot/fairshare/division.hpp>
@@ -35,7 +35,7 @@ using deadlines = std::map<quota_id, int>;  // in days
 
 // --- the policy: these 30 lines
 
-/// Idle capacity: all that it wants for the next deadline, then for the one after it.
+/// Divides idle capacity: everything that the team with the next deadline wants, then the one after it.
 struct next_deadline_first {
   const deadlines* days;
   void operator()(quantity idle, std::span<allot::claimant> teams) const {
@@ -49,13 +49,13 @@ struct next_deadline_first {
       idle = idle - more;
     }
   }
-  /// The same as the order of turns: who stays within its own, then the next deadline.
+  /// The matching order of quotas: those within their own share first, then by deadline.
   template <std::size_t N>
   auto operator()(const allot::ledger<N>& l, const allot::contender<N>& c) const {
     return std::pair{std::pair{allot::share_of(l, c).borrows, days->at(c.quota)}, c.head};
   }
 };
-/// Who yields: whoever has done least.
+/// The order of victims: jobs that have done least first.
 struct least_done_first {
   const job_list* jobs;
   template <std::size_t N>
@@ -68,7 +68,7 @@ struct least_done_first {
            std::pair{jobs->at(b.order).percent_done, b.order};
   }
 };
-/// Whether that is fair: not to those who are nearly done.
+/// The fairness guard: jobs that are nearly done stay.
 struct nearly_done_stays {
   const job_list* jobs;
   template <std::size_t N>

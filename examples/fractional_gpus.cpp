@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Thirteen workloads on 16 GPUs: training on whole GPUs beside seven notebooks that share two of them, one of
-// which asks for memory and not for a portion. All 16 are full; what comes next is told why it must wait.
+// which requests memory instead of a portion. All 16 are full; further requests get the reason why they must
+// wait.
 #include <allot/core/text.hpp>
 #include <allot/gpu/inventory.hpp>
 
@@ -126,7 +127,7 @@ int main() {
   cluster.stop("ana");
   cluster.stop("dan");
   cluster.stop("eve");
-  // As much as it asks for is free, but on two devices.
+  // As much as it requests is free, but on two devices.
   cluster.start(more);
   cluster.start(kim);
   cluster.start(ida);

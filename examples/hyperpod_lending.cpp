@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Task governance as in Amazon SageMaker HyperPod. A cluster of 16 GPUs is allocated to team-a (6) and team-b
-// (5); the other 5 are a pool that whoever may borrow can use. First the lending modes, one task at a time;
-// then the same backlog under the four policies of the cluster.
+// Task governance as in Amazon SageMaker HyperPod. Of a cluster of 16 GPUs, 6 are allocated to team-a and 5
+// to team-b; the other 5 are a pool for any team that may borrow. First the lending modes, one task at a
+// time; then the same backlog under the four policies of the cluster.
 #include <allot/allot.hpp>
 #include <allot/systems/by_name.hpp>
 
@@ -42,13 +42,13 @@ struct team {
   int weight = 1;
 };
 
-/// A cluster of `all` GPUs, of which `teams` are allocated some.
+/// A cluster of `all` GPUs, some of which are allocated to `teams`.
 class cluster {
  public:
   cluster(int all, const std::vector<team>& teams, const allot::preset_options& policy = {})
       : scheduler_(allot::make_scheduler(policy_of(policy), tasks_view{}, quotas_of(all, teams)).value()) {}
 
-  /// What happens when a task comes.
+  /// What happens when a task is submitted.
   std::string run(const std::string& of_team, int size, int priority = 0) {
     const allot::job_id id = submit("task", of_team, size, priority);
     std::string told;
@@ -73,7 +73,7 @@ class cluster {
     tasks_.push_back({name, scheduler_.tree().find(of_team), size, priority});
     return scheduler_.submit(&tasks_.back());
   }
-  /// Who starts, in order.
+  /// The tasks that start, in order.
   std::string start_all() {
     std::string line;
     for (const auto& a : scheduler_.step(0).admissions) line += " " + a.what->name;

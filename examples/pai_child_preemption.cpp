@@ -37,14 +37,14 @@ struct jobs_of_pai {
 
 using scheduler_type = allot::scheduler<jobs_of_pai, allot::gpu::inventory, allot::pai::policies_type>;
 
-/// The host: it submits, does what the plans say, and reports back.
+/// The host: it submits jobs, carries out the plans, and reports back.
 class host {
  public:
   explicit host(scheduler_type scheduler) : scheduler_(std::move(scheduler)) {
     for (const auto& p : scheduler_.configure(quota("quota1"), {.preempt = {.children = true}})) {
       fmt::print("{}\n", p.text);
     }
-    // The members of two workspaces; a quota belongs to those who may submit to it.
+    // The members of two workspaces. A quota belongs to the users that may submit to it.
     access_.add_workspace({"B", {{"bea", {"developer"}}, {"bob", {"developer"}}}, {quota("quota1.1")}});
     access_.add_workspace({"C", {{"cem", {"developer"}}, {"cora", {"developer"}}}, {quota("quota1.2")}});
     access_.set_rule(quota("quota1"), {.users = {"ann"}});
@@ -65,7 +65,7 @@ class host {
     }
   }
 
-  /// All running jobs of a user end.
+  /// Ends all running jobs of a user.
   void finish(std::string_view user) {
     for (const job& j : jobs_) {
       const auto at = ids_.find(&j);
@@ -84,7 +84,7 @@ class host {
     for (const auto& p : over.problems()) fmt::print("  {}\n", p.text);
   }
 
-  /// Lets the scheduler decide until it has nothing more to say, and shows what became of it.
+  /// Lets the scheduler decide until nothing more changes, and shows the result.
   void settle() {
     allot::settle(scheduler_, ++now_, [&](const auto& plan) {
       std::map<std::string_view, int> started;

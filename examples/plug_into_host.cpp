@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A scheduler that has its own jobs, nodes, queue and loop takes only the parts it lacks: the ledger (who may
-// use how much), the shortfall (why not), and the victim search (who must yield). Nothing here derives from
-// anything of the library, and the library never sees a host_job.
+// A scheduler with its own jobs, nodes, queue and loop takes only the parts it lacks: the ledger (how much a
+// quota may use), the shortfall (why not), and the victim search (which jobs must be evicted). Nothing here
+// derives from anything of the library, and the library never sees a host_job.
 #include <allot/preemption/search.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/quota/shortfall.hpp>
@@ -31,7 +31,7 @@ class host {
 
   void submit(host_job j) { waiting_.push_back(std::move(j)); }
 
-  /// The host's own loop: the queue as it stands, first come first served, whoever fits.
+  /// The host's own loop: the queue in its order, first come, first served; any job that fits starts.
   void schedule() {
     for (auto j = waiting_.begin(); j != waiting_.end();) {
       const auto next = std::next(j);
@@ -72,7 +72,7 @@ class host {
             .request = request_of(j)};
   }
 
-  /// What the search does to the nodes while it tries.
+  /// The changes that the search makes to the nodes while it tries.
   struct trial {
     host& h;
     const host_job& beneficiary;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The over-quota demonstration of Run:ai: four teams share 16 GPUs, of which a owns 4, b 2, c 2 and d 8. What
-// is idle is lent in proportion to what the teams own, and goes back to its owner by pausing as few jobs as
-// possible, fairly chosen. Who is entitled to how much is the division's answer; what starts and what pauses
-// is the scheduler's.
+// The over-quota demonstration of Run:ai: four teams share 16 GPUs, of which a owns 4, b 2, c 2 and d 8. Idle
+// GPUs are lent in proportion to what the teams own, and return to their owner by pausing as few jobs as
+// possible, chosen fairly. The division says which team is entitled to how much; the scheduler says which
+// jobs start and which pause.
 #include <allot/allot.hpp>
 #include <allot/core/text.hpp>
 #include <allot/fairshare/division.hpp>
@@ -82,7 +82,7 @@ class demonstration {
   void act(const char* title) const {
     if (aloud_) fmt::print("{}\n", title);
   }
-  /// A gang of so many pods, each of one GPU unless it is said.
+  /// A gang of `pods` pods, each of one GPU unless stated otherwise.
   void submit(const std::string& team, const std::string& what, std::uint32_t pods,
               quantity each = allot::gpus(1)) {
     jobs_.push_back({team + "-" + what, scheduler_.tree().find(team), each, pods});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A gang of 64 GPUs must stand in one leaf of the network: it gets the fullest that has the room, and what
-// the cluster then looks like is drawn for GraphViz. A gang that no leaf can hold is told what the best one
-// lacks; if it only prefers a leaf, it gets the fewest that hold it.
+// A gang of 64 GPUs must run in one leaf of the network. It gets the fullest leaf with enough room, and the
+// resulting cluster is drawn for GraphViz. A gang that fits in no leaf is told what the best leaf lacks. If
+// it only prefers a leaf, it gets the fewest leaves that hold it.
 #include <allot/core/text.hpp>
 #include <allot/gpu/inventory.hpp>
 #include <allot/gpu/topology/topology_builder.hpp>
@@ -25,7 +25,7 @@ namespace {
 namespace gpu = allot::gpu;
 using gpu::node_id;
 
-/// Leaves a and b hang on one spine, c and d on another. Each has five nodes of 16 GPUs.
+/// Leaves a and b are below one spine, c and d below another. Each has five nodes of 16 GPUs.
 gpu::cluster make_cluster() {
   std::vector<gpu::node_spec> specs;
   for (const char leaf : {'a', 'b', 'c', 'd'}) {
@@ -41,14 +41,13 @@ gpu::cluster make_cluster() {
 
 class machines {
  public:
-  /// So many GPUs of a node are in use already.
+  /// Marks GPUs of a node as in use.
   void occupy(const std::string& node, std::int64_t gpus) {
     const gpu::pod_location where{nodes_.find(node).value()};
     if (!inventory_.place_at({.gpus = allot::gpus(gpus)}, {&where, 1})) fmt::print("{} is full\n", node);
   }
 
-  /// Places pods of eight GPUs each, all or none, and says where. What it returns is valid until the next
-  /// one.
+  /// Places pods of eight GPUs each, all or none, and says where. The result is valid until the next call.
   gpu::gang_place place(const std::string& name, std::uint32_t pods, std::optional<std::size_t> required,
                         std::optional<std::size_t> preferred) {
     const gpu::node_rooms rooms{

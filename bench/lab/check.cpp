@@ -57,7 +57,7 @@ void describe_nodes(const scenario& s, std::string& out) {
   }
 }
 
-/// By dimension, separated by slashes, or by bars where the names have slashes: "48/unlimited".
+/// By dimension, separated by slashes, or by bars if the names contain slashes: "48/unlimited".
 template <class Get>
 [[nodiscard]] std::string cells(const scenario& s, Get get) {
   const bool has_flavors = std::any_of(s.resources.begin(), s.resources.end(),
@@ -107,7 +107,7 @@ void describe_jobs(const scenario& s, std::string& out) {
   for (const job_entry& j : s.jobs) {
     ++phases[j.phase];
     asked += j.request;
-    // Of each group of flavors the best.
+    // The best flavor of each group.
     for (const flavor_group& g : j.flavors) {
       asked += g.options.front().request *
                (j.pod_request.total ? std::int64_t{1} : std::int64_t{j.pod_request.pods});
@@ -161,7 +161,7 @@ namespace {
   return ends_in(".csv") || ends_in(".csv.gz");
 }
 
-/// Standard input has no name to tell what it is: a scenario begins with an object or with a comment.
+/// Standard input has no name that tells its format: a scenario begins with an object or a comment.
 [[nodiscard]] std::string check_standard_input(const scenario_source& source, errors& found) {
   packed_input file{"-"};
   const auto text = file.read_all();

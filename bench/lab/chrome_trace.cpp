@@ -20,10 +20,11 @@ namespace lab {
 
 namespace {
 
-/// The viewers show one slice of a thread at a time, so that each share of a GPU needs a thread of its own.
+/// The viewers show only one slice of a thread at a time, so each share of a GPU needs its own thread.
 class lanes {
  public:
-  /// The first lane that is free from `begin` on; it is taken until `end`. Called by time.
+  /// The first lane that is free from `begin` on, which is then taken until `end`. To be called in order of
+  /// time.
   std::size_t take(instant begin, instant end) {
     std::size_t i = 0;
     while (i < free_from_.size() && free_from_[i] > begin) ++i;
@@ -41,13 +42,13 @@ struct slice {
   instant begin = 0;
   instant end = 0;
   std::uint32_t run = 0;
-  /// From 1; 0 are the counters.
+  /// Starts at 1; 0 is for the counters.
   std::uint64_t process = 0;
   std::uint64_t thread = 0;
   std::uint32_t milli = gpu::milli_per_gpu;
 };
 
-/// Numbers of the threads: 1000 x lane + device.
+/// Thread numbers: 1000 x lane + device.
 constexpr std::uint64_t threads_per_lane = 1000;
 
 class trace_writer {
@@ -81,7 +82,7 @@ class trace_writer {
  private:
   static constexpr std::int64_t microseconds = 1000;
 
-  /// Those that had the most GPU time.
+  /// Keeps the jobs with the most GPU time.
   void keep_largest(std::size_t most) {
     std::vector<wide> had(jobs_.size(), 0);
     for (const sim::job_run& run : r_.log.runs()) {
@@ -126,7 +127,7 @@ class trace_writer {
     file_.text().pop_back();
   }
 
-  /// By time, then process and thread. Without nodes a process is a quota instead.
+  /// By time, then process and thread. Without nodes, quotas take the place of processes.
   [[nodiscard]] std::vector<slice> all_slices() {
     std::vector<slice> slices;
     const auto& runs = r_.log.runs();

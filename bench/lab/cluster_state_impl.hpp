@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-// How a simulation stands, for `cluster_state`. Included only where `run_replay` is instantiated.
+// The state of a simulation, for `cluster_state`. Included only where `run_replay` is instantiated.
 
 #include "lab/dashboard.hpp"
 #include "lab/explain.hpp"
@@ -26,21 +26,21 @@ inline namespace v0 {
 namespace lab {
 namespace detail {
 
-/// How a quota stands whose bound stops a job, for `explain`.
+/// The state of the quota whose bound blocks a job, for `explain`.
 template <std::size_t N>
 [[nodiscard]] standing standing_in(const scenario& s,
                                    const typename sim::simulator<N>::scheduler_type& policy, quota_id x,
                                    std::size_t d) {
   const auto& assumed = policy.assumed();
   if (s.policy.preset == runai::name && !assumed.tree().parent(x) && s.capacity[d].is_bounded()) {
-    // What there is does not follow from what the quotas deserve.
+    // The capacity does not follow from what the quotas deserve.
     return {quantity{}, quantity{}, s.capacity[d], assumed.total_usage(x)[d]};
   }
   return {assumed.supply_of(x, d).borrow, assumed.borrowed(x, d), assumed.total_supply(x, d),
           assumed.drawn(x, d)};
 }
 
-/// Why a waiting job waits: a word and a sentence.
+/// Why a job is pending: a word and a sentence.
 template <std::size_t N>
 void explain_waiting(const scenario& s, sim::simulator<N>& sim, sim::job_index j, cluster_state::job& to) {
   const auto h = sim.why(j);
@@ -67,7 +67,7 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, sim::job_index j
   }
 }
 
-/// Calls `visit(placed pod)` for all pods that a running job has.
+/// Calls `visit(placed pod)` for all pods of a running job.
 template <std::size_t N, class Visit>
 void for_each_pod(const sim::simulator<N>& sim, sim::job_index j, Visit visit) {
   if (!sim.where().has_nodes()) return;
@@ -102,7 +102,7 @@ void take_quotas(const scenario& s, const sim::simulator<N>& sim, const sim::met
   }
 }
 
-/// How things stand after what has happened up to `at`.
+/// The state after everything that has happened up to `at`.
 template <std::size_t N>
 [[nodiscard]] cluster_state state_of(const scenario& s, sim::simulator<N>& sim,
                                      const std::vector<std::string_view>& ids, const sim::metrics<N>& metrics,
@@ -118,7 +118,7 @@ template <std::size_t N>
     const gpu::cluster& layout = inventory.layout();
     for (std::size_t n = 0; n < layout.size(); ++n) {
       const gpu::node_id node{n};
-      // Its name is the scenario's, which lives longer than the simulation.
+      // The name is the scenario's, which outlives the simulation.
       to.nodes.push_back({s.cluster->name(node), inventory.is_closed(node), {}});
       to.nodes.back().devices.resize(layout.gpus(node));
     }

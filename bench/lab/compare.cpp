@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The replays right below a directory, by name ("seed-9" before "seed-10").
+/// The replays directly below a directory, by name ("seed-9" before "seed-10").
 std::vector<fs::path> replays_below(const std::string& directory) {
   std::vector<fs::path> all;
   std::error_code error;
@@ -89,7 +89,7 @@ void add_once(std::vector<std::string>& to, std::string_view name) {
   if (std::find(to.begin(), to.end(), name) == to.end()) to.emplace_back(name);
 }
 
-/// The names of all figures, in the order in which they are first seen.
+/// The names of all figures, in order of first appearance.
 std::vector<std::string> all_figures(const std::vector<run_group>& groups) {
   std::vector<std::string> names;
   for_each_run(groups, [&](const run_summary& r) {
@@ -108,7 +108,7 @@ std::vector<std::string> tenants_of(const std::vector<run_group>& groups) {
   return names;
 }
 
-/// A row of the table: a figure, or a title if it has no name.
+/// The rows of the table: figures, and titles, which have no name.
 std::vector<shown_figure> figures_to_show(const std::vector<run_group>& groups,
                                           const compare_options& options) {
   std::vector<shown_figure> rows;
@@ -141,7 +141,7 @@ std::string shown_summary(const mean_and_deviation& s, figure_kind kind) {
   return shown(s.mean, kind) + (s.deviation ? " ± " + shown(*s.deviation, kind) : "");
 }
 
-/// The cells of a table for people, the head first.
+/// The cells of the table for people, the head first.
 std::vector<std::vector<std::string>> cells_of(const std::vector<run_group>& groups,
                                                const compare_options& options) {
   std::vector<std::vector<std::string>> rows;
@@ -184,7 +184,7 @@ std::string as_text(const std::vector<std::vector<std::string>>& rows) {
 std::string as_markdown(const std::vector<std::vector<std::string>>& rows) {
   std::string text;
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    // A title of a table within the table.
+    // A title within the table.
     const bool is_empty =
         std::all_of(rows[r].begin(), rows[r].end(), [](const auto& c) { return c.empty(); });
     if (is_empty && r != 0) continue;
@@ -204,7 +204,7 @@ std::string as_markdown(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
-/// All figures, a row each: exact, for programs.
+/// All figures, one per row: exact, for programs.
 std::string as_csv(const std::vector<run_group>& groups, const std::vector<std::string>& figures) {
   std::string text = "figure";
   const auto field = [&](std::string_view s) {
@@ -242,7 +242,7 @@ std::string as_csv(const std::vector<run_group>& groups, const std::vector<std::
   return text;
 }
 
-/// What one should know of the runs besides their figures.
+/// Remarks on the runs besides their figures.
 std::string remarks(const std::vector<run_group>& groups) {
   std::string text;
   const bool has_several =
@@ -305,7 +305,7 @@ std::vector<run_group> read_groups(const std::vector<std::string>& names, errors
   for (const std::string& name : names) {
     const std::size_t before = groups.size();
     read_group(name, groups, found);
-    // Two sweeps may have policies of the same names.
+    // Two sweeps may have policies with the same name.
     if (names.size() == 1 || groups.size() < before + 2) continue;
     for (std::size_t g = before; g < groups.size(); ++g) {
       groups[g].label.insert(0, name + ':');

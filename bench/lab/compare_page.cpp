@@ -36,16 +36,16 @@ using namespace report;
 constexpr std::int64_t million = 1'000'000;
 constexpr std::size_t most_points = 400;
 
-/// What the files of a run say.
+/// The contents of a run's files.
 struct compared_run {
   run_summary summary;
-  /// Curves, by the number of the tenant in `comparison::tenants`; empty when there is no tenants.csv.
+  /// Curves, by tenant number in `comparison::tenants`; empty if there is no tenants.csv.
   instant begin = 0;
   instant end = 0;
   instant width = 1;
   std::vector<std::vector<std::int64_t>> used{};
   std::vector<std::int64_t> pending{};
-  /// How long the jobs waited that started.
+  /// How long the started jobs waited.
   std::vector<instant> waits{};
 
   [[nodiscard]] const std::string& label() const noexcept { return summary.label; }
@@ -64,7 +64,7 @@ class csv_rows {
     const std::size_t at = columns_.find(name)->second;
     return at < reader_.size() ? std::string_view{reader_.text(at)} : std::string_view{};
   }
-  /// In thousandths; nothing where nothing stands, or something else.
+  /// In thousandths; nullopt if the field is empty or not a number.
   [[nodiscard]] std::optional<std::int64_t> number(std::string_view name) {
     const auto parsed = parse_milli(text(name));
     return parsed.problem == decimal_problem::none ? std::optional{parsed.value} : std::nullopt;
@@ -82,7 +82,7 @@ class comparison {
     std::error_code error;
     const bool is_directory = std::filesystem::is_directory(label, error);
     const std::string path = is_directory ? label + "/summary.json" : label;
-    // The name of the run is that of its directory, wherever that is.
+    // The run is named after its directory, wherever that is.
     const std::filesystem::path directory =
         is_directory ? std::filesystem::path{label} : std::filesystem::path{path}.parent_path();
     std::string name = directory.filename().string();
@@ -124,7 +124,7 @@ class comparison {
     return tenants_.size() - 1;
   }
 
-  /// Runs may stand alone with their summary; then there is nothing to draw of them.
+  /// A run may consist of its summary alone; then there is nothing to draw.
   void read_series(compared_run& run, const std::string& path) {
     input_file file{path};
     const auto text = file.read_all();
@@ -179,7 +179,7 @@ class comparison {
     }
   }
 
-  /// Those tenants have a colour of their own that had the most GPU time over all runs.
+  /// The tenants with the most GPU time over all runs have a colour of their own.
   void choose_layers() {
     std::vector<wide> had(tenants_.size(), 0);
     for (const compared_run& r : runs_) {
@@ -215,7 +215,7 @@ class comparison {
     }
   }
 
-  /// Runs have other colours than quotas, as far as there are enough.
+  /// Runs have other colours than quotas, as far as there are enough colours.
   static std::string colour_of_run(std::size_t i) {
     constexpr std::array<int, most_colours> order = {0, 5, 2, 6, 1, 4, 3, 7};
     return std::to_string(i < order.size() ? order[i] : static_cast<int>(most_colours));
@@ -258,7 +258,7 @@ class comparison {
         if (best && *best != *value) differ = true;
         if (!best || (f.better == preferred::less ? *value < *best : *value > *best)) best = value;
       }
-      // A row of nothing but zeros tells nothing.
+      // A row of zeros says nothing.
       if (!any) continue;
       html += "<tr><td>" + escaped(f.label);
       for (std::size_t i = 0; i < values.size(); ++i) {
@@ -417,7 +417,7 @@ class comparison {
   bool has_curves_ = false;
 };
 
-/// A sweep, or replays below: then there are means to show, and no curves.
+/// For a sweep, or replays below the directory, there are means to show, and no curves.
 bool has_several_runs(const std::string& name) {
   std::error_code error;
   const std::filesystem::path p{name};

@@ -9,11 +9,11 @@ inline namespace v0 {
 namespace lab {
 
 /// `allot compare A B [...] --html FILE`: a page that shows two or more replays side by side: their figures
-/// with differences from the first, the GPUs that each quota had, how many jobs waited, and how long. A run
-/// is named by its directory or its summary.json; curves are drawn from the tenants.csv and jobs.csv beside
-/// it, of the runs that have them. With a sweep or a directory of replays among them it is `page_of_sides`,
-/// of their summaries. `force`: the page may replace a file. Returns the exit status: 0, or 2 when something
-/// can't be read or written; then nothing is.
+/// with differences from the first, the GPUs of each quota, how many jobs were pending, and how long they
+/// waited. A run is named by its directory or its summary.json. Curves are drawn from the tenants.csv and
+/// jobs.csv beside it, for the runs that have them. If a sweep or a directory of replays is among the runs,
+/// the page is `page_of_sides`, made of their summaries. `force`: the page may replace a file. Returns the
+/// exit status: 0, or 2 if something can't be read or written; then nothing is written.
 int write_comparison_page(const std::vector<std::string>& runs, const std::string& path, bool force);
 
 }  // namespace lab

@@ -23,7 +23,7 @@ namespace {
 using report::escaped;
 using report::grouped;
 
-/// What is drawn, of the figures that are shown first and others.
+/// The figures that are drawn: main figures and others.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 10> drawn_figures = {
     {{"allocation_rate", "Utilisation"},
      {"queue_s/mean", "Wait before the first start, mean"},
@@ -41,7 +41,7 @@ constexpr std::string_view own_style =
     ".whisker{stroke:var(--ink);stroke-width:1.5}.zero{stroke:var(--soft)}"
     ".team .t{white-space:nowrap}</style>\n";
 
-/// Sides that are compared with one another.
+/// Sides that are compared with each other.
 struct side_set {
   std::string_view name;
   std::vector<const run_group*> sides;
@@ -74,7 +74,7 @@ void write_bars(std::string& html, const side_set& set, std::string_view name, s
     least = std::min(least, s.mean - s.deviation.value_or(0));
     most = std::max(most, s.mean + s.deviation.value_or(0));
   }
-  // Bars of nothing tell nothing; and a deviation does not reach below what can't be negative.
+  // Bars of length zero are omitted, and a deviation does not reach below zero unless some mean does.
   const auto is_negative = [](const mean_and_deviation& s) { return s.count != 0 && s.mean < 0; };
   if (std::none_of(all.begin(), all.end(), is_negative)) least = 0;
   if (least == 0 && most == 0) return;
@@ -115,7 +115,7 @@ void write_row(std::string& html, const side_set& set, const shown_figure& f) {
   for (const run_group* side : set.sides) {
     for (const auto& [seed, value] : values.emplace_back(values_of(*side, f.name))) any = any || value != 0;
   }
-  // A row of nothing but zeros tells nothing.
+  // A row of zeros says nothing.
   if (!any) return;
   html += "<tr><td>" + escaped(f.label);
   const mean_and_deviation first = summary_of(values.front());
@@ -146,7 +146,7 @@ std::vector<std::string> tenants_of(const side_set& set) {
 }
 
 void write_table(std::string& html, const side_set& set) {
-  // A side but the first has two columns: what it is, and how it differs.
+  // Every side but the first has two columns: the value, and the difference.
   const auto row = [&](std::string_view title, std::string_view cell, auto text_of) {
     html += fmt::format("<tr><{} class=t>{}", cell, title);
     for (std::size_t i = 0; i < set.sides.size(); ++i) {

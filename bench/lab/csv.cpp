@@ -14,7 +14,7 @@ namespace {
 /// How much is read at once.
 constexpr std::size_t chunk = std::size_t{1} << 16U;
 
-/// What ends a field without quotes, or has no place in it.
+/// Ends an unquoted field, or may not appear in one.
 [[nodiscard]] constexpr bool is_special(char c) noexcept {
   return c == ',' || c == '\n' || c == '\r' || c == '"' || c == '\0';
 }

@@ -21,9 +21,9 @@ using report::grouped;
 using report::human_time;
 
 constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-/// Of all quotas beyond those.
+/// For all further quotas.
 constexpr char other_letter = '#';
-/// More nodes than a screen shows well.
+/// More nodes than a screen can show well.
 constexpr std::size_t most_nodes = 128;
 constexpr std::size_t screen = 100;
 
@@ -96,7 +96,7 @@ std::string nodes_of(const cluster_state::job& j) {
   return names;
 }
 
-/// A table with a last column that is text.
+/// A table whose last column is text.
 void append_jobs(std::string& text, const cluster_state& state, const std::vector<cluster_state::job>& jobs,
                  const char* time_title, const char* last_title, std::size_t rows,
                  std::string (*last)(const cluster_state::job&)) {

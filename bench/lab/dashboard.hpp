@@ -18,50 +18,50 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// How a simulated cluster stands at one time. Texts are those of the scenario.
+/// The state of a simulated cluster at one time. Texts are those of the scenario.
 struct cluster_state {
   struct device {
-    /// Whose jobs use it; none when it is free. If there are several quotas, `is_shared`.
+    /// The quota whose jobs use it; none if it is free. With several quotas, `is_shared` is set.
     quota_id quota;
     bool is_shared = false;
   };
   struct node {
     std::string_view name;
-    /// It has failed or is drained.
+    /// The node has failed or is drained.
     bool is_closed = false;
     std::vector<device> devices{};
   };
   struct job {
     std::string_view id;
     quota_id quota;
-    /// In milli-GPUs: what it has, or wants.
+    /// In milli-GPUs: what the job has, or requests.
     std::int64_t gpus = 0;
-    /// Since when it runs, or since when it has been there.
+    /// Since when the job has been running, or pending.
     instant since = 0;
-    /// Of one that runs, without repetition.
+    /// Running jobs only, without repetition.
     std::vector<std::string_view> nodes{};
-    /// Of one that waits: why. Empty if it was not asked.
+    /// Pending jobs only: why. Empty if it was not determined.
     std::string reason{};
     std::string text{};
   };
   struct quota {
     std::string_view name;
-    /// Above it; none of a root.
+    /// The parent; none for a root.
     quota_id parent{};
     bool exists = true;
-    /// Of GPUs; none without a bound.
+    /// In GPUs; none if unbounded.
     std::optional<std::int64_t> nominal{};
     sim::quota_moment now{};
-    /// The weighted part that it borrows of what it could.
+    /// The weighted part that it borrows of what it could borrow.
     ratio share{};
     std::size_t running = 0;
   };
 
   std::string_view policy;
   instant at = 0;
-  /// Empty without nodes.
+  /// Empty if there are no nodes.
   std::vector<node> nodes{};
-  /// In milli-GPUs; nothing without a bound.
+  /// In milli-GPUs; none if unbounded.
   std::optional<std::int64_t> capacity{};
   std::int64_t used = 0;
   /// In the order in which they started.
@@ -69,12 +69,12 @@ struct cluster_state {
   /// By submission, then id.
   std::vector<job> waiting{};
   std::vector<quota> quotas{};
-  /// Jobs that have not come yet, and those that are over.
+  /// Jobs not yet submitted, and jobs that have ended.
   std::size_t to_come = 0;
   std::size_t over = 0;
 };
 
-/// The state as text for a terminal: nodes, quotas, and of the jobs at most `rows` each.
+/// The state as text for a terminal: nodes, quotas, and at most `rows` of the jobs in each list.
 [[nodiscard]] std::string dashboard(const cluster_state& state, std::size_t rows);
 
 }  // namespace lab

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What comes of the cycles: the jobs that wait in the end, and how the quotas stand.
+// The result of the cycles: the jobs that are pending in the end, and the state of the quotas.
 #include "lab/decision_maker.hpp"
 
 #include <allot/fairshare/borrowed_share.hpp>
@@ -76,7 +76,7 @@ std::vector<amounts> decision_maker::entitlements() const {
     for (const quota_id x : tree.top_down()) all[x.index()] = shares.entitled(x);
     return all;
   }
-  // KAI's own, which it divides of what there is.
+  // KAI's own division, which divides the capacity.
   const auto order = tree.top_down();
   for (auto x = order.rbegin(); x != order.rend(); ++x) {
     if (const quota_id p = tree.parent(*x)) wanted[p.index()] += wanted[x->index()];

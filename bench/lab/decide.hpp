@@ -24,14 +24,14 @@ struct flavor_name {
   std::string flavor;
 };
 
-/// What `allot decide` says, in the order and under the names of its JSON (see README.md). The texts of jobs
-/// and quotas are those of the scenario, which has to live as long.
+/// The result of `allot decide`, in the order and under the names of its JSON (see README.md). The texts of
+/// jobs and quotas belong to the scenario, which must outlive it.
 struct decision {
   struct admission {
     std::string_view id;
     quota_id quota;
     std::uint64_t pods = 0;
-    /// Of each pod; empty without a cluster. The pods that an elastic job gets in one cycle are one row.
+    /// One for each pod; empty without a cluster. The pods that an elastic job gets in one cycle are one row.
     std::vector<std::string_view> nodes{};
     std::vector<flavor_name> flavors{};
     amounts borrows{};
@@ -40,25 +40,25 @@ struct decision {
     std::string_view id;
     quota_id quota;
     std::uint64_t pods = 0;
-    /// Nothing when nobody in particular needs it gone: `reason` says why it goes.
+    /// Empty if there is no beneficiary: `reason` then says why it is evicted.
     std::string_view beneficiary;
     std::string_view reason;
-    /// The rule of fairness that was asked, if one was, and the shares of both sides that it compared.
+    /// The fairness rule that was applied, if any, and the shares of both sides that it compared.
     verdict why{};
   };
   struct reservation {
     std::string_view id;
     quota_id quota;
-    /// Its own victims; if it has none, everyone who has been told to go.
+    /// Its own victims; if it has none, all jobs being evicted.
     std::vector<std::string_view> waits_for{};
   };
   struct pending_job {
     std::string_view id;
     quota_id quota;
     std::string reason;
-    /// The quota that stops it, or "cluster".
+    /// The quota that blocks it, or "cluster".
     std::string at;
-    /// Of what there is too little, and how much; nothing when that is not why it waits.
+    /// The scarce resource, and the missing amount; none if that is not why it is pending.
     std::optional<std::string_view> resource{};
     quantity short_by{};
     std::string text{};
@@ -71,13 +71,13 @@ struct decision {
   };
   struct account {
     quota_id quota;
-    /// Of the jobs in its subtree, those that are told to go included.
+    /// Of the jobs in its subtree, including those being evicted.
     amounts used{};
     amounts entitled{};
-    /// Of its own jobs, and of its own pool.
+    /// What its own jobs borrow, and what its own pool lends.
     amounts borrowed{};
     amounts lent{};
-    /// The weighted share of what it could borrow that it borrows.
+    /// The weighted share that it borrows of what it could borrow.
     ratio share{};
   };
 
@@ -86,21 +86,22 @@ struct decision {
   std::vector<admission> admit{};
   std::vector<eviction> evict{};
   std::vector<reservation> reserve{};
-  /// By submission, then id: every job that waits in the end and is not reserved.
+  /// By submission, then id: all jobs that are pending in the end and not reserved.
   std::vector<pending_job> pending{};
   std::vector<refusal> refuse{};
   std::vector<account> quotas{};
 };
 
-/// Up to `rounds` cycles on the jobs of the scenario, whenever they are submitted: those that run are where
-/// the scenario says (or where the policy puts them), and between two cycles the evicted go and the admitted
-/// start. Events are not looked at. Nothing when a running job does not fit where it is said to stand.
+/// Runs up to `rounds` cycles on the jobs of the scenario, whatever their submission time. Running jobs are
+/// placed where the scenario says (or where the policy puts them). Between two cycles, evicted jobs end and
+/// admitted jobs start. Events are ignored. Returns nullopt if a running job does not fit where the scenario
+/// places it.
 [[nodiscard]] std::optional<decision> decide(const scenario& s, std::size_t rounds, errors& found);
 
-/// The name of a rule of fairness in the files: "final_share"; empty of none.
+/// The name of a fairness rule in the files: "final_share"; empty for none.
 [[nodiscard]] std::string_view word_of_rule(fairness_rule rule) noexcept;
 
-/// The JSON that README.md tells of.
+/// The JSON described in README.md.
 [[nodiscard]] std::string to_json(const decision& d, const scenario& s);
 
 /// `allot decide`.
@@ -108,7 +109,7 @@ struct decide_options {
   scenario_source source{};
   std::size_t rounds = 1;
 };
-/// Returns the exit status: the decision is on standard output, or errors are on standard error.
+/// Returns the exit status. The decision is on standard output, or the errors are on standard error.
 [[nodiscard]] int run_decide(const decide_options& options);
 
 }  // namespace lab

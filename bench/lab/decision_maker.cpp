@@ -41,7 +41,7 @@ decision_maker::decision_maker(const scenario& s, workload<n> w, quota_tree<n> a
       ids_(jobs_.setup.jobs.size()) {
   const auto& settings = jobs_.setup.settings;
   for (std::size_t i = 0; i < scheduler_.tree().slots(); ++i) {
-    // What is wrong with the settings was said when the scenario was read.
+    // Errors in the settings were reported when the scenario was read.
     static_cast<void>(scheduler_.configure(quota_id{i}, single_queue_ ? preset.defaults() : settings[i]));
   }
   for (const refused_job& r : jobs_.refused) made_.refuse.push_back({r.id, r.quota, "access", r.text});
@@ -61,7 +61,7 @@ void decision_maker::run(std::size_t rounds) {
   }
 }
 
-/// A cycle that goes from head to head may decide nothing and still go on with others the next time.
+/// A cycle that goes from head to head may decide nothing and still continue with other heads the next time.
 bool decision_maker::is_quiet(const plan_type& plan) {
   std::vector<job_id> held;
   for (const auto& h : plan.pending) held.push_back(h.id);
@@ -71,7 +71,7 @@ bool decision_maker::is_quiet(const plan_type& plan) {
   return !is_news;
 }
 
-// What runs.
+// Running jobs.
 
 void decision_maker::adopt_running() {
   for (const sim::running_job_at_start& r : jobs_.setup.running) {
@@ -91,7 +91,7 @@ void decision_maker::adopt_running() {
   }
 }
 
-// What waits.
+// Pending jobs.
 
 void decision_maker::submit_pending() {
   for (job_index j = 0; j < jobs_.setup.jobs.size(); ++j) {
@@ -135,7 +135,7 @@ void decision_maker::record(const plan_type& plan) {
       made_.evict.push_back({jobs_.ids[j], job(j).quota, pods, beneficiary, reason, e.why});
     }
   }
-  // With an elastic job all its pods go, whether or not the plan names each.
+  // With an elastic job all its pods are evicted, whether or not the plan names each of them.
   for (const auto& e : plan.evictions) {
     if (!e.core) {
       for (const job_id s : scheduler_.elastic_pods_of(e.id)) {
@@ -178,7 +178,7 @@ void decision_maker::record(const plan_type& plan) {
   for (const auto& h : plan.pending) unproven_[h.what] = h.reason == pending_reason::not_proven;
 }
 
-/// Everyone who was told to go has gone. Pods before the job they belong to, with which they would go anyway.
+/// Ends all jobs being evicted. Elastic pods end before their job, which would take them along.
 void decision_maker::let_go() {
   const std::vector<job_id> going = std::exchange(going_, {});
   for (const bool cores : {false, true}) {
@@ -200,7 +200,7 @@ std::vector<std::string_view> decision_maker::nodes_of(gpu::allocation_id at) co
   std::vector<std::string_view> nodes;
   if (!scheduler_.places().has_nodes()) return nodes;
   for (const gpu::placed_pod& p : scheduler_.places().inventory().pods(at)) {
-    // The scenario's own, which lives longer than the scheduler's.
+    // The scenario's name, which outlives the scheduler's.
     nodes.push_back(scenario_.cluster->name(p.where.node));
   }
   return nodes;
@@ -236,7 +236,7 @@ std::vector<flavor_name> decision_maker::flavors_of(job_index j, const flavor_pi
   return all;
 }
 
-// Why the others wait.
+// Why the other jobs are pending.
 
 gpu::pod_request decision_maker::pod_request_of(job_index j) const {
   return scheduler_.view().pod_request(j, job(j).fewest_pods(), scheduler_.pick(ids_[j]));
@@ -292,7 +292,7 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
 standing decision_maker::standing_of(quota_id x, std::size_t d) const {
   const ledger<n>& assumed = scheduler_.assumed();
   if (scenario_.policy.preset == runai::name && !assumed.tree().parent(x)) {
-    // What there is does not follow from what the quotas deserve.
+    // The capacity does not follow from what the quotas deserve.
     const quantity known = scenario_.capacity[d];
     const quantity all = known.is_unlimited() ? least_capacity(assumed.tree())[d] : known;
     return {quantity{}, quantity{}, all, assumed.total_usage(x)[d]};
@@ -310,11 +310,11 @@ quantity decision_maker::missing_blocks(const gpu::unplaceable& why, job_index j
   if (!pods->each.depends_on_type()) {
     return quantity::milli(pods->each.milli) * pods->each.devices * without_room;
   }
-  // All pods are of the one size that the sum of them is made of.
+  // All pods have the same size, so it follows from their sum.
   return quantity::milli(why.asked.in_milli() / static_cast<std::int64_t>(why.pods)) * without_room;
 }
 
-/// Which of the scenario's resources the job's GPUs are.
+/// The resource of the scenario that counts the job's GPUs.
 std::string_view decision_maker::gpu_resource(job_index j) const {
   const resources<n>& request = scheduler_.request(ids_[j]);
   for (std::size_t d = 0; d < scenario_.resources.size(); ++d) {

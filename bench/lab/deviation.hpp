@@ -13,7 +13,8 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// The mean of some values and their standard deviation (of a sample: over n - 1); none of fewer than two.
+/// The mean of some values and their sample standard deviation (over n - 1); no deviation for fewer than two
+/// values.
 struct mean_and_deviation {
   std::size_t count = 0;
   double mean = 0;
@@ -32,16 +33,16 @@ struct mean_and_deviation {
   return s;
 }
 
-/// How one configuration differs from another in one figure.
+/// The difference between two configurations in one figure.
 struct figure_difference {
-  /// Pairs of runs of one seed; 0: there are none, and the difference is that of the means.
+  /// Pairs of runs with the same seed. If 0, the difference is that of the means.
   std::size_t pairs = 0;
   double mean = 0;
   /// Of the differences within pairs; without pairs, of the difference of two independent runs.
   std::optional<double> deviation{};
 
-  /// Whether it is no larger than its deviation, so that another seed might show the opposite. Not where one
-  /// run of each is all there is: then nobody knows.
+  /// Whether it is no larger than its deviation, so that another seed might show the opposite. False with
+  /// only one run on each side, since the deviation is then unknown.
   [[nodiscard]] bool is_within_deviation() const noexcept {
     return deviation && mean != 0 && std::abs(mean) <= *deviation;
   }
@@ -50,9 +51,9 @@ struct figure_difference {
 /// A value and the seed of its run.
 using seeded_value = std::pair<std::uint64_t, double>;
 
-/// How `to` differs from `from`. Runs of one seed have the same workload, so their differences deviate less
-/// than the runs do: where every seed is there once, those that both have are compared pair by pair. Nothing
-/// if one of them is empty.
+/// The difference from `from` to `to`. Runs with the same seed have the same workload, so their differences
+/// deviate less than the runs do: if every seed occurs once, common seeds are compared pair by pair. Returns
+/// nullopt if one side is empty.
 [[nodiscard]] inline std::optional<figure_difference> difference_of(std::span<const seeded_value> from,
                                                                     std::span<const seeded_value> to) {
   if (from.empty() || to.empty()) return std::nullopt;

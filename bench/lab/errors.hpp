@@ -14,16 +14,16 @@ namespace lab {
 /// The exit status of a program whose input was wrong.
 inline constexpr int bad_input_status = 2;
 
-/// What is wrong with the input, in the order in which it was found: reading goes on after an error, so that
-/// the user sees all of them at once.
+/// Errors in the input, in the order in which they were found. Reading continues after an error, so that the
+/// user sees all of them at once.
 class errors {
  public:
-  /// More than anyone reads; the others are counted.
+  /// Enough for any reader; further errors are only counted.
   static constexpr std::size_t most_kept = 50;
 
   struct error {
     std::string file;
-    /// A JSON pointer, "line 3, column 9", or nothing when it is the file as a whole.
+    /// A JSON pointer, "line 3, column 9", or empty if the error concerns the whole file.
     std::string place;
     /// What is wrong and what was expected.
     std::string text;
@@ -40,7 +40,7 @@ class errors {
   /// The first `most_kept`.
   [[nodiscard]] const std::vector<error>& kept() const noexcept { return kept_; }
 
-  /// A line each: "file: place: text".
+  /// One line each: "file: place: text".
   [[nodiscard]] std::string to_string() const {
     std::string lines;
     for (const error& e : kept_) {
@@ -60,7 +60,7 @@ class errors {
   std::size_t count_ = 0;
 };
 
-/// Tells the user on standard error what is wrong; `command` is who says so. Returns the exit status.
+/// Prints what is wrong on standard error; `command` is the prefix of the message. Returns the exit status.
 int complain(const errors& found);
 int complain(std::string_view problem, std::string_view command = "allot");
 

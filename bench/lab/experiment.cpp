@@ -24,10 +24,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view experiment_format = "allot-experiment/1";
-/// More replays than anyone waits for.
+/// More replays than anyone would wait for.
 constexpr std::size_t most_sweep_points = 1'000'000;
 
-/// What may be part of a file's name everywhere.
+/// Whether the text may be part of a file name on any system.
 bool is_name(std::string_view name) {
   const auto is_fine = [](char c) {
     return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || ('0' <= c && c <= '9') || c == '-' ||
@@ -43,7 +43,7 @@ void check_name(json_value value, const std::string& name, errors& found) {
                    value.shown());
 }
 
-/// The value as JSON without comments and spaces, to tell whether it has changed.
+/// Writes the value as JSON without comments and spaces, to detect changes.
 void write_value(json_value value, json_writer& to) {
   switch (value.is()) {
     case json_value::kind::object:
@@ -262,7 +262,7 @@ class experiment_reader {
     }
   }
 
-  /// A scenario that is nothing but nodes and a guaranteed number of GPUs for each tenant.
+  /// A scenario with only nodes and a guaranteed number of GPUs for each tenant.
   void make_scenario(json_value nodes, std::optional<json_value> tenants, experiment_scenario& s) {
     s.file = to_.file;
     const auto shape = read_string(nodes, found_);
@@ -297,7 +297,7 @@ class experiment_reader {
     s.text = w.text();
   }
 
-  /// Those of the command line.
+  /// Uses the traces given on the command line.
   void use_traces() {
     for (const std::string& t : source_.traces) {
       const std::size_t equals = t.find('=');
@@ -323,7 +323,7 @@ class experiment_reader {
   errors& found_;
 };
 
-/// Makes the workload as busy as it should be.
+/// Scales the workload to its load.
 void adjust_load(const load_setting& load, const std::string& name, scenario& s, errors& found) {
   if (load.is == load_setting::kind::as_is) return;
   s.input.add_text(load.name);
@@ -354,7 +354,7 @@ scenario_source source_of(const experiment_scenario& of) {
   return source;
 }
 
-/// Reads each scenario once, so that what is wrong with it is known before anything runs.
+/// Reads each scenario once, so that errors are known before anything runs.
 void check_scenarios(experiment& e, errors& found) {
   for (experiment_scenario& of : e.scenarios) {
     const std::vector<load_setting> loads = of.loads ? *of.loads : e.loads;
@@ -389,7 +389,7 @@ void check_scenarios(experiment& e, errors& found) {
   }
 }
 
-/// Whether anything is drawn: the workload, or where pods stand.
+/// Whether anything is random: the workload, or the placement of pods.
 bool depends_on_seed(const experiment_scenario& of, const experiment_policy& policy) {
   if (of.generate) return true;
   return policy.choice ? policy.choice->placement == gpu::placement_name::random : of.draws_places;

@@ -19,53 +19,53 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// How busy a workload is made.
+/// The load of a workload.
 struct load_setting {
   enum class kind : std::uint8_t {
     as_is,
-    /// The work as a part of what the cluster can do while jobs come, in thousandths.
+    /// The work as a part of what the cluster can do while jobs arrive, in thousandths.
     load,
-    /// How many times as fast the jobs come as in the trace, in thousandths.
+    /// How many times as fast the jobs arrive as in the trace, in thousandths.
     arrivals,
   };
   kind is = kind::as_is;
   std::int64_t value = 0;
-  /// "0.9", "x2.6"; empty when it is as it is.
+  /// "0.9", "x2.6"; empty if the workload is unchanged.
   std::string name{};
 };
 
 /// A cluster with its quotas, and the jobs that are submitted to it.
 struct experiment_scenario {
   std::string name;
-  /// The scenario's path, or that of the experiment if the scenario is in it; and its text.
+  /// The path of the scenario (or of the experiment, if the scenario is part of it), and its text.
   std::string file;
   std::string text;
-  /// Instead of the scenario's trace.
+  /// Replaces the scenario's trace.
   std::optional<std::string> trace{};
   std::optional<generated_workload> generate{};
-  /// The JSON of that.
+  /// Its JSON.
   std::string generate_text{};
-  /// Where it stands in the experiment.
+  /// Its place in the experiment.
   std::string place{};
-  /// Instead of the experiment's.
+  /// Replaces the experiment's loads.
   std::optional<std::vector<load_setting>> loads{};
   /// Its own policy places pods at random.
   bool draws_places = false;
-  /// Of the scenario and its trace; of a generated one, of the scenario.
+  /// Hash of the scenario and its trace; for a generated workload, of the scenario only.
   std::string input_hash{};
 };
 
 struct experiment_policy {
   std::string name;
-  /// Nothing: the scenario's own.
+  /// Empty: the scenario's own policy.
   std::optional<policy_choice> choice{};
-  /// The JSON of that.
+  /// Its JSON.
   std::string text{};
 };
 
 /// One replay.
 struct experiment_point {
-  /// "philly128.standard.load-0.9.seed-3", which names its directory.
+  /// "philly128.standard.load-0.9.seed-3"; also the name of its directory.
   std::string name;
   std::size_t scenario = 0;
   std::size_t policy = 0;
@@ -75,8 +75,8 @@ struct experiment_point {
   std::string key;
 };
 
-/// What `allot sweep` runs: every policy on every scenario at every load with every seed. (Where nothing is
-/// drawn, a trace under a policy that does not place at random, the first seed only.)
+/// What `allot sweep` runs: every policy on every scenario at every load with every seed. (A trace under a
+/// policy that does not place at random does not depend on the seed and is run with the first one only.)
 struct experiment {
   std::string name;
   std::string file;
@@ -87,29 +87,29 @@ struct experiment {
   std::optional<instant> until{};
   std::optional<std::uint64_t> max_queue{};
   std::optional<instant> max_time{};
-  /// Each tenant is replayed alone as well, for the sharing anomaly.
+  /// Also replay each tenant alone, for the sharing anomaly.
   bool isolated = false;
-  /// The name of the policy that the others are compared with; empty: none.
+  /// The name of the policy that the others are compared with; may be empty.
   std::string baseline{};
   std::vector<experiment_point> points;
-  /// Of the names and keys of all points.
+  /// Fingerprint of the names and keys of all points.
   std::string id;
 };
 
-/// What the command line says of an experiment.
+/// The command-line options that concern an experiment.
 struct experiment_source {
   std::string file;
-  /// "philly128=/data/jobs.csv", or without a name of the only scenario.
+  /// "philly128=/data/jobs.csv"; the name may be omitted if there is only one scenario.
   std::vector<std::string> traces{};
-  /// All files of each replay are kept, not only the summary.
+  /// Keep all files of each replay, not only the summary.
   bool full = false;
 };
 
-/// An experiment of the format "allot-experiment/1" whose scenarios and traces could all be read. Nothing
-/// when anything is wrong with it, and then everything that is, is in `found`.
+/// Reads an experiment of the format "allot-experiment/1" whose scenarios and traces can all be read. On any
+/// error returns nullopt and adds all errors to `found`.
 [[nodiscard]] std::optional<experiment> read_experiment(const experiment_source& source, errors& found);
 
-/// The scenario of a point, with its policy, its workload and its load.
+/// The scenario of a point, with its policy, workload and load.
 [[nodiscard]] std::optional<scenario> scenario_of(const experiment& e, const experiment_point& p,
                                                   errors& found);
 

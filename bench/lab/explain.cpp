@@ -18,7 +18,7 @@ std::string_view word_of_bound(bound kind) noexcept {
 
 namespace {
 
-/// The domain that has most room: "rack b1/r2".
+/// The domain with the most room: "rack b1/r2".
 [[nodiscard]] std::string best_of(const gpu::unplaceable& why, const sim::places& where) {
   const gpu::topology& near = *where.inventory().nearness();
   std::string text{near.level_name(why.level)};

@@ -12,13 +12,13 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// Why a demand has no place there, as a sentence.
+/// Why a request has no place there, as a sentence.
 [[nodiscard]] std::string explain(const gpu::unplaceable& why, const sim::places& where);
 
-/// What the bound that stops a job is called in the files: "borrow_limit".
+/// The name in the files of the bound that blocks a job: "borrow_limit".
 [[nodiscard]] std::string_view word_of_bound(bound kind) noexcept;
 
-/// How a quota stands in one dimension, those who were told to go already gone.
+/// The state of a quota in one dimension, without the jobs being evicted.
 struct standing {
   quantity borrow_limit;
   quantity borrowed;
@@ -27,7 +27,7 @@ struct standing {
 };
 
 /// Why a quota does not allow a job's request, as a sentence: "team-b may borrow 2 gpu and borrows 2". `s` is
-/// about the quota named `quota`, which stands as `now` says.
+/// the shortfall of the quota named `quota`, whose state is `now`.
 [[nodiscard]] std::string explain(const shortfall& s, std::string_view quota, std::string_view resource,
                                   const standing& now, std::string_view job, quantity request);
 

@@ -27,7 +27,7 @@ constexpr std::size_t n = max_resources;
 using job_index = sim::job_index;
 using fate = job_story::fate;
 
-/// Why a job of `victim`'s quota yields to one of `beneficiary`'s, as a sentence.
+/// Why a job of `victim`'s quota is evicted for one of `beneficiary`'s, as a sentence.
 [[nodiscard]] std::string text_of_relation(std::string_view reason, std::string_view victim,
                                            std::string_view beneficiary) {
   if (reason == "reclaim") {
@@ -204,7 +204,7 @@ class story_teller {
     }
     return {};
   }
-  /// The first job of its queue that waits for a reason of its own.
+  /// The first job of its queue that is pending for a reason of its own.
   [[nodiscard]] std::string head_of(job_index j) {
     const auto& view = now_.policy().view();
     for (const decision::pending_job& h : made_.pending) {
@@ -216,7 +216,7 @@ class story_teller {
     return {};
   }
 
-  /// On whose capacity it runs, and who may make it go.
+  /// On which quotas' capacity it runs, and which jobs may preempt it.
   void tell_capacity(job_story& t, job_index j) {
     const quota_id x = now_.job(j).quota;
     const loan_book<n> book{held_};
@@ -270,7 +270,7 @@ class story_teller {
     s.borrowed_share = share_of(l, contender<n>{x}).weighted;
     return s;
   }
-  /// Its quota, those with which it shares what is left over, and those below it.
+  /// Its quota, the siblings with which it shares the surplus, and its children.
   void tell_shares(job_story& t, job_index j) {
     const quota_tree<n>& tree = held_.tree();
     const quota_id own = now_.job(j).quota;

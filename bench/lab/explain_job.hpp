@@ -18,32 +18,32 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// How it stands with one job after a decision, and why.
+/// The state of one job after a decision, and the reasons.
 struct job_story {
   enum class fate : std::uint8_t {
-    /// It never can run.
+    /// It can never run.
     refused,
     waits,
-    /// It waits for others who were told to go for it.
+    /// It waits for its victims to end.
     reserved,
-    /// It was admitted just now.
+    /// Admitted just now.
     starts,
     runs,
-    /// It was told to go just now.
+    /// Evicted just now.
     yields,
-    /// It was told to go before.
+    /// Evicted before.
     leaving,
   };
-  /// A bound that its request breaks, or the place that it lacks.
+  /// A bound that its request violates, or the place that it lacks.
   struct lack {
     /// A quota, or "cluster".
     std::string at;
-    /// As the reasons of `decision::pending_job`.
+    /// One of the reasons of `decision::pending_job`.
     std::string_view limit;
-    /// Of what there is too little; of a place nothing.
+    /// The scarce resource; empty for a place.
     std::string resource;
     quantity short_by{};
-    /// Under which choice of flavors, if it has any: "gpu as h100".
+    /// The choice of flavors that this concerns, if there is any: "gpu as h100".
     std::string flavors;
     std::string text;
   };
@@ -57,7 +57,7 @@ struct job_story {
     bool admits = false;
     /// Why it does not, or why the policy does not do it by itself.
     std::string remark{};
-    /// Of "evict" and "cancel": which jobs.
+    /// For "evict" and "cancel": the jobs concerned.
     std::vector<std::string> jobs{};
   };
   /// Capacity of another quota that its quota uses.
@@ -66,13 +66,13 @@ struct job_story {
     std::string_view resource;
     quantity amount;
   };
-  /// Who may make it go, and by which rule.
+  /// A quota whose jobs may preempt it, and by which rule.
   struct claim {
     std::string_view quota;
     std::string_view reason;
     std::string text;
   };
-  /// How a quota stands beside its rivals.
+  /// A quota beside its rivals.
   struct share {
     std::string_view quota;
     bool is_own = false;
@@ -87,18 +87,18 @@ struct job_story {
   std::string id;
   std::string quota;
   fate is = fate::waits;
-  /// What it asks for, or has.
+  /// What it requests, or has.
   amounts request{};
   std::vector<flavor_name> flavors{};
   std::vector<std::string> nodes{};
-  /// Pods that run, or would, and how many there could be.
+  /// Pods that run, or would run, and the most there could be.
   std::uint64_t pods = 1;
   std::uint64_t most_pods = 1;
-  /// What each of them needs, and all of them together: "each a MIG instance 1g.5gb", "all in one rack".
+  /// The needs of each pod, and of all of them together: "each a MIG instance 1g.5gb", "all in one rack".
   std::vector<std::string> needs{};
   std::int32_t priority = 0;
   bool preemptible = true;
-  /// In a sentence: why it waits, is refused or yields.
+  /// In a sentence: why it is pending, refused or evicted.
   std::string why{};
 
   std::vector<lack> lacks{};
@@ -106,15 +106,15 @@ struct job_story {
   std::string behind{};
   std::vector<remedy> remedies{};
 
-  /// Of a job that yields: for whom (nobody in particular: empty), by which relation and rule of fairness,
-  /// and the shares of both sides as they were before.
+  /// For an evicted job: the beneficiary (empty if there is none), the relation and the fairness rule, and
+  /// the shares of both sides before the eviction.
   std::string beneficiary{};
   std::string_view reason{};
   verdict rule{};
   std::uint64_t yielding_pods = 0;
   std::optional<share> of_victim{};
   std::optional<share> of_beneficiary{};
-  /// Of a reserved job, and of one that others went for: those.
+  /// The victims of a reserved job, or of a job that others were evicted for.
   std::vector<std::string> victims{};
 
   std::vector<loan> loans{};
@@ -122,14 +122,14 @@ struct job_story {
   std::vector<share> shares{};
 };
 
-/// After up to `rounds` cycles; nothing when there is no such job, or the scenario is wrong, and then `found`
-/// says what.
+/// The story after up to `rounds` cycles. Returns nullopt if there is no such job or the scenario is wrong,
+/// and adds the reason to `found`.
 [[nodiscard]] std::optional<job_story> explain_job(const scenario& s, std::string_view id, std::size_t rounds,
                                                    errors& found);
 
-/// For a person.
+/// For people.
 [[nodiscard]] std::string to_text(const job_story& story, const scenario& s);
-/// For a program.
+/// For programs.
 [[nodiscard]] std::string to_json(const job_story& story, const scenario& s);
 
 /// `allot explain`.
@@ -144,8 +144,8 @@ struct explain_options {
 
 class decision_maker;
 
-/// What would admit a waiting job, each tried by deciding again on a scenario that is changed so; of a job
-/// with flavors under the choice that lacks least.
+/// What would admit a pending job. Each remedy is tried by deciding again on the changed scenario; for a job
+/// with flavors, under the choice that lacks least.
 [[nodiscard]] std::vector<job_story::remedy> find_remedies(decision_maker& now, std::uint32_t job,
                                                            std::size_t rounds);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What would admit a job that waits: the trials, and what gives its quota more.
+// What would admit a pending job: the trials, and remedies that give its quota more.
 #include "lab/explain_remedies.hpp"
 
 #include <allot/core/text.hpp>
@@ -170,12 +170,12 @@ void remedy_finder::lift(const std::vector<shortfall>& lacks, bool by_borrowing)
     spec.borrow[l.dimension] = limit::at_most(limit + l.missing);
     const bool is_first = l.kind == bound::nominal;
     texts.push_back(fmt::format("{} might borrow {}{}", spec.name, amount(l), is_first ? "" : " more"));
-    // Where nobody lends, a limit is of no use.
+    // A higher limit is useless if nothing is lent.
     borrows_more = borrows_more || !now_.policy().tree().spec(l.quota).is_static;
   }
   if (by_borrowing && !borrows_more) return;
   if (is_tree(changed)) return propose({by_borrowing ? "borrow" : "grant", listed_plainly(texts)}, changed);
-  // A parent whose number contains its children's has to have more as well.
+  // A parent whose nominal includes its children's must have more as well.
   std::vector<std::string> parents;
   const quota_tree<n>& tree = now_.policy().tree();
   for (const shortfall& l : lacks) {

@@ -13,7 +13,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// Finds what would admit a job that waits: changes of the scenario, each tried by deciding on it again.
+/// Finds what would admit a pending job: changes of the scenario, each tried by deciding again.
 class remedy_finder {
  public:
   remedy_finder(decision_maker& now, sim::job_index job, std::size_t rounds);
@@ -27,7 +27,7 @@ class remedy_finder {
 
   struct trial {
     bool admits = false;
-    /// Who got what the job was to get, and why it waits then.
+    /// Which jobs got what this job was to get, and why it is pending then.
     std::string remark{};
     bool lacks_place = false;
   };
@@ -41,30 +41,30 @@ class remedy_finder {
   /// The choice of flavors that lacks least.
   [[nodiscard]] static decision_maker::choice best_choice(const decision_maker& in, job_index j);
   [[nodiscard]] trial try_out(const scenario& changed) const;
-  /// Those who wait now and would run then.
+  /// The jobs that are pending now and would run then.
   [[nodiscard]] std::vector<std::string> who_would_run(const decision_maker& after) const;
-  /// Tries it; when only a place is missing then, with nodes as well.
+  /// Tries the remedy; if only a place is missing then, also with more nodes.
   void propose(remedy r, scenario& changed);
   [[nodiscard]] std::string amount(const shortfall& l) const;
-  /// Grants exactly what the bounds say is missing: the nearest bound in each dimension if that is enough
-  /// (a quota that is given more passes on less), else all of them.
+  /// Grants exactly what the bounds lack: the nearest bound in each dimension if that is enough (a quota that
+  /// is given more passes on less), else all of them.
   void lift_bounds();
   void lift(const std::vector<shortfall>& lacks, bool by_borrowing);
   void let_it_be_preempted();
 
   // explain_remedies_nodes.cpp
 
-  /// As many nodes as its pods without room need; empty when that is none or can't be told.
+  /// Adds as many nodes as the pods without room need. Returns an empty string if that is none or unknown.
   [[nodiscard]] std::string add_nodes(scenario& to) const;
 
-  // explain_remedies_others.cpp: others not being there.
+  // explain_remedies_others.cpp: the absence of other jobs.
 
-  /// The fewest of those that run, in the order in which they would yield, without whom there is room, by
-  /// whatever rule: what the policy's own rules allow has been tried.
+  /// Finds the fewest running jobs, in the order of victims, whose eviction makes room, regardless of the
+  /// policy's rules: what those allow has been tried already.
   void evict();
-  /// Why the policy does not make this one go for the job, as far as the rules of their quotas tell.
+  /// Why the policy does not evict this job for ours, as far as the rules of their quotas tell.
   [[nodiscard]] std::string why_not(job_index victim) const;
-  /// A job that no bound stops stands behind others of its queue.
+  /// A job that no bound blocks is behind others in its queue.
   void cancel_those_before();
 
   decision_maker& now_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Nodes that would have to be added for a job to be admitted.
+// Nodes that would have to be added to admit a job.
 #include "lab/explain_remedies.hpp"
 
 #include <allot/gpu/cluster.hpp>
@@ -16,7 +16,7 @@ namespace lab {
 
 namespace {
 
-/// How many pods, at most `most`, an empty node has room for, whatever its pool and model are called.
+/// How many pods, at most `most`, fit on an empty node, whatever the names of its pool and model.
 [[nodiscard]] std::uint64_t room_on(gpu::node_spec node, gpu::pod_shape pod, std::uint64_t most) {
   node.count.reset();
   pod.pools = gpu::all_pools;

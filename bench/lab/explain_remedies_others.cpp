@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Others that would have to go, or not to be before it, for a job to be admitted.
+// Other jobs that would have to be evicted, or not be ahead in the queue, to admit a job.
 #include "lab/explain_remedies.hpp"
 
 #include <fmt/core.h>

@@ -42,7 +42,7 @@ template <class List>
   return text;
 }
 
-/// Equal neighbours once, with their number: "dgx-0 x 2, dgx-1".
+/// Adjacent duplicates once, with their number: "dgx-0 x 2, dgx-1".
 [[nodiscard]] std::string joined_nodes(const std::vector<std::string>& nodes) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < nodes.size();) {
@@ -58,7 +58,7 @@ template <class List>
   return share.is_infinite() ? "unbounded" : fmt::format("{:.3f}", share.approximate());
 }
 
-/// The resources that the job has to do with.
+/// The resources that concern the job.
 [[nodiscard]] std::vector<std::size_t> dimensions_of(const job_story& t, const scenario& s) {
   std::vector<std::size_t> all;
   for (std::size_t d = 0; d < s.resources.size(); ++d) {
@@ -140,7 +140,7 @@ class text_writer {
   }
 
   void wait() {
-    // The first is what the headline says, unless something else stops it.
+    // The headline already has the first one, unless something else blocks the job.
     for (const job_story::lack& l : t_.lacks) {
       if (l.text == t_.why && (l.flavors.empty() || &l == &t_.lacks.front())) continue;
       line((l.flavors.empty() ? "Also: " : "With " + l.flavors + ": ") + l.text + ".");

@@ -46,18 +46,18 @@ void write_gpus(json_writer& json, std::string_view name, const std::optional<st
   milli ? json.raw(decimal(*milli)) : json.null();
 }
 
-/// A ratio in millionths that there is only if there are jobs.
+/// A ratio in millionths that exists only if there are jobs.
 void write_ratio(json_writer& json, std::string_view name, std::size_t jobs, std::int64_t millionths) {
   json.key(name);
   jobs != 0 ? json.raw(decimal_of_millionths(millionths)) : json.null();
 }
 
-/// How much of the GPUs of each part of the nodes was allocated; of those that have a name.
+/// The allocation rate of the GPUs of each part of the nodes that has a name.
 void write_parts(json_writer& json, std::string_view key, const std::vector<std::string>& names,
                  const std::vector<sim::part_figures>& figures) {
   json.key(key).begin_object();
   for (std::size_t p = 0; p < std::min(names.size(), figures.size()); ++p) {
-    // A pool that is told apart by flavors too is one to its user.
+    // A pool that is split by flavors is one pool to the user.
     const std::string_view name = pool_as_given(names[p]);
     const auto is_it = [&](const std::string& other) { return pool_as_given(other) == name; };
     const auto first = std::find_if(names.begin(), names.end(), is_it) - names.begin();
@@ -76,7 +76,7 @@ void write_parts(json_writer& json, std::string_view key, const std::vector<std:
   json.end_object();
 }
 
-/// How evenly it was over the nodes: the least, the middle and the most of what was allocated of one.
+/// How evenly the nodes were used: the minimum, median and maximum allocation rate of a node.
 void write_nodes(json_writer& json, const replay_result& r) {
   json.key("nodes").begin_object();
   const sim::time_window& w = r.figures.window;
@@ -115,7 +115,7 @@ void write_finish_times(json_writer& json, const finish_time_figures& f) {
 
 void write_sample(json_writer& json, std::string_view name, const sim::sample_summary& s) {
   json.key(name).begin_object();
-  // Of no jobs there is no mean.
+  // Without jobs there is no mean.
   const auto write = [&](std::string_view key, std::int64_t value) {
     json.key(key);
     s.count == 0 ? json.null() : json.raw(decimal(value));
@@ -230,7 +230,7 @@ void write_cluster(json_writer& json, const replay_result& r) {
 void write_groups(json_writer& json, const replay_result& r) {
   const sim::run_figures& f = r.figures;
   json.key("classes").begin_object();
-  // Where no job has one there are no classes.
+  // If no job has a class, there are no classes.
   for (std::size_t c = 0; f.classes.size() > 1 && c < f.classes.size() && c < r.classes.size(); ++c) {
     if (f.classes[c].jobs.total == 0) continue;
     write_group(json, r.classes[c], f.classes[c]);

@@ -14,26 +14,26 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-// Parts of summary.json. Everything is exact until it is written here, in decimals; what is not known, or a
-// mean of nothing, is null.
+// Parts of summary.json. Everything is exact until it is written here as decimals. Unknown values, and means
+// of nothing, are null.
 
 void write_counts(json_writer& json, const sim::job_counts& jobs);
-/// A sample of times, or of anything else in thousandths.
+/// A sample of times, or of other amounts in thousandths.
 void write_sample(json_writer& json, std::string_view name, const sim::sample_summary& s);
 void write_hours(json_writer& json, std::string_view name, wide gpu_time);
-/// `part` of `whole`; 0 of nothing.
+/// `part` of `whole`; 0 if `whole` is 0.
 void write_rate(json_writer& json, std::string_view name, wide part, wide whole);
 
 /// The times of some jobs: completion, queueing, waiting and its causes, slowdown.
 void write_times(json_writer& json, const sim::job_figures& f);
-/// What else there is to say of how some jobs fared.
+/// How else the jobs fared.
 void write_hardships(json_writer& json, const sim::job_figures& f);
-/// How quotas got back what they had lent.
+/// How quotas reclaimed what they had lent.
 void write_claims(json_writer& json, const sim::reclaim_figures& f);
-/// The part of the time that the figures are about, and how the cluster was used in it.
+/// The time window of the figures, and how the cluster was used in it.
 void write_window(json_writer& json, const replay_result& r);
 void write_cluster(json_writer& json, const replay_result& r);
-/// The figures by class and by size of the jobs.
+/// The figures by job class and job size.
 void write_groups(json_writer& json, const replay_result& r);
 /// What sharing means to the tenants, if they were replayed alone.
 void write_isolated(json_writer& json, const replay_result& r);

@@ -10,7 +10,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// A file that is read from its beginning to its end; "-" is standard input.
+/// A file that is read sequentially; "-" is standard input.
 class input_file {
  public:
   explicit input_file(const std::string& path);
@@ -18,11 +18,11 @@ class input_file {
   input_file& operator=(const input_file&) = delete;
   ~input_file();
 
-  /// Why it can't be read, in the system's words ("No such file or directory"); empty while all is well.
+  /// Why it can't be read, in the system's words ("No such file or directory"); empty if there is no problem.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
-  /// Reads up to `size` bytes; returns how many, 0 at the end, -1 when reading fails.
+  /// Reads up to `size` bytes. Returns the number read, 0 at the end, -1 on failure.
   std::ptrdiff_t read(char* to, std::size_t size);
-  /// The rest of it, or nothing when reading fails.
+  /// The rest of the file, or nullopt on failure.
   [[nodiscard]] std::optional<std::string> read_all();
 
  private:
@@ -31,10 +31,10 @@ class input_file {
   std::string problem_;
 };
 
-/// What messages call the file: its path as the user gave it, or "standard input".
+/// The file's name in messages: its path as the user gave it, or "standard input".
 [[nodiscard]] std::string shown_path(const std::string& path);
 
-/// `path` as seen from the directory of the file `from`, unless it is absolute or "-".
+/// `path` relative to the directory of the file `from`, unless it is absolute or "-".
 [[nodiscard]] std::string beside(const std::string& from, const std::string& path);
 
 }  // namespace lab

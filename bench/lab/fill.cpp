@@ -24,10 +24,10 @@ namespace lab {
 
 namespace {
 
-/// Ten times what a cluster has: then every policy has long come to its end.
+/// Ten times the capacity: by then every policy has long filled the cluster.
 constexpr std::int64_t most_arrivals_milli = 10'000;
 
-/// What the program calls best fit is that of the published figures here.
+/// The program's best fit is that of the published figures here.
 [[nodiscard]] std::optional<gpu::placement_name> find_policy(const std::string& name, errors& found) {
   if (std::find(fill_policies.begin(), fill_policies.end(), name) != fill_policies.end()) {
     return name == "best_fit" ? gpu::placement_name::vector_best : gpu::find_placement(name);

@@ -10,23 +10,23 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// `allot fill`: pods arrive at a cluster and stay, until they have asked for more than it has (see
-/// sim/static_fill.hpp). The lists are those of Alibaba's openb trace, as they were published.
+/// `allot fill`: pods arrive at a cluster and stay, until their requests exceed its capacity (see
+/// allot/lab/static_fill.hpp). The lists are those of Alibaba's openb trace, as published.
 struct fill_command {
   std::string nodes_csv{};
   std::string pods_csv{};
   std::string policy = "fgd";
-  /// What arrives, as a multiple of the GPUs that the cluster has: "1.3".
+  /// The arriving requests, as a multiple of the GPUs of the cluster: "1.3".
   std::string arrivals = "1.3";
   std::uint64_t seed = 1;
 };
 
-/// The policies that fill knows, with the names that the published figures have. `best_fit` looks at CPU and
-/// GPUs, as theirs does.
+/// The policies of fill, under the names in the published figures. `best_fit` considers CPU and GPUs, like
+/// the published one.
 inline constexpr std::array<std::string_view, 8> fill_policies = {
     "random", "best_fit", "worst_fit", "first_fit", "dot_product", "gpu_packing", "gpu_clustering", "fgd"};
 
-/// Writes the figures as CSV to standard output. Returns the exit status: 0, or 2 when an option or a file is
+/// Writes the figures as CSV to standard output. Returns the exit status: 0, or 2 if an option or a file is
 /// wrong; then nothing is written.
 int fill(const fill_command& command);
 

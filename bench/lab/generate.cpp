@@ -23,7 +23,7 @@ namespace lab {
 
 namespace {
 
-/// What the options say, and what is wrong with them: of each the name as in an experiment.
+/// The meaning of the options, and what is wrong with them, under their names in an experiment.
 struct parameters {
   generated_workload workload{};
   std::vector<parameter_problem> problems{};
@@ -76,7 +76,7 @@ struct parameters {
   }
 };
 
-/// What the command line calls a parameter: without its unit, for times may say theirs.
+/// The command-line name of a parameter: without its unit, since times may state theirs.
 std::string option_of(std::string_view parameter) {
   constexpr std::string_view unit = "_s";
   if (parameter.size() > unit.size() && parameter.substr(parameter.size() - unit.size()) == unit) {

@@ -19,7 +19,7 @@ struct size_weight {
   std::uint64_t weight;
 };
 
-// Philly: of 82,247 jobs. Durations of 1, 2, 4, 8 and more GPUs.
+// Philly: counts among 82,247 jobs. Durations for 1, 2, 4, 8 and more GPUs.
 constexpr std::array<size_weight, 8> philly_sizes = {{{1'000, 76'627},
                                                       {2'000, 1'818},
                                                       {4'000, 1'870},
@@ -94,7 +94,7 @@ constexpr std::array<quantile, 10> helios_durations = {{{0, 1 * second},
                                                         {999, 550'000 * second},
                                                         {1000, 4'320'000 * second}}};
 
-// openb: per mille of the GPU pods that were scheduled from day 119 on.
+// openb: per mille of the GPU pods scheduled from day 119 on.
 constexpr std::array<size_weight, 8> openb_sensitive_sizes = {
     {{370, 1}, {460, 31}, {470, 68}, {650, 60}, {1'000, 825}, {2'000, 4}, {4'000, 4}, {8'000, 7}}};
 constexpr std::array<size_weight, 14> openb_best_effort_sizes = {{{50, 3},
@@ -130,14 +130,14 @@ constexpr std::array<quantile, 9> openb_best_effort_durations = {{{0, 4 * second
                                                                   {990, 79'992 * second},
                                                                   {1000, 2'342'233 * second}}};
 
-// Services and sessions: no published trace tells them apart, so these are assumptions.
+// Services and sessions: no published trace identifies them, so these are assumptions.
 constexpr std::array<std::uint64_t, 8> replica_weights_by_day = {20, 30, 0, 30, 0, 0, 0, 20};
 constexpr std::array<size_weight, 4> interactive_sizes = {{{500, 20}, {1'000, 65}, {2'000, 12}, {4'000, 3}}};
 constexpr std::array<quantile, 5> interactive_durations = {
     {{0, 5 * minute}, {250, 40 * minute}, {500, 90 * minute}, {750, 3 * hour}, {1000, 9 * hour}}};
 constexpr std::uint64_t forgotten_of_hundred = 35;
 
-/// A size that is at most `largest`; the smallest of the table if none is.
+/// Draws a size of at most `largest`; the smallest of the table if none is that small.
 [[nodiscard]] std::int64_t draw_size(random_stream& random, std::span<const size_weight> sizes,
                                      std::int64_t largest) {
   std::uint64_t sum = 0;
@@ -161,9 +161,9 @@ constexpr std::uint64_t forgotten_of_hundred = 35;
 }
 
 constexpr std::array<daily_rhythm, 6> rhythms = {{
-    // Philly: submissions by hour, in hundreds, and those of a weekend day over those of a working day.
+    // Philly: submissions by hour, in hundreds, and the ratio of a weekend day to a working day.
     {{44, 34, 38, 38, 24, 40, 57, 72, 38, 34, 35, 30, 26, 24, 22, 22, 30, 23, 27, 25, 35, 31, 39, 35}, 52},
-    // Helios: least before dawn, with dips at noon and in the evening.
+    // Helios: fewest before dawn, with dips at noon and in the evening.
     {{35, 28, 22, 18, 16, 16, 18, 25, 45, 85, 105, 105, 75, 85, 110, 110, 105, 95, 65, 75, 80, 75, 65, 50},
      80},
     // openb, both kinds: pods by hour; the trace does not say which days are weekends.
@@ -218,7 +218,7 @@ job_shape draw_job(random_stream& random, job_model m, std::int64_t largest_mill
       }
       break;
   }
-  // Tables are exact to a second; nothing ends in the instant in which it begins.
+  // Tables are exact to a second. No job ends at the instant at which it begins.
   shape.duration = std::clamp<instant>(shape.duration, second, longest);
   return shape;
 }

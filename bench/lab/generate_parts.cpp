@@ -27,13 +27,13 @@ workload_tenants numbered_tenants(std::size_t count) {
 
 namespace {
 
-/// A part for each tenant; they divide `work` by their shares.
+/// Adds a part for each tenant; they divide `work` by their shares.
 void add_parts(std::vector<workload_part>& to, const std::vector<tenant_share>& tenants, std::uint64_t work,
                std::string_view prefix, const workload_part& like) {
   std::uint64_t sum = 0;
   for (const tenant_share& t : tenants) sum += t.share;
   ALLOT_ASSERT(sum > 0, "somebody submits something");
-  // Fine enough that the smallest of a thousand tenants has its share.
+  // Fine enough for the share of the smallest of a thousand tenants.
   constexpr std::uint64_t unit = 1'000'000;
   for (std::size_t i = 0; i < tenants.size() && work > 0; ++i) {
     workload_part part = like;
@@ -50,7 +50,7 @@ void add_parts(std::vector<workload_part>& to, const std::vector<tenant_share>& 
   p.job_class = "train";
   p.checkpoint = 30 * minute;
   p.restart = 2 * minute;
-  // What a cluster can hold beside others.
+  // The most that a cluster can hold beside other jobs.
   p.largest_gpus = std::min(cluster_gpus, std::max<std::int64_t>(8, cluster_gpus / 4));
   p.has_phases = true;
   return p;
@@ -64,7 +64,7 @@ void add_parts(std::vector<workload_part>& to, const std::vector<tenant_share>& 
   p.largest_gpus = std::min<std::int64_t>(cluster_gpus, 8);
   return p;
 }
-/// What stands in a notebook is lost when it goes, so it is asked for a job of higher priority only.
+/// A notebook's state is lost on eviction, so only a job of higher priority may preempt it.
 [[nodiscard]] workload_part interactive_part(std::int64_t cluster_gpus) {
   workload_part p;
   p.model = job_model::interactive;
@@ -89,7 +89,7 @@ std::vector<workload_part> make_parts(workload_kind kind, const workload_tenants
       add_parts(parts, tenants.training, 1, "t", training_part(job_model::helios, gpus));
       break;
     case workload_kind::openb: {
-      // By GPU-time the two kinds are as 58 to 42.
+      // By GPU time the ratio of the two kinds is 58 to 42.
       workload_part best_effort = training_part(job_model::openb_best_effort, gpus);
       best_effort.has_phases = false;
       add_parts(parts, tenants.inference, 58, "s", inference_part(job_model::openb_sensitive, gpus));

@@ -19,12 +19,12 @@ struct upcoming {
   instant submit = 0;
   std::size_t part = 0;
 };
-/// std:: heaps have the largest on top.
+/// std:: heaps have the largest element on top.
 [[nodiscard]] bool later(const upcoming& a, const upcoming& b) noexcept {
   return a.submit != b.submit ? a.submit > b.submit : a.part > b.part;
 }
 
-/// The mean of the gaps between submissions, in units without a meaning.
+/// The mean gap between submissions, in arbitrary units.
 constexpr std::int64_t mean_gap = std::int64_t{1} << 20U;
 
 [[nodiscard]] wide work_of(const job_shape& s) {
@@ -32,7 +32,7 @@ constexpr std::int64_t mean_gap = std::int64_t{1} << 20U;
          static_cast<std::uint64_t>(s.copies);
 }
 
-/// How far a part has come.
+/// The progress of a part.
 struct part_state {
   part_state(workload_part part, std::uint64_t with_seed, std::size_t index)
       : what(std::move(part)), seed(with_seed), streams(3 * index) {}
@@ -42,7 +42,7 @@ struct part_state {
   std::uint64_t streams;
   std::uint64_t all_work = 1;
 
-  // What planning finds: how many draws, and how long the last of them is.
+  // The result of planning: the number of draws, and the duration of the last one.
   std::uint64_t draws = 0;
   std::optional<instant> last_duration{};
 
@@ -65,7 +65,7 @@ struct part_state {
     return draw_job(random, what.model, what.largest_gpus * 1'000, longest);
   }
 
-  /// All that has to be known before the first job can be placed in time.
+  /// Computes what must be known before the first job can be placed in time.
   void begin(std::uint64_t hours) {
     weights = hour_weights(hours);
     for (const std::uint64_t w : weights) weight_total += w;
@@ -95,7 +95,7 @@ struct part_state {
     return result;
   }
 
-  /// The next point in time: where the sum of the gaps stands among all of them, the hours stand by weight.
+  /// The time of the next submission: its position among all gaps is mapped to the hours by their weights.
   [[nodiscard]] instant next_submit() {
     gap_sum += static_cast<std::uint64_t>(draw_exponential(gaps, mean_gap));
     const wide position = gap_sum * weight_total / gap_total;
@@ -158,7 +158,7 @@ class workload_stream::state {
   [[nodiscard]] std::uint64_t hours() const noexcept { return hours_; }
 
  private:
-  /// Goes on to the next draw of a part, if there is one.
+  /// Moves to the next draw of a part, if there is one.
   void advance(std::size_t i) {
     part_state& s = states_[i];
     if (s.drawn == s.draws) return;
@@ -170,7 +170,7 @@ class workload_stream::state {
     std::push_heap(next_.begin(), next_.end(), later);
   }
 
-  /// Thousandths of a GPU times milliseconds that the cluster is asked for in one millisecond.
+  /// The work requested of the cluster per millisecond, in thousandths of a GPU times milliseconds.
   [[nodiscard]] wide work_per_tick() const {
     return wide{static_cast<std::uint64_t>(size_.cluster_gpus)} *
            static_cast<std::uint64_t>(size_.load_permille);
@@ -201,10 +201,10 @@ class workload_stream::state {
     }
   }
 
-  /// The parts draw in turn, so that none is ever ahead of its share of the work by more than a job.
+  /// The parts draw in turn, so that none is ever more than one job ahead of its share of the work.
   void plan_jobs() {
     struct turn {
-      wide done = 0;  // in the time of a cluster that does nothing else
+      wide done = 0;  // on a cluster that runs only this part
       std::size_t part = 0;
     };
     const auto behind = [](const turn& a, const turn& b) {

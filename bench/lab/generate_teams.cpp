@@ -43,20 +43,20 @@ constexpr std::array<std::uint64_t, 24> training_hours = {40,  35,  30,  30,  30
 constexpr std::array<std::uint64_t, 24> serving_hours = {10, 10, 10, 10, 10, 20, 50, 100, 140, 150, 130, 110,
                                                          90, 90, 90, 90, 80, 60, 40, 30,  20,  15,  10,  10};
 
-/// A job that has not got its id yet.
+/// A job that has no id yet.
 struct job_draft {
   instant submit = 0;
   instant duration = 0;
   std::int64_t gpus = 0;
 };
 
-/// How busy each team is in each hour, in percent of its average.
+/// The activity of each team in each hour, in percent of its average.
 [[nodiscard]] std::vector<std::vector<std::uint64_t>> training_phases(const team_workload& w) {
   const std::size_t teams = w.training.size();
   const auto hours = static_cast<std::size_t>(w.days) * 24;
   std::vector<std::vector<std::uint64_t>> busy(teams, std::vector<std::uint64_t>(hours));
   random_stream random{w.seed};
-  // Each team leads once, then all rush; the second round ends in a calm.
+  // Each team leads once, then all are busy; the second round ends in a calm.
   const std::size_t round = teams + 1;
   std::size_t h = 0;
   for (std::size_t phase = 0; h < hours; ++phase) {
@@ -72,8 +72,8 @@ struct job_draft {
   return busy;
 }
 
-/// Draws jobs by `draw(random, gpus left)` until they are `work` GPU-milliseconds, the last one cut to fit,
-/// and spreads them over the hours by their weights.
+/// Draws jobs by `draw(random)` until they are `work` GPU-milliseconds, the last one cut to fit, and spreads
+/// them over the hours by weight.
 template <class Draw>
 [[nodiscard]] std::vector<job_draft> draw_work(random_stream random, std::int64_t work,
                                                std::span<const std::uint64_t> hour_weights, Draw draw) {
@@ -159,7 +159,7 @@ trace generate_teams(const team_workload& w) {
     drafts.push_back(draw_work(random_stream{w.seed, i + 2}, work, weights,
                                [&](random_stream& random) { return draw_training(random, choose_size); }));
   }
-  // A service is drawn as one job of as many GPUs as it has replicas.
+  // A service is drawn as one job with as many GPUs as it has replicas.
   constexpr std::array<std::uint64_t, 8> replica_weights = {20, 30, 0, 30, 0, 0, 0, 20};
   const weighted_choice choose_replicas{replica_weights};
   drafts.push_back(draw_work(random_stream{w.seed, 1}, w.serving_permille * permille_of_cluster,
@@ -170,7 +170,7 @@ trace generate_teams(const team_workload& w) {
                                return service;
                              }));
 
-  // Merged by time; at one instant in the order of the teams.
+  // Merged by time; jobs at the same instant are in the order of the teams.
   const name_id train = t.words.intern("train").name;
   const name_id inference = t.words.intern("inference").name;
   std::vector<std::size_t> next(drafts.size(), 0);
@@ -213,7 +213,7 @@ trace generate_uniform(const uniform_workload& w) {
   trace t;
   t.jobs.reserve(w.jobs);
   for (std::size_t i = 0; i < w.tenants; ++i) t.tenants.intern(std::string{"t"}.append(std::to_string(i)));
-  // In nanoseconds, because on a large cluster jobs may come faster than one a millisecond.
+  // In nanoseconds, because on a large cluster more than one job per millisecond may arrive.
   constexpr std::int64_t nanoseconds = 1'000'000;
   const auto mean_gap =
       static_cast<std::int64_t>(static_cast<wide>(mean_centi_gpus) * static_cast<wide>(w.mean_duration) *

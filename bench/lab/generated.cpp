@@ -35,7 +35,7 @@ std::optional<workload_kind> kind_of(std::string_view model) {
   return std::nullopt;
 }
 
-/// A parameter that only some models have, and these.
+/// A parameter that only some models have, and these models.
 struct parameter_use {
   std::string_view parameter;
   std::vector<std::string_view> models;
@@ -81,7 +81,7 @@ std::string enumerated(const std::vector<std::string_view>& names) {
   return text;
 }
 
-/// What is serving and interactive. Where the load is small, they are not all of it.
+/// The serving and interactive parts. If the load is small, they do not make up all of it.
 workload_mix mix_of(const generated_workload& w) {
   const workload_mix usual;
   const bool is_teams = w.model == teams_model;
@@ -200,7 +200,7 @@ trace make_teams(const generated_workload& w, std::uint64_t seed) {
       t.training.push_back({team.name, team.name + '-', static_cast<std::int64_t>(team.share)});
     }
   } else {
-    // The teams of the story, 48 and 80 of 128, in proportion.
+    // The teams of the demo, 48 and 80 of 128 GPUs, in proportion.
     t.training.front().gpus = std::max<std::int64_t>(1, w.gpus * 48 / 128);
     t.training.back().gpus = w.gpus - t.training.front().gpus;
   }
@@ -286,7 +286,7 @@ std::optional<generated_workload> read_generated(json_value value, errors& found
   w.gpus = gpus.value_or(w.gpus);
   w.load = load.value_or(w.load);
   if (found.size() != before) return std::nullopt;
-  // The loads of an experiment scale this one.
+  // The loads of an experiment scale this load.
   if (load == 0 && w.model == teams_model)
     o.find("load")->report(found, "expected more than 0 and at most 10, found 0");
   for (const parameter_problem& p : problems_of(w)) {
@@ -318,7 +318,7 @@ std::optional<workload_stream> stream_of(const generated_workload& w, std::uint6
   } else {
     size.days = w.days.value_or(two_weeks);
   }
-  // In a mix nobody keeps GPUs for longer than the batch queues of most clusters allow.
+  // In a mix no job keeps GPUs for longer than the batch queues of most clusters allow.
   size.longest = *kind == workload_kind::mix ? 3 * day : 14 * day;
   std::vector<workload_part> parts = make_parts(*kind, tenants_of(w), size, mix_of(w));
   for (workload_part& p : parts) {

@@ -12,8 +12,8 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// `allot import FORMAT FILE`: a trace of another system as a canonical trace, or the objects of a cluster as
-/// a scenario.
+/// `allot import FORMAT FILE`: converts a trace of another system to a canonical trace, or the objects of a
+/// cluster to a scenario.
 struct import_options {
   /// One of `import_formats`.
   std::string format{};
@@ -22,20 +22,20 @@ struct import_options {
   /// "-" for standard output.
   std::string out = "-";
   bool force = false;
-  /// A row that can't be carried over is an error.
+  /// Treat a row that can't be carried over as an error.
   bool strict = false;
-  /// How many of those rows are told; the others are counted.
+  /// How many of those rows are reported; the others are counted.
   std::size_t shown = 20;
-  /// Of traces: the column that names the tenant, instead of the format's own; empty for none.
+  /// For traces: the column with the tenant's name, instead of the format's own; empty for none.
   std::optional<std::string> tenant{};
-  /// Of traces with dates: the point in time from which submissions count, instead of the first.
+  /// For traces with dates: the time from which submissions count, instead of the first submission.
   std::optional<std::string> origin{};
-  /// Of traces: jobs without GPUs are left out.
+  /// For traces: leave out jobs without GPUs.
   bool gpu_only = false;
-  /// Of pod lists without times: the seconds from one submission to the next, and how long each runs.
+  /// For pod lists without times: the seconds from one submission to the next, and each pod's run time.
   std::optional<std::string> gap{};
   std::optional<std::string> duration{};
-  /// Of `pai`: "percent" or "gpus"; nothing: told from the first rows.
+  /// For `pai`: "percent" or "gpus"; empty: inferred from the first rows.
   std::optional<std::string> unit{};
 };
 
@@ -43,10 +43,10 @@ struct import_format {
   std::string_view name;
   std::string_view summary;
 };
-/// The formats that there are, for help.
+/// The available formats, for help.
 [[nodiscard]] const std::vector<import_format>& import_formats();
 
-/// Returns the exit status: 0, or 2 when the input is wrong or the output can't be written; then nothing is
+/// Returns the exit status: 0, or 2 if the input is wrong or the output can't be written; then nothing is
 /// written.
 int run_import(const import_options& options);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The published traces that are tables: what each column of theirs is in the words of the canonical trace.
+// The published traces that are tables: how their columns map to the canonical trace.
 #include "lab/import_table.hpp"
 
 #include <allot/lab/decimal.hpp>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t most_gpus = 1'000'000;
 constexpr std::int64_t most_cores = 100'000'000;
 
-/// Microsoft, 2017, as its users pass it on: a row a job, without ids.
+/// Microsoft, 2017, in its circulated form: a row per job, without ids.
 struct philly {
   enum class column : std::uint8_t { timestamp, duration, num_gpus, cluster };
   static constexpr std::array<csv_column, 4> columns = {
@@ -65,7 +65,7 @@ struct helios {
   }
 };
 
-/// Shanghai AI Laboratory, 2023: as Helios, with the kind of work and without virtual clusters.
+/// Shanghai AI Laboratory, 2023: like Helios, with the kind of work and without virtual clusters.
 struct acme {
   enum class column : std::uint8_t { job_id, user, gpu_num, cpu_num, type, submit_time, duration };
   static constexpr std::array<csv_column, 7> columns = {{{"job_id"},
@@ -98,7 +98,7 @@ struct acme {
   }
 };
 
-/// The jobs of Alibaba's PAI simulator, 2020: an instance asks for a part of a GPU, or for several.
+/// The jobs of Alibaba's PAI simulator, 2020: an instance requests a fraction of a GPU, or several GPUs.
 struct pai {
   enum class column : std::uint8_t {
     job_id,
@@ -149,12 +149,12 @@ struct pai {
     job.gpus = in_percent ? gpus / percent : gpus;
     job.cpu_milli = (in_percent ? cores / percent : cores) * job.pods;
     const std::string_view type = row.text(column::gpu_type);
-    // What has no GPUs is of the type "CPU" there.
+    // Jobs without GPUs have the type "CPU" there.
     if (type != "CPU") job.gpu_model = type;
   }
 };
 
-/// Whether GPUs are counted in percent, by the first rows: no machine has more than 16 of them.
+/// Whether GPUs are counted in percent, judging by the first rows: no machine has more than 16 of them.
 [[nodiscard]] bool counts_percent(std::string_view beginning) {
   using table = csv_table<pai::column>;
   // The last row may be cut off.
@@ -171,7 +171,7 @@ struct pai {
   }
 }
 
-/// Alibaba, 2026: high-priority jobs and spot jobs. The requests are those of a worker.
+/// Alibaba, 2026: high-priority jobs and spot jobs. Requests are per worker.
 struct spot {
   enum class column : std::uint8_t {
     job_name,

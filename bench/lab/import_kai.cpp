@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The objects of KAI, which Run:ai is built on, as a scenario: Queues are its quotas, PodGroups with their
-// Pods its jobs, and Nodes, if they are there, its cluster.
+// Converts the objects of KAI, which Run:ai is built on, to a scenario: Queues become its quotas, PodGroups
+// with their Pods its jobs, and Nodes, if there are any, its cluster.
 #include "lab/json_writer.hpp"
 #include "lab/kai_topology.hpp"
 #include "lab/kubernetes.hpp"
@@ -24,7 +24,7 @@ constexpr std::int64_t most_priority = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t non_preemptible_from = 100;
 constexpr std::int64_t default_priority = 50;
 constexpr nano_amount nano = 1'000'000'000;
-/// KAI's word for no bound.
+/// KAI's value for no bound.
 constexpr std::int64_t unlimited = -1000;
 constexpr std::int64_t most_milli = 1'000'000'000'000'000;
 
@@ -34,8 +34,9 @@ constexpr std::int64_t most_milli = 1'000'000'000'000'000;
   return text;
 }
 
-/// What KAI divides: its key in a Queue, the scenario's name, and how many billionths of the latter's unit
-/// are one of a Queue's numbers (GPUs, milli-CPUs, megabytes) and one of Kubernetes' (GPUs, cores, bytes).
+/// A resource that KAI divides: its key in a Queue, its name in the scenario, and how many billionths of the
+/// scenario's unit are one unit of a Queue (GPUs, milli-CPUs, megabytes) and one of Kubernetes (GPUs, cores,
+/// bytes).
 struct counted_resource {
   std::string_view key;
   std::string_view name;
@@ -52,7 +53,7 @@ struct queue_resource {
   std::int64_t limit = 0;
   std::int64_t weight = 0;
 
-  /// What it is guaranteed: never more than its limit.
+  /// The guaranteed amount: never more than the limit.
   [[nodiscard]] std::int64_t guaranteed() const {
     return limit != unlimited && (quota == unlimited || quota > limit) ? limit : quota;
   }
@@ -68,15 +69,15 @@ struct queue {
   bool has_children = false;
 };
 
-/// Of one pod, in thousandths, by `kai_resources`.
+/// For one pod, in thousandths, by `kai_resources`.
 using pod_request = std::array<std::int64_t, kai_resources.size()>;
 
 struct pod {
   const kubernetes_object* object = nullptr;
   pod_request request{};
-  /// In bytes; in `request` it is rounded.
+  /// In bytes; rounded in `request`.
   std::int64_t memory_bytes = 0;
-  /// Of how many GPUs it has equal parts.
+  /// The number of GPUs of which it has equal fractions.
   std::int64_t devices = 1;
   std::string node;
   std::optional<instant> started;
@@ -91,7 +92,7 @@ struct group {
   bool preemptible = true;
   std::int64_t min_member = 1;
   kai_constraint nearness;
-  /// Those with a node first.
+  /// Pods with a node first.
   std::vector<pod> pods;
 };
 
@@ -237,7 +238,7 @@ class kai_importer {
     nodes_.push_back(std::move(n));
   }
 
-  /// What a node has for pods, in thousandths of Kubernetes' unit.
+  /// What a node offers to pods, in thousandths of Kubernetes' unit.
   [[nodiscard]] std::int64_t amount_at(const kubernetes_object& o, std::string_view resource) {
     for (const std::string_view which : {"allocatable", "capacity"}) {
       const auto value = find_path(o.value, {"status", which, resource});
@@ -329,7 +330,7 @@ class kai_importer {
     g->pods.insert(behind, std::move(p));
   }
 
-  /// A part of a GPU, which annotations ask for. False when it is not known how large it is.
+  /// A fraction of a GPU, requested by annotations. Returns false if its size is unknown.
   [[nodiscard]] bool read_fraction(const kubernetes_object& o, pod& p) {
     const auto annotation = [&](std::string_view key) {
       return find_path(o.value, {"metadata", "annotations", key});
@@ -351,7 +352,7 @@ class kai_importer {
                       " MiB of a GPU, and no node in the file says what a GPU has: its PodGroup is left out");
         return false;
       }
-      // In hundredths, as KAI does it.
+      // In hundredths, as in KAI.
       constexpr std::int64_t hundredth = 10;
       const nano_amount hundredths = (asked * 100 + smallest - 1) / smallest;
       milli = static_cast<std::int64_t>(std::min<nano_amount>(hundredths, 100)) * hundredth;
@@ -435,7 +436,7 @@ class kai_importer {
     json.end_array().end_object();
   }
 
-  /// Queues without a parent share the cluster, so they have one here.
+  /// Queues without a parent share the cluster, so they get a common parent here.
   void write_root(json_writer& json) {
     root_ = "cluster";
     const auto is_taken = [&] {
@@ -469,7 +470,7 @@ class kai_importer {
     json.end_object().end_object();
   }
 
-  /// What the queues without a parent own together, or all use if that is more.
+  /// What the queues without a parent own together, or what all jobs use if that is more.
   [[nodiscard]] std::int64_t guaranteed_to_all(std::size_t r) const {
     std::int64_t sum = 0;
     for (const queue& q : queues_) {
@@ -631,7 +632,7 @@ class kai_importer {
     json.end_object();
   }
 
-  /// What a pod, or all of them, need of CPU and memory where they stand.
+  /// What a pod, or all pods, need of CPU and memory on their nodes.
   void write_host_needs(std::int64_t cpu_milli, std::int64_t memory_bytes, json_writer& json) {
     if (nodes_.empty()) return;
     if (cpu_milli > 0 && !is_counted_[1]) json.member("cpu_milli", cpu_milli);
@@ -639,7 +640,7 @@ class kai_importer {
     if (memory_bytes > 0) json.member("memory_mib", (memory_bytes + mib - 1) / mib);
   }
 
-  /// Where several pods together ask for a part of a GPU more than whole ones, whole ones are asked for.
+  /// If several pods together request a part of a GPU beyond whole ones, requests whole ones instead.
   void round_gpus(const group& g, pod_request& request) {
     if (request[0] < 1000 || request[0] % 1000 == 0) return;
     request[0] = (request[0] / 1000 + 1) * 1000;
@@ -671,7 +672,7 @@ class kai_importer {
   std::vector<queue> queues_;
   std::vector<node> nodes_;
   std::vector<group> groups_;
-  /// Those of which some pod can't be counted.
+  /// Groups in which some pod can't be counted.
   std::set<const kubernetes_object*> unusable_;
   std::array<bool, kai_resources.size()> is_counted_{};
   std::optional<kai_topology> topology_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Kueue's objects as a scenario: ClusterQueues and Cohorts are its quotas, Workloads its jobs.
+// Converts Kueue's objects to a scenario: ClusterQueues and Cohorts become its quotas, Workloads its jobs.
 #include "lab/json_writer.hpp"
 #include "lab/kubernetes.hpp"
 #include "lab/resource_names.hpp"
@@ -54,12 +54,12 @@ struct pod_set {
   std::string name;
   std::int64_t count = 1;
   std::optional<std::int64_t> min_count;
-  /// Of one pod.
+  /// For one pod.
   resource_list request;
   std::map<std::string, std::string, std::less<>> node_selector;
 };
 
-/// What an admitted workload has: amounts by flavor, then resource.
+/// What an admitted workload has: amounts by flavor, then by resource.
 using assignment = std::map<std::string, resource_list, std::less<>>;
 
 struct workload_entry {
@@ -70,7 +70,7 @@ struct workload_entry {
   bool is_admitted = false;
   bool is_going = false;
   assignment assigned;
-  /// The pods that run, of a workload with one pod set.
+  /// The running pods of a workload with a single pod set.
   std::int64_t running_pods = 0;
   instant created = 0;
   instant started = 0;
@@ -116,7 +116,7 @@ class kueue_importer {
     for (const kubernetes_object& o : all("ClusterQueue")) names[o.name] = true;
     for (const kubernetes_object& o : all("Cohort")) read_queue(o, true);
     for (const kubernetes_object& o : all("ClusterQueue")) read_queue(o, false);
-    // Cohorts that are only named exist all the same.
+    // Cohorts that are only named exist too.
     std::vector<std::string> implicit;
     for (const queue& q : queues_) {
       const auto is_it = [&](const queue& c) { return c.is_cohort && c.name == q.parent; };
@@ -130,7 +130,7 @@ class kueue_importer {
       cohort.is_cohort = true;
       queues_.insert(queues_.begin(), std::move(cohort));
     }
-    // A ClusterQueue and a Cohort may be called the same; quotas may not.
+    // A ClusterQueue and a Cohort may have the same name; quotas may not.
     for (queue& q : queues_) {
       if (!q.parent.empty() && names.count(q.parent) > 0) q.parent = "cohort " + q.parent;
       if (!q.is_cohort || names.count(q.name) == 0) continue;
@@ -168,7 +168,7 @@ class kueue_importer {
   }
 
   void note_selector(const kubernetes_object& o, json_value spec) {
-    // {} admits every namespace, which is what a quota without "access" does.
+    // {} admits every namespace, as does a quota without "access".
     const auto selector = find_path(spec, {"namespaceSelector"});
     bool is_empty = true;
     if (selector) selector->for_each([&](json_value) { is_empty = false; });
@@ -214,7 +214,7 @@ class kueue_importer {
       if (const auto spec = find_path(o.value, {"spec"}))
         note_unknown(o, *spec, "spec", {"clusterQueue"}, log_);
     }
-    // What an admitted workload of a LocalQueue tells of it.
+    // A LocalQueue is inferred from its admitted workloads.
     for (const kubernetes_object& o : all("Workload")) {
       const std::string local = local_queue_of(o);
       const std::string admitted = text_at(o.value, {"status", "admission", "clusterQueue"}, found_);
@@ -296,7 +296,7 @@ class kueue_importer {
     }
     if (w.pod_sets.empty()) return log_.note(o.shown(), "left out: it has no pod sets");
     if (w.is_admitted) read_admission(o, w);
-    // What came back into the queue waits from then on.
+    // A workload that was requeued is pending from then on.
     const auto evicted = find_condition(o.value, "Evicted", found_);
     w.is_going = w.is_admitted && evicted && evicted->is_true;
     workloads_.push_back(std::move(w));
@@ -446,7 +446,7 @@ class kueue_importer {
       const std::string dimension = names_.dimension(c.resource, c.flavor);
       if (!dimension.empty() && c.borrow) most[dimension] = names_.milli(c.resource, *c.borrow, false);
     }
-    // What a ClusterQueue does not list it may not use; of what comes in flavors the presets know that.
+    // A ClusterQueue may not use what it does not list. For resources with flavors the presets enforce that.
     for (const std::string& d : names_.dimensions()) {
       if (q.is_cohort || d.find('/') != std::string::npos) continue;
       const auto lists = [&](const cell& c) { return names_.dimension(c.resource, c.flavor) == d; };
@@ -474,7 +474,7 @@ class kueue_importer {
     json.end_object();
   }
 
-  /// Writes the word of the scenario for one of Kueue's, and notes one that there is none for.
+  /// Writes the scenario's word for one of Kueue's, and notes a word that has no counterpart.
   void write_word(const queue& q, json_writer& json, std::string_view key, std::string_view value,
                   std::string_view path,
                   std::initializer_list<std::pair<std::string_view, std::string_view>> words) {
@@ -536,8 +536,8 @@ class kueue_importer {
     }
   }
 
-  /// The first and the last point in time that the workloads name: times count from the first, and the last
-  /// is when the file was made, as far as can be told.
+  /// The first and the last point in time in the workloads. Times count from the first; the last is taken as
+  /// the time when the file was made.
   void find_times() {
     if (workloads_.empty()) return;
     first_ = workloads_.front().created;
@@ -578,7 +578,7 @@ class kueue_importer {
   }
 
   void note_uncounted(const workload_entry& w, const std::string& resource) {
-    // The pods of a workload are counted where some queue counts pods, and nowhere else.
+    // The pods of a workload are counted only if some queue counts pods.
     if (resource == "pods") return;
     log_.note(w.object->shown(), "asks for " + resource + ", which is not counted: left out");
   }
@@ -658,7 +658,7 @@ class kueue_importer {
         json.key(names_.plain(resource)).raw(milli);
         by_flavor.push_back(resource);
       } else {
-        // Its queue has none of it, whatever the flavor.
+        // Its queue has none of it in any flavor.
         json.key(names_.dimension(resource, names_.first_flavor(resource))).raw(milli);
       }
     }
@@ -666,7 +666,7 @@ class kueue_importer {
     write_flavors(w, by_flavor, json);
   }
 
-  /// The flavors of a group that are counted for the resource and that the workload's node selectors admit.
+  /// The flavors of a group that are counted for the resource and admitted by the workload's node selectors.
   [[nodiscard]] std::vector<std::string> flavors_for(const workload_entry& w, const resource_group& g,
                                                      const std::string& resource) const {
     std::vector<std::string> counted_ones;
@@ -679,7 +679,7 @@ class kueue_importer {
     return admitted.empty() ? counted_ones : admitted;
   }
 
-  /// A selector counts where some flavor of the group has a label of that key.
+  /// A selector counts only if some flavor of the group has a label with that key.
   [[nodiscard]] bool is_selected(const workload_entry& w, const resource_group& g,
                                  const std::string& flavor) const {
     const auto label = [&](const std::string& f, const std::string& key) -> std::optional<std::string> {
@@ -728,7 +728,7 @@ class kueue_importer {
   std::vector<workload_entry> workloads_;
   resource_names names_;
   std::map<std::string, std::map<std::string, std::string, std::less<>>, std::less<>> flavor_labels_;
-  /// "namespace/name": the ClusterQueue that it leads to.
+  /// The ClusterQueue of each "namespace/name".
   std::map<std::string, std::string, std::less<>> local_queues_;
   instant first_ = 0;
   instant now_ = 0;

@@ -14,20 +14,20 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// What an import has to say beside its result, on standard error (or elsewhere): rows that are left out,
-/// with their place and the reason, and notes on what could not be carried over as it was.
+/// The messages of an import, on standard error (or elsewhere): rows that are left out, with place and
+/// reason, and notes on what could not be carried over unchanged.
 class import_log {
  public:
-  /// `file` is what messages call the input; of the rows that are left out `shown` are told.
+  /// `file` is the name of the input in messages; the first `shown` rows that are left out are reported.
   import_log(std::string file, std::size_t shown, std::FILE* to = stderr)
       : file_(std::move(file)), shown_(shown), to_(to) {}
 
-  /// A row that is left out, and everything that is wrong with it.
+  /// Reports a row that is left out, and everything that is wrong with it.
   void reject(std::span<const text_problem> problems);
   [[nodiscard]] std::size_t rejected() const noexcept { return rejected_; }
-  /// What ends the import.
+  /// Reports the error that ends the import.
   void fail(std::string_view place, std::string_view text);
-  /// What the user should know of the result; `where` is the object and field that it is about, or nothing.
+  /// Reports something about the result; `where` is the object and field that it concerns, or empty.
   void note(std::string_view where, std::string_view text);
   /// "... and 12 more rows are left out", if there were more than are shown.
   void finish() const;
@@ -41,7 +41,7 @@ class import_log {
   std::size_t rejected_ = 0;
 };
 
-/// "1 pod that was", "12 pods that were": a number and what it is of, in singular and plural.
+/// "1 pod that was", "12 pods that were": a number and its noun, in singular or plural.
 [[nodiscard]] inline std::string counted(std::size_t n, std::string_view one, std::string_view several) {
   return std::to_string(n).append(" ").append(n == 1 ? one : several);
 }

@@ -27,7 +27,7 @@ namespace {
   return false;
 }
 
-/// "T4" of {"T4"}, "V100M16|V100M32" of both: the canonical trace has one text for the models.
+/// "T4" for {"T4"}, "V100M16|V100M32" for both: the canonical trace has one text for the models.
 [[nodiscard]] std::string joined(const std::vector<std::string>& models) {
   std::string text;
   for (const std::string& model : models) text += (text.empty() ? "" : "|") + model;

@@ -14,7 +14,7 @@ namespace lab {
 
 namespace {
 
-/// The fields that have no other place in a canonical trace.
+/// The fields without a counterpart in a canonical trace.
 constexpr std::array tag_fields = {
     swf_field::wait_time,      swf_field::average_cpu_time, swf_field::used_memory,
     swf_field::requested_time, swf_field::status,           swf_field::executable,
@@ -30,7 +30,7 @@ constexpr std::array tag_fields = {
   return text;
 }
 
-/// "q2/g5": who the job belongs to, as far as it is known.
+/// "q2/g5": the owner of the job, as far as it is known.
 [[nodiscard]] std::string tenant_of(const swf_job& job, const std::optional<swf_field>& chosen) {
   if (chosen) return text_of(job, *chosen);
   std::string path;
@@ -118,7 +118,7 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
       job.submit = *submit;
       job.duration = *run;
       job.gpus = std::min(*processors, most_imported_units) * 1000;
-      // Memory is in KB and of one processor.
+      // Memory is in KB and per processor.
       constexpr std::int64_t kib_per_mib = 1024;
       const auto memory = from.whole(swf_field::requested_memory).value_or(0);
       job.memory_mib = memory > most_imported_units / std::max<std::int64_t>(1, *processors)

@@ -20,7 +20,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// A point in time with a date, in milliseconds since 1970; 0 and a problem if it is none.
+/// A point in time with a date, in milliseconds since 1970. Reports a problem and returns 0 if it is none.
 template <class Column>
 [[nodiscard]] instant read_date(csv_table<Column>& row, Column column) {
   const std::string_view text = row.required_text(column, "a date and time, as in 2017-10-09 07:01:55");
@@ -36,8 +36,8 @@ template <class Column>
   return row.required_milli(column, "a number of seconds", 0, most_imported_units).value_or(0);
 }
 
-/// Leaves out the row, for what is wrong with it. False, and a message, when the text breaks off in it: then
-/// it is likely that more is missing.
+/// Leaves out the row because of its problems. If the text breaks off in this row, reports that and returns
+/// false, since more is probably missing.
 [[nodiscard]] inline bool leave_out(const csv_table_base& row, const packed_input& file, import_log& log) {
   if (!row.is_cut_off()) {
     log.reject(row.problems());
@@ -49,9 +49,9 @@ template <class Column>
 }
 
 /// Reads a table whose rows are jobs. `Format` has: `column`, the enumeration of the columns that it knows,
-/// and `columns`, their names; `name`; `has_dates`; `tenant`, the name of the column that is the tenant's;
-/// `written()`, the canonical columns beside the required ones and the tenant; `read(table, job)`, which may
-/// report problems of the row.
+/// and `columns`, their names; `name`; `has_dates`; `tenant`, the name of the tenant column; `written()`, the
+/// canonical columns besides the required ones and the tenant; `read(table, job)`, which may report problems
+/// of the row.
 template <class Format>
 int import_table(packed_input& file, import_log& log, const import_options& options, Format format) {
   using table = csv_table<typename Format::column>;

@@ -22,7 +22,7 @@ namespace lab {
 
 namespace {
 
-/// What stands before the texts of a job in the temporary file.
+/// Precedes the texts of a job in the temporary file.
 struct spooled {
   instant submit = 0;
   std::uint32_t id_size = 0;
@@ -37,7 +37,7 @@ struct spooled {
 
 trace_spool::trace_spool(std::vector<trace_column> columns, std::vector<std::string> tags)
     : columns_(std::move(columns)), tags_(std::move(tags)), file_(std::tmpfile()) {
-  // With a limit on the size of files, writing too much is an error like a full disk, not a death.
+  // With a file size limit, writing too much is then an error like a full disk instead of a fatal signal.
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
@@ -109,7 +109,7 @@ std::string trace_spool::add(const imported_job& job, std::span<const std::strin
   for (const std::string_view tag : tags) append_csv_field(row_ += ',', tag);
   row_ += '\n';
   head.rest_size = static_cast<std::uint32_t>(row_.size()) - head.id_size;
-  // A write that fails is found when the file is read back.
+  // A failed write is detected when the file is read back.
   if (file_ != nullptr) {
     std::fwrite(&head, sizeof head, 1, file_);
     std::fwrite(row_.data(), 1, row_.size(), file_);

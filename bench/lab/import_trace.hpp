@@ -24,13 +24,13 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// A job in the words of the canonical trace. The texts are those of the row that is being read.
+/// A job in terms of the canonical trace. The texts belong to the row that is being read.
 struct imported_job {
   std::string_view id{};
-  /// In milliseconds since whatever the format counts from.
+  /// In milliseconds since the format's origin of time.
   instant submit = 0;
   instant duration = 0;
-  /// Of one pod, in thousandths; of the whole job when `pods` is 0.
+  /// For one pod, in thousandths; for the whole job if `pods` is 0.
   std::int64_t gpus = 0;
   std::int64_t pods = 0;
   std::string_view tenant{};
@@ -39,27 +39,27 @@ struct imported_job {
   std::string_view user{};
   std::int64_t priority = 0;
   bool preemptible = true;
-  /// Of the whole job.
+  /// For the whole job.
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
 };
 
-/// What a whole job may ask for: as much as a canonical trace may say.
+/// The most that a whole job may request: as much as a canonical trace may state.
 inline constexpr std::int64_t most_imported_units = 1'000'000'000'000;
 
-/// Takes the jobs of a trace one at a time and keeps them in a temporary file, because submissions can be
-/// counted from the first of them only when all are known, and nothing may be written when a later row turns
-/// out to end the import. In memory it has the ids alone, to find those that come twice.
+/// Takes the jobs of a trace one at a time and keeps them in a temporary file. Submissions can be counted
+/// from the first one only when all are known, and nothing may be written if a later row ends the import.
+/// Only the ids are in memory, to find duplicates.
 class trace_spool {
  public:
-  /// Besides the required columns those of `columns`, and then `tags`.
+  /// Writes the required columns, then `columns`, then `tags`.
   trace_spool(std::vector<trace_column> columns, std::vector<std::string> tags);
   trace_spool(const trace_spool&) = delete;
   trace_spool& operator=(const trace_spool&) = delete;
   ~trace_spool();
 
-  /// Nothing, or why the job can't be in a canonical trace: its id was there before, say. `line` is where it
-  /// stands, and `tags` has a text for each tag column.
+  /// Returns why the job can't be in a canonical trace (a duplicate id, for example), or an empty string.
+  /// `line` is its line, and `tags` has a text for each tag column.
   [[nodiscard]] std::string add(const imported_job& job, std::span<const std::string_view> tags,
                                 std::size_t line);
 
@@ -67,8 +67,8 @@ class trace_spool {
   [[nodiscard]] instant first_submit() const noexcept { return first_; }
   [[nodiscard]] instant last_submit() const noexcept { return last_; }
 
-  /// Writes the canonical trace, submissions counted from `origin`, to where the options say. Returns what is
-  /// wrong, or nothing; then nothing is written.
+  /// Writes the canonical trace, with submissions counted from `origin`, to where the options say. Returns
+  /// what is wrong, or an empty string. On an error nothing is written.
   [[nodiscard]] std::string write(instant origin, const import_options& options);
 
  private:
@@ -93,21 +93,21 @@ struct packed_source {
   std::ptrdiff_t operator()(char* to, std::size_t size) const { return file->read(to, size); }
 };
 
-/// What is left to do when all rows have been read: says what was left out, and writes the rest. Returns the
-/// exit status.
+/// Finishes the import when all rows have been read: reports what was left out, and writes the rest. Returns
+/// the exit status.
 [[nodiscard]] int finish_import(trace_spool& spool, instant origin, import_log& log,
                                 const import_options& options);
 
-/// Where submissions count from in a trace with dates: the option, or the first submission. Nothing, and a
-/// message, if that is no point in time or a job is submitted before it.
+/// The time from which submissions count in a trace with dates: the option, or the first submission. Prints a
+/// message and returns nullopt if the option is not a point in time, or a job is submitted before it.
 [[nodiscard]] std::optional<instant> origin_of(const trace_spool& spool, import_log& log,
                                                const import_options& options);
 
-/// Names for the tag columns: their own, unless a canonical column is called that.
+/// Names for the tag columns: their own, unless a canonical column has that name.
 [[nodiscard]] std::vector<std::string> tag_names(const std::vector<std::string>& columns,
                                                  std::string_view format, import_log& log);
 
-/// The text that a record or a line of the file breaks off, when that may be why it can't be read.
+/// Reports why a record or line can't be read: the file's own problem if it has one, else `problems`.
 void report_failure(std::span<const text_problem> problems, const packed_input& file, import_log& log);
 
 // The formats; each returns the exit status.

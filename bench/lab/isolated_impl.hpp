@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-// Each tenant of a replay again, alone. Included where replays are instantiated only, see
+// Replays each tenant of a replay again, alone. Included only where replays are instantiated, see
 // replay_run_impl.hpp.
 
 #include "lab/measuring.hpp"
@@ -33,8 +33,8 @@ inline namespace v0 {
 namespace lab {
 namespace detail {
 
-/// A part of the cluster, as what a tenant may have and the nodes that it has it on. The nodes keep their
-/// ids, pools and models: those that are not part of it are closed, and of one node some GPUs are taken.
+/// A part of the cluster: what a tenant may have, and the nodes to have it on. The nodes keep their ids,
+/// pools and models. Nodes outside the part are closed, and on one node some GPUs are taken.
 template <std::size_t N>
 struct cluster_part {
   resources<N> nominal{};
@@ -43,7 +43,7 @@ struct cluster_part {
   std::int64_t gpus = 0;
 };
 
-/// Leaves so many GPUs of the nodes of one type open, and closes the rest of it.
+/// Leaves `gpus` GPUs of the nodes of one type open, and closes the rest.
 inline void leave_open(sim::places::inventory_type& inventory, const gpu::node_type& type,
                        std::int64_t gpus) {
   for (const gpu::node_id n : type.nodes) {
@@ -59,12 +59,12 @@ inline void leave_open(sim::places::inventory_type& inventory, const gpu::node_t
     taken.gpus = quantity::whole(all - here);
     const std::uint64_t devices = ~std::uint64_t{0} >> (gpu::max_gpus_per_node - type.gpus);
     const gpu::pod_location rest{n, devices & (~std::uint64_t{0} << here)};
-    // A node in MIG mode has no whole GPUs that could be taken.
+    // A node in MIG mode has no whole GPUs to take.
     if (!inventory.place_at(taken, std::span{&rest, 1})) inventory.close(n);
   }
 }
 
-/// The dimension that counts the GPUs of a model: that of the flavor, or else that of all GPUs.
+/// The dimension that counts the GPUs of a model: that of the flavor, else that of all GPUs.
 [[nodiscard]] inline std::optional<std::size_t> dimension_of(const scenario& s, std::string_view model) {
   const auto same = [](char a, char b) {
     return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
@@ -90,9 +90,9 @@ struct portion {
   }
 };
 
-/// The part of the cluster that has `nominal`, or the GPUs of it that are that portion of those of each
-/// dimension, where there are nodes. Nodes of several types give the same part each, but for whole GPUs:
-/// the part of the types so far is rounded down.
+/// The part of the cluster that has `nominal`, or the given portion of the GPUs of each dimension if there
+/// are nodes. Node types contribute the same portion each, up to whole GPUs: the running total is rounded
+/// down.
 template <std::size_t N>
 [[nodiscard]] cluster_part<N> part_of(const scenario& s, quota_id x, const sim::places& all_nodes,
                                       const resources<N>& nominal,
@@ -146,7 +146,7 @@ template <std::size_t N>
   return part;
 }
 
-/// Whether a job could run there if it were alone, under some choice of its flavors.
+/// Whether a job could run there alone, under some choice of its flavors.
 template <std::size_t N>
 [[nodiscard]] bool could_run(const sim::workload_view<N>& jobs, sim::job_index j, const cluster_part<N>& on) {
   const std::uint32_t pods = jobs.min_pods(j);
@@ -204,7 +204,7 @@ template <std::size_t N>
   sim::observers<N> nobody{};
   if (!sim.run(nobody).empty()) return times;
 
-  // By the number of the job in the simulation.
+  // By job number in the simulation.
   std::vector<const replayed_job*> in_shared(all.setup.jobs.size());
   for (const replayed_job& r : shared.jobs) {
     if (r.index) in_shared[*r.index] = &r;
@@ -221,8 +221,8 @@ template <std::size_t N>
   return times;
 }
 
-/// What of the whole is x's by weight: a part of what its parent's is, beside the siblings that have jobs in
-/// their subtrees. Own jobs of an inner quota count as one more child of its own weight.
+/// The portion of the whole that x has by weight: a part of its parent's portion, beside the siblings with
+/// jobs in their subtrees. Own jobs of an inner quota count as one more child with the quota's own weight.
 template <std::size_t N>
 class weight_shares {
  public:
@@ -278,7 +278,8 @@ class weight_shares {
 };
 
 /// Replays every quota that has jobs of its own twice more: alone on its nominal, and alone on its weight
-/// share of the whole. Both as they were at the beginning; no event happens there, and nobody runs at first.
+/// share of the whole. Both are as they were at the beginning. There are no events, and no job is running at
+/// first.
 template <std::size_t N>
 [[nodiscard]] std::vector<tenant_alone> replay_tenants_alone(const scenario& s, const any_preset& preset,
                                                              const per_dimension<bool, N>& gpus,

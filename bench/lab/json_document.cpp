@@ -12,7 +12,7 @@ namespace lab {
 
 // Reading the text.
 
-/// Called by the parser with what it sees; texts may come in parts.
+/// Called by the parser with what it finds; texts may come in parts.
 struct json_document::handler {
   static constexpr std::size_t max_array_size = static_cast<std::size_t>(-1);
   static constexpr std::size_t max_object_size = static_cast<std::size_t>(-1);
@@ -26,7 +26,7 @@ struct json_document::handler {
 
   json_document& document;
   errors& found;
-  /// The innermost array or object that is open, and the last value in each of those.
+  /// The innermost open array or object, and the last value in each open one.
   std::uint32_t open = none;
   std::vector<std::uint32_t> last;
   text_range key{};
@@ -125,8 +125,8 @@ namespace {
   return "line " + std::to_string(line) + ", column " + std::to_string(1 + before.size() - line_begin);
 }
 
-/// Where the text has a / that begins no comment, or a comment that does not end; else its end.
-/// Boost.JSON 1.81 does not know its place any more when it stops at one that stands before a value.
+/// The position of a / that begins no comment, or of a comment that does not end; else the end of the text.
+/// Boost.JSON 1.81 loses its position if it stops at one of these before a value.
 [[nodiscard]] std::size_t find_bad_comment(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '"') {
@@ -152,7 +152,7 @@ namespace {
   return shown;
 }
 
-/// The parser's own words are for programmers.
+/// The parser's own messages are for programmers.
 [[nodiscard]] std::string explanation(const boost::json::error_code& code, std::string_view rest) {
   using boost::json::error;
   if (code == error::incomplete || (rest.empty() && code == error::syntax)) {

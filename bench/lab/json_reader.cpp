@@ -82,7 +82,7 @@ void report_other(json_value value, const std::string& expected, errors& found) 
   value.report(found, "expected " + expected + ", found " + value.shown());
 }
 
-/// A JSON number as a plain decimal one: 1.25e2 as 125.
+/// Converts a JSON number to plain decimals: 1.25e2 to 125.
 [[nodiscard]] parsed_milli parse_number(std::string_view text) {
   const std::size_t e = text.find_first_of("eE");
   if (e == std::string_view::npos) return parse_milli(text);
@@ -100,7 +100,7 @@ void report_other(json_value value, const std::string& expected, errors& found) 
   const bool down = power.front() == '-';
   if (down || power.front() == '+') power.remove_prefix(1);
   power.remove_prefix(std::min(power.find_first_not_of('0'), power.size()));
-  // Whatever the digits are, as many as fit a line of text: no power of four digits brings them near.
+  // However many digits fit a line of text, an exponent of four digits is out of range.
   if (power.size() > 3) return {0, down ? decimal_problem::too_fine : decimal_problem::too_large};
   const std::size_t by = power.empty() ? 0 : static_cast<std::size_t>(std::stoul(std::string{power}));
   if (down) {

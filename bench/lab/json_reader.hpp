@@ -17,14 +17,14 @@ namespace lab {
 
 class json_value;
 
-/// A JSON text, read with comments and trailing commas. Numbers keep their text, so that whoever wants one
-/// exactly can have it, and every value knows its place.
+/// A JSON text, read with comments and trailing commas. Numbers keep their text, so that they can be read
+/// exactly, and every value knows its place.
 class json_document {
  public:
   enum class kind : std::uint8_t { null, boolean, number, string, array, object };
 
-  /// What the text says. A syntax error is reported with line and column, and then there is nothing; a key
-  /// that an object has twice is reported with its place, and reading goes on.
+  /// Parses the text. A syntax error is reported with line and column, and the result is nullopt. A duplicate
+  /// key in an object is reported with its place, and reading continues.
   [[nodiscard]] static std::optional<json_document> parse(std::string file, std::string_view text,
                                                           errors& found);
 
@@ -37,7 +37,7 @@ class json_document {
 
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-  /// A stretch of `texts_`.
+  /// A range of `texts_`.
   struct text_range {
     std::size_t begin = 0;
     std::size_t size = 0;
@@ -47,11 +47,11 @@ class json_document {
     std::uint32_t parent = none;
     std::uint32_t first_child = none;
     std::uint32_t next_sibling = none;
-    /// How many come before it in its array.
+    /// The number of elements before it in its array.
     std::uint32_t position = 0;
-    /// Of a member of an object.
+    /// The key of an object member.
     text_range key{};
-    /// Of a string without quotes and escapes, a number or a truth value.
+    /// A string without quotes and escapes, a number or a truth value.
     text_range text{};
   };
 
@@ -64,7 +64,7 @@ class json_document {
   std::vector<node> nodes_;
 };
 
-/// A value of a document, which has to outlive it.
+/// A value of a document, which must outlive it.
 class json_value {
  public:
   using kind = json_document::kind;
@@ -74,26 +74,25 @@ class json_value {
   [[nodiscard]] bool is_number() const noexcept { return is() == kind::number; }
   [[nodiscard]] bool is_array() const noexcept { return is() == kind::array; }
   [[nodiscard]] bool is_object() const noexcept { return is() == kind::object; }
-  /// Of a string its characters; of a number, or of true and false, as they are written.
+  /// The characters of a string; a number, or true and false, as written.
   [[nodiscard]] std::string_view text() const noexcept { return document_->text_of(node().text); }
-  /// Of a member of an object.
+  /// The key of an object member.
   [[nodiscard]] std::string_view key() const noexcept { return document_->text_of(node().key); }
 
   /// Its place as a JSON pointer (RFC 6901). O(depth).
   [[nodiscard]] std::string pointer() const;
-  /// As an error message can show it: the value itself if it is short, else what it is.
+  /// For error messages: the value itself if it is short, else its kind.
   [[nodiscard]] std::string shown() const;
   void report(errors& found, std::string text) const;
 
-  /// Calls `visit(json_value)` for every element of an array or member of an object, in the order of the
-  /// text.
+  /// Calls `visit(json_value)` for every array element or object member, in the order of the text.
   template <class Visit>
   void for_each(Visit visit) const {
     for (std::uint32_t i = node().first_child; i != json_document::none;
          i = document_->nodes_[i].next_sibling)
       visit(json_value{document_, i});
   }
-  /// The member of that key. O(members).
+  /// The member with that key. O(members).
   [[nodiscard]] std::optional<json_value> find(std::string_view key) const;
 
  private:
@@ -110,16 +109,16 @@ inline json_value json_document::root() const noexcept {
   return {this, 0};
 }
 
-/// Reads the members of one object, and knows which keys there may be: those that were asked for.
+/// Reads the members of one object. The keys that were asked for are the ones that may be there.
 class json_object {
  public:
   json_object(json_value object, errors& found) : object_(object), found_(&found) {}
 
   [[nodiscard]] const json_value& value() const noexcept { return object_; }
 
-  /// The member of that key. null is not accepted for "not there".
+  /// The member with that key. A null is not accepted as absent.
   [[nodiscard]] std::optional<json_value> find(std::string_view key);
-  /// The same; reports it when there is none.
+  /// The same; reports a missing member.
   [[nodiscard]] std::optional<json_value> require(std::string_view key);
   /// Reports every key that was not asked for, except those that begin with "x-".
   void reject_unknown() const;
@@ -130,7 +129,7 @@ class json_object {
   std::vector<std::string_view> known_;
 };
 
-// Each of these reports what it did not expect, and then returns nothing.
+// Each of these reports an unexpected value and then returns nullopt or an empty result.
 
 [[nodiscard]] bool expect_object(json_value value, errors& found);
 [[nodiscard]] bool expect_array(json_value value, errors& found);
@@ -141,12 +140,12 @@ class json_object {
                                                      errors& found);
 /// A number that is not negative, with at most three decimals, in thousandths. At most 10^12.
 [[nodiscard]] std::optional<std::int64_t> read_milli(json_value value, errors& found);
-/// The index of the word that the value is.
+/// The index of the value among `words`.
 [[nodiscard]] std::optional<std::size_t> read_word(json_value value,
                                                    const std::vector<std::string_view>& words, errors& found);
 [[nodiscard]] std::vector<std::string> read_strings(json_value value, errors& found);
 
-/// The one of `words` that is most like a misspelt `word`; empty if none is like it.
+/// The one of `words` most similar to a misspelt `word`; empty if none is similar.
 [[nodiscard]] std::string_view nearest(std::string_view word, const std::vector<std::string_view>& words);
 
 /// "expected "all" or "none"", for two or more words.

@@ -14,9 +14,9 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// Writes JSON that people can read and programs can compare: members in the order in which they come, outer
-/// levels a line each, inner ones on one line; numbers as plain decimals. (Boost.JSON writes everything on
-/// one line, and 0.5 as 5E-1.)
+/// Writes JSON that people can read and programs can compare: members in the order of the calls, outer levels
+/// with a line for each member, inner ones on one line, numbers as plain decimals. (Boost.JSON writes
+/// everything on one line, and 0.5 as 5E-1.)
 class json_writer {
  public:
   /// Objects and arrays of the first `open_levels` levels have their members on lines of their own.
@@ -45,7 +45,7 @@ class json_writer {
   json_writer& value(bool b) { return raw(b ? "true" : "false"); }
   json_writer& value(std::int64_t n) { return raw(std::to_string(n)); }
   json_writer& value(std::uint64_t n) { return raw(std::to_string(n)); }
-  /// In whole units, exactly; an amount without bound as a string.
+  /// In whole units, exactly; an unlimited amount as a string.
   json_writer& value(quantity q) {
     return q.is_bounded() ? raw(to_string(q)) : value(std::string_view{to_string(q)});
   }
@@ -62,7 +62,7 @@ class json_writer {
     return key(name).value(v);
   }
 
-  /// What has been written; ends with a line break once the outermost value is complete.
+  /// The text written so far; ends with a line break once the outermost value is complete.
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
 
  private:
@@ -86,7 +86,7 @@ class json_writer {
     return *this;
   }
 
-  /// Whatever has to stand before the next value or key.
+  /// Writes what must precede the next value or key.
   void separate() {
     if (after_key_) {
       after_key_ = false;

@@ -52,7 +52,7 @@ void kai_topology::choose(const std::vector<kubernetes_object>& objects,
     std::string label = text_at(level, {"nodeLabel"}, found_);
     if (label.empty()) continue;
     if (label == host_label) {
-      // Below the last level of a scenario there is the node itself always.
+      // Below the last level of a scenario there is always the node itself.
       node_label_ = std::move(label);
       continue;
     }
@@ -129,7 +129,7 @@ void kai_topology::write_constraint(const kubernetes_object& group, const kai_co
     *to = find_level(*label);
     if (!*to) return leave_out("the topology has no level " + *label);
   }
-  // What is required holds anyway.
+  // The required level holds anyway.
   if (required && preferred && preferred->second < required->second) preferred.reset();
   json.key("topology").begin_object();
   if (required) json.member("required", required->first);

@@ -18,10 +18,10 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// What a PodGroup says in spec.topologyConstraint; what it does not say is empty.
+/// A PodGroup's spec.topologyConstraint; missing members are empty.
 struct kai_constraint {
   std::string topology{};
-  /// Keys of labels of nodes.
+  /// Keys of node labels.
   std::string required{};
   std::string preferred{};
 
@@ -29,20 +29,20 @@ struct kai_constraint {
 };
 [[nodiscard]] kai_constraint read_kai_constraint(const kubernetes_object& group, errors& found);
 
-/// The topology of a scenario made of KAI's Topology objects and of the labels of nodes. A scenario has one:
-/// of several that one which most PodGroups name. What is not carried over is noted.
+/// The topology of a scenario, made from KAI's Topology objects and the labels of nodes. A scenario has only
+/// one: of several, the one that most PodGroups name. What is not carried over is noted.
 class kai_topology {
  public:
-  /// Chooses among `objects` for the groups with those constraints. `nodes` are Node objects, of which every
-  /// one is to be in the scenario.
+  /// Chooses among `objects` for groups with these constraints. `nodes` are Node objects, all of which must
+  /// be in the scenario.
   kai_topology(const std::vector<kubernetes_object>& objects, std::span<const kai_constraint> asked,
                std::span<const kubernetes_object* const> nodes, errors& found, import_log& log);
 
-  /// "topology" of the cluster, unless there is none.
+  /// Writes the "topology" of the cluster, if there is one.
   void write_levels(json_writer& json) const;
-  /// "labels" of a node, by its place among the nodes: its domain on each level.
+  /// Writes the "labels" of a node, given by index: its domain on each level.
   void write_labels(std::size_t node, json_writer& json) const;
-  /// "topology" of the job that the PodGroup is, unless it asks for none or for one that can't be carried
+  /// Writes the "topology" of the PodGroup's job, unless the group requests none or one that can't be carried
   /// over.
   void write_constraint(const kubernetes_object& group, const kai_constraint& asked, bool is_elastic,
                         json_writer& json);
@@ -50,16 +50,17 @@ class kai_topology {
  private:
   void choose(const std::vector<kubernetes_object>& objects, std::span<const kai_constraint> asked);
   void read_domains(std::span<const kubernetes_object* const> nodes);
-  /// The scenario's name of a level, with its number, the outermost first; nothing if there is no such level.
+  /// The scenario's name of a level, with its number (the outermost first); nullopt if there is no such
+  /// level.
   [[nodiscard]] std::optional<std::pair<std::string, std::size_t>> find_level(std::string_view label) const;
 
   errors& found_;
   import_log& log_;
   std::string name_;
-  /// The label that says which node it is, where the topology ends with one.
+  /// The label that identifies a node, if the topology ends with one.
   std::string node_label_;
   std::vector<std::string> levels_;
-  /// Of each node: its domains by level.
+  /// For each node, its domains by level.
   std::vector<std::vector<std::string>> domains_;
 };
 

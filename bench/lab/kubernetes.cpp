@@ -19,10 +19,10 @@ namespace lab {
 namespace {
 
 constexpr nano_amount nano = 1'000'000'000;
-/// 10^18 whole units: nothing that can be asked for, and products with counts of pods stay in range.
+/// 10^18 whole units: more than can be requested, and products with counts of pods stay in range.
 constexpr nano_amount most_amount = nano * 1'000'000'000 * 1'000'000'000;
 
-/// What a suffix stands for, in billionths.
+/// The value of a suffix, in billionths.
 [[nodiscard]] std::optional<nano_amount> unit_of(std::string_view suffix) {
   constexpr nano_amount k = 1000;
   constexpr nano_amount ki = 1024;
@@ -85,7 +85,7 @@ std::optional<nano_amount> parse_kubernetes_quantity(std::string_view text) {
   }
   const auto unit = unit_of(suffix);
   if (!unit) return std::nullopt;
-  // Digit by digit, each worth a tenth of the one before it.
+  // Digit by digit, each worth a tenth of the previous one.
   nano_amount value = 0;
   bool rest = false;
   nano_amount worth = *unit;
@@ -102,7 +102,8 @@ std::optional<nano_amount> parse_kubernetes_quantity(std::string_view text) {
         rest |= scaled % 10 != 0;
         scaled /= 10;
       }
-      // What is cut off of several digits is at most a billionth each, which only matters for rounding up.
+      // The truncated parts of several digits are at most a billionth each, which only matters for rounding
+      // up.
       value += scaled;
       if (value > most_amount) return std::nullopt;
     }
@@ -184,7 +185,7 @@ namespace {
   if (const auto requests = find_path(container, {"resources", "requests"})) {
     request = read_resource_list(*requests, found);
   }
-  // A limit is also a request where none is said.
+  // A limit is also the request if none is given.
   if (const auto limits = find_path(container, {"resources", "limits"})) {
     for (const auto& [name, amount] : read_resource_list(*limits, found)) request.try_emplace(name, amount);
   }
@@ -203,7 +204,7 @@ resource_list request_of_pod(json_value pod_spec, errors& found) {
   for (const json_value& c : elements_at(pod_spec, {"initContainers"}, found)) {
     resource_list of_container = request_of_container(c, found);
     if (text_at(c, {"restartPolicy"}, found) == "Always") {
-      // It goes on running beside the others.
+      // It keeps running beside the others.
       add_amounts(running, of_container);
     } else {
       add_amounts(of_container, running);
@@ -355,7 +356,7 @@ int import_objects(packed_input& file, import_log& log, const import_options& op
   std::string scenario_text;
   if (document) scenario_text = make(document->root(), found, log, options);
   if (found.empty()) {
-    // What is written is a scenario that can be used.
+    // Only a usable scenario is written.
     scenario_source source;
     source.file = "the scenario made of " + shown_path(options.file);
     static_cast<void>(parse_scenario(scenario_text, source, found));

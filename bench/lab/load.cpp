@@ -20,7 +20,7 @@ struct offer {
   wide work = 0;
 };
 
-/// Without the work of jobs that ask for more than `gpus`, which never run.
+/// Without the work of jobs that request more than `gpus`, which never run.
 offer offer_of(const trace& t, quantity gpus) {
   offer o;
   if (t.jobs.empty()) return o;

@@ -11,15 +11,15 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// What the jobs of a trace ask for, as GPUs times their durations, of what `gpus` can do from the first
-/// submission to the last, in thousandths, rounded to the nearest. Jobs larger than that never run and do not
-/// count. Nothing when there is no such time, no
-/// GPU, or the load is above a million.
+/// The work that the jobs of a trace request, in GPUs times duration, as a part of what `gpus` can do from
+/// the first submission to the last, in thousandths, rounded to the nearest. Jobs larger than `gpus` never
+/// run and do not count. Returns nullopt if that time is zero, there are no GPUs, or the load is above a
+/// million.
 [[nodiscard]] std::optional<std::int64_t> offered_load(const trace& t, quantity gpus);
 
-/// Brings the arrivals closer together or further apart: each submission is at `numerator / denominator` of
-/// its time after the first one, rounded to the nearest millisecond. Durations stay, and a deadline stays as
-/// long after its submission as it was. Jobs keep their order. Precondition: both are positive, and the times
+/// Moves the arrivals closer together or further apart: each submission is at `numerator / denominator` of
+/// its time after the first one, rounded to the nearest millisecond. Durations stay, and so does the time
+/// from a submission to its deadline. Jobs keep their order. Precondition: both are positive, and the times
 /// fit.
 void scale_arrivals(trace& t, std::int64_t numerator, std::int64_t denominator);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The program `allot`: quotas and policies tried out on scenarios and traces.
+// The program `allot`: tries out quotas and policies on scenarios and traces.
 #include "lab/check.hpp"
 #include "lab/compare.hpp"
 #include "lab/compare_page.hpp"
@@ -55,7 +55,7 @@ void add_measuring(CLI::App& command, lab::measuring_options& measured) {
                    "also replay each tenant alone, on its quota and on its weight share of the cluster");
 }
 
-/// What the command line asks for; returns the exit status.
+/// The parsed command line; returns the exit status.
 struct command_line {
   explicit command_line(CLI::App& app) : app_(app) {
     app.require_subcommand(1);

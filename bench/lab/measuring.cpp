@@ -9,7 +9,7 @@ namespace lab {
 
 namespace {
 
-/// Nothing where nothing is said, or something that is not a time: then that is in `found`.
+/// Returns nullopt if the text is empty, or is not a time; the latter is reported in `found`.
 std::optional<instant> read_seconds(std::string_view text, const char* option, errors& found) {
   if (text.empty()) return std::nullopt;
   const auto [value, problem] = parse_milli(text);

@@ -18,9 +18,9 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// How the command line says what a replay is measured by; times are decimal numbers of seconds.
+/// The command-line options for measuring; times are decimal numbers of seconds.
 struct measuring_options {
-  /// "FROM,TO", either of which may be left out.
+  /// "FROM,TO", either of which may be omitted.
   std::string window{};
   std::string warm_up{};
   bool no_drain = false;
@@ -28,15 +28,16 @@ struct measuring_options {
   bool isolated = false;
 };
 
-/// What a replay is measured by.
+/// How a replay is measured.
 struct measuring {
-  /// What integrals over time are about, and when the jobs come whose times count; without: the whole run.
+  /// The window of integrals over time, and of the submissions of jobs whose times count; by default the
+  /// whole run.
   std::optional<instant> from{};
   std::optional<instant> to{};
-  /// So long after the first submission is left out, and all that comes after the last.
+  /// Leave out this long after the first submission, and everything after the last one.
   instant warm_up = 0;
   bool no_drain = false;
-  /// How long a quota may wait for what it has lent before that counts as a violation.
+  /// How long a quota may wait for what it has lent before it counts as a violation.
   instant grace = 60'000;
   /// Also replay every tenant alone.
   bool isolated = false;
@@ -46,18 +47,18 @@ struct measuring {
     if (from) w.begin = *from;
     if (to) w.end = *to;
     if (warm_up > 0) w.begin = std::max(w.begin, first_submit + warm_up);
-    // Whoever comes last still comes in the window.
+    // The last submission is still in the window.
     if (no_drain) w.end = std::min(w.end, last_submit + 1);
     return w;
   }
 };
 
-/// What the options mean; what is wrong with them is added to `found`.
+/// Reads the options; errors are added to `found`.
 [[nodiscard]] measuring read_measuring(const measuring_options& options, errors& found);
 
 /// How a tenant fares alone.
 struct tenant_alone {
-  /// On a cluster of its nominal, in milli-GPUs; nothing if that is none, or has no bound.
+  /// On a cluster of its nominal, in milli-GPUs; none if the nominal is zero or unbounded.
   std::optional<std::int64_t> quota_gpus{};
   anomaly_figures anomaly{};
   /// On its weight share of the cluster.

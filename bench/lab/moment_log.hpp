@@ -25,7 +25,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// Why a job waits, in few bytes.
+/// Why a job is pending, in few bytes.
 struct wait_reason {
   enum class kind : std::uint8_t {
     // Bounds of a quota.
@@ -33,29 +33,29 @@ struct wait_reason {
     borrow_limit,
     nominal,
     guarantee,
-    // There is no place.
+    // No place.
     full,
     fragmented,
     host_full,
     no_domain,
     no_such_node,
-    // Nothing is in its way but others.
+    // Only other jobs are in the way.
     behind_head,
     waits_turn,
   };
   kind what{};
   std::uint8_t dimension = 0;
-  /// Whose bound it is; none where that is the cluster's, or where the policy knows no quotas.
+  /// The quota whose bound it is; none for the cluster's, or if the policy knows no quotas.
   quota_id at{};
-  /// In thousandths: by how much the bound is broken; the GPUs that are free; of those that are not together,
-  /// the most that are.
+  /// In thousandths: the amount by which the bound is exceeded; the free GPUs; or, for fragmented GPUs, the
+  /// largest number that are together.
   std::int64_t amount = 0;
 
   friend bool operator==(const wait_reason&, const wait_reason&) = default;
 };
 
-/// What a scheduler says of a job that waits, in short. `settings` are those of its quota as the policy sees
-/// it, which knows a single one if `single_queue`.
+/// The scheduler's reason for a pending job, in short. `settings` are those of its quota as the policy sees
+/// it; with `single_queue` the policy knows only one quota.
 template <class Pending>
 [[nodiscard]] wait_reason reason_of(const Pending& pending, const queue_settings& settings,
                                     bool single_queue) {
@@ -79,27 +79,27 @@ template <class Pending>
   return {settings.head == queue_head::strict ? kind::behind_head : kind::waits_turn};
 }
 
-/// The reason for a person to read: "borrow limit of team-b, 2 GPUs short".
+/// The reason as text: "borrow limit of team-b, 2 GPUs short".
 [[nodiscard]] std::string sentence(const wait_reason& why, std::string_view at, std::string_view resource);
 
-/// A run that was cut short, or a pod that an elastic job had to give up.
+/// A run that was interrupted, or a pod that an elastic job had to give up.
 struct cut_short {
   instant at = 0;
   sim::job_index job = 0;
   sim::interruption how{};
-  /// Only a pod: the job goes on.
+  /// Only a pod; the job continues.
   bool is_pod = false;
 };
 
-/// What the report needs to show any instant of a replay and the run log does not have: who was interrupted
-/// for whom, and, at some hundred instants, why those wait who are first in their queues. The instants are
-/// as good as evenly spaced: each is the first in a span of time at which something happened, and when there
-/// are too many the spans double. So memory for them does not grow with the replay; interruptions take 48
-/// bytes each.
+/// What the report needs to show any instant of a replay, beyond the run log: which jobs were interrupted for
+/// which, and, at some hundreds of instants, why the first jobs of each queue are pending. The instants are
+/// almost evenly spaced: each is the first in a span of time at which something happened, and when there are
+/// too many the spans double. So their memory does not grow with the replay; interruptions take 48 bytes
+/// each.
 class moment_log {
  public:
   static constexpr std::size_t default_most_moments = 800;
-  /// How many waiting jobs are looked at in each queue, and at one instant in all.
+  /// How many pending jobs are recorded in each queue, and at one instant in total.
   static constexpr std::size_t most_of_queue = 8;
   static constexpr std::size_t most_at_once = 96;
 
@@ -116,7 +116,7 @@ class moment_log {
   explicit moment_log(std::size_t most_moments = default_most_moments) : most_(most_moments) {}
 
   [[nodiscard]] std::span<const cut_short> cuts() const noexcept { return cuts_; }
-  /// By time. Jobs stand by quota, then in the order of their queue: by priority, then submission.
+  /// By time. Jobs are sorted by quota, then by queue order: by priority, then submission.
   [[nodiscard]] std::span<const moment> moments() const noexcept { return moments_; }
 
   void waits(quota_id x, std::int32_t priority, sim::job_index j) {
@@ -124,7 +124,7 @@ class moment_log {
     if (queues_[x.index()].empty()) ++queues_in_use_;
     queues_[x.index()].emplace(-std::int64_t{priority}, j);
   }
-  /// Does nothing if it does not wait.
+  /// Does nothing if the job is not pending.
   void waits_no_more(quota_id x, std::int32_t priority, sim::job_index j) {
     if (x.index() >= queues_.size()) return;
     queue& q = queues_[x.index()];
@@ -134,7 +134,8 @@ class moment_log {
     cuts_.push_back({now, j, how, is_pod});
   }
 
-  /// Everything that happens at this instant has happened. `why(job)` is asked only if it is to be kept.
+  /// To be called when everything at this instant has happened. `why(job)` is called only if it is to be
+  /// kept.
   template <class Why>
   void look(instant now, Why&& why) {
     if (moments_.empty()) origin_ = now;

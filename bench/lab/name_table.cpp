@@ -12,13 +12,13 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// A set of names that knows the hashes of their texts, so that growing does not look at the texts.
+/// A set of names that stores the hashes of their texts, so that growing does not read the texts.
 struct name_table::index {
   struct entry {
     std::uint32_t hash;
     std::uint32_t name;
   };
-  /// What is looked for: a text, which may be in the table or not.
+  /// A text to look up, which may or may not be in the table.
   struct wanted {
     wanted(const name_table& table, std::string_view looked_for) : names(table), text(looked_for) {
       const std::uint64_t h = std::hash<std::string_view>{}(text);

@@ -20,7 +20,7 @@ constexpr std::array<csv_column, 5> openb_node_columns = {
 constexpr std::int64_t most_openb_units = 1'000'000'000'000;
 constexpr std::int64_t most_openb_gpus = 1'000'000;
 
-/// The models of "V100M16|V100M32".
+/// The models in "V100M16|V100M32".
 void read_openb_spec(csv_table<openb_pod_column>& row, openb_pod& pod) {
   std::string_view rest = row.text(openb_pod_column::gpu_spec);
   if (rest.empty()) return;

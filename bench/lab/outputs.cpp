@@ -18,7 +18,7 @@ namespace lab {
 
 namespace {
 
-/// Of a time that may not have come: null then.
+/// A time that may be missing; then null.
 void write_time(json_writer& json, std::string_view name, const std::optional<instant>& time) {
   json.key(name);
   time ? json.raw(decimal(*time)) : json.null();
@@ -33,7 +33,7 @@ struct span_of_jobs {
   }
 };
 
-/// When the jobs of each quota came and when the last of them ended.
+/// When the jobs of each quota were submitted and when the last of them ended.
 std::vector<span_of_jobs> spans_of_quotas(const replay_result& r) {
   std::vector<span_of_jobs> spans(r.quotas.size());
   for (const replayed_job& j : r.jobs) {
@@ -66,7 +66,7 @@ void write_quota(json_writer& json, const replay_result& r, const sim::quota_fig
   json.end_object();
 }
 
-/// Of all jobs and when they come, whatever runs them.
+/// Hash of all jobs and their submissions, whatever runs them.
 [[nodiscard]] std::string jobs_hash(const replay_result& r) {
   sim::fingerprint jobs;
   for (const replayed_job& j : r.jobs) {
@@ -229,7 +229,7 @@ void write_jobs(output_file& file, const replay_result& r) {
     append_milli(text += ',', j.gpus);
     append_milli(text += ',', j.duration);
     text += j.job_class < class_fields.size() ? class_fields[j.job_class] : ",";
-    // What is left of the waiting was for its turn.
+    // The rest of the waiting time is `order`.
     for (const sim::wait_cause c :
          {sim::wait_cause::fair_share, sim::wait_cause::fragmentation, sim::wait_cause::capacity}) {
       append_milli(text += ',', j.wait_for[static_cast<std::size_t>(c)]);

@@ -25,12 +25,12 @@ struct packed_input::unpacker {
 
   ::z_stream stream{};
   std::array<unsigned char, 1U << 16U> packed{};
-  std::uint64_t used_before = 0;  // packed bytes of what is no longer in `packed`
+  std::uint64_t used_before = 0;  // packed bytes that are no longer in `packed`
   bool is_ready = false;
-  /// Between two members: the file may end here.
+  /// Between two gzip members, where the file may end.
   bool at_boundary = false;
 
-  std::size_t filled = 0;  // how much of `packed` holds bytes
+  std::size_t filled = 0;  // the number of bytes in `packed`
 
   /// How many packed bytes have been used.
   [[nodiscard]] std::uint64_t position() const { return used_before + (filled - stream.avail_in); }
@@ -65,7 +65,7 @@ std::ptrdiff_t packed_input::unpack(char* to, std::size_t size) {
       u.stream.avail_in = static_cast<unsigned>(got);
     }
     if (u.at_boundary) {
-      // Files that are written one behind another are one file.
+      // Concatenated gzip files are one file.
       ::inflateReset(&u.stream);
       u.at_boundary = false;
     }

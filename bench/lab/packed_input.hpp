@@ -14,9 +14,9 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// A file that is read from its beginning to its end, unpacked if it begins as gzip does (whatever it is
-/// called); "-" is standard input. A gzip file that ends too early, or whose checksum is wrong, can't be read
-/// any further. Needs zlib for gzip (`unpacks_gzip`).
+/// A file that is read sequentially, and unpacked if it begins like gzip (whatever its name); "-" is standard
+/// input. Reading stops at the point where a gzip file is truncated or has a wrong checksum. Gzip needs zlib
+/// (`unpacks_gzip`).
 class packed_input {
  public:
   explicit packed_input(const std::string& path);
@@ -27,13 +27,13 @@ class packed_input {
   /// Whether this program was built with zlib.
   [[nodiscard]] static bool unpacks_gzip() noexcept;
 
-  /// Why it can't be read (any further); empty while all is well.
+  /// Why it can't be read (any further); empty if there is no problem.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
-  /// Reads up to `size` bytes of the unpacked text; returns how many, 0 at the end, -1 when reading fails.
+  /// Reads up to `size` bytes of the unpacked text. Returns the number read, 0 at the end, -1 on failure.
   std::ptrdiff_t read(char* to, std::size_t size);
-  /// The rest of it, or nothing when reading fails.
+  /// The rest of the text, or nullopt on failure.
   [[nodiscard]] std::optional<std::string> read_all();
-  /// The beginning of the text that `read` will give, as much as is at hand and at most `most`.
+  /// The beginning of the text that `read` will return: what is available, at most `most`.
   [[nodiscard]] std::string_view peek(std::size_t most);
 
  private:
@@ -48,7 +48,7 @@ class packed_input {
   std::unique_ptr<unpacker> unpacker_;
   /// Raw bytes that were looked at and not used yet.
   std::string ahead_;
-  /// Unpacked ones.
+  /// Unpacked bytes that were looked at.
   std::string peeked_;
   bool is_known_ = false;
 };

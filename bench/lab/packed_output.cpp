@@ -48,7 +48,7 @@ void gzip_packer::pack(std::string_view text, bool is_end, std::string& to) {
     // zlib's counts are 32 bits wide.
     const std::size_t some = std::min<std::size_t>(text.size(), 1U << 30U);
     const bool is_last = some == text.size();
-    // It only reads what it is given, whatever the type says.
+    // zlib only reads its input, despite the type.
     stream.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(text.data()));
     stream.avail_in = static_cast<unsigned>(some);
     do {

@@ -9,10 +9,10 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// Whether a file of that name is one packed with gzip: it ends in ".gz".
+/// Whether the name is that of a gzip file: it ends in ".gz".
 [[nodiscard]] bool is_called_packed(std::string_view path) noexcept;
 
-/// Packs a text with gzip, piece by piece; the same text in the same pieces gives the same bytes. Needs zlib.
+/// Packs a text with gzip, piece by piece. The same text in the same pieces gives the same bytes. Needs zlib.
 class gzip_packer {
  public:
   gzip_packer();
@@ -20,10 +20,10 @@ class gzip_packer {
   gzip_packer& operator=(const gzip_packer&) = delete;
   ~gzip_packer();
 
-  /// Why it can't pack anything, or nothing.
+  /// Why it can't pack anything; empty if it can.
   [[nodiscard]] std::string problem() const;
-  /// Appends to `to` what is known of the packed text so far; at the end everything. Precondition: no
-  /// problem, and nothing after the end.
+  /// Appends to `to` the packed text available so far, and at the end the rest. Precondition: no problem, and
+  /// no call after the end.
   void pack(std::string_view text, bool is_end, std::string& to);
 
  private:

@@ -12,14 +12,14 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// A name that a scenario may give, and what it means in a line.
+/// A name that a scenario may use, and its meaning in a line.
 struct named_part {
   std::string_view name;
   std::string_view summary;
 };
 
-/// A kind of part: the key under "set", the names that it may have, and what the one at a place in that list
-/// means to the options of a preset.
+/// A kind of part: the key under "set", the names it may have, and a function that sets the name with a given
+/// index in the options of a preset.
 struct part_kind {
   std::string_view key;
   std::string_view summary;
@@ -27,10 +27,10 @@ struct part_kind {
   void (*choose)(preset_options&, std::size_t);
 };
 
-/// What may stand under "set", in the order in which it is listed.
+/// The parts that "set" may contain, in the order of the listing.
 [[nodiscard]] const std::vector<part_kind>& settable_parts();
 
-/// An option of one preset, which stands beside "preset".
+/// An option of one preset, which is given beside "preset".
 struct preset_option {
   std::string_view preset;
   std::string_view key;
@@ -38,7 +38,7 @@ struct preset_option {
 };
 [[nodiscard]] const std::vector<preset_option>& options_of_presets();
 
-/// The words of the options that take some.
+/// The words of options that take one.
 inline constexpr std::array<std::string_view, 2> idle_words = {"fcfs", "fair_share"};
 inline constexpr std::array<std::string_view, 2> tasks_words = {"fcfs", "ranking"};
 inline constexpr std::array<std::string_view, 2> strategy_words = {"final_share", "initial_share"};

@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds first_shown{500};
 constexpr milliseconds shown_every{200};
 
-/// How wide the terminal is; a longer line would wrap and could not be taken back.
+/// The width of the terminal; a longer line would wrap and could not be removed.
 std::size_t columns() {
   winsize size{};
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
@@ -43,7 +43,7 @@ std::string progress_text(const simulated_so_far& so_far, milliseconds elapsed) 
   if (so_far.until) text += fmt::format(" of {}", (*so_far.until + day - 1) / day);
   text +=
       fmt::format(", {} of {} jobs done", report::grouped(so_far.jobs_ended), report::grouped(so_far.jobs));
-  // Rates and times are for a person to look at.
+  // Rates and times are approximate, for people.
   const double seconds = static_cast<double>(elapsed.count()) / 1000;
   if (seconds <= 0) return text;
   const auto rate = static_cast<std::uint64_t>(static_cast<double>(so_far.events) / seconds);
@@ -54,7 +54,7 @@ std::string progress_text(const simulated_so_far& so_far, milliseconds elapsed) 
   };
   const double done = std::max(part_of(so_far.jobs_ended, so_far.jobs),
                                so_far.until ? part_of(so_far.now, *so_far.until) : 0);
-  // Of the first hundredth nothing follows for the rest.
+  // The first hundredth says nothing about the rest.
   if (done < 0.01) return text;
   const double left = seconds * (1 - std::min(done, 1.0)) / done;
   return text + fmt::format(", {} left", shown_span(milliseconds{static_cast<std::int64_t>(left * 1000)}));

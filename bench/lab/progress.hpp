@@ -13,24 +13,24 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// How far a simulation is.
+/// The progress of a simulation.
 struct simulated_so_far {
   instant now = 0;
   std::size_t jobs = 0;
   std::size_t jobs_ended = 0;
   std::uint64_t events = 0;
-  /// Where it will stop, if that is known.
+  /// The time at which it will stop, if known.
   std::optional<instant> until{};
 };
 
-/// "day 12 of 61, 23,411 of 53,069 jobs done, 810,000 events/s, 0:04 left". What is left is guessed from the
-/// part of the jobs that have ended, or of the time until it stops, whichever is larger.
+/// "day 12 of 61, 23,411 of 53,069 jobs done, 810,000 events/s, 0:04 left". The time left is estimated from
+/// the part of the jobs that have ended, or of the time until the simulation stops, whichever is larger.
 [[nodiscard]] std::string progress_text(const simulated_so_far& so_far, std::chrono::milliseconds elapsed);
 
 /// "0:04", "1:02:03".
 [[nodiscard]] std::string shown_span(std::chrono::milliseconds span);
 
-/// One line on a terminal that is written again and again; nothing where standard error is none. Nothing is
+/// One line on a terminal that is updated in place; nothing if standard error is not a terminal. Nothing is
 /// shown in the first half second.
 class status_line {
  public:
@@ -41,11 +41,11 @@ class status_line {
   ~status_line() { clear(); }
 
   [[nodiscard]] bool is_shown() const noexcept { return is_shown_; }
-  /// Whether it is time to write it again; asks for the time.
+  /// Whether it is time to update it; reads the clock.
   [[nodiscard]] bool is_due() noexcept;
   [[nodiscard]] std::chrono::milliseconds elapsed() const noexcept { return elapsed_; }
   void show(const std::string& text);
-  /// Takes it away, so that something else can be written.
+  /// Removes it, so that something else can be written.
   void clear() noexcept;
 
  private:

@@ -15,7 +15,7 @@ namespace lab {
 
 namespace {
 
-/// What a screen can show; a curve of more points looks the same.
+/// What a screen can show; a curve with more points looks the same.
 constexpr std::size_t most_chart_points = 600;
 
 void append_count(std::string& text, std::uint64_t n) {
@@ -220,7 +220,7 @@ void append_nodes(std::string& text, const gpu::cluster& cluster, std::span<cons
   std::vector<gpu::node_id> named;
   for (const gpu::placed_pod& pod : pods) {
     const gpu::node_id node = pod.where.node;
-    // Pods of one node mostly come one after another.
+    // Pods on the same node are mostly adjacent.
     if (!named.empty() && named.back() == node) continue;
     if (pods.size() > 2 && std::find(named.begin(), named.end(), node) != named.end()) continue;
     if (!named.empty()) text += ';';

@@ -30,14 +30,14 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// Why a run was cut short; empty when it is not known.
+/// Why a run was interrupted; empty if unknown.
 [[nodiscard]] std::string_view word_of(const sim::interruption& how) noexcept;
 
-/// Writes tenants.csv and gathers the series, from what the metrics say after every instant.
+/// Writes tenants.csv and collects the series, from the metrics after every instant.
 class time_recorder {
  public:
-  /// `names` are those of all quotas that there will ever be. With a `step` of more than 0 tenants.csv has,
-  /// after the first instant, at most one row of each quota in so much time: the last.
+  /// `names` are those of all quotas that will ever exist. With a positive `step`, tenants.csv has, after the
+  /// first instant, at most one row for each quota in that much time: the last one.
   time_recorder(output_file& tenants, const std::vector<std::string>& names, instant step);
 
   void note(instant now, std::size_t quota, const sim::quota_moment& state);
@@ -47,7 +47,7 @@ class time_recorder {
   [[nodiscard]] replayed_time conclude(instant now);
 
  private:
-  /// Takes memory only once it is not zero: of many quotas most never lend.
+  /// Allocates only once a value is not zero: most quotas of many never lend.
   struct series {
     thinned_series values{};
     bool is_zero = true;
@@ -63,7 +63,7 @@ class time_recorder {
   struct quota_record {
     std::string name_field;
     sim::quota_moment last{};
-    /// When it became so, while that row is yet to be written.
+    /// The time of the change, while its row is yet to be written.
     std::optional<instant> unwritten{};
     series used{};
     series entitled{};
@@ -73,14 +73,14 @@ class time_recorder {
   };
 
   void begin(instant now);
-  /// The quota is about to change.
+  /// To be called before the quota changes.
   void write_or_wait(instant now, std::size_t quota, const sim::quota_moment& state);
   void write_unwritten();
   void write(instant now, const quota_record& q, const sim::quota_moment& state);
 
   output_file* tenants_;
   instant step_;
-  /// Those whose last change is yet to be written, all of this step.
+  /// Quotas whose last change in this step is yet to be written.
   std::vector<std::size_t> unwritten_;
   instant step_began_ = 0;
   std::vector<quota_record> quotas_;
@@ -89,7 +89,7 @@ class time_recorder {
   thinned_series capacity_;
   thinned_series stranded_;
   replayed_time result_;
-  /// The present time as text, which several rows begin with.
+  /// The current time as text, with which several rows begin.
   std::string time_;
   instant time_is_ = 0;
   bool has_begun_ = false;
@@ -102,10 +102,10 @@ class event_writer {
                const std::vector<std::string>& quotas, const gpu::cluster* cluster);
 
   void write(instant now, std::string_view event, sim::job_index job, quota_id quota);
-  /// `event` is "started" or, of one pod more, "grew".
+  /// `event` is "started" or, for one more pod, "grew".
   void write_start(instant now, std::string_view event, sim::job_index job, quota_id quota,
                    std::span<const gpu::placed_pod> pods);
-  /// `event` is "evicted" or, of one pod less, "shrank".
+  /// `event` is "evicted" or, for one pod less, "shrank".
   void write_end(instant now, std::string_view event, sim::job_index job, quota_id quota,
                  const sim::interruption& how);
 
@@ -119,15 +119,15 @@ class event_writer {
   const gpu::cluster* cluster_;
 };
 
-/// The names of the nodes, once each, in the order of the pods: "dgx-0;dgx-3".
+/// The names of the nodes, without repetition, in the order of the pods: "dgx-0;dgx-3".
 void append_nodes(std::string& text, const gpu::cluster& cluster, std::span<const gpu::placed_pod> pods);
 
-/// The idle GPUs, in milli-GPUs, of nodes that are partly in use: a pod that takes a whole node has no room
-/// there. 0 without nodes.
+/// The idle GPUs, in milli-GPUs, of partly used nodes, where a pod that takes a whole node has no room. 0
+/// without nodes.
 [[nodiscard]] std::int64_t stranded_in(const sim::places& where);
 
-/// Tells all of these what happens in a simulation. Reads metrics and log, so it comes after them.
-/// `Ask(job)` says why a waiting job waits.
+/// Passes the events of a simulation to all of these. It reads metrics and log, so it must come after them.
+/// `Ask(job)` says why a pending job is pending.
 template <std::size_t N, class Ask>
 class recorder final : public sim::observer<N> {
  public:

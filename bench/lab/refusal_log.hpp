@@ -19,8 +19,8 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// What there is no place for, and why, of the jobs that are refused for it: asked of the nodes as they are
-/// then.
+/// The requests without a place, and the reasons, of the jobs refused for that; determined on the nodes at
+/// the time of the refusal.
 template <std::size_t N>
 class refusal_log final : public sim::observer<N> {
  public:
@@ -32,7 +32,7 @@ class refusal_log final : public sim::observer<N> {
     refused_.push_back({e.job, answer.reason, explain(answer, sim.where())});
   }
 
-  /// Tells the jobs, which are those of the simulation by number.
+  /// Sets the reasons in the jobs, which are indexed by number in the simulation.
   void tell(std::vector<replayed_job>& jobs) {
     for (entry& e : refused_) {
       jobs[e.job].reason = gpu::to_string(e.reason);

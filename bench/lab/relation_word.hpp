@@ -9,7 +9,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// What an eviction is called in the files.
+/// The name of an eviction in the files.
 [[nodiscard]] std::string_view word_of(relation how) noexcept;
 
 }  // namespace lab

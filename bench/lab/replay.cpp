@@ -32,7 +32,7 @@ std::string file_name_of(const std::string& path) {
   return std::filesystem::path{path}.filename().string();
 }
 
-/// Where the changes of the quotas are that were made at that time.
+/// The places of the quota changes at that time.
 std::string places_of_changes(const scenario& s, instant at) {
   std::string places;
   for (const event_entry& e : s.events) {
@@ -43,7 +43,7 @@ std::string places_of_changes(const scenario& s, instant at) {
   return places;
 }
 
-/// The time of an option, if it was given.
+/// The time given by an option, if any.
 std::optional<instant> time_of(const std::string& text, const char* option, errors& found) {
   if (text.empty()) return std::nullopt;
   const auto time = read_time(text);
@@ -51,17 +51,17 @@ std::optional<instant> time_of(const std::string& text, const char* option, erro
   return time;
 }
 
-/// What the work asks for of what the cluster can do between the first and the last submission, in
-/// thousandths; nothing if that has no bound or no length.
+/// The work requested as a part of what the cluster can do between the first and the last submission, in
+/// thousandths; nullopt if that has no bound or no length.
 std::optional<std::int64_t> load_of(const scenario& s) {
   if (!s.trace || !s.cluster || s.trace->jobs.empty()) return std::nullopt;
   return offered_load(*s.trace, s.cluster->gpus());
 }
 
-/// A queue that only grows makes a replay slow, and its figures say more of the length of the trace than of
-/// the policy.
+/// A queue that only grows makes a replay slow, and its figures then depend more on the length of the trace
+/// than on the policy.
 void warn_of_load(const scenario& s, const replay_control& control) {
-  // A handful of jobs is done in no time, whatever their load.
+  // A few jobs are done in no time, whatever their load.
   constexpr std::size_t few_jobs = 1000;
   const auto load = load_of(s);
   if (!load || s.trace->jobs.size() < few_jobs || *load <= 1000 || control.until || control.max_queue ||
@@ -101,7 +101,7 @@ std::string timing_text(const replay_result& r) {
                      rate(r.events, t.simulation), rate(r.decisions, t.simulation), rate(r.events, rest));
 }
 
-/// Reads the options that are texts.
+/// Parses the options that are texts.
 replay_control control_of(const replay_options& options, errors& found) {
   replay_control control;
   control.until = time_of(options.until, "--until", found);
@@ -138,7 +138,7 @@ replay_stop simulate(scenario& s, const replay_streams& streams, replay_result& 
   return with_dimensions(s, [&](auto n) { return run_replay<decltype(n)::value>(s, streams, r, control); });
 }
 
-/// Only the dashboard, and no files.
+/// Only the dashboard, no files.
 int look(scenario& s, replay_result& r, replay_control control, dashboard_printer& printer) {
   output_file nowhere;
   control.show = std::ref(printer);
@@ -152,7 +152,7 @@ int look(scenario& s, replay_result& r, replay_control control, dashboard_printe
   return incomplete_status;
 }
 
-/// Writes one file by `write(file)`; returns what went wrong, or nothing.
+/// Writes one file by `write(file)`. Returns an error message, or an empty string.
 template <class Write>
 std::string write_file(const staging_directory& staging, std::string_view name, Write write) {
   output_file file{staging.path_of(name)};
@@ -194,7 +194,8 @@ replay_result result_for(const scenario& s, std::uint64_t seed, bool has_own_quo
   replay_result r;
   r.policy = s.policy.preset;
   r.seed = seed;
-  // Not of the policy and the seed, which stand beside it: two policies on one workload have one input.
+  // Excludes the policy and the seed, which are stored beside it: two policies on one workload have one
+  // input.
   r.input_hash = s.input.hex();
   r.cluster = s.cluster ? &*s.cluster : nullptr;
   if (has_own_quotas) r.scenario_file = file_name_of(s.file);
@@ -217,7 +218,7 @@ replay_conclusion replay_into(const staging_directory& staging, scenario& s, rep
   std::string& problem = done.problem;
   {
     const interruptible may_be_stopped;
-    // Without a name it takes what is written to it nowhere.
+    // Without a name, what is written to it is discarded.
     output_file tenants;
     if (outputs.tables) tenants = output_file{staging.path_of("tenants.csv")};
     std::optional<output_file> events;

@@ -21,47 +21,47 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// `allot replay`: simulates a scenario and writes what came of it to a directory.
+/// `allot replay`: simulates a scenario and writes the results to a directory.
 struct replay_options {
   scenario_source source{};
-  /// Instead of the scenario's seed.
+  /// Replaces the scenario's seed.
   std::optional<std::uint64_t> seed{};
-  /// The directory that is made; "runs/a" is made with "runs".
+  /// The output directory; for "runs/a", "runs" is created too.
   std::string out{};
-  /// It may exist: then the files of an earlier run in it are replaced, and others are left alone.
+  /// The directory may exist: files of an earlier run in it are replaced, others are left alone.
   bool force = false;
   /// Also events.csv.
   bool events = false;
   /// Also trace.json, for Perfetto and chrome://tracing.
   bool chrome = false;
-  /// Times as `read_time` takes them; empty: not given. Where it ends, what may take how long on the wall's
-  /// clock, and the time of which the dashboard is printed.
+  /// Times as `read_time` takes them; empty if not given. When the replay ends, the wall-clock limit, and the
+  /// time at which the dashboard is printed.
   std::string until{};
   std::string max_time{};
   std::string at{};
-  /// It ends when more jobs than this wait.
+  /// The replay ends when more jobs than this are pending.
   std::optional<std::uint64_t> max_queue{};
-  /// Of each list of the dashboard.
+  /// For each list of the dashboard.
   std::size_t rows = 20;
-  /// How far the rows of a quota in tenants.csv are apart; empty: not given, each change has one.
+  /// The least time between the rows of a quota in tenants.csv; empty: each change has a row.
   std::string tenants_step{};
-  /// Also say where the time went.
+  /// Also report where the time went.
   bool timing = false;
   measuring_options measured{};
-  /// Also the charts of the report as files of their own, for papers.
+  /// Also write the charts of the report as separate files, for papers.
   bool svg = false;
 };
 
-/// Of a run that `--max-queue` or `--max-time` ended, and of a sweep of which not every point is there.
+/// The exit status of a run that `--max-queue` or `--max-time` ended, and of an incomplete sweep.
 inline constexpr int incomplete_status = 3;
 
-/// Returns the exit status: 0; 2 when the input is wrong or the output can't be written, and then no file is
-/// left under a final name; `incomplete_status`; or 128 + the number of the signal that ended it early. The
+/// Returns the exit status: 0; 2 if the input is wrong or the output can't be written, and then no file is
+/// left under its final name; `incomplete_status`; or 128 + the number of the signal that ended it early. The
 /// headline and the dashboard go to standard output, everything else to standard error. Without an output
-/// directory nothing but the dashboard is made.
+/// directory only the dashboard is produced.
 int replay(const replay_options& options);
 
-/// Which files a replay leaves besides its summary.
+/// The files that a replay writes besides its summary.
 struct replay_outputs {
   /// jobs.csv and tenants.csv.
   bool tables = true;
@@ -70,7 +70,7 @@ struct replay_outputs {
   bool chrome = false;
   bool svg = false;
 };
-/// All that a replay may write. The summary is last: where it is, everything is.
+/// All files that a replay may write. The summary is last: if it exists, everything does.
 inline constexpr auto replay_file_names = [] {
   constexpr std::array<std::string_view, 6> always = {"jobs.csv",   "tenants.csv", "events.csv",
                                                       "trace.json", "report.html", "summary.json"};
@@ -80,29 +80,29 @@ inline constexpr auto replay_file_names = [] {
   return names;
 }();
 
-/// What came of a replay into a directory, but for its figures.
+/// The outcome of a replay into a directory, without its figures.
 struct replay_conclusion {
-  /// What was wrong with the scenario; then there are no figures.
+  /// Errors in the scenario; then there are no figures.
   errors found{};
   /// What could not be written.
   std::string problem{};
   /// The charts that were drawn: ", gpus.svg, quotas.svg".
   std::string charts{};
-  /// The signal that ended it, 0: none.
+  /// The signal that ended it; 0 if none.
   int asked = 0;
   std::chrono::milliseconds wall{0};
 };
-/// Replays the scenario and writes the files into the directory, which is then to be published. `begin` is
+/// Replays the scenario and writes the files into the directory, which must then be published. `begin` is
 /// when the work on it began.
 [[nodiscard]] replay_conclusion replay_into(const staging_directory& staging, scenario& s, replay_result& r,
                                             const replay_control& control, const replay_outputs& outputs,
                                             std::chrono::steady_clock::time_point begin);
 
-/// What is written of a scenario that was replayed with this seed, before it is replayed.
+/// The result before the replay: what the files say of the scenario and the seed.
 [[nodiscard]] replay_result result_for(const scenario& s, std::uint64_t seed, bool has_own_quotas);
-/// What makes a scenario valid that can't be replayed.
+/// Reports what prevents the replay of a valid scenario.
 void check_for_replay(const scenario& s, errors& found);
-/// What was wrong with a change of the quotas on the way, with its place in the scenario.
+/// The errors of a quota change during the replay, with its place in the scenario.
 [[nodiscard]] errors explain_stop(const scenario& s, const replay_stop& stop);
 /// "interrupt".
 [[nodiscard]] std::string_view word_of(stop_reason why) noexcept;

@@ -32,7 +32,7 @@ std::string counted_jobs(std::uint64_t n) {
   return grouped(n) + (n == 1 ? " job" : " jobs");
 }
 
-/// More names than anyone reads on a terminal: the files have all.
+/// More names than anyone reads on a terminal; the files have all of them.
 constexpr std::size_t most_named = 10;
 
 void append_unfinished(std::string& text, const replay_result& r) {
@@ -102,7 +102,7 @@ std::string waiting_line(const sim::wait_split& waited) {
   return text;
 }
 
-/// What sharing means to the tenants, compared with being alone.
+/// What sharing means to the tenants, compared with running alone.
 void append_isolated(std::string& text, const replay_result& r) {
   finish_time_figures all;
   std::string worst;

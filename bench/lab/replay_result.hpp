@@ -28,11 +28,11 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// A job of a replay and what became of it.
+/// A job of a replay and its outcome.
 struct replayed_job {
   std::string_view id;
   quota_id quota;
-  /// Its number in the simulation; none when its quota's access rule kept it out.
+  /// Its number in the simulation; none if its quota's access rule refused it.
   std::optional<sim::job_index> index{};
   instant submit = 0;
   instant duration = 0;
@@ -42,18 +42,18 @@ struct replayed_job {
   sim::job_outcome outcome{};
   std::optional<instant> start{};
   std::optional<instant> end{};
-  /// In `replay_result::classes`.
+  /// Index in `replay_result::classes`.
   std::uint32_t job_class = 0;
-  /// All time in which it waited, and by `wait_cause`.
+  /// The total time it was pending, and by `wait_cause`.
   instant wait = 0;
   std::array<instant, sim::wait_cause_count> wait_for{};
   instant lost = 0;
   std::uint32_t preemptions = 0;
-  /// Why it was refused: a word for a program, and a sentence for a person.
+  /// Why it was refused: a word for programs, and a sentence for people.
   std::string_view reason{};
   std::string explanation{};
 
-  /// Whether it has ended, one way or the other, after it came.
+  /// Whether it was submitted and has ended, in any way.
   [[nodiscard]] bool is_over() const noexcept {
     return outcome == sim::job_outcome::completed || outcome == sim::job_outcome::cancelled ||
            outcome == sim::job_outcome::time_limit;
@@ -65,18 +65,18 @@ struct replayed_quota {
   std::string name;
   /// None for a root.
   quota_id parent;
-  /// At the beginning, and what it was changed to, by time; in milli-GPUs, none when it has no bound.
+  /// The initial value and its changes, by time; in milli-GPUs, none if unbounded.
   std::vector<std::pair<instant, std::optional<std::int64_t>>> nominal{};
 };
 
-/// One quantity over time, thinned: means of equal spans. Without any it was zero all the time.
+/// One quantity over time, thinned: means of equal spans. If empty, it was always zero.
 struct drawn_series {
   std::vector<std::int64_t> means;
 
   [[nodiscard]] std::int64_t at(std::size_t span) const { return span < means.size() ? means[span] : 0; }
 };
 
-/// The whole replay over time, for drawing. All series are of the same spans.
+/// The whole replay over time, for drawing. All series have the same spans.
 struct replayed_time {
   instant begin = 0;
   instant end = 0;
@@ -84,28 +84,28 @@ struct replayed_time {
   drawn_series used{};
   drawn_series pending{};
   drawn_series capacity{};
-  /// Idle GPUs of nodes that were partly in use.
+  /// Idle GPUs of partly used nodes.
   drawn_series stranded{};
-  /// By quota. All are in milli-GPUs, but those that count waiting jobs.
+  /// By quota, in milli-GPUs, except for `pending_of`, which counts jobs.
   std::vector<drawn_series> used_of{};
   std::vector<drawn_series> entitled_of{};
   std::vector<drawn_series> borrowed_of{};
   std::vector<drawn_series> lent_of{};
   std::vector<drawn_series> pending_of{};
-  /// When the most was in use, and how much.
+  /// When the most GPUs were in use, and how many.
   instant busiest = 0;
   std::int64_t most_used = 0;
 };
 
 /// Why a replay ended before everything had happened.
 enum class stop_reason : std::uint8_t {
-  /// The time was reached up to which it should go.
+  /// The end time was reached.
   until,
   /// The user interrupted it.
   interrupt,
-  /// More jobs waited than may wait.
+  /// Too many jobs were pending.
   max_queue,
-  /// It took longer than it may take.
+  /// It took too long.
   max_time,
 };
 struct early_end {
@@ -114,10 +114,10 @@ struct early_end {
   instant at = 0;
 };
 
-/// Where the time of a replay goes, as far as it was asked for.
+/// Where the time of a replay went, as far as it was measured.
 struct replay_timing {
   std::chrono::nanoseconds reading{0};
-  /// All of the simulation, the next three included.
+  /// The whole simulation, including the next three.
   std::chrono::nanoseconds simulation{0};
   std::chrono::nanoseconds metrics{0};
   std::chrono::nanoseconds runs{0};
@@ -128,7 +128,7 @@ struct replay_timing {
 /// Everything that the files of a replay are made of.
 struct replay_result {
   std::string policy;
-  /// The files that were replayed, without their directories; empty where there was none.
+  /// The files that were replayed, without their directories; empty if there was none.
   std::string scenario_file{};
   std::string trace_file{};
   /// What the quotas count, by dimension.
@@ -136,16 +136,16 @@ struct replay_result {
   std::uint64_t seed = 0;
   std::string input_hash;
   std::string decision_hash;
-  /// By what it is measured; set before it is run.
+  /// How it is measured; set before the run.
   measuring measured{};
   sim::run_figures figures{};
-  /// The names of the classes of jobs, as `figures.classes` has them; the first is that of no class.
+  /// The names of the job classes, as in `figures.classes`; the first is that of jobs without a class.
   std::vector<std::string> classes{};
-  /// By quota id, if it was asked for: how each would fare alone.
+  /// By quota id: how each would fare alone. Empty if not requested.
   std::vector<tenant_alone> alone{};
-  /// By quota id, those included that came or went on the way.
+  /// By quota id, including quotas that were added or removed during the run.
   std::vector<replayed_quota> quotas{};
-  /// Whether the quotas were made of the trace's tenants: then the root is nobody's.
+  /// False if the quotas were made of the trace's tenants; then the root belongs to no tenant.
   bool has_own_quotas = true;
   /// Null without nodes.
   const gpu::cluster* cluster = nullptr;
@@ -158,14 +158,14 @@ struct replay_result {
   std::uint64_t events = 0;
   /// Where the policy would never have come to rest.
   sim::livelocks_seen livelocks{};
-  /// Nothing: it ran until nothing happened any more.
+  /// Empty: it ran until nothing more happened.
   std::optional<early_end> stopped{};
   replay_timing timing{};
 
   [[nodiscard]] bool is_inner(quota_id x) const {
     return std::any_of(quotas.begin(), quotas.end(), [x](const replayed_quota& q) { return q.parent == x; });
   }
-  /// Whether the quota is shown: all but a root that was made up and holds no job.
+  /// Whether the quota is shown: all but a made-up root without jobs.
   [[nodiscard]] bool shows(quota_id x) const {
     return has_own_quotas || quotas[x.index()].parent || figures.quotas[x.index()].of.jobs.total != 0;
   }

@@ -19,7 +19,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// Where a replay writes while it runs.
+/// The files that a replay writes while it runs.
 struct replay_streams {
   output_file& tenants;
   /// May be null.
@@ -28,40 +28,39 @@ struct replay_streams {
 
 /// What stopped a replay.
 struct replay_stop {
-  /// A change of the quotas that is not valid.
+  /// An invalid change of the quotas.
   instant at = 0;
   std::vector<problem> problems{};
-  /// Before it began: jobs that can't run where they are said to.
+  /// Before the start: jobs that can't run where the scenario places them.
   errors found{};
 };
 
-/// How far a replay goes, and what is told of it on the way.
+/// How far a replay goes, and what is reported on the way.
 struct replay_control {
-  /// It ends after what happens at this time.
+  /// It ends after the events at this time.
   std::optional<instant> until{};
-  /// It ends when more jobs than this wait.
+  /// It ends when more jobs than this are pending.
   std::optional<std::uint64_t> max_queue{};
-  /// It ends after this time of the clock on the wall.
+  /// It ends after this much wall-clock time.
   std::optional<std::chrono::milliseconds> max_time{};
-  /// After what happens at that time `show` is called with how things stand then.
+  /// After the events at this time, `show` is called with the state.
   std::optional<instant> look_at{};
   std::function<void(const cluster_state&)> show{};
-  /// It ends when it has shown that.
+  /// It ends after showing that.
   bool only_look = false;
-  /// Of `cluster_state`: of how many waiting jobs the reason is asked for.
+  /// For `cluster_state`: for how many pending jobs the reason is determined.
   std::size_t most_reasons = 20;
-  /// tenants.csv has a row of a quota at most once in this time; 0: for each change.
+  /// The least time between two rows of a quota in tenants.csv; 0: a row for each change.
   instant tenants_step = 0;
-  /// Take the time of each part.
+  /// Measure the time of each part.
   bool timed = false;
-  /// Say on a terminal how far it is.
+  /// Show the progress on a terminal.
   bool show_progress = true;
 };
 
-/// Simulates the scenario under its policy. N is 1 or `max_resources` and holds the resources of the
-/// scenario. `result` refers to texts of the scenario; the jobs of its trace are gone afterwards, because a
-/// million of them take room that the simulation needs. An interrupt ends it while there is an
-/// `interruptible`.
+/// Simulates the scenario under its policy. N is 1 or `max_resources` and must hold the resources of the
+/// scenario. `result` refers to texts of the scenario. The jobs of its trace are released, because a million
+/// of them take memory that the simulation needs. An interrupt ends it while there is an `interruptible`.
 template <std::size_t N>
 [[nodiscard]] replay_stop run_replay(scenario& s, const replay_streams& streams, replay_result& result,
                                      const replay_control& control = {});

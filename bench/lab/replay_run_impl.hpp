@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-// What `run_replay` does. Included only where it is instantiated, once for each N: these are the files that
-// take long to compile, for the cycle in them is made of every preset.
+// The implementation of `run_replay`. Included only where it is instantiated, once for each N: these files
+// take long to compile, because the cycle in them is instantiated for every preset.
 
 #include "lab/cluster_state_impl.hpp"
 #include "lab/isolated_impl.hpp"
@@ -44,7 +44,7 @@ template <std::size_t N>
   return are;
 }
 
-/// Keeps track of what the quotas are given, while it changes.
+/// Records the nominal quotas as they change.
 template <std::size_t N>
 class nominal_log final : public sim::observer<N> {
  public:
@@ -76,7 +76,7 @@ class nominal_log final : public sim::observer<N> {
   bool watch_;
 };
 
-/// Passes on to one observer what happens, and takes the time that it needs if that is asked for.
+/// Forwards events to an observer, and measures the time it takes if requested.
 template <std::size_t N>
 class timed_observer final : public sim::observer<N> {
  public:
@@ -106,7 +106,7 @@ class timed_observer final : public sim::observer<N> {
   std::chrono::nanoseconds* spent_;
 };
 
-/// Counts the jobs that are over.
+/// Counts the jobs that have ended.
 template <std::size_t N>
 class ended_jobs final : public sim::observer<N> {
  public:
@@ -125,13 +125,13 @@ class ended_jobs final : public sim::observer<N> {
   std::size_t count_ = 0;
 };
 
-/// Says before each instant whether a replay goes on.
+/// Decides before each instant whether a replay continues.
 class replay_guard {
  public:
   explicit replay_guard(const replay_control& control) : control_(&control), status_(control.show_progress) {}
 
-  /// Why it ends before anything happens at `next`. What the guard says of the time at which it stands is
-  /// `so_far`, called when somebody sees it.
+  /// Why it ends before anything happens at `next`. `so_far()` gives the progress; it is called only if it is
+  /// shown.
   template <class SoFar>
   [[nodiscard]] std::optional<stop_reason> ends_before(instant next, std::uint64_t waiting, SoFar so_far) {
     if (control_->until && next > *control_->until) return stop_reason::until;
@@ -180,7 +180,7 @@ void take_jobs(const sim::simulator<N>& sim, const workload<N>& w, const sim::me
   }
 }
 
-/// Adds those that never reached the scheduler.
+/// Adds the jobs that never reached the scheduler.
 template <std::size_t N>
 void take_refused(const workload<N>& w, replay_result& result) {
   if (w.refused.empty()) return;
@@ -216,7 +216,7 @@ template <std::size_t N>
   nominals.look(0, w.setup.quotas);
 
   const bool single_queue = preset.ignores_quotas;
-  // Those of the quotas that events add as well.
+  // Including the quotas added by events.
   w.setup.settings = w.settings;
   const auto begin = std::chrono::steady_clock::now();
   auto made = sim::simulator<N>::make(std::move(w.setup), preset);
@@ -303,7 +303,7 @@ replay_stop run_replay(scenario& s, const replay_streams& streams, replay_result
   if (!result.measured.isolated) forget_traced_jobs();
   const any_preset preset = *any_preset::find(s.policy.preset, s.policy.options);
   stop = detail::run_workload<N>(s, std::move(w), preset, streams, result, control);
-  // Of a part of a run there is nothing to compare.
+  // A partial run has nothing to compare with.
   const bool is_whole = stop.problems.empty() && !result.stopped && !control.only_look;
   if (result.measured.isolated && is_whole) {
     result.alone = detail::replay_tenants_alone<N>(s, preset, detail::gpu_dimensions<N>(s.resources), result);

@@ -79,7 +79,7 @@ void append_json_string(std::string& json, std::string_view text) {
   json += '"';
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    // Neither the end of the string nor of the script element, nor the beginning of a comment.
+    // The text must not end the string or the script element, nor begin a comment.
     if (c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || byte < 0x20 || byte == 0x7F) {
       json.append("\\u00").append(1, digits[byte >> 4U]).append(1, digits[byte & 0xFU]);
     } else {

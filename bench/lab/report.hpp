@@ -16,43 +16,43 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// Writes report.html: one page that needs nothing else, not even the network. Curves are plain SVG; a script
-/// shows the figures under the pointer and any instant of the replay. The same result gives the same bytes.
+/// Writes report.html: one self-contained page that needs no network. Curves are plain SVG. A script shows
+/// the figures under the pointer and any instant of the replay. The same result gives the same bytes.
 void write_report(output_file& file, const replay_result& r);
 
-/// The charts of the report as files of their own: their names, and what to write there.
+/// The charts of the report as separate files: their names, and their contents.
 inline constexpr std::string_view chart_files[] = {"gpus.svg",         "quotas.svg",      "lending.svg",
                                                    "waiting.svg",      "utilisation.svg", "preemptions.svg",
                                                    "waiting_times.svg"};
-/// What belongs into each of `chart_files`, in their order; nothing where there is nothing to draw.
+/// The contents of `chart_files`, in their order; empty if there is nothing to draw.
 [[nodiscard]] std::vector<std::string> standalone_charts(const replay_result& r);
 
 namespace report {
 
-/// A coloured part of the curves: a quota, or all those that share the last colour.
+/// A coloured part of the curves: a quota, or all quotas that share the last colour.
 struct layer {
   std::string name;
   std::size_t colour = 0;
   std::vector<std::size_t> quotas;
 };
 
-/// The quotas that had jobs, in their order; those with the least GPU time together at the end when there
-/// are more than colours.
+/// The quotas that had jobs, in order. If there are more than colours, those with the least GPU time are
+/// merged at the end.
 [[nodiscard]] std::vector<layer> layers_of(const replay_result& r);
 
-/// By quota: the number of its layer's colour, and `most_colours` for those without one.
+/// By quota: the number of its layer's colour; `most_colours` for quotas without one.
 [[nodiscard]] std::vector<std::size_t> colours_of(const replay_result& r, const std::vector<layer>& layers);
 
 // Texts.
 
 [[nodiscard]] std::string escaped(std::string_view text);
-/// Appends a JSON string that can stand in a script element of a page, whatever is in the text.
+/// Appends a JSON string that is safe in a script element, whatever the text.
 void append_json_string(std::string& json, std::string_view text);
 /// "53,069".
 [[nodiscard]] std::string grouped(std::uint64_t n);
-/// A span of time in a unit that suits it: "45 s", "12 min", "3.4 h", "2.5 d".
+/// A span of time in a suitable unit: "45 s", "12 min", "3.4 h", "2.5 d".
 [[nodiscard]] std::string human_time(instant milliseconds);
-/// A figure of a sample, "-" when there is none.
+/// A figure of a sample, "-" if the sample is empty.
 [[nodiscard]] std::string human_time(const sim::sample_summary& s, instant figure);
 /// A point in time: "day 3, 04:12".
 [[nodiscard]] std::string human_instant(instant milliseconds);
@@ -66,9 +66,9 @@ void append_json_string(std::string& json, std::string_view text);
 // The page itself (report_page.cpp).
 
 void begin_page(std::string& html, std::string_view title);
-/// `with_script`: there are charts or instants for it to work on.
+/// `with_script`: there are charts or instants for the script.
 void end_page(std::string& html, bool with_script);
-/// The style of charts that stand alone: light, with the colours written out.
+/// The style of standalone charts: light, with the colours written out.
 [[nodiscard]] std::string_view drawing_style() noexcept;
 
 // The charts (report_charts.cpp).
@@ -77,16 +77,16 @@ void end_page(std::string& html, bool with_script);
 [[nodiscard]] chart::steps curve_of(const replayed_time& t, const std::vector<std::int64_t>& means);
 [[nodiscard]] std::vector<std::int64_t> sum_of(const std::vector<drawn_series>& of_quota,
                                                const std::vector<std::size_t>& quotas, std::size_t spans);
-/// Layers upon each other, each covering the ones below it.
+/// Draws layers on top of each other, each covering the ones below it.
 void stack(chart& c, const std::vector<chart::steps>& layers, const std::vector<std::string>& css);
-/// How long jobs waited for their first start, those that did, as the part of them that had by then: at
-/// `cdf_points` places of the axis, in millionths.
+/// Of the jobs that started, the part that had started after each waiting time: at `cdf_points` positions of
+/// the axis, in millionths.
 inline constexpr std::size_t cdf_points = 200;
 [[nodiscard]] std::vector<std::int64_t> cdf_of(std::vector<instant> waits, const log_time_axis& axis);
 
 struct report_charts {
-  /// In the order of the page: GPUs in use, lending, waiting, utilisation, preemptions, waiting times. Those
-  /// that have nothing to show are not there.
+  /// In page order: GPUs in use, lending, waiting, utilisation, preemptions, waiting times. Charts with
+  /// nothing to show are omitted.
   std::vector<chart> all;
   /// One for each layer that is a single quota.
   std::vector<chart> quotas;
@@ -94,31 +94,31 @@ struct report_charts {
   [[nodiscard]] const chart* find(std::string_view name) const;
 };
 [[nodiscard]] report_charts charts_of(const replay_result& r, const std::vector<layer>& layers);
-/// The spans in which preemptions are counted.
+/// The number of spans in which preemptions are counted.
 inline constexpr std::size_t preemption_spans = 120;
-/// By layer, how many runs were cut short in each span.
+/// By layer, how many runs were interrupted in each span.
 [[nodiscard]] std::vector<std::vector<std::uint32_t>> preemptions_of(const replay_result& r,
                                                                      const std::vector<layer>& layers);
-/// By layer, how long the jobs waited that started.
+/// By layer, how long the started jobs waited.
 [[nodiscard]] std::vector<std::vector<instant>> waits_of(const replay_result& r,
                                                          const std::vector<layer>& layers);
 
 // Any instant (report_moment.cpp).
 
-/// From when to when something holds.
+/// A period during which something holds.
 struct interval {
   instant begin = 0;
   instant end = 0;
 };
-/// At which instants a page shows things, so that not more than `most` intervals need to be in it: none means
-/// at all. Otherwise every candidate, or every second, or fourth and so on; at least one.
+/// The instants that a page shows if it may include at most `most` intervals: empty if all of them fit.
+/// Otherwise every candidate, or every second, fourth and so on; at least one.
 [[nodiscard]] std::vector<instant> stops_for(std::span<const interval> all,
                                              std::span<const instant> candidates, std::size_t most);
-/// Whether it holds at any of the stops, or, without stops, at all.
+/// Whether it holds at any of the stops; without stops, at any time.
 [[nodiscard]] bool is_seen(const interval& i, std::span<const instant> stops);
-/// The GPUs of a pod: "3:0-7", or "4:2*500" of half of one.
+/// The GPUs of a pod: "3:0-7", or "4:2*500" for half of one.
 void append_place(std::string& text, const gpu::placed_pod& pod);
-/// What the script shows, as JSON in a script element.
+/// The data for the script, as JSON in a script element.
 void write_data(std::string& html, const replay_result& r, const std::vector<layer>& layers);
 /// The slider and what it moves.
 void write_moment(std::string& html, const replay_result& r);
@@ -134,9 +134,9 @@ void write_unfinished(std::string& html, const replay_result& r);
 void write_refused(std::string& html, const replay_result& r);
 void write_definitions(std::string& html);
 
-/// By number in the simulation.
+/// By job number in the simulation.
 [[nodiscard]] std::vector<const replayed_job*> jobs_by_index(const replay_result& r);
-/// When a run ended; those that still ran at the end ended then.
+/// When a run ended; for a run that never did, the end of the replay.
 [[nodiscard]] instant end_of(const replay_result& r, const std::vector<const replayed_job*>& jobs,
                              const sim::job_run& run);
 

@@ -30,12 +30,12 @@ namespace {
 void append_hundredths(std::string& text, std::int64_t n) {
   text += decimal(n * 10);
 }
-/// Millionths as a percentage for CSS, with two places.
+/// Millionths as a percentage for CSS, with two decimals.
 std::string css_percent(std::int64_t millionths) {
   return decimal((millionths + 50) / 100 * 10) + '%';
 }
 
-/// Of text in the usual font of 12 units, roughly; a browser is not asked.
+/// The approximate width of text in the usual font of 12 units; no browser is involved.
 [[nodiscard]] std::int64_t width_of(std::string_view text) {
   std::int64_t characters = 0;
   for (const char c : text) characters += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
@@ -106,13 +106,13 @@ log_time_axis::log_time_axis(instant longest) : end_(second) {
 
 std::int64_t log_time_axis::position(instant span) const {
   if (span <= second) return 0;
-  // Sixteen steps from one power of two to the next, straight in between: no library's logarithm, which may
-  // round otherwise elsewhere.
+  // Sixteen linear steps from one power of two to the next, instead of a library's logarithm, which may round
+  // differently on other machines.
   const auto log = [](instant t) {
     const auto n = static_cast<std::uint64_t>(t);
     const auto bits = static_cast<std::int64_t>(std::bit_width(n)) - 1;
     const std::uint64_t base = std::uint64_t{1} << static_cast<unsigned>(bits);
-    // log2(1 + f) is f and a bulge of at most 0.086, which 0.344 f (1 - f) follows closely.
+    // log2(1 + f) is f plus a bulge of at most 0.086, which 0.344 f (1 - f) approximates closely.
     const auto f = static_cast<std::int64_t>(wide{n - base} * million / base);
     const auto bulge = static_cast<std::int64_t>(
         wide{static_cast<std::uint64_t>(f)} * static_cast<std::uint64_t>(million - f) / million * 344 / 1000);
@@ -163,7 +163,7 @@ void chart::write_path(std::string& svg, const shape& s, const frame& f) const {
       y = to;
     }
     const std::int64_t end = i + 1 < s.curve.size() ? s.curve[i + 1].first : s.curve[i].first;
-    // Only where the curve turns there is a point.
+    // There are points only where the curve changes.
     if (i + 1 < s.curve.size() && i + 2 < s.curve.size() && y_in(f, s.curve[i + 1].second) == to) continue;
     if (x_in(f, end) == x) continue;
     x = x_in(f, end);
@@ -209,7 +209,7 @@ void chart::write_plot(std::string& html) const {
   }
   html += "<b class=cursor></b><b class=mark></b></div><div class=x aria-hidden=true>";
   for (const tick& t : x_) {
-    // A label at the end would stand out over the edge of a small screen.
+    // A label at the end would extend over the edge of a small screen.
     html.append(t.at > 970'000 ? "<i class=end>" : "<i style=\"left:" + css_percent(t.at) + "\">");
     html.append(t.text).append("</i>");
   }
@@ -274,7 +274,7 @@ void chart::draw(std::string& svg, std::int64_t x, std::int64_t y, std::int64_t 
   append_hundredths(svg, f.left + f.width);
   svg += "\"/>\n";
   for (const tick& t : x_) {
-    // The last label must not stand out over the edge, nor the first over the other axis.
+    // The last label must not extend over the edge, nor the first over the other axis.
     const std::int64_t half = width_of(t.text) * 50;
     const std::int64_t at = std::clamp(x_in(f, t.at), f.left, f.left + f.width + 1400 - half);
     text(at, f.top + f.height + 1500, "tick middle", t.text);

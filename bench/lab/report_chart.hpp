@@ -18,30 +18,30 @@ namespace report {
 
 inline constexpr std::int64_t million = 1'000'000;
 
-/// The ticks of an axis: `step` apart, and where the axis ends.
+/// The ticks of an axis, `step` apart, and its end.
 struct scale {
   std::int64_t top = 1;
   std::int64_t step = 1;
 
   friend bool operator==(const scale&, const scale&) = default;
 };
-/// From 0 to at least `most`, with two to five ticks at 1, 2 or 5 times a power of ten. The top need not be
-/// one of them: a chart that is a fifth empty is a fifth smaller. Amounts in thousandths of whole things have
-/// no ticks between two of them if `whole`.
+/// From 0 to at least `most`, with two to five ticks at 1, 2 or 5 times a power of ten. The top need not be a
+/// tick: an empty fifth would make the curves a fifth smaller. With `whole`, ticks of amounts in thousandths
+/// are at whole units only.
 [[nodiscard]] scale scale_for(std::int64_t most, bool whole = false);
 
-/// A label of an axis. The position is in millionths of its length.
+/// A label of an axis, at a position in millionths of its length.
 struct tick {
   std::int64_t at = 0;
   std::string text;
 
   friend bool operator==(const tick&, const tick&) = default;
 };
-/// At full seconds, minutes, hours or days; the first one names the unit: "day 2", "4", "6". At most nine.
+/// At full seconds, minutes, hours or days. The first tick names the unit: "day 2", "4", "6". At most nine.
 [[nodiscard]] std::vector<tick> time_ticks(instant begin, instant end);
 
-/// Where a span of time stands on a logarithmic axis of spans from a second to the first of the usual ticks
-/// that is not before `longest`, in millionths; what is shorter stands at its beginning.
+/// The position of a span of time, in millionths, on a logarithmic axis from one second to the first usual
+/// tick that is not before `longest`. Shorter spans are at the beginning.
 class log_time_axis {
  public:
   explicit log_time_axis(instant longest);
@@ -56,35 +56,35 @@ class log_time_axis {
   std::vector<tick> ticks_;
 };
 
-/// What a quota or a run is drawn with. Number k is the k-th colour of a palette that people with any colour
-/// vision can tell apart; the last is grey, of everything else.
+/// The colours of quotas and runs. Number k is the k-th colour of a palette that people with any colour
+/// vision can tell apart; the last is grey, for everything else.
 inline constexpr std::size_t most_colours = 8;
 
-/// A chart over time, or over spans of time: curves that go in steps, with axes and labels. It is drawn
-/// twice: stretched into the page, with labels in HTML so that they stay readable on a small screen; and as
-/// an SVG of its own.
+/// A chart over time, or over spans of time: step curves with axes and labels. It is drawn in two ways:
+/// stretched into the page, with labels in HTML so that they stay readable on a small screen; and as an SVG
+/// of its own.
 class chart {
  public:
-  /// Where a curve goes to: (position in millionths of the axis, value), which holds until the next.
+  /// The points of a curve: (position in millionths of the axis, value); a value holds until the next point.
   using steps = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
   struct legend_entry {
-    /// What its mark looks like, as a class.
+    /// The CSS class of its mark.
     std::string css;
     std::string text;
   };
 
-  /// `name` is that of its file; `kind` tells the script what to show under the pointer.
+  /// `name` is the file name; `kind` tells the script what to show under the pointer.
   chart(std::string name, std::string title, std::string note, std::string kind)
       : name_(std::move(name)), title_(std::move(title)), note_(std::move(note)), kind_(std::move(kind)) {}
 
   void set_values(scale y, std::string unit, std::int64_t bottom = 0);
   void set_ticks(std::vector<tick> x) { x_ = std::move(x); }
   void make_tall() { is_tall_ = true; }
-  /// Filled between the curve and zero. What comes later covers it.
+  /// Filled between the curve and zero. Later shapes cover earlier ones.
   void area(steps curve, std::string css) { shapes_.push_back({std::move(curve), std::move(css), true}); }
   void line(steps curve, std::string css) { shapes_.push_back({std::move(curve), std::move(css), false}); }
-  /// A word on the chart itself, its middle at this place.
+  /// A word on the chart itself, centred at this position.
   void label(std::int64_t at, std::int64_t value, std::string text, std::string css) {
     labels_.push_back({at, value, std::move(text), std::move(css)});
   }
@@ -98,10 +98,10 @@ class chart {
   /// The plot with its axes, without title and legend.
   void write_plot(std::string& html) const;
   void write_legend(std::string& html) const;
-  /// All of it, as a part of the page.
+  /// The complete chart, as a part of the page.
   void write_figure(std::string& html) const;
 
-  /// How large the chart is as a file of its own, and the drawing, its top left corner at (x, y).
+  /// The height of the chart as a file of its own, and the drawing with its top left corner at (x, y).
   [[nodiscard]] std::int64_t drawn_height() const noexcept { return is_tall_ ? 310 : 200; }
   void draw(std::string& svg, std::int64_t x, std::int64_t y, std::int64_t width,
             bool with_legend = true) const;
@@ -118,7 +118,7 @@ class chart {
     std::string text;
     std::string css;
   };
-  /// Where things stand in a drawing: hundredths of its unit.
+  /// The position of a drawing, in hundredths of its unit.
   struct frame {
     std::int64_t left = 0;
     std::int64_t top = 0;
@@ -145,7 +145,7 @@ class chart {
   bool is_tall_ = false;
 };
 
-/// The charts, one below the other, as an SVG that needs nothing else.
+/// The charts, one below the other, as a self-contained SVG.
 [[nodiscard]] std::string standalone_svg(std::span<const chart> charts, std::string_view title);
 
 }  // namespace report

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Which charts the report has, and what is on them.
+// The charts of the report, and their contents.
 #include "lab/outputs.hpp"
 #include "lab/report.hpp"
 
@@ -37,7 +37,7 @@ void explain_layers(chart& c, const std::vector<layer>& layers) {
   for (const layer& l : layers) c.explain(colour_class(l.colour), l.name);
 }
 
-/// A name on every layer that is somewhere thick and long enough for it.
+/// Writes a name on every layer that is thick and long enough for it somewhere.
 void name_layers(chart& c, const std::vector<layer>& layers, const std::vector<std::vector<std::int64_t>>& of,
                  std::int64_t top) {
   if (of.empty() || of.front().empty()) return;
@@ -49,7 +49,7 @@ void name_layers(chart& c, const std::vector<layer>& layers, const std::vector<s
     std::int64_t best = 0;
     std::size_t at = 0;
     for (std::size_t i = reach; i + reach < n; i += std::max<std::size_t>(1, reach / 4)) {
-      // The room that is free all along the name.
+      // The room that is free along the whole name.
       std::int64_t low = 0;
       std::int64_t high = top;
       for (std::size_t j = i - reach; j <= i + reach; ++j) {
@@ -157,7 +157,7 @@ class maker {
       own[i] -= std::min(own[i], t_.borrowed_of[x].at(i));
       with_lent[i] += t_.lent_of[x].at(i);
     }
-    // What an inner quota is given is its children's, too.
+    // An inner quota's nominal is also its children's.
     const chart::steps nominal =
         r_.is_inner(quota_id{x}) ? chart::steps{} : curve_of_nominal(t_, r_.quotas[x]);
     const std::vector<std::int64_t> entitled = sum_of(t_.entitled_of, l.quotas, spans_);
@@ -290,7 +290,7 @@ class maker {
       line(waits[k], "curve s" + std::to_string(layers_[k].colour));
     }
     if (layers_.size() > 1) line(all, "curve everyone");
-    // Where most start at once the curves have little to say below that.
+    // If most jobs start at once, the curves say little below that.
     const std::int64_t bottom = std::min<std::int64_t>(least / 250'000, 3) * 25'000;
     c.set_values({100'000, bottom >= 50'000 ? 10'000 : 25'000}, "%", bottom);
     explain_layers(c, layers_);
@@ -325,7 +325,7 @@ std::vector<std::int64_t> sum_of(const std::vector<drawn_series>& of_quota,
 }
 
 void stack(chart& c, const std::vector<chart::steps>& layers, const std::vector<std::string>& css) {
-  // The sum of all is drawn first and the first layer last, so that each covers what is not its own.
+  // The sum of all is drawn first and the first layer last, so that each covers what does not belong to it.
   std::vector<chart::steps> sums;
   for (const chart::steps& l : layers) {
     sums.push_back(l);

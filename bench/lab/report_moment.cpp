@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the page needs to show any instant: who ran where and who waited why, from when to when.
+// The data that the page needs to show any instant: what ran where, which jobs were pending and why, and
+// when.
 #include "lab/outputs.hpp"
 #include "lab/report.hpp"
 
@@ -17,9 +18,9 @@ namespace report {
 
 namespace {
 
-/// So many runs and stays in a queue are in a page at most, some 2 MB.
+/// The maximum number of runs and queue stays in a page, about 2 MB.
 constexpr std::size_t most_intervals = 24'000;
-/// More nodes than a page shows well.
+/// More nodes than a page can show well.
 constexpr std::size_t most_nodes = 2048;
 
 void append(std::string& text, std::int64_t n) {
@@ -29,7 +30,7 @@ void append(std::string& text, std::int64_t n) {
   text.append(digits, end);
 }
 
-/// Adds what stands between two elements of a list.
+/// Adds the separator between two elements of a list.
 void next_in(std::string& json) {
   if (json.back() != '[') json += ',';
 }
@@ -39,7 +40,7 @@ struct stay {
   interval when{};
 };
 
-/// All times in which jobs waited, job by job.
+/// All periods in which jobs were pending, job by job.
 std::vector<stay> stays_of(const replay_result& r, const std::vector<const replayed_job*>& jobs) {
   std::vector<instant> since(jobs.size(), -1);
   for (std::size_t j = 0; j < jobs.size(); ++j) {
@@ -61,7 +62,7 @@ std::vector<stay> stays_of(const replay_result& r, const std::vector<const repla
   return stays;
 }
 
-/// What was noted of each job, by time.
+/// The recorded reasons of each job, by time.
 using noted = std::pair<instant, wait_reason>;
 std::vector<std::vector<noted>> notes_of(const replay_result& r, std::size_t jobs) {
   std::vector<std::vector<noted>> notes(jobs);
@@ -104,7 +105,7 @@ class data_writer {
     json_ += '[';
     for (const std::int64_t v : values) {
       next_in(json_);
-      // To a tenth: more nobody sees.
+      // To a tenth; more precision would be invisible.
       const std::int64_t tenths = (v * 10 + unit / 2) / unit;
       append(json_, tenths / 10);
       if (tenths % 10 != 0) {
@@ -124,7 +125,7 @@ class data_writer {
       json_ += ",\"colour\":";
       append(json_, static_cast<std::int64_t>(l.colour));
       json_ += ",\"nominal\":[";
-      // What an inner quota is given is its children's, too.
+      // An inner quota's nominal is also its children's.
       const std::size_t x = l.quotas.front();
       for (const auto& [at, nominal] : r_.quotas[x].nominal) {
         if (l.quotas.size() != 1 || r_.is_inner(quota_id{x})) break;
@@ -207,12 +208,12 @@ class data_writer {
     for (const sim::job_run& run : r_.log.runs()) all.push_back({run.begin, end_of(r_, jobs_, run)});
     const std::size_t runs = all.size();
     for (const stay& s : stays) all.push_back(s.when);
-    // At these the reasons of those who are first in their queues are known.
+    // The reasons of the first jobs in each queue are known at these instants.
     std::vector<instant> candidates;
     for (const moment_log::moment& m : r_.moments.moments()) candidates.push_back(m.at);
     std::vector<instant> stops = stops_for(all, candidates, most_intervals);
     if (!stops.empty()) {
-      // Then only those stays are in the page of which a reason is known; the others are counted.
+      // Then the page has only stays with a known reason; the others are counted.
       all.resize(runs);
       for (const stay& s : stays) {
         if (!notes[s.job].empty()) all.push_back(s.when);
@@ -248,7 +249,7 @@ class data_writer {
     }
     json_ += ']';
   }
-  /// How many wait at each stop, by layer.
+  /// How many jobs are pending at each stop, by layer.
   void write_counts(const std::vector<stay>& stays, const std::vector<instant>& stops) {
     std::vector<std::vector<std::int64_t>> changes(layers_.size(),
                                                    std::vector<std::int64_t>(stops.size() + 1));
@@ -275,7 +276,7 @@ class data_writer {
     json_ += ']';
   }
 
-  /// While it lives, what is written goes somewhere else.
+  /// While it exists, output goes to another string.
   class writing_to {
    public:
     writing_to(std::string& json, std::string& other) : json_(json), other_(other) { json_.swap(other_); }
@@ -288,7 +289,7 @@ class data_writer {
     std::string& other_;
   };
 
-  /// Jobs are numbered in the order in which they are first mentioned.
+  /// Jobs are numbered in order of first mention.
   std::int64_t number_of(sim::job_index j) {
     if (number_[j] == 0) {
       mentioned_.push_back(j);
@@ -375,7 +376,7 @@ class data_writer {
   const std::vector<layer>& layers_;
   std::vector<const replayed_job*> jobs_;
   std::vector<std::size_t> layer_of_;
-  /// By job, one more than its number in the page; 0 if it has none.
+  /// By job, its number in the page plus one; 0 if it has none.
   std::vector<std::size_t> number_{};
   std::vector<sim::job_index> mentioned_{};
   std::map<std::string, std::int64_t> known_reasons_{};

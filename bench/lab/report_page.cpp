@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the pages of the lab look like, and the script of the report.
+// The style of the lab's pages, and the script of the report.
 #include "lab/report.hpp"
 
 namespace allot {
@@ -10,7 +10,7 @@ namespace report {
 namespace {
 
 // The colours of the quotas are those of Okabe and Ito, which people with any colour vision can tell apart,
-// with two more; each has its own for words that stand on it.
+// and two more. Each has its own colour for text on it.
 constexpr std::string_view style = R"css(
 :root{color-scheme:light dark;--back:#fff;--ink:#1b212c;--soft:#5d6675;--line:#e1e5eb;--panel:#f5f6f8;
 --idle:#e4e8ee;--lent:#c9ced7;--busy:#5f6e84;--stranded:#cf9f8c;--alarm:#b3401a;--shadow:#0003;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the report says in words and numbers.
+// The texts and tables of the report.
 #include "lab/outputs.hpp"
 #include "lab/recorder.hpp"
 #include "lab/replay.hpp"
@@ -55,7 +55,7 @@ void named_cell(std::string& html, std::size_t colour, std::string_view name) {
   html.append(escaped(name));
 }
 
-/// By how many GPUs a job asks for.
+/// Classes of jobs by requested GPUs.
 struct size_class {
   std::int64_t most;
   std::string_view name;
@@ -77,7 +77,7 @@ std::string part_in_percent(std::size_t part, std::size_t whole) {
   return rounded(sim::rate_in_millionths(part, whole) / 10, 1) + " %";
 }
 
-/// What an interruption is to a person.
+/// The reason of an interruption, for people.
 std::string_view reason_for(const sim::interruption& how) {
   if (how.why == sim::interruption::cause::node_down) return "its node failed";
   if (how.why == sim::interruption::cause::told_before) return "told to go before";
@@ -111,7 +111,7 @@ struct toll {
          static_cast<std::uint64_t>(std::max<instant>(0, c.how.lost));
 }
 
-/// Who made way for whom: victims down, beneficiaries across.
+/// Which jobs were preempted for which: victims in rows, beneficiaries in columns.
 void write_matrix(std::string& html, const replay_result& r, const std::vector<layer>& layers,
                   const std::vector<const replayed_job*>& jobs) {
   std::vector<std::size_t> layer_of(r.quotas.size(), 0);
@@ -218,7 +218,7 @@ void write_wait_tables(std::string& html, const replay_result& r, const std::vec
   for (std::size_t k = 0; k < layers.size(); ++k) {
     for (const std::size_t x : layers[k].quotas) layer_of[x] = k;
   }
-  // By layer, the last one everybody, and size.
+  // By layer (the last one for all jobs), and by size.
   using by_size = std::array<std::vector<instant>, sizes.size()>;
   std::vector<by_size> sized(layers.size() + 1);
   std::array<bool, sizes.size()> any{};

@@ -10,10 +10,10 @@ namespace lab {
 namespace {
 
 constexpr nano_amount nano = 1'000'000'000;
-/// As much as a scenario may say, in thousandths.
+/// The maximum of a scenario, in thousandths.
 constexpr std::int64_t most_milli = 1'000'000'000'000'000;
 
-/// GPUs first, because they are what it is about; then what every pod asks for.
+/// GPUs first, because they matter most; then what every pod requests.
 [[nodiscard]] int rank_of(std::string_view name) {
   if (name == "gpu") return 0;
   if (name.find("gpu") != std::string_view::npos) return 1;
@@ -49,7 +49,7 @@ void resource_names::choose(import_log& log) {
       e.name = "gpu";
       has_gpu = true;
     } else {
-      // A slash in a name stands between a flavor and what is counted.
+      // In the scenario a slash separates a flavor from the resource.
       e.name = resource;
       std::replace(e.name.begin(), e.name.end(), '/', '.');
     }
@@ -64,7 +64,7 @@ void resource_names::choose(import_log& log) {
     entry& e = entries_.find(resource)->second;
     const std::size_t room = max_resources - dimensions_.size();
     const std::size_t wanted = e.flavors.size();
-    // GPUs in some of their flavors are better than none; of anything else all or nothing.
+    // GPUs in some of their flavors are better than none; other resources are all or nothing.
     if (wanted > room && (rank_of(e.name) > 1 || room == 0)) {
       log.note(resource, "is not carried over: this program counts at most " + std::to_string(max_resources) +
                              " resources, flavors told apart");
@@ -84,7 +84,7 @@ void resource_names::choose(import_log& log) {
     } else {
       for (const std::string& flavor : e.flavors) dimensions_.push_back(flavor + '/' + e.name);
     }
-    // One of several that are left is still told apart from the others.
+    // If only one of several flavors is left, it is still distinguished from the others.
     if (wanted > 1 && e.flavors.size() == 1) e.flavors.emplace_back();
   }
 }

@@ -18,41 +18,41 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// What the scenario made of Kubernetes objects counts: the resources of Kubernetes ("nvidia.com/gpu", "cpu",
-/// "memory") under the scenario's names and in its units, each in its flavors where it has several.
+/// What a scenario made from Kubernetes objects counts: the resources of Kubernetes ("nvidia.com/gpu", "cpu",
+/// "memory") under the scenario's names and in its units, by flavor if there are several.
 class resource_names {
  public:
-  /// Says that `resource` is counted in `flavor` (empty: in none), in the order of preference.
+  /// Declares that `resource` is counted in `flavor` (empty: in none), in order of preference.
   void add(const std::string& resource, const std::string& flavor);
-  /// Says that such an amount of it will be written, so that a unit can be chosen in which it is exact.
+  /// Declares an amount that will be written, so that a unit can be chosen in which it is exact.
   void add_amount(const std::string& resource, nano_amount amount);
-  /// Chooses names and units. There is room for `max_resources`: GPUs first, then CPU and memory; what has
-  /// none is noted.
+  /// Chooses names and units. There is room for `max_resources`: GPUs first, then CPU and memory. What does
+  /// not fit is noted.
   void choose(import_log& log);
 
   /// The scenario's "resources".
   [[nodiscard]] const std::vector<std::string>& dimensions() const noexcept { return dimensions_; }
-  /// Whether it is counted at all.
+  /// Whether the resource is counted at all.
   [[nodiscard]] bool counts(std::string_view resource) const;
-  /// Whether it is counted by flavor.
+  /// Whether the resource is counted by flavor.
   [[nodiscard]] bool has_flavors(std::string_view resource) const;
-  /// The dimension of a resource in a flavor, empty when it is not counted there. Of a resource that comes in
-  /// one flavor only, its plain name.
+  /// The dimension of a resource in a flavor; empty if it is not counted there. If the resource has only one
+  /// flavor, its plain name.
   [[nodiscard]] std::string dimension(std::string_view resource, std::string_view flavor) const;
-  /// The first flavor in which it is counted.
+  /// The first flavor in which the resource is counted.
   [[nodiscard]] std::string first_flavor(std::string_view resource) const;
   /// "gpu" for "nvidia.com/gpu".
   [[nodiscard]] const std::string& plain(std::string_view resource) const;
-  /// In thousandths of the scenario's unit, rounded up or down; saturates at what a scenario may say.
+  /// In thousandths of the scenario's unit, rounded up or down; saturates at the maximum of a scenario.
   [[nodiscard]] std::int64_t milli(std::string_view resource, nano_amount amount, bool round_up) const;
 
  private:
   struct entry {
     std::string name;
-    /// In order; those that are counted.
+    /// The flavors that are counted, in order.
     std::vector<std::string> flavors;
     bool is_counted = false;
-    /// Every amount is a whole number of bytes that is exact in MiB, to a thousandth.
+    /// Every amount is a whole number of bytes and exact in MiB, to a thousandth.
     bool is_exact_in_mib = true;
   };
   [[nodiscard]] const entry* find(std::string_view resource) const;

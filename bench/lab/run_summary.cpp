@@ -29,7 +29,7 @@ std::optional<double> number_of(json_value value) {
                                                                                       : std::nullopt;
 }
 
-/// A part of a path; a slash in it is written as in JSON pointers.
+/// A part of a path; slashes in it are escaped as in JSON pointers.
 std::string path_part(std::string_view key) {
   std::string part;
   for (const char c : key) {
@@ -42,7 +42,7 @@ std::string path_part(std::string_view key) {
 
 constexpr std::string_view of_tenants = "tenants/";
 
-/// The tenant's name as it stands in the name of its figure.
+/// The tenant's name as in the name of its figure.
 std::string_view tenant_part(std::string_view name) {
   if (name.substr(0, of_tenants.size()) != of_tenants) return {};
   name.remove_prefix(of_tenants.size());
@@ -50,7 +50,7 @@ std::string_view tenant_part(std::string_view name) {
   return end == std::string_view::npos ? std::string_view{} : name.substr(0, end);
 }
 
-/// "lost_gpu_h" of "tenants/a/lost_gpu_h"; of others the name itself.
+/// "lost_gpu_h" for "tenants/a/lost_gpu_h"; other names are unchanged.
 std::string_view without_tenant(std::string_view name) {
   const std::string_view tenant = tenant_part(name);
   if (!tenant.empty()) name.remove_prefix(of_tenants.size() + tenant.size() + 1);
@@ -67,7 +67,7 @@ void flatten(json_value value, const std::string& path, run_summary& to) {
   });
 }
 
-/// Of what the tenants wait and take: the most that one of them does.
+/// Adds the maximum over the tenants of the figures of waiting and completion.
 void add_worst_tenant(run_summary& to) {
   constexpr std::array<std::string_view, 7> parts = {
       "queue_s/mean", "queue_s/p90", "queue_s/p99", "wait_s/mean", "jct_s/mean", "jct_s/p99", "max_wait_s"};
@@ -235,7 +235,7 @@ std::vector<shown_figure> figures_of_tenant(std::string_view tenant) {
 std::string shown(double value, figure_kind kind) {
   switch (kind) {
     case figure_kind::count:
-      // A mean of counts is no count.
+      // A mean of counts is not a count.
       return report::rounded(milli(value), value == std::round(value) ? 0 : 1);
     case figure_kind::time:
       return value < 0 ? "-" + report::human_time(milli(-value)) : report::human_time(milli(value));

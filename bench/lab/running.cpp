@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The jobs that run when a scenario begins get their places.
+// Finds the places of the jobs that are running when a scenario begins.
 #include "lab/explain.hpp"
 #include "lab/scenario.hpp"
 
@@ -16,7 +16,7 @@ namespace lab {
 
 namespace {
 
-/// How much the scenario says of where a job stands.
+/// How precisely the scenario says where a job runs.
 enum class precision : std::uint8_t { devices, nodes, nothing };
 
 [[nodiscard]] precision precision_of(const job_entry& e) {
@@ -71,7 +71,7 @@ class running_placer {
       if (!first) first = pick;
       give_back(r);
     } while (advance(pick, menu));
-    // A quota may be over when the scenario begins.
+    // A quota may exceed its limits when the scenario begins.
     if (!has_place && first) has_place = take_places(r, j, e, pick = *first);
     if (!has_place) return report(j, e, at);
     r.pick = pick;
@@ -86,8 +86,8 @@ class running_placer {
     return view_.amount(j, pods_of(j, e), pick);
   }
 
-  /// Whether the nodes have the flavor that is chosen. (Whether they are in the pools of the quota is the
-  /// business of whoever put the job there.)
+  /// Whether the nodes have the chosen flavor. (Whether they are in the quota's pools was decided when the
+  /// job was placed.)
   [[nodiscard]] bool are_of_flavor(sim::job_index j, std::span<const gpu::pod_location> at,
                                    const flavor_pick& pick) const {
     const std::uint32_t number = to_.setup.jobs[j].flavors;
@@ -98,7 +98,7 @@ class running_placer {
                        [&](const gpu::pod_location& l) { return s_.cluster->type_of(l.node).is_in(pools); });
   }
 
-  /// Places for the pods that the job needs together, and for the others one by one.
+  /// Takes places for the pods that the job needs together, and for the others one by one.
   [[nodiscard]] bool take_places(sim::running_job_at_start& r, sim::job_index j, const job_entry& e,
                                  const flavor_pick& pick) {
     sim::places& where = to_.setup.where;

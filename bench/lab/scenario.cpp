@@ -47,7 +47,7 @@ void read_trace_part(const std::string& path, scenario& to, errors& found) {
   if (trace) to.trace = std::move(*trace);
 }
 
-/// The trace of the command line, or else the one that the scenario names.
+/// Reads the trace given on the command line, or else the one that the scenario names.
 void read_workload(const scenario_source& source, const std::optional<std::string>& named, scenario& to,
                    errors& found) {
   if (source.workload != nullptr) {
@@ -103,7 +103,7 @@ std::optional<scenario> parse_scenario(std::string_view text, const scenario_sou
   check_format(top, found);
   scenario_reader reader{s, found};
   reader.read_resources(top);
-  // Without them every amount would be an unknown key.
+  // Without resources every amount would be an unknown key.
   if (s.resources.empty()) return std::nullopt;
   reader.read_policy(top);
   reader.find_flavors(top);

@@ -33,26 +33,26 @@ namespace lab {
 
 class json_value;
 
-/// A scenario may count as many resources as this. Everything is compiled for one and for this many.
+/// The maximum number of resources in a scenario. Everything is compiled for one and for this many.
 inline constexpr std::size_t max_resources = 8;
 
-/// By resource of the scenario; zero beyond them.
+/// By resource of the scenario; zero beyond those.
 using amounts = resources<max_resources>;
 
 struct policy_choice {
   std::string preset = "standard";
-  /// Of the quotas that do not say theirs, instead of the preset's.
+  /// For quotas that do not state theirs; overrides the preset's.
   std::optional<queue_order> order{};
   std::uint64_t seed = 1;
-  /// What is set of the preset's parts and options.
+  /// The parts and options that are set.
   preset_options options{};
   gpu::placement_name placement = gpu::placement_name::best;
 };
 
-/// What a scenario says of a quota; what it leaves open is the preset's to say.
+/// What a scenario says of a quota. The preset decides what it leaves open.
 struct quota_entry {
   quota_spec<max_resources> spec{};
-  /// The resources of which it says what it is guaranteed, be it nothing.
+  /// The resources for which a nominal is given, even if zero.
   std::array<bool, max_resources> listed{};
   std::optional<queue_order> order{};
   std::optional<queue_head> head{};
@@ -65,16 +65,16 @@ struct quota_entry {
   std::optional<flavor_step> when_can_preempt{};
   std::optional<instant> min_runtime_preempt{};
   std::optional<instant> min_runtime_reclaim{};
-  /// By class of the job: how long a run of it may last.
+  /// By job class: the time limit of a run.
   std::map<std::string, instant, std::less<>> time_limits{};
-  /// Where its jobs may stand, as a set of the cluster's pools.
+  /// Where its jobs may run, as a set of the cluster's pools.
   std::uint64_t pools = gpu::all_pools;
-  /// Who may submit to it; nothing: anyone.
+  /// Which users may submit to it; if absent, any.
   std::optional<access_rule> access{};
 
-  /// With everything that the quota leaves open as in `otherwise`.
+  /// The settings of this quota, with everything it leaves open taken from `otherwise`.
   [[nodiscard]] queue_settings settings(queue_settings otherwise) const;
-  /// Of a job of this class; 0: none.
+  /// The limit for jobs of this class; 0: none.
   [[nodiscard]] instant time_limit(std::string_view job_class) const {
     const auto at = time_limits.find(job_class);
     return at == time_limits.end() ? 0 : at->second;
@@ -87,9 +87,9 @@ enum class job_phase : std::uint8_t { pending, running, evicting };
 struct flavor_group {
   struct option {
     std::string name;
-    /// Of one pod, or of a job that is a total; nothing where no quota counts the flavor.
+    /// For one pod, or for the whole job with `total`; zero if no quota counts the flavor.
     amounts request{};
-    /// Where there are nodes of the flavor; of a flavor that no node has, everywhere.
+    /// The pools with nodes of the flavor; all pools if no node has it.
     std::uint64_t pools = gpu::all_pools;
   };
   std::vector<std::string> resources{};
@@ -99,11 +99,11 @@ struct flavor_group {
 struct job_entry {
   std::string id;
   quota_id quota;
-  /// Of the whole job, beside what its flavors count.
+  /// For the whole job, without what its flavors count.
   amounts request{};
   std::vector<flavor_group> flavors{};
   gpu::pod_request pod_request{};
-  /// With how few pods it can run.
+  /// The fewest pods that it can run with.
   std::uint32_t min_pods = 1;
   std::int32_t priority = 0;
   std::string job_class{};
@@ -114,92 +114,92 @@ struct job_entry {
   instant duration = 0;
   std::optional<instant> checkpoint{};
   instant restart = 0;
-  /// By when it should be completed; only measured.
+  /// When it should be completed; only measured.
   std::optional<instant> deadline{};
   job_phase phase = job_phase::pending;
   instant start = 0;
-  /// Of a running job: how many of its pods run.
+  /// Running jobs: how many of the pods run.
   std::uint32_t running_pods = 1;
-  /// Where the pods of a running job stand; none: the policy chooses.
+  /// Where the pods of a running job are; empty: the policy chooses.
   std::vector<gpu::pod_location> locations{};
 };
 
-/// A change of the quotas, the end of a job that is not wanted any more (by its id), or a change of a node.
+/// A change of the quotas, the cancellation of a job (by id), or a change of a node.
 struct event_entry {
   instant at = 0;
   std::variant<quota_change<max_resources>, std::string, sim::node_event> what;
-  /// Where the event stands in the file.
+  /// The event's place in the file.
   std::string place{};
 };
 
 /// A valid scenario: the quotas are a tree, names are known, amounts can be counted.
 struct scenario {
-  /// As the user calls it: in messages.
+  /// The file as the user named it, for messages.
   std::string file;
   std::vector<std::string> resources;
   policy_choice policy{};
   std::vector<gpu::node_spec> nodes{};
   std::optional<gpu::cluster> cluster{};
-  /// The levels in which the nodes are near each other, from coarse to fine: keys of their labels.
+  /// The topology levels from coarse to fine, as keys of node labels.
   std::vector<std::string> levels{};
-  /// What these say of the cluster; there if there are levels, or a job asks for one node.
+  /// The topology of the cluster; present if there are levels, or if a job requests to run on one node.
   std::optional<gpu::topology> nearness{};
-  /// Oldest first; the id of a quota is its place here. The first `initial_quotas` are there from the start,
-  /// the others are added by events.
+  /// Oldest first; the id of a quota is its index here. The first `initial_quotas` exist from the start, the
+  /// others are added by events.
   std::vector<quota_entry> quotas{};
-  /// What the nodes have; unlimited where there are none, or where they do not say.
+  /// The capacity of the nodes; unlimited if there are none, or if they do not state it.
   amounts capacity{quantity::unlimited()};
   std::size_t initial_quotas = 0;
-  /// In the order of the file. Those of the trace come beside them.
+  /// In file order. The jobs of the trace are separate.
   std::vector<job_entry> jobs{};
   std::string trace_file{};
   std::optional<lab::trace> trace{};
-  /// By time; at one time in the order of the file.
+  /// By time; events at the same time are in file order.
   std::vector<event_entry> events{};
   /// Of the bytes of the scenario and its trace, and of the nodes given on the command line.
   sim::fingerprint input{};
 };
 
-/// What the command line names. "-" is standard input.
+/// The inputs named on the command line. "-" is standard input.
 struct scenario_source {
-  /// Nothing: there is no scenario file, only `nodes` and `trace`. Then every tenant of the trace is a quota
-  /// without a guarantee of its own below one root that has the whole cluster.
+  /// If absent, there is no scenario file, only `nodes` and `trace`. Then every tenant of the trace gets a
+  /// quota with an equal part of the cluster, below one root that has all of it.
   std::optional<std::string> file{};
-  /// "16x8": 16 nodes of 8 GPUs, instead of the scenario's cluster.
+  /// "16x8": 16 nodes of 8 GPUs; replaces the scenario's cluster.
   std::optional<std::string> nodes{};
-  /// Instead of the scenario's trace.
+  /// Replaces the scenario's trace.
   std::optional<std::string> trace{};
-  /// The name of a preset, instead of the scenario's policy.
+  /// The name of a preset; replaces the scenario's policy.
   std::optional<std::string> policy{};
-  /// A policy that has been read, instead of the scenario's; not with `policy`.
+  /// A policy that has been read already; replaces the scenario's. Not with `policy`.
   std::optional<policy_choice> chosen{};
-  /// A trace that is there already, instead of the scenario's, and what messages call it. Not with `trace`.
+  /// A trace that has been read already, and its name in messages; replaces the scenario's. Not with `trace`.
   const lab::trace* workload = nullptr;
   std::string workload_name{};
-  /// Called as soon as nodes and trace are there, before anything is made of them: it may change the trace,
-  /// and adds to `input` what it changes.
+  /// Called as soon as nodes and trace have been read, before they are used. It may change the trace, and
+  /// adds its changes to `input`.
   std::function<void(scenario&, errors&)> prepare{};
 };
 
-/// The scenario, or nothing, and then everything that is wrong with it is in `found`.
+/// Reads a scenario. On any error returns nullopt and adds all errors to `found`.
 [[nodiscard]] std::optional<scenario> read_scenario(const scenario_source& source, errors& found);
 
-/// A policy alone, as a scenario or an experiment has it: `value` is the name of a preset or an object. In an
-/// object `name` takes what it is called, if it says so.
+/// Reads a policy as in a scenario or an experiment: `value` is the name of a preset or an object. `name` is
+/// set to the object's own name, if it has one.
 [[nodiscard]] policy_choice read_policy(json_value value, const std::string& file, std::string& name,
                                         errors& found);
 
-/// The same of a scenario whose text is `text`, whatever the file is that `source` names.
+/// The same for a scenario with the text `text`, whatever file `source` names.
 [[nodiscard]] std::optional<scenario> parse_scenario(std::string_view text, const scenario_source& source,
                                                      errors& found);
 
-/// A trace alone, from a CSV file; its bytes are added to `input`.
+/// Reads a trace from a CSV file; its bytes are added to `input`.
 [[nodiscard]] std::optional<trace> read_trace(const std::string& path, sim::fingerprint& input,
                                               errors& found);
-/// The same of a trace whose text is `text`.
+/// The same for a trace with the text `text`.
 [[nodiscard]] std::optional<trace> parse_trace(std::string_view text, const std::string& path, errors& found);
 
-/// A job that its quota's access rule turns away. It never reaches the scheduler.
+/// A job that its quota's access rule refuses. It never reaches the scheduler.
 struct refused_job {
   std::string_view id;
   quota_id quota;
@@ -209,7 +209,7 @@ struct refused_job {
   std::string text;
 };
 
-/// Where a job of a workload comes from.
+/// The origin of a job in a workload.
 struct job_origin {
   /// The index in `scenario::jobs`, or none.
   std::optional<std::uint32_t> entry{};
@@ -217,43 +217,44 @@ struct job_origin {
   std::optional<std::uint32_t> traced{};
 };
 
-/// What the simulator and the scheduler take. Refers to texts of the scenario, which has to live as long.
+/// The input of the simulator and the scheduler. Refers to texts of the scenario, which must outlive it.
 template <std::size_t N>
 struct workload {
-  /// The quotas as the user gave them: what the preset makes of them is the simulator's to do. (In the
-  /// presets of Kueue a quota without children may not borrow a flavor that it does not list.) The settings
-  /// are those of the quotas that are there from the start.
+  /// The quotas as the user gave them: the simulator adapts them to the preset. (In the presets of Kueue a
+  /// quota without children may not borrow a flavor that it does not list.) The settings are those of the
+  /// quotas that exist from the start.
   sim::setup<N> setup;
-  /// Of every quota, those that events add included.
+  /// For every quota, including those added by events.
   std::vector<queue_settings> settings{};
-  /// Of the jobs in `setup.jobs`, in their order.
+  /// For the jobs in `setup.jobs`, in their order.
   std::vector<std::string_view> ids{};
   std::vector<job_origin> origins{};
-  /// The classes of jobs, by `job::job_class`; the first is that of no class.
+  /// The job classes, by `job::job_class`; the first is that of jobs without a class.
   std::vector<std::string_view> classes{};
   /// By submission, then id.
   std::vector<refused_job> refused{};
 };
 
-/// What the user calls a pool of a scenario's cluster, whose name may also tell the flavors of its nodes.
+/// The user's name of a pool of a scenario's cluster; the internal name may also encode the flavors of its
+/// nodes.
 [[nodiscard]] std::string_view pool_as_given(std::string_view pool) noexcept;
 
-/// Jobs of scenario and trace together, sorted by submission, then id; settings from the preset, overlaid by
-/// what the quotas say. N is 1 or max_resources, and holds the scenario's resources. A running job is a job
-/// like the others here: a simulation, in which nothing runs at the beginning, has to refuse it.
+/// The jobs of scenario and trace together, sorted by submission, then id; the settings from the preset,
+/// overridden by the quotas. N is 1 or max_resources, and must hold the scenario's resources. Running jobs
+/// are treated like the others here: a simulation, in which nothing runs at the beginning, must refuse them.
 template <std::size_t N>
 [[nodiscard]] workload<N> make_workload(const scenario& s);
-/// How its policy treats the jobs of each quota, by id; those that events add included.
+/// The policy's settings for the jobs of each quota, by id; including quotas added by events.
 [[nodiscard]] std::vector<queue_settings> settings_of(const scenario& s);
-/// What makes no sense in that: for each problem the number of the quota.
+/// Contradictions in those settings, each with the number of the quota.
 [[nodiscard]] std::vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s);
 extern template workload<1> make_workload<1>(const scenario&);
 extern template workload<max_resources> make_workload<max_resources>(const scenario&);
 
-/// Takes the places of the jobs that run, or are on their way out, in `to.setup.where`, and lists them in
-/// `to.setup.running`: those whose devices are known first, then those whose nodes are, so that whoever is
-/// put where there is room does not stand in their way. A running job of several flavors has the first of
-/// them that its quota allows and that has room where it stands. Reports those that do not fit.
+/// Takes the places of the jobs that are running, or being evicted, in `to.setup.where`, and lists them in
+/// `to.setup.running`. Jobs with known devices come first, then those with known nodes, so that a job that
+/// may run anywhere does not take their places. A running job with several flavors has the first one that its
+/// quota allows and that has room where the job runs. Reports jobs that do not fit.
 template <std::size_t N>
 void place_running(const scenario& s, workload<N>& to, errors& found);
 extern template void place_running<1>(const scenario&, workload<1>&, errors&);
@@ -267,7 +268,7 @@ decltype(auto) with_dimensions(const scenario& s, Run run) {
                                  : run(std::integral_constant<std::size_t, max_resources>{});
 }
 
-/// The first N.
+/// The first N amounts.
 template <std::size_t N>
 [[nodiscard]] resources<N> narrow(const amounts& all) noexcept {
   resources<N> some;

@@ -114,7 +114,7 @@ void scenario_reader::set_nodes(std::string_view text) {
 
 void scenario_reader::build_nodes(const std::string& place) {
   std::vector<gpu::node_spec> specs = to_.nodes;
-  // A place is chosen by pool alone: so that flavors can be chosen, they become part of the pool.
+  // A place is chosen by pool alone. To make flavors selectable, they become part of the pool.
   std::vector<std::string> pools;
   for (gpu::node_spec& s : specs) {
     s.pool = pool_of_node(s);
@@ -139,8 +139,7 @@ void scenario_reader::build_nodes(const std::string& place) {
   }
 }
 
-/// The problems of one name come in the order of the nodes; the first node that has a name is not the one
-/// that has it again.
+/// Problems with one name come in the order of the nodes. The first node with a name is not the duplicate.
 std::string scenario_reader::place_of_node(const problem& p, std::size_t nth) const {
   if (p.code == problem_code::duplicate_name) ++nth;
   for (std::size_t i = 0; i < to_.nodes.size(); ++i) {
@@ -180,7 +179,7 @@ void scenario_reader::finish() {
 std::optional<quantity> scenario_reader::amount_of_nodes(std::size_t d) const {
   const std::string_view resource = plain_name(to_.resources[d]);
   const std::string_view flavor = flavor_of(to_.resources[d]);
-  // Of a flavor that no node has there is nothing among the nodes, so they do not say.
+  // The nodes have nothing in a flavor that no node has, so they state no amount.
   if (!flavor.empty() && !has_nodes_of(to_, flavor)) return std::nullopt;
   const std::uint64_t pools = flavor.empty() ? gpu::all_pools : pools_of_flavor(to_, flavor);
   if (resource == "gpu") return to_.cluster->gpus_in(pools);

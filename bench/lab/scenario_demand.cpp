@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the pods of a job need of their nodes, beside whole GPUs: a model, CPU and memory, portions of
+// What the pods of a job need of their nodes besides whole GPUs: a model, CPU and memory, fractions of
 // devices.
 #include "lab/scenario_reader.hpp"
 
@@ -13,7 +13,7 @@ namespace lab {
 
 namespace {
 
-/// Of all flavors together, if it is not asked for as such.
+/// The amount in all flavors together, if it is not requested as such.
 [[nodiscard]] std::optional<quantity> asked_of(const amounts_by_name& asked, std::string_view resource) {
   if (const auto plain = asked.find(resource); plain != asked.end()) return plain->second;
   std::optional<quantity> sum;
@@ -158,7 +158,7 @@ void scenario_reader::charge_gpu_memory(json_value request, job_entry& to) {
     const std::uint32_t portion = gpu::portion_of_memory(to.pod_request.gpu_memory_mib, t.gpu_memory_mib);
     if (portion <= gpu::milli_per_gpu) most = std::max(most, portion);
   }
-  // No node can hold it, and it will be refused.
+  // No node can hold it, so it will be refused.
   if (most == 0) most = gpu::milli_per_gpu;
   to.request[*d] = quantity::milli(most) * static_cast<std::int64_t>(to.pod_request.devices);
 }

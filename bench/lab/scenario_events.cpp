@@ -12,15 +12,15 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// A change that a running simulation could not make has to be found now, so all of them are tried out here:
-/// on the quotas as the user gave them, and as the preset sees them.
+/// A change that a running simulation could not make must be found while reading, so all changes are tried
+/// out here: on the quotas as the user gave them, and as the preset sees them.
 struct scenario_reader::world {
-  /// By id; as they are after the changes so far.
+  /// By id, after the changes so far.
   std::vector<quota_spec<max_resources>> specs;
   std::vector<bool> removed;
   ledger<max_resources> given;
   ledger<max_resources> adapted;
-  /// At the present instant.
+  /// Changes at the current instant.
   std::vector<event_entry> together{};
 };
 
@@ -42,7 +42,7 @@ void scenario_reader::read_events(json_object& top) {
   auto adapted_specs = specs;
   adapt_to_preset(to_.policy.preset, adapted_specs);
   auto adapted = build_quota_tree(std::move(adapted_specs));
-  // What was wrong has been reported. Events can only be read against quotas that are a tree.
+  // The errors have been reported. Events can only be read against quotas that are a tree.
   if (!given || !adapted) {
     names_are_missing_ = true;
     return;
@@ -58,7 +58,7 @@ void scenario_reader::read_events(json_object& top) {
   static_cast<void>(apply_changes(now.together, now));
 }
 
-/// What happens: the one member besides the time.
+/// The kind of event: the only member besides the time.
 std::optional<json_value> scenario_reader::kind_of_event(json_value value) {
   json_object event{value, found_};
   static_cast<void>(event.find("at_s"));
@@ -118,7 +118,7 @@ void scenario_reader::read_change(const dated& event, json_value kind, world& no
     return at->second;
   };
   const auto record = [&](auto change) {
-    // Of several errors at one time all are reported, but what is wrong is not tried out.
+    // All errors at one time are reported, but a faulty change is not tried out.
     if (found_.size() != before) return;
     now.together.push_back({event.at, std::move(change), kind.pointer()});
   };
@@ -174,8 +174,8 @@ void scenario_reader::read_change(const dated& event, json_value kind, world& no
   what.reject_unknown();
 }
 
-/// Changes at one time are one transition. Returns whether it was a valid one: nothing can be said of what
-/// comes after one that is not.
+/// Changes at one time are one transition. Returns whether it was valid: nothing can be said about what
+/// follows an invalid one.
 bool scenario_reader::apply_changes(const std::vector<event_entry>& together, world& now) {
   if (together.empty()) return true;
   std::vector<quota_change<max_resources>> changes;
@@ -183,7 +183,7 @@ bool scenario_reader::apply_changes(const std::vector<event_entry>& together, wo
   for (const event_entry& e : together) changes.push_back(std::get<quota_change<max_resources>>(e.what));
   const auto report = [&](const problems& all, const std::string& remark) {
     for (const problem& p : all) {
-      // The last change of the quota that the problem is about, or else the last of all.
+      // The last change of the quota that the problem concerns, or else the last of all.
       const event_entry* about = &together.back();
       for (const event_entry& e : together) {
         const quota_id x = std::visit(

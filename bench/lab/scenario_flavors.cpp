@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What jobs ask for: amounts, and the flavors in which they take them.
+// What jobs request: amounts, and the flavors that they accept.
 #include "lab/scenario_reader.hpp"
 
 #include <allot/core/text.hpp>
@@ -14,7 +14,7 @@ namespace lab {
 
 namespace {
 
-/// What stands between a node's pool and the flavors it has, and after each of them.
+/// Separates a node's pool from its flavors, and ends each flavor.
 constexpr char flavor_mark = '\n';
 
 [[nodiscard]] bool is_of_flavor(const gpu::node_spec& node, std::string_view flavor) {
@@ -23,7 +23,7 @@ constexpr char flavor_mark = '\n';
                      [&](const gpu::label& l) { return l.value == flavor; });
 }
 
-/// What the flavor of a resource is called: "h100/gpu".
+/// The name of a resource in a flavor: "h100/gpu".
 [[nodiscard]] std::string in_flavor(std::string_view flavor, std::string_view resource) {
   std::string name{flavor};
   return name.append("/").append(resource);
@@ -125,7 +125,7 @@ std::uint64_t scenario_reader::pools_named(std::string_view pool) const {
 
 namespace {
 
-/// Those of the cluster's pools in which the nodes of a flavor are; none when no node has it.
+/// The cluster's pools with nodes of a flavor; none if no node has it.
 [[nodiscard]] std::uint64_t pools_with(const scenario& s, std::string_view flavor) {
   if (!s.cluster) return 0;
   std::string entry{flavor_mark};
@@ -155,7 +155,7 @@ std::optional<flavor_group> flavors_of_traced(const scenario& s, const trace_job
   const std::string models = j.gpu_model ? lower(s.trace->words[j.gpu_model]) : std::string{};
   const auto is_accepted = [&](std::string_view flavor) { return is_one_of(lower(flavor), models); };
   const bool is_counted = std::any_of(flavors.begin(), flavors.end(), is_accepted);
-  // "gpu" counts all of them; whoever names no model that is counted apart is counted there only.
+  // "gpu" counts all GPUs; those of a job that names no counted flavor are counted only there.
   if (find_resource(s, "gpu") && !is_counted) return std::nullopt;
   flavor_group group{{"gpu"}, {}};
   for (const std::string_view f : flavors) {
@@ -185,7 +185,7 @@ amounts_by_name scenario_reader::read_asked(json_value value, bool has_flavors) 
   }
   for (const std::string_view name : names) {
     const bool is_counted = find_resource(to_, name).has_value();
-    // What is counted by flavor only is no key unless there are flavors to choose from.
+    // What is counted only by flavor is not a key, unless there are flavors to choose from.
     const auto amount = is_counted || has_flavors ? by_resource.find(name) : value.find(name);
     if (!amount) continue;
     if (!is_counted && !has_flavors) {
@@ -270,8 +270,8 @@ void scenario_reader::read_flavors(json_value value, const amounts_by_name& aske
                         "expected the names of flavors, or groups of resources with theirs, not both");
   }
   if (!has_groups) {
-    // Those that are counted in one of the flavors or in no other way; if none is, the flavors say on which
-    // nodes the job may stand.
+    // Resources that are counted in one of the flavors, or in no other way. If none is, the flavors say which
+    // nodes the job may run on.
     const auto is_of_flavors = [&](const std::string& resource) {
       bool is_counted = false;
       value.for_each([&](json_value f) {
@@ -350,7 +350,7 @@ void scenario_reader::add_group(json_value flavors, std::vector<std::string> res
       return element.report(found_, "there is no resource \"" + in_flavor(*name, r) + "\" (expected " +
                                         listed(flavors_of(to_, r)) + ')');
     }
-    // What is wrong with the nodes has been said.
+    // Errors in the nodes have been reported.
     if (!is_known && !nodes_are_wrong_) {
       return element.report(found_, "no quota counts the flavor \"" + *name + "\" and no node has it");
     }

@@ -123,7 +123,7 @@ void scenario_reader::read_state(json_object& job, job_entry& to) {
   }
   const auto nodes = job.find("nodes");
   const auto devices = job.find("devices");
-  // A job that waits may say where it stood before.
+  // A pending job may still name its former nodes.
   if (to.phase == job_phase::pending || !to_.cluster) return;
   const std::size_t before = found_.size();
   if (nodes) {
@@ -186,8 +186,8 @@ trace_dimensions dimensions_of_traces(const scenario& s) {
   return {find_resource(s, "gpu"), find_resource(s, "cpu"), find_resource(s, "memory_mib")};
 }
 
-/// The reader of traces has seen to what concerns one field. The line of a job is not known any more, so its
-/// id names it; of problems that many jobs share, the first is told and the others are counted.
+/// Errors in single fields were reported by the trace reader. Lines are no longer known here, so a job is
+/// named by its id. Of problems shared by many jobs, the first is reported and the others are counted.
 void scenario_reader::check_trace() {
   if (!to_.trace) return;
   const trace& t = *to_.trace;

@@ -65,7 +65,7 @@ void scenario_reader::read_mig(json_value value, job_entry& to) {
   const auto offers = [&](const gpu::node_type& t) {
     return request && t.gpus > 0 && t.mig && gpu::profile_of(*t.mig, *request);
   };
-  // Where there are no nodes, only quotas count; but some GPU must have it.
+  // Without nodes only quotas count, but some GPU model must offer the profile.
   const bool is_known = to_.cluster
                             ? std::any_of(to_.cluster->types().begin(), to_.cluster->types().end(), offers)
                             : request.has_value();
@@ -96,7 +96,7 @@ void scenario_reader::charge_mig(json_value request, job_entry& to) {
     const auto profile = gpu::profile_of(*t.mig, to.pod_request.mig);
     if (profile) most = std::max(most, gpu::portion_of(*t.mig, *profile));
   }
-  // No node that it accepts can hold it, and it will be refused.
+  // No node that it accepts can hold it, so it will be refused.
   if (most == 0) most = gpu::milli_per_gpu;
   const quantity portion = quantity::milli(most);
   if (asked == portion) return;

@@ -60,7 +60,7 @@ policy_choice read_policy(json_value value, const std::string& file, std::string
 void scenario_reader::read_policy_parts(json_value set) {
   if (!expect_object(set, found_)) return;
   json_object parts{set, found_};
-  // How entitlements are divided can be chosen wherever there are quotas to divide for.
+  // The division of entitlements can be chosen for any preset that has quotas.
   const auto preset = any_preset::find(to_.policy.preset);
   const auto takes = [&](std::string_view key) {
     if (key == "placement") return true;
@@ -69,7 +69,7 @@ void scenario_reader::read_policy_parts(json_value set) {
   for (const part_kind& kind : settable_parts()) {
     const auto value = parts.find(kind.key);
     if (!value) continue;
-    // Of the jobs of a quota, not of the quotas.
+    // Concerns the jobs of a quota, not the quotas.
     if (kind.key == "queue_order" && value->is_string() && value->text() == "fifo") {
       to_.policy.order = queue_order::fifo;
       continue;
@@ -129,7 +129,7 @@ void scenario_reader::read_preset_options(json_object& policy) {
       }
       strategies.push_back(*w);
     });
-    // Kueue takes these three lists and no other.
+    // Kueue accepts only these three lists.
     if (strategies == std::vector<std::size_t>{0}) {
       options.strategies = fair_strategies::final_share;
     } else if (strategies == std::vector<std::size_t>{1}) {
@@ -153,7 +153,7 @@ void scenario_reader::read_preset_options(json_object& policy) {
 
 void scenario_reader::read_command_line(const scenario_source& source) {
   if (source.policy) {
-    // Options and parts belong to the preset that they were written for; where jobs stand does not.
+    // Options and parts belong to the preset that they were written for; the placement does not.
     const policy_choice given = to_.policy;
     to_.policy = {};
     to_.policy.seed = given.seed;

@@ -41,7 +41,7 @@ std::optional<quantity> scenario_reader::read_amount(json_value value, bool may_
   return milli ? std::optional{quantity::milli(*milli)} : std::nullopt;
 }
 
-/// {"gpu": 4, "cpu": 16}. What is not named stays.
+/// {"gpu": 4, "cpu": 16}. Resources that are not named stay unchanged.
 void scenario_reader::read_amounts(json_value value, bool may_be_unlimited, amounts& to) {
   if (!value.is_object()) {
     value.report(found_, "expected amounts by resource, as in {\"" + to_.resources.front() +
@@ -100,7 +100,7 @@ void scenario_reader::set_nominal_of_nodes(json_value value, bool is_root, std::
   }
 }
 
-/// "all", "none", {"gpu": 2} or {"percent": 40}. Of what is not named there is no limit.
+/// "all", "none", {"gpu": 2} or {"percent": 40}. Resources that are not named have no limit.
 void scenario_reader::read_limits(json_value value, limits<max_resources>& to) {
   constexpr std::int64_t most_percent = 1'000'000'000;
   if (!value.is_object()) {
@@ -123,7 +123,7 @@ void scenario_reader::read_limits(json_value value, limits<max_resources>& to) {
   for (std::size_t d = 0; d < max_resources; ++d) to[d] = limit::at_most(most[d]);
 }
 
-/// 2.5, or {"gpu": 2, "cpu": 1}. What is not named stays.
+/// 2.5, or {"gpu": 2, "cpu": 1}. Resources that are not named stay unchanged.
 void scenario_reader::read_weights(json_value value, weights<max_resources>& to) {
   if (!value.is_object()) {
     if (const auto milli = read_milli(value, found_)) to = weights<max_resources>{*milli};
@@ -353,7 +353,7 @@ void scenario_reader::check_settings() {
   for (const auto& [i, p] : contradictions_in(to_)) {
     std::string field = p.field;
     std::replace(field.begin(), field.end(), '.', '/');
-    // Quotas that events add have no place of their own.
+    // Quotas added by events have no place of their own.
     std::string place = i < to_.initial_quotas ? "/quotas/" + std::to_string(i) : "/events";
     place += '/';
     place += field;
@@ -366,8 +366,8 @@ std::string scenario_reader::text_of(const problem& p) const {
   return p.text + " (" + to_.resources[p.dimension] + ')';
 }
 
-/// A problem names the quota; of several with that name it is about the first that it can be true of and that
-/// no earlier problem of its kind was about.
+/// A problem names its quota. If several have that name, it concerns the first for which it can be true and
+/// that no earlier problem of its kind concerned.
 void scenario_reader::report_quotas(const problems& of_tree, const std::string& remark) {
   std::vector<const problem*> before;
   for (const problem& p : of_tree) {

@@ -21,11 +21,11 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// What is asked for of each resource, as it is called.
+/// The requested amount of each resource, by name.
 using amounts_by_name = std::map<std::string, quantity, std::less<>>;
 
-/// Reads a scenario part by part, in the order in which the parts need one another, and goes on after
-/// errors. A part that depends on one that is wrong may stay silent, never complain of what is right.
+/// Reads a scenario part by part, in the order in which the parts depend on each other, and continues after
+/// errors. A part that depends on a faulty one may report nothing, but never reports false errors.
 class scenario_reader {
  public:
   scenario_reader(scenario& to, errors& found) : to_(to), found_(found) {}
@@ -33,9 +33,9 @@ class scenario_reader {
   // scenario_policy.cpp
 
   void read_policy(json_object& top);
-  /// `name` takes what the policy is called, if that may be said; else null.
+  /// `name` is set to the name of the policy, if one is allowed; else it is null.
   void read_policy_value(json_value value, std::string* name);
-  /// The preset and the nodes that the command line has instead of the scenario's.
+  /// The preset and the nodes given on the command line instead of the scenario's.
   void read_command_line(const scenario_source& source);
 
   // scenario_cluster.cpp
@@ -45,17 +45,17 @@ class scenario_reader {
 
   // scenario_flavors.cpp
 
-  /// The flavors by which nodes have to be told apart, before anything else is known of the jobs.
+  /// Finds the flavors by which nodes must be distinguished, before anything else is known about the jobs.
   void find_flavors(json_object& top);
 
   // scenario_quotas.cpp
 
   void read_quotas(json_object& top);
-  /// Without quotas: a root that has everything, and below it one for every tenant of the trace.
+  /// Without quotas: makes a root that has everything, and below it a quota for every tenant of the trace.
   void make_quotas_of_tenants();
-  /// Reports what keeps the quotas from being a tree, as given and as the preset sees them.
+  /// Reports why the quotas are not a tree, as given and as the preset sees them.
   void check_quotas();
-  /// That the settings of each quota make sense under the policy.
+  /// Checks that the settings of each quota make sense under the policy.
   void check_settings();
 
   // scenario_events.cpp
@@ -67,9 +67,9 @@ class scenario_reader {
   void read_jobs(json_object& top);
   void check_trace();
   void check_cancellations();
-  /// Reports it when the sum of all requests can't be counted.
-  /// What follows from a scenario without a fault: capacities, and which resource each dimension is of.
+  /// Sets what follows from a valid scenario: capacities, and the resource that each dimension counts.
   void finish();
+  /// Reports it if the sum of all requests can't be counted.
   void check_total();
 
  private:
@@ -90,20 +90,20 @@ class scenario_reader {
   void read_node(json_value value);
   void build_nodes(const std::string& place);
   [[nodiscard]] std::string place_of_node(const problem& p, std::size_t nth) const;
-  /// What the nodes have of a resource; nothing when they do not say.
+  /// The capacity of the nodes for a resource; nullopt if they do not state it.
   [[nodiscard]] std::optional<quantity> amount_of_nodes(std::size_t d) const;
-  /// The pools of that name.
+  /// The pools with that name.
   [[nodiscard]] std::uint64_t pools_named(std::string_view pool) const;
 
   // scenario_topology.cpp
   void read_levels(json_value value);
-  /// What the pods of a job need: to stand near each other.
+  /// The topology constraints of a job's pods.
   void read_topology_of_job(json_value value, job_entry& to);
   [[nodiscard]] std::optional<std::uint8_t> read_level(json_value value);
 
   // scenario_mig.cpp
   void read_mig(json_value value, job_entry& to);
-  /// Of an instance quotas count the part of a GPU that it is; the largest where models differ.
+  /// Charges quotas for an instance its part of a GPU; the largest part if models differ.
   void charge_mig(json_value request, job_entry& to);
 
   // scenario_quotas.cpp
@@ -122,16 +122,16 @@ class scenario_reader {
   void read_node_pools(json_value value, quota_entry& to);
   void read_access(json_value value, quota_entry& to);
   void report_quotas(const problems& of_tree, const std::string& remark);
-  /// With the resource that it is about, if there are several.
+  /// With the name of the resource concerned, if there are several.
   [[nodiscard]] std::string text_of(const problem& p) const;
 
   // scenario_events.cpp
-  /// An event that has a time, but has not been looked at any further.
+  /// An event that has a time, but has not been read any further.
   struct dated {
     instant at;
     json_value value;
   };
-  /// The quotas as the events leave them, in the order of time.
+  /// The quotas as the events change them, in order of time.
   struct world;
   [[nodiscard]] std::optional<json_value> kind_of_event(json_value value);
   void read_change(const dated& event, json_value kind, world& now);
@@ -147,94 +147,94 @@ class scenario_reader {
   void read_devices(json_value value, job_entry& to);
 
   // scenario_flavors.cpp
-  /// Its pool, and the flavors it has.
+  /// The node's pool together with its flavors.
   [[nodiscard]] std::string pool_of_node(const gpu::node_spec& node) const;
   /// The request, with the flavors that the job accepts, and what its pods need of their hosts.
   void read_request(json_object& job, json_value value, std::optional<json_value> flavors, job_entry& to);
-  /// What is asked for of each resource, under the names of the request.
+  /// The requested amount of each resource, under the names in the request.
   [[nodiscard]] amounts_by_name read_asked(json_value value, bool has_flavors);
   void read_flavors(json_value value, const amounts_by_name& asked, job_entry& to);
   void add_group(json_value flavors, std::vector<std::string> resources, const amounts_by_name& asked,
                  job_entry& to);
 
   // scenario_demand.cpp
-  /// What there is to know of a job before its request is read: the models, and what it has of a device.
+  /// Everything about a job that is read before its request: the models, and its part of a device.
   void read_needs(json_object& job, job_entry& to);
   void read_models(json_value value, job_entry& to);
-  /// CPU and memory: as it says, or else as its request does.
+  /// CPU and memory: as the job states them, else as in its request.
   void read_host(json_object& job, const amounts_by_name& asked, job_entry& to);
-  /// A request that is spread over several devices of a pod, or made in GPU memory.
+  /// A request that is spread over several devices of a pod, or stated in GPU memory.
   void share_devices(json_value request, job_entry& to);
-  /// Of GPU memory quotas count the largest portion that it is on nodes which can hold it: KAI-Scheduler
+  /// Charges quotas for GPU memory the largest portion that it is on any node that can hold it. KAI-Scheduler
   /// divides by the smallest GPU as long as it does not know the node.
   void charge_gpu_memory(json_value request, job_entry& to);
 
   scenario& to_;
   errors& found_;
-  /// There is a cluster, but something is wrong with it.
+  /// There is a cluster, but it has errors.
   bool nodes_are_wrong_ = false;
-  /// There is a topology, but something is wrong with it.
+  /// There is a topology, but it has errors.
   bool levels_are_wrong_ = false;
   /// Some amount or name of a quota could not be read.
   bool quotas_are_wrong_ = false;
   /// There may be quotas that are not in `quota_ids_`.
   bool names_are_missing_ = false;
   bool has_quotas_of_tenants_ = false;
-  /// They have no models.
+  /// These nodes have no models.
   bool has_nodes_of_command_line_ = false;
-  /// The flavors by which nodes have to be told apart, in the order in which they are first named.
+  /// The flavors by which nodes must be distinguished, in the order in which they are first named.
   std::vector<std::string> flavors_;
-  /// By name; those that events add included.
+  /// By name; including quotas added by events.
   std::map<std::string, quota_id, std::less<>> quota_ids_;
   std::map<std::string, std::size_t, std::less<>> job_ids_;
 };
 
-/// "h100" of "h100/gpu", empty of one without a flavor.
+/// "h100" for "h100/gpu"; empty if there is no flavor.
 [[nodiscard]] std::string_view flavor_of(std::string_view resource) noexcept;
-/// "gpu" of "h100/gpu", and of "gpu".
+/// "gpu" for "h100/gpu", and for "gpu".
 [[nodiscard]] std::string_view plain_name(std::string_view resource) noexcept;
 /// Whether the resource counts GPUs: "gpu", or those of one flavor as in "h100/gpu".
 [[nodiscard]] bool counts_gpus(std::string_view resource) noexcept;
 /// The index of a resource.
 [[nodiscard]] std::optional<std::size_t> find_resource(const scenario& s, std::string_view name) noexcept;
 
-/// Whether so many GPUs can be had at all: whole ones, or a fraction of one. Empty, or what was expected.
+/// Whether that many GPUs can be requested at all: whole ones, or a fraction of one. Empty, or what was
+/// expected.
 [[nodiscard]] std::string problem_of_gpus(quantity gpus);
 
 /// With A to Z in lower case.
 [[nodiscard]] std::string lower(std::string_view text);
 
-/// Whether `model` is one of "v100m16|v100m32", as a trace writes it that accepts several.
+/// Whether `model` is one of several, as a trace writes them: "v100m16|v100m32".
 [[nodiscard]] bool is_one_of(std::string_view model, std::string_view models);
-/// Those of the nodes' GPU models that are called so, or one of several with a | between two, in whatever
-/// case.
+/// The GPU models of the nodes with this name, in any case; several names are separated by |.
 [[nodiscard]] std::uint64_t models_named(const gpu::cluster& nodes, std::string_view name);
-/// Whether a traced job may name this model: some node has it, or none names any, or GPUs are counted by
-/// flavor, and then a job of another model takes any of these.
+/// Whether a traced job may name this model: some node has it, or no node names a model, or GPUs are counted
+/// by flavor, and then a job of another model takes any of the flavors.
 [[nodiscard]] bool knows_model(const scenario& s, std::string_view name);
-/// On which models a traced job may stand.
+/// The models that a traced job may run on.
 [[nodiscard]] std::uint64_t models_of_traced(const scenario& s, const trace_job& j);
 
-/// Where the nodes of a flavor are: those whose model (in whatever case), pool or value of some label it is.
-/// A flavor that no node has is one of the quotas only, and the nodes do not matter: everywhere.
+/// The pools with nodes of a flavor: nodes whose model (in any case), pool or value of some label is its
+/// name. A flavor that no node has exists in the quotas only and does not restrict the nodes: all pools.
 [[nodiscard]] std::uint64_t pools_of_flavor(const scenario& s, std::string_view flavor);
-/// Whether some node has it.
+/// Whether some node has the flavor.
 [[nodiscard]] bool has_nodes_of(const scenario& s, std::string_view flavor);
 
-/// The flavors of a traced job's GPUs in a scenario that counts GPUs by flavor: those of its model if that is
-/// counted, all of them if it names none. No group when its GPUs are counted as "gpu".
+/// The flavors of a traced job's GPUs if the scenario counts GPUs by flavor: its model's flavor if that is
+/// counted, all flavors if it names no model. No group if its GPUs are counted as "gpu".
 [[nodiscard]] std::optional<flavor_group> flavors_of_traced(const scenario& s, const trace_job& j);
 
-/// Which of the scenario's resources the jobs of a trace ask for.
+/// The resources of the scenario that the jobs of a trace request.
 [[nodiscard]] trace_dimensions dimensions_of_traces(const scenario& s);
 
-/// The quotas there are from the start, as the user gave them; the presets of Kueue let a quota without
-/// children use a flavor only if it lists it.
+/// The initial quotas, as the user gave them. The presets of Kueue let a quota without children use a flavor
+/// only if it lists it.
 [[nodiscard]] std::vector<quota_spec<max_resources>> given_quotas(const scenario& s);
-/// The same of one that an event adds.
+/// The same for a quota added by an event.
 [[nodiscard]] quota_spec<max_resources> given_quota(const scenario& s, const quota_entry& q, bool is_leaf);
 
-/// What the preset makes of the quotas.
+/// Adapts the quotas to the preset.
 void adapt_to_preset(std::string_view preset, std::vector<quota_spec<max_resources>>& specs);
 
 }  // namespace lab

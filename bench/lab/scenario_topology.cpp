@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How near nodes are to each other, and which jobs have to stand near.
+// How near nodes are to each other, and which jobs must run on near nodes.
 #include "lab/scenario_reader.hpp"
 
 #include <allot/gpu/topology/topology_builder.hpp>
@@ -40,7 +40,7 @@ void scenario_reader::read_levels(json_value value) {
     value.report(found_, "expected labels of the nodes, the outermost first, as in [\"block\", \"rack\"]");
   }
   if (found_.size() != before) return;
-  // Told here of each entry, with its place.
+  // Reported here for each entry, with its place.
   for (std::size_t i = 0; i < to_.nodes.size(); ++i) {
     const gpu::node_spec& s = to_.nodes[i];
     for (const std::string& level : levels) {
@@ -67,7 +67,7 @@ std::optional<std::uint8_t> scenario_reader::read_level(json_value value) {
   const auto name = read_string(value, found_);
   if (!name || !to_.cluster) return std::nullopt;
   if (has_nodes_of_command_line_ && *name != "node") return std::nullopt;
-  // To stand on one node needs no topology of the user's.
+  // Running on one node does not require a topology from the user.
   if (!to_.nearness) to_.nearness = gpu::topology_from_labels(*to_.cluster, {}).value();
   if (const auto level = to_.nearness->find_level(*name)) return static_cast<std::uint8_t>(*level);
   std::vector<std::string_view> known{to_.levels.begin(), to_.levels.end()};

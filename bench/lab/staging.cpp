@@ -29,13 +29,13 @@ std::string explain(std::string_view doing, const std::string& path, int error_n
   return text;
 }
 
-/// What has to go when the program is interrupted. Complete before the handler can see it, and not changed
-/// while it can.
+/// What must be removed if the program is interrupted. It is complete before the handler can see it, and does
+/// not change while the handler can.
 struct leftovers {
   std::vector<std::string> files;
   std::vector<std::string> directories;
 
-  /// Only what a signal handler may call.
+  /// Calls only functions that are allowed in a signal handler.
   void remove() const noexcept {
     for (const std::string& f : files) ::unlink(f.c_str());
     for (const std::string& d : directories) ::rmdir(d.c_str());
@@ -58,12 +58,12 @@ extern "C" void remove_and_exit(int signal_number) {
 }
 
 void watch_interrupts() {
-  // With a limit on the size of files, writing too much is an error like a full disk, not a death.
+  // With a file size limit, writing too much is then an error like a full disk instead of a fatal signal.
   std::signal(SIGXFSZ, SIG_IGN);
   for (const int signal_number : interrupts) {
     struct sigaction was {};
     ::sigaction(signal_number, nullptr, &was);
-    // Who started the program in the background may have had SIGINT or SIGHUP ignored.
+    // A program started in the background may have inherited that SIGINT or SIGHUP is ignored.
     if (was.sa_handler == SIG_IGN) continue;
     struct sigaction action {};
     action.sa_handler = remove_and_exit;
@@ -71,8 +71,8 @@ void watch_interrupts() {
   }
 }
 
-/// Sees to it that an interrupted program leaves nothing of it. Lives as long as the program: the handler may
-/// look at it at any time.
+/// Makes sure that an interrupted program leaves none of these files. They are stored for the lifetime of the
+/// program, since the handler may read them at any time.
 void guard(leftovers left) {
   static leftovers kept;
   to_remove.store(nullptr);
@@ -80,7 +80,7 @@ void guard(leftovers left) {
   to_remove.store(&kept);
   watch_interrupts();
 }
-/// Holds interrupts back while files get their final names.
+/// Blocks interrupts while files get their final names.
 class uninterrupted {
  public:
   uninterrupted() {
@@ -97,7 +97,7 @@ class uninterrupted {
   sigset_t before_{};
 };
 
-/// Whether anything has that name, be it a link to nowhere.
+/// Whether anything has that name, even a dangling link.
 bool is_there(const std::string& path) {
   struct stat ignored {};
   return ::lstat(path.c_str(), &ignored) == 0;
@@ -258,7 +258,7 @@ void staging_directory::abandon() {
   if (!std::exchange(is_open_, false)) return;
   for (const std::string& name : names_) ::unlink(path_of(name).c_str());
   ::rmdir(path_.c_str());
-  // Only those that are still empty go.
+  // Only directories that are still empty are removed.
   for (const std::string& directory : made_) ::rmdir(directory.c_str());
   to_remove.store(nullptr);
 }
@@ -288,7 +288,7 @@ std::string staging_directory::replace_files() {
     if (is_there(from)) {
       if (::rename(from.c_str(), to.c_str()) != 0) return explain("can't replace", to, errno);
     } else if (::unlink(to.c_str()) != 0 && errno != ENOENT) {
-      // An older run's would tell of another run than the rest.
+      // A file of an earlier run would not match the others.
       return explain("can't remove", to, errno);
     }
   }

@@ -14,26 +14,26 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// A file that is being written. After the first failure it takes nothing more; `close` says what failed.
+/// A file that is being written. After the first failure it writes nothing more; `close` returns the error.
 class output_file {
  public:
   output_file() = default;
-  /// Makes the file, which must not exist.
+  /// Creates the file, which must not exist.
   explicit output_file(std::string path);
-  /// Opens something that is there and is no regular file.
+  /// Opens something that exists and is not a regular file.
   [[nodiscard]] static output_file existing(std::string path);
   output_file(output_file&& other) noexcept;
   output_file& operator=(output_file&& other) noexcept;
   ~output_file();
 
-  /// It was not opened: what is written to it is lost.
+  /// The file was not opened: what is written to it is lost.
   [[nodiscard]] bool is_nowhere() const noexcept { return path_.empty(); }
-  /// What is to be written next: append to it, and call `flush_if_full` now and then.
+  /// The text to be written next: append to it, and call `flush_if_full` now and then.
   [[nodiscard]] std::string& text() noexcept { return text_; }
   void flush_if_full() {
     if (text_.size() >= block) flush();
   }
-  /// Writes the rest. Returns what went wrong since the file was made, or nothing.
+  /// Writes the rest. Returns the first error since the file was created, or an empty string.
   [[nodiscard]] std::string close();
 
  private:
@@ -48,9 +48,9 @@ class output_file {
   int descriptor_ = -1;
 };
 
-/// While it lives, the first interrupt (SIGINT, SIGTERM or SIGHUP) only asks the program to stop: `asked` is
-/// its number from then on. The second one ends it, as one does at other times. One at a time, and only while
-/// there is a `staging_directory`, which sees to the signals.
+/// While it exists, the first interrupt (SIGINT, SIGTERM or SIGHUP) only asks the program to stop: `asked`
+/// then returns its number. The second one ends the program, as the first one normally does. Only one at a
+/// time, and only while there is a `staging_directory`, which handles the signals.
 class interruptible {
  public:
   interruptible() noexcept;
@@ -58,16 +58,16 @@ class interruptible {
   interruptible& operator=(const interruptible&) = delete;
   ~interruptible();
 
-  /// 0: nobody has asked. Costs one load.
+  /// 0 if no interrupt has arrived. Costs one load.
   [[nodiscard]] static int asked() noexcept;
-  /// In a new process: the first interrupt ends it, whatever the old one wanted.
+  /// In a new process: the first interrupt ends it, whatever the parent wanted.
   static void forget() noexcept;
 };
 
 /// A directory that appears under its name with all of its files at once, or not at all: it is filled under
-/// another name beside the final one ("runs/a.partial-4711") and then renamed. When the program is
-/// interrupted (SIGINT, SIGTERM, SIGHUP; but see `interruptible`) or this object goes before `publish`,
-/// nothing is left. One at a time.
+/// another name beside the final one ("runs/a.partial-4711") and then renamed. If the program is interrupted
+/// (SIGINT, SIGTERM, SIGHUP; but see `interruptible`) or this object is destroyed before `publish`, nothing
+/// is left. Only one at a time.
 class staging_directory {
  public:
   staging_directory() = default;
@@ -75,13 +75,14 @@ class staging_directory {
   staging_directory& operator=(const staging_directory&) = delete;
   ~staging_directory();
 
-  /// Makes it, and the directories above it. `names` are all files that a run may ever leave there: `force`
-  /// lets the directory exist and replaces those files, but nothing else. Returns what is wrong, or nothing.
+  /// Creates it, and its parent directories. `names` are all files that a run may ever leave there: with
+  /// `force` the directory may exist, and only those files are replaced. Returns an error message, or an
+  /// empty string.
   [[nodiscard]] std::string open(std::string target, std::span<const std::string_view> names, bool force);
-  /// One of the names, as a path that can be written to.
+  /// The path for writing one of the files.
   [[nodiscard]] std::string path_of(std::string_view name) const;
-  /// Gives the files their final names; those in `names` that were not written are removed if an earlier run
-  /// left them. Returns what is wrong, or nothing; then the files are gone.
+  /// Gives the files their final names. Those in `names` that were not written are removed if an earlier run
+  /// left them. Returns an error message, or an empty string; on an error the files are removed.
   [[nodiscard]] std::string publish();
 
  private:
@@ -91,15 +92,16 @@ class staging_directory {
   std::string target_;
   std::string path_;
   std::vector<std::string> names_;
-  /// Directories above that were made for it, the lowest first.
+  /// Parent directories that were created for it, the lowest first.
   std::vector<std::string> made_;
   bool force_ = false;
   bool is_open_ = false;
 };
 
 /// A file that appears under its name complete, or not at all: it is written under another name beside the
-/// final one and then renamed. When the program is interrupted or this object goes before `publish`, nothing
-/// is left. What is there and is no regular file (a pipe, /dev/null) is written to as it is. One at a time.
+/// final one and then renamed. If the program is interrupted or this object is destroyed before `publish`,
+/// nothing is left. An existing target that is not a regular file (a pipe, /dev/null) is written to directly.
+/// Only one at a time.
 class staged_file {
  public:
   staged_file() = default;
@@ -107,13 +109,13 @@ class staged_file {
   staged_file& operator=(const staged_file&) = delete;
   ~staged_file();
 
-  /// Makes it. It may exist only with `force`. Returns what is wrong, or nothing.
+  /// Creates it. It may exist only with `force`. Returns an error message, or an empty string.
   [[nodiscard]] std::string open(const std::string& target, bool force);
-  /// What is to be written next: append to it, and call `flush_if_full` now and then.
+  /// The text to be written next: append to it, and call `flush_if_full` now and then.
   [[nodiscard]] std::string& text() noexcept { return file_.text(); }
   void flush_if_full() { file_.flush_if_full(); }
-  /// Writes the rest and gives the file its name. Returns what went wrong since it was made, or nothing; then
-  /// there is no file.
+  /// Writes the rest and gives the file its name. Returns the first error since it was created, or an empty
+  /// string; on an error there is no file.
   [[nodiscard]] std::string publish();
 
  private:
@@ -121,20 +123,20 @@ class staged_file {
 
   output_file file_;
   std::string target_;
-  /// Its name until then; empty when it is written to as it is.
+  /// Its name until then; empty if the target is written to directly.
   std::string partial_;
   bool force_ = false;
 };
 
 /// Where a command writes its only result: a staged file, packed with gzip if its name ends in ".gz", or
-/// standard output when it is called "-".
+/// standard output if the name is "-".
 class output_target {
  public:
-  /// Returns what is wrong, or nothing.
+  /// Returns an error message, or an empty string.
   [[nodiscard]] std::string open(const std::string& target, bool force);
   [[nodiscard]] std::string& text() noexcept { return is_file_ && !packer_ ? file_.text() : text_; }
   void flush_if_full();
-  /// Writes the rest. Returns what went wrong since it was opened, or nothing.
+  /// Writes the rest. Returns the first error since it was opened, or an empty string.
   [[nodiscard]] std::string publish();
 
  private:
@@ -142,14 +144,14 @@ class output_target {
 
   staged_file file_;
   std::optional<gzip_packer> packer_;
-  /// What is for standard output, or to be packed.
+  /// Text for standard output, or to be packed.
   std::string text_;
   std::string problem_;
   bool is_file_ = false;
 };
 
-/// Writes a whole file that appears at once or not at all; it may exist only with `force`. Returns what is
-/// wrong, or nothing.
+/// Writes a whole file that appears at once or not at all. It may exist only with `force`. Returns an error
+/// message, or an empty string.
 [[nodiscard]] std::string publish_file(const std::string& path, std::string_view text, bool force);
 
 }  // namespace lab

@@ -17,7 +17,7 @@ namespace lab {
 
 namespace {
 
-/// Each part of a fill draws from a stream of its own, so that one does not change another.
+/// Each part of a fill draws from its own stream, so that one does not affect another.
 enum class fill_stream : std::uint64_t { order, resampling, nodes };
 
 template <class Value>
@@ -30,7 +30,7 @@ void shuffle(std::vector<Value>& values, random_stream random) {
   return random_stream{seed, static_cast<std::uint64_t>(stream)};
 }
 
-/// The order of the names, so that the order in a file does not matter.
+/// Sorted by name, so that the order in the file does not matter.
 template <class Value, class Name>
 [[nodiscard]] std::vector<std::size_t> by_name(const std::vector<Value>& values, Name name) {
   std::vector<std::size_t> order(values.size());
@@ -40,7 +40,7 @@ template <class Value, class Name>
   return order;
 }
 
-/// The means over all arrivals that came to a whole percent, when that is rounded.
+/// The means over all arrivals at the same percentage, rounded to a whole percent.
 class fill_curve {
  public:
   fill_curve(std::int64_t last_pct, std::int64_t capacity_milli)
@@ -56,7 +56,7 @@ class fill_curve {
     s.used += static_cast<wide>(used_milli);
     s.fragments += f.weighted_fragments();
   }
-  /// A percent that no arrival came to is told by its neighbours, or else by the one before.
+  /// A percentage without arrivals takes the mean of its neighbours, or else the previous row.
   [[nodiscard]] std::vector<fill_row> rows(std::int64_t weight) const {
     std::vector<fill_row> rows;
     for (std::size_t pct = 0; pct < sums_.size(); ++pct) {
@@ -89,7 +89,7 @@ class fill_curve {
       return *this;
     }
   };
-  /// Of a percent, to the nearest.
+  /// In hundredths of a percent, rounded to the nearest.
   [[nodiscard]] std::int64_t hundredths(wide sum, std::int64_t count, std::int64_t weight) const {
     const wide whole = static_cast<wide>(capacity_) * static_cast<wide>(count) * static_cast<wide>(weight);
     return static_cast<std::int64_t>((20'000 * sum + whole) / (2 * whole));
@@ -152,7 +152,7 @@ std::vector<std::uint32_t> fill_arrivals(const std::vector<gpu::pod_shape>& pods
   shuffle(order, fill_random(options.seed, fill_stream::order));
   std::int64_t asked = 0;
   for (const std::uint32_t i : order) asked += asks(i);
-  // Compared in thousandths of a milli.
+  // Compared in thousandths of a milli-GPU.
   const wide most = static_cast<wide>(gpus.in_milli()) * static_cast<wide>(options.arrivals_milli);
   const auto is_too_much = [most](std::int64_t milli) { return static_cast<wide>(milli) * 1000U > most; };
   if (asked == 0) return order;

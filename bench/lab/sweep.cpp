@@ -31,10 +31,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of a process that could not write: another one could not either.
+/// The status of a process that could not write; another process could not either.
 constexpr int unwritable_status = 5;
 
-/// What a point leaves. point.json is last: where it is, everything is.
+/// The files of a point. point.json is last: if it exists, everything does.
 constexpr std::array<std::string_view, 7> point_file_names = {
     "jobs.csv", "tenants.csv", "events.csv", "trace.json", "report.html", "summary.json", "point.json"};
 
@@ -47,7 +47,7 @@ sweep_record record_of(const experiment& e) {
   return sweep;
 }
 
-/// Writes the directory of a point that has no files but its own.
+/// Writes the directory of a point that has no other files.
 std::string publish_point(const std::string& sweep_directory, const swept_point& p) {
   staging_directory staging;
   std::string problem = staging.open(directory_of_point(sweep_directory, p.name), point_file_names, true);
@@ -58,7 +58,7 @@ std::string publish_point(const std::string& sweep_directory, const swept_point&
   return problem.empty() ? staging.publish() : problem;
 }
 
-/// Replays a point, in a process of its own. Returns its exit status; what is wrong is on standard error.
+/// Replays a point, in a separate process. Returns its exit status; errors are on standard error.
 int run_point(const experiment& e, const experiment_point& which, swept_point p,
               const std::string& sweep_directory, bool full) {
   const auto begin = std::chrono::steady_clock::now();
@@ -103,7 +103,7 @@ bool is_settled(const swept_point& p) {
   return p.is == swept_point::state::done || (p.is == swept_point::state::stopped && !depends_on_machine);
 }
 
-/// What processes left that were ended while they wrote one of the points.
+/// Removes the partial directories of processes that were ended while writing a point.
 void remove_partial(const std::string& sweep_directory, const std::set<std::string>& points) {
   const fs::path directory = fs::path{sweep_directory} / points_directory;
   std::error_code error;
@@ -135,7 +135,7 @@ std::string reason_of(const worker_pool::outcome& o) {
   return reason.empty() ? fmt::format("its process ended with status {}", o.status) : reason;
 }
 
-/// Runs the points of a shard that are not there.
+/// Runs the missing points of a shard.
 class sweeper {
  public:
   sweeper(const experiment& e, sweep_record& sweep, const sweep_options& options, sweep_shard shard)
@@ -145,7 +145,7 @@ class sweeper {
     }
   }
 
-  /// Returns what could not be written, or nothing.
+  /// Returns what could not be written, or an empty string.
   [[nodiscard]] std::string run() {
     std::vector<std::size_t> todo;
     for (const std::size_t i : mine_) {
@@ -174,7 +174,7 @@ class sweeper {
   [[nodiscard]] bool was_interrupted() const noexcept { return was_asked_; }
   [[nodiscard]] std::size_t ran() const noexcept { return ran_; }
   [[nodiscard]] std::size_t were_there() const noexcept { return were_there_; }
-  /// Those of this shard, by number.
+  /// The points of this shard, by number.
   [[nodiscard]] const std::vector<std::size_t>& points() const noexcept { return mine_; }
 
  private:
@@ -198,7 +198,7 @@ class sweeper {
       if (p.is != swept_point::state::missing) return;
       return fail(p, "its result can't be read");
     }
-    // It is no fault of the point that the sweep was interrupted.
+    // The point is not to blame for the interruption of the sweep.
     if (was_asked_ || interruptible::asked() != 0) return;
     fail(p, reason_of(o));
   }
@@ -234,7 +234,7 @@ class sweeper {
   bool was_asked_ = false;
 };
 
-/// The tables of what is there. Returns what could not be written, or nothing.
+/// Writes the tables of the available results. Returns what could not be written, or an empty string.
 std::string write_tables(const std::string& directory, const sweep_record& sweep) {
   std::string problem = publish_file(directory + "/results.csv", results_csv(sweep), true);
   if (problem.empty()) problem = publish_file(directory + "/table.csv", table_csv(sweep), true);
@@ -242,7 +242,7 @@ std::string write_tables(const std::string& directory, const sweep_record& sweep
   return problem;
 }
 
-/// Sees to it that the directory is there and is this sweep's, and reads what is in it.
+/// Makes sure that the directory exists and belongs to this sweep, and reads what is in it.
 void open_directory(const std::string& directory, sweep_record& sweep, errors& found) {
   std::error_code error;
   if (fs::exists(fs::symlink_status(directory, error))) {
@@ -280,7 +280,7 @@ std::string_view word_of_state(const swept_point& p) {
   return "to run";
 }
 
-/// Names those of the points that are not done. Returns how many.
+/// Lists the points that are not done. Returns how many there are.
 std::size_t list_undone(const sweep_record& sweep, const std::vector<std::size_t>& of) {
   constexpr std::size_t most_named = 20;
   std::size_t undone = 0;
@@ -343,7 +343,7 @@ int run_sweep(const sweep_options& options, sweep_shard shard) {
   return status != 0 ? status : undone == 0 ? 0 : incomplete_status;
 }
 
-/// Copies a point's directory, so that it is there at once or not at all.
+/// Copies a point's directory so that it appears at once or not at all.
 std::string copy_point(const std::string& from, const std::string& to, const std::string& point) {
   staging_directory staging;
   std::string problem = staging.open(directory_of_point(to, point), point_file_names, true);
@@ -358,7 +358,8 @@ std::string copy_point(const std::string& from, const std::string& to, const std
   return staging.publish();
 }
 
-/// Takes from another directory what this sweep does not have. Returns what could not be written.
+/// Takes from another directory the points that this sweep lacks. Returns what could not be written, or an
+/// empty string.
 std::string take_points(const std::string& from, const std::string& to, sweep_record& sweep, errors& found) {
   for (swept_point& p : sweep.points) {
     swept_point there = p;

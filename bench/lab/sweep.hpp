@@ -14,25 +14,25 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// `allot sweep`: many replays and what they come to.
+/// `allot sweep`: many replays and their aggregated results.
 struct sweep_options {
   experiment_source source{};
-  /// Instead of an experiment: directories of shards that are put together.
+  /// Directories of shards to be merged, instead of an experiment.
   std::vector<std::string> merge{};
-  /// The directory, which may be there with some of the points.
+  /// The output directory; it may exist and contain some of the points.
   std::string out{};
-  /// How many replays run at once; 0: one a core.
+  /// How many replays run at once; 0: one per core.
   std::size_t jobs = 0;
   /// "0/8": the first of eight parts.
   std::string shard{};
   /// Print the points and run nothing.
   bool list = false;
-  /// Of the table that is printed: "text" or "markdown".
+  /// The format of the printed table: "text" or "markdown".
   std::string format = "text";
 };
 
-/// A part of the points: one of every `count` that follow each other, each time the next one, so that the
-/// same policy does not always come to the same part.
+/// A part of the points: one of every `count` consecutive points, at a position that moves by one each time,
+/// so that one policy is not always in the same part.
 struct sweep_shard {
   std::size_t index = 0;
   std::size_t count = 1;
@@ -41,12 +41,12 @@ struct sweep_shard {
     return (point + point / count) % count == index;
   }
 };
-/// "0/8"; nothing when it is none, or not from 0 to count - 1.
+/// Parses "0/8"; nullopt if the text is not a shard, or its index is not from 0 to count - 1.
 [[nodiscard]] std::optional<sweep_shard> read_shard(std::string_view text);
 
-/// Returns the exit status: 0; 2 when the input is wrong or the output can't be written; `incomplete_status`
-/// when a point of this shard failed or was stopped by a guard; or 128 + the number of the signal that ended
-/// it. The table goes to standard output, everything else to standard error.
+/// Returns the exit status: 0; 2 if the input is wrong or the output can't be written; `incomplete_status` if
+/// a point of this shard failed or was stopped by a guard; or 128 + the number of the signal that ended it.
+/// The table goes to standard output, everything else to standard error.
 int sweep(const sweep_options& options);
 
 }  // namespace lab

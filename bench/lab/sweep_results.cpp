@@ -31,7 +31,7 @@ std::string_view word_of(swept_point::state is) {
   return state_words[static_cast<std::size_t>(is)];
 }
 
-/// The one figure that is not the same every time.
+/// The only figure that differs between runs.
 constexpr std::string_view wall_time = "wall_s";
 
 void write_point_head(json_writer& json, const swept_point& p) {
@@ -55,7 +55,7 @@ void read_point_head(json_object& of, swept_point& p, errors& found) {
   }
 }
 
-/// The points of one scenario, load and policy, which differ in their seeds only.
+/// The points of one scenario, load and policy, which differ only in their seeds.
 struct configuration {
   const swept_point* first = nullptr;
   std::vector<const swept_point*> points;
@@ -92,7 +92,7 @@ std::vector<configuration> configurations_of(const sweep_record& sweep) {
   return all;
 }
 
-/// What the configuration is compared with: none if it is that itself.
+/// The configuration that this one is compared with; null if it is the baseline itself.
 const configuration* baseline_of(const sweep_record& sweep, const std::vector<configuration>& all,
                                  const configuration& c) {
   if (sweep.baseline.empty() || c.first->policy == sweep.baseline) return nullptr;
@@ -102,7 +102,7 @@ const configuration* baseline_of(const sweep_record& sweep, const std::vector<co
   return nullptr;
 }
 
-/// The names of all figures of all points, in the order in which they are first seen.
+/// The names of all figures of all points, in order of first appearance.
 std::vector<std::string> figure_names(const sweep_record& sweep) {
   std::vector<std::string> names;
   std::set<std::string_view> seen;
@@ -115,7 +115,7 @@ std::vector<std::string> figure_names(const sweep_record& sweep) {
   return names;
 }
 
-/// What is known of one figure of one configuration.
+/// The values of one figure for one configuration.
 struct figure_cell {
   mean_and_deviation all{};
   std::optional<figure_difference> difference{};
@@ -229,7 +229,7 @@ void read_point(const std::string& sweep_directory, swept_point& p) {
   if (is == swept_point::state::done || is == swept_point::state::stopped) {
     auto summary = read_summary(p.name, directory + "/summary.json", ignored);
     if (!summary) return;
-    // The policy's name in the experiment says more than its preset.
+    // The policy's name in the experiment is more specific than its preset.
     summary->policy = p.policy;
     p.summary = std::move(*summary);
   }

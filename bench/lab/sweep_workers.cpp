@@ -20,7 +20,7 @@ namespace lab {
 
 namespace {
 
-/// More than anyone reads of why a piece of work failed.
+/// More than anyone reads about why a piece of work failed.
 constexpr std::size_t most_said = 4000;
 
 }  // namespace
@@ -46,10 +46,10 @@ worker_pool::~worker_pool() {
 
 bool worker_pool::begin(std::size_t number, const std::function<int()>& work) {
   worker w{0, number, std::unique_ptr<std::FILE, closer>{std::tmpfile()}};
-  // What is buffered would be written twice.
+  // Buffered output would be written twice.
   std::fflush(stdout);
   std::fflush(stderr);
-  // What is for the new process must not find it with the old one's answers.
+  // A signal for the new process must not meet the parent's state in it.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -71,7 +71,7 @@ bool worker_pool::begin(std::size_t number, const std::function<int()>& work) {
   }
   std::fflush(stdout);
   std::fflush(stderr);
-  // Nothing of the old process is this one's to clean up.
+  // Nothing of the parent is cleaned up here.
   ::_exit(status);
 }
 

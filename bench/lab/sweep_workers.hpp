@@ -17,18 +17,18 @@ namespace lab {
 /// How many cores this process may use, at least 1.
 [[nodiscard]] std::size_t usable_cores();
 
-/// Work that is done in processes of its own, so that a crash costs that piece only.
+/// Runs pieces of work in separate processes, so that a crash affects only one of them.
 class worker_pool {
  public:
   explicit worker_pool(std::size_t most) : most_(most) {}
   worker_pool(const worker_pool&) = delete;
   worker_pool& operator=(const worker_pool&) = delete;
-  /// Ends those that still run.
+  /// Ends the processes that are still running.
   ~worker_pool();
 
   struct outcome {
     std::size_t work = 0;
-    /// Of the process, or 128 + the number of the signal that ended it.
+    /// The exit status of the process, or 128 + the number of the signal that ended it.
     int status = 0;
     /// What it wrote to standard error, without the last line break.
     std::string said{};
@@ -36,12 +36,12 @@ class worker_pool {
 
   [[nodiscard]] bool has_room() const noexcept { return running_.size() < most_; }
   [[nodiscard]] std::size_t running() const noexcept { return running_.size(); }
-  /// Begins a piece of work, called `number`: a process that exits with what `work` returns. Returns whether
-  /// there could be one. Precondition: there is room.
+  /// Starts the piece of work `number` in a process that exits with what `work` returns. Returns whether the
+  /// process could be started. Precondition: there is room.
   [[nodiscard]] bool begin(std::size_t number, const std::function<int()>& work);
   /// Calls `take(outcome)` for all that have ended.
   void collect(const std::function<void(const outcome&)>& take);
-  /// Asks all that run to end.
+  /// Asks all running processes to end.
   void interrupt();
 
  private:
@@ -51,7 +51,7 @@ class worker_pool {
   struct worker {
     pid_t process = 0;
     std::size_t work = 0;
-    /// Without a name; null if there could be none.
+    /// An unnamed file; null if it could not be created.
     std::unique_ptr<std::FILE, closer> said;
   };
 

@@ -13,7 +13,7 @@ namespace lab {
 
 namespace {
 
-/// How much is read at once, at first.
+/// The initial size of the read buffer.
 constexpr std::size_t first_buffer = std::size_t{1} << 16U;
 constexpr std::size_t most_header_lines = 1000;
 /// Far beyond any machine or calendar, and small enough that thousandths of sums can't overflow.

@@ -11,12 +11,12 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// A table for a terminal: the first column to the left, the others, which are figures, to the right.
+/// A table for a terminal: the first column is left-aligned, the others, which are figures, right-aligned.
 class text_table {
  public:
   explicit text_table(std::vector<std::string> head) { rows_.push_back(std::move(head)); }
 
-  /// As many cells as the head has.
+  /// Adds a row with as many cells as the head.
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
 
   [[nodiscard]] std::string text() const {
@@ -39,7 +39,7 @@ class text_table {
   }
 
  private:
-  /// In characters of UTF-8.
+  /// In UTF-8 characters.
   [[nodiscard]] static std::size_t width_of(const std::string& cell) {
     return static_cast<std::size_t>(std::count_if(
         cell.begin(), cell.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));

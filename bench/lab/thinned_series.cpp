@@ -36,7 +36,7 @@ void thinned_series::advance(instant now) {
   const instant until = now - origin_;
   while (until > width_ * static_cast<instant>(most_)) halve();
   for (instant at = since_ - origin_; at < until;) {
-    // The span that ends here has its place; the next one gets it now.
+    // The span that ends here has its entry; the next one gets its entry now.
     if (at == end_of_last_) {
       sums_.push_back(0);
       end_of_last_ += width_;

@@ -26,7 +26,7 @@ struct unit {
 /// Largest first.
 constexpr std::array<unit, 5> units = {{{"d", day}, {"h", hour}, {"m", minute}, {"s", second}, {"ms", 1}}};
 
-/// So many thousandths of a unit, if that is a whole number of milliseconds.
+/// That many thousandths of a unit, if it is a whole number of milliseconds.
 std::optional<instant> times(std::int64_t thousandths, instant length) {
   const wide product = static_cast<wide>(thousandths) * static_cast<wide>(length);
   if (product % 1000 != 0 || product / 1000 > static_cast<wide>(most)) return std::nullopt;

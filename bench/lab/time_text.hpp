@@ -11,15 +11,15 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// What `read_time` takes, for messages.
+/// The forms that `read_time` accepts, for messages.
 inline constexpr std::string_view time_forms = R"(seconds, or a time such as "3d", "12h30m" or "1.5h")";
 
-/// A span of time, exact to a millisecond: a number of seconds ("90", "0.5"), or numbers with the units d, h,
-/// m, s and ms, the larger first and each once ("3d", "12h30m"). Nothing when the text is none of these, is
-/// negative, or is more than 10^12 seconds.
+/// Parses a span of time, exact to a millisecond: a number of seconds ("90", "0.5"), or numbers with the
+/// units d, h, m, s and ms, larger units first and each once ("3d", "12h30m"). Returns nullopt if the text is
+/// not of this form, or the time is negative or more than 10^12 seconds.
 [[nodiscard]] std::optional<instant> read_time(std::string_view text);
 
-/// A point in simulated time for a person: "day 3, 12:30:00".
+/// A point in simulated time as text: "day 3, 12:30:00".
 [[nodiscard]] std::string clock_time(instant at);
 
 }  // namespace lab

@@ -67,7 +67,7 @@ class timestamp_parser {
     if (take(':')) {
       seconds = std::chrono::seconds{digits(2)};
       if (take('.')) {
-        // Kubernetes writes microseconds in some places; what is finer than a tick is cut off.
+        // Kubernetes writes microseconds in some places; anything finer than a tick is cut off.
         milliseconds unit{100};
         do {
           fraction += unit * digits(1);
@@ -75,7 +75,7 @@ class timestamp_parser {
         } while (!failed_ && at_digit());
       }
     }
-    // A leap second is the first of the next minute.
+    // A leap second is the first second of the next minute.
     failed_ |= hours.count() > 23 || minutes.count() > 59 || seconds.count() > 60;
     return hours + minutes + seconds + fraction;
   }

@@ -15,7 +15,7 @@ namespace lab {
 
 namespace {
 
-/// As `csv_table` wants them.
+/// In the form that `csv_table` takes.
 constexpr std::array<csv_column, trace_column_names.size()> trace_columns = [] {
   std::array<csv_column, trace_column_names.size()> columns{};
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -61,7 +61,7 @@ class trace_csv_parser {
     }
   }
 
-  /// Goes to the next row that has all its fields, unless there is none or it is time to stop.
+  /// Moves to the next row that has all its fields, unless there is none or it is time to stop.
   bool advance() {
     for (;;) {
       if (out_.problems.size() >= most_problems_) {
@@ -104,8 +104,7 @@ class trace_csv_parser {
     take_problems();
     if (!out_.problems.empty()) return;
     std::vector<trace_job>& jobs = out_.value.jobs;
-    // Copying into ever new memory is what reading costs most, and memory that is never touched costs
-    // nothing.
+    // Copying into newly allocated memory is the largest cost of reading, and untouched memory costs nothing.
     if (jobs.size() == jobs.capacity()) jobs.reserve(std::max<std::size_t>(1024, 4 * jobs.size()));
     jobs.push_back(job);
     for (std::size_t i = 0; i < rows_.others(); ++i) {
@@ -160,7 +159,7 @@ class trace_csv_parser {
     const std::string_view text = rows_.text(column);
     return text.empty() ? name_id::none() : names.intern(text).name;
   }
-  /// A number that is not negative, in thousandths; zero when it is not given or wrong.
+  /// A number that is not negative, in thousandths; zero if it is missing or wrong.
   [[nodiscard]] std::int64_t required_milli(trace_column column, const char* expected) {
     return rows_.required_milli(column, expected, 0, most_units).value_or(0);
   }

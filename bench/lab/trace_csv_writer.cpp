@@ -16,10 +16,10 @@ namespace lab {
 
 namespace {
 
-/// How much is handed over at once.
+/// How much is passed on at once.
 constexpr std::size_t piece = std::size_t{1} << 16U;
 
-/// Appends the field of a job in a column. What was not said is an empty field.
+/// Appends the field of a job in a column; empty if it was not given.
 void append_trace_field(std::string& row, const trace& t, const trace_job& job, trace_column column) {
   const auto number = [&row](std::int64_t n) { row += std::to_string(n); };
   const auto time = [&row](std::optional<instant> value) {
@@ -66,7 +66,7 @@ void append_trace_field(std::string& row, const trace& t, const trace_job& job, 
   }
 }
 
-/// Whether the job says something in an optional column that leaving it out would not.
+/// Whether the job has a value in an optional column that differs from the default.
 [[nodiscard]] bool says(const trace_job& job, trace_column column) {
   switch (column) {
     case trace_column::job_id:

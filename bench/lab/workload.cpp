@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a simulator or scheduler takes, made of a scenario that has been read.
+// Makes the input of a simulator or scheduler from a scenario that has been read.
 #include "lab/scenario.hpp"
 #include "lab/scenario_reader.hpp"
 
@@ -18,7 +18,7 @@ namespace lab {
 
 namespace {
 
-/// A job of the scenario or of its trace, before the two are one list.
+/// A job of the scenario or of its trace, before the two lists are merged.
 struct candidate {
   instant submit = 0;
   std::string_view id;
@@ -88,13 +88,13 @@ struct narrow_change {
   [[nodiscard]] quota_change<N> operator()(const move_quota& c) const { return c; }
 };
 
-/// Gathers the choices of flavors, each kind once.
+/// Collects the choices of flavors without duplicates.
 template <std::size_t N>
 class flavor_sets {
  public:
   explicit flavor_sets(std::vector<sim::flavor_set<N>>& all) : all_(all) {}
 
-  /// Its number, as `sim::job::flavors` has it.
+  /// The number of a choice, as in `sim::job::flavors`.
   [[nodiscard]] std::uint32_t number(const std::vector<flavor_group>& groups) {
     if (groups.empty()) return 0;
     sim::flavor_set<N> set;
@@ -116,7 +116,8 @@ class flavor_sets {
   }
 
  private:
-  /// The GPUs say where the pods stand; if there are none, the first group whose flavors nodes have.
+  /// The group that decides where pods run: that with the GPUs; if there is none, the first whose flavors
+  /// nodes have.
   [[nodiscard]] static std::size_t placed_group(const std::vector<flavor_group>& groups) {
     std::size_t first = groups.size();
     for (std::size_t g = groups.size(); g-- > 0;) {
@@ -133,7 +134,7 @@ class flavor_sets {
   std::map<std::tuple<flavor_menu<N>, std::size_t, std::vector<std::uint64_t>>, std::uint32_t> numbers_;
 };
 
-/// Numbers the classes of jobs in the order in which they come.
+/// Numbers the job classes in order of appearance.
 class class_numbers {
  public:
   explicit class_numbers(std::vector<std::string_view>& names) : names_(names) { names_.emplace_back(); }
@@ -166,7 +167,7 @@ template <std::size_t N>
           .deadline = j.deadline};
 }
 
-/// By the index of the tenant; a trace without tenants submits to the oldest quota.
+/// By tenant index; a trace without tenants submits to the oldest quota.
 [[nodiscard]] std::vector<quota_id> quotas_of_tenants(const scenario& s) {
   std::vector<quota_id> result(s.trace ? s.trace->tenants.size() : 0, quota_id{0});
   for (std::size_t i = 0; i < s.quotas.size() && s.trace; ++i) {
@@ -274,7 +275,7 @@ workload<N> make_workload(const scenario& s) {
       }
       who = {s.trace->words[j.user]};
     }
-    // What runs has been admitted by whoever was asked then.
+    // Running jobs were admitted before, so access was checked then.
     if (waits && !access.decide(who, job.quota).allowed) {
       const std::string& name = s.quotas[job.quota.index()].spec.name;
       result.refused.push_back(
@@ -299,7 +300,7 @@ workload<N> make_workload(const scenario& s) {
     }
     const auto& id = std::get<std::string>(e.what);
     const auto at = std::find(result.ids.begin(), result.ids.end(), id);
-    if (at == result.ids.end()) continue;  // its quota turned it away
+    if (at == result.ids.end()) continue;  // refused by its quota's access rule
     result.setup.cancels.push_back({e.at, static_cast<sim::job_index>(at - result.ids.begin())});
   }
   return result;

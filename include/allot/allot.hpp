@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-/// What a host needs: the parts, the scheduler, and the presets that are assemblies of the parts. Systems
-/// whose cycle is their own (systems/kueue/, systems/kai/), the choice of any preset by its name
-/// (systems/by_name.hpp), the GPU inventory (gpu/), the simulator (sim/) and quota/graph.hpp are included by
-/// who wants them.
+/// What a host needs: the parts, the scheduler, and the presets assembled from the parts. Not included:
+/// systems with their own cycle (systems/kueue/, systems/kai/), the choice of any preset by name
+/// (systems/by_name.hpp), the GPU inventory (gpu/), the simulator (sim/) and quota/graph.hpp.
 
 #include <allot/core/dimension_names.hpp>
 #include <allot/core/version.hpp>

@@ -6,12 +6,12 @@
 namespace allot {
 inline namespace v0 {
 
-/// What has happened since it was taken up last, in order, for one follower who keeps something of its own up
-/// to date. Nothing is kept before somebody follows; then all is kept until it is taken up.
+/// An ordered log of the changes since the last `take`, for a single follower that keeps derived state up to
+/// date. Records nothing before `follow`; from then on keeps every item until it is taken.
 template <class Item>
 class change_feed {
  public:
-  /// What was kept is forgotten.
+  /// Starts recording and discards what was recorded before.
   void follow() {
     follows_ = true;
     items_.clear();
@@ -19,7 +19,7 @@ class change_feed {
   void note(const Item& item) {
     if (follows_) items_.push_back(item);
   }
-  /// Calls `visit(item)` for each, which must not note more.
+  /// Calls `visit(item)` for each item, then clears the feed. `visit` must not call `note`.
   template <class Visit>
   void take(Visit visit) {
     for (const Item& item : items_) visit(item);

@@ -16,16 +16,16 @@
 namespace allot {
 inline namespace v0 {
 
-/// What the `N` dimensions of a quota tree are called, for those who read and write amounts; nothing that
-/// decides looks at it. By default the only one is "gpu", and several are called by their numbers.
+/// The names of the `N` dimensions of a quota tree, for input and output only: no decision depends on them.
+/// By default a single dimension is called "gpu", and several are called by their numbers.
 template <std::size_t N = 1>
 class dimension_names {
  public:
   dimension_names() : dimension_names(std::span<const std::string>{}) {
     if (N == 1) names_[0] = "gpu";
   }
-  /// The names in the order of the dimensions. Where there is none, or an empty one, the number stands; what
-  /// is beyond the last dimension is left out.
+  /// The names in the order of the dimensions. A missing or empty name defaults to the number; names beyond
+  /// the last dimension are ignored.
   dimension_names(std::initializer_list<std::string_view> names) { assign(names); }
   explicit dimension_names(std::span<const std::string> names) { assign(names); }
 
@@ -34,13 +34,13 @@ class dimension_names {
   [[nodiscard]] std::string_view operator[](std::size_t dimension) const noexcept {
     return dimension < N ? std::string_view{names_[dimension]} : std::string_view{};
   }
-  /// The dimension of that name, the first if there are several. O(N).
+  /// The first dimension with that name. O(N).
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const noexcept {
     const auto at = std::find(names_.begin(), names_.end(), name);
     if (at == names_.end()) return std::nullopt;
     return static_cast<std::size_t>(at - names_.begin());
   }
-  /// What there is something of, with its name: "4 h100/gpu, 16 cpu". "nothing" if there is nothing.
+  /// The nonzero amounts with their names: "4 h100/gpu, 16 cpu". "nothing" if all are zero.
   [[nodiscard]] std::string text(const resources<N>& amounts) const {
     std::string all;
     for (std::size_t d = 0; d < N; ++d) {

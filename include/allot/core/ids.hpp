@@ -9,11 +9,11 @@
 namespace allot {
 inline namespace v0 {
 
-/// A small strong integer into a dense array. Ids of different tags do not mix.
+/// A small, strongly typed index into a dense array. Ids of different tags do not mix.
 template <class Tag>
 class id {
  public:
-  /// The id of nothing.
+  /// The null id.
   constexpr id() noexcept = default;
   explicit constexpr id(std::size_t index) noexcept : value_(static_cast<std::uint32_t>(index)) {}
 
@@ -30,12 +30,12 @@ class id {
   std::uint32_t value_ = none_value;
 };
 
-/// The same of things that come and go: an index that is given again, and a generation that tells those apart
-/// which had it one after the other. So who holds the id of a thing that has gone can be told.
+/// The same for objects that come and go: an index that is reused, and a generation that distinguishes its
+/// successive holders. A stale id can therefore be detected.
 template <class Tag>
 class recycled_id {
  public:
-  /// The id of nothing.
+  /// The null id.
   constexpr recycled_id() noexcept = default;
   explicit constexpr recycled_id(std::size_t index, std::uint32_t generation = 0) noexcept
       : index_(static_cast<std::uint32_t>(index)), generation_(generation) {}
@@ -56,12 +56,11 @@ class recycled_id {
   std::uint32_t generation_ = 0;
 };
 
-/// A node of the quota tree. Ids are given in the order of the specification, oldest first, and are not
-/// given again after a removal, so a smaller id is an older quota.
+/// A node of the quota tree. Ids are assigned in the order of the specification, oldest first, and are not
+/// reused after a removal, so a smaller id is an older quota.
 using quota_id = id<struct quota_tag>;
 
-/// A job that a scheduler holds, from `submit` until it has finished or was cancelled. The id is never given
-/// to another job.
+/// A job held by a scheduler, from `submit` until it has finished or was cancelled. The id is never reused.
 using job_id = recycled_id<struct job_tag>;
 
 }  // namespace v0

@@ -10,14 +10,14 @@
 namespace allot {
 inline namespace v0 {
 
-/// Names a state to go back to. Savepoints nest: the one opened last is closed first.
+/// A state to roll back to. Savepoints nest: the one opened last is closed first.
 struct savepoint {
   std::size_t entries = 0;
   std::size_t depth = 0;
 };
 
-/// The undo log behind a savepoint: what was overwritten, in order. It records nothing while no savepoint is
-/// open, keeps its memory when it empties, and so allocates nothing once it has been as long as it gets.
+/// The undo log behind a savepoint: the overwritten values, in order. It records nothing while no savepoint
+/// is open. It keeps its memory when emptied, so it stops allocating once it has reached its maximum length.
 template <class Entry>
 class journal {
  public:
@@ -38,7 +38,7 @@ class journal {
     --depth_;
   }
 
-  /// Keeps what was done since `s` and closes it. Precondition: `s` is the innermost open savepoint.
+  /// Keeps the changes since `s` and closes it. Precondition: `s` is the innermost open savepoint.
   void commit(savepoint s) {
     check(s);
     if (--depth_ == 0) entries_.clear();
@@ -47,7 +47,7 @@ class journal {
  private:
   void check([[maybe_unused]] savepoint s) const {
     ALLOT_ASSERT(recording() && s.depth == depth_ && s.entries <= entries_.size(),
-                 "savepoints nest: close the one opened last first");
+                 "savepoints nest: close the innermost one first");
   }
 
   std::vector<Entry> entries_;

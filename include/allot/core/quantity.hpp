@@ -10,10 +10,10 @@ inline namespace v0 {
 
 /// An amount of one resource, exact to a thousandth of a unit: one GPU is 1,000 milli.
 ///
-/// Arithmetic saturates instead of wrapping, so a sum that does not fit is `unlimited` (and as a
-/// request is never admissible) rather than a small or negative number. `unlimited` survives: adding
-/// to it or subtracting from it leaves it unlimited. Saturation can't be undone by subtracting, so
-/// whoever must restore a value records it (see `journal`).
+/// Arithmetic saturates instead of wrapping, so a sum that does not fit is `unlimited` (and as a request is
+/// never admissible) rather than a small or negative number. `unlimited` survives: adding to it or
+/// subtracting from it leaves it unlimited. Subtraction can't undo saturation, so code that must restore a
+/// value records it (see `journal`).
 class quantity {
  public:
   constexpr quantity() noexcept = default;
@@ -26,7 +26,7 @@ class quantity {
   [[nodiscard]] static constexpr quantity whole(std::int64_t n) noexcept { return milli(1000) * n; }
   /// More than any bounded amount.
   [[nodiscard]] static constexpr quantity unlimited() noexcept { return quantity{unlimited_value}; }
-  /// Less than any other amount: what is left when something unlimited is taken from something bounded.
+  /// Less than any other amount: the result of subtracting an unlimited amount from a bounded one.
   [[nodiscard]] static constexpr quantity lowest() noexcept { return quantity{lowest_value}; }
 
   /// In thousandths of a unit; meaningless (the largest integer) when unlimited.

@@ -11,7 +11,7 @@ __extension__ using wide = unsigned __int128;
 
 /// Compares a/b with c/d exactly, whatever the size of the terms. A denominator of zero makes the fraction
 /// infinite, unless its numerator is zero too: 0/0 is 0 (nothing used of nothing).
-/// O(1) when the cross products fit 128 bits; otherwise Euclid's algorithm on both fractions, at most some
+/// O(1) when the cross products fit 128 bits; otherwise Euclid's algorithm on both fractions, at most a few
 /// hundred steps.
 [[nodiscard]] constexpr std::strong_ordering compare_fractions(wide a, wide b, wide c, wide d) noexcept {
   constexpr wide one_word = wide{1} << 64;
@@ -29,7 +29,7 @@ __extension__ using wide = unsigned __int128;
     const wide r = a % b;
     const wide s = c % d;
     if (r == 0 || s == 0) {
-      // The fraction with no remainder is the smaller; turned round it is the larger.
+      // The fraction with no remainder is the smaller; inverted, it is the larger.
       const auto plain = order(r != 0 ? 1 : 0, s != 0 ? 1 : 0);
       return flipped ? order(s != 0 ? 1 : 0, r != 0 ? 1 : 0) : plain;
     }
@@ -48,7 +48,7 @@ class ratio {
 
   [[nodiscard]] constexpr bool is_infinite() const noexcept { return den_ == 0 && num_ != 0; }
   [[nodiscard]] constexpr bool is_zero() const noexcept { return num_ == 0; }
-  /// For a person to read; never for a decision.
+  /// For display only, never for a decision.
   [[nodiscard]] constexpr double approximate() const noexcept {
     return num_ == 0 ? 0.0 : static_cast<double>(num_) / static_cast<double>(den_);
   }

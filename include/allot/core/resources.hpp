@@ -12,12 +12,12 @@
 namespace allot {
 inline namespace v0 {
 
-/// One value of `T` for each of `N` dimensions. A single value stands for all of them; with amounts this must
-/// be said explicitly unless there is one dimension only, lest four GPUs become four of everything.
+/// One value of `T` for each of `N` dimensions. A single value applies to all of them; for amounts this
+/// conversion is explicit unless there is only one dimension, lest four GPUs become four of everything.
 template <class T, std::size_t N>
 class per_dimension {
  public:
-  static_assert(N > 0, "allot: a tree counts at least one dimension");
+  static_assert(N > 0, "allot: at least one dimension is required");
 
   constexpr per_dimension() noexcept = default;
   /// The same value in every dimension.
@@ -42,8 +42,8 @@ class per_dimension {
   std::array<T, N> values_{};
 };
 
-/// Amounts of the `N` resources that a quota tree counts. What the dimensions are called ("gpu",
-/// "h100/gpu") is kept beside the tree, in `dimension_names` (core/dimension_names.hpp).
+/// Amounts of the `N` resources that a quota tree counts. The names of the dimensions ("gpu", "h100/gpu") are
+/// kept outside the tree, in `dimension_names` (core/dimension_names.hpp).
 template <std::size_t N = 1>
 using resources = per_dimension<quantity, N>;
 
@@ -80,8 +80,8 @@ template <std::size_t N>
   return true;
 }
 
-/// A sum of amounts that together may be more than a `quantity` counts. Exact all the same, so that what was
-/// added can be taken away again; it is read as `unlimited` while it is too large.
+/// A sum of amounts that may exceed the range of a `quantity`. It is exact, so amounts that were added can be
+/// subtracted again; it reads as `unlimited` while it is out of range.
 template <std::size_t N = 1>
 class exact_sum {
  public:
@@ -107,8 +107,8 @@ class exact_sum {
   std::array<total, N> sums_{};
 };
 
-/// Whether `r` can be asked for: nothing negative and nothing unlimited. A negative request would mint
-/// quota and an unlimited one is the mark of an overflow (Kueue #13391, #11137).
+/// Whether `r` is a valid request: no amount is negative or unlimited. A negative request would mint quota,
+/// and an unlimited one indicates an overflow (Kueue #13391, #11137).
 template <std::size_t N>
 [[nodiscard]] constexpr bool is_valid_request(const resources<N>& r) noexcept {
   for (const quantity q : r) {

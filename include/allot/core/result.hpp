@@ -28,25 +28,25 @@ enum class problem_code : std::uint8_t {
   unknown_name,
   missing,
   more_than_one_parent,
-  /// Of two settings one makes the other meaningless.
+  /// One setting makes another meaningless.
   contradiction,
 };
 
-/// One thing that is wrong with what the user wrote.
+/// One problem with the user's input.
 struct problem {
   static constexpr std::size_t no_dimension = static_cast<std::size_t>(-1);
 
   problem_code code{};
-  /// The name of the quota, node or job that it is about.
+  /// The name of the quota, node or job concerned.
   std::string subject;
-  /// The field of the specification, as it is called there.
+  /// The field of the specification, by its name there.
   std::string field;
-  /// A sentence for a person.
+  /// A human-readable sentence.
   std::string text;
   std::size_t dimension = no_dimension;
 };
 
-/// A value, or every problem that was found while making it. Our own because nothing here throws and
+/// A value, or every problem found while making it. Defined here because the library does not throw and
 /// `std::expected` is not in C++20.
 template <class T>
 class [[nodiscard]] result {

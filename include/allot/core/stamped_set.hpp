@@ -7,9 +7,9 @@
 
 namespace allot {
 inline namespace v0 {
-/// A set of small ids, for a policy that marks jobs or quotas in one search and forgets them in the next.
-/// Every call is O(1), `clear` too: an entry counts only with the stamp of the present. It allocates only for
-/// an id whose index is larger than all before; of ids that differ in their generation alone it knows one.
+/// A set of small ids, for a policy that marks jobs or quotas during one search and forgets them in the next.
+/// Every call is O(1), including `clear`: an entry counts only if it has the current stamp. Allocates only
+/// for an index larger than all before. Ids that differ only in their generation are not distinguished.
 template <class Id>
 class stamped_set {
  public:

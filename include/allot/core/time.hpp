@@ -10,7 +10,7 @@ inline namespace v0 {
 /// A point on the host's clock, or a span of it, in a unit of the host's choice. The library has no clock.
 using instant = std::int64_t;
 
-/// So much later, or the end of time if that is not later than can be said. Precondition: `span` >= 0.
+/// `from` + `span`, or the end of time if that is out of range. Precondition: `span` >= 0.
 [[nodiscard]] constexpr instant later(instant from, instant span) noexcept {
   constexpr instant end = std::numeric_limits<instant>::max();
   return from > end - span ? end : from + span;

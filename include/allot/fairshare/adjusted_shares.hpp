@@ -15,36 +15,36 @@
 namespace allot {
 inline namespace v0 {
 
-/// What a queue takes part with in a flat fair share.
+/// A queue's claim in a flat fair share.
 struct share_claim {
   quantity wants;
   /// Above zero, in thousandths.
   std::int64_t weight = 1000;
 };
 
-/// Armada's three shares of one capacity, here as amounts of it.
+/// Armada's three shares of one capacity, here as amounts.
 struct adjusted_share {
-  /// Weight over the sum of weights, whatever anybody wants; rounded down.
+  /// Weight over the sum of weights, whatever the demands; rounded down.
   quantity fair;
-  /// Never above what it wants; what others do not want goes to those who do. In sum min(capacity, wanted).
+  /// At most what it wants; what some do not want goes to the others. In sum min(capacity, wanted).
   quantity capped;
-  /// What it would get if it wanted everything and the others what they want: what it could still claim.
-  /// At least `capped`; rounded down.
+  /// What it would get if it wanted everything and the others what they want: what it could still claim. At
+  /// least `capped`; rounded down.
   quantity uncapped;
 };
 
-/// Adjusted shares, exact where Armada stops after ten rounds or at 1 %. O(n log n) for all of them, also the
-/// uncapped, each of which is another division; buffers are kept.
+/// Adjusted shares, exact where Armada stops after ten rounds or at 1 %. O(n log n) in total, including the
+/// uncapped shares, each of which is another division; buffers are reused.
 class adjusted_shares {
  public:
-  /// Precondition: weights above zero, and nothing negative or unlimited.
+  /// Precondition: weights are above zero, and no amount is negative or unlimited.
   void update(quantity capacity, std::span<const share_claim> claims) {
     const std::int64_t all = capacity.in_milli();
     portions_.clear();
     wide weights = 0;
     for (std::size_t i = 0; i < claims.size(); ++i) {
       ALLOT_ASSERT(claims[i].weight > 0 && is_amount(claims[i].wants),
-                   "a weight above zero, a bounded demand");
+                   "weights must be above zero and demands bounded");
       const auto w = static_cast<wide>(claims[i].weight);
       weights += w;
       portions_.push_back({claims[i].wants.in_milli(), w, i});
@@ -69,7 +69,7 @@ class adjusted_shares {
 
   void find_uncapped(std::int64_t all) {
     const water_level level = raise_level(all, portions_);
-    // By the level at which they are full: what those up to k want, and the weight of those after.
+    // By the level at which they are full: what the portions up to k want, and the weight of those after.
     sums_.resize(portions_.size());
     wide after = 0;
     for (const portion& p : portions_) after += p.weight;
@@ -81,11 +81,11 @@ class adjusted_shares {
     }
     for (std::size_t i = 0; i < portions_.size(); ++i) {
       const portion& p = portions_[i];
-      // Who is not full would not get more for wanting more.
+      // A portion that is not full would not get more by wanting more.
       quantity most = i >= level.first ? part(level.left, p.weight, level.total) : quantity{};
       if (i < level.first) {
-        // Wanting everything lowers the level for the others, so that of those who were full only the first
-        // few still are: they are, up to k, where k's own level costs no more than there is.
+        // Wanting everything lowers the level for the others, so only the first few of the full portions stay
+        // full: those up to k, where reaching k's own level takes no more than there is.
         const auto is_full = [&](std::size_t k) {
           const std::int64_t left = all - sums_[k].wanted + p.room;
           return left >= 0 && compare_fractions(static_cast<wide>(portions_[k].room), portions_[k].weight,

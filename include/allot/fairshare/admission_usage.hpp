@@ -23,32 +23,32 @@ template <std::size_t N = 1>
 struct admission_usage_settings {
   /// Zero or less: nothing is remembered.
   instant half_life = 0;
-  /// How often the host calls `tick`; a new job counts in advance as if it had run so long.
+  /// How often the host calls `tick`; a new job counts in advance as if it had run for that long.
   instant sampling_interval = 0;
-  /// What each resource counts for, in thousandths.
+  /// The weight of each resource, in thousandths.
   per_dimension<std::int64_t, N> resource_weight{1000};
 };
 
-/// Kueue's admission fair sharing (KEP-4136): the quotas of one group are served in the order of what they
-/// have used lately, by weight. With A(t) = 1 - 0.5 ^ (t / half_life):
+/// Kueue's admission fair sharing (KEP-4136): the quotas of one group are served in order of recent usage per
+/// weight. With A(t) = 1 - 0.5 ^ (t / half_life):
 /// - at each tick, u becomes (1 - A) u + A current, with t the time since the last;
-/// - a job that is reserved for the first time adds the penalty A(sampling_interval) request, until it is
+/// - a job that is reserved for the first time adds the penalty A(sampling_interval) request until it is
 ///   admitted; then u is decayed to that moment and the penalty becomes part of it;
-/// - score = sum over resources of resource_weight (u + penalty) / weight. The least goes first; a weight of
-///   zero or less is infinite, also of a quota that has used nothing (Kueue #13481).
+/// - score = sum over resources of resource_weight (u + penalty) / weight. The lowest comes first; with a
+///   weight of zero or less it is infinite, even for a quota without usage (Kueue #13481).
 ///
-/// Kueue counts in floating point and cuts to a thousandth; here sums are kept to 2^-32 of a thousandth, so
-/// that small usage is not forgotten at each tick (#12671). A job has one penalty at a time, however often it
-/// enters (#13851). Amounts below 2^60 thousandths.
+/// Kueue counts in floating point and truncates to a thousandth; here sums are kept to 2^-32 of a thousandth,
+/// so small usage is not lost at each tick (#12671). A job has one penalty at a time, however often it enters
+/// (#13851). Amounts must be below 2^60 thousandths.
 template <std::size_t N = 1>
 class admission_usage {
  public:
   explicit admission_usage(const admission_usage_settings<N>& settings = {}) : settings_(settings) {}
 
-  /// For quotas with ids below `slots`; those that are new have used nothing before `now`.
+  /// Makes room for quotas with ids below `slots`; new ones have no usage before `now`.
   void resize(std::size_t slots, instant now) { seats_.resize(slots, seat{now, {}, {}}); }
 
-  /// The jobs of x use `current`. O(1).
+  /// Samples x, whose jobs use `current`. O(1).
   void tick(quota_id x, const resources<N>& current, instant now) {
     seat& s = seats_[x.index()];
     const decay_factor left = age(s, now);
@@ -56,7 +56,7 @@ class admission_usage {
     for (std::size_t d = 0; d < N; ++d) s.used[d] += left.complement().of(scaled(current[d]));
   }
 
-  /// A job of x is reserved: it has a penalty from now on, unless it has one. O(jobs with a penalty).
+  /// A job of x is reserved: adds its penalty, unless it has one already. O(jobs with a penalty).
   void enter(quota_id x, std::uint64_t job, const resources<N>& request) {
     const auto at = find(job);
     if (at != penalties_.end() && at->job == job) return;
@@ -70,20 +70,20 @@ class admission_usage {
     }
     penalties_.insert(at, p);
   }
-  /// The job is admitted: its penalty, if it has one, becomes usage.
+  /// The job is admitted: its penalty, if any, becomes usage.
   void admit(std::uint64_t job, instant now) {
     settle(job, [&](seat& s, const penalty& p) {
       age(s, now);
       for (std::size_t d = 0; d < N; ++d) s.used[d] += p.amount[d];
     });
   }
-  /// The job has given up, or lost its reservation: its penalty, if it has one, is taken back.
+  /// The job is withdrawn or has lost its reservation: its penalty, if any, is removed.
   void withdraw(std::uint64_t job) {
     settle(job, [](seat&, const penalty&) {});
   }
 
-  /// The least goes first; compare with that of quotas of the same group only. `weight` in thousandths.
-  /// Infinite of a quota that is not known.
+  /// The lowest comes first; compare only within a group. `weight` is in thousandths. Infinite for an unknown
+  /// quota.
   [[nodiscard]] ratio score(quota_id x, std::int64_t weight) const {
     if (weight <= 0 || x.index() >= seats_.size()) return ratio::infinite();
     const seat& s = seats_[x.index()];
@@ -93,8 +93,7 @@ class admission_usage {
     }
     return {sum, static_cast<wide>(weight)};
   }
-  /// u, to the nearest thousandth, as of the last tick or admission. Zero of a quota or a dimension that is
-  /// not known.
+  /// u, to the nearest thousandth, as of the last tick or admission. Zero for an unknown quota or dimension.
   [[nodiscard]] quantity used(quota_id x, std::size_t d) const {
     if (x.index() >= seats_.size() || d >= N) return {};
     return quantity::milli(static_cast<std::int64_t>((seats_[x.index()].used[d] + (wide{1} << 31U)) >> 32U));
@@ -114,9 +113,9 @@ class admission_usage {
 
   [[nodiscard]] static wide scaled(quantity q) { return static_cast<wide>(q.in_milli()) << 32U; }
 
-  /// Lets the usage decay to `now`; returns by what.
+  /// Decays the usage to `now`; returns the factor.
   decay_factor age(seat& s, instant now) {
-    ALLOT_ASSERT(now >= s.since, "the clock does not go back");
+    ALLOT_ASSERT(now >= s.since, "time must not go backwards");
     const decay_factor left = half_life_decay(now - s.since, settings_.half_life);
     for (std::size_t d = 0; d < N; ++d) s.used[d] = settings_.half_life <= 0 ? 0 : left.of(s.used[d]);
     s.since = now;
@@ -138,12 +137,12 @@ class admission_usage {
 
   admission_usage_settings<N> settings_;
   std::vector<seat> seats_;
-  /// By number of the job.
+  /// Sorted by job.
   std::vector<penalty> penalties_;
 };
 
-/// The quota of the lowest score goes first, its weight being that of the first dimension; then the best job.
-/// After a tick, a penalty or an admission of a quota it is to be keyed again (`tournament::enter`, `leave`).
+/// The quota with the lowest score comes first, with its weight in the first dimension; then the best job.
+/// After a tick, a penalty or an admission, the quota must be rekeyed (`tournament::enter`, `leave`).
 template <std::size_t N>
 struct lowest_admission_score_first {
   const admission_usage<N>* usage;

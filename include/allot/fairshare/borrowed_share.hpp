@@ -11,11 +11,11 @@
 namespace allot {
 inline namespace v0 {
 
-/// How much of what it could borrow a contender borrows, per weight, in the dimension where that is most
-/// (Kueue's dominant resource share). Only borrowed usage counts.
+/// The part of what it could borrow that a contender borrows, per weight, in the dimension where it is
+/// largest (Kueue's dominant resource share). Only borrowed usage counts.
 struct borrowed_share {
-  /// Whether it borrows at all in a dimension it asks for. Kept apart because a tiny loan, or one from a
-  /// quota with nothing lendable, has a share that says nothing (Kueue #6617, #6925).
+  /// Whether it borrows at all in a requested dimension. Separate because the share of a tiny loan, or of one
+  /// from a quota with nothing lendable, is meaningless (Kueue #6617, #6925).
   bool borrows = false;
   /// Infinite for a borrower of weight zero.
   ratio weighted{};
@@ -32,8 +32,8 @@ struct borrowed_share {
   }
 };
 
-/// The share with the contender's request added. What could be borrowed is what the quota above could use
-/// at most, which no usage changes. A root borrows from nobody: its share is zero. O(N depth).
+/// The share with the contender's request added. What it could borrow is the most that the quota above could
+/// use, which does not depend on usage. A root can't borrow: its share is zero. O(N depth).
 template <std::size_t N>
 [[nodiscard]] borrowed_share share_of(const ledger<N>& l, const contender<N>& c) {
   borrowed_share result;

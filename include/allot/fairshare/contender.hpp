@@ -9,17 +9,17 @@
 namespace allot {
 inline namespace v0 {
 
-/// Who takes part when one inner quota chooses among its children: a child, represented by the best waiting
-/// job of its subtree, or the quota's own jobs, which compete as a peer of the children.
+/// A participant when an inner quota chooses among its children: a child, represented by the best pending job
+/// of its subtree, or the quota's own jobs, which compete as a peer of the children.
 template <std::size_t N>
 struct contender {
   quota_id quota;
   /// The own jobs of `quota`, rather than its whole subtree.
   bool own_jobs = false;
-  /// What of the job's request reaches `quota`: less what quotas on the way keep for themselves.
+  /// The part of the job's request that reaches `quota`: less what quotas on the way keep for themselves.
   resources<N> request{};
   job_rank head{};
-  /// The quota to which that job is attached, and the whole of its request: for orders that look at them.
+  /// The quota that the job is attached to, and its whole request, for orders that use them.
   quota_id origin{};
   resources<N> asked{};
 };

@@ -11,7 +11,7 @@
 namespace allot {
 inline namespace v0 {
 
-/// A factor from 0 to 1, in parts of 2^63. Integer arithmetic only, so it is the same on every machine.
+/// A factor from 0 to 1, in units of 2^-63. Integer arithmetic only, so it is the same on every machine.
 class decay_factor {
  public:
   static constexpr std::uint64_t one_in_parts = std::uint64_t{1} << 63U;
@@ -21,11 +21,11 @@ class decay_factor {
   explicit constexpr decay_factor(std::uint64_t parts) noexcept : parts_(parts) {}
 
   [[nodiscard]] constexpr std::uint64_t parts() const noexcept { return parts_; }
-  /// 1 less this.
+  /// 1 minus this.
   [[nodiscard]] constexpr decay_factor complement() const noexcept {
     return decay_factor{one_in_parts - parts_};
   }
-  /// `amount` times the factor, to the nearest. Precondition: `amount` is below 2^126.
+  /// `amount` times the factor, rounded to nearest. Precondition: `amount` is below 2^126.
   [[nodiscard]] constexpr wide of(wide amount) const noexcept {
     const wide high = amount >> 63U;
     const wide low = amount & (one_in_parts - 1);
@@ -43,7 +43,7 @@ class decay_factor {
 
 namespace detail {
 
-/// The square root of `parts` / 2^63, in the same parts, to the nearest.
+/// The square root of `parts` / 2^63, in the same units, rounded to nearest.
 [[nodiscard]] constexpr std::uint64_t root_of(std::uint64_t parts) {
   const wide square = static_cast<wide>(parts) << 63U;
   wide root = 0;
@@ -63,9 +63,9 @@ inline constexpr std::array<std::uint64_t, 63> roots_of_half = [] {
 
 }  // namespace detail
 
-/// 0.5 ^ (span / half_life): what is left after `span`. 1 if half_life is zero or less, for then nothing is
-/// forgotten (KAI), or the span is. Off by less than 2^-56, from the exact value; O(1), some 60 products.
-/// In two steps it is the same as in one, within that.
+/// 0.5 ^ (span / half_life): what is left after `span`. 1 if `half_life` is zero or less, meaning no decay
+/// (KAI), or if `span` is. The error is below 2^-56; O(1), about 60 products.
+/// Two steps give the same as one, within that error.
 [[nodiscard]] constexpr decay_factor half_life_decay(instant span, instant half_life) noexcept {
   if (half_life <= 0 || span <= 0) return {};
   const auto life = static_cast<std::uint64_t>(half_life);
@@ -81,8 +81,8 @@ inline constexpr std::array<std::uint64_t, 63> roots_of_half = [] {
 }
 
 /// Slurm's linearised half-life: (1 - 0.693 / half_life) ^ span, with the span and the half-life in the same
-/// unit (Slurm's: seconds). 1 if either is zero or less. Off by less than 2^-48 for spans up to 2^12, one bit
-/// more for each doubling.
+/// unit (Slurm's: seconds). 1 if either is zero or less. The error is below 2^-48 for spans up to 2^12, one
+/// bit more for each doubling.
 [[nodiscard]] constexpr decay_factor linearised_decay(instant span, instant half_life) noexcept {
   if (half_life <= 0 || span <= 0) return {};
   const wide lost = static_cast<wide>(decay_factor::one_in_parts) * 693 /

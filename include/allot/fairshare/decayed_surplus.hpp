@@ -15,27 +15,27 @@
 namespace allot {
 inline namespace v0 {
 
-/// How past usage moves the surplus.
+/// How past usage affects the division of the surplus.
 struct past_use_settings {
   /// How strongly, in thousandths; zero or less: not at all.
   std::int64_t k = 1000;
-  /// Measures usage by the siblings' instead of the whole cluster's. Weights are measured by the siblings',
-  /// so without this a department that is a tenth of the cluster hardly notices who used it (KAI, trap 23).
+  /// Measures usage, like weights, by the siblings' instead of the whole cluster's. Otherwise past usage
+  /// hardly matters in a department that is a tenth of the cluster (KAI, trap 23).
   bool of_siblings = false;
-  /// When somebody is full, recomputes the weights among those who are left (KAI). Without this they
-  /// are measured once, and then more surplus takes from nobody.
+  /// When a claimant is full, recomputes the weights among the remaining ones (KAI). Without this they are
+  /// computed once, and a larger surplus never reduces a grant.
   bool weigh_again = false;
 };
 
-/// Surplus by weight, less for who has used much lately (KAI's time-based fair share): in proportion to
+/// Divides surplus by weight, less for heavy recent use (KAI's time-based fair share): in proportion to
 /// max(0, w + k (w - u)), where w is the claimant's part of the weights of all that want more and u is
-/// `claimant::past_use`. Who has used so much that nothing is left of its part shares, by weight, what the
+/// `claimant::past_use`. Claimants whose past usage leaves nothing of their part share, by weight, what the
 /// others leave; then, equally, those of weight zero. (KAI gives both nothing, and the surplus idles.)
 ///
-/// Exact in integers: u counts in billionths and k in thousandths. (Parts are cut to 62 binary digits, which
-/// only weights of many millions need.) Everything is given away that somebody wants, to the unit. More
-/// surplus takes from nobody, unless the weights are measured again. O(n log n), when they are O(n) for
-/// each round, of which there are at most n; buffers are kept.
+/// Exact in integers: u is in billionths and k in thousandths. (Parts are cut to 62 bits, which matters only
+/// for weights of many millions.) All surplus that is wanted is granted, to the unit. A larger surplus never
+/// reduces a grant, unless the weights are recomputed. O(n log n); recomputing adds O(n) for each of at most
+/// n rounds; buffers are reused.
 template <class Rounding = webster>
 class decayed_surplus {
  public:
@@ -61,7 +61,7 @@ class decayed_surplus {
   }
   [[nodiscard]] static bool wants_more(const claimant& c) { return c.wants > c.granted; }
 
-  /// Fills `parts_`: w + k (w - u), times all denominators.
+  /// Fills `parts_`: w + k (w - u), multiplied by all denominators.
   void weigh(std::span<const claimant> claimants) {
     wide weights = 0;
     wide uses = 0;
@@ -85,8 +85,8 @@ class decayed_surplus {
     }
   }
 
-  /// Of those who get a part of the surplus, whoever wants no more than that gets what it wants and the
-  /// others the whole units of it. Returns false, and gives nothing, if all want more.
+  /// Of the claimants with a part of the surplus, those that want no more than that get all they want; the
+  /// others get the whole units of it. Returns false, and grants nothing, if all want more.
   bool round(std::int64_t& left, std::span<claimant> claimants) {
     weigh(claimants);
     wide total = 0;

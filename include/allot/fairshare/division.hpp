@@ -15,20 +15,20 @@
 namespace allot {
 inline namespace v0 {
 
-/// What each quota is owed of what there is, given what each wants: its entitlement.
+/// The entitlement of each quota: its due part of the capacity, given the demand of all quotas.
 ///
-/// First what is its own, then the surplus, from the root down and in exact integers. What a quota keeps for
-/// itself (beyond its lend limit) is its own to use and nobody else's; of its parent's pool it is guaranteed
-/// what it lends into it, and shares in the rest by the surplus rule, up to its borrow limit. The own jobs of
-/// an inner quota take part as a peer of its children. In sum the entitlements are min(capacity, demand)
-/// unless limits, or a rule that leaves something undivided, stand in the way, and none exceeds its demand.
+/// Each first gets its own, then part of the surplus, from the root down and in exact integers. What a quota
+/// keeps for itself (beyond its lend limit) only it can use; of its parent's pool it is guaranteed what it
+/// lends into it, and shares in the rest by the surplus rule, up to its borrow limit. The own jobs of an
+/// inner quota take part as a peer of its children. The entitlements add up to min(capacity, demand) unless
+/// prevented by limits or by a rule that leaves something undivided, and none exceeds its demand.
 template <std::size_t N = 1, surplus_rule SurplusRule = proportional_to_weight>
 class division {
  public:
   explicit division(SurplusRule rule = SurplusRule{}) : rule_(std::move(rule)) {}
 
-  /// `demand[i]` is what the own jobs of quota i use and wait for, together, per dimension.
-  /// Precondition: one demand a slot, none negative or unlimited. O(n log children), with a rule that is
+  /// `demand[i]` is what the own jobs of quota i use and request, together, per dimension.
+  /// Precondition: one demand per slot, none negative or unlimited. O(n log children), with a rule that is
   /// O(n log n).
   void update(const ledger<N>& l, std::span<const resources<N>> demand) {
     ALLOT_ASSERT(demand.size() == l.tree().slots(), "one demand for each quota");
@@ -50,36 +50,36 @@ class division {
     changed_.clear();
   }
 
-  /// The own jobs of `x` now use and wait for `demand`; all else is as at the last update (or change), with
-  /// the same ledger but for usage. Leaves the same as an update with that demand. To be called as well, with
-  /// the demand as it is, for quotas about which the rule would be told something else now (of `first_come`:
-  /// that use more or less).
+  /// Sets the demand of the own jobs of `x`; all else is as at the last update (or change), with the same
+  /// ledger except for usage. The result equals that of an update with that demand. Must also be called, with
+  /// the demand unchanged, for quotas whose other inputs to the rule have changed (for `first_come`, their
+  /// usage).
   ///
-  /// Divides again what depends on it: the pools on the path of x, and those below whose size changes. Where
-  /// x was given less than it wanted and still wants more than it is given, and the rule ignores such wants,
+  /// Redivides only what depends on it: the pools on the path of x, and those below that change in size. If x
+  /// was given less than it wanted and still wants more than it is given, and the rule ignores such wants,
   /// nothing is divided and the cost is O(depth).
   void change_demand(const ledger<N>& l, quota_id x, const resources<N>& demand) {
-    ALLOT_ASSERT(seats_.size() == l.tree().slots(), "there has been an update for this tree");
+    ALLOT_ASSERT(seats_.size() == l.tree().slots(), "call update() for this tree first");
     ALLOT_ASSERT(is_valid_request(demand), "a demand is neither negative nor unlimited");
     for (std::size_t d = 0; d < N; ++d) change(l, x, d, demand[d]);
   }
 
-  /// Of all jobs in the subtree of x. Nothing, if there was no such quota at the last update.
+  /// The entitlement of all jobs in the subtree of x. Zero if there was no such quota at the last update.
   [[nodiscard]] const resources<N>& entitled(quota_id x) const noexcept { return of(entitled_, x); }
-  /// Of the jobs attached to x itself; the same.
+  /// The entitlement of the jobs attached to x itself; zero likewise.
   [[nodiscard]] const resources<N>& own(quota_id x) const noexcept { return of(own_, x); }
 
-  /// The rule, to change what it is set to; takes effect at the next update.
+  /// The rule, to change its settings; changes take effect at the next update.
   [[nodiscard]] SurplusRule& rule() noexcept { return rule_; }
 
  private:
   struct seat {
     quantity demand;
-    /// What it would draw on its supply if everybody got what they want, as the ledger's `drawn`.
+    /// What it would draw on its supply if all demands were met, as the ledger's `drawn`.
     quantity use;
-    /// Of its parent's pool.
+    /// What it is granted of its parent's pool.
     quantity granted;
-    /// What it divides: of that and what it keeps, what it can use.
+    /// What it divides: `granted` and what it keeps, as far as it can use them.
     quantity pool;
   };
 
@@ -95,7 +95,7 @@ class division {
     s.use = s.demand;
     for (const quota_id c : l.tree().children(x)) s.use += claim_of(l, c, d);
   }
-  /// What child c asks of its parent's pool.
+  /// What child c claims of its parent's pool.
   [[nodiscard]] quantity claim_of(const ledger<N>& l, quota_id c, std::size_t d) const {
     const supply& s = l.supply_of(c, d);
     const quantity most = std::min(at(c, d).use, std::max(quantity{}, s.total + s.borrow));
@@ -110,7 +110,7 @@ class division {
     s.pool = std::min(s.use, s.granted + l.supply_of(c, d).kept);
   }
 
-  /// Divides the pool of x among its own jobs and its children; notes in `changed_` whose pool is another.
+  /// Divides the pool of x among its own jobs and its children; records changed pools in `changed_`.
   void divide(const ledger<N>& l, quota_id x, std::size_t d) {
     const quota_tree<N>& tree = l.tree();
     const quantity pool = at(x, d).pool;
@@ -159,7 +159,7 @@ class division {
     }
   }
 
-  /// Overcommitted: there is less than was promised, so all get the same part of it.
+  /// Overcommitted: there is less than was promised, so all get the same fraction.
   void share_shortage(quantity pool) {
     for (claimant& c : claimants_) {
       wanted_.push_back(c.wants);
@@ -174,7 +174,7 @@ class division {
     for (std::size_t i = 0; i < claimants_.size(); ++i) claimants_[i].wants = wanted_[i];
   }
 
-  /// From pools to what the jobs get: what a child keeps is part of its parent's subtree, not of its pool.
+  /// Turns pools into what the jobs get: what a child keeps is part of its parent's subtree, not of its pool.
   void sum_up(const quota_tree<N>& tree, quota_id x, std::size_t d) {
     quantity sum = own_[x.index()][d];
     for (const quota_id c : tree.children(x)) sum += entitled_[c.index()][d];
@@ -205,7 +205,7 @@ class division {
       more = claim_of(l, c, d) - before;
       c = p;
     }
-    // Downwards. Pools that change beside the path are put off; they depend on nothing that is still to come.
+    // Downwards. Pools that change off the path are deferred; they do not depend on anything still to come.
     quantity pool = at(path_.back().quota, d).pool;
     fill_root(l, path_.back().quota, d);
     for (std::size_t k = path_.size(); k-- > 0;) {
@@ -235,8 +235,8 @@ class division {
     }
   }
 
-  /// Whether the pool of a quota on the path may be divided otherwise because of what the claimant on the
-  /// path wants: not if it was given less than it wanted, and still is.
+  /// Whether the claimant's new wants may change how the pool of a quota on the path is divided: not if it
+  /// was given less than it wanted, and still is.
   [[nodiscard]] bool is_felt(const ledger<N>& l, const step& s, quota_id below, std::size_t d) const {
     const seat& c = at(below ? below : s.quota, d);
     const quantity wants = below ? claim_of(l, below, d) : c.demand;
@@ -247,13 +247,13 @@ class division {
     return s.wanted <= given || wants < given || std::min(own, s.wanted) != std::min(own, wants);
   }
 
-  /// Divides the pools beside the path that have changed, and those below them that change in turn.
+  /// Divides the pools off the path that have changed, and those below them that change in turn.
   void divide_below(const ledger<N>& l, std::size_t d) {
     const auto is_on_path = [&](quota_id x) {
       return std::any_of(path_.begin(), path_.end(), [&](const step& s) { return s.quota == x; });
     };
     std::erase_if(changed_, is_on_path);
-    // Grows as it is walked; parents come before their children.
+    // Grows during the walk; parents come before their children.
     for (std::size_t i = 0; i < changed_.size(); ++i) divide(l, changed_[i], d);
     for (std::size_t i = changed_.size(); i-- > 0;) sum_up(l.tree(), changed_[i], d);
     changed_.clear();
@@ -264,7 +264,7 @@ class division {
   std::vector<resources<N>> own_;
   std::vector<claimant> claimants_;
   std::vector<quantity> wanted_;
-  /// Whose pool is another than before and has not been divided since.
+  /// The quotas whose pool has changed and has not been divided since.
   std::vector<quota_id> changed_;
   std::vector<step> path_;
   SurplusRule rule_;

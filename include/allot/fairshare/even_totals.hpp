@@ -14,14 +14,14 @@
 namespace allot {
 inline namespace v0 {
 
-/// The surplus evens out *totals*: it goes to whoever has least in all per measure, those who are level rise
-/// together, until nothing is left. What a claimant was granted before, and what it keeps, counts as had.
-/// `proportional`, in contrast, does not ask what anybody had before. Those of measure zero share equally
-/// what the others leave.
+/// The surplus evens out *totals*: it goes to the claimant with the lowest total per measure, and claimants
+/// at the same level rise together, until nothing is left. What a claimant was granted before, and what it
+/// keeps, counts toward its total. `proportional`, in contrast, ignores what a claimant had before. Claimants
+/// of measure zero share equally what the others leave.
 ///
-/// Exact: thousandth after thousandth goes to the least (2 had + 1) / measure, the first of equals. So
-/// everything is given away that somebody wants, and more surplus takes from nobody. O(n log n); buffers are
-/// kept. Precondition: what is had and measured is below 2^60 thousandths.
+/// Exact: thousandth by thousandth, the surplus goes to the lowest (2 total + 1) / measure, the first of
+/// equals. So all surplus that is wanted is granted, and a larger surplus never reduces a grant. O(n log n);
+/// buffers are reused. Precondition: totals and measures are below 2^60 thousandths.
 template <class Measure>
 class even_totals {
  public:
@@ -44,10 +44,10 @@ class even_totals {
     [[nodiscard]] ratio next() const {
       return given == room ? ratio::infinite() : ratio{2 * total() + 1, weight};
     }
-    /// Of its last one; who was given nothing has nothing to give back.
+    /// The key of its last thousandth; zero if it was given none.
     [[nodiscard]] ratio last() const { return given == 0 ? ratio{} : ratio{2 * total() - 1, weight}; }
   };
-  /// The level at which somebody begins to rise, or is full.
+  /// The level at which a claimant begins to rise, or is full.
   struct turn {
     ratio level;
     wide height;
@@ -81,7 +81,7 @@ class even_totals {
     return 0;
   }
 
-  /// Rounds everybody's part to the nearest at the exact level, at which `left` is given away.
+  /// Rounds every part to nearest at the exact level at which `left` is given away.
   /// Precondition: more than `left` is wanted.
   void approach(std::int64_t left) {
     turns_.clear();
@@ -97,7 +97,7 @@ class even_totals {
       if (o != 0) return o < 0;
       return a.part != b.part ? a.part < b.part : a.begins && !b.begins;
     });
-    // Given away at level x is x * rising - sank, as long as nobody begins or is full.
+    // The amount given away at level x is x * rising - sank, as long as no claimant begins or is full.
     wide rising = 0;
     wide sank = 0;
     wide full = 0;
@@ -150,10 +150,10 @@ class even_totals {
   [[no_unique_address]] Measure measure_;
 };
 
-/// YARN's capacity scheduler: offers go to the most under-served, by what it has of what it is guaranteed.
+/// YARN's capacity scheduler: offers go to the most underserved, by the part it has of its guarantee.
 using most_under_served_first = even_totals<by_owned>;
 
-/// Armada's demand-capped adjusted shares, as a rule: totals, guarantees included, in proportion to weight.
+/// Armada's demand-capped adjusted shares, as a rule: totals, with guarantees, in proportion to weight.
 /// See fairshare/adjusted_shares.hpp for the shares themselves.
 using even_totals_by_weight = even_totals<by_weight>;
 

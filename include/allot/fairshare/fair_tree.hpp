@@ -17,20 +17,20 @@
 namespace allot {
 inline namespace v0 {
 
-/// Slurm's Fair Tree: users (quotas with jobs) in the order in which the tree of accounts would serve them.
+/// Slurm's Fair Tree: ranks users (quotas with jobs) in the order in which the account tree serves them.
 ///
-/// Among siblings the one with the larger level share goes first, LF = S / U, where S is its part of the
-/// siblings' shares (weights) and U its part of their parent's usage; an account goes with all below it. A
-/// share of zero makes LF 0, else no usage makes it infinite. Equal users share a rank; equal accounts are
-/// merged: their children are compared with one another, each by the LF it has in its own account; a user
-/// equal to an account shares the rank of that account's best user. Equal LF is exact here, not a matter of
+/// Among siblings the one with the larger level share LF = S / U comes first, where S is its part of the
+/// siblings' shares (weights) and U its part of their parent's usage; an account is ranked with all below it.
+/// A share of zero makes LF 0; otherwise zero usage makes it infinite. Equal users share a rank; equal
+/// accounts are merged: their children are compared with one another, each by its LF in its own account; a
+/// user equal to an account shares the rank of that account's best user. LF is compared exactly, not in
 /// floating point.
 class fair_tree {
  public:
   /// `own_usage[i]` is what the own jobs of quota i have used, in any unit, e.g. a decayed sum; below 2^62 in
-  /// all. Shares are the weights of dimension d. Every leaf is a user; of inner quotas the own jobs are, as a
-  /// peer of the children and with the share of the quota itself, where `has_own_jobs(quota)` says so.
-  /// O(n log n); buffers are kept.
+  /// total. Shares are the weights of dimension d. Every leaf is a user; the own jobs of an inner quota are
+  /// one if `has_own_jobs(quota)`, as a peer of the children and with the share of the quota itself.
+  /// O(n log n); buffers are reused.
   template <std::size_t N, class HasOwnJobs>
   void update(const quota_tree<N>& tree, std::size_t d, std::span<const std::int64_t> own_usage,
               HasOwnJobs has_own_jobs) {
@@ -59,8 +59,8 @@ class fair_tree {
     update(tree, d, own_usage, [](quota_id) { return false; });
   }
 
-  /// Of the own jobs of x: how many users go before it; those who are equal share it.
-  /// The number of quota slots if they are no user.
+  /// The rank of the own jobs of x: the number of users before it; equal users share a rank.
+  /// The number of quota slots if x is not a user.
   [[nodiscard]] std::size_t rank(quota_id x) const {
     return ranks_[x.index()] == none ? ranks_.size() : ranks_[x.index()];
   }
@@ -99,8 +99,8 @@ class fair_tree {
     return static_cast<wide>(std::max<std::int64_t>(0, tree.spec(x).weight[d]));
   }
 
-  /// Ranks all users below the siblings from `first` on, and drops those. `tied`: the best of them shares the
-  /// rank given last.
+  /// Ranks all users below the siblings from `first` on, and removes those siblings. `tied`: the best user
+  /// shares the rank given last.
   template <std::size_t N, class Expand>
   void rank(const quota_tree<N>& tree, std::size_t first, bool tied, const Expand& expand) {
     std::sort(nodes_.begin() + static_cast<std::ptrdiff_t>(first), nodes_.end(),
@@ -118,7 +118,7 @@ class fair_tree {
         ++i;
         continue;
       }
-      // Of equals the users come first, so that all that are left are accounts.
+      // Among equals users come first, so only accounts are left.
       const ratio level_share = nodes_[i].level_share;
       for (; i < end && nodes_[i].level_share == level_share; ++i) expand(quota_id{nodes_[i].quota});
       rank(tree, end, tied, expand);
@@ -133,8 +133,8 @@ class fair_tree {
   std::size_t rank_ = 0;
 };
 
-/// Whose user Fair Tree ranks first goes first, then the best job. After an update of the ranks:
-/// `tournament::refresh_all`.
+/// The contender whose user has the best Fair Tree rank comes first, then the best job. After an update of
+/// the ranks, call `tournament::refresh_all`.
 struct fair_tree_rank_first {
   const fair_tree* ranks;
 

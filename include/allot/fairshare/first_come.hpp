@@ -12,13 +12,13 @@
 namespace allot {
 inline namespace v0 {
 
-/// No division: the surplus is whose who came first (HyperPod's other mode). Whoever uses some of it now came
-/// before those who wait; so first everybody keeps what it uses, then, in the same order, everybody gets what
-/// it waits for. The order is by `claimant::since`, then as named (the older quota first).
+/// No division: the surplus is first come, first served (HyperPod's other mode). A claimant that uses some of
+/// it came before those that wait. So each first keeps what it uses; then, in the same order, each gets what
+/// it waits for. The order is by `claimant::since`, then as listed (older quotas first).
 ///
-/// Gives away all that is wanted, and more surplus takes from nobody. It depends on what is used, so after
-/// changes in usage the host divides again (`division::change_demand` does the path of a quota).
-/// O(n log n); buffers are kept.
+/// All surplus that is wanted is granted, and a larger surplus never reduces a grant. The result depends on
+/// usage, so the host must redivide when usage changes (`division::change_demand` does so for the path of a
+/// quota). O(n log n); buffers are reused.
 class first_come {
  public:
   void operator()(quantity surplus, std::span<claimant> claimants) {

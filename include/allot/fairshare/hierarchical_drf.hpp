@@ -16,20 +16,20 @@ namespace allot {
 inline namespace v0 {
 
 /// The dominant shares of H-DRF (Bhattacharya et al., "Hierarchical Scheduling for Diverse Datacenter
-/// Workloads", 2013): what a group of quotas counts as using in the fair share one level up.
+/// Workloads", 2013): the usage attributed to a group of quotas in the fair share one level up.
 ///
-/// Just adding up what its members use starves groups whose members need different resources: the group has
-/// to grow in both for each member to grow in one. So members are first scaled down to the one with the least
-/// share, and then added up. Members that are *blocked* (nothing more can be given to them: a resource that
-/// they ask for is exhausted, or they ask for nothing) do not decide that least share, lest one that is stuck
-/// lets its siblings run away; with more than the least share they are scaled down to it as all others, with
-/// less they count as they are. A group is blocked when all its members are, and then they all count as they
-/// are. The own jobs of an inner quota are a member of it, as its children are.
+/// Simply adding up the usage of its members starves groups whose members need different resources: the group
+/// has to grow in both for each member to grow in one. So members are first scaled down to the one with the
+/// lowest share, and then added up. *Blocked* members (which can't be given more: a resource that they
+/// request is exhausted, or they request nothing) do not determine that lowest share, lest one that is stuck
+/// let its siblings run away. With more than the lowest share they are scaled down to it like all others;
+/// with less they are not scaled. A group is blocked when all its members are, and then none is scaled. The
+/// own jobs of an inner quota are a member of it, like its children.
 ///
-/// Shares are per weight (of the first dimension) here, where Volcano's rescaling forgets the weights that
-/// its order divides by, and leaves blocked members as they are, which keeps one that has run ahead in the
-/// way of its siblings. Members of weight zero count as they are. Usage is in parts of 2^48 of the capacity,
-/// rounded down at each level.
+/// Shares here are per weight (of the first dimension). Volcano's rescaling ignores the weights that its
+/// order divides by, and does not scale blocked members, so that one that has run ahead holds back its
+/// siblings. Members of weight zero are not scaled. Usage is in units of 2^-48 of the capacity, rounded down
+/// at each level.
 template <std::size_t N>
 class hierarchical_drf {
  public:
@@ -37,7 +37,7 @@ class hierarchical_drf {
 
   explicit hierarchical_drf(const resources<N>& capacity) : capacity_(capacity) {}
 
-  /// Anew for all. `is_blocked(x)`: of the own jobs of x. O(n).
+  /// Recomputes all shares. `is_blocked(x)`: whether the own jobs of x are blocked. O(n).
   template <class IsBlocked>
   void update(const ledger<N>& l, IsBlocked is_blocked) {
     groups_.assign(l.tree().slots(), member{});
@@ -48,14 +48,14 @@ class hierarchical_drf {
       add_up(l, *it);
     }
   }
-  /// After the usage of x has changed, or whether its jobs are blocked: recomputes its path. O(children on
+  /// Recomputes the path of x after its usage, or the blocked state of its jobs, has changed. O(children on
   /// the path).
   void refresh(const ledger<N>& l, quota_id x, bool is_blocked) {
     count_own(l, x, is_blocked);
     for (; x; x = l.tree().parent(x)) add_up(l, x);
   }
 
-  /// Of the whole subtree, or of its own jobs, in parts of `one`.
+  /// The share of the whole subtree, or of its own jobs, in units of 1 / `one`.
   [[nodiscard]] wide share(quota_id x, bool own_jobs) const { return at(x, own_jobs).share; }
   [[nodiscard]] bool is_blocked(quota_id x, bool own_jobs) const { return at(x, own_jobs).blocked; }
 
@@ -91,7 +91,7 @@ class hierarchical_drf {
   void add_up(const ledger<N>& l, quota_id x) {
     member& group = groups_[x.index()];
     group = member{};
-    // The least share per weight among those who could still grow, as share / weight.
+    // The lowest share per weight among the members that can still grow, as share / weight.
     wide least_share = 0;
     wide least_weight = 0;
     const auto compare = [&](const member& m, wide weight) {
@@ -120,9 +120,9 @@ class hierarchical_drf {
   std::vector<member> owns_;
 };
 
-/// Who can grow at all goes first, then the lowest share of H-DRF per weight, then the best job. After
-/// `refresh` of a quota it and its path are to be keyed again, as `tournament::enter` and `leave` do; after
-/// an `update`, everybody.
+/// Contenders that can still grow come first, then the lowest share of H-DRF per weight, then the best job.
+/// After a `refresh` of a quota, it and its path must be rekeyed, as `tournament::enter` and `leave` do;
+/// after an `update`, all quotas.
 template <std::size_t N>
 struct lowest_hierarchical_share {
   struct key {

@@ -9,14 +9,14 @@
 namespace allot {
 inline namespace v0 {
 
-/// The place of a waiting job in the order of its quota; the lesser goes first. Total, because ids differ.
+/// The rank of a pending job in the order of its quota; the lesser comes first. Total, because ids differ.
 struct job_rank {
-  /// What the job order says, e.g. the priority negated, or the expected duration.
+  /// The key of the job order, e.g. the negated priority, or the expected duration.
   std::int64_t key = 0;
   instant submitted = 0;
   std::uint64_t id = 0;
-  /// More pods for an elastic job that runs already: at an equal key after those that wait to run at all
-  /// (KAI).
+  /// More pods for an elastic job that is already running: at an equal key, after jobs that are not running
+  /// yet (KAI).
   bool elastic = false;
 
   friend constexpr std::strong_ordering operator<=>(const job_rank& a, const job_rank& b) noexcept {

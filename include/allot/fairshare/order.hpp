@@ -14,17 +14,17 @@
 namespace allot {
 inline namespace v0 {
 
-/// An order of quotas: a callable that gives a contender its key; the least key goes first. A key may depend
-/// on the specification, on the usage within the contender's own subtree and on what else the order itself
-/// looks at (by pointer: entitlements, a history, ranks). When usage changes only the path above it has to be
-/// keyed again (`tournament::enter`, `leave`); when anything else does, everybody (`refresh_all`). Keys are
-/// totally ordered; ties end in the id of the quota.
+/// An order of quotas: a callable that returns the key of a contender; the least key comes first. A key may
+/// depend on the specification, on the usage within the contender's own subtree, and on other data of the
+/// order (by pointer: entitlements, a history, ranks). When usage changes, only the path above it must be
+/// rekeyed (`tournament::enter`, `leave`); when anything else does, all quotas (`refresh_all`). Keys are
+/// totally ordered; ties are broken by the id of the quota.
 template <class Order, std::size_t N>
 concept quota_order = requires(const Order order, const ledger<N>& l, const contender<N>& c) {
   { order(l, c) } -> std::totally_ordered;
 };
 
-/// Whoever stays within its own supply goes first; then the lowest weighted borrowed share (Kueue's fair
+/// A contender within its own supply comes first; then the lowest weighted borrowed share (Kueue's fair
 /// sharing); then the best job.
 struct within_nominal_then_borrowed_share {
   struct key {
@@ -45,7 +45,7 @@ struct within_nominal_then_borrowed_share {
   }
 };
 
-/// Whoever stays, with its job, within its own supply in all that the job asks for goes first.
+/// A contender that, with its job, stays within its own supply in all that the job requests comes first.
 struct within_nominal_first {
   template <std::size_t N>
   [[nodiscard]] bool operator()(const ledger<N>& l, const contender<N>& c) const {
@@ -57,7 +57,7 @@ struct within_nominal_first {
   }
 };
 
-/// The quota of highest priority goes first.
+/// The quota of highest priority comes first.
 struct highest_priority_first {
   template <std::size_t N>
   [[nodiscard]] std::int64_t operator()(const ledger<N>& l, const contender<N>& c) const {
@@ -65,7 +65,7 @@ struct highest_priority_first {
   }
 };
 
-/// The job submitted first goes first, whatever its rank within its quota.
+/// The earliest submitted job comes first, whatever its rank within its quota.
 struct submission_first {
   template <std::size_t N>
   [[nodiscard]] std::pair<instant, std::uint64_t> operator()(const ledger<N>&, const contender<N>& c) const {
@@ -73,7 +73,7 @@ struct submission_first {
   }
 };
 
-/// By the first order; equals by the next, and so on.
+/// By the first order; ties by the next, and so on.
 template <class... Orders>
 class lexicographic {
  public:
@@ -89,7 +89,7 @@ class lexicographic {
   std::tuple<Orders...> orders_;
 };
 
-/// The best job goes first, whatever its quota uses.
+/// The best job comes first, whatever its quota uses.
 struct best_job_first {
   template <std::size_t N>
   [[nodiscard]] job_rank operator()(const ledger<N>&, const contender<N>& c) const {

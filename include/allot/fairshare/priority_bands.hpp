@@ -13,10 +13,10 @@
 namespace allot {
 inline namespace v0 {
 
-/// Surplus by the priority of quotas, the highest first: a lower band gets nothing while somebody in a higher
-/// one wants more, not even what rounding leaves (KAI lets a lower band have that). Within a band by `Rule`.
-/// Gives away all that is wanted, and takes from nobody when there is more, if `Rule` does. Stable: equals
-/// stay in the order named. O(n log n) and that of `Rule`; buffers are kept.
+/// Divides surplus by the priority of quotas, highest first: a lower band gets nothing while a claimant in a
+/// higher one wants more, not even what rounding leaves (KAI lets a lower band have that). Within a band
+/// `Rule` divides. Grants all surplus that is wanted, and a larger surplus never reduces a grant, if the same
+/// holds for `Rule`. Stable: equals keep their order. O(n log n) plus the cost of `Rule`; buffers are reused.
 template <surplus_rule Rule = proportional_to_weight>
 class priority_bands {
  public:
@@ -48,7 +48,7 @@ class priority_bands {
     }
   }
 
-  /// Promises are not divided by priority: where they are too many, everybody gets the same part.
+  /// Promises are not divided by priority: if there are too many, all get the same fraction.
   void divide_shortage(quantity pool, std::span<claimant> claimants) requires requires(Rule r) {
     r.divide_shortage(pool, claimants);
   }

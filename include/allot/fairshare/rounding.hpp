@@ -14,24 +14,24 @@
 namespace allot {
 inline namespace v0 {
 
-/// One of those among whom an amount is divided in proportion to weight. Amounts are in thousandths.
+/// One recipient when an amount is divided in proportion to weight. Amounts are in thousandths.
 struct portion {
   /// The most it can be given.
   std::int64_t room = 0;
   /// Above zero.
   wide weight = 1;
-  /// Ties go to the one named first.
+  /// Ties go to the lower place.
   std::size_t place = 0;
-  /// Since when it has had to wait, where a rounding asks that.
+  /// The time since which it has been waiting, for roundings that use it.
   std::int64_t since = 0;
   std::int64_t given = 0;
-  /// While a rounding counts in units: how much smaller than a unit the last one is.
+  /// While a rounding counts in units: how much smaller than a unit its last one is.
   std::int64_t trimmed = 0;
 
   [[nodiscard]] bool is_full() const noexcept { return given == room; }
 };
 
-/// Where an exact division in proportion to weight stands: everybody before `first` has its `room`; the
+/// The level of an exact division in proportion to weight: all portions before `first` have their `room`; the
 /// others share `left` by their weights, `total` in all, and none of them becomes full.
 struct water_level {
   std::size_t first = 0;
@@ -39,8 +39,8 @@ struct water_level {
   wide total = 0;
 };
 
-/// Raises the level for all at once; whoever is full leaves the rest to the others. Puts first those who are
-/// full first. O(n log n).
+/// Raises the level for all at once; full portions leave the rest to the others. Sorts the portions by when
+/// they are full, earliest first. O(n log n).
 [[nodiscard]] inline water_level raise_level(std::int64_t left, std::span<portion> portions) {
   std::sort(portions.begin(), portions.end(), [](const portion& a, const portion& b) {
     const auto o =
@@ -62,20 +62,20 @@ struct water_level {
   return level;
 }
 
-// A rounding gives every portion an amount that is near to its exact part: multiples of its unit, and what
-// fills a portion. `rounding(left, portions)` sets `given`; nobody has more than its room, and in sum it is
-// not more than `left`. Unless everybody is full, less than what the next would take remains undivided.
-// Units are thousandths unless said otherwise: a `quantity` above zero.
+// A rounding gives every portion an amount close to its exact part: a multiple of its unit, or what fills the
+// portion. `rounding(left, portions)` sets `given`; no portion gets more than its room, and the sum is at
+// most `left`. Unless all portions are full, less than what the next would take remains undivided.
+// Units are thousandths unless specified: a `quantity` above zero.
 
-/// The divisor method of Webster and Sainte-Laguë (nearest rounding): unit after unit goes to who is not full
-/// and has the least (given + unit / 2) / weight, the first of equals, until the next one does not fit. So
-/// more to divide never takes from anybody, nothing but part of a unit remains, and nobody gets more of a
-/// unit than fills it. O(n log n).
+/// The divisor method of Webster and Sainte-Laguë (nearest rounding): each unit in turn goes to the portion
+/// that is not full and has the least (given + unit / 2) / weight, the first of equals, until the next one
+/// does not fit. So a larger amount never reduces a portion, only part of a unit remains, and no portion gets
+/// more of a unit than fills it. O(n log n).
 class webster {
  public:
   webster() = default;
   explicit webster(quantity unit) : unit_(unit.in_milli()) {
-    ALLOT_ASSERT(unit_ > 0, "a unit is more than nothing");
+    ALLOT_ASSERT(unit_ > 0, "the unit must be above zero");
   }
 
   void operator()(std::int64_t left, std::span<portion> portions) const {
@@ -83,7 +83,7 @@ class webster {
     if (unit_ == 1) return in_units(left, portions);
     for (portion& p : portions) to_units(p, unit_);
     in_units(left / unit_, portions);
-    // The last units are smaller, which leaves something for further ones.
+    // The last units may be smaller, which leaves something for further ones.
     for (const portion& p : portions) left -= p.given * unit_ - (p.is_full() ? p.trimmed : 0);
     std::make_heap(portions.begin(), portions.end(), comes_later);
     for (;;) {
@@ -98,11 +98,11 @@ class webster {
     for (portion& p : portions) from_units(p, unit_);
   }
 
-  /// What a portion wants beyond what it was given does not matter: with thousandths it never stops anybody.
+  /// What a portion wants beyond what it was given does not matter: a thousandth never stops others.
   [[nodiscard]] bool ignores_unmet_wants() const noexcept { return unit_ == 1; }
 
  private:
-  /// By these the units are ordered: a portion's next one, and its last.
+  /// The units are ordered by these: a portion's next one, and its last.
   [[nodiscard]] static ratio next(const portion& p) {
     return p.is_full() ? ratio::infinite() : ratio{2 * static_cast<wide>(p.given) + 1, p.weight};
   }
@@ -121,8 +121,8 @@ class webster {
   static void in_units(std::int64_t left, std::span<portion> portions) {
     const water_level level = raise_level(left, portions);
     if (level.first == portions.size()) return;
-    // Nearest rounding at the level gives away nearly all. What is over or missing is then settled one by
-    // one; to that end also those who are full may give a unit back.
+    // Rounding to nearest at the level gives away nearly all. What is over or missing is then settled unit by
+    // unit; for that, full portions may give a unit back, too.
     const auto wanted = static_cast<wide>(level.left);
     wide given = 0;
     for (portion& p : portions.subspan(level.first)) {
@@ -133,7 +133,7 @@ class webster {
     given < wanted ? move(wanted - given, +1, portions, comes_later)
                    : move(given - wanted, -1, portions, came_earlier);
   }
-  /// Count is at most n / 2, half a unit for each rounding.
+  /// `count` is at most n / 2: half a unit for each rounding.
   template <class ComesLater>
   static void move(wide count, std::int64_t by, std::span<portion> portions, ComesLater later) {
     if (count == 0) return;
@@ -161,14 +161,14 @@ class webster {
 
 namespace detail {
 
-/// Everybody's exact part rounded down to units, then the units that are over, one each in turn in the order
-/// `Before` as long as the next one fits.
+/// Rounds every exact part down to units, then deals out the remaining units, one each in turn in the order
+/// `Before`, as long as the next one fits.
 template <class Before>
 class floor_then {
  public:
   floor_then() = default;
   explicit floor_then(quantity unit) : unit_(unit.in_milli()) {
-    ALLOT_ASSERT(unit_ > 0, "a unit is more than nothing");
+    ALLOT_ASSERT(unit_ > 0, "the unit must be above zero");
   }
 
   void operator()(std::int64_t left, std::span<portion> portions) const {
@@ -182,7 +182,7 @@ class floor_then {
     }
     const Before before{level, unit_};
     std::sort(short_of.begin(), short_of.end(), before);
-    // One turn is enough but where smaller last units leave something; who is full drops out.
+    // One turn is enough, except where smaller last units leave something; full portions drop out.
     while (!short_of.empty()) {
       for (portion& p : short_of) {
         const std::int64_t more = std::min(unit_, p.room - p.given);
@@ -209,7 +209,7 @@ struct larger_remainder {
   std::int64_t unit = 1;
 
   [[nodiscard]] wide remainder(const portion& p) const {
-    // Of level.left * weight / total, less what was given; at most a unit, times `total`.
+    // level.left * weight / total less what was given, at most a unit; all times `total`.
     return static_cast<wide>(level.left) * p.weight - static_cast<wide>(p.given) * level.total;
   }
   bool operator()(const portion& a, const portion& b) const {
@@ -230,21 +230,21 @@ struct waits_longer {
 }  // namespace detail
 
 /// Hamilton's method: exact parts rounded down, then a unit each by the largest remainder, the first of
-/// equals (Koordinator; KAI's leftovers). Nobody is a whole unit from its exact part. But a unit more to
-/// divide can cost somebody one (the Alabama paradox), so entitlements may fall as capacity grows.
+/// equals (Koordinator; KAI's leftovers). No portion is a whole unit from its exact part. But one more unit
+/// to divide can cost a portion one (the Alabama paradox), so entitlements may fall as capacity grows.
 using largest_remainder = detail::floor_then<detail::larger_remainder>;
 
-/// Exact parts rounded down, then a unit each in the order in which they have waited (HTCondor's remainders).
-/// Not monotone, like all that deals out remainders.
+/// Exact parts rounded down, then a unit each, the longest waiting first (HTCondor's remainders).
+/// Not monotone, like every rounding that deals out remainders.
 using longest_unserved = detail::floor_then<detail::waits_longer>;
 
-/// Exact parts rounded down, and what is over remains undivided: less than a unit for each that is not full.
-/// More to divide takes from nobody.
+/// Exact parts rounded down; the rest remains undivided: less than a unit for each portion that is not full.
+/// A larger amount never reduces a portion.
 class rounded_down {
  public:
   rounded_down() = default;
   explicit rounded_down(quantity unit) : unit_(unit.in_milli()) {
-    ALLOT_ASSERT(unit_ > 0, "a unit is more than nothing");
+    ALLOT_ASSERT(unit_ > 0, "the unit must be above zero");
   }
 
   void operator()(std::int64_t left, std::span<portion> portions) const {

@@ -9,8 +9,8 @@
 namespace allot {
 inline namespace v0 {
 
-/// What all jobs in the subtree of each quota use, at hand: the ledger knows only what is drawn on a quota's
-/// supply, which leaves out what those below keep for themselves. Charge and release it along with the
+/// Keeps the usage of all jobs in the subtree of each quota: the ledger knows only what is drawn on a quota's
+/// supply, which excludes what its descendants keep for themselves. Charge and release it along with the
 /// ledger; O(depth), and O(1) to read.
 template <std::size_t N = 1>
 class subtree_usage {
@@ -18,7 +18,7 @@ class subtree_usage {
   subtree_usage() = default;
   explicit subtree_usage(const ledger<N>& l) { rebuild(l); }
 
-  /// As the ledger has it. O(n).
+  /// Recomputes all totals from the ledger. O(n).
   void rebuild(const ledger<N>& l) {
     totals_.assign(l.tree().slots(), resources<N>{});
     for (const quota_id x : l.tree().top_down()) charge(l.tree(), x, l.own_usage(x));
@@ -30,7 +30,7 @@ class subtree_usage {
     for (; x; x = tree.parent(x)) totals_[x.index()] -= request;
   }
 
-  /// Nothing, of a quota that it was never told of.
+  /// Zero for an unknown quota.
   [[nodiscard]] const resources<N>& of(quota_id x) const noexcept {
     static constexpr resources<N> nothing{};
     return x.index() < totals_.size() ? totals_[x.index()] : nothing;

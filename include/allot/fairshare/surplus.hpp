@@ -15,40 +15,40 @@
 namespace allot {
 inline namespace v0 {
 
-/// Who shares a surplus: what it wants in all, by what it is measured, and what it has been given; a rule
-/// adds to the last. `division` fills in all but the last two.
+/// A participant in the division of a surplus: what it wants in total, how it is measured, and what it has
+/// been granted, to which a rule adds. `division` fills in all but the last two members.
 struct claimant {
   quota_id quota;
   quantity wants;
   std::int64_t weight = 0;
   quantity granted{};
-  /// What of that which is divided is its own, whether it wants it or not.
+  /// The part of the divided pool that is its own, whether it wants it or not.
   quantity guaranteed{};
   /// All that is its own: `guaranteed` and what it never lends.
   quantity owned{};
-  /// What it has of its own, and will use, besides that which is divided.
+  /// What it has of its own, and will use, outside the divided pool.
   quantity kept{};
-  /// What it uses now of that which is divided.
+  /// What it currently uses of the divided pool.
   quantity used{};
   std::int32_t priority = 0;
   std::uint32_t dimension = 0;
-  /// Whether this is the own jobs of `quota` rather than its subtree.
+  /// Whether it stands for the own jobs of `quota` rather than its subtree.
   bool own_jobs = false;
-  /// Since when it has been waiting, for rules and roundings that ask; the lesser is the older.
+  /// The time since which it has been waiting, for rules and roundings that use it; smaller is older.
   std::int64_t since = 0;
-  /// What it has used lately, in billionths of the capacity, for rules that ask.
+  /// Its recent usage, in billionths of the capacity, for rules that use it.
   std::int64_t past_use = 0;
 };
 
 /// A rule divides a surplus: it adds to what each claimant is granted, never beyond what it wants, and in sum
-/// at most the surplus. Claimants come in the order in which ties are broken.
+/// at most the surplus. Ties are broken in the order of the claimants.
 template <class Rule>
 concept surplus_rule = requires(Rule rule, quantity surplus, std::span<claimant> claimants) {
   rule(surplus, claimants);
 };
 
-/// Whether the division is the same whatever somebody who is not given all it wants wants beyond that, and
-/// depends on nothing that changes but wants. Then a longer queue costs nothing.
+/// Whether the division does not depend on the unmet wants of any claimant, nor on anything else that changes
+/// but wants. Then a longer queue costs nothing.
 template <class Rule>
 [[nodiscard]] bool ignores_unmet_wants(const Rule& rule) {
   if constexpr (requires { rule.ignores_unmet_wants(); }) {
@@ -58,7 +58,7 @@ template <class Rule>
   }
 }
 
-/// Measures: by what a surplus is divided.
+/// Measures: what a surplus is divided in proportion to.
 struct by_weight {
   [[nodiscard]] std::int64_t operator()(const claimant& c) const noexcept { return c.weight; }
 };
@@ -67,13 +67,13 @@ struct by_owned {
   [[nodiscard]] std::int64_t operator()(const claimant& c) const noexcept { return c.owned.in_milli(); }
 };
 
-/// Surplus in proportion to a measure, nobody above what it wants: the level is raised for all at once, and
-/// whoever is full leaves the rest to the others. Claimants of measure zero share equally what the others
-/// leave, once those are full.
+/// Divides surplus in proportion to a measure, with no claimant above what it wants: the level is raised for
+/// all at once, and full claimants leave the rest to the others. Claimants of measure zero share equally what
+/// the others leave once those are full.
 ///
-/// What proportion does not divide is settled by the rounding. With Webster's, in thousandths, everything is
-/// given away that somebody wants, and more surplus takes from nobody; so division's laws hold.
-/// O(n log n); buffers are kept.
+/// The rounding settles what does not divide exactly. With Webster's, in thousandths, all surplus that is
+/// wanted is granted, and a larger surplus never reduces a grant, so division's laws hold.
+/// O(n log n); buffers are reused.
 template <class Measure, class Rounding = webster>
 class proportional {
  public:
@@ -86,7 +86,7 @@ class proportional {
     left = divide(left, claimants, measure_);
     if (left > 0) divide(left, claimants, [&](const claimant& c) { return measure_(c) == 0 ? 1 : 0; });
   }
-  /// Less than was promised: everybody gets the same part of what it wants.
+  /// Less than was promised: all get the same fraction of what they want.
   void divide_shortage(quantity pool, std::span<claimant> claimants) {
     divide(pool.in_milli(), claimants, [](const claimant& c) { return c.wants.in_milli(); });
   }
@@ -94,7 +94,7 @@ class proportional {
   [[nodiscard]] bool ignores_unmet_wants() const noexcept { return rounding_.ignores_unmet_wants(); }
 
  private:
-  /// Returns what nobody of positive measure wants.
+  /// Returns what no claimant of positive measure wants.
   template <class By>
   std::int64_t divide(std::int64_t left, std::span<claimant> claimants, By by) {
     portions_.clear();
@@ -122,20 +122,20 @@ class proportional {
 /// Over-quota weight (KAI), fair weight (Kueue), FairShareWeight (HyperPod).
 using proportional_to_weight = proportional<by_weight>;
 
-/// In proportion to what each owns (the demo of Run:ai: quotas of 4, 2 and 2 have 4, 2 and 2 more); those who
-/// own nothing share equally what the others leave.
+/// In proportion to what each owns (the Run:ai demo: quotas of 4, 2 and 2 get 4, 2 and 2 more); claimants
+/// that own nothing share equally what the others leave.
 using proportional_to_quota = proportional<by_owned>;
 
-/// HTCondor's `hgq_allocate_surplus`: all get what they want if there is enough; otherwise it goes in
-/// proportion to quota, the parent with the quota that is left to itself as a peer of its children (which it
-/// is in every `division`), then equally to those without quota; the units that remain, in turn to who has
-/// gone unserved longest (`claimant::since`). HTCondor counts in whole slots: give
-/// `longest_unserved{gpus(1)}` for whole GPUs.
+/// HTCondor's `hgq_allocate_surplus`: all get what they want if there is enough. Otherwise it goes in
+/// proportion to quota, with the parent's remaining own quota as a peer of its children (as in every
+/// `division`), then equally to claimants without quota; the remaining units go in turn to the longest
+/// unserved (`claimant::since`). HTCondor counts in whole slots: pass `longest_unserved{gpus(1)}` for whole
+/// GPUs.
 using parent_as_peer = proportional<by_owned, longest_unserved>;
 
-/// A rule that is first told something of each claimant that `division` does not know, such as what it has
-/// used lately or since when it waits: `source(claimant&)` fills it in. When it changes the host divides
-/// again.
+/// A rule that is first given data about each claimant that `division` does not know, such as its recent
+/// usage or how long it has waited: `source(claimant&)` fills it in. When the data changes, the host must
+/// redivide.
 template <surplus_rule Rule, class Source>
 class informed {
  public:

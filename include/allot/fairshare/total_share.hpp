@@ -20,7 +20,7 @@ struct share_key {
   ratio unweighted{};
   job_rank head{};
 
-  /// By the weighted share; where both are infinite by the unweighted one.
+  /// By the weighted share; where both are infinite, by the unweighted one.
   friend constexpr std::strong_ordering operator<=>(const share_key& a, const share_key& b) noexcept {
     if (const auto o = a.weighted <=> b.weighted; o != 0) return o;
     if (a.weighted.is_infinite()) {
@@ -31,7 +31,7 @@ struct share_key {
   friend constexpr bool operator==(const share_key& a, const share_key& b) noexcept { return (a <=> b) == 0; }
 };
 
-/// What the order of totals looks at: the usage of whole subtrees, and whether the job counts as used.
+/// The usage that orders by total use compare: that of whole subtrees, with or without the job's request.
 template <std::size_t N>
 struct total_use {
   const subtree_usage<N>* usage;
@@ -43,9 +43,9 @@ struct total_use {
   }
 };
 
-/// Dominant resource fairness on total use (Ghodsi et al. 2011; Mesos; Volcano): the lowest share goes first,
-/// the most over resources of used / capacity, per weight. Unlike a borrowed share it also counts what a
-/// quota owns. Resources without limit do not matter.
+/// Dominant resource fairness on total use (Ghodsi et al. 2011; Mesos; Volcano): the lowest share comes
+/// first, the maximum over resources of used / capacity, per weight. Unlike a borrowed share it also counts
+/// what a quota owns. Unlimited resources do not matter.
 template <std::size_t N>
 struct lowest_total_share {
   total_use<N> use;
@@ -65,10 +65,10 @@ struct lowest_total_share {
   }
 };
 
-/// Saturation: who has least of what it is entitled to goes first, by the most over resources of
-/// used / entitled. Who uses something and is entitled to nothing goes last. Weights are in the entitlements
-/// already. `Entitlements` is a `division` or anything with its `entitled` and `own`; when it changes,
-/// `tournament::refresh_all`.
+/// Saturation: the contender with the lowest fraction of its entitlement comes first, by the maximum over
+/// resources of used / entitled. One with usage but no entitlement comes last. Weights are already in the
+/// entitlements. `Entitlements` is a `division` or anything with its `entitled` and `own`; when it changes,
+/// call `tournament::refresh_all`.
 template <std::size_t N, class Entitlements>
 struct lowest_saturation {
   total_use<N> use;

@@ -14,13 +14,13 @@
 namespace allot {
 inline namespace v0 {
 
-/// What the waiting jobs of one quota, or of several, ask for at least, per dimension; and whether one of
-/// them may get more than is free, because others would have to yield.
+/// The least that the pending jobs of one or more quotas request, per dimension; and whether one of them may
+/// get more than is free because other jobs may be preempted.
 template <std::size_t N>
 struct pending_minimum {
-  /// Zero: not known.
+  /// Zero: unknown.
   resources<N> least{};
-  /// Bit d: somebody may be given room in dimension d.
+  /// Bit d: a job may be given room in dimension d by preemption.
   std::uint64_t reclaims = ~std::uint64_t{0};
 
   [[nodiscard]] static pending_minimum of_nobody() noexcept {
@@ -36,16 +36,16 @@ struct pending_minimum {
   }
 };
 
-/// Whose turn it is: at every inner quota the children (and its own jobs) compete, each child represented by
-/// the best waiting job of its subtree; the winner of the root's match is the job that is tried next.
+/// Chooses the next job to try: at every inner quota the children (and its own jobs) compete, each child
+/// represented by the best pending job of its subtree; the winner of the root's match is tried next.
 ///
 /// Each quota keeps its match as a winner tree. When a quota's head or usage changes, only the path above it
-/// is keyed again and only that path's matches are replayed: O(sum over the path of log children), without
+/// is rekeyed and only that path's matches are replayed: O(sum over the path of log children), without
 /// allocation.
 ///
-/// A quota of whose subtree nobody can be admitted, because even the least that is asked for there is more
-/// than its own bound leaves, does not take part. So when the cluster is full nobody is tried in vain,
-/// however many wait, and what one job leaves brings up the one whose turn it is.
+/// A quota does not take part if no job of its subtree can be admitted because even the least request there
+/// is more than its own bound leaves. So when the cluster is full no job is tried in vain, however many are
+/// pending, and capacity that a job frees brings up the job whose turn it is.
 template <std::size_t N, quota_order<N> Order>
 class tournament {
  public:
@@ -54,7 +54,7 @@ class tournament {
 
   explicit tournament(Order order = {}) : order_(std::move(order)) {}
 
-  /// Starts over on a tree, with nobody waiting. O(n).
+  /// Starts over on a tree, with no job pending. O(n).
   void reset(const quota_tree<N>& tree) {
     seats_.assign(tree.slots(), seat{});
     matches_.reset(tree, 1,
@@ -62,7 +62,7 @@ class tournament {
     pending_.assign(matches_.nodes(), pending_minimum<N>::of_nobody());
   }
 
-  /// `x` has a waiting job: its best one asks for `request` and ranks as `head`.
+  /// `x` has a pending job: its best one requests `request` and ranks as `head`.
   void enter(const ledger<N>& l, quota_id x, const resources<N>& request, const job_rank& head) {
     enter(l, x, request, head, pending_minimum<N>{});
   }
@@ -75,16 +75,16 @@ class tournament {
     s.own_jobs = of_jobs;
     replay(l, x);
   }
-  /// None of x's own jobs takes part any more. To be called, like `enter`, also when only the usage of x has
-  /// changed: its subtree may compete for others.
+  /// x's own jobs no longer take part. Like `enter`, must also be called when only the usage of x has
+  /// changed: its subtree may compete on behalf of other jobs.
   void leave(const ledger<N>& l, quota_id x) {
     seats_[x.index()].waits = false;
     replay(l, x);
   }
 
-  /// Rekeys everybody: to be called when something that the order looks at has changed and is not the
-  /// usage below a quota on the path of a later `enter` or `leave`, such as entitlements, a history, ranks or
-  /// what is exhausted. O(n).
+  /// Rekeys all quotas. Must be called when data that the order uses has changed, other than the usage below
+  /// a quota on the path of a later `enter` or `leave`: entitlements, a history, ranks or exhausted
+  /// resources, for example. O(n).
   void refresh_all(const ledger<N>& l) {
     const quota_tree<N>& tree = l.tree();
     const auto order = tree.top_down();
@@ -100,26 +100,26 @@ class tournament {
     play_all(tree, quota_id::none());
   }
 
-  /// The order, to change what it looks at; then `refresh_all`.
+  /// The order, to change the data it uses; then call `refresh_all`.
   [[nodiscard]] Order& order() noexcept { return order_; }
   [[nodiscard]] const Order& order() const noexcept { return order_; }
 
-  /// The quota whose best own job goes next, none when nobody waits. O(1).
+  /// The quota whose best own job is next, none if no job is pending. O(1).
   [[nodiscard]] quota_id best(const quota_tree<N>& tree) const {
     const std::size_t w = matches_.winner(matches_.of_roots());
     return w == winner_trees::nobody ? quota_id::none() : seats_[tree.roots()[w].index()].best;
   }
 
  private:
-  /// A quota, as the place of its own jobs and as a player in the match of its parent.
+  /// A quota, as the holder of its own jobs and as a player in the match of its parent.
   struct seat {
     bool waits = false;
     resources<N> request{};
     job_rank head{};
     key own_key{};
-    /// The quota whose own job represents the subtree, none when nobody waits there.
+    /// The quota whose own job represents the subtree, none if no job is pending there.
     quota_id best{};
-    /// What of that job's request reaches this quota.
+    /// The part of that job's request that reaches this quota.
     resources<N> arriving{};
     key child_key{};
     pending_minimum<N> own_jobs{};
@@ -147,8 +147,8 @@ class tournament {
     }
   }
 
-  // In the match of a quota player 0 is its own jobs and player i + 1 its child i; none has that of the
-  // roots.
+  // In the match of a quota, player 0 is its own jobs and player i + 1 its child i; none stands for the match
+  // of the roots.
 
   [[nodiscard]] std::size_t match_below(quota_id x) const { return x ? x.index() : matches_.of_roots(); }
   void play(const quota_tree<N>& tree, quota_id of, std::size_t player, const pending_minimum<N>& with,
@@ -182,7 +182,7 @@ class tournament {
     };
   }
 
-  /// What the jobs of the subtree of c ask of the quotas above it.
+  /// What the jobs of the subtree of c request of the quotas above it.
   [[nodiscard]] pending_minimum<N> arriving_minimum(const ledger<N>& l, quota_id c) const {
     pending_minimum<N> p = pending_[matches_.final(c.index())];
     for (std::size_t d = 0; d < N; ++d) {
@@ -192,7 +192,7 @@ class tournament {
     }
     return p;
   }
-  /// Whether c's own bound shuts everybody out.
+  /// Whether c's own bound excludes every job.
   [[nodiscard]] bool is_inadmissible(const ledger<N>& l, quota_id c) const {
     const pending_minimum<N>& p = pending_[matches_.final(c.index())];
     for (std::size_t d = 0; d < N; ++d) {
@@ -224,7 +224,7 @@ class tournament {
 
   std::vector<seat> seats_;
   winner_trees matches_;
-  /// Of the players below a node of a winner tree, all of them together.
+  /// The minimum over all players below a node of a winner tree.
   std::vector<pending_minimum<N>> pending_;
   [[no_unique_address]] Order order_;
 };

@@ -20,31 +20,31 @@ namespace allot {
 inline namespace v0 {
 
 struct history_settings {
-  /// After so long usage counts half. Zero or less: it never counts less (KAI).
+  /// The time after which usage counts half. Zero or less: no decay (KAI).
   instant half_life = 0;
-  /// What is longer ago does not count at all. Zero or less: everything counts.
+  /// Older usage does not count at all. Zero or less: everything counts.
   instant window = 0;
-  /// The window restarts each time it is over, instead of sliding along with the clock.
+  /// The window restarts each time it ends, instead of sliding with the clock.
   bool tumbling = false;
 };
 
-/// What each quota has used lately, as a part of what there was (KAI's time-based fair share):
+/// The recent usage of each quota, as a part of the capacity (KAI's time-based fair share):
 ///
 ///     past_use(x) = sum over t of 0.5 ^ ((now - t) / half_life) use(x, t)
 ///                 / sum over t of 0.5 ^ ((now - t) / half_life) capacity(t)
 ///
-/// over all instants t of the window, with use and capacity as they were from one change to the next. It does
-/// not depend on how often anybody looks. All usage counts, also that of what is the quota's own.
+/// over all instants t of the window, with use and capacity constant between changes. The result does not
+/// depend on how often it is queried. All usage counts, including that of the quota's own capacity.
 ///
-/// Integers only, the same on every machine: sums are kept to 2^-32 of a thousandth, which each change rounds
-/// once. Amounts below 2^60 thousandths. A change costs O(depth); that the clock goes on, O(changes that
-/// leave a sliding window), which are remembered until then; without one nothing grows.
+/// Integers only, the same on every machine: sums are kept to 2^-32 of a thousandth, rounded once per change.
+/// Amounts must be below 2^60 thousandths. A change costs O(depth); advancing the clock, O(changes that leave
+/// a sliding window), which are stored until then; without one nothing grows.
 template <std::size_t N = 1>
 class usage_history {
  public:
   explicit usage_history(const history_settings& settings = {}) : settings_(settings) {}
 
-  /// Nothing has been used. O(slots).
+  /// Clears all usage. O(slots).
   void reset(const quota_tree<N>& tree, instant now) {
     slots_ = tree.slots();
     meters_.assign(2 * tree.slots() + 1, meter{{}, now, {}});
@@ -53,7 +53,7 @@ class usage_history {
     left_ = 0;
     now_ = began_ = now;
   }
-  /// Quotas have been added; their history is empty. (A quota that moves takes none of it along.)
+  /// Quotas have been added; their history is empty. (Moving a quota does not move its history.)
   void follow(const quota_tree<N>& tree) {
     const meter capacity = meters_.back();
     const meter before = delayed_.back();
@@ -68,9 +68,9 @@ class usage_history {
     delayed_.back() = before;
   }
 
-  /// Precondition: the clock does not go back.
+  /// Precondition: time does not go backwards.
   void advance(instant now) {
-    ALLOT_ASSERT(now >= now_, "the clock does not go back");
+    ALLOT_ASSERT(now >= now_, "time must not go backwards");
     now_ = now;
     if (settings_.window <= 0) return;
     if (settings_.tumbling) {
@@ -88,7 +88,7 @@ class usage_history {
       left_ = 0;
     }
   }
-  /// From `now` on there is so much.
+  /// Sets the capacity from `now` on.
   void set_capacity(const resources<N>& capacity, instant now) {
     advance(now);
     record({now, meters_.size() - 1, capacity - meters_.back().use, true});
@@ -101,8 +101,8 @@ class usage_history {
     add(tree, x, resources<N>{} - request, now);
   }
 
-  /// In billionths of the capacity, of the subtree of x or of its own jobs, as of the last change or advance.
-  /// At most a thousand times the capacity; 0 if there was none, or there is no such quota or dimension.
+  /// The recent usage of x's subtree, or its own jobs, in billionths of the capacity, as of the last change
+  /// or advance. At most a thousand times the capacity; 0 if there was none, or no such quota or dimension.
   /// O(1).
   [[nodiscard]] std::int64_t past_use(quota_id x, bool own_jobs, std::size_t d) const {
     if (!is_known(x, d)) return 0;
@@ -113,15 +113,15 @@ class usage_history {
     constexpr std::int64_t billion = 1'000'000'000;
     return static_cast<std::int64_t>(std::min<wide>(use * billion / all, 1000 * wide{billion}));
   }
-  /// The sum above the fraction, in a unit that is the same for all quotas: for orders and for Fair Tree.
+  /// The numerator of the fraction, in a unit that is the same for all quotas: for orders and for Fair Tree.
   [[nodiscard]] wide mass(quota_id x, bool own_jobs, std::size_t d) const {
     return is_known(x, d) ? mass(seat_of(x, own_jobs), d) : 0;
   }
   [[nodiscard]] instant now() const noexcept { return now_; }
 
  private:
-  /// With a half-life the sum over t is divided by that of the factors for all time, so that it stays in the
-  /// range of what is used: `mass` approaches `use`. Without one it is use times time.
+  /// With a half-life the sum over t is divided by the sum of the factors over all time, so it stays in the
+  /// range of usage: `mass` approaches `use`. Without one it is use times time.
   struct meter {
     resources<N> use{};
     instant since = 0;
@@ -171,7 +171,7 @@ class usage_history {
   [[nodiscard]] wide mass(std::size_t seat, std::size_t d) const {
     const wide all = mass_at(meters_[seat], d, now_);
     if (settings_.window <= 0 || settings_.tumbling) return all;
-    // What was there when the window began has decayed since.
+    // What had accumulated when the window began has decayed since.
     const wide before = mass_at(delayed_[seat], d, now_ - settings_.window);
     const wide rest =
         settings_.half_life <= 0 ? before : half_life_decay(settings_.window, settings_.half_life).of(before);
@@ -179,10 +179,10 @@ class usage_history {
   }
 
   history_settings settings_;
-  /// Two for each quota, of its subtree and of its own jobs; the last is of the capacity.
   std::size_t slots_ = 0;
+  /// Two for each quota, for its subtree and for its own jobs; the last is for the capacity.
   std::vector<meter> meters_;
-  /// The same as they were when the sliding window began.
+  /// The same as of the beginning of the sliding window.
   std::vector<meter> delayed_;
   /// Within the sliding window, oldest first; those before `left_` have left it.
   std::vector<change> changes_;
@@ -191,9 +191,9 @@ class usage_history {
   instant began_ = 0;
 };
 
-/// Who has used least lately, per weight (of the first dimension), goes first; then the best job. In the
-/// dimension given. Weight zero, once it has used anything, goes last. As the clock goes on all keys change:
-/// `tournament::refresh_all`, as often as the host cares.
+/// The contender that has used least lately, per weight (of the first dimension), comes first; then the best
+/// job. Usage is in the given dimension. Weight zero with any usage comes last. All keys change with time:
+/// call `tournament::refresh_all` as often as needed.
 template <std::size_t N>
 struct least_past_use_first {
   const usage_history<N>* history;
@@ -205,7 +205,7 @@ struct least_past_use_first {
   }
 };
 
-/// A source for `informed`: tells a surplus rule what each claimant has used lately.
+/// A source for `informed`: gives a surplus rule the recent usage of each claimant.
 template <std::size_t N>
 struct past_use_of {
   const usage_history<N>* history;

@@ -14,39 +14,39 @@
 namespace allot {
 inline namespace v0 {
 
-/// Entitlements in whole gangs: a share on which no gang of a quota fits is of no use to it (Koordinator's
+/// Entitlements in whole gangs: a share too small for any gang of a quota is of no use to it (Koordinator's
 /// proposal 20240115 gives up dividing for that reason).
 ///
-/// Each quota names the size of its gangs. Its exact entitlement f (of `division`, by any rule) is rounded to
-/// whole gangs, or to all that it wants:
-/// 1. Down. Who wants no more than f gets that; a quota without a gang size keeps f.
-/// 2. What this leaves goes to those who were rounded down, a gang each where the ledger law allows it: first
-///    who would otherwise have less than its own, then the largest remainder in gangs, then the older quota.
-/// 3. What is then left is too little for any of those who are still short. Rather than idle it goes, gang by
-///    gang, to the others who want more: the least excess over f in gangs first, then the older quota; last,
-///    in what is too small for any gang, to quotas without gang size.
+/// Each quota specifies the size of its gangs. Its exact entitlement f (of `division`, by any rule) is
+/// rounded to whole gangs, or to all that it wants:
+/// 1. Down. A quota that wants no more than f gets that; one without a gang size keeps f.
+/// 2. The rest goes to the quotas rounded down, a gang each where the ledger law allows it: first those that
+///    would have less than their own, then the largest remainder in gangs, then the older quota.
+/// 3. What is then left is too little for any quota that is still short. Rather than idle it goes, gang by
+///    gang, to the other quotas that want more: the least excess over f in gangs first, then the older quota;
+///    last, what is too small for any gang, to quotas without a gang size.
 ///
-/// So (s the gang size, g the result): g > f - s for everybody. All results together keep the law: nothing is
-/// given twice, no limit is passed. Nobody who wants another gang would find room for it. And in one pool
-/// without limits g < f + s + m, where m is the smallest gang that somebody is short of (nothing, and then
-/// g < f + s, if nobody is).
+/// So (s the gang size, g the result): g > f - s for every quota. All results together satisfy the law:
+/// nothing is given twice, no limit is exceeded. No quota that wants another gang would find room for it. And
+/// in one pool without limits g < f + s + m, where m is the smallest gang that a quota is short of (zero, so
+/// g < f + s, if none is).
 ///
-/// Gangs do not divide finely enough for more capacity never to cost somebody a gang.
-/// O((n log n + gangs of step 3) depth); buffers are kept.
+/// Gangs are too coarse for monotonicity: more capacity may cost a quota a gang.
+/// O((n log n + gangs of step 3) depth); buffers are reused.
 template <std::size_t N = 1>
 class whole_gangs {
  public:
-  /// For a tree, whoever uses what. `by_priority`: in steps 2 and 3 quotas of higher priority come first.
+  /// For the tree of `l`, ignoring usage. `by_priority`: in steps 2 and 3 higher-priority quotas come first.
   explicit whole_gangs(const ledger<N>& l, bool by_priority = false) : by_priority_(by_priority) { reset(l); }
 
-  /// To be called when the tree has changed. O(n).
+  /// Must be called when the tree has changed. O(n).
   void reset(const ledger<N>& l) {
     books_ = ledger<N>{l.tree()};
     books_.reserve(4 * l.tree().slots());
   }
 
-  /// `exact.own(x)` is what the own jobs of x are entitled to, of `demand[x]`; `gang[x]` is the size of its
-  /// gangs, zero in a dimension (or in all) for which they do not matter.
+  /// `exact.own(x)` is the entitlement of the own jobs of x, out of `demand[x]`; `gang[x]` is the size of its
+  /// gangs, zero in a dimension (or in all) where they do not matter.
   template <class Entitlements>
   void update(std::span<const resources<N>> demand, const Entitlements& exact,
               std::span<const resources<N>> gang) {
@@ -62,7 +62,7 @@ class whole_gangs {
     books_.rollback(start);
   }
 
-  /// What the own jobs of x are entitled to, in whole gangs.
+  /// The entitlement of the own jobs of x, in whole gangs.
   [[nodiscard]] const resources<N>& own(quota_id x) const { return own_[x.index()]; }
 
  private:
@@ -108,8 +108,8 @@ class whole_gangs {
   }
 
   /// Whether it was rounded down, and not up again: it has less than f wherever gangs matter. (Where they
-  /// matter in several dimensions, f need not be in the proportions of a gang, and one of them is the
-  /// scarce.)
+  /// matter in several dimensions, f need not be in the proportions of a gang, and one dimension is the
+  /// scarce one.)
   [[nodiscard]] bool is_short(quota_id x) const {
     const seat& s = seats_[x.index()];
     for (std::size_t d = 0; d < N; ++d) {
@@ -124,7 +124,7 @@ class whole_gangs {
     }
     return false;
   }
-  /// What it lacks of f, in gangs, of what is scarcest.
+  /// What it lacks of f, in gangs, in the scarcest dimension.
   [[nodiscard]] ratio remainder(quota_id x) const {
     ratio least = ratio::infinite();
     for_each_gang_dimension(x, [&](quantity exact, quantity given, quantity gang) {
@@ -207,7 +207,7 @@ class whole_gangs {
     }
   }
 
-  /// What all have been given; without usage in between.
+  /// What all quotas have been given; empty between updates.
   ledger<N> books_{quota_tree<N>{{}}};
   bool by_priority_;
   std::vector<seat> seats_;

@@ -12,17 +12,17 @@ namespace allot {
 inline namespace v0 {
 
 /// A winner tree for each quota, in which its children compete, and one for the roots (Knuth, TAOCP 5.4.1):
-/// when one player changes, O(log players) matches are played again. Who beats whom is the caller's: `before`
-/// is called with the numbers of two players of one tree.
+/// when one player changes, O(log players) matches are replayed. The caller decides the matches: `before` is
+/// called with the numbers of two players of one tree.
 ///
-/// The tree of a quota has the number of its index, that of the roots is the last. Of `reserved` players
-/// before the children nothing is known: the caller's own, e.g. the jobs of the quota itself. Nothing
-/// allocates after `reset`.
+/// A quota's tree is numbered by the quota's index; the tree of the roots is the last. The `reserved` players
+/// before the children are the caller's own, e.g. the jobs of the quota itself. Nothing allocates after
+/// `reset`.
 class winner_trees {
  public:
   static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
 
-  /// Nobody takes part. Calls `visit(quota, tree, player)` for each quota, with its place. O(n).
+  /// Starts without participants. Calls `visit(quota, tree, player)` for each quota, with its place. O(n).
   template <std::size_t N, class Visit>
   void reset(const quota_tree<N>& tree, std::size_t reserved, Visit visit) {
     trees_.assign(tree.slots() + 1, one{});
@@ -38,18 +38,18 @@ class winner_trees {
   }
 
   [[nodiscard]] std::size_t of_roots() const noexcept { return trees_.size() - 1; }
-  /// How many nodes all trees have together; a player's own is `leaf`, the last match of a tree is `final`.
+  /// The number of nodes of all trees; a player's own is `leaf`, the last match of a tree is `final`.
   [[nodiscard]] std::size_t nodes() const noexcept { return winners_.size(); }
   [[nodiscard]] std::size_t leaf(std::size_t tree, std::size_t player) const {
     return trees_[tree].first + trees_[tree].size + player;
   }
   [[nodiscard]] std::size_t final(std::size_t tree) const { return trees_[tree].first + 1; }
 
-  /// The player who beats all others of the tree, `nobody` if none takes part. O(1).
+  /// The player that beats all others of the tree, `nobody` if none takes part. O(1).
   [[nodiscard]] std::size_t winner(std::size_t tree) const {
     return trees_[tree].size == 0 ? nobody : winners_[final(tree)];
   }
-  /// The player takes part from now on, or does not; `play_all` decides what that means.
+  /// Sets whether the player takes part; plays no match (see `play_all`).
   void seat(std::size_t tree, std::size_t player, bool takes_part) {
     winners_[leaf(tree, player)] = takes_part ? player : nobody;
   }
@@ -58,7 +58,7 @@ class winner_trees {
   void play_all(std::size_t tree, Before before, Merge merge) {
     for (std::size_t at = trees_[tree].size; at-- > 1;) meet(trees_[tree], at, before, merge);
   }
-  /// The player has changed: plays its matches again. O(log players).
+  /// The player has changed: replays its matches. O(log players).
   template <class Before, class Merge>
   void play(std::size_t tree, std::size_t player, bool takes_part, Before before, Merge merge) {
     seat(tree, player, takes_part);
@@ -71,8 +71,8 @@ class winner_trees {
   }
 
  private:
-  /// Node `i` of a tree stands at `first + i`: the final is 1, the matches that feed `i` are `2 i` and
-  /// `2 i + 1`, the players are from `size` on.
+  /// Node `i` of a tree is at `first + i`: the final is 1, the matches that feed `i` are `2 i` and `2 i + 1`,
+  /// the players start at `size`.
   struct one {
     std::size_t first = 0;
     std::size_t size = 0;

@@ -22,10 +22,10 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// What a node type has of what its nodes do not say: more than any node can have.
+/// Marks an amount that a node type does not specify: more than any node can have.
 inline constexpr std::int64_t not_counted = max_host_amount + 1;
 
-/// Nodes that placement can't tell apart while they are empty: same pool, and the same of everything.
+/// Nodes that placement can't tell apart while they are empty: same pool and same amount of everything.
 struct node_type {
   std::uint32_t pool = 0;
   std::uint32_t gpus = 0;
@@ -35,9 +35,9 @@ struct node_type {
   std::int64_t cpu_milli = not_counted;
   std::int64_t memory_mib = not_counted;
   std::int64_t pod_slots = not_counted;
-  /// Of GPUs in MIG mode.
+  /// If the GPUs are in MIG mode.
   std::optional<mig_model> mig{};
-  /// In the order of their ids; a node's rank is its position here.
+  /// In the order of their ids; the rank of a node is its position here.
   std::vector<node_id> nodes{};
 
   [[nodiscard]] bool is_in(std::uint64_t pools) const noexcept { return (pools >> pool & 1U) != 0; }
@@ -49,8 +49,8 @@ struct node_type {
     return counts_cpu() || counts_memory() || counts_slots();
   }
 
-  /// What a pod would ask of these nodes, its portion of a device known; nothing if it may not stand on them,
-  /// or would not even when they are empty.
+  /// The shape of the pod on these nodes, with its portion of a device resolved; nothing if it may not run on
+  /// them, or would not fit even when they are empty.
   [[nodiscard]] std::optional<pod_shape> shape_on(const pod_shape& pod) const noexcept {
     if (!is_in(pod.pools) || !is_of(pod.models) || pod.devices > gpus) return std::nullopt;
     if (counts_cpu() && pod.cpu_milli > cpu_milli) return std::nullopt;
@@ -69,7 +69,7 @@ struct node_type {
     return here;
   }
 
-  /// Whether nodes of both are the same but for their ids.
+  /// Whether the nodes of both types differ only in their ids.
   [[nodiscard]] bool is_like(const node_type& o) const noexcept {
     return pool == o.pool && gpus == o.gpus && model == o.model && gpu_memory_mib == o.gpu_memory_mib &&
            cpu_milli == o.cpu_milli && memory_mib == o.memory_mib && pod_slots == o.pod_slots && mig == o.mig;
@@ -78,19 +78,19 @@ struct node_type {
   friend bool operator==(const node_type&, const node_type&) = default;
 };
 
-/// The machines as they were described: names, sizes, pools. Does not change; what is free of it is kept by
-/// `free_index`. Made by `build_cluster`; by default without nodes.
+/// The machines of a cluster as specified: names, sizes, pools. Immutable; `free_index` tracks what is free.
+/// Made by `build_cluster`; empty by default.
 ///
-/// What a person may ask of a node takes any id: one that is not there has no name and no GPUs. For those who
-/// hold nodes of this cluster, `position_of` and `type_of` are unchecked (`ALLOT_ASSERT`).
+/// Queries meant for users accept any id: a node that does not exist has no name and no GPUs. `position_of`
+/// and `type_of` are unchecked (`ALLOT_ASSERT`), for callers that hold nodes of this cluster.
 class cluster {
  public:
-  /// Far more than any cluster has, and few enough that a slip in `count` does not take all memory.
+  /// Far more than any cluster has, yet few enough that a typo in `count` does not exhaust memory.
   static constexpr std::int64_t max_nodes = std::int64_t{1} << 20;
   static constexpr std::size_t max_pools = 64;
   static constexpr std::size_t max_models = 64;
 
-  /// Where a node stands in the dense arrays.
+  /// The position of a node in the dense arrays.
   struct position {
     std::uint32_t type = 0;
     std::uint32_t rank = 0;
@@ -112,7 +112,7 @@ class cluster {
   }
 
   [[nodiscard]] const position& position_of(node_id n) const {
-    ALLOT_ASSERT(contains(n), "no node of this cluster");
+    ALLOT_ASSERT(contains(n), "not a node of this cluster");
     return positions_[n.index()];
   }
   [[nodiscard]] const node_type& type_of(node_id n) const { return types_[position_of(n).type]; }
@@ -122,21 +122,21 @@ class cluster {
     static const std::string nobody;
     return contains(n) ? names_[n.index()] : nobody;
   }
-  /// What the user said; its name is the node's only if it has no count.
+  /// The specification; its name is that of the node only if it has no count.
   [[nodiscard]] const node_spec& spec(node_id n) const {
     static const node_spec nothing{};
     return contains(n) ? specs_[position_of(n).spec] : nothing;
   }
 
-  /// In the order in which the specification first has them.
+  /// In order of first appearance in the specification.
   [[nodiscard]] const std::vector<node_type>& types() const noexcept { return types_; }
   /// The names of the pools; pool p is bit p of a request's pools. In the order of first mention.
   [[nodiscard]] const std::vector<std::string>& pools() const noexcept { return pools_; }
   /// The GPU models; model m is bit m of a request's models. In the order of first mention.
   [[nodiscard]] const std::vector<std::string>& models() const noexcept { return models_; }
 
-  /// The GPUs of the largest node in these pools and of these models on which whole GPUs are to be had, so
-  /// not in MIG mode; 0 without one. O(types).
+  /// The number of GPUs of the largest node in these pools and of these models that offers whole GPUs (is not
+  /// in MIG mode); 0 if there is none. O(types).
   [[nodiscard]] std::uint32_t largest_node(std::uint64_t pools = all_pools,
                                            std::uint64_t models = all_models) const noexcept {
     std::uint32_t most = 0;
@@ -194,7 +194,7 @@ class cluster {
   std::size_t devices_ = 0;
 };
 
-/// Lays out the nodes and collects what is wrong with them, in the order of the specifications.
+/// Lays out the nodes and collects the problems, in the order of the specifications.
 class cluster::builder {
  public:
   explicit builder(std::vector<node_spec> specs) { made_.specs_ = std::move(specs); }
@@ -256,7 +256,7 @@ class cluster::builder {
     mention(s, s.gpu_model, made_.models_, max_models, "gpu_model");
   }
 
-  /// Gives a name its index when it is mentioned first; says once that there are too many.
+  /// Assigns an index to a name on first mention; reports once that there are too many.
   void mention(const node_spec& s, const std::string& name, std::vector<std::string>& names, std::size_t most,
                const char* field) {
     if (index_in(names, name) || names.size() > most) return;
@@ -277,7 +277,7 @@ class cluster::builder {
     }
   }
 
-  /// Not more than is too many anyway, so that the sum can't overflow.
+  /// Capped just above the limit, so that the sum can't overflow.
   [[nodiscard]] static std::int64_t nodes_of(const node_spec& s) noexcept {
     return s.count ? std::clamp<std::int64_t>(*s.count, 0, max_nodes + 1) : 1;
   }
@@ -285,7 +285,7 @@ class cluster::builder {
   void add_nodes(std::size_t spec) {
     const node_spec& s = made_.specs_[spec];
     const std::int64_t nodes = nodes_of(s);
-    // A size that was refused does not keep the names from being compared.
+    // An invalid size does not keep the names from being compared.
     const auto gpus = static_cast<std::uint32_t>(std::clamp<std::int64_t>(s.gpus, 0, max_gpus_per_node));
     const auto counted = [](std::int64_t amount) { return amount > 0 ? amount : not_counted; };
     const std::uint32_t type =
@@ -312,8 +312,8 @@ class cluster::builder {
     return index;
   }
 
-  /// Sorts the nodes by name, and says of each specification at most once that a node of it has the name of
-  /// an earlier one.
+  /// Sorts the nodes by name and reports, at most once per specification, that one of its nodes has the name
+  /// of an earlier node.
   void sort_names() {
     std::vector<node_id>& order = made_.by_name_;
     order.reserve(made_.size());
@@ -338,10 +338,10 @@ class cluster::builder {
   std::vector<problem> found_;
 };
 
-/// The cluster of these machines, or everything that is wrong with them: names that are empty or given twice
-/// (after counting out), a count below 1, GPUs not from 0 to 64, amounts that are negative or above
-/// `max_host_amount`, labels without a key or with one key twice, more than 64 pools or models, more nodes
-/// than `cluster::max_nodes`. O(n log n + specifications x types).
+/// The cluster of these machines, or all problems with them: names that are empty or duplicate (after
+/// expanding counts), a count below 1, GPUs outside 0 to 64, amounts that are negative or above
+/// `max_host_amount`, labels with an empty or duplicate key, more than 64 pools or models, more nodes than
+/// `cluster::max_nodes`. O(n log n + specifications x types).
 inline result<cluster> build_cluster(std::vector<node_spec> specs) {
   return cluster::builder{std::move(specs)}.build();
 }

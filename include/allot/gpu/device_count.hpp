@@ -11,15 +11,15 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Of the devices that a request takes: how many it has to itself wherever it stands, and of how many it may
-/// share each with others, or on nodes of another type have less.
+/// The devices that a request takes: how many it has to itself wherever it is placed, and how many it may
+/// share with others, or take less of on nodes of another type.
 struct device_count {
   std::uint64_t own = 0;
   std::uint64_t shared = 0;
 
   friend constexpr bool operator==(const device_count&, const device_count&) noexcept = default;
 };
-/// Precondition: the request is one that can be placed. O(1).
+/// Precondition: the request is valid. O(1).
 [[nodiscard]] constexpr device_count devices_of(const pod_request& d) noexcept {
   const std::uint64_t pods = d.total ? 1 : d.pods;
   const auto milli = static_cast<std::uint64_t>(d.gpus.in_milli());
@@ -29,7 +29,7 @@ struct device_count {
   return {pods * (milli / milli_per_gpu), 0};
 }
 
-/// How many devices nobody uses, on nodes that are not closed. O(types x sizes).
+/// The number of unused devices on open nodes. O(types x sizes).
 [[nodiscard]] inline std::uint64_t free_devices(const free_index& index) {
   std::uint64_t all = 0;
   for (std::size_t t = 0; t < index.layout().types().size(); ++t) {

@@ -17,18 +17,17 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-// What can be told of a cluster at one moment, for reports. How fragmented it is: `fragmentation`.
+// Figures of a cluster at one moment, for reports. For its fragmentation see `fragmentation`.
 
-/// GPUs of a part of a cluster. Capacity is used, closed or idle; what is held by pods that have been told to
-/// go is idle.
+/// GPUs of a part of a cluster. Capacity is used, closed or idle; what pods being evicted still hold is idle.
 struct gpu_usage {
   quantity capacity;
   quantity used;
-  /// Not used, but on closed nodes.
+  /// Unused, on closed nodes.
   quantity closed;
 
   [[nodiscard]] constexpr quantity idle() const noexcept { return capacity - used - closed; }
-  /// The share that is used, in millionths, rounded down; 0 of nothing.
+  /// The used share in millionths, rounded down; 0 without capacity.
   [[nodiscard]] constexpr std::int64_t millionths_used() const noexcept {
     if (capacity == quantity{}) return 0;
     return static_cast<std::int64_t>(static_cast<wide>(used.in_milli()) * 1'000'000U /
@@ -38,20 +37,20 @@ struct gpu_usage {
   friend constexpr bool operator==(const gpu_usage&, const gpu_usage&) noexcept = default;
 };
 
-/// Of one node. O(devices of the node).
+/// Usage of one node. O(devices of the node).
 [[nodiscard]] inline gpu_usage usage_of(const free_index& index, node_id n) {
   gpu_usage u{quantity::whole(index.layout().gpus(n)), index.used(n), {}};
   if (index.is_closed(n)) u.closed = u.capacity - u.used;
   return u;
 }
-/// Of all nodes in these pools and of these models. O(types).
+/// Usage of all nodes in these pools and of these models. O(types).
 [[nodiscard]] inline gpu_usage usage_in(const free_index& index, std::uint64_t pools = all_pools,
                                         std::uint64_t models = all_models) {
   const quantity capacity = index.layout().gpus_in(pools, models);
   const quantity used = index.used_in(pools, models);
   return {capacity, used, capacity - used - index.free_in(pools, models)};
 }
-/// Of each model, as in `cluster::models`. O(models x types).
+/// Usage by model, in the order of `cluster::models`. O(models x types).
 [[nodiscard]] inline std::vector<gpu_usage> usage_by_model(const free_index& index) {
   std::vector<gpu_usage> all;
   for (std::size_t m = 0; m < index.layout().models().size(); ++m) {
@@ -59,7 +58,7 @@ struct gpu_usage {
   }
   return all;
 }
-/// Of each pool, as in `cluster::pools`. O(pools x types).
+/// Usage by pool, in the order of `cluster::pools`. O(pools x types).
 [[nodiscard]] inline std::vector<gpu_usage> usage_by_pool(const free_index& index) {
   std::vector<gpu_usage> all;
   for (std::size_t p = 0; p < index.layout().pools().size(); ++p) {
@@ -68,17 +67,17 @@ struct gpu_usage {
   return all;
 }
 
-/// How many pods of this shape have room at the same time, at most `most`: the largest gang of them that
-/// could be placed now. Of several fractions a pod it is the most that may have. O(types x sizes), a fraction
-/// O(types x gaps), O(nodes) when hosts count what it needs of them.
+/// How many pods of this shape fit at the same time, at most `most`: the largest gang of them that could be
+/// placed now. An upper bound for pods with fractions of several devices. O(types x sizes), O(types x gaps)
+/// for a fraction, O(nodes) if the pod needs host resources that nodes count.
 [[nodiscard]] inline std::uint64_t largest_gang(const free_index& index, const pod_shape& pod,
                                                 std::uint64_t most = free_index::any_number) {
   return std::min(detail::room(index, pod, most), most);
 }
 
-/// GPUs that are idle in the pools of this job and on models that it accepts, though it has no place: there
-/// are enough of them, but not together, or not with the CPU and memory that it needs. Nothing if it has a
-/// place, if there are not enough, or if it would never have one. As `why_not`.
+/// Idle GPUs in the pools and of the models that the request accepts, although it does not fit: there are
+/// enough of them, but not together, or not with the CPU and memory that it needs. Zero if it fits, if there
+/// are not enough, or if it could never fit. Complexity as `why_not`.
 [[nodiscard]] inline quantity stranded_for(const free_index& index, const pod_request& d) {
   const unplaceable why = why_not(index, d);
   return why.reason == obstacle::fragmented || why.reason == obstacle::host_full ? why.free : quantity{};

@@ -29,18 +29,17 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// What is free of a cluster, and where: what a placement policy chooses from. Of every device, and of every
-/// host, it keeps what is *used* and what is still *held* by pods that have been told to go (see `device_use`
-/// and `host_room`).
+/// The free capacity of a cluster: what a placement policy chooses from. Tracks for every device and every
+/// host what is *used* and what is still *held* by pods being evicted (see `device_use` and `host_room`).
 ///
-/// A node can be *closed*: nothing on it is to be had, though what stands there stays until it leaves.
+/// A node can be *closed*: nothing more is placed on it, but what runs there stays until it leaves.
 ///
-/// Two indexes for each node type: its nodes by free GPUs, and its shared devices by gap. A query is
-/// O(log64 nodes) for each node that it looks at in vain, for its host is full; no query or change looks at
-/// all nodes or allocates.
+/// Two indexes for each node type: its nodes by free GPUs, and its shared devices by gap. A query takes
+/// O(log64 nodes) for each node that it skips because the host is full; no query or change visits all nodes
+/// or allocates.
 ///
-/// For policies and inventories, which know whom they ask: nodes, devices and types are those of its layout,
-/// unchecked but where it says otherwise (`ALLOT_ASSERT`).
+/// For policies and inventories: nodes, devices and types must be those of its layout, unchecked unless noted
+/// (`ALLOT_ASSERT`).
 class free_index {
  public:
   static constexpr std::uint64_t any_number = std::numeric_limits<std::uint64_t>::max();
@@ -62,22 +61,22 @@ class free_index {
   [[nodiscard]] const device_use& devices() const noexcept { return use_; }
   [[nodiscard]] const mig_use& instances() const noexcept { return instances_; }
   [[nodiscard]] const host_room& hosts() const noexcept { return hosts_; }
-  /// Which nodes were closed or opened, or have more or less in use, for policies that keep scores of nodes.
-  /// What is held of a node is no part of it.
+  /// The nodes that were closed or opened or whose usage changed, for policies that keep scores of nodes.
+  /// What is held is not part of it.
   [[nodiscard]] const change_log& changes() const noexcept { return changes_; }
-  /// Stands for this state: the same number again only when all that is used and closed is the same again.
+  /// Identifies this state: the same number recurs only when all that is used and closed is the same again.
   [[nodiscard]] std::uint64_t fingerprint() const noexcept { return state_.value(); }
 
   // One node.
 
-  /// The kinds of the pods that stand there. O(devices of the node).
+  /// The kinds of the pods on the node. O(devices of the node).
   [[nodiscard]] pod_kinds::set kinds(node_id n) const { return kinds_.on(layout_, n, use_.free(n)); }
-  /// The devices of which nothing is used.
+  /// The devices that are entirely unused.
   [[nodiscard]] std::uint64_t free_devices(node_id n) const { return use_.free(n); }
-  /// The devices that someone who has been told to go still holds.
+  /// The devices that pods being evicted still hold.
   [[nodiscard]] std::uint64_t held_devices(node_id n) const { return use_.held(n); }
   [[nodiscard]] bool is_closed(node_id n) const {
-    ALLOT_ASSERT(layout_.contains(n), "no node of this cluster");
+    ALLOT_ASSERT(layout_.contains(n), "not a node of this cluster");
     return closed_[n.index()];
   }
   /// How much of a device is used. Precondition: the node has that device.
@@ -91,7 +90,7 @@ class free_index {
     return sum;
   }
 
-  /// Whether a pod of this shape could stand there, whatever pool and model that is, be it closed or not.
+  /// Whether a pod of this shape fits there, whatever the pool and model, even if the node is closed.
   [[nodiscard]] bool fits(const pod_location& at, const pod_shape& pod) const {
     if (!layout_.contains(at.node)) return false;
     const auto here = anywhere(pod, at.node);
@@ -99,44 +98,44 @@ class free_index {
     return here->mig.is_none() ||
            instances_.start_on(at.node, device_use::lowest(at.devices), here->mig).has_value();
   }
-  /// Whether a pod of this shape, as `node_type::shape_on` gave it for the type of this node, has room there.
+  /// Whether a pod of this shape, as `node_type::shape_on` gave it for the type of this node, fits there.
   [[nodiscard]] bool has_room(node_id n, const pod_shape& here) const {
     return host_has_room(n, here) &&
            (here.mig.is_none() ? use_.has_room(n, here) : instances_.has_room(n, use_, here.mig));
   }
-  /// Whether only the host has.
+  /// The same for the host alone.
   [[nodiscard]] bool host_has_room(node_id n, const pod_shape& here) const {
     return hosts_.fits(n, type_of(n), here.cpu_milli, here.memory_mib);
   }
-  /// Whether exactly what this pod has is free on its node, be that closed or not: its devices, its instance,
-  /// and its part of the host.
+  /// Whether the exact resources of this pod (devices, instance and part of the host) are free on its node,
+  /// closed or not.
   [[nodiscard]] bool is_free_for(const placed_pod& pod) const {
     const node_id n = pod.where.node;
     return hosts_.fits(n, type_of(n), pod.cpu_milli, pod.memory_mib) &&
            use_.fits(n, pod.where.devices, devices_of(pod)) &&
            (pod.mig.is_none() || instances_.is_free_for(pod));
   }
-  /// How many such pods have room there now, at most `most`; none if it is closed. O(devices).
+  /// How many such pods fit there now, at most `most`; 0 if the node is closed. O(devices).
   [[nodiscard]] std::uint64_t pods_with_room(node_id n, const pod_shape& here,
                                              std::uint64_t most = any_number) const {
     if (is_closed(n)) return 0;
     return hosts_.pods(n, type_of(n), here.cpu_milli, here.memory_mib,
                        std::min(most, pods_on_devices(n, here)));
   }
-  /// The same of the devices alone, be the node closed or not; `any_number` for a pod that needs none.
+  /// The same for the devices alone, even if the node is closed; `any_number` for a pod that needs none.
   [[nodiscard]] std::uint64_t pods_on_devices(node_id n, const pod_shape& here) const {
     return here.mig.is_none() ? use_.pods(n, here, any_number) : instances_.pods(n, use_, here.mig);
   }
 
-  /// The devices of this node on which a pod of this shape would stand, whatever pool and model that is (see
+  /// The devices of this node that a pod of this shape would get, whatever the pool and model (see
   /// `device_use::choose`); nothing if it does not fit there. O(devices of the node).
   [[nodiscard]] std::optional<std::uint64_t> choose_devices(node_id n, const pod_shape& pod) const {
     const auto here = anywhere(pod, n);
     if (!here || !host_has_room(n, *here)) return std::nullopt;
     return devices_for(n, *here);
   }
-  /// The pod as it would stand there: with the portion of its devices that it has on this node, and the place
-  /// of its instance. Precondition: it fits there.
+  /// The pod as it would be placed there: with its portion of the devices of this node, and the position of
+  /// its instance. Precondition: it fits there.
   [[nodiscard]] placed_pod placed(const pod_location& at, const pod_shape& pod) const {
     const auto here = anywhere(pod, at.node);
     ALLOT_ASSERT(here.has_value(), "the pod does not fit there");
@@ -147,12 +146,12 @@ class free_index {
     return p;
   }
 
-  /// Whether its devices and its host have room for all that is used and held of them. Then it can start.
+  /// Whether its devices and its host have room for all that is used and held of them, so that it can start.
   [[nodiscard]] bool is_ready(const placed_pod& pod) const {
     return hosts_.is_ready(pod) && (pod.mig.is_none() ? use_.is_ready(pod) : instances_.is_ready(pod));
   }
-  /// Whether someone holds something of what a pod of this shape would have on this node, so that it could
-  /// not start at once. `here` is as `node_type::shape_on` gave it. Precondition: it has room there.
+  /// Whether some of what a pod of this shape would get on this node is still held, so that it could not
+  /// start at once. `here` is as `node_type::shape_on` gave it. Precondition: it fits there.
   [[nodiscard]] bool must_wait(node_id n, const pod_shape& here) const {
     if (!hosts_.would_be_ready(n, type_of(n), here)) return true;
     const std::uint64_t devices = devices_for(n, here).value_or(0);
@@ -160,13 +159,13 @@ class free_index {
     return use_.must_wait(n, devices, here.milli);
   }
 
-  /// Whether some pod that was told to go still holds what it had.
+  /// Whether any pod being evicted still holds something.
   [[nodiscard]] bool is_anyone_leaving() const noexcept { return leaving_ > 0; }
 
-  // All nodes of one type that are not closed: `type` is an index into layout().types().
+  // All open nodes of one type: `type` is an index into layout().types().
 
-  /// A node, and what made it a candidate: its free GPUs, or the gap. Candidates are ordered by that, then
-  /// by node.
+  /// A node, and the value that made it a candidate: its free GPUs, or the gap. Candidates are ordered by
+  /// that value, then by node.
   struct candidate {
     std::uint32_t level = 0;
     node_id node;
@@ -177,7 +176,7 @@ class free_index {
     [[nodiscard]] constexpr bool operator()(node_id) const noexcept { return true; }
   };
 
-  /// The node with the fewest free GPUs that suffice, the lowest of several, of which `is_good(node)` holds.
+  /// The lowest of the nodes with the fewest free GPUs >= `at_least` for which `is_good(node)` holds.
   template <class IsGood = any_node>
   [[nodiscard]] std::optional<candidate> fewest_free(std::size_t type, std::uint32_t at_least,
                                                      IsGood is_good = {}) const {
@@ -185,8 +184,7 @@ class free_index {
     if (!found) return std::nullopt;
     return candidate{found->first, found->second};
   }
-  /// The node with the smallest gap that suffices, the lowest of several, of which `is_good(node)` holds.
-  /// `at_least` is in milli.
+  /// The lowest of the nodes with the smallest gap >= `at_least`, in milli, for which `is_good(node)` holds.
   template <class IsGood = any_node>
   [[nodiscard]] std::optional<candidate> smallest_gap(std::size_t type, std::uint32_t at_least,
                                                       IsGood is_good = {}) const {
@@ -195,12 +193,12 @@ class free_index {
     if (!found) return std::nullopt;
     return candidate{found->gap, found->node};
   }
-  /// How many nodes have exactly so many free GPUs.
+  /// The number of nodes with exactly this many free GPUs.
   [[nodiscard]] std::uint64_t nodes_with_free(std::size_t type, std::uint32_t gpus) const {
     const auto& counts = types_[type].nodes_with_free;
     return gpus < counts.size() ? counts[gpus] : 0;
   }
-  /// How many shared devices have exactly this gap, in milli.
+  /// The number of shared devices with exactly this gap, in milli.
   [[nodiscard]] std::uint64_t devices_with_gap(std::size_t type, std::uint32_t gap) const {
     return types_[type].by_gap.devices_with(gap);
   }
@@ -213,7 +211,7 @@ class free_index {
   [[nodiscard]] quantity held_in(std::uint64_t pools, std::uint64_t models = all_models) const {
     return sum(pools, models, [](const type_index& t) { return t.held; });
   }
-  /// What is free on nodes that are closed, so not to be had.
+  /// What is free on closed nodes, and therefore not available.
   [[nodiscard]] quantity closed_in(std::uint64_t pools, std::uint64_t models = all_models) const {
     return sum(pools, models, [](const type_index& t) { return t.closed; });
   }
@@ -271,7 +269,7 @@ class free_index {
     for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
       const std::uint32_t d = device_use::lowest(left);
       const std::uint32_t used = use_.used(n, d);
-      ALLOT_ASSERT(used >= pod.milli, "the pod does not stand there");
+      ALLOT_ASSERT(used >= pod.milli, "the pod is not placed there");
       set_used(n, d, used - pod.milli);
       if (used == pod.milli) freed |= std::uint64_t{1} << d;
     }
@@ -283,7 +281,7 @@ class free_index {
     state_.leave(pod);
     note_change(n);
   }
-  /// The pod does not count any more, but its devices and its host are not empty yet.
+  /// The pod no longer counts as used, but its devices and its host are not empty yet.
   void hold(const placed_pod& pod) { change_held(pod, 1); }
   /// Precondition: it holds its devices.
   void let_go(const placed_pod& pod) { change_held(pod, -1); }
@@ -299,7 +297,7 @@ class free_index {
     shape.milli = pod.milli;
     return shape;
   }
-  /// What the pod would ask of this node if its pool and model were acceptable.
+  /// The shape of the pod on this node if its pool and model were acceptable.
   [[nodiscard]] std::optional<pod_shape> anywhere(pod_shape pod, node_id n) const {
     pod.pools = all_pools;
     pod.models = all_models;
@@ -378,7 +376,7 @@ class free_index {
   std::vector<bool> closed_;
   pod_kinds kinds_;
   gpu::fingerprint state_;
-  /// How many pods hold something.
+  /// The number of pods that hold something.
   std::int64_t leaving_ = 0;
   std::vector<type_index> types_;
   change_log changes_;

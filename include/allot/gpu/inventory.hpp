@@ -27,11 +27,11 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// The reference placement: where requests go, and which pods stand on which GPUs. It models the scheduler's
-/// placement concept; a host with an inventory of its own does not need it.
+/// The reference placement: where requests are placed, and which pods run on which GPUs. Models the
+/// scheduler's placement concept; a host with its own inventory does not need it.
 ///
 /// Nothing here allocates memory, except when there are more pods at once, or longer undo logs, than ever
-/// before. A copy is independent. Which place is chosen is the policy's; everything is deterministic.
+/// before. A copy is independent. The policy chooses the placement; everything is deterministic.
 template <placement_policy Policy = indexed_best_fit>
 class basic_inventory : public occupancy {
  public:
@@ -40,20 +40,20 @@ class basic_inventory : public occupancy {
 
   explicit basic_inventory(cluster layout, Policy policy = {})
       : occupancy(std::move(layout)), policy_(std::move(policy)) {}
-  /// With a topology of the cluster, so that requests can have levels. Precondition: it was built for it.
+  /// With a topology, so that requests can have levels. Precondition: it was built for this cluster.
   basic_inventory(cluster layout, topology nearness, Policy policy = {})
       : occupancy(std::move(layout)),
         near_(std::in_place, this->layout(), std::move(nearness)),
         policy_(std::move(policy)) {}
 
-  /// Places all pods of the request, or none. No place is taken from anyone; see `why_not` for what is in
-  /// the way. O(pods x what the policy takes); what has no room at all is found without trying pods.
+  /// Places all pods of the request, or none. Nothing is evicted for it; see `why_not` for what is in the
+  /// way. O(pods x cost of the policy); a request without enough room is refused without trying its pods.
   [[nodiscard]] std::optional<allocation> place(const pod_request& d) { return place_by(policy_, d); }
   /// As `place`, preferring nodes on which pods can start at once (see `available_first`).
   [[nodiscard]] std::optional<allocation> place_available_first(const pod_request& d) {
     return place_by(available_first{}, d);
   }
-  /// As `place`, where another policy says; but where a request with levels goes, `gang_planner` says.
+  /// As `place`, with another policy; requests with levels are still placed by `gang_planner`.
   template <placement_policy P>
   [[nodiscard]] std::optional<allocation> place_by(const P& policy, const pod_request& d) {
     const auto pods = split(d, d.total ? layout().largest_node(d.pools, d.models) : 0);
@@ -79,13 +79,13 @@ class basic_inventory : public occupancy {
     return conclude(before, placed, a);
   }
 
-  /// Places a gang of pods like this one (its `pods`, `total` and levels are not looked at) as its groups and
-  /// levels ask, the pods of the first group first; of an elastic gang as many as have room.
-  /// Without a topology there are no levels, and no gang can be placed.
+  /// Places a gang of pods like this one (its `pods`, `total` and levels are ignored) according to its groups
+  /// and levels, the pods of the first group first; as many pods of an elastic gang as fit. Without a
+  /// topology there are no levels, and no gang can be placed.
   struct placed_gang {
-    /// None if it has no place.
+    /// None if it can't be placed.
     std::optional<allocation> at;
-    /// What was chosen, or why not; valid until the next call.
+    /// The plan, or the reason for the failure; valid until the next call.
     gang_place where;
   };
   [[nodiscard]] placed_gang place_gang(pod_request pod, const gang_request& gang) {
@@ -101,10 +101,10 @@ class basic_inventory : public occupancy {
     return {where.found ? place_as_planned(where, {shape->each, where.pods}) : std::nullopt, where};
   }
 
-  /// Puts a job where it already runs, whatever pools it asks for; nothing if it does not fit there, or if
-  /// these are not as many locations as it has pods. Without devices, a pod gets those that `free_index`
-  /// chooses on its node. The pods of a total have as many GPUs as devices are given, else all of their
-  /// node; the last has what is left. O(pods x devices of a node).
+  /// Places a job where it already runs, whatever pools it requests; nothing if it does not fit there, or if
+  /// there are not as many locations as it has pods. A pod given without devices gets those that `free_index`
+  /// chooses on its node. The pods of a total have as many GPUs as devices are given, otherwise all of their
+  /// node; the last gets the rest. O(pods x devices of a node).
   [[nodiscard]] std::optional<allocation> place_at(const pod_request& d, std::span<const pod_location> pods) {
     const auto whole = split(d, 0);
     const bool is_split = d.total && d.gpus >= quantity::milli(milli_per_gpu);
@@ -127,13 +127,13 @@ class basic_inventory : public occupancy {
     return conclude(before, placed && left == 0, a);
   }
 
-  /// Whether the request would have a place on the empty cluster with all nodes open. O(types of nodes), with
-  /// levels O(domains x types).
+  /// Whether the request would fit on the empty cluster with all nodes open. O(node types), with levels
+  /// O(domains x types).
   [[nodiscard]] bool could_ever_fit(const pod_request& d) const {
     if (!d.has_level()) return gpu::could_ever_fit(layout(), d);
     return near_ && near_->could_ever_fit(layout(), d);
   }
-  /// Why the request has no place now. See `gpu::why_not`.
+  /// Why the request can't be placed now. See `gpu::why_not`.
   [[nodiscard]] unplaceable why_not(const pod_request& d) const {
     unplaceable why = gpu::why_not(index(), d);
     if (!d.has_level()) return why;
@@ -142,12 +142,12 @@ class basic_inventory : public occupancy {
     return why;
   }
 
-  /// On how many devices a request stands that it has to itself, and that it may share; and how many nobody
-  /// uses. For policies that count devices before they look for places.
+  /// The number of devices that a request has to itself and that it may share, and the number of unused
+  /// devices. For policies that count devices before they look for a placement.
   [[nodiscard]] device_count devices_of(const pod_request& d) const noexcept { return gpu::devices_of(d); }
   [[nodiscard]] std::uint64_t free_devices() const { return gpu::free_devices(index()); }
 
-  /// How near they are to each other; nothing if that was not said.
+  /// The topology of the nodes; null if none was given.
   [[nodiscard]] const topology* nearness() const noexcept { return near_ ? &near_->layout() : nullptr; }
 
  private:
@@ -172,7 +172,7 @@ class basic_inventory : public occupancy {
     return conclude(before, placed, a);
   }
 
-  /// How many of the `left` GPUs of a split total stand there.
+  /// How many of the `left` GPUs of a split total are placed there.
   [[nodiscard]] std::uint32_t part_of_total(const pod_location& at, std::int64_t left) const {
     if (at.devices != 0) return static_cast<std::uint32_t>(std::popcount(at.devices));
     if (!layout().contains(at.node)) return 0;
@@ -204,7 +204,7 @@ class basic_inventory : public occupancy {
   [[no_unique_address]] Policy policy_;
 };
 
-/// The inventory with best fit, as the published results of the Helios simulator have it.
+/// The inventory with best fit, as in the published results of the Helios simulator.
 using inventory = basic_inventory<>;
 
 }  // namespace gpu

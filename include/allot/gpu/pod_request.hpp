@@ -14,13 +14,13 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// A machine of a cluster, in the order of its specification.
+/// A machine of a cluster, numbered in the order of its specification.
 using node_id = id<struct node_tag>;
 
-/// What an inventory has placed, until it is released; then the id stands for nothing.
+/// What an inventory has placed; the id becomes invalid when it is released.
 using allocation_id = recycled_id<struct allocation_tag>;
 
-/// The name of a MIG profile, of whatever model offers it; none: no instance is asked for. See
+/// The name of a MIG profile, independent of the model; none: no instance is requested. See
 /// `find_mig_request`.
 using mig_request = id<struct mig_request_tag>;
 
@@ -28,40 +28,40 @@ inline constexpr std::uint32_t milli_per_gpu = 1000;
 /// The GPUs of a node are the bits of one word.
 inline constexpr std::uint32_t max_gpus_per_node = 64;
 
-/// A set of pools: bit p is the pool of index p. Every pool, those included that do not exist yet.
+/// A set of pools: bit p is the pool of index p. All pools, including those that do not exist yet.
 inline constexpr std::uint64_t all_pools = ~std::uint64_t{0};
-/// The same of GPU models: bit m is the model of index m in `cluster::models`.
+/// The same for GPU models: bit m is the model of index m in `cluster::models`.
 inline constexpr std::uint64_t all_models = ~std::uint64_t{0};
 
-/// No level of a topology.
+/// No topology level.
 inline constexpr std::uint8_t any_level = 255;
 
-/// What a job asks of the machines. Two equal requests fare alike, so a host may remember that one of them
-/// did not fit.
+/// What a job requests from the cluster. Equal requests are treated alike, so a host may remember that one of
+/// them did not fit.
 struct pod_request {
   /// Of each pod (of the whole job, if `total`): whole GPUs; or less than one, a fraction of one device (of
   /// each of `devices`); or none, for a pod that only needs a node.
   quantity gpus{};
   std::uint32_t pods = 1;
-  /// `gpus` is the whole job's, which stands on as few nodes as its size needs (see `split`). `pods` is then
-  /// not looked at, and `cpu_milli` and `memory_mib` are the whole job's too.
+  /// `gpus` is for the whole job, which runs on as few nodes as its size needs (see `split`). `pods` is then
+  /// ignored, and `cpu_milli` and `memory_mib` are for the whole job too.
   bool total = false;
   /// The acceptable pools.
   std::uint64_t pools = all_pools;
   /// The acceptable GPU models.
   std::uint64_t models = all_models;
-  /// CPU and host memory of each pod. On nodes that do not say what they have of it, it is not counted.
+  /// CPU and host memory of each pod. Not counted on nodes that do not specify their own.
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
-  /// Not 0: instead of `gpus`, which is then 0, so much memory of each of `devices` GPUs. What portion of a
+  /// Not 0: instead of `gpus`, which is then 0, this much memory of each of `devices` GPUs. What portion of a
   /// device that is depends on its model (see `portion_of_memory`).
   std::int64_t gpu_memory_mib = 0;
-  /// Of a fraction: on how many devices of one node the pod has it (KAI's multi-device fractions).
+  /// For a fraction: on how many devices of one node each pod has it (KAI's multi-device fractions).
   std::uint32_t devices = 1;
   /// Instead of `gpus`, which is then 0: each pod needs a MIG instance of this profile.
   mig_request mig{};
-  /// All pods in one domain of this level of the inventory's topology, or nowhere; and if possible in one of
-  /// that level, else of the next coarser one that has room. `any_level`: it does not matter.
+  /// All pods in one domain of this level of the inventory's topology, or not at all; if possible in one of
+  /// the preferred level, else of the next coarser one with room. `any_level`: no constraint.
   std::uint8_t required_level = any_level;
   std::uint8_t preferred_level = any_level;
 
@@ -73,10 +73,10 @@ struct pod_request {
   friend constexpr bool operator==(const pod_request&, const pod_request&) noexcept = default;
 };
 
-/// The portion of a device, in milli, that so much memory of it is: percent, rounded up, of what the device
-/// has, which counts in whole steps of 100 MiB (KAI-Scheduler v0.13). When that is less than what is asked,
-/// or nothing is known of the device's memory: `milli_per_gpu + 1`, which no device has. Precondition:
-/// something is asked for.
+/// The portion of a device, in milli, for this much of its memory: in percent, rounded up, of the device
+/// memory rounded down to a multiple of 100 MiB (KAI-Scheduler v0.13). If the device has less than that, or
+/// its memory is unknown: `milli_per_gpu + 1`, which no device has. Precondition: the requested memory is not
+/// 0.
 [[nodiscard]] constexpr std::uint32_t portion_of_memory(std::int64_t asked_mib,
                                                         std::int64_t device_mib) noexcept {
   const std::int64_t counted = device_mib / 100 * 100;
@@ -90,7 +90,7 @@ struct pod_request {
   return device_mib / milli_per_gpu * milli + device_mib % milli_per_gpu * milli / milli_per_gpu;
 }
 
-/// What one pod asks of one node: `milli` of each of `devices` GPUs, and what it needs of the host.
+/// What one pod requests from one node: `milli` of each of `devices` GPUs, and what it needs of the host.
 struct pod_shape {
   std::uint32_t devices = 0;
   /// milli_per_gpu, or less for a fraction of a device.
@@ -99,39 +99,39 @@ struct pod_shape {
   std::uint64_t models = all_models;
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
-  /// Not 0: `milli` is what this is of a device; `free_index::shape_on` says it for the nodes of one type.
+  /// Not 0: determines `milli`; `node_type::shape_on` does so for the nodes of one type.
   std::int64_t gpu_memory_mib = 0;
-  /// Not none: an instance of this profile on one device; the same holds for `milli`.
+  /// Not none: a MIG instance of this profile on one device; determines `milli` in the same way.
   mig_request mig{};
 
   [[nodiscard]] constexpr bool is_fraction() const noexcept { return milli < milli_per_gpu; }
-  /// Whether only the node's type says what portion of a device it is.
+  /// Whether its portion of a device depends on the node type.
   [[nodiscard]] constexpr bool depends_on_type() const noexcept {
     return gpu_memory_mib > 0 || !mig.is_none();
   }
-  /// Whether it needs anything of the host but a place.
+  /// Whether it needs anything of the host besides a pod slot.
   [[nodiscard]] constexpr bool needs_host() const noexcept { return cpu_milli > 0 || memory_mib > 0; }
 
   friend constexpr auto operator<=>(const pod_shape&, const pod_shape&) noexcept = default;
   friend constexpr bool operator==(const pod_shape&, const pod_shape&) noexcept = default;
 };
 
-/// Where a pod stands, or is to stand.
+/// Where a pod is, or is to be, placed.
 struct pod_location {
   node_id node;
-  /// Bit d is device d of the node. None, for a pod that needs some: whichever suit.
+  /// Bit d is device d of the node. None, for a pod that needs some: any suitable ones.
   std::uint64_t devices = 0;
 
   friend constexpr bool operator==(const pod_location&, const pod_location&) noexcept = default;
 };
 
-/// A pod that has its place: it has `milli` of each of its devices, and so much of the host.
+/// A placed pod: it has `milli` of each of its devices, and these amounts of the host.
 struct placed_pod {
   pod_location where;
   std::uint32_t milli = milli_per_gpu;
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
-  /// Of a MIG instance, its profile and on which memory slice of the device it begins.
+  /// For a MIG instance, its profile and the memory slice of the device at which it starts.
   mig_request mig{};
   std::uint32_t mig_start = 0;
 
@@ -142,7 +142,7 @@ struct placed_pod {
   friend constexpr bool operator==(const placed_pod&, const placed_pod&) noexcept = default;
 };
 
-/// The pods of a request: `pods` of shape `each`, and one more of shape `rest` unless that has no devices.
+/// The pods of a request: `pods` of shape `each`, and one of shape `rest` unless that has no devices.
 struct pod_split {
   pod_shape each;
   std::uint64_t pods = 1;
@@ -154,7 +154,7 @@ struct pod_split {
 
 namespace detail {
 
-/// The part that the `gpus` of one node, of `all` GPUs, have of an amount of the whole job's, rounded up.
+/// The part of an amount of the whole job that goes with `gpus` of its `all` GPUs, rounded up.
 [[nodiscard]] constexpr std::int64_t part_of(std::int64_t amount, std::uint64_t gpus,
                                              std::uint64_t all) noexcept {
   const std::uint64_t each = static_cast<std::uint64_t>(amount) / all;
@@ -164,13 +164,13 @@ namespace detail {
 
 }  // namespace detail
 
-/// The pods that a request consists of, or nothing if it is none that can be placed: no pods, a negative
-/// amount, one above a GPU that is not whole, more than one of GPUs, GPU memory and a MIG profile, or several
-/// devices with other than a fraction of each.
+/// The pods of a request, or nothing if it is invalid: no pods, a negative amount, more than one GPU but not
+/// a whole number, more than one of GPUs, GPU memory and a MIG profile, or several devices with anything but
+/// a fraction of each.
 ///
-/// A total of at most the size of the largest acceptable node is one pod. A larger one fills as many nodes
-/// of that size as it can, all of whose GPUs must be free, and the rest stands on one node (the rule of the
-/// Helios simulator); its CPU and memory go with its GPUs. O(1).
+/// A total no larger than the largest acceptable node is one pod. A larger one fills as many nodes of that
+/// size as it can, with all of their GPUs, and the rest runs on one node (the rule of the Helios simulator);
+/// CPU and memory are divided like the GPUs. O(1).
 [[nodiscard]] constexpr std::optional<pod_split> split(const pod_request& d,
                                                        std::uint32_t largest_node) noexcept {
   const std::int64_t milli = d.gpus.in_milli();
@@ -183,7 +183,7 @@ namespace detail {
   if (d.devices != 1 && (!is_portion || is_instance || d.devices == 0)) return std::nullopt;
   pod_shape pod{0, milli_per_gpu, d.pools, d.models, d.cpu_milli, d.memory_mib, d.gpu_memory_mib, d.mig};
   const std::uint64_t pods = d.total ? 1 : d.pods;
-  // What no node can hold need not be told apart.
+  // Sizes that no node can hold need not be distinguished.
   constexpr std::uint64_t too_many = max_gpus_per_node + 1;
   if (is_portion || milli == 0) {
     if (is_portion) pod.devices = static_cast<std::uint32_t>(std::min<std::uint64_t>(d.devices, too_many));

@@ -17,33 +17,33 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Why a request has no place.
+/// Why a request can't be placed.
 enum class obstacle : std::uint8_t {
-  /// It has one.
+  /// It can be placed.
   none,
-  /// Not something that can be placed (see `split`).
+  /// Not a valid request (see `split`).
   invalid_demand,
-  /// A pod of it is larger than any node of the cluster.
+  /// A pod of the request is larger than any node of the cluster.
   too_large_for_any_node,
-  /// Some node could hold a pod of it, but none in its pools.
+  /// Some node could hold a pod of the request, but none in its pools.
   pool_has_no_such_node,
   /// Some node in its pools could, but none of an acceptable GPU model.
   model_has_no_such_node,
-  /// Not all of its pods fit, even if nothing else stands on the nodes of its pools and models.
+  /// Its pods do not all fit, even if the nodes of its pools and models are empty.
   larger_than_cluster,
-  /// Nor in any one domain of the level of the topology in which they must stand together.
+  /// Its pods do not all fit in any one domain of the required topology level, even if it is empty.
   larger_than_any_domain,
-  /// The nodes of its pools and models have fewer free GPUs than it asks for.
+  /// The nodes of its pools and models have fewer free GPUs than it requests.
   full,
-  /// They have as many free GPUs as it asks for, but not together.
+  /// They have enough free GPUs, but not together.
   fragmented,
-  /// There are free GPUs for it, but the CPU, memory or pod slots beside them are used up.
+  /// Its GPUs would fit, but the CPU, memory or pod slots of their nodes are used up.
   host_full,
-  /// There is room for all of its pods, but not in one domain of the level in which they must stand together.
+  /// All of its pods fit, but not in one domain of the required topology level.
   no_domain_has_room,
 };
 
-/// For a program to read; a person is better served by a sentence made of the numbers.
+/// For programs; messages for users are better made from the numbers.
 [[nodiscard]] constexpr std::string_view to_string(obstacle o) noexcept {
   switch (o) {
     case obstacle::none:
@@ -72,29 +72,29 @@ enum class obstacle : std::uint8_t {
   return "";
 }
 
-/// Why a request has no place, with the numbers to check it by. What is counted is counted on nodes of
-/// acceptable pools and models; what is held by those who were told to go counts as free.
+/// Why a request can't be placed, with the supporting numbers. Counts are over nodes of acceptable pools and
+/// models; what pods being evicted still hold counts as free.
 struct unplaceable {
   obstacle reason = obstacle::none;
   /// By the whole job.
   quantity asked;
-  /// The GPUs that there are, and those that are free, with all gaps of shared ones but not on closed nodes.
+  /// The total and the free GPUs; free includes the gaps of shared GPUs but nothing on closed nodes.
   quantity capacity;
   quantity free;
   /// The most that one pod of this kind could get now: GPUs of one node, or a part of one device.
   quantity largest_block;
-  /// How many pods it has, and how many of them, without the smaller one of a split total, have a place now;
-  /// with `no_domain_has_room`, in the domain that has most, and with `larger_than_any_domain`, in the one
-  /// that would have most if it were empty.
+  /// The number of its pods, and how many of them, excluding the smaller pod of a split total, fit now; with
+  /// `no_domain_has_room`, in the domain with the most room; with `larger_than_any_domain`, in the domain
+  /// that would have the most room if it were empty.
   std::uint64_t pods = 0;
   std::uint64_t pods_with_room = 0;
-  /// With these two, the level in which they must stand together, and that domain of it; or, if that level is
-  /// the nodes', that node.
+  /// With these two reasons, the required level and that domain; or that node, if the level is the node
+  /// level.
   std::uint8_t level = any_level;
   domain_id best_domain{};
   node_id best_node{};
 
-  /// Whether it could not stand on the empty cluster either.
+  /// Whether it would not fit on the empty cluster either.
   [[nodiscard]] constexpr bool is_never() const noexcept {
     return reason != obstacle::none && reason < obstacle::full;
   }
@@ -104,7 +104,7 @@ struct unplaceable {
 
 namespace detail {
 
-/// A loop over the types on which a pod may stand, with its shape there.
+/// Visits the types on which a pod may run, with its shape there.
 template <class Visit>
 void for_each_type(const cluster& layout, const pod_shape& pod, Visit visit) {
   for (std::size_t t = 0; t < layout.types().size(); ++t) {
@@ -116,8 +116,8 @@ void for_each_type(const cluster& layout, const pod_shape& pod, Visit visit) {
   return a + b < a ? free_index::any_number : a + b;
 }
 
-/// How many pods of this shape have room now on the nodes of one type, looking only at how many have so many
-/// free GPUs or such a gap: of shapes that need one device or whole ones.
+/// How many pods of this shape fit now on the nodes of one type, judged only by free GPU and gap counts. For
+/// shapes that need one device or whole ones.
 [[nodiscard]] inline std::uint64_t room_by_counts(const free_index& index, std::size_t type,
                                                   const pod_shape& here) {
   std::uint64_t count = 0;
@@ -134,17 +134,16 @@ void for_each_type(const cluster& layout, const pod_shape& pod, Visit visit) {
 
 enum class look : std::uint8_t { at_all, at_gpus };
 
-/// Whether on nodes of this type a pod of this shape may lack room though its GPUs are free.
+/// Whether a pod of this shape may lack room on nodes of this type although its GPUs are free.
 [[nodiscard]] inline bool may_lack_host(const node_type& type, const pod_shape& here) noexcept {
   return (type.counts_cpu() && here.cpu_milli > 0) || (type.counts_memory() && here.memory_mib > 0) ||
          type.counts_slots();
 }
 
-/// How many pods of this shape have room now, on nodes that are not closed, or at least `enough`. Pods of one
-/// shape do not get in each other's way more than their number, so it does not matter where the first ones go
-/// (except for fractions of several devices: of those it is the most that can be).
-/// O(types x sizes, or gaps for a fraction); O(nodes) for what needs the host to be looked at, or several
-/// fractions.
+/// How many pods of this shape fit now on open nodes, or any number of at least `enough`. Pods of one shape
+/// compete only for capacity, so the placement of the first ones does not matter (except for fractions of
+/// several devices, for which this is an upper bound). O(types x sizes), or gaps for a fraction; O(nodes) if
+/// the host must be checked, or for several fractions.
 [[nodiscard]] inline std::uint64_t room(const free_index& index, const pod_shape& pod,
                                         std::uint64_t enough = free_index::any_number,
                                         look at = look::at_all) {
@@ -169,13 +168,13 @@ enum class look : std::uint8_t { at_all, at_gpus };
   return count;
 }
 
-/// How many pods of this shape an empty node of this type has room for; `any_number` if nothing limits them.
+/// How many pods of this shape fit on an empty node of this type; `any_number` if nothing limits them.
 [[nodiscard]] inline std::uint64_t pods_when_empty(const node_type& type, const pod_shape& here) {
   std::uint64_t pods = free_index::any_number;
   const auto at_most = [&pods](std::int64_t left, std::int64_t one) {
     if (one > 0) pods = std::min(pods, static_cast<std::uint64_t>(left / one));
   };
-  // Fractions of several devices go side by side: as many as there are whole sets, times those of a device.
+  // Fractions of several devices: the portions of all devices, divided by the devices of a pod.
   if (here.devices > 0) {
     const std::uint64_t on_device =
         type.mig ? mig_device{*type.mig}.room(*profile_of(*type.mig, here.mig)) : milli_per_gpu / here.milli;
@@ -187,7 +186,7 @@ enum class look : std::uint8_t { at_all, at_gpus };
   return pods;
 }
 
-/// How many pods of this shape the empty cluster has room for. O(types).
+/// How many pods of this shape fit on the empty cluster. O(types).
 [[nodiscard]] inline std::uint64_t room(const cluster& empty, const pod_shape& pod) {
   std::uint64_t count = 0;
   for_each_type(empty, pod, [&](std::size_t t, const pod_shape& here) {
@@ -198,8 +197,8 @@ enum class look : std::uint8_t { at_all, at_gpus };
   return count;
 }
 
-/// On how many nodes a pod of this shape, of whole GPUs, has room now; at least `enough` is enough. As
-/// `room`.
+/// The number of nodes on which a pod of this shape, of whole GPUs, fits now; may stop counting at `enough`.
+/// As `room`.
 [[nodiscard]] inline std::uint64_t nodes_with_room(const free_index& index, const pod_shape& pod,
                                                    std::uint64_t enough, look at) {
   std::uint64_t count = 0;
@@ -217,14 +216,14 @@ enum class look : std::uint8_t { at_all, at_gpus };
   });
   return count;
 }
-/// The same of the empty cluster. O(types).
+/// The same for the empty cluster. O(types).
 [[nodiscard]] inline std::uint64_t nodes_with_room(const cluster& empty, const pod_shape& pod) {
   std::uint64_t count = 0;
   for_each_type(empty, pod, [&](std::size_t t, const pod_shape&) { count += empty.types()[t].nodes.size(); });
   return count;
 }
 
-// Of a split total, every full node is one that the smaller pod could have had: it needs another.
+// Every full pod of a split total takes a node that the smaller pod could have had, so it needs another.
 
 [[nodiscard]] inline bool has_room(const cluster& empty, const pod_split& pods) {
   return room(empty, pods.each) >= pods.pods &&
@@ -235,8 +234,8 @@ enum class look : std::uint8_t { at_all, at_gpus };
          (!pods.has_rest() || nodes_with_room(index, pods.rest, pods.pods + 1, at) > pods.pods);
 }
 
-/// The GPUs of the whole job; of pods that ask for GPU memory or an instance, the least that it is on any
-/// acceptable model.
+/// The GPUs of the whole job; for pods that request GPU memory or a MIG instance, the minimum over the
+/// acceptable models.
 [[nodiscard]] inline quantity asked(const cluster& layout, const pod_request& d, const pod_split& pods) {
   if (!pods.each.depends_on_type() && !pods.each.is_fraction()) return d.total ? d.gpus : d.gpus * d.pods;
   std::uint32_t least = pods.each.milli;
@@ -265,22 +264,22 @@ enum class look : std::uint8_t { at_all, at_gpus };
 
 }  // namespace detail
 
-/// Whether the request has a place when nothing else stands in the cluster. O(types).
+/// Whether the request fits on the empty cluster. O(types).
 [[nodiscard]] inline bool could_ever_fit(const cluster& empty, const pod_request& d) {
   const auto pods = split(d, empty.largest_node(d.pools, d.models));
   return pods && detail::has_room(empty, *pods);
 }
 
-/// Whether the request has a place now, whatever policy would choose it. O(types x sizes), a fraction
-/// O(types x gaps), O(nodes) when hosts count what it needs of them. Of several pods that need fractions of
-/// several devices each: whether it may have one.
+/// Whether the request fits now, whatever the policy. O(types x sizes), O(types x gaps) for a fraction,
+/// O(nodes) if it needs host resources that nodes count. For several pods with fractions of several devices
+/// each, true only means that it may fit.
 [[nodiscard]] inline bool has_room(const free_index& index, const pod_request& d) {
   const auto pods = split(d, index.layout().largest_node(d.pools, d.models));
   return pods && detail::has_room(index, *pods);
 }
 
-/// Why the request has no place now, wherever in the topology; `obstacle::none` if it has one. A lasting
-/// reason goes before a passing one. As `has_room`.
+/// Why the request can't be placed now, regardless of the topology; `obstacle::none` if it can. Permanent
+/// reasons take precedence over temporary ones. Complexity as `has_room`.
 [[nodiscard]] inline unplaceable why_not(const free_index& index, const pod_request& d) {
   const cluster& layout = index.layout();
   unplaceable why;
@@ -296,7 +295,7 @@ enum class look : std::uint8_t { at_all, at_gpus };
   why.largest_block = detail::largest_block(index, pods->each);
   why.pods = pods->all_pods();
   why.pods_with_room = std::min(pods->pods, detail::room(index, pods->each, pods->pods));
-  // A total is split for the nodes that are looked at: its pods are as large as those are.
+  // A total is split by the size of the nodes in question, which determines the size of its pods.
   const auto fits_a_node = [&](std::uint64_t pools, std::uint64_t models) {
     pod_request other = d;
     other.pools = pools;

@@ -13,30 +13,30 @@
 namespace allot {
 inline namespace v0 {
 
-/// A world that can also place a job it has taken off somewhere else, if there is such a place: it then
-/// stands there until it is taken off again.
+/// A world that can also place taken-off jobs elsewhere, if there is room. A job stays there until it is
+/// taken off again.
 template <class World, std::size_t N>
 concept replacing_world = search_world<World, N> && requires(World world, const running_job<N>& job) {
   { world.place_elsewhere(job) } -> std::same_as<bool>;
 };
 
-/// Makes a place for a request that its quota allows, by starting others again elsewhere: nobody is evicted,
-/// whatever his quota or priority, but those who are moved lose what they have not saved (KAI's
-/// consolidation). Buffers are kept from one search to the next.
+/// Makes a place for a request that its quota allows by restarting other jobs elsewhere. Jobs of any quota
+/// and priority are moved, not evicted, but lose their unsaved work (KAI's consolidation). Buffers are reused
+/// across searches.
 template <std::size_t N>
 class consolidation_search {
  public:
-  /// At most so many jobs are moved for one request (KAI: 16).
+  /// The most jobs moved for one request (KAI: 16).
   explicit consolidation_search(std::size_t most_moves = 16) : most_moves_(most_moves) {}
 
-  /// Takes jobs off their places in the order in which `may_move` lists them, until the beneficiary could be
-  /// placed and those of them that are in its way stand elsewhere beside it. On success the moved jobs stand
-  /// at their new places and the beneficiary can be placed; otherwise the caller rolls the world back.
-  /// Elastic pods are jobs of their own here. At most O(most_moves^2) trial placements of each, and the same
-  /// world must find the same places each time.
+  /// Takes jobs off their places in the order of `may_move` until the beneficiary could be placed and those
+  /// in its way could be placed elsewhere alongside it. On success the moved jobs are at their new places and
+  /// the beneficiary can be placed; otherwise the caller rolls the world back. Elastic pods count as jobs
+  /// here. At most O(most_moves^2) trial placements of each job; the world must find the same places each
+  /// time.
   ///
-  /// It is `impossible` only if there is no place even without all of `may_move`. Where they could stand, and
-  /// whether more than `most_moves` would help, is not tried in every way: then it is `not_proven`.
+  /// Returns `impossible` only if there is no place even without all of `may_move`. New places, and more than
+  /// `most_moves` moves, are not tried exhaustively: the result is then `not_proven`.
   template <replacing_world<N> World>
   search_outcome run(std::span<const running_job<N>> may_move, World& world) {
     moves_.clear();
@@ -52,11 +52,11 @@ class consolidation_search {
     return some_place ? search_outcome::not_proven : search_outcome::impossible;
   }
 
-  /// Who is moved, in the order in which they were chosen.
+  /// The moved jobs, in the order in which they were chosen.
   [[nodiscard]] std::span<const victim<N>> moves() const noexcept { return moves_; }
 
  private:
-  /// Lets go whoever is not in the way, and places the others elsewhere; else all are off their places again.
+  /// Puts back jobs not in the way and places the others elsewhere; otherwise all are off their places again.
   template <class World>
   bool place_who_must_go(World& world) {
     all_ = moves_;
@@ -80,7 +80,7 @@ class consolidation_search {
     moves_ = all_;
     return false;
   }
-  /// Places all elsewhere, so that the beneficiary can still be placed; else nobody.
+  /// Places all moved jobs elsewhere so that the beneficiary can still be placed; otherwise none.
   template <class World>
   bool place_all(World& world) {
     for (std::size_t i = 0; i < moves_.size(); ++i) {
@@ -95,7 +95,7 @@ class consolidation_search {
   void take_off(World& world, std::size_t count) {
     for (std::size_t i = count; i-- > 0;) world.take_off(moves_[i].job);
   }
-  /// The others find other places when one is back, so all of them are placed again.
+  /// With one job back the others find other places, so all of them are placed again.
   template <class World>
   void put_back_who_can_stay(World& world) {
     take_off(world, moves_.size());
@@ -111,7 +111,7 @@ class consolidation_search {
       moves_.insert(moves_.begin() + static_cast<std::ptrdiff_t>(i), v);
     }
     [[maybe_unused]] const bool again = place_all(world);
-    ALLOT_ASSERT(again, "a world finds the same places each time");
+    ALLOT_ASSERT(again, "a world must find the same places each time");
   }
 
   std::vector<victim<N>> moves_;

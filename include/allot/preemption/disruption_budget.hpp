@@ -16,17 +16,17 @@
 namespace allot {
 inline namespace v0 {
 
-/// When jobs of each quota were evicted. The host records; what is too old to matter can be dropped.
+/// When jobs of each quota were evicted. Recorded by the host; entries too old to matter can be dropped.
 class eviction_history {
  public:
-  /// Precondition: not earlier than the last one of that quota.
+  /// Precondition: not earlier than the quota's last eviction.
   void record(quota_id x, instant at) {
     if (x.index() >= of_quota_.size()) of_quota_.resize(x.index() + 1);
     std::vector<instant>& times = of_quota_[x.index()];
     ALLOT_ASSERT(times.empty() || times.back() <= at, "evictions are recorded in order");
     times.push_back(at);
   }
-  /// How many since `from`, which counts. O(log n).
+  /// The number of evictions since `from`, inclusive. O(log n).
   [[nodiscard]] std::size_t count(quota_id x, instant from) const {
     if (x.index() >= of_quota_.size()) return 0;
     const std::vector<instant>& times = of_quota_[x.index()];
@@ -42,17 +42,17 @@ class eviction_history {
   std::vector<std::vector<instant>> of_quota_;
 };
 
-/// Bounds what is disturbed for others' sake (KAI #1579): how many jobs one quota loses in a window of time,
-/// and how much one beneficiary may make others lose for what it asks. It counts what a search takes also
-/// when it lets some of it go again in the end, so it may refuse a little early, never late.
+/// Bounds disruption (KAI #1579): how many jobs one quota loses in a time window, and how much one
+/// beneficiary may evict relative to its request. Victims that the search gives back in the end count too, so
+/// the budget may refuse a little early, never late.
 struct disruption_budget {
-  /// Outlives the budget; none: nothing was evicted before.
+  /// Must outlive the budget; null: nothing was evicted before.
   const eviction_history* history = nullptr;
-  /// At most so many evictions of one quota in (now - window, now].
+  /// The most evictions of one quota in (now - window, now].
   std::size_t per_quota = std::numeric_limits<std::size_t>::max();
   instant window = 0;
-  /// At most evicted <= requested * times / per in each dimension that is asked for (KAI #1565: a job of 48
-  /// evicted 376). `per` 0: no bound.
+  /// At most evicted <= requested * times / per in each requested dimension (KAI #1565: a job of 48 evicted
+  /// 376). `per` 0: no bound.
   std::uint32_t times = 1;
   std::uint32_t per = 0;
 

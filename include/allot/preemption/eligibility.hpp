@@ -13,7 +13,7 @@
 namespace allot {
 inline namespace v0 {
 
-/// Who asks for a place.
+/// The job that needs room.
 template <std::size_t N>
 struct beneficiary {
   quota_id quota;
@@ -25,31 +25,31 @@ struct beneficiary {
   instant now = 0;
 };
 
-/// Why a job may be asked to yield.
+/// Why a job may be preempted.
 enum class relation : std::uint8_t {
-  /// Its quota uses more than it owns, and the beneficiary's side owns what is asked. The side of an inner
-  /// quota's own job is, against its children, its own pool.
+  /// Its quota uses more than it owns, and the beneficiary's side owns the request. Against its children, the
+  /// side of an inner quota's own job is its own pool.
   borrower,
-  /// Its quota stands below the beneficiary's.
+  /// Its quota is below the beneficiary's.
   descendant,
-  /// It is of the beneficiary's own quota.
+  /// It is in the beneficiary's own quota.
   same_quota,
-  /// Its quota uses more than it owns, and so would the beneficiary's side: the one that has more of the
-  /// surplus than is fair yields.
+  /// Its quota uses more than it owns, and so would the beneficiary's side: the one with more than its fair
+  /// share of the surplus yields.
   rival,
   /// The same, but priority decides (Kueue's reclaim while borrowing).
   borrower_while_borrowing,
-  /// It is started again elsewhere, so that a place opens.
+  /// It is restarted elsewhere to open a place.
   consolidation,
-  /// Its quota, or one above, has become smaller than what is used.
+  /// Its quota, or one above it, has shrunk below its usage.
   resized,
-  /// It has run as long as a job of its kind may.
+  /// It has run for as long as it may.
   time_limit,
 };
-/// How many relations there are.
+/// The number of relations.
 inline constexpr std::size_t relation_count = 8;
 
-/// Whether a request, or what a job gives, has something of these dimensions.
+/// Whether a request, or what a job yields, uses any of these dimensions.
 template <std::size_t N>
 [[nodiscard]] constexpr bool uses_any(const std::type_identity_t<resources<N>>& request,
                                       const std::array<bool, N>& these) noexcept {
@@ -59,14 +59,14 @@ template <std::size_t N>
   return false;
 }
 
-/// Whether it may take from borrowers also what its side does not own.
+/// Whether the beneficiary may also take from borrowers what its side does not own.
 template <std::size_t N>
 [[nodiscard]] constexpr bool asks_others(const beneficiary<N>& b) noexcept {
   return asks_rivals(b.may) || b.may.borrow != preempt_borrow::never;
 }
 
-/// The dimensions that matter to a search: those in which the request does not fit or, when the quota would
-/// allow it and only a place is missing, all that it asks for.
+/// The dimensions that matter to a search: those in which the request does not fit or, if the quota allows it
+/// and only a place is missing, all that are requested.
 template <std::size_t N>
 [[nodiscard]] std::array<bool, N> contested_dimensions(const ledger<N>& l, const beneficiary<N>& b) {
   std::array<bool, N> contested{};
@@ -87,8 +87,8 @@ template <std::size_t N>
   return these;
 }
 
-/// Calls `visit(quota)` for those in and below x that borrow in one of these dimensions what every quota
-/// between borrows too, each after its parent.
+/// Calls `visit(quota)` for each quota at or below x that borrows in one of these dimensions, as do all
+/// quotas between it and x; parents first.
 template <std::size_t N, class Visit>
 void for_each_borrower(const ledger<N>& l, quota_id x, const std::array<bool, N>& these, Visit& visit) {
   const auto borrowed = borrowed_dimensions(l, x, these);
@@ -96,7 +96,7 @@ void for_each_borrower(const ledger<N>& l, quota_id x, const std::array<bool, N>
   visit(x);
   for (const quota_id c : l.tree().children(x)) for_each_borrower(l, c, borrowed, visit);
 }
-/// Calls `visit(quota)` for those below x, each after its parent.
+/// Calls `visit(quota)` for each quota below x, parents before children.
 template <std::size_t N, class Visit>
 void for_each_descendant(const quota_tree<N>& tree, quota_id x, Visit& visit) {
   for (const quota_id c : tree.children(x)) {
@@ -105,10 +105,10 @@ void for_each_descendant(const quota_tree<N>& tree, quota_id x, Visit& visit) {
   }
 }
 
-/// The contested dimensions in which the own jobs of x use what belongs to someone beyond `top`, a quota
-/// above x: they use more than x's own pool, and x and every quota between it and `top` use more than they
-/// own. (A quota that covers what its subtree borrows owes nothing to the outside, nor do the jobs of an
-/// inner quota for what only its children borrow.) O(N depth).
+/// The contested dimensions in which x's own jobs use what belongs beyond `top`, a quota above x: they use
+/// more than x's own pool, and x and every quota between it and `top` use more than they own. (A quota that
+/// covers what its subtree borrows owes nothing to the outside; nor do an inner quota's jobs for what only
+/// its children borrow.) O(N depth).
 template <std::size_t N>
 [[nodiscard]] std::array<bool, N> reclaimable_dimensions(const ledger<N>& l, quota_id x, quota_id top,
                                                          std::array<bool, N> contested) {
@@ -119,12 +119,12 @@ template <std::size_t N>
   return contested;
 }
 
-/// Whether x, and every quota between it and `top`, still uses all that is its own in each of these
-/// dimensions when x gives `yields`. Who takes what it does not own itself must leave others that much:
-/// otherwise they take it back. (Kueue asks only whether a quota borrows before a job goes: of one that
-/// borrows 2 it evicts a job of 1 and a gang of 8 for a job of higher priority that borrows; the job, now
-/// within its quota's own, takes it back, and lets the gang in again. Nor does borrowing much in one
-/// dimension cost what is owned in another, Kueue #9494.) O(N depth).
+/// Whether x, and every quota between it and `top`, still uses all that it owns in each of these dimensions
+/// after giving up `yields`. A beneficiary that takes what it does not own must leave others that much, or
+/// they take it back. (Kueue only asks whether a quota borrows before the eviction: from one that borrows 2
+/// it evicts a job of 1 and a gang of 8 for a borrowing job of higher priority; the job of 1, now within its
+/// quota's own, takes it back, and lets the gang in again. Nor does borrowing much in one dimension cost what
+/// is owned in another, Kueue #9494.) O(N depth).
 template <std::size_t N>
 [[nodiscard]] bool keeps_its_own(const ledger<N>& l, quota_id x, quota_id top,
                                  const std::type_identity_t<resources<N>>& yields,
@@ -141,11 +141,11 @@ template <std::size_t N>
   return true;
 }
 
-/// Whether the beneficiary takes back what is its own, so that borrowers beyond `side` must yield
-/// (hierarchical reclaim, Kueue): whether some quota from its own up to `side` owns what is asked. It does
-/// when what reaches it fits its balance in every contested dimension; and the beneficiary's quota also when
-/// the request fits what its own jobs leave of its own pool, whatever its children use of it. Without a
-/// `side` only that counts: it is what gives an inner quota a claim against its children. O(N depth).
+/// Whether the beneficiary takes back its own, so that borrowers beyond `side` must yield (hierarchical
+/// reclaim, Kueue): whether some quota from its own up to `side` owns the request. A quota does if what
+/// reaches it fits its balance in every contested dimension; the beneficiary's quota also if the request fits
+/// what its own jobs leave of its own pool, whatever its children use of it. Without a `side` only the latter
+/// counts: it gives an inner quota a claim against its children. O(N depth).
 template <std::size_t N>
 [[nodiscard]] bool owns_request(const ledger<N>& l, const beneficiary<N>& b, quota_id side,
                                 const std::array<bool, N>& contested) {
@@ -169,8 +169,8 @@ template <std::size_t N>
   return false;
 }
 
-/// Whether no job of that priority, or of a higher one, may yield by what it is: the priority rules of the
-/// beneficiary's quota. Never by the relations in which nobody asks for himself.
+/// Whether the priority rules of the beneficiary's quota rule out every job of that priority or a higher one.
+/// Always true for relations by which no beneficiary preempts.
 template <std::size_t N>
 [[nodiscard]] constexpr bool rules_out(const beneficiary<N>& b, std::int32_t priority,
                                        relation how) noexcept {
@@ -197,7 +197,7 @@ template <std::size_t N>
   return b.may.within == preempt_within::never || !is_lower;
 }
 
-/// Whether a job may yield by what it is: `rules_out` says no, and of equals in one quota it is the newer.
+/// Whether these rules let a job be preempted: it is not ruled out and, of equals in one quota, is the newer.
 template <std::size_t N>
 [[nodiscard]] constexpr bool may_preempt(const beneficiary<N>& b, const running_job<N>& victim,
                                          relation how) noexcept {

@@ -17,20 +17,20 @@
 namespace allot {
 inline namespace v0 {
 
-/// By which rule a victim was found to be fair.
+/// The rule by which a victim was found fair.
 enum class fairness_rule : std::uint8_t {
   /// Its relation was enough.
   none,
-  /// The beneficiary's side has no more than the victim's is left with.
+  /// The beneficiary's side has no more than the victim's side is left with.
   final_share,
-  /// The beneficiary's side has less than the victim's had.
+  /// The beneficiary's side has less than the victim's side had.
   initial_share,
-  /// The beneficiary's side uses no more than it is entitled to, or is less saturated than the victim's is
-  /// then; the victim's was over its entitlement.
+  /// The victim's side was over its entitlement; the beneficiary's side stays within its own, or less
+  /// saturated than the victim's side is afterwards.
   saturation,
 };
 
-/// What a guard says, and why: the two numbers it compared.
+/// A guard's decision and its reasons: the two numbers it compared.
 struct verdict {
   bool fair = false;
   fairness_rule rule = fairness_rule::none;
@@ -40,16 +40,16 @@ struct verdict {
   constexpr explicit operator bool() const noexcept { return fair; }
 };
 
-/// A guard: a callable that says whether one more victim is fair, asked in the state without the victims
-/// chosen so far and with that one still there. A refusal passes that job over. It returns a bool, or a
-/// `verdict` that gives its reasons.
+/// A guard: a callable that says whether one more victim is fair. It is called in the state without the
+/// victims chosen so far, with the candidate still there. A refused candidate is passed over. It returns a
+/// bool, or a `verdict` that gives its reasons.
 ///
-/// A guard may have several strategies, `static constexpr std::size_t strategies`: it is then called with the
-/// number of the strategy as last argument, and those refused by one are asked again by the next when there
-/// is nobody else left; from the second strategy on each quota gives one job only (Kueue). It may say
-/// `static constexpr bool less_fair_when_larger = true`, if of two jobs of one quota the larger is never fair
-/// where the smaller is not: the search then does not ask. And by a member `judges_rivals()` whether it is
-/// there to say what is fair between rivals, or never finds them fair; see `preempt_rivals::by_guard`.
+/// A guard may have several strategies, `static constexpr std::size_t strategies`. It is then called with the
+/// number of the strategy as its last argument, and candidates refused by one strategy are judged by the next
+/// when no others are left; from the second strategy on each quota yields one job only (Kueue). It may
+/// declare `static constexpr bool less_fair_when_larger = true` if of two jobs of one quota the larger is
+/// never fair where the smaller is not: the search then skips it. A member `judges_rivals()` says whether it
+/// decides what is fair between rivals, or never finds them fair; see `preempt_rivals::by_guard`.
 template <class Guard, std::size_t N>
 concept victim_guard = requires(const Guard guard, const ledger<N>& l, const beneficiary<N>& b,
                                 const victim_candidate<N>& d) {
@@ -64,7 +64,7 @@ concept victim_guard = requires(const Guard guard, const ledger<N>& l, const ben
   { guard(l, b, d, std::size_t{}) } -> std::same_as<verdict>;
 };
 
-/// Whether the guard is there to say what is fair between rivals; nothing when it does not say.
+/// Whether the guard decides what is fair between rivals; nullopt if it does not say.
 template <class Guard>
 [[nodiscard]] constexpr std::optional<bool> judges_rivals(const Guard& guard) {
   if constexpr (requires { guard.judges_rivals(); }) {
@@ -74,8 +74,8 @@ template <class Guard>
   }
 }
 
-/// What a further `q` at x comes to at `to`, a quota above it or x itself; a negative one says what comes
-/// free there. Nothing comes to where x is not below. O(N depth).
+/// How much of a further `q` at x arrives at `to`, x itself or a quota above it; for a negative `q`, how much
+/// is freed there. Zero if `to` is neither. O(N depth).
 template <std::size_t N>
 [[nodiscard]] resources<N> arriving_at(const ledger<N>& l, quota_id x, quota_id to,
                                        std::type_identity_t<resources<N>> q) {
@@ -85,16 +85,16 @@ template <std::size_t N>
   return x ? q : resources<N>{};
 }
 
-/// The two sides on which a beneficiary and a victim stand below their lowest common ancestor: its children
-/// on the way to either (Kueue's almost-LCAs), or the ancestor's own jobs, if the beneficiary is one of them.
+/// The sides of a beneficiary and a victim below their lowest common ancestor: its children on the way to
+/// either (Kueue's almost-LCAs), or the ancestor's own jobs if the beneficiary is one of them.
 template <std::size_t N>
 struct rival_sides {
   contender<N> beneficiary;
   contender<N> victim;
 };
 
-/// The sides, the beneficiary's with its request and the victim's less what it gives. Precondition: the
-/// quotas stand in one tree, and the victim's neither is nor stands above the beneficiary's. O(N depth).
+/// The sides, the beneficiary's with its request and the victim's less what it yields. Precondition: the
+/// quotas are in one tree, and the victim's is neither the beneficiary's nor above it. O(N depth).
 template <std::size_t N>
 [[nodiscard]] rival_sides<N> sides_of(const ledger<N>& l, const beneficiary<N>& b,
                                       const victim_candidate<N>& d) {
@@ -127,8 +127,8 @@ template <std::size_t N>
 
 }  // namespace detail
 
-/// No test beyond eligibility, and no rivals. It forbids cycles: a borrower asked to yield owned less than it
-/// used, so its evicted job, back in the queue, asks for more than its side owns and can't reclaim; a job
+/// No test beyond eligibility, and no rivals. It rules out cycles: a borrower that is preempted owned less
+/// than it used, so its evicted job, pending again, asks for more than its side owns and can't reclaim; a job
 /// never takes from a higher or equal priority that did not come later, nor from a quota above its own.
 struct eligible_is_fair {
   [[nodiscard]] static constexpr bool judges_rivals() noexcept { return false; }
@@ -140,11 +140,11 @@ struct eligible_is_fair {
   }
 };
 
-/// Rivals yield as long as the beneficiary's side, with the request, borrows no more than the victim's is
-/// left with (Kueue's LessThanOrEqualToFinalShare): the weighted borrowed shares at the children of their
-/// lowest common ancestor. Where the request makes the beneficiary's side borrow, but does not raise its
-/// share, because another dimension dominates it or nothing is lendable, it must be strictly less, or two
-/// equal shares could take from one another for ever. Other relations pass. O(N depth).
+/// Rivals yield as long as the beneficiary's side, with the request, borrows no more than the victim's side
+/// is left with (Kueue's LessThanOrEqualToFinalShare), by the weighted borrowed shares at the children of
+/// their lowest common ancestor. If the request makes the beneficiary's side borrow without raising its
+/// share, because another dimension dominates it or nothing is lendable, its share must be strictly less, or
+/// two equal shares could take from each other forever. Other relations pass. O(N depth).
 struct final_share {
   [[nodiscard]] static constexpr bool judges_rivals() noexcept { return true; }
   static constexpr bool less_fair_when_larger = true;
@@ -164,9 +164,9 @@ struct final_share {
   }
 };
 
-/// Rivals yield while their side borrows more than the beneficiary's will (Kueue's LessThanInitialShare).
-/// Large gangs can be moved by it which `final_share` holds in place, but they may swing: what it evicts may
-/// leave its quota with less than the beneficiary has. Other relations pass. O(N depth).
+/// Rivals yield while their side borrows more than the beneficiary's will (Kueue's LessThanInitialShare). It
+/// can move large gangs that `final_share` holds in place, but may oscillate: an eviction may leave the
+/// victim's quota with less than the beneficiary has. Other relations pass. O(N depth).
 struct initial_share {
   [[nodiscard]] static constexpr bool judges_rivals() noexcept { return true; }
   static constexpr bool less_fair_when_larger = true;
@@ -182,8 +182,8 @@ struct initial_share {
   }
 };
 
-/// First whom `final_share` finds fair; when that is not enough, of each quota at most one more whom
-/// `initial_share` does (Kueue's default pair of strategies).
+/// First the victims that `final_share` finds fair; if they are not enough, at most one more of each quota
+/// that `initial_share` finds fair (Kueue's default pair of strategies).
 struct final_then_initial_share {
   [[nodiscard]] static constexpr bool judges_rivals() noexcept { return true; }
   static constexpr bool less_fair_when_larger = true;
@@ -196,7 +196,7 @@ struct final_then_initial_share {
   }
 };
 
-/// Asks a guard of any kind.
+/// Calls a guard of any kind.
 template <std::size_t N, victim_guard<N> Guard>
 [[nodiscard]] verdict ask_guard(const Guard& guard, const ledger<N>& l, const beneficiary<N>& b,
                                 const victim_candidate<N>& d, std::size_t strategy) {

@@ -12,10 +12,10 @@
 namespace allot {
 inline namespace v0 {
 
-/// What an eviction at `now` would cost, in time x thousandths of a GPU: the work since the job's last
-/// checkpoint, and what its restart takes, on all its GPUs. A job that never saves its work loses all of it.
-/// Checkpoints are at started + checkpoint, + 2 checkpoint, …; the one that falls on `now` is done. What
-/// counts as GPUs are the `count` dimensions from `first` on. Exact.
+/// The cost of an eviction at `now`, in time x thousandths of a GPU: the work since the job's last checkpoint
+/// plus the restart, on all its GPUs. A job that never saves its work loses all of it. Checkpoints are at
+/// started + checkpoint, + 2 checkpoint, …; one due at `now` is done. GPUs are the `count` dimensions from
+/// `first` on. Exact.
 template <std::size_t N>
 [[nodiscard]] constexpr wide lost_work(const running_job<N>& job, instant now, std::size_t first = 0,
                                        std::size_t count = 1) {
@@ -28,12 +28,12 @@ template <std::size_t N>
   return (static_cast<wide>(unsaved) + static_cast<wide>(std::max(instant{}, job.restart))) * amount;
 }
 
-/// Other quotas before the beneficiary's own; lowest priority; elastic pods before gangs; then the least
-/// lost work (see `lost_work`): a job that has just written a checkpoint yields before one that is about to.
-/// This depends on the time of the search, so each search orders the jobs again, in O(jobs) for each quota
-/// that may have to yield; ties are broken by `compare_as_victims`.
+/// Other quotas before the beneficiary's own; lowest priority; elastic pods before gangs; then the least lost
+/// work (see `lost_work`): a job that has just written a checkpoint yields before one that is about to. This
+/// depends on the time of the search, so each search sorts the jobs again, in O(jobs) for each quota that may
+/// have to yield; ties are broken by `compare_as_victims`.
 struct cheapest_lost_work {
-  /// The dimensions that are GPUs, of whatever flavor.
+  /// The GPU dimensions, of any flavor.
   std::size_t first = 0;
   std::size_t count = 1;
 

@@ -16,16 +16,16 @@ inline namespace v0 {
 /// The jobs of a quota, up to a priority.
 struct possible_victims {
   quota_id quota;
-  /// At most: one less than the lowest priority that there is when nobody is meant.
+  /// Inclusive; one less than the lowest possible priority if there are no such jobs.
   std::int64_t highest_priority = std::numeric_limits<std::int32_t>::max();
 
   friend constexpr bool operator==(const possible_victims&, const possible_victims&) = default;
 };
 
-/// Calls `visit(possible_victims)` for all who may be asked to yield for a beneficiary, now or once others
-/// have gone, and perhaps for more: by relation and priority alone. (As others go, nobody borrows who does
-/// not now.) Each quota once. O(quotas that borrow, their siblings and those of the path upwards, with
-/// descendants also those).
+/// Calls `visit(possible_victims)` for all jobs that may be preempted for a beneficiary, now or after other
+/// evictions, and perhaps for more: by relation and priority alone. (No eviction makes a quota borrow that
+/// does not now.) Each quota once. O(borrowing quotas, their siblings and those of the path to the root; with
+/// descendants, those too).
 template <std::size_t N, class Visit>
 void for_each_possible_victim(const ledger<N>& l, const beneficiary<N>& b, Visit visit) {
   constexpr std::int64_t any = std::numeric_limits<std::int32_t>::max();

@@ -16,21 +16,21 @@ inline namespace v0 {
 /// What one search has taken so far.
 template <std::size_t N>
 struct search_progress {
-  /// How many jobs (elastic pods counted one by one): of all quotas, and of the candidate's.
+  /// The number of jobs (elastic pods counted one by one): of all quotas, and of the candidate's.
   std::size_t evictions = 0;
   std::size_t evictions_of_quota = 0;
   resources<N> released{};
 };
 
-/// A protection: a callable that says whether a job may not be asked, however fair it would be. What it
-/// protects it must go on protecting while a search takes more.
+/// A protection: a callable that says whether a job may not be preempted, however fair that would be. What it
+/// protects must stay protected as a search takes more.
 template <class Protection, std::size_t N>
 concept victim_protection = requires(const Protection protection, const ledger<N>& l, const beneficiary<N>& b,
                                      const victim_candidate<N>& d, const search_progress<N>& progress) {
   { protection(l, b, d, progress) } -> std::same_as<bool>;
 };
 
-/// Whoever is in the running index may be asked. (What must never be evicted is not put there.)
+/// Protects no job in the running index. (Jobs that must never be evicted are not in it.)
 struct unprotected {
   template <std::size_t N>
   [[nodiscard]] constexpr bool operator()(const ledger<N>&, const beneficiary<N>&, const victim_candidate<N>&,
@@ -39,7 +39,7 @@ struct unprotected {
   }
 };
 
-/// Protects whom any of several protections protects.
+/// Protects the jobs that any of several protections protects.
 template <class... Protections>
 class any_protection {
  public:
@@ -56,18 +56,18 @@ class any_protection {
   std::tuple<Protections...> all_;
 };
 
-/// From whom a job has its guarantee against jobs of other quotas.
+/// Which quota guarantees a job's runtime against jobs of other quotas.
 enum class runtime_source : std::uint8_t {
   /// Its own quota (KAI's method "queue").
   leaf,
-  /// The child of the lowest common ancestor on its side (KAI's method "lca"): departments agree among
+  /// The child of the lowest common ancestor on the job's side (KAI's method "lca"): departments agree among
   /// themselves, and teams within their department.
   common_ancestor,
 };
 
-/// How long a job of `victim` may run before one of `beneficiary` may take its place: the first guarantee on
-/// the way up from the quota that grants it, its `preempt` if one of the same quota `preempts` it, else its
-/// `reclaim`; 0 if nobody guarantees anything. `guarantees(quota)` returns a `runtime_guarantee`. O(depth).
+/// How long a job of `victim` may run before one of `beneficiary` may preempt it: the first guarantee on the
+/// way up from the quota that grants it, its `preempt` if a job of the same quota `preempts` it, else its
+/// `reclaim`; 0 if there is none. `guarantees(quota)` returns a `runtime_guarantee`. O(depth).
 template <std::size_t N, class Guarantees>
 [[nodiscard]] instant guaranteed_runtime(const quota_tree<N>& tree, quota_id victim, quota_id beneficiary,
                                          bool preempts, runtime_source source, Guarantees guarantees) {
@@ -83,8 +83,8 @@ template <std::size_t N, class Guarantees>
   return 0;
 }
 
-/// Minimum runtime: a job is protected while now < started + guarantee (KAI v0.13). `Guarantees` is as in
-/// `guaranteed_runtime`. Elastic pods are never protected, for their job goes on without them. O(depth).
+/// Minimum runtime: a job is protected while now < started + guarantee (KAI v0.13). For `Guarantees` see
+/// `guaranteed_runtime`. Elastic pods are never protected, because their job runs on without them. O(depth).
 template <class Guarantees>
 struct minimum_runtime {
   [[no_unique_address]] Guarantees guarantees{};

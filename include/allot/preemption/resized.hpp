@@ -19,28 +19,28 @@
 namespace allot {
 inline namespace v0 {
 
-/// Whether the tree could be brought down.
+/// Whether the tree is sound again.
 enum class resize_outcome : std::uint8_t {
-  /// Every quota keeps the law.
+  /// Every quota is sound.
   sound,
-  /// Jobs that may not be preempted use too much; those that may and that add to it have all gone.
+  /// Jobs that may not be preempted use too much; all others that contribute have been taken.
   still_over,
 };
 
-/// Who must yield after quotas have become smaller than what is used: exactly who brings the tree back to a
-/// sound state, and nobody in whose quota, and above it, nothing is over.
+/// Finds the victims after quotas have shrunk below their usage: just enough to make the tree sound again,
+/// and none unless its quota or one above it is over.
 ///
-/// Quotas that are over are brought down one by one, children before parents. Below each, those yield first
-/// who use more than their quotas own, and pass that on to the one that is over; only if that is not enough
-/// (an overcommitted quota has become smaller than what its children were given) also jobs within their
-/// quotas' own. The order decides among them, asked again after each. Then, in reverse, whoever can be kept
-/// is. In a tree brought down no victim could be kept. Buffers are kept from one search to the next.
+/// Quotas that are over are brought down one by one, children before parents. Below each, jobs of quotas that
+/// use more than they own, and pass that on to the one that is over, yield first; jobs within their quotas'
+/// own only if that is not enough (an overcommitted quota has become smaller than what its children were
+/// given). The order decides among them, evaluated again after each. Then, in reverse, every job that can be
+/// kept is kept: if the tree is sound, no victim is unneeded. Buffers are reused across searches.
 template <std::size_t N, victim_order<N> Order>
 class resize_search {
  public:
   explicit resize_search(Order order = {}) : order_(std::move(order)) {}
 
-  /// Releases the victims in the ledger. `over` are the quotas that break the law, as `apply` returns them:
+  /// Releases the victims in the ledger. `over` are the quotas that are not sound, as returned by `apply`:
   /// parents first. O(victims (jobs below + depth)).
   resize_outcome run(ledger<N>& l, const running_index<N>& running, std::span<const quota_id> over,
                      instant now = 0) {
@@ -55,7 +55,7 @@ class resize_search {
     return sound ? resize_outcome::sound : resize_outcome::still_over;
   }
 
-  /// In the order in which they were chosen; `relation::resized`.
+  /// In the order in which they were chosen, as `relation::resized`.
   [[nodiscard]] std::span<const victim<N>> victims() const noexcept { return victims_; }
 
  private:
@@ -92,7 +92,7 @@ class resize_search {
     victims_.push_back({job, relation::resized, {}, 0, with_its_job});
   }
 
-  /// Finds who yields first in the subtree of x, as far as it passes on to `top`.
+  /// Finds the job that yields first in the subtree of x, as far as its usage is passed on to `top`.
   void consider(const ledger<N>& l, const running_index<N>& running, quota_id top, quota_id x,
                 const dimensions& helpful, instant now, bool only_reclaimable, victim_candidate<N>& best,
                 key& least) const {

@@ -17,7 +17,7 @@
 namespace allot {
 inline namespace v0 {
 
-/// A running job as a possible victim: all its pods, or those it needs, or one pod beyond them.
+/// A running job as a possible victim: all its pods, its core pods, or one pod beyond them.
 template <std::size_t N = 1>
 struct running_job {
   job_id id;
@@ -25,7 +25,7 @@ struct running_job {
   std::int32_t priority = 0;
   instant started = 0;
   instant submitted = 0;
-  /// The host's stable id, which breaks ties.
+  /// The host's stable id, to break ties.
   std::uint64_t order = 0;
   resources<N> request{};
   capacity_kind in = capacity_kind::any;
@@ -33,24 +33,23 @@ struct running_job {
   /// One pod of an elastic job beyond its minimum: a unit of its own, with the quota and priority of its job.
   /// It yields before whole gangs of the same priority, and its job survives.
   bool elastic = false;
-  /// Of an elastic pod: the job it belongs to, which never yields without it.
+  /// For an elastic pod: the job it belongs to, which never yields without it.
   job_id core{};
-  /// The interval between checkpoints, at which work is saved; 0: it never is.
+  /// The interval between checkpoints, at which work is saved; 0: never.
   instant checkpoint = 0;
-  /// What a restart costs on top of the work that is lost.
+  /// What a restart costs on top of the lost work.
   instant restart = 0;
 };
 
-/// What decides who yields first within a quota: lowest priority, then elastic pods before gangs, then newest
-/// start, then the reverse of the order in which they waited. The least yields first. Total, because ids
-/// differ.
+/// The order in which jobs of a quota yield: lowest priority, then elastic pods before gangs, then newest
+/// start, then the reverse of their queue order. The least yields first. Total, because ids differ.
 struct victim_rank {
   std::int32_t priority = 0;
   bool elastic = false;
   instant started = 0;
   instant submitted = 0;
   std::uint64_t order = 0;
-  /// Tells the pods of one elastic job apart.
+  /// Distinguishes the pods of one elastic job.
   job_id id{};
 
   template <std::size_t N>
@@ -76,9 +75,8 @@ template <std::size_t N>
 }
 
 /// The running jobs that may be preempted, by quota, each quota's in the order in which they would yield.
-/// Sorted arrays: a search reads them in sequence, and the job that started last is at the end of its
-/// priority, where it is cheap to insert. Insert and erase are O(log n) comparisons and a move of what lies
-/// behind.
+/// Sorted arrays: a search reads them in sequence, and the job started last is at the end of its priority,
+/// where it is cheap to insert. Insert and erase take O(log n) comparisons and move the elements behind.
 template <std::size_t N = 1>
 class running_index {
  public:
@@ -93,44 +91,44 @@ class running_index {
     jobs.insert(position(jobs, job), job);
     if (job.elastic) ++elastic_pods_[job.quota.index()];
   }
-  /// Precondition: the job is there, with the same values.
+  /// Precondition: the job is in the index, with the same values.
   void erase(const running_job<N>& job) {
     auto& jobs = of_quota_[job.quota.index()];
     const auto at = position(jobs, job);
     ALLOT_ASSERT(at != jobs.end() && at->id == job.id, "no such running job");
     news_.note({job.id, job.quota, false});
-    // The job may be the very element that goes.
+    // `job` may be the very element that is erased.
     if (job.elastic) --elastic_pods_[job.quota.index()];
     jobs.erase(at);
   }
 
-  /// The quota's jobs, who would yield first at the end.
+  /// The quota's jobs; the next to yield is at the end.
   [[nodiscard]] std::span<const running_job<N>> jobs_of(quota_id x) const { return of_quota_[x.index()]; }
 
-  /// How many of its jobs are elastic pods.
+  /// How many of the quota's jobs are elastic pods.
   [[nodiscard]] std::size_t elastic_count(quota_id x) const { return elastic_pods_[x.index()]; }
 
-  /// A unit has come or gone.
+  /// A unit has been inserted or erased.
   struct change {
     job_id id;
     quota_id quota;
     bool comes = false;
   };
-  /// From now on changes are kept until they are taken.
+  /// From now on changes are recorded until they are taken.
   void follow() { news_.follow(); }
-  /// Calls `visit(change)` for each since the last call, in order.
+  /// Calls `visit(change)` for each change since the last call, in order.
   template <class Visit>
   void take_changes(Visit visit) {
     news_.take(visit);
   }
 
-  /// Calls `visit(unit)` for each elastic pod of a job, who would yield first first.
+  /// Calls `visit(unit)` for each elastic pod of a job, in the order in which they yield.
   /// O(log n + elastic pods of that quota and priority).
   template <class Visit>
   void for_each_elastic_pod(const running_job<N>& core, Visit visit) const {
     if (core.elastic || elastic_pods_[core.quota.index()] == 0) return;
     const list& jobs = of_quota_[core.quota.index()];
-    // The elastic pods of a priority stand behind its gangs.
+    // The elastic pods of a priority come after its gangs.
     auto end = std::partition_point(jobs.begin(), jobs.end(),
                                     [&](const running_job<N>& j) { return j.priority >= core.priority; });
     while (end != jobs.begin()) {
@@ -150,7 +148,7 @@ class running_index {
   }
 
   std::vector<list> of_quota_;
-  /// How many of a quota's are elastic pods.
+  /// How many of each quota's jobs are elastic pods.
   std::vector<std::size_t> elastic_pods_;
   change_feed<change> news_;
 };

@@ -14,14 +14,14 @@
 namespace allot {
 inline namespace v0 {
 
-/// Rivals yield while their side uses more than it is entitled to, and the beneficiary's side stays within
-/// its entitlement or, where it does not, stays less saturated than the victim's is then, by a margin: the
-/// rule by which KAI v0.13 keeps a reclaim from turning round. Saturation is use over entitlement, of whole
-/// subtrees at the children of the lowest common ancestor; it is compared in each dimension that is asked
-/// for. A victim's side without any entitlement always yields. Like KAI's it is also asked of borrowers.
+/// Rivals yield while their side is over its entitlement and the beneficiary's side stays within its own or,
+/// failing that, stays less saturated than the victim's side is then, by a margin: the rule by which KAI
+/// v0.13 keeps a reclaim from being reversed. Saturation is usage over entitlement, of whole subtrees at the
+/// children of the lowest common ancestor, compared in each requested dimension. A victim's side without any
+/// entitlement always yields. As in KAI, the guard also judges borrowers.
 ///
-/// `Entitlement` is a callable (quota, dimension) that returns a quantity: what a division of the present
-/// pod request gave. The guard is as stable as that.
+/// `Entitlement` is a callable (quota, dimension) that returns a quantity: the result of dividing the present
+/// demand. The guard is as stable as that.
 /// O(N subtree of the two sides).
 template <class Entitlement>
 class saturation_guard {
@@ -71,7 +71,7 @@ class saturation_guard {
   }
 
  private:
-  /// Nothing is saturated by an unlimited entitlement.
+  /// An unlimited entitlement is never saturated.
   [[nodiscard]] ratio saturation(quantity used, quantity due, bool with_margin = false) const {
     if (due.is_unlimited()) return {};
     const auto part = static_cast<wide>(std::max(quantity{}, used).in_milli());

@@ -28,14 +28,13 @@ enum class search_outcome : std::uint8_t {
   found,
   /// No set of eligible victims makes room.
   impossible,
-  /// Nothing is known: the budget was used up first, or it can't be excluded that others, or the same in
-  /// another order, would have been enough: rivals that would have been fair, or borrowers that would still
-  /// have owed what they use.
+  /// Undecided: the budget was exhausted, or others, or the same in another order, might have been enough:
+  /// rivals that would have been fair, or borrowers that would still have owed what they use.
   not_proven,
 };
 
-/// The placement side of a search: a callable bundle that takes jobs off their places, puts them back where
-/// they were (only jobs it has taken off), and says whether the beneficiary could be placed now.
+/// The placement side of a search: takes jobs off their places, puts them back where they were (only jobs it
+/// has taken off), and says whether the beneficiary could be placed now.
 template <class World, std::size_t N>
 concept search_world = requires(World world, const running_job<N>& job) {
   world.take_off(job);
@@ -43,12 +42,11 @@ concept search_world = requires(World world, const running_job<N>& job) {
   { world.could_place() } -> std::same_as<bool>;
 };
 
-/// A world that can also say what would be without anybody being taken off. `begin_what_if` begins, with
-/// those gone who have been taken off, and returns whether it can say so; then `gone` and `back` say who else
-/// is gone or is not after all, and `would_fit` whether the beneficiary could be placed. `helps` says of one
-/// who is gone whether that may matter; if not, neither when more are back. `might_fit_without` says no only
-/// if the beneficiary could not be placed with all of these gone; a search that would be in vain does not
-/// begin.
+/// A world that can also answer what-if questions without taking jobs off. `begin_what_if` starts with the
+/// taken-off jobs gone, and returns whether the world can answer. `gone` and `back` then change which jobs
+/// are gone, and `would_fit` says whether the beneficiary could be placed. `helps` says whether it may matter
+/// that a job is gone; if not, it does not with more jobs back either. `might_fit_without` is false only if
+/// the beneficiary could not be placed with all of these gone; a search that would be in vain is not started.
 template <class World, std::size_t N>
 concept what_if_world = search_world<World, N> &&
     requires(World world, const running_job<N>& job, std::span<const possible_victims> these) {
@@ -60,18 +58,18 @@ concept what_if_world = search_world<World, N> &&
   { world.might_fit_without(these) } -> std::same_as<bool>;
 };
 
-/// Finds who must yield so that a request fits.
+/// Finds the victims that make a request fit.
 ///
-/// Victims are taken in order until ledger and placement accept the request; then, in reverse, whoever turned
-/// out unnecessary is let go, so that no victim can be taken out of the result: the request would not fit, or
-/// a rival would not be fair without it, or what a borrower gives back would not be the beneficiary's. If
-/// those asked in turn leave no room, and their going spared others, a few who would make room are chosen out
-/// of all, and asked before the rest. Jobs go whole; of an elastic job first its elastic pods, one by one,
-/// and never the job without them. All changes are made in the ledger and the world as they are found, under
-/// the caller's savepoints; when the search fails the caller rolls back. Buffers are kept from one search to
-/// the next, so in the steady state it allocates nothing. Ids of running jobs are distinct and dense.
+/// Victims are taken in order until ledger and placement accept the request. Then, in reverse, unneeded ones
+/// are given back, so that every victim is needed: without it the request would not fit, or a rival would not
+/// be fair, or what a borrower gives back would not be the beneficiary's. If the candidates asked in turn
+/// leave no room, and taking them spared others, a few that would make room are chosen from all and asked
+/// before the rest. Jobs are taken whole; an elastic job yields its elastic pods first, one by one, and is
+/// never taken without them. Changes are made directly in the ledger and the world, under the caller's
+/// savepoints; when the search fails the caller rolls back. Buffers are reused across searches, so in the
+/// steady state it allocates nothing. Ids of running jobs are distinct and dense.
 ///
-/// `Order`, `Guard` and `Protection` say in which order, who is fair and who may not be asked at all.
+/// `Order`, `Guard` and `Protection` determine the order, what is fair and what may not be preempted at all.
 template <std::size_t N, victim_order<N> Order, victim_guard<N> Guard,
           victim_protection<N> Protection = unprotected>
 class victim_search {
@@ -86,8 +84,8 @@ class victim_search {
 
   /// On success the victims have been released in the ledger and taken off in the world, and the request
   /// fits; it has not been charged or placed. O((candidates + victims) log candidates) ledger operations, and
-  /// a trial placement for each victim once the ledger accepts. The budget is the number of jobs that are
-  /// tried, those included that the guard refuses.
+  /// a trial placement for each victim once the ledger accepts. The budget is the number of jobs tried,
+  /// including those the guard refuses.
   template <search_world<N> World>
   search_outcome run(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& asks,
                      World& world) {
@@ -121,13 +119,13 @@ class victim_search {
   /// The victims of the last successful search, in the order in which they were chosen.
   [[nodiscard]] std::span<const victim<N>> victims() const noexcept { return victims_; }
 
-  /// For protections with a state.
+  /// For protections with state.
   [[nodiscard]] Protection& protection() noexcept { return asked_.protection(); }
 
  private:
   using queue_type = detail::victim_queue<N, Order, Protection>;
   using victim_source = typename queue_type::victim_source;
-  /// How often a choice is made again when some of those wanted may not be asked.
+  /// How often victims are chosen again when some of the wanted ones may not be preempted.
   static constexpr std::size_t most_attempts = 4;
 
   [[nodiscard]] static constexpr std::size_t strategies() noexcept {
@@ -173,7 +171,7 @@ class victim_search {
         asked_.took(l, b, *g, strategy > 0);
         widen(l, running, b);
       }
-      // What has been taken since may have made fair who was refused.
+      // Victims taken since may have made refused candidates fair.
       if (std::exchange(offered_at, asked_.progress().evictions) == offered_at &&
           ++strategy >= strategies()) {
         break;
@@ -184,7 +182,7 @@ class victim_search {
                                                                               : search_outcome::impossible;
   }
 
-  /// The candidate's next job, and before it the elastic pods that go with it.
+  /// Takes the candidate's next job, after the elastic pods that go with it.
   template <class World>
   void take_whole(ledger<N>& l, const running_index<N>& running, World& world, victim_source& g,
                   const victim_candidate<N>& d, const verdict& v, std::size_t strategy) {
@@ -198,7 +196,7 @@ class victim_search {
     victims_.push_back({d.next, d.how, v, strategy, false});
     asked_.count(g, d.next);
   }
-  /// Once only a place is missing, anything that is asked for may stand in its way, and must be owned.
+  /// Once only a place is missing, all that is requested may be in the way, and must be owned.
   void widen(const ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b) {
     if (N == 1 || !l.fits(b.quota, b.request, b.in)) return;
     const auto all = contested_dimensions(l, b);
@@ -207,21 +205,21 @@ class victim_search {
     asked_.find(l, running, b, all);
   }
 
-  /// When all have been asked who may be, and their going spared others: out of all of these a set is chosen
-  /// that makes room, of which none is for nothing, with those who yield first in the order. It is asked
-  /// before anybody else; who may not be asked even then is left out of the next choice.
+  /// When all eligible jobs have been asked, and taking them spared others: chooses from all of them a set
+  /// that makes room, without unneeded jobs and with those that yield first in the order. It is asked before
+  /// any other job; jobs that may not be preempted even then are left out of the next choice.
   ///
-  /// It says `impossible` only if there is no room even without all of them. A trial placement for each
+  /// Returns `impossible` only if there is no room even without all of them. A trial placement for each
   /// wanted job and halving, counted against the budget.
   template <class World, class Fits>
   search_outcome ask_wanted_first(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b,
                                   World& world, Fits fits, const std::array<bool, N>& contested) {
-    // Who owed something when fewer dimensions were contested is not known any more.
+    // Which quotas owed something when fewer dimensions were contested is no longer known.
     if (widened_) return search_outcome::not_proven;
     if (!asked_.spared_some() || !wanted_.gather(l, b, asked_, victims_)) return search_outcome::impossible;
     bool supposes = false;
     if constexpr (what_if_world<World, N>) supposes = world.begin_what_if();
-    // With more gone a request that the ledger accepts does not cease to be.
+    // A request that the ledger accepts stays accepted with more jobs gone.
     bool accepted = l.fits(b.quota, b.request, b.in);
     const auto goes = [&](const running_job<N>& job) {
       if (!accepted || !supposes) l.release(job.quota, job.request, job.in);
@@ -235,7 +233,7 @@ class victim_search {
       if (!(accepted && supposes) && !l.fits(b.quota, b.request, b.in)) return false;
       return is_place(world, supposes);
     };
-    // As long as those asked are gone the ledger accepts the request whoever else goes.
+    // With those asked gone, the ledger accepts the request whichever others go.
     const auto helps = [&]([[maybe_unused]] const running_job<N>& job) {
       if constexpr (what_if_world<World, N>) return !accepted || !supposes || world.helps(job);
       return true;
@@ -259,7 +257,7 @@ class victim_search {
     }
     return search_outcome::not_proven;
   }
-  /// A world that can't suppose, or not of this beneficiary, plays it through.
+  /// Makes the change for real if the world has no what-if for this beneficiary.
   template <bool Goes, class World>
   static void go_or_stay(World& world, [[maybe_unused]] bool supposes, const running_job<N>& job) {
     if constexpr (what_if_world<World, N>) {
@@ -291,9 +289,8 @@ class victim_search {
     return false;
   }
 
-  /// Whether another choice might have done better when the guard refused somebody after others had gone: if
-  /// jobs differ in size, or if some of those that have gone are of no use, and made others unfair for
-  /// nothing.
+  /// Whether another choice might have done better when the guard refused a job after others had been taken:
+  /// if jobs differ in size, or if some of those taken are of no use, and made others unfair for nothing.
   void note_size(const resources<N>& yields) {
     if (!any_size_) any_size_ = yields;
     sizes_differ_ = sizes_differ_ || *any_size_ != yields;
@@ -308,8 +305,8 @@ class victim_search {
     });
   }
 
-  /// Again when somebody was held back only because another would not have been asked without him, and that
-  /// one may have been let go since.
+  /// Repeats when a job was kept only because another would not have been eligible without it, and that other
+  /// may have been given back since.
   template <class World, class Fits>
   void fill_back(ledger<N>& l, const beneficiary<N>& b, World& world, Fits fits) {
     for (bool again = true; again;) {
@@ -317,8 +314,8 @@ class victim_search {
       again = fill_back_once(l, b, world, fits) && victims_.size() < before;
     }
   }
-  /// The last victim was needed with all the others gone, so it is needed with fewer gone; unless it is a job
-  /// that took its elastic pods along, which may be enough.
+  /// The last victim was needed with all the others gone, so it is needed with fewer gone, unless it is a job
+  /// taken with its elastic pods, which may be enough.
   template <class World, class Fits>
   bool fill_back_once(ledger<N>& l, const beneficiary<N>& b, World& world, Fits fits) {
     std::size_t needed = victims_.size();
@@ -345,16 +342,16 @@ class victim_search {
     return held_for_others;
   }
 
-  /// Who might be asked.
+  /// The possible victims of the search.
   std::vector<possible_victims> possible_;
   std::vector<victim<N>> victims_;
   detail::wanted_victims<N, queue_type> wanted_;
   std::size_t budget_;
   std::size_t left_ = 0;
-  /// Somebody was not fair who might have been without the victims before him.
+  /// Whether a job was refused that might have been fair without the victims before it.
   bool refused_after_others_ = false;
   bool sizes_differ_ = false;
-  /// More dimensions are contested than were, because only a place is missing.
+  /// Whether more dimensions are contested than at first, because only a place is missing.
   bool widened_ = false;
   std::optional<resources<N>> any_size_{};
   [[no_unique_address]] Guard guard_;

@@ -12,46 +12,46 @@ inline namespace v0 {
 /// Which jobs of its own quota a job may evict (Kueue's withinClusterQueue).
 enum class preempt_within : std::uint8_t { never, lower_priority, lower_or_newer_equal };
 
-/// Which jobs of quotas that borrow a job may evict to get back what its side owns (Kueue's
+/// Which jobs of borrowing quotas a job may evict to reclaim what its side owns (Kueue's
 /// reclaimWithinCohort).
 enum class preempt_reclaim : std::uint8_t { never, lower_priority, any };
 
-/// Which jobs of quotas that borrow a job may evict to borrow itself (Kueue's borrowWithinCohort), always
-/// strictly lower priority. `preempt_reclaim` must allow them too. Not together with rivals in one tree: what
-/// priority takes, fair share takes back, for ever (Kueue #3779).
+/// Which jobs of borrowing quotas a job may evict to borrow itself (Kueue's borrowWithinCohort), always of
+/// strictly lower priority. `preempt_reclaim` must allow them too. Not to be combined with rivals in one
+/// tree: what priority takes, fair share takes back, forever (Kueue #3779).
 enum class preempt_borrow : std::uint8_t { never, lower_priority };
 
-/// Which jobs of quotas that borrow a job that would borrow too may evict because it is owed more of the
-/// surplus: the search's guard says when that is fair.
+/// Which jobs of borrowing quotas may be evicted by a job that would borrow too, because it is owed more of
+/// the surplus: the search's guard decides when that is fair.
 enum class preempt_rivals : std::uint8_t {
   never,
   lower_priority,
   any,
-  /// Any if the policies have a guard that is there to say what is fair between rivals, else never.
+  /// `any` if the policies have a guard that decides what is fair between rivals, else `never`.
   by_guard,
 };
 
-/// What the jobs of one quota may take from others when they don't fit.
+/// What a quota's jobs may take from others when they don't fit.
 struct preempt_settings {
   preempt_within within = preempt_within::lower_priority;
   preempt_reclaim reclaim = preempt_reclaim::any;
   /// Whether its jobs may take from the quotas below it, even what those use within their nominal (PAI's
-  /// child-level preemption). Nothing ever lets a job take from a quota above its own.
+  /// child-level preemption). No setting lets a job take from a quota above its own.
   bool children = false;
   preempt_borrow borrow = preempt_borrow::never;
-  /// The highest priority that yields to a borrower (Kueue's maxPriorityThreshold); none: any lower one.
+  /// The highest priority that a borrower may preempt (Kueue's maxPriorityThreshold); none: any lower one.
   std::optional<std::int32_t> borrow_max_priority{};
   preempt_rivals rivals = preempt_rivals::by_guard;
 
   friend bool operator==(const preempt_settings&, const preempt_settings&) = default;
 };
 
-/// Whether a job may ask rivals. What is left to the guard is decided by who knows it, a search or a
-/// scheduler: see `with_guard`.
+/// Whether a job may preempt rivals. `by_guard` must have been resolved by what knows the guard, a search or
+/// a scheduler: see `with_guard`.
 [[nodiscard]] constexpr bool asks_rivals(const preempt_settings& may) noexcept {
   return may.rivals == preempt_rivals::lower_priority || may.rivals == preempt_rivals::any;
 }
-/// The settings beside a guard that says what is fair between rivals, or one that does not.
+/// The settings with `by_guard` resolved by whether the guard decides what is fair between rivals.
 [[nodiscard]] constexpr preempt_settings with_guard(preempt_settings may, bool judges_rivals) noexcept {
   if (may.rivals == preempt_rivals::by_guard) {
     may.rivals = judges_rivals ? preempt_rivals::any : preempt_rivals::never;
@@ -59,12 +59,12 @@ struct preempt_settings {
   return may;
 }
 
-/// How long the jobs of a quota run before they may be asked to yield (KAI's min-runtime): a job is protected
-/// while now < started + it. Zero says nothing.
+/// How long the jobs of a quota run before they may be preempted (KAI's min-runtime): a job is protected
+/// while now < started + guarantee. Zero: not set.
 struct runtime_guarantee {
-  /// From jobs of the same quota.
+  /// Against jobs of the same quota.
   instant preempt = 0;
-  /// From jobs of other quotas.
+  /// Against jobs of other quotas.
   instant reclaim = 0;
 
   friend bool operator==(const runtime_guarantee&, const runtime_guarantee&) = default;

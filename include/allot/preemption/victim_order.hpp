@@ -17,21 +17,21 @@
 namespace allot {
 inline namespace v0 {
 
-/// The job that a quota would yield next, in a search for victims.
+/// The next job that a quota would yield in a search for victims.
 template <std::size_t N>
 struct victim_candidate {
   quota_id quota;
   relation how = relation::borrower;
   running_job<N> next{};
-  /// What is free when it has gone: its request and that of its elastic pods, which go with it.
+  /// What its eviction frees: its request and that of its elastic pods, which go with it.
   resources<N> yields{};
   instant now = 0;
 };
 
 namespace detail {
 
-/// A quota whose jobs may have to yield, with those that may still be asked: the first `left`, the next one
-/// last; or, in an order of its own, a heap of `left` numbers of jobs from `first` on.
+/// A quota whose jobs may have to yield, with those still to be asked: the first `left`, the next one last;
+/// or, if the order has a `within_quota`, a heap of `left` job indices from `first` on.
 template <std::size_t N>
 struct victim_source {
   static constexpr std::size_t no_heap = std::numeric_limits<std::size_t>::max();
@@ -42,10 +42,10 @@ struct victim_source {
   std::size_t left;
   std::size_t first = no_heap;
   relation how{};
-  /// What stands in the queue from an earlier offer does not count.
+  /// Queue entries of an earlier offer are stale.
   std::size_t offer = 0;
   std::size_t given = 0;
-  /// Of the jobs that were refused when `refused_at` victims had been taken, the last.
+  /// The last refusal, when `refused_at` victims had been taken.
   bool refused = false;
   bool closed = false;
   std::size_t refused_at = 0;
@@ -54,11 +54,11 @@ struct victim_source {
 
 }  // namespace detail
 
-/// An order of victims: a callable that gives a candidate its key; the least key yields first. It is asked
+/// A victim order: a callable that maps a candidate to its key; the least key yields first. It is evaluated
 /// again after each victim of that candidate, in the state without the victims chosen so far (else one quota
-/// would give everything, KAI v0.5.1), and may depend on the usage of the candidate itself only.
+/// would yield everything, KAI v0.5.1), and may depend on the usage of the candidate itself only.
 ///
-/// Within a quota the jobs yield as `compare_as_victims` says, unless the order has a member
+/// Within a quota jobs yield in the order of `compare_as_victims`, unless the order has a member
 /// `within_quota(a, b, now)` that says whether a yields before b: a strict total order, and one that the key
 /// follows, or the best job of a quota hides behind another.
 template <class Order, std::size_t N>
@@ -72,7 +72,7 @@ concept victim_order = requires(const Order order, const ledger<N>& l, const vic
 
 /// Other quotas before the beneficiary's own; lowest priority; then the candidate with the highest weighted
 /// borrowed share and, among those within their own, the one that uses most of its supply, so that several
-/// quotas give in proportion; then newest. Of an inner quota only the own jobs give, so it is measured by
+/// quotas yield in proportion; then newest. An inner quota yields only its own jobs, so it is measured by
 /// them and its own pool.
 struct lowest_priority_then_highest_share {
   template <std::size_t N>

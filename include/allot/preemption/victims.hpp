@@ -17,19 +17,19 @@ template <std::size_t N>
 struct victim {
   running_job<N> job{};
   relation how = relation::borrower;
-  /// What the guard says of it, the victims before it gone.
+  /// The guard's verdict, with the victims before it gone.
   verdict why{};
-  /// By which of the guard's strategies.
+  /// The number of the guard's strategy.
   std::size_t strategy = 0;
-  /// An elastic pod that was not asked itself: it goes because its job does, which is the next in the list
-  /// that is not such a unit.
+  /// An elastic pod that was not asked itself: it goes with its job, the next in the list that is not such a
+  /// unit.
   bool with_its_job = false;
 };
 
 namespace detail {
 
-/// Victims never make room beyond what the quota could use with everyone else idle, nor on guaranteed
-/// capacity, whose jobs are never victims.
+/// Victims never make room beyond what the quota could use with all others idle, nor on guaranteed capacity,
+/// whose jobs are never victims.
 template <std::size_t N>
 [[nodiscard]] bool could_ever_fit(const ledger<N>& l, const beneficiary<N>& b) {
   for (std::size_t d = 0; d < N; ++d) {
@@ -43,8 +43,8 @@ template <std::size_t N>
   return true;
 }
 
-/// Takes back in the ledger victim after victim, the last first, asks the guard of each rival, and releases
-/// them again. Those from `end` to below `from` are there already, and stay.
+/// Charges the victims in the ledger again, last to first, asks the guard about each rival, and releases
+/// them. Those in [`end`, `from`) are charged already, and stay so.
 template <std::size_t N, class Guard, class Visit>
 void ask_in_reverse(const Guard& guard, ledger<N>& l, const beneficiary<N>& b, std::span<victim<N>> victims,
                     std::size_t end, std::size_t from, Visit visit) {
@@ -68,8 +68,8 @@ void ask_in_reverse(const Guard& guard, ledger<N>& l, const beneficiary<N>& b, s
   }
 }
 
-/// Whether a borrower that has gone gives back what the beneficiary's side owns, in what would be contested
-/// with it there. Any other victim does. O(N depth), and the ledger is as before.
+/// Whether a taken borrower gives back what the beneficiary's side owns, in the dimensions that would be
+/// contested with it there. Any other victim does. O(N depth); the ledger is left as before.
 template <std::size_t N>
 [[nodiscard]] bool has_claim(ledger<N>& l, const beneficiary<N>& b, const victim<N>& v) {
   if (v.how != relation::borrower) return true;
@@ -81,9 +81,9 @@ template <std::size_t N>
   return owns_request(l, b, side, contested);
 }
 
-/// Whether the same would be chosen, had the victims below `end` and those from `from` on been asked in turn
-/// alone: whether rivals are fair, and what borrowers give back is the beneficiary's. The one at `end`, that
-/// shall be let go, is back in the ledger, as are those between. O(victims), and the ledger is as before.
+/// Whether the same victims would be chosen had only those below `end` and those from `from` on been asked in
+/// turn: rivals are fair, and what borrowers give back is the beneficiary's. The one at `end`, to be given
+/// back, is charged in the ledger again, as are those between. O(victims); the ledger is left as before.
 template <std::size_t N, class Guard>
 [[nodiscard]] bool still_fair(const Guard& guard, ledger<N>& l, const beneficiary<N>& b,
                               std::span<victim<N>> victims, std::size_t end, std::size_t from) {
@@ -100,7 +100,7 @@ template <std::size_t N, class Guard>
   return fair;
 }
 
-/// The reasons of the victims that remain.
+/// Updates the verdicts of the remaining victims.
 template <std::size_t N, class Guard>
 void refresh_verdicts(const Guard& guard, ledger<N>& l, const beneficiary<N>& b,
                       std::span<victim<N>> victims) {

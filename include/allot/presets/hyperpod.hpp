@@ -14,12 +14,12 @@
 namespace allot {
 inline namespace v0 {
 
-/// How a HyperPod team takes part in the sharing of idle compute (ResourceSharingConfig). Its default is to
-/// lend and to borrow.
+/// How a HyperPod team takes part in sharing idle compute (ResourceSharingConfig). The default is to lend and
+/// borrow.
 enum class hyperpod_sharing : std::uint8_t { dont_lend, lend, lend_and_borrow };
 
-/// Who stays within its own goes first; then, of idle compute, by fair-share weight or by submission alone,
-/// whatever the priority.
+/// A team within its own allocation comes first; idle compute is then given out by fair-share weight, or by
+/// submission alone, whatever the priority.
 struct hyperpod_idle_order {
   hyperpod_idle idle = hyperpod_idle::fair_share;
 
@@ -35,7 +35,7 @@ struct hyperpod_idle_order {
   }
 };
 
-/// Lowest priority; under fair share then the team that borrows most by its weight; newest.
+/// Lowest priority first; under fair share, then the team that borrows most for its weight; then the newest.
 struct hyperpod_victim_order {
   hyperpod_idle idle = hyperpod_idle::fair_share;
 
@@ -51,29 +51,29 @@ struct hyperpod_victim_order {
 };
 
 /// The task governance of Amazon SageMaker HyperPod: flat teams below the quota of a cluster, whose nominal
-/// is the whole of it. What is allocated to no team is idle compute too, a pool that all may borrow from
+/// is the whole cluster. Compute that is allocated to no team is idle too, a pool that all may borrow from
 /// (IdleResourceSharing); a cluster without a nominal has no such pool.
 ///
 /// | policy                  | option                   | here                                              |
 /// |-------------------------|--------------------------|---------------------------------------------------|
 /// | Idle compute allocation | Fair-share (its default) | lowest weighted borrowed share; weight 0 last     |
-/// |                         | First-come first-serve   | by submission, teams are not told apart           |
+/// |                         | First-come first-serve   | by submission, regardless of team                 |
 /// | Task prioritization     | Task ranking             | by priority class, then submission; in its team a |
 /// |                         |                          | task preempts lower ones (PreemptTeamTasks)       |
-/// |                         | First-come first-serve   | by submission; no task preempts another of a team |
+/// |                         | First-come first-serve   | by submission; no preemption within a team        |
 ///
-/// - What is allocated to a team it takes back from borrowers at once, whatever their priority.
-/// - FairShareWeight 0 to 100 is a weight of 0 to 100,000 here; a quota that names none has 1, not 0: with
-///   equal weights all are equal either way.
-/// - A class's weight, 0 to 100, is the priority of its jobs. Task ranking is what this preset does unless it
-///   is told otherwise: without classes it is first come, first serve.
-/// - Where the documentation is silent: in a team a task that does not fit lets later ones pass; victims as
-///   above; the cycle is ours, one task after the other and not one head a team as in Kueue, on which
-///   HyperPod is built. No team takes from another what neither of them owns.
+/// - A team reclaims its allocation from borrowers at once, whatever their priority.
+/// - FairShareWeight 0 to 100 is a weight of 0 to 100,000 here; a quota that specifies none has 1, not 0:
+///   with equal weights all are equal either way.
+/// - A class's weight, 0 to 100, is the priority of its jobs. Task ranking is the default of this preset;
+///   without classes it is first come, first served.
+/// - Where the documentation is silent: in a team a task that does not fit lets later ones pass; victims are
+///   chosen as above; the cycle is our own, one task after the other rather than one head per team as in
+///   Kueue, on which HyperPod is built. No team takes from another what neither of them owns.
 ///
-/// Of the laws it keeps those of `standard`. But what is fair is asked only when compute is given out: who
-/// borrowed first keeps the loan until an owner comes, and under first-come first-serve one team may have all
-/// that is idle while the others wait.
+/// It satisfies the same laws as `standard`. But fairness is considered only when compute is given out: the
+/// first borrower keeps its loan until an owner reclaims it, and under first-come first-serve one team may
+/// have all idle compute while the others wait.
 struct hyperpod {
   static constexpr std::string_view name = "hyperpod";
   static constexpr std::string_view summary =
@@ -95,7 +95,7 @@ struct hyperpod {
   }
   [[nodiscard]] static constexpr queue_settings defaults() noexcept { return defaults(preset_options{}); }
 
-  /// The nominal of the cluster contains its teams', which can't be allocated more than there is.
+  /// The cluster's nominal contains its teams', which can't be allocated more than there is.
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>& specs) {
     for (quota_spec<N>& s : specs) {
@@ -106,8 +106,8 @@ struct hyperpod {
     }
   }
 
-  /// A team's part in the sharing: who does not lend does not borrow either; who borrows may use so many
-  /// percent of what it is allocated beyond that, 50 unless it is said (HyperPod has 1 to 500). A limit for
+  /// Sets a team's part in the sharing: a team that does not lend does not borrow either; a borrower may use
+  /// `borrow_percent` of its allocation on top of it, 50 by default (HyperPod allows 1 to 500). A limit for
   /// one resource, AbsoluteBorrowLimits, is `limit::at_most`.
   template <std::size_t N>
   static void share(quota_spec<N>& team, hyperpod_sharing how, std::int64_t borrow_percent = 50) {

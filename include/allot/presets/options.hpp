@@ -21,9 +21,9 @@ enum class surplus_name : std::uint8_t {
   most_under_served,
   capped,
 };
-/// What becomes of parts that a division does not divide.
+/// How amounts that do not divide exactly are rounded.
 enum class rounding_name : std::uint8_t { webster, largest_remainders, none };
-/// Whose turn it is.
+/// Which quota comes next.
 enum class quota_order_name : std::uint8_t {
   borrowed_share,
   dominant_share,
@@ -34,20 +34,20 @@ enum class quota_order_name : std::uint8_t {
   submission,
   best_job,
 };
-/// Who yields first.
+/// Which job is preempted first.
 enum class victim_order_name : std::uint8_t { priority_share, newest, lost_work };
-/// Whether that is fair.
+/// The test of whether a preemption is fair.
 enum class guard_name : std::uint8_t { none, final_share, initial_share, final_then_initial, saturation };
 
 /// HyperPod: how idle compute is given out.
 enum class hyperpod_idle : std::uint8_t { fcfs, fair_share };
 /// HyperPod: how the tasks of a team are ordered.
 enum class hyperpod_tasks : std::uint8_t { fcfs, ranking };
-/// Kueue with fair sharing: by which rules a borrower may take from another, tried in this order.
+/// Kueue with fair sharing: the rules by which a borrower may preempt another, tried in this order.
 enum class fair_strategies : std::uint8_t { final_share, initial_share, final_then_initial };
 
-/// What a preset can be told at run time. What is left open is the preset's own; what a preset does not know
-/// it ignores.
+/// The run-time options of a preset. An empty option takes the preset's default; options that a preset does
+/// not know are ignored.
 struct preset_options {
   std::optional<surplus_name> surplus{};
   std::optional<rounding_name> rounding{};
@@ -58,23 +58,23 @@ struct preset_options {
   std::optional<hyperpod_idle> idle{};
   std::optional<hyperpod_tasks> tasks{};
   std::optional<fair_strategies> strategies{};
-  /// Kueue with fair sharing: by dimension, the number of the resource of which it is a flavor. A dimension
-  /// that is not named is a resource of its own.
+  /// Kueue with fair sharing: by dimension, the number of the resource that it is a flavor of. A dimension
+  /// that is not listed is a resource of its own.
   std::vector<std::uint8_t> resource_of{};
   /// KAI's time-based fair share: how strongly past usage counts, in thousandths; 0: not at all.
   std::optional<std::int64_t> k{};
-  /// After which past usage counts half (0: it does not fade), and how far back it is looked at.
+  /// The time after which past usage counts half (0: no decay), and how far back usage counts.
   std::optional<instant> half_life{};
   std::optional<instant> window{};
-  /// KAI: by dimension, in thousandths, what shares are rounded down to; 1,000, a whole GPU, where nothing is
-  /// said.
+  /// KAI: by dimension, in thousandths, the unit that shares are rounded down to; by default 1,000, a whole
+  /// GPU.
   std::vector<std::int64_t> share_units{};
   /// KAI's relcaimerSaturationMultiplier, in thousandths, at least 1,000.
   std::optional<std::int64_t> saturation_multiplier{};
 
   /// Whether an order or guard is chosen by name rather than taken from the preset.
   [[nodiscard]] constexpr bool chooses_parts() const noexcept { return queue_order || victim_order || guard; }
-  /// Whether the guard that is chosen says what is fair between rivals.
+  /// Whether the chosen guard judges fairness between rivals.
   [[nodiscard]] constexpr bool judges_rivals() const noexcept {
     return guard.value_or(guard_name::none) != guard_name::none;
   }

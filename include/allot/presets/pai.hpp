@@ -11,13 +11,13 @@
 namespace allot {
 inline namespace v0 {
 
-/// Alibaba PAI's quota tree: a parent's number contains its children's, parents hold jobs too, siblings use
-/// each other's idle share and take their own back (self-level preemption), and a quota whose switch
-/// `preempt.children` is on may take from the quotas below it even what those use within their own
-/// (child-level preemption). Nobody takes from above.
+/// Alibaba PAI's quota tree: a parent's nominal contains its children's, parents hold jobs too, siblings use
+/// each other's idle share and reclaim their own (self-level preemption), and a quota with `preempt.children`
+/// on may preempt jobs of the quotas below it even within their own share (child-level preemption). No quota
+/// preempts jobs above it.
 ///
-/// The documentation does not say in which order victims are chosen; here those below give in proportion to
-/// what they have, lowest priority first.
+/// The documentation does not say in which order victims are chosen; here the quotas below give in proportion
+/// to what they have, lowest priority first.
 struct pai {
   static constexpr std::string_view name = "pai";
   static constexpr std::string_view summary =
@@ -27,7 +27,7 @@ struct pai {
   using policies_type = policies<>;
 
   [[nodiscard]] static constexpr queue_settings defaults() noexcept { return {}; }
-  /// PAI knows no other parents than inclusive ones.
+  /// In PAI every parent is inclusive.
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>& specs) {
     for (quota_spec<N>& s : specs) s.inclusive = true;

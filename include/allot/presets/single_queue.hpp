@@ -13,7 +13,7 @@ inline namespace v0 {
 
 namespace detail {
 
-/// One strict queue in which nobody yields.
+/// One strict queue without preemption.
 inline constexpr queue_settings single_queue{
     queue_order::fifo,
     queue_head::strict,
@@ -35,7 +35,7 @@ struct fifo {
 };
 static_assert(preset<fifo>);
 
-/// Shortest job first, by the duration that the trace gives; blocked by its head like `fifo`.
+/// Shortest job first, by the duration in the trace; blocked by its head like `fifo`.
 struct sjf {
   static constexpr std::string_view name = "sjf";
   static constexpr std::string_view summary = "one queue by duration, blocked by its head; no quotas";

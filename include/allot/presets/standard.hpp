@@ -11,13 +11,13 @@
 namespace allot {
 inline namespace v0 {
 
-/// Ours. Every quota has what it owns when it wants it, and what nobody wants is lent.
+/// The library's own policy. Every quota has what it owns when it wants it, and idle capacity is lent.
 ///
-/// - Whose turn: who stays within its own first, then the lowest weighted borrowed share.
+/// - Quota order: quotas within their own supply first, then the lowest weighted borrowed share.
 /// - Within a quota: priority, then submission; a job that does not fit lets smaller ones pass.
-/// - What a quota owns it takes back from borrowers; within a quota a higher priority may evict a lower one.
-/// - Who yields: lowest priority, then the quota with the highest weighted share, then the newest.
-/// - Jobs that may not be evicted are never admitted on borrowed capacity.
+/// - A quota reclaims what it owns from borrowers; within a quota a higher priority may preempt a lower one.
+/// - Victim order: lowest priority, then the quota with the highest weighted share, then the newest.
+/// - Non-preemptible jobs are never admitted on borrowed capacity.
 struct standard {
   static constexpr std::string_view name = "standard";
   static constexpr std::string_view summary =

@@ -11,8 +11,8 @@
 namespace allot {
 inline namespace v0 {
 
-/// The cluster cut into fixed parts: no quota lends or borrows, whatever its limits say. The baseline that
-/// lending is measured against. A pool that a parent has beside its children's is only its own.
+/// The cluster divided into fixed parts: no quota lends or borrows, whatever its limits say. The baseline
+/// that lending is measured against. A parent's pool in addition to its children's is for its own use only.
 struct static_quotas {
   static constexpr std::string_view name = "static_quotas";
   static constexpr std::string_view summary = "fixed parts: nobody lends, nobody borrows";

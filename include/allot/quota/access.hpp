@@ -18,7 +18,7 @@
 namespace allot {
 inline namespace v0 {
 
-/// Who asks: a user, and the roles it has wherever it asks (those of a workspace come from the table).
+/// A user, and the roles that it has everywhere (those of a workspace come from the table).
 struct principal {
   std::string_view user;
   std::span<const std::string> roles{};
@@ -26,36 +26,36 @@ struct principal {
 
 /// Why a principal may, or may not, submit to a quota. Stable: a program may test for it.
 enum class access_reason : std::uint8_t {
-  /// The quota restricts nobody.
+  /// The quota has no restrictions.
   unrestricted,
   anyone,
   named_user,
   role,
-  /// Of a workspace that the quota is associated with.
+  /// A member of a workspace that the quota is associated with.
   member,
   non_member,
-  /// Refused: the quota belongs to workspaces, and the user to none of them.
+  /// Refused: the quota belongs to workspaces, and the user is in none of them.
   not_a_member,
-  /// Refused: nothing that the quota admits is true of the user.
+  /// Refused: the user matches nothing that the quota admits.
   not_admitted,
 };
 
 struct access_decision {
   bool allowed = false;
   access_reason reason = access_reason::not_admitted;
-  /// The user, role or workspace by which the quota admits; lives as long as the policy is not changed.
+  /// The user, role or workspace that matched; valid until the policy is changed.
   std::string_view matched{};
 };
 
-/// May this principal submit to this quota? A host that has an answer of its own brings a type like this.
+/// Decides whether a principal may submit to a quota. A host can provide its own policy of this form.
 template <class Policy>
 concept access_policy = requires(const Policy policy, const principal who, const quota_id quota) {
   { policy.decide(who, quota) } -> std::same_as<access_decision>;
 };
 
-/// Whom a quota admits: whoever meets one part of it.
+/// The users that a quota admits: those that match any part of the rule.
 struct access_rule {
-  /// Basic or custom ones: a role is just a name.
+  /// Basic or custom: a role is just a name.
   std::vector<std::string> roles{};
   std::vector<std::string> users{};
   /// Every member of a workspace that the quota is associated with.
@@ -69,27 +69,27 @@ struct workspace_member {
   std::string user;
   std::vector<std::string> roles{};
 };
-/// Binds users to the roles they have in it, and quotas to those users. A role held here counts for these
-/// quotas and no others.
+/// Binds users to their roles in it, and quotas to those users. A role held here counts for these quotas
+/// only.
 struct workspace {
   std::string name;
   std::vector<workspace_member> members{};
   std::vector<quota_id> quotas{};
 };
 
-/// The rules of PAI's workspaces: a quota restricted by role admits these roles only, whether basic or
-/// custom; users outside the workspace can be admitted as such, and users by name. A quota without a rule is
-/// open to the members of its workspaces, or to anyone if it has none. Nothing is inherited from a parent: to
-/// admit somebody to a quota is not to admit him to the quotas below it.
+/// The rules of PAI's workspaces: a quota restricted by role admits only these roles, whether basic or
+/// custom; users outside the workspace can be admitted as a group, and individual users by name. A quota
+/// without a rule is open to the members of its workspaces, or to anyone if it has none. Nothing is inherited
+/// from a parent: admission to a quota does not extend to the quotas below it.
 ///
-/// A question takes any id. The table knows rules, not quotas: one that does not exist has no rule, and
-/// whether it exists is the tree's to say. Commands are unchecked: a rule is about a quota (`ALLOT_ASSERT`).
+/// Queries take any id. The table knows rules, not quotas: a quota that does not exist has no rule, and only
+/// the tree knows whether it exists. Commands are unchecked: the quota id must not be none (`ALLOT_ASSERT`).
 class role_table {
  public:
   /// Replaces the quota's rule.
   void set_rule(quota_id quota, access_rule rule) { entry_of(quota).rule = std::move(rule); }
   void clear_rule(quota_id quota) { entry_of(quota).rule.reset(); }
-  /// Quotas may belong to several workspaces.
+  /// A quota may belong to several workspaces.
   void add_workspace(workspace w) {
     for (const quota_id quota : w.quotas) entry_of(quota).workspaces.push_back(workspaces_.size());
     workspaces_.push_back(std::move(w));
@@ -116,8 +116,8 @@ class role_table {
     return {false, e->workspaces.empty() ? access_reason::not_admitted : access_reason::not_a_member};
   }
 
-  /// A sentence for a person: "zoe (roles: c-member) may not submit to quota1.1: it admits the roles b-admin,
-  /// b-member and the users ana". The same words for the same table.
+  /// A human-readable sentence: "zoe (roles: c-member) may not submit to quota1.1: it admits the roles
+  /// b-admin, b-member and the users ana". The same table always yields the same words.
   [[nodiscard]] std::string explain(const principal& who, quota_id quota, std::string_view quota_name) const {
     const access_decision d = decide(who, quota);
     const entry* e = find(quota);
@@ -178,7 +178,7 @@ class role_table {
     });
   }
 
-  /// All that count for this quota, each once.
+  /// All roles that count for this quota, without duplicates.
   [[nodiscard]] names roles_of(const entry* e, const principal& who) const {
     names result;
     const auto add = [&](const auto& roles) {

@@ -17,7 +17,7 @@ inline namespace v0 {
 
 namespace detail {
 
-/// Collects what is wrong with the specifications of a tree, in the order of the quotas.
+/// Collects the problems in the specifications of a tree, in the order of the quotas.
 template <std::size_t N>
 class quota_checker {
  public:
@@ -38,7 +38,7 @@ class quota_checker {
     check_parents();
     check_cycles();
     check_range();
-    // The numbers of a tree mean nothing before it is one.
+    // The amounts are meaningful only once the structure is a valid tree.
     if (found_.empty()) check_amounts(quota_tree<N>{specs_, removed_});
     return std::move(found_);
   }
@@ -97,7 +97,7 @@ class quota_checker {
     }
   }
 
-  /// Each cycle once, told from its oldest quota.
+  /// Reports each cycle once, starting from its oldest quota.
   void check_cycles() {
     std::vector<std::size_t> walk(specs_.size(), none);
     for (std::size_t start = 0; start < specs_.size(); ++start) {
@@ -133,7 +133,7 @@ class quota_checker {
         if (is_removed(i) || nominal <= quantity{} || nominal.is_unlimited()) continue;
         if ((sum[d] + nominal).is_unlimited()) {
           report(problem_code::out_of_range, i, "nominal",
-                 "with " + specs_[i].name + " the nominals add up to more than can be counted: say unlimited",
+                 "with " + specs_[i].name + " the nominals add up to more than can be counted: use unlimited",
                  d);
         } else {
           sum[d] += nominal;
@@ -156,7 +156,7 @@ class quota_checker {
         } else if (own.total + (tree.parent(x) ? own.borrow : quantity{}) < quantity{} ||
                    own.total == quantity::lowest()) {
           report(problem_code::keeps_more_than_it_has, x.index(), "lend",
-                 "the quotas below " + s.name + " keep more to themselves than the " +
+                 "the quotas below " + s.name + " keep more for themselves than the " +
                      to_string(s.nominal[d]) + " it has: the law could not hold there even if all were idle",
                  d);
         }
@@ -174,11 +174,10 @@ class quota_checker {
 
 }  // namespace detail
 
-/// The tree of these quotas, or everything that is wrong with them: names that are empty or given twice,
-/// parents that do not exist, every cycle with all its members, negative amounts, nominals whose sum can't be
-/// counted, children that are given more than an inclusive parent has (unless it overcommits), and an
-/// overcommitted quota below which more is kept than there is. The order of the specifications is the age of
-/// the quotas. O(n log n).
+/// The tree of these quotas, or every problem with them: empty or duplicate names, parents that do not exist,
+/// every cycle with all its members, negative amounts, nominals whose sum can't be counted, children that are
+/// given more than an inclusive parent has (unless it overcommits), and an overcommitted quota below which
+/// more is kept than there is. The order of the specifications is the age of the quotas. O(n log n).
 template <std::size_t N>
 result<quota_tree<N>> build_quota_tree(std::vector<quota_spec<N>> specs) {
   const std::vector<bool> removed;

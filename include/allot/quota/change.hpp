@@ -17,7 +17,7 @@
 namespace allot {
 inline namespace v0 {
 
-/// New numbers for a quota; what is not given stays.
+/// New amounts for a quota; those not given stay unchanged.
 template <std::size_t N>
 struct resize_quota {
   quota_id quota;
@@ -30,16 +30,16 @@ struct reweight_quota {
   quota_id quota;
   weights<N> weight{};
 };
-/// Becomes the youngest quota.
+/// Adds the quota as the youngest.
 template <std::size_t N>
 struct add_quota {
   quota_spec<N> spec;
 };
-/// Only a quota that holds no jobs and has no children can go.
+/// Only a quota without jobs or children can be removed.
 struct remove_quota {
   quota_id quota;
 };
-/// Takes its whole subtree along. Without a new parent it becomes a root.
+/// Moves the whole subtree. Without a new parent the quota becomes a root.
 struct move_quota {
   quota_id quota;
   quota_id new_parent{};
@@ -50,8 +50,7 @@ using quota_change = std::variant<resize_quota<N>, reweight_quota<N>, add_quota<
 
 namespace detail {
 
-/// Quotas as they are specified, after some changes; nothing has been checked but that these are of quotas
-/// that there are.
+/// Quota specifications after some changes. So far it is only checked that the changes name existing quotas.
 template <std::size_t N>
 struct edited_quotas {
   std::vector<quota_spec<N>> specs;
@@ -93,7 +92,7 @@ struct edited_quotas {
   }
 };
 
-/// The tree of these quotas, or everything that is wrong with it, beside the problems so far.
+/// The tree of these quotas, or every problem with it, in addition to the problems so far.
 template <std::size_t N>
 [[nodiscard]] result<quota_tree<N>> checked_tree(edited_quotas<N> q) {
   for (problem& p : quota_checker<N>{q.specs, q.removed}.problems()) q.problems.push_back(std::move(p));
@@ -110,7 +109,7 @@ void for_each_removed(const quota_tree<N>& from, std::span<const quota_change<N>
   }
 }
 
-/// In another tree usage meets that was counted apart in this one: together it has to be countable, too.
+/// Another tree may add up usage that is counted separately in this one: the sum must be countable, too.
 template <std::size_t N>
 void check_usage(const ledger<N>& l, std::vector<problem>& problems) {
   exact_sum<N> all;
@@ -121,19 +120,19 @@ void check_usage(const ledger<N>& l, std::vector<problem>& problems) {
     problems.push_back({problem_code::out_of_range,
                         {},
                         {},
-                        "what all quotas use together is more than can be counted, so the tree can't change",
+                        "the usage of all quotas is more than can be counted, so the tree can't change",
                         d});
   }
 }
 
 }  // namespace detail
 
-/// Changes the tree while jobs run in it. The changes are one transition: only the tree that results must be
+/// Changes the tree while jobs run in it. The changes are one transition: only the resulting tree must be
 /// valid, so moving 8 GPUs from one child to another is two resizes in either order.
-/// Returns the quotas that then break the law, parents first: a resize below what is used is not an error,
-/// it is a state to come down from (by preemption, or by waiting). If the changes are not valid, or usage is
-/// so large that in another tree it might not be countable, returns everything that is wrong and leaves the
-/// ledger as it was. Precondition: no open savepoint. O(n log n).
+/// Returns the quotas that then violate the law, parents first: a resize below current usage is not an error
+/// but a state to recover from (by preemption, or by waiting). If the changes are not valid, or usage is so
+/// large that another tree might not be able to count it, returns every problem and leaves the ledger
+/// unchanged. Precondition: no open savepoint. O(n log n).
 /// Call it qualified, `allot::apply(l, changes)`: with a vector, argument-dependent lookup prefers
 /// std::apply.
 template <std::size_t N>

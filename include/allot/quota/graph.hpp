@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-// With this header a quota_tree is a graph of Boost.Graph as it stands, without a copy or a wrapper: the
-// quotas are the vertices, and an edge goes from a parent to each of its children. It models VertexListGraph,
-// EdgeListGraph, BidirectionalGraph (so IncidenceGraph) and AdjacencyGraph; every range is in the tree's own
-// order, parents before children and siblings oldest first, and every function takes constant time.
+// With this header a quota_tree is itself a Boost.Graph graph, without a copy or a wrapper: the quotas are
+// the vertices, and an edge goes from a parent to each of its children. It models VertexListGraph,
+// EdgeListGraph, BidirectionalGraph (so IncidenceGraph) and AdjacencyGraph. Every range is in the tree's own
+// order (parents before children, siblings oldest first), and every function takes constant time.
 //
 //   boost::breadth_first_search(l.tree(), l.tree().find("team-a"), boost::visitor(vis));
 //
-// Properties: boost::vertex_index (a dense number, also when quotas were removed) and boost::vertex_name.
+// Properties: boost::vertex_index (dense even after quotas were removed) and boost::vertex_name.
 // No other header includes this one: it costs more to compile than all of quota/.
 
 #include <allot/core/dimension_names.hpp>
@@ -32,7 +32,7 @@
 namespace allot {
 inline namespace v0 {
 
-/// The edge that leads to `child` from its parent.
+/// The edge to `child` from its parent.
 struct quota_edge {
   quota_id child;
 
@@ -149,9 +149,9 @@ template <std::size_t N>
   return t.name(x);
 }
 
-/// Writes the tree as a DOT graph: each quota with its name and, for each dimension, what all jobs in its
-/// subtree use, its nominal, and what it borrows from outside its subtree. Quotas that break the law are red.
-/// O(n * depth).
+/// Writes the tree as a DOT graph: each quota with its name and, for each dimension, the usage of all jobs in
+/// its subtree, its nominal, and what it borrows from outside its subtree. Quotas that violate the law are
+/// red. O(n * depth).
 /// (boost::write_graphviz works on the tree too, but needs RTTI and most of Boost.Xpressive.)
 template <std::size_t N>
 void write_graphviz(std::ostream& out, const ledger<N>& l,

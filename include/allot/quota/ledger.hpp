@@ -14,35 +14,35 @@
 namespace allot {
 inline namespace v0 {
 
-/// What capacity a job may use; of a question, whose usage it is about.
+/// The capacity that a job may use; in a query, the jobs whose usage is considered.
 enum class capacity_kind : std::uint8_t {
-  /// A job may also use what its quota borrows, and may have to give it back. A question is about all jobs.
+  /// A job may also use what its quota borrows, and may have to give it back. A query considers all jobs.
   any,
   /// A job uses only what its quota is guaranteed, so it never has to be preempted (KAI's non-preemptible
   /// jobs, Mesos' non-revocable resources): these jobs alone satisfy the law with every borrow limit 0. A
-  /// question is about them.
+  /// query considers only these jobs.
   guaranteed,
 };
 
-/// How much every quota uses, and with it how much more each may use.
+/// Tracks how much every quota uses, and hence how much more each may use.
 ///
 /// Per quota x and dimension: own pool E, lend limit L, borrow limit B, usage u of the jobs attached to x
 /// itself, and the balance T(x) = E(x) - u(x) + sum over children of min(L(c), T(c)).
 /// **The law**: a state is sound when T(root) >= 0 and T(x) >= -B(x) for every other x; a request is
-/// admissible when, with it, every quota on its path to the root is sound. (Kueue's KEP-79, extended to
-/// jobs on inner quotas and to inclusive parents.)
+/// admissible when every quota on its path to the root is sound with the request added. (Kueue's KEP-79,
+/// extended to jobs on inner quotas and to inclusive parents.)
 ///
-/// It is kept incrementally: a quota's `used` is what it asks of its supply S, its own usage and whatever
-/// of each child's usage exceeds the part that the child keeps for itself. So T = S - used, a change
-/// touches the path to the root and nothing else, and an unlimited nominal costs no exactness.
+/// The state is kept incrementally: a quota's `used` is what it draws on its supply S, that is, its own usage
+/// plus the part of each child's usage that exceeds what the child keeps for itself. So T = S - used, a
+/// change touches only the path to the root, and an unlimited nominal costs no exactness.
 ///
-/// Charge, release, headroom and rollback are O(depth) and do not allocate (a journal that grows does, once).
-/// The ledger records what the host says: it does not refuse a charge beyond the headroom, and a state that
-/// is over after a resize stays exact while it comes down.
+/// Charge, release, headroom and rollback are O(depth) and do not allocate (except when the journal grows).
+/// The ledger records what the host reports: it does not refuse a charge beyond the headroom, and a state
+/// over its limits after a resize stays exact while usage comes down.
 ///
-/// A question takes any id and any dimension: of a quota that the tree does not contain (none, removed, of
-/// another tree), or a dimension from N on, every amount is zero, nothing fits, nothing is visited, and no
-/// law is broken. A command is unchecked: its quota exists, and a savepoint is the ledger's own
+/// Queries take any id and any dimension: for a quota that the tree does not contain (none, removed, of
+/// another tree), or a dimension >= N, every amount is zero, nothing fits, nothing is visited, and the law
+/// holds. Commands are unchecked: the quota must exist, and a savepoint must be the ledger's own
 /// (`ALLOT_ASSERT`).
 template <std::size_t N = 1>
 class ledger {
@@ -51,9 +51,9 @@ class ledger {
 
   [[nodiscard]] const quota_tree<N>& tree() const noexcept { return tree_; }
 
-  /// The most that x may use in addition; negative when a quota on its path is over.
-  /// In a state that is not sound, what is missing above x counts against what x keeps for itself, as in
-  /// Kueue's available().
+  /// The most that x may use in addition; negative when a quota on its path is over its limit.
+  /// In an unsound state, a deficit above x counts against what x keeps for itself, as in Kueue's
+  /// available().
   [[nodiscard]] resources<N> headroom(quota_id x, capacity_kind kind = capacity_kind::any) const {
     if (!is_known(x)) return {};
     return kind == capacity_kind::guaranteed ? headroom_of<true>(x) : headroom_of<false>(x);
@@ -68,9 +68,9 @@ class ledger {
     return is_there ? most : quantity{};
   }
 
-  /// Whether the request is admissible. A dimension of which nothing is asked does not matter, even when it
-  /// is over (Kueue #2524); a negative or unlimited request never fits, nor one with which the usage of an
-  /// unlimited quota could no longer be counted. In a quota that is not there nothing fits, not even nothing.
+  /// Whether the request is admissible. A dimension that is not requested does not matter, even when it is
+  /// over its limit (Kueue #2524). A negative or unlimited request never fits, nor does one that makes the
+  /// usage of an unlimited quota uncountable. In a nonexistent quota not even an empty request fits.
   [[nodiscard]] bool fits(quota_id x, const resources<N>& request,
                           capacity_kind kind = capacity_kind::any) const {
     if (!is_known(x) || !is_valid_request(request)) return false;
@@ -79,15 +79,15 @@ class ledger {
     }
     return true;
   }
-  /// Whether a charge of `request` to x leaves all usage countable: the law does not say so where the supply
-  /// is unlimited or the charge is only tentative. O(depth).
+  /// Whether all usage stays countable after a charge of `request` to x: the law does not ensure this where
+  /// the supply is unlimited or the charge is only tentative. O(depth).
   [[nodiscard]] bool can_count(quota_id x, const resources<N>& request) const {
     for (std::size_t d = 0; d < N; ++d) {
       if (request[d] > countable(x, d)) return false;
     }
     return is_known(x);
   }
-  /// The most that can be charged to x as far as counting goes. O(depth).
+  /// The most that can be charged to x with all usage still countable. O(depth).
   [[nodiscard]] quantity countable(quota_id x, std::size_t d) const {
     if (!is_known(x, d)) return {};
     quantity most = quantity::unlimited();
@@ -101,25 +101,25 @@ class ledger {
     return most;
   }
 
-  /// Counts a job of x as using `request`.
-  /// Preconditions: x exists; a valid request; it can be counted.
+  /// Charges `request` to x for one of its jobs.
+  /// Preconditions: x exists; the request is valid and can be counted.
   void charge(quota_id x, const resources<N>& request, capacity_kind kind = capacity_kind::any) {
     ALLOT_ASSERT(is_valid_request(request), "a charge is neither negative nor unlimited");
     change(x, request, 1, kind);
   }
-  /// Takes back what was charged. Precondition: x was charged at least that much of that kind.
+  /// Reverses a charge. Precondition: x was charged at least that much of that kind.
   void release(quota_id x, const resources<N>& request, capacity_kind kind = capacity_kind::any) {
     ALLOT_ASSERT(is_valid_request(request), "a release is neither negative nor unlimited");
     ALLOT_ASSERT(all_at_most(request, charged_in(x, kind)), "more is released than was charged");
     change(x, request, -1, kind);
   }
 
-  /// T(x): what is left of the supply of x. Below zero it is what x borrows from outside its subtree.
+  /// T(x): what is left of the supply of x. If negative, what x borrows from outside its subtree.
   [[nodiscard]] quantity balance(quota_id x, std::size_t d) const {
     const cell& c = at(x, d);
     return c.supply - c.now.used;
   }
-  /// How much more the law of x itself lets its subtree draw: T(x) + B(x), T(x) at a root.
+  /// How much more the law at x itself lets its subtree draw: T(x) + B(x), or T(x) at a root.
   [[nodiscard]] quantity room(quota_id x, std::size_t d) const {
     const cell& c = at(x, d);
     return ceiling_of(c) - c.now.used;
@@ -131,20 +131,20 @@ class ledger {
     static constexpr struct supply nothing {};
     return has_slot(x) && d < N ? supplies_[x.index()][d] : nothing;
   }
-  /// What of a further `q` at x would reach its parent: less what x still has of its kept part.
+  /// The part of a further `q` at x that would reach its parent: what exceeds the rest of x's kept part.
   [[nodiscard]] quantity passed_up(quota_id x, std::size_t d, quantity q) const {
     const cell& c = at(x, d);
     return passed_on(c.now.used + q, c.kept) - passed_on(c.now.used, c.kept);
   }
-  /// What the jobs attached to x itself use.
+  /// The usage of the jobs attached to x itself.
   [[nodiscard]] quantity own_usage(quota_id x, std::size_t d) const { return at(x, d).now.own; }
   [[nodiscard]] resources<N> own_usage(quota_id x, capacity_kind kind = capacity_kind::any) const {
     return collect(x, kind == capacity_kind::guaranteed ? &usage::own_guaranteed : &usage::own);
   }
-  /// What x asks of its own supply: its jobs and what its children ask beyond what they keep.
+  /// What x draws on its own supply: the usage of its jobs, and what its children draw beyond what they keep.
   [[nodiscard]] resources<N> drawn(quota_id x) const { return collect(x, &usage::used); }
   [[nodiscard]] quantity drawn(quota_id x, std::size_t d) const { return at(x, d).now.used; }
-  /// What all jobs in the subtree use. O(subtree).
+  /// The usage of all jobs in the subtree. O(subtree).
   [[nodiscard]] resources<N> total_usage(quota_id x) const {
     resources<N> sum = own_usage(x);
     for (const quota_id c : tree_.children(x)) sum += total_usage(c);
@@ -155,7 +155,7 @@ class ledger {
     const quantity t = balance(x, d);
     return t < quantity{} ? -t : quantity{};
   }
-  /// The most that x could ever use, with everyone else idle. O(depth).
+  /// The most that x could ever use, with all other quotas idle. O(depth).
   [[nodiscard]] quantity potential(quota_id x, std::size_t d) const {
     if (!is_known(x, d)) return {};
     quantity most = quantity::unlimited();
@@ -169,8 +169,8 @@ class ledger {
     return most;
   }
 
-  /// Whether x keeps the law; for guaranteed capacity: whether the jobs on it alone do, with every
-  /// borrow limit 0. A quota that is not there breaks none.
+  /// Whether x satisfies the law; for guaranteed capacity, whether the jobs on it alone do, with every borrow
+  /// limit 0. True for a nonexistent quota.
   [[nodiscard]] bool is_sound(quota_id x, capacity_kind kind = capacity_kind::any) const {
     for (std::size_t d = 0; d < N; ++d) {
       const cell& c = at(x, d);
@@ -179,15 +179,15 @@ class ledger {
     }
     return true;
   }
-  /// Whether every quota keeps the law. O(n).
+  /// Whether every quota satisfies the law. O(n).
   [[nodiscard]] bool is_sound() const {
     const auto all = tree_.top_down();
     return std::all_of(all.begin(), all.end(), [&](quota_id x) { return is_sound(x); });
   }
 
-  /// Calls `visit(quota, room, of_all_jobs)` for each bound on x's path, from x to its root: no more than
-  /// `room` can be added at x before that quota breaks the law. For guaranteed capacity each quota
-  /// has a second bound, for the usage of those jobs alone; there `of_all_jobs` is false.
+  /// Calls `visit(quota, room, of_all_jobs)` for each bound on x's path, from x to its root: at most `room`
+  /// can be added at x before that quota violates the law. For guaranteed capacity each quota has a second
+  /// bound, on the usage of guaranteed jobs alone, with `of_all_jobs` false.
   template <class Visit>
   void for_each_bound(quota_id x, std::size_t d, capacity_kind kind, Visit visit) const {
     if (!is_known(x, d)) return;
@@ -206,18 +206,18 @@ class ledger {
     } while (a);
   }
 
-  /// Opens a savepoint: until it is closed by `rollback`, which restores the recorded state bit for bit, or
-  /// by `commit`, which keeps the changes. The last opened is closed first.
+  /// Opens a savepoint. It is closed by `rollback`, which restores the recorded state bit for bit, or by
+  /// `commit`, which keeps the changes. The one opened last is closed first.
   [[nodiscard]] savepoint save() noexcept { return journal_.open(); }
   void rollback(savepoint s) {
     journal_.rollback(s, [&](const entry& e) { cells_[e.cell].now = e.before; });
   }
   void commit(savepoint s) { journal_.commit(s); }
-  /// Room for `changes` charges or releases under savepoints without another allocation.
+  /// Reserves memory so that `changes` charges or releases under savepoints do not allocate.
   void reserve(std::size_t changes) { journal_.reserve(changes * N * (max_depth_ + 1)); }
 
-  /// Replaces the tree, keeping the usage of every quota that stays. Precondition: no savepoint is open, and
-  /// a quota that `next` does not contain has no usage. O(n). (See `apply` in quota/change.hpp.)
+  /// Replaces the tree, keeping the usage of every remaining quota. Precondition: no savepoint is open, and a
+  /// quota that `next` does not contain has no usage. O(n). (See `apply` in quota/change.hpp.)
   void replace_tree(quota_tree<N> next) {
     ALLOT_ASSERT(!journal_.recording(), "the tree can't change under an open savepoint");
     tree_ = std::move(next);
@@ -239,12 +239,12 @@ class ledger {
     quantity used_guaranteed;
     friend bool operator==(const usage&, const usage&) = default;
   };
-  /// One cache line holds all that a decision reads of a quota in one dimension.
+  /// All that a decision reads of a quota in one dimension, in one cache line.
   struct alignas(64) cell {
     usage now;
     quantity kept;
     quantity supply;
-    quantity ceiling;  // S + B; at a root S, for there is nobody to borrow from; most_countable if unlimited
+    quantity ceiling;  // S + B; S at a root, which can't borrow; most_countable if unlimited
     quota_id parent;
     bool is_live;  // false in an empty slot, which is `of_nobody`
     friend bool operator==(const cell&, const cell&) = default;
@@ -260,7 +260,7 @@ class ledger {
   }
   /// Precondition: x has a slot, and `d` is below N.
   [[nodiscard]] const cell& cell_of(quota_id x, std::size_t d) const { return cells_[x.index() * N + d]; }
-  /// The same of any id and dimension: where there is none, a cell that tells of nothing.
+  /// The same for any id and dimension; an empty cell where there is none.
   [[nodiscard]] const cell& at(quota_id x, std::size_t d) const noexcept {
     return has_slot(x) && d < N ? cell_of(x, d) : cells_.back();
   }
@@ -271,12 +271,12 @@ class ledger {
     return result;
   }
 
-  /// What can be released of that kind.
+  /// The amount of that kind that can be released.
   [[nodiscard]] resources<N> charged_in(quota_id x, capacity_kind kind) const {
     return kind == capacity_kind::guaranteed ? own_usage(x, kind)
                                              : own_usage(x) - own_usage(x, capacity_kind::guaranteed);
   }
-  /// Where there is no quota: it has nothing, and passes nothing on.
+  /// The cell of a slot without a quota: it has no amounts and passes nothing on.
   [[nodiscard]] static cell of_nobody() noexcept {
     cell c{};
     c.kept = quantity::unlimited();
@@ -285,12 +285,12 @@ class ledger {
   [[nodiscard]] static quantity ceiling_of(const cell& c) {
     return c.ceiling == most_countable ? quantity::unlimited() : c.ceiling;
   }
-  /// What a quota passes on to its parent's supply when it uses `used`.
+  /// What a quota that uses `used` draws on its parent's supply.
   [[nodiscard]] static quantity passed_on(quantity used, quantity kept) {
     return std::max(quantity{}, used - kept);
   }
 
-  /// All dimensions on one way up: they do not wait for each other's memory.
+  /// All dimensions in one walk up, so that they do not wait for each other's memory.
   template <bool Guaranteed>
   [[nodiscard]] resources<N> headroom_of(quota_id x) const {
     resources<N> most{quantity::unlimited()};
@@ -312,7 +312,7 @@ class ledger {
     return most;
   }
 
-  /// Whether so much more can be used where `at` is: `spared` of it does not reach the quotas above.
+  /// Whether `q` more can be used at `at`. Of it, `spared` does not reach the quotas above.
   [[nodiscard]] bool fits_at(const cell* at, std::size_t d, quantity q, capacity_kind kind) const {
     quantity spared;
     quantity spared_guaranteed;
@@ -350,18 +350,18 @@ class ledger {
       cell& c = cells_[i];
       delta = draw(c.now.used, delta, c.kept);
       if constexpr (Guaranteed) guaranteed = draw(c.now.used_guaranteed, guaranteed, c.kept);
-      // Where nothing passes on, nothing of the guaranteed part does: it is at most the whole.
+      // If nothing is passed on, no guaranteed part is either: it is at most the whole.
       if (!c.parent || delta == 0) return;
       i = c.parent.index() * N + d;
       note(i);
     }
   }
-  /// Usage is bounded and never negative, so that plain integers do here.
+  /// Usage is bounded and never negative, so plain integers suffice.
   static void bump(quantity& amount, std::int64_t delta) {
     ALLOT_ASSERT((amount + quantity::milli(delta)).is_bounded(), "the sum of all usage stays bounded");
     amount = quantity::milli(amount.in_milli() + delta);
   }
-  /// Adds `delta` to what is drawn from a supply; returns what of it passes on to the parent's.
+  /// Adds `delta` to what is drawn on a supply; returns the part passed on to the parent.
   [[nodiscard]] static std::int64_t draw(quantity& used, std::int64_t delta, quantity kept) {
     const std::int64_t before = std::max<std::int64_t>(0, used.in_milli() - kept.in_milli());
     bump(used, delta);
@@ -407,7 +407,7 @@ class ledger {
 
   quota_tree<N> tree_;
   std::vector<per_dimension<struct supply, N>> supplies_;
-  /// The last one is of nobody and tells of nothing.
+  /// The last cell is empty and belongs to no quota.
   std::vector<cell> cells_;
   std::size_t max_depth_ = 0;
   journal<entry> journal_;

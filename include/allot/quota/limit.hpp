@@ -19,11 +19,11 @@ class limit {
   [[nodiscard]] static constexpr limit at_most(quantity q) noexcept {
     return q.is_unlimited() ? all() : limit{kind::absolute, q.in_milli()};
   }
-  /// Of the nominal; any size (HyperPod's borrow limits go to 500 and this one beyond).
+  /// Percent of the nominal, of any size (HyperPod's borrow limits end at 500; these do not).
   [[nodiscard]] static constexpr limit percent(std::int64_t p) noexcept { return {kind::percent, p}; }
 
-  /// The amount, given the quota's nominal. A percentage is rounded down to the thousandth of a unit; of an
-  /// unlimited nominal it is unlimited, but for 0 %.
+  /// The amount, given the quota's nominal. A percentage is rounded down to a thousandth of a unit; of an
+  /// unlimited nominal it is unlimited, except for 0 %.
   [[nodiscard]] constexpr quantity of(quantity nominal) const noexcept {
     switch (kind_) {
       case kind::all:

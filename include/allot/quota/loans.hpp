@@ -15,7 +15,7 @@
 namespace allot {
 inline namespace v0 {
 
-/// What one quota's jobs use of another's pool.
+/// What one quota's jobs use of another quota's pool.
 struct loan {
   quota_id lender;
   quota_id borrower;
@@ -24,40 +24,39 @@ struct loan {
   friend bool operator==(const loan&, const loan&) = default;
 };
 
-/// Who lends to whom, as told by the state of a ledger alone: two ledgers in the same state have the same
-/// loans, whatever happened before.
+/// Which quota lends to which, derived from the state of a ledger alone: two ledgers in the same state have
+/// the same loans, whatever their history.
 ///
-/// The accounts are the quotas' own pools: x has E(x) and its own jobs use u(x). What E exceeds u is its
-/// surplus, what u exceeds E its deficit. They are matched as low in the tree as the law allows: at each
-/// quota, bottom up, its own deficit and those its children could not meet stand against its own surplus and
-/// what its children may still lend. If the surplus is the larger, every lender gives in proportion to what
-/// it has; otherwise every borrower receives in proportion to what it lacks, and the rest of the deficits
-/// climbs to the parent. Proportions are exact: cumulative shares rounded down, own account first, then the
+/// The accounts are the quotas' own pools: x has E(x) and its own jobs use u(x). The excess of E over u is
+/// its surplus, that of u over E its deficit. Both are matched as low in the tree as the law allows: at each
+/// quota, bottom up, its own deficit and the unmet deficits of its children are matched with its own surplus
+/// and what its children may still lend. If the surplus is larger, every lender gives in proportion to what
+/// it has; otherwise every borrower receives in proportion to what it lacks, and the remaining deficits move
+/// up to the parent. Proportions are exact: cumulative shares rounded down, own account first, then the
 /// children oldest first. What a child gives or receives is divided among the accounts below it the same way.
 ///
 /// So in a sound state every deficit is met, and a leaf borrows max(0, used - nominal).
 ///
-/// Where there is an unlimited pool, bounded ones need not lend; several unlimited ones lend equal parts. An
-/// overcommitted quota is in debt for what its children were given and it has not: as long as they leave it
-/// idle they lend it that. If a child of a bounded quota is unlimited, that debt has no number and is left
-/// out.
+/// Where a pool is unlimited, bounded ones need not lend; several unlimited ones lend equal parts. An
+/// overcommitted quota owes what its children were given beyond what it has; while they leave that idle, they
+/// lend it. If a child of a bounded quota is unlimited, that debt has no amount and is left out.
 ///
-/// `update` is O(n * depth) in the worst case, O(n) where nobody borrows. It keeps its memory, and so
-/// allocates nothing once the lists have been as long as they get.
+/// `update` is O(n * depth) in the worst case, O(n) if no quota borrows. It keeps its memory, so it stops
+/// allocating once the lists have reached their maximum length.
 ///
-/// Every function takes any id and any dimension: of a quota that the ledger did not have, or a dimension
-/// from N on, there are no loans.
+/// Every function takes any id and any dimension: a quota that the ledger did not contain, or a dimension >=
+/// N, has no loans.
 template <std::size_t N = 1>
 class loan_book {
  public:
   loan_book() = default;
   explicit loan_book(const ledger<N>& l) { update(l); }
 
-  /// Makes the book tell of the ledger's present state.
+  /// Updates the book to the ledger's current state.
   void update(const ledger<N>& l) {
     for (std::size_t d = 0; d < N; ++d) update(l, d);
   }
-  /// The same for one dimension; the others stay as they were.
+  /// The same for one dimension; the others are unchanged.
   void update(const ledger<N>& l, std::size_t d) {
     if (d >= N) return;
     book& b = books_[d];
@@ -69,7 +68,7 @@ class loan_book {
     const auto order = l.tree().top_down();
     for (auto x = order.rbegin(); x != order.rend(); ++x) match(l, *x, d);
     for (const quota_id x : order) b.unmet[x.index()] = accounts_[x.index()].own_deficit;
-    // A pair meets at its lowest common ancestor and nowhere else, so no pair is there twice.
+    // A pair meets only at its lowest common ancestor, so no pair occurs twice.
     std::sort(b.loans.begin(), b.loans.end(), [](const loan& x, const loan& y) {
       return std::tie(x.lender, x.borrower) < std::tie(y.lender, y.borrower);
     });
@@ -79,13 +78,13 @@ class loan_book {
   [[nodiscard]] std::span<const loan> loans(std::size_t d) const noexcept {
     return d < N ? std::span<const loan>{books_[d].loans} : std::span<const loan>{};
   }
-  /// What others' jobs use of x's own pool.
+  /// What other quotas' jobs use of x's own pool.
   [[nodiscard]] quantity lent(quota_id x, std::size_t d) const noexcept { return of(x, d, &book::lent); }
-  /// What x's own jobs use of others' pools.
+  /// What x's own jobs use of other quotas' pools.
   [[nodiscard]] quantity borrowed(quota_id x, std::size_t d) const noexcept {
     return of(x, d, &book::borrowed);
   }
-  /// What x's own jobs use and nobody has to lend: zero in a sound state.
+  /// What x's own jobs use that no quota lends: zero in a sound state.
   [[nodiscard]] quantity unmet(quota_id x, std::size_t d) const noexcept { return of(x, d, &book::unmet); }
 
  private:
@@ -106,7 +105,7 @@ class loan_book {
     quota_id quota;
     quantity amount;
   };
-  /// The two sides of a match: which amount of an account, and what is taken off it.
+  /// One side of a match: the account members for the quota's own amount and for its whole subtree.
   struct side {
     quantity account::*own;
     quantity account::*subtree;
@@ -142,8 +141,8 @@ class loan_book {
     a.deficit = deficit - matched;
   }
 
-  /// Takes `amount` off the accounts in the subtree of x, in proportion, and lists what each gave: x first,
-  /// then the subtrees of its children, oldest first.
+  /// Deducts `amount` from the accounts in the subtree of x, in proportion, and lists the part of each: x
+  /// first, then the subtrees of its children, oldest first.
   void divide(const ledger<N>& l, quota_id x, quantity amount, side which, std::vector<part>& parts) {
     parts.clear();
     pending_.assign(1, {x, amount});
@@ -177,7 +176,7 @@ class loan_book {
           pending_.push_back({c, share});
         }
       }
-      // The oldest comes off the stack first.
+      // The oldest is popped first.
       std::reverse(pending_.begin() + static_cast<std::ptrdiff_t>(first), pending_.end());
     }
   }
@@ -186,7 +185,7 @@ class loan_book {
                                                      static_cast<wide>(weight) / static_cast<wide>(total)));
   }
 
-  /// The two lists add up to the same: lays them along one another.
+  /// Pairs up the two lists, whose totals are equal, from front to back.
   void pair_up(std::size_t d) {
     book& b = books_[d];
     auto to = borrowers_.begin();

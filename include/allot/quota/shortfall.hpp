@@ -11,23 +11,22 @@
 namespace allot {
 inline namespace v0 {
 
-/// Which number of a quota stops a request.
+/// The bound of a quota that blocks a request.
 enum class bound : std::uint8_t {
-  /// The root has no more: all that the tree lends is in use.
+  /// The root has no capacity left: all that the tree lends is in use.
   capacity,
-  /// The quota borrows as much as its borrow limit lets it.
+  /// The quota borrows as much as its borrow limit allows.
   borrow_limit,
-  /// The quota has used its supply and may not borrow at all.
+  /// The quota has used up its supply and may not borrow at all.
   nominal,
-  /// The jobs on guaranteed capacity use all of the supply; a job that can't be preempted may not stand on
-  /// borrowed
+  /// The jobs on guaranteed capacity use all of the supply; a non-preemptible job may not run on borrowed
   /// capacity.
   guarantee,
 };
 
-/// A bound that a request would break, and by how much. Raising that number by `missing` lifts the bound:
-/// the nominal for `capacity`, `nominal` and `guarantee`, the borrow limit for `borrow_limit` (or `nominal`,
-/// if the quota is not static). A nominal that an inclusive ancestor's contains takes that one along.
+/// A bound that a request would exceed, and by how much. Raising the number behind it by `missing` lifts the
+/// bound: the nominal for `capacity`, `nominal` and `guarantee`, the borrow limit for `borrow_limit` (or for
+/// `nominal`, if the quota is not static). If an inclusive ancestor's nominal contains it, raise that too.
 struct shortfall {
   quota_id quota;
   std::size_t dimension = 0;
@@ -37,12 +36,12 @@ struct shortfall {
   friend bool operator==(const shortfall&, const shortfall&) = default;
 };
 
-/// Calls `visit(shortfall)` for every bound that the request breaks, dimension by dimension, from x to the
-/// root. Raising all of them by what is missing admits it.
+/// Calls `visit(shortfall)` for every bound that the request exceeds, dimension by dimension, from x to the
+/// root. Raising each by its `missing` admits the request.
 ///
-/// Of what no number would admit there is no shortfall: of a quota that is not there, which has no bounds,
-/// and of a request that is not valid or can't be counted. So a request that fits has none, but one that has
-/// none need not fit: `ledger::fits` says.
+/// There is no shortfall where raising numbers does not help: for a nonexistent quota, which has no bounds,
+/// and for a request that is invalid or can't be counted. So a request that fits has none, but one without a
+/// shortfall need not fit: see `ledger::fits`.
 template <std::size_t N, class Visit>
 void for_each_shortfall(const ledger<N>& l, quota_id x, const std::type_identity_t<resources<N>>& request,
                         capacity_kind in, Visit visit) {
@@ -60,8 +59,8 @@ void for_each_shortfall(const ledger<N>& l, quota_id x, const std::type_identity
   }
 }
 
-/// The bound that lacks most, the one nearest to the job if several do. None when the request fits; or when
-/// nothing would admit it (see `for_each_shortfall`).
+/// The shortfall with the most missing; of several, the one nearest to the job. None when the request fits,
+/// or when nothing would admit it (see `for_each_shortfall`).
 template <std::size_t N>
 [[nodiscard]] std::optional<shortfall> binding_shortfall(const ledger<N>& l, quota_id x,
                                                          const std::type_identity_t<resources<N>>& request,

@@ -14,14 +14,14 @@ inline namespace v0 {
 template <std::size_t N>
 using limits = per_dimension<limit, N>;
 
-/// Shares of the surplus, in thousandths: 1,000 is the weight 1.
+/// Shares of the surplus, in thousandths: 1,000 is a weight of 1.
 template <std::size_t N>
 using weights = per_dimension<std::int64_t, N>;
 
-/// What the user says of one quota.
+/// The user's specification of one quota.
 template <std::size_t N = 1>
 struct quota_spec {
-  // The names say = "" and not {}: with {}, g++ 12 crashes on `f({{.name = "a"}})` (in nothrow_spec_p).
+  // Initialized with = "", not {}: with {}, g++ 12 crashes on `f({{.name = "a"}})` (in nothrow_spec_p).
   std::string name = "";  // NOLINT(readability-redundant-string-init)
   /// Empty for a root. Parents may be named before they are specified.
   std::string parent = "";  // NOLINT(readability-redundant-string-init)
@@ -30,13 +30,13 @@ struct quota_spec {
   limits<N> lend{limit::all()};
   limits<N> borrow{limit::all()};
   weights<N> weight{1000};
-  /// Of the quota itself, higher first.
+  /// The priority of the quota itself, higher first.
   std::int32_t priority = 0;
-  /// Whether the nominal of an inner quota contains its children's (PAI, KAI, YARN) or is a pool beside
-  /// theirs (a Kueue cohort).
+  /// Whether the nominal of an inner quota contains its children's (PAI, KAI, YARN) or is a pool in addition
+  /// to theirs (a Kueue cohort).
   bool inclusive = false;
-  /// Lets the children of an inclusive quota have more than it has, as KAI does. Then a child's nominal is
-  /// no longer a promise: whoever comes first has it.
+  /// Lets the children of an inclusive quota have more than it has, as KAI does. A child's nominal is then no
+  /// longer guaranteed: it is first come, first served.
   bool overcommit = false;
   /// Neither lends nor borrows, whatever `lend` and `borrow` say.
   bool is_static = false;

@@ -10,8 +10,8 @@
 namespace allot {
 inline namespace v0 {
 
-/// What a quota has in one dimension while nothing is used: the terms of the ledger law that only the
-/// specification decides.
+/// What a quota has in one dimension while nothing is used: the terms of the ledger law that depend only on
+/// the specification.
 struct supply {
   /// E: what belongs to the quota itself and to none of its children.
   quantity own_pool;
@@ -23,17 +23,17 @@ struct supply {
   quantity lend;
   /// The part of S that is never lent to the parent: max(0, S - L).
   quantity kept;
-  /// What the children's subtrees are given, kept parts included.
+  /// What the children's subtrees are given, including kept parts.
   quantity children_own;
 };
 
 /// The supplies of every quota, by id, in O(n).
 ///
-/// An inclusive quota's number contains everything that its descendants were given, also what those keep
+/// An inclusive quota's nominal contains everything that its descendants were given, including what they keep
 /// from one another. So its own pool is its nominal less what its children *own*, and its supply is its
-/// nominal less what its descendants *keep*. Taking the children's supplies off instead, which is the same
-/// while nobody below the children limits lending, would count what a grandchild keeps twice: a root of
-/// 128 over a department of 80 over a static team of 30 would have 78 for itself, 158 in all.
+/// nominal less what its descendants *keep*. Subtracting the children's supplies instead, which is equivalent
+/// while no quota below the children limits lending, would count what a grandchild keeps twice: a root of 128
+/// over a department of 80 over a static team of 30 would have 78 for itself, 158 in all.
 template <std::size_t N>
 [[nodiscard]] std::vector<per_dimension<supply, N>> supplies_of(const quota_tree<N>& tree) {
   std::vector<per_dimension<supply, N>> result(tree.slots());

@@ -14,15 +14,15 @@
 namespace allot {
 inline namespace v0 {
 
-/// Who stands below whom, and what each was given: the part of a quota tree that usage does not change.
-/// (It may hold several trees; nothing passes from one to another.) Made by `build_quota_tree` and changed
-/// by `apply` in quota/change.hpp, which keep it valid.
+/// The hierarchy of quotas and the specification of each: the part of a quota tree that usage does not
+/// change. (It may hold several trees; nothing passes from one to another.) Built by `build_quota_tree` and
+/// changed by `apply` in quota/change.hpp, which keep it valid.
 ///
 /// An id indexes dense arrays of `slots()` elements. A removed quota leaves its slot empty (`contains` is
-/// false), so the ids of the others stay.
+/// false), so the ids of the others do not change.
 ///
-/// Every function takes any id. Of one that it does not contain (none, removed, of another tree) it has
-/// nothing to tell: a specification as it is by default, no name, parent, children or depth.
+/// Every function takes any id. A quota that the tree does not contain (none, removed, of another tree) has a
+/// default specification, no name, parent or children, and depth 0.
 template <std::size_t N = 1>
 class quota_tree {
  public:
@@ -58,8 +58,8 @@ class quota_tree {
   [[nodiscard]] std::span<const quota_id> roots() const noexcept { return roots_; }
   /// Every quota, each after its parent.
   [[nodiscard]] std::span<const quota_id> top_down() const noexcept { return top_down_; }
-  /// Where x stands in `top_down()`: a dense number, also when slots are empty. Past the end if x stands
-  /// nowhere in it.
+  /// The position of x in `top_down()`: a dense number, even if some slots are empty. Past the end if x is
+  /// not in it.
   [[nodiscard]] std::size_t position(quota_id x) const noexcept {
     return has_slot(x) ? position_[x.index()] : top_down_.size();
   }
@@ -80,20 +80,20 @@ class quota_tree {
     return at != by_name_.end() && name(*at) == wanted ? *at : quota_id::none();
   }
 
-  /// The lowest quota that has both in its subtree, none when they stand in different trees. O(depth).
+  /// The lowest quota that has both in its subtree, none when they are in different trees. O(depth).
   [[nodiscard]] quota_id common_ancestor(quota_id x, quota_id y) const noexcept {
     if (!has_slot(x) || !has_slot(y)) return quota_id::none();
     const auto above = [this](quota_id below) { return parents_[below.index()]; };
     const auto deep = [this](quota_id at) { return depth_[at.index()]; };
     while (deep(x) > deep(y)) x = above(x);
     while (deep(y) > deep(x)) y = above(y);
-    // At the top both are none.
+    // Above the roots both are none.
     while (x != y) x = above(x), y = above(y);
     return contains(x) ? x : quota_id::none();
   }
-  /// The child of `ancestor` on the way down to `x`: the side of the tree on which `x` stands. None if
-  /// `ancestor` does not stand strictly above it. Above a root there is no quota, so with `quota_id::none()`
-  /// it is the root of its tree. O(depth).
+  /// The child of `ancestor` whose subtree contains `x`: the side of the tree that `x` is on. None if
+  /// `ancestor` is not strictly above `x`. With `quota_id::none()` as `ancestor` it is the root of x's tree.
+  /// O(depth).
   [[nodiscard]] quota_id side_of(quota_id x, quota_id ancestor) const noexcept {
     if (!contains(x)) return quota_id::none();
     while (x && parent(x) != ancestor) x = parent(x);
@@ -101,7 +101,7 @@ class quota_tree {
   }
 
  private:
-  /// An empty slot holds what is told of a quota that is not there.
+  /// An empty slot holds what is reported for a nonexistent quota.
   [[nodiscard]] bool has_slot(quota_id x) const noexcept { return x.index() < parents_.size(); }
   [[nodiscard]] static const quota_spec<N>& of_nobody() {
     static const quota_spec<N> spec{};

@@ -19,7 +19,7 @@ inline namespace v0 {
 
 namespace detail {
 
-/// The cycle of some policies, without their type.
+/// A type-erased cycle.
 template <class Session>
 class cycle_interface {
  public:
@@ -48,7 +48,7 @@ class cycle_of final : public cycle_interface<Session> {
   typename Policies::template cycle<Session> cycle_;
 };
 
-/// Policies, without their type.
+/// Type-erased policies.
 template <class View, class Placement>
 class policies_interface {
  public:
@@ -91,9 +91,9 @@ class policies_in final : public policies_interface<View, Placement> {
 
 }  // namespace detail
 
-/// Policies of any kind behind one type: what is built upon `scheduler<View, Placement, any_policies<View,
-/// Placement>>` is compiled once, whichever policies are chosen at run time. A cycle costs one virtual call
-/// for each step, a submission two. It can be moved, not copied.
+/// Policies of any kind behind one type: code built on `scheduler<View, Placement, any_policies<View,
+/// Placement>>` is compiled once, whichever policies are chosen at run time. A step costs one virtual call, a
+/// submission two. Movable, not copyable.
 template <job_view View, placement Placement = no_placement>
 class any_policies {
   using session_type = session<View, Placement>;
@@ -115,7 +115,7 @@ class any_policies {
     const interface* of_ = nullptr;
   };
 
-  /// The cycle of the policies that it is made from; of a session with this view and placement only.
+  /// The cycle of the given policies; only for a session with this view and placement.
   template <class Session>
   class cycle {
    public:
@@ -141,15 +141,15 @@ class any_policies {
     static_assert(detail::are_policies_of<Policies, View>());
     jobs.of_ = parts_.get();
   }
-  /// None, for that reason: policies that were chosen at run time and do not fit the view. `make_scheduler`
-  /// refuses them with it.
+  /// No policies, with the reason: those chosen at run time do not fit the view. `make_scheduler` then
+  /// refuses, giving that reason.
   [[nodiscard]] static any_policies none(std::string why) {
     any_policies nothing{policies<>{}};
     nothing.why_none_ = std::move(why);
     return nothing;
   }
 
-  /// Why they can't be used, if they can't.
+  /// Why the policies can't be used; empty if they can.
   [[nodiscard]] const std::string& why_none() const noexcept { return why_none_; }
   [[nodiscard]] std::optional<bool> judges_rivals() const { return parts_->judges_rivals(); }
 

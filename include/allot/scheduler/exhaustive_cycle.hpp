@@ -20,10 +20,10 @@
 namespace allot {
 inline namespace v0 {
 
-/// Our cycle: one job after the other, each the one whose turn it is, until nothing more can be decided.
+/// The library's own cycle: takes the job whose turn it is, until nothing more can be decided.
 ///
-/// What a job is given, or who goes for it, is assumed at once, so the next decision counts on it: there is
-/// nothing to overlap with and nothing to decide twice. Only who lost something or changed its queue is
+/// What a job is given, and what is evicted for it, is assumed at once, so the next decision counts on it:
+/// nothing overlaps and nothing is decided twice. Only quotas that lost something or whose queue changed are
 /// reordered, so an unchanged world costs nothing.
 template <class Session, class Policies>
 class exhaustive_cycle {
@@ -49,14 +49,14 @@ class exhaustive_cycle {
   void run(Session& session) {
     run(session, [](quota_id) { return false; });
   }
-  /// The same; `look(quota)` is called before a quota that has changed is reordered, and says whether the
-  /// order may see others differently now, too.
+  /// The same; `look(quota)` is called before a changed quota is reordered, and says whether the order may
+  /// see other quotas differently now, too.
   template <class Look>
   void run(Session& session, Look look) {
     if (std::exchange(is_new_tree_, false) && evicts_after_resize_) bring_down(session);
     search_.protection() = protection_of_all{protection_by_settings{&session}, protection_};
     // Each job that is considered becomes inadmissible, blocks its queue or is decided on, and
-    // `preemption_turns` bounds how often; so a pass ends, and another one follows only one that has decided
+    // `preemption_turns` bounds how often; so a pass ends, and another one follows only if it has decided
     // something.
     do {
       decided_ = false;
@@ -68,8 +68,8 @@ class exhaustive_cycle {
            show_changes(session, look)) {
         consider(session, x);
       }
-      // Who was held before others were admitted may have a claim on what these borrow, or on what they have
-      // left others to borrow.
+      // Jobs that became inadmissible before others were admitted may have a claim on what these borrow, or
+      // on what these have left others to borrow.
     } while (decided_ &&
              (session.must_requeue() || (std::exchange(admitted_, false) && session.requeue_inadmissible())));
     std::sort(shown_.begin(), shown_.end());
@@ -83,7 +83,7 @@ class exhaustive_cycle {
  private:
   using record = typename Session::record;
 
-  /// The runtimes that the quotas' settings guarantee.
+  /// The runtimes guaranteed by the quotas' settings.
   struct protection_by_settings {
     const Session* session = nullptr;
 
@@ -98,7 +98,7 @@ class exhaustive_cycle {
   };
   using protection_of_all = any_protection<protection_by_settings, typename Policies::protection_type>;
 
-  /// Tells those to go who are too many after quotas have become smaller.
+  /// Evicts excess jobs after quotas have shrunk.
   void bring_down(Session& session) {
     std::vector<quota_id> over;
     for (const quota_id x : session.tree().top_down()) {
@@ -113,7 +113,7 @@ class exhaustive_cycle {
     }
   }
 
-  /// Shows the tournament the best jobs and the usage of quotas as they are now.
+  /// Updates the tournament with the best jobs and the usage of changed quotas.
   template <class Look>
   void show_changes(Session& session, Look look) {
     bool others_too = false;
@@ -130,8 +130,8 @@ class exhaustive_cycle {
     if (others_too) turn_.refresh_all(session.assumed());
   }
 
-  /// What the jobs of x that may be tried ask for at least, and whether one may make others yield: what can't
-  /// be ruled out at a glance counts as hope.
+  /// The least that the jobs of x that may be tried ask for, and whether one may preempt: what can't be ruled
+  /// out at a glance counts as possible.
   [[nodiscard]] pending_minimum<n> minimum_of(Session& session, quota_id x, const record& first) const {
     auto p = pending_minimum<n>::of_nobody();
     const queue_settings& settings = session.settings(x);
@@ -176,13 +176,13 @@ class exhaustive_cycle {
     session.reserve(id, *at, first_eviction);
   }
 
-  /// A place for the job as it is, when its quota allows it.
+  /// A place for the job as it is, if its quota allows it.
   [[nodiscard]] std::optional<typename Session::place> room_for(Session& session, const record& r) {
     gave_up_ = false;
     if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) return std::nullopt;
     return session.places().place(r.pod_request);
   }
-  /// A place that others leave for it.
+  /// A place made by evicting others.
   [[nodiscard]] std::optional<typename Session::place> make_room(Session& session, record& r) {
     if (!r.turns.left_in(session.epoch())) return std::nullopt;
     const search_outcome outcome = session.make_room(search_, r);
@@ -191,11 +191,11 @@ class exhaustive_cycle {
     r.turns.take_in(session.epoch());
     session.evict_found(search_.victims(), r.facts.id);
     const auto at = session.places().place(r.pod_request);
-    ALLOT_ASSERT(at.has_value(), "the search found that there is a place");
+    ALLOT_ASSERT(at.has_value(), "the search found a place");
     return at;
   }
 
-  /// A place for a job that its quota allows, by starting others elsewhere.
+  /// A place for a job that its quota allows, made by restarting others elsewhere.
   [[nodiscard]] std::optional<typename Session::place> move_others(Session& session, record& r) {
     if (!may_move_ || !session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in))
       return std::nullopt;
@@ -204,7 +204,7 @@ class exhaustive_cycle {
       const auto jobs = session.running().jobs_of(x);
       movable_.insert(movable_.end(), jobs.begin(), jobs.end());
     }
-    // Who yields first moves first; those who have just started lose least.
+    // The first to yield moves first; jobs that have just started lose least.
     std::sort(movable_.begin(), movable_.end(),
               [](const auto& a, const auto& b) { return compare_as_victims(a, b) < 0; });
     const auto at = session.move_others(move_, r, movable_);
@@ -222,7 +222,7 @@ class exhaustive_cycle {
   /// The quotas that have changed in this step. Their first jobs are in the plan, tried or not.
   std::vector<quota_id> shown_;
   bool gave_up_ = false;
-  /// Whether somebody has been admitted since everyone was woken.
+  /// Whether a job has been admitted since the last requeue.
   bool admitted_ = false;
   /// Whether this pass has decided something.
   bool decided_ = false;

@@ -13,8 +13,8 @@
 namespace allot {
 inline namespace v0 {
 
-/// The next choice after `pick`, in the order of the menu: of the last group first, so that the first group
-/// keeps its better flavors longest. Returns whether there is one.
+/// Advances to the next choice in the order of the menu, changing the last group first, so that the first
+/// group keeps its better flavors longest. Returns whether there is one.
 template <std::size_t N>
 [[nodiscard]] bool advance(flavor_pick& pick, const flavor_menu<N>& menu) {
   for (std::size_t g = menu.groups(); g-- > 0;) {
@@ -24,17 +24,17 @@ template <std::size_t N>
   return false;
 }
 
-/// So many choices of one job are tried at most.
+/// The most choices tried for one job.
 inline constexpr std::size_t most_flavor_choices = 256;
 
-/// Tries the flavors that a waiting job accepts, best first, and makes the choice that does that of the job.
+/// Tries the flavors that a pending job accepts, best first, and chooses the first that works.
 ///
-/// `fit()` returns a place for the job as it is chosen at the moment, if it needs none to go; `preempt()`
-/// makes others go, if that helps. The first flavor that does it is taken; but when the quota's
-/// `flavor_choice` says `try_next`, those that cost nothing come before those with that price, and those that
-/// borrow before those that evict. Who is to borrow no more readily than that does not evict in order to
-/// borrow either, before all flavors were tried. Returns what the call that did it returned, nothing when no
-/// flavor does; then the job has its first choice.
+/// `fit()` returns a place for the job under its current choice if that needs no evictions; `preempt()`
+/// evicts others if that helps. The first flavor that works is taken; but if the quota's `flavor_choice` says
+/// `try_next`, flavors without that price come before those with it, and those that borrow before those that
+/// evict. If `when_can_borrow` says so, a job does not evict in order to borrow either until all flavors were
+/// tried. Returns the result of the call that succeeded, nothing if no flavor works; the job then has its
+/// first choice.
 template <class Session, class Fit, class Preempt>
 [[nodiscard]] auto walk_flavors(Session& session, typename Session::record& r, Fit fit, Preempt preempt)
     -> decltype(fit()) {
@@ -44,7 +44,7 @@ template <class Session, class Fit, class Preempt>
   }
   const flavor_choice& rule = session.settings(r.facts.quota).flavors;
   decltype(fit()) at;
-  // Calls `tried()` for each choice until it says that the walk is over.
+  // Calls `tried()` for each choice until it returns true.
   const auto for_each_choice = [&](auto tried) {
     flavor_pick pick{};
     std::size_t left = most_flavor_choices;

@@ -14,19 +14,19 @@
 namespace allot {
 inline namespace v0 {
 
-/// Into so many groups at most a job's request falls, each of which has its own choice of flavors.
+/// The most groups into which a job's request is divided, each with its own choice of flavors.
 inline constexpr std::size_t most_flavor_groups = 4;
 
-/// Which flavor was chosen in each group of a job: a number into the group's options.
+/// The flavor chosen in each group of a job: an index into the group's options.
 using flavor_pick = std::array<std::uint8_t, most_flavor_groups>;
 
-/// What a job takes of the flavors that it accepts ("h100/gpu", else "a100/gpu"): for each group of its
+/// What a job requests of the flavors that it accepts ("h100/gpu", else "a100/gpu"): for each group of its
 /// resources the alternatives, best first. A job without groups has no choice.
 template <std::size_t N = 1>
 class flavor_menu {
  public:
-  /// One more group; each option is what the group asks for under that flavor, in the dimensions of the
-  /// flavor. Preconditions: fewer than `most_flavor_groups` so far; 1 to 255 options.
+  /// Adds a group; each option is what the group requests under that flavor, in the dimensions of the flavor.
+  /// Preconditions: fewer than `most_flavor_groups` so far; 1 to 255 options.
   void add_group(std::span<const resources<N>> options) {
     ALLOT_ASSERT(groups_ < most_flavor_groups, "a job has at most four groups of flavors");
     ALLOT_ASSERT(!options.empty() && options.size() <= 255, "a group has 1 to 255 flavors");
@@ -43,14 +43,14 @@ class flavor_menu {
     for (std::size_t g = 0; g < group; ++g) first += sizes_[g];
     return std::span<const resources<N>>{options_}.subspan(first, sizes_[group]);
   }
-  /// What all groups ask for together under a choice.
+  /// What all groups request together under a choice.
   [[nodiscard]] resources<N> request(const flavor_pick& pick) const {
     resources<N> sum;
     for (std::size_t g = 0; g < groups_; ++g) sum += options(g)[pick[g]];
     return sum;
   }
 
-  /// For so many pods of which each has this menu.
+  /// The menu of `pods` pods, each with this menu.
   friend flavor_menu operator*(flavor_menu menu, std::int64_t pods) {
     for (resources<N>& option : menu.options_) option = option * pods;
     return menu;
@@ -65,7 +65,7 @@ class flavor_menu {
   std::size_t groups_ = 0;
 };
 
-/// Whether each group of the menu has an option of that number.
+/// Whether each group of the menu has the picked option.
 template <std::size_t N>
 [[nodiscard]] bool is_choice(const flavor_menu<N>& menu, const flavor_pick& pick) {
   for (std::size_t g = 0; g < menu.groups(); ++g) {

@@ -22,27 +22,27 @@
 namespace allot {
 inline namespace v0 {
 
-/// Where a job is on its way through the scheduler.
+/// The state of a job in the scheduler.
 enum class job_state : std::uint8_t {
-  /// Not a job of the scheduler (any more).
+  /// Not, or no longer, a job of the scheduler.
   unknown,
   pending,
-  /// Decided, and waiting for others to go.
+  /// Decided on, and waiting for evictions.
   reserved,
   running,
-  /// Told to go; it still holds its share.
+  /// Being evicted; it still holds its share.
   evicting,
 };
 
 namespace detail {
 
-/// How often a job has made others yield since the world last changed otherwise. It may do so a few times:
-/// who took its own back may lose it to its parent and take it back from another. But where several rules
-/// meet in several dimensions (a parent takes from a child what makes room for a sibling, which ...), jobs
-/// that each have a claim on the next could evict one another in a circle for ever. So the turns are counted.
+/// How often a job has preempted since the world last changed otherwise. It may do so a few times: a job that
+/// took its own back may lose it to its parent and take it back from another. But where several rules meet in
+/// several dimensions (a parent takes from a child what makes room for a sibling, which ...), jobs that each
+/// have a claim on the next could evict one another in a cycle forever. So the turns are counted.
 class preemption_turns {
  public:
-  /// Of random workloads none was seen in which a job had need of more, but for circles.
+  /// In random workloads no job was seen to need more, except in cycles.
   static constexpr std::uint32_t most = 4;
 
   /// `epoch` counts the changes of the world.
@@ -53,7 +53,7 @@ class preemption_turns {
     taken_ = epoch == epoch_ ? taken_ + 1 : 1;
     epoch_ = epoch;
   }
-  /// Who took a turn last, and of those at once who took more, is the greater.
+  /// The greater took a turn last or, in the same epoch, took more.
   friend constexpr auto operator<=>(const preemption_turns&, const preemption_turns&) noexcept = default;
 
  private:
@@ -61,28 +61,28 @@ class preemption_turns {
   std::uint32_t taken_ = 0;
 };
 
-/// What a scheduler keeps of a job, read from the view once.
+/// The scheduler's record of a job, read from the view once.
 template <job_view View, placement Placement>
 struct job_record {
   typename View::job what{};
   running_job<dimensions<View>> facts{};
   job_rank rank{};
-  /// What the job asks for beside the flavors of its menu, and which of these were chosen. `facts.request` is
-  /// what it asks for under that choice, and `pod_request` goes with it.
+  /// What the job requests beside the flavors of its menu, and which of these were chosen. `facts.request` is
+  /// its request under that choice, and `pod_request` matches it.
   resources<dimensions<View>> base{};
   flavor_menu<dimensions<View>> menu{};
   flavor_pick pick{};
   typename Placement::pod_request pod_request{};
   typename Placement::allocation where{};
   class_number request_class{};
-  /// Counts the stays in a queue of those who had this index, so that an entry of an earlier stay is known as
+  /// Counts the queue stays of jobs with this index, so that an entry of an earlier stay is known to be
   /// stale.
   std::uint32_t ticket = 0;
   /// The number of the step that admitted it.
   std::uint64_t admitted_in = 0;
   /// The number of the step whose plan lists it as pending.
   std::uint64_t listed_in = 0;
-  /// Of an elastic job: the pods that it could have and that are no units of their own yet, and the units.
+  /// For an elastic job: how many of its further pods are not units yet, and those that are.
   std::uint32_t pods_to_come = 0;
   std::vector<job_id> elastic_pods{};
   preemption_turns turns{};
@@ -106,7 +106,7 @@ template <placement Placement, job_view View>
   }
 }
 
-/// A view may count pods by signed integers.
+/// A view may count pods in signed integers.
 template <class T>
 [[nodiscard]] constexpr bool is_negative([[maybe_unused]] const T& count) noexcept {
   if constexpr (std::signed_integral<T>) {
@@ -116,19 +116,19 @@ template <class T>
   }
 }
 
-/// The pods with which the job starts.
+/// The pods the job starts with.
 template <job_view View>
 [[nodiscard]] std::uint32_t core_pods(const View& view, const typename View::job& j) {
   if constexpr (elastic_view<View>) return static_cast<std::uint32_t>(view.min_pods(j));
   return 1;
 }
-/// The pods that it can have.
+/// The most pods the job can have.
 template <elastic_view View>
 [[nodiscard]] std::uint32_t all_pods(const View& view, const typename View::job& j) {
   return static_cast<std::uint32_t>(view.pods(j));
 }
 
-/// Reads what so many pods of the job ask for, with the first of all flavors.
+/// Reads what `pods` pods of the job request, under the flavors picked in `r`.
 template <job_view View, placement Placement>
 void read_request(job_record<View, Placement>& r, const View& view, std::uint32_t pods) {
   r.facts.pods = pods;
@@ -145,8 +145,8 @@ void read_request(job_record<View, Placement>& r, const View& view, std::uint32_
   r.pod_request = pod_request_of<Placement>(view, r.what, pods, r.pick);
 }
 
-/// Reads all that the view shows of a job; `sequence` stands in for what it does not. Keeps the count of
-/// stays, which belongs to the id.
+/// Reads all that the view shows of a job; `sequence` stands in for what it does not. Keeps the ticket, which
+/// belongs to the id.
 template <job_view View, placement Placement>
 void read_job(job_record<View, Placement>& r, const View& view, const typename View::job& j,
               std::uint64_t sequence) {
@@ -169,8 +169,8 @@ void read_job(job_record<View, Placement>& r, const View& view, const typename V
   if constexpr (elastic_view<View>) r.pods_to_come = all_pods(view, j) - r.facts.pods;
 }
 
-/// Records by id, which stay where they are. An index is given again after its job has gone, the one freed
-/// last first, each time with the next generation; one that has had them all is not given again.
+/// Records by id, at stable addresses. An index is reused after its job has gone, last freed first, each time
+/// with the next generation; one that has used up its generations is retired.
 template <class Record>
 class job_table {
  public:
@@ -194,7 +194,7 @@ class job_table {
     const slot& s = slot_at(id.index());
     return s.generation == id.generation() && s.record.state != job_state::unknown;
   }
-  /// Precondition: the id was given, and its job has not gone or left no other in its place.
+  /// Precondition: the id was given out, and its slot has not been reused for another job.
   [[nodiscard]] Record& operator[](job_id id) { return slot_at(id.index()).record; }
   [[nodiscard]] const Record& operator[](job_id id) const { return slot_at(id.index()).record; }
 
@@ -215,11 +215,10 @@ class job_table {
   std::vector<std::uint32_t> free_;
 };
 
-/// Numbers the equivalence classes: what a job asks for, by which its chances do not differ from another's of
-/// its quota. In a queue where priorities stand in no order they belong to it, for a higher one may preempt
-/// more. An equivalence class is kept as long as a job has it, and as many others as there are of those, or a
-/// few: so nothing is allocated while jobs of the same equivalence classes come and go. Its number is not
-/// given to another.
+/// Numbers the equivalence classes: what a job requests, so that jobs of one quota and class have the same
+/// chances. Where the queue is not ordered by priority, the priority is part of the class, because a higher
+/// one may preempt more. A class is kept while a job has it; so are as many unused ones as there are used, or
+/// a few: nothing is allocated while jobs of the same classes come and go. Numbers are not reused.
 template <std::size_t N, class Demand>
 class request_classes {
  public:
@@ -228,13 +227,13 @@ class request_classes {
     flavor_menu<N> menu;
     Demand pod_request;
     capacity_kind in{};
-    /// The lowest of all where it does not matter.
+    /// `any_priority` where it does not matter.
     std::int32_t priority = 0;
     friend auto operator<=>(const request_class&, const request_class&) = default;
   };
   static constexpr std::int32_t any_priority = std::numeric_limits<std::int32_t>::min();
 
-  /// The number of the equivalence class, which one more job has from now on. O(log equivalence classes).
+  /// Counts one more job of the equivalence class; returns its number. O(log equivalence classes).
   [[nodiscard]] class_number add(const request_class& s) {
     const auto [at, is_new] = slots_of_.try_emplace(s, std::uint32_t{0});
     if (is_new) {
@@ -250,13 +249,13 @@ class request_classes {
     if (slots_[at->second].jobs++ == 0) --unused_;
     return class_number{at->second, slots_[at->second].generation};
   }
-  /// A job has it no more. Amortised O(log equivalence classes).
+  /// Counts one job less. Amortised O(log equivalence classes).
   void remove(class_number number) {
     if (--slots_[number.index()].jobs > 0) return;
     ++unused_;
     if (unused_ > least_unused && 2 * unused_ > slots_of_.size()) forget_unused();
   }
-  /// Nothing when it is not kept any more.
+  /// Null if it is no longer kept.
   [[nodiscard]] const request_class* find(class_number number) const {
     const slot& s = slots_[number.index()];
     return s.generation == number.generation() ? &s.what : nullptr;
@@ -286,10 +285,10 @@ class request_classes {
   }
 
   std::map<request_class, std::uint32_t> slots_of_;
-  /// With a copy of the equivalence class, so that a table can be copied.
+  /// With a copy of the equivalence class, so that the table can be copied.
   std::vector<slot> slots_;
   std::vector<std::uint32_t> free_;
-  /// How many of the equivalence classes no job has.
+  /// How many equivalence classes have no job.
   std::size_t unused_ = 0;
 };
 

@@ -13,14 +13,14 @@
 namespace allot {
 inline namespace v0 {
 
-/// A waiting job in its quota's queue. The ticket tells it from an earlier or later stay of the same id.
+/// A pending job in its quota's queue. The ticket distinguishes it from other stays of the same id.
 struct pending_entry {
   job_rank rank;
   job_id id;
   std::uint32_t ticket = 0;
 };
 
-/// Numbers what jobs ask for, see `detail::request_classes`.
+/// Numbers what jobs request, see `detail::request_classes`.
 using class_number = recycled_id<struct class_tag>;
 
 /// A stay in a queue has begun or ended.
@@ -30,17 +30,17 @@ struct queue_change {
   bool begins = false;
 };
 
-/// The waiting jobs of one quota, grouped by equivalence class: jobs that ask for the same fare alike. When
-/// the first of an equivalence class can't be admitted its whole equivalence class is inadmissible until the
-/// world changes, so a queue of a million jobs in a dozen sizes is a dozen attempts, not a million.
+/// The pending jobs of one quota, grouped by equivalence class: jobs with the same request have the same
+/// chances. When the first of a class can't be admitted the whole class is inadmissible until the world
+/// changes, so a queue of a million jobs in a dozen sizes takes a dozen attempts, not a million.
 ///
 /// `is_current(entry)` says whether the job still waits under that ticket; entries that do not are dropped
-/// when they come up, or all at once when they are more than half of what is kept.
+/// when they come up, or all at once when they are more than half of all entries.
 class pending_queue {
  public:
   /// A job that goes before the one that blocks the queue, or before the one with which its equivalence class
-  /// was inadmissible, lets those try again: it may be allowed to preempt where they were not. O(log jobs +
-  /// equivalence classes).
+  /// became inadmissible, lets those be tried again: it may be allowed to preempt where they were not.
+  /// O(log jobs + equivalence classes).
   void push(class_number request_class, const pending_entry& entry) {
     if (blocked_ && entry.rank < groups_[first_].jobs.front().rank) blocked_ = false;
     auto at = place_of(request_class);
@@ -60,11 +60,11 @@ class pending_queue {
     std::push_heap(g.jobs.begin(), g.jobs.end(), goes_later);
     ++entries_;
   }
-  /// To be called when one of the jobs does not wait any more, unless it was taken out.
+  /// To be called when a job no longer waits, unless it was taken out.
   void note_stale() noexcept { ++stale_; }
 
-  /// The first job of those that may be tried, none when the queue is blocked or all that wait are
-  /// inadmissible. O(equivalence classes).
+  /// The first job that may be tried, none if the queue is blocked or all that wait are inadmissible.
+  /// O(equivalence classes).
   template <class IsCurrent>
   [[nodiscard]] std::optional<pending_entry> first(IsCurrent is_current) {
     if (stale_ > entries_ / 2) sweep(is_current);
@@ -80,8 +80,8 @@ class pending_queue {
     first_ = static_cast<std::size_t>(best - groups_.data());
     return best->jobs.front();
   }
-  /// Takes out a job that waits, wherever it stands. O(log jobs) when it is the first of its equivalence
-  /// class; otherwise its entry is dropped when it comes up.
+  /// Takes out a waiting job, wherever it is. O(log jobs) if it is the first of its equivalence class;
+  /// otherwise its entry is dropped when it comes up.
   void take_out(class_number request_class, job_id id) {
     const std::size_t i = static_cast<std::size_t>(place_of(request_class) - groups_.begin());
     group& g = groups_[i];
@@ -89,12 +89,12 @@ class pending_queue {
     if (i == first_) blocked_ = false;
     pop(g);
   }
-  /// The equivalence class of the job that `first` gave is not tried again until `requeue`.
+  /// The equivalence class of the job that `first` returned is not tried again until `requeue`.
   void mark_inadmissible() { groups_[first_].inadmissible = groups_[first_].jobs.front().rank; }
-  /// The job that `first` gave blocks all that come after it until `requeue`, or until it is cancelled.
+  /// The job that `first` returned blocks all that come after it until `requeue`, or until it is cancelled.
   void block_at_first() { blocked_ = true; }
-  /// Calls `visit(equivalence class)` for each equivalence class of which a job may be tried, perhaps also
-  /// for one of which all jobs have stopped to wait. O(equivalence classes).
+  /// Calls `visit(class_number)` for each equivalence class with a job that may be tried, perhaps also for
+  /// one whose jobs have all stopped waiting. O(equivalence classes).
   template <class Visit>
   void for_each_open_class(Visit visit) const {
     if (blocked_) return;
@@ -102,36 +102,36 @@ class pending_queue {
       if (!g.inadmissible && !g.jobs.empty()) visit(g.request_class);
     }
   }
-  /// Calls `visit(entry)` for every entry, of jobs that do not wait any more too, in no particular order.
+  /// Calls `visit(entry)` for every entry, stale ones too, in no particular order.
   template <class Visit>
   void for_each(Visit visit) const {
     for (const group& g : groups_) {
       for (const pending_entry& e : g.jobs) visit(e);
     }
   }
-  /// Lets everyone try again.
+  /// Lets all jobs be tried again.
   void requeue() {
     blocked_ = false;
     for (group& g : groups_) g.inadmissible.reset();
   }
 
  private:
-  /// So many equivalence classes are kept for the next job that comes, though none waits.
+  /// This many equivalence classes are kept for jobs to come, even if no job waits.
   static constexpr std::size_t least_groups = 64;
 
   struct group {
     class_number request_class;
-    /// The rank of the job that was tried in vain.
+    /// The rank of the job that could not be admitted.
     std::optional<job_rank> inadmissible;
-    std::vector<pending_entry> jobs;  // a heap, the first to go in front
+    std::vector<pending_entry> jobs;  // a heap, the next job in front
   };
 
   [[nodiscard]] std::vector<group>::iterator place_of(class_number request_class) {
     return std::lower_bound(groups_.begin(), groups_.end(), request_class,
                             [](const group& g, class_number s) { return g.request_class < s; });
   }
-  /// Forgets the equivalence classes of which no job waits, and that they were inadmissible. They are as many
-  /// as the others by then, or few.
+  /// Forgets the empty equivalence classes, and that they were inadmissible. By then they are as many as the
+  /// others, or few.
   void forget_empty() {
     const class_number blocking = blocked_ ? groups_[first_].request_class : class_number{};
     std::erase_if(groups_, [](const group& g) { return g.jobs.empty(); });
@@ -144,7 +144,7 @@ class pending_queue {
     g.jobs.pop_back();
     --entries_;
   }
-  /// Whether the first job of the group changed.
+  /// Returns whether the first job of the group changed.
   template <class IsCurrent>
   bool drop_stale(group& g, IsCurrent is_current) {
     bool dropped = false;
@@ -154,7 +154,7 @@ class pending_queue {
     }
     return dropped;
   }
-  /// Else a job that never comes up would keep all those behind it that were cancelled.
+  /// Otherwise a job that never comes up would keep all cancelled ones behind it.
   template <class IsCurrent>
   void sweep(IsCurrent is_current) {
     if (blocked_ && !is_current(groups_[first_].jobs.front())) blocked_ = false;
@@ -168,7 +168,7 @@ class pending_queue {
   }
 
   std::vector<group> groups_;  // by equivalence class
-  /// From here on it is looked which of them can be forgotten.
+  /// From this size on, empty equivalence classes are forgotten.
   std::size_t most_groups_ = least_groups;
   std::size_t first_ = 0;
   std::size_t entries_ = 0;

@@ -12,13 +12,13 @@
 namespace allot {
 inline namespace v0 {
 
-/// Where jobs stand: what a scheduler needs of a host's inventory (`gpu::inventory` is one).
+/// Where jobs run: what a scheduler needs of a host's inventory (`gpu::inventory` is one).
 ///
-/// `place` takes a place for all pods of a pod request, or nothing. A job that has been told to go is
-/// *vacated*: its place counts as free for `place` while its pods still stand there, until `release`;
-/// `reoccupy` takes that back while nobody else was given the place. `ready` says whether nothing stands any
-/// more on a place that was given. `why_not` explains a refusal, as data of the placement's own. Savepoints
-/// nest with those of the ledger and restore bit for bit.
+/// `place` takes a place for all pods of a pod request, or returns nothing. An evicting job is *vacated*: its
+/// place counts as free for `place` while its pods are still there, until `release`; `reoccupy` undoes that
+/// while no other job was given the place. `ready` says whether a given place is clear of earlier jobs.
+/// `why_not` explains a refusal, as data of the placement's own. Savepoints nest with those of the ledger and
+/// restore bit for bit.
 template <class P>
 concept placement = requires(P p, const P& seen, const typename P::pod_request& pod_request,
                              typename P::allocation where, savepoint s) {
@@ -36,7 +36,7 @@ concept placement = requires(P p, const P& seen, const typename P::pod_request& 
   p.commit(s);
 };
 
-/// Whether a place could be had now. Leaves things as they are.
+/// Whether a place is available now. Changes nothing.
 template <placement P>
 [[nodiscard]] bool could_place(P& places, const typename P::pod_request& pod_request) {
   const savepoint before = places.save();
@@ -45,16 +45,15 @@ template <placement P>
   return placed;
 }
 
-/// What a search for victims asks of a placement before it moves anybody: a class beside the placement,
+/// What a search for victims asks of a placement before it moves any job: a class beside the placement,
 /// `P::what_if`, which may keep counts of its own.
 ///
-/// - `begin` starts a trial, with nobody gone, and returns whether it can say anything of this pod request;
-/// until
-///   the placement changes, `gone` and `back` say who is gone and who is not after all, and `fits` whether
-///   `place` would find a place then. `helps` is asked of one who is gone: if it says no, `fits` says the
-///   same whether or not that one is back, also when others are back, too.
-/// - `may_go` and `may_not_go` say of each running job, by group, whether it may be preempted; `might_fit`
-///   says no only if the pod request has no place even without all of these groups. A search begins with
+/// - `begin` starts a trial, with no job gone, and returns whether it can answer for this pod request. Until
+///   the placement changes, `gone` and `back` change which jobs are gone, and `fits` says whether `place`
+///   would then find a place. `helps` is asked of a gone job: if false, `fits` returns the same whether or
+///   not that job is back, even with others back.
+/// - `may_go` and `may_not_go` report of each running job, by group, whether it may be preempted; `might_fit`
+///   is false only if the pod request has no place even without all of these groups. A search begins with
 ///   that.
 ///
 /// A placement without one works as well: the search then tries everything under a savepoint.
@@ -72,7 +71,7 @@ concept placement_what_if = placement<P> && std::default_initializable<W> &&
   { seen.fits(places) } -> std::same_as<bool>;
 };
 
-/// Of a placement that has none: it can't say anything, so everything is tried.
+/// For a placement that has none: it can't answer, so everything is tried.
 struct no_what_if {
   void may_go(const auto&, std::uint32_t, const auto&) const noexcept {}
   void may_not_go(const auto&, std::uint32_t, const auto&) const noexcept {}
@@ -103,16 +102,15 @@ template <class P>
 using what_if_of = typename detail::what_if_beside<P>::type;
 
 /// A placement whose places can be lost: a node fails, or is closed to new jobs. `contains` says whether it
-/// has given a place that was not released; `usable` whether whoever has it could start there now. A
-/// scheduler asks before it takes over a running job, and before it starts one that waited on a place for
-/// others to go.
+/// has given a place that was not released; `usable` whether its job could start there now. A scheduler asks
+/// before it adopts a running job, and before it starts one that waited on its place for evictions.
 template <class P>
 concept revocable_placement = placement<P> && requires(const P& seen, typename P::allocation where) {
   { seen.contains(where) } -> std::same_as<bool>;
   { seen.usable(where) } -> std::same_as<bool>;
 };
 
-/// For hosts that schedule by quota alone: everything can stand somewhere.
+/// For hosts that schedule by quota alone: every job has a place.
 struct no_placement {
   struct pod_request {
     friend constexpr auto operator<=>(const pod_request&, const pod_request&) noexcept = default;
@@ -137,8 +135,8 @@ static_assert(placement<no_placement>);
 
 namespace detail {
 
-/// True, or an error that says which member is missing or is not what its name stands for. (The names of the
-/// constants are what clang says before the message.)
+/// True, or an error that names a member that is missing or has the wrong signature. (clang prints the names
+/// of the constants before the message.)
 template <class P>
 [[nodiscard]] consteval bool is_placement() {
   constexpr bool is_policies = requires(P p) {

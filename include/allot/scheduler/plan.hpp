@@ -19,25 +19,25 @@
 namespace allot {
 inline namespace v0 {
 
-/// Why a call of the host is not carried out. It has then changed nothing.
+/// Why a call of the host is refused. It has then changed nothing.
 enum class refusal : std::uint8_t {
-  /// It is carried out.
+  /// Not refused.
   none,
   unknown_quota,
-  /// A negative amount, one that does not fit the arithmetic, fewer pods than the job needs, or a job that
-  /// needs none. Such a job could not be admitted whatever happened.
+  /// A negative amount, one too large for the arithmetic, fewer pods than the job needs, or a job that needs
+  /// none. Such a job could never be admitted.
   invalid_request,
-  /// No state of the cluster has a place for it. Nor could such a job ever be admitted.
+  /// The cluster has no place for it in any state. Such a job could never be admitted either.
   larger_than_cluster,
-  /// The id is that of no job, or of one that has gone.
+  /// There is no such job, or it has gone.
   unknown_job,
-  /// The job is not where this can happen to it: see the call.
+  /// The job is not in a state that allows this: see the call.
   wrong_state,
   /// The job does not accept these flavors.
   unknown_flavors,
   /// The placement has not given that place, or has taken it back.
   unknown_place,
-  /// The elastic job runs with as many pods as it may have.
+  /// The elastic job already runs with as many pods as it may have.
   has_all_pods,
 };
 
@@ -66,13 +66,13 @@ enum class refusal : std::uint8_t {
   return "none";
 }
 
-/// The id of a job that was taken, or why it was not.
+/// The id of an accepted job, or why it was refused.
 struct [[nodiscard]] submission {
   job_id id{};
   refusal why_not = refusal::none;
 
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return why_not == refusal::none; }
-  /// None when the job was refused.
+  /// None if the job was refused.
   [[nodiscard]] constexpr operator job_id() const noexcept { return id; }
 };
 
@@ -82,11 +82,11 @@ enum class pending_reason : std::uint8_t {
   quota,
   /// Its quota allows it but it has no place: see `placement`.
   placement,
-  /// It stands behind the first job of a strict queue.
+  /// It is behind the first job of a strict queue.
   behind_head,
-  /// The search for victims reached its budget before it proved that there are none.
+  /// The search for victims exhausted its budget before it proved that there are none.
   not_proven,
-  /// It is reserved: it starts when those who were told to go have gone.
+  /// It is reserved: it starts when the evictions for it are done.
   evictions,
   /// It does not wait: it runs, or is no job of this scheduler. Never in a plan.
   not_waiting,
@@ -107,30 +107,30 @@ struct plan {
     job what{};
     quota_id quota{};
     place where{};
-    /// What of it its quota does not own itself. From whom, `loans` says.
+    /// The part of its request that its quota does not own. From whom, `loans` says.
     resources<n> borrows{};
-    /// Which of its flavors it got.
+    /// The flavors chosen for it.
     flavor_pick pick{};
     std::uint32_t pods = 1;
-    /// An elastic job grows by these pods: the id is that of the elastic pod, this the job's own.
+    /// An elastic job grows by these pods: `id` is that of the elastic pod, this the job's own.
     job_id core{};
   };
-  /// Tell it to go, and report `evicted` when it has gone. With an elastic job all its elastic pods go.
+  /// Evict it, and report `evicted` when it has gone. An elastic job goes with all its elastic pods.
   struct eviction {
     job_id id{};
     job what{};
     quota_id quota{};
-    /// For whom; in the same plan, under `reservations` (or `admissions`, when it can start before this one
-    /// has gone after all). None: for a reason of its own, `how` says which.
+    /// The job that it is evicted for, in the same plan under `reservations` (or `admissions`, if that job
+    /// can start before this one has gone after all). None: for a reason of its own, given by `how`.
     job_id beneficiary{};
     relation how{};
     std::uint32_t pods = 1;
-    /// An elastic job shrinks by these pods: the id is that of the elastic pod, this the job's own.
+    /// An elastic job shrinks by these pods: `id` is that of the elastic pod, this the job's own.
     job_id core{};
-    /// The rule by which it is fair, and the shares that it compared, if it needed one.
+    /// The rule by which it is fair, and the shares that the rule compared, if one was needed.
     verdict why{};
   };
-  /// It will be admitted when those who were told to go have gone. Until then nobody else gets its share.
+  /// It will be admitted when the evictions for it are done. Until then no other job gets its share.
   struct reservation {
     job_id id{};
     job what{};
@@ -140,14 +140,14 @@ struct plan {
     std::size_t first = 0;
     std::size_t count = 0;
   };
-  /// It waits. Listed are the jobs that were tried, and the first one of each quota whose queue or usage has
+  /// It waits. Listed are the jobs that were tried, and the first job of each quota whose queue or usage has
   /// changed since the last plan.
   struct pending_job {
     job_id id{};
     job what{};
     quota_id quota{};
     pending_reason reason{};
-    /// Which quota's bound stops it and how much is missing there; `for_each_shortfall` lists all.
+    /// Which quota's bound blocks it and how much is missing there; `for_each_shortfall` lists all.
     std::optional<shortfall> binding{};
     std::optional<unplaceable> placement{};
   };

@@ -26,10 +26,10 @@ concept sort_key = integer_for<T, std::int64_t> || same_value_as<T, bool>;
 
 }  // namespace detail
 
-/// An order of the jobs of one quota: a callable that gives a job its key, the least first. Equal keys go by
+/// An order of the jobs of one quota: a callable that maps a job to its key, least first. Ties are broken by
 /// submission, then id. A key is an integer or a bool, not a fraction. An order that never lets a job of
-/// lower priority go first says so by a member `follows_priority(settings)`: then of two jobs that ask for
-/// the same, the later has no better chances.
+/// lower priority go first says so by a member `follows_priority(settings)`: then of two jobs with the same
+/// request the later has no better chances.
 template <class Order, class View>
 concept job_order = job_view<View> &&
     requires(const Order order, const View& view, const typename View::job& job,
@@ -61,8 +61,8 @@ struct shortest_first {
 template <class Session, class Policies>
 class exhaustive_cycle;
 
-/// The parts that a scheduler is assembled from. Each is a callable (its concept stands beside it) and may
-/// carry state.
+/// The parts that a scheduler is assembled from. Each is a callable (its concept is next to it) and may carry
+/// state.
 template <class QuotaOrder = within_nominal_then_borrowed_share, class JobOrder = by_settings,
           class VictimOrder = lowest_priority_then_highest_share, class Guard = eligible_is_fair,
           class Protection = unprotected>
@@ -76,32 +76,31 @@ struct policies {
   template <class Session>
   using cycle = exhaustive_cycle<Session, policies>;
 
-  /// Whose turn it is.
+  /// Which quota's turn it is.
   [[no_unique_address]] QuotaOrder quotas{};
-  /// In which order the jobs of one quota go.
+  /// The order of the jobs of one quota.
   [[no_unique_address]] JobOrder jobs{};
-  /// Who yields first.
+  /// Which job yields first.
   [[no_unique_address]] VictimOrder victims{};
-  /// Whether that is fair.
+  /// Whether a victim is fair.
   [[no_unique_address]] Guard guard{};
-  /// Who may not be asked at all, beside those whose quota guarantees them a runtime.
+  /// Which jobs may not be preempted at all, besides those whose quota guarantees them a runtime.
   [[no_unique_address]] Protection protection{};
-  /// What capacity jobs that may not be preempted use. `guaranteed` keeps them off borrowed capacity,
-  /// which its owner could then not get back.
+  /// Which capacity non-preemptible jobs use. `guaranteed` keeps them off borrowed capacity, which its owner
+  /// could then not get back.
   capacity_kind not_preemptible = capacity_kind::guaranteed;
   /// How many victims one search may try before it gives up with `pending_reason::not_proven`.
   std::size_t search_budget = 100'000;
-  /// How many jobs may be started again elsewhere so that one finds a place (KAI's consolidation: 16). 0:
-  /// none.
+  /// How many jobs may be restarted elsewhere to make a place for one (KAI's consolidation: 16). 0: none.
   std::size_t most_moves = 0;
-  /// Whether those go who are too many after a quota has become smaller. Otherwise nobody goes before
-  /// somebody needs the room who owns it.
+  /// Whether jobs are evicted after a quota has shrunk below its usage. Otherwise none is evicted before an
+  /// owner needs the room.
   bool evict_after_resize = false;
 };
 
 namespace detail {
 
-/// Whether the order says that it follows priority.
+/// Whether the order declares that it follows priority.
 template <class Order>
 [[nodiscard]] bool follows_priority(const Order& order, const queue_settings& of_quota) {
   if constexpr (requires { order.follows_priority(of_quota); }) {
@@ -111,7 +110,7 @@ template <class Order>
   }
 }
 
-/// Whether the guard among the policies says what is fair between rivals; nothing if that is not known.
+/// Whether the policies' guard decides what is fair between rivals; nullopt if that is not known.
 template <class Policies>
 [[nodiscard]] std::optional<bool> judges_rivals_of(const Policies& policies) {
   if constexpr (requires { policies.judges_rivals(); }) {
@@ -123,7 +122,7 @@ template <class Policies>
   }
 }
 
-/// Says why a job waits: by the cycle's own rules, if it has other ones than the ledger's law.
+/// Explains why a job waits: by the cycle's own rules, if it has any besides the ledger's law.
 template <class Cycle, class Session, class PendingJob>
 void explain_by(Cycle& cycle, Session& session, PendingJob& job) {
   if constexpr (requires { cycle.explain(session, job); }) {
@@ -133,12 +132,12 @@ void explain_by(Cycle& cycle, Session& session, PendingJob& job) {
   }
 }
 
-/// Names a template, of which nothing need be known.
+/// Names a template of which nothing need be known.
 template <template <class...> class>
 struct template_name;
 
-/// True, or an error that says what is not policies at all, or which part does not fit the view. A bundle of
-/// another cycle than ours has the parts that this one wants; all have an order of jobs.
+/// True, or an error that says that the type is no bundle of policies, or which part does not fit the view. A
+/// bundle with another cycle has the parts that its cycle requires; all have an order of jobs.
 template <class Policies, job_view View>
 [[nodiscard]] consteval bool are_policies_of() {
   constexpr std::size_t n = dimensions<View>;

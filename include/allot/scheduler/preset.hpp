@@ -12,18 +12,18 @@
 namespace allot {
 inline namespace v0 {
 
-/// A preset: the policies of one system, assembled from the parts. Its members are static, or those of a
-/// value when it is chosen at run time.
+/// A preset: the policies of one system, assembled from the parts. Its members are static, or those of an
+/// object if it is chosen at run time.
 ///
-/// - `name` and a `summary` of one line;
-/// - `policies_type`, the parts (see `policies`), default constructible; a value has `policies()`. One whose
-///   parts are `chosen_at_run_time` has `policies_for<View, Placement>()` instead, which returns
+/// - `name` and a one-line `summary`;
+/// - `policies_type`, the parts (see `policies`), default constructible; an object has `policies()`. A preset
+///   whose parts are `chosen_at_run_time` has `policies_for<View, Placement>()` instead, which returns
 ///   `any_policies<View, Placement>`;
-/// - `defaults()`, the settings of quotas that do not say otherwise;
+/// - `defaults()`, the settings of quotas that are not configured;
 /// - `ignores_quotas`: there is one queue for the whole cluster, whatever quotas are given;
-/// - `adapt(specs)`: what the preset makes of the user's quotas before a tree is built of them.
+/// - `adapt(specs)`: what the preset makes of the user's quotas before the tree is built.
 ///
-/// One that has options (`preset_options`) has `configure(options)`, which returns the parts, and may have
+/// A preset with options (`preset_options`) has `configure(options)`, which returns the parts, and may have
 /// `defaults(options)`.
 template <class P>
 concept preset = (std::default_initializable<typename P::policies_type> || P::chosen_at_run_time) &&
@@ -44,7 +44,7 @@ template <preset P>
     return {};
   }
 }
-/// The same for a scheduler of that view and placement, also where the parts are known at run time only.
+/// The same for a scheduler of that view and placement, also if the parts are known only at run time.
 template <class View, class Placement, preset P>
 [[nodiscard]] auto policies_for(const P& p) {
   if constexpr (requires { requires P::chosen_at_run_time; }) {
@@ -61,11 +61,11 @@ struct quota_rules {
   queue_settings defaults{};
   /// There is one queue without a bound, whatever quotas jobs name.
   bool ignores_quotas = false;
-  /// What it makes of the user's quotas; nothing: it takes them as they are.
+  /// What it makes of the user's quotas; null: they are taken as they are.
   void (*adapt)(std::vector<quota_spec<N>>&) = nullptr;
 };
-/// The rules of a preset: its own `rules<N>()` if it has some, e.g. because it is chosen at run time; else
-/// those that its members say, of which `adapt` is static then.
+/// The rules of a preset: its own `rules<N>()` if it has one, e.g. because it is chosen at run time; else
+/// those of its members, of which `adapt` must be static.
 template <std::size_t N, preset P>
 [[nodiscard]] quota_rules<N> rules_of(const P& p) {
   if constexpr (requires { p.template rules<N>(); }) {

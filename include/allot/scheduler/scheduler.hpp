@@ -30,14 +30,14 @@
 namespace allot {
 inline namespace v0 {
 
-/// The whole loop, for hosts that want it: waiting jobs in, plans out.
+/// The whole scheduling loop, for hosts that want it: pending jobs in, plans out.
 ///
-/// The host tells what happens (`submit`, `finished`, `evicted`, …), calls `step` when it likes, acts on the
-/// plan and reports back. The library owns no thread, clock or job, and calls nothing but the view, the
-/// placement and the policies. What one step decides, and in which order, is the policies' cycle.
+/// The host reports what happens (`submit`, `finished`, `evicted`, …), calls `step` when it likes, acts on
+/// the plan and reports back. The library owns no thread, clock or job, and calls nothing but the view, the
+/// placement and the policies. What one step decides, and in which order, is up to the policies' cycle.
 template <class View, class Placement = no_placement, class Policies = policies<>>
 class scheduler {
-  // A `job_view` and a `placement`; these say what is wrong in their first line.
+  // A `job_view` and a `placement`; on a mismatch the first line of the error says what is wrong.
   static_assert(detail::is_view<View, Placement>() && detail::is_placement<Placement>());
 
  public:
@@ -48,7 +48,7 @@ class scheduler {
 
   static_assert(detail::are_policies_of<Policies, View>());
 
-  /// The parts put together by hand. A preset is more than its policies: see `make_scheduler`.
+  /// Assembles the parts by hand. A preset is more than its policies: see `make_scheduler`.
   scheduler(View view, quota_tree<n> tree, Placement places = {}, Policies policies = {})
       : session_(std::move(view), std::move(tree), std::move(places)),
         policies_(std::move(policies)),
@@ -57,9 +57,9 @@ class scheduler {
     cycle_.reset(session_);
   }
 
-  /// A preset whole: its policies, what it makes of quotas, those too that are added later, and how it treats
-  /// those that are not configured. Returns everything that is wrong with the quotas. They keep the ids that
-  /// they would have in a tree of their own, unless the preset ignores them. See `make_scheduler`.
+  /// Builds a scheduler from a whole preset: its policies, what it makes of quotas, including those added
+  /// later, and how it treats those that are not configured. Returns every problem with the quotas. They keep
+  /// the ids they would have in a tree of their own, unless the preset ignores them. See `make_scheduler`.
   template <preset Preset>
   [[nodiscard]] static result<scheduler> make(const Preset& by, View view, std::vector<quota_spec<n>> quotas,
                                               Placement places, Policies policies) {
@@ -78,11 +78,11 @@ class scheduler {
     return made;
   }
 
-  /// What jobs hold now, those included that were told to go and have not gone.
+  /// What jobs use now, evicting ones included.
   [[nodiscard]] const allot::ledger<n>& ledger() const noexcept { return jobs().books.allocated(); }
-  /// What decisions count on: those told to go are gone, those reserved are there.
+  /// What decisions count on: evicting jobs are gone, reserved ones are there.
   [[nodiscard]] const allot::ledger<n>& assumed() const noexcept { return jobs().books.assumed(); }
-  /// As the preset sees the quotas, if there is one.
+  /// The quotas as the preset sees them, if there is one.
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return session_.tree(); }
   [[nodiscard]] const View& view() const noexcept { return session_.view(); }
   /// The placement. The host takes the places of adopted jobs in it and changes its nodes; after such a
@@ -90,13 +90,13 @@ class scheduler {
   [[nodiscard]] Placement& places() noexcept { return jobs().books.places; }
   [[nodiscard]] const Placement& places() const noexcept { return jobs().books.places; }
 
-  /// How the jobs of a quota are treated from now on; those already waiting keep their order. A runtime that
-  /// is newly guaranteed counts from the start of those that run. Returns what is wrong with that, and has
-  /// changed nothing then: the quota does not exist, or of two settings one makes the other meaningless.
-  /// O(1), with a newly guaranteed runtime O(log jobs) for each that runs in the subtree.
+  /// How the jobs of a quota are treated from now on; those already waiting keep their order. A newly
+  /// guaranteed runtime counts from the start of running jobs. Returns the problems, and then changes
+  /// nothing: the quota does not exist, or one setting makes another meaningless. O(1); with a newly
+  /// guaranteed runtime, O(log jobs) for each job running in the subtree.
   [[nodiscard]] std::vector<problem> configure(quota_id x, const queue_settings& settings) {
     if (!tree().contains(x)) {
-      return {{problem_code::unknown_quota, {}, {}, "there is no such quota to be configured"}};
+      return {{problem_code::unknown_quota, {}, {}, "there is no such quota to configure"}};
     }
     std::vector<problem> wrong = contradictions(tree().name(x), settings, judges_rivals());
     if (!wrong.empty()) return wrong;
@@ -112,12 +112,12 @@ class scheduler {
     jobs().world_changed();
     return wrong;
   }
-  /// What is left to the guard is resolved. Of an unknown quota: the settings that are not said.
+  /// With `by_guard` resolved. For an unknown quota: the defaults.
   [[nodiscard]] const queue_settings& settings(quota_id x) const {
     return tree().contains(x) ? jobs().of(x).settings : jobs().defaults();
   }
 
-  /// Whether the job would be taken.
+  /// Whether the job would be refused, and why.
   [[nodiscard]] refusal refuses(const job& j) const {
     if (!tree().contains(quota_of(j))) return refusal::unknown_quota;
     typename bench_type::record r;
@@ -128,7 +128,7 @@ class scheduler {
       const std::uint32_t least = detail::core_pods(view(), j);
       const std::uint32_t most = detail::all_pods(view(), j);
       if (least == 0 || least > most) return refusal::invalid_request;
-      // It may start with any number between them (Kueue), and further pods come one by one.
+      // It may start with any number in between (Kueue), and further pods come one by one.
       for (const std::uint32_t pods : {std::uint32_t{1}, most}) {
         if (least == most) break;
         detail::read_request(r, view(), pods);
@@ -144,9 +144,9 @@ class scheduler {
     return refusal::larger_than_cluster;
   }
 
-  // What happens. A call that makes no sense changes nothing and says so, in release builds too.
+  // Events. An invalid call changes nothing and says so, in release builds too.
 
-  /// A job waits from now on. Returns its id, or why it is refused. O(log pending).
+  /// The job is pending from now on. Returns its id, or why it is refused. O(log pending).
   submission submit(const job& j) {
     if (const refusal why_not = refuses(j); why_not != refusal::none) return {{}, why_not};
     const job_id id = enrol(j);
@@ -154,11 +154,11 @@ class scheduler {
     return {id};
   }
 
-  /// A job runs that this scheduler did not start: after a restart of the host, say. `at` is the place that
-  /// the host has taken for it in `places()`. Of an elastic job the core runs; see `adopt_elastic_pod`.
-  /// Whether the cluster has room does not matter. Refused for the reasons of `submit` but for its size, and
-  /// when the job accepts no such flavors, the placement has not given that place (if it can say so, see
-  /// `revocable_placement`), or usage would no longer be countable.
+  /// Adopts a running job that this scheduler did not start, e.g. after a restart of the host. `at` is the
+  /// place that the host has taken for it in `places()`. Of an elastic job the core runs; see
+  /// `adopt_elastic_pod`. Whether the cluster has room does not matter. Refused for the reasons of `submit`
+  /// except its size, and if the job does not accept these flavors, the placement has not given that place
+  /// (if it can tell, see `revocable_placement`), or usage would overflow.
   submission adopt(const job& j, instant since, place at = {}, const flavor_pick& pick = {}) {
     const refusal why_not = refuses(j);
     if (why_not != refusal::none && why_not != refusal::larger_than_cluster) return {{}, why_not};
@@ -179,8 +179,8 @@ class scheduler {
     watch_time(id);
     return {id};
   }
-  /// One more pod of an elastic job that runs was started by somebody else. Returns the id of that pod.
-  /// Refused when the job does not run (`wrong_state`) or has all its pods, and as in `adopt`.
+  /// Adopts one more pod of a running elastic job, not started by this scheduler. Returns the id of that pod.
+  /// Refused if the job does not run (`wrong_state`) or has all its pods, and as in `adopt`.
   submission adopt_elastic_pod(job_id core, instant since, place at = {}) {
     if (!jobs().jobs.contains(core)) return {{}, refusal::unknown_job};
     record& r = jobs().known(core);
@@ -193,26 +193,24 @@ class scheduler {
     jobs().review_reservations();
     return {id};
   }
-  /// The next step tries every waiting job again, and who is reserved on a place that is lost is decided on
-  /// again.
+  /// The next step tries every pending job again, and decides again on jobs reserved on a lost place.
   void retry() noexcept { jobs().world_changed(); }
 
-  /// The job of an admission runs since `at`, if not since the step that admitted it.
+  /// The job of an admission has been running since `at`, if not since the step that admitted it.
   refusal started(job_id id, instant at) {
     return if_in(id, {job_state::running}, [&](record& r) {
       jobs().books.restart(r, at);
       watch_time(id);
     });
   }
-  /// The job, which runs or was told to go, has ended by itself, with all its elastic pods. Or one elastic
-  /// pod has: then the job can do with one less.
+  /// The running or evicting job has ended by itself, with all its elastic pods. Or one elastic pod has: then
+  /// the job does with one less.
   refusal finished(job_id id) {
     return if_in(id, {job_state::running, job_state::evicting}, [&](record&) { jobs().remove(id); });
   }
-  /// The job, which ran or was told to go, has gone, because a plan said so or for a reason of the host's
-  /// own, and with an elastic job all its elastic pods, told to go before or not; it waits again, with its
-  /// old rank. Or a pod that an elastic job had beyond its core has gone: the job may have one again, under
-  /// another id.
+  /// The running or evicting job has gone, because of a plan or for a reason of the host's own, and with it
+  /// all its elastic pods, evicting or not. It is pending again, with its old rank. Or a pod beyond the core
+  /// of an elastic job has gone: the job may get one again, under another id.
   refusal evicted(job_id id) {
     return if_in(id, {job_state::running, job_state::evicting}, [&](record& r) {
       if (r.state == job_state::running) jobs().world_changed();
@@ -220,14 +218,14 @@ class scheduler {
       jobs().requeue(r);
     });
   }
-  /// The job is not wanted any more, wherever it is.
+  /// The job is no longer wanted, whatever its state.
   refusal cancel(job_id id) {
     if (!jobs().jobs.contains(id)) return refusal::unknown_job;
     jobs().remove(id);
     return refusal::none;
   }
-  /// The host itself tells a running job to go: it holds its share until `evicted` or `finished`, and the
-  /// decisions no longer count on it.
+  /// The host itself evicts a running job: it holds its share until `evicted` or `finished`, and decisions no
+  /// longer count on it.
   refusal evicting(job_id id) {
     return if_in(id, {job_state::running}, [&](record& r) {
       jobs().withdraw(r, {});
@@ -235,10 +233,10 @@ class scheduler {
     });
   }
 
-  /// Changes the quota tree; see `apply` in quota/change.hpp. A quota with jobs, waiting ones included, can't
-  /// be removed. Under a preset the changes are of the quotas as they were given, and quotas that are added
-  /// are treated like the others; one that ignores quotas ignores the changes, too. Who is reserved where
-  /// there is no room for it any more waits again.
+  /// Changes the quota tree; see `apply` in quota/change.hpp. A quota with jobs, pending ones included, can't
+  /// be removed. Under a preset the changes apply to the quotas as given, and added quotas are treated like
+  /// the others; a preset that ignores quotas ignores the changes, too. Reserved jobs for which there is no
+  /// longer room are pending again.
   result<std::vector<quota_id>> apply(std::span<const quota_change<n>> changes) {
     std::vector<problem> wrong;
     detail::check_usage(ledger(), wrong);
@@ -256,8 +254,8 @@ class scheduler {
     return over;
   }
 
-  /// Decides what the cycle decides in one go. The plan is valid until the next call. With nothing new since
-  /// the last call it is empty, in O(1).
+  /// Runs the cycle once. The plan is valid until the next call. With nothing new since the last call it is
+  /// empty, in O(1).
   const plan_type& step(instant now) {
     session_.begin(now);
     time_limits_.take_expired(now, [&](const detail::time_limits::run& r) {
@@ -269,21 +267,21 @@ class scheduler {
       if (is_run(r)) jobs().world_changed();
     });
     cycle_.run(session_);
-    // At last, for what was admitted after a job was held stands in its way as well.
+    // Explained last: jobs admitted after one became inadmissible are in its way as well.
     for (auto& h : session_.plan().pending) explain(h);
     for (const auto& a : session_.plan().admissions) watch_time(a.id);
     return session_.plan();
   }
 
-  /// When a step may decide something though nothing has happened before: a job has reached its time limit,
-  /// or may be asked to yield from then on. None: never.
+  /// The next time at which a step may decide something without a prior event: a job reaches its time limit,
+  /// or may be preempted from then on. None: never.
   [[nodiscard]] std::optional<instant> wakes_at() {
     const auto limit = time_limits_.next(lasts());
     const auto guarantee = guarantees_.next(lasts());
     return limit && guarantee ? std::min(limit, guarantee) : (limit ? limit : guarantee);
   }
 
-  /// Why a waiting job waits, as of now; `not_waiting` of any other.
+  /// Why a job waits, as of now; `not_waiting` if it does not.
   [[nodiscard]] typename plan_type::pending_job why(job_id id) {
     typename plan_type::pending_job h{id, what(id), {}, pending_reason::not_waiting};
     const job_state is = state(id);
@@ -300,7 +298,7 @@ class scheduler {
     return h;
   }
 
-  // Of a job that is not there: nothing, in the form of a default value.
+  // For an unknown job these return a default value.
 
   [[nodiscard]] job_state state(job_id id) const {
     return jobs().jobs.contains(id) ? jobs().jobs[id].state : job_state::unknown;
@@ -308,17 +306,17 @@ class scheduler {
   [[nodiscard]] job what(job_id id) const { return of_job(id, &record::what); }
   /// The place of a running, evicting or reserved job.
   [[nodiscard]] place place_of(job_id id) const { return of_job(id, &record::where); }
-  /// What the job asks for, or has, under the flavors chosen for it.
+  /// What the job requests, or has, under the flavors chosen for it.
   [[nodiscard]] resources<n> request(job_id id) const {
     return jobs().jobs.contains(id) ? jobs().jobs[id].facts.request : resources<n>{};
   }
   [[nodiscard]] flavor_pick pick(job_id id) const { return of_job(id, &record::pick); }
-  /// The pods that an elastic job has beyond its core, those included that wait. Valid until the next call.
+  /// The pods of an elastic job beyond its core, waiting ones included. Valid until the next call.
   [[nodiscard]] std::span<const job_id> elastic_pods_of(job_id id) const {
     return jobs().jobs.contains(id) ? std::span<const job_id>{jobs().jobs[id].elastic_pods}
                                     : std::span<const job_id>{};
   }
-  /// How many jobs of the quota wait, reserved ones and the next pods of elastic ones included.
+  /// How many jobs of the quota wait, including reserved ones and the next pods of elastic ones.
   [[nodiscard]] std::size_t waiting(quota_id x) const {
     return tree().contains(x) ? jobs().of(x).waiting : 0;
   }
@@ -335,7 +333,7 @@ class scheduler {
   [[nodiscard]] quota_id quota_of(const job& j) const {
     return quotas_.rules().ignores_quotas ? tree().roots().front() : view().quota(j);
   }
-  /// Whether it can be asked for whatever flavors are chosen: the least of each group, and the most.
+  /// Whether the request is valid whichever flavors are chosen: tests the least and the most of each group.
   [[nodiscard]] static bool asks_validly(const record& r) {
     if (r.menu.empty()) return is_valid_request(r.base);
     resources<n> least = r.base;
@@ -358,7 +356,7 @@ class scheduler {
   [[nodiscard]] T of_job(job_id id, T record::*member) const {
     return jobs().jobs.contains(id) ? jobs().jobs[id].*member : T{};
   }
-  /// Carries out what happens to a job, if it is in one of these states.
+  /// Carries out an event of a job, if it is in one of these states.
   template <class Happen>
   refusal if_in(job_id id, std::initializer_list<job_state> states, Happen happen) {
     if (!jobs().jobs.contains(id)) return refusal::unknown_job;
@@ -427,11 +425,11 @@ template <preset Preset, class View, class Placement = no_placement>
 using scheduler_for =
     scheduler<View, Placement, decltype(policies_for<View, Placement>(std::declval<const Preset&>()))>;
 
-/// A scheduler that follows a preset, as one thing: its policies, what it makes of the quotas, and how it
-/// treats those that are not configured, now and when quotas are added later. Returns everything that is
-/// wrong with the quotas. A preset that ignores quotas takes jobs whatever quota they name; what they share
-/// are the nodes of the placement or, without one, what the quotas own together.
-/// `policies` are the preset's own unless others of their kind are given, e.g. with options:
+/// A scheduler that follows a whole preset: its policies, what it makes of the quotas, and how it treats
+/// those that are not configured, now and when quotas are added later. Returns every problem with the quotas.
+/// Under a preset that ignores quotas jobs may name any quota; they share the nodes of the placement or,
+/// without one, what the quotas own together.
+/// `policies` are the preset's own unless others of the same type are given, e.g. with options:
 /// `make_scheduler(kueue_fair{}, view, quotas, {}, kueue_fair::configure(options))`.
 template <preset Preset, class View, class Placement = no_placement>
 [[nodiscard]] result<scheduler<View, Placement, typename Preset::policies_type>> make_scheduler(

@@ -20,10 +20,10 @@ template <class View, class Placement, class Policies>
 class scheduler;
 
 /// What a cycle works on: the books, the jobs, the queues, and the plan that it writes. The host's calls keep
-/// it up to date; a cycle decides by `admit`, `reserve` or `announce`, `evict` and `mark_inadmissible`, each
-/// of which does what it says to the books and the queues and enters it in the plan.
+/// it up to date. A cycle decides by `admit`, `reserve` or `announce`, `evict` and `mark_inadmissible`, each
+/// of which updates the books and the queues and enters the decision in the plan.
 ///
-/// Between decisions a cycle may try things in `allocated()`, `assumed()` and `places()`, each inside a
+/// Between decisions a cycle may try things in `allocated()`, `assumed()` and `places()`, each under a
 /// savepoint that it rolls back.
 template <job_view View, placement Placement>
 class session {
@@ -40,40 +40,40 @@ class session {
 
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return jobs_.tree(); }
   [[nodiscard]] const View& view() const noexcept { return jobs_.view; }
-  /// What jobs hold now, those included that were told to go.
+  /// What jobs use now, evicting ones included.
   [[nodiscard]] ledger<n>& allocated() noexcept { return jobs_.books.allocated(); }
-  /// What decisions count on: those told to go are gone, those reserved are there.
+  /// What decisions count on: evicting jobs are gone, reserved ones are there.
   [[nodiscard]] ledger<n>& assumed() noexcept { return jobs_.books.assumed(); }
   [[nodiscard]] Placement& places() noexcept { return jobs_.books.places; }
-  /// What the placement can say of jobs that would go: see `placement_what_if`.
+  /// The placement's what-if for jobs that might be evicted: see `placement_what_if`.
   [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return jobs_.books.what_if(); }
-  /// The jobs that run, may be preempted and were not told to go.
+  /// The running jobs that may be preempted and are not evicting.
   [[nodiscard]] const running_index<n>& running() const noexcept { return jobs_.books.running(); }
-  /// From now on it is kept who comes to `running` and who goes, for a cycle that takes this up each time.
+  /// From now on changes of `running` are recorded, for a cycle that takes them each time.
   void follow_running() { jobs_.books.running().follow(); }
-  /// Calls `visit(change)` for each since the last call; see `running_index`.
+  /// Calls `visit(change)` for each change since the last call; see `running_index`.
   template <class Visit>
   void take_running_changes(Visit visit) {
     jobs_.books.running().take_changes(visit);
   }
-  /// Those told to go that have not gone, in the order in which they were told.
+  /// The evicting jobs, in the order of their evictions.
   [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs_.leaving; }
   [[nodiscard]] record& at(job_id id) { return jobs_.known(id); }
   [[nodiscard]] bool contains(job_id id) const { return jobs_.jobs.contains(id); }
   [[nodiscard]] const queue_settings& settings(quota_id x) const { return jobs_.of(x).settings; }
-  /// How many pods of the job run, its elastic pods included.
+  /// How many pods of the job run, including its elastic pods.
   [[nodiscard]] std::uint32_t running_pods(const record& r) const { return jobs_.running_pods(r); }
 
   /// Whether the settings of some quota guarantee a runtime.
   [[nodiscard]] bool guarantees_runtime() const noexcept { return jobs_.guarantees_runtime; }
 
-  /// Of the current step.
+  /// The time of the current step.
   [[nodiscard]] instant now() const noexcept { return now_; }
   [[nodiscard]] plan_type& plan() noexcept { return plan_; }
-  /// Counts what happened to the world that no plan brought about.
+  /// Counts the changes of the world that no plan brought about.
   [[nodiscard]] std::uint64_t epoch() const noexcept { return jobs_.epoch; }
-  /// Whether somebody who was held may have better chances now: something was given back, or the host changed
-  /// the world. `requeue_inadmissible` takes note of it.
+  /// Whether inadmissible jobs may have better chances now: something was given back, or the host changed the
+  /// world. Reset by `requeue_inadmissible`.
   [[nodiscard]] bool must_requeue() const noexcept { return jobs_.must_requeue; }
   /// Calls `visit(quota)` for each quota whose queue or usage has changed since the last call.
   template <class Visit>
@@ -81,35 +81,35 @@ class session {
     jobs_.take_touched(visit);
   }
 
-  /// The first waiting job of x, those aside that were held since everyone was woken.
+  /// The first pending job of x that is not inadmissible.
   [[nodiscard]] std::optional<job_id> first_of(quota_id x) { return jobs_.first_of(x); }
-  /// Calls `visit(equivalence class)` for each equivalence class of which a job of x may be tried: what it
-  /// asks for, see `detail::request_classes`. Perhaps also for one of which all jobs have stopped to wait.
+  /// Calls `visit(request_class)` for each equivalence class of x with a job that may be tried, see
+  /// `detail::request_classes`; perhaps also for one whose jobs have all stopped waiting.
   template <class Visit>
   void for_each_open_class(quota_id x, Visit visit) const {
     jobs_.for_each_open_class(x, visit);
   }
-  /// Calls `visit(job_id)` for every job in the queue of x, held ones too, in no particular order.
+  /// Calls `visit(job_id)` for every job in the queue of x, inadmissible ones too, in no particular order.
   template <class Visit>
   void for_each_waiting(quota_id x, Visit visit) const {
     jobs_.of(x).queue.for_each([&](const pending_entry& e) {
       if (jobs_.waits(e)) visit(e.id);
     });
   }
-  /// From now on it is kept which stays in a queue begin and end, for a cycle that takes this up each time.
+  /// From now on the beginnings and ends of queue stays are recorded, for a cycle that takes them each time.
   void follow_queues() { jobs_.queue_changes.follow(); }
-  /// Calls `visit(news)` for each that began or ended since the last call, in order: the job's id, the ticket
-  /// of the stay, and whether it `begins`. The job may be gone, or have come again under another ticket.
+  /// Calls `visit(queue_change)` for each stay that began or ended since the last call, in order: the job's
+  /// id, the stay's ticket, and whether it `begins`. The job may be gone, or back under another ticket.
   template <class Visit>
   void take_queue_changes(Visit visit) {
     jobs_.queue_changes.take(visit);
   }
-  /// How many jobs of x wait, reserved ones included.
+  /// How many jobs of x wait, including reserved ones.
   [[nodiscard]] std::size_t waiting(quota_id x) const { return jobs_.of(x).waiting; }
-  /// What the jobs in the queue of x ask for together.
+  /// What the jobs in the queue of x request together.
   [[nodiscard]] resources<n> asked(quota_id x) const { return jobs_.of(x).asked.amount(); }
 
-  /// What the job asks for under a choice of flavors, and what of the placement.
+  /// What the job requests of its quota under a choice of flavors, and what of the placement.
   [[nodiscard]] static resources<n> request_of(const record& r, const flavor_pick& pick) {
     return r.menu.empty() ? r.base : r.base + r.menu.request(pick);
   }
@@ -117,7 +117,7 @@ class session {
     return r.menu.empty() ? r.pod_request
                           : detail::pod_request_of<Placement>(view(), r.what, r.facts.pods, pick);
   }
-  /// Makes a choice of flavors that of the waiting job.
+  /// Sets the pending job's choice of flavors.
   void choose(record& r, const flavor_pick& pick) {
     if (r.menu.empty() || r.pick == pick) return;
     auto& q = jobs_.of(r.facts.quota);
@@ -129,14 +129,14 @@ class session {
     jobs_.touch(r.facts.quota);
   }
 
-  /// The record of an elastic job as if so many pods were all that it needs. Precondition: an elastic view.
+  /// The record of an elastic job as if `pods` were all that it needs. Precondition: an elastic view.
   [[nodiscard]] record part_of(const record& r, std::uint32_t pods) const {
     record part = r;
     part.pick = {};
     detail::read_request(part, view(), pods);
     return part;
   }
-  /// The waiting elastic job will start with so many pods and never have more (Kueue's partial admission).
+  /// The pending elastic job will start with `pods` and never have more (Kueue's partial admission).
   void settle_for(record& r, std::uint32_t pods) {
     if (r.facts.pods == pods && r.pods_to_come == 0) return;
     auto& q = jobs_.of(r.facts.quota);
@@ -147,32 +147,32 @@ class session {
     q.asked += r.facts.request;
     jobs_.touch(r.facts.quota);
   }
-  /// A waiting pod beyond what its elastic job runs with is not wanted.
+  /// Removes a pending elastic pod that is not wanted.
   void drop_elastic_pod(job_id id) { jobs_.remove(id); }
 
   // Decisions.
 
-  /// The first job of x that `first_of` gave can't be admitted now. It waits with all of its equivalence
-  /// class until `requeue_inadmissible` or, at the head of a strict queue, blocks it.
+  /// The first job of x, as returned by `first_of`, can't be admitted now. It is inadmissible with its whole
+  /// equivalence class until `requeue_inadmissible` or, at the head of a strict queue, blocks it.
   void mark_inadmissible(quota_id x, pending_reason why) {
     list_pending(*first_of(x), why);
     jobs_.mark_inadmissible(x);
   }
-  /// The plan says of the waiting job that it is held; nothing else changes.
+  /// Lists the job as pending in the plan; nothing else changes.
   void list_pending(job_id id, pending_reason why) {
     record& r = at(id);
     if (r.listed_in == steps_) return;
     r.listed_in = steps_;
     plan_.pending.push_back({id, r.what, r.facts.quota, why});
   }
-  /// The waiting job runs from now on, at a place that was taken for it.
+  /// The pending job runs from now on, at a place that was taken for it.
   void admit(job_id id, const place& where) {
     const auto [r, borrows] = book(id, where);
     start(r, borrows);
   }
-  /// The waiting job will run, at a place that was taken for it, when others have gone; until then nobody
-  /// else gets its share. Without victims of its own, the evictions of the plan from `first` on, it starts at
-  /// once if that delays nobody who was reserved before it.
+  /// The pending job will run, at a place that was taken for it, once others have gone; until then no other
+  /// job gets its share. Its victims are the evictions of the plan from `first` on. Without any it starts at
+  /// once if that delays no job reserved before it.
   void reserve(job_id id, const place& where, std::size_t first) {
     const auto [r, borrows] = book(id, where);
     const std::size_t victims = plan_.evictions.size() - first;
@@ -181,13 +181,13 @@ class session {
     jobs_.reservations.add(id);
     plan_.reservations.push_back({id, r.what, r.facts.quota, first, victims});
   }
-  /// The job waits on in its queue for those who were told to go for it, the evictions of the plan from
-  /// `first` on. Nothing is assumed for it: the cycle decides on it again when they have gone (Kueue, KAI).
+  /// The job stays pending until its victims, the evictions of the plan from `first` on, have gone. Nothing
+  /// is assumed for it: the cycle decides on it again then (Kueue, KAI).
   void announce(job_id id, std::size_t first) {
     const record& r = at(id);
     plan_.reservations.push_back({id, r.what, r.facts.quota, first, plan_.evictions.size() - first});
   }
-  /// Tells a running job to go, with all its elastic pods if it is elastic.
+  /// Evicts a running job, with all its elastic pods if it is elastic.
   void evict(job_id victim, job_id beneficiary, relation how) {
     record& r = at(victim);
     const bool is_elastic = !r.elastic_pods.empty();
@@ -198,12 +198,12 @@ class session {
     if (is_elastic) inherit_evictions(beneficiary);
   }
 
-  /// Searches for victims of a waiting job; those found are evicting in the books. See `books::make_room`.
+  /// Searches for victims for a pending job; those found are evicting in the books. See `books::make_room`.
   template <class Search>
   [[nodiscard]] search_outcome make_room(Search& search, const record& r) {
     return jobs_.books.make_room(jobs_.jobs, search, r, settings(r.facts.quota).preempt, now_);
   }
-  /// Searches for jobs to start again elsewhere; see `books::move_others`. Enters them in the plan.
+  /// Searches for jobs to restart elsewhere; see `books::move_others`. Enters them in the plan.
   template <class Search>
   [[nodiscard]] std::optional<place> move_others(Search& search, const record& r,
                                                  std::span<const running_job<n>> may_move) {
@@ -211,9 +211,9 @@ class session {
     if (at) evict_found(search.moves(), r.facts.id);
     return at;
   }
-  /// Enters the victims that `make_room` has found in the plan. One that this very plan admitted has not
-  /// started: its admission is taken back, and nobody has to wait for it. Of an elastic job that goes there
-  /// is one entry, for all its pods.
+  /// Enters the victims found by `make_room` in the plan. One that this very plan admitted has not started:
+  /// its admission is taken back, and no job has to wait for it. An evicted elastic job has one entry, for
+  /// all its pods.
   void evict_found(std::span<const victim<n>> found, job_id beneficiary) {
     bool are_elastic = false;
     for (const victim<n>& v : found) {
@@ -231,13 +231,13 @@ class session {
       }
     }
     if (are_elastic) inherit_evictions(beneficiary);
-    // Gangs go whole: what they leave over may be enough for somebody who was passed by.
+    // Gangs are evicted whole: what they leave over may be enough for a job that was passed over.
     jobs_.must_requeue = true;
   }
 
-  /// Says what stops the pending job: the ledger's law, else its place.
+  /// Explains what blocks the pending job: the ledger's law, else its place.
   void explain(typename plan_type::pending_job& h) const { jobs_.books.explain(h, jobs_.jobs[h.id]); }
-  /// Lets everyone who was held try again. Returns whether there is anybody.
+  /// Lets all inadmissible jobs be tried again. Returns whether there are any.
   bool requeue_inadmissible() {
     const bool anybody = jobs_.requeue_inadmissible();
     for (const auto& h : plan_.pending) jobs_.jobs[h.id].listed_in = 0;
@@ -260,22 +260,22 @@ class session {
       start(r, jobs_.books.borrowed_by(allocated(), r));
     });
   }
-  /// Who this plan makes room for may itself have to yield to somebody else, or go with its job: what was to
-  /// go for it goes for that one, who has counted on it.
+  /// A job that this plan makes room for may itself be preempted, or go with its job. What was to be evicted
+  /// for it is then evicted for `heir`, which has counted on it.
   void inherit_evictions(job_id heir, job_id from = {}) {
     for (auto& e : plan_.evictions) {
       if (e.beneficiary && (e.beneficiary == from || !contains(e.beneficiary))) e.beneficiary = heir;
     }
     std::erase_if(plan_.reservations, [&](const auto& r) { return !contains(r.id); });
   }
-  /// Who was admitted by this very plan has not started: it waits again, and its elastic pods with it.
+  /// A job admitted by this very plan has not started: it is pending again, and its elastic pods with it.
   void take_back_admission(record& r) {
     const job_id id = r.facts.id;
     std::erase_if(plan_.admissions, [&](const auto& a) { return a.id == id || a.core == id; });
     jobs_.give_back(r);
     jobs_.requeue(r);
   }
-  /// The same of the elastic pods of a job that goes.
+  /// The same for the elastic pods of a job that is evicted.
   void take_back_elastic_pods(const record& core) {
     for (std::size_t i = core.elastic_pods.size(); i-- > 0;) {
       record& s = jobs_.jobs[core.elastic_pods[i]];
@@ -285,7 +285,7 @@ class session {
   [[nodiscard]] bool goes_with_its_job(const record& r) const {
     return r.facts.elastic && jobs_.jobs[r.facts.core].state == job_state::evicting;
   }
-  /// Of the units among the victims that go with this one.
+  /// The number of pods among the victims that go with this core.
   [[nodiscard]] std::uint32_t elastic_pods(std::span<const victim<n>> found,
                                            const running_job<n>& core) const {
     std::uint32_t pods = 0;
@@ -299,7 +299,7 @@ class session {
     record& job;
     resources<n> borrows;
   };
-  /// The waiting job leaves its queue for a place that was taken for it.
+  /// The pending job leaves its queue for a place that was taken for it.
   booking book(job_id id, const place& where) {
     record& r = jobs_.leave_queue(id);
     r.where = where;

@@ -14,7 +14,7 @@
 namespace allot {
 inline namespace v0 {
 
-/// In which order the jobs of one quota are considered.
+/// The order in which the jobs of one quota are considered.
 enum class queue_order : std::uint8_t {
   /// Priority classes, highest first, then submission (HyperPod's "task ranking").
   priority,
@@ -30,11 +30,11 @@ enum class queue_head : std::uint8_t {
   strict,
 };
 
-/// What a job that accepts several flavors does when one of them would do, at a price.
+/// What a job that accepts several flavors does when one of them fits at a price.
 enum class flavor_step : std::uint8_t {
-  /// It pays: it takes this flavor.
+  /// It takes this flavor and pays the price.
   stay,
-  /// A later flavor may do without; if none does, the first of them is taken.
+  /// It tries later flavors without that price; if there is none, it takes the first one.
   try_next,
 };
 
@@ -52,14 +52,14 @@ struct queue_settings {
   queue_head head = queue_head::best_effort;
   preempt_settings preempt{};
   flavor_choice flavors{};
-  /// How long the quota's jobs run before they may be asked to yield.
+  /// How long the quota's jobs run before they may be preempted.
   runtime_guarantee min_runtime{};
 
   friend bool operator==(const queue_settings&, const queue_settings&) = default;
 };
 
-/// What makes no sense in the settings of a quota, under policies whose guard judges rivals, or never finds
-/// them fair; or does not say.
+/// What makes no sense in the settings of a quota. `judges_rivals` is what the policies' guard says of
+/// itself; nullopt if it does not say.
 [[nodiscard]] inline std::vector<problem> contradictions(std::string_view quota, const queue_settings& s,
                                                          std::optional<bool> judges_rivals) {
   std::vector<problem> found;
@@ -74,11 +74,11 @@ struct queue_settings {
   }
   if (asks_rivals(p) && !judges_rivals.value_or(true)) {
     report(problem_code::contradiction, "preempt.rivals",
-           "nobody takes from rivals unless a guard says when that is fair: choose one, e.g. final_share");
+           "jobs take from rivals only if a guard says when that is fair: choose one, e.g. final_share");
   }
   if (asks_rivals(with_guard(p, judges_rivals.value_or(false))) && borrows) {
     report(problem_code::contradiction, "preempt.borrow",
-           "what priority takes, fair share takes back: not together with preempt.rivals");
+           "what priority takes, fair share takes back: not to be combined with preempt.rivals");
   }
   if (s.min_runtime.preempt < 0 || s.min_runtime.reclaim < 0) {
     report(problem_code::negative, "min_runtime", "a minimum runtime can't be negative");

@@ -14,12 +14,12 @@
 namespace allot {
 inline namespace v0 {
 
-/// Notices when policies never come to rest: in some of the systems that presets are named after, jobs can
-/// evict one another for ever, as long as those told to go are gone before anything else happens.
+/// Detects policies that never come to rest: in some of the systems that presets are named after, jobs can
+/// evict one another forever if victims are gone before anything else happens.
 ///
-/// A livelock is assumed when a job was told to go 64 times for each unit that it consists of (of an elastic
-/// job the pods that it needs are one, and each further pod is one), or when 64 plans in a row announced
-/// something and let nobody start or go. Allocates only when more jobs are told to go than ever before.
+/// A livelock is assumed when a job was evicted more than 64 times per unit (the core pods of an elastic job
+/// are one unit, and so is each further pod), or when more than 64 plans in a row announced something but
+/// started and evicted nothing. Allocates only when more jobs are evicted than ever before.
 class livelock_detector {
  public:
   static constexpr std::uint32_t most_turns = 64;
@@ -32,7 +32,7 @@ class livelock_detector {
     found_ = false;
     job_ = {};
   }
-  /// Takes note of a plan of the scheduler's that is not empty. O(evictions).
+  /// Records a non-empty plan of the scheduler. O(evictions).
   template <class Scheduler>
   void note(const Scheduler& s, const typename Scheduler::plan_type& plan) {
     idle_ = plan.admissions.empty() && plan.evictions.empty() ? idle_ + 1 : 0;
@@ -40,7 +40,7 @@ class livelock_detector {
     for (const auto& e : plan.evictions) note_eviction(e.core ? e.core : e.id, units_of(s.view(), e.what));
   }
   [[nodiscard]] bool found() const noexcept { return found_; }
-  /// A job that was told to go again and again, if that was how it was found.
+  /// The job that was evicted again and again, if that is how the livelock was found.
   [[nodiscard]] job_id job() const noexcept { return job_; }
 
  private:
@@ -67,7 +67,7 @@ class livelock_detector {
     job_ = id;
   }
 
-  /// By the index of the job.
+  /// By job index.
   std::vector<turns> turns_;
   std::uint64_t round_ = 1;
   std::uint32_t idle_ = 0;
@@ -81,15 +81,15 @@ struct settled {
   std::size_t plans = 0;
   /// Whether nothing more is to be decided at that time. If not, the policies were stopped in a livelock.
   bool at_rest = true;
-  /// A job that went again and again, if it was stopped for that.
+  /// A job that was evicted again and again, if that is why it was stopped.
   job_id restless{};
 
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return at_rest; }
 };
 
-/// A host's loop: calls `act(plan)` with one plan after the other until nothing more is decided at `now`, or
-/// a livelock is found. `act` carries the plan out and tells the scheduler what happens by that; a victim
-/// that takes its time may be reported later.
+/// A host's loop: calls `act(plan)` with one plan after another until nothing more is decided at `now`, or a
+/// livelock is found. `act` carries out the plan and reports to the scheduler what happens; a victim that
+/// takes its time may be reported later.
 template <class Scheduler, class Act>
 settled settle(Scheduler& s, instant now, Act&& act, livelock_detector& watch) {
   watch.begin();

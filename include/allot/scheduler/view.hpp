@@ -17,7 +17,7 @@ inline namespace v0 {
 
 namespace detail {
 
-/// How many dimensions amounts of that type have; 0: it is not one of amounts.
+/// The number of dimensions of a T of amounts; 0 for any other type.
 template <class T>
 inline constexpr std::size_t dimensions_of = 0;
 template <std::size_t N>
@@ -31,7 +31,7 @@ concept any_amounts = (dimensions_of<std::remove_cvref_t<T>> != 0);
 template <class T, class Target>
 concept no_wider_integer = (sizeof(T) <= sizeof(Target)) && !std::same_as<T, bool> &&
                            (std::integral<T> || std::is_enum_v<T>);
-/// A class that stands for a number: what it converts to fits into the target and is not a bool.
+/// A class that represents a number: what it converts to fits into the target and is not a bool.
 template <class T, class Target>
 concept number_class = std::is_class_v<T> && requires(const T& value) {
   Target{value};
@@ -39,9 +39,9 @@ concept number_class = std::is_class_v<T> && requires(const T& value) {
   bool{value};
 };
 
-/// Whether a view may return a T where the library wants the integer `Target`: an integer or an unscoped
-/// enumeration that is no wider than that, signed or not, or a class that converts to it without narrowing.
-/// Never a bool or a fraction, which would silently lose its meaning.
+/// Whether a view may return a T where the library expects the integer `Target`: an integer or an unscoped
+/// enumeration that is no wider, signed or not, or a class that converts to it without narrowing. Never a
+/// bool or a fraction, which would silently lose its meaning.
 template <class T, class Target>
 concept integer_for = std::convertible_to<T, Target> &&
     (no_wider_integer<std::remove_cvref_t<T>, Target> || number_class<std::remove_cvref_t<T>, Target>);
@@ -57,17 +57,16 @@ concept same_value_as = std::same_as<std::remove_cvref_t<T>, Target>;
 
 /// A host shows its jobs through one view object: `using job = …`, a cheap regular handle (the library never
 /// owns a job), and const member functions that take it. Three are required; each concept below adds what a
-/// finer policy can use, and a view that does not have it gets the default that is stated there.
+/// finer policy can use, and a view without it gets the default stated there.
 ///
 /// A function may take the job by value or by reference to const, and return a value or a reference. Where an
-/// integer is wanted, one that is no wider will do (an `int` for `std::uint32_t`, a `std::uint64_t` for
-/// `instant`), but not a wider one, a bool or a fraction; `preemptible` returns bool itself. What has one of
-/// these names and is not what the name stands for is not passed over: a scheduler does not compile with it,
-/// and says so (`detail::is_view`).
+/// integer is expected, one that is no wider will do (an `int` for `std::uint32_t`, a `std::uint64_t` for
+/// `instant`), but not a wider one, a bool or a fraction; `preemptible` returns bool itself. A member with
+/// one of these names but the wrong signature is not ignored: a scheduler does not compile with it, and says
+/// so (`detail::is_view`).
 ///
 /// The view is read when a job is submitted (or adopted), so it may answer from tables that change later.
-/// Only of a job with flavors, and of the further pods of an elastic one, is it read while the scheduler
-/// decides.
+/// While the scheduler decides, it is read only for jobs with flavors and for further pods of elastic ones.
 template <class V>
 concept job_view = std::copyable<V> && requires(const V& view, const typename V::job& job) {
   requires std::regular<typename V::job>;
@@ -77,18 +76,18 @@ concept job_view = std::copyable<V> && requires(const V& view, const typename V:
   { view.priority(job) } -> detail::integer_for<std::int32_t>;
 };
 
-/// How many dimensions the view's requests have.
+/// The number of dimensions of the view's requests.
 template <job_view V>
 inline constexpr std::size_t dimensions = detail::dimensions_of<
     std::remove_cvref_t<decltype(std::declval<const V&>().request(std::declval<const typename V::job&>()))>>;
 
-/// When the job was submitted. Default: the order of the calls of `submit`.
+/// When the job was submitted. Default: the order of the `submit` calls.
 template <class V>
 concept timed_view = job_view<V> && requires(const V& view, const typename V::job& job) {
   { view.submitted(job) } -> detail::integer_for<instant>;
 };
 
-/// A number that stays the job's, to break ties whatever the order of the calls. Default: that order.
+/// A stable number of the job, to break ties regardless of the order of the calls. Default: that order.
 template <class V>
 concept identified_view = job_view<V> && requires(const V& view, const typename V::job& job) {
   { view.id(job) } -> detail::integer_for<std::uint64_t>;
@@ -112,9 +111,9 @@ concept placed_view = job_view<V> && requires(const V& view, const typename V::j
   { view.pod_request(job) } -> detail::value_for<typename Placement::pod_request>;
 };
 
-/// How many pods the job has and how many of them it needs to run at all: it is elastic when these differ.
-/// `request(job, pods)`, and with a placement `pod request(job, pods)`, are those of so many of its pods.
-/// Default: all pods start together.
+/// How many pods the job has and how many of them it needs to run at all: it is elastic if these differ.
+/// `request(job, pods)`, and with a placement `pod_request(job, pods)`, are for `pods` of its pods. Default:
+/// all pods start together.
 template <class V>
 concept elastic_view = job_view<V> &&
     requires(const V& view, const typename V::job& job, std::uint32_t pods) {
@@ -123,30 +122,30 @@ concept elastic_view = job_view<V> &&
   { view.request(job, pods) } -> detail::amounts_of<dimensions<V>>;
 };
 
-/// The flavors that the job accepts, as a `flavor_menu` for so many of its pods (all of them, unless the job
-/// is elastic). They come on top of `request`, which then holds what the job asks for in any case. With a
-/// placement `pod request(job, pods, pick)` is the pod request under a choice. Default: no choice.
+/// The flavors that the job accepts, as a `flavor_menu` for `pods` of its pods (all of them, unless the job
+/// is elastic). They are added to `request`, which then holds what the job requests in any case. With a
+/// placement, `pod_request(job, pods, pick)` is the pod request under a choice. Default: no choice.
 template <class V>
 concept flavored_view = job_view<V> &&
     requires(const V& view, const typename V::job& job, std::uint32_t pods) {
   { view.flavors(job, pods) } -> detail::same_value_as<flavor_menu<dimensions<V>>>;
 };
 
-/// How long the job may run before it is told to go, 0: for ever. Default: for ever.
+/// How long the job may run before it is evicted, 0: forever. Default: forever.
 template <class V>
 concept time_limited_view = job_view<V> && requires(const V& view, const typename V::job& job) {
   { view.time_limit(job) } -> detail::integer_for<instant>;
 };
 
-/// After how long its work is saved, and what a restart costs, for costs of an eviction. Default: 0, it is
-/// never saved and costs nothing.
+/// The interval at which its work is saved, and what a restart costs, for the cost of an eviction. Default:
+/// 0, never saved and no cost.
 template <class V>
 concept checkpointed_view = job_view<V> && requires(const V& view, const typename V::job& job) {
   { view.checkpoint(job) } -> detail::integer_for<instant>;
   { view.restart(job) } -> detail::integer_for<instant>;
 };
 
-/// What the cluster has in all, unlimited in a dimension of which that is not known, for cycles that divide
+/// The total capacity of the cluster, unlimited in a dimension where it is not known, for cycles that divide
 /// it. Default: what the quotas own.
 template <class V>
 concept capacity_view = job_view<V> && requires(const V& view) {

@@ -14,8 +14,8 @@ namespace sim {
 
 enum class decision_kind : std::uint64_t { admitted = 1, evicted, grown, shrunk };
 
-/// Counts what a simulation decides, and keeps a fingerprint of all of it in order: two runs with the same
-/// one have decided the same.
+/// Counts the decisions of a simulation, and keeps a fingerprint of all of them in order: two runs with the
+/// same fingerprint have decided the same.
 class decision_log {
  public:
   void note(instant now, decision_kind what, job_index j) noexcept {
@@ -36,8 +36,8 @@ class decision_log {
 /// The instants at which a policy was stopped in a livelock: see `livelock_detector`.
 struct livelocks_seen {
   std::uint64_t instants = 0;
-  /// The first of them, and a job that was told to go again and again there, if that was the reason;
-  /// meaningless if there was none.
+  /// The first of them, and a job that was evicted again and again there, if that was the reason; meaningless
+  /// if there was none.
   instant first = 0;
   std::optional<job_index> job{};
 };

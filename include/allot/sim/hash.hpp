@@ -10,19 +10,19 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// A fingerprint of inputs and decisions: 64-bit FNV-1a, the same on every machine. It finds accidental
-/// differences; it is no protection against someone who wants two inputs to look alike.
+/// A fingerprint of inputs and decisions: 64-bit FNV-1a, the same on every machine. Detects accidental
+/// differences; it does not protect against deliberate collisions.
 class fingerprint {
  public:
   constexpr void add(std::string_view bytes) noexcept {
     for (const char c : bytes) add_byte(static_cast<unsigned char>(c));
   }
-  /// As eight bytes, the least significant first, whatever the machine's own order.
+  /// As eight bytes, least significant first, whatever the machine's byte order.
   constexpr void add(std::uint64_t number) noexcept {
     for (unsigned shift = 0; shift < 64; shift += 8) add_byte(static_cast<unsigned char>(number >> shift));
   }
   constexpr void add(std::int64_t number) noexcept { add(static_cast<std::uint64_t>(number)); }
-  /// A text of which the next one can't be mistaken for a continuation: its length, then its bytes.
+  /// The length of a text, then its bytes, so that the next text can't be mistaken for a continuation.
   constexpr void add_text(std::string_view text) noexcept {
     add(std::uint64_t{text.size()});
     add(text);

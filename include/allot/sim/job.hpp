@@ -24,15 +24,15 @@ inline constexpr instant minute = 60 * second;
 inline constexpr instant hour = 60 * minute;
 inline constexpr instant day = 24 * hour;
 
-/// The number of a job in a workload that is sorted by submission, then id.
+/// The index of a job in a workload sorted by submission, then id.
 using job_index = std::uint32_t;
 
 /// The flavors that jobs of one kind accept.
 template <std::size_t N = 1>
 struct flavor_set {
-  /// For one pod, or for the whole of a job whose pod request is a total.
+  /// For one pod, or for a whole job whose pod request is a total.
   flavor_menu<N> menu{};
-  /// Which group's choice decides where the pods may stand, and for each of its options the pools.
+  /// The group whose choice decides where the pods may run, and the pools for each of its options.
   std::size_t placed_group = 0;
   std::vector<std::uint64_t> pools{};
 };
@@ -41,28 +41,28 @@ struct flavor_set {
 template <std::size_t N = 1>
 struct job {
   quota_id quota{};
-  /// Of the whole job, beside what its flavors count.
+  /// Of the whole job, in addition to what its flavors count.
   resources<N> request{};
   gpu::pod_request pod_request{};
-  /// With how few pods it can run: with fewer than the pod request's it is elastic. 0: with all only.
+  /// The minimum number of pods to run with: if below the pod request's it is elastic. 0: all of them.
   std::uint32_t min_pods = 0;
-  /// Number k: the flavors are the workload's set k - 1. 0: it has no choice.
+  /// Number k: its flavors are set k - 1 of the workload. 0: no choice.
   std::uint32_t flavors = 0;
   std::int32_t priority = 0;
   bool preemptible = true;
   instant submit = 0;
   /// How long it runs with all its pods when nothing interrupts it.
   instant duration = 0;
-  /// Work is saved after every so much of it; what came since is lost on eviction. Nothing: never saved.
-  /// See `job_progress`.
+  /// Work is saved at this interval; what was done since is lost on eviction. Nothing: never saved. See
+  /// `job_progress`.
   std::optional<instant> checkpoint{};
-  /// What going on after an eviction costs before work resumes.
+  /// What resuming after an eviction costs before work continues.
   instant restart = 0;
-  /// When a run has lasted so long the job is over. 0: never.
+  /// The job ends when a run has lasted this long. 0: no limit.
   instant time_limit = 0;
-  /// By when it should be completed. Measured only: no policy looks at it.
+  /// The time by which it should be completed. Only measured: no policy uses it.
   std::optional<instant> deadline{};
-  /// The number of its class ("train", "inference", ...), by which figures are given; 0: none.
+  /// The number of its class ("train", "inference", ...), by which figures are reported; 0: none.
   std::uint32_t job_class = 0;
 
   [[nodiscard]] constexpr std::uint32_t pods() const noexcept {
@@ -73,7 +73,7 @@ struct job {
   }
 };
 
-/// Shows a workload to a scheduler: a job is its number. All jobs of a single queue are of quota 0.
+/// Presents a workload to a scheduler: a job is its index. With a single queue all jobs are of quota 0.
 template <std::size_t N = 1>
 struct workload_view {
   using job = job_index;
@@ -83,7 +83,7 @@ struct workload_view {
   std::span<const flavor_set<N>> flavor_sets{};
   resources<N> total{quantity::unlimited()};
 
-  /// What there is in all; unlimited in a dimension of which that is not known.
+  /// The total capacity; unlimited in a dimension in which it is unknown.
   [[nodiscard]] const resources<N>& capacity() const noexcept { return total; }
   [[nodiscard]] quota_id quota(job j) const { return single_queue ? quota_id{0} : jobs[j].quota; }
   [[nodiscard]] const resources<N>& request(job j) const { return jobs[j].request; }
@@ -114,8 +114,8 @@ struct workload_view {
     const flavor_menu<N>& each = flavor_sets[jobs[j].flavors - 1].menu;
     return jobs[j].pod_request.total || pods == 1 ? each : each * pods;
   }
-  /// What so many of its pods have under a choice of flavors, for the pods that it needs start together and
-  /// the others one by one. Precondition: at least the fewest that it can run with.
+  /// What this many of its pods have under a choice of flavors: the minimum starts together, the others one
+  /// by one. Precondition: at least the minimum.
   [[nodiscard]] resources<N> amount(job j, std::uint32_t pods, const flavor_pick& pick) const {
     const sim::job<N>& it = jobs[j];
     const std::uint32_t fewest = it.fewest_pods();
@@ -124,7 +124,7 @@ struct workload_view {
     if (pods > fewest) sum += pod(j, pick) * (pods - fewest);
     return sum;
   }
-  /// The same of one pod beyond the fewest.
+  /// The same for one pod beyond the minimum.
   [[nodiscard]] resources<N> pod(job j, const flavor_pick& pick) const {
     return request(j, 1) + flavors(j, 1).request(pick);
   }

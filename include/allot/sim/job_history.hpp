@@ -18,48 +18,48 @@ inline namespace v0 {
 namespace sim {
 
 enum class job_outcome : std::uint8_t {
-  /// Not submitted when the simulation ended.
+  /// Not yet submitted when the simulation ended.
   future,
   waiting,
   running,
   completed,
   refused,
   cancelled,
-  /// It ran as long as a job of its kind may, and is over.
+  /// It reached its time limit.
   time_limit,
 };
 
 /// Why a run was cut short, or a running job lost a pod.
 struct interruption {
   enum class cause : std::uint8_t {
-    /// The policy says so: see `how`.
+    /// Decided by the policy: see `how`.
     decided,
-    /// A node on which it stood has failed.
+    /// A node on which it ran has failed.
     node_down,
-    /// It had been told to go before the simulation began.
+    /// Its eviction began before the simulation.
     told_before,
   };
   cause why{};
   relation how{};
-  /// For whom, if for anybody.
+  /// The job that benefits, if any.
   std::optional<job_index> beneficiary{};
-  /// Of a run that was cut short: the work that came to nothing, as the time that it takes all pods.
+  /// For a run that was cut short: the work lost, as the time that it takes with all pods.
   instant lost = 0;
 };
 
-/// What became of a job.
+/// The history of a job.
 struct job_history {
   job_outcome outcome = job_outcome::future;
   refusal why_refused = refusal::none;
-  /// Which of its flavors it had last; before it had any, the first of all.
+  /// The flavors it had last; before it had any, the first of all.
   flavor_pick pick{};
   /// When it first started and when it ended; meaningless before.
   instant first_start = 0;
   instant end = 0;
   instant last_start = 0;
   job_progress work{};
-  /// How often it started, was told to go by the policy, and was lost with a node. Pods that come and go
-  /// while it runs do not count.
+  /// How often it started, was preempted by the policy, and was lost with a node. Pods that come and go while
+  /// it runs do not count.
   std::uint32_t runs = 0;
   std::uint32_t preemptions = 0;
   std::uint32_t node_failures = 0;
@@ -67,8 +67,7 @@ struct job_history {
   event_queue<job_index>::ticket end_event{};
   event_queue<job_index>::ticket limit_event{};
 
-  /// Running time that came to nothing, as the time of all its pods: work since the last checkpoint, and
-  /// restarts.
+  /// Lost running time, as the time of all its pods: work since the last checkpoint, and restarts.
   [[nodiscard]] constexpr instant lost() const noexcept { return work.in_time_of_all(work.lost()); }
 };
 

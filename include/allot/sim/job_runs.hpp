@@ -24,8 +24,8 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// The jobs of a simulation on their way, as far as no scheduler is needed for it: what became of each, what
-/// they hold and want, and among the events that are to come when those that run will end.
+/// The jobs of a simulation in progress, as far as no scheduler is needed: the history of each, what they
+/// hold and want, and among the events to come the ends of those that run.
 template <std::size_t N>
 class job_runs {
  public:
@@ -38,7 +38,7 @@ class job_runs {
         capacity_(capacity),
         histories_(jobs_.size()),
         accounts_(std::move(quotas), view(false)) {}
-  // A copy's view would be of the original.
+  // A copy's view would refer to the original.
   job_runs(job_runs&&) noexcept = default;
   job_runs& operator=(job_runs&&) noexcept = default;
 
@@ -53,14 +53,14 @@ class job_runs {
   [[nodiscard]] const job_accounts<N>& accounts() const noexcept { return accounts_; }
   [[nodiscard]] event_queue_type& events() noexcept { return events_; }
 
-  /// What should have happened before that time happens then.
+  /// Events due before that time happen then.
   void begin(instant at) noexcept { begin_ = at; }
   event_queue_type::ticket push(instant at, event_kind kind, job_index what) {
     return events_.push(std::max(at, begin_), kind, what);
   }
 
-  /// The scheduler may decide something at that time though nothing happens then, and before that it need not
-  /// be asked again for such a reason.
+  /// The scheduler may decide something at that time though no event is due, and need not be asked before for
+  /// that reason.
   void wake(std::optional<instant> at) {
     if (wakes_ == at) return;
     if (wakes_) events_.cancel(wake_event_);
@@ -68,13 +68,13 @@ class job_runs {
     if (at) wake_event_ = push(*at, event_kind::cycle, 0);
   }
 
-  /// Each of these happens at its `at`; the payload is its number among them.
+  /// Each of these happens at its `at`; the payload is its index.
   template <class Event>
   void push_each(const std::vector<Event>& events, event_kind kind) {
     for (std::size_t i = 0; i < events.size(); ++i) push(events[i].at, kind, static_cast<job_index>(i));
   }
-  /// The next job that has no id yet arrives. One arrival at a time stands among the events, so that their
-  /// number follows what runs, not the workload.
+  /// The next job without an id arrives. Only one arrival at a time is among the events, so that their number
+  /// depends on what runs, not on the workload.
   void push_next_arrival() {
     while (next_arrival_ < size() && histories_[next_arrival_].id) ++next_arrival_;
     if (next_arrival_ == size()) return;
@@ -82,13 +82,13 @@ class job_runs {
     push(jobs_[j].submit, event_kind::arrival, j);
   }
 
-  /// The job is submitted and waits.
+  /// The job is submitted and pending.
   void come(job_index j) {
     histories_[j].work = job_progress{jobs_[j].duration, jobs_[j].pods()};
     histories_[j].outcome = job_outcome::waiting;
     accounts_.come(j);
   }
-  /// A waiting job runs since then.
+  /// A pending job has been running since then.
   void start(job_index j, instant since, const flavor_pick& pick, std::uint32_t pods) {
     job_history& h = histories_[j];
     ALLOT_ASSERT(h.outcome == job_outcome::waiting, "only a waiting job can start");
@@ -101,7 +101,7 @@ class job_runs {
     const instant limit = jobs_[j].time_limit;
     if (limit > 0) h.limit_event = push(since + limit, event_kind::cycle, j);
   }
-  /// A running job has one pod more since then, or one less from now on.
+  /// A running job has had one pod more since then, or has one less from now on.
   void grow(job_index j, instant since) {
     job_history& h = histories_[j];
     h.work.resize(since, h.work.pods() + 1);
@@ -114,8 +114,8 @@ class job_runs {
     accounts_.shrink(j, h.pick);
     expect_end(h, j);
   }
-  /// The run of a job is cut short and it waits again. Returns the work that this loses, as the time that it
-  /// takes all pods.
+  /// The run of a job is cut short and it is pending again. Returns the work lost, as the time that it takes
+  /// with all pods.
   instant cut_short(job_index j, instant now) {
     job_history& h = histories_[j];
     accounts_.go(j, h.pick, h.work.pods());
@@ -123,7 +123,7 @@ class job_runs {
     h.outcome = job_outcome::waiting;
     return h.work.in_time_of_all(h.work.cut_short(now, jobs_[j].checkpoint));
   }
-  /// A job that waits or runs is gone for good.
+  /// A pending or running job is gone for good.
   void leave(job_index j, instant now, job_outcome how) {
     job_history& h = histories_[j];
     const std::uint32_t pods = h.work.pods();

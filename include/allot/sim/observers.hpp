@@ -21,16 +21,16 @@ class simulator;
 
 enum class job_event_kind : std::uint8_t {
   submitted,
-  /// `why_refused` says why.
+  /// See `why_refused`.
   refused,
-  /// It runs, with what it `borrows`.
+  /// It runs; see `borrows`.
   started,
-  /// An elastic job that runs has one pod more, `pod`, with what that `borrows`.
+  /// A running elastic job has gained `pod`; see `borrows`.
   grew,
-  /// An elastic job that runs has lost the pod `pod`, `how` says why. When the whole job ends or is evicted,
-  /// its pods are not reported one by one.
+  /// A running elastic job has lost `pod`; see `how`. When the whole job ends or is evicted, its pods are not
+  /// reported one by one.
   shrank,
-  /// Its run was cut short, `how` says why. It waits again, unless it was at its time limit.
+  /// Its run was cut short; see `how`. It is pending again, unless it reached its time limit.
   evicted,
   finished,
   cancelled,
@@ -47,7 +47,7 @@ struct job_event {
   resources<N> borrows{};
 };
 
-/// Watches a simulation: derive from it what measures, records or prints.
+/// Observes a simulation: derive from it to measure, record or print.
 template <std::size_t N>
 class observer {
  public:
@@ -55,9 +55,9 @@ class observer {
 
   /// Called after each event.
   virtual void on(const simulator<N>&, const job_event<N>&) {}
-  /// Called once an instant, before `settled`: jobs that wait can be asked about (`why`).
+  /// Called once per instant, before `settled`: pending jobs can be queried (`why`).
   virtual void waiting(simulator<N>&) {}
-  /// Called once an instant, after everything that happened at it.
+  /// Called once per instant, after everything that happened at it.
   virtual void settled(const simulator<N>&) {}
 
  protected:
@@ -68,8 +68,8 @@ class observer {
   observer& operator=(observer&&) = default;
 };
 
-/// Several observers of one simulation as one. Each call goes to all of them in the order in which they were
-/// given, so a later one may read an earlier one. They are referred to, not owned.
+/// Several observers of one simulation as one. Each call goes to all of them in the given order, so a later
+/// one may read an earlier one. They are referenced, not owned.
 template <std::size_t N>
 class observers final : public observer<N> {
  public:

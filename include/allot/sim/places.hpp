@@ -19,15 +19,15 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// The cluster of a simulation: an inventory with a placement policy of any name, or none, and then only
-/// quotas count.
+/// The cluster of a simulation: an inventory with any named placement policy; or none, and then only quotas
+/// count.
 class places {
  public:
   using inventory_type = gpu::basic_inventory<gpu::any_placement>;
   using pod_request = gpu::pod_request;
   using allocation = gpu::allocation_id;
 
-  /// That of the inventory. Without nodes there is always a place, and nothing to be asked.
+  /// That of the inventory. Without nodes everything fits, and there is nothing to ask.
   class what_if {
    public:
     void may_go(const places& in, std::uint32_t group, allocation a) {
@@ -57,7 +57,7 @@ class places {
   places() = default;
   explicit places(gpu::cluster layout, gpu::any_placement policy = {})
       : inventory_(std::in_place, std::move(layout), std::move(policy)) {}
-  /// With a topology of the cluster, so that demands can have levels.
+  /// With a topology of the cluster, so that pod requests can have levels.
   places(gpu::cluster layout, gpu::topology nearness, gpu::any_placement policy = {})
       : inventory_(std::in_place, std::move(layout), std::move(nearness), std::move(policy)) {}
 
@@ -80,8 +80,7 @@ class places {
   [[nodiscard]] bool stand_alike(allocation a, allocation b) const {
     return !inventory_ || inventory_->stand_alike(a, b);
   }
-  /// The commands of an inventory: false if that is refused. Without nodes only the id of nothing stands for
-  /// a place.
+  /// The operations of an inventory: false if refused. Without nodes only the id none denotes a place.
   bool release(allocation a) { return inventory_ ? inventory_->release(a) : contains(a); }
   bool vacate(allocation a) { return inventory_ ? inventory_->vacate(a) : contains(a); }
   bool reoccupy(allocation a) { return inventory_ ? inventory_->reoccupy(a) : contains(a); }
@@ -94,7 +93,7 @@ class places {
   [[nodiscard]] bool could_ever_fit(const pod_request& d) const {
     return !inventory_ || inventory_->could_ever_fit(d);
   }
-  /// Without nodes there is always a place.
+  /// Without nodes everything fits.
   [[nodiscard]] gpu::unplaceable why_not(const pod_request& d) const {
     return inventory_ ? inventory_->why_not(d) : gpu::unplaceable{};
   }

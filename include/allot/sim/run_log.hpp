@@ -20,7 +20,7 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// One uninterrupted run of a job, or of one pod that an elastic job has beyond those that it needs.
+/// One uninterrupted run of a job, or of one pod of an elastic job beyond those that it needs.
 struct job_run {
   job_index job = 0;
   /// Whether it was cut short.
@@ -33,21 +33,21 @@ struct job_run {
   std::uint32_t pods = 0;
 };
 
-/// Where every job of a simulation ran, and when; a `run_logger` writes it. 32 bytes a run and 24 a pod.
+/// Where and when every job of a simulation ran; written by a `run_logger`. 32 bytes per run and 24 per pod.
 class run_log {
  public:
-  /// In the order in which they began. A run that has not ended has no meaningful end,
-  /// but for that of `pause`.
+  /// In the order in which they began. The end of a run that has not ended is meaningless, except after
+  /// `pause`.
   [[nodiscard]] std::span<const job_run> runs() const noexcept { return runs_; }
-  /// Where it stood; empty without nodes.
+  /// Where it ran; empty without nodes.
   [[nodiscard]] std::span<const gpu::placed_pod> pods(const job_run& run) const {
     return std::span{pods_}.subspan(run.first_pod, run.pods);
   }
-  /// The last run of a job, without the pods beyond those that it needs, or null.
+  /// The last run of a job, not of pods beyond those that it needs, or null.
   [[nodiscard]] const job_run* last_run(job_index j) const {
     return j < last_.size() && last_[j] != none ? &runs_[last_[j]] : nullptr;
   }
-  /// The simulation stands still before its end: what runs has run until now. It may go on. O(jobs).
+  /// The simulation pauses before its end: current runs have lasted until now. It may continue. O(jobs).
   void pause(instant now) {
     for (std::size_t j = 0; j < running_.size(); ++j) {
       if (running_[j]) runs_[last_[j]].end = now;
@@ -55,7 +55,7 @@ class run_log {
     for (const auto& pod : elastic_) runs_[pod.second].end = now;
   }
 
-  /// What has happened in the simulation just now.
+  /// Records what has just happened in the simulation.
   template <std::size_t N>
   void note(const simulator<N>& sim, const job_event<N>& e) {
     switch (e.what) {
@@ -93,7 +93,7 @@ class run_log {
 
   template <std::size_t N>
   [[nodiscard]] std::uint32_t begin(const simulator<N>& sim, job_index j, job_id unit, bool elastic) {
-    // It may have run before the simulation began.
+    // The job may have started before the simulation.
     const instant since = elastic ? sim.now() : sim.history(j).last_start;
     job_run run{j, false, elastic, since, since, static_cast<std::uint32_t>(pods_.size()), 0};
     if (sim.where().has_nodes()) {
@@ -123,11 +123,11 @@ class run_log {
   /// By job.
   std::vector<std::uint32_t> last_;
   std::vector<bool> running_;
-  /// The runs of pods beyond those that their jobs need, as long as they last.
+  /// The current runs of pods beyond those that their jobs need.
   std::map<std::pair<job_index, job_id>, std::uint32_t> elastic_;
 };
 
-/// Watches a simulation and writes its runs into a log, to which it refers.
+/// Observes a simulation and records its runs in a log, which it references.
 template <std::size_t N>
 class run_logger final : public observer<N> {
  public:

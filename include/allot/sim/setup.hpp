@@ -19,7 +19,7 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// What happens in a simulation besides the jobs.
+/// The events of a simulation besides its jobs.
 template <std::size_t N>
 struct quota_event {
   instant at = 0;
@@ -30,11 +30,11 @@ struct cancel_event {
   job_index which = 0;
 };
 enum class node_change : std::uint8_t {
-  /// It fails: whatever stands there goes, and nothing is placed there.
+  /// It fails: everything on it is lost, and nothing is placed there.
   down,
-  /// It is there again.
+  /// It is back.
   up,
-  /// Nothing new is placed there; what stands there stays.
+  /// Nothing new is placed there; what runs there stays.
   drain,
 };
 struct node_event {
@@ -43,8 +43,8 @@ struct node_event {
   node_change what{};
 };
 
-/// A job that runs when the simulation begins. The host that it is taken over from has its places: they are
-/// taken in the inventory already.
+/// A job that already runs when the simulation begins. Its places come from the host that it is taken over
+/// from: they are taken in the inventory already.
 struct running_job_at_start {
   job_index which = 0;
   instant since = 0;
@@ -52,29 +52,29 @@ struct running_job_at_start {
   gpu::allocation_id where{};
   /// Of each pod beyond those.
   std::vector<gpu::allocation_id> elastic_pods{};
-  /// Which of its flavors it has.
+  /// The flavors it has.
   flavor_pick pick{};
-  /// It was told to go, and goes as the simulation begins.
+  /// It is being evicted, and ends as the simulation begins.
   bool is_going = false;
 };
 
-/// All that a simulation is made of. Jobs are sorted by submission, then id; events by time. A quota that an
-/// event adds has the next free id.
+/// All inputs of a simulation. Jobs are sorted by submission, then id; events by time. A quota that an event
+/// adds gets the next free id.
 template <std::size_t N>
 struct setup {
   quota_tree<N> quotas;
-  /// By quota id; quotas beyond these, which events add, are treated as the preset does.
+  /// By quota id; further quotas, which events add, have the settings of the preset.
   std::vector<queue_settings> settings;
   places where;
   std::vector<job<N>> jobs;
   std::vector<quota_event<N>> quota_events{};
   std::vector<cancel_event> cancels{};
-  /// What `job::flavors` counts.
+  /// The sets that `job::flavors` refers to.
   std::vector<flavor_set<N>> flavor_sets{};
   /// Only with nodes.
   std::vector<node_event> node_events{};
   std::vector<running_job_at_start> running{};
-  /// What the nodes have, unlimited in a dimension of which that is not known; for policies that divide it.
+  /// The capacity of the nodes, unlimited in a dimension in which it is unknown; for policies that divide it.
   resources<N> capacity{quantity::unlimited()};
 };
 

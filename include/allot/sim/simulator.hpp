@@ -33,14 +33,13 @@ inline namespace v0 {
 namespace sim {
 
 /// Runs a workload through a scheduler, event by event. At one instant jobs end first, then nodes change,
-/// then the quota tree, then jobs are withdrawn and arrive, then the scheduler decides until it has nothing
-/// more to say; who is evicted goes at once. It is a host like any other and uses the public `scheduler`
-/// only.
+/// then the quota tree, then jobs are withdrawn and arrive, then the scheduler decides until it is done;
+/// evictions take effect at once. It is a host like any other and uses only the public `scheduler`.
 ///
-/// - An elastic job runs with the pods that it is given and at the rate that `job_progress` says.
-/// - Who runs at the beginning has worked since its start with the pods that it has then. The simulation
-///   begins at the latest of their starts and submissions; what should happen earlier happens then.
-/// - A job that has run as long as it may is over, with what it has done; one that a node loses waits again.
+/// - An elastic job runs with the pods that it is given, at the rate that `job_progress` defines.
+/// - A job that runs at the beginning has worked since its start with the pods that it has then. The
+///   simulation begins at the latest start or submission of these; events due earlier happen then.
+/// - A job that reaches its time limit ends with the work it has done; one lost with a node is pending again.
 template <std::size_t N>
 class simulator {
  public:
@@ -48,7 +47,7 @@ class simulator {
   using view_type = workload_view<N>;
   using scheduler_type = scheduler<view_type, places, any_policies<view_type, places>>;
 
-  /// Fails when what the preset makes of the quotas is not a valid tree, or their settings make no sense.
+  /// Fails if the preset makes an invalid tree of the quotas, or if their settings are invalid.
   template <preset Preset>
   [[nodiscard]] static result<simulator> make(setup<N> s, const Preset& by) {
     if (by.ignores_quotas) s.settings.clear();
@@ -66,13 +65,13 @@ class simulator {
   simulator(simulator&&) noexcept = default;
   simulator& operator=(simulator&&) noexcept = default;
 
-  /// Runs to the end: until nothing happens any more, though jobs may still wait. Returns what was wrong with
-  /// a change of the quotas, at `now()`, if that stopped it.
+  /// Runs until no more events are due, though jobs may still be pending. Returns the problems of a change of
+  /// the quotas, at `now()`, if that stopped it.
   std::vector<problem> run(observer<N>& watch) {
     return run(watch, [](instant) { return true; });
   }
-  /// The same as long as `goes_on(t)`, which is asked before anything happens at t, each time at which
-  /// something does. Called again it goes on from there.
+  /// The same while `goes_on(t)`, which is called before anything happens at t, for every t with an event.
+  /// Called again it continues from there.
   template <std::predicate<instant> GoesOn>
   std::vector<problem> run(observer<N>& watch, GoesOn goes_on) {
     if (!std::exchange(has_begun_, true)) begin(watch);
@@ -86,8 +85,8 @@ class simulator {
     }
     return {};
   }
-  /// Lets time pass up to `at` in which nothing happens. Precondition: nothing would happen before, and `at`
-  /// is not before `now()`.
+  /// Advances time to `at` without any event. Precondition: no event is due before `at`, and `at` is not
+  /// before `now()`.
   void pass_time(instant at, observer<N>& watch) {
     now_ = at;
     watch.settled(*this);
@@ -96,28 +95,28 @@ class simulator {
   [[nodiscard]] instant now() const noexcept { return now_; }
   [[nodiscard]] std::span<const job<N>> jobs() const noexcept { return runs_.jobs(); }
   [[nodiscard]] const job_history& history(job_index j) const { return runs_[j]; }
-  /// What a job asks for with all its pods, under the flavors that it had last.
+  /// What a job requests with all its pods, under the flavors that it had last.
   [[nodiscard]] resources<N> wanted(job_index j) const { return runs_.accounts().wanted(j, runs_[j].pick); }
   /// The usage of the user's quotas, which the preset may have ignored.
   [[nodiscard]] const ledger<N>& accounts() const noexcept { return runs_.accounts().ledger(); }
-  /// What the own jobs of each quota use and wait for, by id.
+  /// What each quota's own jobs use and request, by id.
   [[nodiscard]] std::span<const resources<N>> demand() const noexcept { return runs_.accounts().demand(); }
-  /// How many jobs of each quota wait, by id.
+  /// The number of pending jobs of each quota, by id.
   [[nodiscard]] std::span<const std::uint32_t> waiting() const noexcept { return runs_.accounts().waiting(); }
-  /// How many pods the elastic jobs that run could have and do not.
+  /// The number of pods that running elastic jobs could have and lack.
   [[nodiscard]] std::uint64_t lacking() const noexcept { return runs_.accounts().lacking(); }
   [[nodiscard]] const scheduler_type& policy() const noexcept { return scheduler_; }
-  /// Why a job waits, as of now. Precondition: it does.
+  /// Why a job is pending, as of now. Precondition: it is.
   [[nodiscard]] auto why(job_index j) { return scheduler_.why(runs_[j].id); }
   [[nodiscard]] const places& where() const noexcept { return scheduler_.places(); }
   [[nodiscard]] std::uint64_t events() const noexcept { return happened_; }
   [[nodiscard]] std::uint64_t decisions() const noexcept { return log_.count(); }
   /// How often the quota tree has changed.
   [[nodiscard]] std::uint64_t tree_changes() const noexcept { return tree_changes_; }
-  /// Of everything that was decided, in order.
+  /// Of all decisions, in order.
   [[nodiscard]] const fingerprint& decision_hash() const noexcept { return log_.hash(); }
-  /// The instants at which the policy would never have come to rest. It was stopped there, and the simulation
-  /// went on.
+  /// The instants at which the policy would never have settled. It was stopped there, and the simulation
+  /// continued.
   [[nodiscard]] const livelocks_seen& livelocks() const noexcept { return livelocks_; }
 
  private:
@@ -136,7 +135,7 @@ class simulator {
   }
   void tell(observer<N>& watch, const job_event<N>& e) const { watch.on(*this, e); }
 
-  /// What is said of a quota, when it is there.
+  /// Applies the settings of existing quotas from `first` on.
   std::vector<problem> configure_from(std::size_t first) {
     std::vector<problem> problems;
     const std::size_t end = std::min(scheduler_.tree().slots(), given_.settings.size());
@@ -221,7 +220,7 @@ class simulator {
     job_history& h = runs_[j];
     const bool has_quota = accounts().tree().contains(jobs()[j].quota);
     if (has_quota) h.id = scheduler_.adopt(j, r.since, r.where, r.pick);
-    ALLOT_ASSERT(h.id, "whoever runs has a quota and a valid request");
+    ALLOT_ASSERT(h.id, "a running job has a quota and a valid request");
     runs_.come(j);
     tell(watch, {.what = job_event_kind::submitted, .job = j});
     runs_.start(j, r.since, r.pick, jobs()[j].fewest_pods());
@@ -268,7 +267,7 @@ class simulator {
     nodes.close(e.node);
     if (e.what == node_change::down) lose(e.node, watch);
   }
-  /// What stands on a node that has failed is lost: one pod of an elastic job that has more than it needs, or
+  /// What runs on a node that has failed is lost: one pod of an elastic job that has more than it needs, or
   /// the whole job.
   void lose(gpu::node_id node, observer<N>& watch) {
     std::vector<gpu::allocation_id> there;
@@ -305,7 +304,7 @@ class simulator {
     pending_changes_.clear();
     return ignores_quotas_ ? std::vector<problem>{} : configure_from(known);
   }
-  /// The jobs of a quota that is removed go with it.
+  /// The jobs of a removed quota are cancelled.
   void cancel_all_of(quota_id x, observer<N>& watch) {
     for (job_index j = 0; j < runs_.size(); ++j) {
       const job_outcome o = runs_[j].outcome;
@@ -329,7 +328,7 @@ class simulator {
   }
 
   void obey(const plan_type& plan, const typename plan_type::eviction& e, observer<N>& watch) {
-    // An evicted job's elastic pods go with it; the plan may list them as well.
+    // The elastic pods of an evicted job are evicted with it; the plan may list them as well.
     if (scheduler_.state(e.id) != job_state::evicting) return;
     const job_index j = e.what;
     job_history& h = runs_[j];
@@ -348,7 +347,7 @@ class simulator {
   }
 
   void obey(const typename plan_type::admission& a, observer<N>& watch) {
-    // It may be gone with its job.
+    // It may have ended with its job.
     if (scheduler_.state(a.id) != job_state::running) return;
     log_.note(now_, a.core ? decision_kind::grown : decision_kind::admitted, a.what);
     if (a.core) {
@@ -378,7 +377,7 @@ class simulator {
     tell(watch, {.what = job_event_kind::evicted, .job = j, .how = how});
   }
 
-  /// What the other members do not have of it.
+  /// The parts that were not moved to other members.
   setup<N> given_;
   job_runs<N> runs_;
   std::vector<quota_change<N>> pending_changes_;

@@ -21,7 +21,7 @@
 namespace allot {
 inline namespace v0 {
 
-/// The parts of a preset under some options: what its `configure` says, if it has options.
+/// The parts of a preset under the given options: what its `configure` returns, if it has options.
 template <class P>
 [[nodiscard]] typename P::policies_type policies_of(const preset_options& o) {
   if constexpr (requires { P::configure(o); }) {
@@ -30,7 +30,7 @@ template <class P>
     return {};
   }
 }
-/// The settings of quotas that do not say otherwise, likewise.
+/// Likewise, the settings of quotas that do not specify their own.
 template <class P>
 [[nodiscard]] queue_settings defaults_of(const preset_options& o) {
   if constexpr (requires { P::defaults(o); }) {
@@ -42,19 +42,19 @@ template <class P>
 
 namespace detail {
 
-/// Whether other parts can stand in for its own: those are the ones of `standard`.
+/// Whether its parts can be replaced: only those of `standard` can.
 template <class P>
 inline constexpr bool takes_parts = std::is_same_v<typename P::policies_type, policies<>>;
 
 }  // namespace detail
 
-/// A preset that is chosen by its name, with what options say, at run time: the facade for programs that are
-/// configured. A preset like any other, but for being a value.
+/// A preset selected by name and options at run time: the facade for programs driven by configuration. It is
+/// a preset like any other, except that it is a value.
 class any_preset {
  public:
   static constexpr bool chosen_at_run_time = true;
 
-  /// Nothing when there is no preset of that name.
+  /// Empty if there is no preset with that name.
   [[nodiscard]] static std::optional<any_preset> find(std::string_view wanted,
                                                       const preset_options& options = {}) {
     std::optional<any_preset> found;
@@ -69,7 +69,7 @@ class any_preset {
   std::string_view name{};
   std::string_view summary{};
   bool ignores_quotas = false;
-  /// Whether the options may choose an order or a guard for it.
+  /// Whether the options may select an order or a guard for it.
   bool takes_parts = false;
 
   [[nodiscard]] queue_settings defaults() const {
@@ -88,14 +88,14 @@ class any_preset {
     visit([&](auto p) { all.adapt = &decltype(p)::template adapt<N>; });
     return all;
   }
-  /// Whether its guard says what is fair between rivals; nothing if that is not known (see `contradictions`).
+  /// Whether its guard says what is fair between rivals; empty if unknown (see `contradictions`).
   [[nodiscard]] std::optional<bool> judges_rivals() const {
     if (takes_parts && options_.chooses_parts()) return options_.judges_rivals();
     std::optional<bool> judges;
     visit([&](auto p) { judges = detail::judges_rivals_of(policies_of<decltype(p)>(options_)); });
     return judges;
   }
-  /// Its parts, whatever they are. None for a view that does not show what the preset orders jobs by.
+  /// Its parts, whatever their type. None if the view lacks what the preset orders jobs by.
   template <class View, class Placement>
   [[nodiscard]] any_policies<View, Placement> policies_for() const {
     std::optional<any_policies<View, Placement>> chosen;

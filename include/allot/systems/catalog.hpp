@@ -19,12 +19,12 @@ inline namespace v0 {
 template <class... Presets>
 struct preset_list {
   static constexpr std::size_t size = sizeof...(Presets);
-  /// The same list of what `F` makes of each.
+  /// `Target<F<P>...>` for the presets `P`.
   template <template <class...> class Target, template <class> class F>
   using map = Target<F<Presets>...>;
 };
 
-/// Every preset, in the order in which they are listed.
+/// All presets, in listing order.
 using all_presets = preset_list<standard, static_quotas, pai, runai, hyperpod, kueue, kueue_fair, fifo, sjf>;
 
 namespace detail {
@@ -34,14 +34,14 @@ constexpr void for_each(Visit visit, preset_list<Presets...>) {
 }
 }  // namespace detail
 
-/// Calls `visit(P{})` for every preset, in the order in which they are listed.
+/// Calls `visit(P{})` for every preset, in listing order.
 template <class Visit>
 constexpr void for_each_preset(Visit visit) {
   detail::for_each(visit, all_presets{});
 }
 
-/// Calls `visit(P{})` for the preset of that name; returns whether there is one. Everything behind the call
-/// is compiled for each preset; `any_preset` chooses at run time.
+/// Calls `visit(P{})` for the preset with that name; returns whether there is one. `visit` is instantiated
+/// for every preset; `any_preset` chooses at run time.
 template <class Visit>
 constexpr bool with_preset(std::string_view name, Visit visit) {
   bool found = false;

@@ -17,11 +17,11 @@
 namespace allot {
 inline namespace v0 {
 
-/// A surplus rule chosen by name at run time. A rounding that is chosen counts in whole units (GPUs); without
-/// one everything is divided to the thousandth.
+/// A surplus rule selected by name at run time. With a rounding selected it divides into whole units (GPUs);
+/// without one, everything is divided to the thousandth.
 ///
-/// `capped` is proportional to weight as well: what Armada calls the demand-capped adjusted share is what
-/// every rule here gives that never exceeds a demand. First come and most under-served round nothing.
+/// `capped` is proportional to weight as well: every rule here that never exceeds a demand gives what Armada
+/// calls the demand-capped adjusted share. First come and most under-served do not round.
 class selectable_surplus {
  public:
   selectable_surplus() = default;

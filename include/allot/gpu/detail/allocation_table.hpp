@@ -15,16 +15,16 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// What has been placed: a list of pods for each allocation. All lists share one array, and what one gives
-/// back another takes, so nothing is allocated once there have been as many pods as there ever are.
+/// The placed pods: a list for each allocation. All lists share one array and reuse its entries, so nothing
+/// is allocated once the number of pods has peaked.
 ///
-/// Indexes are given again, the one given back last first, each time with the next generation (after 2^32 of
-/// them, the first). Every change can be taken back: `open` by `undo_open`, `close` by `undo_close`,
-/// `add_pod` by `remove_last_pod`, and the other way round. When changes are undone, newest first, the same
-/// ids will be given in the same order as if they had never been.
+/// Indexes are reused, the last one returned first, each time with the next generation (after 2^32 of them,
+/// the first). Every change can be undone: `open` by `undo_open`, `close` by `undo_close`, `add_pod` by
+/// `remove_last_pod`, and vice versa. After changes are undone, newest first, the same ids are issued in the
+/// same order as if they had never been made.
 ///
-/// A question takes any id: one that stands for nothing is `unused` and has no pods. Changes are unchecked:
-/// the id stands for an allocation (`ALLOT_ASSERT`).
+/// Queries take any id: one that denotes no allocation is `unused` and has no pods. Changes are unchecked:
+/// the id must denote an allocation (`ALLOT_ASSERT`).
 class allocation_table {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
@@ -37,7 +37,7 @@ class allocation_table {
  public:
   enum class status : std::uint8_t { unused, placed, vacating };
 
-  /// The pods of one allocation, in the order in which they were placed. Valid until the next change.
+  /// The pods of one allocation, in placement order. Valid until the next change.
   class pod_range {
    public:
     class iterator {
@@ -95,7 +95,7 @@ class allocation_table {
   [[nodiscard]] pod_range pods(allocation_id a) const noexcept {
     return {records_.data(), contains(a) ? slots_[a.index()].first : none};
   }
-  /// Calls `visit(allocation_id)` for each that has pods on the node, by id. O(all pods).
+  /// Calls `visit(allocation_id)` for each allocation with pods on the node, by id. O(all pods).
   template <class Visit>
   void for_each_on(node_id n, Visit visit) const {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -107,7 +107,7 @@ class allocation_table {
       }
     }
   }
-  /// Whether both are there, and their pods stand pod by pod on the same nodes, and fractions on the same
+  /// Whether both exist and are placed alike: pod by pod on the same nodes, and fractions on the same
   /// devices.
   [[nodiscard]] bool stand_alike(allocation_id a, allocation_id b) const {
     if (!contains(a) || !contains(b)) return false;
@@ -117,7 +117,7 @@ class allocation_table {
       return p.milli == milli_per_gpu ? p.where.node == q.where.node : p.where == q.where;
     });
   }
-  /// How many there are.
+  /// The number of allocations.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
   /// A new allocation, without pods yet.
@@ -133,12 +133,12 @@ class allocation_table {
     ++size_;
     return allocation_id{at, slots_[at].generation};
   }
-  /// The id stands for nothing from now on. Precondition: it has no pods.
+  /// The id becomes invalid. Precondition: it has no pods.
   void close(allocation_id a) {
     undo_open(a);
     ++slots_[a.index()].generation;
   }
-  /// It never was. Precondition: it has no pods, and everything since it was opened has been undone.
+  /// Undoes `open`. Precondition: it has no pods, and everything since it was opened has been undone.
   void undo_open(allocation_id a) {
     slot& s = slot_of(a);
     ALLOT_ASSERT(s.first == none, "an allocation that has pods can't be closed");
@@ -146,10 +146,10 @@ class allocation_table {
     free_slot_ = static_cast<std::uint32_t>(a.index());
     --size_;
   }
-  /// It was not closed, and is in that status. Precondition: everything since it was closed has been undone.
+  /// Undoes `close`, with that status. Precondition: everything since it was closed has been undone.
   void undo_close(allocation_id a, status s) {
     ALLOT_ASSERT(a.index() == free_slot_ && slots_[free_slot_].generation == a.generation() + 1,
-                 "changes are undone in the order in which they were made, the last first");
+                 "changes must be undone newest first");
     slot& to = slots_[a.index()];
     free_slot_ = to.first;
     to = {none, none, a.generation(), s};
@@ -183,7 +183,7 @@ class allocation_table {
     return records_[at].pod;
   }
 
-  /// Whether both hold the same under the same ids, and will give the same ids from now on.
+  /// Whether both have the same contents under the same ids, and will issue the same ids from now on.
   friend bool operator==(const allocation_table& a, const allocation_table& b) {
     const std::size_t slots = std::max(a.slots_.size(), b.slots_.size());
     for (std::size_t i = 0; i < slots; ++i) {
@@ -193,7 +193,7 @@ class allocation_table {
     }
     std::uint32_t next_a = a.next_index(none);
     std::uint32_t next_b = b.next_index(none);
-    // Once both give indexes that were never given, they go on alike.
+    // Once both issue new indexes, they continue alike.
     while (next_a == next_b && (next_a < a.slots_.size() || next_b < b.slots_.size())) {
       next_a = a.next_index(next_a);
       next_b = b.next_index(next_b);
@@ -203,7 +203,7 @@ class allocation_table {
 
  private:
   struct slot {
-    /// The first pod; of an unused slot, the next unused one.
+    /// The first pod; for an unused slot, the next unused one.
     std::uint32_t first = none;
     std::uint32_t last = none;
     /// Of the allocation, or of the next one.
@@ -212,13 +212,13 @@ class allocation_table {
   };
 
   [[nodiscard]] slot& slot_of(allocation_id a) {
-    ALLOT_ASSERT(contains(a), "no allocation, or one that was released");
+    ALLOT_ASSERT(contains(a), "not an allocation, or already released");
     return slots_[a.index()];
   }
   [[nodiscard]] std::uint32_t generation_of(std::size_t index) const noexcept {
     return index < slots_.size() ? slots_[index].generation : 0;
   }
-  /// The unused index that is given after `index`; with `none`, the one that is given first.
+  /// The unused index issued after `index`; with `none`, the one issued first.
   [[nodiscard]] std::uint32_t next_index(std::uint32_t index) const noexcept {
     if (index >= slots_.size() && index != none) return index + 1;
     const std::uint32_t next = index == none ? free_slot_ : slots_[index].first;

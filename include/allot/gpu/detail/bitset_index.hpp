@@ -13,12 +13,12 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// An ordered set of the integers below a fixed bound: a bit for each, and above every 64 words one word
-/// that says which of them are not empty. Insert, erase and "the next one from here" take
-/// O(log64 bound) steps (four reach 16 million) and never allocate; memory is 65/64 of a bit a number.
+/// An ordered set of integers below a fixed bound: one bit each, and for every 64 words one word above them
+/// that says which are not empty. Insert, erase and next take O(log64 bound) steps (four reach 16 million)
+/// and never allocate; memory is 65/64 of a bit per number.
 ///
 /// Several ordered sets in one: with the key `bucket * members + member`, the next key is the lowest member
-/// of the first bucket that is not empty.
+/// of the first nonempty bucket.
 class bitset_index {
  public:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);

@@ -15,16 +15,16 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Which nodes have changed, for whoever keeps something of each node and wants to look only at those that
-/// did. A reader remembers `now()` and asks later for what came since `then`. The log forgets: a reader that
-/// was away for more changes than there are nodes may be told to look at everything, which is then no dearer.
+/// A log of changed nodes, for readers that keep data about each node and want to revisit only those that
+/// changed. A reader remembers `now()` and asks later for the changes `since` then. The log forgets: a reader
+/// that missed more changes than there are nodes may have to visit all of them, which is then no more
+/// expensive.
 ///
-/// Each change comes with a number that stands for the state after it (`free_index::fingerprint`). So a
-/// reader that meets another log, or one that has taken another's place, is not misled: the log remembers
-/// only what was its own state.
+/// Each change carries a number that identifies the state after it (`free_index::fingerprint`). So a reader
+/// that meets another log, or one that replaced another, is not misled: a log remembers only its own states.
 ///
-/// A copy forgets everything, and so does what is assigned to. Not part of a state: all logs are equal. No
-/// change that is noted allocates.
+/// A copy forgets everything, and so does the target of an assignment. Not part of a state: all logs are
+/// equal. Recording a change does not allocate.
 class change_log {
  public:
   /// A point between two changes, and the state there.
@@ -46,7 +46,7 @@ class change_log {
     start_at(next, state);
     return *this;
   }
-  /// What is moved from can only be assigned to or destroyed.
+  /// A moved-from log can only be assigned to or destroyed.
   change_log(change_log&& o) noexcept : most_(o.most_), first_(o.number() + 1), before_(o.now().state) {
     take_buffers(o);
   }
@@ -59,22 +59,22 @@ class change_log {
   }
   ~change_log() = default;
 
-  /// Numbers of later moments are larger.
+  /// Later moments have larger numbers.
   [[nodiscard]] moment now() const noexcept { return {number(), states_.empty() ? before_ : states_.back()}; }
-  /// Whether this was a moment of this log, and it knows of all changes since.
+  /// Whether this was a moment of this log, and all changes since then are known.
   [[nodiscard]] bool remembers(const moment& then) const noexcept {
     if (then.number < first_ || then.number > number()) return false;
     const auto changes = static_cast<std::size_t>(then.number - first_);
     return then.state == (changes == 0 ? before_ : states_[changes - 1]);
   }
-  /// The nodes that changed since then, in the order of their changes, with repetitions. Valid until the next
-  /// change. Precondition: it remembers.
+  /// The nodes changed since then, in order, with repetitions. Valid until the next change. Precondition: it
+  /// is remembered.
   [[nodiscard]] std::span<const std::uint32_t> since(const moment& then) const {
     ALLOT_ASSERT(remembers(then), "the log does not know of all changes since then");
     return std::span{nodes_}.subspan(static_cast<std::size_t>(then.number - first_));
   }
 
-  /// `state` stands for the state after the change.
+  /// `state` identifies the state after the change.
   void note(node_id n, std::uint64_t state) {
     if (nodes_.size() == most_) {
       const auto half = static_cast<std::ptrdiff_t>(most_ / 2);
@@ -108,7 +108,7 @@ class change_log {
   }
 
   std::size_t most_;
-  /// The number of the moment before the oldest change that is known, and the state there.
+  /// The number of the moment before the oldest known change, and the state there.
   std::uint64_t first_ = 1;
   std::uint64_t before_ = 0;
   std::vector<std::uint32_t> nodes_;

@@ -18,11 +18,11 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Every device of a cluster: how much of it is *used*, and how much is still *held* by pods that have been
-/// told to go. Used decides what is free; a device that is free or has room may still be held, and whoever is
-/// placed there must wait. A device is *shared* while it is used in part; its *gap* is the rest of it.
+/// For every device of a cluster: how much is *used*, and how much is still *held* by pods being evicted.
+/// Usage decides what is free; a device that is free or has room may still be held, and a pod placed there
+/// must wait. A device is *shared* while it is partly used; its *gap* is the rest of it.
 ///
-/// Of shapes, this looks at devices and portions only.
+/// Of shapes, only devices and portions are considered.
 class device_use {
  public:
   explicit device_use(const cluster& layout) : nodes_(layout.size()), devices_(layout.devices()) {
@@ -32,9 +32,9 @@ class device_use {
     }
   }
 
-  /// The devices of which nothing is used.
+  /// The devices that are entirely unused.
   [[nodiscard]] std::uint64_t free(node_id n) const { return node(n).free; }
-  /// The devices that someone who has been told to go still holds.
+  /// The devices that pods being evicted still hold.
   [[nodiscard]] std::uint64_t held(node_id n) const { return node(n).held; }
   [[nodiscard]] std::uint32_t free_count(node_id n) const {
     return static_cast<std::uint32_t>(std::popcount(node(n).free));
@@ -46,7 +46,7 @@ class device_use {
     return state(n, device).used;
   }
   [[nodiscard]] std::uint32_t held(node_id n, std::uint32_t device) const { return state(n, device).held; }
-  /// How much of it is free: all, if nothing is used.
+  /// How much of it is free: all of it, if nothing is used.
   [[nodiscard]] std::uint32_t gap(node_id n, std::uint32_t device) const {
     return milli_per_gpu - state(n, device).used;
   }
@@ -59,7 +59,7 @@ class device_use {
     if (!pod.is_fraction()) return (devices & ~node(n).free) == 0;
     return all(devices, [&](std::uint32_t d) { return state(n, d).used + pod.milli <= milli_per_gpu; });
   }
-  /// Whether some devices of the node have.
+  /// Whether any devices of the node do.
   [[nodiscard]] bool has_room(node_id n, const pod_shape& pod) const {
     const std::uint32_t free = free_count(n);
     if (free >= pod.devices) return true;
@@ -70,7 +70,7 @@ class device_use {
     }
     return wanted == 0;
   }
-  /// How many pods of this shape the devices of the node have room for; `none_needed` for one without any.
+  /// How many pods of this shape fit on the devices of the node; `none_needed` for one without devices.
   [[nodiscard]] std::uint64_t pods(node_id n, const pod_shape& pod, std::uint64_t none_needed) const {
     if (pod.devices == 0) return none_needed;
     if (!pod.is_fraction()) return free_count(n) / pod.devices;
@@ -78,8 +78,8 @@ class device_use {
     std::uint64_t sum = 0;
     for (std::uint32_t d = 0; d < node(n).gpus; ++d) sum += on(d);
     if (pod.devices == 1) return sum;
-    // So many pods fit as can each have their devices without one twice on a device. Fewer pods have no more
-    // places than these, so those that these places do not suffice for need not be tried one by one.
+    // The largest count for which every pod gets its devices without using one twice. Fewer pods never have
+    // more places than these, so counts for which these places do not suffice need not be tried one by one.
     for (std::uint64_t count = sum / pod.devices;;) {
       std::uint64_t places = 0;
       for (std::uint32_t d = 0; d < node(n).gpus; ++d) places += std::min(on(d), count);
@@ -88,10 +88,10 @@ class device_use {
     }
   }
 
-  /// The devices of this node on which a pod of this shape would stand; nothing if it does not fit there.
-  /// Whole GPUs: first those that nobody holds any more, then the lowest. Fractions: the shared devices with
-  /// the smallest gaps that suffice, then free ones; of equal gaps, one on which it can start at once, then
-  /// the lowest. O(devices of the node).
+  /// The devices of this node that a pod of this shape would get; nothing if it does not fit there. Whole
+  /// GPUs: first those that are not held, then the lowest. Fractions: the shared devices with the smallest
+  /// sufficient gaps, then free ones; of equal gaps, one on which it can start at once, then the lowest.
+  /// O(devices of the node).
   [[nodiscard]] std::optional<std::uint64_t> choose(node_id n, const pod_shape& pod) const {
     if (!pod.is_fraction()) return choose_free(n, pod.devices);
     std::uint64_t chosen = 0;
@@ -107,15 +107,14 @@ class device_use {
     return chosen;
   }
 
-  /// Whether the devices under this pod have room for all that is used and held of them.
+  /// Whether the devices of this pod have room for all that is used and held of them.
   [[nodiscard]] bool is_ready(const placed_pod& pod) const {
     const node_id n = pod.where.node;
     return all(pod.where.devices & node(n).held,
                [&](std::uint32_t d) { return state(n, d).used + state(n, d).held <= milli_per_gpu; });
   }
 
-  /// Whether beside so much more, and what is used, of one of these devices there is no room for what is
-  /// held.
+  /// Whether one of these devices, with this much used in addition, has no room for what is held.
   [[nodiscard]] bool must_wait(node_id n, std::uint64_t devices, std::uint32_t milli) const {
     return !all(devices & node(n).held, [&](std::uint32_t d) {
       return state(n, d).used + state(n, d).held + milli <= milli_per_gpu;
@@ -124,13 +123,13 @@ class device_use {
 
   // Changes.
 
-  /// The devices of which nothing is used are these from now on.
+  /// Sets the unused devices.
   void set_free(node_id n, std::uint64_t devices) { nodes_[n.index()].free = devices; }
-  /// What was used of it before.
+  /// Returns what was used of it before.
   std::uint32_t set_used(node_id n, std::uint32_t device, std::uint32_t milli) {
     return std::exchange(state(n, device).used, milli);
   }
-  /// `sign` 1: the pod is told to go, but still holds its devices; -1: it lets go of them.
+  /// `sign` 1: the pod is being evicted but still holds its devices; -1: it lets go of them.
   void hold(const placed_pod& pod, std::int32_t sign) {
     node_state& s = nodes_[pod.where.node.index()];
     for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
@@ -158,8 +157,8 @@ class device_use {
 
     friend bool operator==(const node_state&, const node_state&) = default;
   };
-  /// In milli. At most one GPU is used; but it may be held several times over, by pods that were told to go
-  /// before they could start.
+  /// In milli. At most one GPU is used, but it may be held several times over, by pods evicted before they
+  /// could start.
   struct device_state {
     std::uint32_t used = 0;
     std::uint32_t held = 0;
@@ -184,7 +183,7 @@ class device_use {
   }
 
   [[nodiscard]] const node_state& node(node_id n) const {
-    ALLOT_ASSERT(n.index() < nodes_.size(), "no node of this cluster");
+    ALLOT_ASSERT(n.index() < nodes_.size(), "not a node of this cluster");
     return nodes_[n.index()];
   }
   [[nodiscard]] const device_state& state(node_id n, std::uint32_t d) const {

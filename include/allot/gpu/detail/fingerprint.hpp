@@ -11,10 +11,10 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// A number that stands for what is used of a cluster and which of its nodes are closed: equal states of
-/// equal clusters have the same, and two different ones do not but once in 2^64 times. Which pods make up the
-/// use counts, the order in which they came does not, so a change has an exact inverse and a rollback brings
-/// the number back. It depends on nothing but ids and amounts, so it is the same on every machine.
+/// A number that identifies what is used of a cluster and which of its nodes are closed: equal states of
+/// equal clusters have equal numbers, and different states collide once in 2^64 times. It depends on which
+/// pods make up the usage, not on the order in which they came, so every change has an exact inverse and a
+/// rollback restores the number. It depends on ids and amounts only, so it is the same on every machine.
 class fingerprint {
  public:
   /// Of the empty cluster, all nodes open. O(nodes).
@@ -34,7 +34,7 @@ class fingerprint {
 
   [[nodiscard]] std::uint64_t value() const noexcept { return value_; }
 
-  /// The pod stands there from now on (`leave`: does not any more).
+  /// The pod is placed (`leave`: it leaves).
   void occupy(const placed_pod& pod) noexcept { value_ += of(pod); }
   void leave(const placed_pod& pod) noexcept { value_ -= of(pod); }
   void close(node_id n) noexcept { value_ += of_closed(n); }

@@ -18,8 +18,8 @@ namespace gpu {
 /// The shared devices of the nodes of one type, by gap.
 ///
 /// A bit for each gap and each block of 8 nodes says whether a device of the block has that gap; which one is
-/// found by looking at the block. A bit for each node would be quicker by a few nanoseconds, and take 125
-/// bytes a node.
+/// found by scanning the block. A bit for each node would be faster by a few nanoseconds, but take 125 bytes
+/// per node.
 class gap_index {
  public:
   struct entry {
@@ -33,13 +33,13 @@ class gap_index {
         keys_(std::size_t{milli_per_gpu} * blocks_),
         devices_(milli_per_gpu) {}
 
-  /// How many devices have exactly this gap.
+  /// The number of devices with exactly this gap.
   [[nodiscard]] std::uint64_t devices_with(std::uint32_t gap) const {
     return gap < milli_per_gpu ? devices_[gap] : 0;
   }
 
-  /// The node of which a device has the smallest gap that suffices and of which `is_good(node)` holds, the
-  /// lowest of several. O(log64 nodes) for each block in which none is good.
+  /// The lowest of the nodes with a device of the smallest gap >= `at_least` for which `is_good(node)` holds.
+  /// O(log64 nodes) for each block in which it holds for none.
   template <class IsGood>
   [[nodiscard]] std::optional<entry> smallest(const node_type& type, const device_use& use,
                                               std::uint32_t at_least, IsGood is_good) const {
@@ -55,13 +55,12 @@ class gap_index {
     return std::nullopt;
   }
 
-  /// A device of the node of this rank has this gap from now on.
+  /// A device of the node of this rank now has this gap.
   void insert(std::size_t rank, std::uint32_t gap) {
     keys_.insert(gap * blocks_ + rank / block);
     ++devices_[gap];
   }
-  /// A device had it, but has not any more. `counts(node)`: whether the devices of a node of the block are in
-  /// the index.
+  /// A device no longer has it. `counts(node)`: whether the devices of a node of the block are in the index.
   template <class Counts>
   void erase(const node_type& type, const device_use& use, std::size_t rank, std::uint32_t gap,
              Counts counts) {

@@ -14,10 +14,10 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// What is left of the hosts: CPU, memory and places for pods, of every node. As with devices, what a pod
-/// that was told to go still *holds* counts as free; who is placed on it must wait.
+/// Free CPU, memory and pod slots of every node. As with devices, what a pod being evicted still *holds*
+/// counts as free; a pod placed there must wait.
 ///
-/// What a node does not say is not counted there: pods fit without end, and none waits for it.
+/// What a node does not specify is not counted there: any number of pods fits, and none waits for it.
 class host_room {
  public:
   explicit host_room(const cluster& layout) : nodes_(layout.size()) {
@@ -27,14 +27,14 @@ class host_room {
     }
   }
 
-  /// Whether a pod that asks so much of the host fits there.
+  /// Whether a pod with this host request fits there.
   [[nodiscard]] bool fits(node_id n, const node_type& type, std::int64_t cpu_milli,
                           std::int64_t memory_mib) const {
     const amounts<std::int32_t>& free = node(n).free;
     return free.slots > 0 && (cpu_milli <= free.cpu_milli || !type.counts_cpu()) &&
            (memory_mib <= free.memory_mib || !type.counts_memory());
   }
-  /// How many of them, at most `most`.
+  /// How many such pods fit, at most `most`.
   [[nodiscard]] std::uint64_t pods(node_id n, const node_type& type, std::int64_t cpu_milli,
                                    std::int64_t memory_mib, std::uint64_t most) const {
     const amounts<std::int32_t>& free = node(n).free;
@@ -46,18 +46,18 @@ class host_room {
     if (type.counts_memory()) at_most(free.memory_mib, memory_mib);
     return most;
   }
-  /// Of a node that counts it, as are the others.
+  /// Only for a node that counts it; so are the others.
   [[nodiscard]] std::int64_t free_cpu_milli(node_id n) const { return node(n).free.cpu_milli; }
   [[nodiscard]] std::int64_t free_memory_mib(node_id n) const { return node(n).free.memory_mib; }
   [[nodiscard]] std::int64_t free_slots(node_id n) const { return node(n).free.slots; }
 
-  /// Whether what this pod asks of its host is there already, beside all that is used and held of it.
+  /// Whether what this pod requests of its host is available, in addition to all that is used and held of it.
   [[nodiscard]] bool is_ready(const placed_pod& pod) const {
     const state& s = node(pod.where.node);
     return s.held.slots <= s.free.slots && (pod.cpu_milli == 0 || s.held.cpu_milli <= s.free.cpu_milli) &&
            (pod.memory_mib == 0 || s.held.memory_mib <= s.free.memory_mib);
   }
-  /// Whether a pod that asks so much and fits there could start at once.
+  /// Whether a pod with this request that fits there could start at once.
   [[nodiscard]] bool would_be_ready(node_id n, const node_type& type, const pod_shape& pod) const {
     const state& s = node(n);
     return s.held.slots < s.free.slots &&
@@ -67,21 +67,21 @@ class host_room {
             s.held.memory_mib + pod.memory_mib <= s.free.memory_mib);
   }
 
-  // Changes. The inverse of each is the one with the other sign.
+  // Changes. The inverse of each is the one with the opposite sign.
 
-  /// `sign` 1: the pod stands there; -1: it leaves.
+  /// `sign` 1: the pod is placed; -1: it leaves.
   void use(const placed_pod& pod, const node_type& type, std::int32_t sign) {
     const node_id n = pod.where.node;
     ALLOT_ASSERT(sign < 0 || fits(n, type, pod.cpu_milli, pod.memory_mib),
                  "the host has no room for the pod");
     add(nodes_[n.index()].free, pod, type, -sign);
   }
-  /// `sign` 1: the pod was told to go, but still holds what it has of the host; -1: it lets go.
+  /// `sign` 1: the pod is being evicted but still holds its part of the host; -1: it lets go.
   void hold(const placed_pod& pod, const node_type& type, std::int32_t sign) {
     amounts<std::int64_t>& held = nodes_[pod.where.node.index()].held;
     add(held, pod, type, sign);
     ALLOT_ASSERT(held.slots >= 0 && held.cpu_milli >= 0 && held.memory_mib >= 0,
-                 "the pod does not hold anything of the host");
+                 "the pod does not hold any host resources");
   }
 
   friend bool operator==(const host_room&, const host_room&) = default;
@@ -96,7 +96,7 @@ class host_room {
     friend bool operator==(const amounts&, const amounts&) = default;
   };
   struct state {
-    /// Without end by those who were told to go before they could start.
+    /// Unbounded, as pods may be evicted before they could start.
     amounts<std::int64_t> held;
     amounts<std::int32_t> free;
 
@@ -113,7 +113,7 @@ class host_room {
     if (type.counts_slots()) to.slots += sign;
   }
   [[nodiscard]] const state& node(node_id n) const {
-    ALLOT_ASSERT(n.index() < nodes_.size(), "no node of this cluster");
+    ALLOT_ASSERT(n.index() < nodes_.size(), "not a node of this cluster");
     return nodes_[n.index()];
   }
 

@@ -19,8 +19,8 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// The instances on every device that is in MIG mode, and which slices pods that were told to go still hold.
-/// Takes 36 bytes a device in MIG mode, and 4 a node if there is one.
+/// The instances on every device in MIG mode, and the slices that pods being evicted still hold. Takes 36
+/// bytes per device in MIG mode, and 4 per node if there is one.
 class mig_use {
  public:
   explicit mig_use(const cluster& layout) {
@@ -38,21 +38,21 @@ class mig_use {
   /// The instances of a device. Precondition: the node is in MIG mode and has that device.
   [[nodiscard]] const mig_device& on(node_id n, std::uint32_t device) const { return at(n, device).now; }
 
-  /// Whether some device of the node could have one more of this profile.
+  /// Whether any device of the node has room for one more instance of this profile.
   [[nodiscard]] bool has_room(node_id n, const device_use& use, mig_request r) const {
     for (std::uint32_t d = 0; d < use.count(n); ++d) {
       if (room(n, d, r) > 0) return true;
     }
     return false;
   }
-  /// How many more of this profile the devices of the node could have.
+  /// How many more instances of this profile the devices of the node have room for.
   [[nodiscard]] std::uint64_t pods(node_id n, const device_use& use, mig_request r) const {
     std::uint64_t sum = 0;
     for (std::uint32_t d = 0; d < use.count(n); ++d) sum += room(n, d, r);
     return sum;
   }
-  /// The device that has an instance already and the least left of those with room for the profile, else one
-  /// without; of several, one on which it can start at once, then the lowest.
+  /// Of the devices with room for the profile, the partly used one with the least left, else an unused one;
+  /// of several, one on which it can start at once, then the lowest.
   [[nodiscard]] std::optional<std::uint32_t> choose(node_id n, const device_use& use, mig_request r) const {
     std::optional<std::uint32_t> best;
     std::tuple<std::uint32_t, bool> best_score;
@@ -64,24 +64,24 @@ class mig_use {
     }
     return best;
   }
-  /// On which slice an instance would begin; nothing if there is no room (see `mig_device::choose`).
+  /// The slice at which an instance would start; nothing if there is no room (see `mig_device::choose`).
   [[nodiscard]] std::optional<std::uint32_t> start_on(node_id n, std::uint32_t device, mig_request r) const {
     const mig_device& now = on(n, device);
     const auto profile = profile_of(now.model(), r);
     return profile ? now.choose(*profile) : std::nullopt;
   }
 
-  /// Whether nobody holds any more what this instance takes.
+  /// Whether nothing that this instance takes is still held.
   [[nodiscard]] bool is_ready(const placed_pod& pod) const {
     return !is_held(at(pod.where.node, device_use::lowest(pod.where.devices)), pod.mig, pod.mig_start);
   }
-  /// Whether somebody holds something of what an instance would take that is placed there now.
+  /// Whether some of what an instance placed there now would take is still held.
   [[nodiscard]] bool must_wait(node_id n, std::uint32_t device, mig_request r) const {
     const auto start = start_on(n, device, r);
     return start && is_held(at(n, device), r, *start);
   }
 
-  /// Whether just the slices of this instance are free.
+  /// Whether exactly the slices of this instance are free.
   [[nodiscard]] bool is_free_for(const placed_pod& pod) const {
     const mig_device& now = on(pod.where.node, device_use::lowest(pod.where.devices));
     const auto profile = profile_of(now.model(), pod.mig);
@@ -97,14 +97,14 @@ class mig_use {
     ALLOT_ASSERT(profile && now.fits_at(*profile, pod.mig_start), "the instance does not fit there");
     now.place_at(*profile, pod.mig_start);
   }
-  /// Precondition: it stands there.
+  /// Precondition: it is placed there.
   void remove(const placed_pod& pod) {
     mig_device& now = at(pod).now;
     ALLOT_ASSERT(now.starting_at(pod.mig_start) == profile_of(now.model(), pod.mig),
-                 "it does not stand there");
+                 "the instance is not placed there");
     now.remove(pod.mig_start);
   }
-  /// `sign` 1: the pod was told to go, but still holds its slices; -1: it lets go of them.
+  /// `sign` 1: the pod is being evicted but still holds its slices; -1: it lets go of them.
   void hold(const placed_pod& pod, std::int32_t sign) {
     device_state& d = at(pod);
     for_each_part(d.now.model(), pod.mig, pod.mig_start, [&](std::size_t part) {
@@ -121,19 +121,19 @@ class mig_use {
 
   struct device_state {
     mig_device now;
-    /// By how many pods each memory slice is held, and last the media engines.
+    /// How many pods hold each memory slice and, last, the media engines.
     std::array<std::uint16_t, media + 1> held{};
 
     friend bool operator==(const device_state&, const device_state&) = default;
   };
 
   [[nodiscard]] const device_state& at(node_id n, std::uint32_t d) const {
-    ALLOT_ASSERT(n.index() < first_.size() && first_[n.index()] != no_device, "no node in MIG mode");
+    ALLOT_ASSERT(n.index() < first_.size() && first_[n.index()] != no_device, "not a node in MIG mode");
     return devices_[first_[n.index()] + d];
   }
   [[nodiscard]] device_state& at(const placed_pod& pod) {
     ALLOT_ASSERT(pod.where.node.index() < first_.size() && first_[pod.where.node.index()] != no_device,
-                 "no node in MIG mode");
+                 "not a node in MIG mode");
     return devices_[first_[pod.where.node.index()] + device_use::lowest(pod.where.devices)];
   }
   [[nodiscard]] std::uint32_t room(node_id n, std::uint32_t d, mig_request r) const {
@@ -155,7 +155,7 @@ class mig_use {
     return held;
   }
 
-  /// The first device of each node; empty if none is in MIG mode.
+  /// The first device of each node; empty if no node is in MIG mode.
   std::vector<std::uint32_t> first_;
   std::vector<device_state> devices_;
 };

@@ -18,23 +18,23 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Which pods stand on which GPUs, who of them has been told to go, and which nodes are closed; with undo. It
-/// is what an inventory knows of its allocations once it has found places for them (see `basic_inventory`).
+/// Which pods are placed on which GPUs, which allocations are being evicted, and which nodes are closed; with
+/// undo. This is what an inventory knows of its allocations once they are placed (see `basic_inventory`).
 ///
-/// An allocation is *placed*, then either released at once, or first *vacating*: its job has been told to
-/// go, so its GPUs count as free, but they are held until the release, and whoever is placed on them is not
-/// `ready` before.
+/// An allocation is *placed*, then either released directly, or first *vacating*: its job is being evicted,
+/// so its GPUs count as free but are held until the release, and an allocation placed on them is not `ready`
+/// before that.
 ///
-/// Every function takes any id. One that stands for nothing (none, released, of another inventory that has
-/// given more) has no pods, and a node that is not there counts as closed. What can't be done is refused by
-/// returning false, and has changed nothing. Only savepoints are unchecked: they are its own, and closed in
-/// order (`ALLOT_ASSERT`).
+/// Every function takes any id. An id that denotes no allocation (none, released, from another inventory that
+/// has issued more) has no pods, and a node that does not exist counts as closed. Operations that are not
+/// possible return false and change nothing. Only savepoints are unchecked: they must be its own and be
+/// closed in order (`ALLOT_ASSERT`).
 class occupancy {
  public:
   using allocation = allocation_id;
 
-  /// It is physically gone: its devices are free, and its id stands for nothing. False if it was not there.
-  /// O(its pods).
+  /// The job is physically gone: its devices are free, and its id becomes invalid. False if there was no such
+  /// allocation. O(its pods).
   bool release(allocation a) {
     const auto was = table_.status_of(a);
     if (was == status::unused) return false;
@@ -44,7 +44,7 @@ class occupancy {
     return true;
   }
 
-  /// Its job has been told to go: what it has counts as free from now on, but is held until `release`. False
+  /// Its job is being evicted: what it has counts as free from now on, but is held until `release`. False
   /// unless it is placed. O(its pods).
   bool vacate(allocation a) {
     if (table_.status_of(a) != status::placed) return false;
@@ -53,13 +53,13 @@ class occupancy {
     return true;
   }
 
-  /// Its job goes on after all: takes `vacate` back, also on closed nodes. False unless it is vacating and
-  /// nobody has been given what it had. O(its pods).
+  /// Its job continues after all: undoes `vacate`, also on closed nodes. False unless it is vacating and
+  /// nothing it had has been given away. O(its pods).
   bool reoccupy(allocation a) {
     if (table_.status_of(a) != status::vacating) return false;
     const auto pods = table_.pods(a);
     for (auto p = pods.begin(); p != pods.end(); ++p) {
-      // One after the other, for two of them may share a device.
+      // One at a time, because two of them may share a device.
       if (!index_.is_free_for(*p)) {
         for (auto back = pods.begin(); back != p; ++back) give_up(*back);
         return false;
@@ -71,16 +71,15 @@ class occupancy {
     return true;
   }
 
-  /// Whether its job can start: none of its devices is held by a vacating allocation. (A device that it
-  /// shares may be, as long as there is room for all that use and hold it.) Never of a vacating one.
-  /// O(its pods).
+  /// Whether its job can start: none of its devices is held by a vacating allocation. (A shared device may
+  /// be, if there is room for all that use and hold it.) False for a vacating allocation. O(its pods).
   [[nodiscard]] bool ready(allocation a) const {
     if (table_.status_of(a) != status::placed) return false;
     const auto pods = table_.pods(a);
     return std::all_of(pods.begin(), pods.end(), [this](const placed_pod& p) { return index_.is_ready(p); });
   }
-  /// Whether what it was given is still a place: none of its nodes is closed. (Nothing else takes a place
-  /// away: a cluster and the modes of its GPUs do not change.) O(its pods).
+  /// Whether its place is still usable: none of its nodes is closed. (Nothing else invalidates a place: a
+  /// cluster and the modes of its GPUs do not change.) O(its pods).
   [[nodiscard]] bool usable(allocation a) const {
     if (!table_.contains(a)) return false;
     const auto pods = table_.pods(a);
@@ -88,8 +87,8 @@ class occupancy {
                         [this](const placed_pod& p) { return index_.is_closed(p.where.node); });
   }
 
-  /// Nothing new is placed on the node from now on, because it has failed or is to be drained; what stands
-  /// there, stays until it is released. Nothing happens if it is closed. False if there is no such node.
+  /// Nothing new is placed on the node from now on, because it has failed or is being drained; what runs
+  /// there stays until it is released. No effect if the node is closed. False if there is no such node.
   /// O(devices of the node).
   bool close(node_id n) {
     if (!layout().contains(n)) return false;
@@ -98,7 +97,7 @@ class occupancy {
     note({change::closed, false, {}, {{n, 0}}});
     return true;
   }
-  /// Takes `close` back. Nothing happens if it is not closed. False if there is no such node.
+  /// Undoes `close`. No effect if the node is not closed. False if there is no such node.
   bool reopen(node_id n) {
     if (!layout().contains(n)) return false;
     if (!index_.is_closed(n)) return true;
@@ -107,15 +106,15 @@ class occupancy {
     return true;
   }
   [[nodiscard]] bool is_closed(node_id n) const { return !layout().contains(n) || index_.is_closed(n); }
-  /// Calls `visit(allocation)` for each that has pods on the node, vacating ones included, by id. O(all
-  /// pods).
+  /// Calls `visit(allocation)` for each allocation with pods on the node, including vacating ones, by id.
+  /// O(all pods).
   template <class Visit>
   void for_each_on(node_id n, Visit visit) const {
     table_.for_each_on(n, visit);
   }
 
-  /// Remembers this state. The innermost savepoint is closed first, by going back to it bit for bit, ids
-  /// that will be given out included, or by keeping what was done since. O(changes since).
+  /// Remembers this state. Savepoints are closed innermost first, either by restoring it bit for bit,
+  /// including the ids that will be issued, or by keeping what was done since. O(changes since).
   [[nodiscard]] allot::savepoint save() noexcept { return journal_.open(); }
   void rollback(allot::savepoint s) {
     journal_.rollback(s, [this](const entry& e) { undo(e); });
@@ -126,34 +125,34 @@ class occupancy {
   [[nodiscard]] const cluster& layout() const noexcept { return index_.layout(); }
   [[nodiscard]] const free_index& index() const noexcept { return index_; }
 
-  /// GPUs of these pools. `free` counts what is held by vacating allocations, and the gaps of shared devices,
-  /// but nothing on closed nodes: that is `closed`.
+  /// GPUs of these pools. `free` includes what vacating allocations hold and the gaps of shared devices, but
+  /// nothing on closed nodes: that is `closed`.
   [[nodiscard]] quantity total(std::uint64_t pools = all_pools) const { return layout().gpus_in(pools); }
   [[nodiscard]] quantity used(std::uint64_t pools = all_pools) const { return index_.used_in(pools); }
   [[nodiscard]] quantity free(std::uint64_t pools = all_pools) const { return index_.free_in(pools); }
   [[nodiscard]] quantity closed(std::uint64_t pools = all_pools) const { return index_.closed_in(pools); }
-  /// What vacating allocations have yet to give back.
+  /// What vacating allocations still hold.
   [[nodiscard]] quantity held(std::uint64_t pools = all_pools) const { return index_.held_in(pools); }
 
-  /// How many allocations there are, vacating ones included.
+  /// The number of allocations, including vacating ones.
   [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
-  /// Whether this id stands for an allocation.
+  /// Whether this id denotes an allocation.
   [[nodiscard]] bool contains(allocation a) const noexcept { return table_.contains(a); }
   [[nodiscard]] bool is_vacating(allocation a) const noexcept {
     return table_.status_of(a) == status::vacating;
   }
-  /// Its pods, in the order in which they were placed: node, devices, and how much of each device.
+  /// Its pods, in placement order: node, devices, and how much of each device.
   [[nodiscard]] allocation_table::pod_range pods(allocation a) const noexcept { return table_.pods(a); }
-  /// Calls `visit(node number)` for each of its pods, in the order in which they were placed.
+  /// Calls `visit(node number)` for each of its pods, in placement order.
   template <class Visit>
   void for_each_node(allocation a, Visit visit) const {
     for (const placed_pod& p : table_.pods(a)) visit(p.where.node.index());
   }
-  /// Whether both are there, and their pods stand pod by pod on the same nodes, and fractions on the same
+  /// Whether both exist and are placed alike: pod by pod on the same nodes, and fractions on the same
   /// devices.
   [[nodiscard]] bool stand_alike(allocation a, allocation b) const { return table_.stand_alike(a, b); }
 
-  /// Whether both have the same standing in the same places under the same ids, and would give the same ids.
+  /// Whether both have the same pods in the same places under the same ids, and would issue the same ids.
   /// Savepoints are not compared.
   friend bool operator==(const occupancy& a, const occupancy& b) {
     return a.table_ == b.table_ && a.index_ == b.index_;
@@ -173,7 +172,7 @@ class occupancy {
     note({change::opened, false, a, {}});
     return a;
   }
-  /// Precondition: the pod has room there, and the allocation is there and placed.
+  /// Precondition: the pod fits there, and the allocation exists and is placed.
   void add(const placed_pod& pod, allocation a) {
     index_.occupy(pod);
     table_.add_pod(a, pod);
@@ -198,7 +197,7 @@ class occupancy {
     /// released: it was vacating.
     bool was_vacating = false;
     allocation which;
-    /// pod_removed: the pod; closed and reopened: on that node.
+    /// pod_removed: the pod; closed and reopened: the node.
     placed_pod pod;
   };
 

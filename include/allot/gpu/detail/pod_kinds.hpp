@@ -14,23 +14,23 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Which kinds of pods stand on a node, for policies that put like to like. Pods of as many whole GPUs are of
-/// one kind, and all that share devices are of one. A byte a device.
+/// The kinds of pods on each node, for policies that place like with like. Pods of equally many whole GPUs
+/// are of one kind, and so are all pods that share devices. One byte per device.
 class pod_kinds {
  public:
-  /// Of several kinds: bit 0 for pods that share devices, bit g for pods of g whole GPUs. Of 63 and of 64 is
+  /// A set of kinds: bit 0 for pods that share devices, bit g for pods of g whole GPUs. 63 and 64 GPUs are
   /// the same kind.
   using set = std::uint64_t;
 
   explicit pod_kinds(const cluster& layout) : whole_(layout.devices()) {}
 
-  /// The kind of a pod; none, if it has no devices.
+  /// The kind of a pod; empty if it has no devices.
   [[nodiscard]] static constexpr set of(std::uint32_t devices, std::uint32_t milli) noexcept {
     if (devices == 0) return 0;
     if (milli < milli_per_gpu) return 1;
     return set{1} << std::min<std::uint32_t>(devices, 63);
   }
-  /// The kinds of the pods on a node. `free`: its devices of which nothing is used. O(devices of the node).
+  /// The kinds of the pods on a node. `free`: its unused devices. O(devices of the node).
   [[nodiscard]] set on(const cluster& layout, node_id n, std::uint64_t free) const {
     const std::size_t first = layout.position_of(n).first_device;
     set kinds = 0;
@@ -40,7 +40,7 @@ class pod_kinds {
     return kinds;
   }
 
-  /// `is_there`: the pod stands there from now on; else it leaves.
+  /// `is_there`: the pod is placed; otherwise it leaves.
   void change(const cluster& layout, const placed_pod& pod, bool is_there) {
     if (pod.milli < milli_per_gpu) return;
     const std::size_t first = layout.position_of(pod.where.node).first_device;
@@ -54,7 +54,7 @@ class pod_kinds {
   friend bool operator==(const pod_kinds&, const pod_kinds&) = default;
 
  private:
-  /// Of each device: how many whole GPUs the pod has that has it alone; 0 without one.
+  /// By device: the number of whole GPUs of the pod that owns it; 0 if there is none.
   std::vector<std::uint8_t> whole_;
 };
 

@@ -19,29 +19,27 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Whether a request could have a place if whole groups of those who stand in the cluster went: no is
-/// certain, yes is not. So who would search among them in vain need not begin.
+/// Whether a request could fit if whole groups of running jobs were evicted: a no is certain, a yes is not.
+/// So a search that could only fail need not begin.
 ///
-/// Of every node it keeps how much of its GPUs each group has, and counts as if what is free of a node and
-/// what these have of it were one: two halves of different devices count as a whole GPU, and the host as
-/// empty. Two bytes for each node and group.
+/// For every node it keeps how much of its GPUs each group has, and adds this to what is free: two halves of
+/// different devices count as a whole GPU, and the host counts as empty. Two bytes per node and group.
 class room_bound {
  public:
-  /// The pod, which stands in the cluster, is in that group from now on. Allocates for a new group.
+  /// The placed pod is in that group from now on. Allocates for a new group.
   void add(const cluster& layout, std::size_t group, const placed_pod& pod) {
     if (position_.empty()) look_up(layout);
     if ((group + 1) * nodes_ > of_group_.size()) of_group_.resize((group + 1) * nodes_);
     milli_of(group, pod) = static_cast<std::uint16_t>(milli_of(group, pod) + milli(pod));
   }
-  /// It is not. Precondition: it was.
+  /// It no longer is. Precondition: it was.
   void remove(std::size_t group, const placed_pod& pod) {
     ALLOT_ASSERT(milli_of(group, pod) >= milli(pod), "the pod is not in that group");
     milli_of(group, pod) = static_cast<std::uint16_t>(milli_of(group, pod) - milli(pod));
   }
 
-  /// False if the request would have no place with everybody gone who is in one of these groups.
-  /// O(types + nodes x groups), and O(devices of a node) for each node that has changed since it was last
-  /// asked; less if it is true.
+  /// False if the request would not fit even with all of these groups evicted. O(types + nodes x groups), and
+  /// O(devices of a node) for each node that changed since the last call; less if the result is true.
   [[nodiscard]] bool may_have_room(const free_index& index, const pod_request& d,
                                    std::span<const std::uint32_t> groups) {
     const cluster& layout = index.layout();
@@ -79,7 +77,7 @@ class room_bound {
   [[nodiscard]] static std::uint32_t milli(const placed_pod& pod) noexcept {
     return static_cast<std::uint32_t>(std::popcount(pod.where.devices)) * pod.milli;
   }
-  /// What a pod takes at least of the GPUs of a node.
+  /// The least that a pod takes of the GPUs of a node.
   [[nodiscard]] static std::uint32_t milli_on(const node_type& type, const pod_shape& pod) {
     const auto here = type.shape_on(pod);
     return here && here->devices > 0 ? here->devices * here->milli : never;
@@ -113,7 +111,7 @@ class room_bound {
     for (std::uint32_t d = 0; d < index.layout().gpus(n); ++d) free += index.devices().gap(n, d);
     free_[position_[n.index()]] = static_cast<std::uint16_t>(free);
   }
-  /// What could be free at most of `count` nodes from a position on.
+  /// The most that could be free on each of `count` nodes from a position on.
   [[nodiscard]] std::array<std::uint32_t, block> most_of(std::size_t first, std::size_t count,
                                                          std::span<const std::uint32_t> groups) const {
     std::array<std::uint32_t, block> most;
@@ -127,13 +125,13 @@ class room_bound {
   }
 
   std::size_t nodes_ = 0;
-  /// By node: where it stands in the arrays below, in which those of one type stand together.
+  /// By node: its position in the arrays below, which are grouped by type.
   std::vector<std::uint32_t> position_;
   std::vector<std::uint32_t> first_of_type_;
-  /// By position: what is free of its GPUs, as of `seen_`, in milli.
+  /// By position: its free GPUs as of `seen_`, in milli.
   std::vector<std::uint16_t> free_;
   change_log::moment seen_{};
-  /// By group and position: what it has of them.
+  /// By group and position: what the group has of them.
   std::vector<std::uint16_t> of_group_;
 };
 

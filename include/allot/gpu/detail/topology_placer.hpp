@@ -25,11 +25,11 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Chooses nodes for gangs that must or should stand near each other, in the topology of a cluster.
+/// Chooses nodes for gangs that must or should be placed close together in the topology of a cluster.
 ///
-/// How many pods of a shape each node has room for is remembered for the last few shapes, and counted again
-/// only for nodes that have changed. So a gang of the same shape as one before takes O(domains + changes),
-/// and one of a new shape O(nodes). Allocates for the first gangs of the first few shapes only.
+/// The room of each node is cached for the last few shapes and recomputed only for nodes that have changed. A
+/// gang of a cached shape takes O(domains + changes), one of a new shape O(nodes). Allocates only for the
+/// first gangs of the first few shapes.
 ///
 /// A copy has a workspace of its own.
 class topology_placer {
@@ -48,25 +48,25 @@ class topology_placer {
 
   [[nodiscard]] const topology& layout() const noexcept { return parts_->layout; }
 
-  /// Where a gang of such pods would stand now, or why it has no place. Valid until the next call. Uses the
-  /// workspace, so that calls at the same time get in each other's way, though this is const.
+  /// Where a gang of such pods would be placed now, or why it can't be. Valid until the next call. Uses the
+  /// workspace, so concurrent calls are not safe even though this is const.
   [[nodiscard]] gang_place plan(const free_index& from, const pod_shape& pod,
                                 const gang_request& gang) const {
     return parts_->planner.plan(rooms_for(from, pod), gang);
   }
-  /// Where the pods of a request would stand now. The smaller pod of a split total counts as one of the
-  /// others, so that a place for it may be overlooked. Precondition: `split` gave these pods for it.
+  /// Where the pods of a request would be placed now. The smaller pod of a split total counts as one of the
+  /// others, so a place for it may be missed. Precondition: `pods` is what `split` returned for the request.
   [[nodiscard]] gang_place plan(const free_index& from, const pod_request& d, const pod_split& pods) const {
     const gang_group group = group_of(pods);
     return plan(from, pods.each, request_of(d, group));
   }
 
-  /// Whether the request would have a place on the empty cluster with all nodes open. O(domains x types).
+  /// Whether the request would fit on the empty cluster with all nodes open. O(domains x types).
   [[nodiscard]] bool could_ever_fit(const cluster& empty, const pod_request& d) const {
     const auto pods = split(d, empty.largest_node(d.pools, d.models));
     return pods && detail::has_room(empty, *pods) && plan_empty(empty, d, *pods).found;
   }
-  /// Why the request has no place now; `why` is why it has none anywhere (see `gpu::why_not`).
+  /// Why the request can't be placed now; `why` is the reason without the topology (see `gpu::why_not`).
   [[nodiscard]] unplaceable why_not(const free_index& from, const pod_request& d, unplaceable why) const {
     if (why.is_never()) return why;
     const auto pods = split(d, from.layout().largest_node(d.pools, d.models));
@@ -89,11 +89,11 @@ class topology_placer {
   struct remembered {
     pod_shape pod;
     node_rooms rooms;
-    /// Of the changes of the index, those up to here are known.
+    /// The changes of the index up to this moment are included.
     change_log::moment seen{};
     std::uint64_t used = 0;
   };
-  /// On the heap, because some of them point to the topology.
+  /// On the heap, because some members point to the topology.
   struct parts {
     parts(const cluster& cluster, topology t)
         : layout(std::move(t)),

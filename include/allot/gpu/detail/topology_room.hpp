@@ -18,21 +18,21 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// How many pods of one shape fit now: on each node, in each domain of a topology, and altogether. The room
-/// of a domain is the sum over its nodes.
+/// How many pods of one shape fit now: on each node, in each domain of a topology, and in total. The room of
+/// a domain is the sum over its nodes.
 template <class Rooms>
 concept topology_rooms = requires(const Rooms& r, domain_id d, std::size_t position) {
   { r.layout() } -> std::same_as<const topology&>;
   { r.room(d) } -> std::same_as<std::uint64_t>;
-  /// Of the node at this position of `layout().nodes()`.
+  /// For the node at this position of `layout().nodes()`.
   { r.room_at(position) } -> std::same_as<std::uint64_t>;
   { r.total() } -> std::same_as<std::uint64_t>;
-  /// At least the room of each node; the closer, the fewer nodes are looked at.
+  /// An upper bound of the room of any node; the tighter, the fewer nodes are visited.
   { r.most_on_a_node() } -> std::same_as<std::uint64_t>;
 };
 
-/// The room for one shape, kept node by node: for a host with few shapes, or whose nodes differ in more than
-/// can be counted. The topology must outlive it.
+/// The room for one shape, stored per node: for a host with few shapes, or with nodes that can't be grouped
+/// into classes. The topology must outlive it.
 class node_rooms {
  public:
   explicit node_rooms(const topology& t) : topology_(&t), of_node_(t.nodes().size()), of_domain_(t.size()) {}
@@ -44,13 +44,13 @@ class node_rooms {
 
   [[nodiscard]] const topology& layout() const noexcept { return *topology_; }
   [[nodiscard]] std::uint64_t room(domain_id d) const {
-    ALLOT_ASSERT(d.index() < of_domain_.size(), "no domain of this topology");
+    ALLOT_ASSERT(d.index() < of_domain_.size(), "not a domain of this topology");
     return of_domain_[d.index()];
   }
   [[nodiscard]] std::uint64_t room_at(std::size_t position) const { return of_node_[position]; }
   [[nodiscard]] std::uint64_t room(node_id n) const { return of_node_[topology_->position(n)]; }
   [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
-  /// O(1); if some node has room for 64 or more, the most that can be written.
+  /// O(1). If some node has room for 64 or more, the largest number that fits 32 bits.
   [[nodiscard]] std::uint64_t most_on_a_node() const noexcept {
     if (nodes_with_[many] > 0) return std::numeric_limits<std::uint32_t>::max();
     std::size_t pods = many;
@@ -78,21 +78,21 @@ class node_rooms {
   const topology* topology_;
   std::vector<std::uint32_t> of_node_;
   std::vector<std::uint64_t> of_domain_;
-  /// The number of nodes with room for exactly so many pods, or for `many` or more.
+  /// The number of nodes with room for exactly this many pods, or for `many` or more.
   static constexpr std::size_t many = max_gpus_per_node;
   std::array<std::uint32_t, many + 1> nodes_with_{};
   std::uint64_t total_ = 0;
 };
 
-/// How many nodes of each class every domain has. Nodes of one class have room for equally many pods of any
-/// shape: the usual class is the number of free GPUs. So one index serves all shapes: see `class_rooms`. The
-/// topology must outlive it.
+/// The number of nodes of each class in every domain. Nodes of one class have room for equally many pods of
+/// any shape; the usual class is the number of free GPUs. So one index serves all shapes: see `class_rooms`.
+/// The topology must outlive it.
 class node_classes {
  public:
-  /// All nodes are of class 0. Precondition: there is at least one class. O(domains * classes).
+  /// All nodes start in class 0. Precondition: there is at least one class. O(domains * classes).
   node_classes(const topology& t, std::size_t classes)
       : topology_(&t), classes_(classes), of_node_(t.nodes().size()), counts_((t.size() + 1) * classes) {
-    ALLOT_ASSERT(classes > 0, "nodes are of some class");
+    ALLOT_ASSERT(classes > 0, "there must be at least one class");
     for (const domain_id d : t.domains()) {
       counts_[d.index() * classes_] = static_cast<std::uint32_t>(t.nodes(d).size());
     }
@@ -104,7 +104,7 @@ class node_classes {
   [[nodiscard]] std::uint32_t class_at(std::size_t position) const { return of_node_[position]; }
   /// The number of nodes of each class in a domain.
   [[nodiscard]] std::span<const std::uint32_t> counts(domain_id d) const {
-    ALLOT_ASSERT(topology_->contains(d), "no domain of this topology");
+    ALLOT_ASSERT(topology_->contains(d), "not a domain of this topology");
     return std::span{counts_}.subspan(d.index() * classes_, classes_);
   }
   /// And in the whole cluster.
@@ -133,12 +133,12 @@ class node_classes {
   std::vector<std::uint32_t> counts_;
 };
 
-/// The room for one shape, read off the classes of the nodes: `pods[c]` fit on a node of class c. Both must
-/// outlive it. Everything about a domain takes O(classes).
+/// The room for one shape, derived from the classes of the nodes: `pods[c]` fit on a node of class c. Both
+/// must outlive it. Queries about a domain take O(classes).
 class class_rooms {
  public:
   class_rooms(const node_classes& nodes, std::span<const std::uint32_t> pods) : nodes_(&nodes), pods_(pods) {
-    ALLOT_ASSERT(pods.size() == nodes.classes(), "the room of each class, no more and no less");
+    ALLOT_ASSERT(pods.size() == nodes.classes(), "exactly one room for each class");
   }
 
   [[nodiscard]] const topology& layout() const noexcept { return nodes_->layout(); }

@@ -21,17 +21,16 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Whether a request would have a place if some of those who stand there went: counted beside the index,
-/// which is not changed. Somebody who goes costs a few steps for each of his devices, a tenth of what taking
-/// him off an inventory does, so a search may play through many who could go before it takes off the few who
-/// do.
+/// Whether a request would fit if some placed jobs were evicted, counted separately from the index, which is
+/// not changed. Evicting a job takes a few steps per device, a tenth of the cost of removing it from an
+/// inventory, so a search can try many candidates before it evicts the few it needs.
 ///
-/// It counts pods of whole GPUs and of fractions of one device, which do not get in each other's way more
-/// than their number (see `detail::room`); other requests it can't count.
+/// Counts pods of whole GPUs and of fractions of one device, which compete only for capacity (see
+/// `detail::room`); other requests can't be counted.
 class trial_room {
  public:
-  /// Nobody is gone; counts for this request from now on, as long as the index does not change. Returns
-  /// whether it can: not for levels of a topology, GPU memory, instances, fractions of several devices, or
+  /// Starts over with nothing evicted; counts for this request as long as the index does not change. Returns
+  /// whether it can: not for topology levels, GPU memory, MIG instances, fractions of several devices, or
   /// pods without GPUs. O(types x sizes); O(nodes) where hosts count.
   [[nodiscard]] bool start(const free_index& index, const pod_request& d) {
     const cluster& layout = index.layout();
@@ -61,13 +60,13 @@ class trial_room {
     return true;
   }
 
-  /// The pod goes. Precondition: it occupies its devices, and is not gone.
+  /// The pod is evicted. Precondition: it occupies its devices, and is not evicted.
   void goes(const placed_pod& pod) { change(pod, false); }
-  /// It stays after all. Precondition: it is gone.
+  /// It stays after all. Precondition: it is evicted.
   void stays(const placed_pod& pod) { change(pod, true); }
 
-  /// Whether a pod of the request has room on the node of this one without those who are gone. If not, it
-  /// does not matter whether it goes, as long as nobody else does.
+  /// Whether a pod of the request fits on the node of this pod without the evicted ones. If not, evicting
+  /// this pod makes no difference as long as no other pod is evicted.
   [[nodiscard]] bool helps(const placed_pod& pod) {
     const node_id n = pod.where.node;
     const std::size_t t = index_->layout().position_of(n).type;
@@ -83,19 +82,19 @@ class trial_room {
            (facts.rest && pods_on(n, type, c, pods_.rest) > 0);
   }
 
-  /// Whether the request has room without those who are gone.
+  /// Whether the request fits without the evicted pods.
   [[nodiscard]] bool has_room() const noexcept {
     return each_ >= pods_.pods && (!pods_.has_rest() || rest_ > pods_.pods);
   }
 
  private:
-  /// Which of the pods a node of a type may have, and whether how many is said by its free GPUs alone.
+  /// Which of the pods may run on a node of a type, and whether its free GPUs alone decide how many.
   struct type_facts {
     bool each = false;
     bool rest = false;
     bool free_gpus_say = false;
   };
-  /// Of a node, as it is without those who are gone.
+  /// A node without the evicted pods.
   struct node_count {
     std::uint32_t start = 0;
     /// When its devices and its host were looked up.
@@ -127,7 +126,7 @@ class trial_room {
     for (std::uint32_t free = 0; free <= max_gpus_per_node; ++free)
       by_free_[free] = free / pods_.each.devices;
   }
-  /// Whether a pod of the request may stand on the node. If so, what is free of it has been looked up.
+  /// Whether a pod of the request may run on the node. If so, its free resources have been looked up.
   [[nodiscard]] bool counts(node_id n, const type_facts& facts) {
     if (!facts.each && !facts.rest) return false;
     node_count& c = nodes_[n.index()];
@@ -156,7 +155,7 @@ class trial_room {
     if (!counts(n, facts)) return;
     node_count& c = nodes_[n.index()];
     if (facts.free_gpus_say && pod.milli == milli_per_gpu) {
-      // A device that one pod has to itself.
+      // The pod has its devices to itself.
       const auto gpus = static_cast<std::uint32_t>(std::popcount(pod.where.devices));
       return set_free(facts, c, stays ? c.free - gpus : c.free + gpus);
     }
@@ -185,18 +184,18 @@ class trial_room {
     }
     c.free = free;
   }
-  /// Returns how many are free then.
+  /// Returns how many are free afterwards.
   std::uint32_t change_devices(node_id n, const placed_pod& pod, bool stays, std::uint32_t free) {
     for (std::uint64_t left = pod.where.devices; left != 0; left &= left - 1) {
       std::uint32_t& milli = devices_[n.index() * largest_ + device_use::lowest(left)];
-      ALLOT_ASSERT(stays || milli >= pod.milli, "the pod does not stand there");
+      ALLOT_ASSERT(stays || milli >= pod.milli, "the pod is not placed there");
       if (milli == 0) --free;
       milli = stays ? milli + pod.milli : milli - pod.milli;
       if (milli == 0) ++free;
     }
     return free;
   }
-  /// How many pods of this shape the node has room for.
+  /// How many pods of this shape fit on the node.
   [[nodiscard]] std::uint64_t pods_on(node_id n, const node_type& type, const node_count& c,
                                       const pod_shape& here) const {
     if (here.devices == 0) return 0;
@@ -216,20 +215,20 @@ class trial_room {
   }
 
   const free_index* index_ = nullptr;
-  /// For what it has counted, and in which state of the index.
+  /// The request it has counted for, and the state of the index then.
   pod_request asked_{};
   change_log::moment looked_at_{};
   std::uint64_t each_at_start_ = 0;
   std::uint64_t rest_at_start_ = 0;
   pod_split pods_{};
-  /// For how many pods there is room, and on how many nodes for the smaller one.
+  /// How many pods fit, and on how many nodes the smaller one fits.
   std::uint64_t each_ = 0;
   std::uint64_t rest_ = 0;
   std::vector<type_facts> types_;
-  /// By free GPUs of a node: for how many of the pods of whole GPUs they do.
+  /// By free GPUs of a node: how many of the pods of whole GPUs fit.
   std::array<std::uint32_t, max_gpus_per_node + 1> by_free_{};
   std::vector<node_count> nodes_;
-  /// How many GPUs the largest node has; by node and device: what is used of it.
+  /// The GPUs of the largest node; by node and device: what is used of it.
   std::size_t largest_ = 0;
   std::vector<std::uint32_t> devices_;
   std::uint32_t start_ = 0;

@@ -16,7 +16,7 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// What `free_index` keeps of the nodes of one type that are not closed: by free GPUs and by gap, and sums.
+/// What `free_index` keeps of the nodes of one type: the open ones by free GPUs and by gap, and sums.
 struct type_index {
   /// All nodes are empty and open.
   explicit type_index(const node_type& t)
@@ -27,17 +27,17 @@ struct type_index {
     for (std::size_t rank = 0; rank < nodes; ++rank) insert(rank, t.gpus);
   }
 
-  /// The node of this rank has so many free GPUs.
+  /// The node of this rank has this many free GPUs.
   void insert(std::size_t rank, std::uint32_t free) {
     by_free.insert(free * nodes + rank);
     ++nodes_with_free[free];
   }
-  /// It has not any more.
+  /// It no longer has.
   void erase(std::size_t rank, std::uint32_t free) {
     by_free.erase(free * nodes + rank);
     --nodes_with_free[free];
   }
-  /// The fewest free GPUs that suffice, and the lowest node that has them and of which `is_good(node)` holds.
+  /// The fewest free GPUs >= `at_least`, and the lowest node with them for which `is_good(node)` holds.
   template <class IsGood>
   [[nodiscard]] std::optional<std::pair<std::uint32_t, node_id>> fewest_free(const node_type& type,
                                                                              std::uint32_t at_least,
@@ -50,7 +50,7 @@ struct type_index {
     return std::nullopt;
   }
 
-  /// Keys: free GPUs times the nodes of the type, plus the rank of the node.
+  /// Keys: free GPUs times the number of nodes of the type, plus the rank of the node.
   bitset_index by_free;
   gap_index by_gap;
   std::vector<std::uint32_t> nodes_with_free;
@@ -58,7 +58,7 @@ struct type_index {
   /// In milli.
   std::int64_t used = 0;
   std::int64_t held = 0;
-  /// Not used, on closed nodes.
+  /// Unused, on closed nodes.
   std::int64_t closed = 0;
 
   friend bool operator==(const type_index&, const type_index&) = default;

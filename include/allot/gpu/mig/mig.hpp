@@ -22,7 +22,7 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Why instances can't be made on a GPU.
+/// Why instances can't be created on a GPU.
 enum class mig_obstacle : std::uint8_t {
   none,
   /// More of one profile than the model can have.
@@ -31,19 +31,19 @@ enum class mig_obstacle : std::uint8_t {
   media,
   compute_slices,
   memory_slices,
-  /// There are slices enough, but not where these profiles may stand.
+  /// Enough slices are left, but not where these profiles may be placed.
   placement,
 };
 
-/// For a program to read.
+/// For programs.
 [[nodiscard]] constexpr std::string_view to_string(mig_obstacle o) noexcept {
   constexpr std::array<std::string_view, 6> names{"none",           "too_many_of_a_profile", "media",
                                                   "compute_slices", "memory_slices",         "placement"};
   return names[static_cast<std::size_t>(o)];
 }
 
-/// Why instances can't be made, with the numbers to check it by: so many were asked for beside what stands
-/// there, and so many are left. Of instances, of media engines, or of slices; 0 of 0 for `placement`.
+/// Why instances can't be created, with the supporting numbers: how many were requested in addition to the
+/// existing ones, and how many are left. Of instances, media engines or slices; 0 of 0 for `placement`.
 struct mig_refusal {
   mig_obstacle reason = mig_obstacle::none;
   /// Only with `too_many_of_a_profile`.
@@ -54,13 +54,13 @@ struct mig_refusal {
   friend bool operator==(const mig_refusal&, const mig_refusal&) = default;
 };
 
-/// One GPU cut into instances. A regular value of 16 bytes; nothing here allocates.
+/// One GPU partitioned into MIG instances. A regular value of 16 bytes; nothing here allocates.
 class mig_device {
  public:
   /// More instances than any GPU has.
   static constexpr std::size_t max_instances = 8;
 
-  /// Where each profile of a set would start, in the order of the set.
+  /// The start of each profile of a set, in the order of the set.
   struct arrangement {
     std::array<std::uint8_t, max_instances> starts{};
     std::size_t count = 0;
@@ -76,7 +76,7 @@ class mig_device {
   /// The number of compute slices that are taken.
   [[nodiscard]] constexpr std::uint32_t used_compute() const noexcept { return compute_; }
   [[nodiscard]] constexpr bool is_empty() const noexcept { return memory_ == 0; }
-  /// The profile of the instance that begins at this memory slice, or none.
+  /// The profile of the instance that starts at this memory slice, or none.
   [[nodiscard]] constexpr mig_profile_id starting_at(std::uint32_t start) const noexcept {
     if (start >= max_instances || at_[start] == 0) return {};
     return mig_profile_id{at_[start] - std::size_t{1}};
@@ -88,14 +88,14 @@ class mig_device {
     return n;
   }
 
-  /// Whether an instance could be made there.
+  /// Whether an instance could be created there.
   [[nodiscard]] constexpr bool fits_at(mig_profile_id p, std::uint32_t start) const {
     const mig_profile& wanted = profile_of(model_, p);
     return wanted.may_start_at(start) && (wanted.slices_from(start) & used_memory()) == 0 &&
            allows(wanted, p);
   }
-  /// How many more instances of this profile could be made now, if nothing else is: the places of one profile
-  /// do not overlap. O(8).
+  /// How many more instances of this profile could be created now, if no others are: the positions of one
+  /// profile do not overlap. O(8).
   [[nodiscard]] constexpr std::uint32_t room(mig_profile_id p) const {
     const mig_profile& wanted = profile_of(model_, p);
     if (!allows(wanted, p)) return 0;
@@ -103,9 +103,9 @@ class mig_device {
     return std::min({places_left(wanted, memory_), compute, wanted.most - count(p)});
   }
 
-  /// Where an instance would be made: of the possible starts the one that leaves the most places for the
-  /// largest profile, among those for the next smaller one, and so on down; of several the lowest. (Profiles
-  /// are compared from the end of `mig_profiles`.) Nothing if it fits nowhere. O(profiles * 8^2).
+  /// Where an instance would be created: the start that leaves the most positions for the largest profile,
+  /// then for the next smaller one, and so on; the lowest of several. (Profiles are compared from the end of
+  /// `mig_profiles`.) Nothing if it does not fit. O(profiles * 8^2).
   [[nodiscard]] constexpr std::optional<std::uint32_t> choose(mig_profile_id p) const {
     const mig_profile& wanted = profile_of(model_, p);
     std::optional<std::uint32_t> best;
@@ -115,7 +115,7 @@ class mig_device {
     }
     return best;
   }
-  /// Makes an instance where `choose` says, and returns its start; nothing if it fits nowhere.
+  /// Creates an instance where `choose` says and returns its start; nothing if it does not fit.
   [[nodiscard]] constexpr std::optional<std::uint32_t> place(mig_profile_id p) {
     const auto start = choose(p);
     if (start) place_at(p, *start);
@@ -130,10 +130,10 @@ class mig_device {
     media_ = media_ || made.media;
     at_[start] = static_cast<std::uint8_t>(p.index() + 1);
   }
-  /// Precondition: an instance begins there.
+  /// Precondition: an instance starts there.
   constexpr void remove(std::uint32_t start) {
     const mig_profile_id p = starting_at(start);
-    ALLOT_ASSERT(!p.is_none(), "no instance begins there");
+    ALLOT_ASSERT(!p.is_none(), "no instance starts there");
     const mig_profile& gone = profile_of(model_, p);
     memory_ = static_cast<std::uint8_t>(memory_ & ~gone.slices_from(start));
     compute_ = static_cast<std::uint8_t>(compute_ - gone.compute_slices);
@@ -141,14 +141,14 @@ class mig_device {
     at_[start] = 0;
   }
 
-  /// Where all these would stand together beside what stands there already (which is not moved), or nothing.
-  /// Larger ones are set first, equal ones in order, each as low as the others allow. Exact: if there is any
-  /// arrangement, one is found. At most some thousand steps, of which few are taken.
+  /// Where all these instances would be placed in addition to the existing ones (which are not moved), or
+  /// nothing. Larger profiles are placed first, equal ones in order, each as low as the others allow. Exact:
+  /// finds an arrangement if there is one. A few thousand steps at most, usually far fewer.
   [[nodiscard]] constexpr std::optional<arrangement> fits_beside(std::span<const mig_profile_id> set) const {
     if (set.size() > max_instances) return std::nullopt;
     ALLOT_ASSERT(std::all_of(set.begin(), set.end(),
                              [&](mig_profile_id p) { return p.index() < mig_profiles(model_).size(); }),
-                 "no profile of this model");
+                 "not a profile of this model");
     std::array<std::size_t, max_instances> order{};
     for (std::size_t i = 0; i < set.size(); ++i) {
       std::size_t k = i;
@@ -161,8 +161,8 @@ class mig_device {
     return found;
   }
 
-  /// Why these do not fit together beside what stands there; `mig_obstacle::none` if they do. What no
-  /// arrangement can help goes first.
+  /// Why these do not fit in addition to the existing instances; `mig_obstacle::none` if they do. Reasons
+  /// that no arrangement can avoid take precedence.
   [[nodiscard]] constexpr mig_refusal why_not(std::span<const mig_profile_id> set) const {
     std::uint32_t media = 0;
     std::uint32_t compute = 0;
@@ -217,7 +217,7 @@ class mig_device {
                                        arrangement& found) const {
     if (next == set.size()) return true;
     const std::size_t i = order[next];
-    // Equal ones are not tried in each other's places.
+    // Permutations of equal profiles are not tried.
     const bool again = next > 0 && set[order[next - 1]] == set[i];
     for (std::uint32_t s = again ? found.starts[order[next - 1]] + 1U : 0; s < memory_slices(model_); ++s) {
       if (!fits_at(set[i], s)) continue;
@@ -236,12 +236,12 @@ class mig_device {
   bool media_ = false;
 };
 
-/// Whether an empty GPU of this model could have all these instances at once.
+/// Whether an empty GPU of this model can have all these instances at once.
 [[nodiscard]] constexpr bool can_ever(mig_model m, std::span<const mig_profile_id> set) {
   return mig_device{m}.fits_beside(set).has_value();
 }
 
-/// The refusal in a sentence, for a person.
+/// The refusal as a sentence for users.
 [[nodiscard]] inline std::string explain(mig_model m, const mig_refusal& why) {
   const auto slices = [&](const char* kind) {
     std::string text{"they take "};
@@ -279,8 +279,8 @@ class mig_device {
   return "";
 }
 
-/// An empty GPU cut as these names say (see `find_mig_profile`), or what is wrong with them: names that the
-/// model does not offer, or a combination that it can't have.
+/// A GPU partitioned into these profiles (see `find_mig_profile`), or the problems: names that the model does
+/// not offer, or a combination that it can't have.
 [[nodiscard]] inline result<mig_device> build_mig_device(mig_model m, std::span<const std::string> names) {
   const auto set = parse_mig_profiles(m, names);
   if (!set) return set.problems();

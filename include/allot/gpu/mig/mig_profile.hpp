@@ -19,24 +19,24 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// GPUs that can be cut into instances (MIG), told apart by the profiles that they offer.
+/// GPUs that support MIG, distinguished by the profiles that they offer.
 enum class mig_model : std::uint8_t { a30_24gb, a100_40gb, a100_80gb, h100_80gb, h200_141gb, b200_180gb };
 
-/// A profile of one model: its position in `mig_profiles(model)`. A larger one is a larger instance.
+/// A profile of one model: its position in `mig_profiles(model)`. Larger ids are larger instances.
 using mig_profile_id = id<struct mig_profile_tag>;
 
-/// What an instance takes of a GPU, and where it may stand. A GPU is a row of memory slices, of which an
-/// instance takes some that lie together; compute slices are only counted.
+/// What an instance takes of a GPU, and where it may be placed. A GPU is a row of memory slices, of which an
+/// instance takes a contiguous range; compute slices are only counted.
 struct mig_profile {
   /// As nvidia-smi writes it, without "MIG".
   std::string_view name;
   std::uint32_t compute_slices = 0;
   std::uint32_t memory_slices = 0;
-  /// Bit s: it may take the memory slices from s on. No two of these places overlap.
+  /// Bit s: it may start at memory slice s. No two of these positions overlap.
   std::uint32_t starts = 0;
-  /// How many of them one GPU can have.
+  /// The maximum number of instances per GPU.
   std::uint32_t most = 0;
-  /// Has the media engines (JPEG, optical flow), which only one instance of a GPU can have.
+  /// Has the media engines (JPEG, optical flow), which only one instance per GPU can have.
   bool media = false;
 
   /// The memory slices that it takes, as bits. Precondition: it may start there.
@@ -53,8 +53,8 @@ namespace detail {
 
 inline constexpr std::size_t mig_models = 6;
 
-/// The GPU of four slices, A30: NVIDIA MIG User Guide, "Supported MIG Profiles"; the places as
-/// `nvidia-smi mig -lgipp` lists them, {starts}:memory slices.
+/// The GPU with four slices, A30: NVIDIA MIG User Guide, "Supported MIG Profiles"; positions as listed by
+/// `nvidia-smi mig -lgipp`, {starts}:memory slices.
 inline constexpr std::array<mig_profile, 5> four_slices{{
     {"1g.6gb", 1, 1, 0b1111, 4, false},     // {0,1,2,3}:1
     {"1g.6gb+me", 1, 1, 0b1111, 1, true},   // {0,1,2,3}:1
@@ -63,9 +63,9 @@ inline constexpr std::array<mig_profile, 5> four_slices{{
     {"4g.24gb", 4, 4, 0b0001, 1, true},     // {0}:4
 }};
 
-/// The GPUs of seven compute and eight memory slices, from A100 to B200, differ only in the names of their
+/// The GPUs with seven compute and eight memory slices, from A100 to B200, differ only in the names of their
 /// profiles. Same sources as above (they agree for A100-40GB, A100-80GB and H100-80GB; for H200 and B200 the
-/// guide's tables have the same fractions and the same numbers of instances).
+/// guide's tables have the same fractions and numbers of instances).
 constexpr std::array<mig_profile, 7> seven_slices(const std::array<std::string_view, 7>& names) noexcept {
   return {{
       {names[0], 1, 1, 0b0111'1111, 7, false},  // {0,1,2,3,4,5,6}:1
@@ -79,7 +79,7 @@ constexpr std::array<mig_profile, 7> seven_slices(const std::array<std::string_v
 }
 inline constexpr auto a100_40gb_profiles =
     seven_slices({"1g.5gb", "1g.5gb+me", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"});
-/// Of A100-80GB and H100-80GB.
+/// For A100-80GB and H100-80GB.
 inline constexpr auto any_80gb_profiles =
     seven_slices({"1g.10gb", "1g.10gb+me", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb"});
 inline constexpr auto h200_profiles =
@@ -93,8 +93,7 @@ inline constexpr auto b200_profiles =
 [[nodiscard]] constexpr bool is_alphanumeric(char c) noexcept {
   return (c >= '0' && c <= '9') || (to_upper(c) >= 'A' && to_upper(c) <= 'Z');
 }
-/// Whether `word`, in capitals, is one of the words that make up a product name such as "NVIDIA
-/// A100-SXM4-80GB".
+/// Whether `word`, in capitals, is one of the words of a product name such as "NVIDIA A100-SXM4-80GB".
 [[nodiscard]] constexpr bool has_word(std::string_view name, std::string_view word) noexcept {
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (i > 0 && is_alphanumeric(name[i - 1])) continue;
@@ -113,7 +112,7 @@ inline constexpr auto b200_profiles =
   return names[static_cast<std::size_t>(m)];
 }
 
-/// From small to large.
+/// From smallest to largest.
 [[nodiscard]] constexpr std::span<const mig_profile> mig_profiles(mig_model m) noexcept {
   switch (m) {
     case mig_model::a30_24gb:
@@ -132,7 +131,7 @@ inline constexpr auto b200_profiles =
 }
 /// Precondition: the model has it.
 [[nodiscard]] constexpr const mig_profile& profile_of(mig_model m, mig_profile_id p) {
-  ALLOT_ASSERT(p.index() < mig_profiles(m).size(), "no profile of this model");
+  ALLOT_ASSERT(p.index() < mig_profiles(m).size(), "not a profile of this model");
   return mig_profiles(m)[p.index()];
 }
 
@@ -143,12 +142,12 @@ inline constexpr auto b200_profiles =
   return m == mig_model::a30_24gb ? 4 : 7;
 }
 
-/// The model that a product name stands for, such as "A100-SXM4-40GB" or "NVIDIA H100 80GB HBM3"; nothing if
-/// that GPU has no MIG, is not one of the models above, or can't be told: "A100" alone needs `memory_mib`.
+/// The model of a product name such as "A100-SXM4-40GB" or "NVIDIA H100 80GB HBM3"; nothing if that GPU has
+/// no MIG, is not one of the models above, or is ambiguous: "A100" alone needs `memory_mib`.
 [[nodiscard]] constexpr std::optional<mig_model> find_mig_model(std::string_view product,
                                                                 std::int64_t memory_mib = 0) noexcept {
   const auto has = [&](std::string_view word, std::int64_t gb) {
-    // What a GPU reports is up to a tenth below its name, and 80 GB are at most 81,920 MiB.
+    // GPUs report up to a tenth less than their name says, and 80 GB are at most 81,920 MiB.
     return detail::has_word(product, word) || (memory_mib > gb * 900 && memory_mib <= gb * 1024);
   };
   if (detail::has_word(product, "A30")) return mig_model::a30_24gb;
@@ -162,8 +161,8 @@ inline constexpr auto b200_profiles =
   return std::nullopt;
 }
 
-/// The profile of that name: as nvidia-smi writes it ("3g.20gb", "MIG 1g.10gb+me") or as Kubernetes resources
-/// are called ("mig-1g.10gb.me"). Nothing if the model does not offer it. O(profiles).
+/// The profile with that name, as nvidia-smi writes it ("3g.20gb", "MIG 1g.10gb+me") or as in Kubernetes
+/// resources ("mig-1g.10gb.me"). Nothing if the model does not offer it. O(profiles).
 [[nodiscard]] constexpr std::optional<mig_profile_id> find_mig_profile(mig_model m,
                                                                        std::string_view name) noexcept {
   for (const std::string_view prefix : {std::string_view{"MIG "}, std::string_view{"mig-"}}) {
@@ -184,7 +183,7 @@ inline constexpr auto b200_profiles =
   return std::nullopt;
 }
 
-/// All profiles of a model in one line, for a person: "1g.5gb, 1g.5gb+me, ...".
+/// All profiles of a model in one line, for users: "1g.5gb, 1g.5gb+me, ...".
 [[nodiscard]] inline std::string list_mig_profiles(mig_model m) {
   std::string text;
   for (const mig_profile& p : mig_profiles(m)) {
@@ -194,8 +193,8 @@ inline constexpr auto b200_profiles =
   return text;
 }
 
-/// The profiles of these names, in this order; or, of each name that the model does not offer, a problem that
-/// lists what it does offer.
+/// The profiles with these names, in this order; or, for each name that the model does not offer, a problem
+/// that lists what it does offer.
 [[nodiscard]] inline result<std::vector<mig_profile_id>> parse_mig_profiles(
     mig_model m, std::span<const std::string> names) {
   std::vector<mig_profile_id> profiles;

@@ -21,7 +21,7 @@ inline constexpr std::array<mig_model, mig_models> all_mig_models{
     mig_model::a30_24gb,  mig_model::a100_40gb,  mig_model::a100_80gb,
     mig_model::h100_80gb, mig_model::h200_141gb, mig_model::b200_180gb};
 
-/// Each name that any model has for a profile, once; and for each model, which of its profiles that is.
+/// Each profile name of any model, once; and for each model, which of its profiles that is.
 struct mig_names {
   static constexpr std::size_t most = 40;
   static constexpr std::uint8_t no_profile = 255;
@@ -51,8 +51,8 @@ inline constexpr mig_names known_mig_names = collect_mig_names();
 
 }  // namespace detail
 
-/// The profile name that a request asks for, of whatever model offers it: "1g.10gb" is another profile on an
-/// A100 of 40 GB than on one of 80 GB. Nothing if no model has it. O(profiles).
+/// The profile name of a request, independent of the model: "1g.10gb" is not the same profile on an A100 with
+/// 40 GB as on one with 80 GB. Nothing if no model has it. O(profiles).
 [[nodiscard]] constexpr std::optional<mig_request> find_mig_request(std::string_view name) noexcept {
   for (const mig_model m : detail::all_mig_models) {
     const auto p = find_mig_profile(m, name);
@@ -64,13 +64,13 @@ inline constexpr mig_names known_mig_names = collect_mig_names();
   return std::nullopt;
 }
 
-/// As nvidia-smi writes it. Precondition: one that `find_mig_request` gave.
+/// As nvidia-smi writes it. Precondition: `find_mig_request` returned it.
 [[nodiscard]] constexpr std::string_view name_of(mig_request r) {
   ALLOT_ASSERT(r.index() < detail::known_mig_names.count, "no MIG profile");
   return detail::known_mig_names.names[r.index()];
 }
 
-/// The profile of that name of a model, or nothing if it does not offer one. O(1).
+/// The profile of a model with that name, or nothing if the model does not offer it. O(1).
 [[nodiscard]] constexpr std::optional<mig_profile_id> profile_of(mig_model m, mig_request r) noexcept {
   if (r.index() >= detail::known_mig_names.count) return std::nullopt;
   const std::uint8_t p = detail::known_mig_names.profile[static_cast<std::size_t>(m)][r.index()];
@@ -78,7 +78,7 @@ inline constexpr mig_names known_mig_names = collect_mig_names();
   return mig_profile_id{p};
 }
 
-/// How much of a GPU an instance is, in milli: its share of the memory slices.
+/// The portion of a GPU that an instance takes, in milli: its share of the memory slices.
 [[nodiscard]] constexpr std::uint32_t portion_of(mig_model m, mig_profile_id p) {
   return profile_of(m, p).memory_slices * (milli_per_gpu / memory_slices(m));
 }

@@ -28,8 +28,8 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// The placement policies that can be chosen by name (`placement_names`). The enumerators are shorter, for
-/// those are the names of types.
+/// The placement policies available by name (`placement_names`). The enumerators are shorter, because the
+/// names are those of types.
 enum class placement_name : std::uint8_t {
   best,
   worst,
@@ -57,12 +57,11 @@ inline constexpr std::array<std::string_view, 9> placement_names = {
   return static_cast<placement_name>(at - placement_names.begin());
 }
 
-/// A placement policy that is chosen at run time, for hosts that are told by a configuration. By default
-/// best fit.
+/// A placement policy chosen at run time, for hosts that read it from a configuration. Best fit by default.
 class any_placement {
  public:
   any_placement() = default;
-  /// `typical` is looked at by `fgd`, `seed` by `random`.
+  /// `typical` is used by `fgd`, `seed` by `random`.
   any_placement(placement_name name, const cluster& layout, const typical_pods& typical = {},
                 std::uint64_t seed = 1)
       : policy_(make(name, layout, typical, seed)) {}
@@ -70,7 +69,7 @@ class any_placement {
   [[nodiscard]] placement_name name() const noexcept { return static_cast<placement_name>(policy_.index()); }
 
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
-    // The usual one without a jump.
+    // The usual policy, without a jump.
     if (const auto* best = std::get_if<indexed_best_fit>(&policy_)) return (*best)(from, pod);
     return std::visit([&](const auto& policy) { return policy(from, pod); }, policy_);
   }

@@ -15,12 +15,12 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Where KAI-Scheduler v0.13 puts a pod while others are on their way out: of the nodes with room, those that
-/// can take a fraction on a device that is shared already; then those where it can start at once, for nobody
-/// who was told to go still holds what it needs; then the one with the fewest free GPUs; then the lowest.
-/// On its node: `device_use::choose`, which prefers what nobody holds as well.
+/// Where KAI-Scheduler v0.13 places a pod while others are being evicted: of the nodes with room, those with
+/// a shared device for a fraction; then those where it can start at once, because nothing that it needs is
+/// still held; then the one with the fewest free GPUs; then the lowest. On its node: `device_use::choose`,
+/// which also prefers what is not held.
 ///
-/// While nobody is on the way out this is best fit for whole GPUs, in O(types x log64 nodes); else, for whole
+/// While nothing is being evicted this is best fit for whole GPUs, in O(types x log64 nodes); else, for whole
 /// GPUs, O(log64 nodes) for each node with room on which a pod would have to wait; for a fraction O(devices).
 struct available_first {
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {

@@ -13,31 +13,30 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Chooses where one pod is to stand: a node of one of its pools that has room, and devices of it; nothing if
-/// it will not have any. It may not change what it chooses from, and the same index and pod must give the
-/// same answer.
+/// Chooses the location of one pod: a node of one of its pools that has room, and devices of it; or nothing.
+/// It must not change what it chooses from, and must give the same answer for the same index and pod.
 template <class P>
 concept placement_policy = std::copyable<P> &&
     requires(const P choose, const free_index& from, const pod_shape& pod) {
   { choose(from, pod) } -> std::same_as<std::optional<pod_location>>;
 };
 
-/// Keeps large blocks whole: a pod goes where it leaves the least room.
+/// Keeps large blocks intact: a pod is placed where it leaves the least room.
 ///
 /// Whole GPUs: the node with the fewest free GPUs that suffice, then the lowest node (the rule of the Helios
-/// simulator, which the published figures rest on). A fraction: the shared device with the smallest gap
-/// that suffices, then the lowest node; when none has room, the node with the fewest free GPUs, then the
-/// lowest. A pod without GPUs: the fullest node, then the lowest. On its node: `device_use::choose`.
-/// Nothing if and only if there is no room. O(types x log64 nodes + devices of a node), and log64 nodes for
-/// each node on which only the host has no room.
+/// simulator, on which the published figures rest). A fraction: the shared device with the smallest
+/// sufficient gap, then the lowest node; if there is none, the node with the fewest free GPUs, then the
+/// lowest. A pod without GPUs: the fullest node, then the lowest. On its node: `device_use::choose`. Nothing
+/// if and only if there is no room. O(types x log64 nodes + devices of a node), and log64 nodes for each node
+/// on which only the host lacks room.
 struct best_fit {
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
     std::size_t looks = static_cast<std::size_t>(-1);
     return choose_within(looks, from, pod);
   }
 
-  /// The same, but it gives up when it has looked at so many nodes in vain: `looks` is then 0, and nothing
-  /// comes back. Precondition: `looks` is not 0.
+  /// The same, but gives up after visiting this many nodes in vain: `looks` is then 0, and nothing is
+  /// returned. Precondition: `looks` is not 0.
   [[nodiscard]] static std::optional<pod_location> choose_within(std::size_t& looks, const free_index& from,
                                                                  const pod_shape& pod) {
     std::optional<free_index::candidate> best;

@@ -13,8 +13,8 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// The size of a host by which CPU and GPUs are made comparable: what the simulator of the paper on
-/// fragmentation gradient descent (Weng et al., ATC 2023) takes as the largest.
+/// The host size that makes CPU and GPUs comparable: what the simulator of the paper on fragmentation
+/// gradient descent (Weng et al., ATC 2023) takes as the largest.
 inline constexpr std::int64_t reference_cpu_milli = 128'000;
 inline constexpr std::int64_t reference_gpu_milli = 8'000;
 
@@ -30,13 +30,13 @@ namespace detail {
 
 }  // namespace detail
 
-/// Matches what is asked with what is free: the lower the product of the two vectors (CPU, GPU), the better,
-/// so that a pod goes where little is left of what it needs most (Tetris, with the sign that the paper gives
-/// it). Devices as `free_index::choose_devices`.
+/// Matches the request with what is free: the lower the product of the two vectors (CPU, GPU), the better, so
+/// that a pod is placed where little is left of what it needs most (Tetris, with the sign that the paper
+/// gives it). Devices as in `free_index::choose_devices`.
 ///
 /// The score of the policy DotProd in the simulator of the paper on fragmentation gradient descent (Weng et
-/// al., ATC 2023), in exact arithmetic: 100 less 50 times the product, both parts of the reference host,
-/// towards 0; 0 from a product of 4. The paper's ties are ties here.
+/// al., ATC 2023), in exact arithmetic: 100 minus 50 times the product, both as parts of the reference host,
+/// rounded towards 0; 0 from a product of 4. The paper's ties are ties here.
 struct dot_product_score {
   using score_type = std::int8_t;
 

@@ -11,7 +11,7 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// No node is better than another.
+/// All nodes score the same.
 struct all_alike {
   using score_type = std::int8_t;
 

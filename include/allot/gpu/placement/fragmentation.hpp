@@ -18,17 +18,17 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// How fragmented a cluster is: the sum of F over its nodes (see `node_fragmentation`), and what share that
-/// is of what is idle, or of all there is. Kept up to date by `look`, at the cost of the nodes that changed
-/// since. Nothing on closed nodes is idle, nor a fragment.
+/// The fragmentation of a cluster: the sum of F over its nodes (see `node_fragmentation`), and its share of
+/// what is idle, or of the capacity. Updated by `look`, at the cost of the nodes changed since. Nothing on
+/// closed nodes is idle or a fragment.
 class fragmentation {
  public:
-  /// For clusters like this one, and the pods that are typical of the workload.
+  /// For clusters like this one, and the typical pods of the workload.
   fragmentation(const cluster& layout, const typical_pods& typical)
       : of_node_(layout, typical), nodes_(layout.size()), capacity_(layout.gpus()) {}
 
-  /// Takes in how things stand now. O(changes since the last look), at most O(nodes), each O(devices + kinds
-  /// of GPU requests). Precondition: the cluster is like the one it was made for.
+  /// Takes in the current state. O(changes since the last look), at most O(nodes), each O(devices + kinds of
+  /// GPU requests). Precondition: the cluster is like the one it was made for.
   void look(const free_index& from) {
     const change_log& log = from.changes();
     const change_log::moment now = log.now();
@@ -42,7 +42,7 @@ class fragmentation {
     idle_ = from.free_in(all_pools);
   }
 
-  // As things stood at the last look.
+  // As of the last look.
 
   /// GPUs that are free but that the typical pods could not use, on average. To the nearest thousandth.
   [[nodiscard]] quantity fragments() const noexcept {

@@ -75,20 +75,19 @@ inline constexpr std::array<std::int64_t, 50> logistic_steps = {0,
 
 }  // namespace detail
 
-/// How little a pod would fragment a node: the fall of F (see `node_fragmentation`), from 0 to 99, as the
+/// How little a pod would fragment a node: the decrease of F (see `node_fragmentation`), from 0 to 99, as the
 /// policy FGD in the simulator of the paper scores it (Weng et al., "Beware of Fragmentation", ATC 2023): 100
-/// times the logistic function of the fall in GPUs, rounded down. The steps are thresholds in integers, so
-/// ties are those of the paper: falls between two thresholds are alike, and a tie is broken by the lowest
+/// times the logistic function of the decrease in GPUs, rounded down. The steps are integer thresholds, so
+/// ties are those of the paper: decreases between two thresholds are equal, and a tie is broken by the lowest
 /// node.
 ///
-/// For a fraction the score is that of its best device; of several, it has one on which it can start at once,
-/// then the lowest. Whole GPUs, fractions of several devices and MIG instances, as
-/// `free_index::choose_devices`.
+/// For a fraction the score is that of its best device; of several, one on which it can start at once, then
+/// the lowest. Whole GPUs, fractions of several devices and MIG instances as in `free_index::choose_devices`.
 class gradient_score {
  public:
   using score_type = std::int8_t;
 
-  /// Without typical pods all nodes are alike.
+  /// Without typical pods all nodes are equal.
   gradient_score() : gradient_score(cluster{}, typical_pods{}) {}
   gradient_score(const cluster& layout, const typical_pods& typical) : fragmentation_(layout, typical) {
     // F is in milli, times the weight of all pods; the steps are in millionths of a milli.
@@ -141,7 +140,7 @@ class gradient_score {
   }
 
  private:
-  /// A node before the pod comes.
+  /// A node before the pod is placed.
   struct before {
     std::size_t type;
     gap_list gaps;
@@ -169,12 +168,12 @@ class gradient_score {
   }
 
   node_fragmentation fragmentation_;
-  /// The lowest falls that score 1, 2, ... 99.
+  /// The smallest decreases that score 1, 2, ... 99.
   std::array<std::int64_t, 2 * middle + 1> at_least_{};
 };
 
 /// Fragmentation gradient descent: the node with the highest `gradient_score`, then the lowest. Made for the
-/// pods that are typical of a workload, given or learnt (`seen_pods`); what is learnt later takes effect by
+/// typical pods of a workload, given or learned (`seen_pods`); what is learned later takes effect through
 /// `set_score`.
 using fragmentation_gradient = scored_placement<gradient_score>;
 static_assert(placement_policy<fragmentation_gradient>);

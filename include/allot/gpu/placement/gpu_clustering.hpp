@@ -14,13 +14,13 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Puts like to like (see `pod_kinds`): best a node on which only pods of the same kind stand; else one on
-/// which some do; else one without pods; else any. Among these, the fuller of GPUs, in steps of 320 milli.
-/// Devices as `free_index::choose_devices`.
+/// Places like with like (see `pod_kinds`): best on a node with only pods of the same kind; else on one with
+/// some; else on one without pods; else on any. Among these, the node with more GPU capacity in use, in steps
+/// of 320 milli. Devices as in `free_index::choose_devices`.
 ///
 /// The score of the policy GpuClustering in the simulator of the paper on fragmentation gradient descent
-/// (Weng et al., ATC 2023), number for number, ties included: 75, 50, 25 or 0, plus 25 parts of what is used,
-/// where eight GPUs are the whole whatever the node has. All nodes are alike for a pod without GPUs.
+/// (Weng et al., ATC 2023), number for number, including ties: 75, 50, 25 or 0, plus 25 times the used part,
+/// where eight GPUs are the whole whatever the node has. All nodes are equal for a pod without GPUs.
 struct clustering_score {
   using score_type = std::int16_t;
 

@@ -13,14 +13,14 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Opens as little as it can: best a node with shared devices that suffice, the fuller these, the better;
-/// else a used node, of which the fewest free GPUs are taken; else an unused one, the smallest. Devices as
-/// `free_index::choose_devices`, which is the order that the score counts on.
+/// Opens as little as possible: best a node whose shared devices suffice, the fuller the better; else a used
+/// node, of which the fewest free GPUs are taken; else an unused one, the smallest. Devices as in
+/// `free_index::choose_devices`, on whose order the score relies.
 ///
 /// The score of the policy GpuPacking in the simulator of the paper on fragmentation gradient descent (Weng
-/// et al., ATC 2023), number for number, ties included: 100 less a thousandth of the free milli of the shared
-/// devices, at least 50; 50 less the free GPUs taken, at least 33; 33 less the GPUs of the node, at least
-/// those. All nodes are alike for a pod without GPUs.
+/// et al., ATC 2023), number for number, including ties: 100 minus a hundredth of the free milli of the
+/// shared devices, at least 50; 50 minus the free GPUs taken, at least 33; 33 minus the GPUs of the node, at
+/// least their number. All nodes are equal for a pod without GPUs.
 struct packing_score {
   using score_type = std::int8_t;
 

@@ -15,8 +15,8 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// The rule of `best_fit` as a score: the smaller the gap that a fraction would fill, the better; all free
-/// devices are worse; of those, the fewer on the node, the better.
+/// The rule of `best_fit` as a score: the smaller the gap that a fraction would fill, the better; entirely
+/// free devices are worse; of those, the fewer on the node, the better.
 struct least_left {
   using score_type = std::int16_t;
 
@@ -37,9 +37,9 @@ struct least_left {
   }
 };
 
-/// Best fit, with the answers of `best_fit`, also on clusters whose hosts are full. That one looks at every
-/// node with free GPUs on which only the CPU, memory or slots are wanting; when these are more than a few,
-/// this one keeps a score of every node for the shape of the pod (see `scored_placement`).
+/// Best fit, with the results of `best_fit`, also for clusters whose hosts are full. `best_fit` visits every
+/// node with free GPUs that lacks only CPU, memory or slots; when there are more than a few of these, this
+/// one keeps a score of every node for the shape of the pod (see `scored_placement`).
 class indexed_best_fit {
  public:
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
@@ -49,7 +49,7 @@ class indexed_best_fit {
   }
 
  private:
-  /// About as dear as what is kept.
+  /// About as expensive as what is kept.
   static constexpr std::size_t most_looks = 32;
 
   scored_placement<least_left> kept_;

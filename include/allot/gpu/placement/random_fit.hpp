@@ -19,14 +19,12 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Any node with room, each as likely as the others; for a fraction, any devices of it with room; for whole
-/// GPUs and MIG instances, as `free_index::choose_devices`.
+/// Any node with room, all equally likely; for a fraction, any of its devices with room; for whole GPUs and
+/// MIG instances, as in `free_index::choose_devices`.
 ///
-/// The lot depends on the seed, the pod and the state of the cluster, and on nothing else. So the same seed
-/// means the same places on every machine, a placement that was rolled back and is tried again comes out the
-/// same, and this is a placement policy like the others.
-///
-/// Costs as `scored_placement`, with a bit instead of a score, and O(nodes / 64) to find the node.
+/// The draw depends only on the seed, the pod and the state of the cluster. So the same seed gives the same
+/// placements on every machine, a placement that was rolled back and is tried again gives the same result,
+/// and this is a placement policy like the others.
 class random_fit {
  public:
   random_fit() : random_fit(1) {}
@@ -52,7 +50,7 @@ class random_fit {
   struct lots {
     std::uint64_t state;
 
-    /// The bias of n / 2^64 is nothing.
+    /// The bias of n / 2^64 is negligible.
     [[nodiscard]] std::size_t below(std::size_t n) noexcept {
       state = fingerprint::scatter(state);
       return static_cast<std::size_t>(static_cast<std::uint64_t>(wide{state} * n >> 64U));

@@ -17,13 +17,13 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// How good a node is for a pod: the higher, the better. And which of its devices the pod has there; nothing,
-/// if it has no room after all.
+/// How good a node is for a pod: the higher, the better. And which of its devices the pod gets there; none if
+/// it does not fit after all.
 ///
-/// A score is above the smallest value of its type. It depends on nothing but what is used of this one node,
-/// so it stays as it is until `free_index::changes` names the node; in particular not on what is held of it.
-/// The devices may. `here` is what `node_type::shape_on` says for the node, which is open and has room for
-/// it.
+/// A score is above the smallest value of its type. It depends only on what is used of this one node, so it
+/// stays valid until `free_index::changes` names the node; in particular, it does not depend on what is held.
+/// The choice of devices may. `here` is what `node_type::shape_on` returns for the node, which is open and
+/// has room for it.
 template <class S>
 concept node_score = std::copyable<S> &&
     requires(const S score, const free_index& from, node_id n, const pod_shape& here) {
@@ -32,18 +32,18 @@ concept node_score = std::copyable<S> &&
   { score.devices(from, n, here) } -> std::same_as<std::uint64_t>;
 };
 
-/// So many shapes of pods can take turns before a placement looks at all nodes again.
+/// The number of pod shapes that can alternate before a placement visits all nodes again.
 inline constexpr std::size_t shapes_remembered = 128;
 
-/// The node with the highest score, the lowest of several: a placement policy made of a score.
+/// A placement policy made of a score: the lowest node with the highest score.
 ///
-/// The scores of all nodes are kept for each of the last shapes of pods that were asked for, and only nodes
-/// that have changed since are scored again. So a placement costs O(log nodes) and a score for each change
-/// since a pod of the same shape was placed; for a shape that was not among the last `most_shapes`, a score
-/// for each node. What is kept takes about one score a node and shape.
+/// The scores of all nodes are kept for each of the last pod shapes requested, and only nodes that have
+/// changed since are scored again. So a placement costs O(log nodes), and one score for each change since a
+/// pod of the same shape was placed; for a shape that was not among the last `most_shapes`, one score for
+/// each node. Takes about one score per node and shape.
 ///
-/// What it keeps is nothing that could be seen: the answer is always that of a scan over all nodes. It may be
-/// asked about several clusters in turn, but then looks at all nodes each time.
+/// What it keeps is not observable: the answer is always that of a scan over all nodes. It may be used for
+/// several clusters in turn, but then visits all nodes each time.
 template <node_score Score>
 class scored_placement {
  public:
@@ -64,7 +64,7 @@ class scored_placement {
   }
 
   [[nodiscard]] const Score& score() const noexcept { return score_; }
-  /// From now on, this is the score. What was kept is forgotten.
+  /// Replaces the score and drops what was kept.
   void set_score(Score score) {
     score_ = std::move(score);
     cache_.forget();

@@ -17,10 +17,10 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// A kind of pod, and how often it comes.
+/// A kind of pod, and its frequency.
 struct typical_pod {
   pod_shape pod;
-  /// Above 0. All of a workload sum up to at most `most_pods_counted`.
+  /// Above 0. Those of a workload sum up to at most `most_pods_counted`.
   std::int64_t weight = 1;
 
   friend constexpr auto operator<=>(const typical_pod&, const typical_pod&) noexcept = default;
@@ -30,8 +30,8 @@ struct typical_pod {
 /// Keeps every sum of weights times milli of a node within 64 bits.
 inline constexpr std::int64_t most_pods_counted = 1'000'000'000;
 
-/// The pods that a workload consists of, as fragmentation is measured by (`fragmentation`,
-/// `fragmentation_gradient`). By default none, and then nothing is a fragment.
+/// The typical pods of a workload, by which fragmentation is measured (`fragmentation`,
+/// `fragmentation_gradient`). None by default; then nothing is a fragment.
 ///
 /// Host memory is left out of the shapes: fragmentation counts CPU, models, pools and GPUs, as in the paper
 /// (Weng et al., "Beware of Fragmentation", ATC 2023).
@@ -54,15 +54,15 @@ class typical_pods {
     pods_.resize(kept);
   }
 
-  /// By shape, each once.
+  /// Sorted, without duplicates.
   [[nodiscard]] const std::vector<typical_pod>& pods() const noexcept { return pods_; }
-  /// Of all of them.
+  /// The total weight.
   [[nodiscard]] std::int64_t weight() const noexcept { return weight_; }
   [[nodiscard]] bool empty() const noexcept { return pods_.empty(); }
 
-  /// The most frequent ones that together are at least `percent` of all: rare shapes cost time and tell
+  /// The most frequent ones that make up at least `percent` of all: rare shapes cost time and contribute
   /// little. Of equally frequent ones, first those with more CPU, then more of each device, then more devices
-  /// (the paper's simulator; it takes 95 percent).
+  /// (as in the paper's simulator, which takes 95 percent).
   [[nodiscard]] typical_pods most_frequent(std::int64_t percent) const {
     std::vector<typical_pod> by_weight = pods_;
     std::sort(by_weight.begin(), by_weight.end(), [](const typical_pod& a, const typical_pod& b) {
@@ -85,9 +85,8 @@ class typical_pods {
   std::int64_t weight_ = 0;
 };
 
-/// Counts the shapes of pods as they come, to learn from them what is typical. It keeps at most
-/// `most_shapes`: when there is one more, the rarer half is forgotten, so it stays small whatever comes, and
-/// a shape that is typical stays known.
+/// Counts the shapes of pods as they arrive, to learn which are typical. Keeps at most `most_shapes`: beyond
+/// that, the rarer half is forgotten, so it stays small whatever arrives, and typical shapes stay known.
 class seen_pods {
  public:
   /// Far more than are typical of any workload.
@@ -112,11 +111,11 @@ class seen_pods {
     }
     weight_ += times;
   }
-  /// How many pods have been counted, less what has faded or was forgotten.
+  /// The number of pods counted, minus what has faded or was forgotten.
   [[nodiscard]] std::int64_t weight() const noexcept { return weight_; }
-  /// How many shapes are known.
+  /// The number of known shapes.
   [[nodiscard]] std::size_t size() const noexcept { return seen_.size(); }
-  /// What is typical of them (see `typical_pods::most_frequent`).
+  /// The typical ones (see `typical_pods::most_frequent`).
   [[nodiscard]] typical_pods typical(std::int64_t percent = 95) const {
     std::vector<typical_pod> all;
     all.reserve(seen_.size());
@@ -136,7 +135,7 @@ class seen_pods {
     std::vector<std::map<pod_shape, std::int64_t>::iterator> all;
     all.reserve(seen_.size());
     for (auto at = seen_.begin(); at != seen_.end(); ++at) all.push_back(at);
-    // Of equally frequent ones, those of a smaller shape go first.
+    // Of equally frequent ones, those of a smaller shape are forgotten first.
     std::stable_sort(all.begin(), all.end(), [](auto a, auto b) { return a->second < b->second; });
     all.resize(all.size() - most_shapes_ / 2);
     for (const auto at : all) {

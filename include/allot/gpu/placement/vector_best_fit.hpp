@@ -13,14 +13,14 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Best fit over CPU and GPUs: the less of both a pod would leave on a node, the better, half for half of the
-/// reference host (`reference_cpu_milli`). Devices as `free_index::choose_devices`.
+/// Best fit over CPU and GPUs: the less of both a pod would leave on a node, the better, both weighted
+/// equally relative to the reference host (`reference_cpu_milli`). Devices as in
+/// `free_index::choose_devices`.
 ///
 /// The score of the policy BestFit in the simulator of the paper on fragmentation gradient descent (Weng et
-/// al., ATC 2023), in exact arithmetic: 100 less the percentage that is left, towards 0. The simulator then
-/// stretches the scores of all nodes with room to whole numbers from 0 to 100. That changes neither order nor
-/// ties while they are within 100 of each other, so on all hosts that are no larger than the reference; it is
-/// left out.
+/// al., ATC 2023), in exact arithmetic: 100 minus the percentage that is left, rounded towards 0. The
+/// simulator then scales the scores of all nodes with room to integers from 0 to 100. That is left out: it
+/// changes neither order nor ties within a range of 100, so on hosts no larger than the reference.
 struct vector_best_fit_score {
   using score_type = std::int32_t;
 

@@ -14,9 +14,9 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Spreads pods: the node of which most GPUs are free, counted with the gaps of shared ones. For a fraction,
-/// the devices of which most is free; of several, one on which it can start at once, then the lowest. Whole
-/// GPUs and MIG instances as `free_index::choose_devices`.
+/// Spreads pods: the node with the most free GPU capacity, including the gaps of shared devices. For a
+/// fraction, the devices with the most free; of several, one on which it can start at once, then the lowest.
+/// Whole GPUs and MIG instances as in `free_index::choose_devices`.
 struct most_free {
   using score_type = std::int32_t;
 

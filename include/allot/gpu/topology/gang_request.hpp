@@ -18,27 +18,27 @@ namespace gpu {
 
 /// Pods of a gang that belong together. A gang without sub-groups is one group.
 struct gang_group {
-  /// So many if there is room, and not fewer than `min_pods`.
+  /// The number wanted, and the minimum.
   std::uint64_t pods = 1;
   std::uint64_t min_pods = 1;
-  /// All in one domain of this level, inside the gang's; none: anywhere in the gang's.
+  /// All in one domain of this level, within the gang's; none: anywhere in the gang's.
   std::optional<std::size_t> level = std::nullopt;
 
   friend bool operator==(const gang_group&, const gang_group&) = default;
 };
 
-/// Where a gang of equal pods may and should stand. Levels are those of the topology, `node_level()`
-/// included.
+/// Where a gang of equal pods may and should be placed. Levels are those of the topology, including
+/// `node_level()`.
 struct gang_request {
   std::span<const gang_group> groups;
-  /// All in one domain of this level, or nowhere.
+  /// All must be in one domain of this level.
   std::optional<std::size_t> required = std::nullopt;
-  /// If possible in one domain of this level, not coarser than the required one; else of the next coarser
-  /// level that has room. Nothing finer is sought than what is preferred.
+  /// If possible, all in one domain of this level, not coarser than the required one; else of the next
+  /// coarser level with room. Nothing finer than the preferred level is sought.
   std::optional<std::size_t> preferred = std::nullopt;
 };
 
-/// So many pods of a group stand on a node.
+/// The number of pods of a group on a node.
 struct gang_share {
   node_id node;
   std::uint32_t group = 0;
@@ -47,23 +47,23 @@ struct gang_share {
   friend bool operator==(const gang_share&, const gang_share&) = default;
 };
 
-/// Why a gang has no place.
+/// Why a gang can't be placed.
 enum class gang_obstacle : std::uint8_t {
   none,
   /// No groups, a group without pods or with a minimum of 0 or above its pods, a level that the topology does
-  /// not have, or a preferred level that is coarser than the required one.
+  /// not have, or a preferred level coarser than the required one.
   invalid_request,
-  /// The whole cluster has less room.
+  /// The whole cluster has too little room.
   no_room,
-  /// No domain of the required level has so much.
+  /// No domain of the required level has enough room.
   no_domain,
-  /// Some has, but not for each group in one domain of its own level.
+  /// Some domain has, but not for each group in one domain of its own level.
   groups,
-  /// The search for such domains was given up before all were tried.
+  /// The search for such domains was abandoned before all were tried.
   not_proven,
 };
 
-/// For a program to read.
+/// For programs.
 [[nodiscard]] constexpr std::string_view to_string(gang_obstacle o) noexcept {
   switch (o) {
     case gang_obstacle::none:
@@ -82,31 +82,31 @@ enum class gang_obstacle : std::uint8_t {
   return "";
 }
 
-/// Why a gang has no place, with the numbers to check it by.
+/// Why a gang can't be placed, with the supporting numbers.
 struct gang_shortage {
   gang_obstacle reason = gang_obstacle::none;
-  /// The required level; nothing if the whole cluster would do.
+  /// The required level; nothing for the whole cluster.
   std::optional<std::size_t> level;
   /// The domain of that level with the most room, the lowest of several; none for the cluster or a node.
   domain_id best;
-  /// If that level is the nodes'.
+  /// If that level is the node level.
   node_id best_node;
-  /// The pods that have room there, and the least that the gang needs.
+  /// The number of pods that fit there, and the minimum of the gang.
   std::uint64_t room = 0;
   std::uint64_t needed = 0;
-  /// With `groups` and `not_proven`: one that was left without a domain in the last try.
+  /// With `groups` and `not_proven`: a group that got no domain in the last attempt.
   std::uint32_t group = 0;
 
-  /// What is missing there; 0 if it is not a matter of room.
+  /// The room missing there; 0 if room is not the problem.
   [[nodiscard]] std::uint64_t lacking() const noexcept { return needed > room ? needed - room : 0; }
 
   friend bool operator==(const gang_shortage&, const gang_shortage&) = default;
 };
 
-/// Where a gang stands, or why it does not.
+/// Where a gang is placed, or why it can't be.
 struct gang_place {
   bool found = false;
-  /// The finest level at which it was put in one domain; nothing for the whole cluster.
+  /// The finest level at which it is in one domain; nothing for the whole cluster.
   std::optional<std::size_t> level;
   /// None for the cluster or a node.
   domain_id domain;
@@ -117,7 +117,7 @@ struct gang_place {
   gang_shortage why;
 };
 
-/// The shortage in a sentence, for a person.
+/// The shortage as a sentence for users.
 [[nodiscard]] inline std::string explain(const topology& t, const cluster& nodes, const gang_shortage& why) {
   const auto number = [](std::uint64_t pods) {
     return std::to_string(pods) + (pods == 1 ? " pod" : " pods");

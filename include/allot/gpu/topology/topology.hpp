@@ -20,11 +20,11 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// A group of nodes that lie near each other: a spine, a leaf, a rack, an NVLink domain. Coarser levels have
-/// smaller ids, and among the domains of one level those of one parent follow each other.
+/// A group of nodes that are close to each other: a spine, a leaf, a rack, an NVLink domain. Coarser levels
+/// have smaller ids, and within a level the domains of one parent are contiguous.
 using domain_id = id<struct domain_tag>;
 
-/// Ids that follow each other.
+/// A range of consecutive ids.
 class domain_range {
  public:
   class iterator {
@@ -63,15 +63,15 @@ class domain_range {
   std::size_t last_ = 0;
 };
 
-/// How far the nodes of a cluster are from each other: levels from coarse to fine, the domains of each, and
-/// the nodes of each domain. The node is the finest level of all. Nodes have an order in which those of every
-/// domain follow each other; a node that is in no domain comes after all that are in one.
+/// The proximity of the nodes of a cluster: levels from coarse to fine, the domains of each, and the nodes of
+/// each domain. The node is the finest level of all. Nodes are ordered such that those of every domain are
+/// contiguous; nodes in no domain come last.
 ///
-/// Does not change. Made by `build_topology`, `topology_from_labels` (topology_builder.hpp) or
-/// `topology_from_graph` (topology_graph.hpp); by default without nodes.
+/// Immutable. Made by `build_topology`, `topology_from_labels` (topology_builder.hpp) or
+/// `topology_from_graph` (topology_graph.hpp); empty by default.
 class topology {
  public:
-  /// A domain before it is compiled, with the nodes that stand in it directly.
+  /// A domain before it is compiled, with the nodes directly in it.
   struct part {
     static constexpr std::size_t no_parent = static_cast<std::size_t>(-1);
 
@@ -82,24 +82,24 @@ class topology {
 
   topology() = default;
   /// Compiles domains whose parents are given by position, in any order. Precondition: they are a forest in
-  /// which nodes stand in domains of the last level alone, each node in at most one, and below `nodes`.
-  /// (The builders see to that.) Siblings keep their order. O(n log n).
+  /// which only domains of the last level have nodes, each node is in at most one, and all are below `nodes`.
+  /// (The builders ensure that.) Siblings keep their order. O(n log n).
   topology(std::vector<std::string> levels, const std::vector<part>& parts, std::size_t nodes)
       : levels_(std::move(levels)) {
     lay_out_domains(parts);
     lay_out_nodes(parts, nodes);
   }
 
-  /// The number of levels of domains. They are numbered from the coarsest, 0, on; the level of the nodes,
-  /// which is not counted, is the next after the finest.
+  /// The number of levels of domains, numbered from the coarsest, 0. The node level, which is not counted,
+  /// comes after the finest.
   [[nodiscard]] std::size_t levels() const noexcept { return levels_.size(); }
   [[nodiscard]] std::size_t node_level() const noexcept { return levels_.size(); }
-  /// The name of a level; that of the nodes is "node".
+  /// The name of a level; that of the node level is "node".
   [[nodiscard]] std::string_view level_name(std::size_t level) const {
-    ALLOT_ASSERT(level <= node_level(), "no level of this topology");
+    ALLOT_ASSERT(level <= node_level(), "not a level of this topology");
     return level == node_level() ? std::string_view{"node"} : std::string_view{levels_[level]};
   }
-  /// The level of that name; "node" is the nodes'. O(levels).
+  /// The level with that name; "node" is the node level. O(levels).
   [[nodiscard]] std::optional<std::size_t> find_level(std::string_view name) const noexcept {
     const auto at = std::find(levels_.begin(), levels_.end(), name);
     if (at != levels_.end()) return static_cast<std::size_t>(at - levels_.begin());
@@ -112,12 +112,12 @@ class topology {
   [[nodiscard]] bool contains(domain_id d) const noexcept { return d.index() < domains_.size(); }
   [[nodiscard]] domain_range domains() const noexcept { return {0, domains_.size()}; }
   [[nodiscard]] domain_range domains_of(std::size_t level) const {
-    ALLOT_ASSERT(level < levels(), "no level of domains");
+    ALLOT_ASSERT(level < levels(), "not a level of domains");
     return {first_of_level_[level], first_of_level_[level + 1]};
   }
-  /// The domains of a level (of this domain's or a finer one) that lie in this domain. O(level).
+  /// The domains of a level (this domain's or a finer one) within this domain. O(level).
   [[nodiscard]] domain_range domains_in(domain_id d, std::size_t level) const {
-    ALLOT_ASSERT(level >= level_of(d) && level < levels(), "no level of domains below this one");
+    ALLOT_ASSERT(level >= level_of(d) && level < levels(), "not a level of domains below this one");
     std::size_t first = d.index();
     std::size_t last = first + 1;
     for (std::size_t l = level_of(d); l < level && first < last; ++l) {
@@ -137,46 +137,46 @@ class topology {
   [[nodiscard]] std::size_t level_of(domain_id d) const { return at(d).level; }
   /// None for a domain of the coarsest level.
   [[nodiscard]] domain_id parent(domain_id d) const { return at(d).parent; }
-  /// The domains of the next finer level in it; none if that is the nodes'.
+  /// The domains of the next finer level in it; none if that is the node level.
   [[nodiscard]] domain_range children(domain_id d) const {
     const domain& x = at(d);
     return {x.first_child, x.first_child + x.children};
   }
-  /// Whether `inner` lies in `outer`, which may be itself. O(levels).
+  /// Whether `inner` is within `outer` or is `outer`. O(levels).
   [[nodiscard]] bool is_within(domain_id inner, domain_id outer) const {
     const std::size_t level = level_of(outer);
     while (level_of(inner) > level) inner = parent(inner);
     return inner == outer;
   }
 
-  /// The nodes in it, those of one sub-domain together.
+  /// The nodes in it, grouped by sub-domain.
   [[nodiscard]] std::span<const node_id> nodes(domain_id d) const {
     const domain& x = at(d);
     return std::span{order_}.subspan(x.first_node, x.nodes);
   }
-  /// All nodes in their order; those of a domain follow each other, and those in none come last.
+  /// All nodes in order; those of a domain are contiguous, and those in none come last.
   [[nodiscard]] std::span<const node_id> nodes() const noexcept { return order_; }
   [[nodiscard]] std::span<const node_id> nodes_outside() const noexcept {
     return std::span{order_}.subspan(inside_);
   }
   /// Where the nodes of a domain begin in `nodes()`.
   [[nodiscard]] std::size_t first_position(domain_id d) const { return at(d).first_node; }
-  /// Where a node stands in `nodes()`.
+  /// The position of a node in `nodes()`.
   [[nodiscard]] std::size_t position(node_id n) const {
-    ALLOT_ASSERT(n.index() < position_.size(), "no node of this topology");
+    ALLOT_ASSERT(n.index() < position_.size(), "not a node of this topology");
     return position_[n.index()];
   }
-  /// The domain of the finest level in which a node is, or none.
+  /// The domain of the finest level that contains a node, or none.
   [[nodiscard]] domain_id domain_of(node_id n) const {
     return levels() == 0 ? domain_id::none() : domain_of(n, levels() - 1);
   }
-  /// The domain of a level in which a node is, or none. O(1).
+  /// The domain of a level that contains a node, or none. O(1).
   [[nodiscard]] domain_id domain_of(node_id n, std::size_t level) const {
-    ALLOT_ASSERT(level < levels(), "no level of domains");
+    ALLOT_ASSERT(level < levels(), "not a level of domains");
     const std::size_t p = position(n);
     return p < inside_ ? domain_of_[p * levels() + level] : domain_id::none();
   }
-  /// The finest domain in which both nodes are; none if there is none. O(levels).
+  /// The finest domain that contains both nodes; none if there is none. O(levels).
   [[nodiscard]] domain_id common_domain(node_id a, node_id b) const {
     for (std::size_t level = levels(); level-- > 0;) {
       const domain_id d = domain_of(a, level);
@@ -185,7 +185,7 @@ class topology {
     return {};
   }
 
-  /// The domain of that qualified name, or of that name if only one has it. O(domains).
+  /// The domain with that qualified name, or with that name if it is unique. O(domains).
   [[nodiscard]] std::optional<domain_id> find(std::string_view wanted) const {
     std::optional<domain_id> found;
     bool several = false;
@@ -215,11 +215,11 @@ class topology {
   };
 
   [[nodiscard]] const domain& at(domain_id d) const {
-    ALLOT_ASSERT(contains(d), "no domain of this topology");
+    ALLOT_ASSERT(contains(d), "not a domain of this topology");
     return domains_[d.index()];
   }
 
-  /// Level by level, the children of one domain after those of the one before it.
+  /// Level by level, the children of each domain after those of the one before it.
   void lay_out_domains(const std::vector<part>& parts) {
     std::vector<std::vector<std::size_t>> children(parts.size());
     std::vector<std::size_t> level;
@@ -245,7 +245,7 @@ class topology {
       first_of_level_.push_back(domains_.size());
       level = std::move(next);
     }
-    ALLOT_ASSERT(domains_.size() == parts.size(), "not a forest of so many levels");
+    ALLOT_ASSERT(domains_.size() == parts.size(), "not a forest with this many levels");
   }
 
   void lay_out_nodes(const std::vector<part>& parts, std::size_t nodes) {
@@ -253,7 +253,7 @@ class topology {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       for (const node_id n : parts[i].nodes) {
         ALLOT_ASSERT(n.index() < nodes && where[n.index()].is_none(),
-                     "a node that is none, or in two domains");
+                     "a node that does not exist, or is in two domains");
         ALLOT_ASSERT(level_of(id_of_part_[i]) + 1 == levels(), "a node above the finest level");
         where[n.index()] = id_of_part_[i];
       }
@@ -274,7 +274,7 @@ class topology {
         ++domains_[d.index()].nodes;
       }
     }
-    // The nodes of each level follow each other in the order of its domains.
+    // Within each level, the nodes are in the order of its domains.
     for (std::size_t l = 0; l < levels(); ++l) {
       std::uint32_t next = 0;
       for (const domain_id d : domains_of(l)) {
@@ -287,14 +287,14 @@ class topology {
 
   std::vector<std::string> levels_;
   std::vector<domain> domains_;
-  /// And at the end the number of all.
+  /// Ends with the number of all domains.
   std::vector<std::size_t> first_of_level_;
   std::vector<node_id> order_;
   std::vector<std::uint32_t> position_;
-  /// By position, then by level; only of nodes that are in domains.
+  /// By position, then by level; only for nodes in domains.
   std::vector<domain_id> domain_of_;
   std::size_t inside_ = 0;
-  /// Only while it is compiled.
+  /// Used only during construction.
   std::vector<domain_id> id_of_part_;
 };
 

@@ -19,20 +19,20 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// A domain as the user names it.
+/// A domain as the user specifies it.
 struct domain_spec {
   std::string name = "";
-  /// Empty for one of the coarsest level. If several domains have the parent's name, its path: "a/r1" is the
-  /// r1 whose own parent is given as a.
+  /// Empty for the coarsest level. If several domains have the parent's name, its path: "a/r1" is the r1
+  /// whose own parent is given as a.
   std::string parent = "";
-  /// By name; only of a domain of the finest level.
+  /// By name; only for domains of the finest level.
   std::vector<std::string> nodes{};
 
   friend bool operator==(const domain_spec&, const domain_spec&) = default;
 };
 
 struct topology_spec {
-  /// From coarse to fine, without the node's own.
+  /// From coarse to fine, without the node level.
   std::vector<std::string> levels;
   std::vector<domain_spec> domains;
 
@@ -40,17 +40,17 @@ struct topology_spec {
 };
 
 struct topology_options {
-  /// A node that lacks the label of a level, or that no domain has, stands outside every domain. Otherwise
-  /// that is a problem.
+  /// A node that lacks the label of a level, or that no domain has, is outside every domain. Otherwise that
+  /// is a problem.
   bool allow_outside = false;
-  /// No two domains of a level have the same name: one name under two parents is a domain with two parents,
-  /// which is a problem. Otherwise they are two domains, told apart by their qualified names.
+  /// Names are unique within a level: one name under two parents is a domain with two parents, which is a
+  /// problem. Otherwise these are two domains, distinguished by their qualified names.
   bool unique_names = false;
 };
 
 namespace detail {
 
-/// Collects what is wrong with domains whose parents are known, and compiles them if nothing is.
+/// Collects the problems of domains whose parents are known, and compiles them if there are none.
 class topology_checker {
  public:
   topology_checker(const cluster& nodes, std::vector<std::string> levels, std::vector<topology::part> parts,
@@ -60,7 +60,7 @@ class topology_checker {
         parts_(std::move(parts)),
         found_(std::move(found)),
         options_(options),
-        // With a parent missing, or an edge dropped, a depth would not be what the user meant.
+        // If a parent is missing or an edge was dropped, a depth would not be what the user meant.
         depths_known_(std::none_of(found_.begin(), found_.end(), [](const problem& p) {
           return p.code == problem_code::unknown_parent || p.code == problem_code::cycle;
         })) {}
@@ -96,7 +96,7 @@ class topology_checker {
     }
   }
 
-  /// Each cycle once, told from its first domain; and the depth of all that hang on none.
+  /// Reports each cycle once, from its first domain on; finds the depth of domains not on or below one.
   void check_cycles() {
     depth_.assign(parts_.size(), none);
     std::vector<std::size_t> walk(parts_.size(), none);
@@ -111,7 +111,7 @@ class topology_checker {
       std::size_t i = start;
       for (; i != none && steps <= levels_.size(); i = parts_[i].parent) ++steps;
       if (i == none) depth_[start] = steps - 1;
-      // One problem for all that is too deep in one line.
+      // One problem for all that is too deep on one path.
       if (i == none && steps == levels_.size() + 1) {
         report(
             problem_code::out_of_range, parts_[start].name, "parent",
@@ -133,7 +133,7 @@ class topology_checker {
     report(problem_code::cycle, parts_[first].name, "parent", std::move(text));
   }
 
-  /// The names down to a domain, as far up as there are levels: it may hang on a cycle.
+  /// The names down to a domain, going up no further than there are levels: it may hang off a cycle.
   [[nodiscard]] std::string path(std::size_t i) const {
     std::string text = parts_[i].name;
     for (std::size_t l = 0; l < levels_.size() && parts_[i].parent != none; ++l) {
@@ -164,7 +164,7 @@ class topology_checker {
   void check_nodes() {
     std::vector<std::size_t> where(nodes_.size(), none);
     for (std::size_t i = 0; i < parts_.size(); ++i) {
-      // Said once, not of each node.
+      // Reported once, not for each node.
       if (!parts_[i].nodes.empty() && depth_[i] != none && depth_[i] + 1 < levels_.size()) {
         report(problem_code::out_of_range, parts_[i].name, "nodes",
                "nodes stand in " + path(i) + ", which is a " + levels_[depth_[i]] + ": only a " +
@@ -183,7 +183,7 @@ class topology_checker {
         }
       }
     }
-    // What was reported already explains why a node has no domain.
+    // The problems reported so far explain why a node has no domain.
     if (options_.allow_outside || !found_.empty() || levels_.empty()) return;
     for (std::size_t n = 0; n < where.size(); ++n) {
       if (where[n] != none) continue;
@@ -195,7 +195,7 @@ class topology_checker {
   const cluster& nodes_;
   std::vector<std::string> levels_;
   std::vector<topology::part> parts_;
-  /// 0 for a domain without a parent; none where it can't be told.
+  /// 0 for a domain without a parent; none if unknown.
   std::vector<std::size_t> depth_;
   std::vector<problem> found_;
   topology_options options_;
@@ -235,10 +235,10 @@ class domain_names {
 
 }  // namespace detail
 
-/// The topology that the user describes, or everything that is wrong with it: levels without a name or with
-/// one name twice, domains without a name, siblings of one name, parents that do not exist, every cycle with
-/// all its members, domains below the finest level, nodes that do not exist, stand in two domains, above the
-/// finest level or (unless allowed) in none. Siblings keep the order of the specification. O(n log n).
+/// The topology that the user specifies, or all problems with it: levels without a name or with a duplicate
+/// one, domains without a name, siblings with the same name, parents that do not exist, every cycle with all
+/// its members, domains below the finest level, nodes that do not exist, are in two domains, above the finest
+/// level or (unless allowed) in none. Siblings keep the order of the specification. O(n log n).
 [[nodiscard]] inline result<topology> build_topology(const cluster& nodes, const topology_spec& spec,
                                                      topology_options options = {}) {
   std::vector<problem> found;
@@ -262,11 +262,11 @@ class domain_names {
   return detail::topology_checker{nodes, spec.levels, std::move(parts), std::move(found), options}.build();
 }
 
-/// The topology that the labels of the nodes tell: of each level, from coarse to fine, the key of its label,
-/// which is also its name. Domains of one name under different parents are different domains, unless names
-/// are to be unique. Or everything that is wrong: nodes without a label of a level (unless they are allowed
-/// to stand outside every domain; those of one specification are told together), and what is wrong with the
-/// levels. Siblings are in the order of their first nodes. O(n log n).
+/// The topology given by the labels of the nodes. `levels`: from coarse to fine, the key of each level's
+/// label, which is also its name. Domains with the same name under different parents are different domains,
+/// unless names must be unique. Or all problems: nodes without a label of a level (unless they may be outside
+/// every domain; those of one specification are reported together), and problems with the levels. Siblings
+/// are in the order of their first nodes. O(n log n).
 [[nodiscard]] inline result<topology> topology_from_labels(const cluster& nodes,
                                                            std::vector<std::string> levels,
                                                            topology_options options = {}) {

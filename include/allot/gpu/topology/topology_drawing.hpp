@@ -32,7 +32,7 @@ struct node_fill {
 
 namespace detail {
 
-/// Writes one topology: a box in a box for each domain, and in them the nodes.
+/// Writes one topology: nested boxes for the domains, and in them the nodes.
 template <class Fill>
 class topology_drawing {
  public:
@@ -112,9 +112,9 @@ class topology_drawing {
 
 }  // namespace detail
 
-/// Writes a topology as a DOT graph: each domain is a box with its level and name around what lies in it, and
-/// each node has its name, how full it is (`fill(node)` is a `node_fill`; fuller is darker), and with a blue
-/// frame the pods of the gang that stand there. `nodes` is the cluster of the topology. O(n log n).
+/// Writes a topology as a DOT graph: each domain is a box with its level and name around its contents, and
+/// each node has its name, how full it is (`fill(node)` is a `node_fill`; fuller is darker), and in a blue
+/// frame its pods of the gang. `nodes` is the cluster of the topology. O(n log n).
 template <class Fill>
 requires std::convertible_to<std::invoke_result_t<Fill&, node_id>, node_fill>
 void write_graphviz(std::ostream& out, const topology& t, const cluster& nodes, Fill fill,

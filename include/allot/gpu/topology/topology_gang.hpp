@@ -20,29 +20,28 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// Finds where a gang of equal pods stands in a topology.
+/// Finds a place for a gang of equal pods in a topology.
 ///
 /// Which domain. With a preferred level: the domains of that level, then of each coarser one up to the
 /// required one (or the whole cluster), of the first level at which one holds the minimum. Without: the
 /// domains of every level from the node up, of the first at which one holds all pods; if none does, of the
-/// required level, since then size goes before nearness. Among the domains of a level: the one with the least
-/// room that holds all pods; else, for an elastic gang, the one with the most room; of several the lowest.
-/// (The nearest domain first and the fullest first is KAI's rule; that nothing finer than the preferred level
-/// is sought too.)
+/// required level, since size then takes precedence over proximity. Among the domains of a level: the one
+/// with the least room that holds all pods; else, for an elastic gang, the one with the most room; of several
+/// the lowest. (KAI's rule, too: the nearest domain first and the fullest first, and nothing finer than the
+/// preferred level.)
 ///
-/// Where in it. As few sub-domains as possible, and in each of them the same again, down to the nodes: the
-/// largest are filled first, and the last one is the smallest that suffices.
+/// Where in it. As few sub-domains as possible, recursively down to the nodes: the largest are filled first,
+/// and the last one is the smallest that suffices.
 ///
-/// Groups. Each that has a level finer than the gang's domain gets one domain of that level: an exact search,
-/// the finest levels and the largest groups first, the fullest domain that suffices first. Then they grow in
-/// the order of the request, as far as their domains have room that no other group needs.
+/// Groups. Each with a level finer than the gang's domain gets one domain of that level, by an exact search:
+/// the finest levels and the largest groups first, the fullest sufficient domain first. Then they grow in the
+/// order of the request, as far as their domains have room that no other group needs.
 ///
-/// An object of this type is the workspace: it allocates when it is made, and later only for more groups than
+/// An object of this type is the workspace: it allocates on construction, and later only for more groups than
 /// it has seen. The topology must outlive it.
 class gang_planner {
  public:
-  /// How many domains are tried for the groups of a gang, in the domains of one level, before the search
-  /// there is given up.
+  /// How many domains of one level are tried for the groups of a gang before the search there is abandoned.
   static constexpr std::uint64_t default_budget = 4096;
 
   explicit gang_planner(const topology& t) : topology_(&t), assignment_(t) {
@@ -52,7 +51,7 @@ class gang_planner {
   }
 
   /// `rooms` must be of the topology of this workspace. For a gang of one group without a level of its own
-  /// O(domains + nodes of the domains that it shares), and a look at each node if one of them could hold it.
+  /// O(domains + nodes of the domains that it uses), and a look at each node if one of them could hold it.
   template <topology_rooms Rooms>
   [[nodiscard]] gang_place plan(const Rooms& rooms, const gang_request& request,
                                 std::uint64_t budget = default_budget) {
@@ -100,10 +99,10 @@ class gang_planner {
 
   struct entry {
     std::uint64_t room = 0;
-    /// That of a domain; or of a node, its position after all domains.
+    /// The id of a domain; or, for a node, its position after all domains.
     std::size_t key = 0;
   };
-  /// By which candidates are ordered: those that hold all pods, the fullest first; then the emptiest.
+  /// The order of candidates: those that hold all pods, the fullest first; then the emptiest.
   struct rank {
     bool is_short = false;
     std::uint64_t room = 0;
@@ -150,7 +149,7 @@ class gang_planner {
     return find_in_level(rooms, coarsest, needed_, wanted_);
   }
 
-  /// A region of this level with room for at least the first number of pods and less than the second.
+  /// A region of this level with room for at least `at_least` and fewer than `below` pods.
   template <class Rooms>
   [[nodiscard]] std::optional<region> find_in_level(const Rooms& rooms, std::size_t level,
                                                     std::uint64_t at_least, std::uint64_t below) {
@@ -167,7 +166,7 @@ class gang_planner {
     const bool is_simple = std::all_of(request_->groups.begin(), request_->groups.end(),
                                        [&](const gang_group& g) { return !g.level || *g.level <= level; });
     if (is_simple) {
-      // Whatever has the room will do.
+      // Any domain with the room will do.
       const auto best = first_of(domains.first(), domains.last(), room, at_least, below);
       if (!best || !assign(rooms, region{region::domain, best->index})) return std::nullopt;
       return region{region::domain, best->index};
@@ -184,8 +183,8 @@ class gang_planner {
     return std::nullopt;
   }
 
-  /// The nodes before this position may hold the whole gang: one outside every domain is in none of a level
-  /// that is asked for.
+  /// The nodes before this position may hold the whole gang: one outside every domain satisfies no requested
+  /// level.
   [[nodiscard]] std::size_t eligible_nodes() const noexcept {
     const auto asks_for_domain = [this](const std::optional<std::size_t>& level) {
       return level && *level < topology_->node_level();
@@ -204,7 +203,7 @@ class gang_planner {
       if (r < at_least || r >= below) continue;
       const rank is = rank_of(r, i);
       if (!best || is < *best) best = is;
-      // None fits closer.
+      // There is no closer fit.
       if (r == wanted_) break;
     }
     return best;
@@ -234,7 +233,7 @@ class gang_planner {
         assignment_.take({region::node, topology_->position(shares_[i].node)}, shares_[i].pods);
       }
     };
-    // Those with the least choice first; then what is left suffices for the others, wherever they stood.
+    // Those with the least choice first; what is left then suffices for the others, wherever those are.
     for (const std::size_t g : assignment_.inner()) one(g);
     for (std::size_t g = 0; g < request_->groups.size(); ++g) {
       if (!detail::is_inner(*topology_, request_->groups[g], r)) one(g);
@@ -284,8 +283,8 @@ class gang_planner {
     shares_.push_back({topology_->nodes()[at.index], group, pods});
   }
 
-  /// Takes whole entries, the largest first, until one suffices for the pods that are left: returns the
-  /// smallest such one. `pods` becomes what is left.
+  /// Takes whole entries, largest first, until one suffices for the pods that are left: returns the smallest
+  /// such one. `pods` becomes what is left.
   template <class Take>
   [[nodiscard]] std::optional<std::size_t> take_largest(std::uint64_t& pods, Take take_whole) {
     const auto is_smaller = [](const entry& a, const entry& b) {

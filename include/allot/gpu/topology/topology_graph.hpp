@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-// Topologies and Boost.Graph. A graph that the user built is compiled by `topology_from_graph`. The other
-// way, a `topology_graph` shows a topology with the nodes of its cluster as a graph, without a copy: the
-// domains and the nodes are the vertices, and an edge goes from a domain to each of its sub-domains and
-// nodes. It models VertexListGraph, EdgeListGraph, BidirectionalGraph (so IncidenceGraph) and AdjacencyGraph;
-// domains come before nodes, coarser ones before finer ones, and every function takes constant time.
+// Topologies and Boost.Graph. `topology_from_graph` compiles a graph that the user built. Conversely, a
+// `topology_graph` presents a topology with the nodes of its cluster as a graph, without a copy: the domains
+// and the nodes are the vertices, and an edge leads from a domain to each of its sub-domains and nodes. It
+// models VertexListGraph, EdgeListGraph, BidirectionalGraph (so IncidenceGraph) and AdjacencyGraph; domains
+// come before nodes, coarser ones before finer ones, and every function takes constant time.
 //
 //   const allot::gpu::topology_graph g{t, nodes};
 //   boost::write_graphviz(out, g, boost::make_label_writer(get(boost::vertex_name, g)));
 //
-// Properties: boost::vertex_index and boost::vertex_name. No other header includes this one: it costs more to
-// compile than the rest of the topology.
+// Properties: boost::vertex_index and boost::vertex_name. No other header includes this one: it takes longer
+// to compile than the rest of the topology.
 
 #include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
@@ -43,7 +43,7 @@ namespace gpu {
 /// A domain (its id), or a node (its position after all domains).
 using topology_vertex = id<struct topology_vertex_tag>;
 
-/// The edge that leads to `child` from the domain around it.
+/// The edge to `child` from the domain around it.
 struct topology_edge {
   topology_vertex child;
 
@@ -54,7 +54,7 @@ struct topology_edge {
 class topology_graph {
  public:
   topology_graph(const topology& t, const cluster& nodes) : topology_(&t), nodes_(&nodes) {
-    ALLOT_ASSERT(t.nodes().size() == nodes.size(), "the topology of another cluster");
+    ALLOT_ASSERT(t.nodes().size() == nodes.size(), "the topology is of another cluster");
   }
 
   [[nodiscard]] const topology& layout() const noexcept { return *topology_; }
@@ -81,7 +81,7 @@ class topology_graph {
     const domain_id up = domain(v) ? topology_->parent(domain(v)) : topology_->domain_of(node(v));
     return up ? vertex(up) : topology_vertex::none();
   }
-  /// The vertices in it follow each other.
+  /// The vertices in it are contiguous.
   [[nodiscard]] std::pair<std::size_t, std::size_t> children(topology_vertex v) const {
     const domain_id d = domain(v);
     if (!d) return {0, 0};
@@ -200,7 +200,7 @@ struct named_graph {
   std::vector<std::vector<std::size_t>> out;
 };
 
-/// Reports every cycle that a search from the first vertices on closes, and drops the edge that closes it.
+/// Reports every cycle found by a depth-first search in vertex order, and drops the edge that closes it.
 class cycle_remover {
  public:
   cycle_remover(named_graph& g, std::vector<problem>& found)
@@ -215,7 +215,7 @@ class cycle_remover {
  private:
   enum states : unsigned char { is_new, is_open, is_done };
 
-  /// Not recursive: a path may be as long as the user's mistake.
+  /// Not recursive: an invalid graph may have paths of any length.
   void walk(std::size_t start) {
     path_.push_back({start, 0});
     state_[start] = is_open;
@@ -267,7 +267,7 @@ class cycle_remover {
       if (std::find(parents[to].begin(), parents[to].end(), v) == parents[to].end()) parents[to].push_back(v);
     }
   }
-  // A vertex out of which nothing leads is a node if the cluster has one of its name.
+  // A vertex without out-edges is a node if the cluster has one with its name.
   std::vector<node_id> node_of(n);
   std::vector<std::size_t> part_of(n, none);
   std::vector<topology::part> parts;
@@ -307,12 +307,12 @@ class cycle_remover {
 
 }  // namespace detail
 
-/// The topology that a directed graph of the user describes: an edge leads from a domain to each domain or
-/// node in it, `names` is a property map from vertices to names, and the depth of a domain tells its level. A
-/// vertex without out-edges that has the name of a node of the cluster is that node. Or everything that is
-/// wrong: every cycle with all its members, domains and nodes with two parents, vertices at the depth of
-/// nodes that the cluster does not have, and what `build_topology` finds. Parallel edges count once. Siblings
-/// are in the order of the vertices. O((vertices + edges) log vertices).
+/// The topology given by a user's directed graph: an edge leads from a domain to each domain or node in it,
+/// `names` is a property map from vertices to names, and the depth of a domain determines its level. A vertex
+/// without out-edges that has the name of a node of the cluster is that node. Or all problems: every cycle
+/// with all its members, domains and nodes with two parents, vertices at the depth of nodes that the cluster
+/// does not have, and what `build_topology` reports. Parallel edges count once. Siblings are in the order of
+/// the vertices. O((vertices + edges) log vertices).
 template <class Graph, class Names>
 [[nodiscard]] result<topology> topology_from_graph(const cluster& nodes, std::vector<std::string> levels,
                                                    const Graph& g, Names names,

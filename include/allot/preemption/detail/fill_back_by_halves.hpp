@@ -7,11 +7,10 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Gives back whatever of [first, last) is not needed for `good()`, the last first: what is left is what
-/// giving back one after the other would leave, if what is good stays good when more is gone. All of it is
-/// gone when it is called; `give_back(i)` and `take(i)` change that for one. Halves are tried before they
-/// are looked into: of n of which k are needed, O(k log n) calls of `good` and O(n + k log n) steps on
-/// average, O(n log n) at most.
+/// Gives back the elements of [first, last) that `good()` does not need, last first. The result is that of
+/// giving back one by one, provided that what is good stays good when more is taken. On entry all are taken;
+/// `give_back(i)` and `take(i)` change that for one. Halves are tried whole before they are split: with k of
+/// n needed, O(k log n) calls of `good` and O(n + k log n) steps on average, O(n log n) at most.
 template <class GiveBack, class Take, class Good>
 void fill_back_by_halves(std::size_t first, std::size_t last, GiveBack give_back, Take take, Good good) {
   if (first == last) return;

@@ -23,9 +23,9 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Who may be asked to yield for one beneficiary, next first. Judged again as victims go: a quota yields only
-/// while it still uses what others own, and jobs that yield within the beneficiary's own side may be what
-/// makes its side own the request. Buffers are kept from one search to the next.
+/// The victim candidates of one beneficiary, next first. They are judged again as victims are taken: a quota
+/// yields only while it still uses what others own, and victims on the beneficiary's own side may make its
+/// side own the request. Buffers are reused across searches.
 template <std::size_t N, class Order, class Protection>
 class victim_queue {
  public:
@@ -42,7 +42,7 @@ class victim_queue {
   [[nodiscard]] Protection& protection() noexcept { return protection_; }
   [[nodiscard]] const search_progress<N>& progress() const noexcept { return progress_; }
 
-  /// A new search.
+  /// Starts a new search.
   void reset() {
     progress_ = {};
     spared_some_ = false;
@@ -51,7 +51,7 @@ class victim_queue {
   void mark_taken(job_id id, bool taken) { taken ? taken_.insert(id) : taken_.erase(id); }
   [[nodiscard]] bool is_taken(job_id id) const { return taken_.contains(id); }
 
-  /// Everybody who may be asked with these dimensions contested.
+  /// Finds all jobs that may be preempted when these dimensions are contested.
   void find(const ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b,
             const dimensions& contested) {
     running_ = &running;
@@ -70,7 +70,7 @@ class victim_queue {
     if (asks_others(b) || b.may.reclaim != preempt_reclaim::never) find_scopes(l, b);
   }
 
-  /// The next who may be asked, taken out of the queue; null when there is nobody left.
+  /// Pops the source of the next job that may be preempted; null if there is none left.
   [[nodiscard]] victim_source* pop(const ledger<N>& l, const beneficiary<N>& b) {
     while (!queue_.empty()) {
       std::pop_heap(queue_.begin(), queue_.end(), yields_later{});
@@ -78,7 +78,7 @@ class victim_queue {
       queue_.pop_back();
       victim_source& g = sources_[e.victim_source];
       if (g.offer != e.offer) continue;
-      // Others have yielded since: this quota may owe less than it did, or be protected by now.
+      // Others have yielded since: this quota may owe less, or be protected by now.
       if (may_be_asked(l, b, g, helpful(l, b, g), next_of(g))) return &g;
       enqueue(l, b, e.victim_source);
     }
@@ -92,22 +92,22 @@ class victim_queue {
     return {g.quota, g.how, job, yields_of(job), b.now};
   }
 
-  /// The source of a job that is to be asked out of turn; null if it may not be asked now. O(sources).
+  /// The source of a job to be preempted out of turn; null if the job may not be preempted now. O(sources).
   [[nodiscard]] victim_source* find_source(const ledger<N>& l, const beneficiary<N>& b,
                                            const running_job<N>& job) {
     const auto g = std::find_if(sources_.begin(), sources_.end(),
                                 [&](const victim_source& x) { return x.quota == job.quota; });
     return g != sources_.end() && may_be_asked(l, b, *g, helpful(l, b, *g), job) ? &*g : nullptr;
   }
-  /// That job has been taken. When its turn comes it is passed by.
+  /// To be called when that job has been taken. It is skipped when its turn comes.
   void took_out_of_turn(const ledger<N>& l, const beneficiary<N>& b, const victim_source& g) {
     const bool near = g.how != relation::borrower;
     if (narrow(l, b) || near) open_scopes(l, b);
   }
-  /// Whether somebody may have been passed over because of what others have given.
+  /// Whether jobs may have been passed over because of what others have yielded.
   [[nodiscard]] bool spared_some() const noexcept { return spared_some_; }
-  /// Calls `visit(job, relation)` for those who have not been taken though nothing but what others have given
-  /// speaks against it. Rivals are not among them. O(jobs of the sources).
+  /// Calls `visit(job, relation)` for each job that only what others have yielded has kept from being taken,
+  /// rivals excepted. O(jobs of the sources).
   template <class Visit>
   void for_each_passed_over(const ledger<N>& l, const beneficiary<N>& b, Visit visit) const {
     for (const victim_source& g : sources_) {
@@ -123,7 +123,7 @@ class victim_queue {
     }
   }
 
-  /// Its next was not fair; the one after it is next.
+  /// The source's next job was not fair: moves on to the one after it.
   void refuse(const ledger<N>& l, const beneficiary<N>& b, victim_source& g, const resources<N>& yields) {
     g.refused = true;
     g.refused_at = progress_.evictions;
@@ -131,13 +131,13 @@ class victim_queue {
     drop_next(b, g);
     enqueue(l, b, index_of(g));
   }
-  /// Counts what has been taken.
+  /// Counts a taken job.
   void count(victim_source& g, const running_job<N>& job) {
     ++progress_.evictions;
     ++g.given;
     progress_.released += job.request;
   }
-  /// Its next has been taken; it may be asked again, unless it shall give `only_once`.
+  /// The source's next job has been taken. The source may be asked again unless `only_once`.
   void took(const ledger<N>& l, const beneficiary<N>& b, victim_source& g, bool only_once) {
     const bool near = g.how != relation::borrower;
     drop_next(b, g);
@@ -147,7 +147,7 @@ class victim_queue {
   }
   [[nodiscard]] const dimensions& contested() const noexcept { return contested_; }
 
-  /// Whether some were refused; they may be asked again.
+  /// Offers sources with refused jobs again; returns whether there are any.
   [[nodiscard]] bool offer_refused_again(const ledger<N>& l, const beneficiary<N>& b) {
     bool some = false;
     for (std::size_t i = 0; i < sources_.size(); ++i) {
@@ -157,7 +157,7 @@ class victim_queue {
     }
     return some;
   }
-  /// A guard that finds no job fair that is larger than an unfair one need not be asked.
+  /// For a guard that finds no job fair that is larger than an unfair one: such jobs are then skipped.
   void skip_larger_than_refused(bool yes) noexcept { skip_larger_ = yes; }
 
  private:
@@ -165,8 +165,8 @@ class victim_queue {
   static constexpr bool in_own_order = orders_within_quota<Order, N>;
 
   /// The quotas on the far side of one ancestor that borrow from beyond it: `count` sources from `first` on.
-  /// They may be asked as borrowers once `side` owns the request; none stands for the own jobs of the
-  /// beneficiary's quota.
+  /// Their jobs may be preempted as borrowers once `side` owns the request. No `side` stands for the own jobs
+  /// of the beneficiary's quota.
   struct reclaim_scope {
     quota_id side;
     quota_id ancestor;
@@ -198,8 +198,8 @@ class victim_queue {
     sources_.push_back(g);
   }
 
-  /// The borrowers beyond each quota on the path upwards, nearest first. A scope that is not open may become
-  /// so as sources of the near side give, or as others give and fewer dimensions are contested.
+  /// Finds the borrowers beyond each quota on the path to the root, nearest first. A closed scope may open
+  /// when sources on the near side yield, or when others do and fewer dimensions are contested.
   void find_scopes(const ledger<N>& l, const beneficiary<N>& b) {
     const quota_tree<N>& tree = l.tree();
     quota_id top_side;
@@ -229,15 +229,15 @@ class victim_queue {
     scopes_.push_back({side, ancestor, first, sources_.size() - first, open});
   }
 
-  /// The dimensions in which a job of the source must use something to be asked.
+  /// A job of the source may be preempted only if it uses some of these dimensions.
   [[nodiscard]] dimensions helpful(const ledger<N>& l, const beneficiary<N>& b,
                                    const victim_source& g) const {
     if (g.scope == no_scope) return contested_;
     if (!scopes_[g.scope].open && !asks_others(b)) return {};
     return reclaimable_dimensions(l, g.quota, scopes_[g.scope].ancestor, contested_);
   }
-  /// By which relation a job of the source may be asked: the claim of an owner comes before that of a rival.
-  /// Rivals and priority among borrowers do not go together.
+  /// The relation by which a job of the source may be preempted: an owner's claim precedes a rival's. Rivals
+  /// and priority among borrowers are never combined.
   [[nodiscard]] std::optional<relation> relation_to(const beneficiary<N>& b, const victim_source& g,
                                                     const running_job<N>& job) const {
     relation how = g.how;
@@ -247,8 +247,7 @@ class victim_queue {
     }
     return may_preempt(b, job, how) ? std::optional{how} : std::nullopt;
   }
-  /// Whether priority alone says that neither this job of the source nor one of a higher priority may be
-  /// asked now.
+  /// Whether priority alone rules out, for now, this job of the source and all of higher priority.
   [[nodiscard]] bool ends_at(const beneficiary<N>& b, const victim_source& g,
                              const running_job<N>& job) const {
     if (g.scope == no_scope) return rules_out(b, job.priority, g.how);
@@ -270,7 +269,7 @@ class victim_queue {
     progress.evictions_of_quota = g.given;
     return protection_(l, b, victim_candidate<N>{g.quota, how, job, yields_of(job), b.now}, progress);
   }
-  /// Sets the source's relation if so.
+  /// If so, sets the source's relation.
   [[nodiscard]] bool may_be_asked(const ledger<N>& l, const beneficiary<N>& b, victim_source& g,
                                   const dimensions& help, const running_job<N>& job) const {
     if (!uses_any(job.request, help) || is_taken(job.id)) return false;
@@ -304,7 +303,7 @@ class victim_queue {
       return order_.within_quota(jobs[y], jobs[x], now);
     };
   }
-  /// All its jobs may be asked again.
+  /// Offers all jobs of the source again.
   void offer(const ledger<N>& l, const beneficiary<N>& b, std::size_t i) {
     victim_source& g = sources_[i];
     ++g.offer;
@@ -323,8 +322,8 @@ class victim_queue {
     std::make_heap(heap, heap + static_cast<std::ptrdiff_t>(g.left), later_in(b, g));
   }
 
-  /// Puts the source in the queue with the next of its jobs that may be asked. What may not be asked for now,
-  /// may not be asked for later either, until it is offered again: others only give back what they owe.
+  /// Queues the source with its next job that may be preempted. A job that may not be preempted now can't be
+  /// later either, until it is offered again: others only give back what they owe.
   void enqueue(const ledger<N>& l, const beneficiary<N>& b, std::size_t i) {
     victim_source& g = sources_[i];
     if (g.closed) return;
@@ -335,7 +334,7 @@ class victim_queue {
       if (g.first == victim_source::no_heap) make_heap(b, g);
     }
     for (; g.left > 0 && !may_be_asked(l, b, g, help, next_of(g)); drop_next(b, g)) {
-      // They stand by priority, the lowest next.
+      // Jobs are sorted by priority, lowest next.
       if (!in_own_order && ends_at(b, g, next_of(g))) g.left = 1;
     }
     if (g.left == 0) return;
@@ -343,14 +342,14 @@ class victim_queue {
     std::push_heap(queue_.begin(), queue_.end(), yields_later{});
   }
 
-  /// What fits by now is not contested any more; returns whether there is such a dimension.
+  /// Drops contested dimensions in which the request fits by now; returns whether there are any.
   [[nodiscard]] bool narrow(const ledger<N>& l, const beneficiary<N>& b) {
     if (N == 1 || l.fits(b.quota, b.request, b.in)) return false;
     const auto still = contested_dimensions(l, b);
     return std::exchange(contested_, still) != still;
   }
-  /// Who may ask rivals as well must own all that was contested in the beginning: otherwise it would take
-  /// from rivals in one dimension, and as an owner, whom no guard asks, from the same quotas in the next.
+  /// A beneficiary that may also preempt rivals must own all that was contested at first. Otherwise it would
+  /// take from rivals in one dimension, then as an owner, unguarded, from the same quotas in the next.
   void open_scopes(const ledger<N>& l, const beneficiary<N>& b) {
     const dimensions& asked = asks_others(b) ? first_contested_ : contested_;
     for (reclaim_scope& r : scopes_) {

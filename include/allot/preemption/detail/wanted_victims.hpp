@@ -17,14 +17,14 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Who would make room, chosen out of all who might be asked, whether or not they may be in the end: first
-/// those whom a search has asked in turn, then the others in order, and of these whoever is needed. `Queue`
-/// is the search's `victim_queue`.
+/// Victims that would make room, chosen from all candidates, whether or not they may be preempted in the end:
+/// first those that a search has asked in turn, then the others in order, and of these only the needed ones.
+/// `Queue` is the search's `victim_queue`.
 template <std::size_t N, class Queue>
 class wanted_victims {
  public:
-  /// Those in `asked`, who have gone, and everybody who was passed over because of them. Returns whether
-  /// there is anybody of the latter.
+  /// Gathers the victims in `asked` and all jobs passed over because of them. Returns whether there are any
+  /// of the latter.
   bool gather(const ledger<N>& l, const beneficiary<N>& b, const Queue& queue,
               std::span<const victim<N>> asked) {
     candidates_.clear();
@@ -35,7 +35,7 @@ class wanted_victims {
     });
     return candidates_.size() > asked_;
   }
-  /// Orders the others as they stand in this state.
+  /// Sorts the others by their rank in this state.
   void rank(const ledger<N>& l, const beneficiary<N>& b, const Queue& queue) {
     const auto first = candidates_.begin() + static_cast<std::ptrdiff_t>(asked_);
     std::for_each(first, candidates_.end(), [&](candidate& c) {
@@ -46,9 +46,9 @@ class wanted_victims {
     });
   }
 
-  /// Whether there is room without all of them, when those asked have gone already; leaves it so. If there
-  /// is, those others are forgotten who do not help: `helps(job)` says no of one who is gone with all if it
-  /// makes no difference whether he stays, whoever else does.
+  /// Whether there is room without all of them, given that those asked are already gone; restores that state.
+  /// If there is room, drops the others that do not help: `helps(job)` is false for a gone job if bringing it
+  /// back makes no difference, whichever others are back.
   template <class Take, class GiveBack, class Good, class Helps>
   [[nodiscard]] bool would_do(Take take, GiveBack give_back, Good good, Helps helps) {
     for (std::size_t i = asked_; i < candidates_.size(); ++i) take(candidates_[i].job);
@@ -62,8 +62,8 @@ class wanted_victims {
                       candidates_.end());
     return yes;
   }
-  /// Chooses from the last on whom not to take, when nobody is gone; leaves it so. Returns false when there
-  /// is no room even without all of them.
+  /// Decides, from the last on, which jobs need not be taken. None is taken on entry, nor on return. Returns
+  /// false if there is no room even without all of them.
   template <class Take, class GiveBack, class Good>
   bool choose(Take take, GiveBack give_back, Good good) {
     const auto take_at = [&](std::size_t i) {
@@ -82,9 +82,8 @@ class wanted_victims {
     }
     return any;
   }
-  /// Calls `visit(job)` for those chosen until it returns true, and returns whether it did. Who may open a
-  /// claim comes first; then the smallest, because a quota may give more than it owes with the last job that
-  /// it gives.
+  /// Calls `visit(job)` for the chosen jobs until it returns true; returns whether it did. Jobs that may open
+  /// a claim come first, then the smallest, because a quota may yield more than it owes with its last job.
   template <class Visit>
   bool ask(Visit visit) {
     order_.clear();
@@ -105,15 +104,14 @@ class wanted_victims {
     return std::any_of(order_.begin(), order_.end(),
                        [&](std::size_t i) { return visit(candidates_[i].job); });
   }
-  /// Leaves those out who were chosen and have not been taken: they may not be. Returns whether there are
-  /// any.
+  /// Drops the chosen jobs that have not been taken because they may not be. Returns whether there are any.
   bool drop_unwilling(const Queue& queue) {
     return std::erase_if(candidates_,
                          [&](const candidate& c) { return c.wanted && !queue.is_taken(c.job.id); }) > 0;
   }
 
  private:
-  /// Somebody who might be asked, if not now then before others went.
+  /// A job that may be preempted now, or might have been before others were taken.
   struct candidate {
     running_job<N> job{};
     relation how{};
@@ -124,7 +122,7 @@ class wanted_victims {
   std::vector<candidate> candidates_;
   /// How many were asked in turn.
   std::size_t asked_ = 0;
-  /// Where those chosen stand among the candidates.
+  /// The indices of the chosen candidates.
   std::vector<std::size_t> order_;
 };
 

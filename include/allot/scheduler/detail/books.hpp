@@ -25,9 +25,9 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// The state of the world twice: what jobs hold *now*, those told to go included, and what decisions count
-/// on: the evicted already gone, the reserved already there. A job starts when both allow it, so capacity on
-/// its way to a beneficiary is nobody else's, and neither is ever over by a decision.
+/// The state of the world, twice: what jobs use *now*, evicting ones included, and what decisions count on:
+/// the evicting already gone, the reserved already there. A job starts when both allow it, so capacity on its
+/// way to a beneficiary goes to no other job, and no decision takes either over its limits.
 template <job_view View, placement Placement>
 class books {
  public:
@@ -47,19 +47,19 @@ class books {
   [[nodiscard]] const running_index<n>& running() const noexcept { return running_; }
   [[nodiscard]] running_index<n>& running() noexcept { return running_; }
 
-  /// Counts a job in, at `r.where`.
+  /// Charges a job, placed at `r.where`, to the assumed usage.
   void book(const record& r) { assumed_.charge(r.facts.quota, r.facts.request, r.facts.in); }
-  /// A reserved job that has not started is not wanted any more.
+  /// Drops a reserved job that has not started.
   void unbook(const record& r) {
     assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
     places.release(r.where);
   }
-  /// Whether nobody who was told to go is still in the way of a reserved job.
+  /// Whether no evicting job is still in the way of a reserved job.
   [[nodiscard]] bool ready(const record& r) const {
     return allocated_.fits(r.facts.quota, r.facts.request, r.facts.in) && places.ready(r.where);
   }
-  /// Whether there is room for a reserved job, once those who were told to go have gone: not always after the
-  /// tree has changed.
+  /// Whether there is room for a reserved job once the evicting jobs have gone: not always after the tree has
+  /// changed.
   [[nodiscard]] bool has_room(const record& r) const {
     const resources<n> left = assumed_.headroom(r.facts.quota, r.facts.in);
     for (std::size_t d = 0; d < n; ++d) {
@@ -67,7 +67,7 @@ class books {
     }
     return true;
   }
-  /// Whether the place of a reserved job is still there to start on: not when its node has been closed since.
+  /// Whether a reserved job can still start at its place: not when its node has been closed since.
   [[nodiscard]] bool is_usable(const record& r) const {
     if constexpr (revocable_placement<Placement>) {
       return places.usable(r.where);
@@ -75,7 +75,7 @@ class books {
       return true;
     }
   }
-  /// A reserved job runs from now on.
+  /// Starts a reserved job.
   void start(record& r, instant at) {
     allocated_.charge(r.facts.quota, r.facts.request, r.facts.in);
     allocated_by_all_ += r.facts.request;
@@ -83,19 +83,19 @@ class books {
     r.facts.started = at;
     if (r.preemptible) may_go(r);
   }
-  /// A running job has started at another time than was thought.
+  /// A running job started at another time than assumed.
   void restart(record& r, instant at) {
     if (r.preemptible) running_.erase(r.facts);
     r.facts.started = at;
     if (r.preemptible) running_.insert(r.facts);
   }
-  /// A running job is told to go.
+  /// Starts the eviction of a running job.
   void withdraw(record& r) {
     assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
     places.vacate(r.where);
     mark_evicting(r);
   }
-  /// A running or evicting job has gone.
+  /// Removes a running or evicting job that has gone.
   void give_back(record& r) {
     if (r.state == job_state::running) {
       assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
@@ -105,13 +105,13 @@ class books {
     allocated_by_all_ -= r.facts.request;
     places.release(r.where);
   }
-  /// Whether a job that runs already can be charged without an overflow: to its quota as decided, and to the
-  /// total of what runs, which bounds every quota's usage.
+  /// Whether a job that already runs can be charged without overflow: to its quota's assumed usage, and to
+  /// the total of what runs, which bounds every quota's usage.
   [[nodiscard]] bool can_count(quota_id x, const resources<n>& request) const {
     return assumed_.can_count(x, request) && is_valid_request(allocated_by_all_.amount() + request);
   }
 
-  /// Calls `f(ledger&)` with what decisions count on, returns what it returns and takes back what it changed.
+  /// Calls `f(ledger&)` with the assumed ledger, returns its result and rolls back its changes.
   template <class F>
   auto suppose(F f) {
     const savepoint before = assumed_.save();
@@ -132,8 +132,8 @@ class books {
     return result;
   }
 
-  /// Searches for victims of a job that does not fit. When they are found they are evicting, and the job can
-  /// be placed and assumed; otherwise nothing has changed.
+  /// Searches for victims for a job that does not fit. If found they are evicting, and the job can be placed
+  /// and assumed; otherwise nothing has changed.
   template <class Jobs, class Search>
   search_outcome make_room(Jobs& jobs, Search& search, const record& r, const preempt_settings& may,
                            instant now = 0) {
@@ -154,9 +154,9 @@ class books {
     return outcome;
   }
 
-  /// Searches for jobs to start again elsewhere, so that a job that its quota allows finds a place, among
-  /// those in `may_move`. Returns that place, and then those moved are evicting, and a place is free for each
-  /// of them; otherwise nothing has changed.
+  /// Searches `may_move` for jobs to restart elsewhere, so that a job that its quota allows finds a place.
+  /// Returns that place, with the moved jobs evicting and a place free for each of them; otherwise nothing
+  /// has changed.
   template <class Jobs, class Search>
   std::optional<place> move_others(Jobs& jobs, Search& search, const record& r,
                                    std::span<const running_job<n>> may_move) {
@@ -166,9 +166,9 @@ class books {
       places.rollback(before);
       return std::nullopt;
     }
-    // With those moved at their new places, or it might be given one of them.
+    // With the moved jobs at their new places, or it might be given one of them.
     const std::optional<place> at = places.place(r.pod_request);
-    ALLOT_ASSERT(at.has_value(), "the search found that there is a place");
+    ALLOT_ASSERT(at.has_value(), "the search found a place");
     for (const auto& e : world.elsewhere) places.release(e.second);
     places.commit(before);
     for (const victim<n>& v : search.moves()) {
@@ -178,7 +178,7 @@ class books {
     return at;
   }
 
-  /// Says in `h` what stops a job: its quota, else the place that it lacks. That nothing was proven stays.
+  /// Records in `h` what blocks a job: its quota, else the lack of a place. `not_proven` is kept.
   void explain(typename plan<View, Placement>::pending_job& h, const record& r) const {
     h.binding = binding_shortfall(assumed_, r.facts.quota, r.facts.request, r.facts.in);
     if (!h.binding) h.placement = places.why_not(r.pod_request);
@@ -186,14 +186,14 @@ class books {
     h.reason = h.binding ? pending_reason::quota : pending_reason::placement;
   }
 
-  /// Precondition: what is not in the tree any more has no jobs.
+  /// Precondition: quotas no longer in the tree have no jobs.
   void replace_tree(const quota_tree<n>& next) {
     allocated_.replace_tree(next);
     assumed_.replace_tree(next);
     resize();
   }
 
-  /// What the placement can say of jobs that would go.
+  /// The placement's what-if for jobs that might be evicted.
   [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return what_if_; }
 
   Placement places;
@@ -229,7 +229,7 @@ class books {
     }
   };
 
-  /// Also gives those it has taken off a place elsewhere.
+  /// Can also place taken-off jobs elsewhere.
   template <class Jobs>
   struct moving_trial {
     trial<Jobs> at_home;
@@ -255,14 +255,14 @@ class books {
     running_.resize(allocated_.tree().slots());
     groups_.resize(allocated_.tree().slots());
   }
-  /// It runs and may be preempted.
+  /// The job runs and may be preempted.
   void may_go(const record& r) {
     running_.insert(r.facts);
     if constexpr (has_what_if) {
       what_if_.may_go(places, groups_.add(r.facts.quota, r.facts.priority), r.where);
     }
   }
-  /// It was one of those, and still stands where it stood.
+  /// The job is no longer one of those, but still at its place.
   void stays(const record& r) {
     running_.erase(r.facts);
     if constexpr (has_what_if) {
@@ -279,9 +279,9 @@ class books {
   ledger<n> assumed_;
   exact_sum<n> allocated_by_all_{};
   running_index<n> running_;
-  /// The same by group, for placements that keep count of them.
+  /// The same by group, for placements that count them.
   victim_groups groups_;
-  /// The groups of those who might yield in a search.
+  /// The groups of possible victims in a search.
   std::vector<std::uint32_t> possible_;
 };
 

@@ -22,13 +22,13 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// The jobs of a scheduler on their way: submitted, waiting, reserved, running, told to go, gone. Keeps the
-/// table, the queues, the books and the reservations in step with one another, and knows nothing of how it is
-/// decided who goes next.
+/// The life cycle of a scheduler's jobs: submitted, pending, reserved, running, evicting, gone. Keeps the
+/// table, the queues, the books and the reservations consistent with one another, and knows nothing of how
+/// the next job is decided on.
 ///
-/// An elastic job is several units: its core, the pods without which it can't run, and then one unit for each
-/// further pod. A unit is a record like that of any job; an elastic pod waits only while the core runs,
-/// one at a time, and goes with it.
+/// An elastic job is several units: its core, the pods without which it can't run, and one unit for each
+/// further pod. A unit is a record like that of any job; elastic pods wait only while the core runs, one at a
+/// time, and go with it.
 template <job_view View, placement Placement>
 class lifecycle {
  public:
@@ -42,7 +42,7 @@ class lifecycle {
       : view(std::move(shown)), books(std::move(tree), std::move(where)) {
     on_new_tree();
   }
-  /// From now on this is what applies to quotas of which nothing else is said, those there are included.
+  /// Applies these settings to all quotas that are not configured, existing ones included.
   void treat_all(const queue_settings& settings) {
     defaults_ = settings;
     guarantees_runtime = settings.min_runtime != runtime_guarantee{};
@@ -62,7 +62,7 @@ class lifecycle {
   struct quota_state {
     pending_queue queue;
     queue_settings settings;
-    /// What those in the queue ask for together.
+    /// What the jobs in the queue request together.
     exact_sum<n> asked;
     std::size_t waiting = 0;
     std::size_t jobs = 0;
@@ -93,7 +93,7 @@ class lifecycle {
     const auto first = of(x).queue.first([&](const pending_entry& e) { return waits(e); });
     return first ? std::optional{first->id} : std::nullopt;
   }
-  /// Calls `visit(equivalence class)` for each equivalence class of which a job of x may be tried, as in
+  /// Calls `visit(request_class)` for each equivalence class of x with a job that may be tried, as in
   /// `pending_queue`.
   template <class Visit>
   void for_each_open_class(quota_id x, Visit visit) const {
@@ -101,14 +101,14 @@ class lifecycle {
       if (const auto* request_class = classes_.find(number)) visit(*request_class);
     });
   }
-  /// The first of x is inadmissible with its class, or blocks its queue.
+  /// The first job of x is inadmissible with its equivalence class, or blocks its queue.
   void mark_inadmissible(quota_id x) {
     quota_state& q = of(x);
     q.settings.head == queue_head::strict ? q.queue.block_at_first() : q.queue.mark_inadmissible();
     if (!std::exchange(q.has_inadmissible, true)) with_inadmissible_.push_back(x);
     touch(x);
   }
-  /// Returns whether anybody was inadmissible.
+  /// Returns whether any job was inadmissible.
   bool requeue_inadmissible() {
     must_requeue = false;
     const bool anybody = !with_inadmissible_.empty();
@@ -120,7 +120,7 @@ class lifecycle {
     with_inadmissible_.clear();
     return anybody;
   }
-  /// Something has happened that no plan brought about.
+  /// Something has changed that no plan brought about.
   void world_changed() noexcept {
     must_requeue = true;
     ++epoch;
@@ -128,7 +128,7 @@ class lifecycle {
 
   // Units come and go.
 
-  /// A new record, in no queue yet.
+  /// Adds a record, in no queue yet.
   template <class JobOrder>
   [[nodiscard]] job_id enrol(const job& j, quota_id in, const JobOrder& order,
                              capacity_kind not_preemptible) {
@@ -157,10 +157,10 @@ class lifecycle {
     ++q.waiting;
     touch(r.facts.quota);
   }
-  /// The job is in the queue no more, whoever stands before it.
+  /// Takes the job out of its queue, whatever is ahead of it.
   record& leave_queue(job_id id) {
     record& r = known(id);
-    ALLOT_ASSERT(r.state == job_state::pending, "only a waiting job can be decided on");
+    ALLOT_ASSERT(r.state == job_state::pending, "only a pending job can leave its queue");
     quota_state& q = of(r.facts.quota);
     q.asked -= r.facts.request;
     q.queue.take_out(r.request_class, id);
@@ -168,7 +168,7 @@ class lifecycle {
     touch(r.facts.quota);
     return r;
   }
-  /// A job that waits, in the queue or reserved, starts to run.
+  /// Starts a waiting job, pending or reserved.
   void start(record& r, instant now) {
     quota_state& q = of(r.facts.quota);
     --q.waiting;
@@ -176,7 +176,7 @@ class lifecycle {
     touch(r.facts.quota);
     grow(r.facts.elastic ? jobs[r.facts.core] : r);
   }
-  /// A record in no queue runs already.
+  /// Starts a job that already runs and is in no queue.
   void start_adopted(job_id id, instant since, const place& at, const flavor_pick& pick) {
     record& r = jobs[id];
     r.where = at;
@@ -189,22 +189,22 @@ class lifecycle {
   [[nodiscard]] bool can_grow(const record& core) const {
     return core.pods_to_come > 0 || waiting_elastic_pod(core).has_value();
   }
-  /// What one more pod of a running job asks for.
+  /// The request of one more pod of a running job.
   [[nodiscard]] resources<n> request_of_pod(const record& core) const {
     record pod = core;
     read_pod(pod);
     return pod.facts.request;
   }
-  /// One more pod of a running job, which can grow, runs already.
+  /// Adopts a running pod of a running job that can grow.
   [[nodiscard]] job_id adopt_elastic_pod(record& core, instant since, const place& at) {
     drop_waiting_elastic_pods(core);
     const job_id id = next_pod(core);
     start_adopted(id, since, at, core.pick);
     return id;
   }
-  /// Evicts a running job, and with it all its elastic pods.
+  /// Evicts a running job with all its elastic pods.
   void withdraw(record& r, job_id beneficiary) {
-    ALLOT_ASSERT(r.state == job_state::running, "only a running job can be told to go");
+    ALLOT_ASSERT(r.state == job_state::running, "only a running job can be evicted");
     drop_waiting_elastic_pods(r);
     for (const job_id s : r.elastic_pods) {
       if (jobs[s].state == job_state::running) withdraw(jobs[s], beneficiary);
@@ -212,14 +212,14 @@ class lifecycle {
     books.withdraw(r);
     note_leaving(r, beneficiary);
   }
-  /// The books say already that the job is told to go.
+  /// Notes the eviction of a job that is already evicting in the books.
   void note_leaving(record& r, job_id beneficiary) {
     drop_waiting_elastic_pods(r);
     reservations.expect(r.facts.id, beneficiary);
     leaving.push_back(r.facts.id);
     touch(r.facts.quota);
   }
-  /// A running or evicting job has gone. It is in no queue.
+  /// Removes a running or evicting job that has gone. It is in no queue.
   void give_back(record& r) {
     drop_elastic_pod(r);
     if (r.state == job_state::evicting) {
@@ -230,14 +230,14 @@ class lifecycle {
     touch(r.facts.quota);
     must_requeue = true;
   }
-  /// A job that has gone waits again, with its old rank; so does one pod of an elastic job that shrinks.
+  /// A job that has gone is pending again, with its old rank; so is one pod of an elastic job that shrinks.
   void requeue(record& r) {
     if (!r.facts.elastic) {
       if constexpr (elastic_view<View>) r.pods_to_come = all_pods(view, r.what) - r.facts.pods;
       return wait(r.facts.id);
     }
     record& core = jobs[r.facts.core];
-    // Or each of its pods could make others yield again.
+    // Otherwise each of its pods could preempt again.
     core.turns = std::max(core.turns, r.turns);
     ++core.pods_to_come;
     forget(r.facts.id);
@@ -249,8 +249,8 @@ class lifecycle {
     touch(r.facts.quota);
     must_requeue = true;
   }
-  /// The host does not want the job any more, wherever it is; an elastic job of which one pod is not wanted
-  /// can do with fewer.
+  /// Removes a job that the host no longer wants, whatever its state. An elastic job of which one pod is
+  /// removed does with fewer.
   void remove(job_id id) {
     record& r = known(id);
     if (r.state != job_state::pending) world_changed();
@@ -260,15 +260,15 @@ class lifecycle {
     if (core && jobs[core].state == job_state::running) grow(jobs[core]);
   }
 
-  /// How many pods of the job run, its elastic pods included.
+  /// How many pods of the job run, including its elastic pods.
   [[nodiscard]] std::uint32_t running_pods(const record& r) const {
     std::uint32_t pods = r.facts.pods;
     for (const job_id s : r.elastic_pods) pods += jobs[s].state == job_state::running ? 1U : 0U;
     return pods;
   }
 
-  /// Who is reserved where there is no room for it any more, or on a place that can't be used any more, waits
-  /// again, the last first.
+  /// Makes reserved jobs pending again, last first, if there is no longer room for them or their place is no
+  /// longer usable.
   void review_reservations() {
     bool lost = false;
     for (std::size_t i = reservations.waiting().size(); i-- > 0;) {
@@ -284,8 +284,8 @@ class lifecycle {
 
   // The tree.
 
-  /// Replaces the tree, whose quotas keep their ids. Returns those that break the law then, parents first.
-  /// Precondition: what is not in it any more has no jobs.
+  /// Replaces the tree; quotas keep their ids. Returns those that are then not sound, parents first.
+  /// Precondition: quotas no longer in the tree have no jobs.
   std::vector<quota_id> replace_tree(const quota_tree<n>& next) {
     books.replace_tree(next);
     on_new_tree();
@@ -300,13 +300,13 @@ class lifecycle {
   books_type books;
   job_table<record> jobs;
   detail::reservations<View, Placement> reservations;
-  /// Told to go and not gone, in the order in which they were told.
+  /// The evicting jobs, in the order of their evictions.
   std::vector<job_id> leaving;
-  /// In all queues.
+  /// Of all queues.
   change_feed<queue_change> queue_changes;
   /// Counts the changes of the world that no plan brought about.
   std::uint64_t epoch = 1;
-  /// Whether somebody who was held may have better chances now.
+  /// Whether inadmissible jobs may have better chances now.
   bool must_requeue = false;
   /// Whether some quota's settings guarantee a runtime, now or before.
   bool guarantees_runtime = false;
@@ -319,7 +319,7 @@ class lifecycle {
     r.facts.request = r.base + r.menu.request(pick);
     r.pod_request = pod_request_of<Placement>(view, r.what, r.facts.pods, pick);
   }
-  /// Nothing is held or assumed for it any more, and it is in no queue.
+  /// Releases all that is allocated or assumed for the job, and takes it out of its queue.
   void take_out(record& r) {
     quota_state& q = of(r.facts.quota);
     switch (r.state) {
@@ -354,18 +354,18 @@ class lifecycle {
     touch(x);
   }
 
-  /// The pod of a running elastic job that waits, if there is one.
+  /// The waiting pod of a running elastic job, if there is one.
   [[nodiscard]] std::optional<job_id> waiting_elastic_pod(const record& core) const {
     for (const job_id s : core.elastic_pods) {
       if (jobs[s].state == job_state::pending || jobs[s].state == job_state::reserved) return s;
     }
     return std::nullopt;
   }
-  /// Lets the next pod of a running elastic job wait, unless one waits already.
+  /// Makes the next pod of a running elastic job pending, unless one waits already.
   void grow(record& core) {
     if (core.pods_to_come > 0 && !waiting_elastic_pod(core)) wait(next_pod(core));
   }
-  /// Makes the record of an elastic job that of one more pod.
+  /// Turns the record of an elastic job into that of one more pod.
   void read_pod(record& r) const {
     const flavor_pick pick = r.pick;
     read_request(r, view, 1);
@@ -376,7 +376,7 @@ class lifecycle {
       r.pod_request = pod_request_of<Placement>(view, r.what, 1, pick);
     }
   }
-  /// A record of one more pod of an elastic job, in no queue yet.
+  /// Adds a record of one more pod of an elastic job, in no queue yet.
   [[nodiscard]] job_id next_pod(record& core) {
     const job_id id = jobs.add();
     record& r = jobs[id];
@@ -395,7 +395,7 @@ class lifecycle {
     --core.pods_to_come;
     return id;
   }
-  /// A pod beyond the core goes, or does not come, because its job goes.
+  /// Removes an elastic pod, running or waiting, e.g. because its job goes.
   void drop(job_id pod) {
     record& r = jobs[pod];
     take_out(r);

@@ -17,8 +17,8 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// The quotas as a host gives them and changes them, and the tree that a preset makes of all of them, each
-/// time. Without a preset the tree is that of the host.
+/// The quotas as a host gives and changes them, and the tree that a preset makes of them each time. Without a
+/// preset the tree is the host's.
 template <std::size_t N>
 class preset_quotas {
  public:
@@ -27,8 +27,8 @@ class preset_quotas {
 
   [[nodiscard]] const quota_rules<N>& rules() const noexcept { return rules_; }
 
-  /// The first tree, or everything that is wrong with the quotas. Of a preset that ignores quotas it is one
-  /// without a bound; where no nodes are a bound either, what the quotas have together.
+  /// The first tree, or every problem with the quotas. A preset that ignores quotas gets a single quota,
+  /// unbounded or, if there are no nodes to bound it, with what the quotas have together.
   [[nodiscard]] result<quota_tree<N>> begin(std::vector<quota_spec<N>> quotas, bool are_there_nodes) {
     given_ = std::move(quotas);
     if (rules_.ignores_quotas) {
@@ -38,7 +38,7 @@ class preset_quotas {
     }
     return checked_tree(adapted({given_, std::vector<bool>(given_.size())}));
   }
-  /// The tree after changes of `now`, or everything that is wrong with them, beside `problems`.
+  /// The tree after changes to `now`, or every problem with them, in addition to `problems`.
   [[nodiscard]] result<quota_tree<N>> changed(const quota_tree<N>& now,
                                               std::span<const quota_change<N>> changes,
                                               std::vector<problem> problems) {
@@ -64,7 +64,7 @@ class preset_quotas {
     }
     return cluster;
   }
-  /// What the preset makes of those that are not removed.
+  /// What the preset makes of the quotas that are not removed.
   [[nodiscard]] edited_quotas<N> adapted(edited_quotas<N> quotas) const {
     if (rules_.adapt == nullptr || rules_.ignores_quotas) return quotas;
     std::vector<quota_spec<N>> there;
@@ -80,7 +80,7 @@ class preset_quotas {
   }
 
   quota_rules<N> rules_{};
-  /// As they were given, if a preset makes others of them.
+  /// The quotas as given, if a preset adapts them.
   std::vector<quota_spec<N>> given_{};
 };
 

@@ -14,38 +14,38 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// The jobs that were decided on and wait for others to go, in the order of the decisions, and who goes for
-/// whom.
+/// The jobs that were decided on and wait for evictions, in the order of the decisions, and the evictions for
+/// each.
 ///
-/// That a job fits what is held by now is not enough to let it start: what the first victim of a gang has
-/// left is not there for a smaller job that was decided on later. A job may start when it still fits with
-/// everyone before it there and the victims of those gone: then it delays none of them.
+/// That a job fits the current allocation is not enough to start it: what the first victim of a gang has left
+/// is not available to a smaller job that was decided on later. A job may start when it still fits with all
+/// earlier jobs there and their victims gone: then it delays none of them.
 template <job_view View, placement Placement>
 class reservations {
  public:
   using books_type = books<View, Placement>;
   using table = job_table<job_record<View, Placement>>;
 
-  /// The job waits for others, after all those that wait already.
+  /// Adds a job that waits for evictions, after those already waiting.
   void add(job_id beneficiary) { waiting_.push_back(beneficiary); }
-  /// A job has been told to go, in favour of the one that is added next, or of nobody in particular.
+  /// A job is being evicted for the one that is added next, or for none in particular.
   void expect(job_id leaving, job_id beneficiary = {}) { leaving_.push_back({leaving, beneficiary}); }
-  /// It has gone.
+  /// The job has gone.
   void left(job_id leaving) {
     std::erase_if(leaving_, [&](const departure& d) { return d.job == leaving; });
   }
-  /// The job does not wait any more; those who have yet to go for it now go for nobody in particular.
+  /// The job no longer waits; evictions still due for it are now for none in particular.
   void remove(job_id beneficiary) {
     std::erase(waiting_, beneficiary);
     for (departure& d : leaving_) {
       if (d.beneficiary == beneficiary) d.beneficiary = {};
     }
   }
-  /// In the order of the decisions.
+  /// The waiting jobs, in the order of the decisions.
   [[nodiscard]] std::span<const job_id> waiting() const noexcept { return waiting_; }
 
-  /// Calls `start(id)` for each that may start now and removes it. O(waiting + leaving), once more for each
-  /// that starts before all its victims have gone.
+  /// Calls `start(id)` for each job that may start now and removes it. O(waiting + leaving), once more for
+  /// each that starts before all its victims have gone.
   template <class Start>
   void start_ready(books_type& b, const table& jobs, Start start) {
     for (bool again = true; again;) {
@@ -66,7 +66,7 @@ class reservations {
     }
   }
 
-  /// Whether the job that was assumed last may start at once, without waiting after those here.
+  /// Whether the job that was assumed last may start at once, without waiting behind the reserved ones.
   [[nodiscard]] bool may_start(books_type& b, const table& jobs, const job_record<View, Placement>& r) const {
     if (!b.ready(r)) return false;
     const auto goes_for_nobody = [](const departure& d) { return d.beneficiary.is_none(); };
@@ -86,7 +86,7 @@ class reservations {
     job_id beneficiary;
   };
 
-  /// Returns false, and has changed nothing, when together they are more than can be counted.
+  /// Returns false, and has changed nothing, if the sum would overflow.
   template <class Ledger>
   [[nodiscard]] static bool charge(Ledger& l, const job_record<View, Placement>& r) {
     if (!l.can_count(r.facts.quota, r.facts.request)) return false;
@@ -94,7 +94,7 @@ class reservations {
     return true;
   }
 
-  /// Goes from the last to the first, taking each out of the books and its victims back in.
+  /// Goes from the last job to the first, taking each out of the books and putting its victims back in.
   void judge(books_type& b, const table& jobs) {
     may_start_.assign(waiting_.size(), leaving_.empty());
     if (leaving_.empty()) return;
@@ -118,7 +118,7 @@ class reservations {
   }
 
   std::vector<job_id> waiting_;
-  /// Those of one beneficiary together, in the order in which the beneficiaries wait.
+  /// Grouped by beneficiary, in the order in which the beneficiaries wait.
   std::vector<departure> leaving_;
   std::vector<bool> may_start_;
 };

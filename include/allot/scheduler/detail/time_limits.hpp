@@ -15,9 +15,8 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// When which run of a job has lasted as long as it may, or as long as it is protected. A run that ends
-/// before that leaves its entry here until its time has come; whether the run still lasts is the caller's to
-/// know.
+/// When runs of jobs reach their time limit, or the end of their protection. A run that ends earlier leaves
+/// its entry here until then; the caller knows whether a run still lasts.
 class time_limits {
  public:
   struct run {
@@ -26,8 +25,8 @@ class time_limits {
     friend auto operator<=>(const run&, const run&) noexcept = default;
   };
 
-  /// Forgets at times the runs that do not last any more, as `lasts(run)` says, so that they are never much
-  /// more than those that do. Amortised O(log runs).
+  /// Occasionally drops ended runs, those for which `lasts(run)` is false, so that they never much outnumber
+  /// the others. Amortised O(log runs).
   template <class Lasts>
   void watch(instant until, const run& r, Lasts lasts) {
     if (runs_.size() >= most_runs_) {
@@ -38,7 +37,7 @@ class time_limits {
     runs_.push_back({until, r});
     std::push_heap(runs_.begin(), runs_.end(), ends_later);
   }
-  /// Calls `visit(run)` for each run whose time has come, the earliest first.
+  /// Calls `visit(run)` for each run whose time has come, earliest first.
   template <class Visit>
   void take_expired(instant now, Visit visit) {
     while (!runs_.empty() && runs_.front().until <= now) {
@@ -49,8 +48,8 @@ class time_limits {
     }
   }
 
-  /// When the next one's time comes, if there is one; forgets those before it that do not last any more, as
-  /// `lasts(run)` says.
+  /// When the next run's time comes, if there is one; drops ended runs before it, for which `lasts(run)` is
+  /// false.
   template <class Lasts>
   [[nodiscard]] std::optional<instant> next(Lasts lasts) {
     while (!runs_.empty() && !lasts(runs_.front().what)) {

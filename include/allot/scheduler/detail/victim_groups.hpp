@@ -14,8 +14,8 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Numbers for the running jobs that may be preempted: those of one quota and one priority have the same. A
-/// quota with many priorities has few numbers all the same, of which each then stands for a range of them, so
+/// Group numbers for the running jobs that may be preempted: jobs of one quota and one priority share a
+/// group. A quota with many priorities still has few groups, each of which then covers a range of them, so
 /// there are never more than `most_of_quota` times the quotas.
 class victim_groups {
  public:
@@ -23,12 +23,12 @@ class victim_groups {
 
   void resize(std::size_t slots) { of_quota_.resize(slots); }
 
-  /// One more job; returns its group. O(groups of the quota); allocates when the group is new.
+  /// Adds a job; returns its group. O(groups of the quota); allocates if the group is new.
   std::uint32_t add(quota_id x, std::int32_t priority) {
     auto& groups = of_quota_[x.index()];
     auto at = place_of(groups, priority);
     if ((at == groups.end() || at->lowest != priority) && groups.size() < most_of_quota) {
-      // Whoever is in a group already keeps it: as long as there are numbers left each has but one priority.
+      // No job changes its group: while numbers are left, each group has only one priority.
       at = groups.insert(at == groups.end() ? groups.begin() : at + 1, group{priority, count_++, 0});
     } else if (at == groups.end()) {
       at = groups.begin();
@@ -37,7 +37,7 @@ class victim_groups {
     ++at->jobs;
     return at->number;
   }
-  /// One job less; returns its group. Precondition: it was added.
+  /// Removes a job; returns its group. Precondition: it was added.
   std::uint32_t remove(quota_id x, std::int32_t priority) {
     auto& groups = of_quota_[x.index()];
     const auto at = place_of(groups, priority);
@@ -45,7 +45,7 @@ class victim_groups {
     --at->jobs;
     return at->number;
   }
-  /// Calls `visit(group)` for those in which somebody is meant, and perhaps others. O(groups of the quota).
+  /// Calls `visit(group)` for each group with such jobs, perhaps with others too. O(groups of the quota).
   template <class Visit>
   void for_each(const possible_victims& these, Visit visit) const {
     for (const group& g : of_quota_[these.quota.index()]) {
@@ -60,9 +60,9 @@ class victim_groups {
     std::uint32_t number;
     std::size_t jobs;
   };
-  using list = std::vector<group>;  // by priority, the lowest first
+  using list = std::vector<group>;  // by priority, lowest first
 
-  /// The last whose lowest is at most that; the end if there is none.
+  /// The last group whose lowest priority is at most `priority`; the end if there is none.
   [[nodiscard]] static list::iterator place_of(list& groups, std::int32_t priority) {
     const auto next =
         std::find_if(groups.begin(), groups.end(), [&](const group& g) { return g.lowest > priority; });

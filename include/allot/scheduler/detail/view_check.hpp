@@ -15,14 +15,14 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// The names of what a view may have and need not.
+/// The names of a view's optional members.
 struct optional_names {
   int submitted, id, preemptible, duration, pods, min_pods, flavors, time_limit, checkpoint, restart,
       capacity;
 };
 
-/// In this class such a name is ambiguous exactly when the view has a member of that name, of whatever kind:
-/// overloaded, static, private or a template. From a final class nothing can be derived.
+/// In this class such a name is ambiguous exactly if the view has a member of that name, of any kind:
+/// overloaded, static, private or a template. A final class can't be derived from.
 template <class View>
 struct view_and_names : View, optional_names {};
 template <class View>
@@ -30,7 +30,7 @@ requires std::is_final_v<View>
 struct view_and_names<View> : optional_names {
 };
 
-// Whether the view has a member of that name at all; of a final one, whether it can be called for a job.
+// Whether the view has a member of that name at all; for a final view, whether it can be called for a job.
 
 // clang-format off
 template <class View>
@@ -69,9 +69,9 @@ concept has_capacity = !requires { &view_and_names<View>::capacity; } || require
 
 // clang-format on
 
-/// True, or an error that says which function nobody would call, for the library has another name for it.
-/// Only names that have hardly another meaning count, and only where the right one is missing: a view may
-/// have helpers of its own.
+/// True, or an error that names a member that is never called, because the library has another name for it.
+/// Only names with hardly any other meaning count, and only if the right one is missing: a view may have
+/// helpers of its own.
 template <job_view View>
 [[nodiscard]] consteval bool spells_its_members() {
   using job = typename View::job;
@@ -137,8 +137,8 @@ template <job_view View>
   static_assert(has_duration<View> || !requires(View& v, job& j) { v.estimated_duration(j); },
                 "allot: the view has a member estimated_duration; the library calls duration");
 
-  // A number of pods alone (`pod_count`) says nothing that `request` does not: without a minimum all pods
-  // start together.
+  // A number of pods alone (`pod_count`) adds nothing to `request`: without a minimum all pods start
+  // together.
   static_assert(has_pods<View> || !requires(View& v, job& j) { v.max_pods(j); },
                 "allot: the view has a member max_pods; the library calls pods");
   static_assert(has_pods<View> || !requires(View& v, job& j) { v.maxPods(j); },
@@ -190,7 +190,7 @@ template <job_view View>
   return true;
 }
 
-/// True, or an error that says which optional member is not what its name stands for.
+/// True, or an error that names an optional member with the wrong signature.
 template <job_view View>
 [[nodiscard]] consteval bool answers_by_its_names() {
   static_assert(timed_view<View> || !has_submitted<View>,
@@ -243,7 +243,7 @@ template <job_view View>
   return true;
 }
 
-/// True, or an error that says what the placement needs and the view does not show.
+/// True, or an error that names what the placement needs and the view lacks.
 template <job_view View, placement Placement>
 [[nodiscard]] consteval bool shows_demands() {
   using pod_request = typename Placement::pod_request;
@@ -268,7 +268,7 @@ template <job_view View, placement Placement>
   return true;
 }
 
-/// True, or an error that says what is required and the view does not show.
+/// True, or an error that names a required member that the view lacks.
 template <class View>
 [[nodiscard]] consteval bool shows_jobs() {
   static_assert(std::is_class_v<View> && std::copyable<View>,
@@ -301,7 +301,7 @@ template <class View>
   return true;
 }
 
-/// How many dimensions the view's requests have, or an error that says what it lacks.
+/// The number of dimensions of the view's requests, or an error that names what it lacks.
 template <class View>
 [[nodiscard]] consteval std::size_t checked_dimensions() {
   if constexpr (job_view<View>) {
@@ -311,9 +311,9 @@ template <class View>
   }
 }
 
-/// True, or an error that says in its first line what the view lacks, or what it has that nobody would call.
-/// The concepts alone would say the former in many lines. The latter they would take for a view that wants
-/// the default, and evict who may not be evicted.
+/// True, or an error whose first line names what the view lacks, or a member that is never called. The
+/// concepts alone would report the former in many lines. For the latter they would assume the default, and
+/// jobs that may not be evicted would be.
 template <class View, class Placement>
 [[nodiscard]] consteval bool is_view() {
   bool all = shows_jobs<View>();

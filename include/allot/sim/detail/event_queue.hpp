@@ -14,8 +14,8 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// What happens, in the order in which things happen at one instant: what was used comes free, then the
-/// world changes, then jobs come and go, and the cycle sees all of it.
+/// The kinds of events, in their order at one instant: what was used is freed, then the world changes, then
+/// jobs come and go, and the cycle sees all of it.
 enum class event_kind : std::uint8_t {
   /// A job ends, by itself or at its time limit.
   finish,
@@ -23,17 +23,16 @@ enum class event_kind : std::uint8_t {
   node_change,
   /// An administrator changes the quota tree.
   quota_change,
-  /// A job is withdrawn. Before arrivals: who withdraws and resubmits at one instant does it in that
-  /// order.
+  /// A job is withdrawn. Before arrivals, so that a job can be withdrawn and resubmitted at one instant.
   cancel,
   arrival,
   /// The scheduler runs.
   cycle,
 };
 
-/// What is still to happen: a priority queue of (time, kind, order of insertion), a strict total order.
-/// An event can be cancelled, as the end of a job is when the job is evicted; what was cancelled is left in
-/// the heap until it comes up or makes up half of it. Once it has been as full as it gets, nothing allocates.
+/// The events to come: a priority queue of (time, kind, order of insertion), a strict total order. An event
+/// can be cancelled, as the end of a job is when the job is evicted; cancelled events stay in the heap until
+/// they come up or make up half of it. Nothing allocates once it has reached its maximum size.
 template <class Payload>
 class event_queue {
  public:
@@ -43,7 +42,7 @@ class event_queue {
     Payload payload{};
   };
 
-  /// Names one event that was pushed, and no other: after the event has happened it names nothing.
+  /// Identifies one pushed event and no other; after the event has happened it identifies nothing.
   class ticket {
    public:
     constexpr ticket() noexcept = default;
@@ -58,7 +57,7 @@ class event_queue {
     std::uint32_t generation_ = 0;
   };
 
-  /// How many events are still to come.
+  /// The number of events still to come.
   [[nodiscard]] std::size_t size() const noexcept { return heap_.size() - cancelled_; }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
@@ -73,18 +72,18 @@ class event_queue {
 
   /// When the next event happens. Precondition: not empty. O(1).
   [[nodiscard]] instant next_time() const {
-    ALLOT_ASSERT(!empty(), "nothing is to come");
+    ALLOT_ASSERT(!empty(), "the queue is empty");
     return heap_.front().time;
   }
   /// What kind of event is next. Precondition: not empty. O(1).
   [[nodiscard]] event_kind next_kind() const {
-    ALLOT_ASSERT(!empty(), "nothing is to come");
+    ALLOT_ASSERT(!empty(), "the queue is empty");
     return kind_of(heap_.front());
   }
 
-  /// Takes the next event out. Precondition: not empty. O(log n) amortised.
+  /// Removes the next event. Precondition: not empty. O(log n) amortised.
   event pop() {
-    ALLOT_ASSERT(!empty(), "nothing is to come");
+    ALLOT_ASSERT(!empty(), "the queue is empty");
     const entry first = heap_.front();
     event e{first.time, kind_of(first), std::move(slots_[first.slot].payload)};
     release_slot(first.slot);
@@ -93,8 +92,8 @@ class event_queue {
     return e;
   }
 
-  /// Takes an event out before it happens; false when it has happened or was cancelled. O(1) amortised, and
-  /// O(log n) when it was the next.
+  /// Cancels an event; false if it has happened or was already cancelled. O(1) amortised, and O(log n) if it
+  /// was the next.
   bool cancel(ticket t) {
     if (t.slot_ >= slots_.size() || slots_[t.slot_].generation != t.generation_) return false;
     release_slot(t.slot_);
@@ -156,7 +155,7 @@ class event_queue {
     std::pop_heap(heap_.begin(), heap_.end(), after);
     heap_.pop_back();
   }
-  /// Keeps the first entry of the heap one that will happen.
+  /// Ensures that the first entry of the heap is not cancelled.
   void drop_cancelled() {
     while (!heap_.empty() && !is_live(heap_.front())) {
       drop_first();

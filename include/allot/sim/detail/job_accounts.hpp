@@ -20,10 +20,10 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// What the jobs of a simulation hold and want of the user's quotas, whatever the policy makes of those: the
-/// usage is that of the pods that run, under the flavors that they have.
+/// What the jobs of a simulation hold and want of the user's quotas, however the policy treats those: the
+/// usage is that of the running pods, under their flavors.
 ///
-/// A job wants all its pods from its submission until it is over; before it has any, of its first flavors.
+/// A job wants all its pods from its submission until it ends; before it has flavors, of its first ones.
 template <std::size_t N>
 class job_accounts {
  public:
@@ -32,23 +32,23 @@ class job_accounts {
   }
 
   [[nodiscard]] const allot::ledger<N>& ledger() const noexcept { return ledger_; }
-  /// What the own jobs of each quota want, by id.
+  /// What each quota's own jobs want, by id.
   [[nodiscard]] std::span<const resources<N>> demand() const noexcept { return demand_; }
-  /// How many jobs of each quota wait, by id.
+  /// The number of pending jobs of each quota, by id.
   [[nodiscard]] std::span<const std::uint32_t> waiting() const noexcept { return waiting_; }
-  /// How many pods the running jobs lack.
+  /// The number of pods that running jobs lack.
   [[nodiscard]] std::uint64_t lacking() const noexcept { return lacking_; }
   /// What the job wants under a choice of flavors.
   [[nodiscard]] resources<N> wanted(job_index j, const flavor_pick& pick) const {
     return jobs_.amount(j, jobs_.pods(j), pick);
   }
 
-  /// The job waits from now on.
+  /// The job is pending from now on.
   void come(job_index j) {
     demand_[at(j)] += wanted(j, {});
     ++waiting_[at(j)];
   }
-  /// A waiting job that had, or would first have had, flavors `before` starts with these and so many pods.
+  /// A pending job that had, or would first have had, flavors `before` starts with these and this many pods.
   void start(job_index j, const flavor_pick& before, const flavor_pick& pick, std::uint32_t pods) {
     if (before != pick) {
       demand_[at(j)] -= wanted(j, before);
@@ -58,7 +58,7 @@ class job_accounts {
     ledger_.charge(quota(j), jobs_.amount(j, pods, pick));
     lacking_ += jobs_.pods(j) - pods;
   }
-  /// A running job has one pod more, or less, beyond those that it needs.
+  /// A running job gains (`shrink`: loses) one pod beyond those that it needs.
   void grow(job_index j, const flavor_pick& pick) {
     ledger_.charge(quota(j), jobs_.pod(j, pick));
     ALLOT_ASSERT(lacking_ > 0, "no job lacks a pod");
@@ -68,12 +68,12 @@ class job_accounts {
     ledger_.release(quota(j), jobs_.pod(j, pick));
     ++lacking_;
   }
-  /// A job that runs with so many pods waits again.
+  /// A job that runs with this many pods is pending again.
   void go(job_index j, const flavor_pick& pick, std::uint32_t pods) {
     give_back(j, pick, pods);
     ++waiting_[at(j)];
   }
-  /// A job is over that runs with so many pods, or waits: 0.
+  /// A job that runs with this many pods, or is pending (0), ends.
   void leave(job_index j, const flavor_pick& pick, std::uint32_t pods) {
     pods > 0 ? give_back(j, pick, pods) : static_cast<void>(--waiting_[at(j)]);
     demand_[at(j)] -= wanted(j, pick);
@@ -87,7 +87,7 @@ class job_accounts {
   }
 
  private:
-  // The view may say that there is one queue.
+  // The view may present a single queue.
   [[nodiscard]] quota_id quota(job_index j) const { return jobs_.jobs[j].quota; }
   [[nodiscard]] std::size_t at(job_index j) const { return quota(j).index(); }
 

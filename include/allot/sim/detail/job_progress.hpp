@@ -12,50 +12,49 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// How far the work of a job is, run after run, in exact integers.
+/// The progress of a job's work, run after run, in exact integers.
 ///
-/// Work is counted in pod-milliseconds. A job of n pods that takes the time d with all of them has n x d to
-/// do, and with k of its pods it does k a millisecond: it goes on at the rate k/n. It ends at the first
-/// millisecond by which all is done.
+/// Work is counted in pod-milliseconds. A job of n pods that takes time d with all of them has n x d to do,
+/// and with k of its pods it does k per millisecond, so it progresses at the rate k/n. It ends at the first
+/// millisecond by which all work is done.
 ///
-/// - Its work is saved after every checkpoint interval c of the whole job, so at every n x c of work,
-/// whatever
-///   number of pods did it. A run that is cut short loses what came since, of all pods.
-/// - Pods that join or leave a run that goes on cost nothing: what a leaving one did is kept by the others.
-/// - Going on after a run that was cut short takes the restart time, in which no pod does any work.
+/// - Work is saved after every checkpoint interval c of the whole job, that is, after every n x c of work, by
+///   whatever number of pods. A run that is cut short loses what was done since, by all pods.
+/// - Pods that join or leave a continuing run cost nothing: the others keep what a leaving pod did.
+/// - Resuming after a run that was cut short takes the restart time, in which no pod does any work.
 class job_progress {
  public:
   constexpr job_progress() noexcept = default;
   /// Precondition: pods > 0 and duration >= 0.
   constexpr job_progress(instant duration, std::uint32_t pods) noexcept : work_(duration * pods), of_(pods) {}
 
-  /// It has not begun before `now`, with so many pods; for `restart` it does no work yet. Precondition: it
-  /// does not run.
+  /// A run begins at `now` with this many pods; for `restart` it does no work yet. Precondition: it does not
+  /// run.
   constexpr void begin(instant now, std::uint32_t pods, instant restart = 0) {
     ALLOT_ASSERT(pods_ == 0 && pods > 0, "a run begins with some pods");
     since_ = now;
     works_from_ = now + restart;
     pods_ = pods;
   }
-  /// From now on it has so many pods. Precondition: it runs and 0 < pods.
+  /// From now on it has this many pods. Precondition: it runs and 0 < pods.
   constexpr void resize(instant now, std::uint32_t pods) {
     ALLOT_ASSERT(pods_ > 0 && pods > 0, "a run has pods");
     pass(now);
     pods_ = pods;
   }
-  /// When all is done if the number of pods stays. Precondition: it runs.
+  /// When all work is done if the number of pods stays the same. Precondition: it runs.
   [[nodiscard]] constexpr instant end() const {
     ALLOT_ASSERT(pods_ > 0, "it does not run");
     return std::max(since_, works_from_) + (left() + pods_ - 1) / pods_;
   }
-  /// The run ends for good, with what is done by then. Precondition: it runs.
+  /// The run ends for good, with the work done by then. Precondition: it runs.
   constexpr void stop(instant now) {
     ALLOT_ASSERT(pods_ > 0, "it does not run");
     pass(now);
     kept_ = done_;
     pods_ = 0;
   }
-  /// The run is cut short, to go on some time; returns the work that this loses. `checkpoint`: as in `job`.
+  /// The run is cut short, to be resumed later; returns the work lost. `checkpoint`: as in `job`.
   /// Precondition: it runs.
   constexpr instant cut_short(instant now, const std::optional<instant>& checkpoint) {
     ALLOT_ASSERT(pods_ > 0, "it does not run");
@@ -71,14 +70,14 @@ class job_progress {
     return lost;
   }
 
-  /// How many of its pods run.
+  /// The number of its pods that run.
   [[nodiscard]] constexpr std::uint32_t pods() const noexcept { return pods_; }
-  /// Work still to do, as of the last change.
+  /// The remaining work, as of the last change.
   [[nodiscard]] constexpr instant left() const noexcept { return work_ - done_; }
-  /// What came to nothing: work since the last checkpoint of runs that were cut short, and restarts, while
-  /// the pods were held but did nothing.
+  /// What was lost: work since the last checkpoint of runs that were cut short, and restarts, during which
+  /// the pods were held but idle.
   [[nodiscard]] constexpr instant lost() const noexcept { return lost_; }
-  /// Work as the time that it takes all pods, rounded down.
+  /// Work as the time that it takes with all pods, rounded down.
   [[nodiscard]] constexpr instant in_time_of_all(instant work) const noexcept { return work / of_; }
 
  private:
@@ -92,12 +91,12 @@ class job_progress {
 
   instant work_ = 0;
   instant done_ = 0;
-  /// Of that, what is saved for good.
+  /// The part of that which is saved for good.
   instant kept_ = 0;
   instant lost_ = 0;
   instant since_ = 0;
   instant works_from_ = 0;
-  /// How many pods it has, and how many of them run.
+  /// The number of its pods, and of those that run.
   std::uint32_t of_ = 1;
   std::uint32_t pods_ = 0;
 };

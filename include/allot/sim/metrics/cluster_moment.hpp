@@ -15,11 +15,11 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-// What the state of a cluster comes to at one moment, from the counts of its index: O(types x GPUs of a node)
-// whatever the number of nodes.
+// Figures of a cluster at one moment, from the counts of its index: O(types x GPUs of a node) whatever the
+// number of nodes.
 
-/// Free GPUs on nodes that are partly in use, where a pod that takes a whole node finds no room, in milli.
-/// What is free on closed nodes is not free.
+/// Free GPUs on partly used nodes, where a pod that takes a whole node does not fit, in milli. Closed nodes
+/// have nothing free.
 [[nodiscard]] inline std::int64_t fragmented_gpus(const gpu::free_index& index) {
   std::int64_t free = index.free_in(gpu::all_pools).in_milli();
   const auto& types = index.layout().types();
@@ -30,9 +30,8 @@ namespace sim {
   return free;
 }
 
-/// The largest number of whole GPUs that a job could get now whose GPUs are split over as few nodes as they
-/// need (`gpu::split`): all of the empty nodes of the largest kind, and what the fullest of the others has
-/// free.
+/// The largest number of whole GPUs that a job could get now if they are split over as few nodes as they need
+/// (`gpu::split`): all of the empty nodes of the largest kind, and the most that another node has free.
 [[nodiscard]] inline std::int64_t largest_gang(const gpu::free_index& index) {
   const auto& types = index.layout().types();
   std::uint32_t largest = 0;
@@ -49,12 +48,12 @@ namespace sim {
   return static_cast<std::int64_t>(whole * largest + rest);
 }
 
-/// The pods that are typical of a workload, by which `gpu::fragmentation` measures the cluster: the most
-/// frequent shapes that are 95 percent of all. A job with a choice of flavors counts as one that may stand
-/// anywhere. O(jobs log shapes).
+/// The typical pods of a workload, by which `gpu::fragmentation` measures the cluster: the most frequent
+/// shapes that make up 95 percent of all. A job with a choice of flavors counts as one that may run anywhere.
+/// O(jobs log shapes).
 template <std::size_t N>
 [[nodiscard]] gpu::typical_pods typical_pods_of(const gpu::cluster& layout, std::span<const job<N>> jobs) {
-  // Of a workload that is known beforehand no shape is forgotten.
+  // The workload is known in advance, so no shape is forgotten.
   gpu::seen_pods seen{2 * jobs.size()};
   for (const job<N>& j : jobs) {
     const auto pods =

@@ -21,39 +21,39 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-// What a simulation comes to, in exact integers: times in milliseconds, amounts of GPU time in milli-GPUs x
-// milliseconds. `metrics` says how each figure is defined.
+// The figures of a simulation, in exact integers: times in milliseconds, amounts of GPU time in milli-GPUs x
+// milliseconds. `metrics` defines each figure.
 
 /// The state of a quota's own jobs and own pool, in milli-GPUs.
 struct quota_moment {
   std::int64_t used = 0;
-  /// What the fair-share division of everybody's present demand gives its own jobs.
+  /// What the fair-share division of the current demand gives its own jobs.
   std::int64_t entitled = 0;
-  /// What its jobs use of other quotas' pools, and others' jobs of its pool.
+  /// What its jobs use of other quotas' pools, and other quotas' jobs of its pool.
   std::int64_t borrowed = 0;
   std::int64_t lent = 0;
-  /// How many of its jobs wait.
+  /// The number of its pending jobs.
   std::uint32_t pending = 0;
 
   friend constexpr bool operator==(const quota_moment&, const quota_moment&) noexcept = default;
 };
 
-/// What became of the jobs. The total is the sum of the others.
+/// The outcomes of the jobs. The total is the sum of the others.
 struct job_counts {
   std::size_t total = 0;
   std::size_t completed = 0;
-  /// Still waiting when nothing happened any more.
+  /// Still pending when no more events were due.
   std::size_t unfinished = 0;
   std::size_t refused = 0;
   std::size_t cancelled = 0;
-  /// They had run as long as jobs of their kind may.
+  /// They reached their time limit.
   std::size_t time_limit = 0;
 
   friend bool operator==(const job_counts&, const job_counts&) = default;
 };
 
-/// What of the waiting was for what, in milliseconds, added up over the jobs; see `wait_cause`. The sum of
-/// all is the whole of it.
+/// The waiting time by cause, in milliseconds, summed over the jobs; see `wait_cause`. The parts add up to
+/// the whole.
 struct wait_split {
   std::array<wide, wait_cause_count> by{};
 
@@ -67,7 +67,7 @@ struct wait_split {
   }
 };
 
-/// Of the jobs that have a deadline and were neither refused nor cancelled, how many were completed by then.
+/// Of the jobs with a deadline that were neither refused nor cancelled, how many met it.
 struct deadline_counts {
   std::size_t jobs = 0;
   std::size_t met = 0;
@@ -75,8 +75,8 @@ struct deadline_counts {
   friend bool operator==(const deadline_counts&, const deadline_counts&) = default;
 };
 
-/// The figures of all jobs, or of those of one quota, class or size. Where there is a window, times are of
-/// the jobs that were submitted in it; counts of what happened are of the whole run.
+/// The figures of all jobs, or of those of one quota, class or size. If there is a window, times are of the
+/// jobs submitted in it; counts of events are of the whole run.
 struct job_figures {
   job_counts jobs;
   /// From submission to completion, of the jobs that completed.
@@ -87,40 +87,40 @@ struct job_figures {
   sample_summary wait;
   /// `bounded_slowdown` with a bound of 10 s, of the jobs that completed, in thousandths.
   sample_summary slowdown;
-  /// All waiting of all jobs that came, be they completed or not.
+  /// All waiting of all jobs that came, completed or not.
   wait_split waited;
-  /// The longest time that a job waited for its first start, whether that came or not.
+  /// The longest time that a job waited for its first start, even if it never started.
   instant max_wait = 0;
-  /// How many jobs came; how many of them have not started in the end though nobody withdrew them; and how
-  /// many waited for their first start over `starvation_factor` times as long as the median job of their
-  /// class (or than 10 s, if that is longer).
+  /// How many jobs came; how many of them never started though they were not withdrawn; and how many waited
+  /// for their first start more than `starvation_factor` times as long as the median job of their class (or
+  /// than 10 s, if that is longer).
   std::size_t came = 0;
   std::size_t unstarted = 0;
   std::size_t starved = 0;
   deadline_counts deadlines;
-  /// How often a job was told to go by the policy and waited again, and how often one was lost with a node.
+  /// How often a job was preempted by the policy and pending again, and how often one was lost with a node.
   std::uint64_t preemptions = 0;
   std::uint64_t node_failures = 0;
-  /// How many jobs that happened to, and how often to one of them at most.
+  /// The number of jobs preempted, and the most preemptions of one of them.
   std::uint64_t preempted_jobs = 0;
   std::uint32_t most_preemptions = 0;
-  /// GPUs times running time that came to nothing: work since the last checkpoint, and restarts.
+  /// GPUs times lost running time: work since the last checkpoint, and restarts.
   wide lost = 0;
-  /// Of all jobs or those of a quota only. GPU time that the jobs had.
+  /// Of all jobs or those of a quota only: GPU time that the jobs had.
   wide allocated = 0;
   /// GPU time that the quotas' own jobs had of other quotas' pools, and others' jobs of theirs.
   wide borrowed = 0;
   wide lent = 0;
-  /// GPU time that was due to them and not had.
+  /// GPU time that they were entitled to and lacked.
   wide fair_share_error = 0;
 };
 
-/// Jobs wait unusually long when it is longer than so many times the median of their class.
+/// A wait is unusually long if it exceeds this multiple of the median of the job's class.
 inline constexpr std::int64_t starvation_factor = 10;
-/// The shortest time that counts as long for a job, in a slowdown and as a median.
+/// The shortest time considered long for a job, in a slowdown and as a median.
 inline constexpr instant short_time = 10'000;
 
-/// Jobs by their GPUs.
+/// Job sizes, by GPUs.
 inline constexpr std::array<std::string_view, 7> size_names = {"<1",   "1",     "2-4", "5-8",
                                                                "9-16", "17-64", ">64"};
 [[nodiscard]] constexpr std::size_t size_bucket(std::int64_t milli_gpus) noexcept {
@@ -135,13 +135,13 @@ struct quota_figures {
   quota_id quota;
   job_figures of;
   reclaim_figures reclaims;
-  /// How much of what it was entitled to the quota had, in millionths, added up over the milliseconds in
-  /// which it used or wanted something.
+  /// How much of its entitlement the quota had, in millionths, summed over the milliseconds in which it had
+  /// usage or demand.
   wide satisfaction = 0;
   instant active = 0;
 };
 
-/// GPU time of some of the nodes: what there was, and what jobs had of it.
+/// GPU time of some of the nodes: the capacity, and what jobs had of it.
 struct part_figures {
   wide capacity = 0;
   wide allocated = 0;
@@ -154,46 +154,46 @@ struct run_figures {
   /// The first submission of a job that was not refused, and the last end of a run; both 0 if there is none.
   instant first_submit = 0;
   instant end = 0;
-  /// What the figures that are integrals over time are about: the part of the window between these two.
+  /// The period of figures that are integrals over time: the part of the window between these two.
   time_window window{0, 0};
-  /// How many jobs were submitted in it.
+  /// The number of jobs submitted in it.
   std::size_t jobs_in_window = 0;
-  /// GPU time in that window: what there was (0 when that has no bound), what nobody used, and what of that
-  /// stood on nodes that were partly in use.
+  /// GPU time in that window: the capacity (0 if unbounded), what was idle, and what of that was on partly
+  /// used nodes.
   wide capacity = 0;
   bool capacity_is_bounded = true;
   wide idle = 0;
   wide stranded = 0;
-  /// GPUs that were free and that the typical pods of the workload could not use, on average, over time
+  /// GPUs that were free but that the typical pods of the workload could not use, on average, over time
   /// (FGD's F, see `gpu::fragmentation`). Nothing without nodes.
   std::optional<wide> fragments{};
   /// By GPU model, as in `gpu::cluster::models`, and by pool, as in `gpu::cluster::pools`.
   std::vector<part_figures> models{};
   std::vector<part_figures> pools{};
-  /// What nobody used while a job waited that its quota allowed and that had no place.
+  /// What was idle while a job that its quota allowed could not be placed.
   wide idle_while_unplaceable = 0;
-  /// Of the allocated GPU time in that window, what came to nothing: on restarts, and on work lost later.
+  /// Of the allocated GPU time in that window, what was lost: on restarts, and on work lost later.
   wide lost_in_window = 0;
-  /// The largest gang that had a place (`largest_gang`): GPUs times milliseconds, and the smallest. Nothing
-  /// without nodes.
+  /// The largest gang that could be placed (`largest_gang`): GPUs times milliseconds, and the smallest.
+  /// Nothing without nodes.
   wide largest_gang = 0;
   std::optional<std::int64_t> smallest_largest_gang{};
-  /// GPUs of jobs that had to go, beyond those for which they went, in thousandths.
+  /// GPUs of evicted jobs, beyond what they were evicted for, in thousandths.
   wide over_preempted = 0;
   /// Of all quotas together.
   reclaim_figures reclaims;
-  /// Jain's index in billionths, added up over the milliseconds in which some quota used or wanted something.
+  /// Jain's index in billionths, summed over the milliseconds in which any quota had usage or demand.
   wide jain = 0;
   instant active = 0;
-  /// How many jobs the policy told to go, to wait again or for good, by `relation`.
+  /// The number of jobs evicted by the policy, pending again or for good, by `relation`.
   std::array<std::uint64_t, relation_count> preemptions_by{};
-  /// How many pods elastic jobs had to give up that went on without them, with a node or by the policy.
+  /// The number of pods that continuing elastic jobs lost, with a node or by the policy.
   std::uint64_t pods_given_up = 0;
-  /// By quota id, those included that were removed.
+  /// By quota id, including removed quotas.
   std::vector<quota_figures> quotas;
   /// By the class of the job, `job::job_class`.
   std::vector<job_figures> classes;
-  /// By its GPUs, as `size_names` are.
+  /// By the GPUs of the job, as `size_names`.
   std::array<job_figures, size_names.size()> sizes{};
 
   [[nodiscard]] constexpr instant makespan() const noexcept {
@@ -207,7 +207,7 @@ struct run_figures {
   }
 };
 
-/// `part` of `whole` in millionths, rounded to the nearest; of nothing it is nothing. For a person to read.
+/// `part` of `whole` in millionths, rounded to the nearest; 0 if `whole` is 0. For display.
 [[nodiscard]] constexpr std::int64_t rate_in_millionths(wide part, wide whole) noexcept {
   return whole == 0 ? 0 : static_cast<std::int64_t>((part * 1'000'000 + whole / 2) / whole);
 }

@@ -35,33 +35,31 @@ template <std::size_t N>
 struct metrics_settings {
   /// Which dimensions are GPUs; amounts are their sum.
   per_dimension<bool, N> gpus{true};
-  /// What integrals over time are about, and when the jobs were submitted whose times are told.
+  /// The period of integrals over time, and in which jobs must be submitted for their times to be reported.
   time_window window{};
   /// How long a quota may wait for what it has lent before that counts as a violation.
   instant grace = 0;
 };
 
-/// Watches a simulation and measures it, in exact integers, so the same on every machine.
+/// Observes a simulation and measures it, in exact integers, so the same on every machine.
 ///
-/// - *Allocated*: what the pods that run hold. *Capacity*: the GPUs of the nodes, without the free ones of
-///   nodes that have failed or are drained; without nodes, what the roots of the quota tree have. Rates are
-///   over the time from the first submission to the last end of a run, as far as it is in the window.
-/// - *Fragmentation*: of the idle GPU time, the part on nodes partly in use (`fragmented_gpus`). 0 without
-///   nodes. *Idle while unplaceable*: what was idle while a job waited that its quota allowed, for a place.
-/// - *Entitlement*: the fair-share division (`division`) of the capacity of the user's quotas, whatever the
-///   policy makes of them, given the demand of the moment, by which it is capped.
+/// - *Allocated*: what the running pods hold. *Capacity*: the GPUs of the nodes, without the free ones of
+///   failed or drained nodes; without nodes, the capacity of the roots of the quota tree. Rates are over the
+///   time from the first submission to the last end of a run, as far as it is in the window.
+/// - *Fragmentation*: of the idle GPU time, the part on partly used nodes (`fragmented_gpus`). 0 without
+///   nodes. *Idle while unplaceable*: idle GPU time while a job that its quota allowed could not be placed.
+/// - *Entitlement*: the fair-share division (`division`) of the capacity of the user's quotas, however the
+///   policy treats them, given the current demand, by which it is capped.
 /// - *Fair-share error*: the integral of what a quota is entitled to and lacks; summed over the quotas (L1).
-/// - *Jain*: the index over the quotas that use or want something of how much of what each is entitled to it
-///   has (at most all of it: what one has beyond that shows where it is missing), averaged over the time in
-///   which there are such quotas.
-/// - *Lost*: GPUs times the running time that came to nothing, as `job_progress` counts it. A job that had
-///   several flavors counts with the last.
-/// - *Waiting* is told apart by cause as `wait_reasons` does it, claims on what was lent are `reclaim_times`,
-/// and
-///   what goes needlessly with a gang is `over_preemption`.
+/// - *Jain*: the index over the quotas with usage or demand of how much of its entitlement each has (at most
+///   all of it: any excess shows where it is missing), averaged over the time in which there are such quotas.
+/// - *Lost*: GPUs times the lost running time, as `job_progress` counts it. A job that had several flavors
+///   counts with the last.
+/// - *Waiting* is split by cause as in `wait_reasons`, claims on what was lent are `reclaim_times`, and what
+///   is evicted needlessly with a gang is `over_preemption`.
 ///
-/// What is entitled and lent is of the quotas' own jobs, not of subtrees, so that sums count nothing twice.
-/// O(quotas log quotas + kinds of waiting jobs) an instant.
+/// Entitlements and loans are of the quotas' own jobs, not of subtrees, so that sums count nothing twice.
+/// O(quotas log quotas + kinds of waiting jobs) per instant.
 template <std::size_t N = 1>
 class metrics final : public observer<N> {
  public:
@@ -100,7 +98,7 @@ class metrics final : public observer<N> {
   void waiting(simulator<N>& sim) override {
     using change = typename wait_reasons<N>::change;
     pass_time(sim.now());
-    // Observers are not told of changes of nodes and quotas.
+    // Observers are not notified of changes to nodes and quotas.
     if (events_ + std::exchange(told_, 0) != sim.events()) given_back_ = true;
     events_ = sim.events();
     const change less = usage_changed_ ? change::less_room : change::nothing;
@@ -108,7 +106,7 @@ class metrics final : public observer<N> {
     given_back_ = false;
   }
   void settled(const simulator<N>& sim) override {
-    ALLOT_ASSERT(told_ == 0, "who passes on what happens passes on `waiting`, too");
+    ALLOT_ASSERT(told_ == 0, "an observer that forwards events must forward `waiting`, too");
     pass_time(sim.now());
     if (std::exchange(run_ended_, false)) {
       totals_.end = sim.now();
@@ -117,24 +115,24 @@ class metrics final : public observer<N> {
     look(sim);
   }
 
-  /// The simulation is stopped: once it has settled again, what runs has run until then.
+  /// The simulation is stopped: once it has settled again, current runs have lasted until then.
   void pause() noexcept { run_ended_ = run_ended_ || used_ > 0; }
-  /// The state of a quota after what happened last.
+  /// The state of a quota after the last event.
   [[nodiscard]] const quota_moment& now(quota_id x) const { return meters_[x.index()].now; }
-  /// The number of quotas that there have been, by which `now` is bounded.
+  /// The number of quotas that have existed, the bound of `now`.
   [[nodiscard]] std::size_t quotas() const noexcept { return meters_.size(); }
   /// What running jobs hold, in milli-GPUs.
   [[nodiscard]] std::int64_t used() const noexcept { return used_; }
-  /// What there is, in milli-GPUs; meaningless without a bound.
+  /// The capacity, in milli-GPUs; meaningless if unbounded.
   [[nodiscard]] quantity capacity() const noexcept { return cluster_.capacity(); }
   [[nodiscard]] std::uint64_t pending() const noexcept { return pending_; }
 
   [[nodiscard]] const waiting_times& waits() const noexcept { return waits_; }
   [[nodiscard]] const wait_reasons<N>& reasons() const noexcept { return reasons_; }
-  /// What the job asks for, in milli-GPUs.
+  /// What the job requests, in milli-GPUs.
   [[nodiscard]] std::int64_t gpus(const simulator<N>& sim, job_index j) const { return sum(sim.wanted(j)); }
 
-  /// What it all comes to. Call it when the simulation has run. O(jobs).
+  /// The final figures. Call it when the simulation has run. O(jobs).
   [[nodiscard]] run_figures figures(const simulator<N>& sim) const {
     run_figures all = totals_;
     all.window.begin = std::max(settings_.window.begin, all.first_submit);
@@ -186,7 +184,7 @@ class metrics final : public observer<N> {
       lost_ = lost_time{{std::max(settings_.window.begin, sim.now()), settings_.window.end}};
     }
     ++told_;
-    // It may have waited before the simulation began.
+    // The job may have been pending before the simulation began.
     waits_.begin(sim.jobs().size(), j, std::min(sim.now(), sim.jobs()[j].submit));
     reasons_.begin(sim.jobs(), j, sim.now());
     entitlements_.note(sim.jobs()[j].quota, sim.wanted(j), true);
@@ -199,7 +197,7 @@ class metrics final : public observer<N> {
     lost_.begin(sim.jobs().size(), j, since, sim.jobs()[j].fewest_pods());
     --pending_;
     usage_changed_ = true;
-    // It may have got other flavors than it was thought to want.
+    // It may have other flavors than its demand assumed.
     if (sim.jobs()[j].flavors != 0) demand_may_differ_ = true;
   }
   void evicted(const simulator<N>& sim, job_index j, const interruption& how) {
@@ -241,7 +239,7 @@ class metrics final : public observer<N> {
       totals_.lost_in_window += lost * static_cast<wide>(gpus(sim, j)) / sim.jobs()[j].pods();
     }
   }
-  /// So many pods of a job have to go.
+  /// This many pods of a job are evicted.
   void note_victim(const simulator<N>& sim, job_index j, const interruption& how, std::uint32_t pods) {
     if (!how.beneficiary || how.how == relation::consolidation) return;
     const job_history& to = sim.history(*how.beneficiary);
@@ -253,7 +251,7 @@ class metrics final : public observer<N> {
     if (is_reclaim) reclaims_.note_reclaim(sim.jobs()[*how.beneficiary].quota);
   }
 
-  /// Adds the time since the last instant to the integrals, in which everything was as it is still noted.
+  /// Adds the time since the last instant to the integrals, with the state recorded then.
   void pass_time(instant now) {
     const instant from = std::max(std::exchange(last_, now), settings_.window.begin);
     const instant span = std::min(now, settings_.window.end) - from;
@@ -279,7 +277,7 @@ class metrics final : public observer<N> {
     }
   }
 
-  /// Notes how everything is from now on.
+  /// Records the current state.
   void look(const simulator<N>& sim) {
     const ledger<N>& accounts = sim.accounts();
     const bool tree_differs = std::exchange(seen_changes_, sim.tree_changes()) != sim.tree_changes();
@@ -361,7 +359,7 @@ class metrics final : public observer<N> {
   reclaim_times reclaims_;
   over_preemption over_preemption_;
   std::vector<meter> meters_;
-  /// By quota; only while they are looked at.
+  /// By quota; only while claims are checked.
   std::vector<bool> has_claim_;
   run_figures totals_;
   cluster_time cluster_;
@@ -369,14 +367,14 @@ class metrics final : public observer<N> {
   std::int64_t jain_ = 0;
   std::uint64_t pending_ = 0;
   std::uint64_t seen_changes_ = 0;
-  /// Of the simulation, up to the last instant, and how many of those since it was told of.
+  /// Of the simulation, up to the last instant; and how many of those since were reported to this observer.
   std::uint64_t events_ = 0;
   std::uint64_t told_ = 0;
   bool usage_changed_ = true;
-  /// Whether there may be more room for somebody than at the last instant.
+  /// Whether any job may have more room than at the last instant.
   bool given_back_ = true;
   bool anyone_lends_ = false;
-  /// Otherwise than by jobs that came or ended.
+  /// Other than by jobs that came or ended.
   bool demand_may_differ_ = true;
   instant last_ = 0;
   bool has_begun_ = false;

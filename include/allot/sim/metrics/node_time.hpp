@@ -16,7 +16,7 @@ inline namespace v0 {
 namespace sim {
 
 /// The GPU time that jobs had of each node in a part of the simulated time, in milli-GPUs times milliseconds,
-/// by the id of the node. Precondition: all runs have ended. O(pods of all runs).
+/// by node id. Precondition: all runs have ended. O(pods of all runs).
 [[nodiscard]] inline std::vector<wide> gpu_time_by_node(const run_log& log, std::size_t nodes,
                                                         const time_window& window) {
   std::vector<wide> times(nodes);

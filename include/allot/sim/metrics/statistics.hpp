@@ -14,8 +14,8 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// The usual figures about a sample of waiting or completion times, all of them exact and in the unit of the
-/// sample. Zero for an empty sample.
+/// The usual statistics of a sample of waiting or completion times, all exact and in the unit of the sample.
+/// Zero for an empty sample.
 struct sample_summary {
   std::size_t count = 0;
   wide sum = 0;
@@ -30,24 +30,24 @@ struct sample_summary {
   }
 };
 
-/// Where percentile `percent` of `count` sorted values stands: at floor(percent/100 x count), and not beyond
-/// the last (reference: the Helios simulator, so that its figures can be compared).
+/// The index of percentile `percent` of `count` sorted values: floor(percent/100 x count), and not beyond the
+/// last (reference: the Helios simulator, so that its figures can be compared).
 [[nodiscard]] constexpr std::size_t percentile_index(std::size_t count, std::size_t percent) noexcept {
   const std::size_t index = count / 100 * percent + count % 100 * percent / 100;
   return index < count ? index : count - (count == 0 ? 0 : 1);
 }
 
-/// Sums up a sample, whose order it changes. O(n). Precondition: no value is negative.
+/// Summarizes a sample, which it reorders. O(n). Precondition: no value is negative.
 [[nodiscard]] inline sample_summary summarize(std::span<instant> sample) {
   sample_summary s;
   s.count = sample.size();
   if (sample.empty()) return s;
   for (const instant value : sample) {
-    ALLOT_ASSERT(value >= 0, "a summary is of spans of time, and none is negative");
+    ALLOT_ASSERT(value >= 0, "a sample must not have negative values");
     s.sum += static_cast<std::uint64_t>(value);
     s.max = std::max(s.max, value);
   }
-  // Each percentile stands in what the one before it left to its right.
+  // Each percentile is to the right of the one before it.
   auto begin = sample.begin();
   const auto percentile = [&](std::size_t percent) {
     const auto at = sample.begin() + static_cast<std::ptrdiff_t>(percentile_index(s.count, percent));
@@ -61,8 +61,8 @@ struct sample_summary {
   return s;
 }
 
-/// Jain's index of how evenly `shares` are given, (sum x)^2 / (n x sum x^2): 1 when all are equal, 1/n when
-/// one has everything. Nothing to share is shared evenly: 1. The unit does not matter; take shares of an
+/// Jain's index of how evenly `shares` are distributed, (sum x)^2 / (n x sum x^2): 1 if all are equal, 1/n if
+/// one has everything. Nothing to share is shared evenly: 1. The unit does not matter; use shares of an
 /// entitlement in millionths (`millionths`). O(n). Precondition: fewer than 2^24 shares, each between 0 and
 /// 2^38, so that the result is exact.
 [[nodiscard]] constexpr ratio jain_index(std::span<const std::int64_t> shares) {
@@ -78,8 +78,8 @@ struct sample_summary {
   return sum == 0 ? ratio{1, 1} : ratio{sum * sum, shares.size() * squares};
 }
 
-/// `part` of `whole` in millionths, rounded down; 0 of nothing is a million: who is owed nothing has it all.
-/// Saturates at 2^38. Precondition: neither is negative.
+/// `part` of `whole` in millionths, rounded down; 0 of 0 is a million: if nothing is owed, all of it was
+/// given. Saturates at 2^38. Precondition: neither is negative.
 [[nodiscard]] constexpr std::int64_t millionths(std::int64_t part, std::int64_t whole) {
   ALLOT_ASSERT(part >= 0 && whole >= 0, "parts of a whole are not negative");
   constexpr wide most = wide{1} << 38U;
@@ -88,8 +88,8 @@ struct sample_summary {
       std::min(most, wide{static_cast<std::uint64_t>(part)} * 1'000'000 / static_cast<std::uint64_t>(whole)));
 }
 
-/// How much longer a job took than it ran, max(1, completion / max(duration, bound)): the bound keeps jobs of
-/// a second from drowning the others, and is customarily 10 s.
+/// How much longer a job took than it ran, max(1, completion / max(duration, bound)): the bound, customarily
+/// 10 s, keeps one-second jobs from dominating the others.
 [[nodiscard]] constexpr ratio bounded_slowdown(instant completion_time, instant duration, instant bound) {
   ALLOT_ASSERT(completion_time >= 0 && duration >= 0 && bound > 0, "spans of time, and a bound above 0");
   const instant least = std::max(duration, bound);

@@ -13,15 +13,15 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// The part of the simulated time that a measurement is about, so that warming up and draining can be left
-/// out: from `begin`, included, to `end`, excluded.
+/// The part of the simulated time that a measurement covers, so that warm-up and drain can be excluded: from
+/// `begin`, inclusive, to `end`, exclusive.
 struct time_window {
   instant begin = std::numeric_limits<instant>::min();
   instant end = std::numeric_limits<instant>::max();
 };
 
-/// Adds up a quantity that changes in steps, such as the GPUs in use, over time: the exact integral, in
-/// the unit of the quantity times the unit of time. No change costs more than one multiplication.
+/// Integrates a quantity that changes in steps, such as the GPUs in use, over time: exact, in the unit of the
+/// quantity times the unit of time. No change costs more than one multiplication.
 class step_integral {
  public:
   /// Zero from `start` on.
@@ -29,9 +29,9 @@ class step_integral {
       : since_(start), window_(window) {}
 
   /// The quantity is `value` from `now` on. Precondition: `value` is not negative, and `now` not before the
-  /// last change. Several changes at one instant leave no trace but the last.
+  /// last change. Of several changes at one instant only the last has an effect.
   constexpr void set(instant now, std::int64_t value) {
-    ALLOT_ASSERT(value >= 0, "only quantities that can't be negative are added up");
+    ALLOT_ASSERT(value >= 0, "the quantity must not be negative");
     total_ = until(now);
     since_ = now;
     value_ = value;
@@ -56,8 +56,8 @@ class step_integral {
   time_window window_;
 };
 
-/// An integral of milli-GPUs over milliseconds in GPU-hours, for a person to read: one division of exact
-/// numbers, so the same on every machine.
+/// An integral of milli-GPUs over milliseconds in GPU-hours, for display: one division of exact numbers, so
+/// the same on every machine.
 [[nodiscard]] constexpr double gpu_hours(wide milli_gpu_milliseconds) noexcept {
   return static_cast<double>(milli_gpu_milliseconds) / 3.6e9;
 }

@@ -23,20 +23,20 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// For what a job waits (the split of the Philly study, with the rest told apart).
+/// Why a job waits (the split of the Philly study, with the rest distinguished).
 enum class wait_cause : std::uint8_t {
-  /// A bound of its quota, or of one above it, does not allow it: fair-share delay.
+  /// A limit of its quota, or of an ancestor, does not allow it: fair-share delay.
   fair_share,
-  /// Its quota allows it, and there are free GPUs enough, but not together: fragmentation delay.
+  /// Its quota allows it and enough GPUs are free, but not together: fragmentation delay.
   fragmentation,
-  /// Its quota allows it, but there are not so many free GPUs.
+  /// Its quota allows it, but too few GPUs are free.
   capacity,
-  /// It could run: it waits for its turn behind others, or for some who are on their way out.
+  /// It could run: it waits for its turn behind others, or for jobs being evicted.
   order,
 };
 inline constexpr std::size_t wait_cause_count = 4;
 
-/// Of a pending job, as `scheduler::why` gives it.
+/// For a pending job, from the result of `scheduler::why`.
 template <class Hold>
 [[nodiscard]] wait_cause cause_of(const Hold& h) {
   if (h.binding) return wait_cause::fair_share;
@@ -45,20 +45,20 @@ template <class Hold>
   return h.placement->reason == gpu::obstacle::full ? wait_cause::capacity : wait_cause::fragmentation;
 }
 
-/// For what the jobs of a simulation wait, and how long for each cause.
+/// Why the jobs of a simulation wait, and how long for each cause.
 ///
-/// Waiting jobs of one quota that ask for the same fare alike. So each such group has a clock for each cause,
-/// of which one goes at a time, and a job waits as long for a cause as the clock of its group goes on while
-/// it waits: whoever comes and goes is O(1), and a change of the world O(groups in which somebody waits),
-/// however many jobs wait. 36 bytes a job.
+/// Pending jobs of one quota with the same request are treated alike. So each such group has a clock for each
+/// cause, of which one runs at a time, and a job waits for a cause as long as that clock of its group runs
+/// while the job is pending: each job that comes or goes is O(1), and a change of state O(groups with pending
+/// jobs), however many jobs are pending. 36 bytes per job.
 template <std::size_t N = 1>
 class wait_reasons {
  public:
-  /// What may have changed since the last look. Where nothing was given back, nobody whom a quota does not
-  /// allow is allowed more.
+  /// What may have changed since the last look. If nothing was given back, jobs that their quota did not
+  /// allow are still not allowed.
   enum class change : std::uint8_t { nothing, less_room, any };
 
-  /// Job j waits from now on.
+  /// Job j is pending from now on.
   void begin(std::span<const job<N>> jobs, job_index j, instant now) {
     if (of_job_.size() < jobs.size()) of_job_.resize(jobs.size());
     entry& e = of_job_[j];
@@ -70,14 +70,14 @@ class wait_reasons {
     if (g.first != none) {
       of_job_[g.first].previous = j;
     } else {
-      // As long as nobody is asked the clock that goes does not matter, for no time passes.
+      // Until the cause is known it does not matter which clock runs, because no time passes.
       g.active = active_.size();
       g.known = false;
       active_.push_back(e.group);
     }
     g.first = j;
   }
-  /// Job j does not wait any more. Precondition: it does.
+  /// Job j is no longer pending. Precondition: it is.
   void end(job_index j, instant now) {
     entry& e = of_job_[j];
     group& g = groups_[e.group];
@@ -91,7 +91,7 @@ class wait_reasons {
     active_.pop_back();
   }
 
-  /// Asks for every group why its jobs wait from now on; `why(job)` is as in a plan.
+  /// Finds for every group why its jobs wait from now on; `why(job)` is as in a plan.
   template <class Why>
   void look(instant now, change what, Why why) {
     lacks_place_ = false;
@@ -108,16 +108,16 @@ class wait_reasons {
     }
   }
 
-  /// Whether there was, at the last look, a job that its quota allows and that has no place.
+  /// Whether, at the last look, a job that its quota allows could not be placed.
   [[nodiscard]] bool anyone_lacks_a_place() const noexcept { return lacks_place_; }
-  /// Calls `visit(job)` for a waiting job of every group in which there is one.
+  /// Calls `visit(job)` for one pending job of every group that has one.
   template <class Visit>
   void for_each_kind(Visit visit) const {
     for (const std::uint32_t number : active_) visit(groups_[number].first);
   }
 
-  /// For what a job has waited how long, of `total` in all: the parts add up to that. Waiting from before the
-  /// simulation counts as that for its turn. `waits`: whether it still does.
+  /// How long a job has waited for each cause, of `total`, which is the sum of the parts. Waiting from before
+  /// the simulation counts as `order`. `waits`: whether it is still pending.
   [[nodiscard]] std::array<instant, wait_cause_count> split(job_index j, instant total, bool waits,
                                                             instant now) const {
     std::array<instant, wait_cause_count> parts{};
@@ -151,7 +151,7 @@ class wait_reasons {
     instant since = 0;
     wait_cause cause = wait_cause::order;
     bool known = false;
-    /// The one who came last of those who wait.
+    /// The most recent of its pending jobs.
     job_index first = none;
     std::size_t active = 0;
 
@@ -164,7 +164,7 @@ class wait_reasons {
     }
   };
   struct entry {
-    /// While it waits: less the clocks of its group at the beginning.
+    /// While it is pending: minus the clocks of its group at the beginning.
     std::array<instant, clocks> waited{};
     std::uint32_t group = none;
     job_index previous = none;
@@ -181,7 +181,7 @@ class wait_reasons {
 
   std::map<kind, std::uint32_t> numbers_;
   std::vector<group> groups_;
-  /// Those in which somebody waits.
+  /// The groups with pending jobs.
   std::vector<std::uint32_t> active_;
   std::vector<entry> of_job_;
   bool lacks_place_ = false;

@@ -28,7 +28,7 @@ inline namespace v0 {
 
 namespace detail {
 
-/// What orders and guards look at beyond the ledger, as of the decisions taken so far.
+/// State beyond the ledger that orders and guards consult, reflecting the decisions taken so far.
 template <std::size_t N>
 class fairness_state {
  public:
@@ -56,7 +56,7 @@ class fairness_state {
     for (const quota_id x : tree.top_down()) history_.charge(tree, x, own_[x.index()], session.now());
     rank_users(tree);
   }
-  /// The queue or the usage of x has changed. Returns whether anybody else's standing may have.
+  /// The queue or usage of x has changed. Returns whether the standing of other quotas may have changed too.
   template <class Session>
   bool look(Session& session, quota_id x) {
     const ledger<N>& l = session.assumed();
@@ -94,7 +94,7 @@ class fairness_state {
   [[nodiscard]] bool follows_history() const noexcept {
     return options_.queue_order == quota_order_name::fair_tree;
   }
-  /// By what each has used up to now of the first dimension, faded as the options say.
+  /// Ranks by past usage of the first dimension, decayed as the options say.
   void rank_users(const quota_tree<N>& tree) {
     if (!follows_history()) return;
     used_.assign(tree.slots(), 0);
@@ -111,7 +111,7 @@ class fairness_state {
   std::vector<std::int64_t> used_;
 };
 
-/// The order of quotas that the options name.
+/// The quota order named by the options.
 template <std::size_t N>
 struct selectable_order {
   const fairness_state<N>* state = nullptr;
@@ -199,7 +199,7 @@ struct selectable_guard {
   }
 };
 
-/// Our cycle, with what its order and guard look at kept up to date. It can't be copied.
+/// The exhaustive cycle, with the state of its order and guard kept up to date. Not copyable.
 template <class Session>
 class selectable_cycle {
  public:
@@ -236,8 +236,8 @@ class selectable_cycle {
 
 }  // namespace detail
 
-/// The parts of our cycle, each chosen by name at run time. An order by saturation or Fair Tree looks at all
-/// quotas again when one has changed: O(n) a decision.
+/// The parts of the exhaustive cycle, each selected by name at run time. Ordering by saturation or Fair Tree
+/// re-evaluates all quotas when one has changed: O(n) per decision.
 struct selectable_policies {
   template <class Session>
   using cycle = detail::selectable_cycle<Session>;

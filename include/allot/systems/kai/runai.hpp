@@ -14,35 +14,34 @@
 namespace allot {
 inline namespace v0 {
 
-/// NVIDIA KAI-Scheduler v0.13, the open-sourced scheduler of Run:ai, to the letter.
+/// NVIDIA KAI-Scheduler v0.13, the open-source scheduler of Run:ai, to the letter.
 ///
 /// - A quota is a KAI queue: its nominal is what it *deserves* (unlimited: everything), nominal plus borrow
 ///   limit is its limit, weight is its over-quota weight. Only leaves run jobs; inner quotas bound and rank
-///   them. What all deserve together may be more than there is.
-/// - Shares: `whole_unit_division`, of what the nodes have.
-/// - Turns: `saturation_standing`, at every level; within a quota priority, then jobs below their minimum,
+///   them. The total deserved may exceed the capacity.
+/// - Shares: `whole_unit_division` of the capacity of the nodes.
+/// - Order: `saturation_standing` at every level; within a quota by priority, then jobs below their minimum,
 ///   then age.
-/// - A cycle: `action_cycle`: allocate, consolidate, reclaim, preempt.
-/// - A job starts if no limit on its path forbids it and nodes have room, whatever its quota's share is: the
-///   surplus is lent to who comes first, and taken back. Jobs that may not be preempted stay within what
+/// - A cycle (`action_cycle`): allocate, consolidation, reclaim, preempt.
+/// - A job starts if no limit on its path forbids it and it fits on the nodes, whatever its quota's share:
+///   the surplus is lent first come, first served, and taken back. Non-preemptible jobs stay within what
 ///   every quota on their path deserves.
-/// - Reclaim: `fair_reclaim`. Preemption: lower priority, same quota. Consolidation: whoever moves fits
-/// again.
-/// - Minimum runtimes protect jobs; of elastic jobs only what they need.
+/// - Reclaim: `fair_reclaim`. Preempt: lower priority, same quota. Consolidation: every moved job fits again.
+/// - Minimum runtimes protect jobs; of an elastic job, only what it needs.
 ///
-/// Where KAI goes by the order of a hash table, this goes by age: nodes by number, of the jobs that may be
-/// moved the oldest, reclaimed parts in the order in which they were taken. Where KAI would go on for ever,
-/// taking from a job in the cycle that allocated it and waiting for it to go, the one who waits starts in the
-/// next.
+/// Where KAI follows the order of a hash table, this goes by age: nodes by number, the oldest of the movable
+/// jobs, reclaimed parts in the order in which they were taken. Where KAI would loop forever, taking from a
+/// job in the cycle that allocated it and waiting for it to terminate, the pending job starts in the next
+/// cycle.
 ///
-/// What it does not do, for KAI does not (`standard` does):
-/// - give all of the surplus away: with weights of zero it stays with nobody; a share may exceed what is
-///   asked for (tests: "runai, trap 22", "trap 24");
-/// - serve higher priorities first: what rounding leaves may go to a lower one ("trap 21");
-/// - protect what is used within nominal: whoever is over its share by one GPU may lose a gang of eight
-///   ("trap 29"); and borrowers keep owed capacity from a queue that asks for more than its floored share
-///   ("trap 25");
-/// - book what the evicted leave for whom they left: somebody else may take it ("nothing is assumed").
+/// What it does not do because KAI does not (`standard` does):
+/// - distribute all of the surplus: with weights of zero it stays unassigned; a share may exceed the request
+///   (tests: "runai, trap 22", "trap 24");
+/// - serve higher priorities first: what rounding leaves over may go to a lower one ("trap 21");
+/// - protect usage within nominal: a quota over its share by one GPU may lose a gang of eight ("trap 29"),
+///   and borrowers keep owed capacity from a queue that requests more than its floored share ("trap 25");
+/// - reserve what victims free for the job they were evicted for: another job may take it ("nothing is
+///   assumed").
 struct runai {
   static constexpr std::string_view name = "runai";
   static constexpr std::string_view summary =

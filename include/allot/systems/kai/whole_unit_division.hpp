@@ -16,15 +16,15 @@
 namespace allot {
 inline namespace v0 {
 
-/// What a quota was given, in KAI's terms: its quota (deserved) is our nominal, its limit is nominal plus
+/// The limit of a quota in KAI's terms: KAI's quota (deserved) is our nominal, its limit is nominal plus
 /// borrow limit. Either may be unlimited.
 template <std::size_t N>
 [[nodiscard]] quantity limit_of(const quota_spec<N>& spec, std::size_t d) {
   return spec.is_static ? spec.nominal[d] : spec.nominal[d] + spec.borrow[d].of(spec.nominal[d]);
 }
 
-/// What there must be, at least, where nobody says what there is: what the roots deserve, or what those below
-/// one deserve together if that is more. O(n).
+/// The least capacity to assume where it is unknown: what the roots deserve or, if that is more, what the
+/// quotas below one deserve together. O(n).
 template <std::size_t N>
 [[nodiscard]] resources<N> least_capacity(const quota_tree<N>& tree) {
   const auto deserved = [&](const auto& self, quota_id x) -> resources<N> {
@@ -38,35 +38,35 @@ template <std::size_t N>
   return sum;
 }
 
-/// The fair shares of KAI-Scheduler v0.13, exactly: what it divides, in which order and how it rounds.
+/// The fair shares of KAI-Scheduler v0.13, exactly: what is divided, in which order, and how it is rounded.
 ///
 /// Per dimension and group of siblings, from the top (where the whole capacity is divided) down, each inner
 /// quota dividing its *fair share*:
-/// 1. Every quota gets what it deserves, as far as it asks for it and its limit allows. This is not scaled
-///    down: quotas that add up to more than there is keep their shares.
-/// 2. The rest goes by bands of priority, the highest first, in rounds. Of a round each quota that asks for
-///    more is due a part by its weight: what it asks for if that is less, else the part rounded down to
-///    whole units. There is another round while somebody took less than its part. Weight 0 gets nothing.
-/// 3. What the rounding left goes by bands again: a unit each, once, the largest fraction first, then the
-///    older quota.
+/// 1. Every quota gets what it deserves, up to its request and limit. This is not scaled down: quotas that
+///    add up to more than the capacity keep their shares.
+/// 2. The rest is distributed by priority band, highest first, in rounds. In a round, each quota that
+///    requests more is due a part by weight: its remaining request if that is less, else the part rounded
+///    down to whole units. Rounds repeat while some quota took less than its part. Weight 0 gets nothing.
+/// 3. What rounding left over is distributed by band again: one unit each, once, largest fraction first, then
+///    the older quota.
 ///
-/// With a `k` above 0 the part of a quota goes by max(0, w + k (w - u)), w its weight and u what it has used
-/// lately, both as fractions: w of the siblings' weights, u of the whole cluster (as in KAI; see trap 23).
+/// With `k` above 0, parts go by max(0, w + k (w - u)), where w is the quota's weight as a fraction of its
+/// siblings', u its recent usage as a fraction of the whole cluster (as in KAI; see trap 23).
 ///
-/// Known properties, kept: rounding lets a lower band overtake a higher one, a share may exceed request and
-/// limit by part of a unit, and surplus may stay with nobody. `division` has none of these.
+/// Known properties, kept: rounding may let a lower band overtake a higher one, a share may exceed request
+/// and limit by a fraction of a unit, and surplus may stay unassigned. `division` has none of these.
 ///
-/// Exact: KAI divides in floating point, this in integers, so a part that is whole is never rounded down.
+/// Exact: KAI divides in floating point, this in integers, so a whole part is never rounded down.
 template <std::size_t N = 1>
 class whole_unit_division {
  public:
-  /// Usage is counted in these parts of the cluster: `usage_scale` is all of it, all the time.
+  /// Usage is measured in parts of the cluster: `usage_scale` is all of it, all the time.
   static constexpr std::int64_t usage_scale = 1'000'000;
 
   struct options {
-    /// In thousandths; below 0 it counts as 0.
+    /// In thousandths; negative values count as 0.
     std::int64_t k = 0;
-    /// What a part is rounded down to, in milli: a GPU is a whole one.
+    /// The unit to which parts are rounded down, in milli: 1000 is a whole GPU.
     std::array<std::int64_t, N> unit = [] {
       std::array<std::int64_t, N> units{};
       units.fill(1000);
@@ -74,9 +74,9 @@ class whole_unit_division {
     }();
   };
 
-  /// `requested[i]` is what the jobs in the subtree of quota i use and wait for, together; `used_lately[i]`
-  /// in parts of `usage_scale`, or empty for none. An unlimited capacity counts as what is requested.
-  /// O(n rounds) and O(n log n) for what is left.
+  /// `requested[i]` is what the running and pending jobs in the subtree of quota i request in total;
+  /// `used_lately[i]` is in parts of `usage_scale`, empty for none. An unlimited capacity counts as what is
+  /// requested. O(n rounds), plus O(n log n) for what is left over.
   void update(const quota_tree<N>& tree, const resources<N>& capacity,
               std::span<const resources<N>> requested,
               std::span<const per_dimension<std::int64_t, N>> used_lately = {}, const options& o = {}) {
@@ -96,18 +96,18 @@ class whole_unit_division {
     }
   }
 
-  /// Of the jobs in the subtree of x.
+  /// The share of the jobs in the subtree of x.
   [[nodiscard]] const resources<N>& fair_share(quota_id x) const { return shares_[x.index()]; }
 
  private:
   struct party {
     quota_id quota;
-    /// Its place among its siblings, the oldest first.
+    /// Its position among its siblings, oldest first.
     std::size_t place;
     std::int64_t weight;
     std::int64_t usage;
     std::int64_t request;
-    /// The least of request and limit.
+    /// The lesser of request and limit.
     std::int64_t wants;
     std::int64_t limit;
     std::int64_t given;
@@ -138,7 +138,7 @@ class whole_unit_division {
               limit.in_milli(),
               0};
       p.given = std::min(p.wants, (spec.nominal[d].is_unlimited() ? total : spec.nominal[d]).in_milli());
-      // Only whether something is left matters; what all deserve may be more than can be counted.
+      // Only whether anything is left matters; the total deserved may exceed what can be counted.
       if (left > 0) left -= p.given;
       parties_.push_back(p);
     }
@@ -146,7 +146,7 @@ class whole_unit_division {
     for (const party& p : parties_) shares_[p.quota.index()][d] = quantity::milli(p.given);
   }
 
-  /// Bands go by priority, the oldest first in each.
+  /// Bands are ordered by priority, the quotas in each by age, oldest first.
   void share_rest(const quota_tree<N>& tree, std::int64_t left, std::size_t d, const options& o) {
     const auto priority = [&](const party& p) { return tree.spec(p.quota).priority; };
     std::sort(parties_.begin(), parties_.end(), [&](const party& a, const party& b) {
@@ -167,7 +167,7 @@ class whole_unit_division {
     }
   }
 
-  /// Returns what it leaves.
+  /// Returns what is left over.
   [[nodiscard]] static std::int64_t share_in_rounds(std::span<party> band, std::int64_t left, std::size_t d,
                                                     const options& o) {
     for (bool again = true; again && left > 0;) {
@@ -178,7 +178,7 @@ class whole_unit_division {
       for (party& p : band) {
         if (p.is_satisfied() || p.weight == 0) continue;
         const std::int64_t unmet = p.unmet();
-        const wide due = amount * p.part;  // of `sum` parts of a milli
+        const wide due = amount * p.part;  // in units of 1/`sum` milli
         if (static_cast<wide>(unmet) * sum <= due) {
           again = again || (unmet > 0 && static_cast<wide>(unmet) * sum < due);
           p.given += unmet;
@@ -200,11 +200,11 @@ class whole_unit_division {
     return left;
   }
 
-  /// By what the round is divided, as integers; returns their sum. Of a quota with weight w, of W in all, and
-  /// usage u it is max(0, w/W + k (w/W - u)), here times W, the scale of u and that of k.
+  /// Sets the integers by which the round is divided; returns their sum. For a quota with weight w, out of W
+  /// in total, and usage u this is max(0, w/W + k (w/W - u)), scaled by W, the scale of u and that of k.
   [[nodiscard]] static wide assign_parts(std::span<party> band, std::int64_t k) {
     __extension__ using exact = __int128;
-    // What weights have in common does not matter, and without it nothing overflows.
+    // Common factors of the weights cancel; without them nothing overflows.
     std::int64_t common = 0;
     for (const party& p : band) common = std::gcd(common, p.weight);
     std::int64_t heaviest = 0;
@@ -229,7 +229,7 @@ class whole_unit_division {
     return sum;
   }
 
-  /// A unit each, the largest fraction first. Returns what it leaves.
+  /// One unit each, largest fraction first. Returns what is left over.
   [[nodiscard]] std::int64_t hand_out(std::span<party> band, std::int64_t left, std::int64_t unit) {
     queue_.clear();
     for (std::size_t i = 0; i < band.size(); ++i) {

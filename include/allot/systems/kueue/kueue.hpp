@@ -15,7 +15,7 @@ inline namespace v0 {
 
 namespace detail {
 
-/// A Kueue ClusterQueue that says nothing: BestEffortFIFO by priority, and nobody yields to it.
+/// A Kueue ClusterQueue with nothing configured: BestEffortFIFO by priority, no preemption.
 inline constexpr queue_settings kueue_defaults{
     .preempt = {.within = preempt_within::never, .reclaim = preempt_reclaim::never}};
 
@@ -24,24 +24,22 @@ inline constexpr queue_settings kueue_defaults{
 /// Kueue (v0.19) without fair sharing, decision for decision (`one_head_cycle`, `hierarchical_reclaim`). A
 /// cohort is a quota with children, its nominal a pool beside theirs; a ClusterQueue is a quota without.
 ///
-/// Where Kueue is not deterministic, or says nothing:
-/// - Heads that are equal in capacity, priority and time go by their ids.
-/// - Jobs of a quota that has children compete like those of another child of it, see the searches.
-/// - A quota that does not list a flavor is one that owns none of it: it may borrow it.
+/// Where Kueue is nondeterministic or says nothing:
+/// - Heads equal in borrowing level, priority and time are ordered by id.
+/// - Jobs of a quota with children compete like those of another of its children; see the searches.
+/// - A quota that does not list a flavor owns none of it: it may borrow it.
 /// - A step goes on to the next cycle while a cycle only finds heads inadmissible. A change requeues the jobs
-/// of all
-///   trees; in Kueue those of one cohort, up to a second later.
+///   of all trees; in Kueue, those of one cohort, up to a second later.
 /// - An elastic job is admitted once, with the pods that fit then (partial admission), and does not grow.
 ///
-/// - A job that fits what is free when a cycle begins may be admitted after others that preempt, and what
-/// their
-///   victims have not left yet counts as free by then. So a cohort may use more than it has until they are
-///   gone. It is the same in Kueue.
+/// A job that fits free capacity when a cycle begins may be admitted after others that preempt, and what
+/// their victims have not released yet counts as free by then. A cohort may thus use more than it has until
+/// they are gone. Kueue does the same.
 ///
-/// Of the laws it does not keep: *Guarantee*, for by default no quota takes back what it lent, and with
-/// `preempt.reclaim` below `any` not from higher priorities. *Quiet*: an unchanged world gives an empty plan,
-/// but whoever finds capacity nearer goes first, so a victim may come back before its evictor is admitted,
-/// and is evicted again, for ever. *Fair*: shares are not looked at. The tests have the examples.
+/// It does not keep these laws: *Guarantee*, because by default no quota takes back what it lent, and with
+/// `preempt.reclaim` below `any` not from higher priorities. *Quiet* (an unchanged world gives an empty
+/// plan), because the lower borrowing level goes first, so a victim may be admitted before its preemptor and
+/// evicted again, forever. *Fair*: shares are ignored. The tests have the examples.
 struct kueue {
   static constexpr std::string_view name = "kueue";
   static constexpr std::string_view summary =
@@ -51,8 +49,7 @@ struct kueue {
   using policies_type = one_head_by_priority;
 
   [[nodiscard]] static constexpr queue_settings defaults() noexcept { return detail::kueue_defaults; }
-  /// The nominal of a cohort is a pool beside its members'. Of one that is to contain theirs it is what is
-  /// left.
+  /// The nominal of a cohort is a pool beside its members'. An inclusive one is reduced to what they leave.
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>& specs) {
     const std::vector<quota_spec<N>> given = specs;

@@ -15,18 +15,18 @@ namespace allot {
 inline namespace v0 {
 
 /// Kueue (v0.19) with fair sharing, decision for decision (`one_head_cycle`, `fair_share_targets`); what
-/// `kueue` says holds here too. Preemption strategies are `policies_type::rules`, which dimensions are
+/// `kueue` says holds here too. The preemption strategies are `policies_type::rules`; which dimensions are
 /// flavors of one resource is `policies_type::resource_of`.
 ///
-/// Where Kueue is not deterministic:
-/// - Trees go by the ids of their roots, heads that are equal in all by theirs.
-/// - Of cohorts with equal shares the youngest yields (in Kueue a random one, #10131).
-/// - Shares are compared as exact fractions; Kueue's are floating-point numbers, where shares that are equal
-///   may come out different.
+/// Where Kueue is nondeterministic:
+/// - Trees are ordered by the ids of their roots, heads equal in everything by their own ids.
+/// - Among cohorts with equal shares, the youngest is taken for preemption (in Kueue a random one, #10131).
+/// - Shares are compared as exact fractions; Kueue's are floating-point numbers, where equal shares may come
+///   out different.
 ///
-/// Of the laws it does not keep *Guarantee* (as `kueue`) and *Quiet*: a quota may take back in one resource
-/// what it owns while it borrows another, and by its share its victim then comes first again, for ever.
-/// *Fair* it keeps among the heads of quotas; whoever stands behind one is not compared.
+/// It does not keep the laws *Guarantee* (see `kueue`) and *Quiet*: a quota may reclaim in one resource what
+/// it owns while it borrows another, and its victim then comes first again by share, forever. It keeps *Fair*
+/// among the heads of quotas; jobs behind a head are not compared.
 struct kueue_fair {
   static constexpr std::string_view name = "kueue_fair";
   static constexpr std::string_view summary =

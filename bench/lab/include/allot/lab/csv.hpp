@@ -14,7 +14,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// Where something stands in a text. Both count from 1; a column is a byte of its line.
+/// A position in a text. Both count from 1; a column is a byte of its line.
 struct text_place {
   std::size_t line = 1;
   std::size_t column = 1;
@@ -22,21 +22,20 @@ struct text_place {
   friend constexpr bool operator==(const text_place&, const text_place&) noexcept = default;
 };
 
-/// One thing that is wrong with a text that was read.
+/// One problem with a text that was read.
 struct text_problem {
   text_place place;
-  /// The name of the column or key that it is about, if it is about one.
+  /// The name of the column or key concerned, if any.
   std::string field;
-  /// A sentence for a person, without the place.
+  /// A sentence for users, without the position.
   std::string text;
 };
 
 /// "line 40001, column 9 (gpus): ..."
 [[nodiscard]] std::string to_string(const text_problem& p);
 
-/// Where a text comes from: called with room for `size` bytes, it fills in some of them and returns how many,
-/// 0 at the end, and a negative number when reading fails. Readers ask for tens of thousands of bytes at
-/// once.
+/// A source of text: called with room for `size` bytes, it fills in some of them and returns how many, 0 at
+/// the end, and a negative number if reading fails. Readers request tens of thousands of bytes at once.
 using byte_source = std::function<std::ptrdiff_t(char* to, std::size_t size)>;
 
 /// A text in memory as a `byte_source`. It must outlive the source.
@@ -50,8 +49,8 @@ class string_source {
   std::string_view rest_;
 };
 
-/// A stream, which should be binary, as a `byte_source`. It must outlive the source. One that was never open
-/// can't be read.
+/// A stream, which should be binary, as a `byte_source`. It must outlive the source. One that was never
+/// opened can't be read.
 class stream_source {
  public:
   explicit stream_source(std::istream& stream) noexcept : stream_(&stream) {}
@@ -63,11 +62,11 @@ class stream_source {
 };
 
 /// Reads the records of a CSV text (RFC 4180, UTF-8): quoted fields with doubled quotes, commas and line ends
-/// in them; CRLF or LF; an optional byte order mark. Lines with nothing on them are skipped. What the RFC
-/// does not allow is a failure with its place: a quote that opens inside a field, text after a closing one,
-/// a quote that is never closed, a carriage return alone. So are a zero byte and UTF-16.
+/// in them; CRLF or LF; an optional byte order mark. Empty lines are skipped. What the RFC does not allow is
+/// a failure with its position: a quote that opens inside a field, text after a closing one, a quote that is
+/// never closed, a lone carriage return. So are a zero byte and UTF-16.
 ///
-/// Memory is bounded by the longest record, and that by a limit: a line of 200 MB fails after 1 MiB of it.
+/// Memory is bounded by the longest record, which is limited: a line of 200 MB fails after 1 MiB of it.
 class csv_reader {
  public:
   static constexpr std::size_t default_record_limit = std::size_t{1} << 20U;
@@ -76,7 +75,7 @@ class csv_reader {
 
   explicit csv_reader(byte_source source, std::size_t record_limit = default_record_limit);
 
-  /// Goes on to the next record. After `end` or `failed` it says the same again. O(bytes of the record).
+  /// Advances to the next record. After `end` or `failed` it returns the same again. O(bytes of the record).
   outcome next();
 
   /// The number of fields of the record.
@@ -86,7 +85,7 @@ class csv_reader {
     const field& f = checked(i);
     return {buffer_.data() + record_ + f.begin, f.end - f.begin};
   }
-  /// Where field `i` begins (its opening quote, when it has one).
+  /// Where field `i` begins (its opening quote, if it has one).
   [[nodiscard]] text_place place(std::size_t i) const { return checked(i).place; }
   /// Where the record begins.
   [[nodiscard]] text_place place() const noexcept { return {record_line_, 1}; }
@@ -117,16 +116,16 @@ class csv_reader {
 
   void start();
   void begin_record();
-  /// Gets more bytes; false at the end of the text and on failure.
+  /// Reads more bytes; false at the end of the text and on failure.
   bool refill();
   /// Reads one record into `fields_`; false at the end of the text and on failure.
   bool read_record();
-  /// They read what begins at an offset and return the offset behind it: a field without quotes; one in
-  /// quotes, closing the gaps that doubled quotes leave; the end of a line.
+  /// Each reads what begins at an offset and returns the offset after it: an unquoted field; a quoted one,
+  /// closing the gaps that doubled quotes leave; the end of a line.
   std::size_t read_plain(std::size_t begin);
   std::size_t read_quoted(std::size_t at);
   std::size_t read_line_end(std::size_t at);
-  /// They all say false.
+  /// All return false.
   bool fail(text_place place, std::string text);
   bool fail_too_long();
   bool fail_zero_byte(std::size_t at);
@@ -150,10 +149,10 @@ class csv_reader {
   bool failed_ = false;
 };
 
-/// The start of a field as a message can show it.
+/// The start of a field, for display in a message.
 [[nodiscard]] std::string shown(std::string_view text);
 
-/// Appends `text` as one field of a record, in quotes when it needs them.
+/// Appends `text` as one field of a record, quoted if necessary.
 void append_csv_field(std::string& record, std::string_view text);
 
 }  // namespace lab

@@ -16,13 +16,13 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// A column that a reader asks for by the name that it has in the header row.
+/// A column requested by its name in the header row.
 struct csv_column {
   std::string_view name;
   bool required = true;
 };
 
-/// What `csv_table` does, with the columns asked for as numbers.
+/// The implementation of `csv_table`, with the requested columns as numbers.
 class csv_table_base {
  public:
   enum class outcome {
@@ -30,18 +30,18 @@ class csv_table_base {
     /// A row with too many or too few fields: it has a problem and no fields.
     bad_row,
     end,
-    /// What `csv_reader` refuses: there is no way to go on.
+    /// What `csv_reader` refuses: reading can't continue.
     failed,
   };
 
-  /// Reads the header row. False when there is none, when it lacks a required column or has one twice: then
-  /// `problems` has all of that, and there is nothing to be read.
+  /// Reads the header row. False if there is none, if it lacks a required column or has one twice: then
+  /// `problems` has all of that, and no row can be read.
   [[nodiscard]] bool open();
 
-  /// Goes on to the next row and forgets what was wrong with the last one. Precondition: `open` said true.
+  /// Advances to the next row and clears the problems of the last one. Precondition: `open` returned true.
   outcome next();
 
-  /// What is wrong with the header row, with this row, or with the text from here on.
+  /// The problems of the header row, of this row, or of the text from here on.
   [[nodiscard]] const std::vector<text_problem>& problems() const noexcept { return problems_; }
   /// Whether the text was read to its end.
   [[nodiscard]] bool at_end() const noexcept { return at_end_; }
@@ -50,17 +50,17 @@ class csv_table_base {
   /// Where the row begins.
   [[nodiscard]] text_place place() const noexcept { return csv_.place(); }
 
-  /// How many columns there are that were not asked for, what the `i`-th is called, and its field.
+  /// The number of columns that were not requested, the name of the `i`-th, and its field.
   [[nodiscard]] std::size_t others() const noexcept { return others_.size(); }
   [[nodiscard]] std::string_view other_name(std::size_t i) const { return others_[i].name; }
   [[nodiscard]] std::string_view other(std::size_t i) const { return field(others_[i].at); }
 
-  /// Where the column of that name stands, whether or not it was asked for; for `field`.
+  /// The position of the column with that name, requested or not; for `field`.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
   [[nodiscard]] std::string_view field(std::size_t at) const;
 
  protected:
-  // What `csv_table` has under the same names.
+  // See `csv_table`.
 
   csv_table_base(byte_source source, std::span<const csv_column> columns, std::size_t record_limit);
 
@@ -98,12 +98,12 @@ class csv_table_base {
   std::vector<text_problem> problems_;
 };
 
-/// Reads a CSV text that has a header row, one row at a time, by the names of its columns. They may stand in
-/// any order; those that were not asked for are there too, in the order of the file. `Column` is an
-/// enumeration that counts the columns asked for.
+/// Reads a CSV text with a header row, one row at a time, by the names of its columns. These may be in any
+/// order; those that were not requested are there too, in the order of the file. `Column` is an enumeration
+/// of the columns requested.
 ///
-/// What is wrong with a row is collected for that row alone, so the caller decides whether a bad row ends the
-/// reading or is left out. Memory is bounded by the longest record.
+/// The problems of a row are collected for that row alone, so the caller decides whether a bad row ends the
+/// reading or is skipped. Memory is bounded by the longest record.
 template <class Column>
 class csv_table : public csv_table_base {
  public:
@@ -114,15 +114,15 @@ class csv_table : public csv_table_base {
 
   /// Whether the text has the column.
   [[nodiscard]] bool has(Column column) const { return csv_table_base::has(number(column)); }
-  /// The field of this row, valid until `next`; empty when the text has no such column.
+  /// The field of this row, valid until `next`; empty if the text has no such column.
   [[nodiscard]] std::string_view text(Column column) const { return csv_table_base::text(number(column)); }
 
-  /// Adds to what is wrong with this row, at a field of it.
+  /// Adds a problem to this row, at one of its fields.
   void report(Column column, std::string text) { csv_table_base::report(number(column), std::move(text)); }
 
-  /// The field as a decimal number from `least` to `most`, in thousandths; nothing when the field is empty or
-  /// not there, and nothing and a problem when it is something else. `expected` is what the message asks for
-  /// ("a number of seconds"). Precondition: the bounds fit 63 bits in thousandths.
+  /// The field as a decimal number from `least` to `most`, in thousandths; nothing if the field is empty or
+  /// absent, and nothing and a problem if it is anything else. `expected` is what the message asks for ("a
+  /// number of seconds"). Precondition: the bounds fit 63 bits in thousandths.
   [[nodiscard]] std::optional<std::int64_t> milli(Column column, const char* expected, std::int64_t least,
                                                   std::int64_t most) {
     return csv_table_base::milli(number(column), expected, least, most);
@@ -133,7 +133,7 @@ class csv_table : public csv_table_base {
     return csv_table_base::required_milli(number(column), expected, least, most);
   }
 
-  /// The field as a whole number from `least` to `most` ("8" and "8.0"), else as `milli`.
+  /// The field as an integer from `least` to `most` ("8" and "8.0"), else as `milli`.
   [[nodiscard]] std::optional<std::int64_t> whole(Column column, std::int64_t least, std::int64_t most) {
     return csv_table_base::whole(number(column), least, most);
   }

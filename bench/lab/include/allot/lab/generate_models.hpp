@@ -7,32 +7,31 @@
 #include <array>
 #include <cstdint>
 
-// What jobs look like in published traces, as tables: sizes with how often they occur, quantiles of durations
-// by size, and how submissions follow the hours of a day. bench/lab/README.md says which fact each is fitted
-// to.
+// The jobs of published traces, as tables: sizes with their frequencies, quantiles of durations by size, and
+// how submissions follow the hours of a day. bench/lab/README.md says which fact each is fitted to.
 
 namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// A kind of job that a workload can be made of.
+/// The kinds of jobs in a workload.
 enum class job_model : std::uint8_t {
-  /// Training as at Microsoft in 2017 (Philly): nearly all jobs have one GPU, most of the work is in those of
-  /// eight; the longest last weeks.
+  /// Training as at Microsoft in 2017 (Philly): nearly all jobs have one GPU, most of the work is in those
+  /// with eight; the longest last weeks.
   philly,
   /// Training as at SenseTime in 2020 (Helios): shorter and larger jobs.
   helios,
   /// Latency-sensitive pods as at Alibaba in 2023 (openb): one GPU or a large part of one.
   openb_sensitive,
-  /// Best-effort pods of the same: mostly parts of a GPU, half of them gone after five minutes.
+  /// Best-effort pods of the same trace: mostly parts of a GPU, half of them gone after five minutes.
   openb_best_effort,
-  /// Services of one to eight replicas that come by day and go by night. Each replica is a job.
+  /// Services of one to eight replicas that start during the day and stop at night. Each replica is a job.
   inference,
-  /// Notebooks and shells: an hour or two of work, and of some nobody thinks again for a day or three.
+  /// Notebooks and shells: an hour or two of work, some of them then forgotten for a day or three.
   interactive,
 };
 
-/// What is drawn of a job: `copies` equal ones come at once.
+/// A job as drawn: `copies` equal ones arrive at once.
 struct job_shape {
   /// Of each, in thousandths.
   std::int64_t gpus_milli = 1000;
@@ -42,7 +41,7 @@ struct job_shape {
   friend bool operator==(const job_shape&, const job_shape&) = default;
 };
 
-/// How many jobs come in each hour of a day, and at weekends in percent of that.
+/// How many jobs arrive in each hour of a day, and at weekends in percent of that.
 struct daily_rhythm {
   std::array<std::uint64_t, 24> hours;
   std::uint64_t weekend_percent;

@@ -12,32 +12,32 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// Workloads that have a name: one kind of jobs, or a mix of training, inference and interactive sessions.
+/// Named workloads: one kind of job, or a mix of training, inference and interactive sessions.
 enum class workload_kind : std::uint8_t { philly, helios, openb, inference, interactive, mix };
 
-/// A tenant, and its share of what is submitted, relative to the others.
+/// A tenant, and its share of the submissions, relative to the others.
 struct tenant_share {
   std::string name;
   std::uint64_t share = 1;
 };
 
-/// Who submits what. One tenant may be in all of the lists.
+/// Which tenants submit what. A tenant may be in all of the lists.
 struct workload_tenants {
   std::vector<tenant_share> training;
   std::vector<tenant_share> inference;
   std::vector<tenant_share> interactive;
 };
 
-/// The three teams of the demo: a service on quota1 itself, and below it 48 and 80 of 128 GPUs for those who
-/// train, and who open sessions too.
+/// The three teams of the demo: a service on quota1 itself, and below it two teams with 48 and 80 of 128 GPUs
+/// that train and also open sessions.
 [[nodiscard]] workload_tenants demo_tenants();
 
-/// team-1, team-2...: each does everything, and the n-th submits 1/n of what the first does, as virtual
-/// clusters do at Microsoft. Precondition: 1 to 1,000.
+/// team-1, team-2...: each submits everything, and the n-th 1/n of what the first does, as with virtual
+/// clusters at Microsoft. Precondition: 1 to 1,000.
 [[nodiscard]] workload_tenants numbered_tenants(std::size_t count);
 
-/// How much of the work of a mix is inference and interactive, in thousandths of what the cluster can do, as
-/// the load is. The rest is training.
+/// The inference and interactive work of a mix, in thousandths of what the cluster can do, as the load is.
+/// The rest is training.
 struct workload_mix {
   std::int64_t inference_permille = 110;
   std::int64_t interactive_permille = 80;

@@ -13,17 +13,17 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-// What sharing a cluster means to those who share it, compared with having a part of it alone. Both replays
-// are the caller's; only jobs that have the time in question in both can be compared.
+// What sharing a cluster means to its tenants, compared with having a part of it alone. The caller does both
+// replays; only jobs that have the time in question in both can be compared.
 
-/// A time of one job in the shared cluster and in the part that it would have alone.
+/// A time of one job in the shared cluster, and in the part that it would have alone.
 struct shared_and_alone {
   instant shared = 0;
   instant alone = 0;
 };
 
 /// The sharing anomaly of one tenant: how much longer its jobs wait for their first start on average than
-/// they would alone on its quota (Zhao et al., HiveD, OSDI 2020). Below zero where sharing is a gain.
+/// they would alone on its quota (Zhao et al., HiveD, OSDI 2020). Negative where sharing is a gain.
 struct anomaly_figures {
   std::size_t jobs = 0;
   wide shared = 0;
@@ -50,14 +50,14 @@ struct anomaly_figures {
 [[nodiscard]] anomaly_figures sharing_anomaly(std::span<const shared_and_alone> delays);
 
 /// Finish-time fairness (Mahajan et al., Themis, NSDI 2020): rho of a job is its completion time in the
-/// shared cluster over that in its tenant's weight share of the cluster alone. Above 1, sharing costs it.
+/// shared cluster over that in its tenant's weight share of the cluster alone. Above 1, sharing is a loss.
 struct finish_time_figures {
   std::size_t jobs = 0;
   /// In millionths, each rounded to the nearest.
   wide sum = 0;
   std::int64_t max = 0;
   std::size_t above_one = 0;
-  /// Above 1.05, from which on Shockwave (NSDI 2023) counts a job as treated unfairly.
+  /// Above 1.05, the value from which Shockwave (NSDI 2023) counts a job as treated unfairly.
   std::size_t unfair = 0;
 
   /// In millionths; 0 without jobs.

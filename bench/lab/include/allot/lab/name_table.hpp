@@ -17,8 +17,8 @@ namespace lab {
 /// A text in a `name_table`.
 using name_id = id<struct name_tag>;
 
-/// Texts that are each kept once and named by the order in which they first came: 0, 1, 2... Nothing depends
-/// on how they are hashed.
+/// Texts stored once each and named by the order of their first occurrence: 0, 1, 2... Nothing depends on how
+/// they are hashed.
 class name_table {
  public:
   struct interned {
@@ -29,7 +29,7 @@ class name_table {
 
   name_table() noexcept;
   name_table(const name_table& other);
-  /// The other table is empty then.
+  /// The other table is left empty.
   name_table(name_table&& other) noexcept;
   name_table& operator=(const name_table& other);
   name_table& operator=(name_table&& other) noexcept;
@@ -45,10 +45,10 @@ class name_table {
     return text_of(name.index());
   }
 
-  /// The name of `text`, which is added if need be. Amortised O(1), and allocates only to grow.
+  /// The name of `text`, which is added if necessary. Amortised O(1), and allocates only to grow.
   interned intern(std::string_view text);
 
-  /// The name of `text`, or none when it is not in the table. O(1).
+  /// The name of `text`, or none if it is not in the table. O(1).
   [[nodiscard]] name_id find(std::string_view text) const;
 
  private:

@@ -30,7 +30,7 @@ namespace detail {
   return z ^ (z >> 31U);
 }
 
-/// The largest whole number whose square is at most `n`.
+/// The largest integer whose square is at most `n`.
 [[nodiscard]] constexpr std::uint64_t floor_sqrt(wide n) noexcept {
   if (n == 0) return 0;
   const auto high = static_cast<std::uint64_t>(n >> 64U);
@@ -56,9 +56,9 @@ namespace detail {
 }  // namespace detail
 
 /// A stream of random numbers: xoshiro256** (Blackman and Vigna), its state filled by SplitMix64 as its
-/// authors advise. Streams of one seed are independent of each other, so that a part of a workload which
-/// draws from a stream of its own does not change when another part draws more.
-/// Also a uniform random bit generator, as <random> and <algorithm> understand it.
+/// authors recommend. Streams of one seed are independent of each other, so a part of a workload with its own
+/// stream does not change when another part draws more. Also a uniform random bit generator, as <random> and
+/// <algorithm> define it.
 class random_stream {
  public:
   using result_type = std::uint64_t;
@@ -88,8 +88,7 @@ class random_stream {
   std::uint64_t state_[4] = {};
 };
 
-/// A whole number below `n`, each as likely as the others (Lemire's multiplication with rejection).
-/// Precondition: `n` is not zero.
+/// A uniform integer below `n` (Lemire's multiplication with rejection). Precondition: `n` is not zero.
 [[nodiscard]] constexpr std::uint64_t draw_below(random_stream& random, std::uint64_t n) {
   ALLOT_ASSERT(n != 0, "there is no number below zero to draw");
   wide product = wide{random()} * n;
@@ -100,7 +99,7 @@ class random_stream {
   return static_cast<std::uint64_t>(product >> 64U);
 }
 
-/// A whole number from `low` to `high`, both included. Precondition: `low` is at most `high`.
+/// A uniform integer from `low` to `high`, inclusive. Precondition: `low` is at most `high`.
 [[nodiscard]] constexpr std::int64_t draw_between(random_stream& random, std::int64_t low,
                                                   std::int64_t high) {
   ALLOT_ASSERT(low <= high, "an empty range holds no number to draw");
@@ -109,15 +108,15 @@ class random_stream {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + offset);
 }
 
-/// True `numerator` times out of `denominator`, which is not zero.
+/// True with probability `numerator` / `denominator`, which is not zero.
 [[nodiscard]] constexpr bool draw_chance(random_stream& random, std::uint64_t numerator,
                                          std::uint64_t denominator) {
   return draw_below(random, denominator) < numerator;
 }
 
-/// A waiting time with the exponential distribution, rounded down. Von Neumann's method: it needs nothing
-/// but comparisons of uniform numbers (about six draws), because the chance that a descending run which
-/// starts at x has odd length is e^-x. Precondition: 0 <= `mean` <= 2^50.
+/// An exponentially distributed waiting time, rounded down. Von Neumann's method: it only compares uniform
+/// numbers (about six draws), because a descending run that starts at x has odd length with probability e^-x.
+/// Precondition: 0 <= `mean` <= 2^50.
 [[nodiscard]] constexpr std::int64_t draw_exponential(random_stream& random, std::int64_t mean) {
   ALLOT_ASSERT(mean >= 0 && mean <= (std::int64_t{1} << 50U), "a mean between 0 and 2^50");
   for (std::int64_t whole = 0;; ++whole) {
@@ -135,9 +134,9 @@ class random_stream {
   }
 }
 
-/// A number from `low` to `high`, both included, whose logarithm is uniform: as likely between 1 and 10
-/// minutes as between 10 and 100. The range is halved six times at its geometric mean; in the piece that is
-/// left (the 64th root of high/low wide) the number is uniform. Precondition: 1 <= `low` <= `high`.
+/// A number from `low` to `high`, inclusive, whose logarithm is uniform: as likely between 1 and 10 minutes
+/// as between 10 and 100. The range is halved six times at its geometric mean; in the remaining piece (the
+/// 64th root of high/low wide) the number is uniform. Precondition: 1 <= `low` <= `high`.
 [[nodiscard]] constexpr std::int64_t draw_log_uniform(random_stream& random, std::int64_t low,
                                                       std::int64_t high) {
   ALLOT_ASSERT(1 <= low && low <= high, "a logarithm needs 1 <= low <= high");
@@ -156,10 +155,9 @@ struct quantile {
   std::int64_t value = 1;
 };
 
-/// A number from the distribution that has these quantiles and is log-uniform between them: how measured
-/// durations with a heavy tail are described, and near enough to a lognormal with a handful of points.
-/// Precondition: both fields ascend, from permille 0 to permille 1000, and values are at least 1.
-/// O(quantiles).
+/// A number from the distribution with these quantiles that is log-uniform between them: suits measured
+/// durations with a heavy tail, and comes close to a lognormal with a handful of points. Precondition: both
+/// fields ascend, from permille 0 to permille 1000, and values are at least 1. O(quantiles).
 [[nodiscard]] constexpr std::int64_t draw_from_quantiles(random_stream& random,
                                                          std::span<const quantile> quantiles) {
   ALLOT_ASSERT(quantiles.size() >= 2 && quantiles.front().permille == 0 && quantiles.back().permille == 1000,
@@ -170,7 +168,7 @@ struct quantile {
   return draw_log_uniform(random, quantiles[above - 1].value, quantiles[above].value);
 }
 
-/// Chooses an index as often as its weight says.
+/// Chooses an index in proportion to its weight.
 class weighted_choice {
  public:
   /// Precondition: some weight is not zero, and their sum is below 2^64.

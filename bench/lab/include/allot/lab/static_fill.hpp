@@ -18,37 +18,37 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-// A static fill: pods arrive one after another and stay, until they ask for more than the cluster has. How
+// A static fill: pods arrive one after another and stay, until they request more than the cluster has. How
 // much of it they get measures a placement policy. The experiment of "Beware of Fragmentation" (Weng et al.,
-// ATC 2023), as its simulator does it.
+// ATC 2023), as in its simulator.
 
-/// A cluster of these machines, in an order that the seed decides: policies break ties by the lowest node,
-/// and the published figures do so in a random order of the nodes that is the same for all of a run. Or what
-/// is wrong with them, as `gpu::build_cluster` says. Reading them has seen to everything but sizes.
+/// A cluster of these machines, in an order determined by the seed: policies break ties by the lowest node,
+/// and the published figures do so in a random order of the nodes that is fixed for a run. Or the problems,
+/// as reported by `gpu::build_cluster`; reading the machines has checked everything but sizes.
 [[nodiscard]] result<gpu::cluster> openb_cluster(const std::vector<openb_node>& nodes, std::uint64_t seed);
 
-/// What the pods ask of that cluster, in the order of their names. A pod whose models the cluster has not
-/// stands nowhere.
+/// What the pods request of that cluster, in the order of their names. A pod that accepts none of the
+/// cluster's models can't be placed.
 [[nodiscard]] std::vector<gpu::pod_shape> openb_shapes(const std::vector<openb_pod>& pods,
                                                        const gpu::cluster& layout);
 
-/// The workload that fragmentation is measured by: each pod as often as it is there, the most frequent 95
+/// The workload by which fragmentation is measured: each pod as often as it occurs, the most frequent 95
 /// percent.
 [[nodiscard]] gpu::typical_pods typical_of(const std::vector<gpu::pod_shape>& pods);
 
 struct fill_options {
-  /// What arrives, in thousandths of the GPUs that the cluster has.
+  /// The GPUs that arriving pods request, in thousandths of those of the cluster.
   std::int64_t arrivals_milli = 1300;
   std::uint64_t seed = 1;
 };
 
-/// Which pod arrives when: all of them in a random order, then any of them again and again while the GPUs
-/// asked for, with one device of the next, stay within `arrivals_milli`. If all ask for more than that
-/// already, pods are left out at random. O(arrivals), more if many are left out.
+/// The order of arrivals: all pods in a random order, then random ones again and again while the GPUs
+/// requested, with one device of the next, stay within `arrivals_milli`. If all of them request more than
+/// that, pods are left out at random. O(arrivals), more if many are left out.
 [[nodiscard]] std::vector<std::uint32_t> fill_arrivals(const std::vector<gpu::pod_shape>& pods, quantity gpus,
                                                        const fill_options& options);
 
-/// How things stood while about so many percent of the cluster's GPUs had been asked for.
+/// The state when about this many percent of the cluster's GPUs had been requested.
 struct fill_row {
   std::int64_t arrived_pct = 0;
   /// GPUs that are used, and that are fragments (see `gpu::fragmentation`), in hundredths of a percent of
@@ -63,8 +63,8 @@ struct fill_row {
 using placement_choice =
     std::function<std::optional<gpu::pod_location>(const gpu::free_index& from, const gpu::pod_shape& pod)>;
 
-/// Places the pods in the order of `arrivals` (indexes into `pods`), each where the policy says; one that has
-/// no place is skipped, but has arrived. A row for each percent from 0 to `last_pct`. Precondition: the
+/// Places the pods in the order of `arrivals` (indexes into `pods`), each where the policy says; one that
+/// does not fit is skipped, but has arrived. A row for each percent from 0 to `last_pct`. Precondition: the
 /// cluster has GPUs.
 [[nodiscard]] std::vector<fill_row> static_fill(const gpu::cluster& layout,
                                                 const std::vector<gpu::pod_shape>& pods,

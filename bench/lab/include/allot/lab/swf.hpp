@@ -16,7 +16,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// The fields of a line in the Standard Workload Format 2.2, in its order.
+/// The fields of a line in the Standard Workload Format 2.2, in order.
 enum class swf_field : std::uint8_t {
   job_number,
   submit_time,
@@ -38,7 +38,7 @@ enum class swf_field : std::uint8_t {
   think_time,
 };
 
-/// What tags and messages call them.
+/// Their names in tags and messages.
 inline constexpr std::array<std::string_view, 18> swf_field_names = {"job_number",
                                                                      "submit_time",
                                                                      "wait_time",
@@ -73,18 +73,18 @@ struct swf_job {
   friend bool operator==(const swf_job&, const swf_job&) = default;
 };
 
-/// Reads a workload in the Standard Workload Format 2.2, one job at a time: 18 numbers on a line, with spaces
-/// or tabs between them; -1 where something is not known; comments from a `;` to the end of the line, and at
-/// the beginning the header, `; Name: value`. Lines may end in CRLF. Times and the CPU time may have up to
-/// three decimals (further zeros do not matter, further digits are cut off); everything else is whole.
+/// Reads a workload in the Standard Workload Format 2.2, one job at a time: 18 numbers on a line, separated
+/// by spaces or tabs; -1 for unknown; comments from a `;` to the end of the line, and at the beginning the
+/// header, `; Name: value`. Lines may end in CRLF. Times and the CPU time may have up to three decimals
+/// (further zeros do not matter, further digits are cut off); everything else is whole.
 ///
-/// What is wrong with a line is collected for that line alone, so the caller decides whether it ends the
-/// reading. Memory is bounded by the longest line, and that by a limit.
+/// The problems of a line are collected for that line alone, so the caller decides whether they end the
+/// reading. Memory is bounded by the longest line, which is limited.
 class swf_reader {
  public:
   enum class outcome {
     job,
-    /// A line that is no job: `problems` says why.
+    /// A line that is not a job: see `problems`.
     bad_line,
     end,
     /// The text can't be read, or a line is too long.
@@ -97,18 +97,18 @@ class swf_reader {
 
   explicit swf_reader(byte_source source, std::size_t line_limit = std::size_t{1} << 16U);
 
-  /// Goes on to the next job. After `end` or `failed` it says the same again. O(bytes up to it).
+  /// Advances to the next job. After `end` or `failed` it returns the same again. O(bytes up to it).
   outcome next();
 
-  /// Precondition: `next` said `job`.
+  /// Precondition: `next` returned `job`.
   [[nodiscard]] const swf_job& job() const noexcept { return job_; }
-  /// What is wrong with this line, or with the text from here on.
+  /// The problems of this line, or of the text from here on.
   [[nodiscard]] const std::vector<text_problem>& problems() const noexcept { return problems_; }
   /// The number of the line, from 1.
   [[nodiscard]] std::size_t line() const noexcept { return line_; }
   /// Whether the text ended in the middle of this line, without a line break.
   [[nodiscard]] bool is_cut_off() const noexcept { return is_cut_off_; }
-  /// The comments before the first job that are `Name: value`, as far as they have been read.
+  /// The `Name: value` comments before the first job, as far as they have been read.
   [[nodiscard]] const std::vector<header_line>& header() const noexcept { return header_; }
   /// The value of the first header line of that name, or nothing.
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
@@ -117,7 +117,7 @@ class swf_reader {
   enum class line_outcome { line, end, failed };
 
   [[nodiscard]] line_outcome next_line(std::string_view& text);
-  /// Gets more bytes behind those that are there; what is before the line goes.
+  /// Reads more bytes after those in the buffer; what precedes the line is dropped.
   bool refill(std::size_t& looked_at);
   line_outcome fail_too_long();
   line_outcome fail(std::string text);

@@ -11,9 +11,9 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// A quantity that changes in steps, as the means of equal spans of time of which there are never more than a
-/// few hundred: when the time outgrows them, every two become one. For drawing; each mean is exact up to one
-/// rounding. Amortised O(1) a change, and the memory does not grow with the simulation.
+/// A quantity that changes in steps, as the means of equal intervals of which there are never more than a few
+/// hundred: when time outgrows them, every two become one. For drawing; each mean is exact up to one
+/// rounding. Amortised O(1) per change, and the memory does not grow with the simulation.
 class thinned_series {
  public:
   /// Zero from `origin` on. Precondition: `most` is even and not zero.
@@ -22,9 +22,9 @@ class thinned_series {
   /// The quantity is `value` from `now` on. Precondition: `now` is not before the last change.
   void set(instant now, std::int64_t value);
 
-  /// The mean of every span, from the origin until `now`; the last may be shorter than the others.
+  /// The mean of every interval from the origin until `now`; the last may be shorter than the others.
   [[nodiscard]] std::vector<std::int64_t> means(instant now);
-  /// How long each span is. Series that begin together and have come as far have the same.
+  /// The length of an interval. Series with the same origin that have come equally far have the same.
   [[nodiscard]] instant width() const noexcept { return width_; }
 
  private:
@@ -36,7 +36,7 @@ class thinned_series {
   instant origin_;
   instant since_;
   instant width_ = 1;
-  /// Of the last span that has a sum, since the origin.
+  /// The end of the last interval with a sum, from the origin.
   instant end_of_last_ = 0;
   std::size_t most_;
   std::int64_t value_ = 0;

@@ -22,22 +22,22 @@ using sim::hour;
 using sim::minute;
 using sim::second;
 
-/// A job as a workload describes it: what it asks for and when, and how long it would run undisturbed. What
-/// is not said is none, nothing or zero, as noted. The texts are in the `trace` that holds the job.
+/// A job as a workload describes it: what it requests and when, and how long it would run undisturbed.
+/// Unspecified fields are none, nothing or zero, as noted. The texts are in the `trace` that holds the job.
 struct trace_job {
-  /// In `trace::ids`; its index is the number of the job in the order it was added.
+  /// In `trace::ids`; its index is the position of the job in the order of addition.
   name_id id;
   /// The quota that it is submitted to, in `trace::tenants`, or none.
   name_id tenant;
-  /// "train", "inference", ..., the GPU model asked for, and who submitted it, in `trace::words`, or none.
+  /// "train", "inference", ..., the GPU model requested, and the submitting user, in `trace::words`, or none.
   name_id job_class;
   name_id gpu_model;
   name_id user;
-  /// Higher goes first.
+  /// Higher first.
   std::int32_t priority = 0;
-  /// The size of its gang; 0 when the GPUs are to be split over as few nodes as they need.
+  /// The size of its gang; 0 if the GPUs are to be split over as few nodes as they need.
   std::uint32_t pods = 0;
-  /// With how many pods it can run; 0 for all of them.
+  /// The minimum number of pods to run with; 0 for all of them.
   std::uint32_t min_pods = 0;
   bool preemptible = true;
 
@@ -48,16 +48,16 @@ struct trace_job {
   quantity gpus;
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
-  /// Work is saved after every so much running time, so an eviction loses what came since. Nothing: work is
-  /// never saved and an eviction loses all of it. Zero: it is always saved.
+  /// Work is saved at this interval of running time, so an eviction loses what was done since. Nothing: work
+  /// is never saved and an eviction loses all of it. Zero: it is always saved.
   std::optional<instant> checkpoint;
-  /// How long it takes to go on after an eviction.
+  /// How long it takes to resume after an eviction.
   instant restart = 0;
   /// The point in time, not the span, by which it should be done.
   std::optional<instant> deadline;
 };
 
-/// A workload: its jobs and the texts that they name.
+/// A workload: its jobs and the texts that they refer to.
 struct trace {
   /// The id of every job ever added, in that order.
   name_table ids;
@@ -65,24 +65,23 @@ struct trace {
   /// Classes, GPU models, users and tags.
   name_table words;
   std::vector<trace_job> jobs;
-  /// The columns of the file that the library does not know, in its order.
+  /// The columns of the file that are unknown to the library, in its order.
   std::vector<std::string> tag_columns;
-  /// A value in `words` for each job, in the order they were added, and tag column; none where it is empty.
+  /// A value in `words` for each job, in the order of addition, and tag column; none if it is empty.
   std::vector<name_id> tags;
 
-  /// What the job has in a tag column, empty if nothing.
+  /// The job's value in a tag column; empty if there is none.
   [[nodiscard]] std::string_view tag(const trace_job& job, std::size_t column) const {
     return words[tags[job.id.index() * tag_columns.size() + column]];
   }
 };
 
-/// Whether the job id `a` comes before `b`: ids of decimal digits only come first, by their number ("9"
-/// before "10"; of equal numbers the shorter first: "7" before "07"); the others follow byte by byte.
-/// A strict total order. O(length).
+/// Whether the job id `a` comes before `b`: ids made of decimal digits only come first, by value ("9" before
+/// "10"; of equal values the shorter first: "7" before "07"); the others follow byte by byte. A strict total
+/// order. O(length).
 [[nodiscard]] bool job_id_less(std::string_view a, std::string_view b) noexcept;
 
-/// Brings the jobs into the order in which they arrive: by submission, then by id. O(n) when they are in that
-/// order already, else O(n log n).
+/// Sorts the jobs by submission, then by id. O(n) if they are in that order already, else O(n log n).
 void sort_by_submission(trace& t);
 
 }  // namespace lab

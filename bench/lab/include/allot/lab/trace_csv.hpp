@@ -15,8 +15,8 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// The columns that a canonical trace may have, in the order in which they are written; the first four are
-/// required. `tag` stands for every other column.
+/// The columns of a canonical trace, in the order in which they are written; the first four are required.
+/// `tag` stands for every other column.
 enum class trace_column : std::uint8_t {
   job_id,
   submit_s,
@@ -38,7 +38,7 @@ enum class trace_column : std::uint8_t {
   tag,
 };
 
-/// What the columns are called in the header row, in the order of `trace_column`.
+/// The names of the columns in the header row, in the order of `trace_column`.
 inline constexpr std::array<std::string_view, 17> trace_column_names = {
     "job_id",     "submit_s", "duration_s",   "gpus",        "tenant",    "pods",
     "min_pods",   "priority", "class",        "preemptible", "gpu_model", "cpu_milli",
@@ -47,38 +47,37 @@ inline constexpr std::array<std::string_view, 17> trace_column_names = {
 struct trace_csv_limits {
   /// The longest record, in bytes.
   std::size_t record = std::size_t{1} << 20U;
-  /// Reading stops after so many problems.
+  /// Reading stops after this many problems.
   std::size_t problems = 20;
 };
 
-/// A trace, or what is wrong with its file.
+/// A trace, or the problems with its file.
 struct [[nodiscard]] trace_reading {
-  /// Empty when there are problems.
+  /// Empty if there are problems.
   trace value;
   /// In the order of the file.
   std::vector<text_problem> problems;
-  /// Whether the end of the file was not reached, so that there may be more problems.
+  /// Whether reading stopped before the end of the file, so that there may be more problems.
   bool stopped = false;
 
   [[nodiscard]] explicit operator bool() const noexcept { return problems.empty(); }
 };
 
-/// Reads a trace in canonical CSV from wherever the bytes come. Columns may stand in any order and those that
-/// the library does not know become tags; jobs may stand in any order. An empty optional field is as if it
-/// were not there.
+/// Reads a trace in canonical CSV from any source. Columns and jobs may be in any order; columns unknown to
+/// the library become tags. An empty optional field is as if it were absent.
 ///
 /// Every problem is reported with its line and column, up to a limit: a header row that lacks a required
-/// column or has one twice, a record with too many or too few fields, a number that is none, negative, too
-/// fine (1 ms and 1/1000 GPU are the finest) or too large, a job id that is empty or given twice, and
+/// column or has one twice, a record with too many or too few fields, a number that is malformed, negative,
+/// too fine (1 ms and 1/1000 GPU are the finest) or too large, a job id that is empty or duplicate, and
 /// whatever `csv_reader` refuses, which ends the reading. A file with a header row only is a valid, empty
 /// trace. O(bytes); memory for the jobs, and for one record.
 trace_reading read_trace_csv(byte_source source, const trace_csv_limits& limits = {});
 
 /// The same from a stream, which should be binary and is read to its end unless there are problems. A stream
-/// that was never open can't be read.
+/// that was never opened can't be read.
 trace_reading read_trace_csv(std::istream& stream, const trace_csv_limits& limits = {});
 
-/// The same from a text in memory.
+/// The same from text in memory.
 trace_reading parse_trace_csv(std::string_view text, const trace_csv_limits& limits = {});
 
 }  // namespace lab

@@ -11,12 +11,12 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// Where a text goes, tens of thousands of bytes at once; a piece is valid during the call.
+/// Receives a text, tens of thousands of bytes at once; a piece is valid during the call.
 using text_sink = std::function<void(std::string_view piece)>;
 
 /// Writes a trace as canonical CSV in pieces to `sink`: the jobs in the order of `trace::jobs`, the required
-/// columns, those optional ones in which some job says something, and the tags. Lines end in a line feed.
-/// `read_trace_csv` reads the same trace back. O(jobs x columns).
+/// columns, the optional ones that some job uses, and the tags. Lines end in a line feed. `read_trace_csv`
+/// reads the same trace back. O(jobs x columns).
 void write_trace_csv(const trace& t, const text_sink& sink);
 
 /// The same as one text.

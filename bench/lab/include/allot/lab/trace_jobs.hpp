@@ -21,7 +21,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// Which dimensions of a quota tree count what the jobs of a trace ask for; what none counts is not limited.
+/// Which dimensions of a quota tree count what the jobs of a trace request; what none counts is not limited.
 struct trace_dimensions {
   std::optional<std::size_t> gpu = 0;
   /// In cores.
@@ -30,10 +30,11 @@ struct trace_dimensions {
   std::optional<std::size_t> memory{};
 };
 
-/// The job of a trace as a simulation takes it. A job without pods is a total, split over as few nodes as its
-/// size needs; one with pods is a gang of equal ones, elastic if it can run with fewer. Its CPU and memory go
-/// with its GPUs or pods, rounded up. It may stand on every model: which one its `gpu_model` is depends on
-/// the nodes. Its class is not numbered. Precondition: its GPUs are a multiple of its pods, in thousandths.
+/// A job of a trace as a simulation takes it. A job without pods is a total, split over as few nodes as its
+/// size needs; one with pods is a gang of equal ones, elastic if it can run with fewer. CPU and memory are
+/// divided like the GPUs or over the pods, rounded up. It may run on every model: which one `gpu_model` is
+/// depends on the nodes. Its class is not numbered. Precondition: its GPUs are a multiple of its pods, in
+/// thousandths.
 template <std::size_t N = 1>
 [[nodiscard]] sim::job<N> to_job(const trace_job& from, quota_id quota,
                                  const trace_dimensions& counted = {}) {
@@ -84,11 +85,11 @@ template <std::size_t N = 1>
   return jobs;
 }
 
-/// The quotas of a trace that comes without any: one root that has the whole cluster and below it a quota of
-/// weight 1 for each tenant, which owns an equal part of it (rounded down to a thousandth; nothing of what
-/// has no bound), lends all of it and may borrow everything. So jobs that must not be preempted have
-/// something to run on. Tenant i is quota i + 1, and the root, quota 0, is where jobs without a tenant go. It
-/// is called "cluster", in parentheses as long as a tenant is called that.
+/// The quotas of a trace without any: one root that has the whole cluster, and below it a quota of weight 1
+/// for each tenant, which owns an equal part of it (rounded down to a thousandth; nothing of what is
+/// unlimited), lends all of it and may borrow everything. So jobs that must not be preempted have something
+/// to run on. Tenant i is quota i + 1, and the root, quota 0, is for jobs without a tenant. It is named
+/// "cluster", in parentheses as long as a tenant has that name.
 template <std::size_t N = 1>
 [[nodiscard]] std::vector<quota_spec<N>> tenant_quotas(const trace& t, const resources<N>& cluster) {
   std::vector<quota_spec<N>> specs(1);

@@ -18,7 +18,7 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// What is free of the devices of one node, in milli, the largest first; full ones are left out.
+/// The free parts of the devices of one node, in milli, largest first; full devices are left out.
 class gap_list {
  public:
   gap_list() = default;
@@ -53,15 +53,15 @@ class gap_list {
   std::size_t size_ = 0;
 };
 
-/// How much of what is free of a node is a fragment: F of "Beware of Fragmentation" (Weng et al., ATC 2023).
-/// For one kind of pod that is all that is free, if the node has not the CPU or the GPUs for it, if it may
-/// not stand there, or if it needs no GPUs; else what is free of the devices of which it needs more. F is the
-/// mean over the typical pods, by weight.
+/// How much of the free capacity of a node is a fragment: F of "Beware of Fragmentation" (Weng et al., ATC
+/// 2023). For one kind of pod this is all that is free, if the node lacks the CPU or the GPUs for it, if it
+/// may not run there, or if it needs no GPUs; else what is free of the devices that have too little for it. F
+/// is the mean over the typical pods, by weight.
 ///
 /// A MIG instance counts as the portion of a device that it takes, wherever on the device there is room.
 ///
-/// Compiled for the types of nodes of a cluster: F of a node costs O(devices + kinds of GPU requests),
-/// whatever number of CPU requests there are.
+/// Compiled for the node types of a cluster: F of a node costs O(devices + kinds of GPU requests), however
+/// many CPU requests there are.
 class node_fragmentation {
  public:
   node_fragmentation() = default;
@@ -71,10 +71,10 @@ class node_fragmentation {
     for (const node_type& t : layout.types()) types_.push_back(compile(t, typical));
   }
 
-  /// What `of` gives is so many times what it means.
+  /// The factor by which the result of `of` is scaled.
   [[nodiscard]] std::int64_t weight() const noexcept { return weight_; }
 
-  /// F in milli, times `weight()`, of a node of this type with these gaps, and so much free CPU.
+  /// F in milli, times `weight()`, of a node of this type with these gaps and this much free CPU.
   [[nodiscard]] std::int64_t of(std::size_t type, const gap_list& gaps, std::int64_t free_cpu_milli) const {
     if (weight_ == 0) return 0;
     ALLOT_ASSERT(type < types_.size(), "made for a cluster without such a type");
@@ -95,12 +95,12 @@ class node_fragmentation {
     for (; count < left.size(); ++count) all += left[count];
     return weight_ * all - usable;
   }
-  /// Of a node as it is.
+  /// F of a node as it is.
   [[nodiscard]] std::int64_t of(const free_index& from, node_id n) const {
     return of(from.layout().position_of(n).type, gap_list{from, n}, free_cpu(from, n));
   }
 
-  /// What counts as the free CPU of a node: without end, if that is not counted.
+  /// The free CPU of a node; practically unlimited if it is not counted.
   [[nodiscard]] static std::int64_t free_cpu(const free_index& from, node_id n) {
     return from.layout().type_of(n).counts_cpu() ? from.hosts().free_cpu_milli(n) : max_host_amount;
   }
@@ -115,9 +115,9 @@ class node_fragmentation {
     friend bool operator==(const request&, const request&) = default;
   };
   struct table {
-    /// The CPU requests, from low to high, each once.
+    /// The distinct CPU requests, in ascending order.
     std::vector<std::int64_t> cpu_milli;
-    /// The GPU requests, most of a device first.
+    /// The GPU requests, largest portion of a device first.
     std::vector<request> requests;
     /// For each GPU request and each k: the weight of the pods with that request and one of the k lowest CPU
     /// requests.

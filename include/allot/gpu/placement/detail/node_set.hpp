@@ -12,17 +12,17 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// A set of nodes that knows its k-th member. A bit a node. Changes are O(1); the k-th is found in
+/// A set of nodes with access to its k-th member. One bit per node. Changes are O(1); the k-th is found in
 /// O(nodes / 64).
 class node_set {
  public:
   node_set() = default;
 
-  /// How many nodes are in it.
+  /// The number of nodes in it.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// Starts over: the nodes below `nodes` of which `is_in(node)` holds. Allocates only if there were never so
-  /// many nodes.
+  /// Resets it to the nodes below `nodes` for which `is_in(node)` holds. Allocates only for more nodes than
+  /// ever before.
   template <class IsIn>
   void assign(std::size_t nodes, IsIn is_in) {
     words_.assign((nodes + word_bits - 1) / word_bits, 0);

@@ -14,20 +14,20 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// A score for each node that has room, and the node with the highest, the lowest of several: a tournament in
-/// groups of 16. A new score costs O(16 log16 nodes), mostly one group, for it goes up only as far as the
-/// best of a group changes; so does the best node. The memory of a little more than one score a node.
+/// Scores of the nodes with room, and the lowest node with the highest score: a tournament in groups of 16. A
+/// new score costs O(16 log16 nodes), mostly one group, because it propagates only as far as the best of a
+/// group changes; `best` costs the same. Takes little more memory than one score per node.
 template <std::signed_integral Score>
 class score_index {
  public:
-  /// Of a node without room. Below every score.
+  /// For a node without room. Below every score.
   static constexpr Score none = std::numeric_limits<Score>::min();
 
   score_index() = default;
 
   [[nodiscard]] std::size_t nodes() const noexcept { return nodes_; }
 
-  /// Starts over: `score_of(node)` for all nodes. Allocates only if there were never so many nodes.
+  /// Resets it to `score_of(node)` for all nodes. Allocates only for more nodes than ever before.
   template <class ScoreOf>
   void assign(std::size_t nodes, ScoreOf score_of) {
     nodes_ = nodes;
@@ -95,7 +95,7 @@ class score_index {
   std::size_t nodes_ = 0;
   std::size_t levels_ = 0;
   std::array<std::size_t, most_levels> first_{};
-  /// Level by level, each filled up to whole groups.
+  /// Level by level, each padded to whole groups.
   std::vector<Score> scores_;
 };
 

@@ -17,12 +17,12 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// What a policy keeps of all nodes for each shape of pod: an `Index` of values (`score_index`, `node_set`),
-/// brought up to date by looking only at the nodes that changed since the last time. There are at most
-/// `most_shapes`; then the one that was longest not asked for goes.
+/// What a policy keeps of all nodes for each pod shape: an `Index` of values (`score_index`, `node_set`),
+/// updated by visiting only the nodes that changed since the last use. Holds at most `most_shapes`; beyond
+/// that, the least recently used one is dropped.
 ///
-/// A copy keeps nothing: it belongs to another policy, which may serve another cluster. That no value is out
-/// of date does not depend on that, but on `change_log::remembers`.
+/// A copy is empty: it belongs to another policy, which may serve another cluster. That no value is out of
+/// date does not depend on this, but on `change_log::remembers`.
 template <class Index>
 class shape_cache {
  public:
@@ -40,15 +40,15 @@ class shape_cache {
 
   [[nodiscard]] std::size_t most_shapes() const noexcept { return most_; }
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
-  /// To be called when the values depend on something else from now on.
+  /// Call this when the values depend on something else from now on.
   void forget() noexcept {
     keys_.clear();
     entries_.clear();
   }
 
-  /// The index for this shape, with what `value_of(node)` is now of every node. O(shapes), and a call of
-  /// `value_of` for each node that changed since; at most one for each node of the cluster. Allocates for a
-  /// shape that is new, until there are `most_shapes`.
+  /// The index for this shape, with the current `value_of(node)` of every node. O(shapes), and one call of
+  /// `value_of` for each node changed since, at most one for each node of the cluster. Allocates for new
+  /// shapes until there are `most_shapes`.
   template <class ValueOf>
   [[nodiscard]] const Index& look(const free_index& from, const pod_shape& pod, ValueOf value_of) {
     entry& e = entry_of(pod);
@@ -58,7 +58,7 @@ class shape_cache {
       if (!log.remembers(e.seen) || log.since(e.seen).size() >= from.layout().size()) {
         e.index.assign(from.layout().size(), value);
       } else {
-        // A node that changed many times in a row is looked at once.
+        // A node that changed many times in a row is visited once.
         const auto changed = log.since(e.seen);
         for (std::size_t i = 0; i < changed.size(); ++i) {
           if (i + 1 == changed.size() || changed[i] != changed[i + 1])
@@ -120,7 +120,7 @@ class shape_cache {
 
   std::size_t most_;
   std::uint64_t uses_ = 0;
-  /// Beside each other, for most of them are only passed by.
+  /// Contiguous, because most of them are only skipped.
   std::vector<std::uint64_t> keys_;
   std::vector<entry> entries_;
 };

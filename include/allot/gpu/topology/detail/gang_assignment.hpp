@@ -35,18 +35,18 @@ struct gang_region {
 [[nodiscard]] inline std::size_t level_of(const topology& t, const gang_region& r) {
   return r.kind == gang_region::node ? t.node_level() : t.level_of(r.as_domain());
 }
-/// The positions of its nodes, from the first to before the second.
+/// The positions of its nodes, as a half-open range.
 [[nodiscard]] inline std::pair<std::size_t, std::size_t> positions(const topology& t, const gang_region& r) {
   if (r.kind == gang_region::all) return {0, t.nodes().size()};
   if (r.kind == gang_region::node) return {r.index, r.index + 1};
   const std::size_t first = t.first_position(r.as_domain());
   return {first, first + t.nodes(r.as_domain()).size()};
 }
-/// Its domains of a level, which is not coarser than its own.
+/// Its domains of a level no coarser than its own.
 [[nodiscard]] inline domain_range domains_in(const topology& t, const gang_region& r, std::size_t level) {
   return r.kind == gang_region::all ? t.domains_of(level) : t.domains_in(r.as_domain(), level);
 }
-/// Whether the group must stand together in a part of the region.
+/// Whether the group must be placed together in a part of the region.
 [[nodiscard]] inline bool is_inner(const topology& t, const gang_group& g, const gang_region& r) {
   return g.level && (r.kind == gang_region::all || *g.level > level_of(t, r));
 }
@@ -56,9 +56,9 @@ template <class Rooms>
   return r.kind == gang_region::node ? rooms.room_at(r.index) : rooms.room(r.as_domain());
 }
 
-/// Gives each group of a gang its own part of a region, and its size: a workspace of `gang_planner`.
+/// Assigns each group of a gang its own part of a region, and its size: a workspace of `gang_planner`.
 ///
-/// Groups fit if no domain of the region is given more than its room, counting all that is given to its
+/// Groups fit if no domain of the region is assigned more than its room, counting all that is assigned to its
 /// parts: equal pods can then always be spread. So only domains are chosen here, not nodes.
 class gang_assignment {
  public:
@@ -72,7 +72,7 @@ class gang_assignment {
   /// Whether the budget has run out since `begin`.
   [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
 
-  /// False if the groups do not fit, or that was not found out within the budget. Precondition: the region
+  /// False if the groups do not fit, or if the budget did not suffice to find out. Precondition: the region
   /// has room for `needed`, the sum of the minimums.
   template <class Rooms>
   [[nodiscard]] bool assign(const Rooms& rooms, std::span<const gang_group> groups, std::uint64_t needed,
@@ -86,8 +86,8 @@ class gang_assignment {
       if (is_inner(*topology_, groups[g], r)) order_.push_back(g);
     }
     if (!order_.empty()) {
-      // A part of the finest level is taken before those around it, so that what a domain has left is what
-      // its parts have left, until something is given a place in the domain itself.
+      // Parts of finer levels are assigned before those around them, so that what a domain has left is what
+      // its parts have left, until something is assigned to the domain itself.
       std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
         return std::tuple{*groups[b].level, groups[b].min_pods, a} <
                std::tuple{*groups[a].level, groups[a].min_pods, b};
@@ -100,16 +100,16 @@ class gang_assignment {
     return true;
   }
 
-  // After an assignment that was possible:
+  // After a successful assignment:
 
   [[nodiscard]] const gang_region& at(std::size_t group) const { return at_[group]; }
   [[nodiscard]] std::uint64_t size(std::size_t group) const { return sizes_[group]; }
-  /// The groups that have a part of the region for themselves, the finest parts first.
+  /// The groups with a part of the region for themselves, the finest parts first.
   [[nodiscard]] std::span<const std::size_t> inner() const noexcept { return order_; }
 
-  // After one that was not:
+  // After a failed one:
 
-  /// A group that was left without a part.
+  /// A group that got no part.
   [[nodiscard]] std::uint32_t stuck() const { return static_cast<std::uint32_t>(order_[furthest_]); }
 
   // What domains and nodes of a region have left.
@@ -127,7 +127,7 @@ class gang_assignment {
   }
   [[nodiscard]] std::uint64_t left(domain_id d) const { return left_[d.index()]; }
   [[nodiscard]] std::uint64_t left_at(std::size_t position) const { return left_at_[position]; }
-  /// In the region and in all that are around it.
+  /// Takes them from the region and all around it.
   void take(const gang_region& r, std::uint64_t pods) {
     if (r.kind == gang_region::all) return;
     domain_id d = r.as_domain();
@@ -162,7 +162,7 @@ class gang_assignment {
     return false;
   }
 
-  /// The part with the least left that suffices, the lowest of several, after the one that was tried.
+  /// The lowest part with the least sufficient room left, after the one that was tried.
   [[nodiscard]] std::optional<choice> next_choice(const gang_region& within, gang_region::kinds kind,
                                                   const gang_group& g,
                                                   const std::optional<choice>& tried) const {
@@ -180,7 +180,7 @@ class gang_assignment {
     for (std::size_t i = first; i < last; ++i) {
       const choice key{nodes ? left_at_[i] : left_[i], i};
       if (key.first < g.min_pods || (tried && key <= *tried) || (next && key >= *next)) continue;
-      // Siblings with as much left are alike to this group and to those that are still to come.
+      // Siblings with equally much left are equivalent for this group and those still to come.
       if (tried && key.first == tried->first && parent(i) == parent(tried->second)) continue;
       next = key;
     }
@@ -197,7 +197,7 @@ class gang_assignment {
       spare -= more;
     }
   }
-  /// On the way from a part up to the region within which it lies.
+  /// The least left on the path from a part up to the region around it.
   [[nodiscard]] std::uint64_t least_left(const gang_region& part, const gang_region& within) const {
     std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
     domain_id d = part.as_domain();

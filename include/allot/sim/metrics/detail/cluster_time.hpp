@@ -25,8 +25,8 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// What there was of a cluster over time, and how it was left idle; `metrics` says what the figures are.
-/// Without nodes the capacity is what the roots of the quota tree have.
+/// The capacity of a cluster over time and how much of it was idle; `metrics` defines the figures. Without
+/// nodes the capacity is that of the roots of the quota tree.
 class cluster_time {
  public:
   /// Fragments (FGD's F) are what the typical pods of these jobs could not use.
@@ -41,7 +41,7 @@ class cluster_time {
     now_.types.assign(types_.size(), {});
     fragments_.emplace(layout, typical_pods_of(layout, jobs));
   }
-  /// How it is from now on.
+  /// Takes in the current state.
   template <std::size_t N>
   void look(const places& where, const ledger<N>& accounts, const per_dimension<bool, N>& gpus) {
     if (where.has_nodes()) {
@@ -61,7 +61,7 @@ class cluster_time {
     }
     is_bounded_ = is_bounded_ && capacity_.is_bounded();
   }
-  /// So long it has been as at the last look, with so much in use.
+  /// For this long, the state was that of the last look, with this much in use.
   void pass(instant span, std::int64_t used, bool anyone_lacks_a_place) {
     const auto times_span = [span](std::int64_t value) {
       return static_cast<wide>(value) * static_cast<wide>(span);
@@ -82,12 +82,12 @@ class cluster_time {
     now_.largest_gang += times_span(*largest_gang_);
     now_.smallest = std::min(now_.smallest.value_or(*largest_gang_), *largest_gang_);
   }
-  /// The figures are those up to now.
+  /// Fixes the figures at those up to now.
   void mark() { marked_ = now_; }
 
   [[nodiscard]] quantity capacity() const noexcept { return capacity_; }
 
-  /// The figures up to the last mark.
+  /// Reports the figures up to the last mark.
   void tell(run_figures& all) const {
     const integrals& f = marked_;
     all.capacity = f.capacity;
@@ -119,7 +119,7 @@ class cluster_time {
     wide weighted_fragments = 0;
     wide largest_gang = 0;
     std::optional<std::int64_t> smallest{};
-    /// By type of node.
+    /// By node type.
     std::vector<part_figures> types{};
   };
   /// Nodes of one type; in milli-GPUs.

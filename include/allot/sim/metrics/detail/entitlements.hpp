@@ -15,21 +15,21 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// The fair-share division of a demand that changes a little all the time, divided again only when the result
-/// may differ: the same as `division` at every moment, for less.
+/// The fair-share division of a demand that changes slightly all the time, recomputed only when the result
+/// may differ: the same as `division` at every moment, at lower cost.
 template <std::size_t N = 1>
 class entitlements {
  public:
-  /// A job of the quota has come, or gone, since the last update.
+  /// A job of the quota has come or gone since the last update.
   void note(quota_id quota, const resources<N>& request, bool came) {
     changes_.push_back({quota, came, request});
   }
 
-  /// Follows the demand. All that has changed it since the last update was noted, or `anything_may_differ`
-  /// (as does the tree). `nobody_waits`: what is used is what is wanted. O(changes), or that of a division.
+  /// Follows the demand. Every change to it since the last update was noted, or `anything_may_differ` (also
+  /// for the tree). `nobody_waits`: usage equals demand. O(changes), or that of a division.
   void update(const ledger<N>& accounts, std::span<const resources<N>> demand, bool nobody_waits,
               bool anything_may_differ) {
-    // Where nobody waits and everything is lawful, the division would give everyone what they have.
+    // If no job is pending and the ledger is sound, the division would give every quota what it has.
     has_everyone_all_ = nobody_waits && accounts.is_sound();
     if (has_everyone_all_) {
       is_divided_ = false;
@@ -41,9 +41,9 @@ class entitlements {
     changes_.clear();
   }
 
-  /// Whether every quota is entitled to what it uses, which is all that it wants.
+  /// Whether every quota is entitled to what it uses, which is all its demand.
   [[nodiscard]] bool has_everyone_all() const noexcept { return has_everyone_all_; }
-  /// What the own jobs of x are entitled to. Precondition: not everyone has all.
+  /// What the own jobs of x are entitled to. Precondition: `has_everyone_all` is false.
   [[nodiscard]] const resources<N>& own(quota_id x) const { return division_.own(x); }
 
  private:
@@ -53,10 +53,10 @@ class entitlements {
     resources<N> request;
   };
 
-  /// Whether the last division is that of the present demand, too. It is if all quotas whose demand has
-  /// changed wanted more than they were given and still do: a division goes on as long as somebody wants
-  /// more, and never comes to give them all they want. (Not where a quota overcommits: what is promised to it
-  /// then depends on what it wants.)
+  /// Whether the last division is also that of the present demand. It is if every quota whose demand has
+  /// changed demanded more than it was given and still does: a division continues as long as any quota
+  /// demands more, and never gets to satisfy these. (Not where a quota overcommits: its guarantee then
+  /// depends on its demand.)
   [[nodiscard]] bool is_same_division(std::span<const resources<N>> demand) {
     came_.resize(demand.size());
     for (const change& c : changes_) {
@@ -64,7 +64,7 @@ class entitlements {
     }
     const bool same = std::all_of(changes_.begin(), changes_.end(), [&](const change& c) {
       for (std::size_t d = 0; d < N; ++d) {
-        // Neither the demand before nor that after is less.
+        // Neither the previous nor the present demand is less.
         const quantity least = demand[c.quota.index()][d] - came_[c.quota.index()][d];
         if (c.request[d] != quantity{} && least <= division_.own(c.quota)[d]) return false;
       }
@@ -76,7 +76,7 @@ class entitlements {
 
   division<N> division_;
   std::vector<change> changes_;
-  /// By quota; zero but while the changes are looked at.
+  /// By quota; zero except while the changes are processed.
   std::vector<resources<N>> came_;
   bool is_divided_ = false;
   bool has_everyone_all_ = false;

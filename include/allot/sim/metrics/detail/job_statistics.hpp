@@ -26,12 +26,12 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// Sums up what became of the jobs of a simulation: of all, and by quota, class and size. `job_figures` says
-/// what the figures are. O(jobs), and 48 bytes a job while it works.
+/// Summarizes the outcome of the jobs of a simulation: of all, and by quota, class and size. `job_figures`
+/// defines the figures. O(jobs), and 48 bytes per job while it works.
 template <std::size_t N = 1>
 class job_statistics {
  public:
-  /// What was seen of the jobs; referred to.
+  /// What was observed of the jobs; referenced.
   struct sources {
     const waiting_times& waits;
     const wait_reasons<N>& reasons;
@@ -40,8 +40,8 @@ class job_statistics {
   };
   explicit job_statistics(const sources& from) : from_(from) {}
 
-  /// Fills in `of` of everything, `classes`, `sizes` and `jobs_in_window`. `quotas` is as long as there are
-  /// quotas; a job of a quota that does not exist counts in the others only.
+  /// Fills in `of` everywhere, `classes`, `sizes` and `jobs_in_window`. `quotas` must have its size already;
+  /// a job of a quota that does not exist counts only in the others.
   void sum_up(const simulator<N>& sim, run_figures& all) {
     const std::size_t jobs = sim.jobs().size();
     rows_.assign(jobs, {});
@@ -53,7 +53,7 @@ class job_statistics {
       const std::int64_t size = gpus(sim, j);
       rows_[j].size = static_cast<std::uint8_t>(size_bucket(size));
       const job_history& h = sim.history(j);
-      // Lost work is that of pods, all of which have the same.
+      // Lost work is that of pods, which all have equally many GPUs.
       const wide lost = static_cast<wide>(size) * static_cast<wide>(h.work.lost()) / job.pods();
       for_each_group(all, job, rows_[j].size, [&](job_figures& f) { count(h, lost, f); });
       if (job.submit < from_.window.begin || job.submit >= from_.window.end) continue;
@@ -86,12 +86,12 @@ class job_statistics {
   enum statistic : std::size_t { jct, queue, wait, slowdown, statistics };
   struct row {
     std::array<instant, statistics> value{nothing, nothing, nothing, nothing};
-    /// Until it first started, or did not.
+    /// Until its first start, or so far.
     instant first_wait = 0;
     std::uint8_t size = 0;
   };
 
-  /// What the job asks for with all its pods, in milli-GPUs.
+  /// What the job requests with all its pods, in milli-GPUs.
   [[nodiscard]] std::int64_t gpus(const simulator<N>& sim, job_index j) const {
     const resources<N> wanted = sim.wanted(j);
     std::int64_t milli = 0;
@@ -164,7 +164,7 @@ class job_statistics {
     });
   }
 
-  /// Sorts the jobs by group, one figure after the other, in memory that is used again.
+  /// Sorts the jobs by group, one figure at a time, reusing memory.
   template <class GroupOf, class FiguresOf>
   void summarize_by(std::size_t groups, GroupOf group_of, FiguresOf figures_of) {
     constexpr std::array<sample_summary job_figures::*, statistics> members = {
@@ -180,7 +180,7 @@ class job_statistics {
       for_each_value([&](std::size_t g, instant) { ++ends_[g + 1]; });
       for (std::size_t g = 0; g < groups; ++g) ends_[g + 1] += ends_[g];
       sample_.resize(ends_[groups]);
-      // Each group begins where the one before it ends, and comes to its own end as it fills.
+      // Each group begins where the previous one ends, and reaches its own end as it fills.
       for_each_value([&](std::size_t g, instant value) { sample_[ends_[g]++] = value; });
       std::size_t begin = 0;
       for (std::size_t g = 0; g < groups; ++g) {

@@ -18,26 +18,25 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// When the time was spent that came to nothing, so that it can be told for a part of the simulated time: the
-/// restart at the beginning of a run, and the work at its end that no checkpoint has saved. In
-/// pod-milliseconds, exact.
+/// When lost time was spent, so that it can be reported for a part of the simulated time: the restart at the
+/// beginning of a run, and the work at its end not saved by a checkpoint. In pod-milliseconds, exact.
 class lost_time {
  public:
   explicit lost_time(time_window window = {}) : window_(window) {}
 
-  /// A run begins, with so many pods.
+  /// A run begins, with this many pods.
   void begin(std::size_t jobs, job_index j, instant now, std::uint32_t pods) {
     if (runs_.size() < jobs) runs_.resize(jobs);
     runs_[j] = {now, pods};
   }
-  /// The run has so many pods from now on.
+  /// The run has this many pods from now on.
   void resize(job_index j, instant now, std::uint32_t pods) {
     earlier_[j].push_back({runs_[j].since, now, runs_[j].pods});
     runs_[j] = {now, pods};
   }
   [[nodiscard]] std::uint32_t pods(job_index j) const { return runs_[j].pods; }
 
-  /// The run ends: it was so long at restarting, if nothing ended that before, and the job has lost so many
+  /// The run ends: it restarted for `restart`, unless it ended before that, and the job has lost this many
   /// pod-milliseconds in all its runs (`job_progress::lost`). Returns those of this run, in the window.
   wide end(job_index j, instant now, instant restart, instant lost_in_all) {
     const auto before = earlier_.find(j);
@@ -61,7 +60,7 @@ class lost_time {
       left -= (to - s.begin) * s.pods;
       s.begin = to;
     }
-    // The work was the last that was done; of a millisecond that was lost in part, some pods' work.
+    // The lost work is the last that was done; of a partly lost millisecond, the work of some pods.
     for (auto s = segments_.rbegin(); s != segments_.rend() && left > 0; ++s) {
       const instant whole = std::min(s->end - s->begin, left / s->pods);
       sum += within(s->end - whole, s->end) * s->pods;
@@ -90,9 +89,9 @@ class lost_time {
 
   time_window window_;
   std::vector<current> runs_;
-  /// Of runs that go on, as long as they had other numbers of pods.
+  /// Earlier segments of current runs, with other numbers of pods.
   std::map<job_index, std::vector<segment>> earlier_;
-  /// Of jobs that have lost something.
+  /// For jobs that have lost something.
   std::map<job_index, instant> lost_before_;
   std::vector<segment> segments_;
 };

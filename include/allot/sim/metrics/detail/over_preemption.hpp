@@ -12,12 +12,11 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// What goes with those who have to go: of the GPUs of all that went for one job at one instant, those beyond
-/// what it asked for. Gangs go whole, so a job of one GPU may cost a gang of 64. What was free besides
-/// does not count: it was not enough.
+/// The GPUs of all jobs evicted for one job at one instant, beyond what it requested. Gangs are evicted as a
+/// whole, so a job of one GPU may cost a gang of 64. What was free besides does not count: it was not enough.
 class over_preemption {
  public:
-  /// Somebody with so many GPUs has gone for a job that asks for so many, both in milli.
+  /// A job with `gone` GPUs was evicted for one that requests `asked`, both in milli.
   void note(job_index beneficiary, std::int64_t gone, std::int64_t asked) {
     const auto at =
         std::find_if(now_.begin(), now_.end(), [&](const bill& b) { return b.beneficiary == beneficiary; });

@@ -17,7 +17,7 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// Whether the quota's own pool has room for a request beside what its own jobs use. O(N).
+/// Whether the quota's own pool has room for a request in addition to the usage of its own jobs. O(N).
 template <std::size_t N>
 [[nodiscard]] bool guarantee_has_room(const ledger<N>& l, quota_id x, const resources<N>& request) {
   for (std::size_t d = 0; d < N; ++d) {
@@ -27,34 +27,34 @@ template <std::size_t N>
   return true;
 }
 
-/// How it went with what a quota, or all of them, had lent.
+/// How a quota, or all of them, got back what was lent.
 struct reclaim_figures {
-  /// How long it was without what it had a claim to, beyond the grace and in the window.
+  /// How long it was without what it had a claim to, beyond the grace period and within the window.
   instant violated = 0;
-  /// How long it took until it had it back, of all claims that arose in the window and were met.
+  /// How long it took to get it back, for all claims that arose in the window and were met.
   sample_summary latency;
-  /// How many were not met in the end.
+  /// The number of claims not met in the end.
   std::size_t open = 0;
 };
 
 /// How long quotas wait for what they have lent.
 ///
-/// A quota has a *claim* as long as a job of it waits for which its own guarantee has room, while others'
-/// jobs use capacity of its own. The claim is met when no such job waits any more, or nothing is lent: the
-/// time until then is the reclaim latency, 0 for a claim that is met at the instant at which it arises.
-/// Beyond a grace it is a violation of the quota.
+/// A quota has a *claim* while it has a pending job for which its own guarantee has room, and jobs of other
+/// quotas use its capacity. The claim is met when there is no such job any more, or nothing is lent: the time
+/// until then is the reclaim latency, 0 for a claim that is met at the instant at which it arises. Beyond a
+/// grace period it is a violation of the quota.
 class reclaim_times {
  public:
   explicit reclaim_times(time_window window = {}, instant grace = 0) : window_(window), grace_(grace) {}
 
-  /// At this instant somebody had to go for a job of the quota, as a borrower.
+  /// At this instant a borrower was evicted for a job of the quota.
   void note_reclaim(quota_id x) {
     grow_to(x.index() + 1);
     if (of_[x.index()].reclaims) return;
     of_[x.index()].reclaims = true;
     reclaiming_.push_back(x);
   }
-  /// How it stands after all that happened at an instant: whether the quota has a claim from now on.
+  /// The state after everything at an instant: whether the quota has a claim from now on.
   void look(instant now, quota_id x, bool has_claim) {
     grow_to(x.index() + 1);
     state& s = of_[x.index()];
@@ -86,7 +86,7 @@ class reclaim_times {
     const bool is_open = s.since != never;
     return {s.violated + (is_open ? violation(s.since, now) : 0), summarize(latencies), is_open ? 1U : 0U};
   }
-  /// Of all together. O(claims).
+  /// Of all quotas together. O(claims).
   [[nodiscard]] reclaim_figures of_all(instant now) const {
     reclaim_figures all;
     std::vector<instant> latencies;

@@ -13,10 +13,10 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// How long each job of a simulation waits, stay by stay.
+/// How long each job of a simulation is pending, wait by wait.
 class waiting_times {
  public:
-  /// There are `jobs` of them.
+  /// Job j of `jobs` begins to wait.
   void begin(std::size_t jobs, job_index j, instant now) {
     if (stays_.size() < jobs) stays_.resize(jobs);
     stays_[j].since = now;
@@ -28,22 +28,22 @@ class waiting_times {
     if (s.before_start == not_waiting) s.before_start = s.total;
     s.since = not_waiting;
   }
-  /// The job, which waits, is withdrawn.
+  /// The pending job is withdrawn.
   void give_up(job_index j, instant now) {
     stays_[j].total += now - stays_[j].since;
     stays_[j].since = not_waiting;
   }
 
-  /// Whether it ever waited, be it for no time.
+  /// Whether it ever waited, even for no time.
   [[nodiscard]] bool has_come(job_index j) const { return stay_of(j).since != never_came; }
   [[nodiscard]] bool waits(job_index j) const {
     return stay_of(j).since != never_came && stay_of(j).since != not_waiting;
   }
-  /// In all its stays; `now` is not before the last change.
+  /// In all its waits; `now` is not before the last change.
   [[nodiscard]] instant total(job_index j, instant now) const {
     return stay_of(j).total + (waits(j) ? now - stay_of(j).since : 0);
   }
-  /// Before its first start, if there was one.
+  /// Before its first start, if any.
   [[nodiscard]] std::optional<instant> before_start(job_index j) const {
     const instant t = stay_of(j).before_start;
     return t == not_waiting ? std::nullopt : std::optional{t};

@@ -27,33 +27,33 @@ inline namespace v0 {
 template <class Session, class Policies>
 class action_cycle;
 
-/// The parts of a scheduler that decides in phases.
+/// The parts of a scheduler that runs in actions.
 struct kai_policies {
   template <class Session>
   using cycle = action_cycle<Session, kai_policies>;
 
-  /// In which order the jobs of one quota go.
+  /// The order of the jobs within a quota.
   [[no_unique_address]] by_settings jobs{};
-  /// Jobs that may not be evicted never use more than what their quotas deserve.
+  /// Non-preemptible jobs never use more than what their quotas deserve.
   capacity_kind not_preemptible = capacity_kind::guaranteed;
-  /// In thousandths: how much past usage counts when the surplus is divided. 0: not at all.
+  /// How much past usage counts when the surplus is divided, in thousandths. 0: not at all.
   std::int64_t k = 0;
-  /// After how long past usage counts half; 0: all of the window counts alike.
+  /// The time after which past usage counts half; 0: all usage in the window counts alike.
   instant half_life = 0;
   /// How far back usage counts.
   instant window = 604'800;
   /// In thousandths, at least 1000: see `fair_reclaim`.
   std::int64_t saturation_multiplier = 1000;
-  /// How many jobs of one quota each phase tries; 0: all.
+  /// How many jobs of one quota each action tries; 0: all.
   std::size_t queue_depth = 0;
-  /// How many jobs a consolidation may move (and one more, see `victims_queue`); none: it is off.
+  /// How many jobs a consolidation may move (plus one, see `victims_queue`); 0 turns it off.
   std::size_t most_moved = 16;
   /// Whose minimum runtime protects a job from jobs of other quotas.
   runtime_source reclaim_protection = runtime_source::common_ancestor;
-  /// Lines are rebuilt for each phase, and every unit that waits is looked at by itself. The plans are the
-  /// same, it only takes longer: a test has something to compare with.
+  /// Rebuilds the lines for each action and looks at every pending unit separately. The plans are the same,
+  /// it only takes longer: a reference for tests.
   bool one_by_one = false;
-  /// What fair shares are rounded to, by dimension, in milli: a GPU is a whole one.
+  /// The unit to which fair shares are rounded, by dimension, in milli: 1000 is a whole GPU.
   std::array<std::int64_t, 16> units = [] {
     std::array<std::int64_t, 16> all{};
     all.fill(1000);
@@ -61,19 +61,19 @@ struct kai_policies {
   }();
 };
 
-/// One cycle of KAI-Scheduler v0.13 a step: allocate, consolidate, reclaim, preempt, all with the fair shares
-/// as they were when the step began.
+/// One cycle of KAI-Scheduler v0.13 per step: allocate, consolidation, reclaim, preempt, all with the fair
+/// shares as of the beginning of the step.
 ///
-/// Each phase goes once through those who wait. To *allocate*, a job that fits limits and place starts; one
-/// that fits but for those who have yet to go is pipelined. Those left may then be served by moving running
-/// jobs elsewhere (*consolidation*), by taking from other quotas (*reclaim*), by taking from lower priorities
-/// of their own (*preempt*); they are pipelined with their victims told to go. A phase passes over who is not
-/// easier to serve than one that has failed in it.
+/// Each action visits the pending jobs once. In *allocate*, a job that fits limits and nodes starts; one that
+/// fits only once evicted jobs have left is pipelined. The rest may then be served by moving running jobs
+/// elsewhere (*consolidation*), by taking from other quotas (*reclaim*) or from lower priorities of their own
+/// (*preempt*); they are pipelined and their victims evicted. An action skips a job that is not easier to
+/// serve than one that has failed in it.
 ///
-/// Nothing is assumed from one step to the next: who is pipelined waits on in its queue, is announced in the
-/// plan when it is decided, and may find its place taken when the victims have gone.
+/// Nothing is assumed from one step to the next: a pipelined job stays in its queue, is announced in the plan
+/// when it is decided, and may find its place taken when the victims have left.
 ///
-/// A step in an unchanged world costs O(1), unless past usage counts: then shares change with time, and every
+/// A step in an unchanged world costs O(1), unless past usage counts: shares then change with time, and every
 /// step is a whole cycle.
 template <class Session, class Policies>
 class action_cycle {
@@ -115,8 +115,8 @@ class action_cycle {
     world_.end(session);
   }
 
-  /// Says what stops the pending job: the lowest quota on its path whose limit, or for jobs that may not be
-  /// preempted what it deserves, does not allow it; else that there is too little of all; else its place.
+  /// Explains what stops the pending job: the lowest quota on its path whose limit or, for non-preemptible
+  /// jobs, whose deserved amount does not allow it; else too little total capacity; else its place.
   void explain(Session& session, typename Session::plan_type::pending_job& h) {
     const record& r = session.at(h.id);
     const auto& accounts = world_.accounts;
@@ -155,9 +155,9 @@ class action_cycle {
 
   struct queue {
     walk_type walk;
-    /// Whether one may be left of which something is to be had.
+    /// Whether a unit may be left for which the action could do something.
     bool has_hope = false;
-    /// The equivalence classes that failed in this phase.
+    /// The equivalence classes that failed in this action.
     std::vector<class_number> failed;
     detail::failed_units<n> hardest;
   };
@@ -170,7 +170,7 @@ class action_cycle {
     return o;
   }
 
-  // Phases.
+  // Actions.
 
   void allocate(Session& session) {
     held_.clear();
@@ -179,7 +179,7 @@ class action_cycle {
         [](quota_id, const queue& q, const kind_line& k) { return has_failed(q, k.request_class); },
         [&](const record& r) { return start(session, r); });
   }
-  /// Returns what of the job waits now for it has started.
+  /// Returns what of the job is pending now because it has started.
   std::optional<waiting_unit> start(Session& session, const record& r) {
     std::optional<waiting_unit> grown;
     queue& q = queues_[r.facts.quota.index()];
@@ -252,7 +252,7 @@ class action_cycle {
           return try_to_solve(session, r, kind, wanted, q.hardest);
         });
   }
-  /// Returns what of the job waits now if it has started.
+  /// Returns what of the job is pending now, if it has started.
   std::optional<waiting_unit> try_to_solve(Session& session, const record& r, const kind_type& kind,
                                            const detail::victims_wanted& wanted,
                                            detail::failed_units<n>& hardest) {
@@ -266,10 +266,10 @@ class action_cycle {
 
   // Turns.
 
-  /// Calls `visit(record)` for each unit that waits, of kinds for which `wanted(kind)`, once, in the order in
-  /// which quotas and jobs go; a unit that it returns waits from then on. For units of which
-  /// `never_helped(quota, queue, kind)` a visit would change nothing: they keep their place in the order, and
-  /// are passed many at a time. The phase ends when only such units are left.
+  /// Calls `visit(record)` once for each pending unit of a kind for which `wanted(kind)`, in the order in
+  /// which quotas and jobs take turns; a unit that it returns is pending from then on. For units of which
+  /// `never_helped(quota, queue, kind)` a visit would change nothing: they keep their place in the order and
+  /// are passed many at a time. The action ends when only such units are left.
   template <class Wanted, class IsHopeless, class Visit>
   void in_turn(Session& session, Wanted wanted, IsHopeless never_helped, Visit visit) {
     const quota_tree<n>& tree = session.tree();
@@ -282,7 +282,7 @@ class action_cycle {
     if (with_hope_ == 0) return;
     turn_.start(tree, key());
     quota_id last;
-    // Each turn passes at least one unit that waits, and only a decision lets another one wait.
+    // Each turn passes at least one pending unit, and only a decision makes another one pending.
     std::size_t turns_left = 0;
     for (const quota_id x : walking_) turns_left += session.waiting(x);
     for (; with_hope_ > 0 && turns_left > 0; --turns_left) {
@@ -333,7 +333,7 @@ class action_cycle {
       look_for_hope(x, is_hopeless);
     }
   }
-  /// Visits the unit, which x has passed, if it waits still; returns whether anything was decided.
+  /// Visits the unit, which x has passed, if it is still pending; returns whether anything was decided.
   template <class Visit>
   [[nodiscard]] bool decides(Session& session, job_id id, quota_id x, Visit& visit) {
     if (!waits(session, id, x)) return false;
@@ -350,7 +350,7 @@ class action_cycle {
         q.walk.has_left([&](std::size_t k) { return kinds[k].elastic || !is_hopeless(x, q, kinds[k]); });
     if (hope != std::exchange(q.has_hope, hope)) hope ? ++with_hope_ : --with_hope_;
   }
-  /// With a victim goes what of it waited.
+  /// Evicting a victim also removes its pending pods.
   [[nodiscard]] bool waits(Session& session, job_id id, quota_id x) const {
     if (!session.contains(id) || world_.is_pipelined(id)) return false;
     const record& r = session.at(id);
@@ -362,7 +362,7 @@ class action_cycle {
       return saturation_standing<n>{world_.accounts, x, q.walk.request(), {}};
     };
   }
-  /// Whether one that asks for the same has failed in this phase: nothing has become free since.
+  /// Whether a unit with the same request has failed in this action: nothing has become free since.
   [[nodiscard]] static bool has_failed(const queue& q, class_number request_class) {
     return std::find(q.failed.begin(), q.failed.end(), request_class) != q.failed.end();
   }
@@ -383,12 +383,12 @@ class action_cycle {
   detail::scenario_solver<Session> solver_;
   lazy_tournament<saturation_standing<n>> turn_;
   std::vector<queue> queues_;
-  /// Those whose line the phase walks through, and how many of them have hope.
+  /// The quotas whose line the action walks through, and how many of them have hope.
   std::vector<quota_id> walking_;
   std::size_t with_hope_ = 0;
-  /// The first of each equivalence class and quota that did not start.
+  /// The first unit of each equivalence class and quota that did not start.
   std::vector<job_id> held_;
-  /// For whom nobody could be moved aside in this cycle, whatever the quota.
+  /// The units for which no job could be moved in this cycle, whatever the quota.
   detail::failed_units<n> not_consolidated_;
   bool was_reset_ = true;
 };

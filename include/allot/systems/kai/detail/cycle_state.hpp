@@ -27,8 +27,8 @@
 namespace allot {
 inline namespace v0 {
 
-/// A placement that knows nodes, and who has been told to go: it can prefer places where a job can start at
-/// once, say on which nodes an allocation stands, and whether two stand alike.
+/// A placement that knows nodes and which jobs are being evicted. It can prefer places where a job can start
+/// at once, list the nodes an allocation is placed on, and say whether two are placed alike.
 template <class P>
 concept node_aware_placement = placement<P> &&
     requires(P p, const P& seen, const typename P::pod_request& pod_request, typename P::allocation where) {
@@ -39,9 +39,9 @@ concept node_aware_placement = placement<P> &&
 
 namespace detail {
 
-/// What the phases of a cycle look at and change beside the session: the shares of the quotas, the lines of
-/// who waits and who could yield, and who is *pipelined*: decided on in this cycle, waiting for others to go,
-/// and forgotten at its end.
+/// What the actions of a cycle read and change besides the session: the shares of the quotas, the lines of
+/// pending units and potential victims, and the *pipelined* units: decided on in this cycle, waiting for
+/// evicted jobs to leave, and forgotten at its end.
 template <class Session>
 class cycle_state {
  public:
@@ -59,7 +59,7 @@ class cycle_state {
   running_pods<Session> running;
   past_usage<Session> usage;
 
-  /// What was used lately is followed only if it counts.
+  /// Recent usage is tracked only if it counts.
   cycle_state(bool past_counts, const history_settings& history)
       : usage(history), past_counts_(past_counts) {}
 
@@ -70,7 +70,7 @@ class cycle_state {
     usage.reset(session);
     leaving_ = {};
   }
-  /// Takes note of what has changed; returns whether anything had.
+  /// Takes note of changes; returns whether there were any.
   bool follow(Session& session) {
     bool any = false;
     session.take_touched([&](quota_id x) {
@@ -84,7 +84,7 @@ class cycle_state {
     });
     return any;
   }
-  /// A cycle begins.
+  /// Begins a cycle.
   void begin(Session& session) {
     running.follow(session);
     pipelined_.clear();
@@ -95,7 +95,7 @@ class cycle_state {
     has_nodes_ = knows_nodes(session);
     is_bounded_ = !has_nodes_ || knows_capacity;
   }
-  /// It ends: who is pipelined waits like everybody else.
+  /// Ends the cycle: a pipelined unit is pending like any other.
   void end(Session& session) {
     for (std::size_t i = pipelined_.size(); i-- > 0;) {
       const pipelined_unit& p = pipelined_[i];
@@ -107,7 +107,7 @@ class cycle_state {
 
   static constexpr bool knows_capacity =
       capacity_view<std::remove_cvref_t<decltype(std::declval<const Session&>().view())>>;
-  /// What there is: what the view says; where it does not know, `least_capacity`.
+  /// The capacity the view reports; where it is unknown, `least_capacity`.
   [[nodiscard]] static resources<n> capacity(const Session& session) {
     resources<n> sum = least_capacity(session.tree());
     if constexpr (knows_capacity) {
@@ -119,19 +119,19 @@ class cycle_state {
     return sum;
   }
   [[nodiscard]] bool has_nodes() const noexcept { return has_nodes_; }
-  /// Only leaves take part: a job of an inner quota neither starts nor yields (KAI v0.13).
+  /// Only leaves take part: a job of an inner quota neither starts nor is preempted (KAI v0.13).
   [[nodiscard]] static bool is_leaf(const Session& session, quota_id x) {
     return session.tree().children(x).empty();
   }
 
-  /// A phase of the cycle begins; returns its number.
+  /// Begins the next action (phase) of the cycle; returns its number.
   std::uint64_t next_phase() noexcept { return ++phase_; }
-  /// Counts the decisions.
+  /// The number of decisions.
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
   [[nodiscard]] bool is_pipelined(job_id id) const {
     return id.index() < marks_.size() && marks_[id.index()] >= cycle_;
   }
-  /// Whether it was when that phase began.
+  /// Whether it was pipelined when that phase began.
   [[nodiscard]] bool is_pipelined_before(job_id id, std::uint64_t phase) const {
     return is_pipelined(id) && marks_[id.index()] < phase;
   }
@@ -142,7 +142,7 @@ class cycle_state {
 
   // Places.
 
-  /// Whether there is enough of everything, whatever nodes say.
+  /// Whether there is enough of everything, regardless of nodes.
   [[nodiscard]] bool has_room(const resources<n>& request) const {
     return fits_in(accounts.total(), request);
   }
@@ -158,7 +158,7 @@ class cycle_state {
       return session.places().place(d);
     }
   }
-  /// Whether nobody who was told to go holds what stands there.
+  /// Whether no job being evicted still holds the place or its capacity.
   [[nodiscard]] bool is_free_now(Session& session, const place& where, const resources<n>& request) const {
     if (!session.places().ready(where)) return false;
     return fits_in(accounts.total() - pipelined_total() + leaving_, request);
@@ -170,7 +170,7 @@ class cycle_state {
       return true;
     }
   }
-  /// The nodes on which a job stands, its elastic pods too, each once; one that stands for all without nodes.
+  /// The nodes a job and its elastic pods run on, each once; without nodes, a single one stands for all.
   void nodes_of(Session& session, job_id core, std::vector<std::size_t>& nodes) const {
     nodes.clear();
     add_nodes_of(session, session.at(core), nodes);
@@ -190,7 +190,7 @@ class cycle_state {
 
   // Decisions.
 
-  /// Admits a waiting unit at a place taken for it. Surplus of its job that waits now is in `grown`.
+  /// Admits a pending unit at a place taken for it. `grown` receives its job's surplus pending now.
   void admit(Session& session, job_id id, const place& where, std::optional<waiting_unit>& grown) {
     const record& r = session.at(id);
     const job_id core = r.facts.elastic ? r.facts.core : id;
@@ -203,7 +203,7 @@ class cycle_state {
       if (session.at(s).state == job_state::pending) grown = lines.unit_of(session, session.at(s));
     }
   }
-  /// The unit will have that place when others have gone, for as long as the cycle lasts.
+  /// Pipelines the unit: until the end of the cycle it is to have that place once evicted jobs have left.
   void pipeline(const record& r, const std::optional<place>& where) {
     ++changes_;
     accounts.charge(r.facts.quota, r.facts.request, r.facts.in);
@@ -211,19 +211,19 @@ class cycle_state {
     if (marks_.size() <= r.facts.id.index()) marks_.resize(r.facts.id.index() + 1);
     marks_[r.facts.id.index()] = phase_;
   }
-  /// Enters in the plan that the unit waits for others to go: those of the evictions from `first` on, if any;
-  /// else, that it waits at all is said once a stay in the queue.
+  /// Records in the plan that the unit waits for others to leave: the evictions from `first` on, if any;
+  /// otherwise, that it waits at all is recorded once per stay in the queue.
   void announce(Session& session, const record& r, std::size_t first) {
     const std::size_t i = r.facts.id.index();
     if (announced_.size() <= i) announced_.resize(i + 1);
     const bool is_known = std::exchange(announced_[i], r.ticket) == r.ticket;
     if (!is_known || session.plan().evictions.size() > first) session.announce(r.facts.id, first);
   }
-  /// Whether that was said of a stay in the queue.
+  /// Whether that was recorded for a stay in the queue.
   [[nodiscard]] bool is_announced(job_id id, std::uint32_t ticket) const {
     return id.index() < announced_.size() && announced_[id.index()] == ticket;
   }
-  /// Tells a running unit to go. One that was admitted in this very cycle has not started: it waits again.
+  /// Evicts a running unit. One admitted in this very cycle has not started: it is pending again.
   void evict(Session& session, job_id id, job_id beneficiary, relation how) {
     ++changes_;
     const record& r = session.at(id);
@@ -232,7 +232,7 @@ class cycle_state {
       const std::uint32_t ticket = r.ticket;
       std::erase(admitted_, id);
       session.evict_found(std::span{&v, 1}, beneficiary);
-      // It has stayed where it was.
+      // Its stay in the queue continues.
       if (session.contains(id) && is_announced(id, ticket)) announced_[id.index()] = session.at(id).ticket;
     } else {
       leaving_ += r.facts.request;
@@ -246,8 +246,8 @@ class cycle_state {
     }
     follow(session);
   }
-  /// A place that can be used at once, as KAI sees it: who is pipelined holds nothing yet. Those who can't be
-  /// pipelined there any more are pipelined without a place.
+  /// A place that can be used at once, as KAI sees it: pipelined units hold nothing yet. One that then no
+  /// longer finds a place is pipelined without one.
   [[nodiscard]] std::optional<place> find_free_place(Session& session, const record& r) {
     const savepoint before = session.places().save();
     for (const pipelined_unit& p : pipelined_) {
@@ -314,14 +314,14 @@ class cycle_state {
 
   std::vector<pipelined_unit> pipelined_;
   std::vector<job_id> admitted_;
-  /// By job: the phase in which it was pipelined last. Phases are numbered through; a cycle begins with one.
+  /// By job: the phase in which it was last pipelined. Phase numbers never repeat; a cycle begins with one.
   std::vector<std::uint64_t> marks_;
-  /// By job: the ticket of the stay of which it was said that it waits for others.
+  /// By job: the ticket of the stay for which it was announced.
   std::vector<std::uint32_t> announced_;
   std::uint64_t phase_ = 0;
   std::uint64_t cycle_ = 0;
   std::uint64_t changes_ = 0;
-  /// What those hold who were told to go.
+  /// What the jobs being evicted hold.
   resources<n> leaving_;
   bool past_counts_ = false;
   bool has_nodes_ = false;

@@ -14,29 +14,29 @@
 namespace allot {
 inline namespace v0 {
 
-/// Something that goes at once when a job is reclaimed for: one elastic pod, or a gang as a whole.
+/// What is evicted as one when reclaiming for a job: an elastic pod, or a whole gang.
 template <std::size_t N>
 struct reclaim_bundle {
   quota_id quota;
   resources<N> amount{};
 };
 
-/// Between quotas, when may a job take from the running ones? The rules of KAI-Scheduler v0.13.
+/// When a job may reclaim from running jobs of other quotas: the rules of KAI-Scheduler v0.13.
 ///
-/// The gate: with the job its own quota stays within its fair share in every dimension; and a job that may
-/// not be preempted within what the quota deserves.
+/// The gate: with the job, its quota stays within its fair share in every dimension; and a non-preemptible
+/// job stays within what the quota deserves.
 ///
-/// A set of victims is fair when each of its bundles, in turn, may be taken by one of two rules, between the
-/// two quotas right below the lowest common ancestor, in the state before that bundle goes:
+/// A set of victims is fair if each of its bundles, in turn, may be taken by one of two rules. They compare
+/// the two quotas right below the lowest common ancestor, before that bundle is evicted:
 /// - *maintain fair share*: the victim's side uses more than its allocatable share in some dimension;
-/// - *guarantee what is deserved*: the beneficiary's side stays with the request within what it deserves in
+/// - *guarantee what is deserved*: the beneficiary's side, with the request, stays within what it deserves in
 ///   every dimension, and the victim's side uses more than it deserves in some;
-/// and when then, at the beneficiary's quota and every one above, against each sibling that lost something,
-/// the beneficiary's side is not over its fair share or, with the margin, stays less saturated (use over fair
-/// share) than the sibling is left, in each dimension that the request or what was taken from it involves.
+/// and if then, at the beneficiary's quota and every one above, against each sibling that lost something, the
+/// beneficiary's side is not over its fair share or, with the margin, stays less saturated (usage over fair
+/// share) than the sibling is left, in each dimension of the request or of what the sibling lost.
 ///
-/// The last bundle of a quota may so take it below what it deserves. KAI goes through the queues and jobs of
-/// a set in the order of a hash table; here they go in the order given.
+/// The last bundle of a quota may thus take it below what it deserves. KAI visits the queues and jobs of a
+/// set in the order of a hash table; here in the order given.
 template <std::size_t N = 1>
 class fair_reclaim {
  public:
@@ -50,8 +50,8 @@ class fair_reclaim {
     return in != capacity_kind::guaranteed || a.at_most(a.guaranteed(x) + request, a.deserved(x));
   }
 
-  /// Whether the set is fair, in the state without any of it gone. Preconditions: nobody of the beneficiary's
-  /// own quota is in it. O(bundles depth + depth quotas that lose).
+  /// Whether the set is fair, in the state before any of it is evicted. Precondition: no bundle belongs to
+  /// the beneficiary's own quota. O(bundles x depth + depth x quotas that lose).
   [[nodiscard]] bool is_fair(const share_accounts<N>& a, quota_id x, const resources<N>& request,
                              capacity_kind in, std::span<const reclaim_bundle<N>> bundles) {
     for (const std::size_t i : touched_) remaining_[i].lost = false;
@@ -64,9 +64,9 @@ class fair_reclaim {
     return stays_less_saturated(a, x, request, in);
   }
 
-  /// The most that may be taken from the quotas below `side`, a child of a common ancestor whose child
-  /// towards the beneficiary is `ours`, but for the overshoot of the last bundle: what it uses beyond the
-  /// lower of the bounds that apply.
+  /// The most that may be taken from the quotas below `side`, except for the overshoot of the last bundle:
+  /// its usage beyond the lower of the bounds that apply. `side` is a child of a common ancestor, `ours` that
+  /// ancestor's child towards the beneficiary.
   [[nodiscard]] static quantity excess(const share_accounts<N>& a, quota_id ours, quota_id side,
                                        const resources<N>& request, std::size_t d) {
     quantity bound = a.allocatable(side)[d];
@@ -134,7 +134,7 @@ class fair_reclaim {
     }
     return true;
   }
-  /// Over its share, and not less saturated than the sibling that has one.
+  /// Whether it is over its share and not less saturated than a sibling that has a share.
   [[nodiscard]] bool is_unfair(quantity used, quantity share, quantity theirs, quantity their_share) const {
     if (used <= share || used <= quantity{} || their_share <= quantity{}) return false;
     const auto u = static_cast<wide>(used.in_milli());

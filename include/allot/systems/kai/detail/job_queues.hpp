@@ -20,16 +20,16 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Who waits in each quota, by kind, each kind in order: only who comes and goes is looked at.
+/// The pending units of each quota, by kind, each kind in order: only units that come or leave are visited.
 ///
-/// `job_walk` goes through those who wait. While it does, others may come and go: it sees the lines as
-/// they were at a `moment`, as long as nothing is swept.
+/// `job_walk` visits the pending units. Meanwhile others may come and leave: it sees the lines as of a
+/// `moment`, as long as nothing is swept.
 template <class Session>
 class job_queues {
  public:
   static constexpr std::size_t n = Session::n;
   using record = typename Session::record;
-  /// Numbers the changes of the lines of who waits.
+  /// Numbers the changes of the lines.
   using moment = std::uint64_t;
 
   struct waiting_unit {
@@ -47,7 +47,7 @@ class job_queues {
 
     [[nodiscard]] bool was_there(moment then) const noexcept { return came <= then && then < left; }
   };
-  /// Those of a quota who ask for the same and have the same chances, by rank.
+  /// The units of a quota that have the same request and the same chances, by rank.
   struct kind_line {
     class_number request_class{};
     bool preemptible = true;
@@ -55,7 +55,7 @@ class job_queues {
     unit_kind<n> kind;
     resources<n> request;
     std::vector<stay> stays{};
-    /// How many of the stays are over; those before `first` are.
+    /// How many of the stays are over; all those before `first` are.
     std::size_t gone = 0;
     std::size_t first = 0;
     bool to_sweep = false;
@@ -74,8 +74,8 @@ class job_queues {
   }
   /// The quota has changed.
   void forget(quota_id x) { lines_[x.index()].elastic_pod_is_old = true; }
-  /// Takes note of who has come and gone. With `sweep` those who are gone are forgotten now and then: nobody
-  /// walks through a line.
+  /// Takes note of the units that have come and left. With `sweep`, stays that are over are dropped now and
+  /// then; this requires that no line is being walked.
   void follow(Session& session, bool sweep) {
     ++now_;
     session.take_queue_changes([&](const auto& news) {
@@ -91,14 +91,13 @@ class job_queues {
   }
   [[nodiscard]] moment now() const noexcept { return now_; }
 
-  /// The kinds of those who wait in x. Kinds are added at the end; an elastic pod has the rank and the kind
-  /// that it has by now.
+  /// The kinds of the units pending in x. Kinds are appended; an elastic pod has its current rank and kind.
   [[nodiscard]] std::span<const kind_line> kinds(Session& session, quota_id x) {
     line& l = lines_[x.index()];
     if (std::exchange(l.elastic_pod_is_old, false)) renew_elastic(session, x);
     return l.kinds;
   }
-  /// The same without a look at what has changed.
+  /// The same without checking for changes.
   [[nodiscard]] std::span<const kind_line> kinds(quota_id x) const { return lines_[x.index()].kinds; }
   [[nodiscard]] static unit_rank rank_of(Session& session, const record& r) {
     unit_rank rank = unit_rank::of(r, 0);
@@ -112,13 +111,13 @@ class job_queues {
     return {rank_of(session, r), r.facts.id, r.facts.request};
   }
 
-  /// What waits in x, those pods of elastic jobs too that are no units yet. Precondition: followed.
-  /// O(elastic jobs that run and could have more pods).
+  /// What is pending in x, including pods of elastic jobs that are not units yet. Precondition: `follow` was
+  /// called. O(running elastic jobs that could have more pods).
   [[nodiscard]] resources<n> asked(Session& session, quota_id x) {
     const line& l = lines_[x.index()];
     resources<n> sum = session.asked(x) + l.to_come.amount();
     for (const job_id id : l.elastic_pods) {
-      // Its id may be that of a whole job by now.
+      // Its id may have been reused for a whole job.
       if (!is_here(session, x, id) || !session.at(id).facts.elastic) continue;
       sum += to_come(session, session.at(session.at(id).facts.core));
     }
@@ -130,15 +129,15 @@ class job_queues {
 
   struct line {
     std::vector<kind_line> kinds;
-    /// From here on it is looked which of them can be forgotten.
+    /// From this size on, kinds are checked for removal.
     std::size_t most_kinds = least_kinds;
-    /// The elastic pods; perhaps some that have left.
+    /// The elastic pods, possibly including some that have left.
     std::vector<job_id> elastic_pods;
-    /// What those ask for besides who wait as a whole: pods that are no units yet.
+    /// What the jobs pending as a whole request in addition: pods that are not units yet.
     exact_sum<n> to_come{};
     bool elastic_pod_is_old = true;
   };
-  /// By job: the last of its stays.
+  /// By job: its last stay.
   struct last_stay {
     std::uint64_t number = 0;
     std::uint32_t ticket = 0;
@@ -146,7 +145,7 @@ class job_queues {
     quota_id quota{};
     std::size_t kind = 0;
     unit_rank rank{};
-    /// What it adds to that of its line, as long as it is there.
+    /// What it adds to that of its line while it is there.
     resources<n> to_come{};
   };
 
@@ -156,7 +155,7 @@ class job_queues {
            session.at(id).state == job_state::pending;
   }
 
-  /// What those pods of a job ask for that are no units yet.
+  /// The request of a job's pods that are not units yet.
   [[nodiscard]] static resources<n> to_come(const Session& session, const record& core) {
     if constexpr (requires { session.view().request(core.what, core.pods_to_come); }) {
       if (core.pods_to_come > 0)
@@ -185,7 +184,7 @@ class job_queues {
                           kind_line{r.request_class, r.preemptible, r.facts.elastic, kind, r.facts.request});
     }
     const stay s{rank, r.facts.id, ++stays_, now_};
-    // Mostly the last.
+    // Usually the last.
     auto place = at->stays.end();
     if (!at->stays.empty() && s.rank < at->stays.back().rank) place = first_from(at->stays, s.rank);
     at->first = std::min(at->first, static_cast<std::size_t>(place - at->stays.begin()));
@@ -208,8 +207,8 @@ class job_queues {
     ++k.gone;
     if (!std::exchange(k.to_sweep, true)) to_sweep_.push_back({last.quota, last.kind});
   }
-  /// The rank of an elastic pod depends on how many pods of its job run, and its kind on how many more there
-  /// may be.
+  /// The rank of an elastic pod depends on how many pods of its job run, its kind on how many more there may
+  /// be.
   void renew_elastic(Session& session, quota_id x) {
     line& l = lines_[x.index()];
     for (std::size_t i = 0; i < l.elastic_pods.size(); ++i) {
@@ -236,7 +235,7 @@ class job_queues {
     ++k.version;
   }
 
-  /// Those of which nobody waits, when they may be as many as the others.
+  /// Drops kinds with no pending unit, once they may be as many as the others.
   void forget_kinds(line& l) {
     if (l.kinds.size() < l.most_kinds) return;
     std::erase_if(l.kinds, [](const kind_line& k) { return k.gone == k.stays.size(); });

@@ -18,9 +18,9 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Goes once through those who wait in a leaf, in order, as they were when it began. Those of kinds of which
-/// nothing is to be had are passed all at once, so a walk costs O(kinds) for each unit that is looked at and
-/// for each kind, not for each unit.
+/// Visits the pending units of a leaf once, in order, as they were when the walk began. Units of kinds for
+/// which nothing can be done are passed all at once, so a walk costs O(kinds) for each unit looked at and for
+/// each kind, not for each unit.
 template <class Session>
 class job_walk {
  public:
@@ -28,10 +28,10 @@ class job_walk {
   using lines_type = job_queues<Session>;
   using kind_line = typename lines_type::kind_line;
   using waiting_unit = typename lines_type::waiting_unit;
-  /// The kind of units that came during the walk.
+  /// The kind of units that became pending during the walk.
   static constexpr std::size_t no_kind = std::numeric_limits<std::size_t>::max();
 
-  /// Who is at the front.
+  /// The unit at the front.
   struct front {
     job_id id;
     unit_rank rank;
@@ -39,8 +39,8 @@ class job_walk {
     std::size_t kind = no_kind;
   };
 
-  /// Begins with the first of the kinds for which `wanted(kind)`, but for those for whom `left_out(id)`; ends
-  /// after `depth` units unless that is 0.
+  /// Starts at the first unit of the kinds for which `wanted(kind)`, skipping those for which `left_out(id)`;
+  /// ends after `depth` units unless that is 0.
   template <class Wanted, class LeftOut>
   void start(const lines_type& lines, quota_id x, std::size_t depth, Wanted wanted, LeftOut left_out) {
     begun_ = lines.now();
@@ -60,9 +60,9 @@ class job_walk {
   [[nodiscard]] bool is_over() const noexcept { return !front_.has_value(); }
   /// Precondition: it is not over.
   [[nodiscard]] const front& first() const { return *front_; }
-  /// What the next asks for, nothing when it is over.
+  /// The request of the front; nothing when it is over.
   [[nodiscard]] resources<n> request() const { return front_ ? front_->request : resources<n>{}; }
-  /// Whether one is left of those who came during the walk, or of a kind for which `is_good(kind number)`.
+  /// Whether a unit is left that came during the walk, or is of a kind for which `is_good(kind number)`.
   template <class IsGood>
   [[nodiscard]] bool has_left(IsGood is_good) const {
     if (!came_.empty()) return true;
@@ -72,12 +72,12 @@ class job_walk {
     return false;
   }
 
-  /// One more has come to wait behind the front.
+  /// One more unit has become pending.
   void add(const waiting_unit& u) {
     came_.insert(first_from(came_, u.rank), u);
     if (!front_ || u.rank < front_->rank) front_ = front{u.id, u.rank, u.request, no_kind};
   }
-  /// The next comes to the front.
+  /// Brings the next unit to the front.
   template <class LeftOut>
   void pass(const lines_type& lines, quota_id x, LeftOut left_out) {
     const auto kinds = lines.kinds(x);
@@ -88,8 +88,8 @@ class job_walk {
     }
     find_front(kinds);
   }
-  /// Passes the front and all behind it up to the first of a kind for which `stops(kind number)`, or that
-  /// came during the walk, or that does not stand before `until`. Precondition: the front does.
+  /// Passes the front and all units behind it up to the first that is of a kind for which `stops(kind
+  /// number)`, became pending during the walk, or does not rank before `until`. Precondition: the front does.
   template <class Stops, class LeftOut>
   void pass_until(const lines_type& lines, quota_id x, Stops stops, LeftOut left_out,
                   std::optional<unit_rank> until = {}) {
@@ -118,9 +118,9 @@ class job_walk {
     find_front(kinds);
   }
 
-  /// The leaf's turn has come. `again`: in its second turn in a row all of its path was keyed with what the
-  /// front asks for, so that it would come first with that again as long as nobody else is keyed and nothing
-  /// is decided. Precondition: it is not over, if again.
+  /// The leaf has its turn. `again`: in its second turn in a row its whole path was keyed with the front's
+  /// request, so it would come first with that request again as long as no other leaf is keyed and nothing is
+  /// decided. Precondition: if `again`, it is not over.
   void take_turn(bool again, bool others_were_keyed) {
     if (!again || others_were_keyed) seen_.clear();
     if (again && !has_seen(front_->request)) seen_.push_back(front_->request);
@@ -133,21 +133,21 @@ class job_walk {
  private:
   struct position {
     std::size_t index = 0;
-    /// Of the line, and where it was then: others may have come since.
+    /// The version of the line that `index` refers to: units may have been added since.
     std::uint64_t version = 0;
     unit_rank rank;
     bool left = false;
   };
 
-  /// Finds again where it is when others have come since.
+  /// Finds its index again after units have been added.
   void find_again(const kind_line& k, position& p) const {
     if (p.version == k.version) return;
     p.version = k.version;
     p.index = static_cast<std::size_t>(first_from(k.stays, p.rank) - k.stays.begin());
-    // Before it may stand an earlier stay of the same unit.
+    // An earlier stay of the same unit may precede it.
     while (!k.stays[p.index].was_there(begun_)) ++p.index;
   }
-  /// On to the first from here on that was there and is not left out.
+  /// Advances to the first unit from here on that was there and is not left out.
   template <class LeftOut>
   void settle(const kind_line& k, position& p, LeftOut& left_out) const {
     while (p.index < k.stays.size() &&
@@ -194,7 +194,7 @@ class job_walk {
   std::vector<std::size_t> passing_;
   std::vector<resources<n>> seen_;
   std::optional<front> front_;
-  /// Nobody behind it.
+  /// The last rank to visit.
   std::optional<unit_rank> last_;
 };
 

@@ -11,21 +11,21 @@
 namespace allot {
 inline namespace v0 {
 
-/// Whose turn it is among the leaves of a tree, level by level, as KAI-Scheduler v0.13 keeps its line: a
-/// quota is represented in the match of its siblings by the leaf that it last sent, and only the quotas on
-/// the path of the last turn are looked at again, each when it is at the front.
+/// Whose turn it is among the leaves of a tree, level by level, the way KAI-Scheduler v0.13 keeps its order:
+/// a quota is represented in the match of its siblings by the leaf it last sent, and only the quotas on the
+/// path of the last turn are re-evaluated, each when it is at the front.
 ///
-/// So a department goes on being judged by the job behind the one that had the last turn, even where another
-/// of its teams would go first by now: that is found only when its match is replayed, after the choice
+/// A department thus continues to be judged by the job behind the one that had the last turn, even if another
+/// of its teams would come first by now: that is found only when its match is replayed, after the choice
 /// between the departments has been made. `tournament` has no such delay.
 ///
-/// `Key` is totally ordered, the least goes first; a key function is called as key(quota, leaf), where `leaf`
-/// represents the quota. With `Reverse` the greatest goes first.
-/// O(log siblings) a match; no allocation after `reset`.
+/// `Key` is totally ordered and the least comes first, or the greatest with `Reverse`. A key function is
+/// called as key(quota, leaf), where `leaf` represents the quota. O(log siblings) per match; no allocation
+/// after `reset`.
 template <class Key, bool Reverse = false>
 class lazy_tournament {
  public:
-  /// Starts over on a tree, with nobody taking part. O(n).
+  /// Starts over on a tree, with no participants. O(n).
   template <std::size_t N>
   void reset(const quota_tree<N>& tree) {
     seats_.assign(tree.slots(), seat{});
@@ -36,7 +36,7 @@ class lazy_tournament {
     taking_part_.clear();
   }
 
-  /// Forgets who takes part. O(those that do, log siblings each).
+  /// Removes all participants. O(participants, log siblings each).
   template <std::size_t N>
   void clear(const quota_tree<N>& tree) {
     for (const quota_id x : taking_part_) {
@@ -44,9 +44,9 @@ class lazy_tournament {
     }
     taking_part_.clear();
   }
-  /// The leaf takes part, from `start` on.
+  /// The leaf takes part from `start` on.
   void enter(quota_id leaf) { taking_part_.push_back(leaf); }
-  /// Keys everyone who takes part, the leaves first. O(those that do, depth log siblings each).
+  /// Keys all participants, the leaves first. O(participants, depth log siblings each).
   template <std::size_t N, class KeyOf>
   void start(const quota_tree<N>& tree, KeyOf key) {
     for (const quota_id leaf : taking_part_) {
@@ -66,7 +66,7 @@ class lazy_tournament {
     }
   }
 
-  /// The leaf whose turn it is, none when nobody takes part. Keys those at the front whose turn has passed.
+  /// The leaf whose turn it is, if any takes part. Keys the quotas at the front whose turn has passed.
   template <std::size_t N, class KeyOf>
   [[nodiscard]] quota_id next(const quota_tree<N>& tree, KeyOf key) {
     std::size_t of = tree.slots();
@@ -88,11 +88,11 @@ class lazy_tournament {
       if (!front_of(tree, of)) return represent(tree, front);
     }
   }
-  /// Whether the last `next` keyed somebody who was not represented by the leaf that it gave.
+  /// Whether the last `next` keyed a quota represented by a leaf other than this one.
   [[nodiscard]] bool keyed_others_than(quota_id leaf) const noexcept {
     return keyed_several_ || (keyed_ && keyed_ != leaf);
   }
-  /// The leaf has had its turn: it still takes part, or not any more.
+  /// The leaf has had its turn; it still takes part, or no longer does.
   template <std::size_t N>
   void passed(const quota_tree<N>& tree, quota_id leaf, bool takes_part) {
     quota_id q = leaf;
@@ -108,7 +108,7 @@ class lazy_tournament {
       if (q != leaf && !takes_part) seats_[q.index()].best = best_below(tree, q);
     }
   }
-  /// What x uses, or what its jobs ask for, has changed for another reason. O(depth log siblings).
+  /// What x uses or its jobs request has changed for another reason. O(depth log siblings).
   template <std::size_t N, class KeyOf>
   void changed(const quota_tree<N>& tree, quota_id x, KeyOf key) {
     for (quota_id q = x; q; q = tree.parent(q)) {
@@ -143,7 +143,7 @@ class lazy_tournament {
     const quota_id front = front_of(tree, x.index());
     return front ? seats_[front.index()].best : quota_id::none();
   }
-  /// The chosen leaf represents everyone on its path from now on.
+  /// The chosen leaf represents every quota on its path from now on.
   template <std::size_t N>
   quota_id represent(const quota_tree<N>& tree, quota_id leaf) {
     for (quota_id q = leaf; q; q = tree.parent(q)) seats_[q.index()].best = leaf;
@@ -173,7 +173,7 @@ class lazy_tournament {
   std::vector<seat> seats_;
   winner_trees matches_;
   std::vector<quota_id> taking_part_;
-  /// Who represented those keyed by the last `next`.
+  /// The leaf that represented the quotas keyed by the last `next`.
   quota_id keyed_{};
   bool keyed_several_ = false;
 };

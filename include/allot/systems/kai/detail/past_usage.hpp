@@ -14,8 +14,8 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// What the quotas have used lately, as the steps of a scheduler see it: what a job holds counts from the
-/// step that is told of it to the step that is told that it has gone.
+/// The recent usage of the quotas as the steps of a scheduler see it: what a job holds counts from the step
+/// that learns of it to the step that learns it has left.
 template <class Session>
 class past_usage {
  public:
@@ -24,7 +24,7 @@ class past_usage {
 
   explicit past_usage(const history_settings& settings) : history_(settings) {}
 
-  /// The session has a new tree. Quotas keep the usage they have had.
+  /// The session has a new tree. Quotas keep their past usage.
   void reset(const Session& session) {
     if (charged_.empty()) {
       history_.reset(session.tree(), session.now());
@@ -43,7 +43,7 @@ class past_usage {
     history_.charge(session.tree(), x, now, session.now());
     before = now;
   }
-  /// Of each quota with all below it, in parts of `usage_scale`, as of now. O(n).
+  /// The usage of each quota with all below it, in parts of `usage_scale`, as of now. O(n).
   [[nodiscard]] std::span<const part> parts(const Session& session, const resources<n>& capacity) {
     if (capacity != capacity_) history_.set_capacity(capacity_ = capacity, session.now());
     history_.advance(session.now());
@@ -59,7 +59,7 @@ class past_usage {
 
  private:
   usage_history<n> history_;
-  /// By quota: what its own jobs were charged with last.
+  /// By quota: what its own jobs were last charged.
   std::vector<resources<n>> charged_;
   std::vector<part> parts_;
   resources<n> capacity_;

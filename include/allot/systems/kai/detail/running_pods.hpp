@@ -19,8 +19,8 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Who could yield in each quota, in order. A line follows who starts and who goes; one with elastic pods,
-/// whose order depends on how much of it runs, is sorted again when the quota has changed and somebody asks.
+/// The potential victims in each quota, in order. A line follows starts and stops; one with elastic pods,
+/// whose order depends on how many run, is sorted again when queried after its quota has changed.
 template <class Session>
 class running_pods {
  public:
@@ -30,15 +30,15 @@ class running_pods {
   struct running_unit {
     unit_rank rank;
     job_id id;
-    /// The job it belongs to; the same as `id` but for an elastic pod.
+    /// The job it belongs to; the same as `id` except for an elastic pod.
     job_id core;
     quota_id quota;
     bool elastic = false;
     std::uint32_t pods = 1;
     resources<n> request;
-    /// What its job holds when its turn to yield comes: this unit and all that yield after it.
+    /// What its job holds when this unit is considered: the unit itself and all considered after it.
     resources<n> stands;
-    /// On how many devices it stands that it may share; see `device_counting_placement`.
+    /// How many shareable devices it runs on; see `device_counting_placement`.
     std::uint64_t shared = 0;
   };
 
@@ -47,8 +47,8 @@ class running_pods {
     runs_.clear();
     session.follow_running();
   }
-  /// Takes note of who has started and gone. What has happened is kept until then, so it should be called now
-  /// and then though nobody asks for a line.
+  /// Takes note of started and stopped jobs. Changes accumulate until then, so call it from time to time even
+  /// if no line is queried.
   void follow(Session& session) {
     session.take_running_changes([&](const auto& c) { note(session, c); });
   }
@@ -56,17 +56,17 @@ class running_pods {
   void forget(quota_id x) { lines_[x.index()].was_touched = true; }
 
   struct running_line {
-    /// The first to yield at the end.
+    /// The first to be considered is at the end.
     std::vector<running_unit> units{};
-    /// What they hold together.
+    /// What they hold in total.
     resources<n> sum{};
     std::uint64_t shared = 0;
     bool has_elastic_pods = false;
-    /// Whether they have to be listed again.
+    /// Whether they must be listed again.
     bool is_old = true;
     bool was_touched = true;
 
-    /// What the largest holds, by dimension.
+    /// The most that one unit holds, by dimension.
     [[nodiscard]] const resources<n>& largest() const {
       if (!std::exchange(knows_largest, true)) {
         most = {};
@@ -79,11 +79,11 @@ class running_pods {
     mutable resources<n> most{};
     mutable bool knows_largest = false;
   };
-  /// Who could yield in a leaf. Valid until somebody starts or goes.
+  /// The potential victims in a leaf. Valid until a job starts or stops.
   [[nodiscard]] const running_line& line(Session& session, quota_id x) {
     follow(session);
     running_line& l = lines_[x.index()];
-    // What elastic pods stand for depends on how many of them run.
+    // `stands` of an elastic pod depends on how many of them run.
     if (l.is_old || ((l.has_elastic_pods || session.running().elastic_count(x) > 0) && l.was_touched)) {
       list_running(session, x, l);
     }
@@ -92,7 +92,7 @@ class running_pods {
   }
 
  private:
-  /// Of a unit in a line of those who could yield: where, and its rank.
+  /// The quota and rank of a unit in a line.
   struct place_in_line {
     unit_rank rank;
     quota_id quota;
@@ -151,7 +151,7 @@ class running_pods {
   }
   void list_running(Session& session, quota_id x, running_line& l) {
     for (const running_unit& u : l.units) {
-      // Its id may be that of somebody else by now.
+      // Its id may have been reused.
       if (runs_[u.id.index()].quota == x) runs_[u.id.index()].there = false;
     }
     l = {};

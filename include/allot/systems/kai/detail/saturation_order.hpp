@@ -12,29 +12,29 @@
 namespace allot {
 inline namespace v0 {
 
-/// How a quota stands in the line of its siblings, as KAI-Scheduler v0.13 sees it. The lesser goes first; who
-/// yields is chosen by the reverse.
+/// The position of a quota among its siblings, as KAI-Scheduler v0.13 sees it. The lesser comes first;
+/// victims are taken in reverse.
 ///
-/// 1. Not over-utilised, that is above the fair share in *every* resource. KAI has three; of those that a
-/// tree
-///    does not have there is no limit, so nobody is above in them: with GPUs alone this rule says nothing.
+/// 1. Not over-utilised, that is, not above the fair share in *every* resource. KAI has three; those that a
+///    tree does not have are unlimited, so no quota is above in them: with GPUs alone this rule has no
+///    effect.
 /// 2. With the job that represents it, still within what it deserves.
 /// 3. The higher priority.
 /// 4. With the job, using nothing of which it may have none.
-/// 5. The smaller dominant share with the job and without the victims that it has given already: the largest
-///    part, over the dimensions, of what it may have (its allocatable share; of the whole where that is
-///    without limit). Use of what it may have none of counts a thousandfold.
+/// 5. The smaller dominant share with the job and without the victims it has already given: the largest
+///    fraction, over the dimensions, of what it may have (its allocatable share; the total where that is
+///    unlimited). Usage where it may have none counts a thousandfold.
 /// 6. The same without either.
 /// 7. The smaller allocatable share, if it is smaller in one dimension and larger in none.
 /// 8. The older.
 ///
-/// Shares are compared exactly. KAI's last step is no strict order between queues of the same age; an id has
-/// none. Its step 7 compares vectors in part only, so with several dimensions three queues may go round in a
-/// circle; then the order in which they are compared decides, here by age.
+/// Shares are compared exactly. KAI's last step does not strictly order queues of the same age; ids do. KAI's
+/// step 7 is only a partial order of vectors, so with several dimensions three queues may form a cycle; the
+/// order of comparison then decides, here by age.
 template <std::size_t N>
 class saturation_standing {
  public:
-  /// `with` is the request of the job that represents x, none for a victim's queue; `given` what the victims
+  /// `with` is the request of the job that represents x, none in a victims queue; `given` is what the victims
   /// that represent it hold.
   saturation_standing() = default;
   saturation_standing(const share_accounts<N>& a, quota_id x, const resources<N>& with,

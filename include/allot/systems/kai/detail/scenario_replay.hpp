@@ -21,11 +21,11 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Plays through what would happen if some units went: they and the one that waits are placed again, in the
-/// order in which quotas and jobs have their turn, and everything is taken back.
+/// Simulates a scenario: with some units evicted, they and the pending unit are placed again, in the order in
+/// which quotas and jobs take turns; then everything is rolled back.
 ///
-/// Everybody else who waits keeps his place in that order, and is passed over. Of an elastic job that has
-/// lost elastic pods only, one pod is placed again; of one that is below its minimum, the minimum.
+/// Every other pending unit keeps its position in that order and is passed over. Of an elastic job that lost
+/// only elastic pods, one pod is placed again; of one below its minimum, the minimum.
 template <class Session>
 class scenario_replay {
  public:
@@ -34,10 +34,10 @@ class scenario_replay {
   using record = typename Session::record;
 
   enum class fate : std::uint8_t {
-    /// It was not asked, or has its own place again.
+    /// It was not considered, or gets its own place back.
     stays,
     gone,
-    /// It has another place.
+    /// It gets another place.
     moves,
   };
   struct chosen_unit {
@@ -46,7 +46,7 @@ class scenario_replay {
     fate end = fate::stays;
   };
 
-  /// With `one_by_one` everybody who is passed over has a turn of his own, which takes longer.
+  /// With `one_by_one`, every unit passed over takes a turn of its own, which is slower.
   explicit scenario_replay(bool one_by_one) : one_by_one_(one_by_one) {}
 
   void reset(const quota_tree<n>& tree) {
@@ -54,8 +54,8 @@ class scenario_replay {
     leaves_.assign(tree.slots(), leaf{});
     with_waiting_.clear();
   }
-  /// Looks up who waits beside `own`. To be called before the first run for it after the world has changed.
-  /// O(quotas x kinds of those who wait).
+  /// Collects the units pending besides `own`. Must be called before the first run for `own` after the world
+  /// has changed. O(quotas x kinds of pending units).
   void prepare(Session& session, world_type& world, job_id own) {
     marked_.clear();
     with_waiting_.clear();
@@ -72,8 +72,8 @@ class scenario_replay {
     }
   }
 
-  /// Whether `pods` of the pods of `r` would have a place if those numbered in `tried` went; what becomes of
-  /// them is written to `chosen` if so.
+  /// Whether `pods` of the pods of `r` would have a place if the units with the indices `tried` were evicted.
+  /// If so, their fates are written to `chosen`.
   bool run(Session& session, world_type& world, const record& r, std::uint32_t pods,
            std::vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
     if (!could_fit(session, r, pods, chosen, tried)) return false;
@@ -100,19 +100,19 @@ class scenario_replay {
   }
 
  private:
-  /// A job that is to be placed: that of a victim, or the one that waits.
+  /// A job to be placed: that of a victim, or the pending one.
   struct involved_job {
     quota_id quota;
     unit_rank rank;
     job_id core;
     resources<n> request;
     bool waits = false;
-    /// Of a victim: the unit that is to have a place again.
+    /// For a victim: the unit to be placed again.
     std::size_t entry = 0;
   };
   struct leaf {
     job_walk<Session> walk;
-    /// Before its first step, when nobody is marked.
+    /// The walk before its first step, with no job marked.
     job_walk<Session> others;
     bool may_wait = false;
     std::span<const involved_job> involved;
@@ -124,7 +124,7 @@ class scenario_replay {
     capacity_kind in = capacity_kind::any;
   };
 
-  /// Whether it would have a place if none of them were placed again. Where that can't be said: yes.
+  /// Whether it would have a place if no victim were placed again. True if that can't be determined.
   [[nodiscard]] static bool could_fit(Session& session, const record& r, std::uint32_t pods,
                                       const std::vector<chosen_unit>& chosen,
                                       std::span<const std::size_t> tried) {
@@ -136,7 +136,7 @@ class scenario_replay {
 
   static constexpr auto every_kind = [](const auto&) { return true; };
 
-  /// Passed over are who is involved itself, those pipelined, and pods of jobs that have lost some.
+  /// Passes over the job itself, pipelined units, and pods of jobs that have lost some.
   [[nodiscard]] auto others_than(Session& session, const world_type& world, job_id own) const {
     return [this, &session, &world, own](job_id id) {
       if (id == own || world.is_pipelined(id)) return true;
@@ -175,7 +175,7 @@ class scenario_replay {
     for (const std::size_t i : tried) {
       const auto& u = chosen[i].unit;
       if (u.core != core.facts.id) continue;
-      // The core is taken last, and of the elastic pods first the last to come.
+      // The core is taken last; of the elastic pods, the last to arrive is taken first.
       job.entry = i;
       if (!u.elastic) {
         job.request = core.facts.request;
@@ -213,14 +213,14 @@ class scenario_replay {
       }
       turn_.passed(tree, x, !is_empty(l));
     }
-    // Whoever comes before the last, nothing changes until its turn.
+    // Only one is left: whatever comes before it, nothing changes until its turn.
     const auto last = std::find_if(involved_.begin(), involved_.end(), [&](const involved_job& job) {
       const leaf& l = leaves_[job.quota.index()];
       return l.next_involved < l.involved.size();
     });
     return place_next_of(session, world, r, pods, chosen, leaves_[last->quota.index()]);
   }
-  /// Those take part of which somebody waits or is involved, each from its first on.
+  /// Enters the leaves with pending or involved jobs, each from its first.
   template <class LeftOut>
   void enter_leaves(const world_type& world, const LeftOut& left_out) {
     for (const quota_id x : with_waiting_) {
@@ -246,8 +246,8 @@ class scenario_replay {
       if (!is_empty(l)) turn_.enter(x);
     }
   }
-  /// Whoever waits at the front is passed over, and behind it those up to the next who is involved with whom
-  /// the leaf would come first again. Precondition: nobody involved is at the front.
+  /// Passes over the pending unit at the front and, up to the next involved job, those behind it with which
+  /// the leaf would come first again. Precondition: no involved job is at the front.
   template <class LeftOut>
   void pass_waiting(const world_type& world, quota_id x, leaf& l, const LeftOut& left_out) {
     const auto kinds = world.lines.kinds(x);
@@ -260,7 +260,7 @@ class scenario_replay {
       l.walk.pass(world.lines, x, left_out);
     }
   }
-  /// Returns false if it is the one that waits and has no place.
+  /// Returns false if it is the pending job and has no place.
   bool place_next_of(Session& session, world_type& world, const record& r, std::uint32_t pods,
                      std::vector<chosen_unit>& chosen, leaf& l) {
     const involved_job& job = l.involved[l.next_involved++];

@@ -23,17 +23,17 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// Finds who has to go so that a waiting unit can run, as the scenario solver of KAI-Scheduler v0.13 does:
-/// not the fewest, but those on whom it comes first.
+/// Finds victims so that a pending unit can run, as the scenario solver of KAI-Scheduler v0.13 does: not the
+/// fewest, but the first in order.
 ///
-/// For the first pod of the unit, then the first two, and so on: victims are taken in order, and after each
-/// one its nodes are tried in turn. On a node everybody taken so far whose job stands there goes, and all who
-/// were found necessary for fewer pods; then they and the waiting unit are placed again, in the order in
-/// which quotas and jobs go. It works out when the unit has its place and those left without one may be
-/// taken. A victim that was given another place restarts there; one that was given its own place back is not
-/// evicted. Those found necessary stay so for the next pod.
+/// For the first pod of the unit, then the first two, and so on, victims are taken in order, and after each
+/// one its nodes are tried in turn. The scenario of a node evicts every unit taken so far whose job runs
+/// there, and all found necessary for fewer pods. They and the pending unit are then placed again, in the
+/// order in which quotas and jobs take turns. It succeeds if the unit has its place and those left without
+/// one may be evicted. A victim given another place restarts there; one given its own place back is not
+/// evicted. Victims found necessary remain so for the next pod.
 ///
-/// When so many pods can't be served, more can't either: unlike KAI's the search then ends.
+/// If some number of pods can't be served, no larger one can: unlike KAI's, the search then ends.
 template <class Session>
 class scenario_solver {
  public:
@@ -49,7 +49,7 @@ class scenario_solver {
     replay_.reset(session.tree());
   }
 
-  /// On success the victims have been told to go, the unit is pipelined and both are in the plan.
+  /// On success the victims have been evicted, the unit is pipelined and both are in the plan.
   bool solve(Session& session, world_type& world, job_id id, const victims_wanted& wanted) {
     const record& r = session.at(id);
     wanted_ = wanted;
@@ -66,7 +66,7 @@ class scenario_solver {
   }
   /// The quotas that lost something in the last successful search.
   [[nodiscard]] std::span<const quota_id> losers() const noexcept { return losers_; }
-  /// What of the job waits now, if that search let it start.
+  /// What of the job is pending now, if that search let it start.
   [[nodiscard]] const std::optional<typename world_type::waiting_unit>& grown() const noexcept {
     return grown_;
   }
@@ -75,8 +75,8 @@ class scenario_solver {
   using chosen_unit = typename scenario_replay<Session>::chosen_unit;
   using fate = typename scenario_replay<Session>::fate;
 
-  /// What the search would find out in the end: that all who may be asked do not hold enough, or that they
-  /// may not be made to give enough. Who is only moved gives nothing.
+  /// Anticipates what the search would find in the end: that all potential victims do not hold enough, or
+  /// that they can't be made to give enough. A job that is only moved gives nothing.
   [[nodiscard]] bool could_be_solved(Session& session, world_type& world, const record& r) {
     const resources<n> room = world.room();
     const resources<n>& request = r.facts.request;
@@ -99,7 +99,7 @@ class scenario_solver {
     return std::all_of(counted.begin(), counted.end(),
                        [&](std::size_t d) { return request[d] <= quantity{} || request[d] <= amount[d]; });
   }
-  /// Nobody may go for good, so whole devices are only to be had where one that shares them moves off them.
+  /// No job may be evicted for good, so whole devices become free only where a job sharing them moves off.
   [[nodiscard]] bool may_do_by_moves(Session& session, const record& r) const {
     if constexpr (device_counting_placement<typename world_type::places_type>) {
       const auto needs = session.places().devices_of(r.pod_request);
@@ -157,8 +157,8 @@ class scenario_solver {
     }
   }
 
-  /// For how many pods the victims found for `pods` do as well. If all of them go, then with more pods all go
-  /// all the more, so the numbers between need not be tried.
+  /// For how many pods the victims found for `pods` suffice as well. If all of them are evicted, they are all
+  /// the more with more pods, so the numbers between need not be tried.
   [[nodiscard]] std::uint32_t go_ahead(Session& session, world_type& world, const record& r,
                                        std::uint32_t pods) {
     const auto goes = [](const chosen_unit& c) { return c.end == fate::gone; };
@@ -202,7 +202,7 @@ class scenario_solver {
   void add_recorded() {
     for (std::size_t i = 0; i < recorded_; ++i) tried_.push_back(i);
   }
-  /// All units taken so far of the jobs of which one stands on the node.
+  /// All units taken so far of the jobs that have one on the node.
   void gather_on(std::size_t node) {
     tried_.clear();
     add_recorded();
@@ -238,8 +238,8 @@ class scenario_solver {
     }
     return true;
   }
-  /// Of a job, first the pods beyond its minimum, counted in the order in which they were taken, one by one,
-  /// then the others together; without those that have a place.
+  /// For each job, first the pods beyond its minimum, counted in the order in which they were taken, one by
+  /// one, then the others together; those that have a place are left out.
   void make_bundles(Session& session) {
     bundles_.clear();
     done_.clear();
@@ -268,7 +268,7 @@ class scenario_solver {
     }
   }
 
-  /// Only those who went are victims; those who stay where they are were none.
+  /// Only units that are evicted or moved are victims, not those that stay where they are.
   bool keep() {
     moved_.clear();
     std::copy_if(chosen_.begin(), chosen_.end(), std::back_inserter(moved_),
@@ -291,7 +291,7 @@ class scenario_solver {
     const auto where = world.find_place(session, r.pod_request, r.facts.request);
     const bool waits_for_nobody = session.plan().evictions.size() == first && where &&
                                   world.is_free_now(session, *where, r.facts.request);
-    // All victims were admitted in this very cycle and have not started, so nobody has to leave. KAI
+    // All victims were admitted in this very cycle and have not started, so no job has to leave. KAI
     // pipelines the job, in this cycle and in every later one. Here it starts in the cycle after it was
     // announced.
     if (waits_for_nobody && world.is_announced(r.facts.id, r.ticket)) {
@@ -318,9 +318,9 @@ class scenario_solver {
   std::vector<chosen_unit> chosen_;
   std::vector<chosen_unit> moved_;
   std::size_t recorded_ = 0;
-  /// Of those taken for this number.
+  /// Among those taken for this number.
   std::size_t elastic_taken_ = 0;
-  /// By node, who of those taken for this number stands there.
+  /// By node: the units taken for this number that run there.
   std::vector<std::vector<std::size_t>> on_node_;
   std::vector<std::size_t> used_nodes_;
   std::vector<std::size_t> tried_;

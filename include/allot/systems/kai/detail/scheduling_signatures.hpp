@@ -11,16 +11,16 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// The units that failed in a phase, one for each kind: same priority, and the same places would do. Another
-/// of the kind is *easier* when fewer pods of its job wait, or its pods ask for less; others are not tried
-/// (KAI's scheduling signatures and representatives, v0.13).
+/// The units that failed in an action, one for each kind: same priority, and the same places would do.
+/// Another unit of the kind is *easier* if fewer pods of its job are pending, or its pods request less;
+/// others are not tried (KAI's scheduling signatures and representatives, v0.13).
 template <std::size_t N>
 class failed_units {
  public:
   using kind = unit_kind<N>;
 
   void clear() noexcept { kinds_.clear(); }
-  /// Whether a unit of the kind is worth trying: not once it was not. O(kinds).
+  /// Whether a unit of the kind is worth trying; once it is not, it never is again. O(kinds).
   [[nodiscard]] bool is_easier(const kind& k) const {
     for (const kind& failed : kinds_) {
       if (!failed.is_like(k)) continue;
@@ -28,7 +28,7 @@ class failed_units {
     }
     return true;
   }
-  /// One of the kind has failed.
+  /// A unit of the kind has failed.
   void add(const kind& k) {
     for (kind& failed : kinds_) {
       if (!failed.is_like(k)) continue;

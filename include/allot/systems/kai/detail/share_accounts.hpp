@@ -15,12 +15,12 @@
 namespace allot {
 inline namespace v0 {
 
-/// What KAI-Scheduler v0.13 knows of its queues: of every quota what the jobs of its whole subtree use, what
-/// of that may not be preempted, what they ask for, and what it is owed.
+/// What KAI-Scheduler v0.13 tracks of its queues: for every quota, what the jobs of its whole subtree use,
+/// how much of that is non-preemptible, what they request, and what the quota is owed.
 ///
-/// Not the ledger's law: usage is summed up to the root, and the only hard bounds are each quota's limit and,
-/// for jobs that may not be preempted, what it deserves. Dimensions of which there is none and nobody is
-/// given any do not count: KAI's comparisons "in every resource" go over those that count.
+/// This is not the ledger's law: usage is summed up to the root, and the only hard bounds are each quota's
+/// limit and, for non-preemptible jobs, what it deserves. A dimension without capacity that no quota deserves
+/// or requests does not count: KAI's comparisons "in every resource" cover those that count.
 ///
 /// A charge or release is O(depth); release is the exact inverse of charge.
 template <std::size_t N = 1>
@@ -28,7 +28,7 @@ class share_accounts {
  public:
   using division_type = whole_unit_division<N>;
 
-  /// Starts over, with nobody using or asking for anything. O(n).
+  /// Starts over with no usage and no requests. O(n).
   void reset(const quota_tree<N>& tree) {
     tree_ = &tree;
     queues_.assign(tree.slots(), queue{});
@@ -42,8 +42,8 @@ class share_accounts {
       }
     }
   }
-  /// The jobs attached to x itself use this, of which `guaranteed` may not be preempted, and those that wait
-  /// ask for `asked`. O(depth).
+  /// The jobs attached to x itself use `used`, of which `guaranteed` is non-preemptible; its pending jobs
+  /// request `asked`. O(depth).
   void set_own(quota_id x, const resources<N>& used, const resources<N>& guaranteed,
                const resources<N>& asked) {
     own_part& own = own_[x.index()];
@@ -63,7 +63,7 @@ class share_accounts {
     total_ -= own.used;
     own = {used, guaranteed, asked};
   }
-  /// Divides what there is by what is asked for now. O(n rounds).
+  /// Divides the capacity by the current requests. O(n rounds).
   void divide(const resources<N>& capacity, std::span<const per_dimension<std::int64_t, N>> used_lately = {},
               const typename division_type::options& o = {}) {
     capacity_ = capacity;
@@ -84,29 +84,29 @@ class share_accounts {
     }
   }
 
-  /// A job of x uses `request` from now on, as far as this is concerned; `set_own` does not hear of it.
+  /// Charges `request` for a job of x, without affecting what `set_own` recorded.
   void charge(quota_id x, const resources<N>& request, capacity_kind in) { change(x, request, in, 1); }
   void release(quota_id x, const resources<N>& request, capacity_kind in) { change(x, request, in, -1); }
 
   [[nodiscard]] const quota_tree<N>& tree() const noexcept { return *tree_; }
-  /// The same tree stands elsewhere in memory by now.
+  /// The same tree has moved in memory.
   void follow(const quota_tree<N>& tree) noexcept { tree_ = &tree; }
-  /// What there is in all.
+  /// The total capacity.
   [[nodiscard]] const resources<N>& capacity() const noexcept { return capacity_; }
-  /// Used by all jobs together.
+  /// What all jobs use together.
   [[nodiscard]] resources<N> total() const noexcept { return total_.amount(); }
   [[nodiscard]] std::int64_t unit(std::size_t d) const noexcept { return unit_[d]; }
   /// The dimensions that count.
   [[nodiscard]] std::span<const std::size_t> counted() const noexcept { return counted_; }
-  /// Used by the jobs of the subtree.
+  /// What the jobs of the subtree use.
   [[nodiscard]] const resources<N>& allocated(quota_id x) const { return queues_[x.index()].allocated; }
-  /// What of it may not be preempted.
+  /// The non-preemptible part of it.
   [[nodiscard]] const resources<N>& guaranteed(quota_id x) const { return queues_[x.index()].guaranteed; }
   [[nodiscard]] const resources<N>& requested(quota_id x) const { return requested_[x.index()]; }
   [[nodiscard]] const resources<N>& deserved(quota_id x) const { return queues_[x.index()].deserved; }
   [[nodiscard]] const resources<N>& limit(quota_id x) const { return queues_[x.index()].limit; }
   [[nodiscard]] const resources<N>& fair_share(quota_id x) const { return queues_[x.index()].fair; }
-  /// The more of what it deserves and its fair share, up to its limit; its limit, if it deserves everything.
+  /// The larger of what it deserves and its fair share, up to its limit; its limit if it deserves everything.
   [[nodiscard]] const resources<N>& allocatable(quota_id x) const { return queues_[x.index()].allocatable; }
 
   /// Whether `a` is at most `b` in every dimension that counts.
@@ -114,20 +114,20 @@ class share_accounts {
     return std::all_of(counted_.begin(), counted_.end(), [&](std::size_t d) { return a[d] <= b[d]; });
   }
 
-  /// Whether a request keeps every limit on the path and, for guaranteed capacity, stays within
-  /// what every quota on it deserves. What is not asked for is not looked at. O(depth).
+  /// Whether a request respects every limit on the path and, for guaranteed capacity, stays within what every
+  /// quota on it deserves. Dimensions not requested are ignored. O(depth).
   [[nodiscard]] bool within_limits(quota_id x, const resources<N>& request, capacity_kind in) const {
     for (quota_id a = x; a; a = tree_->parent(a)) {
       const queue& q = queues_[a.index()];
       for (const std::size_t d : counted_) {
         const quantity then = q.allocated[d] + request[d];
-        // A sum that is too large to be counted is within no limit.
+        // A sum too large to be counted is within no limit.
         if (request[d] > quantity{} && (then > q.limit[d] || then.is_unlimited())) return false;
       }
     }
     return in != capacity_kind::guaranteed || within_deserved_of_all(x, request);
   }
-  /// The second half of that alone.
+  /// The second condition alone.
   [[nodiscard]] bool within_deserved_of_all(quota_id x, const resources<N>& request) const {
     for (quota_id a = x; a; a = tree_->parent(a)) {
       const queue& q = queues_[a.index()];

@@ -18,9 +18,9 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// A placement of devices, some of which a pod request has to itself while it may share others: `devices_of`.
-/// Who is only moved frees none of the former, so a pod request of more of them than `free_devices`, which
-/// nobody uses, can't be served by moving such jobs.
+/// A placement of devices, some of which a pod request has to itself while others may be shared:
+/// `devices_of`. Moving a job frees none of the former, so a pod request for more of them than the unused
+/// `free_devices` can't be served by moving such jobs.
 template <class P>
 concept device_counting_placement = placement<P> &&
     requires(const P& seen, const typename P::pod_request& pod_request) {
@@ -29,8 +29,8 @@ concept device_counting_placement = placement<P> &&
   { seen.free_devices() } -> std::same_as<std::uint64_t>;
 };
 
-/// The order of KAI-Scheduler v0.13 within a queue: the key (priority, the highest first), jobs below their
-/// minimum before those at it before those above it, the older first. Victims go by the reverse.
+/// The order of KAI-Scheduler v0.13 within a queue: the key (priority, highest first), jobs below their
+/// minimum before those at it before those above it, then age, oldest first. Victims are taken in reverse.
 struct unit_rank {
   std::int64_t key = 0;
   std::uint8_t stage = 0;
@@ -38,10 +38,10 @@ struct unit_rank {
   std::uint64_t order = 0;
   /// A host may submit the same job twice.
   job_id job{};
-  /// Of the elastic pods of one job.
+  /// Among the elastic pods of one job.
   std::uint32_t position = 0;
 
-  /// Of a unit of a job at that stage.
+  /// The rank of a unit of a job at that stage.
   template <class Record>
   [[nodiscard]] static unit_rank of(const Record& r, std::uint8_t stage) {
     return {r.rank.key, stage, r.rank.submitted, r.rank.id, r.facts.elastic ? r.facts.core : r.facts.id, 0};
@@ -50,14 +50,14 @@ struct unit_rank {
   friend constexpr auto operator<=>(const unit_rank&, const unit_rank&) noexcept = default;
   friend constexpr bool operator==(const unit_rank&, const unit_rank&) noexcept = default;
 };
-/// In a line by rank, the first that does not stand before it.
+/// In a line sorted by rank, the first element that does not rank before `rank`.
 template <class Line>
 [[nodiscard]] auto first_from(Line& line, const unit_rank& rank) {
   return std::lower_bound(line.begin(), line.end(), rank,
                           [](const auto& u, const unit_rank& r) { return u.rank < r; });
 }
 
-/// How many pods a unit has: places may know that of a job of which the view says nothing.
+/// How many pods a unit has: the placement may know it where the view does not say.
 template <class Record>
 [[nodiscard]] std::uint32_t pods_of_unit(const Record& r) {
   if constexpr (requires { r.pod_request.pods; }) {
@@ -66,7 +66,7 @@ template <class Record>
     return r.facts.pods;
   }
 }
-/// What `pods` of the pods of a waiting unit ask for.
+/// What `pods` of the pods of a pending unit request.
 template <class Record>
 [[nodiscard]] auto request_of_pods(const Record& r, std::uint32_t pods) {
   auto some = r.facts.request;
@@ -76,16 +76,16 @@ template <class Record>
   return some;
 }
 
-/// By what the chances of a waiting unit are told from another's of its quota, beside what it asks for: its
-/// priority, the places that would do, and how much it is in pods.
+/// What distinguishes the chances of a pending unit from another's of its quota, besides its request: its
+/// priority, the places that would do, and its size in pods.
 template <std::size_t N>
 struct unit_kind {
   std::int32_t priority = 0;
   capacity_kind in = capacity_kind::any;
   std::uint64_t pools = 0;
-  /// Those of the unit, and those that its job could have besides.
+  /// The unit's pods, plus those that its job could have in addition.
   std::uint32_t pods = 1;
-  /// What one pod asks for.
+  /// What one pod requests.
   resources<N> pod{};
 
   template <class Session>
@@ -95,7 +95,7 @@ struct unit_kind {
     if constexpr (requires { r.pod_request.pools; }) k.pools = r.pod_request.pools;
     return k;
   }
-  /// Whether one that has failed may speak for the other.
+  /// Whether the failure of one may represent the other.
   [[nodiscard]] bool is_like(const unit_kind& other) const {
     return priority == other.priority && in == other.in && pools == other.pools;
   }

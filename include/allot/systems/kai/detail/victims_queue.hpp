@@ -21,7 +21,7 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// The phases of a cycle in which others have to go.
+/// The actions that evict running jobs.
 enum class action_kind : std::uint8_t { consolidation, reclaim, preempt };
 
 struct victims_wanted {
@@ -43,12 +43,12 @@ struct victims_wanted {
   }
 };
 
-/// Who is asked to go, one after the other: the reverse of the order in which quotas and jobs have their
-/// turn, with what those asked already hold taken off their quota's share. Of an elastic job one elastic pod
-/// at a time, then the rest as a whole.
+/// The victims queue: the reverse of the order in which quotas and jobs take turns. What the units already
+/// considered hold is deducted from their quota's share. An elastic job gives one elastic pod at a time, then
+/// the rest as a whole.
 ///
-/// (As in KAI v0.13 what is taken off for a job that is asked several times is all that it held each time;
-/// and a quota is represented, at every level, by the victims of one leaf alone.)
+/// (As in KAI v0.13, a job considered several times has all that it held deducted each time, and a quota is
+/// represented, at every level, by the victims of one leaf alone.)
 template <class Session>
 class victims_queue {
  public:
@@ -63,8 +63,8 @@ class victims_queue {
     candidates_.clear();
   }
 
-  /// Says whom a search may ask; returns what they hold together. O(quotas); O(running) where priorities or
-  /// minimum runtimes tell them apart.
+  /// Determines which units a search may consider; returns what they hold in total. O(quotas); O(running)
+  /// where priorities or minimum runtimes distinguish them.
   resources<n> gather(Session& session, world_type& world, const record& r, const victims_wanted& wanted) {
     r_ = {r.facts.elastic ? r.facts.core : r.facts.id, r.facts.quota, r.facts.priority};
     wanted_ = wanted;
@@ -78,7 +78,7 @@ class victims_queue {
         break;
       case action_kind::preempt: {
         const auto own = session.running().jobs_of(r_.quota);
-        // They stand by priority, the lowest at the end.
+        // They are sorted by priority, the lowest at the end.
         if (!own.empty() && own.back().priority < r_.priority) add(session, world, r_.quota, all);
         break;
       }
@@ -95,14 +95,14 @@ class victims_queue {
     }
     return all;
   }
-  /// The largest unit of those gathered.
+  /// The largest of the units gathered.
   [[nodiscard]] quantity largest(std::size_t d) const { return largest_[d]; }
 
-  /// On how many devices they stand that they may share; see `device_counting_placement`.
+  /// How many shareable devices they run on; see `device_counting_placement`.
   [[nodiscard]] std::uint64_t shared_devices() const noexcept { return shared_; }
   [[nodiscard]] bool is_anybody_asked() const noexcept { return !candidates_.empty(); }
 
-  /// Asks from the first on again, those aside that were recorded. Precondition: gathered.
+  /// Starts over from the first unit, leaving out those recorded. Precondition: `gather` was called.
   template <class Chosen>
   void start(Session& session, world_type& world, const std::vector<Chosen>& recorded) {
     marked_.clear();
@@ -117,7 +117,7 @@ class victims_queue {
     }
     turn_.start(session.tree(), key(world));
   }
-  /// The next to go, none when all were asked. Valid until the world changes.
+  /// The next victim; none when all have been considered. Valid until the world changes.
   [[nodiscard]] const running_unit* next(Session& session, const world_type& world) {
     for (;;) {
       const quota_id x = turn_.next(session.tree(), key(world));
@@ -126,7 +126,7 @@ class victims_queue {
       const running_unit& u = l.units[--l.left];
       l.given += u.stands;
       const bool known = marked_.contains(u.id);
-      // The job comes back without all that was recorded of it.
+      // The job comes back without any of its recorded units.
       while (known && l.left > 0 && l.next().core == u.core && marked_.contains(l.next().id)) --l.left;
       skip(session, l);
       turn_.passed(session.tree(), x, l.left > 0);
@@ -141,10 +141,10 @@ class victims_queue {
 
  private:
   struct leaf {
-    /// The next to be asked at the end of the first `left`.
+    /// The next to be considered is the last of the first `left`.
     std::span<const running_unit> units;
     std::size_t left = 0;
-    /// What those asked already held, each when it was asked.
+    /// What those already considered held, each when it was considered.
     resources<n> given;
 
     [[nodiscard]] const running_unit& next() const { return units[left - 1]; }
@@ -155,7 +155,7 @@ class victims_queue {
     std::int32_t priority = 0;
   };
 
-  /// Of a quota: as it stands, without those asked and the one who is asked next.
+  /// The standing of a quota without the units already considered and the next one.
   [[nodiscard]] auto key(const world_type& world) const {
     return [this, &world](quota_id x, quota_id of) {
       const leaf& l = leaves_[of.index()];
@@ -179,7 +179,7 @@ class victims_queue {
       case action_kind::reclaim:
         break;
     }
-    // The filter lets elastic jobs pass.
+    // The filter lets elastic jobs through.
     const bool elastic = u.elastic || !session.at(u.id).elastic_pods.empty();
     return elastic || !is_protected(session, u);
   }
@@ -215,7 +215,7 @@ class victims_queue {
     shared_ += u.shared;
     for (std::size_t d = 0; d < n; ++d) largest_[d] = std::max(largest_[d], u.request[d]);
   }
-  /// KAI takes the first that a hash table gives it, here the oldest; and one more than it says.
+  /// KAI takes the first ones in the order of a hash table, here the oldest; and one more than configured.
   /// O(quotas x priorities x most that may move).
   void list_movable(Session& session, world_type& world, resources<n>& all) {
     choose_movable(session, world);
@@ -252,7 +252,7 @@ class victims_queue {
     for (const quota_id x : session.tree().top_down()) {
       if (!world_type::is_leaf(session, x) || session.running().jobs_of(x).empty()) continue;
       const auto& units = world.running.line(session, x).units;
-      // Of each priority the oldest stand in front.
+      // Within each priority, the oldest come first.
       for (auto u = units.begin(); u != units.end();) {
         const std::int64_t key = u->rank.key;
         std::size_t found = 0;

@@ -14,7 +14,7 @@
 namespace allot {
 inline namespace v0 {
 
-/// Whether one head goes before another by itself: higher priority, then earlier submission, then its id.
+/// Whether one head precedes another by itself: higher priority, then earlier submission, then its id.
 template <class Entry>
 [[nodiscard]] bool goes_first(const Entry& a, const Entry& b) noexcept {
   if (a.priority != b.priority) return a.priority > b.priority;
@@ -22,8 +22,8 @@ template <class Entry>
   return a.order != b.order ? a.order < b.order : a.job < b.job;
 }
 
-/// Kueue's classical order of the heads of a cycle: who finds capacity nearest to its quota, then
-/// `goes_first`, whose last tie Kueue leaves open.
+/// Kueue's classical order of the heads of a cycle: the lowest borrowing level, then `goes_first`, whose last
+/// tie Kueue leaves open.
 template <std::size_t N>
 class nearest_loan_first {
  public:
@@ -46,11 +46,11 @@ class nearest_loan_first {
   std::vector<std::size_t> order_;
 };
 
-/// Kueue's order with fair sharing: a tournament through the tree before each pick. At each quota the
-/// children compare, each with what its entry asks for added: who does not borrow what its entry asks for,
-/// then the lowest weighted share, then `goes_first`. Each visit may charge what the entry is given.
+/// Kueue's order with fair sharing: a tournament through the tree before each pick. The children of a quota
+/// are compared with their entries' requests added: not borrowing what is requested comes first, then the
+/// lowest weighted share, then `goes_first`. Each visit may charge what the entry is given.
 ///
-/// Kueue takes trees, and entries that are equal to the last, in random order; here trees go by their roots.
+/// Kueue takes trees, and entries equal to the last, in random order; here trees are ordered by their roots.
 template <std::size_t N>
 class lowest_share_first {
  public:
@@ -91,9 +91,9 @@ class lowest_share_first {
     borrowed_share share{};
   };
   struct node {
-    /// Of its own jobs.
+    /// The entry of its own jobs.
     std::size_t entry = nobody;
-    /// The winner among its own jobs and its children, and how it does with that one's request.
+    /// The winner among its own jobs and its children, and its key with the winner's request.
     std::size_t best = nobody;
     key with_best{};
     std::size_t waiting = 0;
@@ -106,7 +106,7 @@ class lowest_share_first {
     }
     play(l, entries, x);
   }
-  /// The match at x, whose children have had theirs.
+  /// Plays the match at x, whose children have played theirs.
   template <class Entry>
   void play(ledger<N>& l, std::span<Entry> entries, quota_id x) {
     node& at = nodes_[x.index()];
@@ -129,12 +129,12 @@ class lowest_share_first {
     if (const auto o = x.share <=> y.share; o != 0) return o < 0;
     return goes_first(a, b);
   }
-  /// Of x, or of its own jobs alone, with the entry's request added.
+  /// The key of x, or of its own jobs alone, with the entry's request added.
   template <class Entry>
   [[nodiscard]] key key_of(ledger<N>& l, const Entry& e, quota_id x, bool own_jobs) {
     key k;
     if (!l.can_count(e.quota, e.chosen.request)) {
-      // Those before it took so much that it can't be counted on top of them; it goes last, and is passed
+      // Earlier entries took so much that it can't be counted on top of them; it comes last and is passed
       // over.
       k.borrows = true;
       k.share = {true, {1, 0}, {1, 0}};

@@ -18,37 +18,36 @@
 namespace allot {
 inline namespace v0 {
 
-/// When it is fair that a rival yields. The shares are those of the two sides below the lowest common
-/// ancestor.
+/// When preempting a rival is fair. The shares are those of the two sides below the lowest common ancestor.
 enum class share_rule : std::uint8_t {
-  /// The beneficiary's share with the job is at most the victim's without the victim (Kueue's
+  /// The beneficiary's share with the job is at most the victim's share without the victim (Kueue's
   /// LessThanOrEqualToFinalShare).
   final_share,
-  /// It is less than the victim's with the victim (LessThanInitialShare).
+  /// It is less than the victim's share with the victim (LessThanInitialShare).
   initial_share,
 };
 
 /// Which rules are tried, in order. Kueue allows either alone, or `final_share` and then `initial_share`.
 struct share_rules {
   share_rule first = share_rule::final_share;
-  /// Whether rivals that the first rule protects are asked once more, by the initial share; one job of each.
+  /// Whether rivals that the first rule protects are considered again, by the initial share; one job of each.
   bool then_initial = true;
 };
 
-/// Kueue's preemption with fair sharing: who must yield so that a request fits.
+/// Kueue's preemption with fair sharing: finds the preemption targets that make a request fit.
 ///
-/// Candidates use a contested dimension: jobs of the own quota (`preempt.within`), and those of all quotas in
-/// the tree that use more than they own (`preempt.reclaim`). Whose job is asked next is decided from the root
-/// down: the child with the highest share that still has candidates, and so on. The share counts the request
-/// as there. Jobs of the own quota yield when its turn comes; others when the rule says so, or when the
-/// beneficiary's quota stays within its own with the request. Last, those without which it fits too are put
-/// back.
+/// Candidates use a contested dimension: jobs of the same quota (`preempt.within`), and those of all quotas
+/// in the tree that use more than they own (`preempt.reclaim`). The quota considered next is found from the
+/// root down: the child with the highest share that still has candidates, and so on. Shares include the
+/// request. A job of the same quota is preempted when the quota's turn comes; any other if the rule allows
+/// it, or if the beneficiary's quota stays within what it owns with the request. Finally, targets that turned
+/// out unnecessary are put back.
 ///
 /// Shares are compared exactly; Kueue compares them as floating-point numbers. Among inner quotas with equal
-/// shares Kueue takes a random one (#10131); here the youngest yields.
+/// shares Kueue takes a random one (#10131); here the youngest is taken.
 ///
 /// Kueue has jobs at its leaves only. Here the own jobs of a quota with children are a peer of the children;
-/// nobody takes from a quota above or below its own.
+/// no job takes from a quota above or below its own.
 template <std::size_t N>
 class fair_share_targets {
  public:
@@ -63,12 +62,12 @@ class fair_share_targets {
     mark_ = 0;
   }
   [[nodiscard]] const flavored_shares<N>& shares() const noexcept { return shares_; }
-  /// Whether a job that would borrow may make others yield.
+  /// Whether a job that would borrow may preempt.
   [[nodiscard]] static constexpr bool may_preempt_on_loan(const preempt_settings& may) noexcept {
     return may.borrow != preempt_borrow::never || may.reclaim != preempt_reclaim::never;
   }
 
-  /// As `hierarchical_reclaim::run`. O(quotas of the tree) and, for each candidate asked, O(N depth +
+  /// As `hierarchical_reclaim::run`. O(quotas of the tree) and, for each candidate considered, O(N depth +
   /// children of the quotas on the way down).
   template <holding_jobs<N> Jobs, search_world<N> World>
   [[nodiscard]] bool run(ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b,
@@ -91,7 +90,7 @@ class fair_share_targets {
     return false;
   }
 
-  /// Of the last successful search.
+  /// The targets found by the last successful search.
   [[nodiscard]] std::span<const victim<N>> victims() const noexcept { return victims_; }
 
  private:
@@ -102,13 +101,13 @@ class fair_share_targets {
     /// The next candidate of the same quota.
     std::size_t next = nobody;
   };
-  /// What a round knows of a quota. What is of an earlier round counts as nothing.
+  /// What a round knows of a quota. Values of an earlier round are void.
   struct seat {
-    /// Its candidates that were not asked yet.
+    /// Its candidates that have not been considered yet.
     std::size_t first = nobody;
     std::size_t last = nobody;
     std::uint64_t listed = 0;
-    /// Its own jobs, or its children, will not give any more.
+    /// The rounds in which its own jobs, and its children, were exhausted.
     std::uint64_t own_done = 0;
     std::uint64_t below_done = 0;
     std::uint64_t share_known = 0;
@@ -144,7 +143,7 @@ class fair_share_targets {
     });
   }
 
-  /// With the request charged. Whether it fits in the end; the victims are taken out.
+  /// Precondition: the request is charged. Takes out the victims; returns whether it fits in the end.
   template <class World>
   [[nodiscard]] bool ask(ledger<N>& l, const beneficiary<N>& b, World& world) {
     begin_round();
@@ -173,7 +172,7 @@ class fair_share_targets {
     }
     return false;
   }
-  /// Asks the jobs of x in turn until one yields; the others may be asked again by the second rule.
+  /// Considers the jobs of x in turn until one is preempted; the second rule may reconsider the others.
   template <class World>
   [[nodiscard]] bool ask_rival(ledger<N>& l, const beneficiary<N>& b, World& world, quota_id x) {
     const auto [mine, theirs] = sides(l, b.quota, x);
@@ -236,7 +235,7 @@ class fair_share_targets {
   }
   [[nodiscard]] const candidate<N>& head(quota_id x) const { return entries_[seats_[x.index()].first].who; }
 
-  /// The two children of the lowest common ancestor above the quotas of the beneficiary and of a candidate.
+  /// The children of the lowest common ancestor towards the beneficiary's quota and a candidate's.
   struct sides_of_ancestor {
     quota_id mine;
     quota_id theirs;
@@ -252,7 +251,7 @@ class fair_share_targets {
     s.share_known = mark_;
     return s.share;
   }
-  /// Of the own jobs of x.
+  /// The share of x's own jobs.
   [[nodiscard]] const borrowed_share& seat_share(const ledger<N>& l, quota_id x) {
     if (l.tree().children(x).empty()) return share(l, x);
     seat& s = seats_[x.index()];
@@ -266,7 +265,7 @@ class fair_share_targets {
     }
   }
 
-  /// The quota whose first candidate is asked next, none when nobody is left.
+  /// The quota whose first candidate is considered next; none if no candidate is left.
   [[nodiscard]] quota_id next_donor(const ledger<N>& l, quota_id own) {
     const quota_tree<N>& tree = l.tree();
     if (!tree.parent(own) && tree.children(own).empty()) return has_candidates(own) ? own : quota_id::none();
@@ -277,7 +276,7 @@ class fair_share_targets {
     }
     return {};
   }
-  /// One walk down. None: it only found out that some quotas will not give.
+  /// One walk down. None if it only found that some quotas have nothing more to give.
   [[nodiscard]] quota_id descend(const ledger<N>& l, quota_id own, quota_id from) {
     const quota_tree<N>& tree = l.tree();
     for (quota_id x = from;;) {
@@ -300,7 +299,7 @@ class fair_share_targets {
       x = best_below;
     }
   }
-  /// The jobs of x themselves.
+  /// Considers x's own jobs.
   void consider_seat(const ledger<N>& l, quota_id own, quota_id x, quota_id& best) {
     seat& s = seats_[x.index()];
     if (s.own_done == mark_) return;
@@ -311,7 +310,7 @@ class fair_share_targets {
     const auto order = best ? seat_share(l, x) <=> seat_share(l, best) : std::strong_ordering::greater;
     if (order > 0 || (order == 0 && compare_candidates(head(x), head(best), own) < 0)) best = x;
   }
-  /// What stands below x.
+  /// Considers what is below x.
   void consider_below(const ledger<N>& l, quota_id own, quota_id x, quota_id& best) {
     if (!share(l, x).borrows && l.tree().common_ancestor(x, own) != x) {
       seats_[x.index()].below_done = mark_;
@@ -324,7 +323,7 @@ class fair_share_targets {
   flavored_shares<N> shares_;
   std::array<bool, N> contested_{};
   std::vector<entry> entries_;
-  /// Whom the first rule protected, in the order in which they were asked.
+  /// The candidates that the first rule protected, in the order in which they were considered.
   std::vector<std::size_t> again_;
   std::vector<seat> seats_;
   std::vector<victim<N>> victims_;

@@ -17,10 +17,10 @@ namespace allot {
 inline namespace v0 {
 
 /// How far from its quota a job finds capacity: 0 in the quota itself, else the height of the lowest subtree
-/// that owns what is asked (Kueue's borrowing level).
+/// that owns what is requested (Kueue's borrowing level).
 using loan_level = std::size_t;
 
-/// The heights of the quotas of a tree: how far it is to the furthest leaf below.
+/// The heights of the quotas of a tree: the distance to the furthest leaf below.
 template <std::size_t N>
 class quota_heights {
  public:
@@ -35,10 +35,10 @@ class quota_heights {
 
   struct loan {
     loan_level level = 0;
-    /// Whether the subtree that owns it is not the whole tree, so that others beyond might have to yield.
+    /// Whether the subtree that owns it is not the whole tree, so that jobs outside it might be preempted.
     bool may_reclaim = false;
   };
-  /// Where x finds `q` more of dimension d, whoever uses it at the moment. O(depth).
+  /// Where x finds `q` more of dimension d, even if others use it at the moment. O(depth).
   [[nodiscard]] loan lowest_with(const ledger<N>& l, quota_id x, std::size_t d, quantity q) const {
     const quota_tree<N>& tree = l.tree();
     if (!tree.parent(x)) return {0, false};
@@ -56,53 +56,53 @@ class quota_heights {
   std::vector<std::size_t> heights_;
 };
 
-/// How a request could be met, the worse first.
+/// How a request could be met, worst first.
 enum class fit_mode : std::uint8_t { no_fit, no_candidates, preempt, reclaim, fit };
 
-/// What the choice of flavors came to, for a whole job.
+/// The outcome of the choice of flavors, for a whole job.
 template <std::size_t N>
 struct flavor_assignment {
-  /// `no_fit`; `preempt`: some dimensions need others to go, and it is open whether that helps; `fit`.
+  /// `no_fit`; `preempt`: some dimensions need preemption, and it is open whether that helps; `fit`.
   fit_mode mode = fit_mode::no_fit;
   flavor_pick pick{};
   resources<N> request{};
-  /// The dimensions that need others to go.
+  /// The dimensions that need preemption.
   std::array<bool, N> contested{};
   loan_level borrows = 0;
-  /// With which option each group starts next time, if some were not tried (a preemption that looked possible
-  /// stopped the search); 0 when all were.
+  /// The option each group starts with next time, if some were not tried (a preemption that looked possible
+  /// stopped the search); 0 if all were.
   flavor_pick next{};
   [[nodiscard]] bool has_untried() const noexcept { return next != flavor_pick{}; }
 };
 
-/// What a trial of preemption in one dimension came to.
+/// The outcome of trying preemption in one dimension.
 struct preemption_outlook {
-  /// `no_candidates`; `preempt`: jobs of the own quota are among the victims; `reclaim`: none is.
+  /// `no_candidates`; `preempt`: jobs of the same quota are among the victims; `reclaim`: none is.
   fit_mode mode = fit_mode::no_candidates;
-  /// From where the job would borrow when they have gone.
+  /// The level from which the job would borrow once they are gone.
   loan_level borrows = 0;
 };
 
-/// What to leave out of a choice of flavors.
+/// Constraints on a choice of flavors.
 struct flavor_bounds {
   /// The first option of each group to be tried.
   flavor_pick from{};
   /// Only `from` is tried.
   bool pinned = false;
-  /// Options, as bits, of which is known that they have no place now: they count as at best `preempt`; and of
-  /// those the ones for which nobody could make one: as at best `no_candidates`.
+  /// Options, as bits, known to have no place now: they count as at best `preempt`; and those among them for
+  /// which none can be made: they count as at best `no_candidates`.
   std::array<std::uint64_t, most_flavor_groups> no_place{};
   std::array<std::uint64_t, most_flavor_groups> no_victims{};
 };
 
-/// Chooses the flavors of a job (Kueue's flavor assigner): in each group of its resources the options are
-/// tried in order, each judged by the worst of its dimensions, until one is good enough by the quota's
-/// `flavor_choice`; otherwise the best of them is taken. Fit is better than reclaim, that than preemption in
-/// the own quota, that than no candidates; then less borrowing is better. Dimensions are tried one at a time.
+/// Chooses the flavors of a job (Kueue's flavor assigner). In each group of its resources the options are
+/// tried in order, each judged by the worst of its dimensions, until one is good enough for the quota's
+/// `flavor_choice`; otherwise the best is taken. Fit is better than reclaim, reclaim than preemption within
+/// the quota, that than no candidates; then less borrowing is better. Dimensions are tried one at a time.
 ///
-/// `outlook(d, amount)` says whether preemption would make room for that much of dimension d. It is asked
-/// only where the rules allow it: the quota's nominal covers the request, somebody beyond could be made to
-/// give it back, or the quota may preempt while it borrows (`may_preempt_on_loan`).
+/// `outlook(d, amount)` says whether preemption would make room for that much of dimension d. It is called
+/// only where the rules allow it: the quota's nominal covers the request, it could be reclaimed from outside,
+/// or the quota may preempt while it borrows (`may_preempt_on_loan`).
 template <std::size_t N, class Outlook>
 [[nodiscard]] flavor_assignment<N> assign_flavors(const ledger<N>& l, const quota_heights<N>& heights,
                                                   quota_id x, const resources<N>& base,
@@ -119,7 +119,7 @@ template <std::size_t N, class Outlook>
     }
   };
   flavor_assignment<N> result;
-  // One dimension of which `already` is asked by other groups.
+  // One dimension of which other groups already request `already`.
   const auto judge = [&](std::size_t d, quantity already, quantity q) -> grade {
     const quantity all = already + q;
     if (all > l.potential(x, d) || all > l.countable(x, d)) return {fit_mode::no_fit, 0};

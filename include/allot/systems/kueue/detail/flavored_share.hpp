@@ -26,12 +26,12 @@ template <std::size_t N>
 }
 
 /// The dominant resource share of quotas where one resource has several flavors (Kueue KEP-1714): what a
-/// quota borrows of a resource, over all of its flavors, of what could be borrowed of it, over all of its
-/// flavors, per weight, in the resource where that is most. A loan in one flavor is not made good by idle
-/// quota in another. A root borrows from nobody: its share is zero.
+/// quota borrows of a resource, divided by what could be borrowed of it, both summed over all of its flavors,
+/// per weight; the maximum over the resources. A loan in one flavor is not offset by idle quota in another. A
+/// root borrows from no quota: its share is zero.
 ///
-/// What could be borrowed is what the quota above could use at most, which no usage changes, so it is
-/// reckoned once for a tree. Of a resource whose flavors have different weights that of the first counts.
+/// What could be borrowed is the most the parent quota could use. Usage does not change it, so it is computed
+/// once per tree. If the flavors of a resource have different weights, the first flavor's weight counts.
 template <std::size_t N>
 class flavored_shares {
  public:
@@ -56,8 +56,8 @@ class flavored_shares {
     const quota_id lender = l.tree().parent(x);
     return lender ? share(x, lender, [&](std::size_t d) { return l.borrowed(x, d); }) : borrowed_share{};
   }
-  /// The share of x's own jobs alone, as a peer of its children: what they use beyond the own pool of x. Of a
-  /// quota without children that is the share of the quota.
+  /// The share of x's own jobs alone, as a peer of its children: what they use beyond the own pool of x. For
+  /// a quota without children, the share of the quota.
   [[nodiscard]] borrowed_share own_share_of(const ledger<N>& l, quota_id x) const {
     if (l.tree().children(x).empty()) return share_of(l, x);
     return share(x, x, [&](std::size_t d) {

@@ -14,14 +14,14 @@
 namespace allot {
 inline namespace v0 {
 
-/// What a cycle of one head a quota remembers of the heads from one cycle to the next.
+/// What a cycle with one head per quota remembers of the heads from one cycle to the next.
 template <class Session>
 class head_memory {
  public:
   void resize(std::size_t slots) { of_quota_.resize(slots); }
 
-  /// The job of x that is tried next, none when all are inadmissible: the one that waits for its victims, in
-  /// a best-effort queue; else the first; in a strict queue also one that was held, for it stays the head.
+  /// The job of x to try next, none if all are inadmissible: in a best-effort queue the one waiting for its
+  /// victims; else the first; else, in a strict queue, the inadmissible head, which stays the head.
   [[nodiscard]] job_id head_of(Session& session, quota_id x) {
     memory& m = of_quota_[x.index()];
     const bool strict = session.settings(x).head == queue_head::strict;
@@ -29,7 +29,7 @@ class head_memory {
     m.sticky = {};
     while (const auto first = session.first_of(x)) {
       if (!session.at(*first).facts.elastic) return *first;
-      // A workload of Kueue runs with the pods that it was admitted with.
+      // A Kueue workload runs with the pods it was admitted with.
       session.drop_elastic_pod(*first);
     }
     return strict && waits(session, x, m.blocked) ? m.blocked : job_id::none();
@@ -56,15 +56,15 @@ class head_memory {
     of_quota_[x.index()].sticky = of_quota_[x.index()].blocked = {};
   }
 
-  /// With which flavors the head of x starts.
+  /// The flavors the head of x starts with.
   [[nodiscard]] flavor_pick cursor_of(quota_id x, job_id id) {
     const auto& scans = scans_of(x);
     const auto at = find(scans, id);
     return at == scans.end() ? flavor_pick{} : at->next;
   }
-  /// Whether the head goes on from there in the next cycle. Not when it has tried all its flavors since the
-  /// world changed: two blocked heads of strict queues would requeue each other. And not for ever: groups
-  /// that stop at different flavors may never come to their ends together.
+  /// Whether the head goes on from there in the next cycle. Not if it has tried all its flavors since the
+  /// world changed: two blocked heads of strict queues would requeue each other. Nor forever: groups that
+  /// stop at different flavors may never reach their ends together.
   [[nodiscard]] bool go_on_from(quota_id x, job_id id, const flavor_pick& next) {
     const memory& m = of_quota_[x.index()];
     if (m.blocked == id && m.blocked_in == world_) return false;
@@ -79,13 +79,13 @@ class head_memory {
     const auto at = find(scans, id);
     if (at != scans.end()) scans.erase(at);
   }
-  /// The world has changed: all heads start with their first flavors.
+  /// The world has changed: all heads start over with their first flavors.
   void forget_cursors() noexcept { ++world_; }
 
  private:
   static constexpr std::uint32_t most_scans = 256;
 
-  /// A head of which not all flavors were tried.
+  /// A head whose flavors have not all been tried.
   struct scan {
     job_id id{};
     std::uint32_t cycles = 0;
@@ -96,7 +96,7 @@ class head_memory {
     job_id blocked{};
     std::uint64_t blocked_in = 0;
     std::vector<scan> scans{};
-    /// Since when they are there.
+    /// The world in which they were recorded.
     std::uint64_t scanned_in = 0;
   };
 

@@ -17,37 +17,37 @@
 namespace allot {
 inline namespace v0 {
 
-/// Kueue's classical preemption, hierarchical since v0.11: who must yield so that a request fits.
+/// Kueue's classical preemption, hierarchical since v0.11: finds the preemption targets for a request.
 ///
 /// Candidates use a contested dimension and are allowed by the policy of the beneficiary's quota:
 /// - *own*: jobs of the same quota (`preempt.within`);
-/// - jobs of other quotas in the same tree that use more than they own, and so do all quotas above them up to
-///   the common ancestor (`preempt.reclaim`). Where the beneficiary's side of that ancestor owns what is
-///   asked they stand on what is its: *hierarchical*. Elsewhere priority decides: a job of lower priority,
-///   not above `preempt.borrow_max_priority`, yields even if the beneficiary borrows then; the others only if
-///   it does not.
+/// - jobs of other quotas in the same tree that use more than they own, as do all quotas above them up to the
+///   common ancestor (`preempt.reclaim`). Where the beneficiary's side of that ancestor owns what is
+///   requested, they occupy its capacity: *hierarchical*. Elsewhere priority decides: a job of lower
+///   priority, not above `preempt.borrow_max_priority`, may be preempted even if the beneficiary then
+///   borrows; the others only if it does not.
 ///
-/// They are asked in this order: those already told to go before the rest; hierarchical, then by priority,
-/// then own; and then `compare_candidates`. There are up to two attempts, one in which the beneficiary may
-/// borrow and one in which it may not; in each, victims are taken until the request fits, and then those are
-/// put back, last first, without which it fits too.
+/// They are considered in this order: jobs already being evicted before the rest; hierarchical, then by
+/// priority, then own; and then `compare_candidates`. There are up to two attempts: in one the beneficiary
+/// may borrow, in the other it may not. In each, victims are taken until the request fits; then unnecessary
+/// ones are put back, last first.
 ///
 /// Kueue has jobs at its leaves only. Here a quota with children may have jobs too: against other quotas they
-/// count like those of a leaf, except that nobody takes from a quota above or below its own.
+/// count like those of a leaf, except that no job takes from a quota above or below its own.
 template <std::size_t N>
 class hierarchical_reclaim {
  public:
   /// Starts over on the ledger's tree.
   void reset(const ledger<N>&) noexcept {}
-  /// Whether a job that would borrow may make others yield.
+  /// Whether a job that would borrow may preempt.
   [[nodiscard]] static constexpr bool may_preempt_on_loan(const preempt_settings& may) noexcept {
     return may.borrow != preempt_borrow::never;
   }
 
   /// On success the victims have been released in the ledger and taken off in the world, and the request
-  /// fits; otherwise nothing has changed. To be called inside savepoints of the ledger and the world which
-  /// the caller rolls back. O(candidates (log candidates + depth N)), of all quotas that use more than they
-  /// own.
+  /// fits; otherwise nothing has changed. To be called inside savepoints of the ledger and the world, which
+  /// the caller rolls back. O(candidates (log candidates + depth N)), with candidates of all quotas that use
+  /// more than they own.
   template <holding_jobs<N> Jobs, search_world<N> World>
   [[nodiscard]] bool run(ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b,
                          const std::array<bool, N>& contested, World& world) {
@@ -62,7 +62,7 @@ class hierarchical_reclaim {
     return attempt(l, b, world, first) || attempt(l, b, world, !first);
   }
 
-  /// Of the last successful search.
+  /// The victims found by the last successful search.
   [[nodiscard]] std::span<const victim<N>> victims() const noexcept { return victims_; }
 
  private:
@@ -72,7 +72,7 @@ class hierarchical_reclaim {
     candidate<N> who;
     group in = group::own;
     relation how = relation::same_quota;
-    /// Whether it yields only to somebody who does not borrow.
+    /// Whether it may be preempted only if the beneficiary does not borrow.
     bool against_loans = false;
     /// The lowest quota above both.
     quota_id ancestor{};
@@ -96,8 +96,8 @@ class hierarchical_reclaim {
     });
   }
 
-  /// Walks up from the beneficiary's quota, taking in at each ancestor what was not seen before. Once a quota
-  /// on the way owns what reaches it, all that lies beyond is on its side's own.
+  /// Walks up from the beneficiary's quota, adding at each ancestor what was not seen before. Once a quota on
+  /// the way owns what reaches it, all jobs beyond occupy capacity of its side.
   template <class Jobs>
   void find_outside(const ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b) {
     const quota_tree<N>& tree = l.tree();
@@ -155,8 +155,8 @@ class hierarchical_reclaim {
     victims_.clear();
     return false;
   }
-  /// Whether its quota and all above it, up to the common ancestor, still use more than they own: who went
-  /// before may have brought one down.
+  /// Whether its quota and all above it, up to the common ancestor, still use more than they own: earlier
+  /// victims may have brought one down.
   [[nodiscard]] bool still_owes(const ledger<N>& l, const entry& e) const {
     for (quota_id x = e.who.job->quota; x != e.ancestor; x = l.tree().parent(x)) {
       if (detail::is_within_supply(l, x, contested_)) return false;

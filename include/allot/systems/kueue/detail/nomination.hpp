@@ -24,15 +24,15 @@
 namespace allot {
 inline namespace v0 {
 
-/// What became of the head of a quota in one cycle.
+/// The outcome for the head of a quota in one cycle.
 enum class entry_outcome : std::uint8_t {
-  /// What is free does not do, nor would preemption.
+  /// Neither free capacity nor preemption would make it fit.
   no_fit,
-  /// Preemption would be needed, but nobody may be asked.
+  /// Preemption would be needed, but there are no candidates.
   no_candidates,
-  /// Somebody before it took what it needed.
+  /// An earlier head took what it needed.
   passed_over,
-  /// It waits for those who go for others.
+  /// It waits for the victims of other heads.
   deferred,
   preempts,
   admitted,
@@ -56,14 +56,14 @@ struct cycle_entry {
   std::uint32_t pods = 1;
 };
 
-/// Judges the heads of one cycle, each by itself: which flavors, at what price, and who would have to go.
-/// What it reads is the held ledger as it stands, where jobs that were told to go still count; it leaves it
-/// as it was.
+/// Nominates the heads of one cycle, each by itself: which flavors, at what cost, and which preemption
+/// targets. It reads the ledger of allocations as it stands, in which jobs being evicted still count, and
+/// leaves it unchanged.
 ///
-/// With a placement the jobs told to go stand on their places during a cycle too, so that a place is one that
-/// can be had now. A job whose quota allows it but that has no place is treated as Kueue treats one without a
-/// topology: the flavor counts as one that needs preemption, then the next may do; and if none does, victims
-/// are sought in all dimensions that it asks for, until it has a place.
+/// With a placement, jobs being evicted keep their places during a cycle too, so that a place found is
+/// available now. A job that its quota allows but that has no place is treated as Kueue treats one without a
+/// topology: the flavor counts as one that needs preemption, and the next may do; if none does, victims are
+/// sought in all dimensions it requests, until it has a place.
 template <class Session, class Policies>
 class nominations {
  public:
@@ -78,7 +78,7 @@ class nominations {
     search_.reset(session.allocated());
   }
 
-  /// Before the first nomination of a cycle.
+  /// To be called before the first nomination of a cycle.
   void begin(Session& session) {
     leaving_.clear();
     for (const job_id id : session.evicting()) {
@@ -90,7 +90,7 @@ class nominations {
       return std::pair{a.first, a.second->id} < std::pair{b.first, b.second->id};
     });
   }
-  /// After the last: the places are again as they were, but for those of the admitted.
+  /// To be called after the last one: restores the places, except those of admitted jobs.
   void end(Session& session) {
     if constexpr (placed) {
       for (; !reserved_.empty(); reserved_.pop_back()) session.places().release(reserved_.back());
@@ -99,11 +99,11 @@ class nominations {
       for (const job_id id : session.evicting()) session.places().vacate(session.at(id).where);
     }
   }
-  /// These count as gone, until the next call.
+  /// These victims count as gone until the next call.
   void leave_out(std::span<const victim<n>> gone) { gone_ = gone; }
 
-  /// Fills in what the head would be given. An elastic job that can't have all its pods gets as many as it
-  /// can have, found by bisection as in Kueue, though more need not fit less.
+  /// Determines what the head would be given. An elastic job that can't have all its pods gets as many as it
+  /// can have, found by bisection as in Kueue, though fitting need not be monotonic in the number of pods.
   void nominate(Session& session, entry& e, const flavor_bounds& bounds) {
     const record& r = session.at(e.job);
     e.pods = r.facts.pods;
@@ -115,8 +115,8 @@ class nominations {
     judge(session, e, r, bounds);
   }
 
-  /// Takes the place of an entry that is decided: of an admitted one for good, else for this cycle, as if its
-  /// victims had gone. Returns false, and has changed nothing, when others took it.
+  /// Takes the place of a decided entry: of an admitted one for good, else for this cycle, as if its victims
+  /// were gone. Returns false, having changed nothing, if others took it.
   [[nodiscard]] bool take_place(Session& session, entry& e) {
     if constexpr (placed) {
       auto& places = session.places();
@@ -151,11 +151,11 @@ class nominations {
  private:
   static constexpr bool elastic =
       elastic_view<std::remove_cvref_t<decltype(std::declval<Session&>().view())>>;
-  /// So many combinations of flavors are tried for a place.
+  /// How many combinations of flavors are tried for a place.
   static constexpr std::size_t most_picks = 256;
   static constexpr bool placed = !std::same_as<typename Session::pod_request, no_placement::pod_request>;
 
-  /// Who holds something now, but for those left out.
+  /// The jobs that hold something now, except those left out.
   struct holders {
     const running_index<n>& running;
     std::span<const std::pair<quota_id, const running_job<n>*>> leaving;
@@ -188,7 +188,7 @@ class nominations {
     void put_back(const running_job<n>& j) { session.places().reoccupy(session.at(j.id).where); }
     [[nodiscard]] bool could_place() { return allot::could_place(session.places(), pod_request); }
   };
-  /// What a trial of preemption in one dimension found.
+  /// What trying preemption in one dimension found.
   struct trial {
     std::size_t dimension;
     quantity amount;
@@ -204,7 +204,7 @@ class nominations {
   }
   [[nodiscard]] holders holders_of(Session& session) const { return {session.running(), leaving_, gone_}; }
 
-  /// Returns whether the head could start, now or when its victims have gone.
+  /// Returns whether the head could start, now or once its victims are gone.
   bool judge(Session& session, entry& e, const record& r, flavor_bounds bounds) {
     e.victims.clear();
     for (;;) {
@@ -266,7 +266,7 @@ class nominations {
                               search_.may_preempt_on_loan(settings.preempt), bounds,
                               [&](std::size_t d, quantity q) { return outlook(session, r, d, q); });
   }
-  /// Kueue's preemption oracle: one dimension alone, by quota alone.
+  /// Kueue's preemption oracle: considers one dimension alone, by quota alone.
   [[nodiscard]] preemption_outlook outlook(Session& session, const record& r, std::size_t d, quantity q) {
     ledger<n>& l = session.allocated();
     resources<n> request;
@@ -313,8 +313,8 @@ class nominations {
     l.rollback(s);
     if (found) e.victims.assign(search_.victims().begin(), search_.victims().end());
   }
-  /// The trial that asked just what would be asked now: the request is of one dimension, and quotas alone
-  /// count. Nothing when there was none that found somebody.
+  /// The trial that already answered this search: the request has one dimension, and only quotas count. Null
+  /// if no such trial found victims.
   [[nodiscard]] const trial* same_trial(const entry& e) const {
     if constexpr (placed) return nullptr;
     const trial* same = nullptr;
@@ -329,7 +329,7 @@ class nominations {
     return same;
   }
 
-  /// Whether there is a place that can be had now or, when some are left out, once these have gone.
+  /// Whether a place is available now or, when jobs are left out, once they are gone.
   [[nodiscard]] bool has_place(Session& session, const record& r, const flavor_pick& pick) {
     if constexpr (placed) {
       auto& places = session.places();
@@ -342,8 +342,8 @@ class nominations {
       return true;
     }
   }
-  /// Where several groups have a choice, no option is to blame alone for there being no place: chooses the
-  /// first flavors in order that fit and have one. Returns false, and has changed nothing, if there are none.
+  /// Where several groups have a choice, no single option is to blame for the lack of a place: chooses the
+  /// first flavors that fit and have one. Returns false, having changed nothing, if there are none.
   [[nodiscard]] bool fits_with_others(Session& session, entry& e, const record& r,
                                       const flavor_bounds& bounds) {
     if (!placed || bounds.pinned || r.menu.groups() < 2) return false;
@@ -359,8 +359,8 @@ class nominations {
     return false;
   }
   using excluded = std::array<std::uint64_t, most_flavor_groups>;
-  /// The chosen flavors have no place now, or nobody could make one. Returns false when that is known
-  /// already, or there is no choice.
+  /// Records that the chosen flavors have no place now, or that none can be made. Returns false if that is
+  /// already known, or there is no choice.
   [[nodiscard]] static bool exclude(const record& r, const flavor_pick& pick, const flavor_bounds& bounds,
                                     excluded& these) {
     bool news = false;

@@ -19,22 +19,22 @@
 namespace allot {
 inline namespace v0 {
 
-/// Kueue's cycle: one head a quota. Each head is judged by itself against what is held now: its flavors, and
-/// who would have to go. Then they are taken in the order of `Policies::entry_order`, and each is judged
-/// again with what those before it were promised:
-/// - Others were promised the same victims: it looks for other victims, with the same flavors; if without
-///   them it fits by then, it waits for theirs.
-/// - It does not fit any more: it is passed over until the next cycle.
-/// - It needs victims and finds none: unless its quota could take back what it owns whatever happens, what
-///   is free is kept for it during this cycle, so that nobody after it borrows that (Kueue #4813).
+/// Kueue's cycle: one head per quota. Nomination judges each head by itself against current usage: its
+/// flavors and its preemption targets. The heads are then processed in the order of `Policies::entry_order`,
+/// and each is judged again in view of what earlier heads were promised:
+/// - Others were promised the same victims: it looks for other victims, with the same flavors; if it fits
+///   once the promised victims are gone, it waits for them.
+/// - It no longer fits: it is passed over until the next cycle.
+/// - It needs victims and finds none: unless its quota can always reclaim what it owns, free capacity is kept
+///   for it during this cycle, so that no later head borrows it (Kueue #4813).
 ///
-/// Nothing is assumed from one cycle to the next: a job that waits for its victims stays in its queue and is
+/// Nothing is assumed from one cycle to the next: a job waiting for its victims stays in its queue and is
 /// judged again; it stays the head even of a best-effort queue that later jobs would lead (Kueue #7157). A
-/// head that can't be admitted is inadmissible with its equivalence class, and the next one comes up; in a
-/// strict queue it stays the head.
+/// head that can't be admitted becomes inadmissible with its equivalence class, and the next one comes up; in
+/// a strict queue it stays the head.
 ///
-/// A step is one cycle; while a cycle decides nothing but other heads come up by it, the next follows. Trees
-/// in which nothing has changed are left out: a cycle would say the same of them.
+/// A step is one cycle; if a cycle decides nothing but brings up other heads, the next follows. Trees in
+/// which nothing has changed are skipped: the outcome would be the same.
 template <class Session, class Policies>
 class one_head_cycle {
  public:
@@ -62,10 +62,10 @@ class one_head_cycle {
     waits_for_others_.reserve(tree.roots().size());
   }
 
-  /// Cycles until one decides something or nothing changes any more. Another cycle follows one that decided
-  /// nothing only if a head became inadmissible or it went on to the next flavors of one, both of which come
-  /// to an end, or after a head has stopped to wait for victims, or waits for them under another choice of
-  /// flavors, which are granted to each quota once.
+  /// Runs cycles until one decides something or nothing changes any more. A cycle that decided nothing is
+  /// followed by another only if a head became inadmissible or went on to its next flavors, both of which
+  /// terminate, or if a head stopped waiting for victims or waits for them with other flavors, which each
+  /// quota may do once.
   void run(Session& session) {
     cycles_left_ = 2 * session.tree().slots() + 1;
     for (const std::size_t before = decisions(session); decisions(session) == before && cycles_left_ > 0;
@@ -108,7 +108,7 @@ class one_head_cycle {
       }
     }
     dirty_.clear();
-    // Pods that were dropped as they came up: what was behind them has been seen.
+    // Discards the changes made by dropping elastic pods: the heads behind them have been seen.
     session.take_touched([](quota_id) {});
     if (count_ == 0) return;
 
@@ -131,7 +131,7 @@ class one_head_cycle {
     l.rollback(before);
     const std::size_t decided = decisions(session);
     for (const std::size_t i : processed_) apply(session, entries[i]);
-    // Those who stand in its way may be of another tree, and nothing of them is heard in its own.
+    // The jobs in its way may be of another tree, whose changes do not mark its own.
     for (const std::size_t i : processed_) {
       const entry& e = entries[i];
       const bool was_passed_over = e.outcome == entry_outcome::passed_over;
@@ -194,7 +194,7 @@ class one_head_cycle {
                          [&](const victim<n>& p) { return p.job.id == v.job.id; });
     });
   }
-  /// Whether the entry fits when its victims, and those promised to others, have gone.
+  /// Whether the entry fits once its victims, and those promised to others, are gone.
   [[nodiscard]] bool fits_without(ledger<n>& l, const entry& e) {
     const savepoint s = l.save();
     release_promised(l, e.root);
@@ -208,7 +208,7 @@ class one_head_cycle {
       if (root_of_[p.job.quota.index()] == root) l.release(p.job.quota, p.job.request, p.job.in);
     }
   }
-  /// With the same flavors, as if the victims promised to others had gone.
+  /// Nominates with the same flavors, as if the victims promised to others were gone.
   void nominate_again(Session& session, entry& e) {
     ledger<n>& l = session.allocated();
     const savepoint s = l.save();
@@ -222,8 +222,8 @@ class one_head_cycle {
     l.rollback(s);
     if (e.chosen.mode == fit_mode::fit) e.outcome = entry_outcome::deferred;
   }
-  /// Keeps what the entry could use now from those after it: what it may borrow if it would, else what is
-  /// left of its own.
+  /// Keeps free what the entry could use now: up to its borrowing limit if it would borrow, else what is left
+  /// of its own quota.
   void keep_free(ledger<n>& l, const entry& e) {
     resources<n> kept;
     for (std::size_t d = 0; d < n; ++d) {
@@ -284,12 +284,12 @@ class one_head_cycle {
   /// Roots of trees in which something has changed.
   std::vector<quota_id> dirty_;
   std::vector<bool> is_dirty_;
-  /// Roots of trees whose heads are tried again when anything has changed, in order, each once.
+  /// Roots of trees whose heads are tried again after any change, sorted and unique.
   std::vector<quota_id> waits_for_others_;
-  /// The first `count_` are of this cycle; the rest keep their memory.
+  /// The first `count_` belong to this cycle; the rest only keep their memory allocated.
   std::vector<entry> entries_;
   std::size_t count_ = 0;
-  /// How many more may follow in this step.
+  /// How many more cycles may follow in this step.
   std::size_t cycles_left_ = 0;
   std::vector<std::size_t> processed_;
   /// The victims of the entries decided so far.

@@ -59,10 +59,10 @@ struct one_head_by_share {
 
   by_settings jobs{};
   capacity_kind not_preemptible = capacity_kind::any;
-  /// When it is fair that another quota's job yields.
+  /// When preempting another quota's job is fair.
   share_rules rules{};
-  /// By dimension, the number of the resource that it is a flavor of; dimensions that are not told are each a
-  /// resource of their own.
+  /// By dimension, the number of the resource of which it is a flavor; each dimension not listed is a
+  /// resource of its own.
   std::vector<std::uint8_t> resource_of{};
 
  private:

@@ -14,23 +14,23 @@
 namespace allot {
 inline namespace v0 {
 
-/// A job that might yield, in a search where those already told to go count as still there.
+/// A job that may be preempted, in a search where jobs already being evicted count as still there.
 template <std::size_t N>
 struct candidate {
   const running_job<N>* job = nullptr;
-  /// Told to go already: it costs nobody anything to count on it.
+  /// Already being evicted: counting on it costs nothing.
   bool leaving = false;
 };
 
-/// The jobs that hold something: `for_each(x, visit)` calls `visit(candidate)` for each of those of quota x,
-/// the ones told to go too, in any order.
+/// The jobs that hold something: `for_each(x, visit)` calls `visit(candidate)` for each job of quota x,
+/// including those being evicted, in any order.
 template <class Jobs, std::size_t N>
 concept holding_jobs = requires(const Jobs jobs, quota_id x, void (*visit)(const candidate<N>&)) {
   jobs.for_each(x, visit);
 };
 
-/// Kueue's order of candidates: those already told to go, then those of other quotas than the beneficiary's,
-/// lowest priority, newest start, and last the host's stable id.
+/// Kueue's order of candidates: jobs already being evicted, then those of other quotas than the
+/// beneficiary's, lowest priority, newest start, and finally the host's stable id.
 template <std::size_t N>
 [[nodiscard]] constexpr std::strong_ordering compare_candidates(const candidate<N>& a, const candidate<N>& b,
                                                                 quota_id own) noexcept {
@@ -44,7 +44,7 @@ template <std::size_t N>
 
 namespace detail {
 
-/// The tests of Kueue's searches, and what they take out and put back.
+/// The tests of Kueue's searches, which take victims out and put them back.
 template <std::size_t N, search_world<N> World>
 class kueue_trial {
  public:
@@ -64,8 +64,8 @@ class kueue_trial {
     }
     return ledger_.fits(b_.quota, b_.request) && world_.could_place();
   }
-  /// Puts back, the last but one first, who turned out unnecessary; the one that made it fit never does. The
-  /// last takes the place of the one put back, as in Kueue.
+  /// Puts back victims that turned out unnecessary, from the last but one to the first; the one that made it
+  /// fit is always needed. The last takes the place of the one put back, as in Kueue.
   void fill_back(std::vector<victim<N>>& victims, bool may_borrow) {
     for (std::size_t i = victims.size() - 1; i-- > 0;) {
       put_back(victims[i].job);
@@ -93,7 +93,7 @@ template <std::size_t N>
   return true;
 }
 
-/// For searches in which quotas alone count.
+/// For searches in which only quotas count.
 template <std::size_t N>
 struct no_world {
   void take_off(const running_job<N>&) noexcept {}
