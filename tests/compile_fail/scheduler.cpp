@@ -136,7 +136,8 @@ using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, allot
 using chosen =
     allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, allot::by_settings> >;
 #elif defined guard_says_no_bool
-// allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const victim_candidate<N>&), return bool
+// allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const victim_candidate<N>&), return
+// bool
 using chosen =
     allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, by_priority, anything> >;
 #elif defined protection_says_no_bool

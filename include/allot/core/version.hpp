@@ -5,7 +5,7 @@ namespace allot {
 
 /// The version of the library, defined only here. CMake reads it from this file.
 inline constexpr int version_major = 0;
-inline constexpr int version_minor = 1;
+inline constexpr int version_minor = 2;
 inline constexpr int version_patch = 0;
 
 }  // namespace allot

@@ -18,7 +18,7 @@ class subtree_usage {
   subtree_usage() = default;
   explicit subtree_usage(const ledger<N>& l) { rebuild(l); }
 
-  /// Recomputes all totals from the ledger. O(n).
+  /// Recomputes all totals from the ledger. O(n depth).
   void rebuild(const ledger<N>& l) {
     totals_.assign(l.tree().slots(), resources<N>{});
     for (const quota_id x : l.tree().top_down()) charge(l.tree(), x, l.own_usage(x));

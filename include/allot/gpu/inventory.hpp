@@ -79,15 +79,16 @@ class basic_inventory : public occupancy {
     return conclude(before, placed, a);
   }
 
-  /// Places a gang of pods like this one (its `pods`, `total` and levels are ignored) according to its groups
-  /// and levels, the pods of the first group first; as many pods of an elastic gang as fit. Without a
-  /// topology there are no levels, and no gang can be placed.
+  /// What `place_gang` did.
   struct placed_gang {
     /// None if it can't be placed.
     std::optional<allocation> at;
     /// The plan, or the reason for the failure; valid until the next call.
     gang_place where;
   };
+  /// Places a gang of pods like this one (its `pods`, `total` and levels are ignored) according to its groups
+  /// and levels, the pods of the first group first; as many pods of an elastic gang as fit. Without a
+  /// topology there are no levels, and no gang can be placed.
   [[nodiscard]] placed_gang place_gang(pod_request pod, const gang_request& gang) {
     pod.pods = 1;
     pod.total = false;

@@ -73,6 +73,8 @@ struct pod_request {
   friend constexpr bool operator==(const pod_request&, const pod_request&) noexcept = default;
 };
 
+using demand [[deprecated("allot: it is gpu::pod_request since 0.2.0")]] = pod_request;
+
 /// The portion of a device, in milli, for this much of its memory: in percent, rounded up, of the device
 /// memory rounded down to a multiple of 100 MiB (KAI-Scheduler v0.13). If the device has less than that, or
 /// its memory is unknown: `milli_per_gpu + 1`, which no device has. Precondition: the requested memory is not

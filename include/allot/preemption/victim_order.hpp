@@ -28,6 +28,9 @@ struct victim_candidate {
   instant now = 0;
 };
 
+template <std::size_t N>
+using donor [[deprecated("allot: it is victim_candidate since 0.2.0")]] = victim_candidate<N>;
+
 namespace detail {
 
 /// A quota whose jobs may have to yield, with those still to be asked: the first `left`, the next one last;

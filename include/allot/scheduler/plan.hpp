@@ -84,7 +84,8 @@ enum class pending_reason : std::uint8_t {
   placement,
   /// It is behind the first job of a strict queue.
   behind_head,
-  /// The search for victims exhausted its budget before it proved that there are none.
+  /// The search for victims found none and can't rule them out: its budget was exhausted, or another choice
+  /// among the candidates might have worked.
   not_proven,
   /// It is reserved: it starts when the evictions for it are done.
   evictions,
@@ -130,7 +131,8 @@ struct plan {
     /// The rule by which it is fair, and the shares that the rule compared, if one was needed.
     verdict why{};
   };
-  /// It will be admitted when the evictions for it are done. Until then no other job gets its share.
+  /// It will be admitted when the evictions for it are done. Until then no other job gets its share, unless
+  /// the cycle only announces it, as those of Kueue and KAI do.
   struct reservation {
     job_id id{};
     job what{};

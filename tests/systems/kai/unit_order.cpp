@@ -47,7 +47,9 @@ TEST_CASE("unit_order: the pods of a unit are those that the view or the places 
   CHECK(allot::detail::request_of_pods(r, 1)[0] == gpus(1));
 }
 
-TEST_CASE("unit_order: one speaks for another of the same priority, kind of capacity and pools, whatever it asks for") {
+TEST_CASE(
+    "unit_order: one speaks for another of the same priority, kind of capacity and pools, whatever it asks "
+    "for") {
   const allot::detail::unit_kind<1> one{50, allot::capacity_kind::any, 3, 2, allot::resources<>{gpus(1)}};
   auto other = one;
   other.pods = 5;

@@ -92,8 +92,8 @@ struct job_figures {
   /// The longest time that a job waited for its first start, even if it never started.
   instant max_wait = 0;
   /// How many jobs came; how many of them never started though they were not withdrawn; and how many waited
-  /// for their first start more than `starvation_factor` times as long as the median job of their class (or
-  /// than 10 s, if that is longer).
+  /// for their first start more than `starvation_factor` times the median of their class, or times 10 s if
+  /// that is longer.
   std::size_t came = 0;
   std::size_t unstarted = 0;
   std::size_t starved = 0;

@@ -49,7 +49,8 @@ class scenario_solver {
     replay_.reset(session.tree());
   }
 
-  /// On success the victims have been evicted, the unit is pipelined and both are in the plan.
+  /// On success the victims have been evicted, the unit is pipelined, or admitted if nothing has to leave,
+  /// and both are in the plan.
   bool solve(Session& session, world_type& world, job_id id, const victims_wanted& wanted) {
     const record& r = session.at(id);
     wanted_ = wanted;

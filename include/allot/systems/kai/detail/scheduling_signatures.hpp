@@ -11,9 +11,9 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// The units that failed in an action, one for each kind: same priority, and the same places would do.
-/// Another unit of the kind is *easier* if fewer pods of its job are pending, or its pods request less;
-/// others are not tried (KAI's scheduling signatures and representatives, v0.13).
+/// The units that failed in an action, one for each kind: same priority, kind of capacity and possible
+/// places. Another unit of the kind is *easier* if fewer pods of its job are pending, or its pods request
+/// less; others are not tried (KAI's scheduling signatures and representatives, v0.13).
 template <std::size_t N>
 class failed_units {
  public:
