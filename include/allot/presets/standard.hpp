@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/fairshare/order.hpp>
+#include <allot/preemption/guard.hpp>
+#include <allot/preemption/protection.hpp>
+#include <allot/preemption/settings.hpp>
+#include <allot/preemption/victim_order.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/preset.hpp>
+#include <allot/scheduler/settings.hpp>
 
 #include <cstddef>
 #include <string_view>
@@ -24,9 +30,14 @@ struct standard {
       "own share guaranteed, idle share lent by weight, reclaimed from borrowers";
   static constexpr bool ignores_quotas = false;
 
-  using policies_type = policies<>;
+  using policies_type = policies<within_nominal_then_borrowed_share, by_settings,
+                                 lowest_priority_then_highest_share, eligible_is_fair, unprotected>;
 
-  [[nodiscard]] static constexpr queue_settings defaults() noexcept { return {}; }
+  [[nodiscard]] static constexpr queue_settings defaults() noexcept {
+    return {.order = queue_order::priority,
+            .head = queue_head::best_effort,
+            .preempt = {.within = preempt_within::lower_priority, .reclaim = preempt_reclaim::any}};
+  }
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>&) {}
 };

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/fairshare/order.hpp>
+#include <allot/preemption/guard.hpp>
+#include <allot/preemption/protection.hpp>
+#include <allot/preemption/settings.hpp>
+#include <allot/preemption/victim_order.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/preset.hpp>
+#include <allot/scheduler/settings.hpp>
 
 #include <cstddef>
 #include <string_view>
@@ -18,10 +24,13 @@ struct static_quotas {
   static constexpr std::string_view summary = "fixed parts: nobody lends, nobody borrows";
   static constexpr bool ignores_quotas = false;
 
-  using policies_type = policies<>;
+  using policies_type = policies<within_nominal_then_borrowed_share, by_settings,
+                                 lowest_priority_then_highest_share, eligible_is_fair, unprotected>;
 
   [[nodiscard]] static constexpr queue_settings defaults() noexcept {
-    return {.preempt = {.reclaim = preempt_reclaim::never}};
+    return {.order = queue_order::priority,
+            .head = queue_head::best_effort,
+            .preempt = {.within = preempt_within::lower_priority, .reclaim = preempt_reclaim::never}};
   }
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>& specs) {
