@@ -45,7 +45,8 @@ class simulator {
  public:
   static constexpr std::size_t n = N;
   using view_type = workload_view<N>;
-  using scheduler_type = scheduler<view_type, places, any_policies<view_type, places>>;
+  using policies_type = any_policies<view_type, places>;
+  using scheduler_type = scheduler<view_type, places, policies_type>;
 
   /// Fails if the preset makes an invalid tree of the quotas, or if their settings are invalid.
   template <preset Preset>
@@ -53,8 +54,9 @@ class simulator {
     if (by.ignores_quotas) s.settings.clear();
     const auto specs = s.quotas.specs();
     job_runs<N> runs{std::move(s.jobs), std::move(s.flavor_sets), s.quotas, s.capacity};
-    auto policy = scheduler_type::make(by, runs.view(by.ignores_quotas), {specs.begin(), specs.end()},
-                                       std::move(s.where), erased(policies_for<view_type, places>(by)));
+    auto policy =
+        scheduler_type::make(by, runs.view(by.ignores_quotas), {specs.begin(), specs.end()},
+                             std::move(s.where), policies_type{policies_for<view_type, places>(by)});
     if (!policy) return policy.problems();
     simulator made{std::move(s), std::move(runs), std::move(policy).value(), by.ignores_quotas};
     std::vector<problem> problems = made.configure_from(0);
@@ -127,13 +129,6 @@ class simulator {
         runs_(std::move(runs)),
         scheduler_(std::move(policy)),
         ignores_quotas_(ignores_quotas) {}
-
-  [[nodiscard]] static auto erased(any_policies<view_type, places> parts) { return parts; }
-  template <class Policies>
-  [[nodiscard]] static auto erased(Policies parts) {
-    return any_policies<view_type, places>{std::move(parts)};
-  }
-  void tell(observer<N>& watch, const job_event<N>& e) const { watch.on(*this, e); }
 
   /// Applies the settings of existing quotas from `first` on.
   std::vector<problem> configure_from(std::size_t first) {
@@ -208,12 +203,12 @@ class simulator {
     h.why_refused = taken.why_not;
     if (!taken) {
       h.outcome = job_outcome::refused;
-      tell(watch, {.what = job_event_kind::refused, .job = j, .why_refused = h.why_refused});
+      watch.on(*this, {.what = job_event_kind::refused, .job = j, .why_refused = h.why_refused});
       return;
     }
     h.id = taken;
     runs_.come(j);
-    tell(watch, {.what = job_event_kind::submitted, .job = j});
+    watch.on(*this, {.what = job_event_kind::submitted, .job = j});
   }
   void adopt(const running_job_at_start& r, observer<N>& watch) {
     const job_index j = r.which;
@@ -222,13 +217,13 @@ class simulator {
     if (has_quota) h.id = scheduler_.adopt(j, r.since, r.where, r.pick);
     ALLOT_ASSERT(h.id, "a running job has a quota and a valid request");
     runs_.come(j);
-    tell(watch, {.what = job_event_kind::submitted, .job = j});
+    watch.on(*this, {.what = job_event_kind::submitted, .job = j});
     runs_.start(j, r.since, r.pick, jobs()[j].fewest_pods());
-    tell(watch, {.what = job_event_kind::started, .job = j});
+    watch.on(*this, {.what = job_event_kind::started, .job = j});
     for (const gpu::allocation_id at : r.elastic_pods) {
       const job_id pod = scheduler_.adopt_elastic_pod(h.id, r.since, at);
       runs_.grow(j, r.since);
-      tell(watch, {.what = job_event_kind::grew, .job = j, .pod = pod});
+      watch.on(*this, {.what = job_event_kind::grew, .job = j, .pod = pod});
     }
     if (!r.is_going) return;
     scheduler_.evicting(h.id);
@@ -238,7 +233,7 @@ class simulator {
   void finish(job_index j, observer<N>& watch) {
     scheduler_.finished(runs_[j].id);
     runs_.leave(j, now_, job_outcome::completed);
-    tell(watch, {.what = job_event_kind::finished, .job = j});
+    watch.on(*this, {.what = job_event_kind::finished, .job = j});
   }
 
   void cancel(job_index j, observer<N>& watch) {
@@ -252,7 +247,7 @@ class simulator {
     } else {
       return;
     }
-    tell(watch, {.what = job_event_kind::cancelled, .job = j});
+    watch.on(*this, {.what = job_event_kind::cancelled, .job = j});
   }
 
   // Nodes and quotas change.
@@ -352,16 +347,17 @@ class simulator {
     log_.note(now_, a.core ? decision_kind::grown : decision_kind::admitted, a.what);
     if (a.core) {
       runs_.grow(a.what, now_);
-      return tell(watch, {.what = job_event_kind::grew, .job = a.what, .pod = a.id, .borrows = a.borrows});
+      return watch.on(*this,
+                      {.what = job_event_kind::grew, .job = a.what, .pod = a.id, .borrows = a.borrows});
     }
     runs_.start(a.what, now_, a.pick, a.pods);
-    tell(watch, {.what = job_event_kind::started, .job = a.what, .borrows = a.borrows});
+    watch.on(*this, {.what = job_event_kind::started, .job = a.what, .borrows = a.borrows});
   }
 
   void shrink(job_index j, job_id pod, const interruption& how, observer<N>& watch) {
     runs_.shrink(j, now_);
     scheduler_.evicted(pod);
-    tell(watch, {.what = job_event_kind::shrank, .job = j, .pod = pod, .how = how});
+    watch.on(*this, {.what = job_event_kind::shrank, .job = j, .pod = pod, .how = how});
   }
   /// The run of a job is cut short.
   void interrupt(job_index j, interruption how, observer<N>& watch) {
@@ -374,7 +370,7 @@ class simulator {
       how.lost = runs_.cut_short(j, now_);
       scheduler_.evicted(h.id);
     }
-    tell(watch, {.what = job_event_kind::evicted, .job = j, .how = how});
+    watch.on(*this, {.what = job_event_kind::evicted, .job = j, .how = how});
   }
 
   /// The parts that were not moved to other members.

@@ -90,24 +90,20 @@ class any_preset {
   }
   /// Whether its guard says what is fair between rivals; empty if unknown (see `contradictions`).
   [[nodiscard]] std::optional<bool> judges_rivals() const {
-    if (takes_parts && options_.chooses_parts()) return options_.judges_rivals();
     std::optional<bool> judges;
-    visit([&](auto p) { judges = detail::judges_rivals_of(policies_of<decltype(p)>(options_)); });
+    visit_parts([&](const auto& parts) { judges = detail::judges_rivals_of(parts); });
     return judges;
   }
   /// Its parts, whatever their type. None if the view lacks what the preset orders jobs by.
   template <class View, class Placement>
   [[nodiscard]] any_policies<View, Placement> policies_for() const {
     std::optional<any_policies<View, Placement>> chosen;
-    visit([&](auto p) {
-      using own_type = typename decltype(p)::policies_type;
-      if constexpr (!job_order<decltype(own_type::jobs), View>) {
-        chosen = any_policies<View, Placement>::none("the view does not show what '" + std::string{p.name} +
-                                                     "' orders jobs by: it needs duration(job)");
-      } else if (takes_parts && options_.chooses_parts()) {
-        chosen.emplace(selectable_policies{options_, {}, policies_of<decltype(p)>(options_).not_preemptible});
+    visit_parts([&](auto parts) {
+      if constexpr (job_order<decltype(parts.jobs), View>) {
+        chosen.emplace(std::move(parts));
       } else {
-        chosen.emplace(policies_of<decltype(p)>(options_));
+        chosen = any_policies<View, Placement>::none("the view does not show what '" + std::string{name} +
+                                                     "' orders jobs by: it needs duration(job)");
       }
     });
     return std::move(*chosen);
@@ -130,6 +126,19 @@ class any_preset {
       if (index++ == index_) f(p);
     });
   }
+  /// Calls `f(parts)` with its own policies, or with those that the options choose.
+  template <class F>
+  void visit_parts(F f) const {
+    visit([&](auto p) {
+      auto own = policies_of<decltype(p)>(options_);
+      if (takes_parts && options_.chooses_parts()) {
+        f(selectable_policies{options_, {}, own.not_preemptible});
+      } else {
+        f(std::move(own));
+      }
+    });
+  }
+
   preset_options options_{};
   std::size_t index_ = 0;
 };

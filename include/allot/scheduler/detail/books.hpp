@@ -218,8 +218,8 @@ class books {
     [[nodiscard]] bool helps(const running_job<n>& v) { return of.what_if_.helps(places, jobs[v.id].where); }
     [[nodiscard]] bool would_fit() const { return of.what_if_.fits(places); }
 
-    [[nodiscard]] bool might_fit_without(std::span<const possible_victims> these) {
-      if constexpr (!has_what_if) return true;
+    /// Without a what-if there is no answer, so a search does not gather the question.
+    [[nodiscard]] bool might_fit_without(std::span<const possible_victims> these) requires has_what_if {
       std::vector<std::uint32_t>& groups = of.possible_;
       groups.clear();
       for (const possible_victims& y : these) {
