@@ -122,7 +122,7 @@ TEST_CASE("what_if: as if they had been taken off") {
   });
 }
 
-TEST_CASE("what_if: who does not help may stay, whoever else does") {
+TEST_CASE("what_if: a job that does not help may stay, whichever others stay") {
   std::size_t useless = 0;
   allot_test::for_each_seed(300, [&](random_source& random) {
     inventory places{allot_test::random_cluster(random)};

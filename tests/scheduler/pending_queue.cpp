@@ -127,7 +127,7 @@ TEST_CASE("pending_queue: an inadmissible class is out of the way until the worl
   CHECK(q.first(always)->id == job_id{1});
   q.mark_inadmissible();
   CHECK(q.first(always)->id == job_id{3});
-  // Whoever comes later of that equivalence class has no better chances, and who comes before them may have.
+  // A later job of that equivalence class has no better chances; one that ranks before it may have.
   q.push(class_number{7}, {{0, 4, 4}, job_id{4}, 0});
   CHECK(q.first(always)->id == job_id{3});
   q.push(class_number{7}, {{-1, 5, 5}, job_id{5}, 0});

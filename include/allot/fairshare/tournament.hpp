@@ -44,7 +44,7 @@ struct pending_minimum {
 /// allocation.
 ///
 /// A quota does not take part if no job of its subtree can be admitted because even the least request there
-/// is more than its own bound leaves. So when the cluster is full no job is tried in vain, however many are
+/// is more than its own bound leaves. So when the cluster is full no hopeless job is tried, however many are
 /// pending, and capacity that a job frees brings up the job whose turn it is.
 template <std::size_t N, quota_order<N> Order>
 class tournament {

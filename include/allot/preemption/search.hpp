@@ -46,7 +46,8 @@ concept search_world = requires(World world, const running_job<N>& job) {
 /// taken-off jobs gone, and returns whether the world can answer. `gone` and `back` then change which jobs
 /// are gone, and `would_fit` says whether the beneficiary could be placed. `helps` says whether it may matter
 /// that a job is gone; if not, it does not with more jobs back either. `might_fit_without` is false only if
-/// the beneficiary could not be placed with all of these gone; a search that would be in vain is not started.
+/// the beneficiary could not be placed with all of these gone; a search that could not succeed is not
+/// started.
 template <class World, std::size_t N>
 concept what_if_world = search_world<World, N> &&
     requires(World world, const running_job<N>& job, std::span<const possible_victims> these) {

@@ -78,7 +78,7 @@ std::string random_world(random_source& random, bool elastic) {
 
 }  // namespace
 
-TEST_CASE("action_cycle: an unchanged world is left alone, and a changed one is decided anew") {
+TEST_CASE("action_cycle: an unchanged world is left alone, and a changed one is decided again") {
   world w{R"(
     nodes 2
     queue d - - 1

@@ -26,8 +26,7 @@ TEST_CASE("scenario_replay: a victim that goes first in line keeps its place, so
   CHECK(w.step() == "-r1 ~p1");
 }
 
-TEST_CASE(
-    "scenario_replay: a victim that fits elsewhere is told to go, and has a place again in the next cycle") {
+TEST_CASE("scenario_replay: a victim that fits elsewhere is evicted, and placed again in the next cycle") {
   world w{R"(
     nodes 3 2
     queue d - - 1

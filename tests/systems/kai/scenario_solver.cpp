@@ -60,7 +60,7 @@ TEST_CASE("scenario_solver: what may not be taken is taken from nobody, however 
   CHECK(w.step().empty());
 }
 
-TEST_CASE("scenario_solver: whoever has been served by a reclaim is not taken from for it") {
+TEST_CASE("scenario_solver: a queue that a reclaim has served is not reclaimed from in turn") {
   allot_test::for_each_seed(500, [](random_source& random) {
     // Flat queues, one node, whole jobs: what one takes the other can't take back, for five rounds.
     std::string told = "nodes 12\n queue d - - 1\n";

@@ -35,7 +35,7 @@ struct best_fit {
     return choose_within(looks, from, pod);
   }
 
-  /// The same, but gives up after visiting this many nodes in vain: `looks` is then 0, and nothing is
+  /// The same, but gives up after visiting this many nodes without success: `looks` is then 0, and nothing is
   /// returned. Precondition: `looks` is not 0.
   [[nodiscard]] static std::optional<pod_location> choose_within(std::size_t& looks, const free_index& from,
                                                                  const pod_shape& pod) {
