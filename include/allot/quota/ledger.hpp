@@ -254,7 +254,7 @@ class ledger {
     usage before;
   };
 
-  [[nodiscard]] bool has_slot(quota_id x) const noexcept { return x.index() * N + 1 < cells_.size(); }
+  [[nodiscard]] bool has_slot(quota_id x) const noexcept { return x.index() * N < last_; }
   [[nodiscard]] bool is_known(quota_id x, std::size_t d = 0) const noexcept {
     return has_slot(x) && d < N && cell_of(x, d).is_live;
   }
@@ -262,7 +262,7 @@ class ledger {
   [[nodiscard]] const cell& cell_of(quota_id x, std::size_t d) const { return cells_[x.index() * N + d]; }
   /// The same for any id and dimension; an empty cell where there is none.
   [[nodiscard]] const cell& at(quota_id x, std::size_t d) const noexcept {
-    return has_slot(x) && d < N ? cell_of(x, d) : cells_.back();
+    return cells_[d < N ? std::min(x.index() * N + d, last_) : last_];
   }
 
   [[nodiscard]] resources<N> collect(quota_id x, quantity usage::*member) const {
@@ -376,7 +376,8 @@ class ledger {
   void rebuild() {
     const std::vector<cell> old = std::move(cells_);
     supplies_ = supplies_of(tree_);
-    cells_.assign(tree_.slots() * N + 1, of_nobody());
+    last_ = tree_.slots() * N;
+    cells_.assign(last_ + 1, of_nobody());
     max_depth_ = 0;
     const auto order = tree_.top_down();
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
@@ -409,6 +410,7 @@ class ledger {
   std::vector<per_dimension<struct supply, N>> supplies_;
   /// The last cell is empty and belongs to no quota.
   std::vector<cell> cells_;
+  std::size_t last_ = 0;  // the index of that cell
   std::size_t max_depth_ = 0;
   journal<entry> journal_;
 };
