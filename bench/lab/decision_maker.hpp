@@ -3,11 +3,11 @@
 
 #include "lab/decide.hpp"
 #include "lab/explain.hpp"
+#include "lab/workload.hpp"
 
-#include <allot/scheduler/scheduler.hpp>
+#include <allot/lab/simulators.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/places.hpp>
-#include <allot/systems/by_name.hpp>
 
 #include <algorithm>
 #include <cstddef>

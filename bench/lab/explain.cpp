@@ -2,6 +2,7 @@
 #include "lab/explain.hpp"
 
 #include <allot/core/text.hpp>
+#include <allot/sim/places.hpp>
 
 #include <fmt/core.h>
 

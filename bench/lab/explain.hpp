@@ -3,13 +3,15 @@
 
 #include <allot/gpu/reason.hpp>
 #include <allot/quota/shortfall.hpp>
-#include <allot/sim/places.hpp>
 
 #include <string>
 #include <string_view>
 
 namespace allot {
 inline namespace v0 {
+namespace sim {
+class places;
+}
 namespace lab {
 
 /// Why a request has no place there, as a sentence.

@@ -8,14 +8,14 @@
 #include "lab/replay_result.hpp"
 #include "lab/scenario.hpp"
 #include "lab/scenario_reader.hpp"
+#include "lab/workload.hpp"
 
 #include <allot/gpu/inventory.hpp>
 #include <allot/lab/isolation.hpp>
+#include <allot/lab/simulators.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/flavor_walk.hpp>
 #include <allot/scheduler/flavors.hpp>
-#include <allot/sim/simulator.hpp>
-#include <allot/systems/by_name.hpp>
 
 #include <algorithm>
 #include <cctype>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/recorder.hpp"
+#include "lab/recorder_impl.hpp"
 
 #include <allot/lab/csv.hpp>
 #include <allot/lab/decimal.hpp>

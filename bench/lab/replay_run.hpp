@@ -3,9 +3,9 @@
 
 #include "lab/dashboard.hpp"
 #include "lab/errors.hpp"
-#include "lab/recorder.hpp"
 #include "lab/replay_result.hpp"
 #include "lab/scenario.hpp"
+#include "lab/staging.hpp"
 
 #include <chrono>
 #include <cstddef>

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-// The implementation of `run_replay`. Included only where it is instantiated, once for each N: these files
-// take long to compile, because the cycle in them is instantiated for every preset.
+// The implementation of `run_replay`. Included only where it is instantiated, once for each N.
 
 #include "lab/cluster_state_impl.hpp"
 #include "lab/isolated_impl.hpp"
 #include "lab/progress.hpp"
+#include "lab/recorder_impl.hpp"
 #include "lab/refusal_log.hpp"
 #include "lab/replay_run.hpp"
 #include "lab/staging.hpp"
+#include "lab/workload.hpp"
 
-#include <allot/sim/metrics/metrics.hpp>
+#include <allot/lab/simulators.hpp>
 #include <allot/sim/observers.hpp>
-#include <allot/sim/simulator.hpp>
-#include <allot/systems/by_name.hpp>
 
 #include <algorithm>
 #include <chrono>

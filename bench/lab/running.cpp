@@ -2,6 +2,7 @@
 // Finds the places of the jobs that are running when a scenario begins.
 #include "lab/explain.hpp"
 #include "lab/scenario.hpp"
+#include "lab/workload.hpp"
 
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/flavor_walk.hpp>

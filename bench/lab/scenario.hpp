@@ -4,15 +4,16 @@
 #include "lab/errors.hpp"
 
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/placement/any_placement.hpp>
+#include <allot/gpu/placement/placement_name.hpp>
 #include <allot/gpu/topology/topology.hpp>
+#include <allot/lab/dimensions.hpp>
 #include <allot/lab/trace.hpp>
 #include <allot/presets/options.hpp>
 #include <allot/quota/access.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/scheduler/settings.hpp>
+#include <allot/sim/events.hpp>
 #include <allot/sim/hash.hpp>
-#include <allot/sim/setup.hpp>
 
 #include <array>
 #include <cstddef>
@@ -32,9 +33,6 @@ inline namespace v0 {
 namespace lab {
 
 class json_value;
-
-/// The maximum number of resources in a scenario. Everything is compiled for one and for this many.
-inline constexpr std::size_t max_resources = 8;
 
 /// By resource of the scenario; zero beyond those.
 using amounts = resources<max_resources>;
@@ -199,66 +197,14 @@ struct scenario_source {
 /// The same for a trace with the text `text`.
 [[nodiscard]] std::optional<trace> parse_trace(std::string_view text, const std::string& path, errors& found);
 
-/// A job that its quota's access rule refuses. It never reaches the scheduler.
-struct refused_job {
-  std::string_view id;
-  quota_id quota;
-  instant submit = 0;
-  instant duration = 0;
-  /// "zoe may not submit to team-a: it admits the users ana".
-  std::string text;
-};
-
-/// The origin of a job in a workload.
-struct job_origin {
-  /// The index in `scenario::jobs`, or none.
-  std::optional<std::uint32_t> entry{};
-  /// The index in the jobs of the trace, or none.
-  std::optional<std::uint32_t> traced{};
-};
-
-/// The input of the simulator and the scheduler. Refers to texts of the scenario, which must outlive it.
-template <std::size_t N>
-struct workload {
-  /// The quotas as the user gave them: the simulator adapts them to the preset. (In the presets of Kueue a
-  /// quota without children may not borrow a flavor that it does not list.) The settings are those of the
-  /// quotas that exist from the start.
-  sim::setup<N> setup;
-  /// For every quota, including those added by events.
-  std::vector<queue_settings> settings{};
-  /// For the jobs in `setup.jobs`, in their order.
-  std::vector<std::string_view> ids{};
-  std::vector<job_origin> origins{};
-  /// The job classes, by `job::job_class`; the first is that of jobs without a class.
-  std::vector<std::string_view> classes{};
-  /// By submission, then id.
-  std::vector<refused_job> refused{};
-};
-
 /// The user's name of a pool of a scenario's cluster; the internal name may also encode the flavors of its
 /// nodes.
 [[nodiscard]] std::string_view pool_as_given(std::string_view pool) noexcept;
 
-/// The jobs of scenario and trace together, sorted by submission, then id; the settings from the preset,
-/// overridden by the quotas. N is 1 or max_resources, and must hold the scenario's resources. Running jobs
-/// are treated like the others here: a simulation, in which nothing runs at the beginning, must refuse them.
-template <std::size_t N>
-[[nodiscard]] workload<N> make_workload(const scenario& s);
 /// The policy's settings for the jobs of each quota, by id; including quotas added by events.
 [[nodiscard]] std::vector<queue_settings> settings_of(const scenario& s);
 /// Contradictions in those settings, each with the number of the quota.
 [[nodiscard]] std::vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s);
-extern template workload<1> make_workload<1>(const scenario&);
-extern template workload<max_resources> make_workload<max_resources>(const scenario&);
-
-/// Takes the places of the jobs that are running, or being evicted, in `to.setup.where`, and lists them in
-/// `to.setup.running`. Jobs with known devices come first, then those with known nodes, so that a job that
-/// may run anywhere does not take their places. A running job with several flavors has the first one that its
-/// quota allows and that has room where the job runs. Reports jobs that do not fit.
-template <std::size_t N>
-void place_running(const scenario& s, workload<N>& to, errors& found);
-extern template void place_running<1>(const scenario&, workload<1>&, errors&);
-extern template void place_running<max_resources>(const scenario&, workload<max_resources>&, errors&);
 
 /// Calls `run(std::integral_constant<std::size_t, N>{})` with the smallest N that holds the scenario's
 /// resources.

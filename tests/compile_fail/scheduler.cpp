@@ -74,7 +74,7 @@ struct unordered {
 };
 struct incomplete_policies {
   template <class Session>
-  using cycle = allot::exhaustive_cycle<Session, incomplete_policies>;
+  using cycle = allot::policies<>::cycle<Session>;
 #ifdef policies_have_no_jobs
   // allot: policies must have `jobs`, the order of the jobs of one quota
   allot::capacity_kind not_preemptible = allot::capacity_kind::any;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/scenario.hpp"
+#include "lab/workload.hpp"
 
 #include <doctest/doctest.h>
 

@@ -6,6 +6,7 @@
 #include "lab/decide.hpp"
 #include "lab/explain.hpp"
 #include "lab/scenario.hpp"
+#include "lab/workload.hpp"
 #include "tests/lab/scenarios.hpp"
 
 using namespace allot;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lab/scenario.hpp"
+#include "lab/workload.hpp"
 #include "tests/lab/scenarios.hpp"
 #include "tests/lab/scratch.hpp"
 

@@ -7,7 +7,6 @@
 
 // A simulation is set up by value; its inventory comes with the places of who runs already.
 static_assert(std::is_copy_constructible_v<allot::sim::setup<1>>);
-static_assert(std::is_nothrow_move_constructible_v<allot::sim::node_event>);
 
 TEST_CASE("setup: nothing happens and nothing runs unless it is said") {
   const allot::sim::setup<1> s{allot::quota_tree<1>{{{.name = "q"}}}, {}, {}, {}};

@@ -12,6 +12,7 @@
 #include <allot/gpu/placement/indexed_best_fit.hpp>
 #include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/reason.hpp>
+#include <allot/gpu/room.hpp>
 #include <allot/gpu/topology/gang_request.hpp>
 #include <allot/gpu/what_if.hpp>
 

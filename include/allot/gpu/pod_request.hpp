@@ -17,6 +17,10 @@ namespace gpu {
 /// A machine of a cluster, numbered in the order of its specification.
 using node_id = id<struct node_tag>;
 
+/// A group of nodes that are close to each other: a spine, a leaf, a rack, an NVLink domain. Coarser levels
+/// have smaller ids, and within a level the domains of one parent are contiguous.
+using domain_id = id<struct domain_tag>;
+
 /// What an inventory has placed; the id becomes invalid when it is released.
 using allocation_id = recycled_id<struct allocation_tag>;
 

@@ -20,16 +20,39 @@
 namespace allot {
 inline namespace v0 {
 
+namespace detail {
+
+/// Protects jobs that have not had the minimum runtime of their quota's settings.
+template <class Session>
+struct protection_by_settings {
+  static constexpr std::size_t n = Session::n;
+  const Session* session = nullptr;
+
+  [[nodiscard]] bool operator()(const ledger<n>& l, const beneficiary<n>& b, const victim_candidate<n>& d,
+                                const search_progress<n>& progress) const {
+    if (!session->guarantees_runtime()) return false;
+    const auto guarantee = [this](quota_id x) -> const runtime_guarantee& {
+      return session->settings(x).min_runtime;
+    };
+    return minimum_runtime<decltype(guarantee)>{guarantee}(l, b, d, progress);
+  }
+};
+
+}  // namespace detail
+
 /// The library's own cycle: takes the job whose turn it is, until nothing more can be decided.
 ///
 /// What a job is given, and what is evicted for it, is assumed at once, so the next decision counts on it:
 /// nothing overlaps and nothing is decided twice. Only quotas that lost something or whose queue changed are
 /// reordered, so an unchanged world costs nothing.
-template <class Session, class Policies>
+///
+/// Its type leaves out the order of jobs, which it does not use: policies that differ in that alone share it.
+template <class Session, class QuotaOrder, class VictimOrder, class Guard, class Protection>
 class exhaustive_cycle {
  public:
   static constexpr std::size_t n = Session::n;
 
+  template <class Policies>
   explicit exhaustive_cycle(const Policies& policies)
       : turn_(policies.quotas),
         search_(policies.victims, policies.guard, policies.search_budget),
@@ -54,7 +77,7 @@ class exhaustive_cycle {
   template <class Look>
   void run(Session& session, Look look) {
     if (std::exchange(is_new_tree_, false) && evicts_after_resize_) bring_down(session);
-    search_.protection() = protection_of_all{protection_by_settings{&session}, protection_};
+    search_.protection() = protection_of_all{{&session}, protection_};
     // Each job that is considered becomes inadmissible, blocks its queue or is decided on, and
     // `preemption_turns` bounds how often; so a pass ends, and another one follows only if it has decided
     // something.
@@ -83,20 +106,7 @@ class exhaustive_cycle {
  private:
   using record = typename Session::record;
 
-  /// The runtimes guaranteed by the quotas' settings.
-  struct protection_by_settings {
-    const Session* session = nullptr;
-
-    [[nodiscard]] bool operator()(const ledger<n>& l, const beneficiary<n>& b, const victim_candidate<n>& d,
-                                  const search_progress<n>& progress) const {
-      if (!session->guarantees_runtime()) return false;
-      const auto guarantee = [this](quota_id x) -> const runtime_guarantee& {
-        return session->settings(x).min_runtime;
-      };
-      return minimum_runtime<decltype(guarantee)>{guarantee}(l, b, d, progress);
-    }
-  };
-  using protection_of_all = any_protection<protection_by_settings, typename Policies::protection_type>;
+  using protection_of_all = any_protection<detail::protection_by_settings<Session>, Protection>;
 
   /// Evicts excess jobs after quotas have shrunk.
   void bring_down(Session& session) {
@@ -212,12 +222,11 @@ class exhaustive_cycle {
     return at;
   }
 
-  tournament<n, typename Policies::quota_order_type> turn_;
-  victim_search<n, typename Policies::victim_order_type, typename Policies::guard_type, protection_of_all>
-      search_;
+  tournament<n, QuotaOrder> turn_;
+  victim_search<n, VictimOrder, Guard, protection_of_all> search_;
   consolidation_search<n> move_;
-  resize_search<n, typename Policies::victim_order_type> shrink_;
-  [[no_unique_address]] typename Policies::protection_type protection_;
+  resize_search<n, VictimOrder> shrink_;
+  [[no_unique_address]] Protection protection_;
   std::vector<running_job<n>> movable_;
   /// The quotas that have changed in this step. Their first jobs are in the plan, tried or not.
   std::vector<quota_id> shown_;

@@ -58,7 +58,7 @@ struct shortest_first {
   }
 };
 
-template <class Session, class Policies>
+template <class Session, class QuotaOrder, class VictimOrder, class Guard, class Protection>
 class exhaustive_cycle;
 
 /// The parts that a scheduler is assembled from. Each is a callable (its concept is next to it) and may carry
@@ -74,7 +74,7 @@ struct policies {
   using protection_type = Protection;
   /// How a step goes through the jobs: see `exhaustive_cycle`.
   template <class Session>
-  using cycle = exhaustive_cycle<Session, policies>;
+  using cycle = exhaustive_cycle<Session, QuotaOrder, VictimOrder, Guard, Protection>;
 
   /// Which quota's turn it is.
   [[no_unique_address]] QuotaOrder quotas{};

@@ -6,7 +6,6 @@
 #include <allot/gpu/pod_request.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/observers.hpp>
-#include <allot/sim/simulator.hpp>
 
 #include <cstddef>
 #include <cstdint>

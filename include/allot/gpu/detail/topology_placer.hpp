@@ -7,6 +7,7 @@
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/pod_request.hpp>
 #include <allot/gpu/reason.hpp>
+#include <allot/gpu/room.hpp>
 #include <allot/gpu/topology/gang_request.hpp>
 #include <allot/gpu/topology/topology.hpp>
 #include <allot/gpu/topology/topology_gang.hpp>

@@ -10,52 +10,20 @@
 #include <allot/gpu/placement/gpu_clustering.hpp>
 #include <allot/gpu/placement/gpu_packing.hpp>
 #include <allot/gpu/placement/indexed_best_fit.hpp>
+#include <allot/gpu/placement/placement_name.hpp>
 #include <allot/gpu/placement/random_fit.hpp>
 #include <allot/gpu/placement/typical_pods.hpp>
 #include <allot/gpu/placement/vector_best_fit.hpp>
 #include <allot/gpu/placement/worst_fit.hpp>
 #include <allot/gpu/pod_request.hpp>
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <variant>
 
 namespace allot {
 inline namespace v0 {
 namespace gpu {
-
-/// The placement policies available by name (`placement_names`). The enumerators are shorter, because the
-/// names are those of types.
-enum class placement_name : std::uint8_t {
-  best,
-  worst,
-  first,
-  random,
-  packing,
-  clustering,
-  dot,
-  vector_best,
-  fgd,
-};
-
-/// In the order of the enumeration.
-inline constexpr std::array<std::string_view, 9> placement_names = {
-    "best_fit",       "worst_fit",   "first_fit",       "random", "gpu_packing",
-    "gpu_clustering", "dot_product", "vector_best_fit", "fgd",
-};
-
-[[nodiscard]] constexpr std::string_view to_string(placement_name name) noexcept {
-  return placement_names[static_cast<std::size_t>(name)];
-}
-[[nodiscard]] constexpr std::optional<placement_name> find_placement(std::string_view name) noexcept {
-  const auto* const at = std::find(placement_names.begin(), placement_names.end(), name);
-  if (at == placement_names.end()) return std::nullopt;
-  return static_cast<placement_name>(at - placement_names.begin());
-}
 
 /// A placement policy chosen at run time, for hosts that read it from a configuration. Best fit by default.
 class any_placement {

@@ -20,10 +20,6 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// A group of nodes that are close to each other: a spine, a leaf, a rack, an NVLink domain. Coarser levels
-/// have smaller ids, and within a level the domains of one parent are contiguous.
-using domain_id = id<struct domain_tag>;
-
 /// A range of consecutive ids.
 class domain_range {
  public:

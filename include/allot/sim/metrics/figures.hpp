@@ -5,10 +5,8 @@
 #include <allot/core/ratio.hpp>
 #include <allot/core/time.hpp>
 #include <allot/preemption/eligibility.hpp>
-#include <allot/sim/metrics/detail/reclaim_times.hpp>
 #include <allot/sim/metrics/statistics.hpp>
 #include <allot/sim/metrics/timeline.hpp>
-#include <allot/sim/metrics/wait_reasons.hpp>
 
 #include <array>
 #include <cstddef>
@@ -23,6 +21,29 @@ namespace sim {
 
 // The figures of a simulation, in exact integers: times in milliseconds, amounts of GPU time in milli-GPUs x
 // milliseconds. `metrics` defines each figure.
+
+/// Why a job waits (the split of the Philly study, with the rest distinguished).
+enum class wait_cause : std::uint8_t {
+  /// A limit of its quota, or of an ancestor, does not allow it: fair-share delay.
+  fair_share,
+  /// Its quota allows it and enough GPUs are free, but not together: fragmentation delay.
+  fragmentation,
+  /// Its quota allows it, but too few GPUs are free.
+  capacity,
+  /// It could run: it waits for its turn behind others, or for jobs being evicted.
+  order,
+};
+inline constexpr std::size_t wait_cause_count = 4;
+
+/// How a quota, or all of them, got back what was lent.
+struct reclaim_figures {
+  /// How long it was without what it had a claim to, beyond the grace period and within the window.
+  instant violated = 0;
+  /// How long it took to get it back, for all claims that arose in the window and were met.
+  sample_summary latency;
+  /// The number of claims not met in the end.
+  std::size_t open = 0;
+};
 
 /// The state of a quota's own jobs and own pool, in milli-GPUs.
 struct quota_moment {

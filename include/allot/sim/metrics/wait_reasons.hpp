@@ -9,6 +9,7 @@
 #include <allot/gpu/reason.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/sim/job.hpp>
+#include <allot/sim/metrics/figures.hpp>
 
 #include <array>
 #include <compare>
@@ -22,19 +23,6 @@
 namespace allot {
 inline namespace v0 {
 namespace sim {
-
-/// Why a job waits (the split of the Philly study, with the rest distinguished).
-enum class wait_cause : std::uint8_t {
-  /// A limit of its quota, or of an ancestor, does not allow it: fair-share delay.
-  fair_share,
-  /// Its quota allows it and enough GPUs are free, but not together: fragmentation delay.
-  fragmentation,
-  /// Its quota allows it, but too few GPUs are free.
-  capacity,
-  /// It could run: it waits for its turn behind others, or for jobs being evicted.
-  order,
-};
-inline constexpr std::size_t wait_cause_count = 4;
 
 /// For a pending job, from the result of `scheduler::why`.
 template <class Hold>

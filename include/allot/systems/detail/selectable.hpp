@@ -231,7 +231,7 @@ class selectable_cycle {
   }
 
   std::unique_ptr<fairness_state<n>> state_;
-  exhaustive_cycle<Session, parts> cycle_;
+  typename parts::template cycle<Session> cycle_;
 };
 
 }  // namespace detail

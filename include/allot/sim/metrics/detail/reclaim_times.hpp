@@ -5,6 +5,7 @@
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
 #include <allot/quota/ledger.hpp>
+#include <allot/sim/metrics/figures.hpp>
 #include <allot/sim/metrics/statistics.hpp>
 #include <allot/sim/metrics/timeline.hpp>
 
@@ -26,16 +27,6 @@ template <std::size_t N>
   }
   return true;
 }
-
-/// How a quota, or all of them, got back what was lent.
-struct reclaim_figures {
-  /// How long it was without what it had a claim to, beyond the grace period and within the window.
-  instant violated = 0;
-  /// How long it took to get it back, for all claims that arose in the window and were met.
-  sample_summary latency;
-  /// The number of claims not met in the end.
-  std::size_t open = 0;
-};
 
 /// How long quotas wait for what they have lent.
 ///

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/lab/dimensions.hpp>
+#include <allot/scheduler/any_policies.hpp>
+#include <allot/scheduler/scheduler.hpp>
+#include <allot/sim/metrics/metrics.hpp>
+#include <allot/sim/simulator.hpp>
+#include <allot/systems/by_name.hpp>
+
+namespace allot {
+inline namespace v0 {
+
+// The simulator under every preset takes more than a minute to compile. `allot::lab` has it for one resource
+// and for `max_resources`: whoever includes this header links it, and compiles only the calls.
+
+extern template any_policies<sim::workload_view<1>, sim::places> any_preset::policies_for() const;
+extern template any_policies<sim::workload_view<lab::max_resources>, sim::places> any_preset::policies_for()
+    const;
+extern template class scheduler<sim::workload_view<1>, sim::places,
+                                any_policies<sim::workload_view<1>, sim::places>>;
+extern template class scheduler<sim::workload_view<lab::max_resources>, sim::places,
+                                any_policies<sim::workload_view<lab::max_resources>, sim::places>>;
+extern template class sim::simulator<1>;
+extern template class sim::simulator<lab::max_resources>;
+extern template class sim::metrics<1>;
+extern template class sim::metrics<lab::max_resources>;
+
+}  // namespace v0
+}  // namespace allot

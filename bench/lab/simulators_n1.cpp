@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/lab/simulators.hpp>
+
+namespace allot {
+inline namespace v0 {
+
+template any_policies<sim::workload_view<1>, sim::places> any_preset::policies_for() const;
+template class scheduler<sim::workload_view<1>, sim::places,
+                         any_policies<sim::workload_view<1>, sim::places>>;
+template class sim::simulator<1>;
+template class sim::metrics<1>;
+
+}  // namespace v0
+}  // namespace allot
