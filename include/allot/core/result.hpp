@@ -34,8 +34,10 @@ enum class problem_code : std::uint8_t {
 
 /// One problem with the user's input.
 struct problem {
+  /// The `dimension` of a problem that concerns no single dimension.
   static constexpr std::size_t no_dimension = static_cast<std::size_t>(-1);
 
+  /// What is wrong. Stable: a program may test for it.
   problem_code code{};
   /// The name of the quota, node or job concerned.
   std::string subject;
@@ -43,6 +45,7 @@ struct problem {
   std::string field;
   /// A human-readable sentence.
   std::string text;
+  /// The dimension concerned, or `no_dimension`.
   std::size_t dimension = no_dimension;
 };
 
@@ -57,12 +60,15 @@ class [[nodiscard]] result {
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return value_.has_value(); }
+  /// What is wrong; empty if there is a value.
   [[nodiscard]] const std::vector<problem>& problems() const noexcept { return problems_; }
   /// Precondition: there is a value.
   [[nodiscard]] T& value() & {
     ALLOT_ASSERT(value_.has_value(), "no value: see problems()");
     return *value_;
   }
+  /// @{
+  /// The value. Precondition: there is one (`ALLOT_ASSERT`).
   [[nodiscard]] const T& value() const& {
     ALLOT_ASSERT(value_.has_value(), "no value: see problems()");
     return *value_;
@@ -71,6 +77,7 @@ class [[nodiscard]] result {
     ALLOT_ASSERT(value_.has_value(), "no value: see problems()");
     return std::move(*value_);
   }
+  /// @}
 
  private:
   std::optional<T> value_;

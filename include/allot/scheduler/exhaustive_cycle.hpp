@@ -28,6 +28,7 @@ inline namespace v0 {
 template <class Session, class Policies>
 class exhaustive_cycle {
  public:
+  /// The number of dimensions.
   static constexpr std::size_t n = Session::n;
 
   explicit exhaustive_cycle(const Policies& policies)

@@ -48,9 +48,11 @@ inline constexpr std::array<std::string_view, 9> placement_names = {
     "gpu_clustering", "dot_product", "vector_best_fit", "fgd",
 };
 
+/// The name that configurations use: "best_fit", "fgd".
 [[nodiscard]] constexpr std::string_view to_string(placement_name name) noexcept {
   return placement_names[static_cast<std::size_t>(name)];
 }
+/// The policy of that name, if there is one.
 [[nodiscard]] constexpr std::optional<placement_name> find_placement(std::string_view name) noexcept {
   const auto* const at = std::find(placement_names.begin(), placement_names.end(), name);
   if (at == placement_names.end()) return std::nullopt;
@@ -66,6 +68,7 @@ class any_placement {
                 std::uint64_t seed = 1)
       : policy_(make(name, layout, typical, seed)) {}
 
+  /// Which policy it is.
   [[nodiscard]] placement_name name() const noexcept { return static_cast<placement_name>(policy_.index()); }
 
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {

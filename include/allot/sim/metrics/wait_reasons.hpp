@@ -34,6 +34,7 @@ enum class wait_cause : std::uint8_t {
   /// It could run: it waits for its turn behind others, or for jobs being evicted.
   order,
 };
+/// The number of causes.
 inline constexpr std::size_t wait_cause_count = 4;
 
 /// For a pending job, from the result of `scheduler::why`.
