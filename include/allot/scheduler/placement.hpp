@@ -100,8 +100,9 @@ requires requires {
 struct what_if_beside<P> {
   using type = typename P::what_if;
 };
-/// The what-if beside a placement, or `no_what_if` if it has none.
 }  // namespace detail
+
+/// The what-if beside a placement, or `no_what_if` if it has none.
 template <class P>
 using what_if_of = typename detail::what_if_beside<P>::type;
 
@@ -124,6 +125,7 @@ struct no_placement {
   struct allocation {
     friend constexpr bool operator==(const allocation&, const allocation&) noexcept = default;
   };
+  /// Never needed: there is always a place.
   struct reason {};
 
   /// @{
