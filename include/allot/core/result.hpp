@@ -15,18 +15,31 @@ inline namespace v0 {
 
 /// What is wrong with a specification. Stable: a program may test for it.
 enum class problem_code : std::uint8_t {
+  /// A name is required.
   empty_name,
+  /// Something else has that name.
   duplicate_name,
+  /// The parent does not exist.
   unknown_parent,
+  /// The parents go in a circle.
   cycle,
+  /// An amount, limit, weight or time is below zero.
   negative,
+  /// A number is too large or too small for its field, or a sum can't be counted.
   out_of_range,
+  /// The children of an inclusive quota are given more than it has.
   exceeds_parent,
+  /// The quotas below an inclusive quota keep more for themselves than it has.
   keeps_more_than_it_has,
+  /// It still has jobs.
   in_use,
+  /// There is no such quota.
   unknown_quota,
+  /// It refers to something that does not exist.
   unknown_name,
+  /// Something that is required is not there.
   missing,
+  /// It is in several domains, or below several parents.
   more_than_one_parent,
   /// One setting makes another meaningless.
   contradiction,

@@ -366,10 +366,12 @@ struct graph_traits<allot::gpu::topology_graph> {
   using edge_parallel_category = disallow_parallel_edge_tag;
   /// @}
 
+  /// Which of Boost.Graph's concepts it models.
   struct traversal_category : vertex_list_graph_tag,
                               edge_list_graph_tag,
                               bidirectional_graph_tag,
                               adjacency_graph_tag {};
+
   /// @{
   /// What Boost.Graph's concepts ask for.
   using vertex_iterator = allot::gpu::detail::topology_vertex_iterator;
