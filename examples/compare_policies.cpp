@@ -57,7 +57,9 @@ using column = std::map<std::string, std::string>;
 
 column decide(const allot::any_preset& preset) {
   const tree_type names = allot::build_quota_tree(quotas()).value();
+  //! [by name]
   auto s = allot::make_scheduler(preset, jobs_view{&names}, quotas()).value();
+  //! [by name]
 
   column result;
   int started = 0;

@@ -35,6 +35,7 @@ using deadlines = std::map<quota_id, int>;  // in days
 
 // --- the policy: these 30 lines
 
+//! [order]
 /// Divides idle capacity: everything that the team with the next deadline wants, then the one after it.
 struct next_deadline_first {
   const deadlines* days;
@@ -55,6 +56,8 @@ struct next_deadline_first {
     return std::pair{std::pair{allot::share_of(l, c).borrows, days->at(c.quota)}, c.head};
   }
 };
+//! [order]
+//! [victims]
 /// The order of victims: jobs that have done least first.
 struct least_done_first {
   const job_list* jobs;
@@ -68,6 +71,8 @@ struct least_done_first {
            std::pair{jobs->at(b.order).percent_done, b.order};
   }
 };
+//! [victims]
+//! [guard]
 /// The fairness guard: jobs that are nearly done stay.
 struct nearly_done_stays {
   const job_list* jobs;
@@ -77,6 +82,7 @@ struct nearly_done_stays {
     return jobs->at(d.next.order).percent_done < 90;
   }
 };
+//! [guard]
 
 // --- the host
 
@@ -87,8 +93,10 @@ struct jobs_view {
   int priority(job) const { return 0; }
   std::uint64_t id(job j) const { return j->number; }
 };
+//! [policies]
 using lab_policies =
     allot::policies<next_deadline_first, allot::by_settings, least_done_first, nearly_done_stays>;
+//! [policies]
 
 }  // namespace
 
@@ -128,8 +136,10 @@ int main() {
   fmt::print("robots is idle; vision has a deadline in 30 days and speech in 5.\n");
   submit(vision, 4, 3);
   submit(speech, 4, 3);
+  //! [division]
   allot::division<1, next_deadline_first> owed{next_deadline_first{&days}};
   owed.update(lab.ledger(), wanted);
+  //! [division]
   for (const quota_id x : {vision, speech}) {
     fmt::print("  {} owns {}, wants {}, and is entitled to {} GPUs\n", tree.name(x),
                to_string(tree.spec(x).nominal[0]), to_string(wanted[x.index()][0]),

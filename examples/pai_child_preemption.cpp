@@ -27,6 +27,7 @@ struct job {
   int priority;
 };
 
+//! [view]
 struct jobs_of_pai {
   using job = const ::job*;
   quota_id quota(job j) const { return j->quota; }
@@ -36,6 +37,7 @@ struct jobs_of_pai {
 };
 
 using scheduler_type = allot::scheduler<jobs_of_pai, allot::gpu::inventory, allot::pai::policies_type>;
+//! [view]
 
 /// The host: it submits jobs, carries out the plans, and reports back.
 class host {
@@ -130,6 +132,7 @@ class host {
 }  // namespace
 
 int main() {
+  //! [make]
   auto nodes = allot::gpu::build_cluster({{.name = "node", .count = 16, .gpus = 8}});
   auto made = allot::make_scheduler(allot::pai{}, jobs_of_pai{},
                                     {{.name = "quota1", .nominal = gpus(128)},
@@ -137,6 +140,7 @@ int main() {
                                      {.name = "quota1.2", .parent = "quota1", .nominal = gpus(80)}},
                                     allot::gpu::inventory{nodes.value()});
   if (!made) return 1;
+  //! [make]
   host cluster{std::move(made).value()};
 
   fmt::print("1. Team C trains on more than its 80 GPUs: it borrows what team B leaves idle.\n");

@@ -54,6 +54,7 @@ class host {
     return static_cast<int>(at - free_gpus_.begin());
   }
 
+  //! [headroom]
   bool may_start(const host_job& j) const {
     if (const auto lacks = allot::binding_shortfall(ledger_, quota_of(j), request_of(j))) {
       std::printf("job %d waits: %s lacks %s GPUs\n", j.number,
@@ -62,7 +63,9 @@ class host {
     }
     return node_for(j).has_value();
   }
+  //! [headroom]
 
+  //! [running]
   /// The library's view of a running job; its id is the host's own number.
   allot::running_job<> as_running(const host_job& j) const {
     return {.id = allot::job_id{static_cast<std::size_t>(j.number)},
@@ -71,7 +74,9 @@ class host {
             .order = static_cast<std::uint64_t>(j.number),
             .request = request_of(j)};
   }
+  //! [running]
 
+  //! [search]
   /// The changes that the search makes to the nodes while it tries.
   struct trial {
     host& h;
@@ -104,7 +109,9 @@ class host {
     }
     return true;
   }
+  //! [search]
 
+  //! [start]
   void start(host_job& j) {
     j.node = *node_for(j);
     free_gpus_[static_cast<std::size_t>(j.node)] -= j.gpus;
@@ -112,6 +119,7 @@ class host {
     running_.insert(as_running(j));
     std::printf("job %d of %s starts on node %d with %d GPUs\n", j.number, j.team.c_str(), j.node, j.gpus);
   }
+  //! [start]
 
   const host_job& job(const allot::running_job<>& r) const {
     return *std::find_if(jobs_.begin(), jobs_.end(),
@@ -127,11 +135,13 @@ class host {
 };
 
 int main() {
+  //! [tree]
   auto tree = allot::build_quota_tree<1>({{.name = "site"},
                                           {.name = "physics", .parent = "site", .nominal = allot::gpus(8)},
                                           {.name = "biology", .parent = "site", .nominal = allot::gpus(8)}});
   for (const auto& p : tree.problems()) std::printf("%s\n", p.text.c_str());
   if (!tree) return 1;
+  //! [tree]
 
   host site{{8, 8}, tree.value()};
   for (int n = 1; n <= 4; ++n) site.submit({n, "physics", 4, 0});  // 16 GPUs: 8 of them are biology's

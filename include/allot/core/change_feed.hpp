@@ -16,6 +16,7 @@ class change_feed {
     follows_ = true;
     items_.clear();
   }
+  /// Appends an item, if the feed is followed.
   void note(const Item& item) {
     if (follows_) items_.push_back(item);
   }

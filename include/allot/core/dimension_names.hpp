@@ -29,6 +29,7 @@ class dimension_names {
   dimension_names(std::initializer_list<std::string_view> names) { assign(names); }
   explicit dimension_names(std::span<const std::string> names) { assign(names); }
 
+  /// The number of dimensions.
   [[nodiscard]] static constexpr std::size_t size() noexcept { return N; }
   /// Empty if there is no such dimension.
   [[nodiscard]] std::string_view operator[](std::size_t dimension) const noexcept {

@@ -17,8 +17,11 @@ class id {
   constexpr id() noexcept = default;
   explicit constexpr id(std::size_t index) noexcept : value_(static_cast<std::uint32_t>(index)) {}
 
+  /// The null id.
   [[nodiscard]] static constexpr id none() noexcept { return {}; }
+  /// The position in the array; of the null id the largest `std::uint32_t`.
   [[nodiscard]] constexpr std::size_t index() const noexcept { return value_; }
+  /// Whether this is the null id.
   [[nodiscard]] constexpr bool is_none() const noexcept { return value_ == none_value; }
   explicit constexpr operator bool() const noexcept { return !is_none(); }
 
@@ -40,9 +43,13 @@ class recycled_id {
   explicit constexpr recycled_id(std::size_t index, std::uint32_t generation = 0) noexcept
       : index_(static_cast<std::uint32_t>(index)), generation_(generation) {}
 
+  /// The null id.
   [[nodiscard]] static constexpr recycled_id none() noexcept { return {}; }
+  /// The position in the array; of the null id the largest `std::uint32_t`.
   [[nodiscard]] constexpr std::size_t index() const noexcept { return index_; }
+  /// Distinguishes the successive holders of the position.
   [[nodiscard]] constexpr std::uint32_t generation() const noexcept { return generation_; }
+  /// Whether this is the null id.
   [[nodiscard]] constexpr bool is_none() const noexcept { return index_ == none_index; }
   explicit constexpr operator bool() const noexcept { return !is_none(); }
 

@@ -12,7 +12,9 @@ inline namespace v0 {
 
 /// A state to roll back to. Savepoints nest: the one opened last is closed first.
 struct savepoint {
+  /// How many entries were recorded before it.
   std::size_t entries = 0;
+  /// How many savepoints were open with it.
   std::size_t depth = 0;
 };
 
@@ -21,9 +23,13 @@ struct savepoint {
 template <class Entry>
 class journal {
  public:
+  /// Opens a savepoint; from now on changes must be recorded. O(1).
   [[nodiscard]] savepoint open() noexcept { return {entries_.size(), ++depth_}; }
+  /// Whether a savepoint is open.
   [[nodiscard]] bool recording() const noexcept { return depth_ != 0; }
+  /// Records a value before it is overwritten. Only to be called while `recording`.
   void record(Entry entry) { entries_.push_back(std::move(entry)); }
+  /// Allocates memory for that many entries.
   void reserve(std::size_t entries) { entries_.reserve(entries); }
 
   /// Calls `undo(entry)` for everything recorded since `s`, newest first, and closes `s`.

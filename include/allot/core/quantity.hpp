@@ -31,7 +31,9 @@ class quantity {
 
   /// In thousandths of a unit; meaningless (the largest integer) when unlimited.
   [[nodiscard]] constexpr std::int64_t in_milli() const noexcept { return value_; }
+  /// Whether it is the amount that exceeds every bounded one.
   [[nodiscard]] constexpr bool is_unlimited() const noexcept { return value_ == unlimited_value; }
+  /// Whether it is neither `unlimited` nor `lowest`.
   [[nodiscard]] constexpr bool is_bounded() const noexcept {
     return value_ != unlimited_value && value_ != lowest_value;
   }

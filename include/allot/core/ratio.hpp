@@ -7,6 +7,7 @@
 namespace allot {
 inline namespace v0 {
 
+/// An unsigned integer of 128 bits, for exact products of amounts.
 __extension__ using wide = unsigned __int128;
 
 /// Compares a/b with c/d exactly, whatever the size of the terms. A denominator of zero makes the fraction
@@ -44,9 +45,12 @@ class ratio {
   /// Zero.
   constexpr ratio() noexcept = default;
   constexpr ratio(wide numerator, wide denominator) noexcept : num_(numerator), den_(denominator) {}
+  /// Larger than any fraction with a denominator other than 0.
   [[nodiscard]] static constexpr ratio infinite() noexcept { return {1, 0}; }
 
+  /// Whether the denominator is 0 and the numerator is not.
   [[nodiscard]] constexpr bool is_infinite() const noexcept { return den_ == 0 && num_ != 0; }
+  /// Whether the numerator is 0.
   [[nodiscard]] constexpr bool is_zero() const noexcept { return num_ == 0; }
   /// For display only, never for a decision.
   [[nodiscard]] constexpr double approximate() const noexcept {

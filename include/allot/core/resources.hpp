@@ -31,9 +31,13 @@ class per_dimension {
   [[nodiscard]] constexpr const T& operator[](std::size_t dimension) const noexcept {
     return values_[dimension];
   }
+  /// The number of dimensions.
   [[nodiscard]] static constexpr std::size_t size() noexcept { return N; }
+  /// @{
+  /// The values in the order of the dimensions, for reading.
   [[nodiscard]] constexpr auto begin() const noexcept { return values_.begin(); }
   [[nodiscard]] constexpr auto end() const noexcept { return values_.end(); }
+  /// @}
 
   friend constexpr auto operator<=>(const per_dimension&, const per_dimension&) noexcept = default;
   friend constexpr bool operator==(const per_dimension&, const per_dimension&) noexcept = default;
@@ -93,6 +97,7 @@ class exact_sum {
     for (std::size_t d = 0; d < N; ++d) sums_[d] -= r[d].in_milli();
     return *this;
   }
+  /// The sum, `unlimited` if it can't be represented.
   [[nodiscard]] constexpr resources<N> amount() const noexcept {
     constexpr total most = quantity::unlimited().in_milli();
     resources<N> r;

@@ -15,18 +15,31 @@ inline namespace v0 {
 
 /// What is wrong with a specification. Stable: a program may test for it.
 enum class problem_code : std::uint8_t {
+  /// A name is required.
   empty_name,
+  /// Something else has that name.
   duplicate_name,
+  /// The parent does not exist.
   unknown_parent,
+  /// The parents go in a circle.
   cycle,
+  /// An amount, limit, weight or time is below zero.
   negative,
+  /// A number is too large or too small for its field, or a sum can't be counted.
   out_of_range,
+  /// The children of an inclusive quota are given more than it has.
   exceeds_parent,
+  /// The quotas below an inclusive quota keep more for themselves than it has.
   keeps_more_than_it_has,
+  /// It still has jobs.
   in_use,
+  /// There is no such quota.
   unknown_quota,
+  /// It refers to something that does not exist.
   unknown_name,
+  /// Something that is required is not there.
   missing,
+  /// It is in several domains, or below several parents.
   more_than_one_parent,
   /// One setting makes another meaningless.
   contradiction,
@@ -34,8 +47,10 @@ enum class problem_code : std::uint8_t {
 
 /// One problem with the user's input.
 struct problem {
+  /// The `dimension` of a problem that concerns no single dimension.
   static constexpr std::size_t no_dimension = static_cast<std::size_t>(-1);
 
+  /// What is wrong. Stable: a program may test for it.
   problem_code code{};
   /// The name of the quota, node or job concerned.
   std::string subject;
@@ -43,6 +58,7 @@ struct problem {
   std::string field;
   /// A human-readable sentence.
   std::string text;
+  /// The dimension concerned, or `no_dimension`.
   std::size_t dimension = no_dimension;
 };
 
@@ -57,12 +73,15 @@ class [[nodiscard]] result {
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return value_.has_value(); }
+  /// What is wrong; empty if there is a value.
   [[nodiscard]] const std::vector<problem>& problems() const noexcept { return problems_; }
   /// Precondition: there is a value.
   [[nodiscard]] T& value() & {
     ALLOT_ASSERT(value_.has_value(), "no value: see problems()");
     return *value_;
   }
+  /// @{
+  /// The value. Precondition: there is one (`ALLOT_ASSERT`).
   [[nodiscard]] const T& value() const& {
     ALLOT_ASSERT(value_.has_value(), "no value: see problems()");
     return *value_;
@@ -71,6 +90,7 @@ class [[nodiscard]] result {
     ALLOT_ASSERT(value_.has_value(), "no value: see problems()");
     return std::move(*value_);
   }
+  /// @}
 
  private:
   std::optional<T> value_;

@@ -13,18 +13,22 @@ inline namespace v0 {
 template <class Id>
 class stamped_set {
  public:
+  /// Removes all ids. O(1), except once in 2^32 calls.
   void clear() noexcept {
     if (++now_ != 0) return;
     stamps_.assign(stamps_.size(), 0);
     now_ = 1;
   }
+  /// Adds an id, which may be in the set already. Allocates for an id larger than any before.
   void insert(Id id) {
     if (id.index() >= stamps_.size()) stamps_.resize(id.index() + 1);
     stamps_[id.index()] = now_;
   }
+  /// Removes an id, if it is in the set.
   void erase(Id id) noexcept {
     if (id.index() < stamps_.size()) stamps_[id.index()] = 0;
   }
+  /// Whether the id is in the set.
   [[nodiscard]] bool contains(Id id) const noexcept {
     return id.index() < stamps_.size() && stamps_[id.index()] == now_;
   }

@@ -17,6 +17,7 @@ inline namespace v0 {
 
 /// A queue's claim in a flat fair share.
 struct share_claim {
+  /// What the queue wants in total, not only in addition to what it has.
   quantity wants;
   /// Above zero, in thousandths.
   std::int64_t weight = 1000;

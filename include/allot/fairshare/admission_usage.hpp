@@ -19,6 +19,7 @@
 namespace allot {
 inline namespace v0 {
 
+/// How usage is remembered and weighed (Kueue's AdmissionFairSharing configuration).
 template <std::size_t N = 1>
 struct admission_usage_settings {
   /// Zero or less: nothing is remembered.
@@ -145,6 +146,7 @@ class admission_usage {
 /// After a tick, a penalty or an admission, the quota must be rekeyed (`tournament::enter`, `leave`).
 template <std::size_t N>
 struct lowest_admission_score_first {
+  /// The usage that is compared; must outlive the order.
   const admission_usage<N>* usage;
 
   [[nodiscard]] std::pair<ratio, job_rank> operator()(const ledger<N>& l, const contender<N>& c) const {

@@ -19,6 +19,7 @@ struct borrowed_share {
   bool borrows = false;
   /// Infinite for a borrower of weight zero.
   ratio weighted{};
+  /// The same without the weight.
   ratio unweighted{};
 
   /// By the weighted share; borrowers of weight zero among themselves by the unweighted one.

@@ -14,12 +14,14 @@ inline namespace v0 {
 /// A factor from 0 to 1, in units of 2^-63. Integer arithmetic only, so it is the same on every machine.
 class decay_factor {
  public:
+  /// The number of parts that make up the factor 1.
   static constexpr std::uint64_t one_in_parts = std::uint64_t{1} << 63U;
 
   /// 1: nothing is forgotten.
   constexpr decay_factor() noexcept = default;
   explicit constexpr decay_factor(std::uint64_t parts) noexcept : parts_(parts) {}
 
+  /// The factor in units of 2^-63.
   [[nodiscard]] constexpr std::uint64_t parts() const noexcept { return parts_; }
   /// 1 minus this.
   [[nodiscard]] constexpr decay_factor complement() const noexcept {

@@ -30,6 +30,7 @@ class even_totals {
     if (left > 0) divide(left, claimants, [&](const claimant& c) { return measure_(c) == 0 ? 1 : 0; });
   }
 
+  /// True; see `ignores_unmet_wants`.
   [[nodiscard]] bool ignores_unmet_wants() const noexcept { return true; }
 
  private:

@@ -54,6 +54,7 @@ class fair_tree {
     };
     rank(tree, 0, false, expand);
   }
+  /// The same, with every quota ranked whether it has work or not.
   template <std::size_t N>
   void update(const quota_tree<N>& tree, std::size_t d, std::span<const std::int64_t> own_usage) {
     update(tree, d, own_usage, [](quota_id) { return false; });
@@ -64,6 +65,7 @@ class fair_tree {
   [[nodiscard]] std::size_t rank(quota_id x) const {
     return ranks_[x.index()] == none ? ranks_.size() : ranks_[x.index()];
   }
+  /// The number of ranked users.
   [[nodiscard]] std::size_t users() const noexcept { return ranked_; }
   /// Slurm's fair-share factor: 1 for the first, 1 / users for the last. Precondition: x is a user.
   [[nodiscard]] ratio factor(quota_id x) const {
@@ -136,6 +138,7 @@ class fair_tree {
 /// The contender whose user has the best Fair Tree rank comes first, then the best job. After an update of
 /// the ranks, call `tournament::refresh_all`.
 struct fair_tree_rank_first {
+  /// The ranks that are compared; must outlive the order.
   const fair_tree* ranks;
 
   template <std::size_t N>

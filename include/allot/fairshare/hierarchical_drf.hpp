@@ -33,6 +33,7 @@ inline namespace v0 {
 template <std::size_t N>
 class hierarchical_drf {
  public:
+  /// The share of a quota that uses all of the capacity.
   static constexpr wide one = wide{1} << 48U;
 
   explicit hierarchical_drf(const resources<N>& capacity) : capacity_(capacity) {}
@@ -57,6 +58,7 @@ class hierarchical_drf {
 
   /// The share of the whole subtree, or of its own jobs, in units of 1 / `one`.
   [[nodiscard]] wide share(quota_id x, bool own_jobs) const { return at(x, own_jobs).share; }
+  /// Whether the whole subtree, or its own jobs, are blocked.
   [[nodiscard]] bool is_blocked(quota_id x, bool own_jobs) const { return at(x, own_jobs).blocked; }
 
  private:
@@ -125,15 +127,20 @@ class hierarchical_drf {
 /// after an `update`, all quotas.
 template <std::size_t N>
 struct lowest_hierarchical_share {
+  /// By which contenders are compared, least first.
   struct key {
+    /// Whether it is blocked: such contenders come last.
     bool blocked = false;
+    /// Its hierarchical dominant share, per weight.
     ratio share{};
+    /// Its best pending job.
     job_rank head{};
 
     friend constexpr auto operator<=>(const key&, const key&) noexcept = default;
     friend constexpr bool operator==(const key&, const key&) noexcept = default;
   };
 
+  /// The shares that are compared; must outlive the order.
   const hierarchical_drf<N>* shares;
 
   [[nodiscard]] key operator()(const ledger<N>& l, const contender<N>& c) const {

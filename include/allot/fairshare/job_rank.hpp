@@ -13,7 +13,9 @@ inline namespace v0 {
 struct job_rank {
   /// The key of the job order, e.g. the negated priority, or the expected duration.
   std::int64_t key = 0;
+  /// The time of submission, or the number of the call if the view gives no time.
   instant submitted = 0;
+  /// A number that is unique among the jobs of the scheduler, as `identified_view` gives it.
   std::uint64_t id = 0;
   /// More pods for an elastic job that is already running: at an equal key, after jobs that are not running
   /// yet (KAI).

@@ -27,8 +27,11 @@ concept quota_order = requires(const Order order, const ledger<N>& l, const cont
 /// A contender within its own supply comes first; then the lowest weighted borrowed share (Kueue's fair
 /// sharing); then the best job.
 struct within_nominal_then_borrowed_share {
+  /// By which contenders are compared, least first.
   struct key {
+    /// What it borrows once its job is admitted.
     borrowed_share share;
+    /// Its best pending job, which decides between equal shares.
     job_rank head;
 
     friend constexpr std::strong_ordering operator<=>(const key& a, const key& b) noexcept {

@@ -54,6 +54,7 @@ class priority_bands {
   }
   { rule_.divide_shortage(pool, claimants); }
 
+  /// What the rule within a band says of itself; see `ignores_unmet_wants`.
   [[nodiscard]] bool ignores_unmet_wants() const { return allot::ignores_unmet_wants(rule_); }
 
  private:

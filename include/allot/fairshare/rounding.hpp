@@ -24,18 +24,23 @@ struct portion {
   std::size_t place = 0;
   /// The time since which it has been waiting, for roundings that use it.
   std::int64_t since = 0;
+  /// What it has been given so far.
   std::int64_t given = 0;
   /// While a rounding counts in units: how much smaller than a unit its last one is.
   std::int64_t trimmed = 0;
 
+  /// Whether it has all that it has room for.
   [[nodiscard]] bool is_full() const noexcept { return given == room; }
 };
 
 /// The level of an exact division in proportion to weight: all portions before `first` have their `room`; the
 /// others share `left` by their weights, `total` in all, and none of them becomes full.
 struct water_level {
+  /// The first portion that is not full, after they were sorted.
   std::size_t first = 0;
+  /// What is left for those that are not full, in milli.
   std::int64_t left = 0;
+  /// The sum of their weights.
   wide total = 0;
 };
 
@@ -254,6 +259,7 @@ class rounded_down {
       p.given = exact - exact % unit_;
     }
   }
+  /// False; see `ignores_unmet_wants`.
   [[nodiscard]] bool ignores_unmet_wants() const noexcept { return false; }
 
  private:

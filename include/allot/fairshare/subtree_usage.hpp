@@ -23,12 +23,16 @@ class subtree_usage {
     totals_.assign(l.tree().slots(), resources<N>{});
     for (const quota_id x : l.tree().top_down()) charge(l.tree(), x, l.own_usage(x));
   }
+  /// @{
+  /// A job of x begins, or ceases, to use `request`: adds it to, or subtracts it from, x and every quota
+  /// above. O(depth).
   void charge(const quota_tree<N>& tree, quota_id x, const resources<N>& request) {
     for (; x; x = tree.parent(x)) totals_[x.index()] += request;
   }
   void release(const quota_tree<N>& tree, quota_id x, const resources<N>& request) {
     for (; x; x = tree.parent(x)) totals_[x.index()] -= request;
   }
+  /// @}
 
   /// Zero for an unknown quota.
   [[nodiscard]] const resources<N>& of(quota_id x) const noexcept {

@@ -18,9 +18,13 @@ inline namespace v0 {
 /// A participant in the division of a surplus: what it wants in total, how it is measured, and what it has
 /// been granted, to which a rule adds. `division` fills in all but the last two members.
 struct claimant {
+  /// The quota that takes part in the division, or whose own jobs do.
   quota_id quota;
+  /// What it wants in total, the guaranteed part included.
   quantity wants;
+  /// Its weight, in thousandths.
   std::int64_t weight = 0;
+  /// What it has so far: the guaranteed part, to which the rule adds.
   quantity granted{};
   /// The part of the divided pool that is its own, whether it wants it or not.
   quantity guaranteed{};
@@ -30,7 +34,9 @@ struct claimant {
   quantity kept{};
   /// What it currently uses of the divided pool.
   quantity used{};
+  /// The priority of the quota, higher first.
   std::int32_t priority = 0;
+  /// The dimension that is divided.
   std::uint32_t dimension = 0;
   /// Whether it stands for the own jobs of `quota` rather than its subtree.
   bool own_jobs = false;
@@ -91,6 +97,7 @@ class proportional {
     divide(pool.in_milli(), claimants, [](const claimant& c) { return c.wants.in_milli(); });
   }
 
+  /// What its rounding says of itself; see `ignores_unmet_wants`.
   [[nodiscard]] bool ignores_unmet_wants() const noexcept { return rounding_.ignores_unmet_wants(); }
 
  private:

@@ -17,7 +17,9 @@ inline namespace v0 {
 struct share_key {
   /// Infinite for a user of weight zero.
   ratio weighted{};
+  /// The same without the weight, for contenders of weight zero.
   ratio unweighted{};
+  /// Its best pending job, which decides between equal shares.
   job_rank head{};
 
   /// By the weighted share; where both are infinite, by the unweighted one.
@@ -34,7 +36,9 @@ struct share_key {
 /// The usage that orders by total use compare: that of whole subtrees, with or without the job's request.
 template <std::size_t N>
 struct total_use {
+  /// The usage that is compared; must outlive the order.
   const subtree_usage<N>* usage;
+  /// Whether the request of the contender's job is added to what it uses.
   bool with_request = false;
 
   [[nodiscard]] quantity operator()(const ledger<N>& l, const contender<N>& c, std::size_t d) const {
@@ -48,7 +52,9 @@ struct total_use {
 /// what a quota owns. Unlimited resources do not matter.
 template <std::size_t N>
 struct lowest_total_share {
+  /// What counts as use.
   total_use<N> use;
+  /// What use is divided by, in each dimension: the capacity of the cluster.
   resources<N> capacity;
 
   [[nodiscard]] share_key operator()(const ledger<N>& l, const contender<N>& c) const {
@@ -71,7 +77,9 @@ struct lowest_total_share {
 /// call `tournament::refresh_all`.
 template <std::size_t N, class Entitlements>
 struct lowest_saturation {
+  /// What counts as use.
   total_use<N> use;
+  /// What use is divided by; must outlive the order.
   const Entitlements* entitlements;
 
   [[nodiscard]] share_key operator()(const ledger<N>& l, const contender<N>& c) const {

@@ -23,10 +23,13 @@ struct pending_minimum {
   /// Bit d: a job may be given room in dimension d by preemption.
   std::uint64_t reclaims = ~std::uint64_t{0};
 
+  /// What no job requests: the minimum of an empty set of jobs.
   [[nodiscard]] static pending_minimum of_nobody() noexcept {
     return {resources<N>{quantity::unlimited()}, 0};
   }
+  /// Whether some job may reclaim dimension `d`, so that its own quota's bound does not exclude it.
   [[nodiscard]] bool may_reclaim(std::size_t d) const noexcept { return ((reclaims >> d) & 1U) != 0; }
+  /// Says that some job may reclaim dimension `d`.
   void add_reclaim(std::size_t d) noexcept { reclaims |= std::uint64_t{1} << d; }
 
   friend pending_minimum operator|(pending_minimum a, const pending_minimum& b) noexcept {
@@ -49,6 +52,7 @@ struct pending_minimum {
 template <std::size_t N, quota_order<N> Order>
 class tournament {
  public:
+  /// What the order returns for a contender.
   using key = decltype(std::declval<const Order&>()(std::declval<const ledger<N>&>(),
                                                     std::declval<const contender<N>&>()));
 
@@ -66,6 +70,8 @@ class tournament {
   void enter(const ledger<N>& l, quota_id x, const resources<N>& request, const job_rank& head) {
     enter(l, x, request, head, pending_minimum<N>{});
   }
+  /// The quota's own jobs take part, or have changed: `head` is the best, `request` what it asks, `of_jobs`
+  /// the least that any of them asks. O(depth log children).
   void enter(const ledger<N>& l, quota_id x, const resources<N>& request, const job_rank& head,
              const pending_minimum<N>& of_jobs) {
     seat& s = seats_[x.index()];
@@ -102,6 +108,7 @@ class tournament {
 
   /// The order, to change the data it uses; then call `refresh_all`.
   [[nodiscard]] Order& order() noexcept { return order_; }
+  /// The order by which it decides.
   [[nodiscard]] const Order& order() const noexcept { return order_; }
 
   /// The quota whose best own job is next, none if no job is pending. O(1).

@@ -19,6 +19,7 @@
 namespace allot {
 inline namespace v0 {
 
+/// How far back usage counts, and how much.
 struct history_settings {
   /// The time after which usage counts half. Zero or less: no decay (KAI).
   instant half_life = 0;
@@ -97,6 +98,7 @@ class usage_history {
   void charge(const quota_tree<N>& tree, quota_id x, const resources<N>& request, instant now) {
     add(tree, x, request, now);
   }
+  /// From `now` on a job of x no longer uses `request`.
   void release(const quota_tree<N>& tree, quota_id x, const resources<N>& request, instant now) {
     add(tree, x, resources<N>{} - request, now);
   }
@@ -117,6 +119,7 @@ class usage_history {
   [[nodiscard]] wide mass(quota_id x, bool own_jobs, std::size_t d) const {
     return is_known(x, d) ? mass(seat_of(x, own_jobs), d) : 0;
   }
+  /// The time of the last change or advance.
   [[nodiscard]] instant now() const noexcept { return now_; }
 
  private:
@@ -196,7 +199,9 @@ class usage_history {
 /// call `tournament::refresh_all` as often as needed.
 template <std::size_t N>
 struct least_past_use_first {
+  /// The usage that is compared; must outlive the order.
   const usage_history<N>* history;
+  /// The dimension of which usage counts.
   std::size_t dimension = 0;
 
   [[nodiscard]] std::pair<ratio, job_rank> operator()(const ledger<N>& l, const contender<N>& c) const {
@@ -208,6 +213,7 @@ struct least_past_use_first {
 /// A source for `informed`: gives a surplus rule the recent usage of each claimant.
 template <std::size_t N>
 struct past_use_of {
+  /// The usage that is given; must outlive the source.
   const usage_history<N>* history;
 
   void operator()(claimant& c) const { c.past_use = history->past_use(c.quota, c.own_jobs, c.dimension); }

@@ -20,6 +20,7 @@ inline namespace v0 {
 /// `reset`.
 class winner_trees {
  public:
+  /// Stands for no player.
   static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
 
   /// Starts without participants. Calls `visit(quota, tree, player)` for each quota, with its place. O(n).
@@ -37,12 +38,15 @@ class winner_trees {
     winners_.assign(nodes, nobody);
   }
 
+  /// The number of the tree in which the roots compete.
   [[nodiscard]] std::size_t of_roots() const noexcept { return trees_.size() - 1; }
   /// The number of nodes of all trees; a player's own is `leaf`, the last match of a tree is `final`.
   [[nodiscard]] std::size_t nodes() const noexcept { return winners_.size(); }
+  /// The number of a player's own node.
   [[nodiscard]] std::size_t leaf(std::size_t tree, std::size_t player) const {
     return trees_[tree].first + trees_[tree].size + player;
   }
+  /// The number of the node of a tree's last match.
   [[nodiscard]] std::size_t final(std::size_t tree) const { return trees_[tree].first + 1; }
 
   /// The player that beats all others of the tree, `nobody` if none takes part. O(1).
@@ -65,6 +69,7 @@ class winner_trees {
     const one t = trees_[tree];
     for (std::size_t at = (t.size + player) / 2; at >= 1; at /= 2) meet(t, at, before, merge);
   }
+  /// The same without a `merge`.
   template <class Before>
   void play(std::size_t tree, std::size_t player, bool takes_part, Before before) {
     play(tree, player, takes_part, before, [](std::size_t, std::size_t, std::size_t) {});

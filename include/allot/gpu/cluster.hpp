@@ -27,27 +27,40 @@ inline constexpr std::int64_t not_counted = max_host_amount + 1;
 
 /// Nodes that placement can't tell apart while they are empty: same pool and same amount of everything.
 struct node_type {
+  /// An index into `cluster::pools`.
   std::uint32_t pool = 0;
+  /// The number of GPUs of a node.
   std::uint32_t gpus = 0;
   /// An index into `cluster::models`.
   std::uint32_t model = 0;
+  /// Of each GPU; 0 if unknown.
   std::int64_t gpu_memory_mib = 0;
+  /// In thousandths of a core; `not_counted` if there is enough for every pod.
   std::int64_t cpu_milli = not_counted;
+  /// Host memory; `not_counted` if there is enough for every pod.
   std::int64_t memory_mib = not_counted;
+  /// The most pods on a node; `not_counted` if there is no bound.
   std::int64_t pod_slots = not_counted;
   /// If the GPUs are in MIG mode.
   std::optional<mig_model> mig{};
   /// In the order of their ids; the rank of a node is its position here.
   std::vector<node_id> nodes{};
 
+  /// @{
+  /// Whether the set of pools, or of models, has that of this type.
   [[nodiscard]] bool is_in(std::uint64_t pools) const noexcept { return (pools >> pool & 1U) != 0; }
   [[nodiscard]] bool is_of(std::uint64_t models) const noexcept { return (models >> model & 1U) != 0; }
+  /// @}
+
+  /// @{
+  /// Whether the type bounds CPU, memory, pods, or any of them.
   [[nodiscard]] bool counts_cpu() const noexcept { return cpu_milli != not_counted; }
   [[nodiscard]] bool counts_memory() const noexcept { return memory_mib != not_counted; }
   [[nodiscard]] bool counts_slots() const noexcept { return pod_slots != not_counted; }
   [[nodiscard]] bool counts_host() const noexcept {
     return counts_cpu() || counts_memory() || counts_slots();
   }
+  /// @}
 
   /// The shape of the pod on these nodes, with its portion of a device resolved; nothing if it may not run on
   /// them, or would not fit even when they are empty.
@@ -87,15 +100,21 @@ class cluster {
  public:
   /// Far more than any cluster has, yet few enough that a typo in `count` does not exhaust memory.
   static constexpr std::int64_t max_nodes = std::int64_t{1} << 20;
+  /// @{
+  /// The most pools, and models, of one cluster: sets of them are the bits of one word.
   static constexpr std::size_t max_pools = 64;
   static constexpr std::size_t max_models = 64;
+  /// @}
 
   /// The position of a node in the dense arrays.
   struct position {
+    /// An index into `types`.
     std::uint32_t type = 0;
+    /// Its position among the nodes of its type.
     std::uint32_t rank = 0;
     /// Device d of the node is the cluster's device first_device + d.
     std::uint32_t first_device = 0;
+    /// The number of the specification that it comes from.
     std::uint32_t spec = 0;
 
     friend bool operator==(const position&, const position&) = default;
@@ -105,19 +124,26 @@ class cluster {
 
   /// The number of nodes; their ids are below it.
   [[nodiscard]] std::size_t size() const noexcept { return positions_.size(); }
+  /// Whether there is such a node.
   [[nodiscard]] bool contains(node_id n) const noexcept { return n.index() < positions_.size(); }
+  /// @{
+  /// The number of GPUs of all nodes, as a number and as an amount.
   [[nodiscard]] std::size_t devices() const noexcept { return devices_; }
   [[nodiscard]] quantity gpus() const noexcept {
     return quantity::whole(static_cast<std::int64_t>(devices_));
   }
+  /// @}
 
+  /// Its position. Precondition: the node exists (`ALLOT_ASSERT`).
   [[nodiscard]] const position& position_of(node_id n) const {
     ALLOT_ASSERT(contains(n), "not a node of this cluster");
     return positions_[n.index()];
   }
+  /// Its type. Precondition: the node exists (`ALLOT_ASSERT`).
   [[nodiscard]] const node_type& type_of(node_id n) const { return types_[position_of(n).type]; }
   /// The number of GPUs of a node.
   [[nodiscard]] std::uint32_t gpus(node_id n) const noexcept { return contains(n) ? type_of(n).gpus : 0; }
+  /// Its name; empty for a node that does not exist.
   [[nodiscard]] const std::string& name(node_id n) const noexcept {
     static const std::string nobody;
     return contains(n) ? names_[n.index()] : nobody;
@@ -199,6 +225,7 @@ class cluster::builder {
  public:
   explicit builder(std::vector<node_spec> specs) { made_.specs_ = std::move(specs); }
 
+  /// The cluster, or everything that is wrong with the specifications. O(n log n).
   [[nodiscard]] result<cluster> build() && {
     for (const node_spec& s : made_.specs_) check_fields(s);
     if (nodes_ > max_nodes) {

@@ -14,7 +14,9 @@ namespace gpu {
 /// The devices that a request takes: how many it has to itself wherever it is placed, and how many it may
 /// share with others, or take less of on nodes of another type.
 struct device_count {
+  /// Devices that it has to itself.
   std::uint64_t own = 0;
+  /// Devices of which it takes a part, or perhaps less than all.
   std::uint64_t shared = 0;
 
   friend constexpr bool operator==(const device_count&, const device_count&) noexcept = default;

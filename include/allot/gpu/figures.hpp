@@ -22,11 +22,14 @@ namespace gpu {
 
 /// GPUs of a part of a cluster. Capacity is used, closed or idle; what pods being evicted still hold is idle.
 struct gpu_usage {
+  /// All GPUs.
   quantity capacity;
+  /// What placed pods have, except those being evicted.
   quantity used;
   /// Unused, on closed nodes.
   quantity closed;
 
+  /// What could be placed: unused GPUs of open nodes.
   [[nodiscard]] constexpr quantity idle() const noexcept { return capacity - used - closed; }
   /// The used share in millionths, rounded down; 0 without capacity.
   [[nodiscard]] constexpr std::int64_t millionths_used() const noexcept {

@@ -42,6 +42,7 @@ namespace gpu {
 /// (`ALLOT_ASSERT`).
 class free_index {
  public:
+  /// A number beyond any count: no bound.
   static constexpr std::uint64_t any_number = std::numeric_limits<std::uint64_t>::max();
 
   explicit free_index(cluster layout)
@@ -57,9 +58,13 @@ class free_index {
     for (const node_type& t : layout_.types()) types_.emplace_back(t);
   }
 
+  /// The machines.
   [[nodiscard]] const cluster& layout() const noexcept { return layout_; }
+  /// What is used of each device.
   [[nodiscard]] const device_use& devices() const noexcept { return use_; }
+  /// The MIG instances of each device.
   [[nodiscard]] const mig_use& instances() const noexcept { return instances_; }
+  /// What is free of CPU, memory and pod slots.
   [[nodiscard]] const host_room& hosts() const noexcept { return hosts_; }
   /// The nodes that were closed or opened or whose usage changed, for policies that keep scores of nodes.
   /// What is held is not part of it.
@@ -75,6 +80,7 @@ class free_index {
   [[nodiscard]] std::uint64_t free_devices(node_id n) const { return use_.free(n); }
   /// The devices that pods being evicted still hold.
   [[nodiscard]] std::uint64_t held_devices(node_id n) const { return use_.held(n); }
+  /// Whether nothing more is placed on the node. Precondition: it exists (`ALLOT_ASSERT`).
   [[nodiscard]] bool is_closed(node_id n) const {
     ALLOT_ASSERT(layout_.contains(n), "not a node of this cluster");
     return closed_[n.index()];
@@ -167,11 +173,14 @@ class free_index {
   /// A node, and the value that made it a candidate: its free GPUs, or the gap. Candidates are ordered by
   /// that value, then by node.
   struct candidate {
+    /// Free GPUs, or the gap in milli.
     std::uint32_t level = 0;
+    /// The node.
     node_id node;
 
     friend constexpr auto operator<=>(const candidate&, const candidate&) noexcept = default;
   };
+  /// Accepts every node.
   struct any_node {
     [[nodiscard]] constexpr bool operator()(node_id) const noexcept { return true; }
   };
@@ -205,9 +214,11 @@ class free_index {
 
   // All nodes of some pools and models: O(types).
 
+  /// What pods use, except those being evicted.
   [[nodiscard]] quantity used_in(std::uint64_t pools, std::uint64_t models = all_models) const {
     return sum(pools, models, [](const type_index& t) { return t.used; });
   }
+  /// What pods being evicted still hold.
   [[nodiscard]] quantity held_in(std::uint64_t pools, std::uint64_t models = all_models) const {
     return sum(pools, models, [](const type_index& t) { return t.held; });
   }
@@ -215,11 +226,13 @@ class free_index {
   [[nodiscard]] quantity closed_in(std::uint64_t pools, std::uint64_t models = all_models) const {
     return sum(pools, models, [](const type_index& t) { return t.closed; });
   }
+  /// What is unused on open nodes.
   [[nodiscard]] quantity free_in(std::uint64_t pools, std::uint64_t models = all_models) const {
     return layout_.gpus_in(pools, models) - used_in(pools, models) - closed_in(pools, models);
   }
   /// In milli, of the nodes of one type.
   [[nodiscard]] std::int64_t used_of(std::size_t type) const { return types_[type].used; }
+  /// Unused GPUs of closed nodes of one type, in milli.
   [[nodiscard]] std::int64_t closed_of(std::size_t type) const { return types_[type].closed; }
 
   // Changes. Each has an exact inverse: close and open, occupy and leave, hold and let_go. O(devices).

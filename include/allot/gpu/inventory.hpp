@@ -36,7 +36,9 @@ namespace gpu {
 template <placement_policy Policy = indexed_best_fit>
 class basic_inventory : public occupancy {
  public:
+  /// What it is asked to place.
   using pod_request = gpu::pod_request;
+  /// How a search asks it what would fit without some jobs.
   using what_if = gpu::what_if;
 
   explicit basic_inventory(cluster layout, Policy policy = {})
@@ -147,6 +149,7 @@ class basic_inventory : public occupancy {
   /// The number of devices that a request has to itself and that it may share, and the number of unused
   /// devices. For policies that count devices before they look for a placement.
   [[nodiscard]] device_count devices_of(const pod_request& d) const noexcept { return gpu::devices_of(d); }
+  /// The number of unused devices on open nodes. O(types x sizes).
   [[nodiscard]] std::uint64_t free_devices() const { return gpu::free_devices(index()); }
 
   /// The topology of the nodes; null if none was given.

@@ -28,6 +28,7 @@ using allocation_id = recycled_id<struct allocation_tag>;
 /// `find_mig_request`.
 using mig_request = id<struct mig_request_tag>;
 
+/// The milli of one GPU.
 inline constexpr std::uint32_t milli_per_gpu = 1000;
 /// The GPUs of a node are the bits of one word.
 inline constexpr std::uint32_t max_gpus_per_node = 64;
@@ -46,6 +47,7 @@ struct pod_request {
   /// Of each pod (of the whole job, if `total`): whole GPUs; or less than one, a fraction of one device (of
   /// each of `devices`); or none, for a pod that only needs a node.
   quantity gpus{};
+  /// How many pods are placed, all or none.
   std::uint32_t pods = 1;
   /// `gpus` is for the whole job, which runs on as few nodes as its size needs (see `split`). `pods` is then
   /// ignored, and `cpu_milli` and `memory_mib` are for the whole job too.
@@ -56,6 +58,7 @@ struct pod_request {
   std::uint64_t models = all_models;
   /// CPU and host memory of each pod. Not counted on nodes that do not specify their own.
   std::int64_t cpu_milli = 0;
+  /// Host memory of each pod.
   std::int64_t memory_mib = 0;
   /// Not 0: instead of `gpus`, which is then 0, this much memory of each of `devices` GPUs. What portion of a
   /// device that is depends on its model (see `portion_of_memory`).
@@ -67,8 +70,11 @@ struct pod_request {
   /// All pods in one domain of this level of the inventory's topology, or not at all; if possible in one of
   /// the preferred level, else of the next coarser one with room. `any_level`: no constraint.
   std::uint8_t required_level = any_level;
+  /// If possible in one domain of this level, else of the next coarser one with room. `any_level`: no
+  /// preference.
   std::uint8_t preferred_level = any_level;
 
+  /// Whether it has either constraint.
   [[nodiscard]] constexpr bool has_level() const noexcept {
     return required_level != any_level || preferred_level != any_level;
   }
@@ -77,6 +83,7 @@ struct pod_request {
   friend constexpr bool operator==(const pod_request&, const pod_request&) noexcept = default;
 };
 
+/// The former name of `pod_request`.
 using demand [[deprecated("allot: it is gpu::pod_request since 0.2.0")]] = pod_request;
 
 /// The portion of a device, in milli, for this much of its memory: in percent, rounded up, of the device
@@ -98,18 +105,24 @@ using demand [[deprecated("allot: it is gpu::pod_request since 0.2.0")]] = pod_r
 
 /// What one pod requests from one node: `milli` of each of `devices` GPUs, and what it needs of the host.
 struct pod_shape {
+  /// On how many GPUs of one node.
   std::uint32_t devices = 0;
   /// milli_per_gpu, or less for a fraction of a device.
   std::uint32_t milli = milli_per_gpu;
+  /// The acceptable pools.
   std::uint64_t pools = all_pools;
+  /// The acceptable GPU models.
   std::uint64_t models = all_models;
+  /// In thousandths of a core.
   std::int64_t cpu_milli = 0;
+  /// Host memory.
   std::int64_t memory_mib = 0;
   /// Not 0: determines `milli`; `node_type::shape_on` does so for the nodes of one type.
   std::int64_t gpu_memory_mib = 0;
   /// Not none: a MIG instance of this profile on one device; determines `milli` in the same way.
   mig_request mig{};
 
+  /// Whether it takes less than a whole device of each.
   [[nodiscard]] constexpr bool is_fraction() const noexcept { return milli < milli_per_gpu; }
   /// Whether its portion of a device depends on the node type.
   [[nodiscard]] constexpr bool depends_on_type() const noexcept {
@@ -124,6 +137,7 @@ struct pod_shape {
 
 /// Where a pod is, or is to be, placed.
 struct pod_location {
+  /// The node.
   node_id node;
   /// Bit d is device d of the node. None, for a pod that needs some: any suitable ones.
   std::uint64_t devices = 0;
@@ -133,14 +147,20 @@ struct pod_location {
 
 /// A placed pod: it has `milli` of each of its devices, and these amounts of the host.
 struct placed_pod {
+  /// Its node and devices.
   pod_location where;
+  /// What it has of each of its devices.
   std::uint32_t milli = milli_per_gpu;
+  /// CPU of the host, in thousandths of a core.
   std::int64_t cpu_milli = 0;
+  /// Memory of the host.
   std::int64_t memory_mib = 0;
   /// For a MIG instance, its profile and the memory slice of the device at which it starts.
   mig_request mig{};
+  /// The memory slice of the device at which the MIG instance starts.
   std::uint32_t mig_start = 0;
 
+  /// What it has of all its devices together.
   [[nodiscard]] constexpr quantity gpus() const noexcept {
     return quantity::milli(milli) * std::popcount(where.devices);
   }
@@ -150,11 +170,16 @@ struct placed_pod {
 
 /// The pods of a request: `pods` of shape `each`, and one of shape `rest` unless that has no devices.
 struct pod_split {
+  /// The shape of all pods but the smaller one.
   pod_shape each;
+  /// The number of these.
   std::uint64_t pods = 1;
+  /// The shape of the smaller pod; without devices if there is none.
   pod_shape rest{};
 
+  /// Whether there is a smaller pod.
   [[nodiscard]] constexpr bool has_rest() const noexcept { return rest.devices > 0; }
+  /// The number of pods, the smaller one included.
   [[nodiscard]] constexpr std::uint64_t all_pods() const noexcept { return pods + (has_rest() ? 1 : 0); }
 };
 

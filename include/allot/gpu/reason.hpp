@@ -69,11 +69,13 @@ enum class obstacle : std::uint8_t {
 /// Why a request can't be placed, with the supporting numbers. Counts are over nodes of acceptable pools and
 /// models; what pods being evicted still hold counts as free.
 struct unplaceable {
+  /// What is lacking.
   obstacle reason = obstacle::none;
   /// By the whole job.
   quantity asked;
   /// The total and the free GPUs; free includes the gaps of shared GPUs but nothing on closed nodes.
   quantity capacity;
+  /// The free GPUs, with the gaps of shared GPUs, without anything on closed nodes.
   quantity free;
   /// The most that one pod of this kind could get now: GPUs of one node, or a part of one device.
   quantity largest_block;
@@ -81,11 +83,14 @@ struct unplaceable {
   /// `no_domain_has_room`, in the domain with the most room; with `larger_than_any_domain`, in the domain
   /// that would have the most room if it were empty.
   std::uint64_t pods = 0;
+  /// How many of them fit now.
   std::uint64_t pods_with_room = 0;
   /// With these two reasons, the required level and that domain; or that node, if the level is the node
   /// level.
   std::uint8_t level = any_level;
+  /// The domain with the most room.
   domain_id best_domain{};
+  /// The node with the most room, if the level is the node level.
   node_id best_node{};
 
   /// Whether it would not fit on the empty cluster either.

@@ -20,12 +20,14 @@ namespace gpu {
 /// about one inventory.
 class what_if {
  public:
+  /// How a placed job is named.
   using allocation = allocation_id;
 
   /// The running job may be preempted from now on, as a member of that group; or no longer may.
   void may_go(const occupancy& in, std::uint32_t group, allocation a) {
     for (const placed_pod& p : in.pods(a)) bound_.add(in.layout(), group, p);
   }
+  /// The job may no longer be preempted as a member of that group.
   void may_not_go(const occupancy& in, std::uint32_t group, allocation a) {
     for (const placed_pod& p : in.pods(a)) bound_.remove(group, p);
   }
@@ -43,6 +45,7 @@ class what_if {
   void gone(const occupancy& in, allocation a) {
     for (const placed_pod& p : in.pods(a)) room_.goes(p);
   }
+  /// The job is back after all.
   void back(const occupancy& in, allocation a) {
     for (const placed_pod& p : in.pods(a)) room_.stays(p);
   }

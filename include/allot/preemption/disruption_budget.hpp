@@ -32,6 +32,7 @@ class eviction_history {
     const std::vector<instant>& times = of_quota_[x.index()];
     return static_cast<std::size_t>(times.end() - std::lower_bound(times.begin(), times.end(), from));
   }
+  /// Drops evictions before `t`. O(evictions).
   void forget_before(instant t) {
     for (auto& times : of_quota_) {
       times.erase(times.begin(), std::lower_bound(times.begin(), times.end(), t));
@@ -50,10 +51,12 @@ struct disruption_budget {
   const eviction_history* history = nullptr;
   /// The most evictions of one quota in (now - window, now].
   std::size_t per_quota = std::numeric_limits<std::size_t>::max();
+  /// How far back evictions count; 0: not at all.
   instant window = 0;
   /// At most evicted <= requested * times / per in each requested dimension (KAI #1565: a job of 48 evicted
   /// 376). `per` 0: no bound.
   std::uint32_t times = 1;
+  /// See `times`.
   std::uint32_t per = 0;
 
   template <std::size_t N>

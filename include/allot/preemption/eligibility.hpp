@@ -16,12 +16,19 @@ inline namespace v0 {
 /// The job that needs room.
 template <std::size_t N>
 struct beneficiary {
+  /// The quota that it is attached to.
   quota_id quota;
+  /// What it requests of that quota.
   resources<N> request{};
+  /// Which capacity it may use.
   capacity_kind in = capacity_kind::any;
+  /// Its priority, higher first.
   std::int32_t priority = 0;
+  /// The time of its submission.
   instant submitted = 0;
+  /// What the settings of its quota let it take from others.
   preempt_settings may{};
+  /// The time of the search, for minimum runtimes and lost work.
   instant now = 0;
 };
 

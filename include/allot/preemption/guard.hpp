@@ -32,10 +32,15 @@ enum class fairness_rule : std::uint8_t {
 
 /// A guard's decision and its reasons: the two numbers it compared.
 struct verdict {
+  /// Whether the victim may be taken.
   bool fair = false;
+  /// The rule by which it was judged.
   fairness_rule rule = fairness_rule::none;
+  /// @{
+  /// What the rule compared, as fractions: of the beneficiary's side and of the victim's.
   ratio beneficiary{};
   ratio victim{};
+  /// @}
 
   constexpr explicit operator bool() const noexcept { return fair; }
 };
@@ -89,7 +94,9 @@ template <std::size_t N>
 /// either (Kueue's almost-LCAs), or the ancestor's own jobs if the beneficiary is one of them.
 template <std::size_t N>
 struct rival_sides {
+  /// The side of the beneficiary, with its request.
   contender<N> beneficiary;
+  /// The side of the victim.
   contender<N> victim;
 };
 
@@ -131,6 +138,7 @@ template <std::size_t N>
 /// than it used, so its evicted job, pending again, asks for more than its side owns and can't reclaim; a job
 /// never takes from a higher or equal priority that did not come later, nor from a quota above its own.
 struct eligible_is_fair {
+  /// False: it never finds a rival fair. See `victim_guard`.
   [[nodiscard]] static constexpr bool judges_rivals() noexcept { return false; }
 
   template <std::size_t N>
@@ -146,7 +154,9 @@ struct eligible_is_fair {
 /// share, because another dimension dominates it or nothing is lendable, its share must be strictly less, or
 /// two equal shares could take from each other forever. Other relations pass. O(N depth).
 struct final_share {
+  /// True: it decides what is fair between rivals. See `victim_guard`.
   [[nodiscard]] static constexpr bool judges_rivals() noexcept { return true; }
+  /// Of two jobs of one quota the larger is never fair where the smaller is not. See `victim_guard`.
   static constexpr bool less_fair_when_larger = true;
 
   template <std::size_t N>
@@ -168,7 +178,9 @@ struct final_share {
 /// can move large gangs that `final_share` holds in place, but may oscillate: an eviction may leave the
 /// victim's quota with less than the beneficiary has. Other relations pass. O(N depth).
 struct initial_share {
+  /// True: it decides what is fair between rivals. See `victim_guard`.
   [[nodiscard]] static constexpr bool judges_rivals() noexcept { return true; }
+  /// Of two jobs of one quota the larger is never fair where the smaller is not. See `victim_guard`.
   static constexpr bool less_fair_when_larger = true;
 
   template <std::size_t N>
@@ -185,8 +197,11 @@ struct initial_share {
 /// First the victims that `final_share` finds fair; if they are not enough, at most one more of each quota
 /// that `initial_share` finds fair (Kueue's default pair of strategies).
 struct final_then_initial_share {
+  /// True: it decides what is fair between rivals. See `victim_guard`.
   [[nodiscard]] static constexpr bool judges_rivals() noexcept { return true; }
+  /// Of two jobs of one quota the larger is never fair where the smaller is not. See `victim_guard`.
   static constexpr bool less_fair_when_larger = true;
+  /// Two: the final share, then the initial share.
   static constexpr std::size_t strategies = 2;
 
   template <std::size_t N>

@@ -35,12 +35,17 @@ template <std::size_t N>
 struct cheapest_lost_work {
   /// The GPU dimensions, of any flavor.
   std::size_t first = 0;
+  /// The number of GPU dimensions, from `first` on.
   std::size_t count = 1;
 
+  /// By which candidates are compared, least first.
   template <std::size_t N>
   struct key_for {
+    /// Whether it is in the beneficiary's own quota: such jobs come last.
     bool same_quota = false;
+    /// The GPU time that its eviction loses, for what it frees.
     wide cost = 0;
+    /// Its rank among jobs of equal cost.
     victim_rank next{};
 
     friend constexpr std::strong_ordering operator<=>(const key_for& a, const key_for& b) noexcept {
@@ -58,6 +63,7 @@ struct cheapest_lost_work {
   [[nodiscard]] key_for<N> operator()(const ledger<N>&, const victim_candidate<N>& d) const {
     return {d.how == relation::same_quota, lost_work(d.next, d.now, first, count), victim_rank::of(d.next)};
   }
+  /// Whether a yields before b at the time `now`, by the same cost.
   template <std::size_t N>
   [[nodiscard]] bool within_quota(const running_job<N>& a, const running_job<N>& b, instant now) const {
     if (a.priority != b.priority) return a.priority < b.priority;

@@ -15,6 +15,7 @@ inline namespace v0 {
 
 /// The jobs of a quota, up to a priority.
 struct possible_victims {
+  /// The quota whose jobs might yield.
   quota_id quota;
   /// Inclusive; one less than the lowest possible priority if there are no such jobs.
   std::int64_t highest_priority = std::numeric_limits<std::int32_t>::max();

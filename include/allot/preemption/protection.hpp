@@ -18,7 +18,9 @@ template <std::size_t N>
 struct search_progress {
   /// The number of jobs (elastic pods counted one by one): of all quotas, and of the candidate's.
   std::size_t evictions = 0;
+  /// Of these, the jobs of the candidate's quota.
   std::size_t evictions_of_quota = 0;
+  /// What their eviction frees in total.
   resources<N> released{};
 };
 
@@ -87,7 +89,9 @@ template <std::size_t N, class Guarantees>
 /// `guaranteed_runtime`. Elastic pods are never protected, because their job runs on without them. O(depth).
 template <class Guarantees>
 struct minimum_runtime {
+  /// Returns the guarantee of a quota.
   [[no_unique_address]] Guarantees guarantees{};
+  /// Which quota's guarantee counts against jobs of other quotas.
   runtime_source source = runtime_source::common_ancestor;
 
   template <std::size_t N>

@@ -20,15 +20,23 @@ inline namespace v0 {
 /// A running job as a possible victim: all its pods, its core pods, or one pod beyond them.
 template <std::size_t N = 1>
 struct running_job {
+  /// Its id; distinct among the running jobs.
   job_id id;
+  /// The quota whose usage it is part of.
   quota_id quota;
+  /// Its priority, higher first.
   std::int32_t priority = 0;
+  /// When it was started last.
   instant started = 0;
+  /// When it was submitted.
   instant submitted = 0;
   /// The host's stable id, to break ties.
   std::uint64_t order = 0;
+  /// What it uses of its quota.
   resources<N> request{};
+  /// Which capacity it was charged to.
   capacity_kind in = capacity_kind::any;
+  /// The number of pods that this stands for.
   std::uint32_t pods = 1;
   /// One pod of an elastic job beyond its minimum: a unit of its own, with the quota and priority of its job.
   /// It yields before whole gangs of the same priority, and its job survives.
@@ -44,14 +52,20 @@ struct running_job {
 /// The order in which jobs of a quota yield: lowest priority, then elastic pods before gangs, then newest
 /// start, then the reverse of their queue order. The least yields first. Total, because ids differ.
 struct victim_rank {
+  /// The lowest priority yields first.
   std::int32_t priority = 0;
+  /// Of one priority, elastic pods yield first.
   bool elastic = false;
+  /// Of these, what was started last yields first.
   instant started = 0;
+  /// Of these, what was submitted last yields first.
   instant submitted = 0;
+  /// Of these, the largest number yields first.
   std::uint64_t order = 0;
   /// Distinguishes the pods of one elastic job.
   job_id id{};
 
+  /// The rank of a running job.
   template <std::size_t N>
   [[nodiscard]] static constexpr victim_rank of(const running_job<N>& job) noexcept {
     return {job.priority, job.elastic, job.started, job.submitted, job.order, job.id};
@@ -66,6 +80,7 @@ struct victim_rank {
   }
   friend constexpr bool operator==(const victim_rank&, const victim_rank&) noexcept = default;
 };
+/// Which of two jobs of a quota yields first: less than 0 if a does.
 template <std::size_t N>
 [[nodiscard]] constexpr std::strong_ordering compare_as_victims(const running_job<N>& a,
                                                                 const running_job<N>& b) noexcept {
@@ -80,11 +95,13 @@ template <std::size_t N>
 template <std::size_t N = 1>
 class running_index {
  public:
+  /// Makes room for quotas with ids below `slots`.
   void resize(std::size_t slots) {
     of_quota_.resize(slots);
     elastic_pods_.resize(slots);
   }
 
+  /// Adds a job. Precondition: its quota is below the number of slots.
   void insert(const running_job<N>& job) {
     auto& jobs = of_quota_[job.quota.index()];
     news_.note({job.id, job.quota, true});
@@ -110,8 +127,11 @@ class running_index {
 
   /// A unit has been inserted or erased.
   struct change {
+    /// The job, or elastic pod.
     job_id id;
+    /// Its quota.
     quota_id quota;
+    /// Inserted, rather than erased.
     bool comes = false;
   };
   /// From now on changes are recorded until they are taken.

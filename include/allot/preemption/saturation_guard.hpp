@@ -26,7 +26,9 @@ inline namespace v0 {
 template <class Entitlement>
 class saturation_guard {
  public:
+  /// Of two jobs of one quota the larger is never fair where the smaller is not. See `victim_guard`.
   static constexpr bool less_fair_when_larger = true;
+  /// True: it decides what is fair between rivals. See `victim_guard`.
   [[nodiscard]] static constexpr bool judges_rivals() noexcept { return true; }
 
   /// The margin is `numerator`/`denominator`, at least 1 (KAI's reclaimer saturation multiplier).

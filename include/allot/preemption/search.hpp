@@ -24,6 +24,7 @@
 namespace allot {
 inline namespace v0 {
 
+/// How a search for victims ended.
 enum class search_outcome : std::uint8_t {
   found,
   /// No set of eligible victims makes room.

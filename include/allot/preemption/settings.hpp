@@ -33,14 +33,18 @@ enum class preempt_rivals : std::uint8_t {
 
 /// What a quota's jobs may take from others when they don't fit.
 struct preempt_settings {
+  /// From its own quota.
   preempt_within within = preempt_within::lower_priority;
+  /// From borrowers, of what its side owns.
   preempt_reclaim reclaim = preempt_reclaim::any;
   /// Whether its jobs may take from the quotas below it, even what those use within their nominal (PAI's
   /// child-level preemption). No setting lets a job take from a quota above its own.
   bool children = false;
+  /// From borrowers, of what its side does not own: by priority.
   preempt_borrow borrow = preempt_borrow::never;
   /// The highest priority that a borrower may preempt (Kueue's maxPriorityThreshold); none: any lower one.
   std::optional<std::int32_t> borrow_max_priority{};
+  /// From borrowers, of what its side does not own: by fair share.
   preempt_rivals rivals = preempt_rivals::by_guard;
 
   friend bool operator==(const preempt_settings&, const preempt_settings&) = default;

@@ -20,14 +20,19 @@ inline namespace v0 {
 /// The next job that a quota would yield in a search for victims.
 template <std::size_t N>
 struct victim_candidate {
+  /// The quota that would yield.
   quota_id quota;
+  /// Why it may be asked.
   relation how = relation::borrower;
+  /// The job that it would yield next.
   running_job<N> next{};
   /// What its eviction frees: its request and that of its elastic pods, which go with it.
   resources<N> yields{};
+  /// The time of the search.
   instant now = 0;
 };
 
+/// The former name of `victim_candidate`.
 template <std::size_t N>
 using donor [[deprecated("allot: it is victim_candidate since 0.2.0")]] = victim_candidate<N>;
 
@@ -57,6 +62,12 @@ struct victim_source {
 
 }  // namespace detail
 
+/// A victim order that has an order of its own within a quota: see `victim_order`.
+template <class Order, std::size_t N>
+concept orders_within_quota = requires(const Order order, const running_job<N>& job, instant now) {
+  { order.within_quota(job, job, now) } -> std::same_as<bool>;
+};
+
 /// A victim order: a callable that maps a candidate to its key; the least key yields first. It is evaluated
 /// again after each victim of that candidate, in the state without the victims chosen so far (else one quota
 /// would yield everything, KAI v0.5.1), and may depend on the usage of the candidate itself only.
@@ -64,10 +75,6 @@ struct victim_source {
 /// Within a quota jobs yield in the order of `compare_as_victims`, unless the order has a member
 /// `within_quota(a, b, now)` that says whether a yields before b: a strict total order, and one that the key
 /// follows, or the best job of a quota hides behind another.
-template <class Order, std::size_t N>
-concept orders_within_quota = requires(const Order order, const running_job<N>& job, instant now) {
-  { order.within_quota(job, job, now) } -> std::same_as<bool>;
-};
 template <class Order, std::size_t N>
 concept victim_order = requires(const Order order, const ledger<N>& l, const victim_candidate<N>& d) {
   { order(l, d) } -> std::totally_ordered;
@@ -78,11 +85,16 @@ concept victim_order = requires(const Order order, const ledger<N>& l, const vic
 /// quotas yield in proportion; then newest. An inner quota yields only its own jobs, so it is measured by
 /// them and its own pool.
 struct lowest_priority_then_highest_share {
+  /// By which candidates are compared, least first.
   template <std::size_t N>
   struct key_for {
+    /// Whether it is in the beneficiary's own quota: such jobs come last.
     bool same_quota = false;
+    /// What the candidate borrows; the highest weighted share comes first.
     borrowed_share share{};
+    /// The largest part, over the dimensions, of its supply that it uses; the largest comes first.
     ratio use_of_supply{};
+    /// The rank of its next job.
     victim_rank next{};
 
     friend constexpr std::strong_ordering operator<=>(const key_for& a, const key_for& b) noexcept {
@@ -111,9 +123,12 @@ struct lowest_priority_then_highest_share {
 
 /// Other quotas before the beneficiary's own; lowest priority; newest (Kueue's candidate order).
 struct lowest_priority_then_newest {
+  /// By which candidates are compared, least first.
   template <std::size_t N>
   struct key_for {
+    /// Whether it is in the beneficiary's own quota: such jobs come last.
     bool same_quota = false;
+    /// The rank of its next job.
     victim_rank next{};
 
     friend constexpr std::strong_ordering operator<=>(const key_for& a, const key_for& b) noexcept {

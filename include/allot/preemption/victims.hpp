@@ -13,9 +13,12 @@
 namespace allot {
 inline namespace v0 {
 
+/// A job that a search has found to yield.
 template <std::size_t N>
 struct victim {
+  /// The job, or one elastic pod of one.
   running_job<N> job{};
+  /// Why it may be preempted.
   relation how = relation::borrower;
   /// The guard's verdict, with the victims before it gone.
   verdict why{};

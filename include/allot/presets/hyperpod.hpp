@@ -21,6 +21,7 @@ enum class hyperpod_sharing : std::uint8_t { dont_lend, lend, lend_and_borrow };
 /// A team within its own allocation comes first; idle compute is then given out by fair-share weight, or by
 /// submission alone, whatever the priority.
 struct hyperpod_idle_order {
+  /// How idle compute is given out.
   hyperpod_idle idle = hyperpod_idle::fair_share;
 
   template <std::size_t N>
@@ -37,6 +38,7 @@ struct hyperpod_idle_order {
 
 /// Lowest priority first; under fair share, then the team that borrows most for its weight; then the newest.
 struct hyperpod_victim_order {
+  /// How idle compute is given out.
   hyperpod_idle idle = hyperpod_idle::fair_share;
 
   template <std::size_t N>
@@ -75,24 +77,30 @@ struct hyperpod_victim_order {
 /// first borrower keeps its loan until an owner reclaims it, and under first-come first-serve one team may
 /// have all idle compute while the others wait.
 struct hyperpod {
+  /// @{
+  /// What the concept `preset` asks for.
   static constexpr std::string_view name = "hyperpod";
   static constexpr std::string_view summary =
       "SageMaker HyperPod: teams lend and borrow idle compute by weight or first come, reclaim their own";
   static constexpr bool ignores_quotas = false;
 
   using policies_type = policies<hyperpod_idle_order, by_settings, hyperpod_victim_order>;
+  /// @}
 
+  /// The parts under these options; `idle` is the one that it knows.
   [[nodiscard]] static policies_type configure(const preset_options& o) {
     policies_type parts;
     parts.quotas.idle = parts.victims.idle = o.idle.value_or(hyperpod_idle::fair_share);
     return parts;
   }
+  /// The settings of teams under these options: by priority class, or by submission if `tasks` says so.
   [[nodiscard]] static constexpr queue_settings defaults(const preset_options& o) noexcept {
     if (o.tasks == hyperpod_tasks::fcfs) {
       return {.order = queue_order::fifo, .preempt = {.within = preempt_within::never}};
     }
     return {};
   }
+  /// The settings of teams under the default options.
   [[nodiscard]] static constexpr queue_settings defaults() noexcept { return defaults(preset_options{}); }
 
   /// The cluster's nominal contains its teams', which can't be allocated more than there is.

@@ -12,26 +12,42 @@ inline namespace v0 {
 
 /// How a surplus is divided; see fairshare/.
 enum class surplus_name : std::uint8_t {
+  /// In proportion to weight.
   weight,
+  /// In proportion to what the quotas own (the over-quota demonstration of Run:ai).
   quota,
+  /// `priority_bands`: to the highest priority first, within one priority by weight.
   priority,
+  /// `first_come`: no division.
   first_come,
+  /// `decayed_surplus`: by weight, less for those that have used much lately (KAI's time-based fair share).
   decayed_usage,
+  /// `parent_as_peer` (HTCondor).
   parent_peer,
+  /// `even_totals` in proportion to what the quotas own (YARN).
   most_under_served,
+  /// As `weight`: what Armada calls the demand-capped adjusted share.
   capped,
 };
 /// How amounts that do not divide exactly are rounded.
 enum class rounding_name : std::uint8_t { webster, largest_remainders, none };
 /// Which quota comes next.
 enum class quota_order_name : std::uint8_t {
+  /// `within_nominal_then_borrowed_share`.
   borrowed_share,
+  /// `lowest_total_share`.
   dominant_share,
+  /// `lowest_saturation`.
   saturation,
+  /// `fair_tree_rank_first`.
   fair_tree,
+  /// `within_nominal_first`.
   under_nominal,
+  /// `highest_priority_first`.
   priority,
+  /// `submission_first`.
   submission,
+  /// `best_job_first`.
   best_job,
 };
 /// Which job is preempted first.
@@ -49,15 +65,26 @@ enum class fair_strategies : std::uint8_t { final_share, initial_share, final_th
 /// The run-time options of a preset. An empty option takes the preset's default; options that a preset does
 /// not know are ignored.
 struct preset_options {
+  /// @{
+  /// Of the entitlements that the order and the guard `saturation` compare with.
   std::optional<surplus_name> surplus{};
   std::optional<rounding_name> rounding{};
+  /// @}
+
+  /// @{
+  /// Parts by name instead of the preset's own, for presets that take parts (`any_preset::takes_parts`).
   std::optional<quota_order_name> queue_order{};
   std::optional<victim_order_name> victim_order{};
   std::optional<guard_name> guard{};
+  /// @}
 
+  /// @{
+  /// Of HyperPod and of Kueue with fair sharing; see the types.
   std::optional<hyperpod_idle> idle{};
   std::optional<hyperpod_tasks> tasks{};
   std::optional<fair_strategies> strategies{};
+  /// @}
+
   /// Kueue with fair sharing: by dimension, the number of the resource that it is a flavor of. A dimension
   /// that is not listed is a resource of its own.
   std::vector<std::uint8_t> resource_of{};
@@ -65,6 +92,7 @@ struct preset_options {
   std::optional<std::int64_t> k{};
   /// The time after which past usage counts half (0: no decay), and how far back usage counts.
   std::optional<instant> half_life{};
+  /// How far back usage counts, in the host's units of time.
   std::optional<instant> window{};
   /// KAI: by dimension, in thousandths, the unit that shares are rounded down to; by default 1,000, a whole
   /// GPU.

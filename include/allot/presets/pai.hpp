@@ -25,6 +25,8 @@ inline namespace v0 {
 /// The documentation does not say in which order victims are chosen; here the quotas below give in proportion
 /// to what they have, lowest priority first.
 struct pai {
+  /// @{
+  /// What the concept `preset` asks for.
   static constexpr std::string_view name = "pai";
   static constexpr std::string_view summary =
       "Alibaba PAI: nested quotas, siblings lend, parents may take from their children";
@@ -40,6 +42,8 @@ struct pai {
         .preempt = {
             .within = preempt_within::lower_priority, .reclaim = preempt_reclaim::any, .children = false}};
   }
+  /// @}
+
   /// In PAI every parent is inclusive.
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>& specs) {

@@ -23,6 +23,8 @@ inline constexpr queue_settings single_queue{
 
 /// First come, first served over the whole cluster; the first job that does not fit blocks all behind it.
 struct fifo {
+  /// @{
+  /// What the concept `preset` asks for.
   static constexpr std::string_view name = "fifo";
   static constexpr std::string_view summary = "one queue by submission, blocked by its head; no quotas";
   static constexpr bool ignores_quotas = true;
@@ -32,11 +34,14 @@ struct fifo {
   [[nodiscard]] static constexpr queue_settings defaults() noexcept { return detail::single_queue; }
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>&) {}
+  /// @}
 };
 static_assert(preset<fifo>);
 
 /// Shortest job first, by the duration in the trace; blocked by its head like `fifo`.
 struct sjf {
+  /// @{
+  /// What the concept `preset` asks for.
   static constexpr std::string_view name = "sjf";
   static constexpr std::string_view summary = "one queue by duration, blocked by its head; no quotas";
   static constexpr bool ignores_quotas = true;
@@ -46,6 +51,7 @@ struct sjf {
   [[nodiscard]] static constexpr queue_settings defaults() noexcept { return detail::single_queue; }
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>&) {}
+  /// @}
 };
 static_assert(preset<sjf>);
 

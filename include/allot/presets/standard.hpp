@@ -25,6 +25,8 @@ inline namespace v0 {
 /// - Victim order: lowest priority, then the quota with the highest weighted share, then the newest.
 /// - Non-preemptible jobs are never admitted on borrowed capacity.
 struct standard {
+  /// @{
+  /// What the concept `preset` asks for.
   static constexpr std::string_view name = "standard";
   static constexpr std::string_view summary =
       "own share guaranteed, idle share lent by weight, reclaimed from borrowers";
@@ -40,6 +42,7 @@ struct standard {
   }
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>&) {}
+  /// @}
 };
 static_assert(preset<standard>);
 

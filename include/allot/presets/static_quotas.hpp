@@ -20,6 +20,8 @@ inline namespace v0 {
 /// The cluster divided into fixed parts: no quota lends or borrows, whatever its limits say. The baseline
 /// that lending is measured against. A parent's pool in addition to its children's is for its own use only.
 struct static_quotas {
+  /// @{
+  /// What the concept `preset` asks for.
   static constexpr std::string_view name = "static_quotas";
   static constexpr std::string_view summary = "fixed parts: nobody lends, nobody borrows";
   static constexpr bool ignores_quotas = false;
@@ -32,6 +34,9 @@ struct static_quotas {
             .head = queue_head::best_effort,
             .preempt = {.within = preempt_within::lower_priority, .reclaim = preempt_reclaim::never}};
   }
+  /// @}
+
+  /// Makes every quota static.
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>& specs) {
     for (quota_spec<N>& s : specs) s.is_static = true;

@@ -20,7 +20,9 @@ inline namespace v0 {
 
 /// A user, and the roles that it has everywhere (those of a workspace come from the table).
 struct principal {
+  /// The name of the user.
   std::string_view user;
+  /// The roles that it has everywhere.
   std::span<const std::string> roles{};
 };
 
@@ -40,8 +42,11 @@ enum class access_reason : std::uint8_t {
   not_admitted,
 };
 
+/// Whether a principal may submit to a quota, and why.
 struct access_decision {
+  /// Whether it may.
   bool allowed = false;
+  /// Which part of the rule decided.
   access_reason reason = access_reason::not_admitted;
   /// The user, role or workspace that matched; valid until the policy is changed.
   std::string_view matched{};
@@ -57,23 +62,31 @@ concept access_policy = requires(const Policy policy, const principal who, const
 struct access_rule {
   /// Basic or custom: a role is just a name.
   std::vector<std::string> roles{};
+  /// Individual users, by name.
   std::vector<std::string> users{};
   /// Every member of a workspace that the quota is associated with.
   bool members = false;
   /// Every user who is in none of these workspaces.
   bool non_members = false;
+  /// Every user.
   bool anyone = false;
 };
 
+/// A user and its roles in one workspace.
 struct workspace_member {
+  /// The name of the user.
   std::string user;
+  /// The roles that it has in this workspace, besides those that it has everywhere.
   std::vector<std::string> roles{};
 };
 /// Binds users to their roles in it, and quotas to those users. A role held here counts for these quotas
 /// only.
 struct workspace {
+  /// The name, which refusals mention.
   std::string name;
+  /// The users in it.
   std::vector<workspace_member> members{};
+  /// The quotas that belong to it.
   std::vector<quota_id> quotas{};
 };
 
@@ -88,6 +101,7 @@ class role_table {
  public:
   /// Replaces the quota's rule.
   void set_rule(quota_id quota, access_rule rule) { entry_of(quota).rule = std::move(rule); }
+  /// Removes the quota's rule: it is open to the members of its workspaces, or to anyone if it has none.
   void clear_rule(quota_id quota) { entry_of(quota).rule.reset(); }
   /// A quota may belong to several workspaces.
   void add_workspace(workspace w) {

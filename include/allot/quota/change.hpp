@@ -20,31 +20,43 @@ inline namespace v0 {
 /// New amounts for a quota; those not given stay unchanged.
 template <std::size_t N>
 struct resize_quota {
+  /// The quota to resize.
   quota_id quota;
+  /// What it owns from now on.
   std::optional<resources<N>> nominal{};
+  /// What it lends at most from now on.
   std::optional<limits<N>> lend{};
+  /// What it borrows at most from now on.
   std::optional<limits<N>> borrow{};
 };
+/// A new weight for a quota.
 template <std::size_t N>
 struct reweight_quota {
+  /// The quota to reweight.
   quota_id quota;
+  /// In thousandths.
   weights<N> weight{};
 };
 /// Adds the quota as the youngest.
 template <std::size_t N>
 struct add_quota {
+  /// What to add; its parent must exist, also by an earlier change.
   quota_spec<N> spec;
 };
 /// Only a quota without jobs or children can be removed.
 struct remove_quota {
+  /// The quota to remove.
   quota_id quota;
 };
 /// Moves the whole subtree. Without a new parent the quota becomes a root.
 struct move_quota {
+  /// The quota to move.
   quota_id quota;
+  /// The quota that it is moved below; none: nothing is above it.
   quota_id new_parent{};
 };
 
+/// One change of a quota tree: see `apply`.
 template <std::size_t N>
 using quota_change = std::variant<resize_quota<N>, reweight_quota<N>, add_quota<N>, remove_quota, move_quota>;
 
@@ -157,6 +169,7 @@ result<std::vector<quota_id>> apply(ledger<N>& l,
   }
   return over;
 }
+/// The same for one change.
 template <std::size_t N>
 result<std::vector<quota_id>> apply(ledger<N>& l, const std::type_identity_t<quota_change<N>>& change) {
   return allot::apply(l, std::span<const quota_change<N>>{&change, 1});

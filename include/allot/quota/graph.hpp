@@ -34,6 +34,7 @@ inline namespace v0 {
 
 /// The edge to `child` from its parent.
 struct quota_edge {
+  /// The quota that it leads to.
   quota_id child;
 
   friend bool operator==(const quota_edge&, const quota_edge&) = default;
@@ -83,6 +84,9 @@ struct name_property {
 
 }  // namespace detail
 
+/// @{
+/// What Boost.Graph's concepts of vertex list, edge list, bidirectional and adjacency graphs ask for.
+/// Vertices are in the order of `quota_tree::top_down`. O(1).
 template <std::size_t N>
 [[nodiscard]] auto vertices(const quota_tree<N>& t) {
   return detail::vertex_range(t.top_down());
@@ -131,7 +135,10 @@ template <std::size_t N>
 [[nodiscard]] auto adjacent_vertices(quota_id x, const quota_tree<N>& t) {
   return detail::vertex_range(t.children(x));
 }
+/// @}
 
+/// @{
+/// The vertices by position and by name, as Boost.Graph's property maps.
 template <std::size_t N>
 [[nodiscard]] auto get(boost::vertex_index_t, const quota_tree<N>& t) {
   return detail::quota_property_map<N, detail::index_property>{&t};
@@ -148,6 +155,7 @@ template <std::size_t N>
 [[nodiscard]] std::string_view get(boost::vertex_name_t, const quota_tree<N>& t, quota_id x) {
   return t.name(x);
 }
+/// @}
 
 /// Writes the tree as a DOT graph: each quota with its name and, for each dimension, the usage of all jobs in
 /// its subtree, its nominal, and what it borrows from outside its subtree. Quotas that violate the law are
@@ -189,16 +197,25 @@ void write_graphviz(std::ostream& out, const ledger<N>& l,
 
 namespace boost {
 
+/// Declares the models of Boost.Graph's concepts.
 template <std::size_t N>
 struct graph_traits<allot::quota_tree<N>> {
+  /// @{
+  /// What Boost.Graph's concepts ask for.
   using vertex_descriptor = allot::quota_id;
   using edge_descriptor = allot::quota_edge;
   using directed_category = bidirectional_tag;
   using edge_parallel_category = disallow_parallel_edge_tag;
+  /// @}
+
+  /// Which of Boost.Graph's concepts it models.
   struct traversal_category : vertex_list_graph_tag,
                               edge_list_graph_tag,
                               bidirectional_graph_tag,
                               adjacency_graph_tag {};
+
+  /// @{
+  /// What Boost.Graph's concepts ask for.
   using vertex_iterator = allot::detail::quota_vertex_iterator;
   using adjacency_iterator = allot::detail::quota_vertex_iterator;
   using edge_iterator = allot::detail::quota_edge_iterator;
@@ -207,19 +224,29 @@ struct graph_traits<allot::quota_tree<N>> {
   using vertices_size_type = std::size_t;
   using edges_size_type = std::size_t;
   using degree_size_type = std::size_t;
+  /// @}
 
+  /// The vertex that is none.
   static vertex_descriptor null_vertex() { return allot::quota_id::none(); }
 };
 
+/// The property map of the positions of the vertices.
 template <std::size_t N>
 struct property_map<allot::quota_tree<N>, vertex_index_t> {
+  /// @{
+  /// What Boost.Graph's concepts ask for.
   using const_type = allot::detail::quota_property_map<N, allot::detail::index_property>;
   using type = const_type;
+  /// @}
 };
+/// The property map of the names of the vertices.
 template <std::size_t N>
 struct property_map<allot::quota_tree<N>, vertex_name_t> {
+  /// @{
+  /// What Boost.Graph's concepts ask for.
   using const_type = allot::detail::quota_property_map<N, allot::detail::name_property>;
   using type = const_type;
+  /// @}
 };
 
 }  // namespace boost

@@ -49,6 +49,7 @@ class ledger {
  public:
   explicit ledger(quota_tree<N> tree) : tree_(std::move(tree)) { rebuild(); }
 
+  /// The quotas and their numbers.
   [[nodiscard]] const quota_tree<N>& tree() const noexcept { return tree_; }
 
   /// The most that x may use in addition; negative when a quota on its path is over its limit.
@@ -58,6 +59,7 @@ class ledger {
     if (!is_known(x)) return {};
     return kind == capacity_kind::guaranteed ? headroom_of<true>(x) : headroom_of<false>(x);
   }
+  /// The same in one dimension.
   [[nodiscard]] quantity headroom(quota_id x, std::size_t d, capacity_kind kind = capacity_kind::any) const {
     quantity most = quantity::unlimited();
     bool is_there = false;
@@ -138,11 +140,13 @@ class ledger {
   }
   /// The usage of the jobs attached to x itself.
   [[nodiscard]] quantity own_usage(quota_id x, std::size_t d) const { return at(x, d).now.own; }
+  /// The same in every dimension, of all jobs or of those on guaranteed capacity.
   [[nodiscard]] resources<N> own_usage(quota_id x, capacity_kind kind = capacity_kind::any) const {
     return collect(x, kind == capacity_kind::guaranteed ? &usage::own_guaranteed : &usage::own);
   }
   /// What x draws on its own supply: the usage of its jobs, and what its children draw beyond what they keep.
   [[nodiscard]] resources<N> drawn(quota_id x) const { return collect(x, &usage::used); }
+  /// The same in one dimension.
   [[nodiscard]] quantity drawn(quota_id x, std::size_t d) const { return at(x, d).now.used; }
   /// The usage of all jobs in the subtree. O(subtree).
   [[nodiscard]] resources<N> total_usage(quota_id x) const {
@@ -209,9 +213,11 @@ class ledger {
   /// Opens a savepoint. It is closed by `rollback`, which restores the recorded state bit for bit, or by
   /// `commit`, which keeps the changes. The one opened last is closed first.
   [[nodiscard]] savepoint save() noexcept { return journal_.open(); }
+  /// Undoes all changes since the savepoint. O(changes). Precondition: it is the innermost open one.
   void rollback(savepoint s) {
     journal_.rollback(s, [&](const entry& e) { cells_[e.cell].now = e.before; });
   }
+  /// Keeps the changes since the savepoint. Precondition: it is the innermost open one.
   void commit(savepoint s) { journal_.commit(s); }
   /// Reserves memory so that `changes` charges or releases under savepoints do not allocate.
   void reserve(std::size_t changes) { journal_.reserve(changes * N * (max_depth_ + 1)); }

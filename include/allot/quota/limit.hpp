@@ -14,8 +14,11 @@ class limit {
  public:
   constexpr limit() noexcept = default;
 
+  /// No limit: everything that there is. The default.
   [[nodiscard]] static constexpr limit all() noexcept { return {}; }
+  /// Nothing: "don't lend", "don't borrow".
   [[nodiscard]] static constexpr limit none() noexcept { return at_most(quantity{}); }
+  /// At most this amount.
   [[nodiscard]] static constexpr limit at_most(quantity q) noexcept {
     return q.is_unlimited() ? all() : limit{kind::absolute, q.in_milli()};
   }
@@ -39,6 +42,7 @@ class limit {
     return amount < quantity::unlimited().in_milli() ? quantity::milli(static_cast<std::int64_t>(amount))
                                                      : quantity::unlimited();
   }
+  /// Whether it is an amount or percentage below zero, which the builder refuses.
   [[nodiscard]] constexpr bool is_negative() const noexcept { return kind_ != kind::all && value_ < 0; }
 
   friend constexpr bool operator==(const limit&, const limit&) noexcept = default;

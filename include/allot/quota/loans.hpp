@@ -17,8 +17,11 @@ inline namespace v0 {
 
 /// What one quota's jobs use of another quota's pool.
 struct loan {
+  /// The quota whose pool it is.
   quota_id lender;
+  /// The quota whose jobs use it.
   quota_id borrower;
+  /// How much of it.
   quantity amount;
 
   friend bool operator==(const loan&, const loan&) = default;

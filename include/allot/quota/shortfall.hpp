@@ -28,9 +28,13 @@ enum class bound : std::uint8_t {
 /// bound: the nominal for `capacity`, `nominal` and `guarantee`, the borrow limit for `borrow_limit` (or for
 /// `nominal`, if the quota is not static). If an inclusive ancestor's nominal contains it, raise that too.
 struct shortfall {
+  /// The quota whose bound it is: the job's own, or one above it.
   quota_id quota;
+  /// The dimension in which something is missing.
   std::size_t dimension = 0;
+  /// Which of its bounds.
   bound kind = bound::capacity;
+  /// How much is missing: above zero.
   quantity missing;
 
   friend bool operator==(const shortfall&, const shortfall&) = default;

@@ -11,6 +11,7 @@
 namespace allot {
 inline namespace v0 {
 
+/// A limit for each dimension; one limit alone holds for all of them.
 template <std::size_t N>
 using limits = per_dimension<limit, N>;
 
@@ -22,13 +23,17 @@ using weights = per_dimension<std::int64_t, N>;
 template <std::size_t N = 1>
 struct quota_spec {
   // Initialized with = "", not {}: with {}, g++ 12 crashes on `f({{.name = "a"}})` (in nothrow_spec_p).
+  /// Unique in the tree.
   std::string name = "";  // NOLINT(readability-redundant-string-init)
   /// Empty for a root. Parents may be named before they are specified.
   std::string parent = "";  // NOLINT(readability-redundant-string-init)
   /// What the quota is guaranteed.
   resources<N> nominal{};
+  /// How much of its supply others may use.
   limits<N> lend{limit::all()};
+  /// How much of others' supply it may use.
   limits<N> borrow{limit::all()};
+  /// Its share of the surplus, in proportion to those of its siblings.
   weights<N> weight{1000};
   /// The priority of the quota itself, higher first.
   std::int32_t priority = 0;

@@ -37,13 +37,17 @@ class quota_tree {
     link();
   }
 
+  /// The number of slots; ids are below it.
   [[nodiscard]] std::size_t slots() const noexcept { return specs_.size(); }
+  /// Whether there is such a quota.
   [[nodiscard]] bool contains(quota_id x) const noexcept {
     return x.index() < slots() && !removed_[x.index()];
   }
+  /// The specification of the quota.
   [[nodiscard]] const quota_spec<N>& spec(quota_id x) const {
     return has_slot(x) ? specs_[x.index()] : of_nobody();
   }
+  /// The name of the quota.
   [[nodiscard]] std::string_view name(quota_id x) const { return spec(x).name; }
   /// None for a root.
   [[nodiscard]] quota_id parent(quota_id x) const noexcept {
@@ -55,6 +59,7 @@ class quota_tree {
     const std::size_t first = first_child_[x.index()];
     return {children_.data() + first, first_child_[x.index() + 1] - first};
   }
+  /// The quotas without a parent, oldest first.
   [[nodiscard]] std::span<const quota_id> roots() const noexcept { return roots_; }
   /// Every quota, each after its parent.
   [[nodiscard]] std::span<const quota_id> top_down() const noexcept { return top_down_; }
@@ -65,7 +70,9 @@ class quota_tree {
   }
   /// A root has depth 0.
   [[nodiscard]] std::size_t depth(quota_id x) const noexcept { return has_slot(x) ? depth_[x.index()] : 0; }
+  /// The specifications, by slot.
   [[nodiscard]] std::span<const quota_spec<N>> specs() const noexcept { return specs_; }
+  /// Which slots are empty.
   [[nodiscard]] const std::vector<bool>& removed() const noexcept { return removed_; }
 
   /// The same quotas under the same ids.

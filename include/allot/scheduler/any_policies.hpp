@@ -100,12 +100,14 @@ class any_policies {
   using interface = detail::policies_interface<View, Placement>;
 
  public:
+  /// The order of jobs of the erased policies.
   class job_order {
    public:
     [[nodiscard]] std::int64_t operator()(const View& view, const typename View::job& job,
                                           const queue_settings& of_quota) const {
       return of_->key(view, job, of_quota);
     }
+    /// What the erased order says of itself: see `job_order`.
     [[nodiscard]] bool follows_priority(const queue_settings& of_quota) const {
       return of_->follows_priority(of_quota);
     }
@@ -124,8 +126,11 @@ class any_policies {
 
     explicit cycle(const any_policies& chosen) : it_(chosen.parts_->make_cycle()) {}
 
+    /// Starts over on the session's tree.
     void reset(Session& session) { it_->reset(session); }
+    /// Decides, as the cycle of the erased policies does.
     void run(Session& session) { it_->run(session); }
+    /// Explains why a job waits, as the cycle of the erased policies does.
     void explain(Session& session, typename Session::plan_type::pending_job& job) {
       it_->explain(session, job);
     }
@@ -151,9 +156,12 @@ class any_policies {
 
   /// Why the policies can't be used; empty if they can.
   [[nodiscard]] const std::string& why_none() const noexcept { return why_none_; }
+  /// What the guard of the erased policies says of itself: see `victim_guard`.
   [[nodiscard]] std::optional<bool> judges_rivals() const { return parts_->judges_rivals(); }
 
+  /// The order of the jobs of one quota, behind one type.
   job_order jobs{};
+  /// Which capacity non-preemptible jobs use; as in `policies`.
   capacity_kind not_preemptible = capacity_kind::any;
 
  private:

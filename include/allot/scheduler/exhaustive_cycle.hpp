@@ -50,6 +50,7 @@ struct protection_by_settings {
 template <class Session, class QuotaOrder, class VictimOrder, class Guard, class Protection>
 class exhaustive_cycle {
  public:
+  /// The number of dimensions.
   static constexpr std::size_t n = Session::n;
 
   template <class Policies>

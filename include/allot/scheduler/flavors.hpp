@@ -34,7 +34,9 @@ class flavor_menu {
     options_.insert(options_.end(), options.begin(), options.end());
   }
 
+  /// Whether the job has no choice.
   [[nodiscard]] bool empty() const noexcept { return groups_ == 0; }
+  /// The number of groups.
   [[nodiscard]] std::size_t groups() const noexcept { return groups_; }
   /// The alternatives of a group, best first.
   [[nodiscard]] std::span<const resources<N>> options(std::size_t group) const {

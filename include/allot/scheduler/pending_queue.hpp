@@ -15,8 +15,11 @@ inline namespace v0 {
 
 /// A pending job in its quota's queue. The ticket distinguishes it from other stays of the same id.
 struct pending_entry {
+  /// Its place in the queue: the least comes first.
   job_rank rank;
+  /// The job.
   job_id id;
+  /// Which of the job's stays in the queue this is; an entry of an earlier one is stale.
   std::uint32_t ticket = 0;
 };
 
@@ -25,8 +28,11 @@ using class_number = recycled_id<struct class_tag>;
 
 /// A stay in a queue has begun or ended.
 struct queue_change {
+  /// The job.
   job_id id;
+  /// Which of its stays in the queue.
   std::uint32_t ticket = 0;
+  /// Whether the stay begins, rather than ends.
   bool begins = false;
 };
 

@@ -73,6 +73,8 @@ concept placement_what_if = placement<P> && std::default_initializable<W> &&
 
 /// For a placement that has none: it can't answer, so everything is tried.
 struct no_what_if {
+  /// @{
+  /// What the concept `placement_what_if` asks for.
   void may_go(const auto&, std::uint32_t, const auto&) const noexcept {}
   void may_not_go(const auto&, std::uint32_t, const auto&) const noexcept {}
   [[nodiscard]] bool might_fit(const auto&, const auto&, std::span<const std::uint32_t>) const noexcept {
@@ -83,6 +85,7 @@ struct no_what_if {
   void back(const auto&, const auto&) const noexcept {}
   [[nodiscard]] bool helps(const auto&, const auto&) const noexcept { return true; }
   [[nodiscard]] bool fits(const auto&) const noexcept { return false; }
+  /// @}
 };
 
 namespace detail {
@@ -98,6 +101,8 @@ struct what_if_beside<P> {
   using type = typename P::what_if;
 };
 }  // namespace detail
+
+/// The what-if beside a placement, or `no_what_if` if it has none.
 template <class P>
 using what_if_of = typename detail::what_if_beside<P>::type;
 
@@ -112,14 +117,19 @@ concept revocable_placement = placement<P> && requires(const P& seen, typename P
 
 /// For hosts that schedule by quota alone: every job has a place.
 struct no_placement {
+  /// Nothing is requested.
   struct pod_request {
     friend constexpr auto operator<=>(const pod_request&, const pod_request&) noexcept = default;
   };
+  /// Every place is the same.
   struct allocation {
     friend constexpr bool operator==(const allocation&, const allocation&) noexcept = default;
   };
+  /// Never needed: there is always a place.
   struct reason {};
 
+  /// @{
+  /// What the concept `placement` asks for: every call succeeds and changes nothing.
   [[nodiscard]] std::optional<allocation> place(pod_request) noexcept { return allocation{}; }
   void release(allocation) noexcept {}
   void vacate(allocation) noexcept {}
@@ -130,6 +140,7 @@ struct no_placement {
   [[nodiscard]] savepoint save() noexcept { return {}; }
   void rollback(savepoint) noexcept {}
   void commit(savepoint) noexcept {}
+  /// @}
 };
 static_assert(placement<no_placement>);
 

@@ -68,7 +68,9 @@ enum class refusal : std::uint8_t {
 
 /// The id of an accepted job, or why it was refused.
 struct [[nodiscard]] submission {
+  /// The id of the job, none if it was refused.
   job_id id{};
+  /// Why it was refused, or `none`.
   refusal why_not = refusal::none;
 
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return why_not == refusal::none; }
@@ -96,35 +98,50 @@ enum class pending_reason : std::uint8_t {
 /// What one cycle decides. Lists are in the order of the decisions.
 template <job_view View, placement Placement>
 struct plan {
+  /// The number of dimensions.
   static constexpr std::size_t n = dimensions<View>;
+  /// The host's handle of a job.
   using job = typename View::job;
+  /// The placement's handle of a place.
   using place = typename Placement::allocation;
+  /// Why the placement has no place.
   using unplaceable = decltype(std::declval<const Placement&>().why_not(
       std::declval<const typename Placement::pod_request&>()));
 
   /// Start it: it has its share and its place.
   struct admission {
+    /// @{
+    /// The job, by id and by the host's handle; its quota; its place.
     job_id id{};
     job what{};
     quota_id quota{};
     place where{};
+    /// @}
+
     /// The part of its request that its quota does not own. From whom, `loans` says.
     resources<n> borrows{};
     /// The flavors chosen for it.
     flavor_pick pick{};
+    /// How many pods start.
     std::uint32_t pods = 1;
     /// An elastic job grows by these pods: `id` is that of the elastic pod, this the job's own.
     job_id core{};
   };
   /// Evict it, and report `evicted` when it has gone. An elastic job goes with all its elastic pods.
   struct eviction {
+    /// @{
+    /// The job, by id and by the host's handle; its quota.
     job_id id{};
     job what{};
     quota_id quota{};
+    /// @}
+
     /// The job that it is evicted for, in the same plan under `reservations` (or `admissions`, if that job
     /// can start before this one has gone after all). None: for a reason of its own, given by `how`.
     job_id beneficiary{};
+    /// Why it may be evicted.
     relation how{};
+    /// How many pods go.
     std::uint32_t pods = 1;
     /// An elastic job shrinks by these pods: `id` is that of the elastic pod, this the job's own.
     job_id core{};
@@ -134,35 +151,50 @@ struct plan {
   /// It will be admitted when the evictions for it are done. Until then no other job gets its share, unless
   /// the cycle only announces it, as those of Kueue and KAI do.
   struct reservation {
+    /// @{
+    /// The job, by id and by the host's handle; its quota.
     job_id id{};
     job what{};
     quota_id quota{};
+    /// @}
+
     /// Its own victims: `count` evictions of this plan from `first` on. Without any it waits for the victims
     /// of others.
     std::size_t first = 0;
+    /// How many evictions of this plan are its own.
     std::size_t count = 0;
   };
   /// It waits. Listed are the jobs that were tried, and the first job of each quota whose queue or usage has
   /// changed since the last plan.
   struct pending_job {
+    /// @{
+    /// The job, by id and by the host's handle; its quota; why it waits.
     job_id id{};
     job what{};
     quota_id quota{};
     pending_reason reason{};
+    /// @}
+
     /// Which quota's bound blocks it and how much is missing there; `for_each_shortfall` lists all.
     std::optional<shortfall> binding{};
+    /// Why it has no place, if that is the reason: data of the placement's own.
     std::optional<unplaceable> placement{};
   };
 
+  /// Jobs to start.
   std::vector<admission> admissions;
+  /// Jobs to end.
   std::vector<eviction> evictions;
+  /// Jobs that will be started when others have gone.
   std::vector<reservation> reservations;
+  /// Jobs that were tried and can't be started.
   std::vector<pending_job> pending;
 
   /// Whether nothing was decided; pending jobs are news, not decisions.
   [[nodiscard]] bool empty() const noexcept {
     return admissions.empty() && evictions.empty() && reservations.empty();
   }
+  /// Empties all lists and keeps their memory.
   void clear() noexcept {
     admissions.clear();
     evictions.clear();

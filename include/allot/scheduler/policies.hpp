@@ -44,6 +44,7 @@ struct by_settings {
                                         const queue_settings& of_quota) const {
     return follows_priority(of_quota) ? -std::int64_t{view.priority(job)} : 0;
   }
+  /// Whether it never lets a job of lower priority go first: see `job_order`.
   [[nodiscard]] static constexpr bool follows_priority(const queue_settings& of_quota) noexcept {
     return of_quota.order == queue_order::priority;
   }
@@ -67,11 +68,15 @@ template <class QuotaOrder = within_nominal_then_borrowed_share, class JobOrder 
           class VictimOrder = lowest_priority_then_highest_share, class Guard = eligible_is_fair,
           class Protection = unprotected>
 struct policies {
+  /// @{
+  /// The types of the parts.
   using quota_order_type = QuotaOrder;
   using job_order_type = JobOrder;
   using victim_order_type = VictimOrder;
   using guard_type = Guard;
   using protection_type = Protection;
+  /// @}
+
   /// How a step goes through the jobs: see `exhaustive_cycle`.
   template <class Session>
   using cycle = exhaustive_cycle<Session, QuotaOrder, VictimOrder, Guard, Protection>;

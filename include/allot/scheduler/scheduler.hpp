@@ -41,9 +41,13 @@ class scheduler {
   static_assert(detail::is_view<View, Placement>() && detail::is_placement<Placement>());
 
  public:
+  /// The number of dimensions.
   static constexpr std::size_t n = dimensions<View>;
+  /// The host's handle of a job.
   using job = typename View::job;
+  /// The placement's handle of a place.
   using place = typename Placement::allocation;
+  /// What a step decides.
   using plan_type = plan<View, Placement>;
 
   static_assert(detail::are_policies_of<Policies, View>());
@@ -84,10 +88,12 @@ class scheduler {
   [[nodiscard]] const allot::ledger<n>& assumed() const noexcept { return jobs().books.assumed(); }
   /// The quotas as the preset sees them, if there is one.
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return session_.tree(); }
+  /// The host's view. It is read during calls of the scheduler only.
   [[nodiscard]] const View& view() const noexcept { return session_.view(); }
   /// The placement. The host takes the places of adopted jobs in it and changes its nodes; after such a
   /// change it calls `retry`.
   [[nodiscard]] Placement& places() noexcept { return jobs().books.places; }
+  /// The same, for reading.
   [[nodiscard]] const Placement& places() const noexcept { return jobs().books.places; }
 
   /// How the jobs of a quota are treated from now on; those already waiting keep their order. A newly
@@ -300,9 +306,11 @@ class scheduler {
 
   // For an unknown job these return a default value.
 
+  /// The state of the job.
   [[nodiscard]] job_state state(job_id id) const {
     return jobs().jobs.contains(id) ? jobs().jobs[id].state : job_state::unknown;
   }
+  /// The host's handle of the job.
   [[nodiscard]] job what(job_id id) const { return of_job(id, &record::what); }
   /// The place of a running, evicting or reserved job.
   [[nodiscard]] place place_of(job_id id) const { return of_job(id, &record::where); }
@@ -310,6 +318,7 @@ class scheduler {
   [[nodiscard]] resources<n> request(job_id id) const {
     return jobs().jobs.contains(id) ? jobs().jobs[id].facts.request : resources<n>{};
   }
+  /// The flavors chosen for the job.
   [[nodiscard]] flavor_pick pick(job_id id) const { return of_job(id, &record::pick); }
   /// The pods of an elastic job beyond its core, waiting ones included. Valid until the next call.
   [[nodiscard]] std::span<const job_id> elastic_pods_of(job_id id) const {
@@ -438,6 +447,7 @@ template <preset Preset, class View, class Placement = no_placement>
   return scheduler<View, Placement, typename Preset::policies_type>::make(
       by, std::move(view), std::move(quotas), std::move(places), std::move(policies));
 }
+/// The same with the preset's own policies.
 template <preset Preset, class View, class Placement = no_placement>
 [[nodiscard]] result<scheduler_for<Preset, View, Placement>> make_scheduler(
     const Preset& by, View view, std::vector<quota_spec<detail::checked_dimensions<View>()>> quotas,

@@ -28,22 +28,31 @@ class scheduler;
 template <job_view View, placement Placement>
 class session {
  public:
+  /// The number of dimensions.
   static constexpr std::size_t n = dimensions<View>;
+  /// The host's handle of a job.
   using job = typename View::job;
+  /// The placement's handle of a place.
   using place = typename Placement::allocation;
+  /// What is asked of the placement.
   using pod_request = typename Placement::pod_request;
+  /// What is kept of a job.
   using record = detail::job_record<View, Placement>;
+  /// What a step decides.
   using plan_type = allot::plan<View, Placement>;
 
   session(View view, quota_tree<n> tree, Placement where)
       : jobs_(std::move(view), std::move(tree), std::move(where)) {}
 
+  /// The quotas as the preset sees them, if there is one.
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return jobs_.tree(); }
+  /// The host's view.
   [[nodiscard]] const View& view() const noexcept { return jobs_.view; }
   /// What jobs use now, evicting ones included.
   [[nodiscard]] ledger<n>& allocated() noexcept { return jobs_.books.allocated(); }
   /// What decisions count on: evicting jobs are gone, reserved ones are there.
   [[nodiscard]] ledger<n>& assumed() noexcept { return jobs_.books.assumed(); }
+  /// The placement.
   [[nodiscard]] Placement& places() noexcept { return jobs_.books.places; }
   /// The placement's what-if for jobs that might be evicted: see `placement_what_if`.
   [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return jobs_.books.what_if(); }
@@ -58,8 +67,11 @@ class session {
   }
   /// The evicting jobs, in the order of their evictions.
   [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs_.leaving; }
+  /// What is kept of a job. Precondition: the id is known (`contains`).
   [[nodiscard]] record& at(job_id id) { return jobs_.known(id); }
+  /// Whether there is such a job.
   [[nodiscard]] bool contains(job_id id) const { return jobs_.jobs.contains(id); }
+  /// How the jobs of a quota are treated, with `by_guard` resolved.
   [[nodiscard]] const queue_settings& settings(quota_id x) const { return jobs_.of(x).settings; }
   /// How many pods of the job run, including its elastic pods.
   [[nodiscard]] std::uint32_t running_pods(const record& r) const { return jobs_.running_pods(r); }
@@ -69,6 +81,7 @@ class session {
 
   /// The time of the current step.
   [[nodiscard]] instant now() const noexcept { return now_; }
+  /// What the step has decided so far.
   [[nodiscard]] plan_type& plan() noexcept { return plan_; }
   /// Counts the changes of the world that no plan brought about.
   [[nodiscard]] std::uint64_t epoch() const noexcept { return jobs_.epoch; }
@@ -113,6 +126,7 @@ class session {
   [[nodiscard]] static resources<n> request_of(const record& r, const flavor_pick& pick) {
     return r.menu.empty() ? r.base : r.base + r.menu.request(pick);
   }
+  /// What the job requests of the placement under a choice of flavors.
   [[nodiscard]] pod_request pod_request_of(const record& r, const flavor_pick& pick) const {
     return r.menu.empty() ? r.pod_request
                           : detail::pod_request_of<Placement>(view(), r.what, r.facts.pods, pick);

@@ -40,7 +40,9 @@ enum class flavor_step : std::uint8_t {
 
 /// How jobs choose between borrowing, preempting and the next flavor (Kueue's flavorFungibility).
 struct flavor_choice {
+  /// What it does when a flavor fits only if it borrows.
   flavor_step when_can_borrow = flavor_step::stay;
+  /// What it does when a flavor fits only if it preempts.
   flavor_step when_can_preempt = flavor_step::try_next;
 
   friend bool operator==(const flavor_choice&, const flavor_choice&) = default;
@@ -48,9 +50,13 @@ struct flavor_choice {
 
 /// How the scheduler treats the jobs of one quota.
 struct queue_settings {
+  /// The order of its jobs.
   queue_order order = queue_order::priority;
+  /// Whether its first job blocks the others.
   queue_head head = queue_head::best_effort;
+  /// What its jobs may take from others.
   preempt_settings preempt{};
+  /// How its jobs choose between flavors.
   flavor_choice flavors{};
   /// How long the quota's jobs run before they may be preempted.
   runtime_guarantee min_runtime{};

@@ -22,8 +22,11 @@ inline namespace v0 {
 /// started and evicted nothing. Allocates only when more jobs are evicted than ever before.
 class livelock_detector {
  public:
+  /// @{
+  /// The bounds: evictions of one job per unit, and plans in a row that start and evict nothing.
   static constexpr std::uint32_t most_turns = 64;
   static constexpr std::uint32_t most_idle_steps = 64;
+  /// @}
 
   /// Something has happened, or time has passed: counts from zero.
   void begin() noexcept {
@@ -39,6 +42,7 @@ class livelock_detector {
     found_ = found_ || idle_ > most_idle_steps;
     for (const auto& e : plan.evictions) note_eviction(e.core ? e.core : e.id, units_of(s.view(), e.what));
   }
+  /// Whether a livelock has been found since `begin`.
   [[nodiscard]] bool found() const noexcept { return found_; }
   /// The job that was evicted again and again, if that is how the livelock was found.
   [[nodiscard]] job_id job() const noexcept { return job_; }
@@ -102,6 +106,7 @@ settled settle(Scheduler& s, instant now, Act&& act, livelock_detector& watch) {
     if (watch.found()) return {end.plans, false, watch.job()};
   }
 }
+/// The same with a livelock detector of its own, which allocates.
 template <class Scheduler, class Act>
 settled settle(Scheduler& s, instant now, Act&& act) {
   livelock_detector watch;

@@ -12,12 +12,14 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
+/// What was decided about a job.
 enum class decision_kind : std::uint64_t { admitted = 1, evicted, grown, shrunk };
 
 /// Counts the decisions of a simulation, and keeps a fingerprint of all of them in order: two runs with the
 /// same fingerprint have decided the same.
 class decision_log {
  public:
+  /// Records a decision.
   void note(instant now, decision_kind what, job_index j) noexcept {
     ++count_;
     hash_.add(now);
@@ -25,7 +27,9 @@ class decision_log {
     hash_.add(std::uint64_t{j});
   }
 
+  /// The number of decisions.
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+  /// The fingerprint of all decisions, in order.
   [[nodiscard]] const fingerprint& hash() const noexcept { return hash_; }
 
  private:
@@ -35,10 +39,12 @@ class decision_log {
 
 /// The instants at which a policy was stopped in a livelock: see `livelock_detector`.
 struct livelocks_seen {
+  /// How many such instants there were.
   std::uint64_t instants = 0;
   /// The first of them, and a job that was evicted again and again there, if that was the reason; meaningless
   /// if there was none.
   instant first = 0;
+  /// The job that was evicted again and again at the first of them, if that was the reason.
   std::optional<job_index> job{};
 };
 

@@ -16,13 +16,19 @@ namespace sim {
 /// The events of a simulation besides its jobs.
 template <std::size_t N>
 struct quota_event {
+  /// When.
   instant at = 0;
+  /// What changes.
   quota_change<N> change;
 };
+/// The user withdraws a job.
 struct cancel_event {
+  /// When.
   instant at = 0;
+  /// Which job.
   job_index which = 0;
 };
+/// What happens to a node.
 enum class node_change : std::uint8_t {
   /// It fails: everything on it is lost, and nothing is placed there.
   down,
@@ -31,9 +37,13 @@ enum class node_change : std::uint8_t {
   /// Nothing new is placed there; what runs there stays.
   drain,
 };
+/// A node fails, returns, or is closed to new jobs.
 struct node_event {
+  /// When.
   instant at = 0;
+  /// Which node.
   gpu::node_id node;
+  /// What happens to it.
   node_change what{};
 };
 

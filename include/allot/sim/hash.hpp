@@ -14,6 +14,8 @@ namespace sim {
 /// differences; it does not protect against deliberate collisions.
 class fingerprint {
  public:
+  /// @{
+  /// Adds to the fingerprint.
   constexpr void add(std::string_view bytes) noexcept {
     for (const char c : bytes) add_byte(static_cast<unsigned char>(c));
   }
@@ -22,12 +24,15 @@ class fingerprint {
     for (unsigned shift = 0; shift < 64; shift += 8) add_byte(static_cast<unsigned char>(number >> shift));
   }
   constexpr void add(std::int64_t number) noexcept { add(static_cast<std::uint64_t>(number)); }
+  /// @}
+
   /// The length of a text, then its bytes, so that the next text can't be mistaken for a continuation.
   constexpr void add_text(std::string_view text) noexcept {
     add(std::uint64_t{text.size()});
     add(text);
   }
 
+  /// The fingerprint of what was added so far.
   [[nodiscard]] constexpr std::uint64_t value() const noexcept { return state_; }
   /// Sixteen hexadecimal digits.
   [[nodiscard]] std::string hex() const {

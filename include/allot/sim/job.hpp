@@ -19,10 +19,13 @@ inline namespace v0 {
 namespace sim {
 
 // In the simulator a tick is a millisecond.
+/// @{
+/// In ticks.
 inline constexpr instant second = 1000;
 inline constexpr instant minute = 60 * second;
 inline constexpr instant hour = 60 * minute;
 inline constexpr instant day = 24 * hour;
+/// @}
 
 /// The index of a job in a workload sorted by submission, then id.
 using job_index = std::uint32_t;
@@ -34,22 +37,28 @@ struct flavor_set {
   flavor_menu<N> menu{};
   /// The group whose choice decides where the pods may run, and the pools for each of its options.
   std::size_t placed_group = 0;
+  /// The pools where the pods may run, by option of the placed group.
   std::vector<std::uint64_t> pools{};
 };
 
 /// A job of a simulated workload. Times are in milliseconds.
 template <std::size_t N = 1>
 struct job {
+  /// The quota that it is attached to.
   quota_id quota{};
   /// Of the whole job, in addition to what its flavors count.
   resources<N> request{};
+  /// What it needs of the nodes.
   gpu::pod_request pod_request{};
   /// The minimum number of pods to run with: if below the pod request's it is elastic. 0: all of them.
   std::uint32_t min_pods = 0;
   /// Number k: its flavors are set k - 1 of the workload. 0: no choice.
   std::uint32_t flavors = 0;
+  /// Its priority, higher first.
   std::int32_t priority = 0;
+  /// Whether it may be evicted.
   bool preemptible = true;
+  /// The time of its submission.
   instant submit = 0;
   /// How long it runs with all its pods when nothing interrupts it.
   instant duration = 0;
@@ -65,9 +74,11 @@ struct job {
   /// The number of its class ("train", "inference", ...), by which figures are reported; 0: none.
   std::uint32_t job_class = 0;
 
+  /// The number of its pods; 1 if the pod request is for the whole job.
   [[nodiscard]] constexpr std::uint32_t pods() const noexcept {
     return pod_request.total ? 1 : pod_request.pods;
   }
+  /// The least pods that it runs with.
   [[nodiscard]] constexpr std::uint32_t fewest_pods() const noexcept {
     return min_pods == 0 || min_pods > pods() ? pods() : min_pods;
   }
@@ -76,15 +87,22 @@ struct job {
 /// Presents a workload to a scheduler: a job is its index. With a single queue all jobs are of quota 0.
 template <std::size_t N = 1>
 struct workload_view {
+  /// The handle of a job.
   using job = job_index;
 
+  /// The workload.
   std::span<const sim::job<N>> jobs;
+  /// Whether all jobs are of one queue, whatever their quotas.
   bool single_queue = false;
+  /// The sets that `job::flavors` refers to.
   std::span<const flavor_set<N>> flavor_sets{};
+  /// The capacity of the nodes.
   resources<N> total{quantity::unlimited()};
 
   /// The total capacity; unlimited in a dimension in which it is unknown.
   [[nodiscard]] const resources<N>& capacity() const noexcept { return total; }
+  /// @{
+  /// What the concepts of views ask for (scheduler/view.hpp).
   [[nodiscard]] quota_id quota(job j) const { return single_queue ? quota_id{0} : jobs[j].quota; }
   [[nodiscard]] const resources<N>& request(job j) const { return jobs[j].request; }
   [[nodiscard]] std::int32_t priority(job j) const { return jobs[j].priority; }
@@ -101,6 +119,9 @@ struct workload_view {
 
   [[nodiscard]] std::uint32_t pods(job j) const { return jobs[j].pods(); }
   [[nodiscard]] std::uint32_t min_pods(job j) const { return jobs[j].fewest_pods(); }
+  /// @}
+
+  /// What `pods` of its pods request of the quota.
   [[nodiscard]] resources<N> request(job j, std::uint32_t pods) const {
     if (pods == jobs[j].pods()) return jobs[j].request;
     resources<N> some;
@@ -109,6 +130,7 @@ struct workload_view {
     }
     return some;
   }
+  /// The flavors that `pods` of its pods accept.
   [[nodiscard]] flavor_menu<N> flavors(job j, std::uint32_t pods) const {
     if (jobs[j].flavors == 0) return {};
     const flavor_menu<N>& each = flavor_sets[jobs[j].flavors - 1].menu;
@@ -128,6 +150,7 @@ struct workload_view {
   [[nodiscard]] resources<N> pod(job j, const flavor_pick& pick) const {
     return request(j, 1) + flavors(j, 1).request(pick);
   }
+  /// What `pods` of its pods need of the nodes under a choice of flavors.
   [[nodiscard]] gpu::pod_request pod_request(job j, std::uint32_t pods, const flavor_pick& pick) const {
     gpu::pod_request d = jobs[j].pod_request;
     if (!d.total) d.pods = pods;

@@ -17,6 +17,7 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
+/// The state of a job when the simulation has ended or is paused.
 enum class job_outcome : std::uint8_t {
   /// Not yet submitted when the simulation ended.
   future,
@@ -31,6 +32,7 @@ enum class job_outcome : std::uint8_t {
 
 /// Why a run was cut short, or a running job lost a pod.
 struct interruption {
+  /// What cut it short.
   enum class cause : std::uint8_t {
     /// Decided by the policy: see `how`.
     decided,
@@ -39,7 +41,9 @@ struct interruption {
     /// Its eviction began before the simulation.
     told_before,
   };
+  /// What cut it short.
   cause why{};
+  /// With `decided`, by which relation.
   relation how{};
   /// The job that benefits, if any.
   std::optional<job_index> beneficiary{};
@@ -49,23 +53,34 @@ struct interruption {
 
 /// The history of a job.
 struct job_history {
+  /// What has become of it.
   job_outcome outcome = job_outcome::future;
+  /// Why it was refused, if it was.
   refusal why_refused = refusal::none;
   /// The flavors it had last; before it had any, the first of all.
   flavor_pick pick{};
   /// When it first started and when it ended; meaningless before.
   instant first_start = 0;
+  /// When it ended; meaningless before.
   instant end = 0;
+  /// When it started last; meaningless before it has.
   instant last_start = 0;
+  /// The work done and lost.
   job_progress work{};
   /// How often it started, was preempted by the policy, and was lost with a node. Pods that come and go while
   /// it runs do not count.
   std::uint32_t runs = 0;
+  /// How often the policy has evicted it.
   std::uint32_t preemptions = 0;
+  /// How often it was lost with a node.
   std::uint32_t node_failures = 0;
+  /// Its id in the scheduler; none before it is submitted.
   job_id id{};
+  /// @{
+  /// The events of its end and of its time limit; meaningless unless it runs.
   event_queue<job_index>::ticket end_event{};
   event_queue<job_index>::ticket limit_event{};
+  /// @}
 
   /// Lost running time, as the time of all its pods: work since the last checkpoint, and restarts.
   [[nodiscard]] constexpr instant lost() const noexcept { return work.in_time_of_all(work.lost()); }

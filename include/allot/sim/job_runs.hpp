@@ -29,6 +29,7 @@ namespace sim {
 template <std::size_t N>
 class job_runs {
  public:
+  /// The events to come.
   using event_queue_type = event_queue<job_index>;
 
   job_runs(std::vector<job<N>> jobs, std::vector<flavor_set<N>> flavor_sets, quota_tree<N> quotas,
@@ -46,15 +47,20 @@ class job_runs {
   [[nodiscard]] workload_view<N> view(bool single_queue) const {
     return {jobs_, single_queue, flavor_sets_, capacity_};
   }
+  /// The number of jobs.
   [[nodiscard]] std::size_t size() const noexcept { return jobs_.size(); }
+  /// The workload.
   [[nodiscard]] std::span<const job<N>> jobs() const noexcept { return jobs_; }
   [[nodiscard]] const job_history& operator[](job_index j) const { return histories_[j]; }
   [[nodiscard]] job_history& operator[](job_index j) { return histories_[j]; }
+  /// What the jobs hold and want.
   [[nodiscard]] const job_accounts<N>& accounts() const noexcept { return accounts_; }
+  /// The events to come.
   [[nodiscard]] event_queue_type& events() noexcept { return events_; }
 
   /// Events due before that time happen then.
   void begin(instant at) noexcept { begin_ = at; }
+  /// Enters an event, at the earliest at the time given to `begin`.
   event_queue_type::ticket push(instant at, event_kind kind, job_index what) {
     return events_.push(std::max(at, begin_), kind, what);
   }
@@ -108,6 +114,7 @@ class job_runs {
     accounts_.grow(j, h.pick);
     expect_end(h, j);
   }
+  /// The running elastic job has lost a pod: it needs more time from now on.
   void shrink(job_index j, instant now) {
     job_history& h = histories_[j];
     h.work.resize(now, h.work.pods() - 1);

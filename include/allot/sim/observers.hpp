@@ -19,6 +19,7 @@ namespace sim {
 template <std::size_t N>
 class simulator;
 
+/// The kind of an event of a job.
 enum class job_event_kind : std::uint8_t {
   submitted,
   /// See `why_refused`.
@@ -39,11 +40,17 @@ enum class job_event_kind : std::uint8_t {
 /// What happened to a job of a simulation.
 template <std::size_t N>
 struct job_event {
+  /// What happened.
   job_event_kind what{};
+  /// To which job.
   job_index job = 0;
+  /// With `grew` and `shrank`, the id of the pod.
   job_id pod{};
+  /// With `refused`, why.
   refusal why_refused = refusal::none;
+  /// With `evicted` and `shrank`, why.
   interruption how{};
+  /// With `started` and `grew`, the part of what it was given that its quota does not own.
   resources<N> borrows{};
 };
 

@@ -23,13 +23,18 @@ namespace sim {
 /// count.
 class places {
  public:
+  /// The inventory, with a placement policy chosen at run time.
   using inventory_type = gpu::basic_inventory<gpu::any_placement>;
+  /// What a job needs of the nodes.
   using pod_request = gpu::pod_request;
+  /// How a placed job is named.
   using allocation = gpu::allocation_id;
 
   /// That of the inventory. Without nodes everything fits, and there is nothing to ask.
   class what_if {
    public:
+    /// @{
+    /// What the concept `placement_what_if` asks for. Without nodes it can't answer, so everything is tried.
     void may_go(const places& in, std::uint32_t group, allocation a) {
       if (in.has_nodes()) of_inventory_.may_go(in.inventory(), group, a);
     }
@@ -49,6 +54,7 @@ class places {
       return of_inventory_.helps(in.inventory(), a);
     }
     [[nodiscard]] bool fits(const places& in) const { return of_inventory_.fits(in.inventory()); }
+    /// @}
 
    private:
     gpu::what_if of_inventory_;
@@ -61,14 +67,18 @@ class places {
   places(gpu::cluster layout, gpu::topology nearness, gpu::any_placement policy = {})
       : inventory_(std::in_place, std::move(layout), std::move(nearness), std::move(policy)) {}
 
+  /// Whether there are nodes. Without any, every job has a place.
   [[nodiscard]] bool has_nodes() const noexcept { return inventory_.has_value(); }
   /// Precondition: has_nodes().
   [[nodiscard]] const inventory_type& inventory() const { return *inventory_; }
+  /// The nodes. Precondition: there are some.
   [[nodiscard]] inventory_type& inventory() { return *inventory_; }
 
+  /// Places a job, if there is room.
   [[nodiscard]] std::optional<allocation> place(const pod_request& d) {
     return inventory_ ? inventory_->place(d) : allocation{};
   }
+  /// The same, on nodes where its pods can start at once if possible.
   [[nodiscard]] std::optional<allocation> place_available_first(const pod_request& d) {
     return inventory_ ? inventory_->place_available_first(d) : allocation{};
   }
@@ -77,19 +87,27 @@ class places {
   void for_each_node(allocation a, Visit visit) const {
     if (inventory_) inventory_->for_each_node(a, visit);
   }
+  /// Whether two placed jobs can't be told apart by where they are; see `occupancy`.
   [[nodiscard]] bool stand_alike(allocation a, allocation b) const {
     return !inventory_ || inventory_->stand_alike(a, b);
   }
   /// The operations of an inventory: false if refused. Without nodes only the id none denotes a place.
   bool release(allocation a) { return inventory_ ? inventory_->release(a) : contains(a); }
+  /// @{
+  /// The job is being evicted, or is not after all; see `placement`. False if refused.
   bool vacate(allocation a) { return inventory_ ? inventory_->vacate(a) : contains(a); }
   bool reoccupy(allocation a) { return inventory_ ? inventory_->reoccupy(a) : contains(a); }
+  /// @}
+
   /// See `revocable_placement`.
   [[nodiscard]] bool contains(allocation a) const noexcept {
     return inventory_ ? inventory_->contains(a) : a.is_none();
   }
+  /// Whether the job could start in its place now; see `revocable_placement`.
   [[nodiscard]] bool usable(allocation a) const { return inventory_ ? inventory_->usable(a) : contains(a); }
+  /// Whether its place is clear of earlier jobs.
   [[nodiscard]] bool ready(allocation a) const { return !inventory_ || inventory_->ready(a); }
+  /// Whether it would fit on the empty cluster.
   [[nodiscard]] bool could_ever_fit(const pod_request& d) const {
     return !inventory_ || inventory_->could_ever_fit(d);
   }
@@ -101,7 +119,10 @@ class places {
   [[nodiscard]] gpu::device_count devices_of(const pod_request& d) const noexcept {
     return inventory_ ? inventory_->devices_of(d) : gpu::device_count{};
   }
+  /// The number of unused devices; 0 without nodes.
   [[nodiscard]] std::uint64_t free_devices() const { return inventory_ ? inventory_->free_devices() : 0; }
+  /// @{
+  /// Savepoints of the inventory; see `placement`.
   [[nodiscard]] savepoint save() noexcept { return inventory_ ? inventory_->save() : savepoint{}; }
   void rollback(savepoint s) {
     if (inventory_) inventory_->rollback(s);
@@ -109,6 +130,7 @@ class places {
   void commit(savepoint s) {
     if (inventory_) inventory_->commit(s);
   }
+  /// @}
 
  private:
   std::optional<inventory_type> inventory_;

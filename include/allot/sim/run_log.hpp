@@ -21,14 +21,21 @@ namespace sim {
 
 /// One uninterrupted run of a job, or of one pod of an elastic job beyond those that it needs.
 struct job_run {
+  /// The job.
   job_index job = 0;
   /// Whether it was cut short.
   bool evicted = false;
+  /// Whether it is a pod beyond those that the job needs.
   bool elastic = false;
+  /// @{
+  /// When it began and ended.
   instant begin = 0;
   instant end = 0;
+  /// @}
+
   /// Its pods are `run_log::pods(run)`.
   std::uint32_t first_pod = 0;
+  /// The number of its pods.
   std::uint32_t pods = 0;
 };
 

@@ -20,7 +20,9 @@ namespace sim {
 /// A job that already runs when the simulation begins. Its places come from the host that it is taken over
 /// from: they are taken in the inventory already.
 struct running_job_at_start {
+  /// Which job.
   job_index which = 0;
+  /// Since when it has been running; not after the beginning.
   instant since = 0;
   /// Of the pods that it needs; meaningless without nodes.
   gpu::allocation_id where{};
@@ -36,17 +38,23 @@ struct running_job_at_start {
 /// adds gets the next free id.
 template <std::size_t N>
 struct setup {
+  /// The quotas at the beginning.
   quota_tree<N> quotas;
   /// By quota id; further quotas, which events add, have the settings of the preset.
   std::vector<queue_settings> settings;
+  /// The nodes, with what runs already in place.
   places where;
+  /// The workload.
   std::vector<job<N>> jobs;
+  /// Changes of the quotas.
   std::vector<quota_event<N>> quota_events{};
+  /// Jobs that are withdrawn.
   std::vector<cancel_event> cancels{};
   /// The sets that `job::flavors` refers to.
   std::vector<flavor_set<N>> flavor_sets{};
   /// Only with nodes.
   std::vector<node_event> node_events{};
+  /// Jobs that run at the beginning.
   std::vector<running_job_at_start> running{};
   /// The capacity of the nodes, unlimited in a dimension in which it is unknown; for policies that divide it.
   resources<N> capacity{quantity::unlimited()};

@@ -43,9 +43,13 @@ namespace sim {
 template <std::size_t N>
 class simulator {
  public:
+  /// The number of dimensions.
   static constexpr std::size_t n = N;
+  /// How the scheduler sees the jobs.
   using view_type = workload_view<N>;
+  /// The policies, of any kind.
   using policies_type = any_policies<view_type, places>;
+  /// The scheduler whose host this is.
   using scheduler_type = scheduler<view_type, places, policies_type>;
 
   /// Fails if the preset makes an invalid tree of the quotas, or if their settings are invalid.
@@ -94,8 +98,11 @@ class simulator {
     watch.settled(*this);
   }
 
+  /// The time of the last event.
   [[nodiscard]] instant now() const noexcept { return now_; }
+  /// The workload.
   [[nodiscard]] std::span<const job<N>> jobs() const noexcept { return runs_.jobs(); }
+  /// What has become of a job so far.
   [[nodiscard]] const job_history& history(job_index j) const { return runs_[j]; }
   /// What a job requests with all its pods, under the flavors that it had last.
   [[nodiscard]] resources<N> wanted(job_index j) const { return runs_.accounts().wanted(j, runs_[j].pick); }
@@ -107,11 +114,15 @@ class simulator {
   [[nodiscard]] std::span<const std::uint32_t> waiting() const noexcept { return runs_.accounts().waiting(); }
   /// The number of pods that running elastic jobs could have and lack.
   [[nodiscard]] std::uint64_t lacking() const noexcept { return runs_.accounts().lacking(); }
+  /// The scheduler, for reading.
   [[nodiscard]] const scheduler_type& policy() const noexcept { return scheduler_; }
   /// Why a job is pending, as of now. Precondition: it is.
   [[nodiscard]] auto why(job_index j) { return scheduler_.why(runs_[j].id); }
+  /// The nodes.
   [[nodiscard]] const places& where() const noexcept { return scheduler_.places(); }
+  /// The number of events so far.
   [[nodiscard]] std::uint64_t events() const noexcept { return happened_; }
+  /// The number of decisions so far.
   [[nodiscard]] std::uint64_t decisions() const noexcept { return log_.count(); }
   /// How often the quota tree has changed.
   [[nodiscard]] std::uint64_t tree_changes() const noexcept { return tree_changes_; }

@@ -52,6 +52,7 @@ inline constexpr bool takes_parts = std::is_same_v<typename P::policies_type, po
 /// a preset like any other, except that it is a value.
 class any_preset {
  public:
+  /// Its parts are known at run time only: see `preset`.
   static constexpr bool chosen_at_run_time = true;
 
   /// Empty if there is no preset with that name.
@@ -66,22 +67,29 @@ class any_preset {
     return found;
   }
 
+  /// The name by which it was found.
   std::string_view name{};
+  /// One line about it, for lists.
   std::string_view summary{};
+  /// Whether there is one queue for the whole cluster.
   bool ignores_quotas = false;
   /// Whether the options may select an order or a guard for it.
   bool takes_parts = false;
 
+  /// The settings of quotas that are not configured, under its options.
   [[nodiscard]] queue_settings defaults() const {
     queue_settings settings;
     visit([&](auto p) { settings = defaults_of<decltype(p)>(options_); });
     return settings;
   }
+  /// The options that it was found with.
   [[nodiscard]] const preset_options& options() const noexcept { return options_; }
+  /// What the preset makes of the user's quotas.
   template <std::size_t N>
   void adapt(std::vector<quota_spec<N>>& specs) const {
     visit([&](auto p) { p.adapt(specs); });
   }
+  /// How it treats quotas, as data; see `rules_of`.
   template <std::size_t N>
   [[nodiscard]] quota_rules<N> rules() const {
     quota_rules<N> all{defaults(), ignores_quotas, nullptr};

@@ -16,8 +16,10 @@
 namespace allot {
 inline namespace v0 {
 
+/// A list of types of presets.
 template <class... Presets>
 struct preset_list {
+  /// The number of presets.
   static constexpr std::size_t size = sizeof...(Presets);
   /// `Target<F<P>...>` for the presets `P`.
   template <template <class...> class Target, template <class> class F>

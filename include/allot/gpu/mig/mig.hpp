@@ -45,10 +45,13 @@ enum class mig_obstacle : std::uint8_t {
 /// Why instances can't be created, with the supporting numbers: how many were requested in addition to the
 /// existing ones, and how many are left. Of instances, media engines or slices; 0 of 0 for `placement`.
 struct mig_refusal {
+  /// What is lacking.
   mig_obstacle reason = mig_obstacle::none;
   /// Only with `too_many_of_a_profile`.
   mig_profile_id profile;
+  /// How many were requested in addition to the existing ones.
   std::uint32_t asked = 0;
+  /// How many are left.
   std::uint32_t left = 0;
 
   friend bool operator==(const mig_refusal&, const mig_refusal&) = default;
@@ -62,7 +65,9 @@ class mig_device {
 
   /// The start of each profile of a set, in the order of the set.
   struct arrangement {
+    /// The memory slice at which each instance starts.
     std::array<std::uint8_t, max_instances> starts{};
+    /// The number of instances.
     std::size_t count = 0;
 
     friend bool operator==(const arrangement&, const arrangement&) = default;
@@ -70,11 +75,13 @@ class mig_device {
 
   explicit constexpr mig_device(mig_model m) noexcept : model_(m) {}
 
+  /// The model of the GPU.
   [[nodiscard]] constexpr mig_model model() const noexcept { return model_; }
   /// Bit s: memory slice s is taken.
   [[nodiscard]] constexpr std::uint32_t used_memory() const noexcept { return memory_; }
   /// The number of compute slices that are taken.
   [[nodiscard]] constexpr std::uint32_t used_compute() const noexcept { return compute_; }
+  /// Whether there is no instance.
   [[nodiscard]] constexpr bool is_empty() const noexcept { return memory_ == 0; }
   /// The profile of the instance that starts at this memory slice, or none.
   [[nodiscard]] constexpr mig_profile_id starting_at(std::uint32_t start) const noexcept {

@@ -30,7 +30,9 @@ using mig_profile_id = id<struct mig_profile_tag>;
 struct mig_profile {
   /// As nvidia-smi writes it, without "MIG".
   std::string_view name;
+  /// The compute slices that an instance takes, of `compute_slices(model)`.
   std::uint32_t compute_slices = 0;
+  /// The memory slices that an instance takes, of `memory_slices(model)`.
   std::uint32_t memory_slices = 0;
   /// Bit s: it may start at memory slice s. No two of these positions overlap.
   std::uint32_t starts = 0;
@@ -44,6 +46,7 @@ struct mig_profile {
     ALLOT_ASSERT(may_start_at(start), "the profile can't start there");
     return ((1U << memory_slices) - 1U) << start;
   }
+  /// Whether an instance may start at that memory slice.
   [[nodiscard]] constexpr bool may_start_at(std::uint32_t start) const noexcept {
     return start < 32 && (starts >> start & 1U) != 0;
   }
@@ -106,6 +109,7 @@ inline constexpr auto b200_profiles =
 
 }  // namespace detail
 
+/// The name of the model and its memory: "A100-40GB".
 [[nodiscard]] constexpr std::string_view to_string(mig_model m) noexcept {
   constexpr std::array<std::string_view, detail::mig_models> names{"A30-24GB",  "A100-40GB",  "A100-80GB",
                                                                    "H100-80GB", "H200-141GB", "B200-180GB"};
@@ -135,9 +139,11 @@ inline constexpr auto b200_profiles =
   return mig_profiles(m)[p.index()];
 }
 
+/// The number of memory slices of a GPU.
 [[nodiscard]] constexpr std::uint32_t memory_slices(mig_model m) noexcept {
   return m == mig_model::a30_24gb ? 4 : 8;
 }
+/// The number of compute slices of a GPU.
 [[nodiscard]] constexpr std::uint32_t compute_slices(mig_model m) noexcept {
   return m == mig_model::a30_24gb ? 4 : 7;
 }

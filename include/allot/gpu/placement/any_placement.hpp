@@ -34,6 +34,7 @@ class any_placement {
                 std::uint64_t seed = 1)
       : policy_(make(name, layout, typical, seed)) {}
 
+  /// Which policy it is.
   [[nodiscard]] placement_name name() const noexcept { return static_cast<placement_name>(policy_.index()); }
 
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {

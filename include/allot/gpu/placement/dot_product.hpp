@@ -16,6 +16,7 @@ namespace gpu {
 /// The host size that makes CPU and GPUs comparable: what the simulator of the paper on fragmentation
 /// gradient descent (Weng et al., ATC 2023) takes as the largest.
 inline constexpr std::int64_t reference_cpu_milli = 128'000;
+/// The GPUs of the node that amounts of GPUs are measured by: eight, in milli.
 inline constexpr std::int64_t reference_gpu_milli = 8'000;
 
 namespace detail {
@@ -38,6 +39,7 @@ namespace detail {
 /// al., ATC 2023), in exact arithmetic: 100 minus 50 times the product, both as parts of the reference host,
 /// rounded towards 0; 0 from a product of 4. The paper's ties are ties here.
 struct dot_product_score {
+  /// The type of the scores.
   using score_type = std::int8_t;
 
   [[nodiscard]] std::int8_t operator()(const free_index& from, node_id n, const pod_shape& here) const {
@@ -49,6 +51,7 @@ struct dot_product_score {
     return product >= 4 * one ? std::int8_t{0} : static_cast<std::int8_t>((2 * one - product) / (one / 50));
   }
 
+  /// The devices that the pod gets there: as `free_index::choose_devices`.
   [[nodiscard]] std::uint64_t devices(const free_index& from, node_id n, const pod_shape& here) const {
     return from.choose_devices(n, here).value_or(0);
   }

@@ -13,6 +13,7 @@ namespace gpu {
 
 /// All nodes score the same.
 struct all_alike {
+  /// The type of the scores.
   using score_type = std::int8_t;
 
   [[nodiscard]] std::int8_t operator()(const free_index&, node_id, const pod_shape&) const { return 0; }

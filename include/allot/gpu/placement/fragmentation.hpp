@@ -52,12 +52,15 @@ class fragmentation {
   }
   /// The same times `weight()`, in milli and exactly.
   [[nodiscard]] wide weighted_fragments() const noexcept { return weighted_; }
+  /// The sum of the weights of the typical pods.
   [[nodiscard]] std::int64_t weight() const noexcept { return of_node_.weight(); }
   /// All that is free on open nodes.
   [[nodiscard]] quantity idle() const noexcept { return idle_; }
+  /// The GPUs of the whole cluster.
   [[nodiscard]] quantity capacity() const noexcept { return capacity_; }
   /// The share of `fragments` in what is idle, and in all GPUs, in millionths, rounded down; 0 of nothing.
   [[nodiscard]] std::int64_t millionths_of_idle() const noexcept { return millionths_of(idle_); }
+  /// The fragments of the cluster as a part of its capacity, in millionths.
   [[nodiscard]] std::int64_t millionths_of_capacity() const noexcept { return millionths_of(capacity_); }
   /// F of one node, in milli, times `weight()`.
   [[nodiscard]] std::int64_t weighted_fragments(node_id n) const { return nodes_[n.index()]; }

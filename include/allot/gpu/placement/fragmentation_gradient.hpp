@@ -85,6 +85,7 @@ inline constexpr std::array<std::int64_t, 50> logistic_steps = {0,
 /// the lowest. Whole GPUs, fractions of several devices and MIG instances as in `free_index::choose_devices`.
 class gradient_score {
  public:
+  /// The type of the scores.
   using score_type = std::int8_t;
 
   /// Without typical pods all nodes are equal.
@@ -99,6 +100,7 @@ class gradient_score {
     }
   }
 
+  /// The fragmentation that it minimizes.
   [[nodiscard]] const node_fragmentation& fragmentation() const noexcept { return fragmentation_; }
 
   [[nodiscard]] std::int8_t operator()(const free_index& from, node_id n, const pod_shape& here) const {
@@ -123,6 +125,7 @@ class gradient_score {
     return best ? step_of(*best) : std::int8_t{0};
   }
 
+  /// The devices that the pod gets there; none if it does not fit.
   [[nodiscard]] std::uint64_t devices(const free_index& from, node_id n, const pod_shape& here) const {
     if (!is_one_fraction(here)) return from.choose_devices(n, here).value_or(0);
     const before now = look(from, n);

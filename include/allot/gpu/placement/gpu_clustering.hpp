@@ -22,6 +22,7 @@ namespace gpu {
 /// (Weng et al., ATC 2023), number for number, including ties: 75, 50, 25 or 0, plus 25 times the used part,
 /// where eight GPUs are the whole whatever the node has. All nodes are equal for a pod without GPUs.
 struct clustering_score {
+  /// The type of the scores.
   using score_type = std::int16_t;
 
   [[nodiscard]] std::int16_t operator()(const free_index& from, node_id n, const pod_shape& here) const {
@@ -32,6 +33,7 @@ struct clustering_score {
                                      company(from.kinds(n), pod_kinds::of(here.devices, here.milli)));
   }
 
+  /// The devices that the pod gets there: as `free_index::choose_devices`.
   [[nodiscard]] std::uint64_t devices(const free_index& from, node_id n, const pod_shape& here) const {
     return from.choose_devices(n, here).value_or(0);
   }

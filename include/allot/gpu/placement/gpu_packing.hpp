@@ -22,6 +22,7 @@ namespace gpu {
 /// shared devices, at least 50; 50 minus the free GPUs taken, at least 33; 33 minus the GPUs of the node, at
 /// least their number. All nodes are equal for a pod without GPUs.
 struct packing_score {
+  /// The type of the scores.
   using score_type = std::int8_t;
 
   [[nodiscard]] std::int8_t operator()(const free_index& from, node_id n, const pod_shape& here) const {
@@ -39,6 +40,7 @@ struct packing_score {
     return narrow(std::max(100 - percent / 10, 50));
   }
 
+  /// The devices that the pod gets there: as `free_index::choose_devices`.
   [[nodiscard]] std::uint64_t devices(const free_index& from, node_id n, const pod_shape& here) const {
     return from.choose_devices(n, here).value_or(0);
   }

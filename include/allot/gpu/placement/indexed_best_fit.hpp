@@ -18,6 +18,7 @@ namespace gpu {
 /// The rule of `best_fit` as a score: the smaller the gap that a fraction would fill, the better; entirely
 /// free devices are worse; of those, the fewer on the node, the better.
 struct least_left {
+  /// The type of the scores.
   using score_type = std::int16_t;
 
   [[nodiscard]] std::int16_t operator()(const free_index& from, node_id n, const pod_shape& here) const {
@@ -32,6 +33,7 @@ struct least_left {
     return static_cast<std::int16_t>(-static_cast<std::int32_t>(use.free_count(n)));
   }
 
+  /// The devices that the pod gets there: as `free_index::choose_devices`.
   [[nodiscard]] std::uint64_t devices(const free_index& from, node_id n, const pod_shape& here) const {
     return from.choose_devices(n, here).value_or(0);
   }

@@ -32,9 +32,11 @@ inline constexpr std::array<std::string_view, 9> placement_names = {
     "gpu_clustering", "dot_product", "vector_best_fit", "fgd",
 };
 
+/// The name that configurations use: "best_fit", "fgd".
 [[nodiscard]] constexpr std::string_view to_string(placement_name name) noexcept {
   return placement_names[static_cast<std::size_t>(name)];
 }
+/// The policy of that name, if there is one.
 [[nodiscard]] constexpr std::optional<placement_name> find_placement(std::string_view name) noexcept {
   const auto* const at = std::find(placement_names.begin(), placement_names.end(), name);
   if (at == placement_names.end()) return std::nullopt;

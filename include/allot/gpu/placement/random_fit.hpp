@@ -31,6 +31,7 @@ class random_fit {
   explicit random_fit(std::uint64_t seed, std::size_t most_shapes = shapes_remembered)
       : seed_(seed), cache_(most_shapes) {}
 
+  /// What the draws depend on besides pod and cluster.
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
 
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {

@@ -47,6 +47,7 @@ inline constexpr std::size_t shapes_remembered = 128;
 template <node_score Score>
 class scored_placement {
  public:
+  /// The type of the scores.
   using score_type = typename Score::score_type;
 
   scored_placement() : scored_placement(Score{}) {}
@@ -63,6 +64,7 @@ class scored_placement {
     return pod_location{n, score_.devices(from, n, *here)};
   }
 
+  /// The score in use.
   [[nodiscard]] const Score& score() const noexcept { return score_; }
   /// Replaces the score and drops what was kept.
   void set_score(Score score) {

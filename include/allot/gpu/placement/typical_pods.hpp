@@ -19,6 +19,7 @@ namespace gpu {
 
 /// A kind of pod, and its frequency.
 struct typical_pod {
+  /// What the pod requests.
   pod_shape pod;
   /// Above 0. Those of a workload sum up to at most `most_pods_counted`.
   std::int64_t weight = 1;
@@ -58,6 +59,7 @@ class typical_pods {
   [[nodiscard]] const std::vector<typical_pod>& pods() const noexcept { return pods_; }
   /// The total weight.
   [[nodiscard]] std::int64_t weight() const noexcept { return weight_; }
+  /// Whether there is none.
   [[nodiscard]] bool empty() const noexcept { return pods_.empty(); }
 
   /// The most frequent ones that make up at least `percent` of all: rare shapes cost time and contribute

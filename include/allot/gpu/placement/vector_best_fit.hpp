@@ -22,6 +22,7 @@ namespace gpu {
 /// simulator then scales the scores of all nodes with room to integers from 0 to 100. That is left out: it
 /// changes neither order nor ties within a range of 100, so on hosts no larger than the reference.
 struct vector_best_fit_score {
+  /// The type of the scores.
   using score_type = std::int32_t;
 
   [[nodiscard]] std::int32_t operator()(const free_index& from, node_id n, const pod_shape& here) const {
@@ -33,6 +34,7 @@ struct vector_best_fit_score {
     return static_cast<std::int32_t>((100 * percent - cpu - gpu_unit * gpu) / percent);
   }
 
+  /// The devices that the pod gets there: as `free_index::choose_devices`.
   [[nodiscard]] std::uint64_t devices(const free_index& from, node_id n, const pod_shape& here) const {
     return from.choose_devices(n, here).value_or(0);
   }

@@ -18,12 +18,14 @@ namespace gpu {
 /// fraction, the devices with the most free; of several, one on which it can start at once, then the lowest.
 /// Whole GPUs and MIG instances as in `free_index::choose_devices`.
 struct most_free {
+  /// The type of the scores.
   using score_type = std::int32_t;
 
   [[nodiscard]] std::int32_t operator()(const free_index& from, node_id n, const pod_shape&) const {
     return static_cast<std::int32_t>(free_milli(from, n));
   }
 
+  /// The devices that the pod gets there; none if it does not fit.
   [[nodiscard]] std::uint64_t devices(const free_index& from, node_id n, const pod_shape& here) const {
     if (!here.is_fraction() || !here.mig.is_none()) return from.choose_devices(n, here).value_or(0);
     const device_use& use = from.devices();

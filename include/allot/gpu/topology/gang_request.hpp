@@ -20,6 +20,7 @@ namespace gpu {
 struct gang_group {
   /// The number wanted, and the minimum.
   std::uint64_t pods = 1;
+  /// The least that it runs with.
   std::uint64_t min_pods = 1;
   /// All in one domain of this level, within the gang's; none: anywhere in the gang's.
   std::optional<std::size_t> level = std::nullopt;
@@ -30,6 +31,7 @@ struct gang_group {
 /// Where a gang of equal pods may and should be placed. Levels are those of the topology, including
 /// `node_level()`.
 struct gang_request {
+  /// The groups; a gang without sub-groups has one. Must outlive the request.
   std::span<const gang_group> groups;
   /// All must be in one domain of this level.
   std::optional<std::size_t> required = std::nullopt;
@@ -40,8 +42,11 @@ struct gang_request {
 
 /// The number of pods of a group on a node.
 struct gang_share {
+  /// The node.
   node_id node;
+  /// The index of the group in the request.
   std::uint32_t group = 0;
+  /// How many of its pods.
   std::uint64_t pods = 0;
 
   friend bool operator==(const gang_share&, const gang_share&) = default;
@@ -84,6 +89,7 @@ enum class gang_obstacle : std::uint8_t {
 
 /// Why a gang can't be placed, with the supporting numbers.
 struct gang_shortage {
+  /// What is lacking.
   gang_obstacle reason = gang_obstacle::none;
   /// The required level; nothing for the whole cluster.
   std::optional<std::size_t> level;
@@ -93,6 +99,7 @@ struct gang_shortage {
   node_id best_node;
   /// The number of pods that fit there, and the minimum of the gang.
   std::uint64_t room = 0;
+  /// The minimum of the gang.
   std::uint64_t needed = 0;
   /// With `groups` and `not_proven`: a group that got no domain in the last attempt.
   std::uint32_t group = 0;
@@ -105,6 +112,7 @@ struct gang_shortage {
 
 /// Where a gang is placed, or why it can't be.
 struct gang_place {
+  /// Whether there is a place.
   bool found = false;
   /// The finest level at which it is in one domain; nothing for the whole cluster.
   std::optional<std::size_t> level;
@@ -114,6 +122,7 @@ struct gang_place {
   std::uint64_t pods = 0;
   /// By group, then in the order of the topology. Valid until the next plan.
   std::span<const gang_share> shares;
+  /// If not, why.
   gang_shortage why;
 };
 

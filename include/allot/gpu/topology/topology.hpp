@@ -23,13 +23,17 @@ namespace gpu {
 /// A range of consecutive ids.
 class domain_range {
  public:
+  /// Goes through consecutive ids; an input iterator.
   class iterator {
    public:
+    /// @{
+    /// As `std::iterator_traits` reads them.
     using iterator_category = std::input_iterator_tag;
     using value_type = domain_id;
     using difference_type = std::ptrdiff_t;
     using pointer = void;
     using reference = domain_id;
+    /// @}
 
     constexpr iterator() noexcept = default;
     explicit constexpr iterator(std::size_t at) noexcept : at_(at) {}
@@ -47,11 +51,19 @@ class domain_range {
 
   constexpr domain_range() noexcept = default;
   constexpr domain_range(std::size_t first, std::size_t last) noexcept : first_(first), last_(last) {}
+  /// @{
+  /// For a range-based `for`.
   [[nodiscard]] constexpr iterator begin() const noexcept { return iterator{first_}; }
   [[nodiscard]] constexpr iterator end() const noexcept { return iterator{last_}; }
+  /// @}
+
+  /// The number of domains.
   [[nodiscard]] constexpr std::size_t size() const noexcept { return last_ - first_; }
+  /// Whether there is none.
   [[nodiscard]] constexpr bool empty() const noexcept { return first_ == last_; }
+  /// The index of the first id.
   [[nodiscard]] constexpr std::size_t first() const noexcept { return first_; }
+  /// The index after that of the last id.
   [[nodiscard]] constexpr std::size_t last() const noexcept { return last_; }
 
  private:
@@ -69,10 +81,14 @@ class topology {
  public:
   /// A domain before it is compiled, with the nodes directly in it.
   struct part {
+    /// The `parent` of a domain of the coarsest level.
     static constexpr std::size_t no_parent = static_cast<std::size_t>(-1);
 
+    /// Its name, without those of the domains around it.
     std::string name;
+    /// The position of the domain around it.
     std::size_t parent = no_parent;
+    /// For a domain of the last level, its nodes.
     std::vector<node_id> nodes;
   };
 
@@ -89,6 +105,7 @@ class topology {
   /// The number of levels of domains, numbered from the coarsest, 0. The node level, which is not counted,
   /// comes after the finest.
   [[nodiscard]] std::size_t levels() const noexcept { return levels_.size(); }
+  /// The number of the node level.
   [[nodiscard]] std::size_t node_level() const noexcept { return levels_.size(); }
   /// The name of a level; that of the node level is "node".
   [[nodiscard]] std::string_view level_name(std::size_t level) const {
@@ -105,8 +122,11 @@ class topology {
 
   /// The number of domains of all levels; their ids are below it.
   [[nodiscard]] std::size_t size() const noexcept { return domains_.size(); }
+  /// Whether there is such a domain.
   [[nodiscard]] bool contains(domain_id d) const noexcept { return d.index() < domains_.size(); }
+  /// All domains, coarser levels first.
   [[nodiscard]] domain_range domains() const noexcept { return {0, domains_.size()}; }
+  /// The domains of a level. Precondition: it is a level of domains (`ALLOT_ASSERT`).
   [[nodiscard]] domain_range domains_of(std::size_t level) const {
     ALLOT_ASSERT(level < levels(), "not a level of domains");
     return {first_of_level_[level], first_of_level_[level + 1]};
@@ -124,12 +144,14 @@ class topology {
     return {first, last};
   }
 
+  /// Its name, which other domains may have too.
   [[nodiscard]] const std::string& name(domain_id d) const { return at(d).name; }
   /// The names from the coarsest level down to this domain: "spine-1/leaf-3/rack-7".
   [[nodiscard]] std::string qualified_name(domain_id d) const {
     const domain_id up = parent(d);
     return up ? qualified_name(up) + '/' + name(d) : name(d);
   }
+  /// Its level.
   [[nodiscard]] std::size_t level_of(domain_id d) const { return at(d).level; }
   /// None for a domain of the coarsest level.
   [[nodiscard]] domain_id parent(domain_id d) const { return at(d).parent; }
@@ -152,6 +174,7 @@ class topology {
   }
   /// All nodes in order; those of a domain are contiguous, and those in none come last.
   [[nodiscard]] std::span<const node_id> nodes() const noexcept { return order_; }
+  /// The nodes in no domain.
   [[nodiscard]] std::span<const node_id> nodes_outside() const noexcept {
     return std::span{order_}.subspan(inside_);
   }

@@ -21,6 +21,7 @@ namespace gpu {
 
 /// A domain as the user specifies it.
 struct domain_spec {
+  /// Its name; need not be unique.
   std::string name = "";
   /// Empty for the coarsest level. If several domains have the parent's name, its path: "a/r1" is the r1
   /// whose own parent is given as a.
@@ -31,14 +32,17 @@ struct domain_spec {
   friend bool operator==(const domain_spec&, const domain_spec&) = default;
 };
 
+/// A topology as the user specifies it.
 struct topology_spec {
   /// From coarse to fine, without the node level.
   std::vector<std::string> levels;
+  /// In any order.
   std::vector<domain_spec> domains;
 
   friend bool operator==(const topology_spec&, const topology_spec&) = default;
 };
 
+/// What the builders accept.
 struct topology_options {
   /// A node that lacks the label of a level, or that no domain has, is outside every domain. Otherwise that
   /// is a problem.

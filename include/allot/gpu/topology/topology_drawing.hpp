@@ -24,7 +24,9 @@ namespace gpu {
 
 /// How full a node is.
 struct node_fill {
+  /// GPUs in use.
   quantity used;
+  /// All GPUs.
   quantity total;
 
   friend bool operator==(const node_fill&, const node_fill&) = default;

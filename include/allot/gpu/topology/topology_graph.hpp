@@ -45,6 +45,7 @@ using topology_vertex = id<struct topology_vertex_tag>;
 
 /// The edge to `child` from the domain around it.
 struct topology_edge {
+  /// The vertex that it leads to.
   topology_vertex child;
 
   friend bool operator==(const topology_edge&, const topology_edge&) = default;
@@ -57,10 +58,14 @@ class topology_graph {
     ALLOT_ASSERT(t.nodes().size() == nodes.size(), "the topology is of another cluster");
   }
 
+  /// The topology.
   [[nodiscard]] const topology& layout() const noexcept { return *topology_; }
+  /// The nodes.
   [[nodiscard]] const cluster& nodes() const noexcept { return *nodes_; }
 
+  /// The vertex of a domain. Precondition: the domain exists.
   [[nodiscard]] topology_vertex vertex(domain_id d) const { return topology_vertex{d.index()}; }
+  /// The vertex of a node. Precondition: the node exists.
   [[nodiscard]] topology_vertex vertex(node_id n) const {
     return topology_vertex{topology_->size() + topology_->position(n)};
   }
@@ -73,6 +78,7 @@ class topology_graph {
     return v.index() < topology_->size() ? node_id::none()
                                          : topology_->nodes()[v.index() - topology_->size()];
   }
+  /// The name of the domain or node.
   [[nodiscard]] const std::string& name(topology_vertex v) const {
     return domain(v) ? topology_->name(domain(v)) : nodes_->name(node(v));
   }
@@ -139,6 +145,8 @@ struct topology_name_property {
 
 }  // namespace detail
 
+/// @{
+/// What Boost.Graph's concepts of vertex list, edge list, bidirectional and adjacency graphs ask for. O(1).
 [[nodiscard]] inline std::size_t num_vertices(const topology_graph& g) {
   return g.layout().size() + g.layout().nodes().size();
 }
@@ -178,7 +186,10 @@ struct topology_name_property {
 [[nodiscard]] inline auto adjacent_vertices(topology_vertex v, const topology_graph& g) {
   return detail::iterators<detail::topology_vertex_iterator>(g.children(v));
 }
+/// @}
 
+/// @{
+/// The vertices by index (domains first, then nodes) and by name, as Boost.Graph's property maps.
 [[nodiscard]] inline auto get(boost::vertex_index_t, const topology_graph& g) {
   return detail::topology_property_map<detail::topology_index_property>{g};
 }
@@ -191,6 +202,7 @@ struct topology_name_property {
 [[nodiscard]] inline std::string_view get(boost::vertex_name_t, const topology_graph& g, topology_vertex v) {
   return g.name(v);
 }
+/// @}
 
 namespace detail {
 
@@ -343,16 +355,25 @@ template <class Graph, class Names>
 
 namespace boost {
 
+/// Declares the models of Boost.Graph's concepts.
 template <>
 struct graph_traits<allot::gpu::topology_graph> {
+  /// @{
+  /// What Boost.Graph's concepts ask for.
   using vertex_descriptor = allot::gpu::topology_vertex;
   using edge_descriptor = allot::gpu::topology_edge;
   using directed_category = bidirectional_tag;
   using edge_parallel_category = disallow_parallel_edge_tag;
+  /// @}
+
+  /// Which of Boost.Graph's concepts it models.
   struct traversal_category : vertex_list_graph_tag,
                               edge_list_graph_tag,
                               bidirectional_graph_tag,
                               adjacency_graph_tag {};
+
+  /// @{
+  /// What Boost.Graph's concepts ask for.
   using vertex_iterator = allot::gpu::detail::topology_vertex_iterator;
   using adjacency_iterator = allot::gpu::detail::topology_vertex_iterator;
   using edge_iterator = allot::gpu::detail::topology_edge_iterator;
@@ -361,19 +382,29 @@ struct graph_traits<allot::gpu::topology_graph> {
   using vertices_size_type = std::size_t;
   using edges_size_type = std::size_t;
   using degree_size_type = std::size_t;
+  /// @}
 
+  /// The vertex that is none.
   static vertex_descriptor null_vertex() { return vertex_descriptor::none(); }
 };
 
+/// The property map of the indexes of the vertices.
 template <>
 struct property_map<allot::gpu::topology_graph, vertex_index_t> {
+  /// @{
+  /// What Boost.Graph's concepts ask for.
   using const_type = allot::gpu::detail::topology_property_map<allot::gpu::detail::topology_index_property>;
   using type = const_type;
+  /// @}
 };
+/// The property map of the names of the vertices.
 template <>
 struct property_map<allot::gpu::topology_graph, vertex_name_t> {
+  /// @{
+  /// What Boost.Graph's concepts ask for.
   using const_type = allot::gpu::detail::topology_property_map<allot::gpu::detail::topology_name_property>;
   using type = const_type;
+  /// @}
 };
 
 }  // namespace boost

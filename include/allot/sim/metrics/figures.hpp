@@ -33,6 +33,7 @@ enum class wait_cause : std::uint8_t {
   /// It could run: it waits for its turn behind others, or for jobs being evicted.
   order,
 };
+/// The number of causes.
 inline constexpr std::size_t wait_cause_count = 4;
 
 /// How a quota, or all of them, got back what was lent.
@@ -47,11 +48,13 @@ struct reclaim_figures {
 
 /// The state of a quota's own jobs and own pool, in milli-GPUs.
 struct quota_moment {
+  /// What its jobs use.
   std::int64_t used = 0;
   /// What the fair-share division of the current demand gives its own jobs.
   std::int64_t entitled = 0;
   /// What its jobs use of other quotas' pools, and other quotas' jobs of its pool.
   std::int64_t borrowed = 0;
+  /// What other quotas' jobs use of its pool.
   std::int64_t lent = 0;
   /// The number of its pending jobs.
   std::uint32_t pending = 0;
@@ -61,11 +64,15 @@ struct quota_moment {
 
 /// The outcomes of the jobs. The total is the sum of the others.
 struct job_counts {
+  /// All jobs.
   std::size_t total = 0;
+  /// Those that did all their work.
   std::size_t completed = 0;
   /// Still pending when no more events were due.
   std::size_t unfinished = 0;
+  /// Those that the scheduler refused.
   std::size_t refused = 0;
+  /// Those that were cancelled.
   std::size_t cancelled = 0;
   /// They reached their time limit.
   std::size_t time_limit = 0;
@@ -76,11 +83,13 @@ struct job_counts {
 /// The waiting time by cause, in milliseconds, summed over the jobs; see `wait_cause`. The parts add up to
 /// the whole.
 struct wait_split {
+  /// The waiting time, by `wait_cause`.
   std::array<wide, wait_cause_count> by{};
 
   [[nodiscard]] constexpr wide operator[](wait_cause c) const noexcept {
     return by[static_cast<std::size_t>(c)];
   }
+  /// The waiting time of all causes.
   [[nodiscard]] constexpr wide total() const noexcept {
     wide sum = 0;
     for (const wide part : by) sum += part;
@@ -90,7 +99,9 @@ struct wait_split {
 
 /// Of the jobs with a deadline that were neither refused nor cancelled, how many met it.
 struct deadline_counts {
+  /// The jobs with a deadline.
   std::size_t jobs = 0;
+  /// Those of them that met it.
   std::size_t met = 0;
 
   friend bool operator==(const deadline_counts&, const deadline_counts&) = default;
@@ -99,6 +110,7 @@ struct deadline_counts {
 /// The figures of all jobs, or of those of one quota, class or size. If there is a window, times are of the
 /// jobs submitted in it; counts of events are of the whole run.
 struct job_figures {
+  /// How many there were, by outcome.
   job_counts jobs;
   /// From submission to completion, of the jobs that completed.
   sample_summary jct;
@@ -116,14 +128,19 @@ struct job_figures {
   /// for their first start more than `starvation_factor` times the median of their class, or times 10 s if
   /// that is longer.
   std::size_t came = 0;
+  /// How many never started though they were not withdrawn.
   std::size_t unstarted = 0;
+  /// How many waited unusually long for their first start.
   std::size_t starved = 0;
+  /// How many met their deadlines.
   deadline_counts deadlines;
   /// How often a job was preempted by the policy and pending again, and how often one was lost with a node.
   std::uint64_t preemptions = 0;
+  /// How often one was lost with a node.
   std::uint64_t node_failures = 0;
   /// The number of jobs preempted, and the most preemptions of one of them.
   std::uint64_t preempted_jobs = 0;
+  /// The most preemptions of one job.
   std::uint32_t most_preemptions = 0;
   /// GPUs times lost running time: work since the last checkpoint, and restarts.
   wide lost = 0;
@@ -131,6 +148,7 @@ struct job_figures {
   wide allocated = 0;
   /// GPU time that the quotas' own jobs had of other quotas' pools, and others' jobs of theirs.
   wide borrowed = 0;
+  /// GPU time that others' jobs had of the quotas' own pools.
   wide lent = 0;
   /// GPU time that they were entitled to and lacked.
   wide fair_share_error = 0;
@@ -144,6 +162,7 @@ inline constexpr instant short_time = 10'000;
 /// Job sizes, by GPUs.
 inline constexpr std::array<std::string_view, 7> size_names = {"<1",   "1",     "2-4", "5-8",
                                                                "9-16", "17-64", ">64"};
+/// The index in `size_names` of a job of that size.
 [[nodiscard]] constexpr std::size_t size_bucket(std::int64_t milli_gpus) noexcept {
   constexpr std::array<std::int64_t, 6> most = {999, 1000, 4000, 8000, 16'000, 64'000};
   std::size_t i = 0;
@@ -153,27 +172,36 @@ inline constexpr std::array<std::string_view, 7> size_names = {"<1",   "1",     
 
 /// The figures of one quota.
 struct quota_figures {
+  /// The quota.
   quota_id quota;
+  /// The figures of its own jobs.
   job_figures of;
+  /// Its claims on what it has lent.
   reclaim_figures reclaims;
   /// How much of its entitlement the quota had, in millionths, summed over the milliseconds in which it had
   /// usage or demand.
   wide satisfaction = 0;
+  /// The time in which it had usage or demand.
   instant active = 0;
 };
 
 /// GPU time of some of the nodes: the capacity, and what jobs had of it.
 struct part_figures {
+  /// GPU time of the nodes.
   wide capacity = 0;
+  /// GPU time that jobs had.
   wide allocated = 0;
 
   friend bool operator==(const part_figures&, const part_figures&) = default;
 };
 
+/// The figures of a whole simulation.
 struct run_figures {
+  /// The figures of all jobs.
   job_figures of;
   /// The first submission of a job that was not refused, and the last end of a run; both 0 if there is none.
   instant first_submit = 0;
+  /// The last end of a run.
   instant end = 0;
   /// The period of figures that are integrals over time: the part of the window between these two.
   time_window window{0, 0};
@@ -182,14 +210,18 @@ struct run_figures {
   /// GPU time in that window: the capacity (0 if unbounded), what was idle, and what of that was on partly
   /// used nodes.
   wide capacity = 0;
+  /// Whether the capacity is known, so that what was idle is.
   bool capacity_is_bounded = true;
+  /// GPU time that no job had.
   wide idle = 0;
+  /// Of that, what was on partly used nodes.
   wide stranded = 0;
   /// GPUs that were free but that the typical pods of the workload could not use, on average, over time
   /// (FGD's F, see `gpu::fragmentation`). Nothing without nodes.
   std::optional<wide> fragments{};
   /// By GPU model, as in `gpu::cluster::models`, and by pool, as in `gpu::cluster::pools`.
   std::vector<part_figures> models{};
+  /// GPU time by pool, as in `gpu::cluster::pools`.
   std::vector<part_figures> pools{};
   /// What was idle while a job that its quota allowed could not be placed.
   wide idle_while_unplaceable = 0;
@@ -198,6 +230,7 @@ struct run_figures {
   /// The largest gang that could be placed (`largest_gang`): GPUs times milliseconds, and the smallest.
   /// Nothing without nodes.
   wide largest_gang = 0;
+  /// The least that the largest gang was, in GPUs; nothing without nodes.
   std::optional<std::int64_t> smallest_largest_gang{};
   /// GPUs of evicted jobs, beyond what they were evicted for, in thousandths.
   wide over_preempted = 0;
@@ -205,6 +238,7 @@ struct run_figures {
   reclaim_figures reclaims;
   /// Jain's index in billionths, summed over the milliseconds in which any quota had usage or demand.
   wide jain = 0;
+  /// The time in which any quota had usage or demand.
   instant active = 0;
   /// The number of jobs evicted by the policy, pending again or for good, by `relation`.
   std::array<std::uint64_t, relation_count> preemptions_by{};
@@ -217,6 +251,7 @@ struct run_figures {
   /// By the GPUs of the job, as `size_names`.
   std::array<job_figures, size_names.size()> sizes{};
 
+  /// From the first submission to the last end of a run.
   [[nodiscard]] constexpr instant makespan() const noexcept {
     return end > first_submit ? end - first_submit : 0;
   }

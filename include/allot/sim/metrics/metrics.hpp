@@ -31,6 +31,7 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
+/// What is measured, and when.
 template <std::size_t N>
 struct metrics_settings {
   /// Which dimensions are GPUs; amounts are their sum.
@@ -125,9 +126,12 @@ class metrics final : public observer<N> {
   [[nodiscard]] std::int64_t used() const noexcept { return used_; }
   /// The capacity, in milli-GPUs; meaningless if unbounded.
   [[nodiscard]] quantity capacity() const noexcept { return cluster_.capacity(); }
+  /// The number of pending jobs.
   [[nodiscard]] std::uint64_t pending() const noexcept { return pending_; }
 
+  /// The waiting times so far.
   [[nodiscard]] const waiting_times& waits() const noexcept { return waits_; }
+  /// The waiting times so far, by cause.
   [[nodiscard]] const wait_reasons<N>& reasons() const noexcept { return reasons_; }
   /// What the job requests, in milli-GPUs.
   [[nodiscard]] std::int64_t gpus(const simulator<N>& sim, job_index j) const { return sum(sim.wanted(j)); }

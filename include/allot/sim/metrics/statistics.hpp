@@ -17,11 +17,18 @@ namespace sim {
 /// The usual statistics of a sample of waiting or completion times, all exact and in the unit of the sample.
 /// Zero for an empty sample.
 struct sample_summary {
+  /// The number of values.
   std::size_t count = 0;
+  /// Their sum.
   wide sum = 0;
+  /// @{
+  /// Percentiles: see `percentile_index`.
   instant p50 = 0;
   instant p90 = 0;
   instant p99 = 0;
+  /// @}
+
+  /// The largest value.
   instant max = 0;
 
   /// Rounded to the nearest unit, halves up.

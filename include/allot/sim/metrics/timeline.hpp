@@ -16,7 +16,9 @@ namespace sim {
 /// The part of the simulated time that a measurement covers, so that warm-up and drain can be excluded: from
 /// `begin`, inclusive, to `end`, exclusive.
 struct time_window {
+  /// Inclusive.
   instant begin = std::numeric_limits<instant>::min();
+  /// Exclusive.
   instant end = std::numeric_limits<instant>::max();
 };
 
@@ -36,8 +38,10 @@ class step_integral {
     since_ = now;
     value_ = value;
   }
+  /// The quantity grows by `change` at `now`; see `set`.
   constexpr void add(instant now, std::int64_t change) { set(now, value_ + change); }
 
+  /// The quantity since the last change.
   [[nodiscard]] constexpr std::int64_t value() const noexcept { return value_; }
   /// The integral until `now`, which is not before the last change.
   [[nodiscard]] constexpr wide until(instant now) const {

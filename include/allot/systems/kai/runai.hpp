@@ -43,6 +43,8 @@ inline namespace v0 {
 /// - reserve what victims free for the job they were evicted for: another job may take it ("nothing is
 ///   assumed").
 struct runai {
+  /// @{
+  /// What the concept `preset` asks for.
   static constexpr std::string_view name = "runai";
   static constexpr std::string_view summary =
       "KAI (Run:ai): fair shares in whole GPUs; allocate, consolidate, reclaim, preempt";
@@ -51,6 +53,10 @@ struct runai {
   using policies_type = kai_policies;
 
   [[nodiscard]] static constexpr queue_settings defaults() noexcept { return {}; }
+  /// @}
+
+  /// The parts under these options: `share_units`, `k`, `half_life`, `window` and `saturation_multiplier` are
+  /// those that it knows. A `k` below 0 counts as 0, a multiplier below 1,000 as 1,000.
   [[nodiscard]] static kai_policies configure(const preset_options& o) noexcept {
     kai_policies p;
     for (std::size_t d = 0; d < std::min(p.units.size(), o.share_units.size()); ++d) {
@@ -63,6 +69,7 @@ struct runai {
       p.saturation_multiplier = std::max<std::int64_t>(1000, *o.saturation_multiplier);
     return p;
   }
+  /// Makes every quota inclusive, and lets what is below it deserve more than it does.
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>& specs) {
     for (quota_spec<N>& s : specs) {

@@ -63,6 +63,7 @@ class whole_unit_division {
   /// Usage is measured in parts of the cluster: `usage_scale` is all of it, all the time.
   static constexpr std::int64_t usage_scale = 1'000'000;
 
+  /// What the division depends on besides the quotas.
   struct options {
     /// In thousandths; negative values count as 0.
     std::int64_t k = 0;

@@ -41,6 +41,8 @@ inline constexpr queue_settings kueue_defaults{
 /// plan), because the lower borrowing level goes first, so a victim may be admitted before its preemptor and
 /// evicted again, forever. *Fair*: shares are ignored. The tests have the examples.
 struct kueue {
+  /// @{
+  /// What the concept `preset` asks for.
   static constexpr std::string_view name = "kueue";
   static constexpr std::string_view summary =
       "Kueue: one head a quota a cycle, nearest capacity first, hierarchical preemption by priority";
@@ -49,6 +51,8 @@ struct kueue {
   using policies_type = one_head_by_priority;
 
   [[nodiscard]] static constexpr queue_settings defaults() noexcept { return detail::kueue_defaults; }
+  /// @}
+
   /// The nominal of a cohort is a pool beside its members'. An inclusive one is reduced to what they leave.
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>& specs) {

@@ -28,13 +28,17 @@ inline namespace v0 {
 /// it owns while it borrows another, and its victim then comes first again by share, forever. It keeps *Fair*
 /// among the heads of quotas; jobs behind a head are not compared.
 struct kueue_fair {
+  /// @{
+  /// What the concept `preset` asks for.
   static constexpr std::string_view name = "kueue_fair";
   static constexpr std::string_view summary =
       "Kueue with fair sharing: one head a quota a cycle, lowest weighted borrowed share first";
   static constexpr bool ignores_quotas = false;
 
   using policies_type = one_head_by_share;
+  /// @}
 
+  /// The parts under these options; `strategies` and `resource_of` are those that it knows.
   [[nodiscard]] static policies_type configure(const preset_options& o) {
     policies_type parts;
     const fair_strategies chosen = o.strategies.value_or(fair_strategies::final_then_initial);
@@ -44,7 +48,9 @@ struct kueue_fair {
     parts.resource_of = o.resource_of;
     return parts;
   }
+  /// The settings of quotas that are not configured: those of `kueue`.
   [[nodiscard]] static constexpr queue_settings defaults() noexcept { return detail::kueue_defaults; }
+  /// The same as `kueue`.
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>& specs) {
     kueue::adapt(specs);

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSL-1.0
+# `./dev docs` says which public name has no docstring and which page refers to nothing, and fails; what needs
+# no docstring it lets pass. $1: the script dev, $2: the top of the sources.
+set -uo pipefail
+top=$2
+command -v doxygen >/dev/null || exit 77
+
+rm -rf docs && mkdir docs && cd docs || exit 1
+mkdir -p include tests
+cp -r "$top/include/allot" include
+cp -r "$top/.docs" "$top/examples" "$top/dev" .
+cp -r "$top/tests/README.md" "$top/tests/examples" tests
+
+failures=0
+expect() { # WHAT STATUS PATTERN...: what `./dev docs` does now; a pattern that begins with ! must not match
+  local what=$1 wanted=$2 status said pattern
+  shift 2
+  said=$(./dev docs 2>&1)
+  status=$?
+  for pattern in "$@"; do
+    if [[ $pattern = !* ]]; then
+      ! grep -qE -- "${pattern#!}" <<<"$said" && continue
+    else
+      grep -qE -- "$pattern" <<<"$said" && continue
+    fi
+    failures=$((failures + 1))
+    printf '%s: expected %s in\n%s\n' "$what" "$pattern" "$said"
+  done
+  [ $status -eq "$wanted" ] && return
+  failures=$((failures + 1))
+  printf '%s: exit status %d\n%s\n' "$what" $status "$said"
+}
+
+expect "the reference" 0 '/build/docs/html/index\.html$'
+[ -s build/docs/html/index.html ] || { echo "no index.html" && exit 1; }
+
+cat >include/allot/core/extra.hpp <<'CPP'
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+namespace allot {
+inline namespace v0 {
+struct bare_struct {};
+/// Has one, and so have the members of its group.
+struct documented {
+  documented() = default;
+  explicit documented(int) {}
+  friend bool operator==(documented, documented) = default;
+  int operator()(int) const;
+  int bare_member = 0;
+  /// @{
+  /// Both.
+  int grouped_first = 0;
+  int grouped_second = 0;
+  /// @}
+};
+void bare_function(documented);
+template <class T>
+concept bare_concept = requires(T t) { t.x(); };
+namespace detail {
+struct inside {};
+template <class T>
+concept inside_concept = requires(T t) { t.x(); };
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot
+CPP
+expect "names without docstrings" 1 'core/extra\.hpp:5: struct bare_struct' 'core/extra\.hpp:.*bare_member' \
+  'core/extra\.hpp:.*bare_function' 'core/extra\.hpp:.*bare_concept' \
+  '!(grouped|operator|documented\(|inside|index\.html$)'
+rm include/allot/core/extra.hpp
+
+echo 'See @ref allot::no_such_thing.' >>.docs/guide.md
+expect "a reference to nothing" 1 '^ *\.docs/guide\.md:[0-9]+: .*no_such_thing' '!index\.html$'
+echo '\snippet presets.cpp gone' >.docs/presets/fifo.md
+expect "a snippet that is gone" 1 'gone'
+
+[ $failures -eq 0 ]
