@@ -17,11 +17,7 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-namespace {
-
-constexpr std::size_t n = max_resources;
-
-}  // namespace
+namespace {}  // namespace
 
 decision decision_maker::conclude() {
   for (job_index j = 0; j < jobs_.setup.jobs.size(); ++j) {
@@ -47,7 +43,7 @@ amounts decision_maker::used_by(job_index j) const {
 
 ledger<max_resources> decision_maker::accounts() const {
   if (!single_queue_) return scheduler_.ledger();
-  ledger<n> all{accounts_};
+  ledger<max_resources> all{accounts_};
   for (job_index j = 0; j < ids_.size(); ++j) {
     const job_state is = scheduler_.state(ids_[j]);
     if (ids_[j] && (is == job_state::running || is == job_state::evicting)) {
@@ -58,7 +54,7 @@ ledger<max_resources> decision_maker::accounts() const {
 }
 
 std::vector<resources<max_resources>> decision_maker::demand() const {
-  std::vector<resources<n>> all(accounts_.slots());
+  std::vector<resources<max_resources>> all(accounts_.slots());
   for (job_index j = 0; j < ids_.size(); ++j) {
     if (!ids_[j]) continue;
     all[job(j).quota.index()] += scheduler_.view().amount(j, job(j).pods(), scheduler_.pick(ids_[j]));
@@ -67,11 +63,11 @@ std::vector<resources<max_resources>> decision_maker::demand() const {
 }
 
 std::vector<amounts> decision_maker::entitlements() const {
-  const quota_tree<n>& tree = accounts_;
+  const quota_tree<max_resources>& tree = accounts_;
   std::vector<amounts> all(tree.slots());
   std::vector<amounts> wanted = demand();
   if (scenario_.policy.preset != runai::name) {
-    division<n, selectable_surplus> shares{selectable_surplus{scenario_.policy.options}};
+    division<max_resources, selectable_surplus> shares{selectable_surplus{scenario_.policy.options}};
     shares.update(accounts(), wanted);
     for (const quota_id x : tree.top_down()) all[x.index()] = shares.entitled(x);
     return all;
@@ -82,44 +78,45 @@ std::vector<amounts> decision_maker::entitlements() const {
     if (const quota_id p = tree.parent(*x)) wanted[p.index()] += wanted[x->index()];
   }
   amounts capacity = least_capacity(tree);
-  for (std::size_t d = 0; d < n; ++d) {
+  for (std::size_t d = 0; d < max_resources; ++d) {
     if (!scenario_.capacity[d].is_unlimited()) capacity[d] = scenario_.capacity[d];
   }
-  whole_unit_division<n>::options how;
+  whole_unit_division<max_resources>::options how;
   const auto& units = scenario_.policy.options.share_units;
   std::copy(units.begin(), units.end(), how.unit.begin());
-  whole_unit_division<n> shares;
+  whole_unit_division<max_resources> shares;
   shares.update(tree, capacity, wanted, {}, how);
   for (const quota_id x : order) all[x.index()] = shares.fair_share(x);
   return all;
 }
 
 void decision_maker::close_accounts() {
-  const ledger<n> held = accounts();
+  const ledger<max_resources> held = accounts();
   const std::vector<amounts> entitled = entitlements();
-  const loan_book<n> loans{held};
+  const loan_book<max_resources> loans{held};
   for (std::size_t i = 0; i < scenario_.initial_quotas; ++i) {
     const quota_id x{i};
     decision::account a{x, held.total_usage(x), entitled[i]};
-    for (std::size_t d = 0; d < n; ++d) {
+    for (std::size_t d = 0; d < max_resources; ++d) {
       a.borrowed[d] = loans.borrowed(x, d);
       a.lent[d] = loans.lent(x, d);
     }
-    a.share = share_of(held, contender<n>{x}).weighted;
+    a.share = share_of(held, contender<max_resources>{x}).weighted;
     made_.quotas.push_back(a);
   }
 }
 
 std::unique_ptr<decision_maker> make_decisions(const scenario& s, std::size_t rounds, errors& found) {
   const auto preset = any_preset::find(s.policy.preset, s.policy.options);
-  workload<n> w = make_workload<n>(s);
+  workload<max_resources> w = make_workload<max_resources>(s);
   const std::size_t before = found.size();
   place_running(s, w, found);
   if (found.size() != before || !preset) return nullptr;
   const auto given = w.setup.quotas.specs();
-  std::vector<quota_spec<n>> specs(given.begin(), given.end());
+  std::vector<quota_spec<max_resources>> specs(given.begin(), given.end());
   if (!preset->ignores_quotas) preset->adapt(specs);
-  auto maker = std::make_unique<decision_maker>(s, std::move(w), quota_tree<n>{std::move(specs)}, *preset);
+  auto maker =
+      std::make_unique<decision_maker>(s, std::move(w), quota_tree<max_resources>{std::move(specs)}, *preset);
   maker->run(rounds);
   return maker;
 }

@@ -16,28 +16,26 @@ namespace lab {
 
 namespace {
 
-constexpr std::size_t n = max_resources;
-
-[[nodiscard]] quota_tree<n> tree_of_everything() {
-  std::vector<quota_spec<n>> one(1);
+[[nodiscard]] quota_tree<max_resources> tree_of_everything() {
+  std::vector<quota_spec<max_resources>> one(1);
   one.front().name = "cluster";
-  one.front().nominal = resources<n>{quantity::unlimited()};
-  return quota_tree<n>{std::move(one)};
+  one.front().nominal = resources<max_resources>{quantity::unlimited()};
+  return quota_tree<max_resources>{std::move(one)};
 }
 
 }  // namespace
 
-decision_maker::decision_maker(const scenario& s, workload<n> w, quota_tree<n> accounts,
-                               const any_preset& preset)
+decision_maker::decision_maker(const scenario& s, workload<max_resources> w,
+                               quota_tree<max_resources> accounts, const any_preset& preset)
     : scenario_(s),
       jobs_(std::move(w)),
       accounts_(std::move(accounts)),
       single_queue_(preset.ignores_quotas),
-      not_preemptible_(policies_for<sim::workload_view<n>, sim::places>(preset).not_preemptible),
-      scheduler_(sim::workload_view<n>{jobs_.setup.jobs, single_queue_, jobs_.setup.flavor_sets,
-                                       jobs_.setup.capacity},
+      not_preemptible_(policies_for<sim::workload_view<max_resources>, sim::places>(preset).not_preemptible),
+      scheduler_(sim::workload_view<max_resources>{jobs_.setup.jobs, single_queue_, jobs_.setup.flavor_sets,
+                                                   jobs_.setup.capacity},
                  single_queue_ ? tree_of_everything() : accounts_, std::move(jobs_.setup.where),
-                 policies_for<sim::workload_view<n>, sim::places>(preset)),
+                 policies_for<sim::workload_view<max_resources>, sim::places>(preset)),
       ids_(jobs_.setup.jobs.size()) {
   const auto& settings = jobs_.setup.settings;
   for (std::size_t i = 0; i < scheduler_.tree().slots(); ++i) {
@@ -245,7 +243,7 @@ gpu::pod_request decision_maker::pod_request_of(job_index j) const {
 std::vector<decision_maker::choice> decision_maker::choices_of(job_index j, std::size_t most) const {
   const auto& view = scheduler_.view();
   const std::uint32_t pods = job(j).fewest_pods();
-  const flavor_menu<n> menu = view.flavors(j, pods);
+  const flavor_menu<max_resources> menu = view.flavors(j, pods);
   std::vector<choice> all;
   flavor_pick pick{};
   do {
@@ -290,7 +288,7 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
 }
 
 standing decision_maker::standing_of(quota_id x, std::size_t d) const {
-  const ledger<n>& assumed = scheduler_.assumed();
+  const ledger<max_resources>& assumed = scheduler_.assumed();
   if (scenario_.policy.preset == runai::name && !assumed.tree().parent(x)) {
     // The capacity does not follow from what the quotas deserve.
     const quantity known = scenario_.capacity[d];
@@ -316,7 +314,7 @@ quantity decision_maker::missing_blocks(const gpu::unplaceable& why, job_index j
 
 /// The resource of the scenario that counts the job's GPUs.
 std::string_view decision_maker::gpu_resource(job_index j) const {
-  const resources<n>& request = scheduler_.request(ids_[j]);
+  const resources<max_resources>& request = scheduler_.request(ids_[j]);
   for (std::size_t d = 0; d < scenario_.resources.size(); ++d) {
     if (request[d] > quantity{} && counts_gpus(scenario_.resources[d])) return scenario_.resources[d];
   }

@@ -23,7 +23,6 @@ namespace lab {
 
 namespace {
 
-constexpr std::size_t n = max_resources;
 using job_index = sim::job_index;
 using fate = job_story::fate;
 
@@ -52,7 +51,7 @@ using fate = job_story::fate;
 
 class story_teller {
  public:
-  story_teller(decision_maker& now, decision made, const ledger<n>& before)
+  story_teller(decision_maker& now, decision made, const ledger<max_resources>& before)
       : now_(now),
         made_(std::move(made)),
         before_(before),
@@ -219,7 +218,7 @@ class story_teller {
   /// On which quotas' capacity it runs, and which jobs may preempt it.
   void tell_capacity(job_story& t, job_index j) {
     const quota_id x = now_.job(j).quota;
-    const loan_book<n> book{held_};
+    const loan_book<max_resources> book{held_};
     std::set<quota_id> lenders;
     for (std::size_t d = 0; d < now_.file().resources.size(); ++d) {
       if (t.request[d] == quantity{}) continue;
@@ -259,20 +258,20 @@ class story_teller {
     }
   }
 
-  [[nodiscard]] job_story::share share_in(const ledger<n>& l, quota_id x) {
+  [[nodiscard]] job_story::share share_in(const ledger<max_resources>& l, quota_id x) {
     job_story::share s{now_.name_of(x)};
-    const quota_spec<n>& spec = l.tree().spec(x);
+    const quota_spec<max_resources>& spec = l.tree().spec(x);
     s.nominal = spec.nominal;
     s.used = l.total_usage(x);
     s.entitled = entitled_[x.index()];
-    for (std::size_t d = 0; d < n; ++d) s.borrowed[d] = l.borrowed(x, d);
+    for (std::size_t d = 0; d < max_resources; ++d) s.borrowed[d] = l.borrowed(x, d);
     s.weight_milli = spec.weight[0];
-    s.borrowed_share = share_of(l, contender<n>{x}).weighted;
+    s.borrowed_share = share_of(l, contender<max_resources>{x}).weighted;
     return s;
   }
   /// Its quota, the siblings with which it shares the surplus, and its children.
   void tell_shares(job_story& t, job_index j) {
-    const quota_tree<n>& tree = held_.tree();
+    const quota_tree<max_resources>& tree = held_.tree();
     const quota_id own = now_.job(j).quota;
     const auto peers = tree.parent(own) ? tree.children(tree.parent(own)) : tree.roots();
     for (const quota_id x : peers) {
@@ -284,8 +283,8 @@ class story_teller {
 
   decision_maker& now_;
   decision made_;
-  const ledger<n>& before_;
-  ledger<n> held_;
+  const ledger<max_resources>& before_;
+  ledger<max_resources> held_;
   std::vector<amounts> entitled_;
 };
 
@@ -308,7 +307,7 @@ std::optional<job_story> explain_job(const scenario& s, std::string_view id, std
                                      errors& found) {
   auto now = make_decisions(s, rounds, found);
   if (!now) return std::nullopt;
-  const ledger<n> before = now->accounts_before();
+  const ledger<max_resources> before = now->accounts_before();
   decision made = now->conclude();
   const auto at = std::find(now->ids().begin(), now->ids().end(), id);
   if (at != now->ids().end()) {

@@ -8,6 +8,7 @@ template any_policies<sim::workload_view<1>, sim::places> any_preset::policies_f
 template class scheduler<sim::workload_view<1>, sim::places,
                          any_policies<sim::workload_view<1>, sim::places>>;
 template class sim::simulator<1>;
+template result<sim::simulator<1>> sim::simulator<1>::make(sim::setup<1>, const any_preset&);
 template class sim::metrics<1>;
 
 }  // namespace v0

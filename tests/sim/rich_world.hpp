@@ -22,11 +22,11 @@ namespace allot_test {
 /// its dimension; jobs that are elastic or not, of either flavor or of one, some with a time limit, some of
 /// which run from the start; nodes that fail, are drained and come back; quotas that lose what they have;
 /// withdrawals. Times are whole seconds and often equal.
-[[nodiscard]] inline allot::sim::setup<2> make_rich_world(random_source& random) {
+[[nodiscard]] inline allot::sim::setup<8> make_rich_world(random_source& random) {
   using namespace allot::sim;
-  using amounts = allot::resources<2>;
+  using amounts = allot::resources<8>;
   auto specs =
-      random_quotas<2>(random, {.most_quotas = 6, .deepest = 3, .inclusive = false, .overcommit = false});
+      random_quotas<8>(random, {.most_quotas = 6, .deepest = 3, .inclusive = false, .overcommit = false});
   for (auto& q : specs) {
     for (std::size_t d = 0; d < 2; ++d) {
       if (q.nominal[d].is_unlimited()) q.nominal[d] = allot::gpus(6);
@@ -41,7 +41,7 @@ namespace allot_test {
   const auto node_count = static_cast<std::size_t>(*nodes[0].count + *nodes[1].count);
 
   // Set 1 is of one-GPU pods, set 2 of two-GPU pods; odd ones prefer the second flavor.
-  std::vector<flavor_set<2>> sets(4);
+  std::vector<flavor_set<8>> sets(4);
   for (std::size_t i = 0; i < sets.size(); ++i) {
     const auto size = allot::gpus(static_cast<std::int64_t>(1 + i / 2));
     std::vector<amounts> options = {{size, allot::quantity{}}, {allot::quantity{}, size}};
@@ -50,7 +50,7 @@ namespace allot_test {
     sets[i].menu.add_group(options);
   }
 
-  std::vector<job<2>> jobs(1 + random.below(40));
+  std::vector<job<8>> jobs(1 + random.below(40));
   for (auto& j : jobs) {
     j.quota = allot::quota_id{random.below(specs.size())};
     j.pod_request.pods = static_cast<std::uint32_t>(random.between(1, 5));
@@ -75,12 +75,12 @@ namespace allot_test {
   std::stable_sort(jobs.begin(), jobs.end(),
                    [](const auto& l, const auto& r) { return l.submit < r.submit; });
 
-  setup<2> s{.quotas = allot::build_quota_tree(specs).value(),
+  setup<8> s{.quotas = allot::build_quota_tree(specs).value(),
              .settings = std::vector<allot::queue_settings>(specs.size()),
              .where = places{allot::gpu::build_cluster(nodes).value()},
              .jobs = std::move(jobs),
              .flavor_sets = std::move(sets)};
-  const workload_view<2> view{s.jobs, false, s.flavor_sets};
+  const workload_view<8> view{s.jobs, false, s.flavor_sets};
   const std::size_t running = random.one_in(2) ? random.below(5) : 0;
   for (job_index j = 0; j < std::min(running, s.jobs.size()); ++j) {
     running_job_at_start r{.which = j, .since = random.between(0, 10) * second, .is_going = random.one_in(4)};
@@ -108,7 +108,7 @@ namespace allot_test {
   for (std::size_t i = 0; i < specs.size(); ++i) {
     if (!random.one_in(4)) continue;
     s.quota_events.push_back({random.between(0, 60) * second,
-                              allot::resize_quota<2>{.quota = allot::quota_id{i}, .nominal = amounts{}}});
+                              allot::resize_quota<8>{.quota = allot::quota_id{i}, .nominal = amounts{}}});
   }
   return s;
 }

@@ -242,8 +242,8 @@ TEST_CASE("simulator: who runs at the beginning may be at its end, or at its tim
 namespace {
 
 /// Two flavors of GPUs, each on a node of its own: dimension 0 and pool 0, dimension 1 and pool 1.
-allot::sim::setup<2> two_flavors(std::vector<job<2>> jobs, std::int64_t first, std::int64_t second_flavor) {
-  std::vector<allot::quota_spec<2>> specs(1);
+allot::sim::setup<8> two_flavors(std::vector<job<8>> jobs, std::int64_t first, std::int64_t second_flavor) {
+  std::vector<allot::quota_spec<8>> specs(1);
   specs[0].name = "a";
   specs[0].nominal = {gpus(first), gpus(second_flavor)};
   std::vector<allot::gpu::node_spec> both(2);
@@ -252,8 +252,8 @@ allot::sim::setup<2> two_flavors(std::vector<job<2>> jobs, std::int64_t first, s
   both[1].name = "y";
   both[1].pool = "y";
   both[0].gpus = both[1].gpus = 8;
-  allot::sim::flavor_set<2> either;
-  const std::vector<allot::resources<2>> options = {{gpus(1), gpus(0)}, {gpus(0), gpus(1)}};
+  allot::sim::flavor_set<8> either;
+  const std::vector<allot::resources<8>> options = {{gpus(1), gpus(0)}, {gpus(0), gpus(1)}};
   either.menu.add_group(options);
   either.pools = {0b01, 0b10};
   return {.quotas = allot::build_quota_tree(specs).value(),
@@ -264,8 +264,8 @@ allot::sim::setup<2> two_flavors(std::vector<job<2>> jobs, std::int64_t first, s
 }
 
 /// A job of one-GPU pods of whichever flavor.
-job<2> either_of(std::uint32_t pods, std::uint32_t min_pods, instant submit_s, instant duration_s) {
-  job<2> j;
+job<8> either_of(std::uint32_t pods, std::uint32_t min_pods, instant submit_s, instant duration_s) {
+  job<8> j;
   j.quota = quota_id{0};
   j.pod_request = {gpus(1), pods};
   j.min_pods = min_pods;
@@ -279,20 +279,20 @@ job<2> either_of(std::uint32_t pods, std::uint32_t min_pods, instant submit_s, i
 
 TEST_CASE("simulator: a job has the flavor that it was given, in its accounts and on its nodes") {
   auto s = two_flavors({either_of(3, 0, 0, 10), either_of(2, 0, 1, 10), either_of(4, 1, 2, 10)}, 4, 4);
-  std::vector<allot::resources<2>> used;
-  std::vector<allot::resources<2>> wanted;
-  each_instant<2> look{[&](const auto& sim) {
+  std::vector<allot::resources<8>> used;
+  std::vector<allot::resources<8>> wanted;
+  each_instant<8> look{[&](const auto& sim) {
     used.push_back(sim.accounts().own_usage(quota_id{0}));
     wanted.push_back(sim.demand()[0]);
     CHECK(sim.policy().ledger().own_usage(quota_id{0}) == used.back());
   }};
   allot::sim::run_log log;
-  allot::sim::run_logger<2> runs{log};
-  allot::sim::observers<2> both{&look, &runs};
+  allot::sim::run_logger<8> runs{log};
+  allot::sim::observers<8> both{&look, &runs};
   const auto sim = run<standard>(std::move(s), both);
   // Three of the first flavor; two of the second, as the first has one left; that one for the third job,
   // which grows only by the flavor that its first pod has.
-  using r = allot::resources<2>;
+  using r = allot::resources<8>;
   REQUIRE(used.size() >= 3);
   CHECK(used[0] == r{gpus(3), gpus(0)});
   CHECK(used[1] == r{gpus(3), gpus(2)});
@@ -361,16 +361,16 @@ TEST_CASE("simulator: a policy that never comes to rest is stopped, told of, and
 namespace {
 
 template <class Preset>
-allot::sim::setup<2> with_defaults(allot::sim::setup<2> s) {
+allot::sim::setup<8> with_defaults(allot::sim::setup<8> s) {
   for (auto& settings : s.settings) settings = Preset::defaults();
   return s;
 }
-instant begin_of(const allot::sim::setup<2>& s) {
+instant begin_of(const allot::sim::setup<8>& s) {
   instant begin = 0;
   for (const auto& r : s.running) begin = std::max({begin, r.since, s.jobs[r.which].submit});
   return begin;
 }
-bool is_running_at_start(const allot::sim::setup<2>& s, job_index j) {
+bool is_running_at_start(const allot::sim::setup<8>& s, job_index j) {
   return std::any_of(s.running.begin(), s.running.end(), [j](const auto& r) { return r.which == j; });
 }
 
@@ -381,8 +381,8 @@ class world_auditor {
   world_auditor(std::vector<allot::sim::node_event> by_time, std::size_t nodes)
       : events_(std::move(by_time)), state_(nodes, node_change::up), used_(nodes, gpus(64)) {}
 
-  void look(const allot::sim::simulator<2>& sim) {
-    allot::resources<2> all;
+  void look(const allot::sim::simulator<8>& sim) {
+    allot::resources<8> all;
     const bool has_same_tree = sim.policy().tree().slots() == sim.accounts().tree().slots();
     for (std::size_t x = 0; x < sim.accounts().tree().slots(); ++x) {
       const auto own = sim.accounts().own_usage(quota_id{x});
@@ -424,17 +424,17 @@ class world_auditor {
 TEST_CASE(
     "simulator: everything together: the books agree, work is conserved, and the same goes the same way") {
   for_each_seed(300, [](random_source& random) {
-    const allot::sim::setup<2> given = make_rich_world(random);
+    const allot::sim::setup<8> given = make_rich_world(random);
     allot::for_each_preset([&](auto preset) {
       using preset_type = decltype(preset);
       INFO("under " << preset_type::name);
       world_auditor audit{given.node_events, given.where.inventory().layout().size()};
-      each_instant<2> look{[&](const auto& sim) { audit.look(sim); }};
-      diary<2> seen;
+      each_instant<8> look{[&](const auto& sim) { audit.look(sim); }};
+      diary<8> seen;
       allot::sim::run_log log;
-      allot::sim::run_logger<2> runs{log};
-      allot::sim::metrics<2> measured{{.gpus = {true, true}}};
-      allot::sim::observers<2> all{&seen, &runs, &measured, &look};
+      allot::sim::run_logger<8> runs{log};
+      allot::sim::metrics<8> measured{{.gpus = {true, true}}};
+      allot::sim::observers<8> all{&seen, &runs, &measured, &look};
       auto made = simulator_of(preset_type::name, with_defaults<preset_type>(given));
       if (!made) return;  // its quotas are none that the preset takes
       auto& sim = *made;
@@ -475,7 +475,7 @@ TEST_CASE(
       REQUIRE(counts.total ==
               counts.completed + counts.unfinished + counts.refused + counts.cancelled + counts.time_limit);
 
-      diary<2> again;
+      diary<8> again;
       auto same = simulator_of(preset_type::name, with_defaults<preset_type>(given));
       REQUIRE(run_on(*same, again).empty());
       REQUIRE(again.lines == seen.lines);

@@ -129,7 +129,7 @@ template <class Preset>
 }
 
 /// The simulator of a world under the preset of that name; nothing if the preset does not take its quotas.
-/// Compiled once for all tests, as is `run_on`.
+/// For 1 and 8 dimensions, of which allot::lab has simulators.
 template <std::size_t N>
 [[nodiscard]] std::optional<allot::sim::simulator<N>> simulator_of(std::string_view preset,
                                                                    allot::sim::setup<N> s);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the tests of the simulator have compiled once: it, under every preset.
 #include "tests/sim/small_world.hpp"
 
-#include <allot/sim/simulator.hpp>
-#include <allot/systems/by_name.hpp>
+#include <allot/lab/simulators.hpp>
 
 namespace allot_test {
 
@@ -19,8 +17,8 @@ std::vector<allot::problem> run_on(allot::sim::simulator<N>& sim, allot::sim::ob
 }
 
 template std::optional<allot::sim::simulator<1>> simulator_of(std::string_view, allot::sim::setup<1>);
-template std::optional<allot::sim::simulator<2>> simulator_of(std::string_view, allot::sim::setup<2>);
+template std::optional<allot::sim::simulator<8>> simulator_of(std::string_view, allot::sim::setup<8>);
 template std::vector<allot::problem> run_on(allot::sim::simulator<1>&, allot::sim::observer<1>&);
-template std::vector<allot::problem> run_on(allot::sim::simulator<2>&, allot::sim::observer<2>&);
+template std::vector<allot::problem> run_on(allot::sim::simulator<8>&, allot::sim::observer<8>&);
 
 }  // namespace allot_test

@@ -51,22 +51,12 @@ class simulator {
   using policies_type = any_policies<view_type, places>;
   /// The scheduler whose host this is.
   using scheduler_type = scheduler<view_type, places, policies_type>;
+  /// What is said of a pending job.
+  using pending_job = typename scheduler_type::plan_type::pending_job;
 
   /// Fails if the preset makes an invalid tree of the quotas, or if their settings are invalid.
   template <preset Preset>
-  [[nodiscard]] static result<simulator> make(setup<N> s, const Preset& by) {
-    if (by.ignores_quotas) s.settings.clear();
-    const auto specs = s.quotas.specs();
-    job_runs<N> runs{std::move(s.jobs), std::move(s.flavor_sets), s.quotas, s.capacity};
-    auto policy =
-        scheduler_type::make(by, runs.view(by.ignores_quotas), {specs.begin(), specs.end()},
-                             std::move(s.where), policies_type{policies_for<view_type, places>(by)});
-    if (!policy) return policy.problems();
-    simulator made{std::move(s), std::move(runs), std::move(policy).value(), by.ignores_quotas};
-    std::vector<problem> problems = made.configure_from(0);
-    if (!problems.empty()) return problems;
-    return made;
-  }
+  [[nodiscard]] static result<simulator> make(setup<N> s, const Preset& by);
 
   simulator(simulator&&) noexcept = default;
   simulator& operator=(simulator&&) noexcept = default;
@@ -117,7 +107,7 @@ class simulator {
   /// The scheduler, for reading.
   [[nodiscard]] const scheduler_type& policy() const noexcept { return scheduler_; }
   /// Why a job is pending, as of now. Precondition: it is.
-  [[nodiscard]] auto why(job_index j) { return scheduler_.why(runs_[j].id); }
+  [[nodiscard]] pending_job why(job_index j);
   /// The nodes.
   [[nodiscard]] const places& where() const noexcept { return scheduler_.places(); }
   /// The number of events so far.
@@ -155,53 +145,9 @@ class simulator {
     return problems;
   }
 
-  void begin(observer<N>& watch) {
-    if (!given_.running.empty()) {
-      for (const auto& r : given_.running) now_ = std::max({now_, r.since, jobs()[r.which].submit});
-      runs_.begin(now_);
-      runs_.push(now_, event_kind::cycle, 0);
-    }
-    runs_.push_each(given_.node_events, event_kind::node_change);
-    runs_.push_each(given_.quota_events, event_kind::quota_change);
-    for (const cancel_event& c : given_.cancels) runs_.push(c.at, event_kind::cancel, c.which);
-    for (const running_job_at_start& r : given_.running) adopt(r, watch);
-    runs_.push_next_arrival();
-  }
+  void begin(observer<N>& watch);
 
-  std::vector<problem> happen(observer<N>& watch) {
-    pending_changes_.clear();
-    auto& events = runs_.events();
-    while (!events.empty() && events.next_time() == now_) {
-      // Changes at one instant are one transition.
-      if (events.next_kind() != event_kind::quota_change) {
-        std::vector<problem> problems = change_quotas(watch);
-        if (!problems.empty()) return problems;
-      }
-      const auto e = events.pop();
-      if (e.kind != event_kind::cycle) ++happened_;
-      switch (e.kind) {
-        case event_kind::finish:
-          finish(e.payload, watch);
-          break;
-        case event_kind::node_change:
-          change_node(given_.node_events[e.payload], watch);
-          break;
-        case event_kind::quota_change:
-          pending_changes_.push_back(given_.quota_events[e.payload].change);
-          break;
-        case event_kind::cancel:
-          cancel(e.payload, watch);
-          break;
-        case event_kind::arrival:
-          arrive(e.payload, watch);
-          runs_.push_next_arrival();
-          break;
-        case event_kind::cycle:
-          break;
-      }
-    }
-    return change_quotas(watch);
-  }
+  std::vector<problem> happen(observer<N>& watch);
 
   // Jobs come and go.
   void arrive(job_index j, observer<N>& watch) {
@@ -319,19 +265,7 @@ class simulator {
   }
 
   // The scheduler decides.
-  void decide(observer<N>& watch) {
-    const settled end = settle(
-        scheduler_, now_,
-        [&](const plan_type& plan) {
-          for (const auto& e : plan.evictions) obey(plan, e, watch);
-          for (const auto& a : plan.admissions) obey(a, watch);
-        },
-        watch_);
-    if (end) return runs_.wake(scheduler_.wakes_at());
-    if (livelocks_.instants++ != 0) return;
-    livelocks_.first = now_;
-    if (end.restless) livelocks_.job = scheduler_.what(end.restless);
-  }
+  void decide(observer<N>& watch);
 
   void obey(const plan_type& plan, const typename plan_type::eviction& e, observer<N>& watch) {
     // The elastic pods of an evicted job are evicted with it; the plan may list them as well.
@@ -398,6 +332,94 @@ class simulator {
   bool ignores_quotas_ = false;
   bool has_begun_ = false;
 };
+
+// What brings in all of the scheduler stands outside the class: then an `extern template` of a simulator that
+// is compiled elsewhere saves compiling it again.
+
+template <std::size_t N>
+template <preset Preset>
+result<simulator<N>> simulator<N>::make(setup<N> s, const Preset& by) {
+  if (by.ignores_quotas) s.settings.clear();
+  const auto specs = s.quotas.specs();
+  job_runs<N> runs{std::move(s.jobs), std::move(s.flavor_sets), s.quotas, s.capacity};
+  auto policy = scheduler_type::make(by, runs.view(by.ignores_quotas), {specs.begin(), specs.end()},
+                                     std::move(s.where), policies_type{policies_for<view_type, places>(by)});
+  if (!policy) return policy.problems();
+  simulator made{std::move(s), std::move(runs), std::move(policy).value(), by.ignores_quotas};
+  std::vector<problem> problems = made.configure_from(0);
+  if (!problems.empty()) return problems;
+  return made;
+}
+
+template <std::size_t N>
+typename simulator<N>::pending_job simulator<N>::why(job_index j) {
+  return scheduler_.why(runs_[j].id);
+}
+
+template <std::size_t N>
+void simulator<N>::begin(observer<N>& watch) {
+  if (!given_.running.empty()) {
+    for (const auto& r : given_.running) now_ = std::max({now_, r.since, jobs()[r.which].submit});
+    runs_.begin(now_);
+    runs_.push(now_, event_kind::cycle, 0);
+  }
+  runs_.push_each(given_.node_events, event_kind::node_change);
+  runs_.push_each(given_.quota_events, event_kind::quota_change);
+  for (const cancel_event& c : given_.cancels) runs_.push(c.at, event_kind::cancel, c.which);
+  for (const running_job_at_start& r : given_.running) adopt(r, watch);
+  runs_.push_next_arrival();
+}
+
+template <std::size_t N>
+std::vector<problem> simulator<N>::happen(observer<N>& watch) {
+  pending_changes_.clear();
+  auto& events = runs_.events();
+  while (!events.empty() && events.next_time() == now_) {
+    // Changes at one instant are one transition.
+    if (events.next_kind() != event_kind::quota_change) {
+      std::vector<problem> problems = change_quotas(watch);
+      if (!problems.empty()) return problems;
+    }
+    const auto e = events.pop();
+    if (e.kind != event_kind::cycle) ++happened_;
+    switch (e.kind) {
+      case event_kind::finish:
+        finish(e.payload, watch);
+        break;
+      case event_kind::node_change:
+        change_node(given_.node_events[e.payload], watch);
+        break;
+      case event_kind::quota_change:
+        pending_changes_.push_back(given_.quota_events[e.payload].change);
+        break;
+      case event_kind::cancel:
+        cancel(e.payload, watch);
+        break;
+      case event_kind::arrival:
+        arrive(e.payload, watch);
+        runs_.push_next_arrival();
+        break;
+      case event_kind::cycle:
+        break;
+    }
+  }
+  return change_quotas(watch);
+}
+
+template <std::size_t N>
+void simulator<N>::decide(observer<N>& watch) {
+  const settled end = settle(
+      scheduler_, now_,
+      [&](const plan_type& plan) {
+        for (const auto& e : plan.evictions) obey(plan, e, watch);
+        for (const auto& a : plan.admissions) obey(a, watch);
+      },
+      watch_);
+  if (end) return runs_.wake(scheduler_.wakes_at());
+  if (livelocks_.instants++ != 0) return;
+  livelocks_.first = now_;
+  if (end.restless) livelocks_.job = scheduler_.what(end.restless);
+}
 
 }  // namespace sim
 }  // namespace v0

@@ -104,18 +104,7 @@ class any_preset {
   }
   /// Its parts, whatever their type. None if the view lacks what the preset orders jobs by.
   template <class View, class Placement>
-  [[nodiscard]] any_policies<View, Placement> policies_for() const {
-    std::optional<any_policies<View, Placement>> chosen;
-    visit_parts([&](auto parts) {
-      if constexpr (job_order<decltype(parts.jobs), View>) {
-        chosen.emplace(std::move(parts));
-      } else {
-        chosen = any_policies<View, Placement>::none("the view does not show what '" + std::string{name} +
-                                                     "' orders jobs by: it needs duration(job)");
-      }
-    });
-    return std::move(*chosen);
-  }
+  [[nodiscard]] any_policies<View, Placement> policies_for() const;
 
  private:
   template <class P>
@@ -150,6 +139,21 @@ class any_preset {
   preset_options options_{};
   std::size_t index_ = 0;
 };
+
+// Outside the class, so that an `extern template` saves compiling the cycles of all presets again.
+template <class View, class Placement>
+any_policies<View, Placement> any_preset::policies_for() const {
+  std::optional<any_policies<View, Placement>> chosen;
+  visit_parts([&](auto parts) {
+    if constexpr (job_order<decltype(parts.jobs), View>) {
+      chosen.emplace(std::move(parts));
+    } else {
+      chosen = any_policies<View, Placement>::none("the view does not show what '" + std::string{name} +
+                                                   "' orders jobs by: it needs duration(job)");
+    }
+  });
+  return std::move(*chosen);
+}
 
 }  // namespace v0
 }  // namespace allot

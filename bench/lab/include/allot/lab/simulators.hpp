@@ -23,6 +23,9 @@ extern template class scheduler<sim::workload_view<lab::max_resources>, sim::pla
                                 any_policies<sim::workload_view<lab::max_resources>, sim::places>>;
 extern template class sim::simulator<1>;
 extern template class sim::simulator<lab::max_resources>;
+extern template result<sim::simulator<1>> sim::simulator<1>::make(sim::setup<1>, const any_preset&);
+extern template result<sim::simulator<lab::max_resources>> sim::simulator<lab::max_resources>::make(
+    sim::setup<lab::max_resources>, const any_preset&);
 extern template class sim::metrics<1>;
 extern template class sim::metrics<lab::max_resources>;
 
