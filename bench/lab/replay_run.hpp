@@ -58,16 +58,13 @@ struct replay_control {
   bool show_progress = true;
 };
 
-/// Simulates the scenario under its policy. N is 1 or `max_resources` and must hold the resources of the
-/// scenario. `result` refers to texts of the scenario. The jobs of its trace are released, because a million
-/// of them take memory that the simulation needs. An interrupt ends it while there is an `interruptible`.
+/// Simulates the scenario under its policy. N is 1 or `max_resources`, for which it is compiled elsewhere,
+/// and must hold the resources of the scenario. `result` refers to texts of the scenario. The jobs of its
+/// trace are released, because a million of them take memory that the simulation needs. An interrupt ends it
+/// while there is an `interruptible`.
 template <std::size_t N>
 [[nodiscard]] replay_stop run_replay(scenario& s, const replay_streams& streams, replay_result& result,
                                      const replay_control& control = {});
-extern template replay_stop run_replay<1>(scenario&, const replay_streams&, replay_result&,
-                                          const replay_control&);
-extern template replay_stop run_replay<max_resources>(scenario&, const replay_streams&, replay_result&,
-                                                      const replay_control&);
 
 }  // namespace lab
 }  // namespace v0

@@ -6,8 +6,6 @@ inline namespace v0 {
 namespace lab {
 
 template replay_stop run_replay<1>(scenario&, const replay_streams&, replay_result&, const replay_control&);
-template replay_stop run_replay<max_resources>(scenario&, const replay_streams&, replay_result&,
-                                               const replay_control&);
 
 }  // namespace lab
 }  // namespace v0
