@@ -11,11 +11,6 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-std::string_view word_of_bound(bound kind) noexcept {
-  constexpr std::string_view names[] = {"capacity", "borrow_limit", "nominal", "guarantee"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
 namespace {
 
 /// The domain with the most room: "rack b1/r2".

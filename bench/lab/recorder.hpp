@@ -2,7 +2,6 @@
 #pragma once
 
 #include "lab/moment_log.hpp"
-#include "lab/relation_word.hpp"
 #include "lab/replay_result.hpp"
 #include "lab/staging.hpp"
 

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace allot {
@@ -37,6 +38,18 @@ enum class node_change : std::uint8_t {
   /// Nothing new is placed there; what runs there stays.
   drain,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(node_change value) noexcept {
+  switch (value) {
+    case node_change::down:
+      return "down";
+    case node_change::up:
+      return "up";
+    case node_change::drain:
+      return "drain";
+  }
+  return "";
+}
 struct node_event {
   instant at = 0;
   gpu::node_id node;

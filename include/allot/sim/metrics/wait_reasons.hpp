@@ -17,6 +17,7 @@
 #include <limits>
 #include <map>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace allot {
@@ -34,6 +35,20 @@ enum class wait_cause : std::uint8_t {
   /// It could run: it waits for its turn behind others, or for jobs being evicted.
   order,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(wait_cause value) noexcept {
+  switch (value) {
+    case wait_cause::fair_share:
+      return "fair_share";
+    case wait_cause::fragmentation:
+      return "fragmentation";
+    case wait_cause::capacity:
+      return "capacity";
+    case wait_cause::order:
+      return "order";
+  }
+  return "";
+}
 inline constexpr std::size_t wait_cause_count = 4;
 
 /// For a pending job, from the result of `scheduler::why`.
@@ -57,6 +72,18 @@ class wait_reasons {
   /// What may have changed since the last look. If nothing was given back, jobs that their quota did not
   /// allow are still not allowed.
   enum class change : std::uint8_t { nothing, less_room, any };
+  /// The name of the enumerator; empty if there is no such value.
+  [[nodiscard]] friend constexpr std::string_view to_string(change value) noexcept {
+    switch (value) {
+      case change::nothing:
+        return "nothing";
+      case change::less_room:
+        return "less_room";
+      case change::any:
+        return "any";
+    }
+    return "";
+  }
 
   /// Job j is pending from now on.
   void begin(std::span<const job<N>> jobs, job_index j, instant now) {
