@@ -249,7 +249,7 @@ class cycle_state {
   /// A place that can be used at once, as KAI sees it: pipelined units hold nothing yet. One that then no
   /// longer finds a place is pipelined without one.
   [[nodiscard]] std::optional<place> find_free_place(Session& session, const record& r) {
-    const savepoint before = session.places().save();
+    auto before = session.places().save();
     for (const pipelined_unit& p : pipelined_) {
       if (p.where) session.places().release(*p.where);
     }
@@ -257,10 +257,10 @@ class cycle_state {
     std::optional<place> where;
     if (fits_in(accounts.total() - waiting, r.facts.request)) where = take_place(session, r.pod_request);
     if (!where || !is_free_now(session, *where, r.facts.request)) {
-      session.places().rollback(before);
+      session.places().rollback(std::move(before));
       return std::nullopt;
     }
-    session.places().commit(before);
+    session.places().commit(std::move(before));
     for (std::size_t i = 0; i < pipelined_.size(); ++i) {
       if (pipelined_[i].where)
         pipelined_[i].where = take_place(session, session.at(pipelined_[i].id).pod_request);
