@@ -306,6 +306,10 @@ class scheduler {
   [[nodiscard]] job what(job_id id) const { return of_job(id, &record::what); }
   /// The place of a running, evicting or reserved job.
   [[nodiscard]] place place_of(job_id id) const { return of_job(id, &record::where); }
+  /// The quota that it counts against: the root under a preset that ignores quotas.
+  [[nodiscard]] quota_id quota(job_id id) const {
+    return jobs().jobs.contains(id) ? jobs().jobs[id].facts.quota : quota_id{};
+  }
   /// What the job requests, or has, under the flavors chosen for it.
   [[nodiscard]] resources<n> request(job_id id) const {
     return jobs().jobs.contains(id) ? jobs().jobs[id].facts.request : resources<n>{};
