@@ -83,8 +83,8 @@ class machines {
   [[nodiscard]] refusal why_not(const pod_request& r) const {
     refusal why{nodes_.size()};
     for (const node& n : nodes_) {
-      why.closed += n.closed ? 1 : 0;
-      for (std::size_t d = 0; d < r.size(); ++d) why.lack[d] += !n.closed && r[d] > n.free[d] ? 1 : 0;
+      why.closed += n.closed ? 1U : 0U;
+      for (std::size_t d = 0; d < r.size(); ++d) why.lack[d] += !n.closed && r[d] > n.free[d] ? 1U : 0U;
     }
     return why;
   }
