@@ -31,6 +31,7 @@ class cycle_interface {
   virtual void reset(Session& session) = 0;
   virtual void run(Session& session) = 0;
   virtual void explain(Session& session, typename Session::plan_type::pending_job& job) = 0;
+  [[nodiscard]] virtual std::optional<resources<Session::n>> entitled(quota_id x) const = 0;
 };
 
 template <class Session, class Policies>
@@ -42,6 +43,9 @@ class cycle_of final : public cycle_interface<Session> {
   void run(Session& session) override { cycle_.run(session); }
   void explain(Session& session, typename Session::plan_type::pending_job& job) override {
     explain_by(cycle_, session, job);
+  }
+  [[nodiscard]] std::optional<resources<Session::n>> entitled(quota_id x) const override {
+    return entitled_by<decltype(cycle_), Session::n>(cycle_, x);
   }
 
  private:
@@ -129,6 +133,7 @@ class any_policies {
     void explain(Session& session, typename Session::plan_type::pending_job& job) {
       it_->explain(session, job);
     }
+    [[nodiscard]] auto entitled(quota_id x) const { return it_->entitled(x); }
 
    private:
     std::unique_ptr<detail::cycle_interface<Session>> it_;

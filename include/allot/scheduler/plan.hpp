@@ -92,6 +92,8 @@ enum class pending_reason : std::uint8_t {
   /// It does not wait: it runs, or is no job of this scheduler. Never in a plan.
   not_waiting,
 };
+/// The number of reasons.
+inline constexpr std::size_t pending_reason_count = 6;
 /// The name of the enumerator; empty if there is no such value.
 [[nodiscard]] constexpr std::string_view to_string(pending_reason value) noexcept {
   switch (value) {

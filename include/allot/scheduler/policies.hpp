@@ -132,6 +132,16 @@ void explain_by(Cycle& cycle, Session& session, PendingJob& job) {
   }
 }
 
+/// What the cycle's policies say that the quota is entitled to, if they divide the capacity.
+template <class Cycle, std::size_t N>
+[[nodiscard]] std::optional<resources<N>> entitled_by(const Cycle& cycle, quota_id x) {
+  if constexpr (requires { cycle.entitled(x); }) {
+    return cycle.entitled(x);
+  } else {
+    return std::nullopt;
+  }
+}
+
 /// Names a template of which nothing need be known.
 template <template <class...> class>
 struct template_name;

@@ -17,6 +17,7 @@
 #include <allot/scheduler/view.hpp>
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -323,6 +324,38 @@ class scheduler {
   /// How many jobs of the quota wait, including reserved ones and the next pods of elastic ones.
   [[nodiscard]] std::size_t waiting(quota_id x) const {
     return tree().contains(x) ? jobs().of(x).waiting : 0;
+  }
+  /// The same by `pending_reason`, as `why` gives it for each of them now. O(waiting jobs), and what one
+  /// `why` costs for each equivalence class among them.
+  [[nodiscard]] std::array<std::size_t, pending_reason_count> waiting_by_reason(quota_id x) {
+    std::array<std::size_t, pending_reason_count> counts{};
+    if (!tree().contains(x)) return counts;
+    const auto count_of = [&](pending_reason r) -> std::size_t& {
+      return counts[static_cast<std::size_t>(r)];
+    };
+    std::size_t reserved = waiting(x);
+    const record* last = nullptr;
+    pending_reason reason{};
+    session_.for_each_waiting(x, [&](job_id id) {
+      const record& r = session_.at(id);
+      const bool is_alike = last != nullptr && r.facts.request == last->facts.request &&
+                            r.facts.in == last->facts.in && r.pod_request == last->pod_request;
+      if (!is_alike) reason = why(id).reason;
+      last = &r;
+      ++count_of(reason);
+      --reserved;
+    });
+    count_of(pending_reason::evictions) += reserved;
+    return counts;
+  }
+  /// What the pending jobs of the quota request together, those reserved left out.
+  [[nodiscard]] resources<n> requested(quota_id x) const {
+    return tree().contains(x) ? session_.asked(x) : resources<n>{};
+  }
+  /// What the quota with all below it is entitled to by the policies' own division, as of the last step. None
+  /// if they divide nothing; then a `division` may.
+  [[nodiscard]] std::optional<resources<n>> entitled(quota_id x) const {
+    return tree().contains(x) ? detail::entitled_by<decltype(cycle_), n>(cycle_, x) : std::nullopt;
   }
 
  private:

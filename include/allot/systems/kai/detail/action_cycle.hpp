@@ -115,6 +115,9 @@ class action_cycle {
     world_.end(session);
   }
 
+  /// The fair share of x with all below it, as of the last step.
+  [[nodiscard]] resources<n> entitled(quota_id x) const { return world_.accounts.fair_share(x); }
+
   /// Explains what stops the pending job: the lowest quota on its path whose limit or, for non-preemptible
   /// jobs, whose deserved amount does not allow it; else too little total capacity; else its place.
   void explain(Session& session, typename Session::plan_type::pending_job& h) {
