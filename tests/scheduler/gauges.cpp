@@ -78,9 +78,9 @@ class naive {
         if (own) used += s.request(id)[0];
         if (below) in_subtree += s.request(id)[0];
       }
-      if (own && is == job_state::pending) requested += s.request(id)[0];
-      if (own && (is == job_state::pending || is == job_state::reserved))
-        ++waiting[std::string{to_string(s.why(id).reason)}];
+      if (!own || (is != job_state::pending && is != job_state::reserved)) continue;
+      requested += s.request(id)[0];
+      ++waiting[std::string{to_string(s.why(id).reason)}];
     }
     CHECK(g.nominal == s.tree().spec(g.quota).nominal);
     CHECK(g.used[0] == used);

@@ -55,7 +55,8 @@ struct quota_gauges {
   /// What it is entitled to with all below it, under policies that divide the capacity (`runai`), as of the
   /// last step; else its nominal. Where another `division` decides, its result belongs here.
   resources<N> entitled{};
-  /// What its pending jobs request together, those reserved left out.
+  /// What its jobs that wait request together. With `used` it is the demand of its own jobs, as a `division`
+  /// takes it.
   resources<N> requested{};
   /// Its jobs that wait, by `pending_reason`.
   std::array<std::size_t, pending_reason_count> waiting{};
@@ -78,6 +79,8 @@ template <class Scheduler>
     in_subtree[x->index()] += s.ledger().own_usage(*x);
     if (const quota_id p = tree.parent(*x)) in_subtree[p.index()] += in_subtree[x->index()];
   }
+  std::vector<resources<n>> reserved(tree.slots());
+  for (const job_id id : s.reserved()) reserved[s.quota(id).index()] += s.request(id);
   std::vector<quota_gauges<n>> all;
   all.reserve(order.size());
   for (const quota_id x : order) {
@@ -91,7 +94,7 @@ template <class Scheduler>
       g.lent[d] = loans.lent(x, d);
     }
     g.entitled = s.entitled(x).value_or(g.nominal);
-    g.requested = s.requested(x);
+    g.requested = s.requested(x) + reserved[x.index()];
     g.waiting = s.waiting_by_reason(x);
     g.evictions = evictions.of(x);
   }

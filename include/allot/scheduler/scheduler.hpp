@@ -321,6 +321,8 @@ class scheduler {
     return jobs().jobs.contains(id) ? std::span<const job_id>{jobs().jobs[id].elastic_pods}
                                     : std::span<const job_id>{};
   }
+  /// The reserved jobs, in the order of the decisions. Valid until the next call.
+  [[nodiscard]] std::span<const job_id> reserved() const noexcept { return jobs().reservations.waiting(); }
   /// How many jobs of the quota wait, including reserved ones and the next pods of elastic ones.
   [[nodiscard]] std::size_t waiting(quota_id x) const {
     return tree().contains(x) ? jobs().of(x).waiting : 0;
