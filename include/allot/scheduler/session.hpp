@@ -59,6 +59,7 @@ class session {
   /// The evicting jobs, in the order of their evictions.
   [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs_.leaving; }
   [[nodiscard]] record& at(job_id id) { return jobs_.known(id); }
+  [[nodiscard]] const record& at(job_id id) const { return jobs_.known(id); }
   [[nodiscard]] bool contains(job_id id) const { return jobs_.jobs.contains(id); }
   [[nodiscard]] const queue_settings& settings(quota_id x) const { return jobs_.of(x).settings; }
   /// How many pods of the job run, including its elastic pods.
@@ -253,6 +254,7 @@ class session {
     now_ = now;
     ++steps_;
     plan_.clear();
+    if (std::exchange(took_back_, false)) jobs_.must_requeue = true;
     if (!must_requeue()) return;
     jobs_.review_reservations();
     jobs_.reservations.start_ready(jobs_.books, jobs_.jobs, [&](job_id id) {
@@ -274,6 +276,7 @@ class session {
     std::erase_if(plan_.admissions, [&](const auto& a) { return a.id == id || a.core == id; });
     jobs_.give_back(r);
     jobs_.requeue(r);
+    took_back_ = true;
   }
   /// The same for the elastic pods of a job that is evicted.
   void take_back_elastic_pods(const record& core) {
@@ -318,6 +321,9 @@ class session {
   plan_type plan_;
   instant now_ = 0;
   std::uint64_t steps_ = 0;
+  /// Whether the last step has taken back an admission: a reserved job may start with what that job had, and
+  /// others may take it from that one.
+  bool took_back_ = false;
 };
 
 }  // namespace v0
