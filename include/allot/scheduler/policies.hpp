@@ -142,6 +142,21 @@ template <class Cycle, std::size_t N>
   }
 }
 
+/// Whether the cycle remembers that it has announced the pending job.
+template <class Cycle, class Session>
+[[nodiscard]] bool has_announced(const Cycle& cycle, const Session& session, job_id id) {
+  if constexpr (requires { cycle.has_announced(session, id); }) {
+    return cycle.has_announced(session, id);
+  } else {
+    return false;
+  }
+}
+/// Makes it remember that.
+template <class Cycle, class Session>
+void adopt_announced(Cycle& cycle, Session& session, job_id id) {
+  if constexpr (requires { cycle.adopt_announced(session, id); }) cycle.adopt_announced(session, id);
+}
+
 /// Names a template of which nothing need be known.
 template <template <class...> class>
 struct template_name;

@@ -211,6 +211,12 @@ class cycle_state {
     if (marks_.size() <= r.facts.id.index()) marks_.resize(r.facts.id.index() + 1);
     marks_[r.facts.id.index()] = phase_;
   }
+  /// The pending unit was announced before it was adopted.
+  void adopt_announced(const record& r) {
+    const std::size_t i = r.facts.id.index();
+    if (announced_.size() <= i) announced_.resize(i + 1);
+    announced_[i] = r.ticket;
+  }
   /// Records in the plan that the unit waits for others to leave: the evictions from `first` on, if any;
   /// otherwise, that it waits at all is recorded once per stay in the queue.
   void announce(Session& session, const record& r, std::size_t first) {
