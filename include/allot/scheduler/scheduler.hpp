@@ -297,7 +297,9 @@ class scheduler {
     guarantees_.take_expired(now, [&](const detail::time_limits::run& r) {
       if (is_run(r)) jobs().world_changed();
     });
-    cycle_.run(session_);
+    do {
+      cycle_.run(session_);
+    } while (session_.start_with_what_was_taken_back());
     // Explained last: jobs admitted after one became inadmissible are in its way as well.
     for (auto& h : session_.plan().pending) explain(h);
     for (const auto& a : session_.plan().admissions) watch_time(a.id);

@@ -254,13 +254,28 @@ class session {
     now_ = now;
     ++steps_;
     plan_.clear();
-    if (std::exchange(took_back_, false)) jobs_.must_requeue = true;
+    took_back_ = false;
     if (!must_requeue()) return;
     jobs_.review_reservations();
+    start_ready();
+  }
+  /// Starts the reserved jobs that may start. Returns whether there are any.
+  bool start_ready() {
+    bool any = false;
     jobs_.reservations.start_ready(jobs_.books, jobs_.jobs, [&](job_id id) {
+      any = true;
       record& r = jobs_.jobs[id];
+      std::erase_if(plan_.reservations, [&](const auto& reserved) { return reserved.id == id; });
       start(r, jobs_.books.borrowed_by(allocated(), r));
     });
+    return any;
+  }
+  /// What an admission that this step has taken back leaves may be enough for a reserved job. Returns whether
+  /// one has started: the cycle then goes on, as others may take from it.
+  bool start_with_what_was_taken_back() {
+    if (!std::exchange(took_back_, false) || !start_ready()) return false;
+    jobs_.must_requeue = true;
+    return true;
   }
   /// A job that this plan makes room for may itself be preempted, or go with its job. What was to be evicted
   /// for it is then evicted for `heir`, which has counted on it.
@@ -321,8 +336,7 @@ class session {
   plan_type plan_;
   instant now_ = 0;
   std::uint64_t steps_ = 0;
-  /// Whether the last step has taken back an admission: a reserved job may start with what that job had, and
-  /// others may take it from that one.
+  /// Whether this step has taken back an admission, since it last looked for reserved jobs that may start.
   bool took_back_ = false;
 };
 
