@@ -51,7 +51,7 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, sim::job_index j
     to.text = "it starts when those that were told to go have gone";
   } else if (h.binding) {
     const shortfall& b = *h.binding;
-    to.reason = word_of_bound(b.kind);
+    to.reason = to_string(b.kind);
     to.text = explain(b, policy.tree().name(b.quota), s.resources[b.dimension],
                       standing_in<N>(s, policy, b.quota, b.dimension), to.id,
                       policy.request(sim.history(j).id)[b.dimension]);

@@ -106,8 +106,7 @@ class decision_writer {
 }  // namespace
 
 std::string_view word_of_rule(fairness_rule rule) noexcept {
-  constexpr std::string_view names[] = {"", "final_share", "initial_share", "saturation"};
-  return names[static_cast<std::size_t>(rule)];
+  return rule == fairness_rule::none ? std::string_view{} : to_string(rule);
 }
 
 std::string to_json(const decision& d, const scenario& s) {

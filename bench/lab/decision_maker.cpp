@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/decision_maker.hpp"
 
-#include "lab/relation_word.hpp"
 #include "lab/scenario_reader.hpp"
 
 #include <allot/scheduler/flavor_walk.hpp>
@@ -120,7 +119,7 @@ void decision_maker::record(const plan_type& plan) {
     const job_index j = e.what;
     const std::string_view beneficiary =
         e.beneficiary ? jobs_.ids[scheduler_.what(e.beneficiary)] : std::string_view{};
-    const std::string_view reason = word_of(e.how);
+    const std::string_view reason = to_string(e.how);
     const std::uint64_t pods = pods_at(j, scheduler_.place_of(e.id), e.pods);
     const auto same = std::find_if(made_.evict.begin() + static_cast<std::ptrdiff_t>(first_eviction),
                                    made_.evict.end(), [&](const decision::eviction& row) {
@@ -262,7 +261,7 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
   const std::string_view queue = queue_name(scheduler_.view().quota(j));
   if (h.binding) {
     const shortfall& s = *h.binding;
-    pending.reason = word_of_bound(s.kind);
+    pending.reason = to_string(s.kind);
     pending.at = queue_name(s.quota);
     pending.resource = scenario_.resources[s.dimension];
     pending.short_by = s.missing;

@@ -12,11 +12,6 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-std::string_view word_of_bound(bound kind) noexcept {
-  constexpr std::string_view names[] = {"capacity", "borrow_limit", "nominal", "guarantee"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
 namespace {
 
 /// The domain with the most room: "rack b1/r2".
@@ -31,28 +26,7 @@ namespace {
 }  // namespace
 
 std::string explain(const gpu::unplaceable& why, const sim::places& where) {
-  const std::string asked = to_string(why.asked);
-  const std::string free = to_string(why.free);
-  const auto pod = why.pods == 1 ? "it has one pod"
-                                 : fmt::format("of its {} pods {} have room", why.pods, why.pods_with_room);
   switch (why.reason) {
-    case gpu::obstacle::full:
-      return fmt::format("{} gpu are asked for and {} are free", asked, free);
-    case gpu::obstacle::fragmented:
-      if (why.asked == quantity{}) return "none of the nodes on which it may stand is open";
-      return fmt::format("{} gpu are free, but not together: {}, and the largest block is {}", free, pod,
-                         to_string(why.largest_block));
-    case gpu::obstacle::too_large_for_any_node:
-      return "a pod of it is larger than any node";
-    case gpu::obstacle::pool_has_no_such_node:
-      return "none of the nodes on which it may stand could hold a pod of it";
-    case gpu::obstacle::model_has_no_such_node:
-      return "none of the nodes with a GPU model that it accepts could hold a pod of it";
-    case gpu::obstacle::host_full:
-      return fmt::format("the GPUs are there, but not the CPU, memory or pod slots beside them: {}", pod);
-    case gpu::obstacle::larger_than_cluster:
-      return fmt::format("{} gpu are asked for, and the nodes on which it may stand have {}", asked,
-                         to_string(why.capacity));
     case gpu::obstacle::larger_than_any_domain:
     case gpu::obstacle::no_domain_has_room: {
       if (!where.has_nodes() || where.inventory().nearness() == nullptr || why.level == gpu::any_level) break;
@@ -66,7 +40,7 @@ std::string explain(const gpu::unplaceable& why, const sim::places& where) {
     default:
       break;
   }
-  return "there is no place for it";
+  return gpu::to_string(why);
 }
 
 std::string explain(const shortfall& s, std::string_view quota, std::string_view resource,

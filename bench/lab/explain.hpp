@@ -17,9 +17,6 @@ namespace lab {
 /// Why a request has no place there, as a sentence.
 [[nodiscard]] std::string explain(const gpu::unplaceable& why, const sim::places& where);
 
-/// The name in the files of the bound that blocks a job: "borrow_limit".
-[[nodiscard]] std::string_view word_of_bound(bound kind) noexcept;
-
 /// The state of a quota in one dimension, without the jobs being evicted.
 struct standing {
   quantity borrow_limit;

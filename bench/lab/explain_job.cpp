@@ -184,8 +184,8 @@ class story_teller {
         std::string at{now_.queue_name(s.quota)};
         std::string text =
             explain(s, at, resource, now_.standing_of(s.quota, s.dimension), t.id, c.request[s.dimension]);
-        t.lacks.push_back({std::move(at), word_of_bound(s.kind), std::string{resource}, s.missing, flavors,
-                           std::move(text)});
+        t.lacks.push_back(
+            {std::move(at), to_string(s.kind), std::string{resource}, s.missing, flavors, std::move(text)});
       }
       if (c.place.reason == gpu::obstacle::none) continue;
       t.lacks.push_back({"cluster",

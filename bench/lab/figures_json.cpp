@@ -7,7 +7,6 @@
 #include <allot/sim/metrics/node_time.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -20,10 +19,6 @@ inline namespace v0 {
 namespace lab {
 
 namespace {
-
-/// In the order of `sim::wait_cause`.
-constexpr std::array<std::string_view, sim::wait_cause_count> cause_words = {"fair_share", "fragmentation",
-                                                                             "capacity", "order"};
 
 /// A sum of milliseconds in seconds.
 void write_sum(json_writer& json, std::string_view name, wide milliseconds) {
@@ -154,7 +149,9 @@ void write_times(json_writer& json, const sim::job_figures& f) {
   write_sample(json, "slowdown", f.slowdown);
   json.key("waited_s").begin_object();
   write_sum(json, "total", f.waited.total());
-  for (std::size_t c = 0; c < cause_words.size(); ++c) write_sum(json, cause_words[c], f.waited.by[c]);
+  for (std::size_t c = 0; c < sim::wait_cause_count; ++c) {
+    write_sum(json, to_string(static_cast<sim::wait_cause>(c)), f.waited.by[c]);
+  }
   json.end_object();
 }
 

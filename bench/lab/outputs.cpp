@@ -90,26 +90,6 @@ void append_time(std::string& text, const std::optional<instant>& time) {
 
 }  // namespace
 
-std::string_view word_of(sim::job_outcome outcome) noexcept {
-  switch (outcome) {
-    case sim::job_outcome::future:
-      return "future";
-    case sim::job_outcome::waiting:
-      return "waiting";
-    case sim::job_outcome::running:
-      return "running";
-    case sim::job_outcome::completed:
-      return "completed";
-    case sim::job_outcome::refused:
-      return "refused";
-    case sim::job_outcome::cancelled:
-      return "cancelled";
-    case sim::job_outcome::time_limit:
-      return "time_limit";
-  }
-  return "";
-}
-
 std::string decimal(std::int64_t thousandths) {
   std::string text;
   append_milli(text, thousandths);
@@ -156,7 +136,7 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   json.member("preemptions", f.of.preemptions);
   json.key("preemptions_by").begin_object();
   for (std::size_t i = 0; i < f.preemptions_by.size(); ++i) {
-    json.member(word_of(static_cast<relation>(i)), f.preemptions_by[i]);
+    json.member(to_string(static_cast<relation>(i)), f.preemptions_by[i]);
   }
   json.end_object();
   json.member("pods_given_up", f.pods_given_up);
@@ -223,7 +203,7 @@ void write_jobs(output_file& file, const replay_result& r) {
       }
     }
     text += ',';
-    text += word_of(j.outcome);
+    text += to_string(j.outcome);
     text += ',';
     text += j.reason;
     append_milli(text += ',', j.gpus);

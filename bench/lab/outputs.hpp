@@ -22,9 +22,6 @@ void write_jobs(output_file& file, const replay_result& r);
 /// are included. Returns a sentence on what is left out, or an empty string.
 std::string write_chrome_trace(output_file& file, const replay_result& r, std::size_t most_jobs = 100'000);
 
-/// The name of a job's state in the files.
-[[nodiscard]] std::string_view word_of(sim::job_outcome outcome) noexcept;
-
 /// An amount or a time in thousandths as a decimal number.
 [[nodiscard]] std::string decimal(std::int64_t thousandths);
 /// Millionths as a decimal number with at most six decimals.

@@ -37,9 +37,9 @@ std::string as_field(std::string_view name) {
 std::string_view word_of(const sim::interruption& how) noexcept {
   switch (how.why) {
     case sim::interruption::cause::decided:
-      return word_of(how.how);
+      return to_string(how.how);
     case sim::interruption::cause::node_down:
-      return "node_down";
+      return to_string(how.why);
     case sim::interruption::cause::told_before:
       break;
   }

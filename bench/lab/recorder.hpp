@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "lab/relation_word.hpp"
 #include "lab/replay_result.hpp"
 #include "lab/staging.hpp"
 

@@ -42,7 +42,7 @@ void append_unfinished(std::string& text, const replay_result& r) {
     if (is_over || named++ >= most_named) continue;
     text += fmt::format("  {} ({}): {} {}, {}\n", j.id, r.quotas[j.quota.index()].name, decimal(j.gpus),
                         j.gpus == 1000 ? "GPU" : "GPUs",
-                        j.outcome == sim::job_outcome::future ? "had not come yet" : word_of(j.outcome));
+                        j.outcome == sim::job_outcome::future ? "had not come yet" : to_string(j.outcome));
   }
   if (named > most_named) text += "  ... and " + grouped(named - most_named) + " more: see jobs.csv\n";
 }

@@ -404,7 +404,7 @@ void write_unfinished(std::string& html, const replay_result& r) {
     text_cell(html, r.quotas[j.quota.index()].name);
     cell(html, decimal(j.gpus));
     text_cell(html, human_instant(j.submit));
-    text_cell(html, word_of(j.outcome));
+    text_cell(html, to_string(j.outcome));
     const auto why = j.index ? last.find(*j.index) : last.end();
     std::string text;
     if (why != last.end()) {

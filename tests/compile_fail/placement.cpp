@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Placements that lack something, and views that do not show what a placement needs; see view.cpp.
+#include <allot/core/journal.hpp>
 #include <allot/scheduler/detail/view_check.hpp>
 
 #include <cstdint>
@@ -60,16 +61,16 @@ struct inventory {
   int why_not(const pod_request&) const;
 #endif
 #ifdef savepoints_are_missing
-  // allot: the placement must have `allot::savepoint save()`
+  // allot: the placement must have `savepoint save()`, where savepoint is a movable type
 #else
   allot::savepoint save();
 #ifdef rollback_is_missing
-  // allot: the placement must have `void rollback(allot::savepoint)`
+  // allot: the placement must have `void rollback(savepoint)`, of the type that save() returns
 #else
   void rollback(allot::savepoint);
 #endif
 #ifdef commit_is_missing
-  // allot: the placement must have `void commit(allot::savepoint)`
+  // allot: the placement must have `void commit(savepoint)`, of the type that save() returns
 #else
   void commit(allot::savepoint);
 #endif

@@ -88,7 +88,7 @@ using by_share = allot::within_nominal_then_borrowed_share;
 using by_priority = allot::lowest_priority_then_highest_share;
 
 #ifdef placement_has_no_savepoints
-// allot: the placement must have `allot::savepoint save()`
+// allot: the placement must have `savepoint save()`, where savepoint is a movable type
 using chosen = allot::scheduler<jobs, on_nodes>;
 #elif defined placement_is_a_number
 // allot: the placement must have a type `pod_request` with a total order

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/words.hpp"
+
 using allot::problem;
 using allot::problem_code;
 using allot::result;
@@ -48,4 +50,8 @@ TEST_CASE("result: asking for a value that is not there breaks a precondition") 
 
 TEST_CASE("result: no problem at all is not a failure") {
   CHECK_THROWS_AS((void)(result<int>{std::vector<problem>{}}), allot_test::assertion_failed);
+}
+
+TEST_CASE("result: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::problem_code>(14));
 }

@@ -284,3 +284,64 @@ TEST_CASE("usage_history: of a quota or a dimension that it does not know it say
     CHECK(history.mass(quota_id{0}, own_jobs, 1) == 0);
   }
 }
+
+TEST_CASE("usage_history: what is saved and restored at any time goes on as if nothing had happened") {
+  allot_test::for_each_seed(300, [](random_source& random) {
+    const allot::quota_tree<1> tree = department();
+    const history_settings settings{random.between(0, 1) * 7, random.between(0, 1) * 12, random.one_in(2)};
+    usage_history<> kept{settings}, killed{settings};
+    kept.reset(tree, 3);
+    killed.reset(tree, 3);
+    instant now = 3;
+    for (int i = 0; i < 40; ++i) {
+      now += random.between(0, 5);
+      const quota_id x = random.one_in(2) ? a : b;
+      const resources<> r{quantity::milli(random.between(1, 4000))};
+      const std::size_t what = random.below(4);
+      for (usage_history<>* h : {&kept, &killed}) {
+        if (what == 0) h->set_capacity(r, now);
+        if (what == 1) h->charge(tree, x, r, now);
+        if (what == 2) h->release(tree, x, r, now);
+        if (what == 3) h->advance(now);
+      }
+      const std::vector<std::uint64_t> saved = killed.save();
+      killed = usage_history<>{settings};
+      REQUIRE(killed.restore(tree, saved));
+      CHECK(killed.save() == saved);
+      for (const quota_id y : {root, a, b}) {
+        for (const bool own : {false, true}) {
+          CHECK(killed.mass(y, own, 0) == kept.mass(y, own, 0));
+          CHECK(killed.past_use(y, own, 0) == kept.past_use(y, own, 0));
+        }
+      }
+      CHECK(killed.now() == kept.now());
+    }
+  });
+}
+
+TEST_CASE("usage_history: what is no saved history of that tree is refused and changes nothing") {
+  const allot::quota_tree<1> tree = department();
+  usage_history<> h{{5, 9}};
+  h.reset(tree, 0);
+  h.charge(tree, a, gpus(3), 1);
+  h.set_capacity(gpus(4), 2);
+  const std::vector<std::uint64_t> saved = h.save();
+  const auto is_refused = [&](std::vector<std::uint64_t> numbers) {
+    return !h.restore(tree, numbers) && h.save() == saved;
+  };
+  CHECK(is_refused({}));
+  for (std::size_t cut = 1; cut <= saved.size(); ++cut)
+    CHECK(is_refused({saved.begin(), saved.end() - static_cast<std::ptrdiff_t>(cut)}));
+  for (std::size_t at = 0; at < 5; ++at) {
+    for (const std::uint64_t other : {std::uint64_t{99}, ~std::uint64_t{0}}) {
+      std::vector<std::uint64_t> wrong = saved;
+      wrong[at] = other;
+      CHECK(is_refused(wrong));
+    }
+  }
+  std::vector<std::uint64_t> no_such_seat = saved;
+  no_such_seat[saved.size() - 2] = 7;
+  CHECK(is_refused(no_such_seat));
+  const auto larger = allot::build_quota_tree<1>({{.name = "x"}, {.name = "y"}}).value();
+  CHECK_FALSE(h.restore(larger, saved));
+}

@@ -12,6 +12,7 @@
 
 #include "tests/support/random_quotas.hpp"
 #include "tests/support/seeds.hpp"
+#include "tests/support/words.hpp"
 #include "tests/support/yield_oracle.hpp"
 
 using allot::beneficiary;
@@ -325,4 +326,8 @@ TEST_CASE("eligibility: who is ruled out by priority may not be asked, nor anybo
       }
     }
   });
+}
+
+TEST_CASE("eligibility: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::relation>(8));
 }

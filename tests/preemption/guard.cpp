@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "tests/support/words.hpp"
+
 using allot::arriving_at;
 using allot::ask_guard;
 using allot::beneficiary;
@@ -173,4 +175,8 @@ TEST_CASE("guard: of whatever kind it is asked, it answers with a verdict") {
   const allot::final_then_initial_share both;
   CHECK_FALSE(ask_guard<1>(both, l, b, gives(r1, 4), 0).fair);
   CHECK(ask_guard<1>(both, l, b, gives(r1, 4), 1).fair);
+}
+
+TEST_CASE("guard: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::fairness_rule>(4));
 }

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "tests/support/words.hpp"
+
 using allot::beneficiary;
 using allot::gpus;
 using allot::ledger;
@@ -95,4 +97,8 @@ TEST_CASE("protection: any of several protects") {
   CHECK(both(tree(), who, d, search_progress<1>{}));
   who.now = 20;
   CHECK_FALSE(both(tree(), who, d, search_progress<1>{}));
+}
+
+TEST_CASE("protection: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::runtime_source>(2));
 }

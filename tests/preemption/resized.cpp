@@ -18,6 +18,7 @@
 #include "tests/support/law_oracle.hpp"
 #include "tests/support/random_quotas.hpp"
 #include "tests/support/seeds.hpp"
+#include "tests/support/words.hpp"
 
 using allot::gpus;
 using allot::job_id;
@@ -225,4 +226,8 @@ TEST_CASE("resized: sound and minimal on random trees, and only below what is ov
     CHECK(again == l);
   });
   if (allot_test::all_cases_run()) CHECK(resized > 500);
+}
+
+TEST_CASE("resized: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::resize_outcome>(2));
 }

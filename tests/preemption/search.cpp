@@ -21,6 +21,7 @@
 #include "tests/support/count_allocations.hpp"
 #include "tests/support/random_quotas.hpp"
 #include "tests/support/seeds.hpp"
+#include "tests/support/words.hpp"
 #include "tests/support/yield_oracle.hpp"
 
 using allot::beneficiary;
@@ -1382,4 +1383,8 @@ TEST_CASE("search: with rivals, protections and costs it does not allocate again
     CHECK(allot_test::allocations_in([&] { second = ask(); }) == 0);
     CHECK(first == second);
   });
+}
+
+TEST_CASE("search: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::search_outcome>(3));
 }

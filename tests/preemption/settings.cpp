@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/words.hpp"
+
 using allot::preempt_settings;
 
 TEST_CASE("preempt_settings: by default a quota takes back its own, and nothing from below") {
@@ -25,4 +27,11 @@ TEST_CASE("runtime_guarantee: by default it promises nothing") {
   constexpr allot::runtime_guarantee g;
   CHECK(g.preempt == 0);
   CHECK(g.reclaim == 0);
+}
+
+TEST_CASE("settings: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::preempt_within>(3));
+  CHECK(allot_test::has_words<allot::preempt_reclaim>(3));
+  CHECK(allot_test::has_words<allot::preempt_borrow>(2));
+  CHECK(allot_test::has_words<allot::preempt_rivals>(4));
 }

@@ -4,6 +4,7 @@
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/scheduler.hpp>
 
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <string>
@@ -30,6 +31,7 @@ struct preset_view {
   allot::resources<> request(job j) const { return allot::gpus(j->gpus); }
   int priority(job j) const { return j->priority; }
   allot::instant submitted(job j) const { return j->submitted; }
+  std::uint64_t id(job j) const { return static_cast<std::uint64_t>(j->submitted); }
   allot::instant duration(job j) const { return j->length; }
   bool preemptible(job j) const { return j->preemptible; }
 };

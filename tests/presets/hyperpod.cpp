@@ -13,6 +13,7 @@
 #include "tests/support/law_host.hpp"
 #include "tests/support/property.hpp"
 #include "tests/support/scenario.hpp"
+#include "tests/support/words.hpp"
 
 using allot::gpus;
 using allot::hyperpod;
@@ -308,4 +309,8 @@ TEST_CASE("hyperpod: the laws under fair share") {
 }
 TEST_CASE("hyperpod: the laws under fair share with ranked tasks") {
   keeps_the_laws<in_mode<hyperpod_idle::fair_share, hyperpod_tasks::ranking>>();
+}
+
+TEST_CASE("hyperpod: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::hyperpod_sharing>(3));
 }

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/words.hpp"
+
 using allot::preset_options;
 
 TEST_CASE("preset_options: nothing is chosen unless it is said") {
@@ -14,4 +16,15 @@ TEST_CASE("preset_options: nothing is chosen unless it is said") {
   CHECK_FALSE(o.chooses_parts());
   o.guard = allot::guard_name::none;
   CHECK(o.chooses_parts());
+}
+
+TEST_CASE("options: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::surplus_name>(8));
+  CHECK(allot_test::has_words<allot::rounding_name>(3));
+  CHECK(allot_test::has_words<allot::quota_order_name>(8));
+  CHECK(allot_test::has_words<allot::victim_order_name>(3));
+  CHECK(allot_test::has_words<allot::guard_name>(5));
+  CHECK(allot_test::has_words<allot::hyperpod_idle>(2));
+  CHECK(allot_test::has_words<allot::hyperpod_tasks>(2));
+  CHECK(allot_test::has_words<allot::fair_strategies>(3));
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/support/count_allocations.hpp"
+#include "tests/support/words.hpp"
 
 using allot::access_decision;
 using allot::access_reason;
@@ -182,4 +183,8 @@ TEST_CASE("access: a rule is about a quota") {
     check(by_role(), {"zoe"}, x, true, access_reason::unrestricted);
     CHECK(by_role().explain({"zoe"}, x, "?") == "zoe may submit to ?: it admits anyone");
   }
+}
+
+TEST_CASE("access: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::access_reason>(8));
 }

@@ -18,6 +18,7 @@
 #include "tests/support/print.hpp"
 #include "tests/support/random_quotas.hpp"
 #include "tests/support/seeds.hpp"
+#include "tests/support/words.hpp"
 
 using allot::capacity_kind;
 using allot::gpus;
@@ -632,4 +633,8 @@ TEST_CASE("ledger: nothing asked of a dimension that is over does not matter (Ku
   l.charge(quota_id{0}, resources<2>{gpus(5), gpus(0)});
   CHECK(l.fits(quota_id{0}, resources<2>{gpus(0), gpus(4)}));
   CHECK_FALSE(l.fits(quota_id{0}, resources<2>{quantity::milli(1), gpus(0)}));
+}
+
+TEST_CASE("ledger: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::capacity_kind>(2));
 }

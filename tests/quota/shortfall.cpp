@@ -14,6 +14,7 @@
 #include "tests/support/print.hpp"
 #include "tests/support/random_quotas.hpp"
 #include "tests/support/seeds.hpp"
+#include "tests/support/words.hpp"
 
 using allot::binding_shortfall;
 using allot::bound;
@@ -175,4 +176,8 @@ TEST_CASE("shortfall: of equal ones the nearest to the job binds") {
 TEST_CASE("shortfall: law 9: granting exactly what is missing admits the request") {
   allot_test::for_each_seed(4000, granting_admits<1>);
   allot_test::for_each_seed(1000, granting_admits<3>);
+}
+
+TEST_CASE("shortfall: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::bound>(4));
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/support/seeds.hpp"
+#include "tests/support/words.hpp"
 
 namespace {
 
@@ -183,4 +184,8 @@ TEST_CASE("request_classes: a class is kept as long as a job has it, also in a c
       }
     }
   });
+}
+
+TEST_CASE("job_table: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::job_state>(5));
 }

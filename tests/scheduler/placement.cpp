@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/core/journal.hpp>
 #include <allot/gpu/inventory.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/sim/places.hpp>
@@ -6,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <compare>
+#include <memory>
 #include <optional>
 #include <type_traits>
 
@@ -66,6 +68,29 @@ struct changes_when_asked : least {
 struct says_nothing : least {
   void why_not() const {}
 };
+/// Savepoints may be of any type that can be moved.
+struct savepoint_of_its_own : least {
+  using savepoint = std::unique_ptr<int>;
+  savepoint save() { return {}; }
+  void rollback(savepoint) {}
+  void commit(savepoint) {}
+};
+struct savepoint_of_another : least {
+  std::unique_ptr<int> save() { return {}; }
+};
+struct savepoint_that_stays : least {
+  struct guard {
+    guard() = default;
+    guard(const guard&) = delete;
+    guard& operator=(const guard&) = delete;
+  };
+  guard save() { return {}; }
+  void rollback(const guard&) {}
+  void commit(const guard&) {}
+};
+static_assert(allot::placement<savepoint_of_its_own>);
+static_assert(!allot::placement<savepoint_of_another>);
+static_assert(!allot::placement<savepoint_that_stays>);
 static_assert(!allot::placement<without_reoccupy>);
 static_assert(!allot::placement<place_or_minus_one>);
 static_assert(!allot::placement<unordered_demand>);

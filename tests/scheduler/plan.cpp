@@ -7,6 +7,8 @@
 #include <concepts>
 #include <optional>
 
+#include "tests/support/words.hpp"
+
 namespace {
 
 struct jobs {
@@ -44,4 +46,8 @@ TEST_CASE("plan: holds are news, not decisions") {
   p.clear();
   CHECK(p.empty());
   CHECK(p.pending.empty());
+}
+
+TEST_CASE("plan: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::pending_reason>(6));
 }

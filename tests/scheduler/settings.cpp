@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/words.hpp"
+
 using allot::queue_settings;
 
 TEST_CASE("queue_settings: by default priorities rank, and small jobs may pass") {
@@ -13,4 +15,10 @@ TEST_CASE("queue_settings: by default priorities rank, and small jobs may pass")
   CHECK(s == queue_settings{});
   CHECK_FALSE(s == queue_settings{.order = allot::queue_order::fifo});
   CHECK_FALSE(s == queue_settings{.preempt = {.children = true}});
+}
+
+TEST_CASE("settings: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::queue_order>(2));
+  CHECK(allot_test::has_words<allot::queue_head>(2));
+  CHECK(allot_test::has_words<allot::flavor_step>(2));
 }

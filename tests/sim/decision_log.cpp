@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/words.hpp"
+
 using allot::sim::decision_kind;
 using allot::sim::decision_log;
 
@@ -29,4 +31,8 @@ TEST_CASE("decision_log: time, kind, job and order all count") {
         log.hash().value());
   CHECK(hash_of(admit_1, [](decision_log& l) { l.note(10, decision_kind::evicted, 3); }) !=
         log.hash().value());
+}
+
+TEST_CASE("decision_log: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::sim::decision_kind>(4, 1));
 }

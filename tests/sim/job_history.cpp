@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/words.hpp"
+
 using allot::sim::job_history;
 using allot::sim::job_outcome;
 
@@ -24,4 +26,9 @@ TEST_CASE("job_history: what is lost is told as the time of all pods") {
   // 2 pods for 50 ms are a quarter of the job.
   CHECK(h.work.cut_short(50, {}) == 100);
   CHECK(h.lost() == 25);
+}
+
+TEST_CASE("job_history: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::sim::job_outcome>(7));
+  CHECK(allot_test::has_words<allot::sim::interruption::cause>(3));
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/sim/small_world.hpp"
+#include "tests/support/words.hpp"
 
 using namespace allot_test;
 using allot::standard;
@@ -64,4 +65,8 @@ TEST_CASE("observers: in the order in which they were given") {
   allot::sim::observers<1> both{&two, &one};
   const auto sim = run<standard>(world<standard>(siblings({1}), {job_of(a, 1, 0, 5)}), both);
   CHECK(calls == std::vector<int>{2, 1, 2, 1});
+}
+
+TEST_CASE("observers: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::sim::job_event_kind>(8));
 }

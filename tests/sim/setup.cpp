@@ -5,6 +5,8 @@
 
 #include <type_traits>
 
+#include "tests/support/words.hpp"
+
 // A simulation is set up by value; its inventory comes with the places of who runs already.
 static_assert(std::is_copy_constructible_v<allot::sim::setup<1>>);
 
@@ -15,4 +17,8 @@ TEST_CASE("setup: nothing happens and nothing runs unless it is said") {
   CHECK(s.running.empty());
   CHECK_FALSE(s.where.has_nodes());
   CHECK_FALSE(allot::sim::running_job_at_start{}.is_going);
+}
+
+TEST_CASE("setup: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::sim::node_change>(3));
 }

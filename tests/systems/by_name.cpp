@@ -59,6 +59,22 @@ TEST_CASE("any_preset: decides as the preset of that name") {
   });
 }
 
+TEST_CASE("any_preset: what a quota is entitled to is known where the policies divide the capacity") {
+  const auto entitled = [](std::string_view name) {
+    preset_host<any_preset> h{{{.name = "all", .nominal = gpus(8)},
+                               {.name = "a", .parent = "all", .nominal = gpus(2)},
+                               {.name = "b", .parent = "all", .nominal = gpus(6)}},
+                              any_preset::find(name).value()};
+    h.submit("a1", "a", 6);
+    h.submit("b1", "b", 1);
+    h.settle();
+    return h.scheduler().entitled(h.quota("a"));
+  };
+  CHECK(entitled("runai") == allot::resources<>{gpus(6)});
+  CHECK_FALSE(entitled("standard").has_value());
+  CHECK_FALSE(entitled("kueue").has_value());
+}
+
 TEST_CASE("any_preset: an unknown name is nobody") {
   CHECK_FALSE(any_preset::find("slurm").has_value());
 }

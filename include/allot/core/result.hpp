@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,40 @@ enum class problem_code : std::uint8_t {
   /// One setting makes another meaningless.
   contradiction,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(problem_code value) noexcept {
+  switch (value) {
+    case problem_code::empty_name:
+      return "empty_name";
+    case problem_code::duplicate_name:
+      return "duplicate_name";
+    case problem_code::unknown_parent:
+      return "unknown_parent";
+    case problem_code::cycle:
+      return "cycle";
+    case problem_code::negative:
+      return "negative";
+    case problem_code::out_of_range:
+      return "out_of_range";
+    case problem_code::exceeds_parent:
+      return "exceeds_parent";
+    case problem_code::keeps_more_than_it_has:
+      return "keeps_more_than_it_has";
+    case problem_code::in_use:
+      return "in_use";
+    case problem_code::unknown_quota:
+      return "unknown_quota";
+    case problem_code::unknown_name:
+      return "unknown_name";
+    case problem_code::missing:
+      return "missing";
+    case problem_code::more_than_one_parent:
+      return "more_than_one_parent";
+    case problem_code::contradiction:
+      return "contradiction";
+  }
+  return "";
+}
 
 /// One problem with the user's input.
 struct problem {

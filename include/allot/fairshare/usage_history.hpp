@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -122,7 +123,72 @@ class usage_history {
   /// The time of the last change or advance.
   [[nodiscard]] instant now() const noexcept { return now_; }
 
+  /// All that it knows, as numbers for a host to persist; only `restore` reads them. O(quotas + changes in a
+  /// sliding window).
+  [[nodiscard]] std::vector<std::uint64_t> save() const {
+    std::vector<std::uint64_t> out{format, N, slots_, changes_.size(), left_, bits(now_), bits(began_)};
+    for (const std::vector<meter>* all : {&meters_, &delayed_}) {
+      for (const meter& m : *all) {
+        out.push_back(bits(m.since));
+        for (std::size_t d = 0; d < N; ++d) {
+          out.push_back(bits(m.use[d].in_milli()));
+          out.push_back(static_cast<std::uint64_t>(m.mass[d] >> 64U));
+          out.push_back(static_cast<std::uint64_t>(m.mass[d]));
+        }
+      }
+    }
+    for (const change& c : changes_) {
+      out.push_back(bits(c.at));
+      out.push_back(c.seat);
+      for (std::size_t d = 0; d < N; ++d) out.push_back(bits(c.more[d].in_milli()));
+    }
+    return out;
+  }
+  /// Continues from what `save` returned, with the same settings, for a tree with as many slots. Returns
+  /// false, and changes nothing, if the numbers are none of that.
+  [[nodiscard]] bool restore(const quota_tree<N>& tree, std::span<const std::uint64_t> saved) {
+    constexpr std::size_t header = 7;
+    const std::size_t seats = 2 * tree.slots() + 1;
+    if (saved.size() < header || saved[0] != format || saved[1] != N || saved[2] != tree.slots())
+      return false;
+    const std::size_t changes = saved[3];
+    if (changes > saved.size() || saved[4] > changes ||
+        saved.size() != header + 2 * seats * (1 + 3 * N) + changes * (2 + N)) {
+      return false;
+    }
+    usage_history next{settings_};
+    next.slots_ = tree.slots();
+    next.left_ = saved[4];
+    next.now_ = number(saved[5]);
+    next.began_ = number(saved[6]);
+    auto at = saved.begin() + header;
+    for (std::vector<meter>* all : {&next.meters_, &next.delayed_}) {
+      all->resize(seats);
+      for (meter& m : *all) {
+        m.since = number(*at++);
+        for (std::size_t d = 0; d < N; ++d) {
+          m.use[d] = quantity::milli(number(*at++));
+          m.mass[d] = wide{*at++} << 64U;
+          m.mass[d] |= *at++;
+        }
+      }
+    }
+    for (std::size_t i = 0; i < changes; ++i) {
+      change c{number(*at++), *at++, {}, false};
+      if (c.seat >= seats) return false;
+      c.is_capacity = c.seat == seats - 1;
+      for (std::size_t d = 0; d < N; ++d) c.more[d] = quantity::milli(number(*at++));
+      next.changes_.push_back(c);
+    }
+    *this = std::move(next);
+    return true;
+  }
+
  private:
+  static constexpr std::uint64_t format = 1;
+  [[nodiscard]] static std::uint64_t bits(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+  [[nodiscard]] static std::int64_t number(std::uint64_t bits) { return static_cast<std::int64_t>(bits); }
+
   /// With a half-life the sum over t is divided by the sum of the factors over all time, so it stays in the
   /// range of usage: `mass` approaches `use`. Without one it is use times time.
   struct meter {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <allot/core/quantity.hpp>
+#include <allot/core/text.hpp>
 #include <allot/gpu/pod_request.hpp>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace allot {
@@ -100,6 +102,45 @@ struct unplaceable {
 
   friend bool operator==(const unplaceable&, const unplaceable&) = default;
 };
+
+/// The same for people: "5 gpu are free, but not together: of its 2 pods 1 have room, and the largest block
+/// is 4". Names no domain: see `topology::qualified_name`.
+[[nodiscard]] inline std::string to_string(const unplaceable& why) {
+  const std::string asked = allot::to_string(why.asked);
+  const std::string pods = std::to_string(why.pods);
+  const std::string with_room = std::to_string(why.pods_with_room);
+  const std::string room =
+      why.pods == 1 ? "it has one pod" : "of its " + pods + " pods " + with_room + " have room";
+  switch (why.reason) {
+    case obstacle::full:
+      return asked + " gpu are asked for and " + allot::to_string(why.free) + " are free";
+    case obstacle::fragmented:
+      if (why.asked == quantity{}) return "none of the nodes on which it may stand is open";
+      return allot::to_string(why.free) + " gpu are free, but not together: " + room +
+             ", and the largest block is " + allot::to_string(why.largest_block);
+    case obstacle::too_large_for_any_node:
+      return "a pod of it is larger than any node";
+    case obstacle::pool_has_no_such_node:
+      return "none of the nodes on which it may stand could hold a pod of it";
+    case obstacle::model_has_no_such_node:
+      return "none of the nodes with a GPU model that it accepts could hold a pod of it";
+    case obstacle::host_full:
+      return "the GPUs are there, but not the CPU, memory or pod slots beside them: " + room;
+    case obstacle::larger_than_cluster:
+      return asked + " gpu are asked for, and the nodes on which it may stand have " +
+             allot::to_string(why.capacity);
+    case obstacle::larger_than_any_domain:
+      return "its pods have to stand in one domain, and the largest has room for " + with_room + " of " +
+             pods;
+    case obstacle::no_domain_has_room:
+      return "its pods have to stand in one domain, and the one with most room has room for " + with_room +
+             " of " + pods;
+    case obstacle::none:
+    case obstacle::invalid_demand:
+      break;
+  }
+  return "there is no place for it";
+}
 
 }  // namespace gpu
 }  // namespace v0

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 namespace allot {
@@ -53,6 +54,29 @@ enum class relation : std::uint8_t {
   /// It has run for as long as it may.
   time_limit,
 };
+/// The name of the way in which it yields: "reclaim" from a borrower, "children" of the beneficiary, by
+/// "priority" in its quota, "fair_share" of rivals. Empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(relation value) noexcept {
+  switch (value) {
+    case relation::borrower:
+      return "reclaim";
+    case relation::descendant:
+      return "children";
+    case relation::same_quota:
+      return "priority";
+    case relation::rival:
+      return "fair_share";
+    case relation::borrower_while_borrowing:
+      return "reclaim_while_borrowing";
+    case relation::consolidation:
+      return "consolidate";
+    case relation::resized:
+      return "resized";
+    case relation::time_limit:
+      return "time_limit";
+  }
+  return "";
+}
 /// The number of relations.
 inline constexpr std::size_t relation_count = 8;
 

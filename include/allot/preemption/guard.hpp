@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 
 namespace allot {
@@ -29,6 +30,20 @@ enum class fairness_rule : std::uint8_t {
   /// saturated than the victim's side is afterwards.
   saturation,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(fairness_rule value) noexcept {
+  switch (value) {
+    case fairness_rule::none:
+      return "none";
+    case fairness_rule::final_share:
+      return "final_share";
+    case fairness_rule::initial_share:
+      return "initial_share";
+    case fairness_rule::saturation:
+      return "saturation";
+  }
+  return "";
+}
 
 /// A guard's decision and its reasons: the two numbers it compared.
 struct verdict {

@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -66,6 +67,16 @@ enum class runtime_source : std::uint8_t {
   /// themselves, and teams within their department.
   common_ancestor,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(runtime_source value) noexcept {
+  switch (value) {
+    case runtime_source::leaf:
+      return "leaf";
+    case runtime_source::common_ancestor:
+      return "common_ancestor";
+  }
+  return "";
+}
 
 /// How long a job of `victim` may run before one of `beneficiary` may preempt it: the first guarantee on the
 /// way up from the quota that grants it, its `preempt` if a job of the same quota `preempts` it, else its

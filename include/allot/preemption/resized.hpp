@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,16 @@ enum class resize_outcome : std::uint8_t {
   /// Jobs that may not be preempted use too much; all others that contribute have been taken.
   still_over,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(resize_outcome value) noexcept {
+  switch (value) {
+    case resize_outcome::sound:
+      return "sound";
+    case resize_outcome::still_over:
+      return "still_over";
+  }
+  return "";
+}
 
 /// Finds the victims after quotas have shrunk below their usage: just enough to make the tree sound again,
 /// and none unless its quota or one above it is over.

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,18 @@ enum class search_outcome : std::uint8_t {
   /// rivals that would have been fair, or borrowers that would still have owed what they use.
   not_proven,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(search_outcome value) noexcept {
+  switch (value) {
+    case search_outcome::found:
+      return "found";
+    case search_outcome::impossible:
+      return "impossible";
+    case search_outcome::not_proven:
+      return "not_proven";
+  }
+  return "";
+}
 
 /// The placement side of a search: takes jobs off their places, puts them back where they were (only jobs it
 /// has taken off), and says whether the beneficiary could be placed now.

@@ -5,21 +5,56 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace allot {
 inline namespace v0 {
 
 /// Which jobs of its own quota a job may evict (Kueue's withinClusterQueue).
 enum class preempt_within : std::uint8_t { never, lower_priority, lower_or_newer_equal };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(preempt_within value) noexcept {
+  switch (value) {
+    case preempt_within::never:
+      return "never";
+    case preempt_within::lower_priority:
+      return "lower_priority";
+    case preempt_within::lower_or_newer_equal:
+      return "lower_or_newer_equal";
+  }
+  return "";
+}
 
 /// Which jobs of borrowing quotas a job may evict to reclaim what its side owns (Kueue's
 /// reclaimWithinCohort).
 enum class preempt_reclaim : std::uint8_t { never, lower_priority, any };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(preempt_reclaim value) noexcept {
+  switch (value) {
+    case preempt_reclaim::never:
+      return "never";
+    case preempt_reclaim::lower_priority:
+      return "lower_priority";
+    case preempt_reclaim::any:
+      return "any";
+  }
+  return "";
+}
 
 /// Which jobs of borrowing quotas a job may evict to borrow itself (Kueue's borrowWithinCohort), always of
 /// strictly lower priority. `preempt_reclaim` must allow them too. Not to be combined with rivals in one
 /// tree: what priority takes, fair share takes back, forever (Kueue #3779).
 enum class preempt_borrow : std::uint8_t { never, lower_priority };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(preempt_borrow value) noexcept {
+  switch (value) {
+    case preempt_borrow::never:
+      return "never";
+    case preempt_borrow::lower_priority:
+      return "lower_priority";
+  }
+  return "";
+}
 
 /// Which jobs of borrowing quotas may be evicted by a job that would borrow too, because it is owed more of
 /// the surplus: the search's guard decides when that is fair.
@@ -30,6 +65,20 @@ enum class preempt_rivals : std::uint8_t {
   /// `any` if the policies have a guard that decides what is fair between rivals, else `never`.
   by_guard,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(preempt_rivals value) noexcept {
+  switch (value) {
+    case preempt_rivals::never:
+      return "never";
+    case preempt_rivals::lower_priority:
+      return "lower_priority";
+    case preempt_rivals::any:
+      return "any";
+    case preempt_rivals::by_guard:
+      return "by_guard";
+  }
+  return "";
+}
 
 /// What a quota's jobs may take from others when they don't fit.
 struct preempt_settings {

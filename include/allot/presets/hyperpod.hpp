@@ -17,6 +17,18 @@ inline namespace v0 {
 /// How a HyperPod team takes part in sharing idle compute (ResourceSharingConfig). The default is to lend and
 /// borrow.
 enum class hyperpod_sharing : std::uint8_t { dont_lend, lend, lend_and_borrow };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(hyperpod_sharing value) noexcept {
+  switch (value) {
+    case hyperpod_sharing::dont_lend:
+      return "dont_lend";
+    case hyperpod_sharing::lend:
+      return "lend";
+    case hyperpod_sharing::lend_and_borrow:
+      return "lend_and_borrow";
+  }
+  return "";
+}
 
 /// A team within its own allocation comes first; idle compute is then given out by fair-share weight, or by
 /// submission alone, whatever the priority.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace allot {
@@ -29,8 +30,42 @@ enum class surplus_name : std::uint8_t {
   /// As `weight`: what Armada calls the demand-capped adjusted share.
   capped,
 };
+/// The name in configurations; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(surplus_name value) noexcept {
+  switch (value) {
+    case surplus_name::weight:
+      return "weight";
+    case surplus_name::quota:
+      return "quota";
+    case surplus_name::priority:
+      return "priority";
+    case surplus_name::first_come:
+      return "first_come";
+    case surplus_name::decayed_usage:
+      return "decayed_usage";
+    case surplus_name::parent_peer:
+      return "parent_as_peer";
+    case surplus_name::most_under_served:
+      return "most_under_served";
+    case surplus_name::capped:
+      return "capped";
+  }
+  return "";
+}
 /// How amounts that do not divide exactly are rounded.
 enum class rounding_name : std::uint8_t { webster, largest_remainders, none };
+/// The name in configurations; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(rounding_name value) noexcept {
+  switch (value) {
+    case rounding_name::webster:
+      return "webster";
+    case rounding_name::largest_remainders:
+      return "largest_remainder";
+    case rounding_name::none:
+      return "none";
+  }
+  return "";
+}
 /// Which quota comes next.
 enum class quota_order_name : std::uint8_t {
   /// `within_nominal_then_borrowed_share`.
@@ -50,17 +85,99 @@ enum class quota_order_name : std::uint8_t {
   /// `best_job_first`.
   best_job,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(quota_order_name value) noexcept {
+  switch (value) {
+    case quota_order_name::borrowed_share:
+      return "borrowed_share";
+    case quota_order_name::dominant_share:
+      return "dominant_share";
+    case quota_order_name::saturation:
+      return "saturation";
+    case quota_order_name::fair_tree:
+      return "fair_tree";
+    case quota_order_name::under_nominal:
+      return "under_nominal";
+    case quota_order_name::priority:
+      return "priority";
+    case quota_order_name::submission:
+      return "submission";
+    case quota_order_name::best_job:
+      return "best_job";
+  }
+  return "";
+}
 /// Which job is preempted first.
 enum class victim_order_name : std::uint8_t { priority_share, newest, lost_work };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(victim_order_name value) noexcept {
+  switch (value) {
+    case victim_order_name::priority_share:
+      return "priority_share";
+    case victim_order_name::newest:
+      return "newest";
+    case victim_order_name::lost_work:
+      return "lost_work";
+  }
+  return "";
+}
 /// The test of whether a preemption is fair.
 enum class guard_name : std::uint8_t { none, final_share, initial_share, final_then_initial, saturation };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(guard_name value) noexcept {
+  switch (value) {
+    case guard_name::none:
+      return "none";
+    case guard_name::final_share:
+      return "final_share";
+    case guard_name::initial_share:
+      return "initial_share";
+    case guard_name::final_then_initial:
+      return "final_then_initial";
+    case guard_name::saturation:
+      return "saturation";
+  }
+  return "";
+}
 
 /// HyperPod: how idle compute is given out.
 enum class hyperpod_idle : std::uint8_t { fcfs, fair_share };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(hyperpod_idle value) noexcept {
+  switch (value) {
+    case hyperpod_idle::fcfs:
+      return "fcfs";
+    case hyperpod_idle::fair_share:
+      return "fair_share";
+  }
+  return "";
+}
 /// HyperPod: how the tasks of a team are ordered.
 enum class hyperpod_tasks : std::uint8_t { fcfs, ranking };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(hyperpod_tasks value) noexcept {
+  switch (value) {
+    case hyperpod_tasks::fcfs:
+      return "fcfs";
+    case hyperpod_tasks::ranking:
+      return "ranking";
+  }
+  return "";
+}
 /// Kueue with fair sharing: the rules by which a borrower may preempt another, tried in this order.
 enum class fair_strategies : std::uint8_t { final_share, initial_share, final_then_initial };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(fair_strategies value) noexcept {
+  switch (value) {
+    case fair_strategies::final_share:
+      return "final_share";
+    case fair_strategies::initial_share:
+      return "initial_share";
+    case fair_strategies::final_then_initial:
+      return "final_then_initial";
+  }
+  return "";
+}
 
 /// The run-time options of a preset. An empty option takes the preset's default; options that a preset does
 /// not know are ignored.

@@ -41,6 +41,28 @@ enum class access_reason : std::uint8_t {
   /// Refused: the user matches nothing that the quota admits.
   not_admitted,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(access_reason value) noexcept {
+  switch (value) {
+    case access_reason::unrestricted:
+      return "unrestricted";
+    case access_reason::anyone:
+      return "anyone";
+    case access_reason::named_user:
+      return "named_user";
+    case access_reason::role:
+      return "role";
+    case access_reason::member:
+      return "member";
+    case access_reason::non_member:
+      return "non_member";
+    case access_reason::not_a_member:
+      return "not_a_member";
+    case access_reason::not_admitted:
+      return "not_admitted";
+  }
+  return "";
+}
 
 /// Whether a principal may submit to a quota, and why.
 struct access_decision {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,16 @@ enum class capacity_kind : std::uint8_t {
   /// query considers only these jobs.
   guaranteed,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(capacity_kind value) noexcept {
+  switch (value) {
+    case capacity_kind::any:
+      return "any";
+    case capacity_kind::guaranteed:
+      return "guaranteed";
+  }
+  return "";
+}
 
 /// Tracks how much every quota uses, and hence how much more each may use.
 ///

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 
 namespace allot {
@@ -23,6 +24,20 @@ enum class bound : std::uint8_t {
   /// capacity.
   guarantee,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(bound value) noexcept {
+  switch (value) {
+    case bound::capacity:
+      return "capacity";
+    case bound::borrow_limit:
+      return "borrow_limit";
+    case bound::nominal:
+      return "nominal";
+    case bound::guarantee:
+      return "guarantee";
+  }
+  return "";
+}
 
 /// A bound that a request would exceed, and by how much. Raising the number behind it by `missing` lifts the
 /// bound: the nominal for `capacity`, `nominal` and `guarantee`, the borrow limit for `borrow_limit` (or for

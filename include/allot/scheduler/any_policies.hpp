@@ -31,6 +31,9 @@ class cycle_interface {
   virtual void reset(Session& session) = 0;
   virtual void run(Session& session) = 0;
   virtual void explain(Session& session, typename Session::plan_type::pending_job& job) = 0;
+  [[nodiscard]] virtual std::optional<resources<Session::n>> entitled(quota_id x) const = 0;
+  [[nodiscard]] virtual bool has_announced(const Session& session, job_id id) const = 0;
+  virtual void adopt_announced(Session& session, job_id id) = 0;
 };
 
 template <class Session, class Policies>
@@ -43,6 +46,13 @@ class cycle_of final : public cycle_interface<Session> {
   void explain(Session& session, typename Session::plan_type::pending_job& job) override {
     explain_by(cycle_, session, job);
   }
+  [[nodiscard]] std::optional<resources<Session::n>> entitled(quota_id x) const override {
+    return entitled_by<decltype(cycle_), Session::n>(cycle_, x);
+  }
+  [[nodiscard]] bool has_announced(const Session& session, job_id id) const override {
+    return detail::has_announced(cycle_, session, id);
+  }
+  void adopt_announced(Session& session, job_id id) override { detail::adopt_announced(cycle_, session, id); }
 
  private:
   typename Policies::template cycle<Session> cycle_;
@@ -134,6 +144,11 @@ class any_policies {
     void explain(Session& session, typename Session::plan_type::pending_job& job) {
       it_->explain(session, job);
     }
+    [[nodiscard]] auto entitled(quota_id x) const { return it_->entitled(x); }
+    [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
+      return it_->has_announced(session, id);
+    }
+    void adopt_announced(Session& session, job_id id) { it_->adopt_announced(session, id); }
 
    private:
     std::unique_ptr<detail::cycle_interface<Session>> it_;

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,22 @@ enum class job_state : std::uint8_t {
   /// Being evicted; it still holds its share.
   evicting,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(job_state value) noexcept {
+  switch (value) {
+    case job_state::unknown:
+      return "unknown";
+    case job_state::pending:
+      return "pending";
+    case job_state::reserved:
+      return "reserved";
+    case job_state::running:
+      return "running";
+    case job_state::evicting:
+      return "evicting";
+  }
+  return "";
+}
 
 namespace detail {
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/core/journal.hpp>
-
 #include <compare>
 #include <concepts>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -17,11 +16,14 @@ inline namespace v0 {
 /// `place` takes a place for all pods of a pod request, or returns nothing. An evicting job is *vacated*: its
 /// place counts as free for `place` while its pods are still there, until `release`; `reoccupy` undoes that
 /// while no other job was given the place. `ready` says whether a given place is clear of earlier jobs.
-/// `why_not` explains a refusal, as data of the placement's own. Savepoints nest with those of the ledger and
-/// restore bit for bit.
+/// `why_not` explains a refusal, as data of the placement's own.
+///
+/// `save` opens a savepoint, of any movable type: a number, an undo log, a copy. It is closed by `rollback`,
+/// which restores bit for bit, or by `commit`, which keeps the changes. Savepoints nest: the one opened last
+/// is closed first.
 template <class P>
 concept placement = requires(P p, const P& seen, const typename P::pod_request& pod_request,
-                             typename P::allocation where, savepoint s) {
+                             typename P::allocation where) {
   requires std::totally_ordered<typename P::pod_request>;
   requires std::regular<typename P::allocation>;
   { p.place(pod_request) } -> std::same_as<std::optional<typename P::allocation>>;
@@ -31,17 +33,17 @@ concept placement = requires(P p, const P& seen, const typename P::pod_request& 
   { seen.ready(where) } -> std::same_as<bool>;
   { seen.could_ever_fit(pod_request) } -> std::same_as<bool>;
   seen.why_not(pod_request);
-  { p.save() } -> std::same_as<savepoint>;
-  p.rollback(s);
-  p.commit(s);
+  { p.save() } -> std::movable;
+  p.rollback(p.save());
+  p.commit(p.save());
 };
 
 /// Whether a place is available now. Changes nothing.
 template <placement P>
 [[nodiscard]] bool could_place(P& places, const typename P::pod_request& pod_request) {
-  const savepoint before = places.save();
+  auto before = places.save();
   const bool placed = places.place(pod_request).has_value();
-  places.rollback(before);
+  places.rollback(std::move(before));
   return placed;
 }
 
@@ -137,6 +139,7 @@ struct no_placement {
   [[nodiscard]] bool ready(allocation) const noexcept { return true; }
   [[nodiscard]] bool could_ever_fit(pod_request) const noexcept { return true; }
   [[nodiscard]] reason why_not(pod_request) const noexcept { return {}; }
+  struct savepoint {};
   [[nodiscard]] savepoint save() noexcept { return {}; }
   void rollback(savepoint) noexcept {}
   void commit(savepoint) noexcept {}
@@ -206,17 +209,22 @@ template <class P>
         has_why_not,
         "allot: the placement must have `reason why_not(const pod_request&) const`, of a type of its own");
     constexpr bool has_save = requires(P p) {
-      { p.save() } -> std::same_as<savepoint>;
+      { p.save() } -> std::movable;
     };
-    static_assert(has_save, "allot: the placement must have `allot::savepoint save()`");
-    constexpr bool has_rollback = requires(P p, savepoint s) {
-      p.rollback(s);
+    static_assert(has_save,
+                  "allot: the placement must have `savepoint save()`, where savepoint is a movable type of "
+                  "its own or allot::savepoint");
+    constexpr bool has_rollback = requires(P p) {
+      p.rollback(p.save());
     };
-    static_assert(has_rollback, "allot: the placement must have `void rollback(allot::savepoint)`");
-    constexpr bool has_commit = requires(P p, savepoint s) {
-      p.commit(s);
+    static_assert(
+        has_rollback || !has_save,
+        "allot: the placement must have `void rollback(savepoint)`, of the type that save() returns");
+    constexpr bool has_commit = requires(P p) {
+      p.commit(p.save());
     };
-    static_assert(has_commit, "allot: the placement must have `void commit(allot::savepoint)`");
+    static_assert(has_commit || !has_save,
+                  "allot: the placement must have `void commit(savepoint)`, of the type that save() returns");
     if constexpr (has_place && has_release && has_vacate && has_reoccupy && has_ready && has_could_ever_fit &&
                   has_why_not && has_save && has_rollback && has_commit) {
       constexpr bool has_what_if = placement_what_if<what_if_of<P>, P>;

@@ -94,6 +94,26 @@ enum class pending_reason : std::uint8_t {
   /// It does not wait: it runs, or is no job of this scheduler. Never in a plan.
   not_waiting,
 };
+/// The number of reasons.
+inline constexpr std::size_t pending_reason_count = 6;
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(pending_reason value) noexcept {
+  switch (value) {
+    case pending_reason::quota:
+      return "quota";
+    case pending_reason::placement:
+      return "placement";
+    case pending_reason::behind_head:
+      return "behind_head";
+    case pending_reason::not_proven:
+      return "not_proven";
+    case pending_reason::evictions:
+      return "evictions";
+    case pending_reason::not_waiting:
+      return "not_waiting";
+  }
+  return "";
+}
 
 /// What one cycle decides. Lists are in the order of the decisions.
 template <job_view View, placement Placement>

@@ -137,6 +137,31 @@ void explain_by(Cycle& cycle, Session& session, PendingJob& job) {
   }
 }
 
+/// What the cycle's policies say that the quota is entitled to, if they divide the capacity.
+template <class Cycle, std::size_t N>
+[[nodiscard]] std::optional<resources<N>> entitled_by(const Cycle& cycle, quota_id x) {
+  if constexpr (requires { cycle.entitled(x); }) {
+    return cycle.entitled(x);
+  } else {
+    return std::nullopt;
+  }
+}
+
+/// Whether the cycle remembers that it has announced the pending job.
+template <class Cycle, class Session>
+[[nodiscard]] bool has_announced(const Cycle& cycle, const Session& session, job_id id) {
+  if constexpr (requires { cycle.has_announced(session, id); }) {
+    return cycle.has_announced(session, id);
+  } else {
+    return false;
+  }
+}
+/// Makes it remember that.
+template <class Cycle, class Session>
+void adopt_announced(Cycle& cycle, Session& session, job_id id) {
+  if constexpr (requires { cycle.adopt_announced(session, id); }) cycle.adopt_announced(session, id);
+}
+
 /// Names a template of which nothing need be known.
 template <template <class...> class>
 struct template_name;

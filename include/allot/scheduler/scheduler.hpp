@@ -17,6 +17,7 @@
 #include <allot/scheduler/view.hpp>
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -160,30 +161,60 @@ class scheduler {
     return {id};
   }
 
+  // After a restart the host adopts, in this order: what holds a share, running or not (`adopt`, then its
+  // `adopt_elastic_pod`s in the order of their ids); of these what is on its way out, in the order of the
+  // evictions (`evicting`); what is `reserved`, in the order of the decisions (`adopt_reserved`); what was
+  // `announced` (`adopt_announced`); the rest (`submit`). The new scheduler then decides as the old one would
+  // have after `retry`, under every preset; examples/restart.hpp does it, and its tests compare the two.
+  //
+  // What it takes: the same quotas in the same order (ids are given anew if some were removed), the settings
+  // given to `configure`, a view with `submitted` and `id` (or ties go by the order of these calls), and a
+  // placement in the same state. What is not restored:
+  // - that jobs were found inadmissible: all are tried again. Of what an eviction frees beyond its need,
+  //   another job may be the first to take its part.
+  // - a reserved pod of a running elastic job: the job asks for it again.
+  // - that an elastic job was admitted for good with fewer pods than it has (Kueue's partial admission): its
+  //   view must say so.
+  // - past usage that counts under `runai` (option k): it begins anew. A `usage_history` of the host's own
+  // can
+  //   be saved.
+  // - a livelock bound: how often jobs have preempted since the world last changed.
+
   /// Adopts a running job that this scheduler did not start, e.g. after a restart of the host. `at` is the
   /// place that the host has taken for it in `places()`. Of an elastic job the core runs; see
   /// `adopt_elastic_pod`. Whether the cluster has room does not matter. Refused for the reasons of `submit`
   /// except its size, and if the job does not accept these flavors, the placement has not given that place
   /// (if it can tell, see `revocable_placement`), or usage would overflow.
   submission adopt(const job& j, instant since, place at = {}, const flavor_pick& pick = {}) {
-    const refusal why_not = refuses(j);
-    if (why_not != refusal::none && why_not != refusal::larger_than_cluster) return {{}, why_not};
-    if constexpr (flavored_view<View>) {
-      if (!is_choice(view().flavors(j, detail::core_pods(view(), j)), pick)) {
-        return {{}, refusal::unknown_flavors};
-      }
-    }
-    if (!has_given(at)) return {{}, refusal::unknown_place};
-    typename bench_type::record r;
-    r.what = j;
-    detail::read_request(r, view(), detail::core_pods(view(), j));
-    if (!jobs().books.can_count(quota_of(j), session_.request_of(r, pick)))
-      return {{}, refusal::invalid_request};
+    if (const refusal why_not = refuses_to_adopt(j, at, pick); why_not != refusal::none) return {{}, why_not};
     const job_id id = enrol(j);
     jobs().start_adopted(id, since, at, pick);
     jobs().review_reservations();
     watch_time(id);
     return {id};
+  }
+  /// Adopts a job that was reserved: decided on before a restart, and to start at `at` when its `victims`,
+  /// adopted and declared `evicting` before, have gone. The host takes its place in `places()` after that, as
+  /// theirs counts as free from then on. If there is no longer room for it, or its place is no longer usable,
+  /// the next step makes it pending. Refused as in `adopt`, and if one of the victims is unknown
+  /// (`unknown_job`), or not evicting or evicted for another job (`wrong_state`). O(victims * evicting).
+  submission adopt_reserved(const job& j, std::span<const job_id> victims, place at = {},
+                            const flavor_pick& pick = {}) {
+    if (const refusal why_not = refuses_to_adopt(j, at, pick); why_not != refusal::none) return {{}, why_not};
+    for (const job_id v : victims) {
+      if (!jobs().jobs.contains(v)) return {{}, refusal::unknown_job};
+      if (!jobs().reservations.leaves_for_nobody(v)) return {{}, refusal::wrong_state};
+    }
+    const job_id id = enrol(j);
+    jobs().reserve_adopted(id, victims, at, pick);
+    return {id};
+  }
+  /// Submits a job that was `announced` before a restart; its victims have been adopted and declared
+  /// `evicting`. With policies that announce nothing this is `submit`.
+  submission adopt_announced(const job& j) {
+    const submission answer = submit(j);
+    if (answer) detail::adopt_announced(cycle_, session_, answer.id);
+    return answer;
   }
   /// Adopts one more pod of a running elastic job, not started by this scheduler. Returns the id of that pod.
   /// Refused if the job does not run (`wrong_state`) or has all its pods, and as in `adopt`.
@@ -272,7 +303,9 @@ class scheduler {
     guarantees_.take_expired(now, [&](const detail::time_limits::run& r) {
       if (is_run(r)) jobs().world_changed();
     });
-    cycle_.run(session_);
+    do {
+      cycle_.run(session_);
+    } while (session_.start_with_what_was_taken_back());
     // Explained last: jobs admitted after one became inadmissible are in its way as well.
     for (auto& h : session_.plan().pending) explain(h);
     for (const auto& a : session_.plan().admissions) watch_time(a.id);
@@ -314,6 +347,10 @@ class scheduler {
   [[nodiscard]] job what(job_id id) const { return of_job(id, &record::what); }
   /// The place of a running, evicting or reserved job.
   [[nodiscard]] place place_of(job_id id) const { return of_job(id, &record::where); }
+  /// The quota that it counts against: the root under a preset that ignores quotas.
+  [[nodiscard]] quota_id quota(job_id id) const {
+    return jobs().jobs.contains(id) ? jobs().jobs[id].facts.quota : quota_id{};
+  }
   /// What the job requests, or has, under the flavors chosen for it.
   [[nodiscard]] resources<n> request(job_id id) const {
     return jobs().jobs.contains(id) ? jobs().jobs[id].facts.request : resources<n>{};
@@ -325,9 +362,59 @@ class scheduler {
     return jobs().jobs.contains(id) ? std::span<const job_id>{jobs().jobs[id].elastic_pods}
                                     : std::span<const job_id>{};
   }
+  /// When the running or evicting job started.
+  [[nodiscard]] instant since(job_id id) const {
+    return jobs().jobs.contains(id) ? jobs().jobs[id].facts.started : 0;
+  }
+  /// The reserved job that the evicting job goes for. None if there is none: then its share is for any job.
+  [[nodiscard]] job_id beneficiary_of(job_id id) const {
+    const job_id b = jobs().reservations.beneficiary_of(id);
+    return state(b) == job_state::reserved ? b : job_id{};
+  }
+  /// The reserved jobs, in the order of the decisions. Valid until the next call.
+  [[nodiscard]] std::span<const job_id> reserved() const noexcept { return jobs().reservations.waiting(); }
+  /// Whether the pending job waits for evictions that were decided for it, although its share is not held for
+  /// it: Kueue and KAI decide on it again when they are done.
+  [[nodiscard]] bool announced(job_id id) const {
+    return state(id) == job_state::pending && detail::has_announced(cycle_, session_, id);
+  }
+  /// The evicting jobs, in the order of their evictions. Valid until the next call.
+  [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs().leaving; }
   /// How many jobs of the quota wait, including reserved ones and the next pods of elastic ones.
   [[nodiscard]] std::size_t waiting(quota_id x) const {
     return tree().contains(x) ? jobs().of(x).waiting : 0;
+  }
+  /// The same by `pending_reason`, as `why` gives it for each of them now. O(waiting jobs), and what one
+  /// `why` costs for each equivalence class among them.
+  [[nodiscard]] std::array<std::size_t, pending_reason_count> waiting_by_reason(quota_id x) {
+    std::array<std::size_t, pending_reason_count> counts{};
+    if (!tree().contains(x)) return counts;
+    const auto count_of = [&](pending_reason r) -> std::size_t& {
+      return counts[static_cast<std::size_t>(r)];
+    };
+    std::size_t reserved = waiting(x);
+    const record* last = nullptr;
+    pending_reason reason{};
+    session_.for_each_waiting(x, [&](job_id id) {
+      const record& r = session_.at(id);
+      const bool is_alike = last != nullptr && r.facts.request == last->facts.request &&
+                            r.facts.in == last->facts.in && r.pod_request == last->pod_request;
+      if (!is_alike) reason = why(id).reason;
+      last = &r;
+      ++count_of(reason);
+      --reserved;
+    });
+    count_of(pending_reason::evictions) += reserved;
+    return counts;
+  }
+  /// What the pending jobs of the quota request together, those reserved left out.
+  [[nodiscard]] resources<n> requested(quota_id x) const {
+    return tree().contains(x) ? session_.asked(x) : resources<n>{};
+  }
+  /// What the quota with all below it is entitled to by the policies' own division, as of the last step. None
+  /// if they divide nothing; then a `division` may.
+  [[nodiscard]] std::optional<resources<n>> entitled(quota_id x) const {
+    return tree().contains(x) ? detail::entitled_by<decltype(cycle_), n>(cycle_, x) : std::nullopt;
   }
 
  private:
@@ -373,6 +460,19 @@ class scheduler {
     if (std::find(states.begin(), states.end(), r.state) == states.end()) return refusal::wrong_state;
     happen(r);
     return refusal::none;
+  }
+  [[nodiscard]] refusal refuses_to_adopt(const job& j, const place& at, const flavor_pick& pick) const {
+    const refusal why_not = refuses(j);
+    if (why_not != refusal::none && why_not != refusal::larger_than_cluster) return why_not;
+    if constexpr (flavored_view<View>) {
+      if (!is_choice(view().flavors(j, detail::core_pods(view(), j)), pick)) return refusal::unknown_flavors;
+    }
+    if (!has_given(at)) return refusal::unknown_place;
+    typename bench_type::record r;
+    r.what = j;
+    detail::read_request(r, view(), detail::core_pods(view(), j));
+    return jobs().books.can_count(quota_of(j), session_.request_of(r, pick)) ? refusal::none
+                                                                             : refusal::invalid_request;
   }
   [[nodiscard]] bool has_given([[maybe_unused]] const place& at) const {
     if constexpr (revocable_placement<Placement>) {

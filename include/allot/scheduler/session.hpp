@@ -69,6 +69,7 @@ class session {
   [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs_.leaving; }
   /// What is kept of a job. Precondition: the id is known (`contains`).
   [[nodiscard]] record& at(job_id id) { return jobs_.known(id); }
+  [[nodiscard]] const record& at(job_id id) const { return jobs_.known(id); }
   /// Whether there is such a job.
   [[nodiscard]] bool contains(job_id id) const { return jobs_.jobs.contains(id); }
   /// How the jobs of a quota are treated, with `by_guard` resolved.
@@ -267,12 +268,28 @@ class session {
     now_ = now;
     ++steps_;
     plan_.clear();
+    took_back_ = false;
     if (!must_requeue()) return;
     jobs_.review_reservations();
+    start_ready();
+  }
+  /// Starts the reserved jobs that may start. Returns whether there are any.
+  bool start_ready() {
+    bool any = false;
     jobs_.reservations.start_ready(jobs_.books, jobs_.jobs, [&](job_id id) {
+      any = true;
       record& r = jobs_.jobs[id];
+      std::erase_if(plan_.reservations, [&](const auto& reserved) { return reserved.id == id; });
       start(r, jobs_.books.borrowed_by(allocated(), r));
     });
+    return any;
+  }
+  /// What an admission that this step has taken back leaves may be enough for a reserved job. Returns whether
+  /// one has started: the cycle then goes on, as others may take from it.
+  bool start_with_what_was_taken_back() {
+    if (!std::exchange(took_back_, false) || !start_ready()) return false;
+    jobs_.must_requeue = true;
+    return true;
   }
   /// A job that this plan makes room for may itself be preempted, or go with its job. What was to be evicted
   /// for it is then evicted for `heir`, which has counted on it.
@@ -288,6 +305,7 @@ class session {
     std::erase_if(plan_.admissions, [&](const auto& a) { return a.id == id || a.core == id; });
     jobs_.give_back(r);
     jobs_.requeue(r);
+    took_back_ = true;
   }
   /// The same for the elastic pods of a job that is evicted.
   void take_back_elastic_pods(const record& core) {
@@ -332,6 +350,8 @@ class session {
   plan_type plan_;
   instant now_ = 0;
   std::uint64_t steps_ = 0;
+  /// Whether this step has taken back an admission, since it last looked for reserved jobs that may start.
+  bool took_back_ = false;
 };
 
 }  // namespace v0

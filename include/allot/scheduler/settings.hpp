@@ -21,6 +21,16 @@ enum class queue_order : std::uint8_t {
   /// Submission alone.
   fifo,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(queue_order value) noexcept {
+  switch (value) {
+    case queue_order::priority:
+      return "priority";
+    case queue_order::fifo:
+      return "fifo";
+  }
+  return "";
+}
 
 /// What happens to the rest of a quota's queue when its first job can't be admitted.
 enum class queue_head : std::uint8_t {
@@ -29,6 +39,16 @@ enum class queue_head : std::uint8_t {
   /// It blocks the queue, so that it can't be starved by smaller ones (Kueue's StrictFIFO).
   strict,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(queue_head value) noexcept {
+  switch (value) {
+    case queue_head::best_effort:
+      return "best_effort";
+    case queue_head::strict:
+      return "strict";
+  }
+  return "";
+}
 
 /// What a job that accepts several flavors does when one of them fits at a price.
 enum class flavor_step : std::uint8_t {
@@ -37,6 +57,16 @@ enum class flavor_step : std::uint8_t {
   /// It tries later flavors without that price; if there is none, it takes the first one.
   try_next,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(flavor_step value) noexcept {
+  switch (value) {
+    case flavor_step::stay:
+      return "stay";
+    case flavor_step::try_next:
+      return "try_next";
+  }
+  return "";
+}
 
 /// How jobs choose between borrowing, preempting and the next flavor (Kueue's flavorFungibility).
 struct flavor_choice {

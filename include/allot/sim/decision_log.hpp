@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace allot {
 inline namespace v0 {
@@ -14,6 +15,20 @@ namespace sim {
 
 /// What was decided about a job.
 enum class decision_kind : std::uint64_t { admitted = 1, evicted, grown, shrunk };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(decision_kind value) noexcept {
+  switch (value) {
+    case decision_kind::admitted:
+      return "admitted";
+    case decision_kind::evicted:
+      return "evicted";
+    case decision_kind::grown:
+      return "grown";
+    case decision_kind::shrunk:
+      return "shrunk";
+  }
+  return "";
+}
 
 /// Counts the decisions of a simulation, and keeps a fingerprint of all of them in order: two runs with the
 /// same fingerprint have decided the same.

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace allot {
 inline namespace v0 {
@@ -37,6 +38,18 @@ enum class node_change : std::uint8_t {
   /// Nothing new is placed there; what runs there stays.
   drain,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(node_change value) noexcept {
+  switch (value) {
+    case node_change::down:
+      return "down";
+    case node_change::up:
+      return "up";
+    case node_change::drain:
+      return "drain";
+  }
+  return "";
+}
 /// A node fails, returns, or is closed to new jobs.
 struct node_event {
   /// When.

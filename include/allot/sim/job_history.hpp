@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace allot {
 inline namespace v0 {
@@ -29,6 +30,26 @@ enum class job_outcome : std::uint8_t {
   /// It reached its time limit.
   time_limit,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(job_outcome value) noexcept {
+  switch (value) {
+    case job_outcome::future:
+      return "future";
+    case job_outcome::waiting:
+      return "waiting";
+    case job_outcome::running:
+      return "running";
+    case job_outcome::completed:
+      return "completed";
+    case job_outcome::refused:
+      return "refused";
+    case job_outcome::cancelled:
+      return "cancelled";
+    case job_outcome::time_limit:
+      return "time_limit";
+  }
+  return "";
+}
 
 /// Why a run was cut short, or a running job lost a pod.
 struct interruption {
@@ -41,6 +62,18 @@ struct interruption {
     /// Its eviction began before the simulation.
     told_before,
   };
+  /// The name of the enumerator; empty if there is no such value.
+  [[nodiscard]] friend constexpr std::string_view to_string(cause value) noexcept {
+    switch (value) {
+      case cause::decided:
+        return "decided";
+      case cause::node_down:
+        return "node_down";
+      case cause::told_before:
+        return "told_before";
+    }
+    return "";
+  }
   /// What cut it short.
   cause why{};
   /// With `decided`, by which relation.

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <string_view>
 #include <vector>
 
 namespace allot {
@@ -36,6 +37,28 @@ enum class job_event_kind : std::uint8_t {
   finished,
   cancelled,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(job_event_kind value) noexcept {
+  switch (value) {
+    case job_event_kind::submitted:
+      return "submitted";
+    case job_event_kind::refused:
+      return "refused";
+    case job_event_kind::started:
+      return "started";
+    case job_event_kind::grew:
+      return "grew";
+    case job_event_kind::shrank:
+      return "shrank";
+    case job_event_kind::evicted:
+      return "evicted";
+    case job_event_kind::finished:
+      return "finished";
+    case job_event_kind::cancelled:
+      return "cancelled";
+  }
+  return "";
+}
 
 /// What happened to a job of a simulation.
 template <std::size_t N>

@@ -17,6 +17,7 @@
 #include "tests/sim/rich_world.hpp"
 #include "tests/sim/small_world.hpp"
 #include "tests/support/seeds.hpp"
+#include "tests/support/words.hpp"
 
 using namespace allot_test;
 using allot::pending_reason;
@@ -181,4 +182,9 @@ TEST_CASE("wait_reasons: every job by itself says the same, on random workloads 
     });
     compare<allot::standard>(make_rich_world(random));
   });
+}
+
+TEST_CASE("wait_reasons: each value has a word of its own") {
+  CHECK(allot_test::has_words<allot::sim::wait_cause>(4));
+  CHECK(allot_test::has_words<allot::sim::wait_reasons<>::change>(3));
 }

@@ -140,15 +140,15 @@ class books {
     const beneficiary<n> b{
         r.facts.quota, r.facts.request, r.facts.in, r.facts.priority, r.facts.submitted, may, now};
     const savepoint in_ledger = assumed_.save();
-    const savepoint in_places = places.save();
+    auto in_places = places.save();
     trial<Jobs> world{places, jobs, r.pod_request, *this};
     const search_outcome outcome = search.run(assumed_, running_, b, world);
     if (outcome == search_outcome::found) {
-      places.commit(in_places);
+      places.commit(std::move(in_places));
       assumed_.commit(in_ledger);
       for (const victim<n>& v : search.victims()) mark_evicting(jobs[v.job.id]);
     } else {
-      places.rollback(in_places);
+      places.rollback(std::move(in_places));
       assumed_.rollback(in_ledger);
     }
     return outcome;
@@ -160,17 +160,17 @@ class books {
   template <class Jobs, class Search>
   std::optional<place> move_others(Jobs& jobs, Search& search, const record& r,
                                    std::span<const running_job<n>> may_move) {
-    const savepoint before = places.save();
+    auto before = places.save();
     moving_trial<Jobs> world{{places, jobs, r.pod_request, *this}};
     if (search.run(may_move, world) != search_outcome::found) {
-      places.rollback(before);
+      places.rollback(std::move(before));
       return std::nullopt;
     }
     // With the moved jobs at their new places, or it might be given one of them.
     const std::optional<place> at = places.place(r.pod_request);
     ALLOT_ASSERT(at.has_value(), "the search found a place");
     for (const auto& e : world.elsewhere) places.release(e.second);
-    places.commit(before);
+    places.commit(std::move(before));
     for (const victim<n>& v : search.moves()) {
       assumed_.release(v.job.quota, v.job.request, v.job.in);
       mark_evicting(jobs[v.job.id]);

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -53,6 +54,10 @@ class lifecycle {
 
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return books.allocated().tree(); }
   [[nodiscard]] record& known(job_id id) {
+    ALLOT_ASSERT(jobs.contains(id), "no such job");
+    return jobs[id];
+  }
+  [[nodiscard]] const record& known(job_id id) const {
     ALLOT_ASSERT(jobs.contains(id), "no such job");
     return jobs[id];
   }
@@ -184,6 +189,25 @@ class lifecycle {
     books.book(r);
     ++of(r.facts.quota).waiting;
     start(r, since);
+  }
+  /// A job that is in no queue waits for evictions already decided, after those that do. Precondition: each
+  /// of the victims is evicting, for no other job.
+  void reserve_adopted(job_id id, std::span<const job_id> victims, const place& at, const flavor_pick& pick) {
+    record& r = jobs[id];
+    r.where = at;
+    if (!r.menu.empty()) set_pick(r, pick);
+    books.book(r);
+    r.state = job_state::reserved;
+    ++of(r.facts.quota).waiting;
+    reservations.add(id);
+    for (const job_id v : victims) {
+      reservations.leaves_for_last(v);
+      for (const job_id s : jobs[v].elastic_pods) {
+        if (reservations.leaves_for_nobody(s)) reservations.leaves_for_last(s);
+      }
+    }
+    touch(r.facts.quota);
+    world_changed();
   }
   /// Whether the job could have more pods than it runs with.
   [[nodiscard]] bool can_grow(const record& core) const {

@@ -30,6 +30,22 @@ class reservations {
   void add(job_id beneficiary) { waiting_.push_back(beneficiary); }
   /// A job is being evicted for the one that is added next, or for none in particular.
   void expect(job_id leaving, job_id beneficiary = {}) { leaving_.push_back({leaving, beneficiary}); }
+  /// Whether the job is being evicted, and for no job that waits.
+  [[nodiscard]] bool leaves_for_nobody(job_id leaving) const {
+    return std::any_of(leaving_.begin(), leaving_.end(),
+                       [&](const departure& d) { return d.job == leaving && d.beneficiary.is_none(); });
+  }
+  /// The job is being evicted for the one that was added last.
+  void leaves_for_last(job_id leaving) {
+    left(leaving);
+    expect(leaving, waiting_.back());
+  }
+  /// The job that the evicting job leaves for, if it waits.
+  [[nodiscard]] job_id beneficiary_of(job_id leaving) const {
+    const auto at =
+        std::find_if(leaving_.begin(), leaving_.end(), [&](const departure& d) { return d.job == leaving; });
+    return at == leaving_.end() ? job_id{} : at->beneficiary;
+  }
   /// The job has gone.
   void left(job_id leaving) {
     std::erase_if(leaving_, [&](const departure& d) { return d.job == leaving; });

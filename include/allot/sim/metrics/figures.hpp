@@ -33,6 +33,20 @@ enum class wait_cause : std::uint8_t {
   /// It could run: it waits for its turn behind others, or for jobs being evicted.
   order,
 };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(wait_cause value) noexcept {
+  switch (value) {
+    case wait_cause::fair_share:
+      return "fair_share";
+    case wait_cause::fragmentation:
+      return "fragmentation";
+    case wait_cause::capacity:
+      return "capacity";
+    case wait_cause::order:
+      return "order";
+  }
+  return "";
+}
 /// The number of causes.
 inline constexpr std::size_t wait_cause_count = 4;
 

@@ -18,6 +18,7 @@
 #include <limits>
 #include <map>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace allot {
@@ -45,6 +46,18 @@ class wait_reasons {
   /// What may have changed since the last look. If nothing was given back, jobs that their quota did not
   /// allow are still not allowed.
   enum class change : std::uint8_t { nothing, less_room, any };
+  /// The name of the enumerator; empty if there is no such value.
+  [[nodiscard]] friend constexpr std::string_view to_string(change value) noexcept {
+    switch (value) {
+      case change::nothing:
+        return "nothing";
+      case change::less_room:
+        return "less_room";
+      case change::any:
+        return "any";
+    }
+    return "";
+  }
 
   /// Job j is pending from now on.
   void begin(std::span<const job<N>> jobs, job_index j, instant now) {

@@ -115,6 +115,16 @@ class action_cycle {
     world_.end(session);
   }
 
+  /// The fair share of x with all below it, as of the last step.
+  [[nodiscard]] resources<n> entitled(quota_id x) const { return world_.accounts.fair_share(x); }
+
+  /// Whether the pending job was announced: if what it waits for was taken from a job that the same cycle had
+  /// admitted, it starts in the next.
+  [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
+    return world_.is_announced(id, session.at(id).ticket);
+  }
+  void adopt_announced(Session& session, job_id id) { world_.adopt_announced(session.at(id)); }
+
   /// Explains what stops the pending job: the lowest quota on its path whose limit or, for non-preemptible
   /// jobs, whose deserved amount does not allow it; else too little total capacity; else its place.
   void explain(Session& session, typename Session::plan_type::pending_job& h) {

@@ -211,6 +211,12 @@ class cycle_state {
     if (marks_.size() <= r.facts.id.index()) marks_.resize(r.facts.id.index() + 1);
     marks_[r.facts.id.index()] = phase_;
   }
+  /// The pending unit was announced before it was adopted.
+  void adopt_announced(const record& r) {
+    const std::size_t i = r.facts.id.index();
+    if (announced_.size() <= i) announced_.resize(i + 1);
+    announced_[i] = r.ticket;
+  }
   /// Records in the plan that the unit waits for others to leave: the evictions from `first` on, if any;
   /// otherwise, that it waits at all is recorded once per stay in the queue.
   void announce(Session& session, const record& r, std::size_t first) {
@@ -249,7 +255,7 @@ class cycle_state {
   /// A place that can be used at once, as KAI sees it: pipelined units hold nothing yet. One that then no
   /// longer finds a place is pipelined without one.
   [[nodiscard]] std::optional<place> find_free_place(Session& session, const record& r) {
-    const savepoint before = session.places().save();
+    auto before = session.places().save();
     for (const pipelined_unit& p : pipelined_) {
       if (p.where) session.places().release(*p.where);
     }
@@ -257,10 +263,10 @@ class cycle_state {
     std::optional<place> where;
     if (fits_in(accounts.total() - waiting, r.facts.request)) where = take_place(session, r.pod_request);
     if (!where || !is_free_now(session, *where, r.facts.request)) {
-      session.places().rollback(before);
+      session.places().rollback(std::move(before));
       return std::nullopt;
     }
-    session.places().commit(before);
+    session.places().commit(std::move(before));
     for (std::size_t i = 0; i < pipelined_.size(); ++i) {
       if (pipelined_[i].where)
         pipelined_[i].where = take_place(session, session.at(pipelined_[i].id).pod_request);

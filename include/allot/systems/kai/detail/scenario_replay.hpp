@@ -78,7 +78,7 @@ class scenario_replay {
            std::vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
     if (!could_fit(session, r, pods, chosen, tried)) return false;
     for (chosen_unit& c : chosen) c.end = fate::stays;
-    const savepoint before = session.places().save();
+    auto before = session.places().save();
     charged_.clear();
     for (const std::size_t i : tried) {
       const record& v = session.at(chosen[i].unit.id);
@@ -95,7 +95,7 @@ class scenario_replay {
       const record& v = session.at(chosen[i].unit.id);
       world.accounts.charge(v.facts.quota, v.facts.request, v.facts.in);
     }
-    session.places().rollback(before);
+    session.places().rollback(std::move(before));
     return placed;
   }
 

@@ -39,6 +39,7 @@ class head_memory {
     of_quota_[x.index()].sticky = id;
     forget_cursor(x, id);
   }
+  [[nodiscard]] bool is_sticky(quota_id x, job_id id) const { return of_quota_[x.index()].sticky == id; }
   /// Returns whether there was one.
   bool drop_sticky(quota_id x) {
     const bool was = !of_quota_[x.index()].sticky.is_none();

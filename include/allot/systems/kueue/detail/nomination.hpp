@@ -298,7 +298,7 @@ class nominations {
     }
     ledger<n>& l = session.allocated();
     const savepoint s = l.save();
-    const savepoint p = session.places().save();
+    auto p = session.places().save();
     const auto b = beneficiary_of(session, r, e.chosen.request);
     bool found = false;
     if constexpr (placed) {
@@ -309,7 +309,7 @@ class nominations {
       detail::no_world<n> nowhere;
       found = search_.run(l, holders_of(session), b, e.chosen.contested, nowhere);
     }
-    session.places().rollback(p);
+    session.places().rollback(std::move(p));
     l.rollback(s);
     if (found) e.victims.assign(search_.victims().begin(), search_.victims().end());
   }
@@ -333,10 +333,10 @@ class nominations {
   [[nodiscard]] bool has_place(Session& session, const record& r, const flavor_pick& pick) {
     if constexpr (placed) {
       auto& places = session.places();
-      const savepoint s = places.save();
+      auto s = places.save();
       const auto at = places.place(session.pod_request_of(r, pick));
       const bool has = at && (!gone_.empty() || places.ready(*at));
-      places.rollback(s);
+      places.rollback(std::move(s));
       return has;
     } else {
       return true;

@@ -84,6 +84,12 @@ class one_head_cycle {
     ALLOT_ASSERT(cycles_left_ > 0, "cycles follow one another and come to no end");
   }
 
+  /// Whether the pending job waits for its victims, and so stays the head of its quota.
+  [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
+    return memory_.is_sticky(session.at(id).facts.quota, id);
+  }
+  void adopt_announced(Session& session, job_id id) { memory_.make_sticky(session.at(id).facts.quota, id); }
+
  private:
   using entry = cycle_entry<Session>;
 

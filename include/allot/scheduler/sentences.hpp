@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/dimension_names.hpp>
+#include <allot/core/text.hpp>
+#include <allot/quota/shortfall.hpp>
+#include <allot/quota/tree.hpp>
+#include <allot/scheduler/plan.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace allot {
+inline namespace v0 {
+
+// Decisions as sentences for people: what, why, and what would help. They end without a full stop. No program
+// should read them: the same is in the plan as data. Each allocates its text.
+
+namespace detail {
+
+/// A reason of the placement's own as text, if it is text or has a `to_string`; else empty.
+template <class Reason>
+[[nodiscard]] std::string text_of_reason(const Reason& why) {
+  if constexpr (std::convertible_to<const Reason&, std::string_view>) {
+    return std::string{std::string_view{why}};
+  } else if constexpr (requires { std::string{to_string(why)}; }) {
+    return std::string{to_string(why)};
+  } else {
+    return {};
+  }
+}
+template <std::size_t N>
+[[nodiscard]] std::string name_of_quota(const quota_tree<N>& tree, quota_id x) {
+  return tree.contains(x) ? std::string{tree.name(x)} : "its quota";
+}
+[[nodiscard]] inline std::string pods_of(std::uint32_t pods, std::string_view job) {
+  return std::to_string(pods).append(pods == 1 ? " pod of " : " pods of ").append(job);
+}
+
+}  // namespace detail
+
+/// Why a bound does not allow a request: "vision may borrow for 1 of the 3 gpu; 2 must be released there, or
+/// its borrow limit raised by 2". `request` is that of the job, for which `s` was found.
+template <std::size_t N>
+[[nodiscard]] std::string sentence(const shortfall& s, const quota_tree<N>& tree,
+                                   const std::type_identity_t<resources<N>>& request,
+                                   const dimension_names<N>& names) {
+  const std::string quota = detail::name_of_quota(tree, s.quota);
+  const quantity wanted = s.dimension < N ? request[s.dimension] : quantity{};
+  const quantity room = std::max(quantity{}, wanted - s.missing);
+  const std::string part = (room == quantity{} ? std::string{"none"} : to_string(room)) + " of the " +
+                           to_string(wanted) + ' ' + std::string{names[s.dimension]};
+  std::string text = quota;
+  const char* raised = "nominal";
+  switch (s.kind) {
+    case bound::capacity:
+      text += " has room for " + part;
+      break;
+    case bound::borrow_limit:
+      text += " may borrow for " + part;
+      raised = "borrow limit";
+      break;
+    case bound::nominal:
+      text += " may not borrow, and has room for " + part;
+      break;
+    case bound::guarantee:
+      text = "without preemption it may only use what " + quota + " owns, which has room for " + part;
+      break;
+  }
+  return text + "; " + to_string(s.missing) + " must be released there, or its " + raised + " raised by " +
+         to_string(s.missing);
+}
+
+/// Why a job waits, as a plan of `s` lists it or `why` returns it. `name_of(job)` is the host's name of a
+/// job, convertible to std::string. A placement's reason is part of the sentence if it is text or has a
+/// `to_string`.
+template <class Scheduler, class NameOf>
+[[nodiscard]] std::string sentence(const Scheduler& s, const typename Scheduler::plan_type::pending_job& h,
+                                   const dimension_names<Scheduler::n>& names, NameOf name_of) {
+  const std::string job = name_of(h.what);
+  const std::string quota = detail::name_of_quota(s.tree(), h.quota);
+  switch (h.reason) {
+    case pending_reason::evictions:
+      return job + " is next: it starts when the jobs that are evicted for it have gone";
+    case pending_reason::behind_head:
+      return job + " waits: an earlier job of " + quota + " goes first";
+    case pending_reason::not_waiting:
+      return job + " does not wait";
+    case pending_reason::quota:
+    case pending_reason::placement:
+    case pending_reason::not_proven:
+      break;
+  }
+  std::string text = job + " waits: ";
+  if (h.binding) {
+    text += sentence(*h.binding, s.tree(), s.request(h.id), names);
+  } else {
+    const std::string why = h.placement ? detail::text_of_reason(*h.placement) : std::string{};
+    text += quota + " allows it, but " + (why.empty() ? "there is no place for it" : why);
+  }
+  if (h.reason == pending_reason::not_proven) text += "; whether others could yield was not proven";
+  return text;
+}
+
+/// Why a job is evicted, and for which: "train of vision is evicted for tune: speech takes back its own from
+/// vision, which borrows it; it then waits again". To be called before the plan is carried out.
+template <class Scheduler, class NameOf>
+[[nodiscard]] std::string sentence(const Scheduler& s, const typename Scheduler::plan_type::eviction& e,
+                                   const dimension_names<Scheduler::n>&, NameOf name_of) {
+  const std::string quota = detail::name_of_quota(s.tree(), e.quota);
+  const std::string job = name_of(e.what);
+  std::string text = (e.core ? detail::pods_of(e.pods, job) : job) + " of " + quota +
+                     (e.core && e.pods != 1 ? " are evicted" : " is evicted");
+  std::string others = "another quota";
+  if (e.beneficiary) {
+    text += " for ";
+    text += std::string{name_of(s.what(e.beneficiary))};
+    others = detail::name_of_quota(s.tree(), s.quota(e.beneficiary));
+  }
+  text += ": ";
+  switch (e.how) {
+    case relation::borrower:
+      text += others + " takes back its own from " + quota + ", which borrows it";
+      break;
+    case relation::descendant:
+      text += others + " may take from the quotas below it";
+      break;
+    case relation::same_quota:
+      text += "in " + quota + " the higher priority goes first, then the older job";
+      break;
+    case relation::rival:
+      text += "both borrow, and " + quota + " has more than its fair share";
+      break;
+    case relation::borrower_while_borrowing:
+      text += "both borrow, and the higher priority goes first";
+      break;
+    case relation::consolidation:
+      text += "it can run elsewhere, and makes room where it is";
+      break;
+    case relation::resized:
+      text += quota + ", or a quota above it, has become smaller than what it uses";
+      break;
+    case relation::time_limit:
+      return text + "it has run for as long as it may";
+  }
+  return e.core ? text : text + "; it then waits again";
+}
+
+/// That a job starts, or grows by pods, and what of that is borrowed: "train starts in vision with 6 gpu, of
+/// which 2 gpu are borrowed and may be reclaimed".
+template <class Scheduler, class NameOf>
+[[nodiscard]] std::string sentence(const Scheduler& s, const typename Scheduler::plan_type::admission& a,
+                                   const dimension_names<Scheduler::n>& names, NameOf name_of) {
+  const std::string job = name_of(a.what);
+  std::string text = a.core ? detail::pods_of(a.pods, job) + (a.pods == 1 ? " starts in " : " start in ")
+                            : job + " starts in ";
+  text += detail::name_of_quota(s.tree(), a.quota) + " with " + names.text(s.request(a.id));
+  if (a.borrows == resources<Scheduler::n>{quantity{}}) return text;
+  return text + ", of which " + names.text(a.borrows) + " are borrowed and may be reclaimed";
+}
+
+}  // namespace v0
+}  // namespace allot

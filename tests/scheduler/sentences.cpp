@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/core/dimension_names.hpp>
+#include <allot/gpu/reason.hpp>
+#include <allot/preemption/guard.hpp>
+#include <allot/quota/builder.hpp>
+#include <allot/scheduler/scheduler.hpp>
+#include <allot/scheduler/sentences.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/scheduler/host.hpp"
+
+using allot::gpus;
+using allot::relation;
+using allot_test::host;
+using allot_test::host_job;
+using allot_test::two_teams;
+
+namespace {
+
+const allot::dimension_names<1> gpu_names;
+
+std::string name_of(const host_job* j) {
+  return j->name;
+}
+template <class Host>
+std::string waits(Host& h, const std::string& name) {
+  return sentence(h.scheduler(), h.why(name), gpu_names, name_of);
+}
+
+}  // namespace
+
+TEST_CASE("sentences: each bound, with the number that would lift it") {
+  const auto tree =
+      allot::build_quota_tree<2>({{.name = "lab"}, {.name = "vision", .parent = "lab"}}).value();
+  const auto told = [&](allot::bound kind, std::int64_t missing) {
+    const allot::shortfall s{tree.find("vision"), 1, kind, gpus(missing)};
+    return sentence(s, tree, {gpus(8), gpus(3)}, allot::dimension_names<2>{"cpu", "h100/gpu"});
+  };
+  CHECK(told(allot::bound::capacity, 2) ==
+        "vision has room for 1 of the 3 h100/gpu; 2 must be released there, or its nominal raised by 2");
+  CHECK(told(allot::bound::borrow_limit, 3) ==
+        "vision may borrow for none of the 3 h100/gpu; 3 must be released there, or its borrow limit raised "
+        "by 3");
+  CHECK(told(allot::bound::nominal, 5) ==
+        "vision may not borrow, and has room for none of the 3 h100/gpu; 5 must be released there, or its "
+        "nominal raised by 5");
+  CHECK(told(allot::bound::guarantee, 1) ==
+        "without preemption it may only use what vision owns, which has room for 2 of the 3 h100/gpu; 1 must "
+        "be released there, or its nominal raised by 1");
+}
+
+TEST_CASE("sentences: why a job waits") {
+  host h{two_teams()};
+  h.submit("b1", "b", 6);
+  h.step();
+  h.submit("a1", "a", 4);
+  h.submit("b2", "b", 5);
+  h.step();
+  CHECK(waits(h, "a1") == "a1 is next: it starts when the jobs that are evicted for it have gone");
+  CHECK(waits(h, "b2") ==
+        "b2 waits: root has room for 4 of the 5 gpu; 1 must be released there, or its nominal raised by 1");
+  CHECK(waits(h, "b1") == "b1 does not wait");
+  for (auto p : h.pending()) {
+    p.reason = allot::pending_reason::not_proven;
+    CHECK(sentence(h.scheduler(), p, gpu_names, name_of)
+              .ends_with("; whether others could yield was not proven"));
+  }
+  CHECK_FALSE(h.pending().empty());
+}
+
+TEST_CASE("sentences: a placement says in its own words why there is no place") {
+  host h{{{.name = "q", .nominal = gpus(16)}}, allot_test::nodes(2, 4)};
+  for (const char* name : {"q1", "q2"}) h.submit(name, "q", 3);
+  h.submit("q3", "q", 4);
+  h.submit("q4", "q", 1);
+  h.step();
+  h.submit("q5", "q", 2);
+  h.step();
+  CHECK(waits(h, "q5") == "q5 waits: q allows it, but 2 gpu are asked for and 1 are free");
+  allot::queue_settings strict;
+  strict.head = allot::queue_head::strict;
+  h.configure("q", strict);
+  h.submit("q6", "q", 1);
+  CHECK(waits(h, "q6") == "q6 waits: an earlier job of q goes first");
+
+  using scheduler = host<>::scheduler_type;
+  host nowhere{two_teams()};
+  nowhere.submit("a1", "a", 1);
+  scheduler::plan_type::pending_job p{nowhere.id("a1"), nowhere.scheduler().what(nowhere.id("a1")),
+                                      nowhere.quota("a"), allot::pending_reason::placement};
+  CHECK(sentence(nowhere.scheduler(), p, gpu_names, name_of) ==
+        "a1 waits: a allows it, but there is no place for it");
+}
+
+TEST_CASE("sentences: for whom a job is evicted, and by which rule") {
+  host h{two_teams()};
+  h.submit("b1", "b", 6);
+  const auto& first = h.scheduler().step(1);
+  CHECK(sentence(h.scheduler(), first.admissions.at(0), gpu_names, name_of) ==
+        "b1 starts in b with 6 gpu, of which 2 gpu are borrowed and may be reclaimed");
+  h.submit("a1", "a", 3);
+  auto e = h.scheduler().step(2).evictions.at(0);
+  const auto told = [&] { return sentence(h.scheduler(), e, gpu_names, name_of); };
+  CHECK(told() ==
+        "b1 of b is evicted for a1: a takes back its own from b, which borrows it; it then waits again");
+  // No rule is told like another, and none is left out.
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < allot::relation_count; ++i) {
+    e.how = static_cast<relation>(i);
+    all.push_back(told());
+    CHECK(all.back().starts_with("b1 of b is evicted for a1: "));
+    for (std::size_t k = 0; k < i; ++k) CHECK(all[k] != all[i]);
+  }
+  e.how = relation::time_limit;
+  e.beneficiary = {};
+  CHECK(told() == "b1 of b is evicted: it has run for as long as it may");
+  e.how = relation::borrower;
+  e.core = e.id;
+  e.pods = 2;
+  CHECK(told() == "2 pods of b1 of b are evicted: another quota takes back its own from b, which borrows it");
+
+  h.evicted("b1");
+  CHECK(sentence(h.scheduler(), h.scheduler().step(3).admissions.at(0), gpu_names, name_of) ==
+        "a1 starts in a with 3 gpu");
+}

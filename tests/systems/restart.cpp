@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSL-1.0
+// A host that is killed after every call decides as one that is not: examples/restart.hpp, under every
+// preset.
+#include <allot/quota/builder.hpp>
+#include <allot/systems/by_name.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "examples/restart.hpp"
+#include "tests/presets/host.hpp"
+#include "tests/support/seeds.hpp"
+
+using allot::any_preset;
+using allot::gpus;
+using allot::job_state;
+using allot_test::preset_job;
+using allot_test::random_source;
+
+namespace {
+
+using scheduler = allot::scheduler_for<any_preset, allot_test::preset_view>;
+struct nowhere {};
+
+std::vector<allot::quota_spec<>> quotas() {
+  return {{.name = "all", .nominal = gpus(12), .inclusive = true},
+          {.name = "dept", .parent = "all", .nominal = gpus(8), .inclusive = true},
+          {.name = "a", .parent = "dept", .nominal = gpus(4), .weight = {1000}},
+          {.name = "b",
+           .parent = "dept",
+           .nominal = gpus(3),
+           .borrow = allot::limit::at_most(gpus(5)),
+           .weight = {2000}},
+          {.name = "c", .parent = "all", .nominal = gpus(3), .weight = {1000}}};
+}
+
+/// One of two hosts that are told the same. All that it knows of its jobs is their names.
+class host {
+ public:
+  host(const any_preset& preset, bool is_killed)
+      : preset_(preset), is_killed_(is_killed), scheduler_(start()) {}
+
+  void submit(const preset_job* j) { ids_[j] = scheduler_.submit(j); }
+  void finished(const preset_job* j) { forget(j, scheduler_.finished(ids_.at(j))); }
+  void evicted(const preset_job* j) { static_cast<void>(scheduler_.evicted(ids_.at(j))); }
+  void cancel(const preset_job* j) { forget(j, scheduler_.cancel(ids_.at(j))); }
+  job_state state(const preset_job* j) const {
+    const auto at = ids_.find(j);
+    return at == ids_.end() ? job_state::unknown : scheduler_.state(at->second);
+  }
+  bool announced(const preset_job* j) const {
+    const auto at = ids_.find(j);
+    return at != ids_.end() && scheduler_.announced(at->second);
+  }
+  void retry() { scheduler_.retry(); }
+  std::string step(allot::instant now) {
+    const auto& plan = scheduler_.step(now);
+    std::string told;
+    for (const auto& e : plan.evictions) {
+      told += " -" + e.what->name + ">" + (e.beneficiary ? scheduler_.what(e.beneficiary)->name : "");
+    }
+    for (const auto& r : plan.reservations) told += " ~" + r.what->name;
+    for (const auto& a : plan.admissions) told += " +" + a.what->name;
+    return told;
+  }
+  /// The state of all jobs.
+  std::string states() const {
+    std::map<std::string, std::string> all;
+    for (const auto& [j, id] : ids_) all[j->name] = to_string(scheduler_.state(id));
+    std::string told;
+    for (const auto& [name, is] : all) told += ' ' + name + ' ' + is;
+    return told;
+  }
+  /// The process ends and starts again.
+  void kill() {
+    if (!is_killed_) return;
+    std::vector<allot::job_id> ids;
+    for (const auto& [j, id] : ids_) ids.push_back(id);
+    const auto saved = restart::save<nowhere>(scheduler_, ids, [](auto) { return nowhere{}; });
+    ids_.clear();
+    scheduler_ = start();
+    REQUIRE(restart::restore(
+        scheduler_, saved, [](auto, nowhere) { return allot::no_placement::allocation{}; },
+        [&](const preset_job* j, allot::job_id id) { ids_[j] = id; }));
+  }
+
+ private:
+  scheduler start() const {
+    scheduler s = allot::make_scheduler(preset_, allot_test::preset_view{}, quotas()).value();
+    if (preset_.ignores_quotas) return s;
+    for (const char* name : {"a", "c"}) {
+      allot::queue_settings settings = preset_.defaults();
+      settings.preempt.within = allot::preempt_within::lower_priority;
+      settings.preempt.reclaim = allot::preempt_reclaim::any;
+      settings.min_runtime = {.preempt = 2, .reclaim = 4};
+      if (*name == 'c') settings.head = allot::queue_head::strict;
+      REQUIRE(s.configure(s.tree().find(name), settings).empty());
+    }
+    return s;
+  }
+  void forget(const preset_job* j, allot::refusal answer) {
+    if (answer == allot::refusal::none) ids_.erase(j);
+  }
+
+  any_preset preset_;
+  bool is_killed_;
+  scheduler scheduler_;
+  std::map<const preset_job*, allot::job_id> ids_;
+};
+
+/// In how many states jobs were that only a few policies know.
+struct seen {
+  std::size_t evicting = 0;
+  std::size_t reserved = 0;
+  std::size_t announced = 0;
+};
+
+/// A random life of both. Returns what they decided differently first, or nothing.
+std::string compare(const any_preset& preset, random_source random, seen& of_all) {
+  const allot::quota_tree<1> names = allot::build_quota_tree(quotas()).value();
+  host kept{preset, false}, killed{preset, true};
+  std::deque<preset_job> jobs;
+  std::string diary;
+  for (int i = 0; i < 60; ++i) {
+    const auto both = [&](auto call) { call(kept), call(killed); };
+    const preset_job* const j = jobs.empty() ? nullptr : &random.pick(jobs);
+    const job_state is = j == nullptr ? job_state::unknown : kept.state(j);
+    switch (random.below(8)) {
+      case 0:
+        if (is == job_state::running) both([&](host& h) { h.finished(j); }), diary += " finished " + j->name;
+        break;
+      case 1:
+      case 2:
+        if (is == job_state::evicting) both([&](host& h) { h.evicted(j); }), diary += " evicted " + j->name;
+        break;
+      case 3:
+        if (is != job_state::unknown && random.one_in(3))
+          both([&](host& h) { h.cancel(j); }), diary += " cancel " + j->name;
+        break;
+      default: {
+        const std::string_view to = std::vector<std::string_view>{
+            "a", "b", "c", "dept"}[random.below(preset.name == "runai" ? 3 : 4)];
+        const auto size = static_cast<int>(random.between(1, 6));
+        jobs.push_back({"j" + std::to_string(i), names.find(to), size, static_cast<int>(random.below(3)), i,
+                        random.between(1, 9), !random.one_in(6)});
+        both([&](host& h) { h.submit(&jobs.back()); });
+        diary += " submit " + jobs.back().name + ":" + std::string{to} + "*" + std::to_string(size) + "/" +
+                 std::to_string(jobs.back().priority);
+      }
+    }
+    // Kueue's may evict one another forever.
+    int most = 20;
+    for (bool rests = false; !rests && most-- > 0;) {
+      kept.retry();
+      killed.kill();
+      const std::string one = kept.step(i), other = killed.step(i);
+      diary += '\n' + std::to_string(i) + ':' + one;
+      if (one != other || kept.states() != killed.states()) {
+        return diary + "\nif it was killed:" + other + '\n' + kept.states() + '\n' + killed.states();
+      }
+      rests = one.empty();
+    }
+    for (const preset_job& k : jobs) {
+      of_all.evicting += kept.state(&k) == job_state::evicting ? 1U : 0U;
+      of_all.reserved += kept.state(&k) == job_state::reserved ? 1U : 0U;
+      of_all.announced += kept.announced(&k) ? 1U : 0U;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("restart: the same decisions as without, under every preset") {
+  allot::for_each_preset([](auto p) {
+    // The other host is told to try all again, as a new scheduler does.
+    const any_preset preset = any_preset::find(p.name).value();
+    seen of_all;
+    allot_test::for_each_seed(100, [&](random_source& random) {
+      const std::string difference = compare(preset, random, of_all);
+      if (!difference.empty()) FAIL(p.name << ": " << difference);
+    });
+    if (!allot_test::all_cases_run() || p.ignores_quotas) return;
+    INFO(p.name);
+    CHECK(of_all.evicting > 500);
+    CHECK((of_all.reserved > 500 || of_all.announced > 500));
+  });
+}
