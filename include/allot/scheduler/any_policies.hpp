@@ -144,10 +144,13 @@ class any_policies {
     void explain(Session& session, typename Session::plan_type::pending_job& job) {
       it_->explain(session, job);
     }
+    /// What the quota is entitled to by the division of the erased policies; none if they divide nothing.
     [[nodiscard]] auto entitled(quota_id x) const { return it_->entitled(x); }
+    /// Whether the erased policies have decided on evictions for this pending job.
     [[nodiscard]] bool has_announced(const Session& session, job_id id) const {
       return it_->has_announced(session, id);
     }
+    /// After a restart: evictions had been decided for this pending job.
     void adopt_announced(Session& session, job_id id) { it_->adopt_announced(session, id); }
 
    private:

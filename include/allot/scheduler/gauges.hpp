@@ -21,6 +21,7 @@ inline namespace v0 {
 /// does without). An elastic job that is evicted whole, and each pod that it loses alone, count as one.
 class eviction_counts {
  public:
+  /// Indexed by `relation`.
   using by_cause = std::array<std::uint64_t, relation_count>;
 
   /// O(evictions). Allocates only for a quota with a larger id than all before.
@@ -43,14 +44,17 @@ class eviction_counts {
 /// What a monitoring system shows of one quota.
 template <std::size_t N = 1>
 struct quota_gauges {
+  /// Which quota.
   quota_id quota;
   /// As in its specification.
   resources<N> nominal{};
-  /// What its own jobs use, those being evicted included, and with them the jobs of all quotas below it.
+  /// What its own jobs use, those being evicted included.
   resources<N> used{};
+  /// The same, with the jobs of all quotas below it.
   resources<N> used_in_subtree{};
-  /// What its own jobs use of other quotas' pools, and other quotas' jobs of its own pool (see `loan_book`).
+  /// What its own jobs use of other quotas' pools (see `loan_book`).
   resources<N> borrowed{};
+  /// What other quotas' jobs use of its own pool.
   resources<N> lent{};
   /// What it is entitled to with all below it, under policies that divide the capacity (`runai`), as of the
   /// last step; else its nominal. Where another `division` decides, its result belongs here.

@@ -167,17 +167,17 @@ class scheduler {
   // `announced` (`adopt_announced`); the rest (`submit`). The new scheduler then decides as the old one would
   // have after `retry`, under every preset; examples/restart.hpp does it, and its tests compare the two.
   //
-  // What it takes: the same quotas in the same order (ids are given anew if some were removed), the settings
-  // given to `configure`, a view with `submitted` and `id` (or ties go by the order of these calls), and a
-  // placement in the same state. What is not restored:
+  // What it takes: the same quotas in the same order (without those that were removed, the others have other
+  // ids), the settings given to `configure`, a view with `submitted` and `id` (or ties go by the order of
+  // these calls), and a placement in the same state. What is not restored:
   // - that jobs were found inadmissible: all are tried again. Of what an eviction frees beyond its need,
   //   another job may be the first to take its part.
   // - a reserved pod of a running elastic job: the job asks for it again.
   // - that an elastic job was admitted for good with fewer pods than it has (Kueue's partial admission): its
   //   view must say so.
-  // - past usage that counts under `runai` (option k): it begins anew. A `usage_history` of the host's own
-  // can
-  //   be saved.
+  // - past usage that counts under `runai` (option k): it starts from zero. A host can save a `usage_history`
+  // of
+  //   its own.
   // - a livelock bound: how often jobs have preempted since the world last changed.
 
   /// Adopts a running job that this scheduler did not start, e.g. after a restart of the host. `at` is the

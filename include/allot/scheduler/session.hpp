@@ -69,6 +69,7 @@ class session {
   [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs_.leaving; }
   /// What is kept of a job. Precondition: the id is known (`contains`).
   [[nodiscard]] record& at(job_id id) { return jobs_.known(id); }
+  /// The same, for reading.
   [[nodiscard]] const record& at(job_id id) const { return jobs_.known(id); }
   /// Whether there is such a job.
   [[nodiscard]] bool contains(job_id id) const { return jobs_.jobs.contains(id); }

@@ -336,6 +336,7 @@ class simulator {
 // What brings in all of the scheduler stands outside the class: then an `extern template` of a simulator that
 // is compiled elsewhere saves compiling it again.
 
+/// As declared.
 template <std::size_t N>
 template <preset Preset>
 result<simulator<N>> simulator<N>::make(setup<N> s, const Preset& by) {
