@@ -73,7 +73,7 @@ namespace detail {
 [[nodiscard]] inline bool long_run() {
   return detail::is_set("ALLOT_LONG");
 }
-/// Whether a tenth of the random cases will do (ALLOT_SHORT=1): where they are slow, and what they assert is
+/// Whether a thirtieth of the random cases will do (ALLOT_SHORT=1): where they are slow, and what they assert is
 /// asserted in full elsewhere.
 [[nodiscard]] inline bool short_run() {
   return detail::is_set("ALLOT_SHORT");
@@ -82,7 +82,7 @@ namespace detail {
 /// How many random cases to try where `cases` are usual.
 [[nodiscard]] inline std::size_t cases_to_try(std::size_t cases, std::size_t in_long_run) {
   if (long_run()) return in_long_run;
-  return short_run() ? (cases + 9) / 10 : cases;
+  return short_run() ? (cases + 29) / 30 : cases;
 }
 
 /// Whether a test runs all its random cases, and not the one that ALLOT_SEED or those that RC_PARAMS names,
