@@ -170,10 +170,12 @@ TEST_CASE("reservations: a job starts when it delays nobody before it") {
       const auto after_leaving = w.leaving;
       w = before;
       std::vector<job_id> found;
-      w.waiting.start_ready(w.books, w.jobs, [&](job_id id) {
-        found.push_back(id);
-        w.books.start(w.jobs[id], 1);
-      });
+      w.waiting.start_ready(
+          w.books, w.jobs, [](job_id) { return true; },
+          [&](job_id id) {
+            found.push_back(id);
+            w.books.start(w.jobs[id], 1);
+          });
       REQUIRE(found == expected);
       w.running = after_running;
       w.order = after_order;
@@ -198,7 +200,10 @@ TEST_CASE("reservations: asking costs no memory once there is room for the answe
     for (int k = 0; k < 2; ++k) w.tell_to_go(w.running.front(), r.facts.id);
     w.reserve(r);
   }
-  const auto ask = [&] { w.waiting.start_ready(w.books, w.jobs, [](job_id) {}); };
+  const auto ask = [&] {
+    w.waiting.start_ready(
+        w.books, w.jobs, [](job_id) { return true; }, [](job_id) {});
+  };
   ask();
   CHECK(allot_test::allocations_in(ask) == 0);
   CHECK(w.waiting.waiting().size() == 5);

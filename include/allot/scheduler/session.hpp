@@ -274,19 +274,22 @@ class session {
     jobs_.review_reservations();
     start_ready();
   }
-  /// Starts the reserved jobs that may start. Returns whether there are any.
+  /// Starts the jobs reserved before this step that may start. Returns whether there are any.
   bool start_ready() {
     bool any = false;
-    jobs_.reservations.start_ready(jobs_.books, jobs_.jobs, [&](job_id id) {
+    const auto is_older = [&](job_id id) {
+      return std::none_of(plan_.reservations.begin(), plan_.reservations.end(),
+                          [&](const auto& reserved) { return reserved.id == id; });
+    };
+    jobs_.reservations.start_ready(jobs_.books, jobs_.jobs, is_older, [&](job_id id) {
       any = true;
       record& r = jobs_.jobs[id];
-      std::erase_if(plan_.reservations, [&](const auto& reserved) { return reserved.id == id; });
       start(r, jobs_.books.borrowed_by(allocated(), r));
     });
     return any;
   }
-  /// What an admission that this step has taken back leaves may be enough for a reserved job. Returns whether
-  /// one has started: the cycle then goes on, as others may take from it.
+  /// What an admission that this step has taken back leaves may be enough for an older reservation. Returns
+  /// whether one has started: the cycle then goes on, as others may take from it.
   bool start_with_what_was_taken_back() {
     if (!std::exchange(took_back_, false) || !start_ready()) return false;
     jobs_.must_requeue = true;

@@ -60,16 +60,16 @@ class reservations {
   /// The waiting jobs, in the order of the decisions.
   [[nodiscard]] std::span<const job_id> waiting() const noexcept { return waiting_; }
 
-  /// Calls `start(id)` for each job that may start now and removes it. O(waiting + leaving), once more for
-  /// each that starts before all its victims have gone.
-  template <class Start>
-  void start_ready(books_type& b, const table& jobs, Start start) {
+  /// Calls `start(id)` for each job with `is_asked(id)` that may start now, and removes it. O(waiting +
+  /// leaving), once more for each that starts before all its victims have gone.
+  template <class IsAsked, class Start>
+  void start_ready(books_type& b, const table& jobs, IsAsked is_asked, Start start) {
     for (bool again = true; again;) {
       again = false;
       judge(b, jobs);
       for (std::size_t i = 0; i < waiting_.size() && !again;) {
         const job_id id = waiting_[i];
-        if (!may_start_[i] || !b.ready(jobs[id])) {
+        if (!may_start_[i] || !is_asked(id) || !b.ready(jobs[id])) {
           ++i;
           continue;
         }
