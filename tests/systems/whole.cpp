@@ -6,6 +6,7 @@
 #include <allot/systems/by_name.hpp>
 
 #include <doctest/doctest.h>
+#include <tests/presets/host.hpp>
 
 #include <array>
 #include <cstddef>
@@ -20,16 +21,10 @@ using allot::quota_id;
 
 namespace {
 
-struct team_job {
-  quota_id quota;
-  int gpus;
-};
-struct shown {
-  using job = const team_job*;
-  quota_id quota(job j) const { return j->quota; }
-  allot::resources<> request(job j) const { return allot::gpus(j->gpus); }
-  int priority(job) const { return 0; }
-  allot::instant duration(job j) const { return j->gpus; }
+using shown = allot_test::preset_view;
+struct team_job : allot_test::preset_job {
+  team_job(quota_id of, int size, allot::instant at = 1)
+      : allot_test::preset_job{{}, of, size, 0, at, size, true} {}
 };
 
 std::vector<allot::quota_spec<>> teams() {
@@ -50,7 +45,7 @@ void settle(Scheduler& s) {
 template <class Scheduler>
 std::string lends(Scheduler s) {
   const team_job large{s.tree().find("a"), 6};
-  const team_job own{s.tree().find("b"), 4};
+  const team_job own{s.tree().find("b"), 4, 2};
   const allot::job_id a = s.submit(&large);
   settle(s);
   if (s.state(a) != allot::job_state::running) return "kept";
@@ -129,8 +124,8 @@ TEST_CASE("make_scheduler: Kueue's cohort keeps its own pool when a member of an
 TEST_CASE("make_scheduler: who ignores quotas takes jobs of any, and shares what they own together") {
   auto s = make_scheduler(allot::fifo{}, shown{}, teams()).value();
   const team_job first{quota_id{1}, 6};
-  const team_job second{quota_id{77}, 2};
-  const team_job third{quota_id::none(), 1};
+  const team_job second{quota_id{77}, 2, 2};
+  const team_job third{quota_id::none(), 1, 3};
   std::vector<allot::job_id> ids;
   for (const team_job* j : {&first, &second, &third}) ids.push_back(s.submit(j));
   settle(s);
