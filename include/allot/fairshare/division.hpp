@@ -166,7 +166,7 @@ class division {
       c.wants = std::exchange(c.granted, quantity{});
       c.weight = c.wants.in_milli();
     }
-    if constexpr (requires { rule_.divide_shortage(pool, std::span<claimant>{}); }) {
+    if constexpr (shortage_rule<SurplusRule>) {
       rule_.divide_shortage(pool, claimants_);
     } else {
       proportional_(pool, claimants_);

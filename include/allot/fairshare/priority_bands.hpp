@@ -49,10 +49,9 @@ class priority_bands {
   }
 
   /// Promises are not divided by priority: if there are too many, all get the same fraction.
-  void divide_shortage(quantity pool, std::span<claimant> claimants) requires requires(Rule r) {
-    r.divide_shortage(pool, claimants);
+  void divide_shortage(quantity pool, std::span<claimant> claimants) requires shortage_rule<Rule> {
+    rule_.divide_shortage(pool, claimants);
   }
-  { rule_.divide_shortage(pool, claimants); }
 
   /// What the rule within a band says of itself; see `ignores_unmet_wants`.
   [[nodiscard]] bool ignores_unmet_wants() const { return allot::ignores_unmet_wants(rule_); }

@@ -53,11 +53,23 @@ concept surplus_rule = requires(Rule rule, quantity surplus, std::span<claimant>
   rule(surplus, claimants);
 };
 
+/// A rule that also divides a shortage: there is less than was promised. Default: all get the same fraction.
+template <class Rule>
+concept shortage_rule = surplus_rule<Rule> &&
+    requires(Rule rule, quantity pool, std::span<claimant> claimants) {
+  rule.divide_shortage(pool, claimants);
+};
+/// A rule that says whether it is blind to unmet wants; see `ignores_unmet_wants`. Default: it is not.
+template <class Rule>
+concept want_blind_rule = surplus_rule<Rule> && requires(const Rule rule) {
+  { rule.ignores_unmet_wants() } -> std::same_as<bool>;
+};
+
 /// Whether the division does not depend on the unmet wants of any claimant, nor on anything else that changes
 /// but wants. Then a longer queue costs nothing.
 template <class Rule>
 [[nodiscard]] bool ignores_unmet_wants(const Rule& rule) {
-  if constexpr (requires { rule.ignores_unmet_wants(); }) {
+  if constexpr (want_blind_rule<Rule>) {
     return rule.ignores_unmet_wants();
   } else {
     return false;

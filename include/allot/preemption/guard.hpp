@@ -84,10 +84,28 @@ concept victim_guard = requires(const Guard guard, const ledger<N>& l, const ben
   { guard(l, b, d, std::size_t{}) } -> std::same_as<verdict>;
 };
 
+/// A guard that has several strategies. Default: one.
+template <class Guard>
+concept staged_guard = requires {
+  { Guard::strategies } -> std::convertible_to<std::size_t>;
+};
+/// A guard that says whether the larger of two jobs of one quota is never fair where the smaller is not.
+/// Default: nothing is known, and every candidate is judged.
+template <class Guard>
+concept monotone_guard = requires {
+  { Guard::less_fair_when_larger } -> std::convertible_to<bool>;
+};
+/// A guard that says whether it decides what is fair between rivals. Default: rivals are not asked, unless
+/// the settings say so.
+template <class Guard>
+concept rival_guard = requires(const Guard guard) {
+  { guard.judges_rivals() } -> std::same_as<bool>;
+};
+
 /// Whether the guard decides what is fair between rivals; nullopt if it does not say.
 template <class Guard>
 [[nodiscard]] constexpr std::optional<bool> judges_rivals(const Guard& guard) {
-  if constexpr (requires { guard.judges_rivals(); }) {
+  if constexpr (rival_guard<Guard>) {
     return guard.judges_rivals();
   } else {
     return std::nullopt;

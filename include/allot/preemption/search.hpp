@@ -92,7 +92,7 @@ class victim_search {
   explicit victim_search(Order order = {}, Guard guard = {}, std::size_t budget = 100'000,
                          Protection protection = {})
       : budget_(budget), guard_(std::move(guard)), asked_(std::move(order), std::move(protection)) {
-    if constexpr (requires { Guard::less_fair_when_larger; }) {
+    if constexpr (monotone_guard<Guard>) {
       asked_.skip_larger_than_refused(Guard::less_fair_when_larger);
     }
   }
@@ -144,7 +144,7 @@ class victim_search {
   static constexpr std::size_t most_attempts = 4;
 
   [[nodiscard]] static constexpr std::size_t strategies() noexcept {
-    if constexpr (requires { Guard::strategies; }) {
+    if constexpr (staged_guard<Guard>) {
       return Guard::strategies;
     } else {
       return 1;

@@ -103,12 +103,45 @@ struct policies {
   bool evict_after_resize = false;
 };
 
+/// An order of jobs that says whether it puts a higher priority first in a quota with these settings.
+/// Default: it does not.
+template <class Order>
+concept priority_order = requires(const Order order, const queue_settings& of_quota) {
+  { order.follows_priority(of_quota) } -> std::same_as<bool>;
+};
+
+/// How a step goes through the jobs: `run` decides, on the session's commands; `reset` starts over on the
+/// session's tree.
+template <class Cycle, class Session>
+concept scheduling_cycle = requires(Cycle cycle, Session& session) {
+  cycle.reset(session);
+  cycle.run(session);
+};
+/// A cycle that has reasons of its own besides the ledger's law. Default: `session::explain`.
+template <class Cycle, class Session>
+concept explaining_cycle = scheduling_cycle<Cycle, Session> &&
+    requires(Cycle cycle, Session& session, typename Session::plan_type::pending_job& job) {
+  cycle.explain(session, job);
+};
+/// A cycle that divides the capacity among the quotas. Default: it divides nothing.
+template <class Cycle>
+concept dividing_cycle = requires(const Cycle cycle, quota_id x) {
+  cycle.entitled(x);
+};
+/// A cycle that decides again on a job whose victims have gone, and so has to know after a restart which jobs
+/// these are. Default: it reserves, and announces nothing.
+template <class Cycle, class Session>
+concept announcing_cycle = requires(Cycle cycle, const Cycle& seen, Session& session, job_id id) {
+  { seen.has_announced(session, id) } -> std::same_as<bool>;
+  cycle.adopt_announced(session, id);
+};
+
 namespace detail {
 
 /// Whether the order declares that it follows priority.
 template <class Order>
 [[nodiscard]] bool follows_priority(const Order& order, const queue_settings& of_quota) {
-  if constexpr (requires { order.follows_priority(of_quota); }) {
+  if constexpr (priority_order<Order>) {
     return order.follows_priority(of_quota);
   } else {
     return false;
@@ -130,7 +163,7 @@ template <class Policies>
 /// Explains why a job waits: by the cycle's own rules, if it has any besides the ledger's law.
 template <class Cycle, class Session, class PendingJob>
 void explain_by(Cycle& cycle, Session& session, PendingJob& job) {
-  if constexpr (requires { cycle.explain(session, job); }) {
+  if constexpr (explaining_cycle<Cycle, Session>) {
     cycle.explain(session, job);
   } else {
     session.explain(job);
@@ -140,7 +173,7 @@ void explain_by(Cycle& cycle, Session& session, PendingJob& job) {
 /// What the cycle's policies say that the quota is entitled to, if they divide the capacity.
 template <class Cycle, std::size_t N>
 [[nodiscard]] std::optional<resources<N>> entitled_by(const Cycle& cycle, quota_id x) {
-  if constexpr (requires { cycle.entitled(x); }) {
+  if constexpr (dividing_cycle<Cycle>) {
     return cycle.entitled(x);
   } else {
     return std::nullopt;
@@ -150,7 +183,7 @@ template <class Cycle, std::size_t N>
 /// Whether the cycle remembers that it has announced the pending job.
 template <class Cycle, class Session>
 [[nodiscard]] bool has_announced(const Cycle& cycle, const Session& session, job_id id) {
-  if constexpr (requires { cycle.has_announced(session, id); }) {
+  if constexpr (announcing_cycle<Cycle, Session>) {
     return cycle.has_announced(session, id);
   } else {
     return false;
@@ -159,7 +192,7 @@ template <class Cycle, class Session>
 /// Makes it remember that.
 template <class Cycle, class Session>
 void adopt_announced(Cycle& cycle, Session& session, job_id id) {
-  if constexpr (requires { cycle.adopt_announced(session, id); }) cycle.adopt_announced(session, id);
+  if constexpr (announcing_cycle<Cycle, Session>) cycle.adopt_announced(session, id);
 }
 
 /// Names a template of which nothing need be known.

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/fairshare/order.hpp>
+#include <allot/fairshare/surplus.hpp>
+#include <allot/preemption/guard.hpp>
+#include <allot/preemption/protection.hpp>
+#include <allot/preemption/victim_order.hpp>
+#include <allot/quota/access.hpp>
+#include <allot/scheduler/placement.hpp>
+#include <allot/scheduler/policies.hpp>
+#include <allot/scheduler/preset.hpp>
+#include <allot/scheduler/view.hpp>
+
+// Everything that a host or a policy author can supply, with the concept that checks it: include this header
+// to find them all. A member with the name of an optional one but the wrong signature is an error that names
+// it.
+//
+// ## The jobs: a view (scheduler/view.hpp)
+//
+// | concept             | members                                    | default                             |
+// |---------------------|--------------------------------------------|-------------------------------------|
+// | `job_view`          | `job`, `quota(j)`, `request(j)`, `priority(j)` | required                        |
+// | `placed_view`       | `pod_request(j)`                           | required with a placement           |
+// | `timed_view`        | `submitted(j)`                             | the order of the calls of `submit`  |
+// | `identified_view`   | `id(j)`                                    | that order                          |
+// | `preemptible_view`  | `preemptible(j)`                           | every job may be evicted            |
+// | `duration_view`     | `duration(j)`                              | no order by length (`sjf`)          |
+// | `time_limited_view` | `time_limit(j)`                            | a job may run forever               |
+// | `checkpointed_view` | `checkpoint(j)`, `restart(j)`              | nothing is saved, restarts are free |
+// | `elastic_view`      | `pods(j)`, `min_pods(j)`, `request(j, pods)` | all pods start together           |
+// | `flavored_view`     | `flavors(j, pods)`                         | no choice                           |
+// | `capacity_view`     | `capacity()`                               | what the quotas own                 |
+//
+// ## The nodes: a placement (scheduler/placement.hpp)
+//
+// | concept               | what it adds                              | default                             |
+// |-----------------------|-------------------------------------------|-------------------------------------|
+// | `placement`           | places, and savepoints of its own type    | `no_placement`: quotas alone count  |
+// | `placement_what_if`   | `P::what_if`: answers before jobs move    | everything is tried under savepoints
+// | | `revocable_placement` | `contains`, `usable`: places can be lost  | a place once given stays usable |
+//
+// ## The parts of `policies` (scheduler/policies.hpp)
+//
+// | concept             | answers                                    | default                             |
+// |---------------------|--------------------------------------------|-------------------------------------|
+// | `quota_order`       | whose turn it is                           | `within_nominal_then_borrowed_share` |
+// | `job_order`         | which job of a quota is first              | `by_settings`                       |
+// | `priority_order`    | whether that order follows priority        | it does not                         |
+// | `victim_order`      | which job yields first                     | `lowest_priority_then_highest_share` |
+// | `orders_within_quota` | the order of victims of one quota        | `compare_as_victims`                |
+// | `victim_guard`      | whether a victim is fair                   | `eligible_is_fair`                  |
+// | `staged_guard`      | how many strategies it has                 | one                                 |
+// | `monotone_guard`    | whether larger jobs are less fair          | each is judged                      |
+// | `rival_guard`       | whether it judges rivals                   | rivals are not asked                |
+// | `victim_protection` | which jobs may not be preempted at all     | `unprotected`                       |
+//
+// ## The loop: a cycle, `Policies::cycle<Session>` (scheduler/session.hpp has its commands)
+//
+// | concept             | members                                    | default                             |
+// |---------------------|--------------------------------------------|-------------------------------------|
+// | `scheduling_cycle`  | `reset(session)`, `run(session)`           | `exhaustive_cycle`                  |
+// | `explaining_cycle`  | `explain(session, pending_job)`            | the bound of the ledger that binds  |
+// | `dividing_cycle`    | `entitled(quota)`                          | nothing is divided                  |
+// | `announcing_cycle`  | `has_announced`, `adopt_announced`         | it reserves                         |
+//
+// ## The rest
+//
+// | concept             | what it is                                 | default                             |
+// |---------------------|--------------------------------------------|-------------------------------------|
+// | `preset`            | policies, settings and a reading of quotas | `standard`                          |
+// | `surplus_rule`      | divides what is left over (fairshare/)     | by weight                           |
+// | `shortage_rule`     | divides what was promised too often        | all get the same fraction           |
+// | `want_blind_rule`   | says that unmet wants change nothing       | they may                            |
+// | `access_policy`     | who may submit to which quota (quota/)     | anyone                              |
+
+namespace allot {
+inline namespace v0 {
+
+// The defaults above are of the kind that stands beside them.
+static_assert(placement<no_placement>);
+static_assert(quota_order<within_nominal_then_borrowed_share, 1>);
+static_assert(priority_order<by_settings>);
+static_assert(victim_order<lowest_priority_then_highest_share, 1>);
+static_assert(victim_guard<eligible_is_fair, 1> && !staged_guard<eligible_is_fair>);
+static_assert(victim_guard<final_then_initial_share, 1> && staged_guard<final_then_initial_share>);
+static_assert(rival_guard<final_share>);
+static_assert(victim_protection<unprotected, 1>);
+
+}  // namespace v0
+}  // namespace allot
