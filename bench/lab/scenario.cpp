@@ -79,7 +79,9 @@ std::string shown(const text_place& place, std::string_view field) {
 
 std::optional<trace> read_trace(const std::string& path, sim::fingerprint& input, errors& found) {
   trace_places places;
-  return read_trace(path, input, places, found);
+  auto t = read_trace(path, input, places, found);
+  if (t) check_amounts(*t, shown_path(path), places, found);
+  return t;
 }
 
 std::optional<trace> read_trace(const std::string& path, sim::fingerprint& input, trace_places& places,
@@ -100,7 +102,11 @@ std::optional<trace> read_trace(const std::string& path, sim::fingerprint& input
 }
 
 std::optional<trace> parse_trace(std::string_view text, const std::string& path, errors& found) {
-  return take_trace(parse_trace_csv(text), shown_path(path), found);
+  trace_reading reading = parse_trace_csv(text);
+  const trace_places places = std::move(reading.places);
+  auto t = take_trace(std::move(reading), shown_path(path), found);
+  if (t) check_amounts(*t, shown_path(path), places, found);
+  return t;
 }
 
 std::optional<scenario> parse_scenario(std::string_view text, const scenario_source& source, errors& found) {

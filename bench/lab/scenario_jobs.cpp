@@ -186,6 +186,21 @@ trace_dimensions dimensions_of_traces(const scenario& s) {
   return {find_resource(s, "gpu"), find_resource(s, "cpu"), find_resource(s, "memory_mib")};
 }
 
+void check_amounts(const trace& t, const std::string& file, const trace_places& places, errors& found) {
+  std::size_t jobs = 0;
+  std::string place;
+  std::string text;
+  for (const trace_job& j : t.jobs) {
+    std::string wrong = problem_of_gpus(to_job<1>(j, {}).pod_request.gpus);
+    if (wrong.empty() || ++jobs > 1) continue;
+    place = "job " + std::string{t.ids[j.id]};
+    if (places.mixed_gpus) place.insert(0, shown(*places.mixed_gpus, "gpus") + ": ");
+    text = std::move(wrong);
+  }
+  if (jobs > 1) text += "; and so in " + std::to_string(jobs - 1) + " more";
+  if (jobs > 0) found.add(file, place, std::move(text));
+}
+
 /// Errors in single fields were reported by the trace reader. Of problems shared by many jobs, the first is
 /// reported, with its place in the file if there is one, and the others are counted.
 void scenario_reader::check_trace(const trace_places& places) {
@@ -230,10 +245,8 @@ void scenario_reader::check_trace(const trace_places& places) {
       report("gpu_model " + name, j, trace_column::gpu_model, place_of_model(j.gpu_model),
              [&] { return "no node has the GPU model \"" + name + '"'; });
     }
-    if (std::string wrong = problem_of_gpus(to_job<1>(j, {}).pod_request.gpus); !wrong.empty()) {
-      report("gpus", j, trace_column::gpus, places.mixed_gpus, [&] { return wrong; });
-    }
   }
+  check_amounts(t, to_.trace_file, places, found_);
   for (auto& [key, p] : shared) {
     if (p.jobs > 1) p.text += "; and so in " + std::to_string(p.jobs - 1) + " more";
     found_.add(to_.trace_file, p.place, std::move(p.text));

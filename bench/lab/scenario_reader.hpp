@@ -200,6 +200,8 @@ class scenario_reader {
 /// As `read_trace`, with the places in the file.
 [[nodiscard]] std::optional<trace> read_trace(const std::string& path, sim::fingerprint& input,
                                               trace_places& places, errors& found);
+/// Reports jobs of a trace whose GPUs no scenario could have.
+void check_amounts(const trace& t, const std::string& file, const trace_places& places, errors& found);
 /// "line 3, column 9 (tenant)".
 [[nodiscard]] std::string shown(const text_place& place, std::string_view field);
 

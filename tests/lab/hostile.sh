@@ -100,6 +100,55 @@ exits 2 "$allot" check key.json
 [ "$(wc -c <err)" -lt 3000 ] || fail "a long key is printed as a whole"
 says "$(<err)" 'key.json: /quotas/0/kkk*(* more bytes)*: unknown key "kkk*'
 
+# The depth of quotas is limited, also as events change them; what is wrong by the million is counted only.
+chain() { # LEVELS
+  printf '"quotas": [{"name": "q1", "nominal": {"gpu": 8}}'
+  local i
+  for ((i = 2; i <= $1; i++)); do printf ', {"name": "q%d", "parent": "q%d"}' "$i" $((i - 1)); done
+  printf ']'
+}
+scenario "$(chain 256)" >chain.json
+exits 0 "$allot" check chain.json
+scenario "$(chain 257), \"events\": [{\"at_s\": 1, \"remove_quota\": {\"quota\": \"q9\"}}], \"jobs\": [{\"id\": \"j\", \"quota\": \"q3\", \"request\": {\"gpu\": 1}}]" >chain.json
+exits 2 "$allot" check chain.json
+says "$(<err)" 'chain.json: /quotas/256/parent: the quota is too deep in its tree (expected at most 256 levels; --max-depth N raises the limit)'
+scenario "$(chain 257)" >chain.json
+exits 0 "$allot" check chain.json --max-depth 257
+scenario "$(chain 3), \"events\": [{\"at_s\": 1, \"add_quota\": {\"name\": \"new\", \"parent\": \"q3\"}}]" >chain.json
+exits 0 "$allot" check chain.json --max-depth 4
+exits 2 "$allot" check chain.json --max-depth 3
+says "$(<err)" 'chain.json: /events/0/add_quota: the quota new is then too deep in its tree (expected at most 3 levels*'
+{
+  printf '{"format": "allot-scenario/1", "quotas": [null'
+  yes , | head -n 200000 | tr -d '\n' | sed 's/,/,null/g'
+  printf ']}'
+} >nulls.json
+exits 2 within 300000 "$allot" check nulls.json
+says "$(<err)" 'nulls.json: /quotas/0: expected an object, found null*... and 199951 more'
+
+# Errors of a trace have line and column, also those that only show beside a scenario; check of a trace alone finds
+# what no scenario could have.
+printf 'job_id,submit_s,duration_s,gpus,tenant,gpu_model\n1,0,1,1,q,\n"2,2",0,1,1,"no\nbody",\n3,0,1,1,,\n4,0,1,1.5,q,\n5,0,1,2.25,q,V1\n' >places.csv
+exits 2 "$allot" check places.csv
+says "$(<err)" "places.csv: line 6, column 7 (gpus): job 4: 1.5 GPUs can't be had (expected *); and so in 1 more"
+exits 2 "$allot" check - <places.csv
+says "$(<err)" "standard input: line 6, column 7 (gpus): job 4: 1.5 GPUs*"
+scenario '"cluster": {"nodes": [{"name": "n", "gpus": 8, "gpu_model": "T4"}]}, "quotas": [{"name": "q"}, {"name": "r"}]' >places.json
+exits 2 "$allot" check places.json --trace places.csv
+says "$(<err)" '*places.csv: line 7, column 14 (gpu_model): job 5: no node has the GPU model "V1"*'
+says "$(<err)" '*places.csv: line 5, column 9 (tenant): job 3: the job has no tenant*'
+says "$(<err)" '*places.csv: line 3, column 13 (tenant): job 2,2: the tenant "no\\x0abody" is no quota of the scenario*'
+# Errors of an experiment name places in it.
+experiment() {
+  printf '{"format": "allot-experiment/1", "scenarios": [%s]}' "$1" >experiment.json
+  exits 2 "$allot" sweep experiment.json --out swept
+  [ ! -e swept ] || fail "a sweep of a wrong experiment has a directory"
+}
+experiment '{"file": "places.json", "trace": "places.csv"}'
+says "$(<err)" 'places.csv: line 6, column 7 (gpus): job 4: *(for /scenarios/0 of experiment.json)*'
+experiment '"small.json", {"nodes": "2x8", "tenants": {"a": 4, "b": 400}, "generate": {"model": "uniform", "gpus": 16, "jobs": 10}}'
+says "$(<err)" '*experiment.json: /scenarios/1*'
+
 # Numbers of the command line.
 for option in '--seed=-1' '--seed=18446744073709551616' '--seed=1.5' '--seed=0x10' '--seed= 1' '--seed=1e3' \
   '--rows=-1' '--rows=x' '--max-queue=-1' '--max-queue=99999999999999999999'; do
