@@ -59,7 +59,7 @@ wrong() { # FORMAT JSON PATTERN
   local kind=Queue
   [ "$1" = kai ] || kind=ClusterQueue
   imports 2 "$1" - <<<"{\"items\": [{\"kind\": \"$kind\", \"metadata\": {\"name\": \"first\"}, \"spec\": {}}, $2]}"
-  says "$(<err)" "standard input: /items/1$3"
+  says "$(<err)" "*standard input: /items/1$3"
 }
 wrong kai '{"kind": "Queue", "metadata": {"name": 5}}' '/metadata/name: expected a text, found 5 (in Queue)*'
 wrong kai '{"kind": "Queue", "metadata": "x"}' '/metadata: expected an object, found "x" (in Queue)*'
