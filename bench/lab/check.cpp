@@ -4,7 +4,9 @@
 #include "lab/files.hpp"
 #include "lab/packed_input.hpp"
 #include "lab/policy_parts.hpp"
+#include "lab/terminal.hpp"
 #include "lab/text_table.hpp"
+#include "lab/workload.hpp"
 
 #include <allot/core/dimension_names.hpp>
 #include <allot/core/text.hpp>
@@ -16,7 +18,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <utility>
 #include <vector>
@@ -45,15 +46,17 @@ void describe_nodes(const scenario& s, std::string& out) {
   out +=
       fmt::format("cluster: {}, {} GPUs\n", counted(s.cluster->size(), "node"), to_string(s.cluster->gpus()));
   for (const gpu::node_spec& n : s.nodes) {
-    out += fmt::format("  {}{}: {} GPUs{}{}{}{}{}\n", n.name, n.count ? fmt::format(" x {}", *n.count) : "",
-                       n.gpus, n.gpu_model.empty() ? "" : " " + n.gpu_model,
+    out += fmt::format("  {}{}: {} GPUs{}{}{}{}{}\n", printable(n.name),
+                       n.count ? fmt::format(" x {}", *n.count) : "", n.gpus,
+                       n.gpu_model.empty() ? "" : " " + printable(n.gpu_model),
                        n.count && *n.count > 1 ? " each" : "", n.mig ? " in MIG mode" : "",
-                       n.pool.empty() ? "" : ", pool ", n.pool);
+                       n.pool.empty() ? "" : ", pool ", printable(n.pool));
   }
   if (s.levels.empty()) return;
   out += "  topology: ";
   for (std::size_t l = 0; l < s.levels.size(); ++l) {
-    out += counted(s.nearness->domains_of(l).size(), s.levels[l]) + (l + 1 < s.levels.size() ? ", " : "\n");
+    out += counted(s.nearness->domains_of(l).size(), printable(s.levels[l])) +
+           (l + 1 < s.levels.size() ? ", " : "\n");
   }
 }
 
@@ -81,7 +84,7 @@ void describe_quotas(const scenario& s, std::string& out) {
   for (std::size_t i = 0; i < s.initial_quotas; ++i) specs.push_back(s.quotas[i].spec);
   const quota_tree<max_resources> tree{std::move(specs)};
   out += fmt::format("quotas: {} ({})\n", s.initial_quotas,
-                     cells(s, [&](std::size_t d) { return s.resources[d]; }));
+                     printable(cells(s, [&](std::size_t d) { return s.resources[d]; })));
   text_table table{{"", "nominal", "lends", "borrows", "weight"}};
   const auto add = [&](const auto& self, quota_id x) -> void {
     const quota_spec<max_resources>& q = tree.spec(x);
@@ -115,7 +118,7 @@ void describe_jobs(const scenario& s, std::string& out) {
   }
   out += fmt::format("jobs: {} waiting, {} running, {} told to go; they ask for {}\n",
                      phases[job_phase::pending], phases[job_phase::running], phases[job_phase::evicting],
-                     dimension_names<max_resources>{s.resources}.text(asked));
+                     printable(dimension_names<max_resources>{s.resources}.text(asked)));
   if (!s.events.empty()) {
     out += fmt::format("events: {}, the last at {}\n", s.events.size(), seconds(s.events.back().at));
   }
@@ -124,7 +127,7 @@ void describe_jobs(const scenario& s, std::string& out) {
 }  // namespace
 
 std::string summary(const trace& t, const std::string& file) {
-  std::string out = fmt::format("trace {}: {}", file, counted(t.jobs.size(), "job"));
+  std::string out = fmt::format("trace {}: {}", printable(file), counted(t.jobs.size(), "job"));
   if (t.jobs.empty()) return out + '\n';
   quantity gpus;
   quantity largest;
@@ -143,7 +146,7 @@ std::string summary(const trace& t, const std::string& file) {
 }
 
 std::string summary(const scenario& s) {
-  std::string out = fmt::format("scenario {}: policy {}\n", s.file, s.policy.preset);
+  std::string out = fmt::format("scenario {}: policy {}\n", printable(s.file), s.policy.preset);
   describe_nodes(s, out);
   describe_quotas(s, out);
   describe_jobs(s, out);
@@ -172,6 +175,7 @@ namespace {
   const std::size_t first = text->find_first_not_of(" \t\r\n");
   if (first == std::string::npos || (*text)[first] == '{' || (*text)[first] == '/') {
     const auto s = parse_scenario(*text, source, found);
+    if (s) check_running(*s, found);
     return s ? summary(*s) : std::string{};
   }
   const auto t = parse_trace(*text, "-", found);
@@ -189,14 +193,11 @@ int run_check(const scenario_source& source) {
     sim::fingerprint bytes;
     if (const auto t = read_trace(*source.file, bytes, found)) text = summary(*t, *source.file);
   } else if (const auto s = read_scenario(source, found)) {
+    check_running(*s, found);
     text = summary(*s);
   }
-  if (!found.empty()) {
-    std::fputs(found.to_string().c_str(), stderr);
-    return bad_input_status;
-  }
-  std::fputs((text + "ok\n").c_str(), stdout);
-  return 0;
+  if (!found.empty()) return complain(found);
+  return print_result(text + "ok\n", "the summary") ? 0 : bad_input_status;
 }
 
 std::string list_policies() {

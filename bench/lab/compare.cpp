@@ -2,7 +2,9 @@
 #include "lab/compare.hpp"
 
 #include "lab/files.hpp"
+#include "lab/staging.hpp"
 #include "lab/sweep_results.hpp"
+#include "lab/terminal.hpp"
 #include "lab/text_table.hpp"
 
 #include <allot/lab/csv.hpp>
@@ -11,7 +13,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -33,6 +34,7 @@ std::vector<fs::path> replays_below(const std::string& directory) {
   std::error_code error;
   for (fs::directory_iterator at{directory, error}, end; !error && at != end; at.increment(error)) {
     std::error_code ignored;
+    if (is_partial(at->path().string())) continue;
     if (fs::exists(at->path() / "summary.json", ignored)) all.push_back(at->path());
   }
   const auto key = [](const fs::path& p) {
@@ -50,6 +52,9 @@ std::vector<fs::path> replays_below(const std::string& directory) {
 
 void read_group(std::string name, std::vector<run_group>& to, errors& found) {
   while (name.size() > 1 && name.back() == '/') name.pop_back();
+  if (is_partial(name) || is_partial(fs::path{name}.parent_path().string())) {
+    return found.add(name, {}, "it is no run: a run is being written there, or was when it was killed");
+  }
   std::error_code error;
   if (!fs::is_directory(name, error)) {
     if (auto run = read_summary(name, name, found)) to.push_back({name, {std::move(*run)}});
@@ -181,29 +186,6 @@ std::string as_text(const std::vector<std::vector<std::string>>& rows) {
   return table.text();
 }
 
-std::string as_markdown(const std::vector<std::vector<std::string>>& rows) {
-  std::string text;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    // A title within the table.
-    const bool is_empty =
-        std::all_of(rows[r].begin(), rows[r].end(), [](const auto& c) { return c.empty(); });
-    if (is_empty && r != 0) continue;
-    for (const std::string& cell : rows[r]) {
-      text += "| ";
-      for (const char c : cell) {
-        if (c == '|') text += '\\';
-        text += c;
-      }
-      text += ' ';
-    }
-    text += "|\n";
-    if (r != 0) continue;
-    for (std::size_t c = 0; c < rows[r].size(); ++c) text += c == 0 ? "|---" : "|---:";
-    text += "|\n";
-  }
-  return text;
-}
-
 /// All figures, one per row: exact, for programs.
 std::string as_csv(const std::vector<run_group>& groups, const std::vector<std::string>& figures) {
   std::string text = "figure";
@@ -320,7 +302,7 @@ std::string compared(const std::vector<run_group>& groups, const compare_options
     return as_csv(groups, options.figures.empty() ? all_figures(groups) : options.figures);
   }
   const auto rows = cells_of(groups, options);
-  return (options.format == "markdown" ? as_markdown(rows) : as_text(rows)) + remarks(groups);
+  return (options.format == "markdown" ? markdown_table(rows) : as_text(rows)) + remarks(groups);
 }
 
 int compare(const compare_options& options) {
@@ -334,15 +316,10 @@ int compare(const compare_options& options) {
     if (!found.empty() || std::find(known.begin(), known.end(), f) != known.end()) continue;
     found.add("--figures", {}, "none of the runs has a figure \"" + f + "\" (--format csv lists all)");
   }
-  if (!found.empty()) {
-    std::fputs(found.to_string().c_str(), stderr);
-    return bad_input_status;
-  }
-  const std::string text = compared(groups, options);
-  const bool written =
-      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  if (!written) std::fputs("standard output: the comparison could not be written\n", stderr);
-  return written ? 0 : bad_input_status;
+  if (!found.empty()) return complain(found);
+  std::string text = compared(groups, options);
+  if (options.format != "csv") text = printable_lines(text);
+  return print_result(text, "the comparison") ? 0 : bad_input_status;
 }
 
 }  // namespace lab

@@ -9,6 +9,7 @@
 #include "lab/run_summary.hpp"
 #include "lab/staging.hpp"
 #include "lab/sweep_results.hpp"
+#include "lab/terminal.hpp"
 
 #include <allot/core/version.hpp>
 #include <allot/lab/csv.hpp>
@@ -17,7 +18,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -442,18 +442,10 @@ int write_comparison_page(const std::vector<std::string>& runs, const std::strin
     for (const std::string& run : runs) c.add(run, found);
     if (found.empty()) html = c.page();
   }
-  if (!found.empty()) {
-    std::fputs(found.to_string().c_str(), stderr);
-    return bad_input_status;
-  }
-  if (path == "-") {
-    std::fputs(html.c_str(), stdout);
-    return 0;
-  }
+  if (!found.empty()) return complain(found);
+  if (path == "-") return print_result(html, "the page") ? 0 : bad_input_status;
   const std::string problem = publish_file(path, html, force);
-  if (problem.empty()) return 0;
-  std::fprintf(stderr, "allot: %s\n", problem.c_str());
-  return bad_input_status;
+  return problem.empty() ? 0 : complain(problem);
 }
 
 }  // namespace lab

@@ -14,6 +14,9 @@ namespace {
 /// How much is read at once.
 constexpr std::size_t chunk = std::size_t{1} << 16U;
 
+/// Far more than anybody leaves by mistake.
+constexpr std::size_t most_empty_lines = 1'000'000;
+
 /// Ends an unquoted field, or may not appear in one.
 [[nodiscard]] constexpr bool is_special(char c) noexcept {
   return c == ',' || c == '\n' || c == '\r' || c == '"' || c == '\0';
@@ -45,12 +48,18 @@ csv_reader::csv_reader(byte_source source, std::size_t record_limit)
 
 csv_reader::outcome csv_reader::next() {
   if (!started_) start();
-  do {
+  std::size_t empty_lines = 0;
+  for (;;) {
     if (failed_) return outcome::failed;
     begin_record();
     if (!read_record()) return failed_ ? outcome::failed : outcome::end;
-  } while (fields_.size() == 1 && fields_[0].begin == fields_[0].end && !fields_[0].quoted);
-  return outcome::record;
+    if (fields_.size() != 1 || fields_[0].begin != fields_[0].end || fields_[0].quoted)
+      return outcome::record;
+    // A text without end must not be read forever.
+    if (++empty_lines > most_empty_lines) {
+      fail(place(), "there are more than " + std::to_string(most_empty_lines) + " empty lines together");
+    }
+  }
 }
 
 const text_problem& csv_reader::problem() const {

@@ -83,7 +83,7 @@ std::string_view csv_table_base::text(std::size_t column) const {
 }
 
 void csv_table_base::report(std::size_t column, std::string text) {
-  add_problem(has(column) ? csv_.place(at_[column]) : csv_.place(), columns_[column].name, std::move(text));
+  add_problem(place_of(column), columns_[column].name, std::move(text));
 }
 
 std::optional<std::int64_t> csv_table_base::milli(std::size_t column, const char* expected,

@@ -2,10 +2,11 @@
 #include "lab/decide.hpp"
 
 #include "lab/json_writer.hpp"
+#include "lab/terminal.hpp"
 
 #include <fmt/core.h>
 
-#include <cstdio>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -117,15 +118,8 @@ int run_decide(const decide_options& options) {
   errors found;
   const auto s = read_scenario(options.source, found);
   const auto made = s ? decide(*s, options.rounds, found) : std::nullopt;
-  if (!made) {
-    std::fputs(found.to_string().c_str(), stderr);
-    return bad_input_status;
-  }
-  const std::string text = to_json(*made, *s);
-  const bool written =
-      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  if (!written) std::fputs("standard output: the decision could not be written\n", stderr);
-  return written ? 0 : bad_input_status;
+  if (!made) return complain(found);
+  return print_result(to_json(*made, *s), "the decision") ? 0 : bad_input_status;
 }
 
 }  // namespace lab

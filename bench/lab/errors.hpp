@@ -40,20 +40,8 @@ class errors {
   /// The first `most_kept`.
   [[nodiscard]] const std::vector<error>& kept() const noexcept { return kept_; }
 
-  /// One line each: "file: place: text".
-  [[nodiscard]] std::string to_string() const {
-    std::string lines;
-    for (const error& e : kept_) {
-      lines += e.file;
-      lines += ": ";
-      if (!e.place.empty()) lines.append(e.place).append(": ");
-      lines.append(e.text).append("\n");
-    }
-    if (count_ > kept_.size()) {
-      lines.append("... and ").append(std::to_string(count_ - kept_.size())).append(" more\n");
-    }
-    return lines;
-  }
+  /// One line each: "file: place: text", as a terminal can show it.
+  [[nodiscard]] std::string to_string() const;
 
  private:
   std::vector<error> kept_;

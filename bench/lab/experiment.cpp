@@ -354,6 +354,27 @@ scenario_source source_of(const experiment_scenario& of) {
   return source;
 }
 
+/// Adds the errors of a scenario with its place in the experiment.
+void add_with_place(const experiment& e, const experiment_scenario& of, const errors& of_scenario,
+                    errors& found) {
+  const auto begins_with = [](std::string_view text, std::string_view with) {
+    return text.substr(0, with.size()) == with;
+  };
+  for (const errors::error& error : of_scenario.kept()) {
+    if (error.file == shown_path(e.file)) {
+      // It is part of the experiment, which has other places than the scenario that was made of it.
+      const char* const part = begins_with(error.place, "/cluster")  ? "/nodes"
+                               : begins_with(error.place, "/quotas") ? "/tenants"
+                                                                     : "";
+      found.add(error.file, of.place + part, error.text);
+    } else {
+      found.add(error.file, error.place,
+                error.text + " (for " + of.place + " of " + shown_path(e.file) + ')');
+    }
+  }
+  for (std::size_t i = of_scenario.kept().size(); i < of_scenario.size(); ++i) found.add({}, {}, {});
+}
+
 /// Reads each scenario once, so that errors are known before anything runs.
 void check_scenarios(experiment& e, errors& found) {
   for (experiment_scenario& of : e.scenarios) {
@@ -380,7 +401,9 @@ void check_scenarios(experiment& e, errors& found) {
       copy.trace = s.trace;
       adjust_load(loads.front(), of.name, copy, problems);
     };
-    const auto s = parse_scenario(of.text, source, found);
+    errors of_scenario;
+    const auto s = parse_scenario(of.text, source, of_scenario);
+    add_with_place(e, of, of_scenario, found);
     if (s) of.draws_places = s->policy.placement == gpu::placement_name::random;
     if (s && s->jobs.empty() && (!s->trace || s->trace->jobs.empty())) {
       found.add(e.file, of.place,

@@ -4,6 +4,7 @@
 #include "lab/decision_maker.hpp"
 #include "lab/json_reader.hpp"
 #include "lab/scenario_reader.hpp"
+#include "lab/terminal.hpp"
 
 #include <allot/core/text.hpp>
 #include <allot/fairshare/borrowed_share.hpp>
@@ -13,7 +14,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 #include <utility>
 
@@ -331,15 +331,9 @@ int run_explain(const explain_options& options) {
   errors found;
   const auto s = read_scenario(options.source, found);
   const auto story = s ? explain_job(*s, options.job, options.rounds, found) : std::nullopt;
-  if (!story) {
-    std::fputs(found.to_string().c_str(), stderr);
-    return bad_input_status;
-  }
+  if (!story) return complain(found);
   const std::string text = options.json ? to_json(*story, *s) : to_text(*story, *s);
-  const bool written =
-      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  if (!written) std::fputs("standard output: the explanation could not be written\n", stderr);
-  return written ? 0 : bad_input_status;
+  return print_result(text, "the explanation") ? 0 : bad_input_status;
 }
 
 }  // namespace lab

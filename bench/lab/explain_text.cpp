@@ -2,6 +2,7 @@
 // The story of a job, for people and for programs.
 #include "lab/explain_job.hpp"
 #include "lab/json_writer.hpp"
+#include "lab/terminal.hpp"
 #include "lab/text_table.hpp"
 
 #include <allot/core/text.hpp>
@@ -89,7 +90,7 @@ class text_writer {
   }
 
  private:
-  void line(const std::string& text) { out_.append("  ").append(text).append("\n"); }
+  void line(const std::string& text) { out_.append("  ").append(printable(text)).append("\n"); }
 
   void headline() {
     const std::string who = fmt::format("{} ({})", t_.id, t_.quota);
@@ -119,6 +120,8 @@ class text_writer {
         out_ = fmt::format("{} was told to go and still holds its share.\n", who);
         break;
     }
+    out_.pop_back();
+    out_ = printable(out_) + '\n';
   }
   [[nodiscard]] std::string where() const { return t_.nodes.empty() ? "" : " on " + joined_nodes(t_.nodes); }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/files.hpp"
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -16,6 +18,25 @@ namespace {
 }
 
 }  // namespace
+
+input_limits& limits_of_input() noexcept {
+  static input_limits limits;
+  return limits;
+}
+
+std::string too_much(std::uint64_t most) {
+  constexpr std::array<std::pair<unsigned, const char*>, 3> units = {
+      {{30, " GiB"}, {20, " MiB"}, {10, " KiB"}}};
+  std::string size = std::to_string(most) + " bytes";
+  for (const auto& [shift, name] : units) {
+    const std::uint64_t unit = std::uint64_t{1} << shift;
+    if (most < unit || most % unit != 0) continue;
+    size = std::to_string(most / unit) + name;
+    break;
+  }
+  return "there are more than " + size +
+         " to read, unpacked (expected less; --max-input SIZE raises the limit)";
+}
 
 input_file::input_file(const std::string& path) {
   if (path == "-") {
@@ -51,6 +72,10 @@ std::optional<std::string> input_file::read_all() {
     if (n < 0) return std::nullopt;
     if (n == 0) return text;
     text.append(buffer, static_cast<std::size_t>(n));
+    if (text.size() > limits_of_input().document) {
+      problem_ = too_much(limits_of_input().document);
+      return std::nullopt;
+    }
   }
 }
 

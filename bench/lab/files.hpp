@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -9,6 +10,22 @@
 namespace allot {
 inline namespace v0 {
 namespace lab {
+
+/// What is read at most. A mistaken path may name a device without end, and a small packed file may hold
+/// terabytes.
+struct input_limits {
+  /// In bytes after unpacking, of a file that is kept in memory as a whole, and of one that is read row by
+  /// row (a trace).
+  std::uint64_t document = std::uint64_t{1} << 30U;
+  std::uint64_t table = std::uint64_t{1} << 36U;
+  /// The levels of a tree of quotas.
+  std::size_t depth = 256;
+};
+/// The limits of this program; its options set them before anything is read.
+[[nodiscard]] input_limits& limits_of_input() noexcept;
+
+/// The complaint about a file that has more than `most` bytes.
+[[nodiscard]] std::string too_much(std::uint64_t most);
 
 /// A file that is read sequentially; "-" is standard input.
 class input_file {
@@ -22,7 +39,7 @@ class input_file {
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
   /// Reads up to `size` bytes. Returns the number read, 0 at the end, -1 on failure.
   std::ptrdiff_t read(char* to, std::size_t size);
-  /// The rest of the file, or nullopt on failure.
+  /// The rest of the file, or nullopt on failure; it is one if there is more than `limits_of_input` allows.
   [[nodiscard]] std::optional<std::string> read_all();
 
  private:

@@ -5,6 +5,7 @@
 #include "lab/files.hpp"
 #include "lab/json_reader.hpp"
 #include "lab/packed_input.hpp"
+#include "lab/terminal.hpp"
 
 #include <allot/gpu/placement/any_placement.hpp>
 #include <allot/lab/decimal.hpp>
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -117,9 +117,7 @@ int fill(const fill_command& command) {
     csv +=
         std::to_string(r.arrived_pct) + ',' + hundredths(r.allocated) + ',' + hundredths(r.fragmented) + '\n';
   }
-  const bool written =
-      std::fwrite(csv.data(), 1, csv.size(), stdout) == csv.size() && std::fflush(stdout) == 0;
-  return written ? 0 : complain("can't write to standard output", "allot fill");
+  return print_result(csv, "the figures") ? 0 : bad_input_status;
 }
 
 }  // namespace lab

@@ -5,6 +5,7 @@
 #include "lab/generated.hpp"
 #include "lab/report.hpp"
 #include "lab/staging.hpp"
+#include "lab/terminal.hpp"
 #include "lab/time_text.hpp"
 
 #include <allot/lab/csv.hpp>
@@ -12,7 +13,6 @@
 #include <allot/lab/generate_stream.hpp>
 #include <allot/lab/trace_csv_writer.hpp>
 
-#include <cstdio>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -142,10 +142,11 @@ int generate(const generate_options& options) {
   }
   if (std::string problem = out.publish(); !problem.empty()) return complain(problem, "allot generate");
   if (options.out == "-") return 0;
-  std::printf("%s: %s jobs over %s days\n", options.out.c_str(), report::grouped(jobs).c_str(),
-              hours % 24 == 0 ? report::grouped(hours / 24).c_str()
-                              : report::rounded(static_cast<std::int64_t>(hours * 1000 / 24), 1).c_str());
-  return 0;
+  const std::string days = hours % 24 == 0 ? report::grouped(hours / 24)
+                                           : report::rounded(static_cast<std::int64_t>(hours * 1000 / 24), 1);
+  const std::string text =
+      printable(options.out) + ": " + report::grouped(jobs) + " jobs over " + days + " days\n";
+  return print_result(text, "what was made") ? 0 : bad_input_status;
 }
 
 }  // namespace lab

@@ -6,7 +6,6 @@
 #include "lab/kubernetes.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace allot {
 inline namespace v0 {
@@ -59,9 +58,7 @@ int run_import(const import_options& options) {
   if (chosen == all.end()) {
     std::string names;
     for (const named_importer& i : all) names.append(names.empty() ? "" : ", ").append(i.format.name);
-    std::fprintf(stderr, "allot import: there is no format \"%s\" (expected %s)\n", options.format.c_str(),
-                 names.c_str());
-    return bad_input_status;
+    return complain("there is no format \"" + options.format + "\" (expected " + names + ')', "allot import");
   }
   import_log log{shown_path(options.file), options.shown};
   packed_input file{options.file};

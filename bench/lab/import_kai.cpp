@@ -153,19 +153,19 @@ class kai_importer {
     q.preempt_min_runtime = read_span(o, "preemptMinRuntime");
     q.reclaim_min_runtime = read_span(o, "reclaimMinRuntime");
     for (std::size_t r = 0; r < kai_resources.size(); ++r) {
-      const auto value = find_path(o.value, {"spec", "resources", kai_resources[r].key});
+      const auto value = find_path(o.value, {"spec", "resources", kai_resources[r].key}, found_);
       if (!value || !expect_object(*value, found_)) continue;
       queue_resource& to = q.resources[r];
       to.is_said = true;
       to.quota = read_bound(*value, "quota", r);
       to.limit = read_bound(*value, "limit", r);
-      if (const auto weight = find_path(*value, {"overQuotaWeight"})) {
+      if (const auto weight = find_path(*value, {"overQuotaWeight"}, found_)) {
         to.weight = static_cast<std::int64_t>(read_amount_of(*weight, found_) / (nano / 1000));
       }
       note_unknown(o, *value, std::string{"spec.resources."}.append(kai_resources[r].key),
                    {"quota", "limit", "overQuotaWeight"}, log_);
     }
-    if (const auto spec = find_path(o.value, {"spec"})) {
+    if (const auto spec = find_path(o.value, {"spec"}, found_)) {
       note_unknown(
           o, *spec, "spec",
           {"displayName", "parentQueue", "priority", "resources", "preemptMinRuntime", "reclaimMinRuntime"},
@@ -175,7 +175,7 @@ class kai_importer {
   }
 
   [[nodiscard]] std::optional<instant> read_span(const kubernetes_object& o, std::string_view key) {
-    const auto value = find_path(o.value, {"spec", key});
+    const auto value = find_path(o.value, {"spec", key}, found_);
     if (!value) return std::nullopt;
     if (value->is_string()) {
       if (const auto span = parse_go_duration(value->text())) return span;
@@ -185,7 +185,7 @@ class kai_importer {
   }
 
   [[nodiscard]] std::int64_t read_bound(json_value resource, std::string_view key, std::size_t r) {
-    const auto value = find_path(resource, {key});
+    const auto value = find_path(resource, {key}, found_);
     if (!value) return 0;
     const auto n = read_quantity(*value, found_);
     if (!n) return 0;
@@ -224,12 +224,12 @@ class kai_importer {
       return log_.note(o.shown(), "left out: it has " + std::to_string(n.gpus) + " GPUs (expected at most " +
                                       std::to_string(gpu::max_gpus_per_node) + ")");
     }
-    if (const auto cordoned = find_path(o.value, {"spec", "unschedulable"});
+    if (const auto cordoned = find_path(o.value, {"spec", "unschedulable"}, found_);
         cordoned && read_bool(*cordoned, found_).value_or(false)) {
       log_.note(o.shown(), "spec.unschedulable is not carried over: jobs may start on it");
     }
     n.model = text_at(o.value, {"metadata", "labels", "nvidia.com/gpu.product"}, found_);
-    const auto memory = find_path(o.value, {"metadata", "labels", "nvidia.com/gpu.memory"});
+    const auto memory = find_path(o.value, {"metadata", "labels", "nvidia.com/gpu.memory"}, found_);
     if (memory) n.gpu_memory_mib = static_cast<std::int64_t>(read_amount_of(*memory, found_) / nano);
     n.cpu_milli = amount_at(o, "cpu");
     constexpr std::int64_t mib = std::int64_t{1024} * 1024 * 1000;
@@ -241,7 +241,7 @@ class kai_importer {
   /// What a node offers to pods, in thousandths of Kubernetes' unit.
   [[nodiscard]] std::int64_t amount_at(const kubernetes_object& o, std::string_view resource) {
     for (const std::string_view which : {"allocatable", "capacity"}) {
-      const auto value = find_path(o.value, {"status", which, resource});
+      const auto value = find_path(o.value, {"status", which, resource}, found_);
       if (!value) continue;
       constexpr nano_amount most = std::numeric_limits<std::int64_t>::max();
       return static_cast<std::int64_t>(std::min(most, read_amount_of(*value, found_) / (nano / 1000)));
@@ -261,7 +261,7 @@ class kai_importer {
     const std::string preemptibility = text_at(o.value, {"spec", "preemptibility"}, found_);
     g.preemptible =
         preemptibility.empty() ? g.priority < non_preemptible_from : preemptibility == "preemptible";
-    if (const auto spec = find_path(o.value, {"spec"})) {
+    if (const auto spec = find_path(o.value, {"spec"}, found_)) {
       note_unknown(o, *spec, "spec",
                    {"queue", "minMember", "priorityClassName", "preemptibility", "markUnschedulable",
                     "schedulingBackoff", "parallelism", "completions", "backoffLimit", "topologyConstraint"},
@@ -302,8 +302,8 @@ class kai_importer {
     p.object = &o;
     p.node = text_at(o.value, {"spec", "nodeName"}, found_);
     p.started = time_at(o.value, {"status", "startTime"}, found_);
-    p.is_going = find_path(o.value, {"metadata", "deletionTimestamp"}).has_value();
-    const auto spec = find_path(o.value, {"spec"});
+    p.is_going = find_path(o.value, {"metadata", "deletionTimestamp"}, found_).has_value();
+    const auto spec = find_path(o.value, {"spec"}, found_);
     if (!spec) return;
     for (const auto& [resource, amount] : request_of_pod(*spec, found_)) {
       const std::size_t r = resource == "nvidia.com/gpu" ? 0U : resource == "cpu" ? 1U : 2U;
@@ -333,7 +333,7 @@ class kai_importer {
   /// A fraction of a GPU, requested by annotations. Returns false if its size is unknown.
   [[nodiscard]] bool read_fraction(const kubernetes_object& o, pod& p) {
     const auto annotation = [&](std::string_view key) {
-      return find_path(o.value, {"metadata", "annotations", key});
+      return find_path(o.value, {"metadata", "annotations", key}, found_);
     };
     std::int64_t milli = 0;
     if (const auto fraction = annotation("gpu-fraction")) {

@@ -150,7 +150,7 @@ class kueue_importer {
     }
     for (const json_value& group : elements_at(o.value, {"spec", "resourceGroups"}, found_))
       read_group(group, q);
-    if (const auto spec = find_path(o.value, {"spec"})) {
+    if (const auto spec = find_path(o.value, {"spec"}, found_)) {
       if (is_cohort) {
         note_unknown(o, *spec, "spec", {"parentName", "parent", "resourceGroups", "fairSharing"}, log_);
       } else {
@@ -160,7 +160,7 @@ class kueue_importer {
                      log_);
         note_selector(o, *spec);
       }
-      if (const auto fair = find_path(*spec, {"fairSharing"})) {
+      if (const auto fair = find_path(*spec, {"fairSharing"}, found_)) {
         note_unknown(o, *fair, "spec.fairSharing", {"weight"}, log_);
       }
     }
@@ -169,7 +169,7 @@ class kueue_importer {
 
   void note_selector(const kubernetes_object& o, json_value spec) {
     // {} admits every namespace, as does a quota without "access".
-    const auto selector = find_path(spec, {"namespaceSelector"});
+    const auto selector = find_path(spec, {"namespaceSelector"}, found_);
     bool is_empty = true;
     if (selector) selector->for_each([&](json_value) { is_empty = false; });
     if (!is_empty)
@@ -186,9 +186,9 @@ class kueue_importer {
       group.flavors.push_back(name);
       for (const json_value& r : elements_at(flavor, {"resources"}, found_)) {
         cell c{name, text_at(r, {"name"}, found_), 0, {}, {}};
-        if (const auto v = find_path(r, {"nominalQuota"})) c.nominal = read_amount_of(*v, found_);
-        if (const auto v = find_path(r, {"borrowingLimit"})) c.borrow = read_amount_of(*v, found_);
-        if (const auto v = find_path(r, {"lendingLimit"})) c.lend = read_amount_of(*v, found_);
+        if (const auto v = find_path(r, {"nominalQuota"}, found_)) c.nominal = read_amount_of(*v, found_);
+        if (const auto v = find_path(r, {"borrowingLimit"}, found_)) c.borrow = read_amount_of(*v, found_);
+        if (const auto v = find_path(r, {"lendingLimit"}, found_)) c.lend = read_amount_of(*v, found_);
         names_.add(c.resource, name);
         to.cells.push_back(std::move(c));
       }
@@ -198,12 +198,12 @@ class kueue_importer {
 
   void read_flavors() {
     for (const kubernetes_object& o : all("ResourceFlavor")) {
-      if (const auto labels = find_path(o.value, {"spec", "nodeLabels"});
+      if (const auto labels = find_path(o.value, {"spec", "nodeLabels"}, found_);
           labels && expect_object(*labels, found_)) {
         labels->for_each(
             [&](json_value l) { flavor_labels_[o.name][std::string{l.key()}] = std::string{l.text()}; });
       }
-      if (const auto spec = find_path(o.value, {"spec"}))
+      if (const auto spec = find_path(o.value, {"spec"}, found_))
         note_unknown(o, *spec, "spec", {"nodeLabels"}, log_);
     }
   }
@@ -211,7 +211,7 @@ class kueue_importer {
   void read_local_queues() {
     for (const kubernetes_object& o : all("LocalQueue")) {
       local_queues_[o.name] = text_at(o.value, {"spec", "clusterQueue"}, found_);
-      if (const auto spec = find_path(o.value, {"spec"}))
+      if (const auto spec = find_path(o.value, {"spec"}, found_))
         note_unknown(o, *spec, "spec", {"clusterQueue"}, log_);
     }
     // A LocalQueue is inferred from its admitted workloads.
@@ -254,7 +254,7 @@ class kueue_importer {
     workload_entry w;
     w.object = &o;
     w.created = o.created.value_or(0);
-    w.is_admitted = find_path(o.value, {"status", "admission", "clusterQueue"}).has_value();
+    w.is_admitted = find_path(o.value, {"status", "admission", "clusterQueue"}, found_).has_value();
     std::string name = text_at(o.value, {"status", "admission", "clusterQueue"}, found_);
     if (name.empty()) {
       const std::string local = local_queue_of(o);
@@ -274,7 +274,7 @@ class kueue_importer {
     w.in = find_queue(name);
     if (w.in == nullptr)
       return log_.note(o.shown(), "left out: the ClusterQueue " + name + " is not in the file");
-    if (const auto active = find_path(o.value, {"spec", "active"}); active && !w.is_admitted) {
+    if (const auto active = find_path(o.value, {"spec", "active"}, found_); active && !w.is_admitted) {
       if (!read_bool(*active, found_).value_or(true))
         return log_.note(o.shown(), "left out: spec.active is false");
     }
@@ -288,7 +288,7 @@ class kueue_importer {
       w.longest = *s * ms_per_second;
     }
     for (const json_value& set : elements_at(o.value, {"spec", "podSets"}, found_)) read_pod_set(o, set, w);
-    if (const auto spec = find_path(o.value, {"spec"})) {
+    if (const auto spec = find_path(o.value, {"spec"}, found_)) {
       note_unknown(o, *spec, "spec",
                    {"queueName", "podSets", "priority", "priorityClassName", "priorityClassSource",
                     "priorityClassRef", "active", "maximumExecutionTimeSeconds"},
@@ -325,14 +325,15 @@ class kueue_importer {
     set.min_count = whole_at(value, {"minCount"}, 0, most_pods, found_);
     const std::string path = "spec.podSets." + set.name;
     note_unknown(o, value, path, {"name", "count", "minCount", "template"}, log_);
-    if (const auto spec = find_path(value, {"template", "spec"}); spec && expect_object(*spec, found_)) {
+    if (const auto spec = find_path(value, {"template", "spec"}, found_);
+        spec && expect_object(*spec, found_)) {
       set.request = request_of_pod(*spec, found_);
-      if (const auto selector = find_path(*spec, {"nodeSelector"});
+      if (const auto selector = find_path(*spec, {"nodeSelector"}, found_);
           selector && expect_object(*selector, found_)) {
         selector->for_each(
             [&](json_value l) { set.node_selector[std::string{l.key()}] = std::string{l.text()}; });
       }
-      if (find_path(*spec, {"affinity", "nodeAffinity"})) {
+      if (find_path(*spec, {"affinity", "nodeAffinity"}, found_)) {
         log_.note(o.shown(), path + ".template.spec.affinity.nodeAffinity is not carried over");
       }
     }
@@ -351,13 +352,13 @@ class kueue_importer {
       const std::int64_t count =
           whole_at(a, {"count"}, 0, most_pods, found_).value_or(set == w.pod_sets.end() ? 1 : set->count);
       resource_list usage;
-      if (const auto v = find_path(a, {"resourceUsage"})) {
+      if (const auto v = find_path(a, {"resourceUsage"}, found_)) {
         usage = read_resource_list(*v, found_);
       } else if (set != w.pod_sets.end()) {
         add_amounts(usage, set->request, count);
       }
       w.running_pods += count;
-      const auto flavors = find_path(a, {"flavors"});
+      const auto flavors = find_path(a, {"flavors"}, found_);
       if (!flavors || !expect_object(*flavors, found_)) continue;
       flavors->for_each([&](json_value f) {
         const std::string resource{f.key()};
@@ -416,8 +417,8 @@ class kueue_importer {
   [[nodiscard]] bool uses_fair_sharing() {
     for (const queue& q : queues_) {
       if (q.object == nullptr) continue;
-      const bool is_weighted = find_path(q.object->value, {"spec", "fairSharing"}).has_value();
-      if (!is_weighted && !find_path(q.object->value, {"status", "fairSharing"})) continue;
+      const bool is_weighted = find_path(q.object->value, {"spec", "fairSharing"}, found_).has_value();
+      if (!is_weighted && !find_path(q.object->value, {"status", "fairSharing"}, found_)) continue;
       log_.note({}, "fair sharing is configured in " + q.object->shown() +
                         ": the policy is kueue_fair (--policy kueue decides without)");
       return true;
@@ -465,7 +466,7 @@ class kueue_importer {
     if (!q.parent.empty()) write_amounts(q, "lend", json, [](const cell& c) { return c.lend; });
     write_borrow(q, json);
     if (q.object != nullptr) {
-      if (const auto weight = find_path(q.object->value, {"spec", "fairSharing", "weight"})) {
+      if (const auto weight = find_path(q.object->value, {"spec", "fairSharing", "weight"}, found_)) {
         json.key("weight").raw(
             decimal(static_cast<std::int64_t>(read_amount_of(*weight, found_) / 1'000'000)));
       }
@@ -490,13 +491,13 @@ class kueue_importer {
   }
 
   void write_settings(const queue& q, json_writer& json) {
-    const json_value spec = *find_path(q.object->value, {"spec"});
+    const json_value spec = *find_path(q.object->value, {"spec"}, found_);
     const auto text = [&](std::initializer_list<std::string_view> path) {
       return text_at(spec, path, found_);
     };
     write_word(q, json, "head", text({"queueingStrategy"}), "spec.queueingStrategy",
                {{"StrictFIFO", "strict"}, {"BestEffortFIFO", "best_effort"}});
-    if (const auto preemption = find_path(spec, {"preemption"});
+    if (const auto preemption = find_path(spec, {"preemption"}, found_);
         preemption && expect_object(*preemption, found_)) {
       note_unknown(*q.object, *preemption, "spec.preemption",
                    {"withinClusterQueue", "reclaimWithinCohort", "borrowWithinCohort"}, log_);
@@ -509,7 +510,7 @@ class kueue_importer {
       write_word(q, json, "reclaim", text({"preemption", "reclaimWithinCohort"}),
                  "spec.preemption.reclaimWithinCohort",
                  {{"Never", "never"}, {"LowerPriority", "lower_priority"}, {"Any", "any"}});
-      if (find_path(*preemption, {"borrowWithinCohort", "policy"})) {
+      if (find_path(*preemption, {"borrowWithinCohort", "policy"}, found_)) {
         json.key("borrow").begin_object();
         write_word(q, json, "policy", text({"preemption", "borrowWithinCohort", "policy"}),
                    "spec.preemption.borrowWithinCohort.policy",
@@ -522,7 +523,7 @@ class kueue_importer {
       }
       json.end_object();
     }
-    if (const auto choice = find_path(spec, {"flavorFungibility"});
+    if (const auto choice = find_path(spec, {"flavorFungibility"}, found_);
         choice && expect_object(*choice, found_)) {
       note_unknown(*q.object, *choice, "spec.flavorFungibility", {"whenCanBorrow", "whenCanPreempt"}, log_);
       json.key("flavor_choice").begin_object();

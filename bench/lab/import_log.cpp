@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/import_log.hpp"
 
+#include "lab/terminal.hpp"
+
 #include <cstdio>
 
 namespace allot {
@@ -8,10 +10,12 @@ inline namespace v0 {
 namespace lab {
 
 void import_log::print(std::string_view place, std::string_view text) const {
-  std::string line = file_;
+  // Far longer than any message of its own: what is longer has a name of the file in it.
+  constexpr std::size_t longest = 1500;
+  std::string line = printable(file_);
   line += ": ";
-  if (!place.empty()) line.append(place).append(": ");
-  line.append(text).append("\n");
+  if (!place.empty()) line.append(printable(shortened(place, longest))).append(": ");
+  line.append(printable(shortened(text, longest))).append("\n");
   std::fwrite(line.data(), 1, line.size(), to_);
 }
 

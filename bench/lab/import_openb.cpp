@@ -45,8 +45,7 @@ namespace {
   if (!text) return otherwise;
   const parsed_milli n = parse_milli(*text);
   if (n.problem == decimal_problem::none && n.value >= 0 && n.value <= most_imported_units) return n.value;
-  std::fprintf(stderr, "allot import: %s: expected a number of seconds, found \"%s\"\n", option,
-               text->c_str());
+  complain(std::string{option} + ": expected a number of seconds, found \"" + *text + '"', "allot import");
   return std::nullopt;
 }
 
@@ -69,8 +68,7 @@ int import_pods(packed_input& file, import_log& log, const import_options& optio
   const std::string tenant = options.tenant.value_or(std::string{});
   const auto tenant_at = tenant.empty() ? std::nullopt : rows.find(tenant);
   if (!tenant.empty() && !tenant_at) {
-    std::fprintf(stderr, "allot import: --tenant: the file has no column \"%s\"\n", tenant.c_str());
-    return bad_input_status;
+    return complain("--tenant: the file has no column \"" + tenant + '"', "allot import");
   }
   if (!has_times) {
     log.note({}, "the list has no times: its pods are submitted in its order, " + seconds(*gap) +
@@ -203,10 +201,7 @@ int import_nodes(packed_input& file, import_log& log, const import_options& opti
     out.text() = json.text();
     problem = out.publish();
   }
-  if (!problem.empty()) {
-    std::fprintf(stderr, "allot import: %s\n", problem.c_str());
-    return bad_input_status;
-  }
+  if (!problem.empty()) return complain(problem, "allot import");
   log.fail({},
            report::grouped(nodes) + " nodes, " + report::grouped(static_cast<std::uint64_t>(gpus)) + " GPUs");
   return 0;

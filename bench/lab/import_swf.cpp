@@ -52,11 +52,9 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
   if (options.tenant && !options.tenant->empty()) {
     const auto at = std::find(swf_field_names.begin(), swf_field_names.end(), *options.tenant);
     if (at == swf_field_names.end()) {
-      std::fprintf(stderr,
-                   "allot import: --tenant: SWF has no field \"%s\" (expected queue, group, user, partition "
-                   "or executable)\n",
-                   options.tenant->c_str());
-      return bad_input_status;
+      return complain("--tenant: SWF has no field \"" + *options.tenant +
+                          "\" (expected queue, group, user, partition or executable)",
+                      "allot import");
     }
     tenant = static_cast<swf_field>(at - swf_field_names.begin());
   }

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -63,8 +62,7 @@ int import_table(packed_input& file, import_log& log, const import_options& opti
   const std::string tenant = options.tenant.value_or(std::string{Format::tenant});
   const auto tenant_at = tenant.empty() ? std::nullopt : rows.find(tenant);
   if (!tenant_at && options.tenant && !tenant.empty()) {
-    std::fprintf(stderr, "allot import: --tenant: the file has no column \"%s\"\n", tenant.c_str());
-    return bad_input_status;
+    return complain("--tenant: the file has no column \"" + tenant + '"', "allot import");
   }
   std::vector<trace_column> written = format.written(rows);
   if (tenant_at) written.insert(written.begin(), trace_column::tenant);

@@ -167,8 +167,7 @@ int finish_import(trace_spool& spool, instant origin, import_log& log, const imp
     return bad_input_status;
   }
   if (const std::string problem = spool.write(origin, options); !problem.empty()) {
-    std::fprintf(stderr, "allot import: %s\n", problem.c_str());
-    return bad_input_status;
+    return complain(problem, "allot import");
   }
   std::string text = report::grouped(spool.jobs()) + (spool.jobs() == 1 ? " job" : " jobs");
   if (log.rejected() > 0) text += ", " + report::grouped(log.rejected()) + " rows left out";
@@ -185,15 +184,15 @@ std::optional<instant> origin_of(const trace_spool& spool, import_log& log, cons
   }
   const auto origin = parse_timestamp(*options.origin);
   if (!origin) {
-    std::fprintf(stderr,
-                 "allot import: --origin: expected a date, as in \"2017-09-04\" or \"2017-09-04 10:30:00\", "
-                 "found \"%s\"\n",
-                 options.origin->c_str());
+    complain("--origin: expected a date, as in \"2017-09-04\" or \"2017-09-04 10:30:00\", found \"" +
+                 *options.origin + '"',
+             "allot import");
     return std::nullopt;
   }
   if (spool.jobs() > 0 && spool.first_submit() < *origin) {
-    std::fprintf(stderr, "allot import: --origin: the first job is submitted at %s, before that\n",
-                 to_timestamp(spool.first_submit()).c_str());
+    complain(
+        "--origin: the first job is submitted at " + to_timestamp(spool.first_submit()) + ", before that",
+        "allot import");
     return std::nullopt;
   }
   return origin;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/json_reader.hpp"
 
+#include "lab/files.hpp"
+
 #include <boost/json/basic_parser_impl.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace allot {
@@ -12,12 +15,22 @@ namespace lab {
 
 // Reading the text.
 
+namespace {
+
+// An object of a cluster may hold another as a string, of a megabyte or so.
+constexpr std::size_t longest_string = std::size_t{1} << 24U;
+constexpr std::size_t longest_key = std::size_t{1} << 16U;
+/// A value takes several times its text in memory: "0,0,0" is the worst.
+constexpr std::uint64_t bytes_for_each_value = 16;
+
+}  // namespace
+
 /// Called by the parser with what it finds; texts may come in parts.
 struct json_document::handler {
   static constexpr std::size_t max_array_size = static_cast<std::size_t>(-1);
   static constexpr std::size_t max_object_size = static_cast<std::size_t>(-1);
-  static constexpr std::size_t max_string_size = static_cast<std::size_t>(-1);
-  static constexpr std::size_t max_key_size = static_cast<std::size_t>(-1);
+  static constexpr std::size_t max_string_size = longest_string;
+  static constexpr std::size_t max_key_size = longest_key;
 
   using code = boost::json::error_code;
   using part = boost::json::string_view;
@@ -33,18 +46,21 @@ struct json_document::handler {
   /// Where the text that is being read began.
   std::size_t begin = 0;
   bool in_text = false;
+  std::uint64_t most_values =
+      std::min<std::uint64_t>(limits_of_input().document / bytes_for_each_value, none - 1);
+  bool has_too_many_values = false;
 
   bool on_document_begin(code&) { return true; }
   bool on_document_end(code&) { return true; }
-  bool on_array_begin(code&) { return enter(kind::array); }
+  bool on_array_begin(code& error) { return enter(kind::array, error); }
   bool on_array_end(std::size_t, code&) { return leave(); }
-  bool on_object_begin(code&) { return enter(kind::object); }
+  bool on_object_begin(code& error) { return enter(kind::object, error); }
   bool on_object_end(std::size_t, code&) {
     report_duplicates();
     return leave();
   }
   bool on_string_part(part s, std::size_t, code&) { return append(s); }
-  bool on_string(part s, std::size_t, code&) { return append(s) && add(kind::string, finish()); }
+  bool on_string(part s, std::size_t, code& error) { return append(s) && add(kind::string, finish(), error); }
   bool on_key_part(part s, std::size_t, code&) { return append(s); }
   bool on_key(part s, std::size_t, code&) {
     append(s);
@@ -52,19 +68,19 @@ struct json_document::handler {
     return true;
   }
   bool on_number_part(part s, code&) { return append(s); }
-  bool on_int64(std::int64_t, part s, code&) { return on_number(s); }
-  bool on_uint64(std::uint64_t, part s, code&) { return on_number(s); }
-  bool on_double(double, part s, code&) { return on_number(s); }
-  bool on_bool(bool b, code&) {
+  bool on_int64(std::int64_t, part s, code& error) { return on_number(s, error); }
+  bool on_uint64(std::uint64_t, part s, code& error) { return on_number(s, error); }
+  bool on_double(double, part s, code& error) { return on_number(s, error); }
+  bool on_bool(bool b, code& error) {
     append(b ? "true" : "false");
-    return add(kind::boolean, finish());
+    return add(kind::boolean, finish(), error);
   }
-  bool on_null(code&) { return add(kind::null, {}); }
+  bool on_null(code& error) { return add(kind::null, {}, error); }
   bool on_comment_part(part, code&) { return true; }
   bool on_comment(part, code&) { return true; }
 
  private:
-  bool on_number(part s) { return append(s) && add(kind::number, finish()); }
+  bool on_number(part s, code& error) { return append(s) && add(kind::number, finish(), error); }
 
   bool append(part s) {
     if (!in_text) begin = document.texts_.size();
@@ -77,7 +93,12 @@ struct json_document::handler {
     return {begin, document.texts_.size() - begin};
   }
 
-  bool add(kind is, text_range text) {
+  bool add(kind is, text_range text, code& error) {
+    if (document.nodes_.size() >= most_values) {
+      has_too_many_values = true;
+      error = boost::json::error::array_too_large;
+      return false;
+    }
     const auto index = static_cast<std::uint32_t>(document.nodes_.size());
     node n{is, open, none, none, 0, std::exchange(key, {}), text};
     if (open != none) {
@@ -93,8 +114,8 @@ struct json_document::handler {
     document.nodes_.push_back(n);
     return true;
   }
-  bool enter(kind is) {
-    add(is, {});
+  bool enter(kind is, code& error) {
+    if (!add(is, {}, error)) return false;
     open = static_cast<std::uint32_t>(document.nodes_.size() - 1);
     last.push_back(none);
     return true;
@@ -159,6 +180,12 @@ namespace {
     return "the JSON ends too early (expected a value, or the end of an array, object or string)";
   }
   if (code == error::too_deep) return "arrays and objects are nested too deep (expected at most 32 levels)";
+  if (code == error::key_too_large) {
+    return "the key is too long (expected at most " + std::to_string(longest_key) + " bytes)";
+  }
+  if (code == error::string_too_large) {
+    return "the string is too long (expected at most " + std::to_string(longest_string) + " bytes)";
+  }
   if (code == error::extra_data) return "there is something after the end of the JSON (expected nothing)";
   const std::string_view word = rest.substr(0, std::min<std::size_t>(rest.find_first_of(" \t\r\n"), 20));
   return "this is not JSON (" + code.message() + " at: " + printable(word) + ")";
@@ -183,6 +210,12 @@ std::optional<json_document> json_document::parse(std::string file, std::string_
   std::size_t read = parser.write_some(false, text.data(), text.size(), code);
   if (read > text.size() || code == boost::json::error::incomplete) read = find_bad_comment(text);
   if (!code && read < text.size()) code = boost::json::error::extra_data;
+  if (parser.handler().has_too_many_values) {
+    found.add(document.file_, place_of(text, read),
+              "there are more than " + std::to_string(parser.handler().most_values) +
+                  " values (expected fewer; --max-input SIZE raises the limit)");
+    return std::nullopt;
+  }
   if (code) {
     found.add(document.file_, place_of(text, read), explanation(code, text.substr(read)));
     return std::nullopt;

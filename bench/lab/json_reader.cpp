@@ -129,8 +129,15 @@ bool expect_array(json_value value, errors& found) {
 }
 
 std::optional<std::string> read_string(json_value value, errors& found) {
-  if (value.is_string()) return std::string{value.text()};
-  report_other(value, "a string", found);
+  // Names, and paths of files.
+  constexpr std::size_t longest = 4096;
+  if (value.is_string() && value.text().size() <= longest) return std::string{value.text()};
+  if (value.is_string()) {
+    value.report(found, "expected at most " + std::to_string(longest) + " bytes, found " +
+                            std::to_string(value.text().size()));
+  } else {
+    report_other(value, "a string", found);
+  }
   return std::nullopt;
 }
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
+#include <set>
 #include <utility>
 
 namespace allot {
@@ -182,11 +182,11 @@ namespace {
 
 [[nodiscard]] resource_list request_of_container(json_value container, errors& found) {
   resource_list request;
-  if (const auto requests = find_path(container, {"resources", "requests"})) {
+  if (const auto requests = find_path(container, {"resources", "requests"}, found)) {
     request = read_resource_list(*requests, found);
   }
   // A limit is also the request if none is given.
-  if (const auto limits = find_path(container, {"resources", "limits"})) {
+  if (const auto limits = find_path(container, {"resources", "limits"}, found)) {
     for (const auto& [name, amount] : read_resource_list(*limits, found)) request.try_emplace(name, amount);
   }
   return request;
@@ -215,15 +215,24 @@ resource_list request_of_pod(json_value pod_spec, errors& found) {
     add_amounts(running, request_of_container(c, found));
   }
   raise_to(running, before);
-  if (const auto overhead = find_path(pod_spec, {"overhead"})) {
+  if (const auto overhead = find_path(pod_spec, {"overhead"}, found)) {
     add_amounts(running, read_resource_list(*overhead, found));
   }
   return running;
 }
 
-std::optional<json_value> find_path(json_value from, std::initializer_list<std::string_view> path) {
+std::optional<json_value> find_path(json_value from, std::initializer_list<std::string_view> path,
+                                    errors& found) {
   for (const std::string_view key : path) {
-    if (!from.is_object()) return std::nullopt;
+    if (!from.is_object()) {
+      // Several members are looked for in one object: what it is instead is said once.
+      const std::string place = from.pointer();
+      const auto is_known = [&](const errors::error& e) { return e.place == place; };
+      if (std::none_of(found.kept().begin(), found.kept().end(), is_known)) {
+        static_cast<void>(expect_object(from, found));
+      }
+      return std::nullopt;
+    }
     const auto member = from.find(key);
     if (!member || member->is() == json_value::kind::null) return std::nullopt;
     from = *member;
@@ -232,21 +241,21 @@ std::optional<json_value> find_path(json_value from, std::initializer_list<std::
 }
 
 std::string text_at(json_value from, std::initializer_list<std::string_view> path, errors& found) {
-  const auto value = find_path(from, path);
+  const auto value = find_path(from, path, found);
   if (!value) return {};
-  if (value->is_string() || value->is_number()) return std::string{value->text()};
+  if (value->is_string()) return std::string{value->text()};
   value->report(found, "expected a text, found " + value->shown());
   return {};
 }
 
 std::optional<std::int64_t> whole_at(json_value from, std::initializer_list<std::string_view> path,
                                      std::int64_t least, std::int64_t most, errors& found) {
-  const auto value = find_path(from, path);
+  const auto value = find_path(from, path, found);
   return value ? read_whole(*value, least, most, found) : std::nullopt;
 }
 
 std::optional<instant> time_at(json_value from, std::initializer_list<std::string_view> path, errors& found) {
-  const auto value = find_path(from, path);
+  const auto value = find_path(from, path, found);
   if (!value) return std::nullopt;
   if (value->is_string()) {
     if (const auto t = parse_timestamp(value->text())) return t;
@@ -258,7 +267,7 @@ std::optional<instant> time_at(json_value from, std::initializer_list<std::strin
 std::vector<json_value> elements_at(json_value from, std::initializer_list<std::string_view> path,
                                     errors& found) {
   std::vector<json_value> all;
-  const auto value = find_path(from, path);
+  const auto value = find_path(from, path, found);
   if (value && expect_array(*value, found))
     value->for_each([&](json_value element) { all.push_back(element); });
   return all;
@@ -266,14 +275,15 @@ std::vector<json_value> elements_at(json_value from, std::initializer_list<std::
 
 std::map<std::string, std::vector<kubernetes_object>> read_objects(json_value root, errors& found) {
   std::map<std::string, std::vector<kubernetes_object>> by_kind;
+  std::set<std::pair<std::string, std::string>> names;
   std::vector<json_value> all;
   if (root.is_array()) {
     root.for_each([&](json_value element) { all.push_back(element); });
   } else if (!expect_object(root, found)) {
     return by_kind;
-  } else if (find_path(root, {"items"})) {
+  } else if (find_path(root, {"items"}, found)) {
     all = elements_at(root, {"items"}, found);
-  } else if (find_path(root, {"kind"})) {
+  } else if (find_path(root, {"kind"}, found)) {
     all.push_back(root);
   } else {
     root.report(found, "expected what \"kubectl get ... -o json\" prints: an object with \"items\"");
@@ -295,13 +305,11 @@ std::map<std::string, std::vector<kubernetes_object>> read_objects(json_value ro
       continue;
     }
     object.name = object.space.empty() ? object.own_name : object.space + '/' + object.own_name;
-    std::vector<kubernetes_object>& same = by_kind[object.kind];
-    if (std::any_of(same.begin(), same.end(),
-                    [&](const kubernetes_object& o) { return o.name == object.name; })) {
+    if (!names.emplace(object.kind, object.name).second) {
       value.report(found, "there is more than one " + object.shown());
       continue;
     }
-    same.push_back(std::move(object));
+    by_kind[object.kind].push_back(std::move(object));
   }
   for (auto& [kind, objects] : by_kind) {
     std::stable_sort(objects.begin(), objects.end(),
@@ -339,41 +347,73 @@ void note_unknown(const kubernetes_object& object, json_value part, std::string_
   });
 }
 
-int import_objects(packed_input& file, import_log& log, const import_options& options, scenario_maker make) {
-  std::string text;
-  std::array<char, 1U << 16U> buffer{};
-  for (;;) {
-    const std::ptrdiff_t n = file.read(buffer.data(), buffer.size());
-    if (n == 0) break;
-    if (n < 0) {
-      log.fail({}, file.problem());
-      return bad_input_status;
+namespace {
+
+/// The errors of a list of objects, with the object that each of them is about: nobody counts to /items/417.
+[[nodiscard]] errors with_objects(json_value root, const errors& found) {
+  errors ignored;
+  const bool is_list = root.is_array();
+  const std::string prefix = is_list ? "/" : "/items/";
+  const std::optional<json_value> items = is_list ? root : find_path(root, {"items"}, ignored);
+  std::map<std::string, std::string, std::less<>> shown;
+  const auto name_of = [&](json_value object) {
+    const std::string kind = text_at(object, {"kind"}, ignored);
+    const std::string space = text_at(object, {"metadata", "namespace"}, ignored);
+    std::string name = text_at(object, {"metadata", "name"}, ignored);
+    if (!space.empty()) name.insert(0, space + '/');
+    if (!kind.empty() && !name.empty()) name.insert(0, kind + ' ');
+    return name.empty() ? kind : name;
+  };
+  if (items && items->is_array()) {
+    std::set<std::string, std::less<>> wanted;
+    for (const errors::error& e : found.kept()) {
+      if (e.place.compare(0, prefix.size(), prefix) != 0) continue;
+      wanted.insert(e.place.substr(0, e.place.find('/', prefix.size())));
     }
-    text.append(buffer.data(), static_cast<std::size_t>(n));
+    std::size_t n = 0;
+    items->for_each([&](json_value object) {
+      const std::string place = prefix + std::to_string(n++);
+      if (wanted.count(place) > 0) shown.emplace(place, name_of(object));
+    });
+  }
+  errors all;
+  for (const errors::error& e : found.kept()) {
+    const auto at = shown.find(e.place.substr(0, e.place.find('/', prefix.size())));
+    const bool is_named =
+        at != shown.end() && !at->second.empty() && e.text.find(at->second) == std::string::npos;
+    all.add(e.file, e.place, is_named ? e.text + " (in " + at->second + ')' : e.text);
+  }
+  while (all.size() < found.size()) all.add({}, {}, {});
+  return all;
+}
+
+}  // namespace
+
+int import_objects(packed_input& file, import_log& log, const import_options& options, scenario_maker make) {
+  const auto text = file.read_all();
+  if (!text) {
+    log.fail({}, file.problem());
+    return bad_input_status;
   }
   errors found;
-  const auto document = json_document::parse(shown_path(options.file), text, found);
+  const auto document = json_document::parse(shown_path(options.file), *text, found);
   std::string scenario_text;
   if (document) scenario_text = make(document->root(), found, log, options);
+  if (document) found = with_objects(document->root(), found);
   if (found.empty()) {
     // Only a usable scenario is written.
     scenario_source source;
     source.file = "the scenario made of " + shown_path(options.file);
     static_cast<void>(parse_scenario(scenario_text, source, found));
   }
-  if (!found.empty()) {
-    std::fputs(found.to_string().c_str(), stderr);
-    return bad_input_status;
-  }
+  if (!found.empty()) return complain(found);
   output_target out;
   std::string problem = out.open(options.out, options.force);
   if (problem.empty()) {
     out.text() = scenario_text;
     problem = out.publish();
   }
-  if (problem.empty()) return 0;
-  std::fprintf(stderr, "allot import: %s\n", problem.c_str());
-  return bad_input_status;
+  return problem.empty() ? 0 : complain(problem, "allot import");
 }
 
 }  // namespace lab

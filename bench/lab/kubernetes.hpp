@@ -51,10 +51,12 @@ void add_amounts(resource_list& to, const resource_list& what, std::int64_t time
 /// requests more, plus the overhead. `pod_spec` is the `spec` of a pod or of its template.
 [[nodiscard]] resource_list request_of_pod(json_value pod_spec, errors& found);
 
-/// The member at the end of a path of keys, if the whole path exists and is not null.
+/// The member at the end of a path of keys, if the whole path exists and is not null. Reports what is on the
+/// way and no object.
 [[nodiscard]] std::optional<json_value> find_path(json_value from,
-                                                  std::initializer_list<std::string_view> path);
-/// Its text, "" if there is none. Reports anything else than a text or a number.
+                                                  std::initializer_list<std::string_view> path,
+                                                  errors& found);
+/// Its text, "" if there is none. Reports anything else.
 [[nodiscard]] std::string text_at(json_value from, std::initializer_list<std::string_view> path,
                                   errors& found);
 /// The whole number there.

@@ -5,12 +5,14 @@
 #include "lab/compare_page.hpp"
 #include "lab/decide.hpp"
 #include "lab/explain_job.hpp"
+#include "lab/files.hpp"
 #include "lab/fill.hpp"
 #include "lab/generate.hpp"
 #include "lab/generated.hpp"
 #include "lab/import.hpp"
 #include "lab/replay.hpp"
 #include "lab/sweep.hpp"
+#include "lab/terminal.hpp"
 
 #include <allot/core/version.hpp>
 
@@ -18,12 +20,19 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
-#include <cstdio>
 #include <exception>
 #include <limits>
 #include <memory>
+#include <new>
+#include <optional>
+#include <sstream>
 #include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -35,7 +44,68 @@ namespace lab = allot::lab;
          std::to_string(allot::version_patch);
 }
 
+/// Checks that an option is a whole number in plain digits. What the library would make of other texts
+/// depends on the type: -1 is a large number, 010 is eight.
+[[nodiscard]] CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+  return {[=](std::string& text) -> std::string {
+            std::uint64_t n = 0;
+            const char* const end = text.data() + text.size();
+            const auto [after, error] = std::from_chars(text.data(), end, n);
+            if (error != std::errc{} || after != end || n < least || n > most) {
+              return "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
+                     ", found \"" + lab::shortened(text, 40) + '"';
+            }
+            text = std::to_string(n);
+            return {};
+          },
+          ""};
+}
+constexpr std::uint64_t any_seed = std::numeric_limits<std::uint64_t>::max();
+/// Where the command says what the range is.
+constexpr std::uint64_t any_count = std::numeric_limits<std::int64_t>::max();
+
+/// The bytes in "4G" or "1048576".
+[[nodiscard]] std::optional<std::uint64_t> read_size(std::string_view text) {
+  constexpr std::string_view units = "KMGT";
+  unsigned shift = 0;
+  if (const auto unit = text.empty() ? std::string_view::npos : units.find(text.back());
+      unit != std::string_view::npos) {
+    shift = 10 * (static_cast<unsigned>(unit) + 1);
+    text.remove_suffix(1);
+  }
+  std::uint64_t n = 0;
+  const auto [after, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  const bool is_whole = error == std::errc{} && after == text.data() + text.size();
+  if (!is_whole || n == 0 || n > (std::uint64_t{1} << 50U) >> shift) return std::nullopt;
+  return n << shift;
+}
+
+/// How much a file may hold, for every command that reads one.
+void add_max_input(CLI::App& command) {
+  command.add_option_function<std::string>(
+      "--max-input",
+      [](const std::string& text) {
+        const auto size = read_size(text);
+        if (!size) {
+          throw CLI::ValidationError("--max-input",
+                                     "expected bytes, as in 1048576, 512M or 4G, at most 1024T, found \"" +
+                                         lab::shortened(text, 40) + '"');
+        }
+        lab::limits_of_input().document = *size;
+        lab::limits_of_input().table = *size;
+      },
+      "the most that is read of one file, unpacked, as in 4G (1G; traces, which are read row by row, 64G)");
+}
+/// And how deep its quotas may be.
+void add_limits(CLI::App& command) {
+  add_max_input(command);
+  command.add_option("--max-depth", lab::limits_of_input().depth, "the most levels of a tree of quotas")
+      ->check(whole_number(1, 1'000'000))
+      ->capture_default_str();
+}
+
 void add_source(CLI::App& command, lab::scenario_source& source) {
+  add_limits(command);
   command.add_option("--nodes", source.nodes, "COUNTxGPUS, as in 16x8: instead of the scenario's cluster");
   command.add_option("--trace", source.trace, "CSV of more jobs, instead of the scenario's trace");
   command.add_option("--policy", source.policy, "a preset (see: allot policies), instead of the scenario's");
@@ -53,6 +123,19 @@ void add_measuring(CLI::App& command, lab::measuring_options& measured) {
       "so many seconds may a quota wait for what it has lent before it counts as violated (60)");
   command.add_flag("--isolated", measured.isolated,
                    "also replay each tenant alone, on its quota and on its weight share of the cluster");
+}
+
+/// An option with nothing as its value is a mistake, as when a variable of a script is empty.
+void refuse_empty_values(CLI::App& app) {
+  for (CLI::App* const command : app.get_subcommands({})) {
+    for (CLI::Option* const option : command->get_options()) {
+      // No column, for the tenant, is one of the choices.
+      if (option->get_items_expected_max() == 0 || option->check_lname("tenant")) continue;
+      option->check(CLI::Validator{
+          [](std::string& text) { return text.empty() ? "expected a value, found nothing" : std::string{}; },
+          ""});
+    }
+  }
 }
 
 /// The parsed command line; returns the exit status.
@@ -74,6 +157,7 @@ struct command_line {
     add_generate();
     add_fill();
     add_policies();
+    refuse_empty_values(app);
   }
 
   [[nodiscard]] int run() const {
@@ -86,8 +170,7 @@ struct command_line {
     if (import_->parsed()) return lab::run_import(import_options_);
     if (generate_->parsed()) return lab::generate(generate_options_);
     if (fill_->parsed()) return lab::fill(fill_command_);
-    std::fputs(lab::list_policies().c_str(), stdout);
-    return 0;
+    return lab::print_result(lab::list_policies(), "the list") ? 0 : lab::bad_input_status;
   }
 
  private:
@@ -106,7 +189,7 @@ struct command_line {
     decide_
         ->add_option("--rounds", decide_options_.rounds,
                      "up to so many cycles, until nothing more is decided; in between, the evicted go")
-        ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000}))
+        ->check(whole_number(1, 1'000'000))
         ->capture_default_str();
     decide_->footer(
         "Examples:  allot decide bench/lab/scenarios/hyperpod_example.json\n"
@@ -121,7 +204,7 @@ struct command_line {
     explain_
         ->add_option("--rounds", explain_options_.rounds,
                      "as things stand after up to so many cycles; in between, the evicted go")
-        ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000}))
+        ->check(whole_number(1, 1'000'000))
         ->capture_default_str();
     explain_->add_flag("--json", explain_options_.json, "as data, for programs");
     explain_->footer(
@@ -135,7 +218,8 @@ struct command_line {
     add_source(*replay_, replay_options_.source);
     lab::replay_options& r = replay_options_;
     replay_->add_option("--out", r.out, "the directory that is made; not needed with --at");
-    replay_->add_option("--seed", replay_options_.seed, "instead of the scenario's seed");
+    replay_->add_option("--seed", replay_options_.seed, "instead of the scenario's seed")
+        ->check(whole_number(0, any_seed));
     replay_->add_flag("--force", replay_options_.force,
                       "replace the files of an earlier run in that directory");
     replay_->add_flag("--events", replay_options_.events, "also events.csv: everything that happened");
@@ -147,10 +231,10 @@ struct command_line {
     replay_->add_option("--until", r.until, "end at that simulated time: seconds, or as in 3d or 12h30m");
     replay_->add_option("--at", r.at, "print how the cluster stands at that simulated time");
     replay_->add_option("--rows", r.rows, "of each list of --at")
-        ->check(CLI::NonNegativeNumber)
+        ->check(whole_number(0, 1'000'000'000))
         ->capture_default_str();
     replay_->add_option("--max-queue", r.max_queue, "end when more jobs than this wait (exit status 3)")
-        ->check(CLI::NonNegativeNumber);
+        ->check(whole_number(0, any_count));
     replay_->add_option("--max-time", r.max_time,
                         "end after that time on the clock, as in 10m (exit status 3)");
     replay_->add_flag("--timing", r.timing, "say where the time went, and how many events a second");
@@ -169,9 +253,10 @@ struct command_line {
     sweep_ = app_.add_subcommand("sweep", "replay an experiment: policies x scenarios x loads x seeds");
     lab::sweep_options& s = sweep_options_;
     sweep_->add_option("EXPERIMENT", s.source.file, "an experiment (JSON)");
+    add_limits(*sweep_);
     sweep_->add_option("--out", s.out, "the directory of the sweep; points that are there are not run again");
     sweep_->add_option("--jobs", s.jobs, "how many replays run at once (default: one a core)")
-        ->check(CLI::Range(std::size_t{1}, std::size_t{4096}));
+        ->check(whole_number(1, 4096));
     sweep_->add_option("--shard", s.shard, "i/n: run part i of n only, i from 0 to n - 1");
     sweep_->add_option("--merge", s.merge, "directories of shards, put together in --out");
     sweep_->add_option("--trace", s.source.traces, "SCENARIO=CSV: instead of that scenario's trace");
@@ -208,6 +293,7 @@ struct command_line {
                          "instead: a page with curves of replays, or with means of sweeps, into this file (- "
                          "for standard output)");
     compare_->add_flag("--force", replaces_page_, "replace the page if it is there");
+    add_max_input(*compare_);
     compare_->footer(
         "Of several runs a side it shows mean ± standard deviation, and ~ where the difference is within "
         "it.\n"
@@ -226,11 +312,13 @@ struct command_line {
     import_->add_option("FORMAT", i.format, formats)->required();
     import_->add_option("FILE", i.file, "the file; - for standard input; may be packed with gzip")
         ->required();
+    add_limits(*import_);
     import_->add_option("--out", i.out, "the file that is made; - for standard output")
         ->capture_default_str();
     import_->add_flag("--force", i.force, "replace the file if it is there");
     import_->add_flag("--strict", i.strict, "a row that can't be carried over is an error");
     import_->add_option("--shown", i.shown, "how many of those rows are told; the others are counted")
+        ->check(whole_number(0, any_count))
         ->capture_default_str();
     import_->add_option("--tenant", i.tenant,
                         "the column that names the tenant, instead of the format's own");
@@ -257,17 +345,25 @@ struct command_line {
     generate_->add_option("--out", g.out, "the CSV file that is made; - for standard output")->required();
     generate_->add_flag("--force", g.force, "replace the file if it is there");
     generate_->add_option("--model", g.model, models)->capture_default_str();
-    generate_->add_option("--days", g.days, "how long jobs are submitted (14)");
-    generate_->add_option("--jobs", g.jobs,
-                          "how many jobs there are, instead; the load says in how many days");
-    generate_->add_option("--seed", g.seed, "the same seed, the same trace")->capture_default_str();
+    generate_->add_option("--days", g.days, "how long jobs are submitted (14)")
+        ->check(whole_number(0, any_count));
+    generate_
+        ->add_option("--jobs", g.jobs, "how many jobs there are, instead; the load says in how many days")
+        ->check(whole_number(0, any_count));
+    generate_->add_option("--seed", g.seed, "the same seed, the same trace")
+        ->check(whole_number(0, any_seed))
+        ->capture_default_str();
     generate_->add_option("--load", g.load, "all work, as a part of what the cluster can do")
         ->capture_default_str();
     generate_->add_option("--serving", g.serving, "the part of it that is serving (mix, teams: 0.11)");
     generate_->add_option("--interactive", g.interactive, "the part of it that is interactive (mix: 0.08)");
-    generate_->add_option("--gpus", g.gpus, "of the cluster")->capture_default_str();
-    generate_->add_option("--tenants", g.tenants,
-                          "team-1, team-2, ... with ever smaller shares, instead of the demo's quotas");
+    generate_->add_option("--gpus", g.gpus, "of the cluster")
+        ->check(whole_number(0, any_count))
+        ->capture_default_str();
+    generate_
+        ->add_option("--tenants", g.tenants,
+                     "team-1, team-2, ... with ever smaller shares, instead of the demo's quotas")
+        ->check(whole_number(0, any_count));
     generate_->add_option("--checkpoint", g.checkpoint,
                           "how often training jobs save their work, or none (30m)");
     generate_->add_option("--restart", g.restart, "what they lose besides when they start again (2m)");
@@ -297,7 +393,9 @@ struct command_line {
         ->add_option("--arrivals", f.arrivals,
                      "the GPUs that are asked for, as a multiple of those there are")
         ->capture_default_str();
+    add_max_input(*fill_);
     fill_->add_option("--seed", f.seed, "of the order of pods and nodes; the same seed, the same figures")
+        ->check(whole_number(0, any_seed))
         ->capture_default_str();
     fill_->footer(
         "Example:  allot fill --nodes-csv openb_node_list_gpu_node.csv --pods-csv openb_pod_list_default.csv "
@@ -307,8 +405,7 @@ struct command_line {
 
   [[nodiscard]] int run_replay() const {
     if (replay_options_.source.file || replay_options_.source.trace) return lab::replay(replay_options_);
-    std::fputs("allot replay: expected a scenario, or --trace (see: allot replay --help)\n", stderr);
-    return lab::bad_input_status;
+    return lab::complain("expected a scenario, or --trace (see: allot replay --help)", "allot replay");
   }
 
   [[nodiscard]] int run_compare() const {
@@ -339,6 +436,23 @@ struct command_line {
   lab::fill_command fill_command_;
 };
 
+/// The arguments in the order in which the parser takes them, last first. It would take the argument after
+/// "--nodes=" for the value.
+[[nodiscard]] std::vector<std::string> arguments_of(int argc, char** argv) {
+  std::vector<std::string> all;
+  bool has_options = true;
+  for (int i = 1; i < argc; ++i) {
+    std::string text = argv[i];
+    has_options = has_options && text != "--";
+    const bool is_empty = text.size() > 3 && text.substr(0, 2) == "--" && text.find('=') == text.size() - 1;
+    if (has_options && is_empty) text.pop_back();
+    all.push_back(std::move(text));
+    if (has_options && is_empty) all.emplace_back();
+  }
+  std::reverse(all.begin(), all.end());
+  return all;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -346,13 +460,20 @@ int main(int argc, char** argv) {
     CLI::App app{"allot: quotas, lending and preemption on GPU clusters, tried out", "allot"};
     const command_line line{app};
     try {
-      app.parse(argc, argv);
+      app.parse(arguments_of(argc, argv));
     } catch (const CLI::ParseError& e) {
-      return app.exit(e) == 0 ? 0 : lab::bad_input_status;
+      std::ostringstream help;
+      std::ostringstream problem;
+      const bool is_help = app.exit(e, help, problem) == 0;
+      lab::print_error(problem.str());
+      return lab::print_result(help.str(), "the help") && is_help ? 0 : lab::bad_input_status;
     }
     return line.run();
+  } catch (const std::bad_alloc&) {
+    lab::print_error("allot: there is not enough memory\n");
+    return 1;
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "allot: %s\n", e.what());
+    lab::print_error("allot: " + lab::printable(e.what()) + '\n');
     return 1;
   }
 }

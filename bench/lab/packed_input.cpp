@@ -126,7 +126,11 @@ std::ptrdiff_t packed_input::read_on(char* to, std::size_t size) {
     }
     if (ahead_ == "\x1F\x8B") unpacker_ = std::make_unique<unpacker>();
   }
-  return unpacker_ ? unpack(to, size) : read_raw(to, size);
+  const std::ptrdiff_t got = unpacker_ ? unpack(to, size) : read_raw(to, size);
+  if (got > 0) unpacked_ += static_cast<std::uint64_t>(got);
+  if (unpacked_ <= limits_of_input().table) return got;
+  problem_ = too_much(limits_of_input().table);
+  return -1;
 }
 
 std::ptrdiff_t packed_input::read(char* to, std::size_t size) {
@@ -139,11 +143,16 @@ std::ptrdiff_t packed_input::read(char* to, std::size_t size) {
 std::optional<std::string> packed_input::read_all() {
   std::string text;
   std::array<char, 1U << 16U> buffer{};
+  const std::uint64_t most = limits_of_input().document;
   for (;;) {
     const std::ptrdiff_t n = read(buffer.data(), buffer.size());
     if (n < 0) return std::nullopt;
     if (n == 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(n));
+    if (text.size() > most) {
+      problem_ = too_much(most);
+      return std::nullopt;
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include "lab/files.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,8 +16,8 @@ inline namespace v0 {
 namespace lab {
 
 /// A file that is read sequentially, and unpacked if it begins like gzip (whatever its name); "-" is standard
-/// input. Reading stops at the point where a gzip file is truncated or has a wrong checksum. Gzip needs zlib
-/// (`unpacks_gzip`).
+/// input. Reading stops at the point where a gzip file is truncated or has a wrong checksum, and where there
+/// is more than `limits_of_input` allows. Gzip needs zlib (`unpacks_gzip`).
 class packed_input {
  public:
   explicit packed_input(const std::string& path);
@@ -51,6 +52,8 @@ class packed_input {
   /// Unpacked bytes that were looked at.
   std::string peeked_;
   bool is_known_ = false;
+  /// How many bytes have been read.
+  std::uint64_t unpacked_ = 0;
 };
 
 }  // namespace lab

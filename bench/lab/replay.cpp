@@ -8,6 +8,7 @@
 #include "lab/replay_headline.hpp"
 #include "lab/report.hpp"
 #include "lab/staging.hpp"
+#include "lab/terminal.hpp"
 #include "lab/text_table.hpp"
 #include "lab/time_text.hpp"
 
@@ -129,7 +130,7 @@ struct dashboard_printer {
   void operator()(const cluster_state& state) {
     was_shown = true;
     const std::string text = dashboard(state, rows);
-    failed = std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0;
+    failed = !print_result(printable_lines(text), "the dashboard");
   }
 };
 
@@ -144,7 +145,7 @@ int look(scenario& s, replay_result& r, replay_control control, dashboard_printe
   control.show = std::ref(printer);
   const replay_stop stop = simulate(s, {nowhere, nullptr}, r, control);
   if (!stop.problems.empty() || !stop.found.empty()) return complain(explain_stop(s, stop));
-  if (printer.failed) return complain("standard output: the dashboard could not be written");
+  if (printer.failed) return bad_input_status;
   if (printer.was_shown) return 0;
   std::fprintf(stderr, "allot: the replay ended before that time, at %s s (%s)\n",
                decimal(r.stopped ? r.stopped->at : 0).c_str(),
@@ -239,7 +240,7 @@ replay_conclusion replay_into(const staging_directory& staging, scenario& s, rep
   write(outputs.report, "report.html", [&](output_file& f) { write_report(f, r); });
   std::string note;
   write(outputs.chrome, "trace.json", [&](output_file& f) { note = write_chrome_trace(f, r); });
-  if (!note.empty()) std::fprintf(stderr, "trace.json: %s\n", note.c_str());
+  if (!note.empty()) print_error("trace.json: " + note + '\n');
   if (outputs.svg) {
     const std::vector<std::string> drawn = standalone_charts(r);
     for (std::size_t i = 0; i < drawn.size() && problem.empty(); ++i) {
@@ -278,21 +279,24 @@ int replay(const replay_options& options) {
 
   staging_directory staging;
   std::string problem = staging.open(options.out, replay_file_names, options.force);
+  remove_leftovers(options.out, replay_file_names);
   if (!problem.empty()) return complain(problem);
   control.show = std::ref(printer);
   const replay_outputs outputs{true, true, options.events, options.chrome, options.svg};
   const replay_conclusion done = replay_into(staging, *s, r, control, outputs, begin);
   if (!done.found.empty()) return complain(done.found);
-  problem = printer.failed ? "standard output: the dashboard could not be written" : done.problem;
-  if (problem.empty()) problem = staging.publish();
+  if (printer.failed) return bad_input_status;
+  problem = done.problem.empty() ? staging.publish() : done.problem;
   if (!problem.empty()) return complain(problem);
 
-  std::fputs(warnings(r).c_str(), stderr);
-  if (options.timing) std::fputs(timing_text(r).c_str(), stderr);
-  std::fputs(headline(r).c_str(), stdout);
-  std::printf("\n%s: summary.json, jobs.csv, tenants.csv, report.html%s%s%s (%s s)\n", options.out.c_str(),
-              options.events ? ", events.csv" : "", options.chrome ? ", trace.json" : "", done.charts.c_str(),
-              decimal(done.wall.count()).c_str());
+  print_error(warnings(r));
+  if (options.timing) print_error(timing_text(r));
+  const std::string text =
+      headline(r) + fmt::format("\n{}: summary.json, jobs.csv, tenants.csv, report.html{}{}{} ({} s)\n",
+                                options.out, options.events ? ", events.csv" : "",
+                                options.chrome ? ", trace.json" : "", done.charts,
+                                decimal(done.wall.count()));
+  if (!print_result(printable_lines(text), "the headline")) return bad_input_status;
   if (!r.stopped || r.stopped->why == stop_reason::until) return 0;
   return r.stopped->why == stop_reason::interrupt ? 128 + done.asked : incomplete_status;
 }

@@ -166,6 +166,13 @@ void place_running(const scenario& s, workload<N>& to, errors& found) {
 template void place_running<1>(const scenario&, workload<1>&, errors&);
 template void place_running<max_resources>(const scenario&, workload<max_resources>&, errors&);
 
+void check_running(const scenario& s, errors& found) {
+  const auto runs = [](const job_entry& e) { return e.phase != job_phase::pending; };
+  if (std::none_of(s.jobs.begin(), s.jobs.end(), runs)) return;
+  workload<max_resources> w = make_workload<max_resources>(s);
+  place_running(s, w, found);
+}
+
 }  // namespace lab
 }  // namespace v0
 }  // namespace allot

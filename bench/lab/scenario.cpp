@@ -41,31 +41,29 @@ void check_format(json_object& top, errors& found) {
   return beside(scenario_path, *path);
 }
 
-void read_trace_part(const std::string& path, scenario& to, errors& found) {
+void read_trace_part(const std::string& path, scenario& to, trace_places& places, errors& found) {
   to.trace_file = shown_path(path);
-  auto trace = read_trace(path, to.input, found);
+  auto trace = read_trace(path, to.input, places, found);
   if (trace) to.trace = std::move(*trace);
 }
 
-/// Reads the trace given on the command line, or else the one that the scenario names.
-void read_workload(const scenario_source& source, const std::optional<std::string>& named, scenario& to,
-                   errors& found) {
+/// Reads the trace given on the command line, or else the one that the scenario names. Returns the places in
+/// its file.
+trace_places read_workload(const scenario_source& source, const std::optional<std::string>& named,
+                           scenario& to, errors& found) {
+  trace_places places;
   if (source.workload != nullptr) {
     to.trace_file = source.workload_name;
     to.trace = *source.workload;
   } else if (source.trace || named) {
-    read_trace_part(source.trace ? *source.trace : *named, to, found);
+    read_trace_part(source.trace ? *source.trace : *named, to, places, found);
   }
   if (source.prepare) source.prepare(to, found);
+  return places;
 }
 
 [[nodiscard]] std::optional<trace> take_trace(trace_reading reading, const std::string& file, errors& found) {
-  for (const text_problem& p : reading.problems) {
-    const std::string field = p.field.empty() ? "" : " (" + p.field + ')';
-    const std::string place =
-        "line " + std::to_string(p.place.line) + ", column " + std::to_string(p.place.column);
-    found.add(file, place + field, p.text);
-  }
+  for (const text_problem& p : reading.problems) found.add(file, shown(p.place, p.field), p.text);
   if (reading.stopped) found.add(file, {}, "there may be more: the rest was not read");
   if (!reading) return std::nullopt;
   return std::move(reading.value);
@@ -73,7 +71,21 @@ void read_workload(const scenario_source& source, const std::optional<std::strin
 
 }  // namespace
 
+std::string shown(const text_place& place, std::string_view field) {
+  std::string text = "line " + std::to_string(place.line) + ", column " + std::to_string(place.column);
+  if (!field.empty()) text.append(" (").append(field).append(")");
+  return text;
+}
+
 std::optional<trace> read_trace(const std::string& path, sim::fingerprint& input, errors& found) {
+  trace_places places;
+  auto t = read_trace(path, input, places, found);
+  if (t) check_amounts(*t, shown_path(path), places, found);
+  return t;
+}
+
+std::optional<trace> read_trace(const std::string& path, sim::fingerprint& input, trace_places& places,
+                                errors& found) {
   packed_input file{path};
   trace_reading reading;
   if (file.problem().empty()) {
@@ -83,13 +95,18 @@ std::optional<trace> read_trace(const std::string& path, sim::fingerprint& input
       return n;
     });
   }
+  places = std::move(reading.places);
   if (file.problem().empty()) return take_trace(std::move(reading), shown_path(path), found);
   found.add(shown_path(path), {}, file.problem() + " (expected a CSV file)");
   return std::nullopt;
 }
 
 std::optional<trace> parse_trace(std::string_view text, const std::string& path, errors& found) {
-  return take_trace(parse_trace_csv(text), shown_path(path), found);
+  trace_reading reading = parse_trace_csv(text);
+  const trace_places places = std::move(reading.places);
+  auto t = take_trace(std::move(reading), shown_path(path), found);
+  if (t) check_amounts(*t, shown_path(path), places, found);
+  return t;
 }
 
 std::optional<scenario> parse_scenario(std::string_view text, const scenario_source& source, errors& found) {
@@ -110,7 +127,7 @@ std::optional<scenario> parse_scenario(std::string_view text, const scenario_sou
   reader.read_cluster(top);
   reader.read_command_line(source);
   const auto trace = trace_named(top, *source.file, found);
-  read_workload(source, trace, s, found);
+  const trace_places places = read_workload(source, trace, s, found);
   const std::size_t before_quotas = found.size();
   reader.read_quotas(top);
   if (s.quotas.empty() && found.size() == before_quotas) reader.make_quotas_of_tenants();
@@ -120,7 +137,7 @@ std::optional<scenario> parse_scenario(std::string_view text, const scenario_sou
   reader.read_jobs(top);
   reader.check_cancellations();
   top.reject_unknown();
-  reader.check_trace();
+  reader.check_trace(places);
   reader.check_total();
   if (found.size() != before) return std::nullopt;
   reader.finish();
@@ -141,9 +158,9 @@ std::optional<scenario> read_scenario(const scenario_source& source, errors& fou
   s.resources = {"gpu"};
   scenario_reader reader{s, found};
   reader.read_command_line(source);
-  read_workload(source, {}, s, found);
+  const trace_places places = read_workload(source, {}, s, found);
   reader.make_quotas_of_tenants();
-  reader.check_trace();
+  reader.check_trace(places);
   reader.check_total();
   if (found.size() != before) return std::nullopt;
   reader.finish();

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/scenario_reader.hpp"
 
+#include "lab/files.hpp"
+
 #include <allot/quota/builder.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/quota/ledger.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace allot {
@@ -37,6 +40,10 @@ void scenario_reader::read_events(json_object& top) {
   });
   std::stable_sort(events.begin(), events.end(), [](const dated& a, const dated& b) { return a.at < b.at; });
 
+  if (quotas_are_too_deep_) {
+    names_are_missing_ = true;
+    return;
+  }
   std::vector<quota_spec<max_resources>> specs = given_quotas(to_);
   auto given = build_quota_tree(specs);
   auto adapted_specs = specs;
@@ -201,6 +208,16 @@ bool scenario_reader::apply_changes(const std::vector<event_entry>& together, wo
     }
     return false;
   };
+  const auto may_be_deeper = [](const quota_change<max_resources>& c) {
+    return std::holds_alternative<add_quota<max_resources>>(c) || std::holds_alternative<move_quota>(c);
+  };
+  const bool is_deeper = std::any_of(changes.begin(), changes.end(), may_be_deeper);
+  if (const auto deep = is_deeper ? find_too_deep(now.specs) : std::nullopt) {
+    found_.add(to_.file, together.back().place,
+               "the quota " + now.specs[*deep].name + " is then too deep in its tree (expected at most " +
+                   std::to_string(limits_of_input().depth) + " levels; --max-depth N raises the limit)");
+    return false;
+  }
   auto over = allot::apply(now.given, std::span<const quota_change<max_resources>>{changes});
   if (!over) return report(over.problems(), {});
   for (quota_change<max_resources>& c : changes) {

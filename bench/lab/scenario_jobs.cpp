@@ -186,9 +186,24 @@ trace_dimensions dimensions_of_traces(const scenario& s) {
   return {find_resource(s, "gpu"), find_resource(s, "cpu"), find_resource(s, "memory_mib")};
 }
 
-/// Errors in single fields were reported by the trace reader. Lines are no longer known here, so a job is
-/// named by its id. Of problems shared by many jobs, the first is reported and the others are counted.
-void scenario_reader::check_trace() {
+void check_amounts(const trace& t, const std::string& file, const trace_places& places, errors& found) {
+  std::size_t jobs = 0;
+  std::string place;
+  std::string text;
+  for (const trace_job& j : t.jobs) {
+    std::string wrong = problem_of_gpus(to_job<1>(j, {}).pod_request.gpus);
+    if (wrong.empty() || ++jobs > 1) continue;
+    place = "job " + std::string{t.ids[j.id]};
+    if (places.mixed_gpus) place.insert(0, shown(*places.mixed_gpus, "gpus") + ": ");
+    text = std::move(wrong);
+  }
+  if (jobs > 1) text += "; and so in " + std::to_string(jobs - 1) + " more";
+  if (jobs > 0) found.add(file, place, std::move(text));
+}
+
+/// Errors in single fields were reported by the trace reader. Of problems shared by many jobs, the first is
+/// reported, with its place in the file if there is one, and the others are counted.
+void scenario_reader::check_trace(const trace_places& places) {
   if (!to_.trace) return;
   const trace& t = *to_.trace;
   struct shared_problem {
@@ -197,27 +212,41 @@ void scenario_reader::check_trace() {
     std::string text{};
   };
   std::map<std::string, shared_problem> shared;
-  const auto report = [&](const std::string& key, const trace_job& j, auto text) {
+  const auto report = [&](const std::string& key, const trace_job& j, trace_column column,
+                          const std::optional<text_place>& place, auto text) {
     shared_problem& p = shared[key];
     if (++p.jobs > 1) return;
-    p.place = "job " + std::string{t.ids[j.id]};
+    const std::string id = "job " + std::string{t.ids[j.id]};
+    if (place) p.place = shown(*place, trace_column_names[static_cast<std::size_t>(column)]) + ": " + id;
+    if (!place) p.place = id;
     p.text = text();
+  };
+  const auto place_of_tenant = [&](name_id tenant) {
+    return tenant.index() < places.tenants.size() ? std::optional{places.tenants[tenant.index()]}
+                                                  : std::nullopt;
+  };
+  const auto place_of_model = [&](name_id model) -> std::optional<text_place> {
+    for (const auto& [known, place] : places.models) {
+      if (known == model) return place;
+    }
+    return std::nullopt;
   };
   for (const trace_job& j : t.jobs) {
     if (j.tenant.is_none() && to_.quotas.size() > 1 && !has_quotas_of_tenants_) {
-      report("tenant", j, [] { return std::string{"the job has no tenant (expected the name of a quota)"}; });
+      report("tenant", j, trace_column::tenant, places.without_tenant,
+             [] { return std::string{"the job has no tenant (expected the name of a quota)"}; });
     } else if (j.tenant && !names_are_missing_ && quota_ids_.find(t.tenants[j.tenant]) == quota_ids_.end()) {
       const std::string name{t.tenants[j.tenant]};
-      report("tenant " + name, j, [&] { return "the tenant \"" + name + "\" is no quota of the scenario"; });
+      report("tenant " + name, j, trace_column::tenant, place_of_tenant(j.tenant),
+             [&] { return "the tenant \"" + name + "\" is no quota of the scenario"; });
     }
     if (j.gpu_model && !knows_model(to_, t.words[j.gpu_model])) {
       const std::string name{t.words[j.gpu_model]};
-      report("gpu_model " + name, j, [&] { return "no node has the GPU model \"" + name + '"'; });
-    }
-    if (std::string wrong = problem_of_gpus(to_job<1>(j, {}).pod_request.gpus); !wrong.empty()) {
-      report("gpus", j, [&] { return wrong; });
+      report("gpu_model " + name, j, trace_column::gpu_model, place_of_model(j.gpu_model),
+             [&] { return "no node has the GPU model \"" + name + '"'; });
     }
   }
+  check_amounts(t, to_.trace_file, places, found_);
   for (auto& [key, p] : shared) {
     if (p.jobs > 1) p.text += "; and so in " + std::to_string(p.jobs - 1) + " more";
     found_.add(to_.trace_file, p.place, std::move(p.text));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/scenario_reader.hpp"
 
+#include "lab/files.hpp"
+
 #include <allot/quota/builder.hpp>
 #include <allot/systems/catalog.hpp>
 
@@ -290,13 +292,19 @@ void scenario_reader::read_quotas(json_object& top) {
     names_are_missing_ = value.has_value();
     return;
   }
-  value->for_each([&](json_value quota) { to_.quotas.push_back(read_quota(quota)); });
+  bool has_all = true;
+  value->for_each([&](json_value quota) {
+    quota_entry q = read_quota(quota);
+    // When enough is wrong to report, more need not be kept.
+    has_all = has_all && found_.size() - before <= errors::most_kept;
+    if (has_all) to_.quotas.push_back(std::move(q));
+  });
   to_.initial_quotas = to_.quotas.size();
   for (std::size_t i = 0; i < to_.quotas.size(); ++i) {
     quota_ids_.try_emplace(to_.quotas[i].spec.name, quota_id{i});
   }
   quotas_are_wrong_ = found_.size() != before;
-  names_are_missing_ = quota_ids_.count("") > 0;
+  names_are_missing_ = !has_all || quota_ids_.count("") > 0;
 }
 
 void scenario_reader::make_quotas_of_tenants() {
@@ -340,8 +348,51 @@ void adapt_to_preset(std::string_view preset, std::vector<quota_spec<max_resourc
   });
 }
 
+std::optional<std::size_t> scenario_reader::find_too_deep(
+    std::span<const quota_spec<max_resources>> specs) const {
+  const std::size_t most = limits_of_input().depth;
+  // By index: the level, from 1; 0 if it is not known yet.
+  std::vector<std::size_t> levels(specs.size());
+  const auto parent_of = [&](std::size_t i) -> std::optional<std::size_t> {
+    const auto at = quota_ids_.find(specs[i].parent);
+    if (specs[i].parent.empty() || at == quota_ids_.end() || at->second.index() >= specs.size()) return {};
+    return at->second.index();
+  };
+  std::vector<std::size_t> path;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    path.clear();
+    std::optional<std::size_t> at = i;
+    // Circles end here, too; they are reported as such.
+    while (at && levels[*at] == 0 && path.size() <= specs.size()) {
+      path.push_back(*at);
+      at = parent_of(*at);
+    }
+    if (path.size() > specs.size()) return std::nullopt;
+    std::size_t level = at ? levels[*at] : 0;
+    for (auto p = path.rbegin(); p != path.rend(); ++p) {
+      levels[*p] = ++level;
+      if (level > most) return *p;
+    }
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+[[nodiscard]] std::string too_deep() {
+  return "the quota is too deep in its tree (expected at most " + std::to_string(limits_of_input().depth) +
+         " levels; --max-depth N raises the limit)";
+}
+
+}  // namespace
+
 void scenario_reader::check_quotas() {
   std::vector<quota_spec<max_resources>> specs = given_quotas(to_);
+  if (const auto deep = find_too_deep(specs)) {
+    quotas_are_too_deep_ = true;
+    found_.add(to_.file, "/quotas/" + std::to_string(*deep) + "/parent", too_deep());
+    return;
+  }
   const auto given = build_quota_tree(specs);
   if (!given) return report_quotas(given.problems(), {});
   adapt_to_preset(to_.policy.preset, specs);
@@ -375,6 +426,11 @@ void scenario_reader::report_quotas(const problems& of_tree, const std::string& 
                           p.code == problem_code::cycle;
     // Amounts that could not be read can't be compared.
     if (quotas_are_wrong_ && !of_names) continue;
+    // Finding a place takes a while, and this one will only be counted.
+    if (found_.size() >= errors::most_kept) {
+      found_.add(to_.file, {}, {});
+      continue;
+    }
     auto skip = std::count_if(before.begin(), before.end(), [&](const problem* b) {
       return b->code == p.code && b->subject == p.subject && b->dimension == p.dimension;
     });

@@ -5,6 +5,7 @@
 #include "lab/scenario.hpp"
 
 #include <allot/core/result.hpp>
+#include <allot/lab/trace_csv.hpp>
 #include <allot/lab/trace_jobs.hpp>
 
 #include <array>
@@ -13,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,7 +67,8 @@ class scenario_reader {
   // scenario_jobs.cpp
 
   void read_jobs(json_object& top);
-  void check_trace();
+  /// `places` is of the trace's file, if it has one.
+  void check_trace(const trace_places& places);
   void check_cancellations();
   /// Sets what follows from a valid scenario: capacities, and the resource that each dimension counts.
   void finish();
@@ -121,6 +124,9 @@ class scenario_reader {
   void read_time_limits(json_value value, quota_entry& to);
   void read_node_pools(json_value value, quota_entry& to);
   void read_access(json_value value, quota_entry& to);
+  /// The first quota that is deeper than allowed, if any.
+  [[nodiscard]] std::optional<std::size_t> find_too_deep(
+      std::span<const quota_spec<max_resources>> specs) const;
   void report_quotas(const problems& of_tree, const std::string& remark);
   /// With the name of the resource concerned, if there are several.
   [[nodiscard]] std::string text_of(const problem& p) const;
@@ -177,6 +183,8 @@ class scenario_reader {
   bool levels_are_wrong_ = false;
   /// Some amount or name of a quota could not be read.
   bool quotas_are_wrong_ = false;
+  /// Then nothing is built of them: the time that takes may depend on their depth.
+  bool quotas_are_too_deep_ = false;
   /// There may be quotas that are not in `quota_ids_`.
   bool names_are_missing_ = false;
   bool has_quotas_of_tenants_ = false;
@@ -188,6 +196,14 @@ class scenario_reader {
   std::map<std::string, quota_id, std::less<>> quota_ids_;
   std::map<std::string, std::size_t, std::less<>> job_ids_;
 };
+
+/// As `read_trace`, with the places in the file.
+[[nodiscard]] std::optional<trace> read_trace(const std::string& path, sim::fingerprint& input,
+                                              trace_places& places, errors& found);
+/// Reports jobs of a trace whose GPUs no scenario could have.
+void check_amounts(const trace& t, const std::string& file, const trace_places& places, errors& found);
+/// "line 3, column 9 (tenant)".
+[[nodiscard]] std::string shown(const text_place& place, std::string_view field);
 
 /// "h100" for "h100/gpu"; empty if there is no flavor.
 [[nodiscard]] std::string_view flavor_of(std::string_view resource) noexcept;

@@ -2,12 +2,14 @@
 #include "lab/staging.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -115,7 +117,34 @@ int rename_to_new(const std::string& from, const std::string& to) {
 }
 
 std::string partial_name(const std::string& of) {
-  return of + ".partial-" + std::to_string(::getpid());
+  return of + std::string{partial_mark} + std::to_string(::getpid());
+}
+
+/// Takes the lock on a file or directory that is being written. Returns its descriptor, -1 if another has it
+/// or the file system has none.
+int lock(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor >= 0 && ::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    ::close(descriptor);
+    return -1;
+  }
+  return descriptor;
+}
+void unlock(int& descriptor) {
+  if (descriptor >= 0) ::close(std::exchange(descriptor, -1));
+}
+
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+/// The process in the name of something partial; 0 if there is none.
+::pid_t writer_of(std::string_view suffix) {
+  ::pid_t process = 0;
+  const char* const end = suffix.data() + suffix.size();
+  const auto [after, error] = std::from_chars(suffix.data(), end, process);
+  return error == std::errc{} && after == end && process > 0 ? process : 0;
 }
 
 std::string already_there(const std::string& path) {
@@ -123,6 +152,34 @@ std::string already_there(const std::string& path) {
 }
 
 }  // namespace
+
+bool is_partial(std::string_view path) {
+  const std::size_t mark = path.rfind(partial_mark);
+  return mark != std::string_view::npos && writer_of(path.substr(mark + partial_mark.size())) != 0;
+}
+
+void remove_leftovers(const std::string& target, std::span<const std::string_view> names) {
+  const fs::path path{without_slashes(target)};
+  const fs::path above = path.has_parent_path() ? path.parent_path() : fs::path{"."};
+  const std::string prefix = path.filename().string() + std::string{partial_mark};
+  std::vector<std::string> left;
+  std::error_code error;
+  for (fs::directory_iterator at{above, error}, end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.compare(0, prefix.size(), prefix) != 0) continue;
+    const ::pid_t writer = writer_of(std::string_view{name}.substr(prefix.size()));
+    // A process of another machine may have any number; then it has the lock.
+    const bool is_gone = writer != 0 && ::kill(writer, 0) != 0 && errno == ESRCH;
+    if (is_gone) left.push_back(at->path().string());
+  }
+  for (const std::string& l : left) {
+    int descriptor = lock(l);
+    if (descriptor < 0) continue;
+    for (const std::string_view name : names) ::unlink((l + '/' + std::string{name}).c_str());
+    names.empty() ? ::unlink(l.c_str()) : ::rmdir(l.c_str());
+    unlock(descriptor);
+  }
+}
 
 interruptible::interruptible() noexcept {
   asked_by.store(0);
@@ -198,7 +255,7 @@ std::string output_file::close() {
 }
 
 std::string staging_directory::open(std::string target, std::span<const std::string_view> names, bool force) {
-  while (target.size() > 1 && target.back() == '/') target.pop_back();
+  target = without_slashes(std::move(target));
   if (target.empty()) return "the output directory has no name";
   const fs::path last = fs::path{target}.filename();
   if (last == "." || last == ".." || target == "/") {
@@ -241,6 +298,7 @@ std::string staging_directory::open(std::string target, std::span<const std::str
     abandon();
     return explain("can't make the directory", failed, error_number);
   }
+  lock_ = lock(path_);
   return {};
 }
 
@@ -255,6 +313,7 @@ std::string staging_directory::path_of(std::string_view name) const {
 }
 
 void staging_directory::abandon() {
+  unlock(lock_);
   if (!std::exchange(is_open_, false)) return;
   for (const std::string& name : names_) ::unlink(path_of(name).c_str());
   ::rmdir(path_.c_str());
@@ -267,6 +326,7 @@ std::string staging_directory::publish() {
   const uninterrupted now;
   const int error_number = rename_to_new(path_, target_);
   if (error_number == 0) {
+    unlock(lock_);
     is_open_ = false;
     to_remove.store(nullptr);
     return {};
@@ -282,15 +342,16 @@ std::string staging_directory::publish() {
 }
 
 std::string staging_directory::replace_files() {
+  // First the old files go, the last one before all others: without it the directory is no run. So whenever
+  // this is killed, nobody takes the files of two runs for one.
+  for (auto name = names_.rbegin(); name != names_.rend(); ++name) {
+    const std::string old = target_ + "/" + *name;
+    if (::unlink(old.c_str()) != 0 && errno != ENOENT) return explain("can't replace", old, errno);
+  }
   for (const std::string& name : names_) {
     const std::string from = path_of(name);
     const std::string to = target_ + "/" + name;
-    if (is_there(from)) {
-      if (::rename(from.c_str(), to.c_str()) != 0) return explain("can't replace", to, errno);
-    } else if (::unlink(to.c_str()) != 0 && errno != ENOENT) {
-      // A file of an earlier run would not match the others.
-      return explain("can't remove", to, errno);
-    }
+    if (is_there(from) && ::rename(from.c_str(), to.c_str()) != 0) return explain("can't make", to, errno);
   }
   return {};
 }
@@ -309,7 +370,9 @@ std::string staged_file::open(const std::string& target, bool force) {
   if (!force && is_there(target)) return already_there(target);
   partial_ = partial_name(target);
   guard({{partial_}, {}});
+  remove_leftovers(target, {});
   file_ = output_file{partial_};
+  lock_ = lock(partial_);
   return {};
 }
 
@@ -318,6 +381,7 @@ staged_file::~staged_file() {
 }
 
 void staged_file::abandon() {
+  unlock(lock_);
   if (partial_.empty()) return;
   ::unlink(partial_.c_str());
   partial_.clear();
@@ -333,6 +397,7 @@ std::string staged_file::publish() {
                              : ::rename(partial_.c_str(), target_.c_str()) == 0 ? 0
                                                                                 : errno;
     if (error_number == 0) {
+      unlock(lock_);
       partial_.clear();
       to_remove.store(nullptr);
       return {};

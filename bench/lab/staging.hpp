@@ -64,6 +64,15 @@ class interruptible {
   static void forget() noexcept;
 };
 
+/// What follows the final name while something is written, before the number of the process.
+inline constexpr std::string_view partial_mark = ".partial-";
+/// Whether the path has the name of something that is being written, or was when its writer was killed.
+[[nodiscard]] bool is_partial(std::string_view path);
+
+/// Removes what killed runs left of `target` under their other names: of a directory the files `names`, or a
+/// file, if there are no names. What is still being written stays.
+void remove_leftovers(const std::string& target, std::span<const std::string_view> names);
+
 /// A directory that appears under its name with all of its files at once, or not at all: it is filled under
 /// another name beside the final one ("runs/a.partial-4711") and then renamed. If the program is interrupted
 /// (SIGINT, SIGTERM, SIGHUP; but see `interruptible`) or this object is destroyed before `publish`, nothing
@@ -76,8 +85,8 @@ class staging_directory {
   ~staging_directory();
 
   /// Creates it, and its parent directories. `names` are all files that a run may ever leave there: with
-  /// `force` the directory may exist, and only those files are replaced. Returns an error message, or an
-  /// empty string.
+  /// `force` the directory may exist, and only those files are replaced. The last of them is the one that
+  /// makes the directory a run. Returns an error message, or an empty string.
   [[nodiscard]] std::string open(std::string target, std::span<const std::string_view> names, bool force);
   /// The path for writing one of the files.
   [[nodiscard]] std::string path_of(std::string_view name) const;
@@ -94,6 +103,8 @@ class staging_directory {
   std::vector<std::string> names_;
   /// Parent directories that were created for it, the lowest first.
   std::vector<std::string> made_;
+  /// Held while it is filled, so that no other run takes it for what a killed run left.
+  int lock_ = -1;
   bool force_ = false;
   bool is_open_ = false;
 };
@@ -125,6 +136,8 @@ class staged_file {
   std::string target_;
   /// Its name until then; empty if the target is written to directly.
   std::string partial_;
+  /// As of a `staging_directory`.
+  int lock_ = -1;
   bool force_ = false;
 };
 

@@ -8,6 +8,7 @@
 #include "lab/staging.hpp"
 #include "lab/sweep_results.hpp"
 #include "lab/sweep_workers.hpp"
+#include "lab/terminal.hpp"
 
 #include <fmt/core.h>
 
@@ -75,7 +76,7 @@ int run_point(const experiment& e, const experiment_point& which, swept_point p,
   control.show_progress = false;
 
   const auto can_not_write = [](const std::string& problem) {
-    std::fprintf(stderr, "%s\n", problem.c_str());
+    print_error(printable(problem) + '\n');
     return unwritable_status;
   };
   staging_directory staging;
@@ -287,17 +288,16 @@ std::size_t list_undone(const sweep_record& sweep, const std::vector<std::size_t
   for (const std::size_t i : of) {
     const swept_point& p = sweep.points[i];
     if (p.is == swept_point::state::done || ++undone > most_named) continue;
-    std::fprintf(stderr, "%s: %s%s%s\n", p.name.c_str(), std::string{word_of_state(p)}.c_str(),
-                 p.reason.empty() ? "" : ": ", p.reason.c_str());
+    print_error(printable(fmt::format("{}: {}{}{}", p.name, word_of_state(p), p.reason.empty() ? "" : ": ",
+                                      p.reason)) +
+                '\n');
   }
   if (undone > most_named) std::fprintf(stderr, "... and %zu more: see results.csv\n", undone - most_named);
   return undone;
 }
 
 int print(const std::string& text) {
-  const bool written =
-      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  return written ? 0 : complain("standard output: the table could not be written");
+  return print_result(printable_lines(text), "the table") ? 0 : bad_input_status;
 }
 
 int list_points(const sweep_options& options, sweep_record& sweep, sweep_shard shard) {

@@ -368,20 +368,10 @@ std::string shown_cell(const figure_cell& cell, figure_kind kind) {
 }
 
 std::string as_table(const std::vector<std::vector<std::string>>& rows, bool markdown) {
-  if (!markdown) {
-    text_table table{rows.front()};
-    for (std::size_t r = 1; r < rows.size(); ++r) table.add(rows[r]);
-    return table.text();
-  }
-  std::string text;
-  for (std::size_t r = 0; r < rows.size(); ++r) {
-    for (const std::string& cell : rows[r]) text += "| " + cell + ' ';
-    text += "|\n";
-    if (r != 0) continue;
-    for (std::size_t c = 0; c < rows[r].size(); ++c) text += c == 0 ? "|---" : "|---:";
-    text += "|\n";
-  }
-  return text;
+  if (markdown) return markdown_table(rows);
+  text_table table{rows.front()};
+  for (std::size_t r = 1; r < rows.size(); ++r) table.add(rows[r]);
+  return table.text();
 }
 
 }  // namespace
@@ -416,7 +406,7 @@ std::string shown_table(const sweep_record& sweep, bool markdown) {
     if (!text.empty()) text += '\n';
     const std::string title =
         fmt::format("{}, {} {}", title_of(*world), seeds, seeds == 1 ? "seed" : "seeds");
-    text += markdown ? "**" + title + "**\n\n" : title + '\n';
+    text += markdown ? "**" + markdown_text(title) + "**\n\n" : title + '\n';
     text += as_table(rows, markdown);
   }
   if (has_deviation) {

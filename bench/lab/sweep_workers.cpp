@@ -2,6 +2,7 @@
 #include "lab/sweep_workers.hpp"
 
 #include "lab/staging.hpp"
+#include "lab/terminal.hpp"
 
 #include <sched.h>
 #include <sys/wait.h>
@@ -67,7 +68,7 @@ bool worker_pool::begin(std::size_t number, const std::function<int()>& work) {
   try {
     status = work();
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s\n", e.what());
+    print_error(std::string{e.what()} + '\n');
   }
   std::fflush(stdout);
   std::fflush(stderr);

@@ -16,6 +16,8 @@ namespace {
 /// The initial size of the read buffer.
 constexpr std::size_t first_buffer = std::size_t{1} << 16U;
 constexpr std::size_t most_header_lines = 1000;
+/// Empty ones or comments: far more than any file has.
+constexpr std::size_t most_lines_without_job = 1'000'000;
 /// Far beyond any machine or calendar, and small enough that thousandths of sums can't overflow.
 constexpr std::int64_t most_units = 1'000'000'000'000;
 
@@ -26,6 +28,7 @@ swf_reader::swf_reader(byte_source source, std::size_t line_limit)
 
 swf_reader::outcome swf_reader::next() {
   problems_.clear();
+  std::size_t empty_lines = 0;
   for (;;) {
     std::string_view text;
     const line_outcome o = next_line(text);
@@ -38,7 +41,12 @@ swf_reader::outcome swf_reader::next() {
       if (is_all && !has_jobs_) read_header(text.substr(comment + 1));
       text = before;
     }
-    if (text.find_first_not_of(" \t") == std::string_view::npos) continue;
+    if (text.find_first_not_of(" \t") == std::string_view::npos) {
+      // A text without end must not be read forever.
+      if (++empty_lines <= most_lines_without_job) continue;
+      fail("there are more than " + std::to_string(most_lines_without_job) + " lines together without a job");
+      return outcome::failed;
+    }
     has_jobs_ = true;
     read_job(text);
     return problems_.empty() ? outcome::job : outcome::bad_line;

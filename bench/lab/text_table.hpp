@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include "lab/terminal.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,10 +17,13 @@ namespace lab {
 /// A table for a terminal: the first column is left-aligned, the others, which are figures, right-aligned.
 class text_table {
  public:
-  explicit text_table(std::vector<std::string> head) { rows_.push_back(std::move(head)); }
+  explicit text_table(std::vector<std::string> head) { add(std::move(head)); }
 
   /// Adds a row with as many cells as the head.
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  void add(std::vector<std::string> row) {
+    for (std::string& cell : row) cell = printable(cell);
+    rows_.push_back(std::move(row));
+  }
 
   [[nodiscard]] std::string text() const {
     std::vector<std::size_t> widths(rows_.front().size());
@@ -47,6 +53,33 @@ class text_table {
 
   std::vector<std::vector<std::string>> rows_;
 };
+
+/// A text as Markdown shows it: nothing in it is markup.
+[[nodiscard]] inline std::string markdown_text(std::string_view text) {
+  constexpr std::string_view markup = "\\|`*<[]";
+  std::string escaped;
+  for (const char c : printable(text)) {
+    if (markup.find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+/// A table of Markdown, with its head as the first row. Empty rows are left out.
+[[nodiscard]] inline std::string markdown_table(const std::vector<std::vector<std::string>>& rows) {
+  std::string text;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const bool is_empty =
+        std::all_of(rows[r].begin(), rows[r].end(), [](const auto& c) { return c.empty(); });
+    if (is_empty && r != 0) continue;
+    for (const std::string& cell : rows[r]) text.append("| ").append(markdown_text(cell)).append(" ");
+    text += "|\n";
+    if (r != 0) continue;
+    for (std::size_t c = 0; c < rows[r].size(); ++c) text += c == 0 ? "|---" : "|---:";
+    text += "|\n";
+  }
+  return text;
+}
 
 }  // namespace lab
 }  // namespace v0

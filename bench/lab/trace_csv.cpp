@@ -43,6 +43,8 @@ class trace_csv_parser {
   /// Far beyond any cluster or calendar, and small enough that sums and products with time can't overflow.
   static constexpr std::int64_t most_units = 1'000'000'000'000;
   static constexpr const char* seconds = "a number of seconds";
+  /// The place of a model is looked for in a list.
+  static constexpr std::size_t most_models = 100;
 
   bool open() {
     if (rows_.open()) {
@@ -103,6 +105,7 @@ class trace_csv_parser {
     }
     take_problems();
     if (!out_.problems.empty()) return;
+    note_places(job);
     std::vector<trace_job>& jobs = out_.value.jobs;
     // Copying into newly allocated memory is the largest cost of reading, and untouched memory costs nothing.
     if (jobs.size() == jobs.capacity()) jobs.reserve(std::max<std::size_t>(1024, 4 * jobs.size()));
@@ -123,6 +126,25 @@ class trace_csv_parser {
                                              std::to_string(id_lines_[id.index()]));
     }
     return id;
+  }
+
+  void note_places(const trace_job& job) {
+    trace_places& places = out_.places;
+    const text_place of_tenant = rows_.place_of(trace_column::tenant);
+    if (job.tenant.is_none()) {
+      if (!places.without_tenant) places.without_tenant = of_tenant;
+    } else if (job.tenant.index() == places.tenants.size()) {
+      places.tenants.push_back(of_tenant);
+    }
+    const auto is_model = [&](const auto& known) { return known.first == job.gpu_model; };
+    if (job.gpu_model && std::none_of(places.models.begin(), places.models.end(), is_model) &&
+        places.models.size() < most_models) {
+      places.models.emplace_back(job.gpu_model, rows_.place_of(trace_column::gpu_model));
+    }
+    const std::int64_t each = job.gpus.in_milli() / std::max<std::int64_t>(1, job.pods);
+    if (each > 1000 && each % 1000 != 0 && !places.mixed_gpus) {
+      places.mixed_gpus = rows_.place_of(trace_column::gpus);
+    }
   }
 
   void read_pods(trace_job& job) {

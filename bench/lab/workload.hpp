@@ -70,6 +70,9 @@ void place_running(const scenario& s, workload<N>& to, errors& found);
 extern template void place_running<1>(const scenario&, workload<1>&, errors&);
 extern template void place_running<max_resources>(const scenario&, workload<max_resources>&, errors&);
 
+/// Reports the running jobs that `place_running` can't place, for those who only check a scenario.
+void check_running(const scenario& s, errors& found);
+
 }  // namespace lab
 }  // namespace v0
 }  // namespace allot

@@ -53,6 +53,29 @@ for text in 'note: Queue speech: spec.fairness is not carried over' \
   grep -qF "$text" err || fail "kai does not say: $text"
 done
 
+# --- wrong types are errors, which name the object
+
+wrong() { # FORMAT JSON PATTERN
+  local kind=Queue
+  [ "$1" = kai ] || kind=ClusterQueue
+  imports 2 "$1" - <<<"{\"items\": [{\"kind\": \"$kind\", \"metadata\": {\"name\": \"first\"}, \"spec\": {}}, $2]}"
+  says "$(<err)" "*standard input: /items/1$3"
+}
+wrong kai '{"kind": "Queue", "metadata": {"name": 5}}' '/metadata/name: expected a text, found 5 (in Queue)*'
+wrong kai '{"kind": "Queue", "metadata": "x"}' '/metadata: expected an object, found "x" (in Queue)*'
+wrong kai '{"kind": "Queue", "metadata": {"name": "q"}, "spec": "x"}' '/spec: expected an object, found "x" (in Queue q)*'
+[ "$(wc -l <err)" -eq 1 ] || fail "one wrong member is told several times: $(<err)"
+wrong kai '{"kind": "Queue", "metadata": {"name": "q"}, "spec": {"parentQueue": true}}' \
+  '/spec/parentQueue: expected a text, found true (in Queue q)*'
+wrong kai '{"kind": "Queue", "metadata": {"name": "q"}, "spec": {"resources": [1]}}' \
+  '/spec/resources: expected an object, found an array (in Queue q)*'
+wrong kai '{"kind": "PodGroup", "metadata": {"namespace": "s", "name": "g"}, "spec": {"queue": "first", "topologyConstraint": 7}}' \
+  '/spec/topologyConstraint: expected an object, found 7 (in PodGroup s/g)*'
+wrong kueue '{"kind": "ClusterQueue", "metadata": {"name": "q"}, "spec": []}' \
+  '/spec: expected an object, found an array (in ClusterQueue q)*'
+wrong kai '{"kind": "Pod", "metadata": {"namespace": "s", "name": "p"}, "status": "Running"}' \
+  '/status: expected an object, found "Running" (in Pod s/p)*'
+
 # --- smaller worlds
 
 # A queue of its own; amounts that are exact in bytes only; a paused queue; a workload that goes.

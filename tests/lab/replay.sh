@@ -133,6 +133,23 @@ leaves deep/down/run $standard_files
 exits 2 "$allot" replay teams.json --out teams.csv/run
 nothing_half_done
 
+# --- what killed runs left: it is no run, and the next one to the same place removes it
+dead=999999999
+for partial in "left/run.partial-$dead" "left/run.partial-$$" "left/other.partial-$dead"; do
+  mkdir -p "$partial"
+  cp one/* "$partial"
+done
+cp one/jobs.csv "left/jobs.csv.partial-$dead"
+exits 2 "$allot" compare left one
+says "$(<err)" 'left: there is no replay in it*'
+exits 2 "$allot" compare "left/run.partial-$dead" one
+says "$(<err)" "left/run.partial-$dead: it is no run: *"
+exits 0 "$allot" replay teams.json --out left/run
+exits 0 "$allot" generate --jobs 10 --out left/jobs.csv
+says "$(ls left | tr '\n' ' ')" "jobs.csv other.partial-$dead run run.partial-$$ "
+exits 0 "$allot" compare left/run one
+rm -r left
+
 # --- wrong input leaves nothing, not even the directories above
 sed 's/"trace".*/"events": [{"at_s": 50, "remove_quota": {"quota": "all"}}], &/' teams.json >broken.json
 exits 2 "$allot" replay broken.json --out deep2/run

@@ -171,3 +171,16 @@ TEST_CASE("staging: while it is interruptible, the first interrupt is a question
   const interruptible again;
   CHECK(interruptible::asked() == 0);
 }
+
+TEST_CASE("staging: without its last file a directory is no run, and that one goes first and comes last") {
+  const scratch in;
+  fs::create_directories(in.path_of("run/one/in_the_way"));
+  write(in.path_of("run/two"), "old");
+  staging_directory s;
+  REQUIRE(s.open(in.path_of("run"), names, true).empty());
+  write(s.path_of("one"), "1");
+  write(s.path_of("two"), "2");
+  CHECK(s.publish().find("can't replace") == 0);
+  CHECK(files_in(in.path_of("run")) == std::set<std::string>{"one"});
+  CHECK(files_in(in.path_of("")) == std::set<std::string>{"run"});
+}

@@ -64,7 +64,8 @@ class stream_source {
 /// Reads the records of a CSV text (RFC 4180, UTF-8): quoted fields with doubled quotes, commas and line ends
 /// in them; CRLF or LF; an optional byte order mark. Empty lines are skipped. What the RFC does not allow is
 /// a failure with its position: a quote that opens inside a field, text after a closing one, a quote that is
-/// never closed, a lone carriage return. So are a zero byte and UTF-16.
+/// never closed, a lone carriage return. So are a zero byte, UTF-16, and more than a million empty lines
+/// together.
 ///
 /// Memory is bounded by the longest record, which is limited: a line of 200 MB fails after 1 MiB of it.
 class csv_reader {

@@ -65,6 +65,9 @@ class csv_table_base {
   csv_table_base(byte_source source, std::span<const csv_column> columns, std::size_t record_limit);
 
   [[nodiscard]] bool has(std::size_t column) const { return at_[column] != absent; }
+  [[nodiscard]] text_place place_of(std::size_t column) const {
+    return has(column) ? csv_.place(at_[column]) : csv_.place();
+  }
   [[nodiscard]] std::string_view text(std::size_t column) const;
   void report(std::size_t column, std::string text);
   [[nodiscard]] std::optional<std::int64_t> milli(std::size_t column, const char* expected,
@@ -116,6 +119,9 @@ class csv_table : public csv_table_base {
   [[nodiscard]] bool has(Column column) const { return csv_table_base::has(number(column)); }
   /// The field of this row, valid until `next`; empty if the text has no such column.
   [[nodiscard]] std::string_view text(Column column) const { return csv_table_base::text(number(column)); }
+
+  /// Where the field of this row begins; the row, if the text has no such column.
+  [[nodiscard]] text_place place_of(Column column) const { return csv_table_base::place_of(number(column)); }
 
   /// Adds a problem to this row, at one of its fields.
   void report(Column column, std::string text) { csv_table_base::report(number(column), std::move(text)); }

@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace allot {
@@ -51,12 +53,24 @@ struct trace_csv_limits {
   std::size_t problems = 20;
 };
 
+/// Where a trace says for the first time what may turn out to be wrong only later, beside a cluster and its
+/// quotas.
+struct trace_places {
+  /// By tenant.
+  std::vector<text_place> tenants;
+  std::vector<std::pair<name_id, text_place>> models;
+  std::optional<text_place> without_tenant;
+  /// GPUs of a pod (or of a job without pods) that are neither whole nor a fraction of one.
+  std::optional<text_place> mixed_gpus;
+};
+
 /// A trace, or the problems with its file.
 struct [[nodiscard]] trace_reading {
   /// Empty if there are problems.
   trace value;
   /// In the order of the file.
   std::vector<text_problem> problems;
+  trace_places places{};
   /// Whether reading stopped before the end of the file, so that there may be more problems.
   bool stopped = false;
 
