@@ -5,7 +5,8 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// The names are in the order of the enumerations in presets/options.hpp and gpu/placement/placement_name.hpp.
+/// The names are in the order of the enumerations in presets/options.hpp and
+/// gpu/placement/placement_name.hpp.
 const std::vector<part_kind>& settable_parts() {
   static const std::vector<part_kind> kinds{
       {"surplus",

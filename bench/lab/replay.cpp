@@ -136,7 +136,8 @@ struct dashboard_printer {
 
 replay_stop simulate(scenario& s, const replay_streams& streams, replay_result& r,
                      const replay_control& control) {
-  return with_dimensions(s, [&](auto n) { return run_replay<decltype(n)::value>(s, streams, r, control); });
+  return with_dimensions(s.resources.size(),
+                         [&](auto n) { return run_replay<decltype(n)::value>(s, streams, r, control); });
 }
 
 /// Only the dashboard, no files.

@@ -206,14 +206,6 @@ struct scenario_source {
 /// Contradictions in those settings, each with the number of the quota.
 [[nodiscard]] std::vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s);
 
-/// Calls `run(std::integral_constant<std::size_t, N>{})` with the smallest N that holds the scenario's
-/// resources.
-template <class Run>
-decltype(auto) with_dimensions(const scenario& s, Run run) {
-  return s.resources.size() <= 1 ? run(std::integral_constant<std::size_t, 1>{})
-                                 : run(std::integral_constant<std::size_t, max_resources>{});
-}
-
 /// The first N amounts.
 template <std::size_t N>
 [[nodiscard]] resources<N> narrow(const amounts& all) noexcept {

@@ -8,7 +8,8 @@ template any_policies<sim::workload_view<lab::max_resources>, sim::places> any_p
 template class scheduler<sim::workload_view<lab::max_resources>, sim::places,
                          any_policies<sim::workload_view<lab::max_resources>, sim::places>>;
 template class sim::simulator<lab::max_resources>;
-template result<sim::simulator<lab::max_resources>> sim::simulator<lab::max_resources>::make(sim::setup<lab::max_resources>, const any_preset&);
+template result<sim::simulator<lab::max_resources>> sim::simulator<lab::max_resources>::make(
+    sim::setup<lab::max_resources>, const any_preset&);
 template class sim::metrics<lab::max_resources>;
 
 }  // namespace v0

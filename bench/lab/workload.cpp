@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Makes the input of a simulator or scheduler from a scenario that has been read.
-#include "lab/scenario.hpp"
 #include "lab/workload.hpp"
+#include "lab/scenario.hpp"
 #include "lab/scenario_reader.hpp"
 
 #include <allot/quota/builder.hpp>

@@ -73,8 +73,8 @@ namespace detail {
 [[nodiscard]] inline bool long_run() {
   return detail::is_set("ALLOT_LONG");
 }
-/// Whether a thirtieth of the random cases will do (ALLOT_SHORT=1): where they are slow, and what they assert is
-/// asserted in full elsewhere.
+/// Whether a thirtieth of the random cases will do (ALLOT_SHORT=1): where they are slow, and what they assert
+/// is asserted in full elsewhere.
 [[nodiscard]] inline bool short_run() {
   return detail::is_set("ALLOT_SHORT");
 }
