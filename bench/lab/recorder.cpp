@@ -16,8 +16,15 @@ namespace lab {
 
 namespace {
 
-/// What a screen can show; a curve with more points looks the same.
-constexpr std::size_t most_chart_points = 600;
+/// What a screen can show; a curve with more points looks the same. Those of very many quotas share the
+/// memory.
+[[nodiscard]] std::size_t chart_points(std::size_t quotas) {
+  constexpr std::size_t most = 600;
+  constexpr std::size_t least = 60;
+  constexpr std::size_t of_all_quotas = most * 2000;
+  const std::size_t points = std::clamp(of_all_quotas / std::max<std::size_t>(1, quotas), least, most);
+  return points - points % 2;
+}
 
 void append_count(std::string& text, std::uint64_t n) {
   char digits[20];
@@ -57,7 +64,7 @@ time_recorder::time_recorder(output_file& tenants, const std::vector<std::string
 void time_recorder::begin(instant now) {
   if (std::exchange(has_begun_, true)) return;
   result_.begin = step_began_ = now;
-  const thinned_series fresh{now, most_chart_points};
+  const thinned_series fresh{now, chart_points(quotas_.size())};
   used_ = pending_ = capacity_ = stranded_ = fresh;
   for (quota_record& q : quotas_) {
     for (series* s : {&q.used, &q.entitled, &q.borrowed, &q.lent, &q.pending}) s->values = fresh;

@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <functional>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -205,10 +206,11 @@ replay_result result_for(const scenario& s, std::uint64_t seed, bool has_own_quo
   r.resources = s.resources;
   r.has_own_quotas = has_own_quotas;
   for (const quota_entry& q : s.quotas) r.quotas.push_back({q.spec.name, {}, {}});
+  std::unordered_map<std::string_view, quota_id> ids;
+  for (std::size_t x = 0; x < s.quotas.size(); ++x) ids.emplace(s.quotas[x].spec.name, quota_id{x});
   for (std::size_t x = 0; x < s.quotas.size(); ++x) {
-    for (std::size_t p = 0; p < s.quotas.size() && !s.quotas[x].spec.parent.empty(); ++p) {
-      if (s.quotas[p].spec.name == s.quotas[x].spec.parent) r.quotas[x].parent = quota_id{p};
-    }
+    const auto parent = ids.find(s.quotas[x].spec.parent);
+    if (!s.quotas[x].spec.parent.empty() && parent != ids.end()) r.quotas[x].parent = parent->second;
   }
   return r;
 }

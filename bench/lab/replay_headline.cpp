@@ -76,17 +76,24 @@ text_table times_table(const replay_result& r) {
   return table;
 }
 
-text_table quota_table(const replay_result& r) {
+std::string quota_table(const replay_result& r) {
+  // More rows than this scroll away what is above them.
+  constexpr std::size_t most = 200;
   text_table table{{"quota", "jobs", "wait mean", "wait p99", "completion", "GPU-h", "borrowed", "lent",
                     "evicted", "lost"}};
-  for (const sim::quota_figures& q : r.figures.quotas) {
-    if (!r.shows(q.quota)) continue;
+  const std::vector<quota_id> listed = listed_quotas(r, most);
+  for (const quota_id x : listed) {
+    const sim::quota_figures& q = r.figures.quotas[x.index()];
     table.add({r.quotas[q.quota.index()].name, grouped(q.of.jobs.total),
                human_time(q.of.queue, q.of.queue.mean()), human_time(q.of.queue, q.of.queue.p99),
                human_time(q.of.jct, q.of.jct.mean()), hours(q.of.allocated), hours(q.of.borrowed),
                hours(q.of.lent), grouped(q.of.preemptions), hours(q.of.lost)});
   }
-  return table;
+  std::string text = table.text();
+  if (const std::size_t all = listed_quotas(r, r.quotas.size()).size(); all > listed.size()) {
+    text += "  ... and " + grouped(all - listed.size()) + " with less GPU time: see summary.json\n";
+  }
+  return text;
 }
 
 std::string waiting_line(const sim::wait_split& waited) {
@@ -202,7 +209,7 @@ std::string headline(const replay_result& r) {
           ", " + hours(f.of.fair_share_error) + " GPU-h short of fair shares");
   if (f.of.waited.total() != 0) append_line(text, "waiting", waiting_line(f.of.waited));
   append_isolated(text, r);
-  return text + '\n' + times_table(r).text() + '\n' + quota_table(r).text();
+  return text + '\n' + times_table(r).text() + '\n' + quota_table(r);
 }
 
 }  // namespace lab

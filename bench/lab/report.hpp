@@ -134,6 +134,8 @@ void write_unfinished(std::string& html, const replay_result& r);
 void write_refused(std::string& html, const replay_result& r);
 void write_definitions(std::string& html);
 
+/// The quotas that tables list, in their order: at most `most`, those with the most GPU time.
+[[nodiscard]] std::vector<quota_id> listed_quotas(const replay_result& r, std::size_t most);
 /// By job number in the simulation.
 [[nodiscard]] std::vector<const replayed_job*> jobs_by_index(const replay_result& r);
 /// When a run ended; for a run that never did, the end of the replay.

@@ -22,7 +22,7 @@ constexpr std::string_view style = R"css(
 --c8:#77818f}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
-body{margin:0 auto;max-width:1160px;padding:24px 20px 56px;background:var(--back);color:var(--ink);
+body{margin:0 auto;overflow-wrap:break-word;max-width:1160px;padding:24px 20px 56px;background:var(--back);color:var(--ink);
 font:15px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
 h1{font-size:26px;line-height:1.2;margin:0}h2{font-size:18px;line-height:1.3;margin:0}
 h3{font-size:15px;margin:0;font-weight:600}

@@ -331,7 +331,27 @@ void write_preemptions(std::string& html, const replay_result& r, const std::vec
   if (shown.size() > most_open) html += "</details>\n";
 }
 
+std::vector<quota_id> listed_quotas(const replay_result& r, std::size_t most) {
+  std::vector<quota_id> listed;
+  for (const sim::quota_figures& q : r.figures.quotas) {
+    if (r.shows(q.quota)) listed.push_back(q.quota);
+  }
+  if (listed.size() <= most) return listed;
+  const auto has_more = [&](quota_id a, quota_id b) {
+    const wide x = r.figures.quotas[a.index()].of.allocated;
+    const wide y = r.figures.quotas[b.index()].of.allocated;
+    return x != y ? x > y : a < b;
+  };
+  const auto end = listed.begin() + static_cast<std::ptrdiff_t>(most);
+  std::nth_element(listed.begin(), end, listed.end(), has_more);
+  listed.erase(end, listed.end());
+  std::sort(listed.begin(), listed.end());
+  return listed;
+}
+
 void write_quota_table(std::string& html, const replay_result& r) {
+  // Two hundred bytes each.
+  constexpr std::size_t most = 2000;
   html += "<figure><figcaption><h2>All figures</h2></figcaption>";
   open_table(html, "wide");
   for (const std::string_view name :
@@ -359,15 +379,20 @@ void write_quota_table(std::string& html, const replay_result& r) {
     cell(html, grouped(f.jobs.refused));
     html += '\n';
   };
-  for (const sim::quota_figures& q : r.figures.quotas) {
-    if (!r.shows(q.quota)) continue;
+  const std::vector<quota_id> listed = listed_quotas(r, most);
+  for (const quota_id x : listed) {
     html += "<tr>";
-    text_cell(html, r.quotas[q.quota.index()].name);
-    row(q.of);
+    text_cell(html, r.quotas[x.index()].name);
+    row(r.figures.quotas[x.index()].of);
   }
   html += "<tr><td>all";
   row(r.figures.of);
-  html += "</table></div></figure>\n";
+  html += "</table></div>";
+  if (const std::size_t all = listed_quotas(r, r.quotas.size()).size(); all > listed.size()) {
+    html.append("<p>The ").append(grouped(listed.size())).append(" quotas with the most GPU time of ");
+    html.append(grouped(all)).append("; summary.json has all.");
+  }
+  html += "</figure>\n";
 }
 
 void write_unfinished(std::string& html, const replay_result& r) {

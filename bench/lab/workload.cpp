@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 namespace allot {
@@ -290,6 +291,11 @@ workload<N> make_workload(const scenario& s) {
 
   if (s.cluster) result.setup.where = places_of(s, result.setup.jobs);
 
+  const auto cancels = [](const event_entry& e) { return std::holds_alternative<std::string>(e.what); };
+  std::unordered_map<std::string_view, sim::job_index> numbers;
+  if (std::any_of(s.events.begin(), s.events.end(), cancels)) {
+    for (sim::job_index j = 0; j < result.ids.size(); ++j) numbers.emplace(result.ids[j], j);
+  }
   for (const event_entry& e : s.events) {
     if (const auto* change = std::get_if<quota_change<max_resources>>(&e.what)) {
       result.setup.quota_events.push_back({e.at, std::visit(narrow_change<N>{}, *change)});
@@ -300,9 +306,9 @@ workload<N> make_workload(const scenario& s) {
       continue;
     }
     const auto& id = std::get<std::string>(e.what);
-    const auto at = std::find(result.ids.begin(), result.ids.end(), id);
-    if (at == result.ids.end()) continue;  // refused by its quota's access rule
-    result.setup.cancels.push_back({e.at, static_cast<sim::job_index>(at - result.ids.begin())});
+    const auto at = numbers.find(id);
+    if (at == numbers.end()) continue;  // refused by its quota's access rule
+    result.setup.cancels.push_back({e.at, at->second});
   }
   return result;
 }

@@ -128,6 +128,38 @@ for flags in "1440" "390 --blink-settings=preferredColorScheme=0"; do
   " "$@"
 done
 
+# --- every name of a list of hostile ones, of quotas, jobs, classes and nodes
+
+{
+  printf '{"format": "allot-scenario/1", "cluster": {"nodes": ['
+  sed 's/.*/{"name": &, "gpus": 1},/' "$sources/tests/lab/hostile_names.json"
+  printf '{"name": "last", "gpus": 1}]}, "quotas": ['
+  sed 's/.*/{"name": &, "nominal": {"gpu": 1}},/' "$sources/tests/lab/hostile_names.json"
+  printf '{"name": "last"}], "jobs": ['
+  sed 's/.*/{"id": &, "quota": &, "class": &, "request": {"gpu": 1}, "duration_s": 9},/' "$sources/tests/lab/hostile_names.json"
+  printf '{"id": "last", "quota": "last", "request": {"gpu": 99}}]}'
+} >hostile.json
+"$allot" replay hostile.json --out hostile >/dev/null 2>&1 || fail "replay of hostile names"
+"$allot" replay hostile.json --policy fifo --out hostile-fifo >/dev/null 2>&1 || fail "replay of hostile names"
+"$allot" compare hostile hostile-fifo --html hostile.html || fail "compare --html of hostile names"
+names=$(sed 's/</\\u003c/g' "$sources/tests/lab/hostile_names.json" | tr '\n' ',')
+shows_all="
+  const flat = t => t.replace(/[\\r\\n]+/g, ' ').replace(/\\s+/g, ' ').trim();
+  const cells = new Set([...document.querySelectorAll('td, th, span, button, tspan, text')].map(e => flat(e.textContent)));
+  for (const name of [$names]) {
+    if (!cells.has(flat(name))) problems.push('not shown as it is: ' + JSON.stringify(name));
+  }
+  check('a name became an element', document.querySelectorAll('img, iframe, object, [onload], [onerror]').length === 0);
+"
+opens hostile/report.html 1440 "$shows_all
+  move(Number(by('slider').max) / 2);
+  check('something runs', !/^Running: 0$/.test(text('run-head')));
+"
+opens hostile.html 1440 "
+  check('a name became an element', document.querySelectorAll('img, iframe, object, [onload], [onerror]').length === 0);
+  check('three charts and more', document.querySelectorAll('.plot').length >= 4);
+"
+
 # --- more than a page can hold: evenly spaced instants
 
 "$allot" generate --days 110 --seed 3 --load 0.7 --out long.csv >/dev/null || fail "generate"
