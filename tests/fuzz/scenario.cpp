@@ -41,7 +41,7 @@ void expect_same(const errors& found, const errors& of_check, const char* what) 
   control.max_time = std::chrono::seconds{5};
   control.show_progress = false;
   output_file nowhere;
-  const replay_stop stop = with_dimensions(s, [&](auto n) {
+  const replay_stop stop = with_dimensions(s.resources.size(), [&](auto n) {
     return run_replay<decltype(n)::value>(s, {nowhere, nullptr}, r, control);
   });
   expect(stop.problems.empty(), "a change of quotas that is valid can be made");
