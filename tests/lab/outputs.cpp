@@ -57,7 +57,7 @@ struct replayed {
     for (std::size_t x = 1; x < given.quotas.size(); ++x) result.quotas[x].parent = allot::quota_id{0};
     lab::output_file tenants_file{in.path_of("tenants")};
     lab::output_file events_file{in.path_of("events")};
-    const auto stop = lab::with_dimensions(given, [&](auto n) {
+    const auto stop = lab::with_dimensions(given.resources.size(), [&](auto n) {
       return lab::run_replay<decltype(n)::value>(given, {tenants_file, &events_file}, result);
     });
     CHECK(stop.problems.empty());

@@ -41,7 +41,7 @@ struct replayed {
     for (const auto& q : given.quotas) result.quotas.push_back({q.spec.name, {}, {}});
     for (std::size_t x = 1; x < given.quotas.size(); ++x) result.quotas[x].parent = allot::quota_id{0};
     static_cast<void>(in.written([&](lab::output_file& tenants) {
-      const auto stop = lab::with_dimensions(given, [&](auto n) {
+      const auto stop = lab::with_dimensions(given.resources.size(), [&](auto n) {
         return lab::run_replay<decltype(n)::value>(given, {tenants, nullptr}, result);
       });
       CHECK(stop.problems.empty());

@@ -18,6 +18,14 @@
 
 namespace allot_test {
 
+/// Amounts of the first two of the eight dimensions that the simulators of allot::lab have.
+[[nodiscard]] inline allot::resources<8> in_two(allot::quantity first, allot::quantity second) {
+  allot::resources<8> both;
+  both[0] = first;
+  both[1] = second;
+  return both;
+}
+
 /// Everything that a simulation can have, at random and small: two flavors of GPUs, each with its nodes and
 /// its dimension; jobs that are elastic or not, of either flavor or of one, some with a time limit, some of
 /// which run from the start; nodes that fail, are drained and come back; quotas that lose what they have;
@@ -44,7 +52,7 @@ namespace allot_test {
   std::vector<flavor_set<8>> sets(4);
   for (std::size_t i = 0; i < sets.size(); ++i) {
     const auto size = allot::gpus(static_cast<std::int64_t>(1 + i / 2));
-    std::vector<amounts> options = {{size, allot::quantity{}}, {allot::quantity{}, size}};
+    std::vector<amounts> options = {in_two(size, {}), in_two({}, size)};
     sets[i].pools = {0b01, 0b10};
     if (i % 2 == 1) std::swap(options[0], options[1]), std::swap(sets[i].pools[0], sets[i].pools[1]);
     sets[i].menu.add_group(options);

@@ -245,7 +245,7 @@ namespace {
 allot::sim::setup<8> two_flavors(std::vector<job<8>> jobs, std::int64_t first, std::int64_t second_flavor) {
   std::vector<allot::quota_spec<8>> specs(1);
   specs[0].name = "a";
-  specs[0].nominal = {gpus(first), gpus(second_flavor)};
+  specs[0].nominal = in_two(gpus(first), gpus(second_flavor));
   std::vector<allot::gpu::node_spec> both(2);
   both[0].name = "x";
   both[0].pool = "x";
@@ -253,7 +253,7 @@ allot::sim::setup<8> two_flavors(std::vector<job<8>> jobs, std::int64_t first, s
   both[1].pool = "y";
   both[0].gpus = both[1].gpus = 8;
   allot::sim::flavor_set<8> either;
-  const std::vector<allot::resources<8>> options = {{gpus(1), gpus(0)}, {gpus(0), gpus(1)}};
+  const std::vector<allot::resources<8>> options = {in_two(gpus(1), gpus(0)), in_two(gpus(0), gpus(1))};
   either.menu.add_group(options);
   either.pools = {0b01, 0b10};
   return {.quotas = allot::build_quota_tree(specs).value(),
@@ -292,18 +292,17 @@ TEST_CASE("simulator: a job has the flavor that it was given, in its accounts an
   const auto sim = run<standard>(std::move(s), both);
   // Three of the first flavor; two of the second, as the first has one left; that one for the third job,
   // which grows only by the flavor that its first pod has.
-  using r = allot::resources<8>;
   REQUIRE(used.size() >= 3);
-  CHECK(used[0] == r{gpus(3), gpus(0)});
-  CHECK(used[1] == r{gpus(3), gpus(2)});
-  CHECK(used[2] == r{gpus(4), gpus(2)});
-  CHECK(wanted[1] == r{gpus(3), gpus(2)});
-  CHECK(wanted[2] == r{gpus(7), gpus(2)});
-  CHECK(sim.wanted(1) == r{gpus(0), gpus(2)});
+  CHECK(used[0] == in_two(gpus(3), gpus(0)));
+  CHECK(used[1] == in_two(gpus(3), gpus(2)));
+  CHECK(used[2] == in_two(gpus(4), gpus(2)));
+  CHECK(wanted[1] == in_two(gpus(3), gpus(2)));
+  CHECK(wanted[2] == in_two(gpus(7), gpus(2)));
+  CHECK(sim.wanted(1) == in_two(gpus(0), gpus(2)));
   CHECK(log.pods(*log.last_run(0))[0].where.node == node_id{0});
   CHECK(log.pods(*log.last_run(1))[0].where.node == node_id{1});
-  CHECK(used.back() == r{});
-  CHECK(wanted.back() == r{});
+  CHECK(used.back() == allot::resources<8>{});
+  CHECK(wanted.back() == allot::resources<8>{});
   // 1 pod for 8 s, and 4 for the other 32 pod-seconds.
   CHECK(sim.history(2).end == 18 * second);
 }
@@ -433,7 +432,9 @@ TEST_CASE(
       diary<8> seen;
       allot::sim::run_log log;
       allot::sim::run_logger<8> runs{log};
-      allot::sim::metrics<8> measured{{.gpus = {true, true}}};
+      allot::per_dimension<bool, 8> gpus_are{false};
+      gpus_are[0] = gpus_are[1] = true;
+      allot::sim::metrics<8> measured{{.gpus = gpus_are}};
       allot::sim::observers<8> all{&seen, &runs, &measured, &look};
       auto made = simulator_of(preset_type::name, with_defaults<preset_type>(given));
       if (!made) return;  // its quotas are none that the preset takes
