@@ -19,10 +19,10 @@
 namespace allot_test {
 
 /// Amounts of the first two of the eight dimensions that the simulators of allot::lab have.
-[[nodiscard]] inline allot::resources<8> in_two(allot::quantity first, allot::quantity second) {
+[[nodiscard]] inline allot::resources<8> in_two(allot::quantity one, allot::quantity other) {
   allot::resources<8> both;
-  both[0] = first;
-  both[1] = second;
+  both[0] = one;
+  both[1] = other;
   return both;
 }
 
