@@ -17,7 +17,7 @@ struct input_limits {
   /// In bytes after unpacking, of a file that is kept in memory as a whole, and of one that is read row by
   /// row (a trace).
   std::uint64_t document = std::uint64_t{1} << 30U;
-  std::uint64_t table = std::uint64_t{1} << 36U;
+  std::uint64_t table = std::uint64_t{1} << 32U;
   /// The levels of a tree of quotas.
   std::size_t depth = 256;
 };

@@ -11,7 +11,10 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace allot {
@@ -199,12 +202,12 @@ class kai_importer {
   }
 
   void link_queues() {
+    std::map<std::string_view, queue*> by_name;
+    for (queue& q : queues_) by_name.emplace(q.object->name, &q);
     for (queue& q : queues_) {
       if (q.parent.empty()) continue;
-      const auto parent = std::find_if(queues_.begin(), queues_.end(),
-                                       [&](const queue& p) { return p.object->name == q.parent; });
-      if (parent != queues_.end()) {
-        parent->has_children = true;
+      if (const auto parent = by_name.find(q.parent); parent != by_name.end()) {
+        parent->second->has_children = true;
         continue;
       }
       log_.note(q.object->shown(),
@@ -268,6 +271,7 @@ class kai_importer {
                    log_);
     }
     g.nearness = read_kai_constraint(o, found_);
+    group_numbers_.emplace(std::pair{o.space, o.own_name}, groups_.size());
     groups_.push_back(std::move(g));
   }
 
@@ -290,13 +294,12 @@ class kai_importer {
   void read_pod(const kubernetes_object& o) {
     const std::string phase = text_at(o.value, {"status", "phase"}, found_);
     const std::string name = text_at(o.value, {"metadata", "annotations", "pod-group-name"}, found_);
-    const auto g = std::find_if(groups_.begin(), groups_.end(), [&](const group& candidate) {
-      return candidate.object->space == o.space && candidate.object->own_name == name;
-    });
-    if (name.empty() || g == groups_.end()) {
+    const auto known = group_numbers_.find(std::pair{o.space, name});
+    if (name.empty() || known == group_numbers_.end()) {
       ++pods_without_group_;
       return;
     }
+    group* const g = &groups_[known->second];
     if (phase == "Succeeded" || phase == "Failed") return;
     pod p;
     p.object = &o;
@@ -672,6 +675,8 @@ class kai_importer {
   std::vector<queue> queues_;
   std::vector<node> nodes_;
   std::vector<group> groups_;
+  /// By namespace and name.
+  std::map<std::pair<std::string, std::string>, std::size_t> group_numbers_;
   /// Groups in which some pod can't be counted.
   std::set<const kubernetes_object*> unusable_;
   std::array<bool, kai_resources.size()> is_counted_{};

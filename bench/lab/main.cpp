@@ -94,7 +94,7 @@ void add_max_input(CLI::App& command) {
         lab::limits_of_input().document = *size;
         lab::limits_of_input().table = *size;
       },
-      "the most that is read of one file, unpacked, as in 4G (1G; traces, which are read row by row, 64G)");
+      "the most that is read of one file, unpacked, as in 4G (1G; traces, which are read row by row, 4G)");
 }
 /// And how deep its quotas may be.
 void add_limits(CLI::App& command) {
