@@ -73,19 +73,3 @@
 // | `shortage_rule`     | divides what was promised too often        | all get the same fraction           |
 // | `want_blind_rule`   | says that unmet wants change nothing       | they may                            |
 // | `access_policy`     | who may submit to which quota (quota/)     | anyone                              |
-
-namespace allot {
-inline namespace v0 {
-
-// The defaults above are of the kind that stands beside them.
-static_assert(placement<no_placement>);
-static_assert(quota_order<within_nominal_then_borrowed_share, 1>);
-static_assert(priority_order<by_settings>);
-static_assert(victim_order<lowest_priority_then_highest_share, 1>);
-static_assert(victim_guard<eligible_is_fair, 1> && !staged_guard<eligible_is_fair>);
-static_assert(victim_guard<final_then_initial_share, 1> && staged_guard<final_then_initial_share>);
-static_assert(rival_guard<final_share>);
-static_assert(victim_protection<unprotected, 1>);
-
-}  // namespace v0
-}  // namespace allot
