@@ -262,6 +262,7 @@ TEST_CASE("places: a search that may be ruled out at a glance finds what any oth
       impossible += s.first == allot::search_outcome::impossible ? 1U : 0U;
     }
   });
+  if (!allot_test::all_cases_run()) return;
   CHECK(found > 50);
   CHECK(impossible > 50);
 }
