@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include "lab/erased_policies.hpp"
+
 #include <allot/lab/simulators.hpp>
 
 namespace allot {

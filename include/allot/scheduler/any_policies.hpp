@@ -158,12 +158,7 @@ class any_policies {
   };
 
   template <class Policies>
-  explicit any_policies(Policies parts)
-      : not_preemptible(parts.not_preemptible),
-        parts_(std::make_unique<detail::policies_in<View, Placement, Policies>>(std::move(parts))) {
-    static_assert(detail::are_policies_of<Policies, View>());
-    jobs.of_ = parts_.get();
-  }
+  explicit any_policies(Policies parts);
   /// No policies, with the reason: those chosen at run time do not fit the view. `make_scheduler` then
   /// refuses, giving that reason.
   [[nodiscard]] static any_policies none(std::string why) {
@@ -186,6 +181,16 @@ class any_policies {
   std::unique_ptr<const interface> parts_;
   std::string why_none_{};
 };
+
+// Outside the class, so that an `extern template` saves compiling the cycle of these policies again.
+template <job_view View, placement Placement>
+template <class Policies>
+any_policies<View, Placement>::any_policies(Policies parts)
+    : not_preemptible(parts.not_preemptible),
+      parts_(std::make_unique<detail::policies_in<View, Placement, Policies>>(std::move(parts))) {
+  static_assert(detail::are_policies_of<Policies, View>());
+  jobs.of_ = parts_.get();
+}
 
 }  // namespace v0
 }  // namespace allot

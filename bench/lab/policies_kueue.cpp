@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/lab/dimensions.hpp>
+#include <allot/scheduler/any_policies.hpp>
+#include <allot/sim/simulator.hpp>
+#include <allot/systems/kueue/kueue.hpp>
+#include <allot/systems/kueue/kueue_fair.hpp>
+
+namespace allot {
+inline namespace v0 {
+
+template any_policies<sim::workload_view<1>, sim::places>::any_policies(kueue::policies_type);
+template any_policies<sim::workload_view<lab::max_resources>, sim::places>::any_policies(
+    kueue::policies_type);
+template any_policies<sim::workload_view<1>, sim::places>::any_policies(kueue_fair::policies_type);
+template any_policies<sim::workload_view<lab::max_resources>, sim::places>::any_policies(
+    kueue_fair::policies_type);
+
+}  // namespace v0
+}  // namespace allot
