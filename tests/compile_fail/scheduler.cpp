@@ -145,6 +145,32 @@ using chosen =
 using chosen = allot::scheduler<
     jobs, placement,
     allot::policies<by_share, allot::by_settings, by_priority, allot::eligible_is_fair, anything> >;
+#elif defined judges_rivals_of_a_guard_is_an_int
+// allot: the guard's judges_rivals() must be const and return bool
+struct counts_rivals : allot::eligible_is_fair {
+  int judges_rivals() const;
+};
+using chosen = allot::scheduler<jobs, placement,
+                                allot::policies<by_share, allot::by_settings, by_priority, counts_rivals> >;
+#elif defined strategies_of_a_guard_are_a_function
+// allot: the guard's strategies must be a static constexpr std::size_t
+struct has_strategies : allot::eligible_is_fair {
+  std::size_t strategies() const;
+};
+using chosen = allot::scheduler<jobs, placement,
+                                allot::policies<by_share, allot::by_settings, by_priority, has_strategies> >;
+#elif defined within_quota_is_not_const
+// allot: the victim order's within_quota must be const
+struct changes : by_priority {
+  bool within_quota(const allot::running_job<1>&, const allot::running_job<1>&, allot::instant);
+};
+using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, changes> >;
+#elif defined follows_priority_takes_nothing
+// allot: the job order's follows_priority must be const, take (const queue_settings&), return bool
+struct says_little : allot::by_settings {
+  bool follows_priority() const;
+};
+using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, says_little> >;
 #else
 using chosen = allot::scheduler<jobs>;
 #endif

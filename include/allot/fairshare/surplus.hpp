@@ -72,6 +72,9 @@ template <class Rule>
   if constexpr (want_blind_rule<Rule>) {
     return rule.ignores_unmet_wants();
   } else {
+    static_assert(
+        !requires(Rule & any) { any.ignores_unmet_wants(); },
+        "allot: the surplus rule's ignores_unmet_wants() must be const and return bool");
     return false;
   }
 }

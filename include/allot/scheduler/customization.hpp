@@ -13,8 +13,8 @@
 #include <allot/scheduler/view.hpp>
 
 // Everything that a host or a policy author can supply, with the concept that checks it: include this header
-// to find them all. A member with the name of an optional one but the wrong signature is an error that names
-// it.
+// to find them all. In views, placements, orders and guards a member with the name of an optional one but the
+// wrong signature is an error that names it.
 //
 // ## The jobs: a view (scheduler/view.hpp)
 //

@@ -6,6 +6,7 @@
 #include <allot/preemption/protection.hpp>
 #include <allot/preemption/victim_order.hpp>
 #include <allot/quota/ledger.hpp>
+#include <allot/scheduler/detail/parts_check.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/scheduler/view.hpp>
 
@@ -231,6 +232,11 @@ template <class Policies, job_view View>
     static_assert(job_order<std::remove_cvref_t<decltype(std::declval<const Policies&>().jobs)>, View>,
                   "allot: the job order must take (view, job, queue_settings) and return an integer; "
                   "shortest_first needs a view with duration(job)");
+    using order = std::remove_cvref_t<decltype(std::declval<const Policies&>().jobs)>;
+    static_assert(
+        !has_follows_priority<order> || priority_order<order>,
+        "allot: the job order's follows_priority must be const, take (const queue_settings&), return "
+        "bool");
   }
   if constexpr (requires { typename Policies::quota_order_type; }) {
     static_assert(
@@ -243,6 +249,8 @@ template <class Policies, job_view View>
                   "allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const "
                   "victim_candidate<N>&), return bool "
                   "or a verdict");
+    static_assert(is_whole_victim_order<typename Policies::victim_order_type, n>());
+    static_assert(is_whole_guard<typename Policies::guard_type>());
     static_assert(victim_protection<typename Policies::protection_type, n>,
                   "allot: the protection must take (const ledger<N>&, const beneficiary<N>&, const "
                   "victim_candidate<N>&, "
