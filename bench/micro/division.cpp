@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// What it costs to say what every quota is owed, over trees of (quotas, depth of the leaves): anew, and after
-// the demand of one quota has changed. What the cost grows with is printed as BigO.
+// What it costs to say what every quota is owed, over trees of (quotas, depth of the leaves): from scratch,
+// and after the demand of one quota has changed. What the cost grows with is printed as BigO.
 #include <allot/fairshare/adjusted_shares.hpp>
 #include <allot/fairshare/decayed_surplus.hpp>
 #include <allot/fairshare/division.hpp>

@@ -132,7 +132,7 @@ void rivals(benchmark::State& state) {
 }
 BENCHMARK(rivals<allot::final_share>)->Apply(each_size);
 
-/// Whoever loses least: the order is worked out at each search.
+/// The job that loses least first: the order is worked out at each search.
 void reclaim_cheapest(benchmark::State& state) {
   lent_out w = full_cluster(state);
   search_by<allot::cheapest_lost_work, allot::eligible_is_fair> search;

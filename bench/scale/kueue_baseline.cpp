@@ -2,7 +2,7 @@
 // Kueue's own scheduler benchmark (test/performance/scheduler, "baseline") with an ideal control plane: 5
 // cohorts of 6 queues of 20, 15,000 workloads of three classes that arrive over a minute, or all at once.
 // Simulated time goes on only when nothing more can be decided; who is evicted has gone at once and starts
-// anew later. Kueue's own run takes 351 s of wall time, bound by its API server; the work itself takes 66 s
+// again later. Kueue's own run takes 351 s of wall time, bound by its API server; the work itself takes 66 s
 // of simulated time at least.
 //
 // Reported: wall time of everything; `makespan_s` simulated; mean simulated waits of the three classes;

@@ -163,7 +163,7 @@ exits 0 in_hook bench --against HEAD steady
 says "$(<out)" '*0 worse, 0 better, 1 the same*'
 [ "$(state)" = "$before" ] || fail "from a hook the user's tree changed: $(state)"
 
-# Another revision takes the place of the first; a directory that somebody removed or changed is made anew.
+# Another revision takes the place of the first; a directory that was removed or changed is made again.
 git -C repository commit -q -a -m second
 second=$(git -C repository rev-parse --short HEAD)
 exits 0 bench --against HEAD

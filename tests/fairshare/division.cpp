@@ -476,7 +476,7 @@ TEST_CASE("division: KAI's rows in whole GPUs") {
   CHECK(own(decayed, abc, {0, 128, 128, 24}) == std::vector<std::int64_t>{61'000, 43'000, 24'000});
 }
 
-TEST_CASE("division: a rule is told who asks, what it owns and what it uses") {
+TEST_CASE("division: a rule sees which quota asks, what it owns and what it uses") {
   struct look {
     std::vector<allot::claimant>* seen;
     void operator()(quantity, std::span<allot::claimant> claimants) const {
@@ -570,7 +570,7 @@ void check_law_6(Rule rule, std::size_t cases, bool by_quota = false) {
 
 }  // namespace
 
-TEST_CASE("division: a changed demand gives what dividing anew gives") {
+TEST_CASE("division: a changed demand gives what dividing from scratch gives") {
   check_change_demand(allot::proportional_to_weight{}, 400, false);
   check_change_demand(allot::proportional_to_quota{}, 100, false);
   check_change_demand(allot::proportional<allot::by_weight>{allot::webster{quantity::milli(3)}}, 200, false);

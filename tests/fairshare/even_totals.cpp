@@ -26,7 +26,7 @@ claimant of_quota(std::int64_t owned, std::int64_t has, std::int64_t wants) {
   return c;
 }
 
-/// By the definition: thousandth after thousandth to whoever has least.
+/// By the definition: thousandth after thousandth to the one that has least.
 template <class Measure>
 amounts thousandth_by_thousandth(std::int64_t surplus, const std::vector<claimant>& claimants,
                                  Measure measure) {

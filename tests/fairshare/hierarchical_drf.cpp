@@ -29,7 +29,8 @@ using two = resources<2>;
 
 enum class by { h_drf, h_drf_that_sees_no_blocks, sums };
 
-/// One task after the other for whose turn it is, until none fits: who asks for what, in a tree of names.
+/// One task after the other for the quota whose turn it is, until none fits: which quota asks for what, in a
+/// tree of names.
 class filling {
  public:
   filling(two capacity, std::vector<quota_spec<2>> specs)
@@ -199,7 +200,7 @@ TEST_CASE("hierarchical_drf: shares are per weight, also where members are scale
   CHECK(f.tasks("prod") == 4);
 }
 
-TEST_CASE("hierarchical_drf: a path that is refreshed is as if all were counted anew") {
+TEST_CASE("hierarchical_drf: a path that is refreshed is as if all were counted again") {
   allot_test::for_each_seed(150, [](allot_test::random_source& random) {
     ledger<2> l{allot::quota_tree<2>{allot_test::random_quotas<2>(random, {.one_unlimited_in = 0})}};
     const two capacity{gpus(random.between(0, 200)), gpus(200)};

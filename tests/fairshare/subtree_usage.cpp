@@ -13,7 +13,7 @@ using allot::quota_id;
 using allot::resources;
 using allot::subtree_usage;
 
-TEST_CASE("subtree_usage: is the ledger's, kept along or anew") {
+TEST_CASE("subtree_usage: is the ledger's, kept up to date or built again") {
   allot_test::for_each_seed(200, [](allot_test::random_source& random) {
     allot::ledger<2> l{allot::quota_tree<2>{allot_test::random_quotas<2>(random)}};
     subtree_usage<2> sums{l};

@@ -114,7 +114,7 @@ TEST_CASE("total_share: saturation is of what one is entitled to, nothing due an
   CHECK((key(b) < key(root)));
 }
 
-TEST_CASE("total_share: a tournament by entitlements, keyed anew when they change") {
+TEST_CASE("total_share: a tournament by entitlements, with new keys when they change") {
   allot_test::for_each_seed(150, [](allot_test::random_source& random) {
     using order = lowest_saturation<1, division<>>;
     ledger<> l{allot::quota_tree<>{allot_test::random_quotas<1>(random, {.one_unlimited_in = 0})}};

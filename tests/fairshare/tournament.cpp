@@ -134,7 +134,7 @@ void compare_with_brute_force(random_source& random, const allot_test::quota_sha
 
 }  // namespace
 
-TEST_CASE("tournament: the winner is that of all matches played anew, on small trees") {
+TEST_CASE("tournament: the winner is that of all matches played again, on small trees") {
   allot_test::for_each_seed(400, [](random_source& random) {
     compare_with_brute_force<1, allot::within_nominal_then_borrowed_share>(random, {}, 60);
     compare_with_brute_force<2, allot::within_nominal_then_borrowed_share>(random, {}, 60);
@@ -142,7 +142,7 @@ TEST_CASE("tournament: the winner is that of all matches played anew, on small t
   });
 }
 
-TEST_CASE("tournament: the winner is that of all matches played anew, on trees of up to 300 quotas") {
+TEST_CASE("tournament: the winner is that of all matches played again, on trees of up to 300 quotas") {
   allot_test::for_each_seed(40, [](random_source& random) {
     const allot_test::quota_shape large{.most_quotas = 300, .one_root_in = 60, .overcommit = false};
     compare_with_brute_force<1, allot::within_nominal_then_borrowed_share>(random, large, 300);
@@ -166,7 +166,7 @@ struct least_number_first {
 
 }  // namespace
 
-TEST_CASE("tournament: what else an order looks at may change, and then everybody is keyed anew") {
+TEST_CASE("tournament: what else an order looks at may change, and then every quota gets a new key") {
   allot_test::for_each_seed(200, [](random_source& random) {
     ledger<> l{allot::quota_tree<>{allot_test::random_quotas<1>(random, {.most_quotas = 30})}};
     const std::size_t quotas = l.tree().slots();

@@ -271,7 +271,7 @@ struct compared {
     }
   }
 
-  /// A job that was told to go goes on or is gone, one that was not is told to go or gone.
+  /// A job that is being evicted goes on or is gone; one that is not is evicted or gone.
   void vacate_or_release(random_source& random) {
     if (model.allocations.empty()) return;
     const auto& [a, standing] = *std::next(
@@ -551,7 +551,7 @@ TEST_CASE("inventory: nothing new stands on a closed node, and what stands there
   CHECK_FALSE(i.place({gpus(8)}));
   CHECK(i.could_ever_fit({gpus(8), 2}));
   CHECK(i.why_not({gpus(8)}).reason == gpu::obstacle::full);
-  // One that runs there may be told to go and stay after all, or be taken over from another host.
+  // One that runs there may be evicted and stay after all, or be taken over from another host.
   i.vacate(staying);
   CHECK(i.free() == quantity::milli(7500));
   i.reoccupy(staying);
@@ -762,7 +762,7 @@ TEST_CASE("inventory: a portion by memory and the same portion share a device") 
   CHECK(i.used() == gpus(2));
 }
 
-// KAI-Scheduler's traps 4 and 20: what is on its way out blocks whoever is put there, by its device or host.
+// KAI-Scheduler's traps 4 and 20: what is on its way out blocks what is placed there, by its device or host.
 TEST_CASE("inventory: ready when the CPU is there too, and a device that waits for a whole pod is taken") {
   std::vector<gpu::node_spec> specs(1);
   specs[0] = {.name = "n", .gpus = 2, .cpu_milli = 8000};

@@ -84,7 +84,7 @@ class living_cluster {
         return;
       case 4:
         if (pods_.empty()) return;
-        // A pod that was told to go: what it held counts as free.
+        // A pod that is being evicted: what it held counts as free.
         if (const auto& pod = random.pick(pods_); pod.mig.is_none()) index.hold(pod);
         return;
       default: {

@@ -270,7 +270,7 @@ TEST_CASE("every job has a story in every preset") {
 }
 
 TEST_CASE("what is said to admit a job does") {
-  // Law 9: each remedy of a waiting job was tried by deciding anew, so here it is enough that some is found.
+  // Law 9: each remedy of a waiting job was tried by deciding again, so here it is enough that some is found.
   const auto s = parse_valid(team_b_waits);
   lab::errors found;
   const auto story = lab::explain_job(s, "b2", 1, found);

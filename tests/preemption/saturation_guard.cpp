@@ -48,7 +48,7 @@ allot::verdict ask(const guard& g, const ledger<>& l, int request, int gang, rel
 
 }  // namespace
 
-TEST_CASE("saturation_guard: within its entitlement it takes from whoever is over his own") {
+TEST_CASE("saturation_guard: within its entitlement a quota takes from those over theirs") {
   const guard g{due{{gpus(100), gpus(10), gpus(20), {}}}};
   const auto v = ask(g, pool(4, 25), 6, 8);
   CHECK(v.fair);
@@ -82,7 +82,7 @@ TEST_CASE("saturation_guard: a side without any entitlement yields, one without 
 }
 
 TEST_CASE(
-    "saturation_guard: a third who asks for too much is in nobody's way, and nobody takes back (KAI #374)") {
+    "saturation_guard: a third quota that asks for too much blocks none, and none takes back (KAI #374)") {
   // a is due 30, b 30, and c, who uses 60 of the 100, 40; the pool is full. a takes 10 from c, not from b,
   // who is within what is due to it; then c, over its due still, gets nothing back from a.
   ledger<> l{allot::build_quota_tree<1>({{.name = "root", .nominal = gpus(100)},

@@ -509,7 +509,7 @@ TEST_CASE("search: when only a place is missing, all that is asked for is contes
 
 namespace {
 
-/// A random tree with running jobs, and somebody who asks.
+/// A random tree with running jobs, and a job that asks.
 template <std::size_t N>
 struct world {
   ledger<N> l;

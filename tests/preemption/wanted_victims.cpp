@@ -97,7 +97,7 @@ TEST_CASE("wanted_victims: who may not be asked whatever the others give was not
   CHECK(choice.gather(w.l, w.b, w.asked, w.victims));
 }
 
-TEST_CASE("wanted_victims: whoever is needed is chosen, asked or not") {
+TEST_CASE("wanted_victims: a job that is needed is chosen, asked or not") {
   lent_out w;
   w.ask_next();
   REQUIRE(w.victims.front().job.id == job_id{3});
@@ -130,7 +130,7 @@ TEST_CASE("wanted_victims: whoever is needed is chosen, asked or not") {
   CHECK(choice.ask([&](const running_job<1>&) { return ++visited == 1; }));
   CHECK(visited == 1);
 
-  // Whoever was chosen and may not be is left out of the next choice.
+  // A job that was chosen and may not be is left out of the next choice.
   w.asked.reset();
   w.asked.mark_taken(job_id{2}, true);
   CHECK(choice.drop_unwilling(w.asked));

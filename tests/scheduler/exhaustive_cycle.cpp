@@ -97,7 +97,7 @@ class random_units {
         return host_.cancel(id);
     }
   }
-  /// Whoever was told to go goes, in any order; of an elastic job the core may go before its elastic pods.
+  /// Evicted jobs go, in any order; of an elastic job the core may go before its elastic pods.
   void let_go(random_source& random) {
     std::vector<job_id> going = told();
     random.shuffle(going);
@@ -172,7 +172,8 @@ void live_through(random_source& random) {
   CHECK(h.scheduler().assumed() == allot::ledger<2>{h.scheduler().tree()});
 }
 
-/// Calls `check(host, id, job)` for each job of random worlds that have come to rest with nobody told to go.
+/// Calls `check(host, id, job)` for each job of random worlds that have come to rest with no eviction under
+/// way.
 template <class Check>
 void at_rest(Check check) {
   allot_test::for_each_seed(150, [&](random_source& random) {

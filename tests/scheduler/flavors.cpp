@@ -113,7 +113,7 @@ TEST_CASE("flavors: an admission says which it got") {
   CHECK(plan.admissions.front().pick == flavor_pick{1});
 }
 
-TEST_CASE("flavors: a job that was evicted chooses anew") {
+TEST_CASE("flavors: a job that was evicted chooses again") {
   unit_host<> h{{{.name = "root"},
                  {.name = "a", .parent = "root", .nominal = models(4, 0)},
                  {.name = "b", .parent = "root", .nominal = models(0, 4)}}};

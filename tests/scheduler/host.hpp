@@ -91,7 +91,7 @@ class host {
   }
   /// One cycle.
   std::string step() { return tell(scheduler_.step(++now_)); }
-  /// Cycles until nothing more happens; who is told to go goes at once.
+  /// Cycles until nothing more happens; evicted jobs go at once.
   std::string settle() {
     std::string diary;
     for (;;) {

@@ -102,7 +102,7 @@ TEST_CASE("job_table: what a view does not show has its default") {
   CHECK_FALSE(s.preemptible);
 }
 
-TEST_CASE("job_table: a record is read anew but for the count of its stays") {
+TEST_CASE("job_table: a record is read again except for the count of its stays") {
   record<most> r;
   r.ticket = 9;
   r.state = job_state::running;

@@ -121,8 +121,8 @@ class elastic_host {
     }
     for (const auto& e : plan.evictions) {
       const auto at = units_.find(e.id);
-      if (at == units_.end() || at->second.is_going) broken("who does not run is told to go");
-      if (!e.what->preemptible) broken("who may not be evicted is told to go");
+      if (at == units_.end() || at->second.is_going) broken("a job that does not run is evicted");
+      if (!e.what->preemptible) broken("a job that may not be evicted is evicted");
       if (!e.beneficiary) broken("an eviction for nobody");
       // Or it inherited what was to go for a pod of its own victim, and can start without that.
       const auto is_it = [&](const auto& r) { return r.id == e.beneficiary; };

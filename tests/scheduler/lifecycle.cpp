@@ -150,7 +150,7 @@ TEST_CASE("lifecycle: a pod that waits to join does not outlive its core") {
   CHECK(h.step() == "+e +e^ +e^");
 }
 
-TEST_CASE("lifecycle: what a plan has told to go, and what it has admitted, can go in any order") {
+TEST_CASE("lifecycle: what a plan has evicted, and what it has admitted, can go in any order") {
   for (const bool core_first : {false, true}) {
     unit_host<> h{two_teams(4, 0)};
     h.submit("e", "b", 1, {.pods = 4, .min_pods = 2});
@@ -190,7 +190,7 @@ TEST_CASE("lifecycle: wherever an elastic job is cancelled, finishes or is evict
       CHECK(h.step() == "+other");
       const auto ledger = h.scheduler().ledger();
       const auto assumed = h.scheduler().assumed();
-      // Those for whom it is told to go, or who go for it.
+      // Those for which it is evicted, or that go for it.
       std::vector<std::string> others;
       if (at == stage::reserved) {
         h.submit("fill", "a", 7, {.priority = -1});

@@ -86,7 +86,7 @@ TEST_CASE("scheduler: an evicted job waits again with its old rank") {
   CHECK(h.step() == "+b1");
 }
 
-TEST_CASE("scheduler: a job that the host told to go holds its share until it has gone") {
+TEST_CASE("scheduler: a job that the host evicts holds its share until it has gone") {
   host<> h{two_teams()};
   h.submit("b1", "b", 8);
   h.step();
@@ -706,7 +706,7 @@ TEST_CASE("scheduler: a steady cycle does not allocate") {
       }
       for (const auto& a : s.step(++now).admissions) running.push_back(a.id);
     }
-    // Whoever is left goes, so that every round begins alike.
+    // Jobs that are left go, so that every round begins alike.
     while (count > 0) s.cancel(ids[--count]);
     running.clear();
     static_cast<void>(s.step(++now));

@@ -74,7 +74,7 @@ std::vector<allot::quota_spec<2>> two_teams(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
-TEST_CASE("session: a cycle starts on a tree, anew when it changes, and runs once a step") {
+TEST_CASE("session: a cycle starts on a tree, again when the tree changes, and runs once a step") {
   told_host t{two_teams(4, 4)};
   CHECK(t.told.resets == 1);
   CHECK(t.step([](bench_type&) {}).empty());
@@ -145,7 +145,7 @@ TEST_CASE("session: quotas are touched by what changes their queue or usage, onc
   expect("a ");
 }
 
-TEST_CASE("session: who is announced has nothing assumed, and is decided on anew") {
+TEST_CASE("session: an announced job has nothing assumed, and is decided on again") {
   told_host t{two_teams(4, 4)};
   t.h.submit("b1", "b", 8);
   CHECK(t.step([&](bench_type& b) { b.admit(t.h.id("b1"), {}); }) == "+b1");
@@ -182,7 +182,7 @@ TEST_CASE("session: who is reserved without victims starts when that delays nobo
   CHECK(t.step({}) == "+a2");
 }
 
-TEST_CASE("session: an elastic job is told to go as one, with the pods that run") {
+TEST_CASE("session: an elastic job is evicted as one, with the pods that run") {
   told_host t{two_teams(4, 4)};
   t.h.submit("e", "a", 1, {.pods = 6, .min_pods = 2});
   const quota_id a = t.h.quota("a");

@@ -78,7 +78,7 @@ TEST_CASE("time_limits: runs that ended long before their time do not pile up") 
   CHECK(held < 2'000);
 }
 
-TEST_CASE("time_limits: a job is told to go when it has run that long, for nobody in particular") {
+TEST_CASE("time_limits: a job is evicted when it has run that long, without a beneficiary") {
   unit_host<> h{one_team(2)};
   h.submit("session", "q", 2, {.time_limit = 10});
   CHECK(h.step_at(5) == "+session");
@@ -148,7 +148,7 @@ TEST_CASE("time_limits: adopted jobs have run already") {
   CHECK(h.step_at(2) == "-old");
 }
 
-TEST_CASE("time_limits: who is told to go already is not told again") {
+TEST_CASE("time_limits: a job that is being evicted is not evicted again") {
   unit_host<> h{{{.name = "root"},
                  {.name = "a", .parent = "root", .nominal = models(2)},
                  {.name = "b", .parent = "root"}}};

@@ -213,7 +213,7 @@ TEST_CASE("traps: KAI 15: nothing is taken from another tree") {
 }
 
 TEST_CASE(
-    "traps: KAI 18: one who asks for too much does not keep another from its own, and nobody strikes back") {
+    "traps: KAI 18: a job that asks for too much does not keep another from its own, and none strikes back") {
   host h = siblings({{"a", 4}, {"b", 4}, {"c", 4}});
   h.submit("b1", "b", 4);
   h.submit("b2", "b", 4);

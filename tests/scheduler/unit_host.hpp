@@ -168,7 +168,7 @@ class unit_host {
     now_ = now;
     return tell(checked_step());
   }
-  /// Cycles until nothing more happens; who is told to go goes at once.
+  /// Cycles until nothing more happens; evicted jobs go at once.
   std::string settle() {
     std::string diary;
     for (int cycles = 0;; ++cycles) {
@@ -224,7 +224,7 @@ class unit_host {
         known += 1;
       }
       CHECK(known + j.min_pods <= j.pods);
-      // Only a running job has elastic pods, and they go when it is told to go.
+      // Only a running job has elastic pods, and they go when it is evicted.
       const allot::job_state of_job = scheduler_.state(id);
       if (of_job == allot::job_state::pending || of_job == allot::job_state::reserved) CHECK(known == 0);
       if (of_job != allot::job_state::running) {
@@ -261,7 +261,7 @@ class unit_host {
       CHECK(scheduler_.state(e.id) == allot::job_state::evicting);
       if (e.core) {
         CHECK(e.pods == 1);
-        // It shrinks; unless all of it is told to go later in the same plan.
+        // It shrinks; unless all of it is evicted later in the same plan.
         const bool goes = std::any_of(plan.evictions.begin() + static_cast<std::ptrdiff_t>(i),
                                       plan.evictions.end(), [&](const auto& f) { return f.id == e.core; });
         CHECK(scheduler_.state(e.core) == (goes ? allot::job_state::evicting : allot::job_state::running));
@@ -316,7 +316,7 @@ class unit_host {
   std::deque<unit_job> jobs_;
   scheduler_type scheduler_;
   std::map<std::string, allot::job_id> ids_;
-  /// The elastic pods that have been told to go by now.
+  /// The elastic pods that have been evicted by now.
   std::map<allot::job_id, bool> told_;
   std::vector<typename plan_type::pending_job> pending_;
   allot::instant now_ = 0;

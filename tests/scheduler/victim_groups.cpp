@@ -63,7 +63,7 @@ TEST_CASE("victim_groups: few numbers however many priorities, and everybody mea
     for (int step = 0; step < 200; ++step) {
       if (!there.empty() && random.one_in(3)) {
         const std::size_t i = random.below(there.size());
-        // Whoever is in a group stays in it, whoever comes and goes meanwhile.
+        // A job in a group stays in it, whatever comes and goes meanwhile.
         REQUIRE(g.remove(there[i].quota, there[i].priority) == there[i].group);
         there.erase(there.begin() + static_cast<std::ptrdiff_t>(i));
       } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Victims are chosen for the place that they leave: on one node, or in one domain of a topology. Nobody is
-// told to go for a place that does not result.
+// evicted for a place that does not result.
 #include <allot/gpu/inventory.hpp>
 #include <allot/gpu/topology/topology_builder.hpp>
 #include <allot/presets/standard.hpp>

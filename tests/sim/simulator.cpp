@@ -187,7 +187,7 @@ TEST_CASE("simulator: a job can be withdrawn before it comes, while it waits and
   CHECK(sim.history(3).outcome == job_outcome::cancelled);
 }
 
-TEST_CASE("simulator: who withdraws and submits anew at one instant does it in that order") {
+TEST_CASE("simulator: a job that is withdrawn and submitted again at one instant goes in that order") {
   auto s = world<fifo>(siblings({2}), {job_of(a, 2, 0, 100), job_of(a, 2, 7, 1)});
   s.where = nodes(1, 2);
   s.cancels = {{7 * second, 0}};

@@ -125,7 +125,7 @@ TEST_CASE("simulator: a job that runs as long as it may is over, with what it ha
   CHECK(f.preemptions_by[static_cast<std::size_t>(allot::relation::time_limit)] == 1);
 }
 
-TEST_CASE("simulator: the time of a run counts anew after an eviction") {
+TEST_CASE("simulator: the time of a run counts from zero after an eviction") {
   std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 4, 20, 20)};
   jobs[0].time_limit = 50 * second;
   diary seen;
@@ -190,7 +190,8 @@ TEST_CASE("simulator: a node that is drained keeps what it has and gets nothing 
 }
 
 TEST_CASE(
-    "simulator: who runs at the beginning has worked since its start, and who was told to go goes then") {
+    "simulator: a job that runs at the beginning has worked since its start, and one that is being evicted "
+    "goes then") {
   std::vector<job<1>> jobs = {job_of(b, 4, 0, 100), gang_of(b, 4, 2, 5, 100), job_of(a, 1, 7, 10),
                               job_of(a, 4, 60, 10)};
   jobs[0].checkpoint = 25 * second;

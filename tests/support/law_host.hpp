@@ -213,7 +213,7 @@ class law_host {
     return plan;
   }
 
-  /// Cycles until nothing more happens; who is told to go goes at once. The world does not change, so it must
+  /// Cycles until nothing more happens; evicted jobs go at once. The world does not change, so it must
   /// come to rest, and nobody may evict who evicted it.
   void settle() {
     act({.what = event_kind::all_gone});
@@ -271,7 +271,7 @@ class law_host {
     if (diary.size() > most)
       diary = diary.substr(0, most / 2) + "...\n" + diary.substr(diary.size() - most / 2);
     throw law_broken(std::string{"law broken: "} + names[static_cast<std::size_t>(l)] + ": " + how +
-                     "\nwhat was decided (+ starts, -a>b is told to go for b, ~ is reserved, ? waits):\n" +
+                     "\nwhat was decided (+ starts, -a>b is evicted for b, ~ is reserved, ? waits):\n" +
                      diary);
   }
 
@@ -475,9 +475,9 @@ class law_host {
       require(r.id == id(*r.what), "a reservation has another job's id");
     }
     for (const auto& e : plan.evictions) {
-      require(is_among(running, e.what), "who does not run is told to go");
-      require(e.what->preemptible, "who may not be evicted is told to go");
-      require(state(*e.what) == allot::job_state::evicting, "who was told to go is not going");
+      require(is_among(running, e.what), "a job that does not run is evicted");
+      require(e.what->preemptible, "a job that may not be evicted is evicted");
+      require(state(*e.what) == allot::job_state::evicting, "an evicted job is not on its way out");
       if (!e.beneficiary) continue;
       require(std::any_of(plan.reservations.begin(), plan.reservations.end(),
                           [&](const auto& r) { return r.id == e.beneficiary; }),

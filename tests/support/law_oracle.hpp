@@ -158,7 +158,7 @@ class law_oracle {
     for (std::size_t h = height(x); h > 0; --h) size *= 1000;
     return size;
   }
-  /// All that the subtree was given, whoever has it now.
+  /// All that the subtree was given, whatever became of it.
   [[nodiscard]] big given(std::size_t x, std::size_t d) const {
     big sum = nominal(x, d);
     if (!specs_[x].inclusive) {

@@ -69,11 +69,11 @@ enum class event_kind : std::uint8_t {
   arrive,
   /// It ends if it runs, has gone if it was told to, and is not wanted any more if it waits.
   end,
-  /// The host takes it off if it runs, and it waits again; if it was told to go it ends by itself.
+  /// The host takes it off if it runs, and it waits again; if it is being evicted it ends by itself.
   leave,
   /// The host tells it to go, if it runs.
   tell,
-  /// All that were told to go have gone.
+  /// All evicted jobs have gone.
   all_gone,
   resize,
   relimit,
@@ -446,8 +446,8 @@ inline void tell_event(const event& e, const scenario& s, std::ostream& os) {
   const char* const verbs[] = {"is submitted",
                                "ends, has gone, or is not wanted",
                                "is taken off by the host, or ends while going",
-                               "is told to go by the host",
-                               "all that were told to go have gone",
+                               "is evicted by the host",
+                               "all evicted jobs have gone",
                                "has now ",
                                "now",
                                "has now the weights ",

@@ -486,7 +486,7 @@ class soak_world {
     u.pods = pods;
     u.since = since;
   }
-  /// It is told to go, with all its elastic pods that run; what of that waited is gone.
+  /// It is evicted, with all its elastic pods that run; what of that waited is gone.
   void tell_to_go(allot::job_id id) {
     units_.at(id).is = where::leaves;
     if (units_.at(id).core) return;
@@ -1049,9 +1049,9 @@ class soak_world {
   void follow(const soak_plan& plan, const units& before) {
     std::set<allot::job_id> named;
     for (const auto& e : plan.evictions) {
-      require(named.insert(e.id).second, "a job is told to go twice", e.id);
+      require(named.insert(e.id).second, "a job is evicted twice", e.id);
       const auto was = before.find(e.id);
-      require(was != before.end() && was->second.is == where::runs, "a job is told to go that did not run",
+      require(was != before.end() && was->second.is == where::runs, "a job is evicted that did not run",
               e.id);
       const unit& u = was->second;
       require(u.job == e.what && u.quota == e.quota && u.core == e.core, "an eviction tells of another job",
@@ -1062,7 +1062,7 @@ class soak_world {
     }
     for (const auto& e : plan.evictions) check_pods_of(plan, e, before);
     for (const auto& a : plan.admissions) {
-      require(named.insert(a.id).second, "a job is admitted that is admitted or told to go", a.id);
+      require(named.insert(a.id).second, "a job is admitted that is admitted or evicted", a.id);
       admitted(a);
     }
     learn(true);

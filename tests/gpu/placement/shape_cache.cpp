@@ -53,7 +53,7 @@ struct reader {
 
 }  // namespace
 
-TEST_CASE("shape_cache: values are those of now, whatever changed and whoever was asked about between") {
+TEST_CASE("shape_cache: values are those of now, whatever changed and whatever was asked in between") {
   allot_test::for_each_seed(60, [](allot_test::random_source& random) {
     free_index first{allot_test::equal_nodes(random.between(1, 20), 8)};
     free_index second{allot_test::equal_nodes(random.between(1, 20), 8)};

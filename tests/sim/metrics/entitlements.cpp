@@ -87,7 +87,7 @@ TEST_CASE("entitlements: the same in three dimensions") {
   for_each_seed(100, [](random_source& random) { follow<3>(random); });
 }
 
-TEST_CASE("entitlements: after a change of the tree it divides anew") {
+TEST_CASE("entitlements: after a change of the tree it divides again") {
   std::vector<allot::quota_spec<1>> specs(2);
   specs[0].name = "a";
   specs[1].name = "b";

@@ -95,7 +95,7 @@ TEST_CASE("reclaim_times: room for a request in the own pool") {
 }
 
 TEST_CASE(
-    "reclaim_times: a lender is whole at once where borrowers are told to go, and waits where they are not") {
+    "reclaim_times: a lender is whole at once where borrowers are evicted, and waits where they are not") {
   // b borrows all of a's 4 GPUs for 100 s; a wants 2 of them back at 30, and 4 at 60.
   const std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 2, 30, 10), job_of(a, 4, 60, 10)};
   allot::sim::metrics<1> reclaiming;

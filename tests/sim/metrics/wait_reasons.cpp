@@ -117,7 +117,7 @@ TEST_CASE("wait_reasons: clocks of a group, by hand") {
   r.look(10, reasons::change::any, why);
   CHECK(asked == 2);
   CHECK(r.anyone_lacks_a_place());
-  // Whoever comes to a group fares as it does, and nothing has changed.
+  // A job that joins a group fares as the group does, and nothing has changed.
   r.begin(jobs, 1, 14);
   r.look(14, reasons::change::nothing, why);
   CHECK(asked == 2);

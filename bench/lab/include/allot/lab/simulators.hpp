@@ -12,7 +12,7 @@ namespace allot {
 inline namespace v0 {
 
 // The simulator under every preset takes more than a minute to compile. `allot::lab` has it for one resource
-// and for `max_resources`: whoever includes this header links it, and compiles only the calls.
+// and for `max_resources`: what includes this header links it, and compiles only the calls.
 
 extern template any_policies<sim::workload_view<1>, sim::places> any_preset::policies_for() const;
 extern template any_policies<sim::workload_view<lab::max_resources>, sim::places> any_preset::policies_for()
