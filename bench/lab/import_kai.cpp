@@ -246,8 +246,15 @@ class kai_importer {
     for (const std::string_view which : {"allocatable", "capacity"}) {
       const auto value = find_path(o.value, {"status", which, resource}, found_);
       if (!value) continue;
-      constexpr nano_amount most = std::numeric_limits<std::int64_t>::max();
-      return static_cast<std::int64_t>(std::min(most, read_amount_of(*value, found_) / (nano / 1000)));
+      // A million cores, an exbibyte.
+      const nano_amount most = resource == "memory" ? nano_amount{1} << 60U : nano_amount{1'000'000};
+      const nano_amount amount = read_amount_of(*value, found_);
+      if (amount > most * nano) {
+        value->report(found_, "expected at most " + std::to_string(static_cast<std::int64_t>(most)) +
+                                  ", found " + value->shown());
+        return 0;
+      }
+      return static_cast<std::int64_t>(amount / (nano / 1000));
     }
     return 0;
   }

@@ -476,22 +476,26 @@ class kueue_importer {
   }
 
   /// Writes the scenario's word for one of Kueue's, and notes a word that has no counterpart.
-  void write_word(const queue& q, json_writer& json, std::string_view key, std::string_view value,
+  /// Returns whether it was one of the words.
+  bool write_word(const queue& q, json_writer& json, std::string_view key, std::string_view value,
                   std::string_view path,
                   std::initializer_list<std::pair<std::string_view, std::string_view>> words) {
-    if (value.empty()) return;
+    if (value.empty()) return false;
     for (const auto& [theirs, ours] : words) {
       if (theirs == value) {
         json.member(key, ours);
-        return;
+        return true;
       }
     }
     log_.note(q.object->shown(),
               std::string{path}.append(": \"").append(value).append("\" is not carried over"));
+    return false;
   }
 
   void write_settings(const queue& q, json_writer& json) {
-    const json_value spec = *find_path(q.object->value, {"spec"}, found_);
+    const auto has_spec = find_path(q.object->value, {"spec"}, found_);
+    if (!has_spec) return;
+    const json_value spec = *has_spec;
     const auto text = [&](std::initializer_list<std::string_view> path) {
       return text_at(spec, path, found_);
     };
@@ -512,13 +516,16 @@ class kueue_importer {
                  {{"Never", "never"}, {"LowerPriority", "lower_priority"}, {"Any", "any"}});
       if (find_path(*preemption, {"borrowWithinCohort", "policy"}, found_)) {
         json.key("borrow").begin_object();
-        write_word(q, json, "policy", text({"preemption", "borrowWithinCohort", "policy"}),
-                   "spec.preemption.borrowWithinCohort.policy",
-                   {{"Never", "never"}, {"LowerPriority", "lower_priority"}});
-        if (const auto most = whole_at(*preemption, {"borrowWithinCohort", "maxPriorityThreshold"},
-                                       -most_priority, most_priority, found_)) {
-          json.member("max_priority", *most);
+        const std::string policy = text({"preemption", "borrowWithinCohort", "policy"});
+        if (!write_word(q, json, "policy", policy, "spec.preemption.borrowWithinCohort.policy",
+                        {{"Never", "never"}, {"LowerPriority", "lower_priority"}})) {
+          // Kueue's own default.
+          json.member("policy", "never");
         }
+        const auto most = whole_at(*preemption, {"borrowWithinCohort", "maxPriorityThreshold"},
+                                   -most_priority, most_priority, found_);
+        // It bounds nothing where nothing is preempted.
+        if (most && policy == "LowerPriority") json.member("max_priority", *most);
         json.end_object();
       }
       json.end_object();

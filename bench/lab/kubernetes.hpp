@@ -110,7 +110,7 @@ using scenario_maker = std::string (*)(json_value root, errors& found, import_lo
 [[nodiscard]] int import_objects(packed_input& file, import_log& log, const import_options& options,
                                  scenario_maker make);
 
-/// The scenario made of the objects of Kueue or KAI. On errors reports them and returns an empty text.
+/// The scenario made of the objects of Kueue or KAI. On errors reports them; the text is then no scenario.
 [[nodiscard]] std::string make_kueue_scenario(json_value root, errors& found, import_log& log,
                                               const import_options& options);
 [[nodiscard]] std::string make_kai_scenario(json_value root, errors& found, import_log& log,

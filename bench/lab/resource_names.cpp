@@ -2,6 +2,9 @@
 #include "lab/resource_names.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
 
 namespace allot {
 inline namespace v0 {
@@ -39,6 +42,7 @@ void resource_names::add_amount(const std::string& resource, nano_amount amount)
 
 void resource_names::choose(import_log& log) {
   bool has_gpu = entries_.find("nvidia.com/gpu") != entries_.end();
+  std::set<std::string, std::less<>> taken;
   for (const std::string& resource : order_) {
     entry& e = entries_.find(resource)->second;
     if (resource == "memory") {
@@ -53,6 +57,8 @@ void resource_names::choose(import_log& log) {
       e.name = resource;
       std::replace(e.name.begin(), e.name.end(), '/', '.');
     }
+    // "nvidia.com/gpu" and "gpu" are two resources.
+    while (!taken.insert(e.name).second) e.name += '_';
     if (e.name != resource && e.name != "gpu" && resource != "memory") {
       log.note(resource, "called " + e.name + " in the scenario");
     }
