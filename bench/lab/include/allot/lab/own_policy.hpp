@@ -9,6 +9,7 @@
 #include <allot/presets/standard.hpp>
 #include <allot/quota/spec.hpp>
 #include <allot/scheduler/any_policies.hpp>
+#include <allot/scheduler/exhaustive_cycle.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/preset.hpp>
 #include <allot/scheduler/settings.hpp>
