@@ -22,7 +22,7 @@ consumes() {
 }
 
 say "cmake --install: the headers need no package and nothing is built"
-rm -rf build prefix && cmake -S "$sources" -B build -G Ninja "${headers_only[@]}" -DALLOT_GRAPH=OFF >configure.txt
+rm -rf build prefix moved && cmake -S "$sources" -B build -G Ninja "${headers_only[@]}" -DALLOT_GRAPH=OFF >configure.txt
 ! grep -q "Boost" configure.txt || fail "Boost was looked for"
 cmake --install build --prefix "$PWD/prefix" >install.txt
 
