@@ -42,8 +42,9 @@ struct next_deadline_first {
   void operator()(quantity idle, std::span<allot::claimant> teams) const {
     std::vector<allot::claimant*> order;
     for (allot::claimant& t : teams) order.push_back(&t);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](auto* a, auto* b) { return days->at(a->quota) < days->at(b->quota); });
+    std::sort(order.begin(), order.end(), [&](auto* a, auto* b) {
+      return std::pair{days->at(a->quota), a->quota} < std::pair{days->at(b->quota), b->quota};
+    });
     for (allot::claimant* t : order) {
       const quantity more = std::min(idle, t->wants - t->granted);
       t->granted += more;

@@ -11,9 +11,9 @@
 #include <allot/core/dimension_names.hpp>
 #include <allot/core/text.hpp>
 #include <allot/lab/decimal.hpp>
+#include <allot/lab/named_policy.hpp>
 #include <allot/lab/trace_jobs.hpp>
 #include <allot/quota/tree.hpp>
-#include <allot/systems/catalog.hpp>
 
 #include <fmt/core.h>
 
@@ -202,12 +202,12 @@ int run_check(const scenario_source& source) {
 
 std::string list_policies() {
   std::string out = "Presets (\"policy\": NAME, or --policy NAME):\n";
-  for_each_preset([&](auto p) {
+  for (const named_policy& p : all_policies()) {
     out += fmt::format("  {:<14} {}\n", p.name, p.summary);
     for (const preset_option& o : options_of_presets()) {
       if (o.preset == p.name) out += fmt::format("    {:<21} {}\n", o.key, o.summary);
     }
-  });
+  }
   out += "\nParts that can be set (\"policy\": {\"preset\": NAME, \"set\": {...}}):\n";
   for (const part_kind& kind : settable_parts()) {
     out += fmt::format("  {:<14} {}\n", kind.key, kind.summary);

@@ -66,6 +66,17 @@ std::vector<amounts> decision_maker::entitlements() const {
   const quota_tree<max_resources>& tree = accounts_;
   std::vector<amounts> all(tree.slots());
   std::vector<amounts> wanted = demand();
+  const auto policy = named_policy::find(scenario_.policy.preset);
+  if (policy && policy->own() != nullptr && !single_queue_) {
+    // A policy that divides the capacity itself says how.
+    bool divides = false;
+    for (const quota_id x : tree.top_down()) {
+      const auto due = scheduler_.entitled(x);
+      divides = divides || due;
+      all[x.index()] = due.value_or(amounts{});
+    }
+    if (divides) return all;
+  }
   if (scenario_.policy.preset != runai::name) {
     division<max_resources, selectable_surplus> shares{selectable_surplus{scenario_.policy.options}};
     shares.update(accounts(), wanted);
@@ -107,7 +118,7 @@ void decision_maker::close_accounts() {
 }
 
 std::unique_ptr<decision_maker> make_decisions(const scenario& s, std::size_t rounds, errors& found) {
-  const auto preset = any_preset::find(s.policy.preset, s.policy.options);
+  const auto preset = named_policy::find(s.policy.preset, s.policy.options);
   workload<max_resources> w = make_workload<max_resources>(s);
   const std::size_t before = found.size();
   place_running(s, w, found);

@@ -25,7 +25,7 @@ namespace {
 }  // namespace
 
 decision_maker::decision_maker(const scenario& s, workload<max_resources> w,
-                               quota_tree<max_resources> accounts, const any_preset& preset)
+                               quota_tree<max_resources> accounts, const named_policy& preset)
     : scenario_(s),
       jobs_(std::move(w)),
       accounts_(std::move(accounts)),

@@ -29,13 +29,13 @@ namespace lab {
 class decision_maker {
  public:
   static constexpr std::size_t n = max_resources;
-  using scheduler_type = scheduler_for<any_preset, sim::workload_view<n>, sim::places>;
+  using scheduler_type = scheduler_for<named_policy, sim::workload_view<n>, sim::places>;
   using plan_type = scheduler_type::plan_type;
   using job_index = sim::job_index;
 
   /// `w` is the workload of the scenario with its running jobs placed; `accounts` are the user's quotas as
   /// the preset sees them. With a single queue the scheduler sees one quota instead, which has everything.
-  decision_maker(const scenario& s, workload<n> w, quota_tree<n> accounts, const any_preset& preset);
+  decision_maker(const scenario& s, workload<n> w, quota_tree<n> accounts, const named_policy& preset);
   decision_maker(const decision_maker&) = delete;
   decision_maker& operator=(const decision_maker&) = delete;
 

@@ -6,6 +6,7 @@
 #include "lab/replay.hpp"
 #include "lab/replay_run.hpp"
 
+#include <allot/lab/named_policy.hpp>
 #include <allot/scheduler/scheduler.hpp>
 #include <allot/sim/metrics/metrics.hpp>
 #include <allot/sim/simulator.hpp>
@@ -19,17 +20,18 @@ namespace allot {
 inline namespace v0 {
 
 template <>
-any_policies<sim::workload_view<1>, sim::places> any_preset::policies_for() const {
+any_policies<sim::workload_view<1>, sim::places> lab::named_policy::policies_for() const {
   using chosen = any_policies<sim::workload_view<1>, sim::places>;
   // Both have the same type of policies.
   if (name == standard::name) return chosen{standard::policies_type{}};
   if (name == static_quotas::name) return chosen{static_quotas::policies_type{}};
   return chosen::none("the demo has the presets standard and static_quotas; the program allot has all");
 }
+template lab::workload_policies<1>::any_policies(standard::policies_type);
 template class scheduler<sim::workload_view<1>, sim::places,
                          any_policies<sim::workload_view<1>, sim::places>>;
 template class sim::simulator<1>;
-template result<sim::simulator<1>> sim::simulator<1>::make(sim::setup<1>, const any_preset&);
+template result<sim::simulator<1>> sim::simulator<1>::make(sim::setup<1>, const lab::named_policy&);
 template class sim::metrics<1>;
 
 namespace lab {

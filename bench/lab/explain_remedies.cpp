@@ -6,6 +6,8 @@
 
 #include <fmt/core.h>
 
+#include <allot/lab/named_policy.hpp>
+
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -17,7 +19,7 @@ namespace lab {
 namespace {
 
 [[nodiscard]] bool is_tree(const scenario& changed) {
-  const auto preset = any_preset::find(changed.policy.preset, changed.policy.options);
+  const auto preset = named_policy::find(changed.policy.preset, changed.policy.options);
   std::vector<quota_spec<max_resources>> specs;
   for (std::size_t i = 0; i < changed.initial_quotas; ++i) specs.push_back(changed.quotas[i].spec);
   if (!build_quota_tree(specs)) return false;

@@ -172,7 +172,7 @@ struct times_alone {
 /// Replays the jobs of x alone, with the quota to itself.
 template <std::size_t N>
 [[nodiscard]] times_alone replay_alone(const workload<N>& all, quota_id x, cluster_part<N> on,
-                                       const queue_settings& settings, const any_preset& preset,
+                                       const queue_settings& settings, const named_policy& preset,
                                        const replay_result& shared) {
   times_alone times;
   const sim::workload_view<N> view{all.setup.jobs, false, all.setup.flavor_sets};
@@ -281,7 +281,7 @@ class weight_shares {
 /// share of the whole. Both are as they were at the beginning. There are no events, and no job is running at
 /// first.
 template <std::size_t N>
-[[nodiscard]] std::vector<tenant_alone> replay_tenants_alone(const scenario& s, const any_preset& preset,
+[[nodiscard]] std::vector<tenant_alone> replay_tenants_alone(const scenario& s, const named_policy& preset,
                                                              const per_dimension<bool, N>& gpus,
                                                              const replay_result& shared) {
   const workload<N> all = make_workload<N>(s);

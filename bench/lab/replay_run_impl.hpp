@@ -205,7 +205,7 @@ void take_refused(const workload<N>& w, replay_result& result) {
 }
 
 template <std::size_t N>
-[[nodiscard]] replay_stop run_workload(const scenario& s, workload<N> w, const any_preset& preset,
+[[nodiscard]] replay_stop run_workload(const scenario& s, workload<N> w, const named_policy& preset,
                                        const replay_streams& streams, replay_result& result,
                                        const replay_control& control) {
   std::vector<std::string> names;
@@ -300,7 +300,7 @@ replay_stop run_replay(scenario& s, const replay_streams& streams, replay_result
     if (s.trace) s.trace->jobs = std::vector<trace_job>{};
   };
   if (!result.measured.isolated) forget_traced_jobs();
-  const any_preset preset = *any_preset::find(s.policy.preset, s.policy.options);
+  const named_policy preset = *named_policy::find(s.policy.preset, s.policy.options);
   stop = detail::run_workload<N>(s, std::move(w), preset, streams, result, control);
   // A partial run has nothing to compare with.
   const bool is_whole = stop.problems.empty() && !result.stopped && !control.only_look;

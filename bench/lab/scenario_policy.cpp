@@ -2,7 +2,7 @@
 #include "lab/policy_parts.hpp"
 #include "lab/scenario_reader.hpp"
 
-#include <allot/systems/by_name.hpp>
+#include <allot/lab/named_policy.hpp>
 
 #include <algorithm>
 #include <type_traits>
@@ -13,12 +13,12 @@ inline namespace v0 {
 namespace lab {
 
 void scenario_reader::choose_preset(std::string name, std::string_view file, std::string_view place) {
-  if (with_preset(name, [](auto) {})) {
+  if (named_policy::find(name)) {
     to_.policy.preset = std::move(name);
     return;
   }
   std::vector<std::string_view> names;
-  for_each_preset([&](auto p) { names.push_back(p.name); });
+  for (const named_policy& p : all_policies()) names.push_back(p.name);
   const std::string_view meant = nearest(name, names);
   std::string text = "there is no preset \"" + name + '"';
   if (!meant.empty()) text.append(" (did you mean \"").append(meant).append("\"?)");
@@ -61,9 +61,9 @@ void scenario_reader::read_policy_parts(json_value set) {
   if (!expect_object(set, found_)) return;
   json_object parts{set, found_};
   // The division of entitlements can be chosen for any preset that has quotas.
-  const auto preset = any_preset::find(to_.policy.preset);
+  const auto preset = named_policy::find(to_.policy.preset);
   const auto takes = [&](std::string_view key) {
-    if (key == "placement") return true;
+    if (key == "placement") return preset->own() == nullptr || preset->own()->placement == nullptr;
     return key == "surplus" || key == "rounding" ? !preset->ignores_quotas : preset->takes_parts;
   };
   for (const part_kind& kind : settable_parts()) {

@@ -4,9 +4,9 @@
 #include "lab/scenario.hpp"
 #include "lab/scenario_reader.hpp"
 
+#include <allot/lab/named_policy.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/sim/metrics/cluster_moment.hpp>
-#include <allot/systems/by_name.hpp>
 
 #include <algorithm>
 #include <map>
@@ -197,8 +197,12 @@ template <std::size_t N>
 [[nodiscard]] sim::places places_of(const scenario& s, const std::vector<sim::job<N>>& jobs) {
   const gpu::placement_name name = s.policy.placement;
   gpu::typical_pods typical;
-  if (name == gpu::placement_name::fgd) typical = sim::typical_pods_of<N>(*s.cluster, jobs);
-  gpu::any_placement policy{name, *s.cluster, typical, s.policy.seed};
+  const auto named = named_policy::find(s.policy.preset);
+  const own_policy* own = named ? named->own() : nullptr;
+  const bool is_own = own != nullptr && own->placement != nullptr;
+  if (is_own || name == gpu::placement_name::fgd) typical = sim::typical_pods_of<N>(*s.cluster, jobs);
+  gpu::any_placement policy = is_own ? own->placement(*s.cluster, typical)
+                                     : gpu::any_placement{name, *s.cluster, typical, s.policy.seed};
   if (s.nearness) return sim::places{*s.cluster, *s.nearness, std::move(policy)};
   return sim::places{*s.cluster, std::move(policy)};
 }
@@ -207,7 +211,7 @@ template <std::size_t N>
 
 std::vector<queue_settings> settings_of(const scenario& s) {
   queue_settings otherwise;
-  if (const auto p = any_preset::find(s.policy.preset, s.policy.options)) otherwise = p->defaults();
+  if (const auto p = named_policy::find(s.policy.preset, s.policy.options)) otherwise = p->defaults();
   otherwise.order = s.policy.order.value_or(otherwise.order);
   std::vector<queue_settings> result;
   result.reserve(s.quotas.size());
@@ -216,7 +220,7 @@ std::vector<queue_settings> settings_of(const scenario& s) {
 }
 
 std::vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s) {
-  const auto preset = any_preset::find(s.policy.preset, s.policy.options);
+  const auto preset = named_policy::find(s.policy.preset, s.policy.options);
   const std::optional<bool> judges_rivals = preset ? preset->judges_rivals() : false;
   const std::vector<queue_settings> settings = settings_of(s);
   std::vector<std::pair<std::size_t, problem>> found;

@@ -32,6 +32,19 @@ expect 2 '' '*SCENARIO*' decide
 expect 2 '' '*--rounds*' decide --rounds 0 -
 expect 2 '' '*' frobnicate
 
+# The files that help names are there. (A program that was built elsewhere finds none, and names them as in the sources.)
+if [[ $(readlink -f "$allot") == "$(readlink -f "$sources")"/* ]]; then
+  named=0
+  for command in '' check decide explain replay sweep; do
+    # shellcheck disable=SC2086
+    for file in $("$allot" $command --help | grep -oE '[^ ]*bench/lab/[^ ;]*\.(md|json)'); do
+      named=$((named + 1))
+      [ -f "$file" ] || fail "allot $command --help names $file, which is not there"
+    done
+  done
+  [ "$named" -ge 6 ] || fail "help names $named files"
+fi
+
 for file in "$scenarios"/*.json; do
   expect 0 "scenario *ok" '' check "$file"
   expect 0 '{*"quotas": {*}*}' '' decide "$file"

@@ -346,7 +346,10 @@ class cluster::builder {
     order.reserve(made_.size());
     for (std::size_t n = 0; n < made_.size(); ++n) order.push_back(node_id{n});
     const auto name = [this](node_id n) -> const std::string& { return made_.names_[n.index()]; };
-    std::stable_sort(order.begin(), order.end(), [&](node_id a, node_id b) { return name(a) < name(b); });
+    std::sort(order.begin(), order.end(), [&](node_id a, node_id b) {
+      const int by_name = name(a).compare(name(b));
+      return by_name != 0 ? by_name < 0 : a < b;
+    });
     std::vector<node_id> clash(made_.specs_.size());
     for (std::size_t k = 1; k < order.size(); ++k) {
       if (name(order[k]) != name(order[k - 1]) || name(order[k]).empty()) continue;

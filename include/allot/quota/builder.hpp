@@ -26,8 +26,10 @@ class quota_checker {
     for (std::size_t i = 0; i < specs.size(); ++i) {
       if (!is_removed(i)) by_name_.push_back(i);
     }
-    std::stable_sort(by_name_.begin(), by_name_.end(),
-                     [&](std::size_t a, std::size_t b) { return specs_[a].name < specs_[b].name; });
+    std::sort(by_name_.begin(), by_name_.end(), [&](std::size_t a, std::size_t b) {
+      const int by_name = specs_[a].name.compare(specs_[b].name);
+      return by_name != 0 ? by_name < 0 : a < b;
+    });
   }
 
   [[nodiscard]] std::vector<problem> problems() && {

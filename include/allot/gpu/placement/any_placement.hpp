@@ -17,15 +17,19 @@
 #include <allot/gpu/placement/worst_fit.hpp>
 #include <allot/gpu/pod_request.hpp>
 
+#include <concepts>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <variant>
 
 namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// A placement policy chosen at run time, for hosts that read it from a configuration. Best fit by default.
+/// A placement policy chosen at run time, for hosts that read it from a configuration: one of the library's
+/// by name, or the host's own. Best fit by default.
 class any_placement {
  public:
   any_placement() = default;
@@ -33,9 +37,17 @@ class any_placement {
   any_placement(placement_name name, const cluster& layout, const typical_pods& typical = {},
                 std::uint64_t seed = 1)
       : policy_(make(name, layout, typical, seed)) {}
+  /// A policy that has no name here: a placement costs one virtual call more.
+  template <class Policy>
+  requires(!std::same_as<Policy, any_placement> &&
+           placement_policy<Policy>) explicit any_placement(Policy own)
+      : policy_(std::in_place_type<erased>, std::move(own)) {}
 
-  /// Which policy it is.
-  [[nodiscard]] placement_name name() const noexcept { return static_cast<placement_name>(policy_.index()); }
+  /// Which policy it is; none if it is the host's own.
+  [[nodiscard]] std::optional<placement_name> name() const noexcept {
+    if (std::holds_alternative<erased>(policy_)) return std::nullopt;
+    return static_cast<placement_name>(policy_.index());
+  }
 
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
     // The usual policy, without a jump.
@@ -44,10 +56,55 @@ class any_placement {
   }
 
  private:
+  /// A copyable policy of any type.
+  class erased {
+   public:
+    template <class Policy>
+    requires(!std::same_as<Policy, erased>) explicit erased(Policy own)
+        : it_(std::make_unique<holder<Policy>>(std::move(own))) {}
+    erased(const erased& o) : it_(o.it_->copy()) {}
+    erased(erased&&) noexcept = default;
+    erased& operator=(const erased& o) {
+      it_ = o.it_->copy();
+      return *this;
+    }
+    erased& operator=(erased&&) noexcept = default;
+    ~erased() = default;
+
+    [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
+      return it_->choose(from, pod);
+    }
+
+   private:
+    struct interface {
+      interface() = default;
+      interface(const interface&) = delete;
+      interface& operator=(const interface&) = delete;
+      virtual ~interface() = default;
+      [[nodiscard]] virtual std::optional<pod_location> choose(const free_index& from,
+                                                               const pod_shape& pod) const = 0;
+      [[nodiscard]] virtual std::unique_ptr<const interface> copy() const = 0;
+    };
+    template <class Policy>
+    struct holder final : interface {
+      explicit holder(Policy own) : policy(std::move(own)) {}
+      [[nodiscard]] std::optional<pod_location> choose(const free_index& from,
+                                                       const pod_shape& pod) const override {
+        return policy(from, pod);
+      }
+      [[nodiscard]] std::unique_ptr<const interface> copy() const override {
+        return std::make_unique<holder>(policy);
+      }
+      Policy policy;
+    };
+
+    std::unique_ptr<const interface> it_;
+  };
+
   /// In the order of `placement_name`.
   using choice = std::variant<indexed_best_fit, worst_fit, first_fit, random_fit, gpu_packing, gpu_clustering,
-                              dot_product, vector_best_fit, fragmentation_gradient>;
-  static_assert(std::variant_size_v<choice> == placement_names.size());
+                              dot_product, vector_best_fit, fragmentation_gradient, erased>;
+  static_assert(std::variant_size_v<choice> == placement_names.size() + 1);
 
   [[nodiscard]] static choice make(placement_name name, const cluster& layout, const typical_pods& typical,
                                    std::uint64_t seed) {

@@ -48,7 +48,10 @@ struct available_first {
     bool must_wait = false;
     std::optional<free_index::candidate> at{};
 
-    friend constexpr auto operator<=>(const choice&, const choice&) noexcept = default;
+    // Written out: the std::optional of libc++ 16 has no <=>.
+    friend constexpr bool operator<(const choice& a, const choice& b) noexcept {
+      return a.must_wait != b.must_wait ? b.must_wait : a.at < b.at;
+    }
   };
 
   [[nodiscard]] static std::optional<pod_location> choose_fraction(const free_index& from,

@@ -138,7 +138,9 @@ class seen_pods {
     all.reserve(seen_.size());
     for (auto at = seen_.begin(); at != seen_.end(); ++at) all.push_back(at);
     // Of equally frequent ones, those of a smaller shape are forgotten first.
-    std::stable_sort(all.begin(), all.end(), [](auto a, auto b) { return a->second < b->second; });
+    std::sort(all.begin(), all.end(), [](auto a, auto b) {
+      return a->second != b->second ? a->second < b->second : a->first < b->first;
+    });
     all.resize(all.size() - most_shapes_ / 2);
     for (const auto at : all) {
       weight_ -= at->second;

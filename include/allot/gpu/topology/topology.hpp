@@ -280,8 +280,9 @@ class topology {
     order_.reserve(nodes);
     for (std::size_t n = 0; n < nodes; ++n) order_.push_back(node_id{n});
     // None is the largest id.
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](node_id a, node_id b) { return where[a.index()] < where[b.index()]; });
+    std::sort(order_.begin(), order_.end(), [&](node_id a, node_id b) {
+      return std::pair{where[a.index()], a} < std::pair{where[b.index()], b};
+    });
     position_.resize(nodes);
     for (std::size_t p = 0; p < nodes; ++p) position_[order_[p].index()] = static_cast<std::uint32_t>(p);
     while (inside_ < nodes && where[order_[inside_].index()]) ++inside_;

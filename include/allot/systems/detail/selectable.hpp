@@ -16,6 +16,7 @@
 #include <allot/scheduler/policies.hpp>
 #include <allot/systems/selectable_surplus.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,13 +29,23 @@ inline namespace v0 {
 
 namespace detail {
 
+/// A surplus rule under the options of a preset, if it knows them.
+template <class Surplus>
+[[nodiscard]] Surplus surplus_of(const preset_options& o) {
+  if constexpr (std::constructible_from<Surplus, const preset_options&>) {
+    return Surplus(o);
+  } else {
+    return Surplus{};
+  }
+}
+
 /// State beyond the ledger that orders and guards consult, reflecting the decisions taken so far.
-template <std::size_t N>
+template <std::size_t N, class Surplus>
 class fairness_state {
  public:
   explicit fairness_state(const preset_options& o)
       : options_(o),
-        entitlements_(selectable_surplus{o}),
+        entitlements_(surplus_of<Surplus>(o)),
         history_(history_settings{.half_life = o.half_life.value_or(0), .window = o.window.value_or(0)}) {}
 
   template <class Session>
@@ -81,7 +92,7 @@ class fairness_state {
   }
 
   [[nodiscard]] const preset_options& options() const noexcept { return options_; }
-  [[nodiscard]] const division<N, selectable_surplus>& entitlements() const noexcept { return entitlements_; }
+  [[nodiscard]] const division<N, Surplus>& entitlements() const noexcept { return entitlements_; }
   [[nodiscard]] const fair_tree& users() const noexcept { return users_; }
 
   subtree_usage<N> usage;
@@ -103,7 +114,7 @@ class fairness_state {
   }
 
   preset_options options_;
-  division<N, selectable_surplus> entitlements_;
+  division<N, Surplus> entitlements_;
   usage_history<N> history_;
   fair_tree users_;
   std::vector<resources<N>> own_;
@@ -112,9 +123,9 @@ class fairness_state {
 };
 
 /// The quota order named by the options.
-template <std::size_t N>
+template <std::size_t N, class Surplus>
 struct selectable_order {
-  const fairness_state<N>* state = nullptr;
+  const fairness_state<N, Surplus>* state = nullptr;
 
   using by_share = within_nominal_then_borrowed_share::key;
   using by_number = std::pair<std::int64_t, by_share>;
@@ -130,7 +141,7 @@ struct selectable_order {
       case quota_order_name::dominant_share:
         return lowest_total_share<N>{total, state->capacity}(l, c);
       case quota_order_name::saturation:
-        return lowest_saturation<N, division<N, selectable_surplus>>{total, &state->entitlements()}(l, c);
+        return lowest_saturation<N, division<N, Surplus>>{total, &state->entitlements()}(l, c);
       case quota_order_name::fair_tree:
         return by_number{static_cast<std::int64_t>(state->users().rank(c.origin)), by_share{{}, c.head}};
       case quota_order_name::under_nominal:
@@ -170,9 +181,9 @@ struct selectable_victim_order {
   }
 };
 
-template <std::size_t N>
+template <std::size_t N, class Surplus>
 struct selectable_guard {
-  const fairness_state<N>* state = nullptr;
+  const fairness_state<N, Surplus>* state = nullptr;
 
   static constexpr bool less_fair_when_larger = true;
   static constexpr std::size_t strategies = 2;
@@ -200,14 +211,14 @@ struct selectable_guard {
 };
 
 /// The exhaustive cycle, with the state of its order and guard kept up to date. Not copyable.
-template <class Session>
+template <class Session, class Surplus = selectable_surplus>
 class selectable_cycle {
  public:
   static constexpr std::size_t n = Session::n;
 
   template <class SelectablePolicies>
   explicit selectable_cycle(const SelectablePolicies& p)
-      : state_(std::make_unique<fairness_state<n>>(p.options)), cycle_(parts_of(p, *state_)) {}
+      : state_(std::make_unique<fairness_state<n, Surplus>>(p.options)), cycle_(parts_of(p, *state_)) {}
 
   void reset(Session& session) {
     state_->reset(session);
@@ -216,12 +227,18 @@ class selectable_cycle {
   void run(Session& session) {
     cycle_.run(session, [&](quota_id x) { return state_->look(session, x); });
   }
+  /// Of a rule of one's own, which all of its decisions follow.
+  [[nodiscard]] const resources<n>& entitled(quota_id x) const
+      requires(!std::same_as<Surplus, selectable_surplus>) {
+    return state_->entitlements().entitled(x);
+  }
 
  private:
-  using parts = policies<selectable_order<n>, by_settings, selectable_victim_order<n>, selectable_guard<n>>;
+  using parts = policies<selectable_order<n, Surplus>, by_settings, selectable_victim_order<n>,
+                         selectable_guard<n, Surplus>>;
 
   template <class SelectablePolicies>
-  [[nodiscard]] static parts parts_of(const SelectablePolicies& p, const fairness_state<n>& state) {
+  [[nodiscard]] static parts parts_of(const SelectablePolicies& p, const fairness_state<n, Surplus>& state) {
     parts result;
     result.quotas.state = &state;
     result.guard.state = &state;
@@ -230,7 +247,7 @@ class selectable_cycle {
     return result;
   }
 
-  std::unique_ptr<fairness_state<n>> state_;
+  std::unique_ptr<fairness_state<n, Surplus>> state_;
   typename parts::template cycle<Session> cycle_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/lab/dimensions.hpp>
+#include <allot/lab/named_policy.hpp>
 #include <allot/scheduler/any_policies.hpp>
 #include <allot/scheduler/scheduler.hpp>
 #include <allot/sim/metrics/metrics.hpp>
@@ -17,6 +18,9 @@ inline namespace v0 {
 extern template any_policies<sim::workload_view<1>, sim::places> any_preset::policies_for() const;
 extern template any_policies<sim::workload_view<lab::max_resources>, sim::places> any_preset::policies_for()
     const;
+extern template any_policies<sim::workload_view<1>, sim::places> lab::named_policy::policies_for() const;
+extern template any_policies<sim::workload_view<lab::max_resources>, sim::places>
+lab::named_policy::policies_for() const;
 extern template class scheduler<sim::workload_view<1>, sim::places,
                                 any_policies<sim::workload_view<1>, sim::places>>;
 extern template class scheduler<sim::workload_view<lab::max_resources>, sim::places,
@@ -26,6 +30,9 @@ extern template class sim::simulator<lab::max_resources>;
 extern template result<sim::simulator<1>> sim::simulator<1>::make(sim::setup<1>, const any_preset&);
 extern template result<sim::simulator<lab::max_resources>> sim::simulator<lab::max_resources>::make(
     sim::setup<lab::max_resources>, const any_preset&);
+extern template result<sim::simulator<1>> sim::simulator<1>::make(sim::setup<1>, const lab::named_policy&);
+extern template result<sim::simulator<lab::max_resources>> sim::simulator<lab::max_resources>::make(
+    sim::setup<lab::max_resources>, const lab::named_policy&);
 extern template class sim::metrics<1>;
 extern template class sim::metrics<lab::max_resources>;
 

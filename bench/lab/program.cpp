@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The program `allot`: tries out quotas and policies on scenarios and traces.
+// The command line of the program `allot`: one function for each command.
 #include "lab/check.hpp"
 #include "lab/compare.hpp"
 #include "lab/compare_page.hpp"
@@ -9,12 +9,14 @@
 #include "lab/fill.hpp"
 #include "lab/generate.hpp"
 #include "lab/generated.hpp"
+#include "lab/guide.hpp"
 #include "lab/import.hpp"
 #include "lab/replay.hpp"
 #include "lab/sweep.hpp"
 #include "lab/terminal.hpp"
 
 #include <allot/core/version.hpp>
+#include <allot/lab/own_policy.hpp>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -138,6 +140,15 @@ void refuse_empty_values(CLI::App& app) {
   }
 }
 
+/// The texts name files as they are in the sources: after this, as they are on this machine.
+void point_to_files(CLI::App& app) {
+  const lab::guide files = lab::find_guide();
+  app.footer(lab::with_paths_of(files, app.get_footer()));
+  for (CLI::App* const command : app.get_subcommands({})) {
+    command->footer(lab::with_paths_of(files, command->get_footer()));
+  }
+}
+
 /// The parsed command line; returns the exit status.
 struct command_line {
   explicit command_line(CLI::App& app) : app_(app) {
@@ -158,6 +169,7 @@ struct command_line {
     add_fill();
     add_policies();
     refuse_empty_values(app);
+    point_to_files(app);
   }
 
   [[nodiscard]] int run() const {
@@ -455,7 +467,7 @@ struct command_line {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int allot::lab::run_program(int argc, char** argv) {
   try {
     CLI::App app{"allot: quotas, lending and preemption on GPU clusters, tried out", "allot"};
     const command_line line{app};

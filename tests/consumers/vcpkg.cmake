@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSL-1.0
+# Runs the portfile with stand-ins for the functions of vcpkg, which would download its tools.
+#   cmake -D OUT=DIR -D FEATURES="core;graph" -P vcpkg.cmake
+# What the port installs is in OUT/packages then.
+cmake_minimum_required(VERSION 3.25)
+
+set(PORT allot)
+set(CURRENT_PACKAGES_DIR ${OUT}/packages)
+set(CURRENT_BUILDTREES_DIR ${OUT}/build)
+file(REMOVE_RECURSE ${CURRENT_PACKAGES_DIR} ${CURRENT_BUILDTREES_DIR})
+file(REAL_PATH ../../packaging/vcpkg/allot port BASE_DIRECTORY ${CMAKE_CURRENT_LIST_DIR})
+
+function(run)
+  execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+function(expect_file file)
+  if(NOT EXISTS ${CURRENT_PACKAGES_DIR}/${file})
+    message(FATAL_ERROR "the port does not install ${file}")
+  endif()
+endfunction()
+
+function(vcpkg_check_features)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUT_FEATURE_OPTIONS" "FEATURES")
+  list(POP_FRONT arg_FEATURES feature option)
+  set(value OFF)
+  if(feature IN_LIST FEATURES)
+    set(value ON)
+  endif()
+  set(${arg_OUT_FEATURE_OPTIONS} -D${option}=${value} PARENT_SCOPE)
+endfunction()
+function(vcpkg_cmake_configure)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "SOURCE_PATH" "OPTIONS")
+  # As vcpkg does: what the port passes has to be options of the project.
+  run(${CMAKE_COMMAND} -S ${arg_SOURCE_PATH} -B ${CURRENT_BUILDTREES_DIR} -G Ninja ${arg_OPTIONS}
+      -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=${CURRENT_PACKAGES_DIR} -DBUILD_SHARED_LIBS=OFF)
+endfunction()
+function(vcpkg_cmake_install)
+  run(${CMAKE_COMMAND} --install ${CURRENT_BUILDTREES_DIR})
+endfunction()
+function(vcpkg_cmake_config_fixup)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "CONFIG_PATH" "")
+  if(NOT arg_CONFIG_PATH STREQUAL "share/${PORT}")
+    message(FATAL_ERROR "the stand-in moves no CMake files: expected them in share/${PORT}")
+  endif()
+  expect_file(share/${PORT}/allotConfig.cmake)
+endfunction()
+function(vcpkg_fixup_pkgconfig)
+  expect_file(share/pkgconfig/allot.pc)
+endfunction()
+function(vcpkg_install_copyright)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "FILE_LIST")
+  file(COPY_FILE ${arg_FILE_LIST} ${CURRENT_PACKAGES_DIR}/share/${PORT}/copyright)
+endfunction()
+
+include(${port}/portfile.cmake)
+
+# The rules for a package of headers: no library, nothing for debugging, its licence and its usage.
+foreach(file include/allot/allot.hpp share/allot/copyright share/allot/usage share/allot/allotTargets.cmake)
+  expect_file(${file})
+endforeach()
+file(GLOB made RELATIVE ${CURRENT_PACKAGES_DIR} ${CURRENT_PACKAGES_DIR}/*)
+if(NOT made STREQUAL "include;share")
+  message(FATAL_ERROR "the port installs ${made}: expected include and share")
+endif()
+# The manifest is JSON, and names the port and the features that the portfile asks about.
+file(READ ${port}/vcpkg.json manifest)
+string(JSON name GET ${manifest} name)
+string(JSON feature GET ${manifest} features graph description)
+if(NOT name STREQUAL PORT)
+  message(FATAL_ERROR "vcpkg.json is about ${name}")
+endif()
