@@ -124,6 +124,34 @@ void describe_jobs(const scenario& s, std::string& out) {
   }
 }
 
+/// What people said of how long jobs run. That one runs longer is legal, and worth knowing.
+void describe_estimates(const trace& t, std::string& out) {
+  constexpr std::int64_t far_too_long = 10;
+  std::size_t jobs = 0;
+  std::size_t overruns = 0;
+  std::size_t much_longer = 0;
+  instant longest_overrun = 0;
+  for (const trace_job& j : t.jobs) {
+    if (j.estimate == 0) continue;
+    ++jobs;
+    const instant overrun = j.duration - j.estimate * second;
+    if (overrun > 0) ++overruns;
+    longest_overrun = std::max(longest_overrun, overrun);
+    if (j.estimate > far_too_long * std::max<instant>(second, j.duration) / second) ++much_longer;
+  }
+  if (jobs == 0) return;
+  out += jobs == t.jobs.size() ? "  all have an estimate" : "  " + std::to_string(jobs) + " have an estimate";
+  if (overruns > 0) {
+    out +=
+        fmt::format("; {} longer than it, by up to {}",
+                    overruns == 1 ? "1 runs" : std::to_string(overruns) + " run", seconds(longest_overrun));
+  }
+  if (much_longer > 0) {
+    out += fmt::format("; of {} it is over {} times the duration", much_longer, far_too_long);
+  }
+  out += '\n';
+}
+
 }  // namespace
 
 std::string summary(const trace& t, const std::string& file) {
@@ -141,8 +169,9 @@ std::string summary(const trace& t, const std::string& file) {
   }
   out += fmt::format(" of {}, submitted from {} to {}\n", counted(t.tenants.size(), "tenant"), seconds(first),
                      seconds(last));
-  return out +
-         fmt::format("  they ask for {} GPUs, the largest for {}\n", to_string(gpus), to_string(largest));
+  out += fmt::format("  they ask for {} GPUs, the largest for {}\n", to_string(gpus), to_string(largest));
+  describe_estimates(t, out);
+  return out;
 }
 
 std::string summary(const scenario& s) {

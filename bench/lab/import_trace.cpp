@@ -87,6 +87,9 @@ void trace_spool::append_field(trace_column column, const imported_job& job) {
       return;
     case trace_column::user:
       return append_csv_field(row_, job.user);
+    case trace_column::estimate_s:
+      if (job.estimate != 0) row_ += std::to_string(job.estimate);
+      return;
     default:
       ALLOT_ASSERT(column == trace_column::user, "a column that importers fill in");
   }

@@ -42,6 +42,8 @@ struct imported_job {
   /// For the whole job.
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
+  /// In seconds; 0 if it is not known.
+  std::int64_t estimate = 0;
 };
 
 /// The most that a whole job may request: as much as a canonical trace may state.

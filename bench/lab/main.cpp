@@ -368,6 +368,12 @@ struct command_line {
                           "how often training jobs save their work, or none (30m)");
     generate_->add_option("--restart", g.restart, "what they lose besides when they start again (2m)");
     generate_->add_option("--mean-duration", g.mean_duration, "of jobs (uniform: 1h)");
+    std::string estimates =
+        "how long jobs are said to run, in the column estimate_s; they are the same jobs:";
+    for (const lab::estimate_model_name& m : lab::estimate_models) {
+      estimates.append("\n  ").append(m.name).append(": ").append(m.summary);
+    }
+    generate_->add_option("--estimates", g.estimates, estimates)->capture_default_str();
     generate_->footer(
         "Examples:  allot generate --days 14 --out mix.csv\n"
         "           allot generate --model helios --jobs 1000000 --gpus 10000 --tenants 20 --out year.csv");

@@ -10,6 +10,7 @@
 #include <allot/lab/decimal.hpp>
 #include <allot/sim/hash.hpp>
 
+#include <algorithm>
 #include <charconv>
 
 namespace allot {
@@ -176,10 +177,13 @@ void write_jobs(output_file& file, const replay_result& r) {
   }
   std::vector<std::string> class_fields;
   for (const std::string& name : r.classes) append_csv_field(class_fields.emplace_back(","), name);
+  const bool has_estimates =
+      std::any_of(r.jobs.begin(), r.jobs.end(), [](const replayed_job& j) { return j.estimate != 0; });
   std::string& text = file.text();
   text +=
       "job_id,quota,submit_s,start_s,end_s,wait_s,jct_s,preemptions,lost_s,nodes,state,reason,gpus,duration_"
-      "s,class,fair_share_wait_s,fragmentation_wait_s,capacity_wait_s\n";
+      "s,class,fair_share_wait_s,fragmentation_wait_s,capacity_wait_s";
+  text += has_estimates ? ",estimate_s\n" : "\n";
   for (const replayed_job& j : r.jobs) {
     append_csv_field(text, j.id);
     text += quota_fields[j.quota.index()];
@@ -214,6 +218,8 @@ void write_jobs(output_file& file, const replay_result& r) {
          {sim::wait_cause::fair_share, sim::wait_cause::fragmentation, sim::wait_cause::capacity}) {
       append_milli(text += ',', j.wait_for[static_cast<std::size_t>(c)]);
     }
+    if (has_estimates) text += ',';
+    if (j.estimate != 0) append_number(text, j.estimate);
     text += '\n';
     file.flush_if_full();
   }

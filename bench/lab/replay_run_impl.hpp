@@ -173,6 +173,7 @@ void take_jobs(const sim::simulator<N>& sim, const workload<N>& w, const sim::me
     r.wait_for = metrics.reasons().split(j, r.wait, metrics.waits().waits(j), sim.now());
     r.lost = h.lost();
     r.preemptions = h.preemptions;
+    r.estimate = job.estimate / sim::second;
     if (h.why_refused != refusal::none) r.reason = to_string(h.why_refused);
     if (metrics.waits().before_start(j)) r.start = h.first_start;
     if (r.is_over()) r.end = h.end;
@@ -189,6 +190,7 @@ void take_refused(const workload<N>& w, replay_result& result) {
     r.quota = from.quota;
     r.submit = from.submit;
     r.duration = from.duration;
+    r.estimate = from.estimate;
     r.outcome = sim::job_outcome::refused;
     r.reason = "access";
     r.explanation = from.text;

@@ -114,6 +114,8 @@ struct job_entry {
   instant restart = 0;
   /// When it should be completed; only measured.
   std::optional<instant> deadline{};
+  /// How long it is said to run, in seconds; 0 if nobody says.
+  std::int64_t estimate = 0;
   job_phase phase = job_phase::pending;
   instant start = 0;
   /// Running jobs: how many of the pods run.

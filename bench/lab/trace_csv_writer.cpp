@@ -61,6 +61,8 @@ void append_trace_field(std::string& row, const trace& t, const trace_job& job, 
       return append_milli(row, job.restart);
     case trace_column::deadline_s:
       return time(job.deadline);
+    case trace_column::estimate_s:
+      return job.estimate != 0 ? number(job.estimate) : void();
     case trace_column::tag:
       return;
   }
@@ -100,6 +102,8 @@ void append_trace_field(std::string& row, const trace& t, const trace_job& job, 
       return job.restart != 0;
     case trace_column::deadline_s:
       return job.deadline.has_value();
+    case trace_column::estimate_s:
+      return job.estimate != 0;
     case trace_column::tag:
       break;
   }
