@@ -4,6 +4,7 @@
 #include "lab/files.hpp"
 #include "lab/packed_input.hpp"
 #include "lab/policy_parts.hpp"
+#include "lab/tag_columns.hpp"
 #include "lab/terminal.hpp"
 #include "lab/text_table.hpp"
 #include "lab/workload.hpp"
@@ -124,6 +125,17 @@ void describe_jobs(const scenario& s, std::string& out) {
   }
 }
 
+/// The tags: what is there, and what was probably meant for something else.
+void describe_tags(const trace& t, std::string& out) {
+  std::string names;
+  for (const tag_column& c : tag_columns_of(t)) {
+    if (!names.empty()) names += ", ";
+    names += c.name.empty() ? "\"\"" : printable(std::string{c.name});
+    if (!c.meant.empty()) names.append(" (did you mean \"").append(c.meant).append("\"?)");
+  }
+  if (!names.empty()) out += "  tags, which no policy looks at: " + names + '\n';
+}
+
 /// What people said of how long jobs run. That one runs longer is legal, and worth knowing.
 void describe_estimates(const trace& t, std::string& out) {
   constexpr std::int64_t far_too_long = 10;
@@ -156,7 +168,11 @@ void describe_estimates(const trace& t, std::string& out) {
 
 std::string summary(const trace& t, const std::string& file) {
   std::string out = fmt::format("trace {}: {}", printable(file), counted(t.jobs.size(), "job"));
-  if (t.jobs.empty()) return out + '\n';
+  if (t.jobs.empty()) {
+    out += '\n';
+    describe_tags(t, out);
+    return out;
+  }
   quantity gpus;
   quantity largest;
   instant first = t.jobs.front().submit;
@@ -171,6 +187,7 @@ std::string summary(const trace& t, const std::string& file) {
                      seconds(last));
   out += fmt::format("  they ask for {} GPUs, the largest for {}\n", to_string(gpus), to_string(largest));
   describe_estimates(t, out);
+  describe_tags(t, out);
   return out;
 }
 

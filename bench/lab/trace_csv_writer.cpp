@@ -68,8 +68,9 @@ void append_trace_field(std::string& row, const trace& t, const trace_job& job, 
   }
 }
 
-/// Whether the job has a value in an optional column that differs from the default.
-[[nodiscard]] bool says(const trace_job& job, trace_column column) {
+}  // namespace
+
+bool says(const trace_job& job, trace_column column) {
   switch (column) {
     case trace_column::job_id:
     case trace_column::submit_s:
@@ -109,8 +110,6 @@ void append_trace_field(std::string& row, const trace& t, const trace_job& job, 
   }
   return false;
 }
-
-}  // namespace
 
 void write_trace_csv(const trace& t, const text_sink& sink) {
   std::array<bool, trace_column_names.size()> written{};

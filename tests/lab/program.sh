@@ -67,6 +67,18 @@ expect 0 'scenario standard input: policy fifo*ok' '' check --policy fifo - <<<"
 expect 0 'trace standard input: 1 job *ok' '' check - <<<$'job_id,submit_s,duration_s,gpus\n1,0,1,1'
 expect 2 '' 'standard input: the file is empty*' check - </dev/null
 
+# Columns that nothing looks at are named, and what they may have been meant for.
+mistaken=$'job_id,submit_s,duration_s,gpus,vc,Tenant,priorty,estimate_s,color\n1,0,9,1,a,b,3,5,red\n2,0,9,1,a,b,3,100,\n3,0,9,1,a,b,3,,\n'
+expect 0 '*3 jobs of 0 tenants*2 have an estimate; 1 runs longer than it, by up to 4 s; of 1 it is over 10 times the duration*tags, which no policy looks at: vc (did you mean "tenant"?), Tenant (did you mean "tenant"?), priorty (did you mean "priority"?), color*ok' '' \
+  check - <<<"$mistaken"
+expect 0 '*tags, which no policy looks at: vc, color*ok' '' check - <<<"${mistaken/Tenant,priorty/tenant,priority}"
+expect 0 'trace standard input: 0 jobs*tags*vc (did you mean "tenant"?)*ok' '' check - <<<"${mistaken%%$'\n'*}"
+printf '%s' "$mistaken" >mistaken.csv
+expect 0 '*' '*mistaken.csv: the column vc is a tag, which no policy looks at (did you mean "tenant"?)*priorty*' \
+  replay --nodes 1x8 --trace mistaken.csv --out mistaken
+says "$(head -n 1 mistaken/jobs.csv)" '*,estimate_s'
+says "$(cut -d, -f1,19 mistaken/jobs.csv | tr '\n' ' ')" 'job_id,estimate_s 1,5 2,100 3, '
+
 # Every error has its file and place; nothing is printed on standard output.
 expect 2 '' 'standard input: /jobs/0/request/gpu: expected a number*"one"' decide - <<<"${scenario/\"gpu\": 1\}\}]\}/\"gpu\": \"one\"\}\}]\}}"
 expect 2 '' 'standard input: line 1, column 12: this is not JSON*' check - <<<'{"format": x}'
