@@ -10,6 +10,7 @@
 #include "lab/generate.hpp"
 #include "lab/generated.hpp"
 #include "lab/import.hpp"
+#include "lab/json_reader.hpp"
 #include "lab/replay.hpp"
 #include "lab/sweep.hpp"
 #include "lab/terminal.hpp"
@@ -459,6 +460,34 @@ struct command_line {
   return all;
 }
 
+/// What was probably meant by a command or an option that does not exist, for each of them; empty if there is
+/// nothing similar.
+[[nodiscard]] std::string what_was_meant(const CLI::App& app, int argc, char** argv) {
+  std::string text;
+  const auto suggest = [&text](const std::string& given, const std::vector<std::string>& known) {
+    const std::string_view meant = lab::nearest(given, {known.begin(), known.end()});
+    if (!meant.empty()) text.append(given).append(": did you mean ").append(meant).append("?\n");
+  };
+  const CLI::App* command = &app;
+  for (int i = 1; i < argc && std::string_view{argv[i]} != "--"; ++i) {
+    const std::string given = std::string{argv[i]}.substr(0, std::string_view{argv[i]}.find('='));
+    std::vector<std::string> known;
+    if (given.size() > 2 && given.substr(0, 2) == "--") {
+      for (const CLI::Option* const option : command->get_options())
+        known.push_back("--" + option->get_single_name());
+      if (command->get_option_no_throw(given) == nullptr) suggest(given, known);
+    } else if (command == &app && given.substr(0, 1) != "-") {
+      for (const CLI::App* const sub : app.get_subcommands({})) {
+        known.push_back(sub->get_name());
+        if (sub->check_name(given)) command = sub;
+      }
+      if (command == &app) suggest(given, known);
+      if (command == &app) break;
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -471,6 +500,7 @@ int main(int argc, char** argv) {
       std::ostringstream help;
       std::ostringstream problem;
       const bool is_help = app.exit(e, help, problem) == 0;
+      if (!is_help) problem << what_was_meant(app, argc, argv);
       lab::print_error(problem.str());
       return lab::print_result(help.str(), "the help") && is_help ? 0 : lab::bad_input_status;
     }

@@ -32,6 +32,14 @@ expect 2 '' '*SCENARIO*' decide
 expect 2 '' '*--rounds*' decide --rounds 0 -
 expect 2 '' '*' frobnicate
 
+# What was meant by a word that does not exist.
+expect 2 '' '*replai: did you mean replay\?*' replai "$scenarios/three_teams.json"
+expect 2 '' '*--polcy: did you mean --policy\?*' decide --polcy fifo "$scenarios/three_teams.json"
+expect 2 '' '*--polcy: did you mean --policy\?*' replay --polcy=fifo --out never
+expect 2 '' '*--hlep: did you mean --help\?*' replay --hlep
+"$allot" frobnicate 2>&1 | grep -q 'did you mean' && fail 'something is like frobnicate'
+"$allot" decide --rounds 0 "$scenarios/three_teams.json" 2>&1 | grep -q 'did you mean' && fail 'a good option was doubted'
+
 for file in "$scenarios"/*.json; do
   expect 0 "scenario *ok" '' check "$file"
   expect 0 '{*"quotas": {*}*}' '' decide "$file"
@@ -59,6 +67,9 @@ expect 0 'notebook (notebooks) starts on *It has 0.375 gpu with 3 pods, each a M
   explain "$scenarios/topology_and_mig.json" notebook
 expect 2 '' '*three_teams.json: there is no job "train-b9" (did you mean "train-b1"?)*' \
   explain "$scenarios/three_teams.json" train-b9
+expect 2 '' '*three_teams.json: there is no job "x" (there are *, as "*", "*", "*")*' \
+  explain "$scenarios/three_teams.json" x
+expect 2 '' '*there is no job "something else" (there are "j")*' explain - 'something else' <<<"$scenario"
 expect 2 '' '*JOB*' explain "$scenarios/three_teams.json"
 
 # Standard input is a scenario or a trace.
