@@ -69,6 +69,14 @@ void trace_spool::append_field(trace_column column, const imported_job& job) {
     case trace_column::pods:
       if (job.pods != 0) row_ += std::to_string(job.pods);
       return;
+    case trace_column::min_pods:
+      if (job.min_pods != 0) row_ += std::to_string(job.min_pods);
+      return;
+    case trace_column::checkpoint_s:
+      if (job.checkpoint) append_milli(row_, *job.checkpoint);
+      return;
+    case trace_column::restart_s:
+      return append_milli(row_, job.restart);
     case trace_column::priority:
       row_ += std::to_string(job.priority);
       return;

@@ -321,6 +321,21 @@ struct command_line {
     import_->add_option("--shown", i.shown, "how many of those rows are told; the others are counted")
         ->check(whole_number(0, any_count))
         ->capture_default_str();
+    import_
+        ->add_option(
+            "--map", i.map,
+            "csv: KEY=COLUMN or KEY=COLUMN:UNIT, separated by commas. Keys are the columns of a trace "
+            "(job_id,\nsubmit_s, duration_s, gpus, tenant, estimate_s, ...) and gpus_per_pod, start_s and "
+            "end_s; a column that has\nthe name of a key is that key. Units: times ms, s, m, h, d or a "
+            "multiple as 40ms; spans also clock\n(1-02:30:00); points in time also date, unix, unix_ms or "
+            "a format as %d.%m.%Y %H:%M; gpus: gpus, percent,\nmilli; cpu_milli: milli, cores; memory_mib: "
+            "mib, gib, kib, tib, bytes, kb, mb, gb")
+        ->delimiter(',');
+    import_
+        ->add_option("--columns", i.columns, "csv: the names of the columns of a file without a header row")
+        ->delimiter(',');
+    import_->add_option("--separator", i.separator, "csv: what separates fields: one character, or tab")
+        ->capture_default_str();
     import_->add_option("--tenant", i.tenant,
                         "the column that names the tenant, instead of the format's own");
     import_->add_option("--origin", i.origin,
@@ -332,7 +347,13 @@ struct command_line {
         ->add_option("--unit", i.unit, "pai: what num_gpu counts, instead of what the first rows look like")
         ->check(CLI::IsMember({"percent", "gpus"}));
     import_->footer(
-        "Examples:  allot import philly cluster_job_log.csv.gz --out jobs.csv\n"
+        "Examples:  allot import csv log.csv --map "
+        "gpus=num_gpus,tenant=vc,submit_s=submitted:date,duration_s=run:m "
+        "--out jobs.csv\n"
+        "           sacct -aP --format=JobID,User,Account,Submit,Start,Elapsed,Timelimit,AllocTRES,State | "
+        "allot "
+        "import "
+        "sacct - --out jobs.csv\n"
         "           kubectl get clusterqueues,cohorts,workloads -A -o json | allot import kueue - --out "
         "now.json");
   }
