@@ -254,6 +254,15 @@ std::optional<estimate_model> read_estimates(std::string_view name, std::string&
   return std::nullopt;
 }
 
+std::optional<estimate_model> read_estimates(json_value value, errors& found) {
+  const auto name = read_string(value, found);
+  if (!name) return std::nullopt;
+  std::string problem;
+  const auto model = read_estimates(*name, problem);
+  if (!model) value.report(found, problem);
+  return model;
+}
+
 std::vector<parameter_problem> problems_of(const generated_workload& w) {
   return problem_finder{w}.find();
 }
@@ -294,13 +303,7 @@ std::optional<generated_workload> read_generated(json_value value, errors& found
   }
   if (const auto v = o.find("training")) w.training = read_training(*v, found);
   if (const auto v = o.find("serving_tenant")) w.serving_tenant = read_string(*v, found);
-  if (const auto v = o.find("estimates")) {
-    std::string problem;
-    const auto name = read_string(*v, found);
-    const auto model = name ? read_estimates(*name, problem) : std::nullopt;
-    w.estimates = model.value_or(w.estimates);
-    if (name && !model) v->report(found, problem);
-  }
+  if (const auto v = o.find("estimates")) w.estimates = read_estimates(*v, found).value_or(w.estimates);
   o.reject_unknown();
   w.gpus = gpus.value_or(w.gpus);
   w.load = load.value_or(w.load);

@@ -77,6 +77,8 @@ inline constexpr std::int64_t most_generated_load = 10'000;
 
 /// The model of estimates of that name. If there is none, `problem` says so.
 [[nodiscard]] std::optional<estimate_model> read_estimates(std::string_view name, std::string& problem);
+/// The same from an experiment; reports what is wrong.
+[[nodiscard]] std::optional<estimate_model> read_estimates(json_value value, errors& found);
 
 /// The jobs of a seed one by one, the same on every machine, without their estimates. Returns nullopt for
 /// models that are made as a whole, "teams" and "uniform".

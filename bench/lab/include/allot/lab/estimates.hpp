@@ -6,6 +6,7 @@
 #include <allot/lab/trace.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -43,6 +44,16 @@ inline constexpr std::array<estimate_model_name, 5> estimate_models = {
      {"doubled", "twice the duration"},
      {"f_model", "evenly from the duration to ten times that (Mu'alem and Feitelson)"},
      {"tsafrir", "as people give them: round values, up to ten times too long (Tsafrir)"}}};
+
+/// The name of the model.
+[[nodiscard]] constexpr std::string_view name_of(estimate_model model) noexcept {
+  return estimate_models[static_cast<std::size_t>(model)].name;
+}
+
+/// Whether the estimates depend on a seed.
+[[nodiscard]] constexpr bool is_random(estimate_model model) noexcept {
+  return model == estimate_model::f_model || model == estimate_model::tsafrir;
+}
 
 /// The model of that name.
 [[nodiscard]] std::optional<estimate_model> find_estimate_model(std::string_view name) noexcept;
