@@ -6,6 +6,7 @@
 #include "lab/recorder.hpp"
 #include "lab/replay.hpp"
 
+#include <allot/core/version.hpp>
 #include <allot/lab/csv.hpp>
 #include <allot/lab/decimal.hpp>
 #include <allot/sim/hash.hpp>
@@ -91,6 +92,14 @@ void append_time(std::string& text, const std::optional<instant>& time) {
 
 }  // namespace
 
+std::string own_version() {
+  std::string text = std::to_string(version_major);
+  return text.append(".")
+      .append(std::to_string(version_minor))
+      .append(".")
+      .append(std::to_string(version_patch));
+}
+
 std::string decimal(std::int64_t thousandths) {
   std::string text;
   append_milli(text, thousandths);
@@ -111,6 +120,11 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   json.begin_object();
   json.member("format", "allot-summary/1");
   json.member("policy", r.policy);
+  json.member("policy_name", r.policy_name);
+  json.key("policy_set").begin_object();
+  for (const auto& [key, value] : r.policy_given) json.member(key, value);
+  json.end_object();
+  json.member("version", own_version());
   json.member("seed", r.seed);
   json.member("input_hash", r.input_hash);
   json.member("jobs_hash", jobs_hash(r));

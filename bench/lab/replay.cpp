@@ -198,6 +198,8 @@ errors explain_stop(const scenario& s, const replay_stop& stop) {
 replay_result result_for(const scenario& s, std::uint64_t seed, bool has_own_quotas) {
   replay_result r;
   r.policy = s.policy.preset;
+  r.policy_name = s.policy.full_name();
+  r.policy_given = s.policy.given;
   r.seed = seed;
   // Excludes the policy and the seed, which are stored beside it: two policies on one workload have one
   // input.

@@ -185,7 +185,7 @@ std::string warnings(const replay_result& r) {
 
 std::string headline(const replay_result& r) {
   const sim::run_figures& f = r.figures;
-  std::string text = r.policy + ": " + counted_jobs(f.of.jobs.total);
+  std::string text = r.policy_name + ": " + counted_jobs(f.of.jobs.total);
   if (r.cluster != nullptr) text += ", " + decimal(r.cluster->gpus().in_milli()) + " GPUs";
   text += ", " + human_time(f.makespan()) + "\n\n";
   std::string jobs = grouped(f.of.jobs.completed);
@@ -211,6 +211,7 @@ std::string headline(const replay_result& r) {
   append_isolated(text, r);
   return text + '\n' + times_table(r).text() + '\n' + quota_table(r);
 }
+  append_line(text, "made by", "allot " + own_version() + ", seed " + std::to_string(r.seed));
 
 }  // namespace lab
 }  // namespace v0

@@ -130,6 +130,9 @@ struct replay_timing {
 /// Everything that the files of a replay are made of.
 struct replay_result {
   std::string policy;
+  /// With all that is set, and that by key: see `policy_choice`.
+  std::string policy_name{};
+  std::vector<std::pair<std::string, std::string>> policy_given{};
   /// The files that were replayed, without their directories; empty if there was none.
   std::string scenario_file{};
   std::string trace_file{};

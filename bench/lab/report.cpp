@@ -187,7 +187,8 @@ void write_report(output_file& file, const replay_result& r) {
   const std::vector<layer> layers = layers_of(r);
   const report_charts charts = charts_of(r, layers);
   const bool has_time = r.time.end > r.time.begin;
-  std::string title = r.policy + ": " + grouped(r.jobs.size()) + " jobs";
+  std::string title =
+      r.policy_name + ", seed " + std::to_string(r.seed) + ": " + grouped(r.jobs.size()) + " jobs";
   if (!r.scenario_file.empty()) title += ", " + r.scenario_file;
   begin_page(html, title);
   write_head(html, r);
@@ -220,9 +221,9 @@ std::vector<std::string> standalone_charts(const replay_result& r) {
     const std::string_view stem = name.substr(0, name.find('.'));
     std::string& text = files.emplace_back();
     if (stem == "quotas") {
-      if (!charts.quotas.empty()) text = standalone_svg(charts.quotas, r.policy + ": each quota");
+      if (!charts.quotas.empty()) text = standalone_svg(charts.quotas, r.policy_name + ": each quota");
     } else if (const chart* c = charts.find(stem)) {
-      text = standalone_svg(std::span{c, 1}, r.policy + ": " + c->title());
+      text = standalone_svg(std::span{c, 1}, r.policy_name + ": " + c->title());
     }
   }
   return files;

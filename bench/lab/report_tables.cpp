@@ -5,7 +5,6 @@
 #include "lab/replay.hpp"
 #include "lab/report.hpp"
 
-#include <allot/core/version.hpp>
 #include <allot/lab/trace.hpp>
 #include <allot/sim/metrics/statistics.hpp>
 
@@ -162,7 +161,7 @@ void write_matrix(std::string& html, const replay_result& r, const std::vector<l
 }  // namespace
 
 void write_head(std::string& html, const replay_result& r) {
-  html.append("<header><h1>Replay under ").append(escaped(r.policy)).append("</h1>\n<p>");
+  html.append("<header><h1>Replay under ").append(escaped(r.policy_name)).append("</h1>\n<p>");
   html.append(grouped(r.jobs.size()))
       .append(r.jobs.size() == 1 ? " job on " : " jobs on ")
       .append(hardware(r));
@@ -178,9 +177,7 @@ void write_head(std::string& html, const replay_result& r) {
   fact(html, "seed", std::to_string(r.seed));
   fact(html, "input", r.input_hash);
   fact(html, "decisions", r.decision_hash);
-  fact(html, "allot",
-       std::to_string(version_major) + '.' + std::to_string(version_minor) + '.' +
-           std::to_string(version_patch));
+  fact(html, "allot", own_version());
   html += "</dl></header>\n";
 }
 

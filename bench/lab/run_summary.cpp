@@ -115,7 +115,8 @@ std::optional<run_summary> parse_summary(std::string label, const std::string& p
   }
   run_summary run;
   run.label = std::move(label);
-  run.policy = text_of("policy");
+  run.policy = text_of(top.find("policy_name") ? "policy_name" : "policy");
+  run.version = text_of("version");
   run.input.hash = text_of("input_hash");
   run.input.jobs_hash = text_of("jobs_hash");
   run.decision_hash = text_of("decision_hash");

@@ -45,6 +45,11 @@ struct policy_choice {
   /// The parts and options that are set.
   preset_options options{};
   gpu::placement_name placement = gpu::placement_name::best;
+  /// The same parts and options as the user gave them, by their keys: {"guard", "final_share"}.
+  std::vector<std::pair<std::string, std::string>> given{};
+
+  /// The preset and all that is set: "standard (guard final_share, placement fgd)".
+  [[nodiscard]] std::string full_name() const;
 };
 
 /// What a scenario says of a quota. The preset decides what it leaves open.

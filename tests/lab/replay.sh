@@ -45,7 +45,7 @@ says "$(sed -n 4p one/jobs.csv)" 'big,a,50,,,0,,0,0,,refused,larger_than_cluster
 says "$(sed -n 1,2p one/tenants.csv)" $'time_s,quota,used,entitled,borrowed,lent,pending\n0,a,0,0,0,4,0'
 says "$(grep evicted two/events.csv)" $'45,evicted,1,b,,2,reclaim,45\n67,evicted,1,b,,3,reclaim,2'
 says "$(tr -d ' \n' <one/summary.json)" \
-  '{"format":"allot-summary/1","policy":"standard","seed":1,"input_hash":"*","decision_hash":"*","jobs":{"total":4,"completed":3,"unfinished":0,"refused":1,"cancelled":0,"time_limit":0},"jct_s":{"mean":*,"p50":*,"p90":*,"p99":*,"max":*},"queue_s":{*},*"makespan_s":*,"end_s":*,"allocation_rate":*,"fragmentation":*,"preemptions":2,*"lost_gpu_h":*,"borrowed_gpu_h":*,"lent_gpu_h":*,"jain":*,"fair_share_error_gpu_h":*,"max_wait_s":*,"tenants":{"all":{*},"a":{*},"b":{*}},"decisions":*,"events":*,"wall_s":*}'
+  '{"format":"allot-summary/1","policy":"standard","policy_name":"standard","policy_set":{},"version":"*.*.*","seed":1,"input_hash":"*","decision_hash":"*","jobs":{"total":4,"completed":3,"unfinished":0,"refused":1,"cancelled":0,"time_limit":0},"jct_s":{"mean":*,"p50":*,"p90":*,"p99":*,"max":*},"queue_s":{*},*"makespan_s":*,"end_s":*,"allocation_rate":*,"fragmentation":*,"preemptions":2,*"lost_gpu_h":*,"borrowed_gpu_h":*,"lent_gpu_h":*,"jain":*,"fair_share_error_gpu_h":*,"max_wait_s":*,"tenants":{"all":{*},"a":{*},"b":{*}},"decisions":*,"events":*,"wall_s":*}'
 says "$(<one/report.html)" '<!doctype html>*<svg *</html>'
 
 # --- tenants.csv in steps: of each quota the last row of a step, and all that stood at the beginning
@@ -271,6 +271,25 @@ exits 0 "$allot" replay teams.json --policy static_quotas --out fixed
 exits 0 "$allot" compare fixed one/summary.json
 says "$(<out)" '*fixed*one/summary.json*policy*static_quotas*standard*utilisation*wait, mean*preemptions*a*wait, mean*'
 grep -qE 'jobs of|other jobs' out && fail 'two policies on one workload were taken for different inputs'
+# Two variants of one preset are told apart everywhere.
+for guard in final_share initial_share; do
+  sed 's/"cluster"/"policy": {"preset": "standard", "set": {"guard": "'$guard'", "placement": "worst_fit", "seed": 7}}, &/' \
+    teams.json >$guard.json
+  exits 0 "$allot" replay $guard.json --out $guard
+  says "$(<out)" "standard (guard $guard, placement worst_fit): 4 jobs*made by *allot *.*, seed 7*"
+  says "$(tr -d ' \n' <$guard/summary.json)" \
+    '*"policy":"standard","policy_name":"standard(guard'$guard',placementworst_fit)","policy_set":{"guard":"'$guard'","placement":"worst_fit"},"version":*'
+  says "$(<$guard/report.html)" "*<title>standard (guard $guard, placement worst_fit), seed 7: *Replay under standard (guard $guard, *"
+done
+exits 0 "$allot" compare final_share initial_share
+says "$(<out)" '*policy *standard (guard final_share, placement worst_fit) *standard (guard initial_share, placement worst_fit)*seed *7 *7*allot *'
+exits 0 "$allot" compare final_share initial_share --html -
+says "$(<out)" '*guard final_share*guard initial_share*<td>allot<td>*'
+sed 's/"cluster"/"policy": {"preset": "kueue_fair", "strategies": ["final_share", "initial_share"]}, &/' teams.json >strategies.json
+exits 0 "$allot" replay strategies.json --at 0
+says "$(<out)" 'kueue_fair (strategies final_share + initial_share) at day 0*'
+exits 0 "$allot" replay final_share.json --policy static_quotas --at 0
+says "$(<out)" 'static_quotas (placement worst_fit) at day 0*'
 exits 0 "$allot" replay teams.json --nodes 3x8 --out three_nodes
 exits 0 "$allot" compare fixed three_nodes
 says "$(<out)" '*three_nodes ran the jobs of fixed on other nodes or under other quotas.'
