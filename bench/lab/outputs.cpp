@@ -204,7 +204,10 @@ void write_jobs(output_file& file, const replay_result& r) {
     append_milli(text += ',', j.submit);
     append_time(text += ',', j.start);
     append_time(text += ',', j.end);
-    append_milli(text += ',', j.wait);
+    // Who never came did not wait for no time.
+    const bool came = j.outcome != sim::job_outcome::future;
+    text += ',';
+    if (came) append_milli(text, j.wait);
     text += ',';
     if (j.outcome == sim::job_outcome::completed) append_milli(text, *j.end - j.submit);
     append_number(text += ',', j.preemptions);
@@ -230,7 +233,8 @@ void write_jobs(output_file& file, const replay_result& r) {
     // The rest of the waiting time is `order`.
     for (const sim::wait_cause c :
          {sim::wait_cause::fair_share, sim::wait_cause::fragmentation, sim::wait_cause::capacity}) {
-      append_milli(text += ',', j.wait_for[static_cast<std::size_t>(c)]);
+      text += ',';
+      if (came) append_milli(text, j.wait_for[static_cast<std::size_t>(c)]);
     }
     if (has_estimates) text += ',';
     if (j.estimate != 0) append_number(text, j.estimate);

@@ -304,9 +304,9 @@ replay_stop run_replay(scenario& s, const replay_streams& streams, replay_result
   if (!result.measured.isolated) forget_traced_jobs();
   const any_preset preset = *any_preset::find(s.policy.preset, s.policy.options);
   stop = detail::run_workload<N>(s, std::move(w), preset, streams, result, control);
-  // A partial run has nothing to compare with.
-  const bool is_whole = stop.problems.empty() && !result.stopped && !control.only_look;
-  if (result.measured.isolated && is_whole) {
+  // What ended at a simulated time is compared up to that; what a guard or the user ended is not.
+  const bool is_complete = !result.stopped || result.stopped->why == stop_reason::until;
+  if (result.measured.isolated && stop.problems.empty() && is_complete && !control.only_look) {
     result.alone = detail::replay_tenants_alone<N>(s, preset, detail::gpu_dimensions<N>(s.resources), result);
   }
   forget_traced_jobs();

@@ -107,6 +107,21 @@ std::string rounded(std::int64_t thousandths, unsigned places) {
   return text;
 }
 
+std::string unfinished_jobs(const sim::job_counts& jobs) {
+  std::string parts;
+  const auto add = [&parts](std::size_t n, std::string_view what) {
+    if (n != 0) parts.append(parts.empty() ? " (" : ", ").append(grouped(n)).append(what);
+  };
+  add(jobs.waiting, " waiting");
+  add(jobs.running, " running");
+  add(jobs.future, " not yet submitted");
+  return grouped(jobs.unfinished) + " unfinished" + parts + (parts.empty() ? "" : ")");
+}
+
+std::string index_text(std::int64_t millionths, unsigned places) {
+  return rounded(places == 3 ? (millionths + 500) / 1000 : millionths / 1000, places);
+}
+
 std::string percent(std::int64_t millionths) {
   return rounded(millionths / 10, 2) + " %";
 }

@@ -194,11 +194,11 @@ void write_tiles(std::string& html, const replay_result& r) {
   tile(html, "Mean wait", human_time(f.of.queue, f.of.queue.mean()), spread(f.of.queue));
   tile(html, "Mean completion time", human_time(f.of.jct, f.of.jct.mean()), spread(f.of.jct));
   tile(html, "Completed jobs", grouped(f.of.jobs.completed),
-       grouped(f.of.jobs.unfinished) + " unfinished, " + grouped(f.of.jobs.refused) + " refused");
+       unfinished_jobs(f.of.jobs) + ", " + grouped(f.of.jobs.refused) + " refused");
   tile(html, "Preemptions", grouped(f.of.preemptions), human_hours(f.of.lost) + " lost");
   tile(html, "Borrowed", human_hours(f.of.borrowed), "of other quotas");
   tile(html, "Fairness (Jain)",
-       rounded(sim::rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000) / 1000, 3),
+       index_text(sim::rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000), 3),
        human_hours(f.of.fair_share_error) + " short of fair shares");
   if (f.capacity_is_bounded && r.cluster != nullptr) {
     tile(html, "Fragmentation", percent(sim::rate_in_millionths(f.stranded, f.idle)), "of the idle GPU time");
