@@ -4,6 +4,7 @@
 #include "lab/files.hpp"
 #include "lab/packed_input.hpp"
 #include "lab/policy_parts.hpp"
+#include "lab/tag_columns.hpp"
 #include "lab/terminal.hpp"
 #include "lab/text_table.hpp"
 #include "lab/workload.hpp"
@@ -124,11 +125,54 @@ void describe_jobs(const scenario& s, std::string& out) {
   }
 }
 
+/// The tags: what is there, and what was probably meant for something else.
+void describe_tags(const trace& t, std::string& out) {
+  std::string names;
+  for (const tag_column& c : tag_columns_of(t)) {
+    if (!names.empty()) names += ", ";
+    names += c.name.empty() ? "\"\"" : printable(std::string{c.name});
+    if (!c.meant.empty()) names.append(" (did you mean \"").append(c.meant).append("\"?)");
+  }
+  if (!names.empty()) out += "  tags, which no policy looks at: " + names + '\n';
+}
+
+/// What people said of how long jobs run. That one runs longer is legal, and worth knowing.
+void describe_estimates(const trace& t, std::string& out) {
+  constexpr std::int64_t far_too_long = 10;
+  std::size_t jobs = 0;
+  std::size_t overruns = 0;
+  std::size_t much_longer = 0;
+  instant longest_overrun = 0;
+  for (const trace_job& j : t.jobs) {
+    if (j.estimate == 0) continue;
+    ++jobs;
+    const instant overrun = j.duration - j.estimate * second;
+    if (overrun > 0) ++overruns;
+    longest_overrun = std::max(longest_overrun, overrun);
+    if (j.estimate > far_too_long * std::max<instant>(second, j.duration) / second) ++much_longer;
+  }
+  if (jobs == 0) return;
+  out += jobs == t.jobs.size() ? "  all have an estimate" : "  " + std::to_string(jobs) + " have an estimate";
+  if (overruns > 0) {
+    out +=
+        fmt::format("; {} longer than it, by up to {}",
+                    overruns == 1 ? "1 runs" : std::to_string(overruns) + " run", seconds(longest_overrun));
+  }
+  if (much_longer > 0) {
+    out += fmt::format("; of {} it is over {} times the duration", much_longer, far_too_long);
+  }
+  out += '\n';
+}
+
 }  // namespace
 
 std::string summary(const trace& t, const std::string& file) {
   std::string out = fmt::format("trace {}: {}", printable(file), counted(t.jobs.size(), "job"));
-  if (t.jobs.empty()) return out + '\n';
+  if (t.jobs.empty()) {
+    out += '\n';
+    describe_tags(t, out);
+    return out;
+  }
   quantity gpus;
   quantity largest;
   instant first = t.jobs.front().submit;
@@ -141,8 +185,10 @@ std::string summary(const trace& t, const std::string& file) {
   }
   out += fmt::format(" of {}, submitted from {} to {}\n", counted(t.tenants.size(), "tenant"), seconds(first),
                      seconds(last));
-  return out +
-         fmt::format("  they ask for {} GPUs, the largest for {}\n", to_string(gpus), to_string(largest));
+  out += fmt::format("  they ask for {} GPUs, the largest for {}\n", to_string(gpus), to_string(largest));
+  describe_estimates(t, out);
+  describe_tags(t, out);
+  return out;
 }
 
 std::string summary(const scenario& s) {

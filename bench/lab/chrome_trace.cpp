@@ -118,7 +118,7 @@ class trace_writer {
     json.begin_object();
     json.member("program", "allot " + std::to_string(version_major) + '.' + std::to_string(version_minor) +
                                '.' + std::to_string(version_patch));
-    json.member("policy", r_.policy).member("scenario", r_.scenario_file).member("trace", r_.trace_file);
+    json.member("policy", r_.policy_name).member("scenario", r_.scenario_file).member("trace", r_.trace_file);
     json.member("seed", r_.seed).member("input_hash", r_.input_hash);
     json.member("decision_hash", r_.decision_hash);
     json.member("jobs", note_.empty() ? "all" : note_);

@@ -109,7 +109,7 @@ template <std::size_t N>
                                      const per_dimension<bool, N>& gpus, instant at,
                                      std::size_t most_reasons) {
   cluster_state to;
-  to.policy = s.policy.preset;
+  to.policy = s.policy.full_name();
   to.at = at;
   to.used = metrics.used();
   take_quotas<N>(s, sim, metrics, gpus, to);

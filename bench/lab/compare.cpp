@@ -132,11 +132,31 @@ std::vector<shown_figure> figures_to_show(const std::vector<run_group>& groups,
   return rows;
 }
 
+/// What the runs say, each text once.
+template <class TextOf>
+std::string texts_of(const run_group& group, TextOf text_of) {
+  std::vector<std::string> texts;
+  for (const run_summary& r : group.runs) add_once(texts, text_of(r));
+  std::string all;
+  for (const std::string& t : texts) all += (all.empty() ? "" : ", ") + t;
+  return all;
+}
+/// "3", or "1 to 10" of several.
+std::string seeds_of(const run_group& group) {
+  std::vector<std::uint64_t> seeds;
+  for (const run_summary& r : group.runs) seeds.push_back(r.seed);
+  std::sort(seeds.begin(), seeds.end());
+  seeds.erase(std::unique(seeds.begin(), seeds.end()), seeds.end());
+  if (seeds.size() < 3) return texts_of(group, [](const run_summary& r) { return std::to_string(r.seed); });
+  const bool has_gaps = seeds.back() - seeds.front() >= seeds.size();
+  return std::to_string(seeds.front()) + (has_gaps ? " ... " : " to ") + std::to_string(seeds.back());
+}
+std::string versions_of(const run_group& group) {
+  return texts_of(group, [](const run_summary& r) { return r.version; });
+}
+
 std::string policies_of(const run_group& group) {
-  std::vector<std::string> names;
-  for (const run_summary& r : group.runs) add_once(names, r.policy);
-  std::string text;
-  for (const std::string& n : names) text += (text.empty() ? "" : ", ") + n;
+  std::string text = texts_of(group, [](const run_summary& r) { return r.policy; });
   if (group.runs.size() > 1) text += fmt::format(" x{}", group.runs.size());
   return text;
 }
@@ -155,12 +175,17 @@ std::vector<std::vector<std::string>> cells_of(const std::vector<run_group>& gro
     head.push_back(groups[g].label);
     if (g != 0) head.emplace_back();
   }
-  std::vector<std::string> policies{"policy"};
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    policies.push_back(policies_of(groups[g]));
-    if (g != 0) policies.emplace_back();
-  }
-  rows.push_back(std::move(policies));
+  const auto row_of = [&](std::string name, auto text_of) {
+    std::vector<std::string> row{std::move(name)};
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      row.push_back(text_of(groups[g]));
+      if (g != 0) row.emplace_back();
+    }
+    rows.push_back(std::move(row));
+  };
+  row_of("policy", policies_of);
+  row_of("seed", seeds_of);
+  row_of("allot", versions_of);
   for (const shown_figure& f : figures_to_show(groups, options)) {
     std::vector<std::string> row{f.label};
     bool any = f.name.empty();

@@ -294,6 +294,7 @@ class comparison {
     };
     fact("policy", [](const run_summary& r) { return r.policy; });
     fact("seed", [](const run_summary& r) { return std::to_string(r.seed); });
+    fact("allot", [](const run_summary& r) { return r.version; });
     fact("input", [](const run_summary& r) { return r.input.hash; });
     fact("decisions", [](const run_summary& r) { return r.decision_hash; });
     write_table(html, figures_shown_first());

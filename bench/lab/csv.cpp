@@ -18,8 +18,8 @@ constexpr std::size_t chunk = std::size_t{1} << 16U;
 constexpr std::size_t most_empty_lines = 1'000'000;
 
 /// Ends an unquoted field, or may not appear in one.
-[[nodiscard]] constexpr bool is_special(char c) noexcept {
-  return c == ',' || c == '\n' || c == '\r' || c == '"' || c == '\0';
+[[nodiscard]] constexpr bool is_special(char c, csv_dialect d = {}) noexcept {
+  return c == d.separator || c == '\n' || c == '\r' || (c == '"' && d.has_quotes) || c == '\0';
 }
 
 }  // namespace
@@ -43,8 +43,11 @@ std::ptrdiff_t stream_source::operator()(char* to, std::size_t size) {
   return stream_->bad() ? -1 : static_cast<std::ptrdiff_t>(stream_->gcount());
 }
 
-csv_reader::csv_reader(byte_source source, std::size_t record_limit)
-    : source_(std::move(source)), record_limit_(record_limit) {}
+csv_reader::csv_reader(byte_source source, std::size_t record_limit, csv_dialect dialect)
+    : source_(std::move(source)), record_limit_(record_limit), dialect_(dialect) {
+  ALLOT_ASSERT(dialect.separator > '\0' && (dialect.separator == ',' || !is_special(dialect.separator)),
+               "a separator that means nothing else");
+}
 
 csv_reader::outcome csv_reader::next() {
   if (!started_) start();
@@ -111,9 +114,9 @@ bool csv_reader::read_record() {
   if (!has(0)) return false;
   std::size_t at = 0;
   for (;; ++at) {
-    at = has(at) && data()[at] == '"' ? read_quoted(at) : read_plain(at);
+    at = has(at) && data()[at] == '"' && dialect_.has_quotes ? read_quoted(at) : read_plain(at);
     if (failed_) return false;
-    if (!has(at) || data()[at] != ',') break;
+    if (!has(at) || data()[at] != dialect_.separator) break;
   }
   next_ = read_line_end(at);
   return !failed_ && (next_ <= record_limit_ || fail_too_long());
@@ -125,7 +128,11 @@ std::size_t csv_reader::read_plain(std::size_t begin) {
   do {
     const char* byte = data() + at;
     const char* const end = buffer_.data() + filled_;
-    while (byte != end && (*byte > ',' || !is_special(*byte))) ++byte;
+    if (dialect_ == csv_dialect{}) {
+      while (byte != end && (*byte > ',' || !is_special(*byte))) ++byte;
+    } else {
+      while (byte != end && !is_special(*byte, dialect_)) ++byte;
+    }
     at = static_cast<std::size_t>(byte - data());
   } while (record_ + at == filled_ && refill());
   if (!failed_) fields_.push_back({begin, at, place, false});
@@ -180,7 +187,9 @@ std::size_t csv_reader::read_line_end(std::size_t at) {
   } else if (c == '\0') {
     fail_zero_byte(at);
   } else if (fields_.back().quoted) {
-    fail(place_at(at), "expected a comma or the end of the line after the closing quote");
+    fail(place_at(at), dialect_.separator == ','
+                           ? "expected a comma or the end of the line after the closing quote"
+                           : "expected a separator or the end of the line after the closing quote");
   } else if (c == '"') {
     fail(place_at(at), "a quote inside a field: the whole field must be quoted and the quote doubled");
   } else {

@@ -10,8 +10,8 @@ inline namespace v0 {
 namespace lab {
 
 csv_table_base::csv_table_base(byte_source source, std::span<const csv_column> columns,
-                               std::size_t record_limit)
-    : csv_(std::move(source), record_limit), columns_(columns), at_(columns.size(), absent) {}
+                               std::size_t record_limit, csv_dialect dialect)
+    : csv_(std::move(source), record_limit, dialect), columns_(columns), at_(columns.size(), absent) {}
 
 bool csv_table_base::open() {
   const csv_reader::outcome o = csv_.next();
@@ -25,10 +25,22 @@ bool csv_table_base::open() {
     return false;
   }
   size_ = csv_.size();
+  return find_columns([this](std::size_t i) { return csv_.text(i); },
+                      [this](std::size_t i) { return i < size_ ? csv_.place(i) : csv_.place(); });
+}
+
+bool csv_table_base::open(std::span<const std::string> names) {
+  size_ = names.size();
+  return find_columns([&](std::size_t i) { return std::string_view{names[i]}; },
+                      [](std::size_t) { return text_place{}; });
+}
+
+template <class Name, class Place>
+bool csv_table_base::find_columns(Name name_of, Place place) {
   name_table seen;
   for (std::size_t i = 0; i < size_; ++i) {
-    const std::string_view name = csv_.text(i);
-    if (!seen.intern(name).added) add_problem(csv_.place(i), name, "this column is there twice");
+    const std::string_view name = name_of(i);
+    if (!seen.intern(name).added) add_problem(place(i), name, "this column is there twice");
     std::size_t column = 0;
     while (column < columns_.size() && columns_[column].name != name) ++column;
     if (column < columns_.size()) {
@@ -39,7 +51,7 @@ bool csv_table_base::open() {
   }
   for (std::size_t column = 0; column < columns_.size(); ++column) {
     if (has(column) || !columns_[column].required) continue;
-    add_problem(csv_.place(), columns_[column].name, "this column is required, and the header row lacks it");
+    add_problem(place(size_), columns_[column].name, "this column is required, and the header row lacks it");
   }
   return problems_.empty();
 }

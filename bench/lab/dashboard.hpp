@@ -57,7 +57,7 @@ struct cluster_state {
     std::size_t running = 0;
   };
 
-  std::string_view policy;
+  std::string policy;
   instant at = 0;
   /// Empty if there are no nodes.
   std::vector<node> nodes{};

@@ -234,6 +234,13 @@ class experiment_reader {
         s.generate = read_generated(*generate, found_);
         s.generate_text = text_of(*generate);
       }
+      if (const auto estimates = o.find("estimates")) {
+        if (generate) {
+          estimates->report(found_, "the jobs are generated: say \"estimates\" in \"generate\"");
+        } else {
+          s.estimates = read_estimates(*estimates, found_);
+        }
+      }
       if (const auto loads = o.find("loads")) s.loads = read_loads(*loads, found_);
       o.reject_unknown();
     }
@@ -415,6 +422,7 @@ void check_scenarios(experiment& e, errors& found) {
 /// Whether anything is random: the workload, or the placement of pods.
 bool depends_on_seed(const experiment_scenario& of, const experiment_policy& policy) {
   if (of.generate) return true;
+  if (of.estimates && is_random(*of.estimates)) return true;
   return policy.choice ? policy.choice->placement == gpu::placement_name::random : of.draws_places;
 }
 
@@ -444,6 +452,7 @@ void make_points(experiment& e, const experiment_source& source, errors& found) 
           for (const std::string& text : {of.input_hash, of.generate_text, e.policies[p].text, load.name}) {
             key.add_text(text);
           }
+          if (of.estimates) key.add_text(name_of(*of.estimates));
           key.add(point.seed);
           key.add(e.until.value_or(-1));
           key.add(e.max_queue.value_or(0));
@@ -498,6 +507,11 @@ std::optional<scenario> scenario_of(const experiment& e, const experiment_point&
     if (of.generate) {
       s.input.add_text(of.generate_text);
       s.input.add(p.seed);
+    }
+    if (of.estimates && s.trace) {
+      set_estimates(*s.trace, *of.estimates, p.seed);
+      s.input.add_text(name_of(*of.estimates));
+      if (is_random(*of.estimates)) s.input.add(p.seed);
     }
     if (is_load_of_model) {
       s.input.add_text(p.load.name);

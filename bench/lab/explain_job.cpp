@@ -298,6 +298,15 @@ void report_unknown(const scenario& s, std::string_view id, errors& found) {
   std::string text = "there is no job \"" + std::string{id} + '"';
   if (!meant.empty()) text.append(" (did you mean \"").append(meant).append("\"?)");
   if (meant.empty() && ids.empty()) text += " (there are no jobs)";
+  // To see what ids look like here.
+  constexpr std::size_t most_named = 5;
+  if (meant.empty() && !ids.empty()) {
+    text += ids.size() > most_named ? " (there are " + std::to_string(ids.size()) + ", as " : " (there are ";
+    for (std::size_t i = 0; i < std::min(ids.size(), most_named); ++i) {
+      text.append(i == 0 ? "\"" : ", \"").append(ids[i]).append("\"");
+    }
+    text += ')';
+  }
   found.add(s.file, {}, std::move(text));
 }
 

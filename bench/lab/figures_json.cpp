@@ -131,6 +131,9 @@ void write_counts(json_writer& json, const sim::job_counts& jobs) {
   json.member("refused", std::uint64_t{jobs.refused});
   json.member("cancelled", std::uint64_t{jobs.cancelled});
   json.member("time_limit", std::uint64_t{jobs.time_limit});
+  json.member("waiting", std::uint64_t{jobs.waiting});
+  json.member("running", std::uint64_t{jobs.running});
+  json.member("not_submitted", std::uint64_t{jobs.future});
   json.end_object();
 }
 

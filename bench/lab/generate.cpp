@@ -53,6 +53,9 @@ struct parameters {
     }
     if (options.restart) workload.restart = time("restart_s", *options.restart);
     if (options.mean_duration) workload.mean_duration = time("mean_duration_s", *options.mean_duration);
+    std::string problem;
+    workload.estimates = read_estimates(options.estimates, problem).value_or(workload.estimates);
+    if (!problem.empty()) problems.push_back({"estimates", std::move(problem)});
     if (problems.empty()) problems = problems_of(workload);
   }
 
@@ -88,9 +91,11 @@ std::string option_of(std::string_view parameter) {
 }
 
 constexpr std::string_view header =
-    "job_id,submit_s,duration_s,gpus,tenant,priority,class,preemptible,checkpoint_s,restart_s\n";
+    "job_id,submit_s,duration_s,gpus,tenant,priority,class,preemptible,checkpoint_s,restart_s";
 
-void append_job(const workload_stream& stream, const generated_job& job, std::string& text) {
+/// `estimate` in seconds; without one there is no column for it.
+void append_job(const workload_stream& stream, const generated_job& job, std::int64_t estimate,
+                std::string& text) {
   const workload_part& part = stream.part(job.part);
   text += stream.id_of(job);
   for (const std::int64_t milli : {job.submit, job.duration, job.gpus.in_milli()}) {
@@ -104,6 +109,7 @@ void append_job(const workload_stream& stream, const generated_job& job, std::st
   if (part.checkpoint) append_milli(text, *part.checkpoint);
   text += ',';
   append_milli(text, part.restart);
+  if (estimate != 0) text.append(",").append(std::to_string(estimate));
   text += '\n';
 }
 
@@ -123,9 +129,11 @@ int generate(const generate_options& options) {
   std::uint64_t jobs = 0;
   std::uint64_t hours = 0;
   if (auto stream = stream_of(p.workload, options.seed)) {
-    out.text() += header;
+    const bool has_estimates = p.workload.estimates != estimate_model::none;
+    out.text().append(header).append(has_estimates ? ",estimate_s\n" : "\n");
+    estimator draw{p.workload.estimates, options.seed};
     while (const auto job = stream->next()) {
-      append_job(*stream, *job, out.text());
+      append_job(*stream, *job, draw(job->duration), out.text());
       out.flush_if_full();
     }
     jobs = stream->jobs();

@@ -32,6 +32,8 @@ struct generate_options {
   std::optional<std::string> checkpoint{};
   std::optional<std::string> restart{};
   std::optional<std::string> mean_duration{};
+  /// A name in `estimate_models`.
+  std::string estimates = "none";
 };
 
 /// Returns the exit status: 0, or 2 if an option is out of range or the file can't be written.

@@ -242,6 +242,27 @@ const std::vector<generate_model>& generate_models() {
   return all;
 }
 
+std::optional<estimate_model> read_estimates(std::string_view name, std::string& problem) {
+  const auto model = find_estimate_model(name);
+  if (model) return model;
+  std::vector<std::string_view> names;
+  for (const estimate_model_name& m : estimate_models) names.push_back(m.name);
+  const std::string_view meant = nearest(name, names);
+  problem = "there is no model of estimates \"" + std::string{name} + '"';
+  problem +=
+      meant.empty() ? " (expected " + listed(names) + ")" : " (did you mean \"" + std::string{meant} + "\"?)";
+  return std::nullopt;
+}
+
+std::optional<estimate_model> read_estimates(json_value value, errors& found) {
+  const auto name = read_string(value, found);
+  if (!name) return std::nullopt;
+  std::string problem;
+  const auto model = read_estimates(*name, problem);
+  if (!model) value.report(found, problem);
+  return model;
+}
+
 std::vector<parameter_problem> problems_of(const generated_workload& w) {
   return problem_finder{w}.find();
 }
@@ -282,6 +303,7 @@ std::optional<generated_workload> read_generated(json_value value, errors& found
   }
   if (const auto v = o.find("training")) w.training = read_training(*v, found);
   if (const auto v = o.find("serving_tenant")) w.serving_tenant = read_string(*v, found);
+  if (const auto v = o.find("estimates")) w.estimates = read_estimates(*v, found).value_or(w.estimates);
   o.reject_unknown();
   w.gpus = gpus.value_or(w.gpus);
   w.load = load.value_or(w.load);
@@ -330,8 +352,14 @@ std::optional<workload_stream> stream_of(const generated_workload& w, std::uint6
 }
 
 trace make_generated(const generated_workload& w, std::uint64_t seed) {
-  if (auto stream = stream_of(w, seed)) return to_trace(*stream);
-  return w.model == uniform_model ? make_uniform(w, seed) : make_teams(w, seed);
+  trace made;
+  if (auto stream = stream_of(w, seed)) {
+    made = to_trace(*stream);
+  } else {
+    made = w.model == uniform_model ? make_uniform(w, seed) : make_teams(w, seed);
+  }
+  set_estimates(made, w.estimates, seed);
+  return made;
 }
 
 }  // namespace lab

@@ -5,6 +5,7 @@
 #include "lab/json_reader.hpp"
 
 #include <allot/core/time.hpp>
+#include <allot/lab/estimates.hpp>
 #include <allot/lab/generate_parts.hpp>
 #include <allot/lab/generate_stream.hpp>
 #include <allot/lab/trace.hpp>
@@ -45,6 +46,8 @@ struct generated_workload {
   std::optional<instant> restart{};
   /// For "uniform".
   std::optional<instant> mean_duration{};
+  /// How long the jobs are said to run. They are the same jobs whatever it is.
+  estimate_model estimates = estimate_model::none;
 };
 
 struct generate_model {
@@ -72,11 +75,16 @@ struct parameter_problem {
 /// The maximum load of a generated workload, in thousandths.
 inline constexpr std::int64_t most_generated_load = 10'000;
 
-/// The jobs of a seed one by one, the same on every machine. Returns nullopt for models that are made as a
-/// whole, "teams" and "uniform".
+/// The model of estimates of that name. If there is none, `problem` says so.
+[[nodiscard]] std::optional<estimate_model> read_estimates(std::string_view name, std::string& problem);
+/// The same from an experiment; reports what is wrong.
+[[nodiscard]] std::optional<estimate_model> read_estimates(json_value value, errors& found);
+
+/// The jobs of a seed one by one, the same on every machine, without their estimates. Returns nullopt for
+/// models that are made as a whole, "teams" and "uniform".
 [[nodiscard]] std::optional<workload_stream> stream_of(const generated_workload& w, std::uint64_t seed);
 
-/// The whole workload of a seed, for any model; the same jobs as in the stream.
+/// The whole workload of a seed, for any model; the same jobs as in the stream, with their estimates.
 [[nodiscard]] trace make_generated(const generated_workload& w, std::uint64_t seed);
 
 }  // namespace lab

@@ -31,6 +31,11 @@ const std::vector<named_importer>& importers() {
        import_spot},
       {{"openb", "Alibaba 2023 (FGD): a list of pods, or of nodes, which becomes a scenario"}, import_openb},
       {{"swf", "Standard Workload Format 2.2"}, import_swf},
+      {{"sacct",
+        "Slurm's accounting: sacct -aP "
+        "--format=JobID,User,Account,Submit,Start,Elapsed,Timelimit,AllocTRES,State"},
+       import_sacct},
+      {{"csv", "any table; --map says which column is what"}, import_csv},
       {{"kueue",
         "Kueue's objects, as kubectl get clusterqueues,cohorts,workloads,localqueues -A -o json prints them"},
        import_kueue},
@@ -59,6 +64,12 @@ int run_import(const import_options& options) {
     std::string names;
     for (const named_importer& i : all) names.append(names.empty() ? "" : ", ").append(i.format.name);
     return complain("there is no format \"" + options.format + "\" (expected " + names + ')', "allot import");
+  }
+  const bool is_csv = options.format == "csv";
+  if (!is_csv && (!options.map.empty() || !options.columns.empty() || options.separator != ",")) {
+    return complain(
+        "--map, --columns and --separator are options of the format csv, not of " + options.format,
+        "allot import");
   }
   import_log log{shown_path(options.file), options.shown};
   packed_input file{options.file};

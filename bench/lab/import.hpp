@@ -37,6 +37,12 @@ struct import_options {
   std::optional<std::string> duration{};
   /// For `pai`: "percent" or "gpus"; empty: inferred from the first rows.
   std::optional<std::string> unit{};
+  /// For `csv`: KEY=COLUMN or KEY=COLUMN:UNIT.
+  std::vector<std::string> map{};
+  /// For `csv`: the names of the columns of a file without a header row.
+  std::vector<std::string> columns{};
+  /// For `csv`: one character, or "tab".
+  std::string separator = ",";
 };
 
 struct import_format {

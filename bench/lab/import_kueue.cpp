@@ -578,6 +578,7 @@ class kueue_importer {
     const instant elapsed = w.is_admitted ? std::max<instant>(0, now_ - w.started) : 0;
     constexpr instant otherwise = 3'600'000;
     json.key("duration_s").raw(decimal(w.longest ? std::max(*w.longest, elapsed) : elapsed + otherwise));
+    if (w.longest && *w.longest > 0) json.member("estimate_s", *w.longest / ms_per_second);
     if (w.is_admitted) {
       json.member("state", w.is_going ? "evicting" : "running");
       json.key("start_s").raw(decimal(std::max<instant>(0, w.started - first_)));

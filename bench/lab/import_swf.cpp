@@ -24,6 +24,11 @@ constexpr std::array tag_fields = {
   return swf_field_names[static_cast<std::size_t>(f)];
 }
 
+/// In whole seconds, rounded up.
+[[nodiscard]] std::int64_t whole_seconds(instant t) {
+  return (t + 999) / 1000;
+}
+
 [[nodiscard]] std::string text_of(const swf_job& job, swf_field f) {
   std::string text;
   if (const auto n = job.time(f)) append_milli(text, *n);
@@ -59,7 +64,7 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
     tenant = static_cast<swf_field>(at - swf_field_names.begin());
   }
   const bool has_tenants = !options.tenant || !options.tenant->empty();
-  std::vector<trace_column> columns{trace_column::memory_mib, trace_column::user};
+  std::vector<trace_column> columns{trace_column::memory_mib, trace_column::user, trace_column::estimate_s};
   if (has_tenants) columns.insert(columns.begin(), trace_column::tenant);
   std::vector<std::string> names;
   names.reserve(tag_fields.size());
@@ -74,6 +79,7 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
   std::array<std::string, tag_fields.size()> tags;
   std::array<std::string_view, tag_fields.size()> tag_texts;
   std::size_t without_gpus = 0;
+  std::size_t overruns = 0;
   for (;;) {
     const swf_reader::outcome o = lines.next();
     if (o == swf_reader::outcome::end) break;
@@ -124,9 +130,18 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
                            : (memory * *processors + kib_per_mib - 1) / kib_per_mib;
       job.user = user;
       job.tenant = tenant_name;
+      // The archive's logs have jobs that ran a little longer than they had requested: they were not ended at
+      // once. Simulations of backfilling take the run time for the estimate then.
+      if (const std::int64_t requested = whole_seconds(from.time(swf_field::requested_time).value_or(0));
+          requested > 0) {
+        job.estimate = std::max(requested, whole_seconds(*run));
+      }
+      const bool is_overrun = job.estimate > 0 && *run > *from.time(swf_field::requested_time);
       for (std::size_t i = 0; i < tags.size(); ++i) tag_texts[i] = tags[i] = text_of(from, tag_fields[i]);
       if (auto problem = spool.add(job, tag_texts, lines.line()); !problem.empty()) {
         reject(lines.line(), swf_field::job_number, std::move(problem));
+      } else if (is_overrun) {
+        ++overruns;
       }
     }
   }
@@ -138,6 +153,10 @@ int import_swf(packed_input& file, import_log& log, const import_options& option
     log.note({},
              counted(without_gpus, "job without processors is", "jobs without processors are") + " left out");
   log.note({}, "a processor of the trace is a GPU here");
+  if (overruns > 0) {
+    log.note({}, counted(overruns, "job", "jobs") +
+                     " ran longer than requested_time says: the run time is the estimate");
+  }
   return finish_import(spool, 0, log, options);
 }
 

@@ -50,14 +50,23 @@ template <class Column>
 /// Reads a table whose rows are jobs. `Format` has: `column`, the enumeration of the columns that it knows,
 /// and `columns`, their names; `name`; `has_dates`; `tenant`, the name of the tenant column; `written()`, the
 /// canonical columns besides the required ones and the tenant; `read(table, job)`, which may report problems
-/// of the row.
+/// of the row. It may have a `dialect`; `problem_of(table)`, what is wrong with the header row;
+/// `skips(table)`, whether the row is no job; and `conclude()`, called after the last row.
 template <class Format>
 int import_table(packed_input& file, import_log& log, const import_options& options, Format format) {
   using table = csv_table<typename Format::column>;
-  table rows{packed_source{&file}, Format::columns};
+  csv_dialect dialect;
+  if constexpr (requires { Format::dialect; }) dialect = Format::dialect;
+  table rows{packed_source{&file}, Format::columns, csv_reader::default_record_limit, dialect};
   if (!rows.open()) {
     report_failure(rows.problems(), file, log);
     return bad_input_status;
+  }
+  if constexpr (requires { format.problem_of(rows); }) {
+    if (const std::string problem = format.problem_of(rows); !problem.empty()) {
+      log.fail({}, problem);
+      return bad_input_status;
+    }
   }
   const std::string tenant = options.tenant.value_or(std::string{Format::tenant});
   const auto tenant_at = tenant.empty() ? std::nullopt : rows.find(tenant);
@@ -83,6 +92,9 @@ int import_table(packed_input& file, import_log& log, const import_options& opti
       if (!leave_out(rows, file, log)) return bad_input_status;
       continue;
     }
+    if constexpr (requires { format.skips(rows); }) {
+      if (format.skips(rows)) continue;
+    }
     imported_job job;
     const std::string own_id = Format::numbers_jobs ? std::to_string(number) : std::string{};
     job.id = own_id;
@@ -104,6 +116,7 @@ int import_table(packed_input& file, import_log& log, const import_options& opti
   }
   if (without_gpus > 0)
     log.note({}, counted(without_gpus, "job without GPUs is", "jobs without GPUs are") + " left out");
+  if constexpr (requires { format.conclude(); }) format.conclude();
   std::optional<instant> origin = 0;
   if (Format::has_dates) origin = origin_of(spool, log, options);
   if (!origin) return bad_input_status;

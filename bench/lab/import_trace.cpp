@@ -69,6 +69,14 @@ void trace_spool::append_field(trace_column column, const imported_job& job) {
     case trace_column::pods:
       if (job.pods != 0) row_ += std::to_string(job.pods);
       return;
+    case trace_column::min_pods:
+      if (job.min_pods != 0) row_ += std::to_string(job.min_pods);
+      return;
+    case trace_column::checkpoint_s:
+      if (job.checkpoint) append_milli(row_, *job.checkpoint);
+      return;
+    case trace_column::restart_s:
+      return append_milli(row_, job.restart);
     case trace_column::priority:
       row_ += std::to_string(job.priority);
       return;
@@ -87,6 +95,9 @@ void trace_spool::append_field(trace_column column, const imported_job& job) {
       return;
     case trace_column::user:
       return append_csv_field(row_, job.user);
+    case trace_column::estimate_s:
+      if (job.estimate != 0) row_ += std::to_string(job.estimate);
+      return;
     default:
       ALLOT_ASSERT(column == trace_column::user, "a column that importers fill in");
   }

@@ -33,6 +33,8 @@ struct imported_job {
   /// For one pod, in thousandths; for the whole job if `pods` is 0.
   std::int64_t gpus = 0;
   std::int64_t pods = 0;
+  /// 0: all of them.
+  std::int64_t min_pods = 0;
   std::string_view tenant{};
   std::string_view job_class{};
   std::string_view gpu_model{};
@@ -42,6 +44,10 @@ struct imported_job {
   /// For the whole job.
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
+  /// In seconds; 0 if it is not known.
+  std::int64_t estimate = 0;
+  std::optional<instant> checkpoint{};
+  instant restart = 0;
 };
 
 /// The most that a whole job may request: as much as a canonical trace may state.
@@ -119,6 +125,8 @@ int import_pai(packed_input& file, import_log& log, const import_options& option
 int import_spot(packed_input& file, import_log& log, const import_options& options);
 int import_openb(packed_input& file, import_log& log, const import_options& options);
 int import_swf(packed_input& file, import_log& log, const import_options& options);
+int import_csv(packed_input& file, import_log& log, const import_options& options);
+int import_sacct(packed_input& file, import_log& log, const import_options& options);
 
 }  // namespace lab
 }  // namespace v0

@@ -202,7 +202,9 @@ template <std::size_t N>
   if (!made) return times;
   auto& sim = made.value();
   sim::observers<N> nobody{};
-  if (!sim.run(nobody).empty()) return times;
+  // No longer than the shared replay went on.
+  const auto goes_on = [&](instant next) { return !shared.stopped || next <= shared.stopped->at; };
+  if (!sim.run(nobody, goes_on).empty()) return times;
 
   // By job number in the simulation.
   std::vector<const replayed_job*> in_shared(all.setup.jobs.size());

@@ -6,10 +6,12 @@
 #include "lab/recorder.hpp"
 #include "lab/replay.hpp"
 
+#include <allot/core/version.hpp>
 #include <allot/lab/csv.hpp>
 #include <allot/lab/decimal.hpp>
 #include <allot/sim/hash.hpp>
 
+#include <algorithm>
 #include <charconv>
 
 namespace allot {
@@ -90,6 +92,14 @@ void append_time(std::string& text, const std::optional<instant>& time) {
 
 }  // namespace
 
+std::string own_version() {
+  std::string text = std::to_string(version_major);
+  return text.append(".")
+      .append(std::to_string(version_minor))
+      .append(".")
+      .append(std::to_string(version_patch));
+}
+
 std::string decimal(std::int64_t thousandths) {
   std::string text;
   append_milli(text, thousandths);
@@ -110,6 +120,11 @@ void write_summary(output_file& file, const replay_result& r, std::int64_t wall_
   json.begin_object();
   json.member("format", "allot-summary/1");
   json.member("policy", r.policy);
+  json.member("policy_name", r.policy_name);
+  json.key("policy_set").begin_object();
+  for (const auto& [key, value] : r.policy_given) json.member(key, value);
+  json.end_object();
+  json.member("version", own_version());
   json.member("seed", r.seed);
   json.member("input_hash", r.input_hash);
   json.member("jobs_hash", jobs_hash(r));
@@ -176,17 +191,23 @@ void write_jobs(output_file& file, const replay_result& r) {
   }
   std::vector<std::string> class_fields;
   for (const std::string& name : r.classes) append_csv_field(class_fields.emplace_back(","), name);
+  const bool has_estimates =
+      std::any_of(r.jobs.begin(), r.jobs.end(), [](const replayed_job& j) { return j.estimate != 0; });
   std::string& text = file.text();
   text +=
       "job_id,quota,submit_s,start_s,end_s,wait_s,jct_s,preemptions,lost_s,nodes,state,reason,gpus,duration_"
-      "s,class,fair_share_wait_s,fragmentation_wait_s,capacity_wait_s\n";
+      "s,class,fair_share_wait_s,fragmentation_wait_s,capacity_wait_s";
+  text += has_estimates ? ",estimate_s\n" : "\n";
   for (const replayed_job& j : r.jobs) {
     append_csv_field(text, j.id);
     text += quota_fields[j.quota.index()];
     append_milli(text += ',', j.submit);
     append_time(text += ',', j.start);
     append_time(text += ',', j.end);
-    append_milli(text += ',', j.wait);
+    // Who never came did not wait for no time.
+    const bool came = j.outcome != sim::job_outcome::future;
+    text += ',';
+    if (came) append_milli(text, j.wait);
     text += ',';
     if (j.outcome == sim::job_outcome::completed) append_milli(text, *j.end - j.submit);
     append_number(text += ',', j.preemptions);
@@ -212,8 +233,11 @@ void write_jobs(output_file& file, const replay_result& r) {
     // The rest of the waiting time is `order`.
     for (const sim::wait_cause c :
          {sim::wait_cause::fair_share, sim::wait_cause::fragmentation, sim::wait_cause::capacity}) {
-      append_milli(text += ',', j.wait_for[static_cast<std::size_t>(c)]);
+      text += ',';
+      if (came) append_milli(text, j.wait_for[static_cast<std::size_t>(c)]);
     }
+    if (has_estimates) text += ',';
+    if (j.estimate != 0) append_number(text, j.estimate);
     text += '\n';
     file.flush_if_full();
   }

@@ -13,6 +13,9 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
+/// The version of the program: "0.2.0".
+[[nodiscard]] std::string own_version();
+
 /// `wall_ms`: how long the replay took, the only figure that differs between runs.
 void write_summary(output_file& file, const replay_result& r, std::int64_t wall_ms);
 void write_jobs(output_file& file, const replay_result& r);

@@ -11,6 +11,7 @@
 #include "lab/generated.hpp"
 #include "lab/guide.hpp"
 #include "lab/import.hpp"
+#include "lab/json_reader.hpp"
 #include "lab/replay.hpp"
 #include "lab/sweep.hpp"
 #include "lab/terminal.hpp"
@@ -332,6 +333,21 @@ struct command_line {
     import_->add_option("--shown", i.shown, "how many of those rows are told; the others are counted")
         ->check(whole_number(0, any_count))
         ->capture_default_str();
+    import_
+        ->add_option(
+            "--map", i.map,
+            "csv: KEY=COLUMN or KEY=COLUMN:UNIT, separated by commas. Keys are the columns of a trace "
+            "(job_id,\nsubmit_s, duration_s, gpus, tenant, estimate_s, ...) and gpus_per_pod, start_s and "
+            "end_s; a column that has\nthe name of a key is that key. Units: times ms, s, m, h, d or a "
+            "multiple as 40ms; spans also clock\n(1-02:30:00); points in time also date, unix, unix_ms or "
+            "a format as %d.%m.%Y %H:%M; gpus: gpus, percent,\nmilli; cpu_milli: milli, cores; memory_mib: "
+            "mib, gib, kib, tib, bytes, kb, mb, gb")
+        ->delimiter(',');
+    import_
+        ->add_option("--columns", i.columns, "csv: the names of the columns of a file without a header row")
+        ->delimiter(',');
+    import_->add_option("--separator", i.separator, "csv: what separates fields: one character, or tab")
+        ->capture_default_str();
     import_->add_option("--tenant", i.tenant,
                         "the column that names the tenant, instead of the format's own");
     import_->add_option("--origin", i.origin,
@@ -343,7 +359,13 @@ struct command_line {
         ->add_option("--unit", i.unit, "pai: what num_gpu counts, instead of what the first rows look like")
         ->check(CLI::IsMember({"percent", "gpus"}));
     import_->footer(
-        "Examples:  allot import philly cluster_job_log.csv.gz --out jobs.csv\n"
+        "Examples:  allot import csv log.csv --map "
+        "gpus=num_gpus,tenant=vc,submit_s=submitted:date,duration_s=run:m "
+        "--out jobs.csv\n"
+        "           sacct -aP --format=JobID,User,Account,Submit,Start,Elapsed,Timelimit,AllocTRES,State | "
+        "allot "
+        "import "
+        "sacct - --out jobs.csv\n"
         "           kubectl get clusterqueues,cohorts,workloads -A -o json | allot import kueue - --out "
         "now.json");
   }
@@ -380,6 +402,12 @@ struct command_line {
                           "how often training jobs save their work, or none (30m)");
     generate_->add_option("--restart", g.restart, "what they lose besides when they start again (2m)");
     generate_->add_option("--mean-duration", g.mean_duration, "of jobs (uniform: 1h)");
+    std::string estimates =
+        "how long jobs are said to run, in the column estimate_s; they are the same jobs:";
+    for (const lab::estimate_model_name& m : lab::estimate_models) {
+      estimates.append("\n  ").append(m.name).append(": ").append(m.summary);
+    }
+    generate_->add_option("--estimates", g.estimates, estimates)->capture_default_str();
     generate_->footer(
         "Examples:  allot generate --days 14 --out mix.csv\n"
         "           allot generate --model helios --jobs 1000000 --gpus 10000 --tenants 20 --out year.csv");
@@ -465,6 +493,34 @@ struct command_line {
   return all;
 }
 
+/// What was probably meant by a command or an option that does not exist, for each of them; empty if there is
+/// nothing similar.
+[[nodiscard]] std::string what_was_meant(const CLI::App& app, int argc, char** argv) {
+  std::string text;
+  const auto suggest = [&text](const std::string& given, const std::vector<std::string>& known) {
+    const std::string_view meant = lab::nearest(given, {known.begin(), known.end()});
+    if (!meant.empty()) text.append(given).append(": did you mean ").append(meant).append("?\n");
+  };
+  const CLI::App* command = &app;
+  for (int i = 1; i < argc && std::string_view{argv[i]} != "--"; ++i) {
+    const std::string given = std::string{argv[i]}.substr(0, std::string_view{argv[i]}.find('='));
+    std::vector<std::string> known;
+    if (given.size() > 2 && given.substr(0, 2) == "--") {
+      for (const CLI::Option* const option : command->get_options())
+        known.push_back("--" + option->get_single_name());
+      if (command->get_option_no_throw(given) == nullptr) suggest(given, known);
+    } else if (command == &app && given.substr(0, 1) != "-") {
+      for (const CLI::App* const sub : app.get_subcommands({})) {
+        known.push_back(sub->get_name());
+        if (sub->check_name(given)) command = sub;
+      }
+      if (command == &app) suggest(given, known);
+      if (command == &app) break;
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 int allot::lab::run_program(int argc, char** argv) {
@@ -477,6 +533,7 @@ int allot::lab::run_program(int argc, char** argv) {
       std::ostringstream help;
       std::ostringstream problem;
       const bool is_help = app.exit(e, help, problem) == 0;
+      if (!is_help) problem << what_was_meant(app, argc, argv);
       lab::print_error(problem.str());
       return lab::print_result(help.str(), "the help") && is_help ? 0 : lab::bad_input_status;
     }

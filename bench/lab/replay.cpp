@@ -3,11 +3,13 @@
 
 #include "lab/dashboard.hpp"
 #include "lab/errors.hpp"
+#include "lab/files.hpp"
 #include "lab/load.hpp"
 #include "lab/outputs.hpp"
 #include "lab/replay_headline.hpp"
 #include "lab/report.hpp"
 #include "lab/staging.hpp"
+#include "lab/tag_columns.hpp"
 #include "lab/terminal.hpp"
 #include "lab/text_table.hpp"
 #include "lab/time_text.hpp"
@@ -196,6 +198,8 @@ errors explain_stop(const scenario& s, const replay_stop& stop) {
 replay_result result_for(const scenario& s, std::uint64_t seed, bool has_own_quotas) {
   replay_result r;
   r.policy = s.policy.preset;
+  r.policy_name = s.policy.full_name();
+  r.policy_given = s.policy.given;
   r.seed = seed;
   // Excludes the policy and the seed, which are stored beside it: two policies on one workload have one
   // input.
@@ -279,6 +283,7 @@ int replay(const replay_options& options) {
   dashboard_printer printer{options.rows};
   if (control.only_look) return look(*s, r, control, printer);
   warn_of_load(*s, control);
+  if (s->trace) print_error(doubtful_tags(*s->trace, shown_path(s->trace_file)));
 
   staging_directory staging;
   std::string problem = staging.open(options.out, replay_file_names, options.force);

@@ -67,12 +67,14 @@ std::string explain_stopped(const early_end& stopped) {
 
 text_table times_table(const replay_result& r) {
   text_table table{{"", "mean", "median", "p90", "p99", "max"}};
-  const auto row = [&table](std::string name, const sim::sample_summary& s) {
+  const auto row = [&table](std::string name, const sim::sample_summary& s, std::string most) {
     table.add({std::move(name), human_time(s, s.mean()), human_time(s, s.p50), human_time(s, s.p90),
-               human_time(s, s.p99), human_time(s, s.max)});
+               human_time(s, s.p99), std::move(most)});
   };
-  row("wait", r.figures.of.queue);
-  row("completion", r.figures.of.jct);
+  // The longest wait is that of every job that came, also of those that never started.
+  const sim::job_figures& all = r.figures.of;
+  row("wait", all.queue, all.came == 0 ? "-" : human_time(all.max_wait));
+  row("completion", all.jct, human_time(all.jct, all.jct.max));
   return table;
 }
 
@@ -131,8 +133,8 @@ void append_isolated(std::string& text, const replay_result& r) {
   }
   if (all.jobs != 0) {
     append_line(text, "finish times",
-                "rho " + rounded(all.mean() / 1000, 2) + " on average, " + rounded(all.max / 1000, 2) +
-                    " at most, " + percent(sim::rate_in_millionths(all.unfair, all.jobs)) + " above 1.05");
+                "rho " + index_text(all.mean(), 2) + " on average, " + index_text(all.max, 2) + " at most, " +
+                    percent(sim::rate_in_millionths(all.unfair, all.jobs)) + " above 1.05");
   }
 }
 
@@ -153,6 +155,9 @@ void explain_refusals(replay_result& r) {
 std::string warnings(const replay_result& r) {
   std::string text;
   if (r.stopped) text += explain_stopped(*r.stopped);
+  if (r.measured.isolated && r.stopped && r.stopped->why != stop_reason::until) {
+    text += "--isolated: each tenant alone is not replayed, because the replay was ended\n";
+  }
   const sim::job_counts& jobs = r.figures.of.jobs;
   if (jobs.refused != 0) {
     text += counted_jobs(jobs.refused) + " refused:\n";
@@ -185,11 +190,11 @@ std::string warnings(const replay_result& r) {
 
 std::string headline(const replay_result& r) {
   const sim::run_figures& f = r.figures;
-  std::string text = r.policy + ": " + counted_jobs(f.of.jobs.total);
+  std::string text = r.policy_name + ": " + counted_jobs(f.of.jobs.total);
   if (r.cluster != nullptr) text += ", " + decimal(r.cluster->gpus().in_milli()) + " GPUs";
   text += ", " + human_time(f.makespan()) + "\n\n";
   std::string jobs = grouped(f.of.jobs.completed);
-  if (f.of.jobs.unfinished != 0) jobs += ", " + grouped(f.of.jobs.unfinished) + " unfinished";
+  if (f.of.jobs.unfinished != 0) jobs += ", " + unfinished_jobs(f.of.jobs);
   if (f.of.jobs.refused != 0) jobs += ", " + grouped(f.of.jobs.refused) + " refused";
   if (f.of.jobs.cancelled != 0) jobs += ", " + grouped(f.of.jobs.cancelled) + " cancelled";
   if (f.of.jobs.time_limit != 0) jobs += ", " + grouped(f.of.jobs.time_limit) + " at their time limit";
@@ -204,9 +209,9 @@ std::string headline(const replay_result& r) {
   append_line(text, "borrowed", hours(f.of.borrowed) + " GPU-h");
   append_line(
       text, "fairness",
-      "Jain " +
-          rounded(sim::rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000) / 1000, 3) +
+      "Jain " + index_text(sim::rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000), 3) +
           ", " + hours(f.of.fair_share_error) + " GPU-h short of fair shares");
+  append_line(text, "made by", "allot " + own_version() + ", seed " + std::to_string(r.seed));
   if (f.of.waited.total() != 0) append_line(text, "waiting", waiting_line(f.of.waited));
   append_isolated(text, r);
   return text + '\n' + times_table(r).text() + '\n' + quota_table(r);

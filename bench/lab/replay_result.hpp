@@ -49,6 +49,8 @@ struct replayed_job {
   std::array<instant, sim::wait_cause_count> wait_for{};
   instant lost = 0;
   std::uint32_t preemptions = 0;
+  /// How long it was said to run, in seconds; 0 if nobody said.
+  std::int64_t estimate = 0;
   /// Why it was refused: a word for programs, and a sentence for people.
   std::string_view reason{};
   std::string explanation{};
@@ -128,6 +130,9 @@ struct replay_timing {
 /// Everything that the files of a replay are made of.
 struct replay_result {
   std::string policy;
+  /// With all that is set, and that by key: see `policy_choice`.
+  std::string policy_name{};
+  std::vector<std::pair<std::string, std::string>> policy_given{};
   /// The files that were replayed, without their directories; empty if there was none.
   std::string scenario_file{};
   std::string trace_file{};

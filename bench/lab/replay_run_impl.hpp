@@ -173,6 +173,7 @@ void take_jobs(const sim::simulator<N>& sim, const workload<N>& w, const sim::me
     r.wait_for = metrics.reasons().split(j, r.wait, metrics.waits().waits(j), sim.now());
     r.lost = h.lost();
     r.preemptions = h.preemptions;
+    r.estimate = job.estimate / sim::second;
     if (h.why_refused != refusal::none) r.reason = to_string(h.why_refused);
     if (metrics.waits().before_start(j)) r.start = h.first_start;
     if (r.is_over()) r.end = h.end;
@@ -189,6 +190,7 @@ void take_refused(const workload<N>& w, replay_result& result) {
     r.quota = from.quota;
     r.submit = from.submit;
     r.duration = from.duration;
+    r.estimate = from.estimate;
     r.outcome = sim::job_outcome::refused;
     r.reason = "access";
     r.explanation = from.text;
@@ -302,9 +304,9 @@ replay_stop run_replay(scenario& s, const replay_streams& streams, replay_result
   if (!result.measured.isolated) forget_traced_jobs();
   const named_policy preset = *named_policy::find(s.policy.preset, s.policy.options);
   stop = detail::run_workload<N>(s, std::move(w), preset, streams, result, control);
-  // A partial run has nothing to compare with.
-  const bool is_whole = stop.problems.empty() && !result.stopped && !control.only_look;
-  if (result.measured.isolated && is_whole) {
+  // What ended at a simulated time is compared up to that; what a guard or the user ended is not.
+  const bool is_complete = !result.stopped || result.stopped->why == stop_reason::until;
+  if (result.measured.isolated && stop.problems.empty() && is_complete && !control.only_look) {
     result.alone = detail::replay_tenants_alone<N>(s, preset, detail::gpu_dimensions<N>(s.resources), result);
   }
   forget_traced_jobs();

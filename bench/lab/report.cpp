@@ -107,6 +107,21 @@ std::string rounded(std::int64_t thousandths, unsigned places) {
   return text;
 }
 
+std::string unfinished_jobs(const sim::job_counts& jobs) {
+  std::string parts;
+  const auto add = [&parts](std::size_t n, std::string_view what) {
+    if (n != 0) parts.append(parts.empty() ? " (" : ", ").append(grouped(n)).append(what);
+  };
+  add(jobs.waiting, " waiting");
+  add(jobs.running, " running");
+  add(jobs.future, " not yet submitted");
+  return grouped(jobs.unfinished) + " unfinished" + parts + (parts.empty() ? "" : ")");
+}
+
+std::string index_text(std::int64_t millionths, unsigned places) {
+  return rounded(places == 3 ? (millionths + 500) / 1000 : millionths / 1000, places);
+}
+
 std::string percent(std::int64_t millionths) {
   return rounded(millionths / 10, 2) + " %";
 }
@@ -187,7 +202,8 @@ void write_report(output_file& file, const replay_result& r) {
   const std::vector<layer> layers = layers_of(r);
   const report_charts charts = charts_of(r, layers);
   const bool has_time = r.time.end > r.time.begin;
-  std::string title = r.policy + ": " + grouped(r.jobs.size()) + " jobs";
+  std::string title =
+      r.policy_name + ", seed " + std::to_string(r.seed) + ": " + grouped(r.jobs.size()) + " jobs";
   if (!r.scenario_file.empty()) title += ", " + r.scenario_file;
   begin_page(html, title);
   write_head(html, r);
@@ -220,9 +236,9 @@ std::vector<std::string> standalone_charts(const replay_result& r) {
     const std::string_view stem = name.substr(0, name.find('.'));
     std::string& text = files.emplace_back();
     if (stem == "quotas") {
-      if (!charts.quotas.empty()) text = standalone_svg(charts.quotas, r.policy + ": each quota");
+      if (!charts.quotas.empty()) text = standalone_svg(charts.quotas, r.policy_name + ": each quota");
     } else if (const chart* c = charts.find(stem)) {
-      text = standalone_svg(std::span{c, 1}, r.policy + ": " + c->title());
+      text = standalone_svg(std::span{c, 1}, r.policy_name + ": " + c->title());
     }
   }
   return files;

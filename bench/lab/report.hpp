@@ -29,6 +29,12 @@ inline constexpr std::string_view chart_files[] = {"gpus.svg",         "quotas.s
 
 namespace report {
 
+/// "5 unfinished (3 waiting, 2 not yet submitted)", "0 unfinished".
+[[nodiscard]] std::string unfinished_jobs(const sim::job_counts& jobs);
+
+/// A ratio in millionths, which is not negative, with so many decimals, at most three: rounded once.
+[[nodiscard]] std::string index_text(std::int64_t millionths, unsigned places);
+
 /// A coloured part of the curves: a quota, or all quotas that share the last colour.
 struct layer {
   std::string name;

@@ -5,7 +5,6 @@
 #include "lab/replay.hpp"
 #include "lab/report.hpp"
 
-#include <allot/core/version.hpp>
 #include <allot/lab/trace.hpp>
 #include <allot/sim/metrics/statistics.hpp>
 
@@ -162,7 +161,7 @@ void write_matrix(std::string& html, const replay_result& r, const std::vector<l
 }  // namespace
 
 void write_head(std::string& html, const replay_result& r) {
-  html.append("<header><h1>Replay under ").append(escaped(r.policy)).append("</h1>\n<p>");
+  html.append("<header><h1>Replay under ").append(escaped(r.policy_name)).append("</h1>\n<p>");
   html.append(grouped(r.jobs.size()))
       .append(r.jobs.size() == 1 ? " job on " : " jobs on ")
       .append(hardware(r));
@@ -178,9 +177,7 @@ void write_head(std::string& html, const replay_result& r) {
   fact(html, "seed", std::to_string(r.seed));
   fact(html, "input", r.input_hash);
   fact(html, "decisions", r.decision_hash);
-  fact(html, "allot",
-       std::to_string(version_major) + '.' + std::to_string(version_minor) + '.' +
-           std::to_string(version_patch));
+  fact(html, "allot", own_version());
   html += "</dl></header>\n";
 }
 
@@ -197,11 +194,11 @@ void write_tiles(std::string& html, const replay_result& r) {
   tile(html, "Mean wait", human_time(f.of.queue, f.of.queue.mean()), spread(f.of.queue));
   tile(html, "Mean completion time", human_time(f.of.jct, f.of.jct.mean()), spread(f.of.jct));
   tile(html, "Completed jobs", grouped(f.of.jobs.completed),
-       grouped(f.of.jobs.unfinished) + " unfinished, " + grouped(f.of.jobs.refused) + " refused");
+       unfinished_jobs(f.of.jobs) + ", " + grouped(f.of.jobs.refused) + " refused");
   tile(html, "Preemptions", grouped(f.of.preemptions), human_hours(f.of.lost) + " lost");
   tile(html, "Borrowed", human_hours(f.of.borrowed), "of other quotas");
   tile(html, "Fairness (Jain)",
-       rounded(sim::rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000) / 1000, 3),
+       index_text(sim::rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000), 3),
        human_hours(f.of.fair_share_error) + " short of fair shares");
   if (f.capacity_is_bounded && r.cluster != nullptr) {
     tile(html, "Fragmentation", percent(sim::rate_in_millionths(f.stranded, f.idle)), "of the idle GPU time");

@@ -88,6 +88,9 @@ std::string sign_of(double n) {
 std::int64_t milli(double n) {
   return std::llround(n * 1000);
 }
+std::int64_t millionths(double n) {
+  return std::llround(n * 1'000'000);
+}
 
 }  // namespace
 
@@ -115,7 +118,8 @@ std::optional<run_summary> parse_summary(std::string label, const std::string& p
   }
   run_summary run;
   run.label = std::move(label);
-  run.policy = text_of("policy");
+  run.policy = text_of(top.find("policy_name") ? "policy_name" : "policy");
+  run.version = text_of("version");
   run.input.hash = text_of("input_hash");
   run.input.jobs_hash = text_of("jobs_hash");
   run.decision_hash = text_of("decision_hash");
@@ -242,7 +246,8 @@ std::string shown(double value, figure_kind kind) {
     case figure_kind::gpu_hours:
       return report::rounded(milli(value), 1);
     case figure_kind::rate:
-      return report::rounded(milli(value * 100), 2) + " %";
+      // As the summary has it, in millionths: rounded once.
+      return report::rounded(millionths(value) / 10, 2) + " %";
     case figure_kind::index:
       return report::rounded(milli(value), 3);
     case figure_kind::plain:
@@ -254,7 +259,7 @@ std::string shown(double value, figure_kind kind) {
 std::string shown_difference(double difference, figure_kind kind) {
   if (difference == 0) return "=";
   if (kind == figure_kind::rate)
-    return sign_of(difference) + report::rounded(milli(difference * 100), 2) + " pt";
+    return sign_of(difference) + report::rounded(millionths(difference) / 10, 2) + " pt";
   return sign_of(difference) + shown(difference, kind);
 }
 

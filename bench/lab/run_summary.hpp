@@ -27,8 +27,11 @@ struct run_input {
 /// figure of waiting and completion. They are floating-point, since they are only compared and shown.
 struct run_summary {
   std::string label;
+  /// With all that is set; only the preset in files of older versions.
   std::string policy;
   std::uint64_t seed = 0;
+  /// The version that made it; empty in files of older versions.
+  std::string version{};
   run_input input{};
   std::string decision_hash;
   /// Why it ended early ("interrupt"); empty if it did not.

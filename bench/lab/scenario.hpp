@@ -45,6 +45,11 @@ struct policy_choice {
   /// The parts and options that are set.
   preset_options options{};
   gpu::placement_name placement = gpu::placement_name::best;
+  /// The same parts and options as the user gave them, by their keys: {"guard", "final_share"}.
+  std::vector<std::pair<std::string, std::string>> given{};
+
+  /// The preset and all that is set: "standard (guard final_share, placement fgd)".
+  [[nodiscard]] std::string full_name() const;
 };
 
 /// What a scenario says of a quota. The preset decides what it leaves open.
@@ -114,6 +119,8 @@ struct job_entry {
   instant restart = 0;
   /// When it should be completed; only measured.
   std::optional<instant> deadline{};
+  /// How long it is said to run, in seconds; 0 if nobody says.
+  std::int64_t estimate = 0;
   job_phase phase = job_phase::pending;
   instant start = 0;
   /// Running jobs: how many of the pods run.

@@ -65,6 +65,10 @@ void scenario_reader::read_job(json_value value) {
   if (j.deadline && *j.deadline < j.submit) {
     job.find("deadline_s")->report(found_, "expected a point in time, as submit_s is one, and not before it");
   }
+  if (const auto estimate = job.find("estimate_s")) {
+    constexpr std::int64_t most_seconds = 1'000'000'000'000;
+    j.estimate = read_whole(*estimate, 1, most_seconds, found_).value_or(0);
+  }
   read_state(job, j);
   job.reject_unknown();
   to_.jobs.push_back(std::move(j));

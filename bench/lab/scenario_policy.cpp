@@ -12,6 +12,14 @@ namespace allot {
 inline namespace v0 {
 namespace lab {
 
+std::string policy_choice::full_name() const {
+  std::string text;
+  for (const auto& [key, value] : given) {
+    text.append(text.empty() ? " (" : ", ").append(key).append(" ").append(value);
+  }
+  return preset + text + (text.empty() ? "" : ")");
+}
+
 void scenario_reader::choose_preset(std::string name, std::string_view file, std::string_view place) {
   if (named_policy::find(name)) {
     to_.policy.preset = std::move(name);
@@ -72,6 +80,7 @@ void scenario_reader::read_policy_parts(json_value set) {
     // Concerns the jobs of a quota, not the quotas.
     if (kind.key == "queue_order" && value->is_string() && value->text() == "fifo") {
       to_.policy.order = queue_order::fifo;
+      to_.policy.given.emplace_back(kind.key, "fifo");
       continue;
     }
     std::vector<std::string_view> names;
@@ -79,6 +88,7 @@ void scenario_reader::read_policy_parts(json_value set) {
     const auto word = read_word(*value, names, found_);
     if (!word) continue;
     kind.choose(to_.policy.options, *word);
+    to_.policy.given.emplace_back(kind.key, names[*word]);
     if (kind.key == "placement") to_.policy.placement = static_cast<gpu::placement_name>(*word);
     if (!takes(kind.key)) {
       value->report(found_, "the preset " + to_.policy.preset + " has its own " + std::string{kind.key} +
@@ -92,6 +102,18 @@ void scenario_reader::read_policy_parts(json_value set) {
   parts.reject_unknown();
 }
 
+namespace {
+
+/// The value of an option without quotes: "fcfs", "0.5", "final_share + initial_share".
+[[nodiscard]] std::string shown_option(json_value value) {
+  if (!value.is_array()) return std::string{value.text()};
+  std::string text;
+  value.for_each([&](json_value element) { text.append(text.empty() ? "" : " + ").append(element.text()); });
+  return text;
+}
+
+}  // namespace
+
 void scenario_reader::read_preset_options(json_object& policy) {
   preset_options& options = to_.policy.options;
   const auto option = [&](std::string_view key) {
@@ -100,7 +122,9 @@ void scenario_reader::read_preset_options(json_object& policy) {
     std::vector<std::string> presets;
     for (const preset_option& o : options_of_presets()) {
       if (o.key == key && o.preset != to_.policy.preset) presets.emplace_back(o.preset);
-      if (o.key == key && o.preset == to_.policy.preset) return value;
+      if (o.key != key || o.preset != to_.policy.preset) continue;
+      to_.policy.given.emplace_back(key, shown_option(*value));
+      return value;
     }
     value->report(found_, "\"" + std::string{key} + "\" is an option of the preset " + presets.front() +
                               ", not of " + to_.policy.preset);
@@ -158,6 +182,9 @@ void scenario_reader::read_command_line(const scenario_source& source) {
     to_.policy = {};
     to_.policy.seed = given.seed;
     to_.policy.placement = given.placement;
+    for (const auto& part : given.given) {
+      if (part.first == "placement") to_.policy.given.push_back(part);
+    }
     choose_preset(*source.policy, "--policy", {});
   } else if (source.chosen) {
     to_.policy = *source.chosen;

@@ -103,6 +103,7 @@ class trace_csv_parser {
       rows_.report(trace_column::deadline_s,
                    "expected a point in time, as submit_s is one, and not before it");
     }
+    job.estimate = rows_.whole(trace_column::estimate_s, 1, most_units).value_or(0);
     take_problems();
     if (!out_.problems.empty()) return;
     note_places(job);

@@ -61,13 +61,16 @@ void append_trace_field(std::string& row, const trace& t, const trace_job& job, 
       return append_milli(row, job.restart);
     case trace_column::deadline_s:
       return time(job.deadline);
+    case trace_column::estimate_s:
+      return job.estimate != 0 ? number(job.estimate) : void();
     case trace_column::tag:
       return;
   }
 }
 
-/// Whether the job has a value in an optional column that differs from the default.
-[[nodiscard]] bool says(const trace_job& job, trace_column column) {
+}  // namespace
+
+bool says(const trace_job& job, trace_column column) {
   switch (column) {
     case trace_column::job_id:
     case trace_column::submit_s:
@@ -100,13 +103,13 @@ void append_trace_field(std::string& row, const trace& t, const trace_job& job, 
       return job.restart != 0;
     case trace_column::deadline_s:
       return job.deadline.has_value();
+    case trace_column::estimate_s:
+      return job.estimate != 0;
     case trace_column::tag:
       break;
   }
   return false;
 }
-
-}  // namespace
 
 void write_trace_csv(const trace& t, const text_sink& sink) {
   std::array<bool, trace_column_names.size()> written{};

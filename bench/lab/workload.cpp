@@ -166,6 +166,7 @@ template <std::size_t N>
           .checkpoint = j.checkpoint,
           .restart = j.restart,
           .time_limit = s.quotas[j.quota.index()].time_limit(j.job_class),
+          .estimate = j.estimate * sim::second,
           .deadline = j.deadline};
 }
 
@@ -284,8 +285,8 @@ workload<N> make_workload(const scenario& s) {
     // Running jobs were admitted before, so access was checked then.
     if (waits && !access.decide(who, job.quota).allowed) {
       const std::string& name = s.quotas[job.quota.index()].spec.name;
-      result.refused.push_back(
-          {c.id, job.quota, job.submit, job.duration, explain_refusal(access, who, job.quota, name)});
+      result.refused.push_back({c.id, job.quota, job.submit, job.duration, job.estimate / sim::second,
+                                explain_refusal(access, who, job.quota, name)});
       continue;
     }
     result.setup.jobs.push_back(std::move(job));

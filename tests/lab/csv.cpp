@@ -235,3 +235,23 @@ TEST_CASE("append_csv_field: what it writes is read back") {
   append_csv_field(plain, "no need");
   CHECK(plain == "no need");
 }
+
+TEST_CASE("csv_reader: other separators, and texts in which quotes mean nothing") {
+  const auto read = [](std::string_view text, csv_dialect dialect) {
+    csv_reader reader{string_source{text}, csv_reader::default_record_limit, dialect};
+    std::vector<record> records;
+    while (reader.next() == csv_reader::outcome::record) {
+      record& r = records.emplace_back();
+      for (std::size_t i = 0; i < reader.size(); ++i) r.emplace_back(reader.text(i));
+    }
+    return records;
+  };
+  CHECK(read("a,b|\"c|d\"|e\n1|2|3\r\n", {'|', true}) ==
+        std::vector<record>{{"a,b", "c|d", "e"}, {"1", "2", "3"}});
+  CHECK(read("a,b|\"c|d\"|e\n", {'|', false}) == std::vector<record>{{"a,b", "\"c", "d\"", "e"}});
+  CHECK(read("a b\tc,d\t\n", {'\t', true}) == std::vector<record>{{"a b", "c,d", ""}});
+  CHECK(read("say \"hi\", x;y", {';', false}) == std::vector<record>{{"say \"hi\", x", "y"}});
+  // A field longer than the buffer, and one that ends with it.
+  const std::string longest(200'000, ',');
+  CHECK(read(longest + "|b\n", {'|', false}) == std::vector<record>{{longest, "b"}});
+}

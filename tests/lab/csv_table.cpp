@@ -182,3 +182,23 @@ TEST_CASE("csv_table: what is written in any order of columns is read back") {
     CHECK(table.next() == outcome::end);
   });
 }
+
+TEST_CASE("csv_table: a text without a header row, whose columns are named by the caller") {
+  const std::vector<std::string> names = {"grams", "color", "name"};
+  fruit_table table{
+      string_source{"3;red;apple\n4;\n"}, fruit_columns, csv_reader::default_record_limit, {';', true}};
+  REQUIRE(table.open(names));
+  CHECK(table.next() == outcome::row);
+  CHECK(table.text(fruit::name) == "apple");
+  CHECK(table.required_whole(fruit::grams, 0, 9) == 3);
+  CHECK(table.other_name(0) == "color");
+  CHECK(table.other(0) == "red");
+  CHECK(table.field_place(1) == text_place{1, 3});
+  CHECK(table.next() == outcome::bad_row);
+  CHECK(table.next() == outcome::end);
+  fruit_table without{string_source{"3,red\n"}, fruit_columns};
+  CHECK_FALSE(without.open(std::vector<std::string>{"grams", "grams"}));
+  CHECK(told(without.problems()) ==
+        "line 1, column 1 (grams): this column is there twice\n"
+        "line 1, column 1 (name): this column is required, and the header row lacks it\n");
+}

@@ -56,6 +56,49 @@ generates 0 --model uniform --jobs 500 --tenants 2 --mean-duration 10m --out uni
 says "$(<out)" 'uniform.csv: 500 jobs over *'
 grep -qE ',(inference|interactive),' training.csv && fail 'there are services in a mix without'
 
+# Estimates are a column at the end: the jobs are the same, byte for byte.
+for model in mix philly openb uniform teams; do
+  # shellcheck disable=SC2046
+  jobs=$([ $model = uniform ] && echo --jobs 2000 || echo --days 3)
+  # shellcheck disable=SC2086
+  generates 0 --model $model $jobs --seed 7 --out plain.csv --force
+  # shellcheck disable=SC2086
+  generates 0 --model $model $jobs --seed 7 --out none.csv --force --estimates none
+  cmp -s plain.csv none.csv || fail "$model: --estimates none is not the default"
+  for estimates in exact doubled f_model tsafrir; do
+    # shellcheck disable=SC2086
+    generates 0 --model $model $jobs --seed 7 --out with.csv --force --estimates $estimates
+    sed 's/,[^,]*$//' with.csv | cmp -s - plain.csv || fail "$model: --estimates $estimates changed the jobs"
+    says "$(head -n 1 with.csv)" '*,estimate_s'
+    awk -F, -v model=$estimates '
+      function ceil(x) { return x == int(x) ? x : int(x) + 1 }
+      NR > 1 {
+        run = ceil($3)
+        if (run < 1) run = 1
+        if ($NF < run) exit 1
+        if (model == "exact" && $NF != run || model == "doubled" && $NF != 2 * run) exit 1
+        if (model == "f_model" && $NF > 10 * run || model == "tsafrir" && $NF % 300 != 0) exit 1
+        ++times[$NF]
+      }
+      END {
+        if (model == "tsafrir") {
+          for (most = 1; most <= 20; ++most) {
+            best = ""
+            for (e in times) if (best == "" || times[e] > times[best]) best = e
+            sum += times[best]
+            delete times[best]
+          }
+          if (sum < 0.85 * (NR - 1)) exit 1
+        }
+      }' with.csv || fail "$model: --estimates $estimates: not what it should be"
+    says "$("$allot" check with.csv)" 'trace with.csv: *all have an estimate*ok'
+    # shellcheck disable=SC2086
+    generates 0 --model $model $jobs --seed 7 --out - --estimates $estimates
+    cmp -s out with.csv || fail "$model: --estimates $estimates: the same seed gave other estimates"
+  done
+done
+says "$("$allot" generate --help)" '*--estimates*exact: the duration*tsafrir: *'
+
 # What is wrong with the options; nothing is written then.
 wrong() { # PATTERN ARGUMENTS...
   local pattern=$1
@@ -85,6 +128,8 @@ wrong '*--checkpoint: expected more than 0*' --checkpoint 0
 wrong '*--checkpoint: only the models*' --model inference --checkpoint 30m
 wrong '*--restart: expected seconds*' --restart -1
 wrong '*--mean-duration: only the model uniform has it*' --mean-duration 1h
+wrong '*--estimates: there is no model of estimates "tsafir" (did you mean "tsafrir"?)' --estimates tsafir
+wrong '*--estimates: there is no model of estimates "7" (expected "none", "exact", *' --estimates 7
 wrong '*--days: expected 1 to 3650*--tenants: expected 1 to 1000*' --days 0 --tenants 0
 generates 2 --out ''
 generates 2 --out no/such/directory.csv

@@ -133,11 +133,20 @@ imports 0 swf - <<'SWF'
 1 0 5 60.5 4 -1 -1 8 3600 1024 1 3 4 -1 2 1 -1 -1
 2 10 -1 7 2 -1 -1 -1 -1 -1 0 -1 -1 -1 -1 -1 1 0
 SWF
-makes 'job_id,submit_s,duration_s,gpus,tenant,memory_mib,user,wait_time,average_cpu_time,used_memory,requested_time,status,executable,partition,preceding_job,think_time
-1,0,60.5,8,q2/g4,8,3,5,,,3600,1,,1,,
-2,10,7,2,,0,,,,,,0,,,1,0'
+makes 'job_id,submit_s,duration_s,gpus,tenant,memory_mib,user,estimate_s,wait_time,average_cpu_time,used_memory,requested_time,status,executable,partition,preceding_job,think_time
+1,0,60.5,8,q2/g4,8,3,3600,5,,,3600,1,,1,,
+2,10,7,2,,0,,,,,,,0,,,1,0'
 imports 0 swf - --tenant partition <<<'1 0 5 60 4 -1 -1 8 3600 -1 1 3 4 -1 2 7 -1 -1'
 says "$(<out)" '*1,0,60,8,7,*'
+
+# The requested time is the estimate, in whole seconds; who ran longer is said to have run so long.
+imports 0 swf - --tenant '' <<'SWF'
+1 0 5 60.5 4 -1 -1 8 60.25 -1 1 3 4 -1 2 1 -1 -1
+2 0 5 10 4 -1 -1 8 60.25 -1 1 3 4 -1 2 1 -1 -1
+3 0 5 10 4 -1 -1 8 0 -1 1 3 4 -1 2 1 -1 -1
+SWF
+says "$(cut -d, -f1,3,7 out | tr '\n' ' ')" 'job_id,duration_s,estimate_s 1,60.5,61 2,10,61 3,10, '
+says "$(<err)" '*note: 1 job ran longer than requested_time says: the run time is the estimate*3 jobs'
 
 # --- rows that are left out, with line and reason
 

@@ -182,6 +182,24 @@ TEST_CASE("outputs: what is not known is null or empty, not zero") {
   CHECK(html.find("<svg") == std::string::npos);
 }
 
+TEST_CASE("outputs: jobs.csv has the estimates as its last column, if there are any") {
+  const scratch in;
+  const replayed r{in, R"json(
+    "cluster": {"nodes": [{"name": "n", "gpus": 2}]},
+    "quotas": [{"name": "q", "nominal": {"gpu": 2}, "access": {"users": ["ana"]}}],
+    "jobs": [{"id": "j", "user": "ana", "request": {"gpu": 2}, "duration_s": 5, "estimate_s": 60},
+             {"id": "k", "user": "ana", "request": {"gpu": 2}, "duration_s": 5},
+             {"id": "l", "user": "eve", "request": {"gpu": 2}, "duration_s": 5, "estimate_s": 4}])json"};
+  const auto jobs = rows_of(in.written([&](auto& f) { lab::write_jobs(f, r.result); }));
+  CHECK(jobs[0].back() == "estimate_s");
+  CHECK(jobs[0].size() == 19);
+  CHECK(jobs[1].back() == "60");
+  CHECK(jobs[2].back().empty());
+  CHECK(jobs[3][10] == "refused");
+  CHECK(jobs[3].back() == "4");
+  for (const auto& row : jobs) CHECK(row.size() == jobs[0].size());
+}
+
 TEST_CASE("outputs: pods that come and go, runs that are cut short, and jobs that ran before") {
   const scratch in;
   // The two pods of `wide` that it need not have go with a node; `late` takes the others' place.

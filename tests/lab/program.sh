@@ -45,6 +45,14 @@ if [[ $(readlink -f "$allot") == "$(readlink -f "$sources")"/* ]]; then
   [ "$named" -ge 6 ] || fail "help names $named files"
 fi
 
+# What was meant by a word that does not exist.
+expect 2 '' '*replai: did you mean replay\?*' replai "$scenarios/three_teams.json"
+expect 2 '' '*--polcy: did you mean --policy\?*' decide --polcy fifo "$scenarios/three_teams.json"
+expect 2 '' '*--polcy: did you mean --policy\?*' replay --polcy=fifo --out never
+expect 2 '' '*--hlep: did you mean --help\?*' replay --hlep
+"$allot" frobnicate 2>&1 | grep -q 'did you mean' && fail 'something is like frobnicate'
+"$allot" decide --rounds 0 "$scenarios/three_teams.json" 2>&1 | grep -q 'did you mean' && fail 'a good option was doubted'
+
 for file in "$scenarios"/*.json; do
   expect 0 "scenario *ok" '' check "$file"
   expect 0 '{*"quotas": {*}*}' '' decide "$file"
@@ -72,6 +80,9 @@ expect 0 'notebook (notebooks) starts on *It has 0.375 gpu with 3 pods, each a M
   explain "$scenarios/topology_and_mig.json" notebook
 expect 2 '' '*three_teams.json: there is no job "train-b9" (did you mean "train-b1"?)*' \
   explain "$scenarios/three_teams.json" train-b9
+expect 2 '' '*three_teams.json: there is no job "x" (there are *, as "*", "*", "*")*' \
+  explain "$scenarios/three_teams.json" x
+expect 2 '' '*there is no job "something else" (there are "j")*' explain - 'something else' <<<"$scenario"
 expect 2 '' '*JOB*' explain "$scenarios/three_teams.json"
 
 # Standard input is a scenario or a trace.
@@ -79,6 +90,18 @@ expect 0 '*"admit": \[*"id": "j"*' '' decide - <<<"$scenario"
 expect 0 'scenario standard input: policy fifo*ok' '' check --policy fifo - <<<"$scenario"
 expect 0 'trace standard input: 1 job *ok' '' check - <<<$'job_id,submit_s,duration_s,gpus\n1,0,1,1'
 expect 2 '' 'standard input: the file is empty*' check - </dev/null
+
+# Columns that nothing looks at are named, and what they may have been meant for.
+mistaken=$'job_id,submit_s,duration_s,gpus,vc,Tenant,priorty,estimate_s,color\n1,0,9,1,a,b,3,5,red\n2,0,9,1,a,b,3,100,\n3,0,9,1,a,b,3,,\n'
+expect 0 '*3 jobs of 0 tenants*2 have an estimate; 1 runs longer than it, by up to 4 s; of 1 it is over 10 times the duration*tags, which no policy looks at: vc (did you mean "tenant"?), Tenant (did you mean "tenant"?), priorty (did you mean "priority"?), color*ok' '' \
+  check - <<<"$mistaken"
+expect 0 '*tags, which no policy looks at: vc, color*ok' '' check - <<<"${mistaken/Tenant,priorty/tenant,priority}"
+expect 0 'trace standard input: 0 jobs*tags*vc (did you mean "tenant"?)*ok' '' check - <<<"${mistaken%%$'\n'*}"
+printf '%s' "$mistaken" >mistaken.csv
+expect 0 '*' '*mistaken.csv: the column vc is a tag, which no policy looks at (did you mean "tenant"?)*priorty*' \
+  replay --nodes 1x8 --trace mistaken.csv --out mistaken
+says "$(head -n 1 mistaken/jobs.csv)" '*,estimate_s'
+says "$(cut -d, -f1,19 mistaken/jobs.csv | tr '\n' ' ')" 'job_id,estimate_s 1,5 2,100 3, '
 
 # Every error has its file and place; nothing is printed on standard output.
 expect 2 '' 'standard input: /jobs/0/request/gpu: expected a number*"one"' decide - <<<"${scenario/\"gpu\": 1\}\}]\}/\"gpu\": \"one\"\}\}]\}}"

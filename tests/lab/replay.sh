@@ -45,7 +45,7 @@ says "$(sed -n 4p one/jobs.csv)" 'big,a,50,,,0,,0,0,,refused,larger_than_cluster
 says "$(sed -n 1,2p one/tenants.csv)" $'time_s,quota,used,entitled,borrowed,lent,pending\n0,a,0,0,0,4,0'
 says "$(grep evicted two/events.csv)" $'45,evicted,1,b,,2,reclaim,45\n67,evicted,1,b,,3,reclaim,2'
 says "$(tr -d ' \n' <one/summary.json)" \
-  '{"format":"allot-summary/1","policy":"standard","seed":1,"input_hash":"*","decision_hash":"*","jobs":{"total":4,"completed":3,"unfinished":0,"refused":1,"cancelled":0,"time_limit":0},"jct_s":{"mean":*,"p50":*,"p90":*,"p99":*,"max":*},"queue_s":{*},*"makespan_s":*,"end_s":*,"allocation_rate":*,"fragmentation":*,"preemptions":2,*"lost_gpu_h":*,"borrowed_gpu_h":*,"lent_gpu_h":*,"jain":*,"fair_share_error_gpu_h":*,"max_wait_s":*,"tenants":{"all":{*},"a":{*},"b":{*}},"decisions":*,"events":*,"wall_s":*}'
+  '{"format":"allot-summary/1","policy":"standard","policy_name":"standard","policy_set":{},"version":"*.*.*","seed":1,"input_hash":"*","decision_hash":"*","jobs":{"total":4,"completed":3,"unfinished":0,"refused":1,"cancelled":0,"time_limit":0,"waiting":0,"running":0,"not_submitted":0},"jct_s":{"mean":*,"p50":*,"p90":*,"p99":*,"max":*},"queue_s":{*},*"makespan_s":*,"end_s":*,"allocation_rate":*,"fragmentation":*,"preemptions":2,*"lost_gpu_h":*,"borrowed_gpu_h":*,"lent_gpu_h":*,"jain":*,"fair_share_error_gpu_h":*,"max_wait_s":*,"tenants":{"all":{*},"a":{*},"b":{*}},"decisions":*,"events":*,"wall_s":*}'
 says "$(<one/report.html)" '<!doctype html>*<svg *</html>'
 
 # --- tenants.csv in steps: of each quota the last row of a step, and all that stood at the beginning
@@ -209,6 +209,19 @@ leaves until $standard_files
 says "$(<err)" 'stopped at day 0, 00:01:00 (60 s), as --until says*3 jobs had not finished*  1 (b): 8 GPUs, waiting*  2 (a): 4 GPUs, running*  3 (a): 4 GPUs, had not come yet*'
 says "$(tr -d ' \n' <until/summary.json)" '*"stopped":{"reason":"until","at_s":60},"jobs":{"total":4,"completed":0,"unfinished":3,"refused":1,*"end_s":60,"allocation_rate":0.875,*'
 says "$(sed -n 2,3p until/jobs.csv)" $'1,b,0,0,,15,,1,45,n-0;n-1,waiting,,8,100,,15,0,0\n2,a,45,45,,0,,0,0,n-0,running,,4,20,,0,0,0'
+says "$(sed -n 5p until/jobs.csv)" '3,a,67,,,,,0,0,,future,,4,10,,,,'
+says "$(tr -d ' \n' <until/summary.json)" '*"jobs":{*"waiting":1,"running":1,"not_submitted":1}*'
+says "$(<out)" '*completed *0, 3 unfinished (1 waiting, 1 running, 1 not yet submitted), 1 refused*'
+says "$(<until/report.html)" '*3 unfinished (1 waiting, 1 running, 1 not yet submitted)*'
+# Each tenant alone is compared up to the same time, and not where a guard ended the replay.
+exits 0 "$allot" replay teams.json --out until --force --until 1m --isolated
+says "$(tr -d ' \n' <until/summary.json)" \
+  '*"isolated":{"sharing_anomaly_s":0,"of":"a",*"tenants":{"a":{"on_quota":{"gpus":4,"jobs":1,*'
+exits 0 "$allot" replay teams.json --out until --force --isolated
+says "$(tr -d ' \n' <until/summary.json)" '*"isolated":{*"tenants":{"a":{"on_quota":{"gpus":4,"jobs":2,*'
+exits 3 "$allot" replay teams.json --out until --force --max-queue 0 --isolated
+says "$(<err)" '*--isolated: each tenant alone is not replayed, because the replay was ended*'
+rm -rf until
 exits 0 "$allot" replay teams.json --out never --until 2h
 says "$(<never/summary.json)" '*"completed": 3*'
 grep -q stopped never/summary.json && fail 'a replay that was over before is not stopped'
@@ -271,6 +284,25 @@ exits 0 "$allot" replay teams.json --policy static_quotas --out fixed
 exits 0 "$allot" compare fixed one/summary.json
 says "$(<out)" '*fixed*one/summary.json*policy*static_quotas*standard*utilisation*wait, mean*preemptions*a*wait, mean*'
 grep -qE 'jobs of|other jobs' out && fail 'two policies on one workload were taken for different inputs'
+# Two variants of one preset are told apart everywhere.
+for guard in final_share initial_share; do
+  sed 's/"cluster"/"policy": {"preset": "standard", "set": {"guard": "'$guard'", "placement": "worst_fit", "seed": 7}}, &/' \
+    teams.json >$guard.json
+  exits 0 "$allot" replay $guard.json --out $guard
+  says "$(<out)" "standard (guard $guard, placement worst_fit): 4 jobs*made by *allot *.*, seed 7*"
+  says "$(tr -d ' \n' <$guard/summary.json)" \
+    '*"policy":"standard","policy_name":"standard(guard'$guard',placementworst_fit)","policy_set":{"guard":"'$guard'","placement":"worst_fit"},"version":*'
+  says "$(<$guard/report.html)" "*<title>standard (guard $guard, placement worst_fit), seed 7: *Replay under standard (guard $guard, *"
+done
+exits 0 "$allot" compare final_share initial_share
+says "$(<out)" '*policy *standard (guard final_share, placement worst_fit) *standard (guard initial_share, placement worst_fit)*seed *7 *7*allot *'
+exits 0 "$allot" compare final_share initial_share --html -
+says "$(<out)" '*guard final_share*guard initial_share*<td>allot<td>*'
+sed 's/"cluster"/"policy": {"preset": "kueue_fair", "strategies": ["final_share", "initial_share"]}, &/' teams.json >strategies.json
+exits 0 "$allot" replay strategies.json --at 0
+says "$(<out)" 'kueue_fair (strategies final_share + initial_share) at day 0*'
+exits 0 "$allot" replay final_share.json --policy static_quotas --at 0
+says "$(<out)" 'static_quotas (placement worst_fit) at day 0*'
 exits 0 "$allot" replay teams.json --nodes 3x8 --out three_nodes
 exits 0 "$allot" compare fixed three_nodes
 says "$(<out)" '*three_nodes ran the jobs of fixed on other nodes or under other quotas.'

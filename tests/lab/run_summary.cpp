@@ -2,9 +2,11 @@
 #include "lab/run_summary.hpp"
 
 #include "lab/errors.hpp"
+#include "lab/report.hpp"
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <string>
 
 using allot::lab::figure_kind;
@@ -37,8 +39,34 @@ TEST_CASE("run_summary: whatever numbers there are, under their paths") {
   CHECK_FALSE(run->find("worst_tenant/jct_s/mean"));
   CHECK_FALSE(run->find("seed"));
   CHECK_FALSE(run->find("list"));
+  CHECK(run->version.empty());
   CHECK(allot::lab::tenant_of("tenants/a~1b/lost_gpu_h") == "a/b");
   CHECK(allot::lab::tenant_of("jobs/total").empty());
+}
+
+TEST_CASE("run_summary: the whole policy, where the file has it") {
+  allot::lab::errors found;
+  const auto run = parse_summary("a", "a/summary.json", R"json({
+    "format": "allot-summary/1", "policy": "standard", "policy_name": "standard (guard none)",
+    "policy_set": {"guard": "none"}, "version": "0.2.0", "seed": 7})json",
+                                 found);
+  REQUIRE_MESSAGE(run, found.to_string());
+  CHECK(run->policy == "standard (guard none)");
+  CHECK(run->version == "0.2.0");
+  CHECK(run->figures.empty());
+}
+
+TEST_CASE("run_summary: a figure is rounded once, and as the headline and the report round it") {
+  for (const std::int64_t millionths : {629'749, 629'750, 973'499, 973'500, 974'499, 1, 0, 1'000'000}) {
+    const double value = static_cast<double>(millionths) / 1e6;
+    CHECK(shown(value, figure_kind::rate) == allot::lab::report::percent(millionths));
+    CHECK(shown(value, figure_kind::index) == allot::lab::report::index_text(millionths, 3));
+  }
+  CHECK(shown(0.629749, figure_kind::rate) == "62.97 %");
+  CHECK(shown(0.9735, figure_kind::index) == "0.974");
+  CHECK(allot::lab::report::index_text(973'499, 3) == "0.973");
+  CHECK(allot::lab::report::index_text(2'254'999, 2) == "2.25");
+  CHECK(allot::lab::report::index_text(2'255'000, 2) == "2.26");
 }
 
 TEST_CASE("run_summary: what is no summary is said so, with its place") {

@@ -46,7 +46,7 @@ TEST_CASE("a scenario with every key") {
       {"name": "s", "parent": "root", "static": true, "lend": "none", "borrow": "all", "weight": 0}],
     "jobs": [{"id": "j", "quota": "t", "request": {"gpu": 2, "cpu": 0.5}, "pods": 3, "min_pods": 3, "total": false,
               "flavors": [], "priority": -2, "class": "train", "preemptible": false, "user": "ana", "roles": ["r"],
-              "submit_s": 1.5, "duration_s": 60, "deadline_s": 90, "checkpoint_s": 10, "restart_s": 0.25,
+              "submit_s": 1.5, "duration_s": 60, "deadline_s": 90, "estimate_s": 45, "checkpoint_s": 10, "restart_s": 0.25,
               "state": "running", "start_s": 2, "nodes": ["n-0", "n-0", "n-1"], "devices": [[0, 1], [2, 3], [4, 7]]}],
     "events": [{"at_s": 5, "cancel": {"job": "j"}}])");
   CHECK(s.resources == std::vector<std::string>{"gpu", "cpu"});
@@ -105,6 +105,7 @@ TEST_CASE("a scenario with every key") {
   CHECK(j.duration == 60000);
   CHECK(j.checkpoint == 10000);
   CHECK(j.deadline == 90000);
+  CHECK(j.estimate == 45);
   CHECK(j.restart == 250);
   CHECK(j.phase == lab::job_phase::running);
   CHECK(j.start == 2000);

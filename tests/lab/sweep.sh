@@ -51,6 +51,21 @@ exits 0 "$allot" sweep mix.json --out one
 says "$(<out)" '*[(]0 points run, 15 were there, 0 of 15 not done)'
 exits 0 "$allot" sweep mix.json --out one --list
 says "$(sort -u -k1,1 out | cut -d' ' -f1)" done
+# Estimates for the jobs of a trace: random ones with every seed, exact ones once. The jobs are the same.
+cat >said.json <<'JSON'
+{"format": "allot-experiment/1", "policies": ["fifo"], "seeds": [3, 4],
+ "scenarios": ["teams.json", {"name": "exact", "file": "teams.json", "estimates": "exact"},
+               {"name": "people", "file": "teams.json", "estimates": "tsafrir"}]}
+JSON
+exits 0 "$allot" sweep said.json --out said --full
+says "$(cd said/points && echo *)" 'exact.fifo.seed-3 people.fifo.seed-3 people.fifo.seed-4 teams.fifo.seed-3'
+says "$(cut -d, -f19 said/points/exact.fifo.seed-3/jobs.csv | tr '\n' ' ')" 'estimate_s 100 20 10 '
+says "$(cut -d, -f19 said/points/people.fifo.seed-4/jobs.csv | tr '\n' ' ')" 'estimate_s [369]00 300 300 '
+cmp -s <(cut -d, -f1-18 said/points/people.fifo.seed-4/jobs.csv) said/points/teams.fifo.seed-3/jobs.csv ||
+  fail 'estimates changed the jobs'
+sed 's/"exact", "file"/"exact", "fil"/; s/tsafrir/people/; s/"estimates": "exact"/"generate": {}, "estimates": "exact"/' said.json >wrong.json
+exits 2 "$allot" sweep wrong.json --out wrong
+says "$(<err)" '*/scenarios/1/estimates: the jobs are generated: say "estimates" in "generate"*/scenarios/2/estimates: there is no model of estimates "people"*'
 # The figures are those of the replay.
 exits 0 "$allot" replay teams.json --policy fifo --seed 3 --out alone
 says "$(grep -o '"decision_hash": "[0-9a-f]*"' one/points/teams.fifo.seed-3/summary.json)" \

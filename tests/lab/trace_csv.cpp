@@ -62,9 +62,9 @@ TEST_CASE("read_trace_csv: the required columns, in any order") {
 TEST_CASE("read_trace_csv: every optional column, and tags") {
   const trace_reading reading = parse_trace_csv(
       "job_id,submit_s,duration_s,gpus,tenant,pods,min_pods,priority,class,preemptible,gpu_model,cpu_milli,"
-      "memory_mib,user,checkpoint_s,restart_s,deadline_s,color,\n"
-      "j,1,2,3,team-a,2,1,-5,inference,False,H100,8000,1024.0,ana,600,30.5,90,\"dark, red\",x\n"
-      "k,1,2,3,,,,,,,,,,,,,,,\n");
+      "memory_mib,user,checkpoint_s,restart_s,deadline_s,estimate_s,color,\n"
+      "j,1,2,3,team-a,2,1,-5,inference,False,H100,8000,1024.0,ana,600,30.5,90,3600,\"dark, red\",x\n"
+      "k,1,2,3,,,,,,,,,,,,,,,,\n");
   REQUIRE(reading);
   const trace& t = reading.value;
   const trace_job& j = t.jobs[0];
@@ -81,6 +81,7 @@ TEST_CASE("read_trace_csv: every optional column, and tags") {
   CHECK(j.checkpoint == 600'000);
   CHECK(j.restart == 30'500);
   CHECK(j.deadline == 90'000);
+  CHECK(j.estimate == 3'600);
   CHECK(t.tag_columns == std::vector<std::string>{"color", ""});
   CHECK(t.tag(j, 0) == "dark, red");
   CHECK(t.tag(j, 1) == "x");
@@ -88,6 +89,7 @@ TEST_CASE("read_trace_csv: every optional column, and tags") {
   CHECK(k.tenant.is_none());
   CHECK(k.preemptible);
   CHECK(k.priority == 0);
+  CHECK(k.estimate == 0);
   CHECK_FALSE(k.checkpoint);
   CHECK(t.tag(k, 0).empty());
 }
@@ -110,6 +112,22 @@ TEST_CASE("read_trace_csv: what is wrong with the header row") {
         "line 1, column 33 (gpus): this column is there twice\n"
         "line 1, column 40 (x): this column is there twice\n");
   CHECK(problems_of("Philly trace\n" + plain_header).substr(0, 26) == "line 1, column 1 (job_id):");
+}
+
+TEST_CASE("read_trace_csv: an estimate is whole seconds above zero, and may be shorter than the job runs") {
+  CHECK(parse_trace_csv("job_id,submit_s,duration_s,gpus,estimate_s\na,0,60,1,59\n")
+            .value.jobs.at(0)
+            .estimate == 59);
+  CHECK(parse_trace_csv("job_id,submit_s,duration_s,gpus,estimate_s\na,0,60,1,60.0\n")
+            .value.jobs.at(0)
+            .estimate == 60);
+  const std::string place = "line 2, column 9 (estimate_s): ";
+  CHECK(problem_with("estimate_s", "0") == place + "expected at least 1, found \"0\"\n");
+  CHECK(problem_with("estimate_s", "-1") == place + "expected at least 1, found \"-1\"\n");
+  CHECK(problem_with("estimate_s", "1.5") == place + "expected a whole number, found \"1.5\"\n");
+  CHECK(problem_with("estimate_s", "1h") == place + "expected a whole number, found \"1h\"\n");
+  CHECK(problem_with("estimate_s", "1000000000001") ==
+        place + "expected at most 1000000000000, found \"1000000000001\"\n");
 }
 
 TEST_CASE("read_trace_csv: numbers that are none, too small, too large or too fine") {

@@ -51,6 +51,7 @@ trace random_trace(allot_test::random_source& random) {
     if (uses(10)) job.checkpoint = random.between(0, 2);
     if (uses(11)) job.restart = random.between(0, 5'000);
     if (uses(12)) job.deadline = job.submit + random.between(0, 2);
+    if (uses(14)) job.estimate = random.between(1, 5'000);
     t.jobs.push_back(job);
     for (std::size_t k = 0; k < t.tag_columns.size(); ++k) {
       t.tags.push_back(uses(13) ? t.words.intern(random_word(random)).name : name_id::none());
@@ -82,6 +83,7 @@ void check_same(const trace& a, const trace& b) {
     CHECK(x.checkpoint == y.checkpoint);
     CHECK(x.restart == y.restart);
     CHECK(x.deadline == y.deadline);
+    CHECK(x.estimate == y.estimate);
     for (std::size_t k = 0; k < a.tag_columns.size(); ++k) CHECK(a.tag(x, k) == b.tag(y, k));
   }
 }

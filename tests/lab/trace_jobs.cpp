@@ -39,6 +39,12 @@ TEST_CASE("trace_jobs: jobs come in the order of submission, then id, whatever t
   CHECK(jobs[3].request == allot::resources<1>{gpus(4)});
 }
 
+TEST_CASE("trace_jobs: an estimate is carried over, and none is none") {
+  const trace t = read("job_id,submit_s,duration_s,gpus,estimate_s\na,0,60,1,3600\nb,0,60,1,\n");
+  CHECK(allot::lab::to_job<1>(t.jobs[0], quota_id{0}).estimate == 3600 * second);
+  CHECK(allot::lab::to_job<1>(t.jobs[1], quota_id{0}).estimate == 0);
+}
+
 TEST_CASE("trace_jobs: without pods the GPUs are a total, with pods they are split evenly") {
   const trace t = read(
       "job_id,submit_s,duration_s,gpus,pods,priority,preemptible,checkpoint_s,restart_s\n"

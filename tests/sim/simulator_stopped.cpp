@@ -65,7 +65,8 @@ TEST_CASE("simulator: it stands still before the first instant that is not wante
   CHECK(log.last_run(1)->end == 55 * second);
   CHECK_FALSE(log.last_run(1)->evicted);
   const auto f = measure.figures(sim);
-  CHECK(f.of.jobs == allot::sim::job_counts{.total = 3, .unfinished = 3});
+  CHECK(f.of.jobs ==
+        allot::sim::job_counts{.total = 3, .unfinished = 3, .waiting = 1, .running = 1, .future = 1});
   CHECK(f.end == 55 * second);
   CHECK(f.of.allocated == gpu_seconds(8 * 45 + 4 * 10));
   CHECK(f.capacity == gpu_seconds(8 * 55));

@@ -476,6 +476,7 @@ TEST_CASE(
       const auto& counts = f.of.jobs;
       REQUIRE(counts.total ==
               counts.completed + counts.unfinished + counts.refused + counts.cancelled + counts.time_limit);
+      REQUIRE(counts.unfinished == counts.waiting + counts.running + counts.future);
 
       diary<8> again;
       auto same = simulator_of(preset_type::name, with_defaults<preset_type>(given));

@@ -129,7 +129,7 @@ TEST_CASE("metrics: waiting counts from the submission, and for those that never
   // a has 4 GPUs. Job 0 takes them for 10 s; 1 waits for it; 2 asks for more than there will ever be.
   std::vector<job<1>> jobs = {job_of(a, 4, 5, 10), job_of(a, 1, 7, 20), job_of(a, 5, 8, 1)};
   const run_figures f = measured<static_quotas>(world<static_quotas>(siblings({4}), std::move(jobs)));
-  CHECK(f.of.jobs == allot::sim::job_counts{.total = 3, .completed = 2, .unfinished = 1});
+  CHECK(f.of.jobs == allot::sim::job_counts{.total = 3, .completed = 2, .unfinished = 1, .waiting = 1});
   CHECK(f.first_submit == 5 * second);
   CHECK(f.end == 35 * second);
   CHECK(f.of.queue.count == 2);

@@ -82,8 +82,14 @@ struct job_counts {
   std::size_t total = 0;
   /// Those that did all their work.
   std::size_t completed = 0;
-  /// Still pending when no more events were due.
+  /// Neither ended nor refused when the simulation ended: the sum of the next three.
   std::size_t unfinished = 0;
+  /// They were pending then.
+  std::size_t waiting = 0;
+  /// They were running then.
+  std::size_t running = 0;
+  /// They were not yet submitted then.
+  std::size_t future = 0;
   /// Those that the scheduler refused.
   std::size_t refused = 0;
   /// Those that were cancelled.

@@ -61,6 +61,17 @@ class stream_source {
   std::istream* stream_;
 };
 
+/// What separates the fields of a record, and whether quotes mean anything.
+struct csv_dialect {
+  /// A byte of ASCII that is neither a quote nor the end of a line.
+  char separator = ',';
+  /// Without quotes a field can't have the separator or the end of a line in it, and a quote is a byte like
+  /// any other.
+  bool has_quotes = true;
+
+  friend constexpr bool operator==(const csv_dialect&, const csv_dialect&) = default;
+};
+
 /// Reads the records of a CSV text (RFC 4180, UTF-8): quoted fields with doubled quotes, commas and line ends
 /// in them; CRLF or LF; an optional byte order mark. Empty lines are skipped. What the RFC does not allow is
 /// a failure with its position: a quote that opens inside a field, text after a closing one, a quote that is
@@ -74,7 +85,8 @@ class csv_reader {
 
   enum class outcome { record, end, failed };
 
-  explicit csv_reader(byte_source source, std::size_t record_limit = default_record_limit);
+  explicit csv_reader(byte_source source, std::size_t record_limit = default_record_limit,
+                      csv_dialect dialect = {});
 
   /// Advances to the next record. After `end` or `failed` it returns the same again. O(bytes of the record).
   outcome next();
@@ -133,6 +145,7 @@ class csv_reader {
 
   byte_source source_;
   std::size_t record_limit_;
+  csv_dialect dialect_;
   std::vector<char> buffer_;
   std::vector<field> fields_;
   std::size_t record_ = 0;      // where the record begins in the buffer

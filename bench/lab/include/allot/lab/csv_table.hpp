@@ -37,6 +37,8 @@ class csv_table_base {
   /// Reads the header row. False if there is none, if it lacks a required column or has one twice: then
   /// `problems` has all of that, and no row can be read.
   [[nodiscard]] bool open();
+  /// The same for a text without a header row, whose columns have these names.
+  [[nodiscard]] bool open(std::span<const std::string> names);
 
   /// Advances to the next row and clears the problems of the last one. Precondition: `open` returned true.
   outcome next();
@@ -58,11 +60,14 @@ class csv_table_base {
   /// The position of the column with that name, requested or not; for `field`.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
   [[nodiscard]] std::string_view field(std::size_t at) const;
+  /// Where that field begins.
+  [[nodiscard]] text_place field_place(std::size_t at) const { return csv_.place(at); }
 
  protected:
   // See `csv_table`.
 
-  csv_table_base(byte_source source, std::span<const csv_column> columns, std::size_t record_limit);
+  csv_table_base(byte_source source, std::span<const csv_column> columns, std::size_t record_limit,
+                 csv_dialect dialect);
 
   [[nodiscard]] bool has(std::size_t column) const { return at_[column] != absent; }
   [[nodiscard]] text_place place_of(std::size_t column) const {
@@ -87,6 +92,10 @@ class csv_table_base {
 
   static constexpr std::size_t absent = static_cast<std::size_t>(-1);
 
+  /// Finds the requested columns among those with these names and places; the place after the last is that of
+  /// the row.
+  template <class Name, class Place>
+  bool find_columns(Name name, Place place);
   [[nodiscard]] std::string required_names() const;
   void report_missing(std::size_t column, const char* expected);
   void add_problem(text_place place, std::string_view field, std::string text);
@@ -112,8 +121,8 @@ class csv_table : public csv_table_base {
  public:
   /// `columns` is in the order of `Column`, and must outlive the table.
   csv_table(byte_source source, std::span<const csv_column> columns,
-            std::size_t record_limit = csv_reader::default_record_limit)
-      : csv_table_base(std::move(source), columns, record_limit) {}
+            std::size_t record_limit = csv_reader::default_record_limit, csv_dialect dialect = {})
+      : csv_table_base(std::move(source), columns, record_limit, dialect) {}
 
   /// Whether the text has the column.
   [[nodiscard]] bool has(Column column) const { return csv_table_base::has(number(column)); }

@@ -37,14 +37,15 @@ enum class trace_column : std::uint8_t {
   checkpoint_s,
   restart_s,
   deadline_s,
+  estimate_s,
   tag,
 };
 
 /// The names of the columns in the header row, in the order of `trace_column`.
-inline constexpr std::array<std::string_view, 17> trace_column_names = {
-    "job_id",     "submit_s", "duration_s",   "gpus",        "tenant",    "pods",
-    "min_pods",   "priority", "class",        "preemptible", "gpu_model", "cpu_milli",
-    "memory_mib", "user",     "checkpoint_s", "restart_s",   "deadline_s"};
+inline constexpr std::array<std::string_view, 18> trace_column_names = {
+    "job_id",     "submit_s", "duration_s",   "gpus",        "tenant",     "pods",
+    "min_pods",   "priority", "class",        "preemptible", "gpu_model",  "cpu_milli",
+    "memory_mib", "user",     "checkpoint_s", "restart_s",   "deadline_s", "estimate_s"};
 
 struct trace_csv_limits {
   /// The longest record, in bytes.
@@ -82,9 +83,9 @@ struct [[nodiscard]] trace_reading {
 ///
 /// Every problem is reported with its line and column, up to a limit: a header row that lacks a required
 /// column or has one twice, a record with too many or too few fields, a number that is malformed, negative,
-/// too fine (1 ms and 1/1000 GPU are the finest) or too large, a job id that is empty or duplicate, and
-/// whatever `csv_reader` refuses, which ends the reading. A file with a header row only is a valid, empty
-/// trace. O(bytes); memory for the jobs, and for one record.
+/// too fine (1 ms and 1/1000 GPU are the finest, and whole seconds of estimates) or too large, a job id that
+/// is empty or duplicate, and whatever `csv_reader` refuses, which ends the reading. A file with a header row
+/// only is a valid, empty trace. O(bytes); memory for the jobs, and for one record.
 trace_reading read_trace_csv(byte_source source, const trace_csv_limits& limits = {});
 
 /// The same from a stream, which should be binary and is read to its end unless there are problems. A stream

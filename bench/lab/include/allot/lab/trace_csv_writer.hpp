@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/lab/trace.hpp>
+#include <allot/lab/trace_csv.hpp>
 
 #include <functional>
 #include <string>
@@ -21,6 +22,9 @@ void write_trace_csv(const trace& t, const text_sink& sink);
 
 /// The same as one text.
 [[nodiscard]] std::string to_csv(const trace& t);
+
+/// Whether the job has a value in that column that differs from what an empty field means there.
+[[nodiscard]] bool says(const trace_job& job, trace_column column);
 
 }  // namespace lab
 }  // namespace v0

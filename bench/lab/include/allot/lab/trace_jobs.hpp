@@ -66,6 +66,7 @@ template <std::size_t N = 1>
   j.checkpoint = from.checkpoint;
   j.restart = from.restart;
   j.deadline = from.deadline;
+  j.estimate = from.estimate * second;
   return j;
 }
 

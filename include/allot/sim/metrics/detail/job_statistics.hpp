@@ -124,8 +124,18 @@ class job_statistics {
       case job_outcome::time_limit:
         ++f.jobs.time_limit;
         break;
-      default:
+      case job_outcome::waiting:
         ++f.jobs.unfinished;
+        ++f.jobs.waiting;
+        break;
+      case job_outcome::running:
+        ++f.jobs.unfinished;
+        ++f.jobs.running;
+        break;
+      case job_outcome::future:
+        ++f.jobs.unfinished;
+        ++f.jobs.future;
+        break;
     }
     f.lost += lost;
     f.preemptions += h.preemptions;
