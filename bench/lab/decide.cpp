@@ -83,7 +83,19 @@ std::vector<amounts> decision_maker::entitlements() const {
     for (const quota_id x : tree.top_down()) all[x.index()] = shares.entitled(x);
     return all;
   }
-  // KAI's own division, which divides the capacity.
+  // KAI's own division, which divides the capacity. Jobs that were leaving are no demand, and what runs
+  // counts as it is charged.
+  for (const sim::running_job_at_start& r : jobs_.setup.running) {
+    const sim::job<max_resources>& it = job(r.which);
+    amounts& of = wanted[it.quota.index()];
+    const amounts requested = scheduler_.view().amount(r.which, it.pods(), scheduler_.pick(ids_[r.which]));
+    if (r.is_going) {
+      of -= requested;
+    } else if (it.charged_by_memory) {
+      const std::size_t d = *it.charged_by_memory;
+      of[d] += used_by(r.which)[d] - requested[d];
+    }
+  }
   const auto order = tree.top_down();
   for (auto x = order.rbegin(); x != order.rend(); ++x) {
     if (const quota_id p = tree.parent(*x)) wanted[p.index()] += wanted[x->index()];

@@ -7,6 +7,8 @@
 #include <allot/lab/named_policy.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/sim/metrics/cluster_moment.hpp>
+#include <allot/systems/by_name.hpp>
+#include <allot/systems/kai/runai.hpp>
 
 #include <algorithm>
 #include <map>
@@ -170,6 +172,24 @@ template <std::size_t N>
           .deadline = j.deadline};
 }
 
+/// KAI charges GPU memory by the node on which it runs. Until then it counts as what it is, unrounded, of the
+/// smallest GPU of the cluster.
+template <std::size_t N>
+void charge_as_kai_does(const scenario& s, sim::job<N>& job) {
+  if (s.policy.preset != runai::name || job.pod_request.gpu_memory_mib <= 0 || !s.cluster) return;
+  const auto d = find_resource(s, "gpu");
+  if (!d || *d >= N) return;
+  std::int64_t least = 0;
+  for (const gpu::node_type& t : s.cluster->types()) {
+    const std::int64_t counted = t.gpu_memory_mib / 100 * 100;
+    if (t.gpus > 0 && counted > 0 && (least == 0 || counted < least)) least = counted;
+  }
+  if (least == 0) return;
+  const std::int64_t part = (job.pod_request.gpu_memory_mib * gpu::milli_per_gpu + least - 1) / least;
+  job.request[*d] = quantity::milli(part) * (static_cast<std::int64_t>(job.pod_request.devices) * job.pods());
+  job.charged_by_memory = static_cast<std::uint8_t>(*d);
+}
+
 /// By tenant index; a trace without tenants submits to the oldest quota.
 [[nodiscard]] std::vector<quota_id> quotas_of_tenants(const scenario& s) {
   std::vector<quota_id> result(s.trace ? s.trace->tenants.size() : 0, quota_id{0});
@@ -265,6 +285,7 @@ workload<N> make_workload(const scenario& s) {
     if (c.origin.entry) {
       const job_entry& j = s.jobs[*c.origin.entry];
       job = job_of<N>(s, j, flavors.number(j.flavors));
+      charge_as_kai_does(s, job);
       job.job_class = class_of(j.job_class);
       who = {j.user, j.roles};
       waits = j.phase == job_phase::pending;

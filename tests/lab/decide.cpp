@@ -70,6 +70,39 @@ const std::string two_nodes = R"("cluster": {"nodes": [{"name": "n", "count": 2,
 
 }  // namespace
 
+TEST_CASE("decide: KAI charges GPU memory by the node on which it runs") {
+  // Half of the large GPU, though it would be all of the small one: with it, w stays within 1.5.
+  const std::string members = R"("cluster": {"nodes": [{"name": "small", "gpus": 1, "gpu_memory_mib": 8000},
+                                        {"name": "large", "gpus": 1, "gpu_memory_mib": 16000}]},
+      "quotas": [{"name": "q", "nominal": {"gpu": 1}, "borrow": {"gpu": 0.5}}],
+      "jobs": [{"id": "m", "quota": "q", "gpu_memory_mib": 8000, "request": {}, "submit_s": 0,
+                "state": "running", "nodes": ["large"]},
+               {"id": "w", "quota": "q", "request": {"gpu": 1}, "submit_s": 1}])";
+  CHECK(decided(members, 1, "runai") == lines{"rounds 1", "admit w borrows 0.5 on small"});
+  // While it waits, it is what it is of the smallest GPU, unrounded.
+  const std::string waits = R"("cluster": {"nodes": [{"name": "n", "gpus": 2, "gpu_memory_mib": 16384}]},
+      "quotas": [{"name": "q", "nominal": {"gpu": 2}}],
+      "jobs": [{"id": "m", "quota": "q", "gpu_memory_mib": 5000, "request": {}, "submit_s": 0},
+               {"id": "gone", "quota": "q", "request": {"gpu": 1}, "submit_s": 0, "state": "evicting",
+                "nodes": ["n"]}])";
+  lab::errors found;
+  const auto d = lab::decide(parse_valid(waits, "runai"), 1, found);
+  REQUIRE(d);
+  REQUIRE(d->quotas.size() == 1);
+  CHECK(d->quotas[0].entitled[0] == quantity::milli(307));  // of 16300 MiB; who leaves is no demand
+}
+
+TEST_CASE("decide: under KAI a job that is larger than the cluster waits") {
+  const std::string members = R"("cluster": {"nodes": [{"name": "n", "gpus": 2}]},
+      "quotas": [{"name": "q", "nominal": {"gpu": 2}}],
+      "jobs": [{"id": "big", "quota": "q", "request": {"gpu": 3}, "submit_s": 0}])";
+  lab::errors found;
+  const auto d = lab::decide(parse_valid(members, "runai"), 1, found);
+  REQUIRE(d);
+  CHECK(d->refuse.empty());
+  CHECK(d->pending.size() == 1);
+}
+
 TEST_CASE("HyperPod's example: a job borrows what another team leaves idle") {
   CHECK(decided(hyperpod_example(R"("all")", R"("all")")) == lines{"rounds 1", "admit b2 borrows 3"});
   CHECK(decided(hyperpod_example(R"("none")", R"("all")")) ==

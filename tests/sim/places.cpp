@@ -3,6 +3,7 @@
 #include <allot/quota/builder.hpp>
 #include <allot/scheduler/detail/books.hpp>
 #include <allot/scheduler/policies.hpp>
+#include <allot/sim/job.hpp>
 #include <allot/sim/places.hpp>
 
 #include <doctest/doctest.h>
@@ -24,6 +25,7 @@ using allot::sim::places;
 using allot_test::random_source;
 
 static_assert(allot::placement<places>);
+static_assert(allot::charging_view<allot::sim::workload_view<1>, places>);
 
 TEST_CASE("places: without nodes everything can stand, and nothing is remembered") {
   places p;

@@ -140,6 +140,19 @@ class free_index {
     if (!here || !host_has_room(n, *here)) return std::nullopt;
     return devices_for(n, *here);
   }
+  /// The same as KAI-Scheduler v0.13 chooses: see `device_use::choose_most_taken`.
+  [[nodiscard]] std::optional<std::uint64_t> choose_most_taken(node_id n, const pod_shape& pod,
+                                                               bool waits) const {
+    const auto here = anywhere(pod, n);
+    if (!here || !host_has_room(n, *here)) return std::nullopt;
+    return here->mig.is_none() ? use_.choose_most_taken(n, *here, waits) : devices_for(n, *here);
+  }
+  /// Whether a fraction could start at once as KAI-Scheduler v0.13 sees it: on a shared device it could,
+  /// whatever of that is held. `here` is as `node_type::shape_on` gave it.
+  [[nodiscard]] bool might_start(node_id n, const pod_shape& here) const {
+    if (!here.mig.is_none()) return !must_wait(n, here);
+    return hosts_.would_be_ready(n, type_of(n), here) && use_.devices_at_once(n, here) >= here.devices;
+  }
   /// The pod as it would be placed there: with its portion of the devices of this node, and the position of
   /// its instance. Precondition: it fits there.
   [[nodiscard]] placed_pod placed(const pod_location& at, const pod_shape& pod) const {

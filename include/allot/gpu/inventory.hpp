@@ -56,6 +56,62 @@ class basic_inventory : public occupancy {
   [[nodiscard]] std::optional<allocation> place_available_first(const pod_request& d) {
     return place_by(available_first{}, d);
   }
+  /// The same for pods that wait for others to leave, wherever they are placed.
+  [[nodiscard]] std::optional<allocation> place_waiting(const pod_request& d) {
+    return place_by(available_first{true}, d);
+  }
+  /// The same, with one pod on each of these nodes, in this order.
+  [[nodiscard]] std::optional<allocation> place_waiting_on(const pod_request& d,
+                                                           std::span<const std::size_t> nodes) {
+    const auto pods = split(d, d.total ? layout().largest_node(d.pools, d.models) : 0);
+    if (!pods || pods->all_pods() != nodes.size()) return std::nullopt;
+    const allot::savepoint before = save();
+    const allocation a = open();
+    bool placed = true;
+    for (std::size_t i = 0; i < nodes.size() && placed; ++i) {
+      const pod_shape& pod = i < pods->pods ? pods->each : pods->rest;
+      const auto devices = index().choose_most_taken(node_id{nodes[i]}, pod, true);
+      placed = devices && index().fits({node_id{nodes[i]}, *devices}, pod);
+      if (placed) add(index().placed({node_id{nodes[i]}, *devices}, pod), a);
+    }
+    return conclude(before, placed, a);
+  }
+  /// What `place_back` did.
+  struct returned {
+    allocation at;
+    /// How many of its pods are on other nodes than before or, for fractions, on other devices.
+    std::uint32_t moved = 0;
+  };
+  /// Places a job that is being evicted again, pod by pod: on the node where it has stood, a pod keeps its
+  /// devices if they are still free. With levels, or if it is split, as a whole.
+  [[nodiscard]] std::optional<returned> place_back(const pod_request& d, allocation stood) {
+    const auto pods = split(d, 0);
+    if (!pods || d.total || d.has_level()) {
+      const auto whole = place_waiting(d);
+      if (!whole) return std::nullopt;
+      return returned{*whole, stand_alike(*whole, stood) ? 0 : static_cast<std::uint32_t>(d.pods)};
+    }
+    const allot::savepoint before = save();
+    const allocation a = open();
+    std::uint32_t moved = 0;
+    bool placed = true;
+    const auto was = this->pods(stood);
+    for (auto p = was.begin(); p != was.end() && placed; ++p) {
+      // Adding pods may move the list.
+      const pod_location home = p->where;
+      const auto where = available_first{true, home}(index(), pods->each);
+      placed = where.has_value();
+      if (!placed) break;
+      // A fraction that returns alone gets a new share of a device, wherever that is.
+      const bool is_part = pods->each.is_fraction() || pods->each.depends_on_type();
+      const bool is_alone = (index().free_devices(where->node) & where->devices) != 0;
+      if (is_part ? is_alone || !(*where == home) : where->node != home.node) ++moved;
+      const placed_pod there = index().placed(*where, pods->each);
+      add(there, a);
+    }
+    if (!conclude(before, placed, a)) return std::nullopt;
+    return returned{a, moved};
+  }
   /// As `place`, with another policy; requests with levels are still placed by `gang_planner`.
   template <placement_policy P>
   [[nodiscard]] std::optional<allocation> place_by(const P& policy, const pod_request& d) {

@@ -74,6 +74,7 @@ class policies_interface {
   [[nodiscard]] virtual bool follows_priority(const queue_settings& of_quota) const = 0;
   [[nodiscard]] virtual std::optional<bool> judges_rivals() const = 0;
   [[nodiscard]] virtual std::unique_ptr<cycle_interface<session_type>> make_cycle() const = 0;
+  [[nodiscard]] virtual bool keeps_what_is_too_large() const = 0;
 };
 
 template <class View, class Placement, class Policies>
@@ -93,6 +94,9 @@ class policies_in final : public policies_interface<View, Placement> {
   [[nodiscard]] std::optional<bool> judges_rivals() const override { return judges_rivals_of(parts_); }
   [[nodiscard]] std::unique_ptr<cycle_interface<session_type>> make_cycle() const override {
     return std::make_unique<cycle_of<session_type, Policies>>(parts_);
+  }
+  [[nodiscard]] bool keeps_what_is_too_large() const override {
+    return detail::keeps_what_is_too_large(parts_);
   }
 
  private:
@@ -171,6 +175,9 @@ class any_policies {
   [[nodiscard]] const std::string& why_none() const noexcept { return why_none_; }
   /// What the guard of the erased policies says of itself: see `victim_guard`.
   [[nodiscard]] std::optional<bool> judges_rivals() const { return parts_->judges_rivals(); }
+
+  /// Whether jobs that are larger than the cluster may wait under the erased policies.
+  [[nodiscard]] bool keeps_what_is_too_large() const { return parts_->keeps_what_is_too_large(); }
 
   /// The order of the jobs of one quota, behind one type.
   job_order jobs{};

@@ -31,6 +31,7 @@
 // | `elastic_view`      | `pods(j)`, `min_pods(j)`, `request(j, pods)` | all pods start together           |
 // | `flavored_view`     | `flavors(j, pods)`                         | no choice                           |
 // | `capacity_view`     | `capacity()`                               | what the quotas own                 |
+// | `charging_view`     | `is_charged_by_place(j)`, `request_at(...)` | a job uses what it requests        |
 //
 // ## The nodes: a placement (scheduler/placement.hpp)
 //

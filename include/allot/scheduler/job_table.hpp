@@ -162,6 +162,24 @@ void read_request(job_record<View, Placement>& r, const View& view, std::uint32_
   r.pod_request = pod_request_of<Placement>(view, r.what, pods, r.pick);
 }
 
+/// From now on the job is charged for what it uses where it is placed.
+template <job_view View, placement Placement>
+void charge_by_place(job_record<View, Placement>& r, const View& view, const Placement& in) {
+  if constexpr (charging_view<View, Placement>) {
+    if (view.is_charged_by_place(r.what))
+      r.facts.request = view.request_at(r.what, r.facts.request, in, r.where);
+  }
+}
+/// From now on it is charged for what it requests.
+template <job_view View, placement Placement>
+void charge_by_request(job_record<View, Placement>& r, const View& view) {
+  if constexpr (charging_view<View, Placement>) {
+    if (!view.is_charged_by_place(r.what)) return;
+    r.facts.request = r.base;
+    if (!r.menu.empty()) r.facts.request += r.menu.request(r.pick);
+  }
+}
+
 /// Reads all that the view shows of a job; `sequence` stands in for what it does not. Keeps the ticket, which
 /// belongs to the id.
 template <job_view View, placement Placement>

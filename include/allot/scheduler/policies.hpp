@@ -171,6 +171,16 @@ void explain_by(Cycle& cycle, Session& session, PendingJob& job) {
   }
 }
 
+/// Whether jobs that are larger than the cluster may wait until there are more nodes.
+template <class Policies>
+[[nodiscard]] bool keeps_what_is_too_large(const Policies& policies) {
+  if constexpr (requires { policies.keeps_what_is_too_large(); }) {
+    return policies.keeps_what_is_too_large();
+  } else {
+    return false;
+  }
+}
+
 /// What the cycle's policies say that the quota is entitled to, if they divide the capacity.
 template <class Cycle, std::size_t N>
 [[nodiscard]] std::optional<resources<N>> entitled_by(const Cycle& cycle, quota_id x) {

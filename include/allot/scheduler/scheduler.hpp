@@ -148,7 +148,7 @@ class scheduler {
     do {
       if (places().could_ever_fit(session_.pod_request_of(r, pick))) return refusal::none;
     } while (advance(pick, r.menu));
-    return refusal::larger_than_cluster;
+    return detail::keeps_what_is_too_large(policies_) ? refusal::none : refusal::larger_than_cluster;
   }
 
   // Events. An invalid call changes nothing and says so, in release builds too.

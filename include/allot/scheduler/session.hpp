@@ -339,6 +339,7 @@ class session {
   booking book(job_id id, const place& where) {
     record& r = jobs_.leave_queue(id);
     r.where = where;
+    detail::charge_by_place(r, jobs_.view, jobs_.books.places);
     const resources<n> borrows = jobs_.books.borrowed_by(assumed(), r);
     jobs_.books.book(r);
     return {r, borrows};

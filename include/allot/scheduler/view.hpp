@@ -145,6 +145,18 @@ concept checkpointed_view = job_view<V> && requires(const V& view, const typenam
   { view.restart(job) } -> detail::integer_for<instant>;
 };
 
+/// What a job uses of its quota depends on where it runs: the same GPU memory is a smaller part of a larger
+/// GPU. Of a job for which `is_charged_by_place`, its pods placed at `where` use `request_at`. A cycle that
+/// knows of this (KAI's) decides with it; while the job is pending, `request` stands for it. Default: a job
+/// uses what it requests.
+template <class V, class Placement>
+concept charging_view = placed_view<V, Placement> &&
+    requires(const V& view, const typename V::job& job, const resources<dimensions<V>>& request,
+             const Placement& in, const typename Placement::allocation& where) {
+  { view.is_charged_by_place(job) } -> detail::same_value_as<bool>;
+  { view.request_at(job, request, in, where) } -> detail::amounts_of<dimensions<V>>;
+};
+
 /// The total capacity of the cluster, unlimited in a dimension where it is not known, for cycles that divide
 /// it. Default: what the quotas own.
 template <class V>

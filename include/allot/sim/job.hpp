@@ -74,6 +74,9 @@ struct job {
   std::int64_t estimate = 0;
   /// The time by which it should be completed. Only measured: no policy uses it.
   std::optional<instant> deadline{};
+  /// In this dimension it is charged for the part of the GPUs that its GPU memory is where it runs; without
+  /// one it is charged for what it requests (see `charging_view`).
+  std::optional<std::uint8_t> charged_by_memory{};
   /// The number of its class ("train", "inference", ...), by which figures are reported; 0: none.
   std::uint32_t job_class = 0;
 
@@ -153,6 +156,25 @@ struct workload_view {
   [[nodiscard]] resources<N> pod(job j, const flavor_pick& pick) const {
     return request(j, 1) + flavors(j, 1).request(pick);
   }
+  /// @{
+  /// What `charging_view` asks for. As KAI-Scheduler v0.13 counts it: percent of a device, rounded up.
+  [[nodiscard]] bool is_charged_by_place(job j) const { return jobs[j].charged_by_memory.has_value(); }
+  template <class Places>
+  [[nodiscard]] resources<N> request_at(job j, const resources<N>& request, const Places& in,
+                                        const typename Places::allocation& where) const {
+    resources<N> there = request;
+    if (!in.has_nodes()) return there;
+    const gpu::pod_request& of = jobs[j].pod_request;
+    quantity sum{};
+    in.for_each_node(where, [&](std::size_t node) {
+      const auto& type = in.inventory().layout().type_of(gpu::node_id{node});
+      sum += quantity::milli(gpu::portion_of_memory(of.gpu_memory_mib, type.gpu_memory_mib)) *
+             static_cast<std::int64_t>(of.devices);
+    });
+    there[*jobs[j].charged_by_memory] = sum;
+    return there;
+  }
+  /// @}
   /// What `pods` of its pods need of the nodes under a choice of flavors.
   [[nodiscard]] gpu::pod_request pod_request(job j, std::uint32_t pods, const flavor_pick& pick) const {
     gpu::pod_request d = jobs[j].pod_request;

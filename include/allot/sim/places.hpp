@@ -82,6 +82,19 @@ class places {
   [[nodiscard]] std::optional<allocation> place_available_first(const pod_request& d) {
     return inventory_ ? inventory_->place_available_first(d) : allocation{};
   }
+  /// The same for pods that wait for others to leave, wherever they are placed.
+  [[nodiscard]] std::optional<allocation> place_waiting(const pod_request& d) {
+    return inventory_ ? inventory_->place_waiting(d) : allocation{};
+  }
+  /// The same, with one pod on each of these nodes.
+  [[nodiscard]] std::optional<allocation> place_waiting_on(const pod_request& d,
+                                                           std::span<const std::size_t> nodes) {
+    return inventory_ ? inventory_->place_waiting_on(d, nodes) : allocation{};
+  }
+  /// Places a job that is being evicted again, pod by pod; see the inventory.
+  [[nodiscard]] std::optional<inventory_type::returned> place_back(const pod_request& d, allocation stood) {
+    return inventory_ ? inventory_->place_back(d, stood) : inventory_type::returned{};
+  }
   /// Calls `visit(node number)` for each of its pods; never without nodes.
   template <class Visit>
   void for_each_node(allocation a, Visit visit) const {

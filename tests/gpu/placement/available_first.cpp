@@ -39,6 +39,33 @@ std::vector<std::size_t> nodes_of(const inventory& i, inventory::allocation a) {
   return all;
 }
 
+/// Whether nothing is held of the host, and enough devices are unused and not held, or shared with room.
+bool could_start(inventory& i, const allot::gpu::pod_request& d, allot::gpu::node_id n) {
+  const auto pod = allot::gpu::split(d, 0);
+  const auto here = pod ? i.layout().type_of(n).shape_on(pod->each) : std::nullopt;
+  if (!here) return false;
+  allot::gpu::pod_request host = d;
+  host.gpus = {};
+  host.gpu_memory_mib = 0;
+  host.devices = 1;
+  const allot::gpu::pod_location there{n};
+  const auto before = i.save();
+  const auto at = i.place_at(host, {&there, 1});
+  const bool is_ready = at && i.ready(*at);
+  i.rollback(before);
+  std::uint32_t devices = 0;
+  for (std::uint32_t k = 0; k < i.layout().gpus(n); ++k) {
+    const std::uint64_t bit = std::uint64_t{1} << k;
+    if ((i.index().free_devices(n) & bit) != 0) {
+      devices += (i.index().held_devices(n) & bit) == 0 ? 1U : 0U;
+    } else {
+      const std::int64_t used = i.index().used(n, k).in_milli();
+      devices += used + static_cast<std::int64_t>(here->milli) <= 1000 ? 1U : 0U;
+    }
+  }
+  return is_ready && devices >= here->devices;
+}
+
 }  // namespace
 
 TEST_CASE("available_first: best fit while nobody is on the way out") {
@@ -76,6 +103,55 @@ TEST_CASE("available_first: a fraction where one is already") {
   CHECK_FALSE(i.stand_alike(first, third));
   CHECK_FALSE(i.stand_alike(first, whole));
   CHECK(nodes_of(i, third) == std::vector<std::size_t>{1});
+}
+
+TEST_CASE("available_first: a pod that waits leaves to others what can start at once") {
+  inventory i = nodes({4});
+  const auto old = i.place({.gpus = gpus(2)}).value();
+  i.vacate(old);
+  const auto waits = i.place_waiting({.gpus = gpus(1)}).value();
+  CHECK_FALSE(i.ready(waits));
+  const auto at_once = i.place_available_first({.gpus = gpus(2)}).value();
+  CHECK(i.ready(at_once));
+  // On given nodes, one pod on each.
+  const std::vector<std::size_t> there{0, 0};
+  CHECK_FALSE(i.place_waiting_on({.gpus = gpus(1), .pods = 2}, there));
+  i.release(at_once);
+  CHECK(nodes_of(i, i.place_waiting_on({.gpus = gpus(1), .pods = 2}, there).value()) == there);
+  CHECK_FALSE(i.place_waiting_on({.gpus = gpus(1)}, there));
+}
+
+TEST_CASE("available_first: pods come back where they have stood") {
+  inventory i = nodes({2, 3});
+  const std::vector<allot::gpu::pod_location> at{{allot::gpu::node_id{1}, 0}, {allot::gpu::node_id{0}, 0}};
+  const auto old = i.place_at({.gpus = gpus(1), .pods = 2}, at).value();
+  i.vacate(old);
+  {
+    // Node 0 is the fuller one, for both.
+    const auto before = i.save();
+    const auto back = i.place_back({.gpus = gpus(1), .pods = 2}, old).value();
+    CHECK(back.moved == 1);
+    CHECK(nodes_of(i, back.at) == std::vector<std::size_t>{0, 0});
+    i.rollback(before);
+  }
+  CHECK(i.place({.gpus = gpus(1)}));
+  const auto back = i.place_back({.gpus = gpus(1), .pods = 2}, old).value();
+  CHECK(back.moved == 1);
+  CHECK_FALSE(i.place_back({.gpus = gpus(3), .pods = 2}, old));
+}
+
+TEST_CASE("available_first: a fraction that comes back alone gets a new share of a device") {
+  inventory i = nodes({1});
+  const auto half = quantity::milli(500);
+  const auto first = i.place({.gpus = half}).value();
+  const auto second = i.place({.gpus = half}).value();
+  i.vacate(second);
+  CHECK(i.place_back({.gpus = half}, second)->moved == 0);
+  i = nodes({1});
+  const auto alone = i.place({.gpus = half}).value();
+  i.vacate(alone);
+  CHECK(i.place_back({.gpus = half}, alone)->moved == 1);
+  CHECK(first != second);
 }
 
 TEST_CASE("stand_alike: whole GPUs by node alone") {
@@ -139,6 +215,10 @@ TEST_CASE("available_first: is the rule on nodes with models and hosts, by tryin
       const bool is_fraction = d.gpu_memory_mib > 0 || (d.gpus > quantity{} && d.gpus < gpus(1));
       using score = std::tuple<bool, bool, int, std::size_t>;
       std::optional<score> expected;
+      std::vector<bool> might_start;
+      for (std::size_t n = 0; n < i.layout().size() && is_fraction; ++n) {
+        might_start.push_back(could_start(i, d, allot::gpu::node_id{n}));
+      }
       for (std::size_t n = 0; n < i.layout().size(); ++n) {
         const allot::gpu::node_id node{n};
         const allot::gpu::node_type& type = i.layout().type_of(node);
@@ -148,7 +228,7 @@ TEST_CASE("available_first: is the rule on nodes with models and hosts, by tryin
         const auto before = i.save();
         if (const auto a = i.place_at(d, {&there, 1})) {
           const bool is_new = is_fraction && (i.pods(*a).begin()->where.devices & free) != 0;
-          const bool must_wait = (is_fraction || is_anyone_leaving) && !i.ready(*a);
+          const bool must_wait = is_fraction ? !might_start[n] : is_anyone_leaving && !i.ready(*a);
           const score here{is_new, must_wait, std::popcount(free), n};
           if (!expected || here < *expected) expected = here;
         }

@@ -173,25 +173,30 @@ TEST_CASE("action_cycle: whatever the world, it comes to rest, and keeps limits"
 }
 
 TEST_CASE("action_cycle: what is allocated may be taken in the same cycle, as in KAI, but not for ever") {
-  // Best fit puts p on the node where it leaves too little for q; where others are on their way out it would
-  // stand elsewhere, so a consolidation finds room for both: but only until p is allocated again.
+  // Best fit puts a on node 0, where it leaves too little for p. Once a is on its way out, it can start at
+  // once only on node 1; so a consolidation moves it, and both wait.
   world w{R"(
-    nodes 5 5
-    queue d0 - 1 1
-    queue a d0 1 3 prio=1 limit=3
-    queue d1 - 4 0
-    queue b d1 4 2
-    queue d2 - 6 2
-    queue c d2 4 1
-    wait p c 3x1
-    wait q b 2x3 prio=75
-    wait s a 3x2 prio=75
-    wait r a 1x1)"};
-  CHECK(w.step() == "~q +r");
+    nodes 3 5
+    queue d - - 1
+    queue t d 2 3
+    wait p t 2x3
+    wait a t 1x2 prio=75)"};
+  CHECK(w.step() == "~a ~p");
   // KAI would do the same in each cycle. Nobody is on the way out, so who was announced starts.
-  CHECK(w.step() == "~p +q");
-  CHECK(w.step() == "+p");
+  CHECK(w.step() == "+p +a");
   CHECK(w.step().empty());
+}
+
+TEST_CASE("action_cycle: a job that can never fit stands in line, and counts in the shares") {
+  const std::string told = R"(
+    nodes 2
+    queue d - - 1
+    queue a d 1 1
+    queue b d 1 3
+    run r b 1x2 @0)";
+  CHECK(world{told + "\n wait small a 1x1"}.step() == "-r ~small");
+  // Its request puts a behind b, whose job then comes back first.
+  CHECK(world{told + "\n wait big a 1x4\n wait small a 1x1"}.step().empty());
 }
 
 TEST_CASE("action_cycle: a step does not allocate once its buffers have grown") {

@@ -24,6 +24,50 @@ TEST_CASE("cycle_state: what is free at once is bound, though somebody is pipeli
   CHECK(w.step() == "~p +q");
 }
 
+TEST_CASE("cycle_state: what a pipelined gang counts on is free for nobody") {
+  // One of its pods could start at once, and does not.
+  world w{R"(
+    nodes 5
+    queue d - - 1
+    queue a d 5 1
+    run r a 1x2 @0
+    gone l a 1x2 @0
+    wait p a 3x1
+    wait q a 1x1 prio=49)"};
+  CHECK(w.step() == "~p");
+}
+
+TEST_CASE("cycle_state: a pipelined job may yield in the same cycle, and then waits for the next") {
+  // r1 moves for p0. Then b, which deserves five, takes them back from a.
+  world w{R"(
+    nodes 5 5
+    queue d - - 1
+    queue a d 5 0
+    queue b d 5 0
+    run r0 a 1x3 @0
+    run r1 a 1x2 @1
+    run r2 a 1x1 @1
+    wait p0 a 1x4
+    wait p1 b 1x5)"};
+  CHECK(w.step() == "-r1 -r2 ~p1");
+  w.let_go();
+  CHECK(w.step() == "+p1 +r1");
+}
+
+TEST_CASE("cycle_state: a pipelined job that finds its place again makes room for another") {
+  // Without one that might yield, KAI looks for no room; x might, and need not.
+  world w{R"(
+    nodes 1 1 1
+    queue d - - 1
+    queue a d 0 1
+    queue b d 1 0
+    queue c d 1 0
+    run g a 3x1 @0,1,2
+    wait x b 1x1
+    wait y c 1x1)"};
+  CHECK(w.step() == "-g ~x ~y");
+}
+
 TEST_CASE("cycle_state: who is pipelined is forgotten at the end of the cycle, with all it held") {
   world w{R"(
     nodes 2

@@ -41,6 +41,35 @@ TEST_CASE("scenario_replay: a victim that fits elsewhere is evicted, and placed 
 }
 
 TEST_CASE(
+    "scenario_replay: of a gang, the pods come back one by one where they stood, and only others move") {
+  // Node 0 has room for all four once they have left, so the one on node 1 comes there too.
+  world w{R"(
+    nodes 4 4
+    queue d - - 1
+    queue a d 1 0
+    run g a 4x1 @0,0,0,1
+    wait p a 1x4)"};
+  CHECK(w.step() == "-g:1 ~p");
+  w.let_go();
+  CHECK(w.step() == "+g +p");
+}
+
+TEST_CASE("scenario_replay: a fraction goes to the GPU that is taken most, by those who leave too") {
+  // p1 has the GPU that k leaves. p2 would fit there, but takes v's part of the other.
+  world w{R"(
+    nodes 2
+    queue d - - 1
+    queue a d 0 0
+    queue b d 2 1
+    run t b 1x0.25 @0
+    run v a 1x0.75 @0
+    run k a 1x1 @0
+    wait p1 b 1x0.8
+    wait p2 b 1x0.1)"};
+  CHECK(w.step() == "-k -v ~p1 ~p2");
+}
+
+TEST_CASE(
     "scenario_replay: of an elastic job that lost all its pods the minimum comes back, surplus does not") {
   world w{R"(
     nodes 4

@@ -107,6 +107,38 @@ class device_use {
     return chosen;
   }
 
+  /// The same as KAI-Scheduler v0.13 chooses. A fraction: the shared devices with room that are taken most,
+  /// by pods that stay or leave, then free ones. Free devices: for a pod that can start at once, first those
+  /// that are not held; for one that `waits`, first those that are. O(devices of the node).
+  [[nodiscard]] std::optional<std::uint64_t> choose_most_taken(node_id n, const pod_shape& pod,
+                                                               bool waits) const {
+    std::uint64_t chosen = 0;
+    std::uint32_t wanted = pod.devices;
+    for (; pod.is_fraction() && wanted > 0; --wanted) {
+      const auto next = most_taken(n, pod.milli, chosen);
+      if (!next) break;
+      chosen |= std::uint64_t{1} << *next;
+    }
+    if (!waits) {
+      const auto rest = choose_free(n, wanted);
+      return rest ? std::optional{chosen | *rest} : rest;
+    }
+    const node_state& s = node(n);
+    if (static_cast<std::uint32_t>(std::popcount(s.free)) < wanted) return std::nullopt;
+    const std::uint64_t left = s.free & s.held;
+    const auto leaving = static_cast<std::uint32_t>(std::popcount(left));
+    if (leaving >= wanted) return chosen | lowest_bits(left, wanted);
+    return chosen | left | lowest_bits(s.free & ~s.held, wanted - leaving);
+  }
+  /// How many devices could take the fraction besides those that are unused and held.
+  [[nodiscard]] std::uint32_t devices_at_once(node_id n, const pod_shape& pod) const {
+    auto count = static_cast<std::uint32_t>(std::popcount(node(n).free & ~node(n).held));
+    for (std::uint64_t left = shared(n); left != 0; left &= left - 1) {
+      if (gap(n, lowest(left)) >= pod.milli) ++count;
+    }
+    return count;
+  }
+
   /// Whether the devices of this pod have room for all that is used and held of them.
   [[nodiscard]] bool is_ready(const placed_pod& pod) const {
     const node_id n = pod.where.node;
@@ -127,7 +159,9 @@ class device_use {
   void set_free(node_id n, std::uint64_t devices) { nodes_[n.index()].free = devices; }
   /// Returns what was used of it before.
   std::uint32_t set_used(node_id n, std::uint32_t device, std::uint32_t milli) {
-    return std::exchange(state(n, device).used, milli);
+    device_state& s = state(n, device);
+    s.is_renewed = milli > 0 && (s.is_renewed || (s.used == 0 && s.held > 0));
+    return std::exchange(s.used, milli);
   }
   /// `sign` 1: the pod is being evicted but still holds its devices; -1: it lets go of them.
   void hold(const placed_pod& pod, std::int32_t sign) {
@@ -136,6 +170,7 @@ class device_use {
       const std::uint32_t d = lowest(left);
       std::uint32_t& held = state(pod.where.node, d).held;
       ALLOT_ASSERT(sign > 0 || held >= pod.milli, "the pod does not hold its devices");
+      if (held == 0) state(pod.where.node, d).is_renewed = false;
       held = sign > 0 ? held + pod.milli : held - pod.milli;
       const std::uint64_t bit = std::uint64_t{1} << d;
       s.held = held != 0 ? s.held | bit : s.held & ~bit;
@@ -162,8 +197,14 @@ class device_use {
   struct device_state {
     std::uint32_t used = 0;
     std::uint32_t held = 0;
+    /// Whether all its pods had been leaving when the first of those came that use it now: what is held does
+    /// not belong with them. No part of the state: it only ranks devices.
+    bool is_renewed = false;
 
-    friend bool operator==(const device_state&, const device_state&) = default;
+    [[nodiscard]] std::uint32_t taken() const { return is_renewed ? used : used + held; }
+    friend bool operator==(const device_state& a, const device_state& b) {
+      return a.used == b.used && a.held == b.held;
+    }
   };
 
   [[nodiscard]] static std::uint64_t all_of(std::uint32_t gpus) noexcept {
@@ -202,6 +243,17 @@ class device_use {
     const auto ready = static_cast<std::uint32_t>(std::popcount(at_once));
     if (ready >= devices) return lowest_bits(at_once, devices);
     return at_once | lowest_bits(s.free & s.held, devices - ready);
+  }
+  [[nodiscard]] std::optional<std::uint32_t> most_taken(node_id n, std::uint32_t milli,
+                                                        std::uint64_t but) const {
+    std::optional<std::uint32_t> best;
+    for (std::uint64_t left = shared(n) & ~but; left != 0; left &= left - 1) {
+      const std::uint32_t d = lowest(left);
+      const device_state& s = state(n, d);
+      if (s.used + milli > milli_per_gpu) continue;
+      if (!best || s.taken() > state(n, *best).taken()) best = d;
+    }
+    return best;
   }
   [[nodiscard]] std::optional<std::uint32_t> choose_shared(node_id n, std::uint32_t milli,
                                                            std::uint64_t but) const {

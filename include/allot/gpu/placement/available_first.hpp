@@ -17,12 +17,19 @@ namespace gpu {
 
 /// Where KAI-Scheduler v0.13 places a pod while others are being evicted: of the nodes with room, those with
 /// a shared device for a fraction; then those where it can start at once, because nothing that it needs is
-/// still held; then the one with the fewest free GPUs; then the lowest. On its node: `device_use::choose`,
-/// which also prefers what is not held.
+/// still held; then the one with the fewest free GPUs; then the lowest. On its node: a fraction on the shared
+/// device that is taken most, by pods that stay or leave. Of unused devices it gets first those that are not
+/// held or, if it `waits` for others to leave anyway, first those that are: KAI counts devices, and a pod
+/// that waits takes nothing from those that can start at once.
 ///
 /// While nothing is being evicted this is best fit for whole GPUs, in O(types x log64 nodes); else, for whole
 /// GPUs, O(log64 nodes) for each node with room on which a pod would have to wait; for a fraction O(devices).
 struct available_first {
+  /// The pod waits for others to leave, wherever it is placed.
+  bool waits = false;
+  /// Where the pod has stood until now: on that node it keeps its devices if they are still free.
+  std::optional<pod_location> stood{};
+
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
     if (pod.is_fraction() || pod.depends_on_type()) return choose_fraction(from, pod);
     if (!from.is_anyone_leaving()) return best_fit{}(from, pod);
@@ -38,9 +45,11 @@ struct available_first {
       if (c.at && (!best || c < *best)) best = c;
     }
     if (!best) return std::nullopt;
-    const auto devices = from.choose_devices(best->at->node, pod);
+    const node_id n = best->at->node;
+    if (stood && stood->node == n && from.fits(*stood, pod)) return stood;
+    const auto devices = from.choose_most_taken(n, pod, waits);
     if (!devices) return std::nullopt;
-    return pod_location{best->at->node, *devices};
+    return pod_location{n, *devices};
   }
 
  private:
@@ -54,8 +63,8 @@ struct available_first {
     }
   };
 
-  [[nodiscard]] static std::optional<pod_location> choose_fraction(const free_index& from,
-                                                                   const pod_shape& pod) {
+  [[nodiscard]] std::optional<pod_location> choose_fraction(const free_index& from,
+                                                            const pod_shape& pod) const {
     std::optional<pod_location> best;
     std::tuple<bool, bool, int> best_score;
     const cluster& layout = from.layout();
@@ -63,9 +72,9 @@ struct available_first {
       const node_id n{i};
       const auto here = layout.type_of(n).shape_on(pod);
       if (!here || from.is_closed(n) || !from.has_room(n, *here)) continue;
-      const std::uint64_t devices = from.choose_devices(n, pod).value_or(0);
+      const std::uint64_t devices = from.choose_most_taken(n, pod, waits).value_or(0);
       const std::uint64_t free = from.free_devices(n);
-      const std::tuple score{(devices & free) != 0, from.must_wait(n, *here), std::popcount(free)};
+      const std::tuple score{(devices & free) != 0, !from.might_start(n, *here), std::popcount(free)};
       if (best && !(score < best_score)) continue;
       best = pod_location{n, devices};
       best_score = score;

@@ -153,6 +153,7 @@ class lifecycle {
   void wait(job_id id) {
     record& r = jobs[id];
     if (!r.menu.empty()) set_pick(r, {});
+    charge_by_request(r, view);
     r.state = job_state::pending;
     r.where = {};
     quota_state& q = of(r.facts.quota);
@@ -186,6 +187,7 @@ class lifecycle {
     record& r = jobs[id];
     r.where = at;
     if (!r.menu.empty()) set_pick(r, pick);
+    charge_by_place(r, view, books.places);
     books.book(r);
     ++of(r.facts.quota).waiting;
     start(r, since);
@@ -196,6 +198,7 @@ class lifecycle {
     record& r = jobs[id];
     r.where = at;
     if (!r.menu.empty()) set_pick(r, pick);
+    charge_by_place(r, view, books.places);
     books.book(r);
     r.state = job_state::reserved;
     ++of(r.facts.quota).waiting;

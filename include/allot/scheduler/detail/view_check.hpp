@@ -265,6 +265,13 @@ template <job_view View, placement Placement>
                 "allot: with a placement and flavors the view must have `Placement::pod_request "
                 "pod_request(const job&, "
                 "std::uint32_t pods, const allot::flavor_pick&) const`");
+  constexpr bool charges = requires(const View& view, const typename View::job& job) {
+    view.is_charged_by_place(job);
+  };
+  static_assert(!charges || charging_view<View, Placement>,
+                "allot: with is_charged_by_place the view must have `bool is_charged_by_place(const job&) "
+                "const` and `allot::resources<N> request_at(const job&, const allot::resources<N>& request, "
+                "const Placement&, const Placement::allocation&) const`, N as in request(job)");
   return true;
 }
 

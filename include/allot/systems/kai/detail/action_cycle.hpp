@@ -53,6 +53,8 @@ struct kai_policies {
   /// Rebuilds the lines for each action and looks at every pending unit separately. The plans are the same,
   /// it only takes longer: a reference for tests.
   bool one_by_one = false;
+  /// A job that can never fit stands in the line and counts in the shares like any other.
+  [[nodiscard]] static constexpr bool keeps_what_is_too_large() noexcept { return true; }
   /// The unit to which fair shares are rounded, by dimension, in milli: 1000 is a whole GPU.
   std::array<std::int64_t, 16> units = [] {
     std::array<std::int64_t, 16> all{};
@@ -194,18 +196,14 @@ class action_cycle {
     std::optional<waiting_unit> grown;
     queue& q = queues_[r.facts.quota.index()];
     if (has_failed(q, r.request_class)) return grown;
-    if (world_.accounts.within_limits(r.facts.quota, r.facts.request, r.facts.in)) {
-      if (world_.any_pipelined()) {
-        if (const auto at_once = world_.find_free_place(session, r)) {
-          world_.admit(session, r.facts.id, *at_once, grown);
-          return grown;
-        }
-      }
-      if (const auto where = world_.find_place(session, r.pod_request, r.facts.request)) {
-        if (!world_.any_pipelined() && world_.is_free_now(session, *where, r.facts.request)) {
+    const resources<n> least = world_type::least_charge(session, r, r.facts.request);
+    if (world_.accounts.within_limits(r.facts.quota, least, r.facts.in)) {
+      if (const auto where = world_.find_allowed_place(session, r, least)) {
+        const resources<n> charge = world_type::charge_at(session, r, r.facts.request, where);
+        if (world_.is_free_now(session, *where, charge)) {
           world_.admit(session, r.facts.id, *where, grown);
         } else {
-          world_.pipeline(r, where);
+          world_.pipeline(session, r, world_.wait_there(session, r, *where));
           world_.announce(session, r, session.plan().evictions.size());
         }
         return grown;

@@ -13,6 +13,7 @@
 #include <allot/systems/kai/detail/share_accounts.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <compare>
 #include <concepts>
 #include <cstddef>
@@ -28,12 +29,17 @@ namespace allot {
 inline namespace v0 {
 
 /// A placement that knows nodes and which jobs are being evicted. It can prefer places where a job can start
-/// at once, list the nodes an allocation is placed on, and say whether two are placed alike.
+/// at once, place pods that wait in any case (also on given nodes), place those of an evicted job where they
+/// have stood, and list the nodes an allocation is placed on.
 template <class P>
 concept node_aware_placement = placement<P> &&
-    requires(P p, const P& seen, const typename P::pod_request& pod_request, typename P::allocation where) {
+    requires(P p, const P& seen, const typename P::pod_request& pod_request, typename P::allocation where,
+             std::span<const std::size_t> nodes) {
   { p.place_available_first(pod_request) } -> std::same_as<std::optional<typename P::allocation>>;
-  { seen.stand_alike(where, where) } -> std::same_as<bool>;
+  { p.place_waiting(pod_request) } -> std::same_as<std::optional<typename P::allocation>>;
+  { p.place_waiting_on(pod_request, nodes) } -> std::same_as<std::optional<typename P::allocation>>;
+  { p.place_back(pod_request, where)->at } -> std::convertible_to<typename P::allocation>;
+  { p.place_back(pod_request, where)->moved } -> std::convertible_to<std::uint32_t>;
   seen.for_each_node(where, [](std::size_t) {});
 };
 
@@ -100,11 +106,13 @@ class cycle_state {
     for (std::size_t i = pipelined_.size(); i-- > 0;) {
       const pipelined_unit& p = pipelined_[i];
       if (p.where) session.places().release(*p.where);
-      accounts.release(p.quota, p.request, p.in);
+      if (!p.is_undone) accounts.release(p.quota, p.request, p.in);
     }
     pipelined_.clear();
   }
 
+  static constexpr bool charges_by_place =
+      charging_view<std::remove_cvref_t<decltype(std::declval<const Session&>().view())>, places_type>;
   static constexpr bool knows_capacity =
       capacity_view<std::remove_cvref_t<decltype(std::declval<const Session&>().view())>>;
   /// The capacity the view reports; where it is unknown, `least_capacity`.
@@ -135,6 +143,20 @@ class cycle_state {
   [[nodiscard]] bool is_pipelined_before(job_id id, std::uint64_t phase) const {
     return is_pipelined(id) && marks_[id.index()] < phase;
   }
+  /// Whether it is pipelined and has not been evicted since.
+  [[nodiscard]] bool stands_pipelined(job_id id) const { return find_pipelined(id) != nullptr; }
+  /// Calls `visit(id)` for each pipelined unit of x that may be evicted, in the order of the decisions.
+  template <class Visit>
+  void for_each_pipelined(const Session& session, quota_id x, Visit visit) const {
+    for (const pipelined_unit& p : pipelined_) {
+      if (p.quota == x && !p.is_undone && session.contains(p.id) && session.at(p.id).preemptible) visit(p.id);
+    }
+  }
+  [[nodiscard]] bool has_pipelined(const Session& session, quota_id x) const {
+    bool any = false;
+    for_each_pipelined(session, x, [&](job_id) { any = true; });
+    return any;
+  }
   [[nodiscard]] bool was_admitted(job_id id) const {
     return std::find(admitted_.begin(), admitted_.end(), id) != admitted_.end();
   }
@@ -149,6 +171,7 @@ class cycle_state {
   [[nodiscard]] resources<n> room() const {
     return is_bounded_ ? accounts.capacity() - accounts.total() : resources<n>{quantity::unlimited()};
   }
+  /// A place where it can start at once if there is one.
   [[nodiscard]] std::optional<place> find_place(Session& session, const pod_request& d,
                                                 const resources<n>& request) {
     if (!has_room(request)) return std::nullopt;
@@ -158,32 +181,105 @@ class cycle_state {
       return session.places().place(d);
     }
   }
+  /// The same if the limits of its quotas allow what it is charged there.
+  [[nodiscard]] std::optional<place> find_allowed_place(Session& session, const record& r,
+                                                        const resources<n>& least) {
+    const std::optional<place> where = find_place(session, r.pod_request, least);
+    if (!where || !is_charged_by_place(session, r)) return where;
+    const resources<n> charge = charge_at(session, r, r.facts.request, where);
+    if (has_room(charge) && accounts.within_limits(r.facts.quota, charge, r.facts.in)) return where;
+    session.places().release(*where);
+    return std::nullopt;
+  }
+  /// A place for pods that are pipelined, wherever they could start.
+  [[nodiscard]] std::optional<place> find_place_to_wait(Session& session, const pod_request& d,
+                                                        const resources<n>& request) {
+    if (!has_room(request)) return std::nullopt;
+    if constexpr (node_aware_placement<places_type>) {
+      return session.places().place_waiting(d);
+    } else {
+      return session.places().place(d);
+    }
+  }
+  /// The same on the given nodes, which had room for its pods.
+  [[nodiscard]] std::optional<place> take_place_to_wait(Session& session, const record& r,
+                                                        std::span<const std::size_t> nodes) {
+    if constexpr (node_aware_placement<places_type>) {
+      if (!nodes.empty()) {
+        if (const auto there = session.places().place_waiting_on(r.pod_request, nodes)) return there;
+      }
+    }
+    return find_place_to_wait(session, r.pod_request, least_charge(session, r, r.facts.request));
+  }
+  /// A unit placed for a start at once has to wait: what it could have had stays available to others.
+  [[nodiscard]] std::optional<place> wait_there(Session& session, const record& r, const place& where) {
+    if constexpr (node_aware_placement<places_type>) {
+      if (has_nodes_) {
+        waits_on_.clear();
+        session.places().for_each_node(where, [&](std::size_t i) { waits_on_.push_back(i); });
+        session.places().release(where);
+        return take_place_to_wait(session, r, waits_on_);
+      }
+    }
+    return where;
+  }
+  /// Where an evicted unit would be placed again, and how many of its pods would then have moved.
+  struct return_place {
+    place at;
+    std::uint32_t moved = 0;
+  };
+  [[nodiscard]] std::optional<return_place> find_place_back(Session& session, const record& r) {
+    if (!has_room(least_charge(session, r, r.facts.request))) return std::nullopt;
+    const std::optional<place> stood = place_of(r);
+    if constexpr (node_aware_placement<places_type>) {
+      if (stood) {
+        const auto back = session.places().place_back(r.pod_request, *stood);
+        if (!back) return std::nullopt;
+        return return_place{back->at, back->moved};
+      }
+    }
+    const auto at = find_place_to_wait(session, r.pod_request, least_charge(session, r, r.facts.request));
+    if (!at) return std::nullopt;
+    return return_place{*at, 0};
+  }
   /// Whether no job being evicted still holds the place or its capacity.
   [[nodiscard]] bool is_free_now(Session& session, const place& where, const resources<n>& request) const {
     if (!session.places().ready(where)) return false;
     return fits_in(accounts.total() - pipelined_total() + leaving_, request);
   }
-  [[nodiscard]] bool stand_alike(Session& session, const place& a, const place& b) const {
-    if constexpr (node_aware_placement<places_type>) {
-      return session.places().stand_alike(a, b);
-    } else {
-      return true;
-    }
+  /// Where the unit stands or, if it is pipelined, is to stand; nothing if it is pipelined without a place.
+  [[nodiscard]] std::optional<place> place_of(const record& r) const {
+    const pipelined_unit* p = find_pipelined(r.facts.id);
+    return p != nullptr ? p->where : std::optional<place>{r.where};
   }
-  /// The nodes a job and its elastic pods run on, each once; without nodes, a single one stands for all.
+  /// What a running or pipelined unit is charged.
+  [[nodiscard]] resources<n> charge_of(const record& r) const {
+    const pipelined_unit* p = find_pipelined(r.facts.id);
+    return p != nullptr ? p->request : r.facts.request;
+  }
+  /// The nodes of a job and its elastic pods, each once; without nodes, a single one stands for all.
   void nodes_of(Session& session, job_id core, std::vector<std::size_t>& nodes) const {
     nodes.clear();
     add_nodes_of(session, session.at(core), nodes);
     for (const job_id s : session.at(core).elastic_pods) {
-      if (session.at(s).state == job_state::running) add_nodes_of(session, session.at(s), nodes);
+      if (session.at(s).state == job_state::running || stands_pipelined(s)) {
+        add_nodes_of(session, session.at(s), nodes);
+      }
     }
     std::sort(nodes.begin(), nodes.end());
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   }
   void add_nodes_of(Session& session, const record& r, std::vector<std::size_t>& nodes) const {
+    if (const std::optional<place> where = place_of(r)) {
+      add_nodes_at(session, *where, nodes);
+    } else if (!has_nodes_) {
+      nodes.push_back(0);
+    }
+  }
+  void add_nodes_at(Session& session, const place& where, std::vector<std::size_t>& nodes) const {
     if constexpr (node_aware_placement<places_type>) {
       if (has_nodes_)
-        return session.places().for_each_node(r.where, [&](std::size_t i) { nodes.push_back(i); });
+        return session.places().for_each_node(where, [&](std::size_t i) { nodes.push_back(i); });
     }
     nodes.push_back(0);
   }
@@ -203,11 +299,35 @@ class cycle_state {
       if (session.at(s).state == job_state::pending) grown = lines.unit_of(session, session.at(s));
     }
   }
+  /// Whether what the unit is charged depends on its place, and is thus not known before it has one.
+  [[nodiscard]] static bool is_charged_by_place(const Session& session, const record& r) {
+    if constexpr (charges_by_place) return session.view().is_charged_by_place(r.what);
+    return false;
+  }
+  /// What the unit is charged there for what it requests.
+  [[nodiscard]] static resources<n> charge_at(Session& session, const record& r, const resources<n>& request,
+                                              const std::optional<place>& where) {
+    if constexpr (charges_by_place) {
+      if (where && session.view().is_charged_by_place(r.what)) {
+        return session.view().request_at(r.what, request, session.places(), *where);
+      }
+    }
+    return request;
+  }
+  /// The least that the request may turn out to be charged: nothing, where that depends on its place.
+  [[nodiscard]] static resources<n> least_charge(const Session& session, const record& r,
+                                                 const resources<n>& request) {
+    resources<n> least = request;
+    if (!is_charged_by_place(session, r)) return least;
+    for (std::size_t d = 0; d < n; ++d) least[d] = {};
+    return least;
+  }
   /// Pipelines the unit: until the end of the cycle it is to have that place once evicted jobs have left.
-  void pipeline(const record& r, const std::optional<place>& where) {
+  void pipeline(Session& session, const record& r, const std::optional<place>& where) {
     ++changes_;
-    accounts.charge(r.facts.quota, r.facts.request, r.facts.in);
-    pipelined_.push_back({r.facts.id, r.facts.quota, r.facts.request, r.facts.in, where});
+    const resources<n> request = charge_at(session, r, r.facts.request, where);
+    accounts.charge(r.facts.quota, request, r.facts.in);
+    pipelined_.push_back({r.facts.id, r.facts.quota, request, r.facts.in, where});
     if (marks_.size() <= r.facts.id.index()) marks_.resize(r.facts.id.index() + 1);
     marks_[r.facts.id.index()] = phase_;
   }
@@ -229,10 +349,16 @@ class cycle_state {
   [[nodiscard]] bool is_announced(job_id id, std::uint32_t ticket) const {
     return id.index() < announced_.size() && announced_[id.index()] == ticket;
   }
-  /// Evicts a running unit. One admitted in this very cycle has not started: it is pending again.
-  void evict(Session& session, job_id id, job_id beneficiary, relation how) {
+  /// Evicts a running or pipelined unit. One admitted in this very cycle has not started: it is pending
+  /// again. One that is pipelined is undone, and waits for the next cycle; whoever was to make room for it
+  /// does so for the beneficiary. `moves`: how many of its pods will be placed elsewhere, on these nodes; 0:
+  /// it goes.
+  void evict(Session& session, job_id id, job_id beneficiary, relation how, std::uint32_t moves = 0,
+             std::span<const std::size_t> nodes = {}) {
     ++changes_;
     const record& r = session.at(id);
+    const pod_set moved = moves == 0 ? ~pod_set{0} : moving_pods(session, r, moves, nodes);
+    if (stands_pipelined(id)) return undo_pipelined(session, r, beneficiary, moves > 0, moved);
     if (was_admitted(id)) {
       const victim<n> v{r.facts, how};
       const std::uint32_t ticket = r.ticket;
@@ -249,31 +375,13 @@ class cycle_state {
         }
       }
       session.evict(id, beneficiary, how);
+      // Of a gang that moves, only some pods may have to.
+      if (moves > 0) session.plan().evictions.back().pods -= r.facts.pods - count(r, moved);
+      if (evicted_pods_.size() <= id.index()) evicted_pods_.resize(id.index() + 1);
+      evicted_pods_[id.index()] = moved;
     }
     follow(session);
   }
-  /// A place that can be used at once, as KAI sees it: pipelined units hold nothing yet. One that then no
-  /// longer finds a place is pipelined without one.
-  [[nodiscard]] std::optional<place> find_free_place(Session& session, const record& r) {
-    auto before = session.places().save();
-    for (const pipelined_unit& p : pipelined_) {
-      if (p.where) session.places().release(*p.where);
-    }
-    const resources<n> waiting = pipelined_total();
-    std::optional<place> where;
-    if (fits_in(accounts.total() - waiting, r.facts.request)) where = take_place(session, r.pod_request);
-    if (!where || !is_free_now(session, *where, r.facts.request)) {
-      session.places().rollback(std::move(before));
-      return std::nullopt;
-    }
-    session.places().commit(std::move(before));
-    for (std::size_t i = 0; i < pipelined_.size(); ++i) {
-      if (pipelined_[i].where)
-        pipelined_[i].where = take_place(session, session.at(pipelined_[i].id).pod_request);
-    }
-    return where;
-  }
-
   [[nodiscard]] static pod_request pod_request_of(const record& r, std::uint32_t pods) {
     pod_request d = r.pod_request;
     if constexpr (requires { d.pods = pods; }) {
@@ -289,7 +397,16 @@ class cycle_state {
     resources<n> request;
     capacity_kind in = capacity_kind::any;
     std::optional<place> where;
+    /// It was evicted again: it holds its place like a job that is leaving, and counts nowhere else.
+    bool is_undone = false;
   };
+  [[nodiscard]] const pipelined_unit* find_pipelined(job_id id) const {
+    if (!is_pipelined(id)) return nullptr;
+    for (const pipelined_unit& p : pipelined_) {
+      if (p.id == id && !p.is_undone) return &p;
+    }
+    return nullptr;
+  }
 
   [[nodiscard]] static bool knows_nodes(Session& session) {
     if constexpr (requires { session.places().has_nodes(); }) {
@@ -307,18 +424,59 @@ class cycle_state {
   }
   [[nodiscard]] resources<n> pipelined_total() const {
     resources<n> sum;
-    for (const pipelined_unit& p : pipelined_) sum += p.request;
+    for (const pipelined_unit& p : pipelined_) {
+      if (!p.is_undone) sum += p.request;
+    }
     return sum;
   }
-  [[nodiscard]] std::optional<place> take_place(Session& session, const pod_request& d) const {
-    if constexpr (node_aware_placement<places_type>) {
-      return session.places().place_available_first(d);
-    } else {
-      return session.places().place(d);
-    }
+  /// Pods of a unit, by position; of a larger one, all.
+  using pod_set = std::uint64_t;
+  [[nodiscard]] static std::uint32_t count(const record& r, pod_set pods) {
+    if (r.facts.pods >= 64) return r.facts.pods;
+    return static_cast<std::uint32_t>(std::popcount(pods & ((pod_set{1} << r.facts.pods) - 1)));
   }
-
+  /// Those that would not stay on their nodes; if these are fewer, they change devices: the first ones.
+  [[nodiscard]] pod_set moving_pods(Session& session, const record& r, std::uint32_t moves,
+                                    std::span<const std::size_t> nodes) {
+    waits_on_.clear();
+    add_nodes_of(session, r, waits_on_);
+    pod_set moving = 0;
+    for (std::size_t i = 0; i < nodes.size() && i < 64; ++i) {
+      if (i >= waits_on_.size() || waits_on_[i] != nodes[i]) moving |= pod_set{1} << i;
+    }
+    for (std::size_t i = 0; i < 64 && count(r, moving) < moves; ++i) moving |= pod_set{1} << i;
+    return moving;
+  }
+  void undo_pipelined(Session& session, const record& r, job_id beneficiary, bool is_moved, pod_set moved) {
+    const job_id id = r.facts.id;
+    for (pipelined_unit& p : pipelined_) {
+      if (p.id != id || p.is_undone) continue;
+      p.is_undone = true;
+      if (p.where) session.places().vacate(*p.where);
+      accounts.release(p.quota, p.request, p.in);
+    }
+    auto& plan = session.plan();
+    if (r.state == job_state::evicting && id.index() < evicted_pods_.size()) {
+      // It was running: pods that move or go only now are evicted, too.
+      const std::uint32_t before = count(r, evicted_pods_[id.index()]);
+      evicted_pods_[id.index()] |= moved;
+      for (auto& e : plan.evictions) {
+        if (e.id == id) e.pods += count(r, evicted_pods_[id.index()]) - before;
+      }
+    }
+    if (is_moved) return;
+    const auto has_id = [id](const auto& reserved) { return reserved.id == id; };
+    if (std::erase_if(plan.reservations, has_id) == 0) return;
+    for (auto& e : plan.evictions) {
+      if (e.beneficiary == id) e.beneficiary = beneficiary;
+    }
+    // It may be announced again.
+    announced_[id.index()] = 0;
+  }
   std::vector<pipelined_unit> pipelined_;
+  std::vector<std::size_t> waits_on_;
+  /// By job, if it was running and is pipelined: the pods that have been evicted.
+  std::vector<pod_set> evicted_pods_;
   std::vector<job_id> admitted_;
   /// By job: the phase in which it was last pipelined. Phase numbers never repeat; a cycle begins with one.
   std::vector<std::uint64_t> marks_;

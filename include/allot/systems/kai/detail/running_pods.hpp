@@ -90,6 +90,24 @@ class running_pods {
     l.was_touched = false;
     return l;
   }
+  /// Adds a pipelined unit, which is active like a running one, to a copy of its line; in order.
+  static void add_pipelined(Session& session, const record& r, std::vector<running_unit>& units) {
+    running_unit u = whole_unit(session, r);
+    if (r.facts.elastic) {
+      const record& core = session.at(r.facts.core);
+      u.core = r.facts.core;
+      u.elastic = true;
+      u.rank.stage = 2;
+      u.stands = core.facts.request + u.request;
+      u.rank.position = 1;
+      for (const running_unit& other : units) {
+        if (!other.elastic || other.core != u.core) continue;
+        ++u.rank.position;
+        u.stands += other.request;
+      }
+    }
+    units.insert(first_from(units, u.rank), u);
+  }
 
  private:
   /// The quota and rank of a unit in a line.

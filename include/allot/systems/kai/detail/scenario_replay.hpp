@@ -42,8 +42,11 @@ class scenario_replay {
   };
   struct chosen_unit {
     typename world_type::running_unit unit;
-    std::optional<typename Session::place> where;
     fate end = fate::stays;
+    /// How many of its pods move, and to which nodes: see `nodes_of`.
+    std::uint32_t moved = 0;
+    std::size_t first_node = 0;
+    std::size_t nodes = 0;
   };
 
   /// With `one_by_one`, every unit passed over takes a turn of its own, which is slower.
@@ -76,15 +79,16 @@ class scenario_replay {
   /// If so, their fates are written to `chosen`.
   bool run(Session& session, world_type& world, const record& r, std::uint32_t pods,
            std::vector<chosen_unit>& chosen, std::span<const std::size_t> tried) {
-    if (!could_fit(session, r, pods, chosen, tried)) return false;
+    if (!could_fit(session, world, r, pods, chosen, tried)) return false;
     for (chosen_unit& c : chosen) c.end = fate::stays;
+    nodes_.clear();
     auto before = session.places().save();
     charged_.clear();
     for (const std::size_t i : tried) {
       const record& v = session.at(chosen[i].unit.id);
       chosen[i].end = fate::gone;
-      session.places().vacate(v.where);
-      world.accounts.release(v.facts.quota, v.facts.request, v.facts.in);
+      if (const auto at = world.place_of(v)) session.places().vacate(*at);
+      world.accounts.release(v.facts.quota, world.charge_of(v), v.facts.in);
     }
     list_involved(session, r, pods, chosen, tried);
     const bool placed = place_in_turn(session, world, r, pods, chosen);
@@ -93,10 +97,19 @@ class scenario_replay {
     }
     for (const std::size_t i : tried) {
       const record& v = session.at(chosen[i].unit.id);
-      world.accounts.charge(v.facts.quota, v.facts.request, v.facts.in);
+      world.accounts.charge(v.facts.quota, world.charge_of(v), v.facts.in);
     }
     session.places().rollback(std::move(before));
     return placed;
+  }
+
+  /// The nodes on which the last successful run placed the pods of a unit that moves.
+  [[nodiscard]] std::span<const std::size_t> nodes_of(const chosen_unit& c) const {
+    return std::span<const std::size_t>{nodes_}.subspan(c.first_node, c.nodes);
+  }
+  /// The same for the pending unit.
+  [[nodiscard]] std::span<const std::size_t> own_nodes() const {
+    return std::span<const std::size_t>{nodes_}.subspan(own_first_, own_nodes_);
   }
 
  private:
@@ -125,12 +138,14 @@ class scenario_replay {
   };
 
   /// Whether it would have a place if no victim were placed again. True if that can't be determined.
-  [[nodiscard]] static bool could_fit(Session& session, const record& r, std::uint32_t pods,
-                                      const std::vector<chosen_unit>& chosen,
+  [[nodiscard]] static bool could_fit(Session& session, const world_type& world, const record& r,
+                                      std::uint32_t pods, const std::vector<chosen_unit>& chosen,
                                       std::span<const std::size_t> tried) {
     auto& what_if = session.what_if();
     if (!what_if.begin(session.places(), world_type::pod_request_of(r, pods))) return true;
-    for (const std::size_t i : tried) what_if.gone(session.places(), session.at(chosen[i].unit.id).where);
+    for (const std::size_t i : tried) {
+      if (const auto at = world.place_of(session.at(chosen[i].unit.id))) what_if.gone(session.places(), *at);
+    }
     return what_if.fits(session.places());
   }
 
@@ -266,7 +281,17 @@ class scenario_replay {
     const involved_job& job = l.involved[l.next_involved++];
     if (job.waits) {
       const auto pod_request = world_type::pod_request_of(r, pods);
-      return place(session, world, r.facts.quota, job.request, r.facts.in, pod_request).has_value();
+      const resources<n> least = world_type::least_charge(session, r, job.request);
+      if (!world.accounts.within_limits(r.facts.quota, least, r.facts.in)) return false;
+      const auto where = world.find_place_to_wait(session, pod_request, least);
+      if (!where) return false;
+      const resources<n> charged = world_type::charge_at(session, r, job.request, where);
+      if (!world.accounts.within_limits(r.facts.quota, charged, r.facts.in)) return false;
+      charge_for(world, r.facts.quota, charged, r.facts.in);
+      own_first_ = nodes_.size();
+      world.add_nodes_at(session, *where, nodes_);
+      own_nodes_ = nodes_.size() - own_first_;
+      return true;
     }
     place_victim(session, world, chosen[job.entry]);
     return true;
@@ -283,21 +308,24 @@ class scenario_replay {
     return involved_first(l) ? l.involved[l.next_involved].request : l.walk.first().request;
   }
 
-  [[nodiscard]] std::optional<typename Session::place> place(Session& session, world_type& world, quota_id x,
-                                                             const resources<n>& request, capacity_kind in,
-                                                             const typename Session::pod_request& d) {
-    if (!world.accounts.within_limits(x, request, in)) return std::nullopt;
-    const auto where = world.find_place(session, d, request);
-    if (!where) return std::nullopt;
+  void charge_for(world_type& world, quota_id x, const resources<n>& request, capacity_kind in) {
     world.accounts.charge(x, request, in);
     charged_.push_back({x, request, in});
-    return where;
   }
   void place_victim(Session& session, world_type& world, chosen_unit& back) {
     const record& v = session.at(back.unit.id);
-    back.where = place(session, world, v.facts.quota, v.facts.request, v.facts.in, v.pod_request);
-    if (!back.where) return;
-    back.end = world.stand_alike(session, *back.where, v.where) ? fate::stays : fate::moves;
+    const resources<n> least = world_type::least_charge(session, v, v.facts.request);
+    if (!world.accounts.within_limits(v.facts.quota, least, v.facts.in)) return;
+    const auto where = world.find_place_back(session, v);
+    if (!where) return;
+    const resources<n> charged = world_type::charge_at(session, v, v.facts.request, where->at);
+    if (!world.accounts.within_limits(v.facts.quota, charged, v.facts.in)) return;
+    charge_for(world, v.facts.quota, charged, v.facts.in);
+    back.end = where->moved == 0 ? fate::stays : fate::moves;
+    back.moved = where->moved;
+    back.first_node = nodes_.size();
+    world.add_nodes_at(session, where->at, nodes_);
+    back.nodes = nodes_.size() - back.first_node;
   }
 
   lazy_tournament<saturation_standing<n>> turn_;
@@ -305,6 +333,9 @@ class scenario_replay {
   std::vector<quota_id> with_waiting_;
   std::vector<involved_job> involved_;
   std::vector<charge> charged_;
+  std::vector<std::size_t> nodes_;
+  std::size_t own_first_ = 0;
+  std::size_t own_nodes_ = 0;
   stamped_set<job_id> marked_;
   bool any_marked_ = false;
   bool one_by_one_ = false;

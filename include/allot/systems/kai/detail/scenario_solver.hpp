@@ -80,7 +80,7 @@ class scenario_solver {
   /// that they can't be made to give enough. A job that is only moved gives nothing.
   [[nodiscard]] bool could_be_solved(Session& session, world_type& world, const record& r) {
     const resources<n> room = world.room();
-    const resources<n>& request = r.facts.request;
+    const resources<n> request = world_type::least_charge(session, r, r.facts.request);
     if (wanted_.how == action_kind::consolidation && !suffices(world, room, request)) return false;
     if (!suffices(world, room + victims_.gather(session, world, r, wanted_), request)) return false;
     if (!victims_.is_anybody_asked()) return false;
@@ -125,7 +125,7 @@ class scenario_solver {
     }
   }
   [[nodiscard]] bool solve_for(Session& session, world_type& world, const record& r, std::uint32_t pods) {
-    const resources<n> request = request_of_pods(r, pods);
+    const resources<n> request = world_type::least_charge(session, r, request_of_pods(r, pods));
     const resources<n> room = world.room();
     chosen_.resize(recorded_);
     elastic_taken_ = 0;
@@ -193,7 +193,7 @@ class scenario_solver {
       if (on_node_[node].empty()) used_nodes_.push_back(node);
       on_node_[node].push_back(chosen_.size());
     }
-    chosen_.push_back({u, {}, fate::stays});
+    chosen_.push_back({u});
     if (u.elastic) ++elastic_taken_;
   }
   void forget_nodes() {
@@ -285,24 +285,33 @@ class scenario_solver {
     grown_.reset();
     const std::size_t first = session.plan().evictions.size();
     for (const chosen_unit& c : chosen_) {
-      if (c.unit.elastic && goes_with_core(c.unit.core)) continue;
-      world.evict(session, c.unit.id, r.facts.id, wanted_.relation());
+      if (c.unit.elastic && goes_with_core(c.unit.core) && !world.stands_pipelined(c.unit.id)) continue;
+      if (!session.contains(c.unit.id)) continue;
+      const bool moves = c.end == fate::moves;
+      world.evict(session, c.unit.id, r.facts.id, wanted_.relation(), moves ? c.moved : 0,
+                  moves ? replay_.nodes_of(c) : std::span<const std::size_t>{});
       losers_.push_back(c.unit.quota);
     }
-    const auto where = world.find_place(session, r.pod_request, r.facts.request);
-    const bool waits_for_nobody = session.plan().evictions.size() == first && where &&
-                                  world.is_free_now(session, *where, r.facts.request);
+    const bool is_known = world.is_announced(r.facts.id, r.ticket);
     // All victims were admitted in this very cycle and have not started, so no job has to leave. KAI
     // pipelines the job, in this cycle and in every later one. Here it starts in the cycle after it was
     // announced.
-    if (waits_for_nobody && world.is_announced(r.facts.id, r.ticket)) {
-      return world.admit(session, r.facts.id, *where, grown_);
+    if (is_known && session.plan().evictions.size() == first) {
+      const resources<n> least = world_type::least_charge(session, r, r.facts.request);
+      const auto where = world.find_place(session, r.pod_request, least);
+      if (where && world.is_free_now(session, *where, least)) {
+        return world.admit(session, r.facts.id, *where, grown_);
+      }
+      if (where) session.places().release(*where);
     }
-    world.pipeline(r, where);
+    world.pipeline(session, r, world.take_place_to_wait(session, r, replay_.own_nodes()));
     for (const chosen_unit& c : chosen_) {
       if (c.end != fate::moves || !session.contains(c.unit.id)) continue;
       const record& moved = session.at(c.unit.id);
-      world.pipeline(moved, world.find_place(session, moved.pod_request, moved.facts.request));
+      const bool was_running = moved.state != job_state::pending;
+      world.pipeline(session, moved, world.take_place_to_wait(session, moved, replay_.nodes_of(c)));
+      // It was admitted or pipelined by this very plan, and waits from now on.
+      if (!was_running) world.announce(session, moved, session.plan().evictions.size());
     }
     world.announce(session, r, first);
   }

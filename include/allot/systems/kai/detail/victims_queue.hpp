@@ -79,14 +79,14 @@ class victims_queue {
       case action_kind::preempt: {
         const auto own = session.running().jobs_of(r_.quota);
         // They are sorted by priority, the lowest at the end.
-        if (!own.empty() && own.back().priority < r_.priority) add(session, world, r_.quota, all);
+        const bool any_lower = !own.empty() && own.back().priority < r_.priority;
+        if (any_lower || world.has_pipelined(session, r_.quota)) add(session, world, r_.quota, all);
         break;
       }
       case action_kind::reclaim:
         for (const quota_id x : session.tree().top_down()) {
-          if (x == r_.quota || !world_type::is_leaf(session, x) || session.running().jobs_of(x).empty())
-            continue;
-          if (session.guarantees_runtime()) {
+          if (x == r_.quota || !has_active(session, world, x)) continue;
+          if (session.guarantees_runtime() || world.has_pipelined(session, x)) {
             add(session, world, x, all);
           } else {
             add_all(world.running.line(session, x), x, all);
@@ -146,6 +146,7 @@ class victims_queue {
     std::size_t left = 0;
     /// What those already considered held, each when it was considered.
     resources<n> given;
+    std::vector<running_unit> with_pipelined{};
 
     [[nodiscard]] const running_unit& next() const { return units[left - 1]; }
   };
@@ -184,7 +185,7 @@ class victims_queue {
     return elastic || !is_protected(session, u);
   }
   [[nodiscard]] bool is_protected(Session& session, const running_unit& u) const {
-    if (!session.guarantees_runtime()) return false;
+    if (!session.guarantees_runtime() || session.at(u.id).state == job_state::pending) return false;
     const instant span = guaranteed_runtime(
         session.tree(), u.quota, r_.quota, wanted_.how == action_kind::preempt, wanted_.source,
         [&](quota_id x) -> const runtime_guarantee& { return session.settings(x).min_runtime; });
@@ -192,12 +193,27 @@ class victims_queue {
   }
 
   void add(Session& session, world_type& world, quota_id x, resources<n>& all) {
-    const auto& line = world.running.line(session, x);
+    const auto units = units_of(session, world, x);
     bool any = false;
-    for (const running_unit& u : line.units) {
+    for (const running_unit& u : units) {
       if (may_yield(session, u)) any = true, count(u, all);
     }
-    if (any) ask(x, line.units);
+    if (any) ask(x, units);
+  }
+  /// Whether jobs of the leaf run or are pipelined.
+  [[nodiscard]] static bool has_active(const Session& session, const world_type& world, quota_id x) {
+    if (!world_type::is_leaf(session, x)) return false;
+    return !session.running().jobs_of(x).empty() || world.has_pipelined(session, x);
+  }
+  /// Those that run or are pipelined. Valid until the world changes.
+  [[nodiscard]] std::span<const running_unit> units_of(Session& session, world_type& world, quota_id x) {
+    const auto& line = world.running.line(session, x);
+    if (!world.has_pipelined(session, x)) return line.units;
+    std::vector<running_unit>& all = leaves_[x.index()].with_pipelined;
+    all = line.units;
+    world.for_each_pipelined(
+        session, x, [&](job_id id) { running_pods<Session>::add_pipelined(session, session.at(id), all); });
+    return all;
   }
   void add_all(const typename running_pods<Session>::running_line& line, quota_id x, resources<n>& all) {
     if (line.units.empty()) return;
@@ -222,15 +238,15 @@ class victims_queue {
     movable_units_.clear();
     first_movable_.clear();
     for (const quota_id x : session.tree().top_down()) {
-      if (!world_type::is_leaf(session, x) || session.running().jobs_of(x).empty()) continue;
+      if (!has_active(session, world, x)) continue;
       const std::size_t first = movable_units_.size();
-      const auto& line = world.running.line(session, x);
-      if (line.has_elastic_pods) {
-        std::copy_if(line.units.begin(), line.units.end(), std::back_inserter(movable_units_),
+      const auto units = units_of(session, world, x);
+      if (std::any_of(units.begin(), units.end(), [](const running_unit& u) { return u.elastic; })) {
+        std::copy_if(units.begin(), units.end(), std::back_inserter(movable_units_),
                      [&](const running_unit& u) { return may_yield(session, u); });
       } else {
         for (const by_age& j : oldest_) {
-          if (j.quota == x) movable_units_.push_back(line.units[j.position]);
+          if (j.quota == x) movable_units_.push_back(units[j.position]);
         }
         std::sort(movable_units_.begin() + static_cast<std::ptrdiff_t>(first), movable_units_.end(),
                   [](const running_unit& a, const running_unit& b) { return a.rank < b.rank; });
@@ -250,8 +266,8 @@ class victims_queue {
     oldest_.clear();
     const std::size_t limit = wanted_.most_moved + 1;
     for (const quota_id x : session.tree().top_down()) {
-      if (!world_type::is_leaf(session, x) || session.running().jobs_of(x).empty()) continue;
-      const auto& units = world.running.line(session, x).units;
+      if (!has_active(session, world, x)) continue;
+      const auto units = units_of(session, world, x);
       // Within each priority, the oldest come first.
       for (auto u = units.begin(); u != units.end();) {
         const std::int64_t key = u->rank.key;
