@@ -17,8 +17,9 @@ struct least {
 };
 static_assert(allot::job_view<least> && !allot::timed_view<least> && !allot::identified_view<least> &&
               !allot::preemptible_view<least> && !allot::duration_view<least> &&
-              !allot::time_limited_view<least> && !allot::checkpointed_view<least> &&
-              !allot::elastic_view<least> && !allot::flavored_view<least> && !allot::capacity_view<least>);
+              !allot::time_limited_view<least> && !allot::estimated_view<least> &&
+              !allot::checkpointed_view<least> && !allot::elastic_view<least> &&
+              !allot::flavored_view<least> && !allot::capacity_view<least>);
 
 static_assert(allot::placement<allot::no_placement> && !allot::revocable_placement<allot::no_placement>);
 

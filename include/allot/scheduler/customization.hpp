@@ -27,6 +27,7 @@
 // | `preemptible_view`  | `preemptible(j)`                           | every job may be evicted            |
 // | `duration_view`     | `duration(j)`                              | no order by length (`sjf`)          |
 // | `time_limited_view` | `time_limit(j)`                            | a job may run forever               |
+// | `estimated_view`    | `estimate(j)`                              | no job has an expected end          |
 // | `checkpointed_view` | `checkpoint(j)`, `restart(j)`              | nothing is saved, restarts are free |
 // | `elastic_view`      | `pods(j)`, `min_pods(j)`, `request(j, pods)` | all pods start together           |
 // | `flavored_view`     | `flavors(j, pods)`                         | no choice                           |

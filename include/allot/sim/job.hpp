@@ -69,6 +69,9 @@ struct job {
   instant restart = 0;
   /// The job ends when a run has lasted this long. 0: no limit.
   instant time_limit = 0;
+  /// How long its user says that it runs with all its pods: right, too long or too short. The policies' only
+  /// knowledge of when it ends. 0: nothing is said.
+  std::int64_t estimate = 0;
   /// The time by which it should be completed. Only measured: no policy uses it.
   std::optional<instant> deadline{};
   /// The number of its class ("train", "inference", ...), by which figures are reported; 0: none.
@@ -116,6 +119,7 @@ struct workload_view {
   }
   [[nodiscard]] instant restart(job j) const { return jobs[j].restart; }
   [[nodiscard]] instant time_limit(job j) const { return jobs[j].time_limit; }
+  [[nodiscard]] instant estimate(job j) const { return jobs[j].estimate; }
 
   [[nodiscard]] std::uint32_t pods(job j) const { return jobs[j].pods(); }
   [[nodiscard]] std::uint32_t min_pods(job j) const { return jobs[j].fewest_pods(); }
