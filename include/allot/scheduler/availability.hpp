@@ -36,21 +36,28 @@ class availability {
   using record = typename Session::record;
   /// The placement's handle of a place.
   using place = typename Session::place;
-
-  /// Whether a job comes before a promise: it may delay it, which is then made anew.
-  struct nobody_claims {
-    [[nodiscard]] bool operator()(const record&, const typename Session::promised_job&) const noexcept {
-      return false;
-    }
-  };
+  /// A pending job and its promise.
+  using promised_job = typename Session::promised_job;
 
   /// The earliest promised start that a job would delay which starts now on the place that was taken for it;
   /// none if it delays none. Promises that `claims(job, promise)` are not asked.
   template <class Claims>
   [[nodiscard]] std::optional<instant> first_delayed(Session& session, const record& r, Claims claims) {
-    const auto starts = session.promised_by_start();
     const instant end = later(session.now(), r.estimate);
-    if (starts.empty() || end <= session.promised()[starts.front()].what.start) return std::nullopt;
+    const promised_job* only = nullptr;
+    bool are_more = false;
+    for (const std::size_t i : session.promised_by_start()) {
+      const promised_job& p = session.promised()[i];
+      if (end <= p.what.start) break;
+      if (p.job == r.facts.id || claims(r, p)) continue;
+      are_more = only != nullptr;
+      if (are_more) break;
+      only = &p;
+    }
+    if (only == nullptr) return std::nullopt;
+    if (!are_more && session.what_if().begin(session.places(), session.at(only->job).pod_request)) {
+      return delays(session, r, *only) ? std::optional{only->what.start} : std::nullopt;
+    }
     auto before = open(session);
     begin();
     session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
@@ -72,6 +79,15 @@ class availability {
   /// claims. None if that can't be told. A promise of its own does not count.
   template <class Claims>
   [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Claims claims) {
+    const auto concerns = [&](std::size_t i) {
+      const promised_job& p = session.promised()[i];
+      return p.job != r.facts.id && !claims(r, p);
+    };
+    const auto starts = session.promised_by_start();
+    if (std::none_of(starts.begin(), starts.end(), concerns) &&
+        session.what_if().begin(session.places(), r.pod_request)) {
+      return earliest_alone(session, r);
+    }
     auto before = open(session);
     begin();
     std::optional<start> found;
@@ -86,6 +102,44 @@ class availability {
   }
 
  private:
+  // With one promise to think of, the placement's what-if counts instead of placing.
+
+  /// Whether the only promise would be delayed by a job that starts now and lasts longer. Precondition: the
+  /// what-if has begun for the promised job.
+  [[nodiscard]] bool delays(Session& session, const record& r, const promised_job& p) {
+    const record& promised = session.at(p.job);
+    const savepoint before = session.assumed().save();
+    session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
+    for (const expected_end& e : session.expected_ends()) {
+      if (e.at > p.what.start) break;
+      let_go(session, session.at(e.job));
+    }
+    const bool fits =
+        session.assumed().fits(promised.facts.quota, promised.facts.request, promised.facts.in) &&
+        session.what_if().fits(session.places());
+    session.assumed().rollback(before);
+    return !fits;
+  }
+  /// Precondition: the what-if has begun for the job.
+  [[nodiscard]] std::optional<start> earliest_alone(Session& session, const record& r) {
+    const savepoint before = session.assumed().save();
+    std::optional<start> found;
+    const auto ends = session.expected_ends();
+    for (std::size_t i = 0; i < ends.size() && !found; ++i) {
+      let_go(session, session.at(ends[i].job));
+      if (i + 1 < ends.size() && ends[i + 1].at == ends[i].at) continue;
+      if (!session.what_if().fits(session.places())) continue;
+      if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) continue;
+      found = start{ends[i].at, ends[i].job, session.would_borrow(r)};
+    }
+    session.assumed().rollback(before);
+    return found;
+  }
+  void let_go(Session& session, const record& gone) {
+    session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
+    session.what_if().gone(session.places(), gone.where);
+  }
+
   struct both_savepoints {
     savepoint in_ledger;
     decltype(std::declval<typename Session::placement_type&>().save()) in_places;
@@ -126,7 +180,7 @@ class availability {
     if (at_.starts < session.promised_by_start().size()) consider(start_of(session).what.start);
     return t;
   }
-  [[nodiscard]] const typename Session::promised_job& start_of(const Session& session) const {
+  [[nodiscard]] const promised_job& start_of(const Session& session) const {
     return session.promised()[session.promised_by_start()[at_.starts]];
   }
   /// Lets all end that is expected to by `t`. Returns the last of them.
@@ -151,7 +205,7 @@ class availability {
     return last;
   }
   /// Starts a promised job, if it fits.
-  bool start_promised(Session& session, const typename Session::promised_job& p) {
+  bool start_promised(Session& session, const promised_job& p) {
     const record& r = session.at(p.job);
     const std::optional<place> where = take(session, r);
     if (!where) return false;

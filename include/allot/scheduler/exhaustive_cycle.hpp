@@ -103,10 +103,7 @@ class exhaustive_cycle {
         consider(session, x);
         renew_promises(session);
       }
-      // Jobs that became inadmissible before others were admitted may have a claim on what these borrow, or
-      // on what these have left others to borrow.
-    } while (decided_ &&
-             (session.must_requeue() || (std::exchange(admitted_, false) && session.requeue_inadmissible())));
+    } while (decided_ && (session.must_requeue() || others_may_claim(session)));
     std::sort(shown_.begin(), shown_.end());
     shown_.erase(std::unique(shown_.begin(), shown_.end()), shown_.end());
     for (const quota_id x : shown_) {
@@ -119,6 +116,13 @@ class exhaustive_cycle {
   using record = typename Session::record;
 
   using protection_of_all = any_protection<detail::protection_by_settings<Session>, Protection>;
+
+  /// Jobs that became inadmissible before others were admitted may have a claim on what these borrow, or on
+  /// what these have left others to borrow. Lets them be tried again; returns whether there are any.
+  [[nodiscard]] bool others_may_claim(Session& session) {
+    if (!std::exchange(admitted_, false)) return false;
+    return (session.anyone_preempts() || may_move_) && session.requeue_inadmissible();
+  }
 
   /// Evicts excess jobs after quotas have shrunk.
   void bring_down(Session& session) {
@@ -255,11 +259,11 @@ class exhaustive_cycle {
   void keep_promises(Session& session) {
     const detail::promise_news news = session.take_promise_news();
     if (session.promised().empty()) return;
-    delay_cause cause = news.cause;
+    // Promises that were made while a job overran rest on its end at any moment.
     const auto ends = session.expected_ends();
-    if (cause == delay_cause::none && !ends.empty() && ends.front().at <= session.now()) {
-      cause = delay_cause::overrun;
-    }
+    const bool overruns =
+        news.ends_from < session.now() || (!ends.empty() && ends.front().at <= session.now());
+    const delay_cause cause = news.cause == delay_cause::none && overruns ? delay_cause::overrun : news.cause;
     if (cause != delay_cause::none) {
       promise_anew(session, [cause](const record&) { return cause; });
     } else {
@@ -308,7 +312,7 @@ class exhaustive_cycle {
     renewed.start = start ? start->at : without_end;
     renewed.after = start ? start->after : job_id{};
     const bool is_late = renewed.start > p.what.first_start || renewed.start <= session.now();
-    if (is_late && (renewed.start != p.what.start || cause != delay_cause::none)) renewed.cause = cause;
+    if (is_late && cause != delay_cause::none) renewed.cause = cause;
     if (!is_late) renewed.cause = delay_cause::none;
     session.renew_promise(p.job, renewed, start ? start->borrows : p.borrows);
   }

@@ -118,6 +118,7 @@ class scheduler {
     const bool guarantees =
         settings.min_runtime != runtime_guarantee{} && settings.min_runtime != kept.min_runtime;
     kept = resolved(settings);
+    jobs().anyone_preempts = jobs().anyone_preempts || may_preempt(kept.preempt);
     if (guarantees) {
       jobs().guarantees_runtime = true;
       watch_guarantee_below(x, settings.min_runtime);

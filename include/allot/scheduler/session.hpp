@@ -91,6 +91,9 @@ class session {
   /// Whether the settings of some quota guarantee a runtime.
   [[nodiscard]] bool guarantees_runtime() const noexcept { return jobs_.guarantees_runtime; }
 
+  /// Whether the settings of some quota let its jobs preempt.
+  [[nodiscard]] bool anyone_preempts() const noexcept { return jobs_.anyone_preempts; }
+
   /// The time of the current step.
   [[nodiscard]] instant now() const noexcept { return now_; }
   /// What the step has decided so far.

@@ -48,6 +48,7 @@ class lifecycle {
   void treat_all(const queue_settings& settings) {
     defaults_ = settings;
     guarantees_runtime = settings.min_runtime != runtime_guarantee{};
+    anyone_preempts = may_preempt(settings.preempt);
     for (quota_state& q : quotas_) q.settings = settings;
   }
 
@@ -378,6 +379,8 @@ class lifecycle {
   promise_news news;
   /// Whether some quota's settings guarantee a runtime, now or before.
   bool guarantees_runtime = false;
+  /// Whether some quota's settings let jobs preempt, now or before.
+  bool anyone_preempts = false;
 
  private:
   using classes = request_classes<n, typename Placement::pod_request>;

@@ -70,10 +70,9 @@ class pending_heap {
   }
   template <class Predicate>
   void remove_if(Predicate predicate) {
-    std::vector<node> kept = std::move(nodes_);
-    nodes_.clear();
-    std::erase_if(kept, [&](const node& n) { return predicate(n.entry); });
-    for (const node& n : kept) push(n.entry);
+    std::erase_if(nodes_, [&](const node& n) { return predicate(n.entry); });
+    for (std::size_t i = nodes_.size(); i-- > 0;) drop(i);
+    for (std::size_t i = nodes_.size(); i-- > 0;) renew(i);
   }
 
  private:
@@ -106,14 +105,19 @@ class pending_heap {
     renew_above(i);
   }
   void sink(std::size_t i) {
+    i = drop(i);
+    renew(i);
+    renew_above(i);
+  }
+  /// Moves an entry down to its place. Returns that.
+  std::size_t drop(std::size_t i) {
     for (std::size_t c = 2 * i + 1; c < nodes_.size(); c = 2 * i + 1) {
       if (c + 1 < nodes_.size() && is_earlier(c + 1, c)) ++c;
       if (!is_earlier(c, i)) break;
       std::swap(nodes_[c].entry, nodes_[i].entry);
       i = c;
     }
-    renew(i);
-    renew_above(i);
+    return i;
   }
   void search(std::size_t i, instant most, std::size_t& best) const {
     if (i >= nodes_.size() || nodes_[i].shortest > most) return;
