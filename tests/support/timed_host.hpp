@@ -100,7 +100,7 @@ class timed_host {
     std::optional<allot::instant> end{};
     /// As of the last look before it started.
     std::optional<allot::promise> promised{};
-    bool was_evicted = false;
+    std::size_t starts = 0;
   };
 
   /// Runs all jobs to their ends; `look(now)` is called after each instant.
@@ -151,12 +151,12 @@ class timed_host {
           break;
         }
         r.start.reset();
-        r.was_evicted = true;
         ++evictions_;
         gone.push_back(e.id);
       }
       for (const auto& a : plan->admissions) {
         runs_[a.what].start = now_;
+        ++runs_[a.what].starts;
         ends_.emplace(end_of(a.what), a.what);
       }
       for (const allot::job_id id : gone) scheduler_.evicted(id);

@@ -191,7 +191,7 @@ class availability {
       last = ends[at_.ends].job;
       const record& gone = session.at(last);
       session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
-      session.places().vacate(gone.where);
+      session.places().release(gone.where);
     }
     while (!runs_.empty() && runs_.front().end <= t) {
       std::pop_heap(runs_.begin(), runs_.end(), ends_later);

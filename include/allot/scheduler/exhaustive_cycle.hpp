@@ -163,6 +163,8 @@ class exhaustive_cycle {
   [[nodiscard]] pending_minimum<n> minimum_of(Session& session, quota_id x, const record& first) const {
     auto p = pending_minimum<n>::of_nobody();
     const queue_settings& settings = session.settings(x);
+    // A job for which there is no room may still be promised some.
+    if (may_promise(session, x)) return {resources<n>{}, ~std::uint64_t{0}};
     const bool first_only = settings.head == queue_head::strict;
     std::int32_t priority = first.facts.priority;
     if (first_only) {
@@ -206,7 +208,7 @@ class exhaustive_cycle {
     const auto at = walk_flavors(
         session, r, [&] { return room_for(session, r); }, [&] { return make_room(session, r); });
     if (!at) return false;
-    if (claims_ || session.plan().evictions.size() > first_eviction) claimant_ = id;
+    if (claims_) claimant_ = id;
     admitted_ = decided_ = true;
     session.reserve(id, *at, first_eviction);
     return true;
@@ -240,18 +242,22 @@ class exhaustive_cycle {
       return claims;
     };
   }
+  /// Whether one more job of x may hold a reservation.
+  [[nodiscard]] static bool may_promise(const Session& session, quota_id x) {
+    const queue_settings& settings = session.settings(x);
+    return settings.head == queue_head::reserve && session.promised(x) < settings.reservations;
+  }
   /// Gives the pending job a reservation, if its quota has one left and a start can be told.
   bool promise_start(Session& session, job_id id) {
     const record& r = session.at(id);
-    const queue_settings& settings = session.settings(r.facts.quota);
-    if (settings.head != queue_head::reserve || r.facts.elastic) return false;
-    if (session.promised(r.facts.quota) >= settings.reservations) return false;
+    if (r.facts.elastic || !may_promise(session, r.facts.quota)) return false;
     claims_ = false;
     const auto start = profile_.earliest(session, r, claims_of(session));
     if (!start) return false;
     if (claims_) claimant_ = id;
-    const delay_cause cause = start->at <= session.now() ? delay_cause::overrun : delay_cause::none;
-    session.promise_start(id, {start->at, start->at, start->after, cause}, start->borrows);
+    promise p{start->at, start->at, start->after};
+    if (start->at <= session.now()) p.cause = delay_cause::overrun;
+    session.promise_start(id, p, start->borrows);
     return true;
   }
   /// Starts the promised jobs that can start now, and looks at the starts of the others again as far as
@@ -272,7 +278,10 @@ class exhaustive_cycle {
       for (const auto& p : session.promised()) {
         if (all || p.what.start <= session.now()) to_keep_.push_back(p);
       }
-      for (const auto& p : to_keep_) keep(session, p, cause);
+      for (const auto& p : to_keep_) {
+        keep(session, p, cause);
+        if (claimant_) break;
+      }
     }
     renew_promises(session);
   }
@@ -280,21 +289,31 @@ class exhaustive_cycle {
   void renew_promises(Session& session) {
     while (claimant_) {
       const job_id by = std::exchange(claimant_, job_id{});
+      claimed_at_ = session.now();
       if (!session.contains(by) || session.promised().empty()) return;
       const quota_id quota = session.at(by).facts.quota;
-      promise_anew(session, [quota](const record& r) {
-        return r.facts.quota == quota ? delay_cause::higher_priority : delay_cause::owner;
-      });
+      const std::int32_t priority = session.at(by).facts.priority;
+      promise_anew(
+          session,
+          [=](const record& r) {
+            return r.facts.quota == quota && r.facts.priority < priority ? delay_cause::higher_priority
+                                                                         : delay_cause::owner;
+          },
+          by);
     }
   }
-  /// Makes all promises anew, those with the earliest starts first: each keeps its start if it can.
+  /// Makes all promises anew: that of `claimant`, if it holds one, then those with the earliest starts first,
+  /// so that each keeps its start if it can.
   template <class CauseFor>
-  void promise_anew(Session& session, CauseFor cause_for) {
+  void promise_anew(Session& session, CauseFor cause_for, job_id claimant = {}) {
     to_keep_.clear();
     for (const std::size_t i : session.promised_by_start()) to_keep_.push_back(session.promised()[i]);
     for (const auto& p : session.promised()) {
       if (p.what.start == without_end) to_keep_.push_back(p);
     }
+    const auto first =
+        std::find_if(to_keep_.begin(), to_keep_.end(), [&](const auto& p) { return p.job == claimant; });
+    if (first != to_keep_.end()) std::rotate(to_keep_.begin(), first, first + 1);
     for (const auto& p : to_keep_) {
       promise unknown = p.what;
       unknown.start = without_end;
@@ -307,11 +326,17 @@ class exhaustive_cycle {
     record& r = session.at(p.job);
     if (session.settings(r.facts.quota).head != queue_head::reserve) return session.withdraw_promise(p.job);
     if (admit(session, p.job)) return;
-    const auto start = profile_.earliest(session, r, claims_of(session));
+    // It has made its claims, and the others' promises have been made anew since.
+    const auto nobody = [](const record&, const typename Session::promised_job&) { return false; };
+    const auto start = profile_.earliest(session, r, nobody);
     promise renewed = p.what;
     renewed.start = start ? start->at : without_end;
     renewed.after = start ? start->after : job_id{};
     const bool is_late = renewed.start > p.what.first_start || renewed.start <= session.now();
+    // What a claim of this step has displaced may have displaced others in turn.
+    if (cause == delay_cause::none && renewed.start > p.what.start && claimed_at_ == session.now()) {
+      cause = delay_cause::owner;
+    }
     if (is_late && cause != delay_cause::none) renewed.cause = cause;
     if (!is_late) renewed.cause = delay_cause::none;
     session.renew_promise(p.job, renewed, start ? start->borrows : p.borrows);
@@ -323,6 +348,7 @@ class exhaustive_cycle {
     const search_outcome outcome = session.make_room(search_, r);
     gave_up_ = gave_up_ || outcome == search_outcome::not_proven;
     if (outcome != search_outcome::found) return move_others(session, r);
+    claims_ = true;
     r.turns.take_in(session.epoch());
     session.evict_found(search_.victims(), r.facts.id);
     const auto at = session.places().place(r.pod_request);
@@ -343,7 +369,10 @@ class exhaustive_cycle {
     std::sort(movable_.begin(), movable_.end(),
               [](const auto& a, const auto& b) { return compare_as_victims(a, b) < 0; });
     const auto at = session.move_others(move_, r, movable_);
-    if (at) r.turns.take_in(session.epoch());
+    if (at) {
+      claims_ = true;
+      r.turns.take_in(session.epoch());
+    }
     return at;
   }
 
@@ -360,6 +389,8 @@ class exhaustive_cycle {
   std::vector<typename Session::promised_job> to_keep_;
   /// The job that has claimed what promises stood on, since these were made anew.
   job_id claimant_{};
+  /// When that happened last.
+  std::optional<instant> claimed_at_;
   /// The latest promised start that the job considered would delay: if it ended by then, it could start.
   std::optional<instant> delays_;
   /// Whether the job considered comes before some promise.

@@ -364,10 +364,15 @@ class session {
   /// A job admitted by this very plan has not started: it is pending again, and its elastic pods with it.
   void take_back_admission(record& r) {
     const job_id id = r.facts.id;
+    promise had = r.kept_promise;
     std::erase_if(plan_.admissions, [&](const auto& a) { return a.id == id || a.core == id; });
     jobs_.give_back(r);
     jobs_.requeue(r);
     took_back_ = true;
+    if (had.first_start == without_end || !contains(id)) return;
+    // It holds its reservation again, until that is made anew.
+    had.start = without_end;
+    jobs_.promise_start(r, had, true);
   }
   /// The same for the elastic pods of a job that is evicted.
   void take_back_elastic_pods(const record& core) {

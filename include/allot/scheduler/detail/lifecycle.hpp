@@ -171,6 +171,7 @@ class lifecycle {
     r.state = job_state::pending;
     r.where = {};
     r.promised = false;
+    r.kept_promise = {};
     quota_state& q = of(r.facts.quota);
     q.queue.push(r.request_class, {r.rank, id, ++r.ticket, r.estimate});
     queue_changes.note({id, r.ticket, true});
@@ -416,6 +417,7 @@ class lifecycle {
   }
   void break_promise(record& r) {
     quota_state& q = of(r.facts.quota);
+    r.kept_promise = promised.find(r.facts.id)->what;
     promised.remove(r.facts.id);
     r.promised = false;
     q.promised_amount -= r.facts.request;
