@@ -37,7 +37,8 @@ static_assert(allot::victim_protection<parts::protection_type, 1>);
 
 using cycle = parts::cycle<session>;
 static_assert(allot::scheduling_cycle<cycle, session> && !allot::explaining_cycle<cycle, session> &&
-              !allot::dividing_cycle<cycle> && !allot::announcing_cycle<cycle, session>);
+              allot::reserving_cycle<cycle> && !allot::dividing_cycle<cycle> &&
+              !allot::announcing_cycle<cycle, session>);
 
 static_assert(allot::preset<allot::standard>);
 static_assert(allot::surplus_rule<allot::proportional_to_weight>);

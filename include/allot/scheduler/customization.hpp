@@ -63,6 +63,7 @@
 // | `scheduling_cycle`  | `reset(session)`, `run(session)`           | `exhaustive_cycle`                  |
 // | `explaining_cycle`  | `explain(session, pending_job)`            | the bound of the ledger that binds  |
 // | `dividing_cycle`    | `entitled(quota)`                          | nothing is divided                  |
+// | `reserving_cycle`   | `reserves()`                               | no reservations with a time         |
 // | `announcing_cycle`  | `has_announced`, `adopt_announced`         | it reserves                         |
 //
 // ## The rest
