@@ -166,7 +166,7 @@ TEST_CASE("easy: starts every job when the algorithm of the book does, in both o
         CAPTURE(j);
         REQUIRE(h[j].start.has_value());
         REQUIRE(*h[j].start == expected[j]);
-        backfilled += *h[j].start < last ? 1 : 0;
+        backfilled += *h[j].start < last ? 1U : 0U;
         last = std::max(last, *h[j].start);
       }
     });
@@ -202,7 +202,7 @@ TEST_CASE("easy, conservative: no start is later than promised, and with exact e
     for (const auto& [j, start] : first) {
       REQUIRE(h[j].start.has_value());
       const bool had_cause = h[j].promised && h[j].promised->cause != allot::delay_cause::none;
-      overruns += had_cause ? 1 : 0;
+      overruns += had_cause ? 1U : 0U;
       REQUIRE((had_cause || *h[j].start <= start));
       if (exact && settings.reservations == allot::reserve_all) REQUIRE(*h[j].start == start);
       ++kept;

@@ -115,14 +115,14 @@ void check_promises(Host& h, const std::vector<timed_job>& jobs, const std::vect
           // It may have been evicted at once.
           REQUIRE(h[j].starts > starts[j]);
           REQUIRE((now <= at->second || cause[j] != delay_cause::none));
-          all.late += now > at->second ? 1 : 0;
+          all.late += now > at->second ? 1U : 0U;
           first.erase(at);
         }
         continue;
       }
       // It started and was evicted at once.
       if (h[j].starts > starts[j]) first.erase(j);
-      all.promised += first.try_emplace(j, p->first_start).second ? 1 : 0;
+      all.promised += first.try_emplace(j, p->first_start).second ? 1U : 0U;
       REQUIRE(p->first_start == first[j]);
       cause[j] = p->cause;
       starts[j] = h[j].starts;
