@@ -56,6 +56,7 @@ struct everything {
   bool preemptible(job j) const { return j->preemptible; }
   allot::instant duration(job j) const { return j->hours; }
   allot::instant time_limit(job j) const { return j->most_hours; }
+  allot::instant estimate(job j) const { return j->hours; }
   allot::instant checkpoint(job j) const { return j->checkpoint_hours; }
   allot::instant restart(job) const { return 1; }
 
@@ -91,7 +92,8 @@ static_assert(allot::timed_view<everything> && allot::identified_view<everything
               allot::preemptible_view<everything> && allot::duration_view<everything> &&
               allot::placed_view<everything, gpu::inventory> && allot::elastic_view<everything> &&
               allot::flavored_view<everything> && allot::time_limited_view<everything> &&
-              allot::checkpointed_view<everything> && allot::capacity_view<everything>);
+              allot::estimated_view<everything> && allot::checkpointed_view<everything> &&
+              allot::capacity_view<everything>);
 
 /// Takes from who loses least work.
 using policies =

@@ -33,6 +33,7 @@ struct jobs_view {
   allot::resources<> request(job j) const { return gpus(j->gpus); }
   int priority(job) const { return 0; }
   allot::instant duration(job j) const { return j->minutes; }  // for sjf
+  allot::instant estimate(job j) const { return j->minutes; }  // for easy and conservative
 };
 //! [view]
 
@@ -44,6 +45,7 @@ std::vector<allot::quota_spec<>> quotas() {
 }
 //! [quotas]
 
+constexpr const char* head[] = {"best effort", "strict", "reserve"};
 constexpr const char* within[] = {"none", "lower priority", "lower priority, or newer"};
 constexpr const char* reclaim[] = {"nothing", "from lower priorities", "all"};
 
@@ -53,8 +55,7 @@ void show(const char* preset, const Scheduler& scheduler) {
   const allot::queue_settings& s = scheduler.settings(scheduler.tree().find("speech"));
   std::printf("%-14s %-10s %-12s%-16s%-9s", preset,
               s.order == allot::queue_order::priority ? "priority" : "submission",
-              s.head == allot::queue_head::strict ? "strict" : "best effort",
-              within[static_cast<std::size_t>(s.preempt.within)],
+              head[static_cast<std::size_t>(s.head)], within[static_cast<std::size_t>(s.preempt.within)],
               reclaim[static_cast<std::size_t>(s.preempt.reclaim)]);
   for (const char* name : {"lab", "vision", "speech"}) {
     const allot::quota_id q = scheduler.tree().find(name);
@@ -155,5 +156,17 @@ int main() {
     auto scheduler = allot::make_scheduler(allot::sjf{}, view, quotas()).value();
     //! [sjf]
     show("sjf", scheduler);
+  }
+  {
+    //! [easy]
+    auto scheduler = allot::make_scheduler(allot::easy{}, view, quotas()).value();
+    //! [easy]
+    show("easy", scheduler);
+  }
+  {
+    //! [conservative]
+    auto scheduler = allot::make_scheduler(allot::conservative{}, view, quotas()).value();
+    //! [conservative]
+    show("conservative", scheduler);
   }
 }

@@ -61,6 +61,9 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, sim::job_index j
   } else if (policy.settings(h.quota).head == queue_head::strict) {
     to.reason = "behind_head";
     to.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";
+  } else if (policy.settings(h.quota).head == queue_head::reserve) {
+    to.reason = "behind_head";
+    to.text = "there is room for it, but it would delay a job that holds a reservation";
   } else {
     to.reason = "waits_turn";
     to.text = "there is room for it, but its turn has not come";

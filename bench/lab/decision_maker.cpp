@@ -277,6 +277,9 @@ decision::pending_job decision_maker::explain_waiting(job_index j) {
   } else if (scheduler_.settings(scheduler_.view().quota(j)).head == queue_head::strict) {
     pending.reason = "behind_head";
     pending.text = "an earlier job of " + std::string{queue} + " does not fit, and no other may pass it";
+  } else if (scheduler_.settings(scheduler_.view().quota(j)).head == queue_head::reserve) {
+    pending.reason = "behind_head";
+    pending.text = "there is room for it, but it would delay a job that holds a reservation";
   } else {
     pending.reason = "waits_turn";
     pending.text = "there is room for it, but its turn has not come in this cycle";

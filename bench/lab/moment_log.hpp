@@ -76,7 +76,7 @@ template <class Pending>
       return {why.reason == gpu::obstacle::no_domain_has_room ? kind::no_domain : kind::no_such_node};
     }
   }
-  return {settings.head == queue_head::strict ? kind::behind_head : kind::waits_turn};
+  return {settings.head == queue_head::best_effort ? kind::waits_turn : kind::behind_head};
 }
 
 /// The reason as text: "borrow limit of team-b, 2 GPUs short".

@@ -74,6 +74,10 @@ const std::vector<preset_option>& options_of_presets() {
       {"runai", "k", "how much past use counts against a quota; 0: not at all"},
       {"runai", "half_life_s", "after how long use counts half; 0: it never fades"},
       {"runai", "window_s", "how long use counts at all"},
+      {"standard", "reservations", "how many jobs of a quota hold a reservation at once; \"all\"; 0: none"},
+      {"standard", "backfill", "\"queue\" or \"shortest_estimate\": the order of the jobs that hold none"},
+      {"easy", "reservations", "how many jobs hold a reservation at once; \"all\""},
+      {"easy", "backfill", "\"queue\" or \"shortest_estimate\": the order of the jobs that hold none"},
       {"runai", "saturation_multiplier", "how much more of its share a victim must have; at least 1"}};
   return options;
 }

@@ -41,6 +41,7 @@ struct preset_option {
 /// The words of options that take one.
 inline constexpr std::array<std::string_view, 2> idle_words = {"fcfs", "fair_share"};
 inline constexpr std::array<std::string_view, 2> tasks_words = {"fcfs", "ranking"};
+inline constexpr std::array<std::string_view, 2> backfill_words = {"queue", "shortest_estimate"};
 inline constexpr std::array<std::string_view, 2> strategy_words = {"final_share", "initial_share"};
 
 }  // namespace lab

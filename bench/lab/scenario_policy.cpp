@@ -166,6 +166,16 @@ void scenario_reader::read_preset_options(json_object& policy) {
                     v->shown());
     }
   }
+  word("backfill", backfill_words, options.backfill);
+  if (const auto v = option("reservations")) {
+    if (v->is_string() && v->text() == "all") {
+      options.reservations = reserve_all;
+    } else if (v->is_string()) {
+      v->report(found_, "expected a number or \"all\", found " + v->shown());
+    } else if (const auto n = read_whole(*v, to_.policy.preset == "easy" ? 1 : 0, 1'000'000, found_)) {
+      options.reservations = static_cast<std::uint32_t>(*n);
+    }
+  }
   number("k", options.k);
   number("half_life_s", options.half_life);
   number("window_s", options.window);

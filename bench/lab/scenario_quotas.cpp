@@ -18,6 +18,10 @@ namespace lab {
 queue_settings quota_entry::settings(queue_settings otherwise) const {
   otherwise.order = order.value_or(otherwise.order);
   otherwise.head = head.value_or(otherwise.head);
+  if (otherwise.head != queue_head::reserve) {
+    otherwise.reservations = 1;
+    otherwise.backfill = backfill_order::queue;
+  }
   otherwise.flavors.when_can_borrow = when_can_borrow.value_or(otherwise.flavors.when_can_borrow);
   otherwise.flavors.when_can_preempt = when_can_preempt.value_or(otherwise.flavors.when_can_preempt);
   preempt_settings& may = otherwise.preempt;
@@ -174,8 +178,9 @@ quota_entry scenario_reader::read_quota(json_value value) {
     }
   }
   if (const auto head = quota.find("head")) {
-    if (const auto word = read_word(*head, {"best_effort", "strict"}, found_)) {
-      q.head = *word == 0 ? queue_head::best_effort : queue_head::strict;
+    constexpr queue_head values[] = {queue_head::best_effort, queue_head::strict, queue_head::reserve};
+    if (const auto word = read_word(*head, {"best_effort", "strict", "reserve"}, found_)) {
+      q.head = values[*word];
     }
   }
   if (const auto preempt = quota.find("preempt")) read_preempt(*preempt, q);

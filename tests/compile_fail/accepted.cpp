@@ -61,6 +61,7 @@ struct everything {
   static std::uint8_t min_pods(job) { return 2; }
   allot::flavor_menu<2> flavors(job, std::uint64_t) const { return {}; }
   std::uint64_t time_limit(job) const noexcept { return 0; }
+  std::uint32_t estimate(job) const { return 90; }
   short checkpoint(job) const { return 0; }
   rank restart(job) const { return rank{5}; }
   allot::resources<2> capacity() const { return {}; }
@@ -93,7 +94,7 @@ class least final {
  private:
   // Data is nobody's misspelling.
   [[maybe_unused]] int runtime = 0;
-  [[maybe_unused]] int estimate = 0;
+  [[maybe_unused]] int expected_duration = 0;
 };
 
 struct oldest_first {

@@ -174,7 +174,18 @@ struct view {
   // allot: the view's duration must be `allot::instant duration(const job&) const`
   allot::instant duration(const job&);
 #elif defined duration_is_misspelt
-  // allot: the view has a member estimated_runtime; the library calls duration
+  // allot: the view has a member run_time; the library calls duration
+  allot::instant run_time(const job&) const;
+#endif
+
+#ifdef estimate_is_a_double
+  // allot: the view's estimate must be `allot::instant estimate(const job&) const`
+  double estimate(const job&) const;
+#elif defined estimate_is_not_const
+  // allot: the view's estimate must be `allot::instant estimate(const job&) const`
+  allot::instant estimate(const job&);
+#elif defined estimate_is_misspelt
+  // allot: the view has a member estimated_runtime; the library calls estimate
   allot::instant estimated_runtime(const job&) const;
 #endif
 

@@ -33,6 +33,7 @@ struct preset_view {
   allot::instant submitted(job j) const { return j->submitted; }
   std::uint64_t id(job j) const { return static_cast<std::uint64_t>(j->submitted); }
   allot::instant duration(job j) const { return j->length; }
+  allot::instant estimate(job j) const { return j->length; }
   bool preemptible(job j) const { return j->preemptible; }
 };
 

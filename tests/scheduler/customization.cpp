@@ -17,8 +17,9 @@ struct least {
 };
 static_assert(allot::job_view<least> && !allot::timed_view<least> && !allot::identified_view<least> &&
               !allot::preemptible_view<least> && !allot::duration_view<least> &&
-              !allot::time_limited_view<least> && !allot::checkpointed_view<least> &&
-              !allot::elastic_view<least> && !allot::flavored_view<least> && !allot::capacity_view<least>);
+              !allot::time_limited_view<least> && !allot::estimated_view<least> &&
+              !allot::checkpointed_view<least> && !allot::elastic_view<least> &&
+              !allot::flavored_view<least> && !allot::capacity_view<least>);
 
 static_assert(allot::placement<allot::no_placement> && !allot::revocable_placement<allot::no_placement>);
 
@@ -36,7 +37,8 @@ static_assert(allot::victim_protection<parts::protection_type, 1>);
 
 using cycle = parts::cycle<session>;
 static_assert(allot::scheduling_cycle<cycle, session> && !allot::explaining_cycle<cycle, session> &&
-              !allot::dividing_cycle<cycle> && !allot::announcing_cycle<cycle, session>);
+              allot::reserving_cycle<cycle> && !allot::dividing_cycle<cycle> &&
+              !allot::announcing_cycle<cycle, session>);
 
 static_assert(allot::preset<allot::standard>);
 static_assert(allot::surplus_rule<allot::proportional_to_weight>);

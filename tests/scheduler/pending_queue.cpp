@@ -239,3 +239,60 @@ TEST_CASE("pending_queue: a steady queue does not allocate") {
   random = random_source{1};
   CHECK(allot_test::allocations_in(turn_over) == 0);
 }
+
+TEST_CASE("pending_queue: of an inadmissible class those are tried that end in time") {
+  pending_queue q;
+  q.push(class_number{7}, {{0, 1, 1}, job_id{1}, 0, 100});
+  q.push(class_number{7}, {{0, 2, 2}, job_id{2}, 0, 60});
+  q.push(class_number{7}, {{0, 3, 3}, job_id{3}, 0});
+  q.push(class_number{8}, {{0, 4, 4}, job_id{4}, 0, 50});
+  CHECK(q.first(always, 10)->id == job_id{1});
+  q.mark_inadmissible(70);
+  CHECK(q.first(always, 10)->id == job_id{2});
+  CHECK(q.first(always, 11)->id == job_id{4});
+  CHECK(q.first(always, 10, true)->id == job_id{4});
+  CHECK(q.first(always, 10)->id == job_id{2});
+  q.take_out(class_number{7}, job_id{2});
+  CHECK(q.first(always, 10)->id == job_id{4});
+  q.mark_inadmissible();
+  CHECK_FALSE(q.first(always, 10));
+  q.push(class_number{7}, {{0, 5, 5}, job_id{5}, 0, 60});
+  CHECK(q.first(always, 10)->id == job_id{5});
+  q.requeue();
+  CHECK(q.first(always, 10)->id == job_id{1});
+  CHECK(q.first(always, 10, true)->id == job_id{4});
+}
+
+TEST_CASE("pending_queue: finds the first job with a bounded estimate, whatever came and went") {
+  allot_test::for_each_seed(200, [](random_source& random) {
+    allot::detail::pending_heap heap;
+    std::map<job_rank, pending_entry> naive;
+    for (std::size_t i = 0; i < 200; ++i) {
+      if (!random.one_in(3)) {
+        const pending_entry e{{random.between(-3, 3), 0, i}, job_id{i}, 0, random.between(1, 30)};
+        heap.push(e);
+        naive.emplace(e.rank, e);
+      } else if (!heap.empty()) {
+        const std::size_t at = random.below(heap.size());
+        naive.erase(heap[at].rank);
+        heap.remove(at);
+      }
+      if (random.one_in(20)) {
+        const auto is_odd = [](const pending_entry& e) { return e.id.index() % 2 != 0; };
+        heap.remove_if(is_odd);
+        std::erase_if(naive, [&](const auto& n) { return is_odd(n.second); });
+      }
+      REQUIRE(heap.size() == naive.size());
+      if (heap.empty()) continue;
+      REQUIRE(heap.front().rank == naive.begin()->first);
+      const allot::instant most = random.between(0, 31);
+      std::optional<job_rank> first;
+      for (const auto& [rank, e] : naive) {
+        if (!first && e.estimate <= most) first = rank;
+      }
+      const std::size_t found = heap.first_within(most);
+      REQUIRE((found != allot::detail::pending_heap::nowhere) == first.has_value());
+      if (first) REQUIRE(heap[found].rank == *first);
+    }
+  });
+}

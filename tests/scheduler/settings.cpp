@@ -19,6 +19,7 @@ TEST_CASE("queue_settings: by default priorities rank, and small jobs may pass")
 
 TEST_CASE("settings: each value has a word of its own") {
   CHECK(allot_test::has_words<allot::queue_order>(2));
-  CHECK(allot_test::has_words<allot::queue_head>(2));
+  CHECK(allot_test::has_words<allot::queue_head>(3));
+  CHECK(allot_test::has_words<allot::backfill_order>(2));
   CHECK(allot_test::has_words<allot::flavor_step>(2));
 }

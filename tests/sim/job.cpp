@@ -19,16 +19,19 @@ static_assert(allot::placed_view<workload_view<1>, allot::sim::places>);
 static_assert(allot::dimensions<workload_view<3>> == 3);
 static_assert(allot::elastic_view<workload_view<1>> && allot::flavored_view<workload_view<1>>);
 static_assert(allot::time_limited_view<workload_view<1>> && allot::checkpointed_view<workload_view<1>>);
+static_assert(allot::estimated_view<workload_view<1>>);
 
 TEST_CASE("job: the view shows a job by its number, in one queue or in its own") {
   const std::array<job<1>, 2> jobs{
-      job<1>{.quota = quota_id{3}, .request = gpus(2), .submit = 10, .duration = 60},
+      job<1>{.quota = quota_id{3}, .request = gpus(2), .submit = 10, .duration = 60, .estimate = 90},
       job<1>{.quota = quota_id{4}, .request = gpus(1), .priority = 5, .preemptible = false, .submit = 20}};
   const workload_view<1> own{jobs};
   CHECK(own.quota(0) == quota_id{3});
   CHECK(own.quota(1) == quota_id{4});
   CHECK(own.request(0) == allot::resources<1>{gpus(2)});
   CHECK(own.duration(0) == 60);
+  CHECK(own.estimate(0) == 90);
+  CHECK(own.estimate(1) == 0);
   CHECK(own.submitted(1) == 20);
   CHECK(own.priority(1) == 5);
   CHECK(own.preemptible(0));

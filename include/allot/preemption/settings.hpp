@@ -104,6 +104,11 @@ struct preempt_settings {
 [[nodiscard]] constexpr bool asks_rivals(const preempt_settings& may) noexcept {
   return may.rivals == preempt_rivals::lower_priority || may.rivals == preempt_rivals::any;
 }
+/// Whether a job may preempt at all.
+[[nodiscard]] constexpr bool may_preempt(const preempt_settings& may) noexcept {
+  return may.within != preempt_within::never || may.reclaim != preempt_reclaim::never || may.children ||
+         may.borrow != preempt_borrow::never || may.rivals != preempt_rivals::never;
+}
 /// The settings with `by_guard` resolved by whether the guard decides what is fair between rivals.
 [[nodiscard]] constexpr preempt_settings with_guard(preempt_settings may, bool judges_rivals) noexcept {
   if (may.rivals == preempt_rivals::by_guard) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/time.hpp>
+#include <allot/scheduler/settings.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -200,6 +201,14 @@ struct preset_options {
   std::optional<hyperpod_idle> idle{};
   std::optional<hyperpod_tasks> tasks{};
   std::optional<fair_strategies> strategies{};
+  /// @}
+
+  /// @{
+  /// Of the presets that reserve for blocked jobs, and of `standard`, which does not by default: how many
+  /// jobs of a quota hold a reservation at once, and in which order the others are tried. See
+  /// `queue_settings`.
+  std::optional<std::uint32_t> reservations{};
+  std::optional<backfill_order> backfill{};
   /// @}
 
   /// Kueue with fair sharing: by dimension, the number of the resource that it is a flavor of. A dimension

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/presets/options.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/preset.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +20,16 @@ inline constexpr queue_settings single_queue{
     queue_order::fifo,
     queue_head::strict,
     {.within = preempt_within::never, .reclaim = preempt_reclaim::never, .children = false}};
+
+/// The same queue with reservations for so many jobs.
+[[nodiscard]] constexpr queue_settings backfilled_queue(std::uint32_t reservations,
+                                                        const preset_options& o) noexcept {
+  queue_settings settings = single_queue;
+  settings.head = queue_head::reserve;
+  settings.reservations = o.reservations.value_or(reservations);
+  settings.backfill = o.backfill.value_or(backfill_order::queue);
+  return settings;
+}
 
 }  // namespace detail
 
@@ -54,6 +66,52 @@ struct sjf {
   /// @}
 };
 static_assert(preset<sjf>);
+
+/// EASY backfilling (Lifka 1995) over the whole cluster: the first job that does not fit gets a reservation,
+/// and later ones start if they fit and do not delay it. The view has to show estimates. Options:
+/// `reservations` gives more than the first job one, `backfill` the order of the others.
+struct easy {
+  /// @{
+  /// What the concept `preset` asks for.
+  static constexpr std::string_view name = "easy";
+  static constexpr std::string_view summary =
+      "one queue by submission; later jobs pass if they do not delay its head; no quotas";
+  static constexpr bool ignores_quotas = true;
+
+  using policies_type = policies<best_job_first>;
+
+  [[nodiscard]] static policies_type configure(const preset_options&) noexcept { return {}; }
+  [[nodiscard]] static constexpr queue_settings defaults(const preset_options& o = {}) noexcept {
+    return detail::backfilled_queue(1, o);
+  }
+  template <std::size_t N>
+  static void adapt(std::vector<quota_spec<N>>&) {}
+  /// @}
+};
+static_assert(preset<easy>);
+
+/// Conservative backfilling over the whole cluster: every job that does not fit gets a reservation on
+/// arrival, and later ones start if they delay none. Reservations become earlier when jobs end before they
+/// are expected to. The view has to show estimates.
+struct conservative {
+  /// @{
+  /// What the concept `preset` asks for.
+  static constexpr std::string_view name = "conservative";
+  static constexpr std::string_view summary =
+      "one queue by submission; later jobs pass if they delay nobody ahead; no quotas";
+  static constexpr bool ignores_quotas = true;
+
+  using policies_type = policies<best_job_first>;
+
+  [[nodiscard]] static policies_type configure(const preset_options&) noexcept { return {}; }
+  [[nodiscard]] static constexpr queue_settings defaults(const preset_options& o = {}) noexcept {
+    return detail::backfilled_queue(reserve_all, o);
+  }
+  template <std::size_t N>
+  static void adapt(std::vector<quota_spec<N>>&) {}
+  /// @}
+};
+static_assert(preset<conservative>);
 
 }  // namespace v0
 }  // namespace allot

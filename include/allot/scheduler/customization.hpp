@@ -27,6 +27,7 @@
 // | `preemptible_view`  | `preemptible(j)`                           | every job may be evicted            |
 // | `duration_view`     | `duration(j)`                              | no order by length (`sjf`)          |
 // | `time_limited_view` | `time_limit(j)`                            | a job may run forever               |
+// | `estimated_view`    | `estimate(j)`                              | no job has an expected end          |
 // | `checkpointed_view` | `checkpoint(j)`, `restart(j)`              | nothing is saved, restarts are free |
 // | `elastic_view`      | `pods(j)`, `min_pods(j)`, `request(j, pods)` | all pods start together           |
 // | `flavored_view`     | `flavors(j, pods)`                         | no choice                           |
@@ -63,6 +64,7 @@
 // | `scheduling_cycle`  | `reset(session)`, `run(session)`           | `exhaustive_cycle`                  |
 // | `explaining_cycle`  | `explain(session, pending_job)`            | the bound of the ledger that binds  |
 // | `dividing_cycle`    | `entitled(quota)`                          | nothing is divided                  |
+// | `reserving_cycle`   | `reserves()`                               | no reservations with a time         |
 // | `announcing_cycle`  | `has_announced`, `adopt_announced`         | it reserves                         |
 //
 // ## The rest

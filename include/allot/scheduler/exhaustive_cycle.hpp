@@ -7,7 +7,9 @@
 #include <allot/preemption/protection.hpp>
 #include <allot/preemption/resized.hpp>
 #include <allot/preemption/search.hpp>
+#include <allot/scheduler/availability.hpp>
 #include <allot/scheduler/flavor_walk.hpp>
+#include <allot/scheduler/promise.hpp>
 #include <allot/scheduler/session.hpp>
 
 #include <algorithm>
@@ -46,6 +48,10 @@ struct protection_by_settings {
 /// nothing overlaps and nothing is decided twice. Only quotas that lost something or whose queue changed are
 /// reordered, so an unchanged world costs nothing.
 ///
+/// Where a quota's head reserves, a blocked job is promised the earliest start that the availability profile
+/// allows, and no later decision may delay it without a claim of its own; see `queue_head::reserve`. Promised
+/// jobs are looked at first, in the order of their promises, whose turn it is by now: a promise fixes that.
+///
 /// Its type leaves out the order of jobs, which it does not use: policies that differ in that alone share it.
 template <class Session, class QuotaOrder, class VictimOrder, class Guard, class Protection>
 class exhaustive_cycle {
@@ -69,6 +75,9 @@ class exhaustive_cycle {
     is_new_tree_ = true;
   }
 
+  /// Whether quotas may have `queue_head::reserve`.
+  [[nodiscard]] static constexpr bool reserves() noexcept { return true; }
+
   /// Decides everything that can be decided now.
   void run(Session& session) {
     run(session, [](quota_id) { return false; });
@@ -88,14 +97,13 @@ class exhaustive_cycle {
         session.requeue_inadmissible();
         admitted_ = false;
       }
+      keep_promises(session);
       for (show_changes(session, look); const quota_id x = turn_.best(session.tree());
            show_changes(session, look)) {
         consider(session, x);
+        renew_promises(session);
       }
-      // Jobs that became inadmissible before others were admitted may have a claim on what these borrow, or
-      // on what these have left others to borrow.
-    } while (decided_ &&
-             (session.must_requeue() || (std::exchange(admitted_, false) && session.requeue_inadmissible())));
+    } while (decided_ && (session.must_requeue() || others_may_claim(session)));
     std::sort(shown_.begin(), shown_.end());
     shown_.erase(std::unique(shown_.begin(), shown_.end()), shown_.end());
     for (const quota_id x : shown_) {
@@ -108,6 +116,13 @@ class exhaustive_cycle {
   using record = typename Session::record;
 
   using protection_of_all = any_protection<detail::protection_by_settings<Session>, Protection>;
+
+  /// Jobs that became inadmissible before others were admitted may have a claim on what these borrow, or on
+  /// what these have left others to borrow. Lets them be tried again; returns whether there are any.
+  [[nodiscard]] bool others_may_claim(Session& session) {
+    if (!std::exchange(admitted_, false)) return false;
+    return (session.anyone_preempts() || may_move_) && session.requeue_inadmissible();
+  }
 
   /// Evicts excess jobs after quotas have shrunk.
   void bring_down(Session& session) {
@@ -133,7 +148,9 @@ class exhaustive_cycle {
       others_too = look(x) || others_too;
       if (const auto first = session.first_of(x)) {
         const record& r = session.at(*first);
-        turn_.enter(session.assumed(), x, r.facts.request, r.rank, minimum_of(session, x, r));
+        // What is reserved counts as what it is going to be: used.
+        turn_.enter(session.assumed(), x, session.promised_amount(x) + r.facts.request, r.rank,
+                    minimum_of(session, x, r));
       } else {
         turn_.leave(session.assumed(), x);
       }
@@ -146,6 +163,8 @@ class exhaustive_cycle {
   [[nodiscard]] pending_minimum<n> minimum_of(Session& session, quota_id x, const record& first) const {
     auto p = pending_minimum<n>::of_nobody();
     const queue_settings& settings = session.settings(x);
+    // A job for which there is no room may still be promised some.
+    if (may_promise(session, x)) return {resources<n>{}, ~std::uint64_t{0}};
     const bool first_only = settings.head == queue_head::strict;
     std::int32_t priority = first.facts.priority;
     if (first_only) {
@@ -177,28 +196,159 @@ class exhaustive_cycle {
 
   void consider(Session& session, quota_id x) {
     const job_id id = *session.first_of(x);
+    if (admit(session, id) || promise_start(session, id)) return;
+    session.mark_inadmissible(x, gave_up_ ? pending_reason::not_proven : pending_reason::quota, delays_);
+  }
+  /// Admits the pending job, if there is room or can be made.
+  bool admit(Session& session, job_id id) {
     record& r = session.at(id);
     const std::size_t first_eviction = session.plan().evictions.size();
+    delays_.reset();
+    claims_ = false;
     const auto at = walk_flavors(
         session, r, [&] { return room_for(session, r); }, [&] { return make_room(session, r); });
-    if (!at)
-      return session.mark_inadmissible(x, gave_up_ ? pending_reason::not_proven : pending_reason::quota);
+    if (!at) return false;
+    if (claims_) claimant_ = id;
     admitted_ = decided_ = true;
     session.reserve(id, *at, first_eviction);
+    return true;
   }
 
-  /// A place for the job as it is, if its quota allows it.
+  /// A place for the job as it is, if its quota allows it and it delays no promise.
   [[nodiscard]] std::optional<typename Session::place> room_for(Session& session, const record& r) {
     gave_up_ = false;
     if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) return std::nullopt;
-    return session.places().place(r.pod_request);
+    const auto at = session.places().place(r.pod_request);
+    if (!at) return std::nullopt;
+    const auto delayed = profile_.first_delayed(session, r, claims_of(session));
+    if (!delayed) return at;
+    session.places().release(*at);
+    delays_ = std::max(delays_.value_or(*delayed), *delayed);
+    return std::nullopt;
   }
+
+  // Promises.
+
+  /// Whether a job comes before a promise all the same: its priority in the same quota is higher, or it uses
+  /// what its quota owns, and the promised job is to borrow.
+  [[nodiscard]] auto claims_of(Session& session) {
+    return [this, &session](const record& r, const typename Session::promised_job& p) {
+      const record& promised = session.at(p.job);
+      const bool is_own = r.facts.quota == promised.facts.quota;
+      const bool claims = is_own ? session.settings(r.facts.quota).order == queue_order::priority &&
+                                       r.facts.priority > promised.facts.priority
+                                 : p.borrows && !session.would_borrow(r);
+      claims_ = claims_ || claims;
+      return claims;
+    };
+  }
+  /// Whether one more job of x may hold a reservation.
+  [[nodiscard]] static bool may_promise(const Session& session, quota_id x) {
+    const queue_settings& settings = session.settings(x);
+    return settings.head == queue_head::reserve && session.promised(x) < settings.reservations;
+  }
+  /// Gives the pending job a reservation, if its quota has one left and a start can be told.
+  bool promise_start(Session& session, job_id id) {
+    const record& r = session.at(id);
+    if (r.facts.elastic || !may_promise(session, r.facts.quota)) return false;
+    claims_ = false;
+    const auto start = profile_.earliest(session, r, claims_of(session));
+    if (!start) return false;
+    if (claims_) claimant_ = id;
+    promise p{start->at, start->at, start->after};
+    if (start->at <= session.now()) p.cause = delay_cause::overrun;
+    session.promise_start(id, p, start->borrows);
+    return true;
+  }
+  /// Starts the promised jobs that can start now, and looks at the starts of the others again as far as
+  /// something has happened that may move them.
+  void keep_promises(Session& session) {
+    const detail::promise_news news = session.take_promise_news();
+    if (session.promised().empty()) return;
+    // Promises that were made while a job overran rest on its end at any moment.
+    const auto ends = session.expected_ends();
+    const bool overruns =
+        news.ends_from < session.now() || (!ends.empty() && ends.front().at <= session.now());
+    const delay_cause cause = news.cause == delay_cause::none && overruns ? delay_cause::overrun : news.cause;
+    if (cause != delay_cause::none) {
+      promise_anew(session, [cause](const record&) { return cause; });
+    } else {
+      const bool all = news.may_move_starts(session.now());
+      to_keep_.clear();
+      for (const auto& p : session.promised()) {
+        if (all || p.what.start <= session.now()) to_keep_.push_back(p);
+      }
+      for (const auto& p : to_keep_) {
+        keep(session, p, cause);
+        if (claimant_) break;
+      }
+    }
+    renew_promises(session);
+  }
+  /// Makes promises anew of which a job has claimed what they stood on.
+  void renew_promises(Session& session) {
+    while (claimant_) {
+      const job_id by = std::exchange(claimant_, job_id{});
+      claimed_at_ = session.now();
+      if (!session.contains(by) || session.promised().empty()) return;
+      const quota_id quota = session.at(by).facts.quota;
+      const std::int32_t priority = session.at(by).facts.priority;
+      promise_anew(
+          session,
+          [=](const record& r) {
+            return r.facts.quota == quota && r.facts.priority < priority ? delay_cause::higher_priority
+                                                                         : delay_cause::owner;
+          },
+          by);
+    }
+  }
+  /// Makes all promises anew: that of `claimant`, if it holds one, then those with the earliest starts first,
+  /// so that each keeps its start if it can.
+  template <class CauseFor>
+  void promise_anew(Session& session, CauseFor cause_for, job_id claimant = {}) {
+    to_keep_.clear();
+    for (const std::size_t i : session.promised_by_start()) to_keep_.push_back(session.promised()[i]);
+    for (const auto& p : session.promised()) {
+      if (p.what.start == without_end) to_keep_.push_back(p);
+    }
+    const auto first =
+        std::find_if(to_keep_.begin(), to_keep_.end(), [&](const auto& p) { return p.job == claimant; });
+    if (first != to_keep_.end()) std::rotate(to_keep_.begin(), first, first + 1);
+    for (const auto& p : to_keep_) {
+      promise unknown = p.what;
+      unknown.start = without_end;
+      session.renew_promise(p.job, unknown, p.borrows);
+    }
+    for (const auto& p : to_keep_) keep(session, p, cause_for(session.at(p.job)));
+  }
+  /// Starts a promised job if that is possible, or makes its promise anew.
+  void keep(Session& session, const typename Session::promised_job& p, delay_cause cause) {
+    record& r = session.at(p.job);
+    if (session.settings(r.facts.quota).head != queue_head::reserve) return session.withdraw_promise(p.job);
+    if (admit(session, p.job)) return;
+    // It has made its claims, and the others' promises have been made anew since.
+    const auto nobody = [](const record&, const typename Session::promised_job&) { return false; };
+    const auto start = profile_.earliest(session, r, nobody);
+    promise renewed = p.what;
+    renewed.start = start ? start->at : without_end;
+    renewed.after = start ? start->after : job_id{};
+    const bool is_late = renewed.start > p.what.first_start || renewed.start <= session.now();
+    // What a claim of this step has displaced may have displaced others in turn.
+    if (cause == delay_cause::none && renewed.start > p.what.start && claimed_at_ == session.now()) {
+      cause = delay_cause::owner;
+    }
+    if (is_late && cause != delay_cause::none) renewed.cause = cause;
+    if (!is_late) renewed.cause = delay_cause::none;
+    session.renew_promise(p.job, renewed, start ? start->borrows : p.borrows);
+  }
+
   /// A place made by evicting others.
   [[nodiscard]] std::optional<typename Session::place> make_room(Session& session, record& r) {
     if (!r.turns.left_in(session.epoch())) return std::nullopt;
     const search_outcome outcome = session.make_room(search_, r);
     gave_up_ = gave_up_ || outcome == search_outcome::not_proven;
     if (outcome != search_outcome::found) return move_others(session, r);
+    claims_ = true;
     r.turns.take_in(session.epoch());
     session.evict_found(search_.victims(), r.facts.id);
     const auto at = session.places().place(r.pod_request);
@@ -219,11 +369,15 @@ class exhaustive_cycle {
     std::sort(movable_.begin(), movable_.end(),
               [](const auto& a, const auto& b) { return compare_as_victims(a, b) < 0; });
     const auto at = session.move_others(move_, r, movable_);
-    if (at) r.turns.take_in(session.epoch());
+    if (at) {
+      claims_ = true;
+      r.turns.take_in(session.epoch());
+    }
     return at;
   }
 
   tournament<n, QuotaOrder> turn_;
+  availability<Session> profile_;
   victim_search<n, VictimOrder, Guard, protection_of_all> search_;
   consolidation_search<n> move_;
   resize_search<n, VictimOrder> shrink_;
@@ -231,6 +385,16 @@ class exhaustive_cycle {
   std::vector<running_job<n>> movable_;
   /// The quotas that have changed in this step. Their first jobs are in the plan, tried or not.
   std::vector<quota_id> shown_;
+  /// The promises that are looked at.
+  std::vector<typename Session::promised_job> to_keep_;
+  /// The job that has claimed what promises stood on, since these were made anew.
+  job_id claimant_{};
+  /// When that happened last.
+  std::optional<instant> claimed_at_;
+  /// The latest promised start that the job considered would delay: if it ended by then, it could start.
+  std::optional<instant> delays_;
+  /// Whether the job considered comes before some promise.
+  bool claims_ = false;
   bool gave_up_ = false;
   /// Whether a job has been admitted since the last requeue.
   bool admitted_ = false;

@@ -8,8 +8,10 @@
 #include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/pending_queue.hpp>
 #include <allot/scheduler/placement.hpp>
+#include <allot/scheduler/promise.hpp>
 #include <allot/scheduler/view.hpp>
 
+#include <algorithm>
 #include <compare>
 #include <concepts>
 #include <cstddef>
@@ -103,7 +105,15 @@ struct job_record {
   std::uint32_t pods_to_come = 0;
   std::vector<job_id> elastic_pods{};
   preemption_turns turns{};
+  /// How long it is expected to run; `without_end` if that is not known.
+  instant estimate = without_end;
+  /// While it runs: when it is expected to end; `without_end` if that is not known.
+  instant expected_end = without_end;
+  /// The promise that it had when it was admitted. It has it again if the same step takes that back.
+  promise kept_promise{};
   job_state state = job_state::unknown;
+  /// Whether it is pending with a reservation, and so in no queue.
+  bool promised = false;
   bool preemptible = true;
   /// Whether a later job of the same equivalence class has no better chances.
   bool follows_priority = false;
@@ -180,6 +190,21 @@ void charge_by_request(job_record<View, Placement>& r, const View& view) {
   }
 }
 
+/// How long a run of the job is expected to last.
+template <job_view View>
+[[nodiscard]] instant estimate_of(const View& view, const typename View::job& j) {
+  instant estimate = without_end;
+  if constexpr (estimated_view<View>) {
+    if (const auto said = static_cast<instant>(view.estimate(j)); said > 0) estimate = said;
+  }
+  if constexpr (time_limited_view<View>) {
+    if (const auto most = static_cast<instant>(view.time_limit(j)); most > 0) {
+      estimate = std::min(estimate, most);
+    }
+  }
+  return estimate;
+}
+
 /// Reads all that the view shows of a job; `sequence` stands in for what it does not. Keeps the ticket, which
 /// belongs to the id.
 template <job_view View, placement Placement>
@@ -200,6 +225,7 @@ void read_job(job_record<View, Placement>& r, const View& view, const typename V
     r.facts.checkpoint = static_cast<instant>(view.checkpoint(j));
     r.facts.restart = static_cast<instant>(view.restart(j));
   }
+  r.estimate = estimate_of(view, j);
   read_request(r, view, core_pods(view, j));
   if constexpr (elastic_view<View>) r.pods_to_come = all_pods(view, j) - r.facts.pods;
 }

@@ -2,26 +2,19 @@
 #pragma once
 
 #include <allot/core/ids.hpp>
+#include <allot/core/time.hpp>
 #include <allot/fairshare/job_rank.hpp>
+#include <allot/scheduler/detail/pending_heap.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
 namespace allot {
 inline namespace v0 {
-
-/// A pending job in its quota's queue. The ticket distinguishes it from other stays of the same id.
-struct pending_entry {
-  /// Its place in the queue: the least comes first.
-  job_rank rank;
-  /// The job.
-  job_id id;
-  /// Which of the job's stays in the queue this is; an entry of an earlier one is stale.
-  std::uint32_t ticket = 0;
-};
 
 /// Numbers what jobs request, see `detail::request_classes`.
 using class_number = recycled_id<struct class_tag>;
@@ -38,7 +31,9 @@ struct queue_change {
 
 /// The pending jobs of one quota, grouped by equivalence class: jobs with the same request have the same
 /// chances. When the first of a class can't be admitted the whole class is inadmissible until the world
-/// changes, so a queue of a million jobs in a dozen sizes takes a dozen attempts, not a million.
+/// changes, so a queue of a million jobs in a dozen sizes takes a dozen attempts, not a million. Where
+/// others hold reservations, jobs of the class that end before these may still have chances: then the class
+/// is inadmissible only for those that end later.
 ///
 /// `is_current(entry)` says whether the job still waits under that ticket; entries that do not are dropped
 /// when they come up, or all at once when they are more than half of all entries.
@@ -57,46 +52,59 @@ class pending_queue {
     }
     const auto i = static_cast<std::size_t>(at - groups_.begin());
     if (is_new) {
-      groups_.insert(at, group{request_class, {}, {}});
+      groups_.insert(at, group{request_class, {}, nothing, {}});
       if (i <= first_) ++first_;
     }
     group& g = groups_[i];
     if (g.inadmissible && entry.rank < *g.inadmissible) g.inadmissible.reset();
-    g.jobs.push_back(entry);
-    std::push_heap(g.jobs.begin(), g.jobs.end(), goes_later);
+    g.jobs.push(entry);
     ++entries_;
   }
   /// To be called when a job no longer waits, unless it was taken out.
   void note_stale() noexcept { ++stale_; }
 
-  /// The first job that may be tried, none if the queue is blocked or all that wait are inadmissible.
-  /// O(equivalence classes).
+  /// The first job that may be tried, none if the queue is blocked or all that wait are inadmissible; or the
+  /// one with the least estimate, if `shortest_first`. O(equivalence classes).
   template <class IsCurrent>
-  [[nodiscard]] std::optional<pending_entry> first(IsCurrent is_current) {
+  [[nodiscard]] std::optional<pending_entry> first(IsCurrent is_current, instant now = 0,
+                                                   bool shortest_first = false) {
     if (stale_ > entries_ / 2) sweep(is_current);
     if (blocked_ && drop_stale(groups_[first_], is_current)) blocked_ = false;
     if (blocked_) return std::nullopt;
-    const group* best = nullptr;
-    for (group& g : groups_) {
+    const pending_entry* best = nullptr;
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      group& g = groups_[i];
       drop_stale(g, is_current);
-      if (g.inadmissible || g.jobs.empty()) continue;
-      if (best == nullptr || g.jobs.front().rank < best->jobs.front().rank) best = &g;
+      const std::size_t at = first_of(g, is_current, now, shortest_first);
+      if (at == detail::pending_heap::nowhere) continue;
+      const pending_entry& e = g.jobs[at];
+      const bool is_better =
+          best == nullptr || (shortest_first && e.estimate != best->estimate ? e.estimate < best->estimate
+                                                                             : e.rank < best->rank);
+      if (!is_better) continue;
+      best = &e;
+      first_ = i;
+      at_ = at;
     }
-    if (best == nullptr) return std::nullopt;
-    first_ = static_cast<std::size_t>(best - groups_.data());
-    return best->jobs.front();
+    return best == nullptr ? std::nullopt : std::optional{*best};
   }
-  /// Takes out a waiting job, wherever it is. O(log jobs) if it is the first of its equivalence class;
-  /// otherwise its entry is dropped when it comes up.
+  /// Takes out a waiting job, wherever it is. O(log jobs) if it is the first of its equivalence class, or
+  /// what `first` returned; otherwise its entry is dropped when it comes up.
   void take_out(class_number request_class, job_id id) {
     const std::size_t i = static_cast<std::size_t>(place_of(request_class) - groups_.begin());
     group& g = groups_[i];
-    if (g.jobs.empty() || g.jobs.front().id != id) return note_stale();
+    const std::size_t at = i == first_ && at_ < g.jobs.size() && g.jobs[at_].id == id ? at_ : 0;
+    if (g.jobs.empty() || g.jobs[at].id != id) return note_stale();
     if (i == first_) blocked_ = false;
-    pop(g);
+    remove(g, at);
   }
-  /// The equivalence class of the job that `first` returned is not tried again until `requeue`.
-  void mark_inadmissible() { groups_[first_].inadmissible = groups_[first_].jobs.front().rank; }
+  /// Of the equivalence class of the job that `first` returned, none is tried again until `requeue`, except
+  /// those that would end by `ends_by`.
+  void mark_inadmissible(instant ends_by = nothing) {
+    group& g = groups_[first_];
+    if (!g.inadmissible || g.jobs[at_].rank < *g.inadmissible) g.inadmissible = g.jobs[at_].rank;
+    g.ends_by = ends_by;
+  }
   /// The job that `first` returned blocks all that come after it until `requeue`, or until it is cancelled.
   void block_at_first() { blocked_ = true; }
   /// Calls `visit(class_number)` for each equivalence class with a job that may be tried, perhaps also for
@@ -105,14 +113,14 @@ class pending_queue {
   void for_each_open_class(Visit visit) const {
     if (blocked_) return;
     for (const group& g : groups_) {
-      if (!g.inadmissible && !g.jobs.empty()) visit(g.request_class);
+      if ((!g.inadmissible || g.ends_by != nothing) && !g.jobs.empty()) visit(g.request_class);
     }
   }
   /// Calls `visit(entry)` for every entry, stale ones too, in no particular order.
   template <class Visit>
   void for_each(Visit visit) const {
     for (const group& g : groups_) {
-      for (const pending_entry& e : g.jobs) visit(e);
+      g.jobs.for_each(visit);
     }
   }
   /// Lets all jobs be tried again.
@@ -125,11 +133,16 @@ class pending_queue {
   /// This many equivalence classes are kept for jobs to come, even if no job waits.
   static constexpr std::size_t least_groups = 64;
 
+  /// No job ends by then.
+  static constexpr instant nothing = std::numeric_limits<instant>::min();
+
   struct group {
     class_number request_class;
     /// The rank of the job that could not be admitted.
     std::optional<job_rank> inadmissible;
-    std::vector<pending_entry> jobs;  // a heap, the next job in front
+    /// By then a job has to end to be admissible all the same.
+    instant ends_by = nothing;
+    detail::pending_heap jobs;
   };
 
   [[nodiscard]] std::vector<group>::iterator place_of(class_number request_class) {
@@ -144,18 +157,31 @@ class pending_queue {
     first_ = blocked_ ? static_cast<std::size_t>(place_of(blocking) - groups_.begin()) : 0;
     most_groups_ = std::max(least_groups, 2 * groups_.size());
   }
-  static bool goes_later(const pending_entry& a, const pending_entry& b) { return b.rank < a.rank; }
-  void pop(group& g) {
-    std::pop_heap(g.jobs.begin(), g.jobs.end(), goes_later);
-    g.jobs.pop_back();
+  void remove(group& g, std::size_t at) {
+    g.jobs.remove(at);
     --entries_;
+  }
+  /// Where the first job of the group that may be tried is.
+  template <class IsCurrent>
+  [[nodiscard]] std::size_t first_of(group& g, IsCurrent is_current, instant now, bool shortest_first) {
+    while (!g.jobs.empty()) {
+      if (!g.inadmissible && !shortest_first) return 0;
+      instant most = shortest_first ? g.jobs.shortest() : without_end;
+      if (g.inadmissible && g.ends_by < later(now, g.jobs.shortest())) break;
+      if (g.inadmissible) most = std::min(most, g.ends_by - now);
+      const std::size_t at = g.jobs.first_within(most);
+      if (is_current(g.jobs[at])) return at;
+      remove(g, at);
+      if (stale_ > 0) --stale_;
+    }
+    return detail::pending_heap::nowhere;
   }
   /// Returns whether the first job of the group changed.
   template <class IsCurrent>
   bool drop_stale(group& g, IsCurrent is_current) {
     bool dropped = false;
     for (; !g.jobs.empty() && !is_current(g.jobs.front()); dropped = true) {
-      pop(g);
+      remove(g, 0);
       if (stale_ > 0) --stale_;
     }
     return dropped;
@@ -166,8 +192,7 @@ class pending_queue {
     if (blocked_ && !is_current(groups_[first_].jobs.front())) blocked_ = false;
     entries_ = 0;
     for (group& g : groups_) {
-      std::erase_if(g.jobs, [&](const pending_entry& e) { return !is_current(e); });
-      std::make_heap(g.jobs.begin(), g.jobs.end(), goes_later);
+      g.jobs.remove_if([&](const pending_entry& e) { return !is_current(e); });
       entries_ += g.jobs.size();
     }
     stale_ = 0;
@@ -176,7 +201,9 @@ class pending_queue {
   std::vector<group> groups_;  // by equivalence class
   /// From this size on, empty equivalence classes are forgotten.
   std::size_t most_groups_ = least_groups;
+  /// The group and the place in it of the job that `first` returned.
   std::size_t first_ = 0;
+  std::size_t at_ = 0;
   std::size_t entries_ = 0;
   std::size_t stale_ = 0;
   bool blocked_ = false;

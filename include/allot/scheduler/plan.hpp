@@ -7,6 +7,7 @@
 #include <allot/quota/shortfall.hpp>
 #include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/placement.hpp>
+#include <allot/scheduler/promise.hpp>
 #include <allot/scheduler/view.hpp>
 
 #include <cstddef>
@@ -84,7 +85,7 @@ enum class pending_reason : std::uint8_t {
   quota,
   /// Its quota allows it but it has no place: see `placement`.
   placement,
-  /// It is behind the first job of a strict queue.
+  /// It is behind the first job of a strict queue, or it would delay a job that holds a reservation.
   behind_head,
   /// The search for victims found none and can't rule them out: its budget was exhausted, or another choice
   /// among the candidates might have worked.
@@ -199,6 +200,8 @@ struct plan {
     std::optional<shortfall> binding{};
     /// Why it has no place, if that is the reason: data of the placement's own.
     std::optional<unplaceable> placement{};
+    /// When it starts at the latest, if it holds a reservation with a time.
+    std::optional<promise> promised{};
   };
 
   /// Jobs to start.

@@ -129,6 +129,12 @@ template <class Cycle>
 concept dividing_cycle = requires(const Cycle cycle, quota_id x) {
   cycle.entitled(x);
 };
+/// A cycle that gives blocked jobs reservations with a time: quotas may have `queue_head::reserve`. Default:
+/// it does not, and such settings are refused.
+template <class Cycle>
+concept reserving_cycle = requires(const Cycle cycle) {
+  { cycle.reserves() } -> std::same_as<bool>;
+};
 /// A cycle that decides again on a job whose victims have gone, and so has to know after a restart which jobs
 /// these are. Default: it reserves, and announces nothing.
 template <class Cycle, class Session>
@@ -188,6 +194,16 @@ template <class Cycle, std::size_t N>
     return cycle.entitled(x);
   } else {
     return std::nullopt;
+  }
+}
+
+/// Whether the cycle makes reservations with a time.
+template <class Cycle>
+[[nodiscard]] bool reserves(const Cycle& cycle) {
+  if constexpr (reserving_cycle<Cycle>) {
+    return cycle.reserves();
+  } else {
+    return false;
   }
 }
 

@@ -77,6 +77,10 @@ class scheduler {
     auto tree = under.begin(std::move(quotas), !std::same_as<Placement, no_placement>);
     if (!tree) return tree.problems();
     scheduler made{std::move(view), std::move(tree).value(), std::move(places), std::move(policies)};
+    if (under.rules().defaults.head == queue_head::reserve && !made.reserves()) {
+      return std::vector<problem>{
+          {problem_code::missing, std::string{by.name}, "view", made.why_it_does_not_reserve()}};
+    }
     made.jobs().treat_all(made.resolved(under.rules().defaults));
     made.quotas_ = std::move(under);
     made.jobs().world_changed();
@@ -107,15 +111,20 @@ class scheduler {
     }
     std::vector<problem> wrong = contradictions(tree().name(x), settings, judges_rivals());
     if (!wrong.empty()) return wrong;
+    if (settings.head == queue_head::reserve && !reserves()) {
+      return {{problem_code::contradiction, std::string{tree().name(x)}, "head", why_it_does_not_reserve()}};
+    }
     queue_settings& kept = jobs().of(x).settings;
     const bool guarantees =
         settings.min_runtime != runtime_guarantee{} && settings.min_runtime != kept.min_runtime;
     kept = resolved(settings);
+    jobs().anyone_preempts = jobs().anyone_preempts || may_preempt(kept.preempt);
     if (guarantees) {
       jobs().guarantees_runtime = true;
       watch_guarantee_below(x, settings.min_runtime);
     }
     jobs().touch(x);
+    jobs().news.note(delay_cause::quotas);
     jobs().world_changed();
     return wrong;
   }
@@ -189,6 +198,7 @@ class scheduler {
     if (const refusal why_not = refuses_to_adopt(j, at, pick); why_not != refusal::none) return {{}, why_not};
     const job_id id = enrol(j);
     jobs().start_adopted(id, since, at, pick);
+    jobs().news.note(delay_cause::cluster);
     jobs().review_reservations();
     watch_time(id);
     return {id};
@@ -227,15 +237,20 @@ class scheduler {
     if (!jobs().books.can_count(r.facts.quota, jobs().request_of_pod(r)))
       return {{}, refusal::invalid_request};
     const job_id id = jobs().adopt_elastic_pod(r, since, at);
+    jobs().news.note(delay_cause::cluster);
     jobs().review_reservations();
     return {id};
   }
   /// The next step tries every pending job again, and decides again on jobs reserved on a lost place.
-  void retry() noexcept { jobs().world_changed(); }
+  void retry() noexcept {
+    jobs().news.note(delay_cause::cluster);
+    jobs().world_changed();
+  }
 
   /// The job of an admission has been running since `at`, if not since the step that admitted it.
   refusal started(job_id id, instant at) {
     return if_in(id, {job_state::running}, [&](record& r) {
+      if (r.facts.started != at) jobs().news.note(delay_cause::overrun);
       jobs().books.restart(r, at);
       watch_time(id);
     });
@@ -307,17 +322,22 @@ class scheduler {
       cycle_.run(session_);
     } while (session_.start_with_what_was_taken_back());
     // Explained last: jobs admitted after one became inadmissible are in its way as well.
-    for (auto& h : session_.plan().pending) explain(h);
+    for (auto& h : session_.plan().pending) {
+      explain(h);
+      h.promised = promised(h.id);
+    }
     for (const auto& a : session_.plan().admissions) watch_time(a.id);
     return session_.plan();
   }
 
   /// The next time at which a step may decide something without a prior event: a job reaches its time limit,
-  /// or may be preempted from then on. None: never.
+  /// or may be preempted from then on; or a promised start has come. None: never.
   [[nodiscard]] std::optional<instant> wakes_at() {
-    const auto limit = time_limits_.next(lasts());
-    const auto guarantee = guarantees_.next(lasts());
-    return limit && guarantee ? std::min(limit, guarantee) : (limit ? limit : guarantee);
+    std::optional<instant> next = time_limits_.next(lasts());
+    for (const auto& at : {guarantees_.next(lasts()), session_.next_promised_start()}) {
+      if (at) next = next ? std::min(*next, *at) : at;
+    }
+    return next;
   }
 
   /// Why a job waits, as of now; `not_waiting` if it does not.
@@ -329,12 +349,20 @@ class scheduler {
     h.quota = r.facts.quota;
     h.reason = pending_reason::evictions;
     if (is == job_state::reserved) return h;
+    h.promised = promised(id);
     explain(h);
     if (!h.binding && could_place(places(), r.pod_request)) {
       h.reason = pending_reason::behind_head;
       h.placement.reset();
     }
     return h;
+  }
+
+  /// The reservation with a time that a pending job holds: when it starts at the latest, and what that rests
+  /// on. None if it holds none; see `queue_head::reserve`. O(reservations).
+  [[nodiscard]] std::optional<promise> promised(job_id id) const {
+    const auto* const p = jobs().promised.find(id);
+    return p == nullptr ? std::nullopt : std::optional{p->what};
   }
 
   // For an unknown job these return a default value.
@@ -482,6 +510,15 @@ class scheduler {
     }
   }
 
+  /// Whether its quotas may have `queue_head::reserve`.
+  [[nodiscard]] bool reserves() const {
+    return (estimated_view<View> || time_limited_view<View>)&&detail::reserves(cycle_);
+  }
+  [[nodiscard]] std::string why_it_does_not_reserve() const {
+    return detail::reserves(cycle_)
+               ? "reservations stand on when jobs are expected to end: the view needs estimate(job)"
+               : "the cycle of these policies makes no reservations with a time";
+  }
   [[nodiscard]] std::optional<bool> judges_rivals() const { return detail::judges_rivals_of(policies_); }
   [[nodiscard]] queue_settings resolved(queue_settings settings) const {
     settings.preempt = with_guard(settings.preempt, judges_rivals().value_or(false));

@@ -88,7 +88,9 @@ template <class Scheduler, class NameOf>
     case pending_reason::evictions:
       return job + " is next: it starts when the jobs that are evicted for it have gone";
     case pending_reason::behind_head:
-      return job + " waits: an earlier job of " + quota + " goes first";
+      return job + " waits: an earlier job " +
+             (s.settings(h.quota).head == queue_head::reserve ? "holds a reservation that it would delay"
+                                                              : "of " + quota + " goes first");
     case pending_reason::not_waiting:
       return job + " does not wait";
     case pending_reason::quota:

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -32,6 +33,8 @@ class session {
   static constexpr std::size_t n = dimensions<View>;
   /// The host's handle of a job.
   using job = typename View::job;
+  /// Where jobs run.
+  using placement_type = Placement;
   /// The placement's handle of a place.
   using place = typename Placement::allocation;
   /// What is asked of the placement.
@@ -40,6 +43,8 @@ class session {
   using record = detail::job_record<View, Placement>;
   /// What a step decides.
   using plan_type = allot::plan<View, Placement>;
+  /// A pending job with a reservation that has a time.
+  using promised_job = detail::promises::entry;
 
   session(View view, quota_tree<n> tree, Placement where)
       : jobs_(std::move(view), std::move(tree), std::move(where)) {}
@@ -78,8 +83,16 @@ class session {
   /// How many pods of the job run, including its elastic pods.
   [[nodiscard]] std::uint32_t running_pods(const record& r) const { return jobs_.running_pods(r); }
 
+  /// Whether the job would use more than its quota owns, as of what is assumed.
+  [[nodiscard]] bool would_borrow(const record& r) {
+    return jobs_.books.borrowed_by(assumed(), r) != resources<n>{};
+  }
+
   /// Whether the settings of some quota guarantee a runtime.
   [[nodiscard]] bool guarantees_runtime() const noexcept { return jobs_.guarantees_runtime; }
+
+  /// Whether the settings of some quota let its jobs preempt.
+  [[nodiscard]] bool anyone_preempts() const noexcept { return jobs_.anyone_preempts; }
 
   /// The time of the current step.
   [[nodiscard]] instant now() const noexcept { return now_; }
@@ -97,16 +110,20 @@ class session {
   }
 
   /// The first pending job of x that is not inadmissible.
-  [[nodiscard]] std::optional<job_id> first_of(quota_id x) { return jobs_.first_of(x); }
+  [[nodiscard]] std::optional<job_id> first_of(quota_id x) { return jobs_.first_of(x, now_); }
   /// Calls `visit(request_class)` for each equivalence class of x with a job that may be tried, see
   /// `detail::request_classes`; perhaps also for one whose jobs have all stopped waiting.
   template <class Visit>
   void for_each_open_class(quota_id x, Visit visit) const {
     jobs_.for_each_open_class(x, visit);
   }
-  /// Calls `visit(job_id)` for every job in the queue of x, inadmissible ones too, in no particular order.
+  /// Calls `visit(job_id)` for every job in the queue of x, inadmissible ones and those with a reservation
+  /// too, in no particular order.
   template <class Visit>
   void for_each_waiting(quota_id x, Visit visit) const {
+    for (const promised_job& p : promised()) {
+      if (at(p.job).facts.quota == x) visit(p.job);
+    }
     jobs_.of(x).queue.for_each([&](const pending_entry& e) {
       if (jobs_.waits(e)) visit(e.id);
     });
@@ -133,6 +150,30 @@ class session {
     return r.menu.empty() ? r.pod_request
                           : detail::pod_request_of<Placement>(view(), r.what, r.facts.pods, pick);
   }
+  /// The pending jobs that hold a reservation with a time, in the order of their turn. They are in no queue.
+  [[nodiscard]] std::span<const promised_job> promised() const noexcept { return jobs_.promised.all(); }
+  /// The positions in `promised` of those that can tell when they start, the earliest first.
+  [[nodiscard]] std::span<const std::size_t> promised_by_start() const noexcept {
+    return jobs_.promised.by_start();
+  }
+  /// How many jobs of x hold such a reservation.
+  [[nodiscard]] std::size_t promised(quota_id x) const { return jobs_.of(x).promised; }
+  /// What these request together.
+  [[nodiscard]] resources<n> promised_amount(quota_id x) const {
+    return jobs_.of(x).promised_amount.amount();
+  }
+  /// When the running jobs are expected to end, the earliest first; those that overrun included, without the
+  /// evicting ones and those of which nothing is known.
+  [[nodiscard]] std::span<const expected_end> expected_ends() const noexcept {
+    return jobs_.books.ends().all();
+  }
+  /// The next promised start that has not come yet.
+  [[nodiscard]] std::optional<instant> next_promised_start() const {
+    return jobs_.promised.next_after(last_look_);
+  }
+  /// What has happened that concerns promised starts since the last call.
+  [[nodiscard]] detail::promise_news take_promise_news() { return std::exchange(jobs_.news, {}); }
+
   /// Sets the pending job's choice of flavors.
   void choose(record& r, const flavor_pick& pick) {
     if (r.menu.empty() || r.pick == pick) return;
@@ -170,10 +211,25 @@ class session {
 
   /// The first job of x, as returned by `first_of`, can't be admitted now. It is inadmissible with its whole
   /// equivalence class until `requeue_inadmissible` or, at the head of a strict queue, blocks it.
-  void mark_inadmissible(quota_id x, pending_reason why) {
+  /// With `ends_by` that is true only of those that would not end by then.
+  void mark_inadmissible(quota_id x, pending_reason why,
+                         const std::optional<instant>& ends_by = std::nullopt) {
     list_pending(*first_of(x), why);
-    jobs_.mark_inadmissible(x);
+    jobs_.mark_inadmissible(x, ends_by);
   }
+  /// The pending job leaves its queue and holds a reservation with a time, after those that do. `borrows`:
+  /// then it is to use what its quota does not own.
+  void promise_start(job_id id, const promise& p, bool borrows) {
+    list_pending(id, pending_reason::quota);
+    jobs_.promise_start(at(id), p, borrows);
+  }
+  /// Makes the promise of a job anew.
+  void renew_promise(job_id id, const promise& p, bool borrows) {
+    list_pending(id, pending_reason::quota);
+    jobs_.promised.renew(id, p, borrows);
+  }
+  /// The job has no reservation any more, and is in its queue again.
+  void withdraw_promise(job_id id) { jobs_.withdraw_promise(at(id)); }
   /// Lists the job as pending in the plan; nothing else changes.
   void list_pending(job_id id, pending_reason why) {
     record& r = at(id);
@@ -270,6 +326,8 @@ class session {
     ++steps_;
     plan_.clear();
     took_back_ = false;
+    if (const auto due = next_promised_start(); due && *due <= now) jobs_.must_requeue = true;
+    last_look_ = now;
     if (!must_requeue()) return;
     jobs_.review_reservations();
     start_ready();
@@ -306,10 +364,15 @@ class session {
   /// A job admitted by this very plan has not started: it is pending again, and its elastic pods with it.
   void take_back_admission(record& r) {
     const job_id id = r.facts.id;
+    promise had = r.kept_promise;
     std::erase_if(plan_.admissions, [&](const auto& a) { return a.id == id || a.core == id; });
     jobs_.give_back(r);
     jobs_.requeue(r);
     took_back_ = true;
+    if (had.first_start == without_end || !contains(id)) return;
+    // It holds its reservation again, until that is made anew.
+    had.start = without_end;
+    jobs_.promise_start(r, had, true);
   }
   /// The same for the elastic pods of a job that is evicted.
   void take_back_elastic_pods(const record& core) {
@@ -354,6 +417,8 @@ class session {
   detail::lifecycle<View, Placement> jobs_;
   plan_type plan_;
   instant now_ = 0;
+  /// When promised starts were compared with the clock last.
+  instant last_look_ = std::numeric_limits<instant>::min();
   std::uint64_t steps_ = 0;
   /// Whether this step has taken back an admission, since it last looked for reserved jobs that may start.
   bool took_back_ = false;

@@ -5,6 +5,7 @@
 #include <allot/preemption/settings.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,6 +39,14 @@ enum class queue_head : std::uint8_t {
   best_effort,
   /// It blocks the queue, so that it can't be starved by smaller ones (Kueue's StrictFIFO).
   strict,
+  /// It gets a reservation: the earliest start that the quotas and the nodes allow if all that runs ends as
+  /// expected (`estimated_view`). Later jobs are tried, of its quota and of others, but none that would delay
+  /// it (backfilling). See `queue_settings::reservations`.
+  ///
+  /// The promised start becomes later only for a `delay_cause`, which is on record: a job overruns; an owner
+  /// comes back for what the job was to borrow; a job of higher priority in its own quota comes; the host
+  /// changes nodes or quotas. A job for which no start can be told gets no reservation.
+  reserve,
 };
 /// The name of the enumerator; empty if there is no such value.
 [[nodiscard]] constexpr std::string_view to_string(queue_head value) noexcept {
@@ -46,6 +55,26 @@ enum class queue_head : std::uint8_t {
       return "best_effort";
     case queue_head::strict:
       return "strict";
+    case queue_head::reserve:
+      return "reserve";
+  }
+  return "";
+}
+
+/// In which order jobs are tried that may only start if they delay no reservation.
+enum class backfill_order : std::uint8_t {
+  /// That of the queue.
+  queue,
+  /// The shortest estimate first (SJBF), then that of the queue.
+  shortest_estimate,
+};
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(backfill_order value) noexcept {
+  switch (value) {
+    case backfill_order::queue:
+      return "queue";
+    case backfill_order::shortest_estimate:
+      return "shortest_estimate";
   }
   return "";
 }
@@ -78,6 +107,9 @@ struct flavor_choice {
   friend bool operator==(const flavor_choice&, const flavor_choice&) = default;
 };
 
+/// Every job that can't start gets a reservation: for `queue_settings::reservations`.
+inline constexpr std::uint32_t reserve_all = std::numeric_limits<std::uint32_t>::max();
+
 /// How the scheduler treats the jobs of one quota.
 struct queue_settings {
   /// The order of its jobs.
@@ -90,6 +122,11 @@ struct queue_settings {
   flavor_choice flavors{};
   /// How long the quota's jobs run before they may be preempted.
   runtime_guarantee min_runtime{};
+  /// With `queue_head::reserve`: how many of its jobs hold a reservation at once. 1: the first that can't
+  /// start (EASY backfilling); `reserve_all`: every job (conservative backfilling).
+  std::uint32_t reservations = 1;
+  /// With `queue_head::reserve`: the order of the other jobs once all reservations are held.
+  backfill_order backfill = backfill_order::queue;
 
   friend bool operator==(const queue_settings&, const queue_settings&) = default;
 };
@@ -115,6 +152,14 @@ struct queue_settings {
   if (asks_rivals(with_guard(p, judges_rivals.value_or(false))) && borrows) {
     report(problem_code::contradiction, "preempt.borrow",
            "what priority takes, fair share takes back: not to be combined with preempt.rivals");
+  }
+  if (s.head == queue_head::reserve && s.reservations == 0) {
+    report(problem_code::contradiction, "reservations",
+           "a queue that reserves for nobody: set head to best_effort");
+  }
+  if (s.head != queue_head::reserve && (s.reservations != 1 || s.backfill != backfill_order::queue)) {
+    report(problem_code::contradiction, s.reservations != 1 ? "reservations" : "backfill",
+           "this is how a queue reserves: set head to reserve too");
   }
   if (s.min_runtime.preempt < 0 || s.min_runtime.reclaim < 0) {
     report(problem_code::negative, "min_runtime", "a minimum runtime can't be negative");

@@ -137,6 +137,15 @@ concept time_limited_view = job_view<V> && requires(const V& view, const typenam
   { view.time_limit(job) } -> detail::integer_for<instant>;
 };
 
+/// How long a run of the job is expected to last: an estimate, or the limit that its user gave. It may end
+/// earlier or overrun. 0, or less: not known. Default: not known; but a job ends by its time limit.
+/// Reservations stand on it (see `queue_head::reserve`). Read when the job is submitted or adopted, and again
+/// when it was evicted: then it is for the rest of its work.
+template <class V>
+concept estimated_view = job_view<V> && requires(const V& view, const typename V::job& job) {
+  { view.estimate(job) } -> detail::integer_for<instant>;
+};
+
 /// The interval at which its work is saved, and what a restart costs, for the cost of an eviction. Default:
 /// 0, never saved and no cost.
 template <class V>

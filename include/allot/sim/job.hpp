@@ -104,6 +104,9 @@ struct workload_view {
   std::span<const flavor_set<N>> flavor_sets{};
   /// The capacity of the nodes.
   resources<N> total{quantity::unlimited()};
+  /// By job: by how much its next run is longer than its first, or shorter, because of what is saved and what
+  /// a restart costs. Empty: nobody has run.
+  std::span<const instant> resumption{};
 
   /// The total capacity; unlimited in a dimension in which it is unknown.
   [[nodiscard]] const resources<N>& capacity() const noexcept { return total; }
@@ -122,6 +125,10 @@ struct workload_view {
   }
   [[nodiscard]] instant restart(job j) const { return jobs[j].restart; }
   [[nodiscard]] instant time_limit(job j) const { return jobs[j].time_limit; }
+  [[nodiscard]] instant estimate(job j) const {
+    const instant said = jobs[j].estimate;
+    return said == 0 || resumption.empty() ? said : std::max<instant>(1, said + resumption[j]);
+  }
 
   [[nodiscard]] std::uint32_t pods(job j) const { return jobs[j].pods(); }
   [[nodiscard]] std::uint32_t min_pods(job j) const { return jobs[j].fewest_pods(); }

@@ -38,6 +38,7 @@ class job_runs {
         flavor_sets_(std::move(flavor_sets)),
         capacity_(capacity),
         histories_(jobs_.size()),
+        resumption_(jobs_.size()),
         accounts_(std::move(quotas), view(false)) {}
   // A copy's view would refer to the original.
   job_runs(job_runs&&) noexcept = default;
@@ -45,7 +46,7 @@ class job_runs {
 
   /// Stays valid when this is moved.
   [[nodiscard]] workload_view<N> view(bool single_queue) const {
-    return {jobs_, single_queue, flavor_sets_, capacity_};
+    return {jobs_, single_queue, flavor_sets_, capacity_, resumption_};
   }
   /// The number of jobs.
   [[nodiscard]] std::size_t size() const noexcept { return jobs_.size(); }
@@ -128,7 +129,9 @@ class job_runs {
     accounts_.go(j, h.pick, h.work.pods());
     forget_end(h);
     h.outcome = job_outcome::waiting;
-    return h.work.in_time_of_all(h.work.cut_short(now, jobs_[j].checkpoint));
+    const instant lost = h.work.in_time_of_all(h.work.cut_short(now, jobs_[j].checkpoint));
+    resumption_[j] = jobs_[j].restart - (jobs_[j].duration - h.work.in_time_of_all(h.work.left()));
+    return lost;
   }
   /// A pending or running job is gone for good.
   void leave(job_index j, instant now, job_outcome how) {
@@ -162,6 +165,8 @@ class job_runs {
   std::vector<flavor_set<N>> flavor_sets_;
   resources<N> capacity_;
   std::vector<job_history> histories_;
+  /// See `workload_view`.
+  std::vector<instant> resumption_;
   job_accounts<N> accounts_;
   event_queue_type events_;
   job_index next_arrival_ = 0;

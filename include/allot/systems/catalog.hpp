@@ -27,7 +27,8 @@ struct preset_list {
 };
 
 /// All presets, in listing order.
-using all_presets = preset_list<standard, static_quotas, pai, runai, hyperpod, kueue, kueue_fair, fifo, sjf>;
+using all_presets = preset_list<standard, static_quotas, pai, runai, hyperpod, kueue, kueue_fair, fifo, sjf,
+                                easy, conservative>;
 
 namespace detail {
 template <class Visit, class... Presets>

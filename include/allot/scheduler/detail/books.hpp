@@ -6,6 +6,7 @@
 #include <allot/preemption/running_index.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/quota/ledger.hpp>
+#include <allot/scheduler/detail/expected_ends.hpp>
 #include <allot/scheduler/detail/victim_groups.hpp>
 #include <allot/scheduler/job_table.hpp>
 #include <allot/scheduler/placement.hpp>
@@ -46,6 +47,8 @@ class books {
   [[nodiscard]] const ledger<n>& assumed() const noexcept { return assumed_; }
   [[nodiscard]] const running_index<n>& running() const noexcept { return running_; }
   [[nodiscard]] running_index<n>& running() noexcept { return running_; }
+  /// When those that run, and are not evicting, are expected to end.
+  [[nodiscard]] const expected_ends& ends() const noexcept { return ends_; }
 
   /// Charges a job, placed at `r.where`, to the assumed usage.
   void book(const record& r) { assumed_.charge(r.facts.quota, r.facts.request, r.facts.in); }
@@ -81,6 +84,7 @@ class books {
     allocated_by_all_ += r.facts.request;
     r.state = job_state::running;
     r.facts.started = at;
+    expect_end(r);
     if (r.preemptible) may_go(r);
   }
   /// A running job started at another time than assumed.
@@ -88,6 +92,8 @@ class books {
     if (r.preemptible) running_.erase(r.facts);
     r.facts.started = at;
     if (r.preemptible) running_.insert(r.facts);
+    forget_end(r);
+    expect_end(r);
   }
   /// Starts the eviction of a running job.
   void withdraw(record& r) {
@@ -99,6 +105,7 @@ class books {
   void give_back(record& r) {
     if (r.state == job_state::running) {
       assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
+      forget_end(r);
       if (r.preemptible) stays(r);
     }
     allocated_.release(r.facts.quota, r.facts.request, r.facts.in);
@@ -255,6 +262,15 @@ class books {
     running_.resize(allocated_.tree().slots());
     groups_.resize(allocated_.tree().slots());
   }
+  void expect_end(record& r) {
+    if (r.estimate == without_end) return;
+    r.expected_end = later(r.facts.started, r.estimate);
+    if (r.expected_end != without_end) ends_.insert({r.expected_end, r.facts.id});
+  }
+  void forget_end(record& r) {
+    const instant at = std::exchange(r.expected_end, without_end);
+    if (at != without_end) ends_.erase({at, r.facts.id});
+  }
   /// The job runs and may be preempted.
   void may_go(const record& r) {
     running_.insert(r.facts);
@@ -270,6 +286,7 @@ class books {
     }
   }
   void mark_evicting(record& r) {
+    forget_end(r);
     if (r.preemptible) stays(r);
     r.state = job_state::evicting;
   }
@@ -279,6 +296,7 @@ class books {
   ledger<n> assumed_;
   exact_sum<n> allocated_by_all_{};
   running_index<n> running_;
+  expected_ends ends_;
   /// The same by group, for placements that count them.
   victim_groups groups_;
   /// The groups of possible victims in a search.

@@ -4,6 +4,7 @@
 #include <allot/core/assert.hpp>
 #include <allot/core/change_feed.hpp>
 #include <allot/scheduler/detail/books.hpp>
+#include <allot/scheduler/detail/promises.hpp>
 #include <allot/scheduler/detail/reservations.hpp>
 #include <allot/scheduler/job_table.hpp>
 #include <allot/scheduler/pending_queue.hpp>
@@ -47,6 +48,7 @@ class lifecycle {
   void treat_all(const queue_settings& settings) {
     defaults_ = settings;
     guarantees_runtime = settings.min_runtime != runtime_guarantee{};
+    anyone_preempts = may_preempt(settings.preempt);
     for (quota_state& q : quotas_) q.settings = settings;
   }
 
@@ -69,6 +71,9 @@ class lifecycle {
     queue_settings settings;
     /// What the jobs in the queue request together.
     exact_sum<n> asked;
+    /// What those of its jobs request that hold a reservation with a time, and how many there are.
+    exact_sum<n> promised_amount;
+    std::size_t promised = 0;
     std::size_t waiting = 0;
     std::size_t jobs = 0;
     bool has_inadmissible = false;
@@ -94,8 +99,11 @@ class lifecycle {
   [[nodiscard]] bool waits(const pending_entry& e) const {
     return jobs[e.id].ticket == e.ticket && jobs[e.id].state == job_state::pending;
   }
-  [[nodiscard]] std::optional<job_id> first_of(quota_id x) {
-    const auto first = of(x).queue.first([&](const pending_entry& e) { return waits(e); });
+  [[nodiscard]] std::optional<job_id> first_of(quota_id x, instant now) {
+    quota_state& q = of(x);
+    const bool by_estimate =
+        q.settings.backfill == backfill_order::shortest_estimate && q.promised >= q.settings.reservations;
+    const auto first = q.queue.first([&](const pending_entry& e) { return waits(e); }, now, by_estimate);
     return first ? std::optional{first->id} : std::nullopt;
   }
   /// Calls `visit(request_class)` for each equivalence class of x with a job that may be tried, as in
@@ -106,10 +114,17 @@ class lifecycle {
       if (const auto* request_class = classes_.find(number)) visit(*request_class);
     });
   }
-  /// The first job of x is inadmissible with its equivalence class, or blocks its queue.
-  void mark_inadmissible(quota_id x) {
+  /// The first job of x is inadmissible with those of its equivalence class that would not end by `ends_by`,
+  /// or blocks its queue.
+  void mark_inadmissible(quota_id x, const std::optional<instant>& ends_by = std::nullopt) {
     quota_state& q = of(x);
-    q.settings.head == queue_head::strict ? q.queue.block_at_first() : q.queue.mark_inadmissible();
+    if (q.settings.head == queue_head::strict) {
+      q.queue.block_at_first();
+    } else if (ends_by) {
+      q.queue.mark_inadmissible(*ends_by);
+    } else {
+      q.queue.mark_inadmissible();
+    }
     if (!std::exchange(q.has_inadmissible, true)) with_inadmissible_.push_back(x);
     touch(x);
   }
@@ -156,8 +171,10 @@ class lifecycle {
     charge_by_request(r, view);
     r.state = job_state::pending;
     r.where = {};
+    r.promised = false;
+    r.kept_promise = {};
     quota_state& q = of(r.facts.quota);
-    q.queue.push(r.request_class, {r.rank, id, ++r.ticket});
+    q.queue.push(r.request_class, {r.rank, id, ++r.ticket, r.estimate});
     queue_changes.note({id, r.ticket, true});
     q.asked += r.facts.request;
     ++q.waiting;
@@ -169,10 +186,33 @@ class lifecycle {
     ALLOT_ASSERT(r.state == job_state::pending, "only a pending job can leave its queue");
     quota_state& q = of(r.facts.quota);
     q.asked -= r.facts.request;
-    q.queue.take_out(r.request_class, id);
-    queue_changes.note({id, r.ticket, false});
+    if (r.promised) {
+      break_promise(r);
+    } else {
+      q.queue.take_out(r.request_class, id);
+      queue_changes.note({id, r.ticket, false});
+    }
     touch(r.facts.quota);
     return r;
+  }
+  /// A pending job leaves its queue for a reservation with a time. It is still asked for.
+  void promise_start(record& r, const promise& p, bool borrows) {
+    quota_state& q = of(r.facts.quota);
+    q.queue.take_out(r.request_class, r.facts.id);
+    queue_changes.note({r.facts.id, r.ticket, false});
+    ++r.ticket;
+    r.promised = true;
+    q.promised_amount += r.facts.request;
+    ++q.promised;
+    promised.add({r.facts.id, p, borrows});
+    touch(r.facts.quota);
+  }
+  /// The job loses its reservation and is in its queue again.
+  void withdraw_promise(record& r) {
+    break_promise(r);
+    of(r.facts.quota).asked -= r.facts.request;
+    --of(r.facts.quota).waiting;
+    wait(r.facts.id);
   }
   /// Starts a waiting job, pending or reserved.
   void start(record& r, instant now) {
@@ -253,12 +293,14 @@ class lifecycle {
       reservations.left(r.facts.id);
       std::erase(leaving, r.facts.id);
     }
+    news.note_end(r.state == job_state::running ? r.expected_end : without_end);
     books.give_back(r);
     touch(r.facts.quota);
     must_requeue = true;
   }
   /// A job that has gone is pending again, with its old rank; so is one pod of an elastic job that shrinks.
   void requeue(record& r) {
+    r.estimate = estimate_of(view, r.what);
     if (!r.facts.elastic) {
       if constexpr (elastic_view<View>) r.pods_to_come = all_pods(view, r.what) - r.facts.pods;
       return wait(r.facts.id);
@@ -327,6 +369,8 @@ class lifecycle {
   books_type books;
   job_table<record> jobs;
   detail::reservations<View, Placement> reservations;
+  /// The pending jobs that hold a reservation with a time.
+  detail::promises promised;
   /// The evicting jobs, in the order of their evictions.
   std::vector<job_id> leaving;
   /// Of all queues.
@@ -335,8 +379,12 @@ class lifecycle {
   std::uint64_t epoch = 1;
   /// Whether inadmissible jobs may have better chances now.
   bool must_requeue = false;
+  /// What has happened since the promised starts were looked at last.
+  promise_news news;
   /// Whether some quota's settings guarantee a runtime, now or before.
   bool guarantees_runtime = false;
+  /// Whether some quota's settings let jobs preempt, now or before.
+  bool anyone_preempts = false;
 
  private:
   using classes = request_classes<n, typename Placement::pod_request>;
@@ -351,8 +399,14 @@ class lifecycle {
     quota_state& q = of(r.facts.quota);
     switch (r.state) {
       case job_state::pending:
-        q.queue.note_stale();
-        queue_changes.note({r.facts.id, r.ticket, false});
+        if (r.promised) {
+          break_promise(r);
+          must_requeue = true;
+          news.starts_may_move = true;
+        } else {
+          q.queue.note_stale();
+          queue_changes.note({r.facts.id, r.ticket, false});
+        }
         q.asked -= r.facts.request;
         --q.waiting;
         break;
@@ -363,6 +417,14 @@ class lifecycle {
       default:
         give_back(r);
     }
+  }
+  void break_promise(record& r) {
+    quota_state& q = of(r.facts.quota);
+    r.kept_promise = promised.find(r.facts.id)->what;
+    promised.remove(r.facts.id);
+    r.promised = false;
+    q.promised_amount -= r.facts.request;
+    --q.promised;
   }
   void number_class(record& r) {
     r.request_class = classes_.add({r.facts.request, r.menu, r.pod_request, r.facts.in,
@@ -412,6 +474,7 @@ class lifecycle {
     r.ticket = ticket;
     r.elastic_pods.clear();
     r.pods_to_come = 0;
+    r.expected_end = without_end;
     read_pod(r);
     r.facts.id = id;
     r.facts.elastic = true;
@@ -445,6 +508,7 @@ class lifecycle {
     std::erase_if(with_inadmissible_, [&](quota_id x) { return !tree().contains(x); });
     for (const quota_id x : tree().top_down()) touch(x);
     review_reservations();
+    news.note(delay_cause::quotas);
     world_changed();
   }
 

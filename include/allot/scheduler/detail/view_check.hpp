@@ -17,8 +17,8 @@ namespace detail {
 
 /// The names of a view's optional members.
 struct optional_names {
-  int submitted, id, preemptible, duration, pods, min_pods, flavors, time_limit, checkpoint, restart,
-      capacity;
+  int submitted, id, preemptible, duration, pods, min_pods, flavors, time_limit, estimate, checkpoint,
+      restart, capacity;
 };
 
 /// In this class such a name is ambiguous exactly if the view has a member of that name, of any kind:
@@ -57,6 +57,9 @@ concept has_flavors = !requires { &view_and_names<View>::flavors; } || requires 
 template <class View>
 concept has_time_limit = !requires { &view_and_names<View>::time_limit; } || requires { &View::time_limit; } ||
     requires(View& v, typename View::job& j) { v.time_limit(j); };
+template <class View>
+concept has_estimate = !requires { &view_and_names<View>::estimate; } || requires { &View::estimate; } ||
+    requires(View& v, typename View::job& j) { v.estimate(j); };
 template <class View>
 concept has_checkpoint = !requires { &view_and_names<View>::checkpoint; } || requires { &View::checkpoint; } ||
     requires(View& v, typename View::job& j) { v.checkpoint(j); };
@@ -126,17 +129,6 @@ template <job_view View>
                 "allot: the view has a member runtime; the library calls duration");
   static_assert(has_duration<View> || !requires(View& v, job& j) { v.run_time(j); },
                 "allot: the view has a member run_time; the library calls duration");
-  static_assert(has_duration<View> || !requires(View& v, job& j) { v.expected_runtime(j); },
-                "allot: the view has a member expected_runtime; the library calls duration");
-  static_assert(has_duration<View> || !requires(View& v, job& j) { v.expected_duration(j); },
-                "allot: the view has a member expected_duration; the library calls duration");
-  static_assert(has_duration<View> || !requires(View& v, job& j) { v.estimate(j); },
-                "allot: the view has a member estimate; the library calls duration");
-  static_assert(has_duration<View> || !requires(View& v, job& j) { v.estimated_runtime(j); },
-                "allot: the view has a member estimated_runtime; the library calls duration");
-  static_assert(has_duration<View> || !requires(View& v, job& j) { v.estimated_duration(j); },
-                "allot: the view has a member estimated_duration; the library calls duration");
-
   // A number of pods alone (`pod_count`) adds nothing to `request`: without a minimum all pods start
   // together.
   static_assert(has_pods<View> || !requires(View& v, job& j) { v.max_pods(j); },
@@ -176,6 +168,25 @@ template <job_view View>
   static_assert(has_time_limit<View> || !requires(View& v, job& j) { v.run_time_limit(j); },
                 "allot: the view has a member run_time_limit; the library calls time_limit");
 
+  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.estimated_runtime(j); },
+                "allot: the view has a member estimated_runtime; the library calls estimate");
+  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.estimated_run_time(j); },
+                "allot: the view has a member estimated_run_time; the library calls estimate");
+  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.estimated_duration(j); },
+                "allot: the view has a member estimated_duration; the library calls estimate");
+  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.expected_runtime(j); },
+                "allot: the view has a member expected_runtime; the library calls estimate");
+  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.expected_run_time(j); },
+                "allot: the view has a member expected_run_time; the library calls estimate");
+  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.expected_duration(j); },
+                "allot: the view has a member expected_duration; the library calls estimate");
+  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.runtime_estimate(j); },
+                "allot: the view has a member runtime_estimate; the library calls estimate");
+  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.run_time_estimate(j); },
+                "allot: the view has a member run_time_estimate; the library calls estimate");
+  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.estimates(j); },
+                "allot: the view has a member estimates; the library calls estimate");
+
   static_assert(has_checkpoint<View> || !requires(View& v, job& j) { v.checkpoints(j); },
                 "allot: the view has a member checkpoints; the library calls checkpoint");
   static_assert(has_checkpoint<View> || !requires(View& v, job& j) { v.checkpoint_interval(j); },
@@ -203,6 +214,8 @@ template <job_view View>
                 "allot: the view's duration must be `allot::instant duration(const job&) const`");
   static_assert(time_limited_view<View> || !has_time_limit<View>,
                 "allot: the view's time_limit must be `allot::instant time_limit(const job&) const`");
+  static_assert(estimated_view<View> || !has_estimate<View>,
+                "allot: the view's estimate must be `allot::instant estimate(const job&) const`");
   static_assert(flavored_view<View> || !has_flavors<View>,
                 "allot: the view's flavors must be `allot::flavor_menu<N> flavors(const job&, std::uint32_t "
                 "pods) const`, N as in request(job)");

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/journal.hpp>
+#include <allot/core/time.hpp>
+#include <allot/scheduler/promise.hpp>
+#include <allot/scheduler/session.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+
+/// The availability profile: what quotas and nodes have free over the time to come, if all that runs ends as
+/// expected and every job with a promise starts and ends as promised. It is not kept but walked: from now on,
+/// from one end or start to the next, on the session's books under a savepoint.
+///
+/// A job *delays* a promise if the promised job would not fit at its start any more, wherever it is placed.
+/// Promises are not tied to places, so no start is lost to nodes that a promise happened to be planned on.
+///
+/// An expected end in the past, of a job that overruns, counts as any moment: before all that is to come, but
+/// not yet. Queries change nothing. O(ends and starts to come x what placing costs) each; they do not
+/// allocate, except for more jobs than ever before.
+template <class Session>
+class availability {
+ public:
+  /// The number of dimensions.
+  static constexpr std::size_t n = Session::n;
+  /// What is kept of a job.
+  using record = typename Session::record;
+  /// The placement's handle of a place.
+  using place = typename Session::place;
+  /// A pending job and its promise.
+  using promised_job = typename Session::promised_job;
+
+  /// The earliest promised start that a job would delay which starts now on the place that was taken for it;
+  /// none if it delays none. Promises that `claims(job, promise)` are not asked.
+  template <class Claims>
+  [[nodiscard]] std::optional<instant> first_delayed(Session& session, const record& r, Claims claims) {
+    const instant end = later(session.now(), r.estimate);
+    const promised_job* only = nullptr;
+    bool are_more = false;
+    for (const std::size_t i : session.promised_by_start()) {
+      const promised_job& p = session.promised()[i];
+      if (end <= p.what.start) break;
+      if (p.job == r.facts.id || claims(r, p)) continue;
+      are_more = only != nullptr;
+      if (are_more) break;
+      only = &p;
+    }
+    if (only == nullptr) return std::nullopt;
+    if (!are_more && session.what_if().begin(session.places(), session.at(only->job).pod_request)) {
+      return delays(session, r, *only) ? std::optional{only->what.start} : std::nullopt;
+    }
+    auto before = open(session);
+    begin();
+    session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
+    const std::optional<instant> delayed = walk(session, end, r, claims);
+    close(session, std::move(before));
+    return delayed;
+  }
+
+  /// A start, and the job whose end or start makes it possible.
+  struct start {
+    /// A time that has passed: any moment, as that job overruns.
+    instant at = 0;
+    /// None if the job could start now.
+    job_id after{};
+    /// Whether it then uses more than its quota owns.
+    bool borrows = false;
+  };
+  /// The earliest start of a pending job that can't start now, so that it delays no promise but those that it
+  /// claims. None if that can't be told. A promise of its own does not count.
+  template <class Claims>
+  [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Claims claims) {
+    const auto concerns = [&](std::size_t i) {
+      const promised_job& p = session.promised()[i];
+      return p.job != r.facts.id && !claims(r, p);
+    };
+    const auto starts = session.promised_by_start();
+    if (std::none_of(starts.begin(), starts.end(), concerns) &&
+        session.what_if().begin(session.places(), r.pod_request)) {
+      return earliest_alone(session, r);
+    }
+    auto before = open(session);
+    begin();
+    std::optional<start> found;
+    start at;
+    while (!found && step(session, r, claims, at)) {
+      if (!fits_from(session, r, claims, at.at)) continue;
+      at.borrows = session.would_borrow(r);
+      found = at;
+    }
+    close(session, std::move(before));
+    return found;
+  }
+
+ private:
+  // With one promise to think of, the placement's what-if counts instead of placing.
+
+  /// Whether the only promise would be delayed by a job that starts now and lasts longer. Precondition: the
+  /// what-if has begun for the promised job.
+  [[nodiscard]] bool delays(Session& session, const record& r, const promised_job& p) {
+    const record& promised = session.at(p.job);
+    const savepoint before = session.assumed().save();
+    session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
+    for (const expected_end& e : session.expected_ends()) {
+      if (e.at > p.what.start) break;
+      let_go(session, session.at(e.job));
+    }
+    const bool fits =
+        session.assumed().fits(promised.facts.quota, promised.facts.request, promised.facts.in) &&
+        session.what_if().fits(session.places());
+    session.assumed().rollback(before);
+    return !fits;
+  }
+  /// Precondition: the what-if has begun for the job.
+  [[nodiscard]] std::optional<start> earliest_alone(Session& session, const record& r) {
+    const savepoint before = session.assumed().save();
+    std::optional<start> found;
+    const auto ends = session.expected_ends();
+    for (std::size_t i = 0; i < ends.size() && !found; ++i) {
+      let_go(session, session.at(ends[i].job));
+      if (i + 1 < ends.size() && ends[i + 1].at == ends[i].at) continue;
+      if (!session.what_if().fits(session.places())) continue;
+      if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) continue;
+      found = start{ends[i].at, ends[i].job, session.would_borrow(r)};
+    }
+    session.assumed().rollback(before);
+    return found;
+  }
+  void let_go(Session& session, const record& gone) {
+    session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
+    session.what_if().gone(session.places(), gone.where);
+  }
+
+  struct both_savepoints {
+    savepoint in_ledger;
+    decltype(std::declval<typename Session::placement_type&>().save()) in_places;
+  };
+  /// A promised job that has started in the walk.
+  struct run {
+    instant end;
+    job_id job;
+    place where;
+    friend bool operator<(const run& a, const run& b) {
+      return a.end != b.end ? a.end < b.end : a.job < b.job;
+    }
+  };
+  /// How far a walk has come.
+  struct cursor {
+    std::size_t ends = 0;
+    std::size_t starts = 0;
+  };
+
+  [[nodiscard]] both_savepoints open(Session& session) {
+    return {session.assumed().save(), session.places().save()};
+  }
+  void close(Session& session, both_savepoints before) {
+    session.places().rollback(std::move(before.in_places));
+    session.assumed().rollback(before.in_ledger);
+  }
+  void begin() {
+    at_ = {};
+    runs_.clear();
+  }
+
+  /// The time of the next event: ends before starts.
+  [[nodiscard]] std::optional<instant> next(const Session& session) const {
+    std::optional<instant> t;
+    const auto consider = [&](instant u) { t = t ? std::min(*t, u) : u; };
+    if (at_.ends < session.expected_ends().size()) consider(session.expected_ends()[at_.ends].at);
+    if (!runs_.empty()) consider(runs_.front().end);
+    if (at_.starts < session.promised_by_start().size()) consider(start_of(session).what.start);
+    return t;
+  }
+  [[nodiscard]] const promised_job& start_of(const Session& session) const {
+    return session.promised()[session.promised_by_start()[at_.starts]];
+  }
+  /// Lets all end that is expected to by `t`. Returns the last of them.
+  job_id end_until(Session& session, instant t) {
+    job_id last;
+    const auto ends = session.expected_ends();
+    for (; at_.ends < ends.size() && ends[at_.ends].at <= t; ++at_.ends) {
+      last = ends[at_.ends].job;
+      const record& gone = session.at(last);
+      session.assumed().release(gone.facts.quota, gone.facts.request, gone.facts.in);
+      session.places().release(gone.where);
+    }
+    while (!runs_.empty() && runs_.front().end <= t) {
+      std::pop_heap(runs_.begin(), runs_.end(), ends_later);
+      const run gone = runs_.back();
+      runs_.pop_back();
+      last = gone.job;
+      const record& r = session.at(gone.job);
+      session.assumed().release(r.facts.quota, r.facts.request, r.facts.in);
+      session.places().release(gone.where);
+    }
+    return last;
+  }
+  /// Starts a promised job, if it fits.
+  bool start_promised(Session& session, const promised_job& p) {
+    const record& r = session.at(p.job);
+    const std::optional<place> where = take(session, r);
+    if (!where) return false;
+    const instant end = later(std::max(p.what.start, session.now()), r.estimate);
+    if (end != without_end) {
+      runs_.push_back({end, p.job, *where});
+      std::push_heap(runs_.begin(), runs_.end(), ends_later);
+    }
+    return true;
+  }
+  [[nodiscard]] std::optional<place> take(Session& session, const record& r) {
+    if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) return std::nullopt;
+    const std::optional<place> where = session.places().place(r.pod_request);
+    if (where) session.assumed().charge(r.facts.quota, r.facts.request, r.facts.in);
+    return where;
+  }
+
+  /// Goes on to before `end`, with the job there. Returns the promised start that it delays first.
+  template <class Claims>
+  [[nodiscard]] std::optional<instant> walk(Session& session, instant end, const record& r, Claims claims) {
+    for (std::optional<instant> t = next(session); t && *t < end; t = next(session)) {
+      // What ends after the last start to come matters to nobody.
+      if (at_.starts == session.promised_by_start().size()) return std::nullopt;
+      end_until(session, *t);
+      const auto starts = session.promised_by_start();
+      for (; at_.starts < starts.size() && start_of(session).what.start <= *t; ++at_.starts) {
+        const auto& p = start_of(session);
+        if (p.job == r.facts.id || claims(r, p)) continue;
+        if (!start_promised(session, p)) return *t;
+      }
+    }
+    return std::nullopt;
+  }
+  /// Goes on to the next time. False at the end.
+  template <class Claims>
+  [[nodiscard]] bool step(Session& session, const record& r, Claims claims, start& at) {
+    const std::optional<instant> t = next(session);
+    if (!t) return false;
+    at.at = *t;
+    if (const job_id last = end_until(session, *t)) at.after = last;
+    const auto starts = session.promised_by_start();
+    for (; at_.starts < starts.size() && start_of(session).what.start <= *t; ++at_.starts) {
+      const auto& p = start_of(session);
+      if (p.job != r.facts.id && !claims(r, p)) start_promised(session, p);
+    }
+    return true;
+  }
+  /// Whether the job can start where the walk is, and delays nobody from there on.
+  template <class Claims>
+  [[nodiscard]] bool fits_from(Session& session, const record& r, Claims claims, instant from) {
+    if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) return false;
+    if (at_.starts == session.promised_by_start().size()) {
+      return could_place(session.places(), r.pod_request);
+    }
+    auto before = open(session);
+    const cursor was = at_;
+    bool fits = take(session, r).has_value();
+    if (fits) {
+      kept_ = runs_;
+      fits = !walk(session, later(std::max(from, session.now()), r.estimate), r, claims);
+      std::swap(runs_, kept_);
+    }
+    at_ = was;
+    close(session, std::move(before));
+    return fits;
+  }
+  static bool ends_later(const run& a, const run& b) { return b < a; }
+
+  cursor at_;
+  /// The promised jobs that have started, as a heap by end.
+  std::vector<run> runs_;
+  std::vector<run> kept_;
+};
+
+}  // namespace v0
+}  // namespace allot

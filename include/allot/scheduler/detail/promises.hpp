@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/time.hpp>
+#include <allot/scheduler/promise.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// The pending jobs that hold a reservation with a time, in the order in which they got it, which is their
+/// turn from then on.
+class promises {
+ public:
+  struct entry {
+    job_id job;
+    promise what;
+    /// Whether it is to borrow: then owners come first.
+    bool borrows = false;
+  };
+
+  [[nodiscard]] std::span<const entry> all() const noexcept { return entries_; }
+  [[nodiscard]] bool empty() const noexcept { return entries_.empty(); }
+  [[nodiscard]] const entry* find(job_id id) const {
+    const auto at = place_of(id);
+    return at == entries_.end() ? nullptr : &*at;
+  }
+  /// The positions in `all` of those that can tell when they start, the earliest first.
+  [[nodiscard]] std::span<const std::size_t> by_start() const noexcept { return by_start_; }
+
+  void add(const entry& e) {
+    entries_.push_back(e);
+    sort();
+  }
+  void remove(job_id id) {
+    entries_.erase(place_of(id));
+    sort();
+  }
+  /// Makes a promise anew. `start` may be later than before only for a cause.
+  void renew(job_id id, const promise& p, bool borrows) {
+    const auto i = static_cast<std::size_t>(place_of(id) - entries_.begin());
+    const bool moves = entries_[i].what.start != p.start;
+    entries_[i].what = p;
+    entries_[i].borrows = borrows;
+    if (moves) sort();
+  }
+
+  /// The earliest start after `since`.
+  [[nodiscard]] std::optional<instant> next_after(instant since) const {
+    for (const std::size_t i : by_start_) {
+      if (entries_[i].what.start > since) return entries_[i].what.start;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  [[nodiscard]] std::vector<entry>::const_iterator place_of(job_id id) const {
+    return std::find_if(entries_.begin(), entries_.end(), [&](const entry& e) { return e.job == id; });
+  }
+  void sort() {
+    by_start_.clear();
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (entries_[i].what.start != without_end) by_start_.push_back(i);
+    }
+    std::sort(by_start_.begin(), by_start_.end(), [this](std::size_t a, std::size_t b) {
+      const instant x = entries_[a].what.start;
+      const instant y = entries_[b].what.start;
+      return x != y ? x < y : a < b;
+    });
+  }
+
+  std::vector<entry> entries_;
+  std::vector<std::size_t> by_start_;
+};
+
+/// What has happened since the promised starts were looked at last. If all that ended did so when expected,
+/// none of them moves.
+struct promise_news {
+  /// The host has changed something else than what runs, by which a start may become later.
+  delay_cause cause = delay_cause::none;
+  /// Whether any start may have become earlier, or later.
+  bool starts_may_move = false;
+  /// When those that have ended were expected to, earliest and latest.
+  instant ends_from = without_end;
+  instant ends_to = std::numeric_limits<instant>::min();
+
+  void note(delay_cause c) {
+    cause = c;
+    starts_may_move = true;
+  }
+  void note_end(instant expected) {
+    ends_from = std::min(ends_from, expected);
+    ends_to = std::max(ends_to, expected);
+  }
+  /// Whether starts may have moved by what has happened up to `now`.
+  [[nodiscard]] bool may_move_starts(instant now) const {
+    return starts_may_move || (ends_from <= ends_to && (ends_from != now || ends_to != now));
+  }
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/core/ids.hpp>
+#include <allot/core/time.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace allot {
+inline namespace v0 {
+
+/// Why a job starts later than it was first promised.
+enum class delay_cause : std::uint8_t {
+  /// It does not.
+  none,
+  /// A job runs longer than expected.
+  overrun,
+  /// An owner uses what is its own, which the job was to borrow.
+  owner,
+  /// A job of higher priority in the same quota came.
+  higher_priority,
+  /// The host changed what runs or where jobs may run: a node failed or was closed, a running job was
+  /// adopted.
+  cluster,
+  /// The quotas or their settings changed.
+  quotas,
+};
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(delay_cause value) noexcept {
+  switch (value) {
+    case delay_cause::none:
+      return "none";
+    case delay_cause::overrun:
+      return "overrun";
+    case delay_cause::owner:
+      return "owner";
+    case delay_cause::higher_priority:
+      return "higher_priority";
+    case delay_cause::cluster:
+      return "cluster";
+    case delay_cause::quotas:
+      return "quotas";
+  }
+  return "";
+}
+
+/// What a job with a reservation is told: when it starts at the latest, if all that runs ends as expected.
+/// It is kept by the rules that `queue_head::reserve` states.
+struct promise {
+  /// When it starts at the latest. A time that has passed: at any moment, since it waits for a job that
+  /// overruns. `without_end`: nobody can tell any more, but it keeps its turn.
+  instant start = without_end;
+  /// The start that it was promised first.
+  instant first_start = without_end;
+  /// The running job, or the one with an earlier promise, whose end it waits for last.
+  job_id after{};
+  /// Why `start` is later than `first_start`, or why it is overdue; of several causes the latest.
+  delay_cause cause = delay_cause::none;
+};
+
+}  // namespace v0
+}  // namespace allot

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/scheduler/availability.hpp>
+
+#include <allot/gpu/inventory.hpp>
+#include <allot/presets/standard.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tests/support/seeds.hpp"
+#include "tests/support/timed_host.hpp"
+
+using allot::delay_cause;
+using allot::gpus;
+using allot::instant;
+using allot::quota_id;
+using allot_test::random_source;
+using allot_test::timed_job;
+
+namespace {
+
+/// Jobs on nodes: pods of one GPU if they are small, else of whole nodes.
+struct nodes_view : allot_test::timed_view {
+  std::int64_t per_node = 4;
+  [[nodiscard]] allot::gpu::pod_request pod_request(job j) const {
+    return {.gpus = gpus(at(j).gpus), .total = true};
+  }
+};
+
+[[nodiscard]] allot::gpu::inventory nodes(std::int64_t count, std::int64_t each) {
+  allot::gpu::node_spec spec;
+  spec.name = "n";
+  spec.count = count;
+  spec.gpus = each;
+  return allot::gpu::inventory{allot::gpu::build_cluster({spec}).value()};
+}
+
+/// Three teams that lend each other what they have.
+[[nodiscard]] std::vector<allot::quota_spec<1>> teams(std::int64_t each) {
+  return {{.name = "all"},
+          {.name = "a", .parent = "all", .nominal = gpus(each)},
+          {.name = "b", .parent = "all", .nominal = gpus(2 * each)},
+          {.name = "c", .parent = "all", .nominal = gpus(each)}};
+}
+constexpr quota_id a{1}, b{2}, c{3};
+
+struct traits {
+  bool exact = true;
+  bool priorities = false;
+  bool some_say_nothing = false;
+};
+[[nodiscard]] std::vector<timed_job> random_jobs(random_source& random, std::int64_t all, const traits& how) {
+  std::vector<timed_job> jobs(10 + random.below(50));
+  instant at = 0;
+  const std::int64_t pause = random.between(1, 15);
+  for (timed_job& j : jobs) {
+    at += random.between(0, pause);
+    j.quota = quota_id{1 + random.below(3)};
+    j.submit = at;
+    j.gpus = random.one_in(3) ? random.between(1, all) : random.between(1, 1 + all / 4);
+    j.duration = random.between(1, 60);
+    j.estimate = how.exact ? j.duration : random.between(1, 2 * j.duration);
+    if (how.some_say_nothing && random.one_in(6)) j.estimate = 0;
+    if (how.priorities) j.priority = static_cast<std::int32_t>(random.below(3));
+    // Evicted jobs start over, and then the estimate is exact again.
+    j.preemptible = !random.one_in(8);
+  }
+  return jobs;
+}
+
+template <class View, class Placement>
+[[nodiscard]] auto reserving_host(const std::vector<timed_job>& jobs, const View& view, std::int64_t each,
+                                  Placement places, std::uint32_t depth) {
+  auto made = allot::make_scheduler(allot::standard{}, view, teams(each), std::move(places));
+  auto& s = made.value();
+  allot::queue_settings settings = allot::standard::defaults();
+  settings.head = allot::queue_head::reserve;
+  settings.reservations = depth;
+  for (const quota_id x : {a, b, c}) REQUIRE(s.configure(x, settings).empty());
+  return allot_test::timed_host<std::remove_cvref_t<decltype(s)>>{jobs, std::move(s)};
+}
+
+struct seen {
+  std::size_t promised = 0;
+  std::size_t late = 0;
+  std::map<delay_cause, std::size_t> causes;
+};
+
+/// Runs the jobs and checks the tenth law.
+template <class Host>
+void check_promises(Host& h, const std::vector<timed_job>& jobs, const std::vector<delay_cause>& allowed,
+                    seen& all) {
+  std::map<std::size_t, instant> first;
+  std::map<std::size_t, delay_cause> cause;
+  std::map<std::size_t, std::size_t> starts;
+  const auto is_allowed = [&](delay_cause why) {
+    return std::find(allowed.begin(), allowed.end(), why) != allowed.end();
+  };
+  h.run_all([&](instant now) {
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+      const auto p = h[j].id ? h.scheduler().promised(h[j].id) : std::nullopt;
+      CAPTURE(j);
+      CAPTURE(now);
+      if (!p) {
+        // Started, or withdrawn: kept if it was not late.
+        if (const auto at = first.find(j); at != first.end()) {
+          // It may have been evicted at once.
+          REQUIRE(h[j].starts > starts[j]);
+          REQUIRE((now <= at->second || cause[j] != delay_cause::none));
+          all.late += now > at->second ? 1U : 0U;
+          first.erase(at);
+        }
+        continue;
+      }
+      // It started and was evicted at once.
+      if (h[j].starts > starts[j]) first.erase(j);
+      all.promised += first.try_emplace(j, p->first_start).second ? 1U : 0U;
+      REQUIRE(p->first_start == first[j]);
+      cause[j] = p->cause;
+      starts[j] = h[j].starts;
+      const bool is_late = p->start > p->first_start || p->start <= now;
+      REQUIRE((!is_late || p->cause != delay_cause::none));
+      if (p->cause == delay_cause::none) continue;
+      CAPTURE(to_string(p->cause));
+      REQUIRE(is_allowed(p->cause));
+      ++all.causes[p->cause];
+    }
+    for (const quota_id x : h.scheduler().tree().top_down()) REQUIRE(h.scheduler().ledger().is_sound(x));
+  });
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    if (jobs[j].preemptible) REQUIRE((h[j].start.has_value() || !h[j].id));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("availability: under quotas that lend no start is later than promised but for an owner's claim") {
+  seen all;
+  allot_test::for_each_seed(300, [&](random_source& random) {
+    const std::int64_t each = random.between(1, 8);
+    const auto jobs = random_jobs(random, 4 * each, {});
+    auto h = reserving_host(jobs, allot_test::timed_view{&jobs}, each, allot_test::gpu_pool{4 * each},
+                            static_cast<std::uint32_t>(random.between(1, 4)));
+    check_promises(h, jobs, {delay_cause::owner}, all);
+  });
+  CHECK(all.promised > 100);
+  CHECK(all.late > 0);
+}
+
+TEST_CASE("availability: priorities, overruns and unknown ends have their causes on record") {
+  seen all;
+  allot_test::for_each_seed(300, [&](random_source& random) {
+    const std::int64_t each = random.between(1, 8);
+    const auto jobs = random_jobs(random, 4 * each,
+                                  {.exact = false, .priorities = true, .some_say_nothing = random.one_in(2)});
+    auto h = reserving_host(jobs, allot_test::timed_view{&jobs}, each, allot_test::gpu_pool{4 * each},
+                            static_cast<std::uint32_t>(random.between(1, 4)));
+    check_promises(h, jobs, {delay_cause::owner, delay_cause::higher_priority, delay_cause::overrun}, all);
+  });
+  CHECK(all.promised > 100);
+  CHECK(all.causes[delay_cause::owner] > 0);
+  CHECK(all.causes[delay_cause::higher_priority] > 0);
+  CHECK(all.causes[delay_cause::overrun] > 0);
+}
+
+TEST_CASE("availability: on nodes, too") {
+  seen all;
+  allot_test::for_each_seed(200, [&](random_source& random) {
+    const std::int64_t each = random.between(2, 6);
+    const std::int64_t per_node = random.between(1, 4);
+    const std::int64_t count = 4 * each / per_node;
+    const auto jobs = random_jobs(random, std::max<std::int64_t>(1, count * per_node - 1), {});
+    nodes_view view{{&jobs}, per_node};
+    auto h = reserving_host(jobs, view, each, nodes(count, per_node),
+                            static_cast<std::uint32_t>(random.between(1, 4)));
+    check_promises(h, jobs, {delay_cause::owner}, all);
+  });
+  CHECK(all.promised > 100);
+}
+
+TEST_CASE("availability: a gang gets its nodes while small jobs use them in time") {
+  std::vector<timed_job> jobs{{.quota = b, .gpus = 4, .duration = 100, .estimate = 100},
+                              {.quota = a, .gpus = 8, .submit = 1, .duration = 10, .estimate = 10},
+                              {.quota = c, .gpus = 1, .submit = 2, .duration = 98, .estimate = 98},
+                              {.quota = c, .gpus = 1, .submit = 3, .duration = 98, .estimate = 98}};
+  auto h = reserving_host(jobs, allot_test::timed_view{&jobs}, 2, allot_test::gpu_pool{8}, 1);
+  h.run_all([&](instant now) {
+    if (now < 2 || now > 3) return;
+    const auto why = h.scheduler().why(h[1].id);
+    REQUIRE(why.promised.has_value());
+    // The third job is in time; the fourth is not, but what it uses is its quota's own.
+    CHECK(why.promised->start == 98 + now);
+    CHECK(why.promised->cause == (now == 2 ? delay_cause::none : delay_cause::owner));
+    CHECK(h.scheduler().wakes_at() == 98 + now);
+  });
+  CHECK(h[3].start == 3);
+  CHECK(h[2].start == 2);
+  CHECK(h[1].start == 101);
+}
+
+TEST_CASE("availability: a closed node moves a promise, which says so") {
+  std::vector<timed_job> jobs{{.quota = b, .gpus = 4, .duration = 50, .estimate = 50},
+                              {.quota = a, .gpus = 8, .submit = 1, .duration = 10, .estimate = 10}};
+  auto made = allot::make_scheduler(allot::standard{}, nodes_view{{&jobs}, 4}, teams(2), nodes(2, 4));
+  auto& s = made.value();
+  allot::queue_settings settings = allot::standard::defaults();
+  settings.head = allot::queue_head::reserve;
+  for (const quota_id x : {a, b, c}) REQUIRE(s.configure(x, settings).empty());
+  const auto runs = s.submit(0);
+  static_cast<void>(s.step(0));
+  const auto gang = s.submit(1);
+  static_cast<void>(s.step(1));
+  REQUIRE(s.promised(gang).has_value());
+  CHECK(s.promised(gang)->start == 50);
+  s.places().close(allot::gpu::node_id{0});
+  s.retry();
+  static_cast<void>(s.step(2));
+  REQUIRE(s.promised(gang).has_value());
+  CHECK(s.promised(gang)->start == allot::without_end);
+  CHECK(s.promised(gang)->first_start == 50);
+  CHECK(s.promised(gang)->cause == delay_cause::cluster);
+  s.places().reopen(allot::gpu::node_id{0});
+  s.retry();
+  static_cast<void>(s.step(3));
+  CHECK(s.promised(gang)->start == 50);
+  CHECK(s.promised(gang)->cause == delay_cause::none);
+  CHECK(s.step(4).empty());
+  CHECK(s.finished(runs) == allot::refusal::none);
+  CHECK(s.step(50).admissions.size() == 1);
+  CHECK_FALSE(s.promised(gang).has_value());
+}
+
+TEST_CASE("availability: settings that reserve nothing, or are no longer there") {
+  std::vector<timed_job> jobs{{.quota = b, .gpus = 4, .duration = 50, .estimate = 50},
+                              {.quota = b, .gpus = 8, .submit = 1, .duration = 10, .estimate = 10}};
+  auto made = allot::make_scheduler(allot::standard{}, allot_test::timed_view{&jobs}, teams(2),
+                                    allot_test::gpu_pool{8});
+  auto& s = made.value();
+  allot::queue_settings settings = allot::standard::defaults();
+  settings.reservations = 2;
+  CHECK(s.configure(b, settings).size() == 1);
+  settings.head = allot::queue_head::reserve;
+  settings.reservations = 0;
+  CHECK(s.configure(b, settings).size() == 1);
+  settings.reservations = 1;
+  CHECK(s.configure(b, settings).empty());
+  static_cast<void>(s.submit(0));
+  const auto gang = s.submit(1);
+  static_cast<void>(s.step(0));
+  CHECK(s.promised(gang).has_value());
+  CHECK(s.waiting(b) == 1);
+  CHECK(s.requested(b)[0] == gpus(8));
+  CHECK(s.configure(b, allot::standard::defaults()).empty());
+  static_cast<void>(s.step(1));
+  CHECK_FALSE(s.promised(gang).has_value());
+  CHECK(s.state(gang) == allot::job_state::pending);
+  CHECK(s.cancel(gang) == allot::refusal::none);
+  CHECK(s.waiting(b) == 0);
+}

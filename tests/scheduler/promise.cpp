@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/scheduler/promise.hpp>
+
+#include <doctest/doctest.h>
+
+#include "tests/support/words.hpp"
+
+TEST_CASE("promise: each cause has a word of its own") {
+  CHECK(allot_test::has_words<allot::delay_cause>(6));
+  CHECK(allot::promise{}.start == allot::without_end);
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/quota/builder.hpp>
+#include <allot/scheduler/scheduler.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace allot_test {
+
+/// A job that runs for some time, and of which something is said beforehand.
+struct timed_job {
+  allot::quota_id quota{0};
+  std::int64_t gpus = 1;
+  allot::instant submit = 0;
+  allot::instant duration = 1;
+  /// 0: nothing is said.
+  allot::instant estimate = 0;
+  std::int32_t priority = 0;
+  bool preemptible = true;
+};
+
+/// Shows jobs by their numbers. With a placement each asks for its GPUs wherever they are.
+struct timed_view {
+  using job = std::uint32_t;
+  const std::vector<timed_job>* jobs = nullptr;
+
+  [[nodiscard]] const timed_job& at(job j) const { return (*jobs)[j]; }
+  [[nodiscard]] allot::quota_id quota(job j) const { return at(j).quota; }
+  [[nodiscard]] allot::resources<> request(job j) const { return allot::gpus(at(j).gpus); }
+  [[nodiscard]] std::int32_t priority(job j) const { return at(j).priority; }
+  [[nodiscard]] allot::instant submitted(job j) const { return at(j).submit; }
+  [[nodiscard]] std::uint64_t id(job j) const { return j; }
+  [[nodiscard]] bool preemptible(job j) const { return at(j).preemptible; }
+  [[nodiscard]] allot::instant estimate(job j) const { return at(j).estimate; }
+  [[nodiscard]] std::int64_t pod_request(job j) const { return at(j).gpus; }
+};
+
+/// A pool of GPUs without nodes, as a placement.
+class gpu_pool {
+ public:
+  using pod_request = std::int64_t;
+  using allocation = std::int64_t;
+  struct savepoint {
+    std::int64_t free;
+    std::int64_t held;
+  };
+
+  explicit gpu_pool(std::int64_t gpus = 0) : free_(gpus), all_(gpus) {}
+  [[nodiscard]] std::optional<allocation> place(pod_request d) {
+    if (d > free_) return std::nullopt;
+    free_ -= d;
+    return d;
+  }
+  void release(allocation a) { free_ += a; }
+  void vacate(allocation a) {
+    free_ += a;
+    held_ += a;
+  }
+  void reoccupy(allocation a) {
+    free_ -= a;
+    held_ -= a;
+  }
+  [[nodiscard]] bool ready(allocation) const { return true; }
+  [[nodiscard]] bool could_ever_fit(pod_request d) const { return d <= all_; }
+  [[nodiscard]] std::int64_t why_not(pod_request d) const { return d - free_; }
+  [[nodiscard]] savepoint save() const { return {free_, held_}; }
+  void rollback(savepoint s) {
+    free_ = s.free;
+    held_ = s.held;
+  }
+  void commit(savepoint) {}
+
+ private:
+  std::int64_t free_;
+  std::int64_t all_;
+  std::int64_t held_ = 0;
+};
+
+/// Runs jobs through a scheduler in time: at each instant the ends, then the submissions in order, then
+/// decisions until there are none. It looks at nothing else but the plan and `wakes_at`.
+template <class Scheduler>
+class timed_host {
+ public:
+  explicit timed_host(const std::vector<timed_job>& jobs, Scheduler scheduler)
+      : jobs_(jobs), scheduler_(std::move(scheduler)), runs_(jobs.size()) {}
+
+  struct run {
+    allot::job_id id{};
+    std::optional<allot::instant> start{};
+    std::optional<allot::instant> end{};
+    /// As of the last look before it started.
+    std::optional<allot::promise> promised{};
+    std::size_t starts = 0;
+  };
+
+  /// Runs all jobs to their ends; `look(now)` is called after each instant.
+  void run_all(const std::function<void(allot::instant)>& look = {}) {
+    std::vector<std::uint32_t> order(jobs_.size());
+    for (std::uint32_t j = 0; j < order.size(); ++j) order[j] = j;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](auto a, auto b) { return jobs_[a].submit < jobs_[b].submit; });
+    std::size_t next = 0;
+    for (;;) {
+      std::optional<allot::instant> t = scheduler_.wakes_at();
+      const auto consider = [&](allot::instant u) { t = t ? std::min(*t, u) : u; };
+      if (next < order.size()) consider(jobs_[order[next]].submit);
+      if (!ends_.empty()) consider(ends_.begin()->first);
+      if (!t) return;
+      now_ = *t;
+      while (!ends_.empty() && ends_.begin()->first == now_) {
+        const std::uint32_t j = ends_.begin()->second;
+        ends_.erase(ends_.begin());
+        scheduler_.finished(runs_[j].id);
+      }
+      for (; next < order.size() && jobs_[order[next]].submit == now_; ++next) {
+        runs_[order[next]].id = scheduler_.submit(order[next]);
+      }
+      decide();
+      for (run& r : runs_) {
+        if (r.id && !r.start) r.promised = scheduler_.promised(r.id);
+      }
+      if (look) look(now_);
+    }
+  }
+
+  [[nodiscard]] Scheduler& scheduler() { return scheduler_; }
+  [[nodiscard]] const run& operator[](std::size_t j) const { return runs_[j]; }
+  [[nodiscard]] std::size_t evictions() const { return evictions_; }
+  [[nodiscard]] std::size_t size() const { return runs_.size(); }
+
+ private:
+  void decide() {
+    for (const auto* plan = &scheduler_.step(now_); !plan->empty(); plan = &scheduler_.step(now_)) {
+      std::vector<allot::job_id> gone;
+      for (const auto& e : plan->evictions) {
+        run& r = runs_[e.what];
+        const auto ends = ends_.equal_range(end_of(e.what));
+        for (auto at = ends.first; at != ends.second; ++at) {
+          if (at->second != e.what) continue;
+          ends_.erase(at);
+          break;
+        }
+        r.start.reset();
+        ++evictions_;
+        gone.push_back(e.id);
+      }
+      for (const auto& a : plan->admissions) {
+        runs_[a.what].start = now_;
+        ++runs_[a.what].starts;
+        ends_.emplace(end_of(a.what), a.what);
+      }
+      for (const allot::job_id id : gone) scheduler_.evicted(id);
+    }
+  }
+  [[nodiscard]] allot::instant end_of(std::uint32_t j) const { return *runs_[j].start + jobs_[j].duration; }
+
+  const std::vector<timed_job>& jobs_;
+  Scheduler scheduler_;
+  std::vector<run> runs_;
+  std::multimap<allot::instant, std::uint32_t> ends_;
+  std::size_t evictions_ = 0;
+  allot::instant now_ = 0;
+};
+
+}  // namespace allot_test
