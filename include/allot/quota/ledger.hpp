@@ -127,6 +127,20 @@ class ledger {
     change(x, request, -1, kind);
   }
 
+  /// A what-if: x counts as if it drew `amount` less on its supply, while its own usage and what the quotas
+  /// above it count stay as they are, so that their sums no longer agree. Holds until the savepoint is rolled
+  /// back. Preconditions: x exists; a savepoint is open.
+  void discount(quota_id x, const resources<N>& amount) {
+    ALLOT_ASSERT(tree_.contains(x), "no such quota");
+    ALLOT_ASSERT(journal_.recording(), "only a rollback makes the sums agree again");
+    for (std::size_t d = 0; d < N; ++d) {
+      if (amount[d] == quantity{}) continue;
+      const std::size_t i = x.index() * N + d;
+      note(i);
+      bump(cells_[i].now.used, -amount[d].in_milli());
+    }
+  }
+
   /// T(x): what is left of the supply of x. If negative, what x borrows from outside its subtree.
   [[nodiscard]] quantity balance(quota_id x, std::size_t d) const {
     const cell& c = at(x, d);

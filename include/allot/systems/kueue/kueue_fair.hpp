@@ -38,7 +38,8 @@ struct kueue_fair {
   using policies_type = one_head_by_share;
   /// @}
 
-  /// The parts under these options; `strategies` and `resource_of` are those that it knows.
+  /// The parts under these options; `strategies`, `resource_of`, `float_shares` and
+  /// `preserve_scan_progress` are those that it knows.
   [[nodiscard]] static policies_type configure(const preset_options& o) {
     policies_type parts;
     const fair_strategies chosen = o.strategies.value_or(fair_strategies::final_then_initial);
@@ -46,6 +47,8 @@ struct kueue_fair {
         chosen == fair_strategies::initial_share ? share_rule::initial_share : share_rule::final_share;
     parts.rules.then_initial = chosen == fair_strategies::final_then_initial;
     parts.resource_of = o.resource_of;
+    parts.float_shares = o.float_shares.value_or(parts.float_shares);
+    parts.preserve_scan_progress = o.preserve_scan_progress.value_or(parts.preserve_scan_progress);
     return parts;
   }
   /// The settings of quotas that are not configured: those of `kueue`.

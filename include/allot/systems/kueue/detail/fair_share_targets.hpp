@@ -43,8 +43,8 @@ struct share_rules {
 /// it, or if the beneficiary's quota stays within what it owns with the request. Finally, targets that turned
 /// out unnecessary are put back.
 ///
-/// Shares are compared exactly; Kueue compares them as floating-point numbers. Among inner quotas with equal
-/// shares Kueue takes a random one (#10131); here the youngest is taken.
+/// Shares are compared exactly or, with `float_shares`, as the floating-point numbers that they are in Kueue.
+/// Among inner quotas with equal shares Kueue takes a random one (#10131); here the youngest is taken.
 ///
 /// Kueue has jobs at its leaves only. Here the own jobs of a quota with children are a peer of the children;
 /// no job takes from a quota above or below its own.
@@ -52,8 +52,9 @@ template <std::size_t N>
 class fair_share_targets {
  public:
   explicit fair_share_targets(share_rules rules = {},
-                              const resource_numbers<N>& resource_of = unflavored<N>())
-      : rules_(rules), shares_(resource_of) {}
+                              const resource_numbers<N>& resource_of = unflavored<N>(),
+                              bool float_shares = false)
+      : rules_(rules), shares_(resource_of, float_shares) {}
 
   /// Starts over on the ledger's tree. O(N n depth).
   void reset(const ledger<N>& l) {

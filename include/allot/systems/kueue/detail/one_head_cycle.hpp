@@ -24,7 +24,7 @@ inline namespace v0 {
 /// and each is judged again in view of what earlier heads were promised:
 /// - Others were promised the same victims: it looks for other victims, with the same flavors; if it fits
 ///   once the promised victims are gone, it waits for them.
-/// - It no longer fits: it is passed over until the next cycle.
+/// - It no longer fits: it is passed over until the next cycle, in which it goes on with its next flavors.
 /// - It needs victims and finds none: unless its quota can always reclaim what it owns, free capacity is kept
 ///   for it during this cycle, so that no later head borrows it (Kueue #4813).
 ///
@@ -41,7 +41,9 @@ class one_head_cycle {
   static constexpr std::size_t n = Session::n;
 
   explicit one_head_cycle(const Policies& policies)
-      : order_(policies.template entry_order<n>()), nominations_(policies) {}
+      : order_(policies.template entry_order<n>()),
+        nominations_(policies),
+        memory_(policies.preserve_scan_progress) {}
 
   /// Starts over on the session's tree.
   void reset(Session& session) {
@@ -117,6 +119,7 @@ class one_head_cycle {
     // Discards the changes made by dropping elastic pods: the heads behind them have been seen.
     session.take_touched([](quota_id) {});
     if (count_ == 0) return;
+    memory_.begin_cycle();
 
     ledger<n>& l = session.allocated();
     const savepoint before = l.save();
@@ -229,15 +232,20 @@ class one_head_cycle {
     if (e.chosen.mode == fit_mode::fit) e.outcome = entry_outcome::deferred;
   }
   /// Keeps free what the entry could use now: up to its borrowing limit if it would borrow, else what is left
-  /// of its own quota.
+  /// of its own quota. As in Kueue, a quota that is beyond its borrowing limit then counts, for the rest of
+  /// the cycle, as if it kept to it, while the quotas above still count all that it uses.
   void keep_free(ledger<n>& l, const entry& e) {
     resources<n> kept;
+    resources<n> beyond;
     for (std::size_t d = 0; d < n; ++d) {
+      if (e.chosen.request[d] == quantity{}) continue;
       const quantity own_left = l.balance(e.quota, d);
       const quantity limit = e.chosen.borrows > 0 ? own_left + l.supply_of(e.quota, d).borrow : own_left;
       kept[d] = std::max(quantity{}, std::min(e.chosen.request[d], limit));
+      if (e.chosen.borrows > 0) beyond[d] = std::max(quantity{}, -limit);
     }
     l.charge(e.quota, kept);
+    l.discount(e.quota, beyond);
   }
 
   void apply(Session& session, entry& e) {
@@ -262,6 +270,11 @@ class one_head_cycle {
         return;
       case entry_outcome::passed_over:
         if (memory_.drop_sticky(e.quota)) mark(e.root);
+        if (e.chosen.has_untried() && memory_.goes_on_when_passed_over(e.quota, e.job, e.chosen.next)) {
+          mark(e.root);
+          ++cycles_left_;
+          return;
+        }
         memory_.forget_cursor(e.quota, e.job);
         return;
       case entry_outcome::no_fit:
