@@ -247,6 +247,15 @@ class ledger {
   /// Reserves memory so that `changes` charges or releases under savepoints do not allocate.
   void reserve(std::size_t changes) { journal_.reserve(changes * N * (max_depth_ + 1)); }
 
+  /// Takes over what `from`, a ledger of the same tree, counts of x. The sums agree once this was done for
+  /// all quotas of a tree. Preconditions: the trees are equal, x exists, and no savepoint is open. O(N).
+  void copy_usage(const ledger& from, quota_id x) {
+    ALLOT_ASSERT(tree_.contains(x) && cells_.size() == from.cells_.size(),
+                 "the ledgers are of the same tree");
+    ALLOT_ASSERT(!journal_.recording(), "a rollback would mix two ledgers");
+    for (std::size_t i = x.index() * N; i < (x.index() + 1) * N; ++i) cells_[i].now = from.cells_[i].now;
+  }
+
   /// Replaces the tree, keeping the usage of every remaining quota. Precondition: no savepoint is open, and a
   /// quota that `next` does not contain has no usage. O(n). (See `apply` in quota/change.hpp.)
   void replace_tree(quota_tree<N> next) {
