@@ -71,7 +71,7 @@ const std::vector<preset_option>& options_of_presets() {
       {"hyperpod", "idle", "\"fcfs\" or \"fair_share\": how idle capacity is given"},
       {"hyperpod", "tasks", "\"fcfs\" or \"ranking\": the order of the jobs of a team"},
       {"kueue", "preserve_scan_progress",
-       "whether a head that is passed over goes on with its next flavor (Kueue 0.20) or starts over (0.19)"},
+       "whether a head that is passed over goes on with its next flavor (as in Kueue 0.20)"},
       {"kueue_fair", "preserve_scan_progress", "the same"},
       {"kueue_fair", "float_shares", "whether shares are rounded as Kueue's floating-point numbers are"},
       {"kueue_fair", "strategies", "a list of \"final_share\" and \"initial_share\", tried in order"},

@@ -207,8 +207,8 @@ struct preset_options {
   std::vector<std::uint8_t> resource_of{};
   /// Kueue with fair sharing: whether shares are rounded as Kueue's floating-point numbers are.
   std::optional<bool> float_shares{};
-  /// Kueue: whether a head that is passed over goes on with its next flavor in the next cycle (0.20), rather
-  /// than with its first (0.19).
+  /// Kueue: whether a head that is passed over goes on with its next flavor in the next cycle (Kueue 0.20),
+  /// rather than with its first.
   std::optional<bool> preserve_scan_progress{};
   /// KAI's time-based fair share: how strongly past usage counts, in thousandths; 0: not at all.
   std::optional<std::int64_t> k{};

@@ -11,9 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace allot {
@@ -51,9 +49,14 @@ class hierarchical_reclaim {
   }
   /// Since the last call, the jobs that hold something have only become fewer. Without a call nothing is
   /// assumed about them.
-  void begin_cycle() noexcept { ++cycle_; }
-  /// The ledger has changed at x.
-  void note_change(const ledger<N>&, quota_id) const noexcept {}
+  void begin_cycle() noexcept {
+    ++cycle_;
+    for (place& p : places_) p.within = 0;
+  }
+  /// The ledger has changed at x. All its changes are noted between calls of `begin_cycle`.
+  void note_change(const ledger<N>& l, quota_id x) noexcept {
+    for (; x; x = l.tree().parent(x)) places_[x.index()].within = 0;
+  }
   /// Whether a job that would borrow may preempt.
   [[nodiscard]] static constexpr bool may_preempt_on_loan(const preempt_settings& may) noexcept {
     return may.borrow != preempt_borrow::never;
@@ -94,13 +97,17 @@ class hierarchical_reclaim {
     std::int32_t priority = 0;
     /// Bit d: it uses dimension d.
     std::uint64_t uses = 0;
-    /// Before this spot all are gone that follow.
+    job_id id{};
+    /// The spot that follows; those between are gone.
     std::uint32_t next = 0;
   };
   /// The jobs of a tree in the order of `compare_candidates`, the first `leaving` of them being evicted.
   struct line {
     std::uint64_t sorted_in = 0;
-    std::size_t leaving = 0;
+    std::uint32_t leaving = 0;
+    /// Of those being evicted, and of the others.
+    std::uint32_t first_leaving = 0;
+    std::uint32_t first = 0;
     std::vector<spot> spots;
   };
   /// What a search knows of a quota. Values of an earlier one are void.
@@ -111,6 +118,8 @@ class hierarchical_reclaim {
     bool owned = false;
     /// The scan that found that its jobs are no candidates, nor will be.
     std::uint64_t out_in = 0;
+    /// It is within its supply in these dimensions, by the ledger outside of searches.
+    std::uint64_t within = 0;
   };
   static_assert(N <= 64, "a spot has a bit for each dimension");
 
@@ -163,38 +172,32 @@ class hierarchical_reclaim {
       return compare_candidates(x.who, y.who, quota_id::none()) < 0;
     });
     at.leaving = 0;
-    for (std::size_t i = 0; i < at.spots.size(); ++i) {
-      at.spots[i].next = static_cast<std::uint32_t>(i + 1);
+    for (std::uint32_t i = 0; i < at.spots.size(); ++i) {
+      at.spots[i].next = i + 1;
       if (at.spots[i].who.leaving) ++at.leaving;
     }
+    at.first_leaving = 0;
+    at.first = at.leaving;
     return at;
   }
   template <class Jobs>
   void add_subtree(const quota_tree<N>& tree, const Jobs& jobs, quota_id x, std::vector<spot>& to) {
     jobs.for_each(x, [&](const candidate<N>& c) {
-      spot s{c, x, c.job->priority};
+      spot s{c, x, c.job->priority, 0, c.job->id};
       for (std::size_t d = 0; d < N; ++d) s.uses |= std::uint64_t{c.job->request[d] > quantity{}} << d;
       to.push_back(s);
     });
     for (const quota_id c : tree.children(x)) add_subtree(tree, jobs, c, to);
   }
-  /// The first spot from i on whose job is not gone. Amortised over a cycle, O(log jobs).
-  template <class Jobs>
-  [[nodiscard]] std::size_t still_there(const Jobs& jobs, std::size_t i) {
-    auto& spots = line_->spots;
-    std::size_t there = i;
-    while (there < spots.size() && jobs.is_gone(spots[there].who.job->id)) there = spots[there].next;
-    while (i < there) i = std::exchange(spots[i].next, static_cast<std::uint32_t>(there));
-    return there;
-  }
-
   /// The list that x's jobs are in now; none while x, or a quota between it and the common ancestor, is
   /// within its supply. It stays so while others go. None, too, above and below the beneficiary's quota.
-  [[nodiscard]] group group_of(const ledger<N>& l, const beneficiary<N>& b, quota_id x) const {
+  [[nodiscard]] group group_of(const ledger<N>& l, const beneficiary<N>& b, quota_id x) {
     const quota_tree<N>& tree = l.tree();
     quota_id a = x;
     for (; places_[a.index()].above_in != search_; a = tree.parent(a)) {
-      if (detail::is_within_supply(l, a, contested_)) return group::none;
+      if (!detail::is_within_supply(l, a, contested_)) continue;
+      if (cycle_ != 0 && victims_.empty()) places_[a.index()].within = contested_bits_;
+      return group::none;
     }
     if (a == x || a == b.quota) return group::none;
     return places_[a.index()].owned ? group::hierarchical : group::by_priority;
@@ -209,15 +212,20 @@ class hierarchical_reclaim {
         to_borrower && list == group::by_priority ? relation::borrower_while_borrowing : relation::borrower;
     const std::size_t end = leaving ? line_->leaving : line_->spots.size();
     ++scan_;
-    for (std::size_t i = still_there(jobs, leaving ? 0 : line_->leaving); i < end;
-         i = still_there(jobs, i + 1)) {
-      const spot& s = line_->spots[i];
+    for (std::uint32_t* link = leaving ? &line_->first_leaving : &line_->first; *link < end;) {
+      spot& s = line_->spots[*link];
       // The rules are about priority alone, and it only gets higher.
       if (rules_out(b, s.priority, relation::borrower) || rules_out(b, s.priority, how)) return false;
       place& at = places_[s.quota.index()];
-      if (at.out_in == scan_ || (s.uses & contested_bits_) == 0) continue;
-      const group in = group_of(l, b, s.quota);
-      if (in != list) {
+      const bool is_out =
+          at.within == contested_bits_ || at.out_in == scan_ || (s.uses & contested_bits_) == 0;
+      if (!is_out && jobs.is_gone(s.id)) {
+        *link = s.next;
+        continue;
+      }
+      link = &s.next;
+      if (is_out) continue;
+      if (group_of(l, b, s.quota) != list) {
         at.out_in = scan_;
         continue;
       }
