@@ -25,8 +25,8 @@ inline constexpr queue_settings kueue_defaults{
 /// Kueue (v0.20) without fair sharing, decision for decision (`one_head_cycle`, `hierarchical_reclaim`). A
 /// cohort is a quota with children, its nominal a pool beside theirs; a ClusterQueue is a quota without.
 ///
-/// With the option `preserve_scan_progress` off, a head that is passed over starts over with its first flavor,
-/// and what it found out about the others is lost when the world changes (Kueue's gate
+/// With the option `preserve_scan_progress` off, a head that is passed over starts over with its first
+/// flavor, and what it found out about the others is lost when the world changes (Kueue's gate
 /// FlavorFungibilityPreserveScanProgress, on since 0.20). That changed Kueue's decision in 6 of 6,849 random
 /// worlds.
 ///

@@ -22,11 +22,12 @@ inline namespace v0 {
 /// - Trees are ordered by the ids of their roots, heads equal in everything by their own ids.
 /// - Among cohorts with equal shares, the youngest is taken for preemption (in Kueue a random one, #10131).
 ///
-/// Shares are compared as exact fractions. Kueue's are floating-point numbers, where equal shares may come out
-/// different by one unit in the last place, so that a quota is taken from, or spared, that is exactly as far
-/// above its own as another. The option `float_shares` computes Kueue's numbers (`float_share`), for those who
-/// migrate and compare. It matters only for equal shares of different weights: on random worlds with weights
-/// of 0.5, 1, 2 and 3, Kueue's decision was another in 5 of 3,165 (0.16 %), and none with the option.
+/// Shares are compared as exact fractions. Kueue's are floating-point numbers, where equal shares may come
+/// out different by one unit in the last place, so that a quota is taken from, or spared, that is exactly as
+/// far above its own as another. The option `float_shares` computes Kueue's numbers (`float_share`), for
+/// those who migrate and compare. It matters only for equal shares of different weights: on random worlds
+/// with weights of 0.5, 1, 2 and 3, Kueue's decision was another in 5 of 3,165 (0.16 %), and none with the
+/// option.
 ///
 /// It does not keep the laws *Guarantee* (see `kueue`) and *Quiet*: a quota may reclaim in one resource what
 /// it owns while it borrows another, and its victim then comes first again by share, forever. It keeps *Fair*
