@@ -135,6 +135,7 @@ int main() {
     //! [kueue_fair]
     allot::preset_options options;
     options.strategies = allot::fair_strategies::final_share;  // only LessThanOrEqualToFinalShare
+    options.float_shares = true;  // to compare with a cluster of Kueue; exact shares are the default
     auto scheduler =
         allot::make_scheduler(allot::kueue_fair{}, view, quotas(), {}, allot::kueue_fair::configure(options))
             .value();

@@ -70,6 +70,10 @@ const std::vector<preset_option>& options_of_presets() {
   static const std::vector<preset_option> options{
       {"hyperpod", "idle", "\"fcfs\" or \"fair_share\": how idle capacity is given"},
       {"hyperpod", "tasks", "\"fcfs\" or \"ranking\": the order of the jobs of a team"},
+      {"kueue", "preserve_scan_progress",
+       "whether a head that is passed over goes on with its next flavor (as in Kueue 0.20)"},
+      {"kueue_fair", "preserve_scan_progress", "the same"},
+      {"kueue_fair", "float_shares", "whether shares are rounded as Kueue's floating-point numbers are"},
       {"kueue_fair", "strategies", "a list of \"final_share\" and \"initial_share\", tried in order"},
       {"runai", "k", "how much past use counts against a quota; 0: not at all"},
       {"runai", "half_life_s", "after how long use counts half; 0: it never fades"},

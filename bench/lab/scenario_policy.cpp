@@ -176,6 +176,8 @@ void scenario_reader::read_preset_options(json_object& policy) {
       options.reservations = static_cast<std::uint32_t>(*n);
     }
   }
+  if (const auto v = option("preserve_scan_progress")) options.preserve_scan_progress = read_bool(*v, found_);
+  if (const auto v = option("float_shares")) options.float_shares = read_bool(*v, found_);
   number("k", options.k);
   number("half_life_s", options.half_life);
   number("window_s", options.window);

@@ -299,7 +299,19 @@ TEST_CASE("a policy: a preset, what is set of its parts, and its options") {
   CHECK(!s.policy.order);
   CHECK(s.policy.seed == 3);
 
+  const auto k = parse_valid(R"("policy": {"preset": "kueue", "preserve_scan_progress": false})");
+  CHECK(k.policy.options.preserve_scan_progress == false);
+  CHECK(!k.policy.options.float_shares);
+  const auto f = parse_valid(
+      R"("policy": {"preset": "kueue_fair", "float_shares": true, "preserve_scan_progress": true})");
+  CHECK(f.policy.options.preserve_scan_progress == true);
+  CHECK(f.policy.options.float_shares == true);
+
   const auto policy = [](const std::string& json) { return problems_of("\"policy\": " + json); };
+  CHECK(policy(R"({"preset": "kueue_fair", "float_shares": 1})") ==
+        lines{"/policy/float_shares: expected true or false, found 1"});
+  CHECK(policy(R"({"preset": "kueue", "float_shares": true})") ==
+        lines{"/policy/float_shares: \"float_shares\" is an option of the preset kueue_fair, not of kueue"});
   CHECK(policy(R"("standart")") ==
         lines{"/policy: there is no preset \"standart\" (did you mean \"standard\"?)"});
   CHECK(policy("1") == lines{"/policy: expected the name of a preset or an object, found 1"});

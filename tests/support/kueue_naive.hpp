@@ -45,6 +45,9 @@ struct naive_workload {
   naive_amounts uses = naive_amounts();
   std::size_t pick = 0;
   std::size_t cursor = 0;
+  /// The cycle in which the cursor was set, and whether the world has changed since.
+  std::int64_t cursor_set = 0;
+  bool cursor_old = false;
   /// All flavors were tried since it was woken.
   bool scanned = false;
 };
@@ -58,6 +61,7 @@ class kueue_naive {
   bool fair = false;
   bool final_share = true;
   bool initial_share = true;
+  bool preserves_scans = true;
   std::size_t n = 1;
   std::vector<int> resource_of;
 
@@ -77,7 +81,7 @@ class kueue_naive {
   void wake() {
     for (auto& w : workloads) {
       w.parked = false;
-      w.cursor = 0;
+      w.cursor_old = true;
       w.scanned = false;
     }
   }
@@ -650,6 +654,11 @@ class kueue_naive {
   }
   std::string cycle() {
     parked_someone_ = false;
+    ++cycles_;
+    for (auto& w : workloads) {
+      // What the last cycle found out about its flavors still counts, but nothing older.
+      if (w.cursor_old && !(preserves_scans && w.cursor_set + 1 == cycles_)) w.cursor = 0;
+    }
     state s = held();
     std::vector<entry> entries;
     for (std::size_t x = 0; x < quotas.size(); ++x) {
@@ -719,16 +728,19 @@ class kueue_naive {
           const std::int64_t limit = e.borrows == 0             ? own
                                      : q(w.queue).borrow[d] < 0 ? e.asks[d]
                                                                 : own + q(w.queue).borrow[d];
-          keep[d] = std::max<std::int64_t>(0, std::min(e.asks[d], limit));
+          keep[d] = std::min(e.asks[d], limit);
+          if (e.borrows == 0 || e.asks[d] == 0) keep[d] = std::max<std::int64_t>(0, keep[d]);
+          // What is negative does not reach the cohort.
+          const auto reaches = [&] {
+            return std::max<std::int64_t>(0, usage(s, w.queue, d) - kept(w.queue, d));
+          };
+          const std::int64_t before = reaches();
+          s[static_cast<std::size_t>(w.queue)][d] += keep[d];
+          if (keep[d] < 0) s[static_cast<std::size_t>(q(w.queue).parent)][d] += before - reaches();
         }
-        add(s, w.queue, keep);
       }
       if (sticky_.erase(w.queue) > 0) parked_someone_ = true;
-      if (e.next > 0 && !w.scanned) {
-        w.cursor = e.next;
-        parked_someone_ = true;
-        return;
-      }
+      if (goes_on(e)) return;
       w.cursor = 0;
       // A strict head starts over with its first flavor.
       if (!w.scanned) parked_someone_ = true;
@@ -740,6 +752,7 @@ class kueue_naive {
     for (const auto& v : e.victims) add(t, v.who->queue, v.who->uses, -1);
     if (overlaps() || !fits(t, w.queue, e.asks)) {
       if (sticky_.erase(w.queue) > 0) parked_someone_ = true;
+      if (preserves_scans && goes_on(e)) return;
       w.cursor = 0;
       return;
     }
@@ -764,16 +777,27 @@ class kueue_naive {
       leaving_now_.push_back(v.who->name);
     }
   }
+  /// Whether the next cycle goes on with its next flavor.
+  bool goes_on(const entry& e) {
+    naive_workload& w = *e.w;
+    if (e.next == 0 || w.scanned) return false;
+    w.cursor = e.next;
+    w.cursor_set = cycles_;
+    w.cursor_old = false;
+    parked_someone_ = true;
+    return true;
+  }
   void park_like(const naive_workload& like) {
-    const auto shape = std::tuple(like.queue, like.base, like.options);
+    const auto shape = std::tuple(like.queue, like.priority, like.base, like.options);
     for (auto& w : workloads) {
-      if (w.running || std::tuple(w.queue, w.base, w.options) != shape) continue;
+      if (w.running || std::tuple(w.queue, w.priority, w.base, w.options) != shape) continue;
       w.parked = true;
     }
     parked_someone_ = true;
   }
 
   std::int64_t now_ = 1'000'000;
+  std::int64_t cycles_ = 0;
   std::map<int, std::string> sticky_;
   bool parked_someone_ = false;
   std::vector<std::string> leaving_now_;

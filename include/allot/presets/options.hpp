@@ -214,6 +214,11 @@ struct preset_options {
   /// Kueue with fair sharing: by dimension, the number of the resource that it is a flavor of. A dimension
   /// that is not listed is a resource of its own.
   std::vector<std::uint8_t> resource_of{};
+  /// Kueue with fair sharing: whether shares are rounded as Kueue's floating-point numbers are.
+  std::optional<bool> float_shares{};
+  /// Kueue: whether a head that is passed over goes on with its next flavor in the next cycle (Kueue 0.20),
+  /// rather than with its first.
+  std::optional<bool> preserve_scan_progress{};
   /// KAI's time-based fair share: how strongly past usage counts, in thousandths; 0: not at all.
   std::optional<std::int64_t> k{};
   /// The time after which past usage counts half (0: no decay), and how far back usage counts.

@@ -127,6 +127,20 @@ class ledger {
     change(x, request, -1, kind);
   }
 
+  /// A what-if: x counts as if it drew `amount` less on its supply, while its own usage and what the quotas
+  /// above it count stay as they are, so that their sums no longer agree. Holds until the savepoint is rolled
+  /// back. Preconditions: x exists; a savepoint is open.
+  void discount(quota_id x, const resources<N>& amount) {
+    ALLOT_ASSERT(tree_.contains(x), "no such quota");
+    ALLOT_ASSERT(journal_.recording(), "only a rollback makes the sums agree again");
+    for (std::size_t d = 0; d < N; ++d) {
+      if (amount[d] == quantity{}) continue;
+      const std::size_t i = x.index() * N + d;
+      note(i);
+      bump(cells_[i].now.used, -amount[d].in_milli());
+    }
+  }
+
   /// T(x): what is left of the supply of x. If negative, what x borrows from outside its subtree.
   [[nodiscard]] quantity balance(quota_id x, std::size_t d) const {
     const cell& c = at(x, d);
@@ -232,6 +246,15 @@ class ledger {
   void commit(savepoint s) { journal_.commit(s); }
   /// Reserves memory so that `changes` charges or releases under savepoints do not allocate.
   void reserve(std::size_t changes) { journal_.reserve(changes * N * (max_depth_ + 1)); }
+
+  /// Takes over what `from`, a ledger of the same tree, counts of x. The sums agree once this was done for
+  /// all quotas of a tree. Preconditions: the trees are equal, x exists, and no savepoint is open. O(N).
+  void copy_usage(const ledger& from, quota_id x) {
+    ALLOT_ASSERT(tree_.contains(x) && cells_.size() == from.cells_.size(),
+                 "the ledgers are of the same tree");
+    ALLOT_ASSERT(!journal_.recording(), "a rollback would mix two ledgers");
+    for (std::size_t i = x.index() * N; i < (x.index() + 1) * N; ++i) cells_[i].now = from.cells_[i].now;
+  }
 
   /// Replaces the tree, keeping the usage of every remaining quota. Precondition: no savepoint is open, and a
   /// quota that `next` does not contain has no usage. O(n). (See `apply` in quota/change.hpp.)

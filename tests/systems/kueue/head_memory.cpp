@@ -116,3 +116,40 @@ TEST_CASE("head_memory: heads that try their flavors in turn come to an end") {
   w.finished("topa");
   CHECK(w.step() == "-olda:priority>in_a");
 }
+
+TEST_CASE("head_memory: a head that is passed over goes on with its next flavor (Kueue #13956)") {
+  // The strict head keeps free what the other is nominated to.
+  for (const bool preserves : {true, false}) {
+    CAPTURE(preserves);
+    allot::preset_options options;
+    options.preserve_scan_progress = preserves;
+    priority_world w{{{.name = "pool"},
+                      {.name = "a", .cohort = "pool", .nominal = {6}, .head = strict_head},
+                      {.name = "b", .cohort = "pool", .nominal = {0, 3}}},
+                     allot::kueue::configure(options)};
+    w.runs({"old", "a", {3}, 9});
+    w.waits({"big", "a", {5}, 0, 1}).waits({"other", "b", {}, 0, 2, {{{3}, {0, 3}}}});
+    CHECK(w.step() == (preserves ? "+other/1" : ""));
+    CHECK(w.step() == "");
+  }
+}
+
+TEST_CASE("head_memory: the last cycle's progress holds even if the world has changed since") {
+  // Each time the head of b is passed over in its first flavor, something ends elsewhere.
+  for (const bool preserves : {true, false}) {
+    CAPTURE(preserves);
+    allot::preset_options options;
+    options.preserve_scan_progress = preserves;
+    priority_world w{{{.name = "pool", .nominal = {2}},
+                      {.name = "a", .cohort = "pool"},
+                      {.name = "b", .cohort = "pool", .nominal = {0, 2}},
+                      {.name = "far", .nominal = {4}}},
+                     allot::kueue::configure(options)};
+    w.runs({"ends", "far", {4}});
+    w.waits({"a1", "a", {2}, 5, 1}).waits({"b1", "b", {}, 0, 2, {{{2}, {0, 2}}}});
+    CHECK(w.step() == "+a1");
+    w.finished("a1");
+    w.finished("ends");
+    CHECK(w.step() == (preserves ? "+b1/1" : "+b1/0"));
+  }
+}

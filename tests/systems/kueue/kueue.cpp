@@ -86,6 +86,43 @@ TEST_CASE("kueue: a hopeless head evicts nobody (Kueue #1979), a request of noth
   CHECK(w.step() == "-a1:priority>a3");
 }
 
+TEST_CASE("kueue: an equal request of lower priority is tried by itself") {
+  // The heads of a keep its capacity free one after the other, so that b's second job has no room beside
+  // either of them; meanwhile another tree goes on.
+  world w{{{.name = "pool"},
+           {.name = "a", .cohort = "pool", .nominal = {5}},
+           {.name = "b", .cohort = "pool"},
+           {.name = "far", .nominal = {1}}}};
+  w.runs({"a0", "a", {3}, 9});
+  w.waits({"a1", "a", {4}, 3, 1}).waits({"a2", "a", {4}, 1, 2});
+  w.waits({"b1", "b", {9}, 3, 3}).waits({"b2", "b", {1}, 0, 4});
+  w.waits({"far1", "far", {7}, 3, 5}).waits({"far2", "far", {1}, 0, 6});
+  CHECK(w.step() == "+far2");
+  CHECK(w.step() == "+b2");
+}
+
+TEST_CASE("kueue: a quota beyond its limit whose head waits counts as if it kept to it") {
+  // a0's 3 count as 1 for the rest of the cycle, but still as 3 in the pool: taking a0 out frees only 1.
+  const auto decides = [](std::int64_t limit) {
+    world w{{{.name = "pool", .nominal = {4}},
+             {.name = "a",
+              .cohort = "pool",
+              .nominal = {1},
+              .borrow = {{limit}},
+              .head = allot::queue_head::strict},
+             {.name = "b", .cohort = "pool"},
+             {.name = "c",
+              .cohort = "pool",
+              .preempt = allot_test::kueue_may(within::never, reclaim::any,
+                                               allot::preempt_borrow::lower_priority)}}};
+    w.runs({"a0", "a", {3}}).runs({"b0", "b", {2}, 9});
+    w.waits({"a1", "a", {1}, 9, 3}).waits({"c1", "c", {2}, 5, 4});
+    return w.step();
+  };
+  CHECK(decides(2) == "-a0:reclaim_while_borrowing>c1");
+  CHECK(decides(0) == "");
+}
+
 TEST_CASE("kueue: decides what the plain rules say") {
   allot_test::for_each_seed(4000, allot_test::check_against_naive<allot::kueue>);
 }

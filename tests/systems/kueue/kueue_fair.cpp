@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,26 @@ TEST_CASE("kueue_fair: a quota without a cohort, and one of weight zero (Kueue #
   fair_world asking{pool(0)};
   asking.runs({"b1", "b", {8}, -5}).waits({"z", "zero", {1}, 9, 5});
   CHECK(asking.step() == "");
+}
+
+TEST_CASE("kueue_fair: shares as floating-point numbers, where equal ones come out different") {
+  // b would keep 5 of 15 at weight 5, and a have 1 of 15 at weight 1: as doubles, a's is the greater.
+  const auto decides = [](std::optional<bool> as_floats) {
+    allot::preset_options options;
+    options.strategies = allot::fair_strategies::final_share;
+    options.float_shares = as_floats;
+    fair_world w{{{.name = "pool", .nominal = {7}},
+                  {.name = "a", .cohort = "pool", .preempt = reclaims()},
+                  {.name = "b", .cohort = "pool", .weight = 5000},
+                  {.name = "c", .cohort = "pool", .nominal = {8}}},
+                 allot::kueue_fair::configure(options)};
+    w.runs({"b1", "b", {5}, 0, 1}).runs({"b2", "b", {2}, 0, 2}).runs({"c1", "c", {8}, 0, 3});
+    w.waits({"a1", "a", {1}, 0, 4});
+    return w.step();
+  };
+  CHECK(decides({}) == "-b2:fair_share>a1");
+  CHECK(decides(false) == "-b2:fair_share>a1");
+  CHECK(decides(true) == "");
 }
 
 TEST_CASE("kueue_fair: decides what the plain rules say") {

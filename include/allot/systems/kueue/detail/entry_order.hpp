@@ -54,8 +54,9 @@ class nearest_loan_first {
 template <std::size_t N>
 class lowest_share_first {
  public:
-  explicit lowest_share_first(const resource_numbers<N>& resource_of = unflavored<N>())
-      : shares_(resource_of) {}
+  explicit lowest_share_first(const resource_numbers<N>& resource_of = unflavored<N>(),
+                              bool float_shares = false)
+      : shares_(resource_of, float_shares) {}
 
   void reset(const ledger<N>& l) {
     shares_.reset(l);

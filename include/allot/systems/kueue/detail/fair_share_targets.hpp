@@ -43,8 +43,8 @@ struct share_rules {
 /// it, or if the beneficiary's quota stays within what it owns with the request. Finally, targets that turned
 /// out unnecessary are put back.
 ///
-/// Shares are compared exactly; Kueue compares them as floating-point numbers. Among inner quotas with equal
-/// shares Kueue takes a random one (#10131); here the youngest is taken.
+/// Shares are compared exactly or, with `float_shares`, as the floating-point numbers that they are in Kueue.
+/// Among inner quotas with equal shares Kueue takes a random one (#10131); here the youngest is taken.
 ///
 /// Kueue has jobs at its leaves only. Here the own jobs of a quota with children are a peer of the children;
 /// no job takes from a quota above or below its own.
@@ -52,42 +52,53 @@ template <std::size_t N>
 class fair_share_targets {
  public:
   explicit fair_share_targets(share_rules rules = {},
-                              const resource_numbers<N>& resource_of = unflavored<N>())
-      : rules_(rules), shares_(resource_of) {}
+                              const resource_numbers<N>& resource_of = unflavored<N>(),
+                              bool float_shares = false)
+      : rules_(rules), shares_(resource_of, float_shares) {}
 
   /// Starts over on the ledger's tree. O(N n depth).
   void reset(const ledger<N>& l) {
     shares_.reset(l);
     seats_.assign(l.tree().slots(), seat{});
-    mark_ = 0;
+    mark_ = search_ = 0;
+    known_ = 1;
   }
+  /// Nothing is known of the ledger any more.
+  void begin_cycle() noexcept { ++known_; }
+  /// The ledger has changed at x.
+  void note_change(const ledger<N>& l, quota_id x) { forget_shares(l, x); }
   [[nodiscard]] const flavored_shares<N>& shares() const noexcept { return shares_; }
   /// Whether a job that would borrow may preempt.
   [[nodiscard]] static constexpr bool may_preempt_on_loan(const preempt_settings& may) noexcept {
     return may.borrow != preempt_borrow::never || may.reclaim != preempt_reclaim::never;
   }
 
-  /// As `hierarchical_reclaim::run`. O(quotas of the tree) and, for each candidate considered, O(N depth +
-  /// children of the quotas on the way down).
+  /// As `hierarchical_reclaim::run`. For each candidate considered, O(N depth + children of the quotas on the
+  /// way down); the jobs of those quotas are sorted once a search, and shares are computed once until the
+  /// ledger changes below. Between calls of `begin_cycle` all changes of the ledger are noted.
   template <holding_jobs<N> Jobs, search_world<N> World>
   [[nodiscard]] bool run(ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b,
                          const std::array<bool, N>& contested, World& world) {
     contested_ = contested;
     victims_.clear();
     entries_.clear();
-    find(l, jobs, b);
-    if (entries_.empty()) return false;
+    touched_.clear();
+    ++search_;
     l.charge(b.quota, b.request);
-    const bool found = ask(l, b, world);
+    forget_shares(l, b.quota);
+    const bool found = ask(l, jobs, b, world);
     l.release(b.quota, b.request);
     detail::kueue_trial<N, World> trial{l, world, b};
     if (found) {
       trial.fill_back(victims_, true);
-      return true;
+    } else {
+      for (const victim<N>& v : victims_) trial.put_back(v.job);
+      victims_.clear();
     }
-    for (const victim<N>& v : victims_) trial.put_back(v.job);
-    victims_.clear();
-    return false;
+    // The caller rolls back.
+    forget_shares(l, b.quota);
+    for (const quota_id x : touched_) forget_shares(l, x);
+    return found;
   }
 
   /// The targets found by the last successful search.
@@ -101,40 +112,41 @@ class fair_share_targets {
     /// The next candidate of the same quota.
     std::size_t next = nobody;
   };
-  /// What a round knows of a quota. Values of an earlier round are void.
+  /// What is known of a quota. Values of an earlier round or search are void.
   struct seat {
     /// Its candidates that have not been considered yet.
     std::size_t first = nobody;
     std::size_t last = nobody;
     std::uint64_t listed = 0;
+    /// The search in which its candidates were listed.
+    std::uint64_t loaded = 0;
     /// The rounds in which its own jobs, and its children, were exhausted.
     std::uint64_t own_done = 0;
     std::uint64_t below_done = 0;
+    /// `known_` if the shares are those of the ledger as it stands.
     std::uint64_t share_known = 0;
     std::uint64_t own_share_known = 0;
     borrowed_share share{};
     borrowed_share own_share{};
   };
 
+  /// Lists the candidates of x, when its turn may have come for the first time in a search: so far no job of
+  /// x or below has been taken, and what x uses is what it used before the search.
   template <class Jobs>
-  void find(const ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b) {
-    if (b.may.within != preempt_within::never) add_jobs(jobs, b, b.quota, relation::same_quota);
-    const quota_tree<N>& tree = l.tree();
-    if (b.may.reclaim != preempt_reclaim::never) {
-      quota_id below = b.quota;
-      for (quota_id above = tree.parent(below); above; below = above, above = tree.parent(above)) {
-        for (const quota_id c : tree.children(above)) {
-          if (c != below) add_subtree(l, jobs, b, c);
-        }
-      }
+  void load(const ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b, quota_id x) {
+    seat& s = seats_[x.index()];
+    if (s.loaded == search_) return;
+    s.loaded = search_;
+    const std::size_t first = entries_.size();
+    if (x == b.quota) {
+      if (b.may.within != preempt_within::never) add_jobs(jobs, b, x, relation::same_quota);
+    } else if (b.may.reclaim != preempt_reclaim::never && !detail::is_within_supply(l, x, contested_)) {
+      const quota_id common = l.tree().common_ancestor(x, b.quota);
+      if (common != x && common != b.quota) add_jobs(jobs, b, x, relation::borrower);
     }
-    std::sort(entries_.begin(), entries_.end(),
-              [&](const entry& x, const entry& y) { return compare_candidates(x.who, y.who, b.quota) < 0; });
-  }
-  template <class Jobs>
-  void add_subtree(const ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b, quota_id x) {
-    if (!detail::is_within_supply(l, x, contested_)) add_jobs(jobs, b, x, relation::borrower);
-    for (const quota_id c : l.tree().children(x)) add_subtree(l, jobs, b, c);
+    std::sort(entries_.begin() + static_cast<std::ptrdiff_t>(first), entries_.end(),
+              [&](const entry& e, const entry& f) { return compare_candidates(e.who, f.who, b.quota) < 0; });
+    for (std::size_t i = first; i < entries_.size(); ++i) append(i);
   }
   template <class Jobs>
   void add_jobs(const Jobs& jobs, const beneficiary<N>& b, quota_id x, relation how) {
@@ -144,13 +156,13 @@ class fair_share_targets {
   }
 
   /// Precondition: the request is charged. Takes out the victims; returns whether it fits in the end.
-  template <class World>
-  [[nodiscard]] bool ask(ledger<N>& l, const beneficiary<N>& b, World& world) {
+  template <class Jobs, class World>
+  [[nodiscard]] bool ask(ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b, World& world) {
     begin_round();
-    for (std::size_t i = 0; i < entries_.size(); ++i) append(i);
     again_.clear();
     const bool within_own = detail::is_within_supply(l, b.quota, contested_);
-    while (const quota_id x = next_donor(l, b.quota)) {
+    const auto look_up = [&](quota_id x) { load(l, jobs, b, x); };
+    while (const quota_id x = next_donor(l, b.quota, look_up)) {
       if (x == b.quota) {
         if (take(l, b, world, pop(x), relation::same_quota)) return true;
       } else if (within_own) {
@@ -162,7 +174,7 @@ class fair_share_targets {
     if (rules_.first != share_rule::final_share || !rules_.then_initial) return false;
     begin_round();
     for (const std::size_t i : again_) append(i);
-    while (const quota_id x = next_donor(l, b.quota)) {
+    while (const quota_id x = next_donor(l, b.quota, [](quota_id) {})) {
       const auto [mine, theirs] = sides(l, b.quota, x);
       const std::size_t first = pop(x);
       if (share(l, mine) < share(l, theirs) && take(l, b, world, first, relation::rival)) {
@@ -202,6 +214,7 @@ class fair_share_targets {
     const running_job<N>& j = *entries_[i].who.job;
     detail::kueue_trial<N, World> trial{l, world, b};
     trial.take(j);
+    touched_.push_back(j.quota);
     forget_shares(l, j.quota);
     victims_.push_back({j, how});
     l.release(b.quota, b.request);
@@ -247,16 +260,16 @@ class fair_share_targets {
 
   [[nodiscard]] const borrowed_share& share(const ledger<N>& l, quota_id x) {
     seat& s = seats_[x.index()];
-    if (s.share_known != mark_) s.share = shares_.share_of(l, x);
-    s.share_known = mark_;
+    if (s.share_known != known_) s.share = shares_.share_of(l, x);
+    s.share_known = known_;
     return s.share;
   }
   /// The share of x's own jobs.
   [[nodiscard]] const borrowed_share& seat_share(const ledger<N>& l, quota_id x) {
     if (l.tree().children(x).empty()) return share(l, x);
     seat& s = seats_[x.index()];
-    if (s.own_share_known != mark_) s.own_share = shares_.own_share_of(l, x);
-    s.own_share_known = mark_;
+    if (s.own_share_known != known_) s.own_share = shares_.own_share_of(l, x);
+    s.own_share_known = known_;
     return s.own_share;
   }
   void forget_shares(const ledger<N>& l, quota_id x) {
@@ -266,26 +279,31 @@ class fair_share_targets {
   }
 
   /// The quota whose first candidate is considered next; none if no candidate is left.
-  [[nodiscard]] quota_id next_donor(const ledger<N>& l, quota_id own) {
+  template <class LookUp>
+  [[nodiscard]] quota_id next_donor(const ledger<N>& l, quota_id own, LookUp look_up) {
     const quota_tree<N>& tree = l.tree();
-    if (!tree.parent(own) && tree.children(own).empty()) return has_candidates(own) ? own : quota_id::none();
+    if (!tree.parent(own) && tree.children(own).empty()) {
+      look_up(own);
+      return has_candidates(own) ? own : quota_id::none();
+    }
     quota_id root = own;
     while (const quota_id p = tree.parent(root)) root = p;
     while (seats_[root.index()].below_done != mark_) {
-      if (const quota_id x = descend(l, own, root)) return x;
+      if (const quota_id x = descend(l, own, root, look_up)) return x;
     }
     return {};
   }
   /// One walk down. None if it only found that some quotas have nothing more to give.
-  [[nodiscard]] quota_id descend(const ledger<N>& l, quota_id own, quota_id from) {
+  template <class LookUp>
+  [[nodiscard]] quota_id descend(const ledger<N>& l, quota_id own, quota_id from, LookUp look_up) {
     const quota_tree<N>& tree = l.tree();
     for (quota_id x = from;;) {
       quota_id best_seat{};
       quota_id best_below{};
-      consider_seat(l, own, x, best_seat);
+      consider_seat(l, own, x, best_seat, look_up);
       for (const quota_id c : tree.children(x)) {
         if (tree.children(c).empty()) {
-          consider_seat(l, own, c, best_seat);
+          consider_seat(l, own, c, best_seat, look_up);
         } else if (seats_[c.index()].below_done != mark_) {
           consider_below(l, own, c, best_below);
         }
@@ -300,9 +318,11 @@ class fair_share_targets {
     }
   }
   /// Considers x's own jobs.
-  void consider_seat(const ledger<N>& l, quota_id own, quota_id x, quota_id& best) {
+  template <class LookUp>
+  void consider_seat(const ledger<N>& l, quota_id own, quota_id x, quota_id& best, LookUp look_up) {
     seat& s = seats_[x.index()];
     if (s.own_done == mark_) return;
+    look_up(x);
     if (!has_candidates(x) || (x != own && !seat_share(l, x).borrows)) {
       s.own_done = mark_;
       return;
@@ -327,7 +347,11 @@ class fair_share_targets {
   std::vector<std::size_t> again_;
   std::vector<seat> seats_;
   std::vector<victim<N>> victims_;
+  /// The quotas that the search has taken jobs of.
+  std::vector<quota_id> touched_;
   std::uint64_t mark_ = 0;
+  std::uint64_t search_ = 0;
+  std::uint64_t known_ = 1;
 };
 
 }  // namespace v0

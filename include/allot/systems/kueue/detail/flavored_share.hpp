@@ -3,6 +3,7 @@
 
 #include <allot/fairshare/borrowed_share.hpp>
 #include <allot/quota/ledger.hpp>
+#include <allot/systems/kueue/detail/float_share.hpp>
 
 #include <algorithm>
 #include <array>
@@ -35,8 +36,9 @@ template <std::size_t N>
 template <std::size_t N>
 class flavored_shares {
  public:
-  explicit flavored_shares(const resource_numbers<N>& resource_of = unflavored<N>())
-      : resource_of_(resource_of) {}
+  /// `as_floats`: shares are rounded as Kueue's are, see `float_share`; else they are exact.
+  explicit flavored_shares(const resource_numbers<N>& resource_of = unflavored<N>(), bool as_floats = false)
+      : resource_of_(resource_of), as_floats_(as_floats) {}
 
   /// Starts over on the ledger's tree. O(N n depth).
   void reset(const ledger<N>& l) {
@@ -80,6 +82,12 @@ class flavored_shares {
     for (std::size_t r = 0; r < N; ++r) {
       const quantity lendable = lendable_[lender.index() * N + r];
       if (amounts[r] == quantity{} || lendable == quantity{}) continue;
+      if (as_floats_) {
+        const float_share s = float_share::of(amounts[r], lendable, weight_[x.index() * N + r]);
+        result.unweighted = std::max(result.unweighted, s.unweighted);
+        result.weighted = std::max(result.weighted, s.weighted);
+        continue;
+      }
       const auto part = static_cast<wide>(amounts[r].in_milli());
       const auto whole = static_cast<wide>(lendable.in_milli());
       const auto weight = static_cast<wide>(weight_[x.index() * N + r]);
@@ -90,6 +98,7 @@ class flavored_shares {
   }
 
   resource_numbers<N> resource_of_;
+  bool as_floats_;
   /// By quota and resource: the most that it could use.
   std::vector<quantity> lendable_;
   std::vector<std::int64_t> weight_;

@@ -18,7 +18,13 @@ inline namespace v0 {
 template <class Session>
 class head_memory {
  public:
+  /// `preserves_scans`: what the last cycle recorded of a head's flavors holds in the next one even if the
+  /// world has changed (Kueue's gate FlavorFungibilityPreserveScanProgress).
+  explicit head_memory(bool preserves_scans = true) : preserves_scans_(preserves_scans) {}
+
   void resize(std::size_t slots) { of_quota_.resize(slots); }
+  /// A cycle begins.
+  void begin_cycle() noexcept { ++cycle_; }
 
   /// The job of x to try next, none if all are inadmissible: in a best-effort queue the one waiting for its
   /// victims; else the first; else, in a strict queue, the inadmissible head, which stays the head.
@@ -71,16 +77,24 @@ class head_memory {
     if (m.blocked == id && m.blocked_in == world_) return false;
     auto& scans = scans_of(x);
     auto at = find(scans, id);
-    if (at == scans.end()) at = scans.insert(at, {id, 0, {}});
+    if (at == scans.end()) at = scans.insert(at, scan{id});
+    if (at->world != world_) at->cycles = 0;
     at->next = next;
+    at->world = world_;
+    at->cycle = cycle_;
     return ++at->cycles <= most_scans;
+  }
+  /// The same for a head that an earlier one left no room: not before Kueue 0.20.
+  [[nodiscard]] bool goes_on_when_passed_over(quota_id x, job_id id, const flavor_pick& next) {
+    return preserves_scans_ && go_on_from(x, id, next);
   }
   void forget_cursor(quota_id x, job_id id) {
     auto& scans = scans_of(x);
     const auto at = find(scans, id);
     if (at != scans.end()) scans.erase(at);
   }
-  /// The world has changed: all heads start over with their first flavors.
+  /// The world has changed: all heads start over with their first flavors, except those that went on in the
+  /// last cycle if scans are preserved.
   void forget_cursors() noexcept { ++world_; }
 
  private:
@@ -89,16 +103,18 @@ class head_memory {
   /// A head whose flavors have not all been tried.
   struct scan {
     job_id id{};
+    /// In how many cycles it went on in this world.
     std::uint32_t cycles = 0;
     flavor_pick next{};
+    /// When it was recorded.
+    std::uint64_t world = 0;
+    std::uint64_t cycle = 0;
   };
   struct memory {
     job_id sticky{};
     job_id blocked{};
     std::uint64_t blocked_in = 0;
     std::vector<scan> scans{};
-    /// The world in which they were recorded.
-    std::uint64_t scanned_in = 0;
   };
 
   [[nodiscard]] static bool waits(Session& session, quota_id x, job_id id) {
@@ -108,10 +124,11 @@ class head_memory {
   }
 
   [[nodiscard]] std::vector<scan>& scans_of(quota_id x) {
-    memory& m = of_quota_[x.index()];
-    if (m.scanned_in != world_) m.scans.clear();
-    m.scanned_in = world_;
-    return m.scans;
+    auto& scans = of_quota_[x.index()].scans;
+    std::erase_if(scans, [this](const scan& s) {
+      return s.world != world_ && !(preserves_scans_ && s.cycle + 1 >= cycle_);
+    });
+    return scans;
   }
   template <class Scans>
   [[nodiscard]] static auto find(Scans& scans, job_id id) {
@@ -120,6 +137,8 @@ class head_memory {
 
   std::vector<memory> of_quota_;
   std::uint64_t world_ = 0;
+  std::uint64_t cycle_ = 0;
+  bool preserves_scans_;
 };
 
 }  // namespace v0

@@ -57,8 +57,7 @@ struct cycle_entry {
 };
 
 /// Nominates the heads of one cycle, each by itself: which flavors, at what cost, and which preemption
-/// targets. It reads the ledger of allocations as it stands, in which jobs being evicted still count, and
-/// leaves it unchanged.
+/// targets. It reads a ledger in which jobs being evicted still count, and leaves it unchanged.
 ///
 /// With a placement, jobs being evicted keep their places during a cycle too, so that a place found is
 /// available now. A job that its quota allows but that has no place is treated as Kueue treats one without a
@@ -78,8 +77,12 @@ class nominations {
     search_.reset(session.allocated());
   }
 
-  /// To be called before the first nomination of a cycle.
-  void begin(Session& session) {
+  /// To be called before the first nomination of a cycle, with the ledger that it is about.
+  void begin(Session& session, ledger<n>& books) {
+    books_ = &books;
+    ++cycle_;
+    promised_ = without_promised_ = false;
+    search_.begin_cycle();
     leaving_.clear();
     for (const job_id id : session.evicting()) {
       const record& r = session.at(id);
@@ -91,7 +94,8 @@ class nominations {
     });
   }
   /// To be called after the last one: restores the places, except those of admitted jobs.
-  void end(Session& session) {
+  void end([[maybe_unused]] Session& session) {
+    books_ = nullptr;
     if constexpr (placed) {
       for (; !reserved_.empty(); reserved_.pop_back()) session.places().release(reserved_.back());
       for (; !vacated_.empty(); vacated_.pop_back())
@@ -99,9 +103,29 @@ class nominations {
       for (const job_id id : session.evicting()) session.places().vacate(session.at(id).where);
     }
   }
-  /// These victims count as gone until the next call.
-  void leave_out(std::span<const victim<n>> gone) { gone_ = gone; }
+  /// The victim is promised to a head: it is gone for all that are nominated from now on. The ledger is the
+  /// caller's to change.
+  void promise(const victim<n>& v) {
+    const std::size_t i = v.job.id.index();
+    if (i >= gone_in_.size()) gone_in_.resize(std::max(i + 1, 2 * gone_in_.size()));
+    gone_in_[i] = cycle_;
+    promised_ = true;
+  }
+  [[nodiscard]] bool is_promised(job_id id) const {
+    return id.index() < gone_in_.size() && gone_in_[id.index()] == cycle_;
+  }
+  /// The ledger has changed at x.
+  void note_change(quota_id x) { search_.note_change(*books_, x); }
 
+  /// Determines what the head would be given once all promised victims are gone, with the same flavors.
+  void nominate_again(Session& session, entry& e) {
+    flavor_bounds bounds;
+    bounds.from = e.chosen.pick;
+    bounds.pinned = true;
+    without_promised_ = true;
+    nominate(session, e, bounds);
+    without_promised_ = false;
+  }
   /// Determines what the head would be given. An elastic job that can't have all its pods gets as many as it
   /// can have, found by bisection as in Kueue, though fitting need not be monotonic in the number of pods.
   void nominate(Session& session, entry& e, const flavor_bounds& bounds) {
@@ -159,7 +183,7 @@ class nominations {
   struct holders {
     const running_index<n>& running;
     std::span<const std::pair<quota_id, const running_job<n>*>> leaving;
-    std::span<const victim<n>> gone;
+    const nominations& promised;
 
     template <class Visit>
     void for_each(quota_id x, Visit visit) const {
@@ -169,14 +193,12 @@ class nominations {
                                  [](const auto& l, quota_id q) { return l.first < q; });
       for (; at != leaving.end() && at->first == x; ++at) show(*at->second, true, visit);
     }
+    [[nodiscard]] bool is_gone(job_id id) const { return promised.is_promised(id); }
 
    private:
     template <class Visit>
     void show(const running_job<n>& j, bool is_leaving, Visit& visit) const {
-      for (const victim<n>& g : gone) {
-        if (g.job.id == j.id) return;
-      }
-      visit(candidate<n>{&j, is_leaving});
+      if (!is_gone(j.id)) visit(candidate<n>{&j, is_leaving});
     }
   };
   /// The places as the search changes them.
@@ -202,7 +224,7 @@ class nominations {
             r.facts.priority, r.facts.submitted, session.settings(r.facts.quota).preempt,
             session.now()};
   }
-  [[nodiscard]] holders holders_of(Session& session) const { return {session.running(), leaving_, gone_}; }
+  [[nodiscard]] holders holders_of(Session& session) const { return {session.running(), leaving_, *this}; }
 
   /// Returns whether the head could start, now or once its victims are gone.
   bool judge(Session& session, entry& e, const record& r, flavor_bounds bounds) {
@@ -262,13 +284,13 @@ class nominations {
     trials_.clear();
     found_.clear();
     const queue_settings& settings = session.settings(e.quota);
-    e.chosen = assign_flavors(session.allocated(), heights_, e.quota, r.base, r.menu, settings.flavors,
+    e.chosen = assign_flavors(*books_, heights_, e.quota, r.base, r.menu, settings.flavors,
                               search_.may_preempt_on_loan(settings.preempt), bounds,
                               [&](std::size_t d, quantity q) { return outlook(session, r, d, q); });
   }
   /// Kueue's preemption oracle: considers one dimension alone, by quota alone.
   [[nodiscard]] preemption_outlook outlook(Session& session, const record& r, std::size_t d, quantity q) {
-    ledger<n>& l = session.allocated();
+    ledger<n>& l = *books_;
     resources<n> request;
     std::array<bool, n> contested{};
     request[d] = q;
@@ -296,7 +318,7 @@ class nominations {
       e.victims.assign(first, first + static_cast<std::ptrdiff_t>(t->count));
       return;
     }
-    ledger<n>& l = session.allocated();
+    ledger<n>& l = *books_;
     const savepoint s = l.save();
     auto p = session.places().save();
     const auto b = beneficiary_of(session, r, e.chosen.request);
@@ -329,13 +351,13 @@ class nominations {
     return same;
   }
 
-  /// Whether a place is available now or, when jobs are left out, once they are gone.
+  /// Whether a place is available now or, when promised victims are left out, once they are gone.
   [[nodiscard]] bool has_place(Session& session, const record& r, const flavor_pick& pick) {
     if constexpr (placed) {
       auto& places = session.places();
       auto s = places.save();
       const auto at = places.place(session.pod_request_of(r, pick));
-      const bool has = at && (!gone_.empty() || places.ready(*at));
+      const bool has = at && ((promised_ && without_promised_) || places.ready(*at));
       places.rollback(std::move(s));
       return has;
     } else {
@@ -384,7 +406,13 @@ class nominations {
   quota_heights<n> heights_;
   typename Policies::template search_type<n> search_;
   std::vector<std::pair<quota_id, const running_job<n>*>> leaving_;
-  std::span<const victim<n>> gone_;
+  /// What the nominations of this cycle are about.
+  ledger<n>* books_ = nullptr;
+  std::uint64_t cycle_ = 0;
+  /// By the index of a job: the cycle in which it was promised.
+  std::vector<std::uint64_t> gone_in_;
+  bool promised_ = false;
+  bool without_promised_ = false;
   std::vector<trial> trials_;
   std::vector<victim<n>> found_;
   std::vector<victim<n>> best_victims_;

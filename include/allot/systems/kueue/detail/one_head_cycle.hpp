@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,7 +25,7 @@ inline namespace v0 {
 /// and each is judged again in view of what earlier heads were promised:
 /// - Others were promised the same victims: it looks for other victims, with the same flavors; if it fits
 ///   once the promised victims are gone, it waits for them.
-/// - It no longer fits: it is passed over until the next cycle.
+/// - It no longer fits: it is passed over until the next cycle, in which it goes on with its next flavors.
 /// - It needs victims and finds none: unless its quota can always reclaim what it owns, free capacity is kept
 ///   for it during this cycle, so that no later head borrows it (Kueue #4813).
 ///
@@ -41,13 +42,16 @@ class one_head_cycle {
   static constexpr std::size_t n = Session::n;
 
   explicit one_head_cycle(const Policies& policies)
-      : order_(policies.template entry_order<n>()), nominations_(policies) {}
+      : order_(policies.template entry_order<n>()),
+        nominations_(policies),
+        memory_(policies.preserve_scan_progress) {}
 
   /// Starts over on the session's tree.
   void reset(Session& session) {
     const quota_tree<n>& tree = session.tree();
     nominations_.reset(session);
     order_.reset(session.allocated());
+    after_.emplace(tree);
     memory_.resize(tree.slots());
     root_of_.assign(tree.slots(), quota_id::none());
     members_.assign(tree.slots(), {});
@@ -106,6 +110,7 @@ class one_head_cycle {
   void cycle(Session& session) {
     std::sort(dirty_.begin(), dirty_.end());
     count_ = 0;
+    cycle_roots_.assign(dirty_.begin(), dirty_.end());
     for (const quota_id root : dirty_) {
       is_dirty_[root.index()] = false;
       for (const quota_id x : members_[root.index()]) {
@@ -117,10 +122,13 @@ class one_head_cycle {
     // Discards the changes made by dropping elastic pods: the heads behind them have been seen.
     session.take_touched([](quota_id) {});
     if (count_ == 0) return;
+    memory_.begin_cycle();
 
     ledger<n>& l = session.allocated();
     const savepoint before = l.save();
-    nominations_.begin(session);
+    for (const quota_id root : cycle_roots_) copy_usage(l, root);
+    const savepoint after_before = after_->save();
+    nominations_.begin(session, *after_);
     promised_.clear();
     const std::span<entry> entries{entries_.data(), count_};
     for (entry& e : entries) {
@@ -134,6 +142,7 @@ class one_head_cycle {
       processed_.push_back(i);
     });
     nominations_.end(session);
+    after_->rollback(after_before);
     l.rollback(before);
     const std::size_t decided = decisions(session);
     for (const std::size_t i : processed_) apply(session, entries[i]);
@@ -166,14 +175,17 @@ class one_head_cycle {
 
   void process(Session& session, entry& e) {
     ledger<n>& l = session.allocated();
-    if (overlaps(e)) nominate_again(session, e);
+    if (overlaps(e)) {
+      nominations_.nominate_again(session, e);
+      if (e.chosen.mode == fit_mode::fit) e.outcome = entry_outcome::deferred;
+    }
     // Usage still includes the victims, and the heads admitted earlier in this cycle.
     if (e.chosen.mode != fit_mode::no_fit && !l.can_count(e.quota, e.chosen.request)) {
       e.outcome = entry_outcome::passed_over;
       return;
     }
     if (e.outcome == entry_outcome::deferred) {
-      l.charge(e.quota, e.chosen.request);
+      charge(l, e.quota, e.chosen.request);
       return;
     }
     if (e.chosen.mode == fit_mode::no_fit) {
@@ -185,59 +197,68 @@ class one_head_cycle {
       e.outcome = entry_outcome::no_candidates;
       return;
     }
-    if (overlaps(e) || !fits_without(l, e) || !nominations_.take_place(session, e)) {
+    if (overlaps(e) || !fits_without(e) || !nominations_.take_place(session, e)) {
       e.outcome = entry_outcome::passed_over;
       return;
     }
-    l.charge(e.quota, e.chosen.request);
-    for (const victim<n>& v : e.victims) promised_.push_back(v);
+    charge(l, e.quota, e.chosen.request);
+    for (const victim<n>& v : e.victims) {
+      promised_.push_back(v);
+      nominations_.promise(v);
+      after_->release(v.job.quota, v.job.request, v.job.in);
+      nominations_.note_change(v.job.quota);
+    }
     e.outcome = e.victims.empty() ? entry_outcome::admitted : entry_outcome::preempts;
   }
 
   [[nodiscard]] bool overlaps(const entry& e) const {
-    return std::any_of(e.victims.begin(), e.victims.end(), [&](const victim<n>& v) {
-      return std::any_of(promised_.begin(), promised_.end(),
-                         [&](const victim<n>& p) { return p.job.id == v.job.id; });
-    });
+    return std::any_of(e.victims.begin(), e.victims.end(),
+                       [&](const victim<n>& v) { return nominations_.is_promised(v.job.id); });
   }
   /// Whether the entry fits once its victims, and those promised to others, are gone.
-  [[nodiscard]] bool fits_without(ledger<n>& l, const entry& e) {
-    const savepoint s = l.save();
-    release_promised(l, e.root);
-    for (const victim<n>& v : e.victims) l.release(v.job.quota, v.job.request, v.job.in);
-    const bool fits = l.fits(e.quota, e.chosen.request);
-    l.rollback(s);
+  [[nodiscard]] bool fits_without(const entry& e) {
+    const savepoint s = after_->save();
+    for (const victim<n>& v : e.victims) after_->release(v.job.quota, v.job.request, v.job.in);
+    const bool fits = after_->fits(e.quota, e.chosen.request);
+    after_->rollback(s);
     return fits;
   }
-  void release_promised(ledger<n>& l, quota_id root) {
-    for (const victim<n>& p : promised_) {
-      if (root_of_[p.job.quota.index()] == root) l.release(p.job.quota, p.job.request, p.job.in);
-    }
+  void charge(ledger<n>& l, quota_id x, const resources<n>& request) {
+    l.charge(x, request);
+    after_->charge(x, request);
+    nominations_.note_change(x);
   }
-  /// Nominates with the same flavors, as if the victims promised to others were gone.
-  void nominate_again(Session& session, entry& e) {
-    ledger<n>& l = session.allocated();
-    const savepoint s = l.save();
-    release_promised(l, e.root);
-    nominations_.leave_out(promised_);
-    flavor_bounds bounds;
-    bounds.from = e.chosen.pick;
-    bounds.pinned = true;
-    nominations_.nominate(session, e, bounds);
-    nominations_.leave_out({});
-    l.rollback(s);
-    if (e.chosen.mode == fit_mode::fit) e.outcome = entry_outcome::deferred;
+  void copy_usage(const ledger<n>& l, quota_id root) {
+    for (const quota_id x : members_[root.index()]) after_->copy_usage(l, x);
   }
   /// Keeps free what the entry could use now: up to its borrowing limit if it would borrow, else what is left
-  /// of its own quota.
+  /// of its own quota. As in Kueue, a quota that is beyond its borrowing limit then counts, for the rest of
+  /// the cycle, as if it kept to it, while the quotas above still count all that it uses.
   void keep_free(ledger<n>& l, const entry& e) {
     resources<n> kept;
+    resources<n> beyond;
     for (std::size_t d = 0; d < n; ++d) {
+      if (e.chosen.request[d] == quantity{}) continue;
       const quantity own_left = l.balance(e.quota, d);
       const quantity limit = e.chosen.borrows > 0 ? own_left + l.supply_of(e.quota, d).borrow : own_left;
       kept[d] = std::max(quantity{}, std::min(e.chosen.request[d], limit));
+      if (e.chosen.borrows > 0) beyond[d] = std::max(quantity{}, -limit);
     }
-    l.charge(e.quota, kept);
+    charge(l, e.quota, kept);
+    if (beyond == resources<n>{}) return;
+    l.discount(e.quota, beyond);
+    // What the quotas above then count of a victim depends on whether it goes before or after.
+    const auto below = [&](const victim<n>& v) {
+      return l.tree().common_ancestor(v.job.quota, e.quota) == e.quota;
+    };
+    for (const victim<n>& v : promised_) {
+      if (below(v)) after_->charge(v.job.quota, v.job.request, v.job.in);
+    }
+    after_->discount(e.quota, beyond);
+    for (const victim<n>& v : promised_) {
+      if (below(v)) after_->release(v.job.quota, v.job.request, v.job.in);
+    }
+    nominations_.note_change(e.quota);
   }
 
   void apply(Session& session, entry& e) {
@@ -262,6 +283,11 @@ class one_head_cycle {
         return;
       case entry_outcome::passed_over:
         if (memory_.drop_sticky(e.quota)) mark(e.root);
+        if (e.chosen.has_untried() && memory_.goes_on_when_passed_over(e.quota, e.job, e.chosen.next)) {
+          mark(e.root);
+          ++cycles_left_;
+          return;
+        }
         memory_.forget_cursor(e.quota, e.job);
         return;
       case entry_outcome::no_fit:
@@ -284,6 +310,10 @@ class one_head_cycle {
   typename Policies::template entry_order_type<n> order_;
   nominations<Session, Policies> nominations_;
   head_memory<Session> memory_;
+  /// The ledger of this cycle as if all promised victims were gone.
+  std::optional<ledger<n>> after_;
+  /// The roots of the trees that this cycle is about.
+  std::vector<quota_id> cycle_roots_;
   std::vector<quota_id> root_of_;
   /// By root: all quotas of its tree.
   std::vector<std::vector<quota_id>> members_;

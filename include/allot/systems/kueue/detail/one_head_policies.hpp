@@ -16,6 +16,17 @@
 namespace allot {
 inline namespace v0 {
 
+/// The order of the jobs of one quota, as its settings say. It does not declare that it follows priority: in
+/// Kueue the priority belongs to what makes jobs equivalent, so that a job is tried even if an equal one of
+/// higher priority was found inadmissible. What that one kept free, or what comes up beside it, may differ.
+struct by_shape {
+  template <job_view View>
+  [[nodiscard]] std::int64_t operator()(const View& view, const typename View::job& job,
+                                        const queue_settings& of_quota) const {
+    return by_settings{}(view, job, of_quota);
+  }
+};
+
 /// The parts of Kueue without fair sharing.
 struct one_head_by_priority {
   template <class Session>
@@ -34,9 +45,12 @@ struct one_head_by_priority {
     return {};
   }
 
-  by_settings jobs{};
+  by_shape jobs{};
   /// In Kueue every workload borrows, whether or not it can be preempted.
   capacity_kind not_preemptible = capacity_kind::any;
+  /// Whether a head that is passed over goes on with its next flavors in the next cycle (Kueue's gate
+  /// FlavorFungibilityPreserveScanProgress); otherwise it starts over with the first.
+  bool preserve_scan_progress = true;
 };
 
 /// The parts of Kueue with fair sharing.
@@ -50,20 +64,24 @@ struct one_head_by_share {
 
   template <std::size_t N>
   [[nodiscard]] search_type<N> search() const {
-    return search_type<N>{rules, numbers<N>()};
+    return search_type<N>{rules, numbers<N>(), float_shares};
   }
   template <std::size_t N>
   [[nodiscard]] entry_order_type<N> entry_order() const {
-    return entry_order_type<N>{numbers<N>()};
+    return entry_order_type<N>{numbers<N>(), float_shares};
   }
 
-  by_settings jobs{};
+  by_shape jobs{};
   capacity_kind not_preemptible = capacity_kind::any;
   /// When preempting another quota's job is fair.
   share_rules rules{};
   /// By dimension, the number of the resource of which it is a flavor; each dimension not listed is a
   /// resource of its own.
   std::vector<std::uint8_t> resource_of{};
+  /// Whether shares are rounded as Kueue's floating-point numbers are, rather than exact.
+  bool float_shares = false;
+  /// As in `one_head_by_priority`.
+  bool preserve_scan_progress = true;
 
  private:
   template <std::size_t N>

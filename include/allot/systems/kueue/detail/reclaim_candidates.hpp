@@ -8,6 +8,7 @@
 
 #include <array>
 #include <compare>
+#include <concepts>
 #include <cstddef>
 #include <vector>
 
@@ -23,10 +24,12 @@ struct candidate {
 };
 
 /// The jobs that hold something: `for_each(x, visit)` calls `visit(candidate)` for each job of quota x,
-/// including those being evicted, in any order.
+/// including those being evicted, in any order. A job that `is_gone` is not among them. Within a cycle jobs
+/// only go.
 template <class Jobs, std::size_t N>
-concept holding_jobs = requires(const Jobs jobs, quota_id x, void (*visit)(const candidate<N>&)) {
+concept holding_jobs = requires(const Jobs jobs, quota_id x, job_id id, void (*visit)(const candidate<N>&)) {
   jobs.for_each(x, visit);
+  { jobs.is_gone(id) } -> std::same_as<bool>;
 };
 
 /// Kueue's order of candidates: jobs already being evicted, then those of other quotas than the
