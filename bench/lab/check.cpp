@@ -251,13 +251,13 @@ std::string list_policies() {
   for (const named_policy& p : all_policies()) {
     out += fmt::format("  {:<14} {}\n", p.name, p.summary);
     for (const preset_option& o : options_of_presets()) {
-      if (o.preset == p.name) out += fmt::format("    {:<21} {}\n", o.key, o.summary);
+      if (o.preset == p.name) out += fmt::format("    {:<22} {}\n", o.key, o.summary);
     }
   }
   out += "\nParts that can be set (\"policy\": {\"preset\": NAME, \"set\": {...}}):\n";
   for (const part_kind& kind : settable_parts()) {
     out += fmt::format("  {:<14} {}\n", kind.key, kind.summary);
-    for (const named_part& n : kind.names) out += fmt::format("    {:<21} {}\n", n.name, n.summary);
+    for (const named_part& n : kind.names) out += fmt::format("    {:<22} {}\n", n.name, n.summary);
   }
   out +=
       "    (queue_order also takes \"fifo\": the jobs of quotas that do not say theirs go by submission)\n"
