@@ -43,6 +43,7 @@ struct jobs_view {
   allot::resources<> request(job j) const { return allot::gpus(j->gpus); }
   int priority(job j) const { return j->priority; }
   allot::instant duration(job j) const { return j->minutes; }
+  allot::instant estimate(job j) const { return j->minutes; }
 };
 
 std::vector<allot::quota_spec<>> quotas() {

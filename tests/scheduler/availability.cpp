@@ -245,8 +245,6 @@ TEST_CASE("availability: settings that reserve nothing, or are no longer there")
                                     allot_test::gpu_pool{8});
   auto& s = made.value();
   allot::queue_settings settings = allot::standard::defaults();
-  settings.reservations = 2;
-  CHECK(s.configure(b, settings).size() == 1);
   settings.head = allot::queue_head::reserve;
   settings.reservations = 0;
   CHECK(s.configure(b, settings).size() == 1);

@@ -94,6 +94,7 @@ struct soak_view {
   [[nodiscard]] std::uint64_t id(job j) const { return j; }
   [[nodiscard]] bool preemptible(job j) const { return at(j).preemptible; }
   [[nodiscard]] allot::instant duration(job j) const { return at(j).duration; }
+  [[nodiscard]] allot::instant estimate(job j) const { return at(j).duration; }
   [[nodiscard]] allot::instant checkpoint(job j) const { return at(j).checkpoint; }
   [[nodiscard]] allot::instant restart(job j) const { return at(j).checkpoint / 2; }
   [[nodiscard]] allot::instant time_limit(job j) const { return at(j).time_limit; }

@@ -322,6 +322,8 @@ class scheduler {
       cycle_.run(session_);
     } while (session_.start_with_what_was_taken_back());
     // Explained last: jobs admitted after one became inadmissible are in its way as well.
+    // A promise may have been made anew before its job was admitted after all.
+    std::erase_if(session_.plan().pending, [&](const auto& h) { return state(h.id) != job_state::pending; });
     for (auto& h : session_.plan().pending) {
       explain(h);
       h.promised = promised(h.id);

@@ -157,10 +157,6 @@ struct queue_settings {
     report(problem_code::contradiction, "reservations",
            "a queue that reserves for nobody: set head to best_effort");
   }
-  if (s.head != queue_head::reserve && (s.reservations != 1 || s.backfill != backfill_order::queue)) {
-    report(problem_code::contradiction, s.reservations != 1 ? "reservations" : "backfill",
-           "this is how a queue reserves: set head to reserve too");
-  }
   if (s.min_runtime.preempt < 0 || s.min_runtime.reclaim < 0) {
     report(problem_code::negative, "min_runtime", "a minimum runtime can't be negative");
   }
