@@ -11,10 +11,12 @@
 #include <allot/core/time.hpp>
 #include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/job_table.hpp>
+#include <allot/scheduler/promise.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace restart {
@@ -46,6 +48,8 @@ struct saved_state {
   std::vector<reserved> promised;
   /// Of those that only wait, those announced: under Kueue and KAI they wait for victims, too.
   std::vector<Job> announced;
+  /// Those that have been told when they start, in the order of their turn.
+  std::vector<std::pair<Job, allot::promise>> timed;
   std::vector<Job> pending;
 };
 
@@ -63,6 +67,7 @@ template <class Where, class Scheduler, class WhereOf>
   };
   for (const allot::job_id id : ids) {
     if (s.state(id) == allot::job_state::pending) {
+      if (s.promised(id)) continue;
       (s.announced(id) ? all.announced : all.pending).push_back(s.what(id));
     }
     if (!holds(id)) continue;
@@ -73,6 +78,7 @@ template <class Where, class Scheduler, class WhereOf>
       if (holds(pod)) add(pod, true);
     }
   }
+  for (const allot::job_id id : s.promised()) all.timed.emplace_back(s.what(id), *s.promised(id));
   for (const allot::job_id id : s.evicting()) {
     const auto at = std::find(units.begin(), units.end(), id);
     if (at != units.end()) all.leaving.push_back(static_cast<std::size_t>(at - units.begin()));
@@ -125,6 +131,7 @@ bool restore(Scheduler& s, const saved_state<typename Scheduler::job, Where>& al
   }
   // Those that only wait come last: each has the rank that its submission gives it.
   for (const auto& job : all.announced) note(job, s.adopt_announced(job));
+  for (const auto& [job, promise] : all.timed) note(job, s.adopt_promised(job, promise));
   for (const auto& job : all.pending) note(job, s.submit(job));
   return accepted;
 }

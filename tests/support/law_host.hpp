@@ -230,7 +230,8 @@ class law_host {
       }
       empty = 0;
       for (const auto& e : plan.evictions) {
-        if (!e.beneficiary) continue;
+        // What is announced may be decided on again for more victims (KAI).
+      if (!e.beneficiary || !promised_.has(law::need)) continue;
         const std::size_t victim = e.what->number;
         const std::size_t evictor = scheduler_.what(e.beneficiary)->number;
         if (promised_.has(law::quiet) && evicted_by.count({evictor, victim}) != 0) {
@@ -478,7 +479,8 @@ class law_host {
       require(is_among(running, e.what), "a job that does not run is evicted");
       require(e.what->preemptible, "a job that may not be evicted is evicted");
       require(state(*e.what) == allot::job_state::evicting, "an evicted job is not on its way out");
-      if (!e.beneficiary) continue;
+      // What is announced may be decided on again for more victims (KAI).
+      if (!e.beneficiary || !promised_.has(law::need)) continue;
       require(std::any_of(plan.reservations.begin(), plan.reservations.end(),
                           [&](const auto& r) { return r.id == e.beneficiary; }),
               "an eviction without its beneficiary in the same plan");

@@ -409,7 +409,7 @@ class soak_world {
       fits = fits || nodes_.could_hold(j.pod_request_of(j.min_pods, pick));
     });
     if (!valid) return allot::refusal::invalid_request;
-    return fits ? allot::refusal::none : allot::refusal::larger_than_cluster;
+    return fits || preset_.keeps_too_large ? allot::refusal::none : allot::refusal::larger_than_cluster;
   }
   [[nodiscard]] static bool is_choice(const soak_job& j, const allot::flavor_pick& pick) {
     for (std::size_t g = 0; g < j.flavors.size(); ++g) {

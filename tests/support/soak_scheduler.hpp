@@ -498,6 +498,8 @@ struct soak_preset {
   bool partial = false;
   /// Only jobs of quotas without children start (KAI).
   bool leaves_only = false;
+  /// A job that is larger than the cluster waits, instead of being refused (KAI).
+  bool keeps_too_large = false;
   /// How many dimensions it counts.
   std::size_t dimensions = 2;
   bool may_have_nodes = true;

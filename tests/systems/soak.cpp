@@ -56,6 +56,7 @@ TEST_CASE("soak: every preset") {
     p.keeps_law = !is_kai;
     p.partial = is_kueue;
     p.leaves_only = is_kai;
+    p.keeps_too_large = is_kai;
     soak(p);
   });
 }

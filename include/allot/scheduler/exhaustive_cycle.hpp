@@ -237,7 +237,7 @@ class exhaustive_cycle {
       const bool is_own = r.facts.quota == promised.facts.quota;
       const bool claims = is_own ? session.settings(r.facts.quota).order == queue_order::priority &&
                                        r.facts.priority > promised.facts.priority
-                                 : p.borrows && !session.would_borrow(r);
+                                 : p.what.borrows && !session.would_borrow(r);
       claims_ = claims_ || claims;
       return claims;
     };
@@ -255,9 +255,9 @@ class exhaustive_cycle {
     const auto start = profile_.earliest(session, r, claims_of(session));
     if (!start) return false;
     if (claims_) claimant_ = id;
-    promise p{start->at, start->at, start->after};
+    promise p{start->at, start->at, start->after, start->borrows};
     if (start->at <= session.now()) p.cause = delay_cause::overrun;
-    session.promise_start(id, p, start->borrows);
+    session.promise_start(id, p);
     return true;
   }
   /// Starts the promised jobs that can start now, and looks at the starts of the others again as far as
@@ -302,7 +302,7 @@ class exhaustive_cycle {
           by);
     }
   }
-  /// Makes all promises anew: that of `claimant`, if it holds one, then those with the earliest starts first,
+  /// Renews all promises: that of `claimant`, if it holds one, then those with the earliest starts first,
   /// so that each keeps its start if it can.
   template <class CauseFor>
   void promise_anew(Session& session, CauseFor cause_for, job_id claimant = {}) {
@@ -317,21 +317,22 @@ class exhaustive_cycle {
     for (const auto& p : to_keep_) {
       promise unknown = p.what;
       unknown.start = without_end;
-      session.renew_promise(p.job, unknown, p.borrows);
+      session.renew_promise(p.job, unknown);
     }
     for (const auto& p : to_keep_) keep(session, p, cause_for(session.at(p.job)));
   }
-  /// Starts a promised job if that is possible, or makes its promise anew.
+  /// Starts a promised job if that is possible, or renews its promise.
   void keep(Session& session, const typename Session::promised_job& p, delay_cause cause) {
     record& r = session.at(p.job);
     if (session.settings(r.facts.quota).head != queue_head::reserve) return session.withdraw_promise(p.job);
     if (admit(session, p.job)) return;
-    // It has made its claims, and the others' promises have been made anew since.
+    // It has made its claims, and the others' promises have been renewed since.
     const auto nobody = [](const record&, const typename Session::promised_job&) { return false; };
     const auto start = profile_.earliest(session, r, nobody);
     promise renewed = p.what;
     renewed.start = start ? start->at : without_end;
     renewed.after = start ? start->after : job_id{};
+    if (start) renewed.borrows = start->borrows;
     const bool is_late = renewed.start > p.what.first_start || renewed.start <= session.now();
     // What a claim of this step has displaced may have displaced others in turn.
     if (cause == delay_cause::none && renewed.start > p.what.start && claimed_at_ == session.now()) {
@@ -339,7 +340,7 @@ class exhaustive_cycle {
     }
     if (is_late && cause != delay_cause::none) renewed.cause = cause;
     if (!is_late) renewed.cause = delay_cause::none;
-    session.renew_promise(p.job, renewed, start ? start->borrows : p.borrows);
+    session.renew_promise(p.job, renewed);
   }
 
   /// A place made by evicting others.

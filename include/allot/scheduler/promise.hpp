@@ -55,6 +55,8 @@ struct promise {
   instant first_start = without_end;
   /// The running job, or the one with an earlier promise, whose end it waits for last.
   job_id after{};
+  /// Whether the job is to use what its quota does not own: then owners come first.
+  bool borrows = false;
   /// Why `start` is later than `first_start`, or why it is overdue; of several causes the latest.
   delay_cause cause = delay_cause::none;
 };

@@ -173,8 +173,9 @@ class scheduler {
   // After a restart the host adopts, in this order: what holds a share, running or not (`adopt`, then its
   // `adopt_elastic_pod`s in the order of their ids); of these what is on its way out, in the order of the
   // evictions (`evicting`); what is `reserved`, in the order of the decisions (`adopt_reserved`); what was
-  // `announced` (`adopt_announced`); the rest (`submit`). The new scheduler then decides as the old one would
-  // have after `retry`, under every preset; examples/restart.hpp does it, and its tests compare the two.
+  // `announced` (`adopt_announced`); what was promised a start, in the order of their turn
+  // (`adopt_promised`); the rest (`submit`). The new scheduler then decides as the old one would have after
+  // `retry`, under every preset; examples/restart.hpp does it, and its tests compare the two.
   //
   // What it takes: the same quotas in the same order (without those that were removed, the others have other
   // ids), the settings given to `configure`, a view with `submitted` and `id` (or ties go by the order of
@@ -224,6 +225,21 @@ class scheduler {
   submission adopt_announced(const job& j) {
     const submission answer = submit(j);
     if (answer) detail::adopt_announced(cycle_, session_, answer.id);
+    return answer;
+  }
+  /// Submits a job that held a reservation with a time before a restart (`promised`), in the order of their
+  /// turn: it keeps that turn, its first promised start and what is on record of it. The next step looks at
+  /// its start again. If its quota reserves nothing, this is `submit`.
+  submission adopt_promised(const job& j, const promise& p) {
+    const submission answer = submit(j);
+    if (!answer) return answer;
+    record& r = jobs().known(answer.id);
+    if (jobs().of(r.facts.quota).settings.head != queue_head::reserve) return answer;
+    promise known = p;
+    // Ids are this scheduler's own.
+    known.after = {};
+    jobs().promise_start(r, known);
+    jobs().news.note(p.cause);
     return answer;
   }
   /// Adopts one more pod of a running elastic job, not started by this scheduler. Returns the id of that pod.
@@ -360,6 +376,12 @@ class scheduler {
     return h;
   }
 
+  /// The jobs that hold a reservation with a time, in the order of their turn.
+  [[nodiscard]] std::vector<job_id> promised() const {
+    std::vector<job_id> all;
+    for (const auto& p : jobs().promised.all()) all.push_back(p.job);
+    return all;
+  }
   /// The reservation with a time that a pending job holds: when it starts at the latest, and what that rests
   /// on. None if it holds none; see `queue_head::reserve`. O(reservations).
   [[nodiscard]] std::optional<promise> promised(job_id id) const {

@@ -217,16 +217,15 @@ class session {
     list_pending(*first_of(x), why);
     jobs_.mark_inadmissible(x, ends_by);
   }
-  /// The pending job leaves its queue and holds a reservation with a time, after those that do. `borrows`:
-  /// then it is to use what its quota does not own.
-  void promise_start(job_id id, const promise& p, bool borrows) {
+  /// The pending job leaves its queue and holds a reservation with a time, after those that do.
+  void promise_start(job_id id, const promise& p) {
     list_pending(id, pending_reason::quota);
-    jobs_.promise_start(at(id), p, borrows);
+    jobs_.promise_start(at(id), p);
   }
-  /// Makes the promise of a job anew.
-  void renew_promise(job_id id, const promise& p, bool borrows) {
+  /// Replaces the promise of a job.
+  void renew_promise(job_id id, const promise& p) {
     list_pending(id, pending_reason::quota);
-    jobs_.promised.renew(id, p, borrows);
+    jobs_.promised.renew(id, p);
   }
   /// The job has no reservation any more, and is in its queue again.
   void withdraw_promise(job_id id) { jobs_.withdraw_promise(at(id)); }
@@ -370,9 +369,10 @@ class session {
     jobs_.requeue(r);
     took_back_ = true;
     if (had.first_start == without_end || !contains(id)) return;
-    // It holds its reservation again, until that is made anew.
+    // It holds its reservation again, without a start until the cycle looks at it.
     had.start = without_end;
-    jobs_.promise_start(r, had, true);
+    had.borrows = true;
+    jobs_.promise_start(r, had);
   }
   /// The same for the elastic pods of a job that is evicted.
   void take_back_elastic_pods(const record& core) {

@@ -196,7 +196,7 @@ class lifecycle {
     return r;
   }
   /// A pending job leaves its queue for a reservation with a time. It is still asked for.
-  void promise_start(record& r, const promise& p, bool borrows) {
+  void promise_start(record& r, const promise& p) {
     quota_state& q = of(r.facts.quota);
     q.queue.take_out(r.request_class, r.facts.id);
     queue_changes.note({r.facts.id, r.ticket, false});
@@ -204,7 +204,7 @@ class lifecycle {
     r.promised = true;
     q.promised_amount += r.facts.request;
     ++q.promised;
-    promised.add({r.facts.id, p, borrows});
+    promised.add({r.facts.id, p});
     touch(r.facts.quota);
   }
   /// The job loses its reservation and is in its queue again.

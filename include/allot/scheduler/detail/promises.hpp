@@ -23,8 +23,6 @@ class promises {
   struct entry {
     job_id job;
     promise what;
-    /// Whether it is to borrow: then owners come first.
-    bool borrows = false;
   };
 
   [[nodiscard]] std::span<const entry> all() const noexcept { return entries_; }
@@ -44,12 +42,11 @@ class promises {
     entries_.erase(place_of(id));
     sort();
   }
-  /// Makes a promise anew. `start` may be later than before only for a cause.
-  void renew(job_id id, const promise& p, bool borrows) {
+  /// Replaces a promise. `start` may be later than before only for a cause.
+  void renew(job_id id, const promise& p) {
     const auto i = static_cast<std::size_t>(place_of(id) - entries_.begin());
     const bool moves = entries_[i].what.start != p.start;
     entries_[i].what = p;
-    entries_[i].borrows = borrows;
     if (moves) sort();
   }
 
