@@ -231,7 +231,7 @@ class law_host {
       empty = 0;
       for (const auto& e : plan.evictions) {
         // What is announced may be decided on again for more victims (KAI).
-      if (!e.beneficiary || !promised_.has(law::need)) continue;
+        if (!e.beneficiary || !promised_.has(law::need)) continue;
         const std::size_t victim = e.what->number;
         const std::size_t evictor = scheduler_.what(e.beneficiary)->number;
         if (promised_.has(law::quiet) && evicted_by.count({evictor, victim}) != 0) {
