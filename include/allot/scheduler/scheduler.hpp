@@ -239,7 +239,7 @@ class scheduler {
     // Ids are this scheduler's own.
     known.after = {};
     jobs().promise_start(r, known);
-    jobs().news.note(p.cause);
+    jobs().news.note(delay_cause::cluster);
     return answer;
   }
   /// Adopts one more pod of a running elastic job, not started by this scheduler. Returns the id of that pod.
