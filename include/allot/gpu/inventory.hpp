@@ -78,6 +78,7 @@ class basic_inventory : public occupancy {
   }
   /// What `place_back` did.
   struct returned {
+    /// Where it is placed now.
     allocation at;
     /// How many of its pods are on other nodes than before or, for fractions, on other devices.
     std::uint32_t moved = 0;
