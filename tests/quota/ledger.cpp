@@ -292,10 +292,9 @@ TEST_CASE("ledger: stays exact when over, and does not remember the way") {
   allot_test::for_each_seed(300, stays_exact_when_over<3>);
 }
 TEST_CASE("ledger: a discount counts in its quota only, until the rollback") {
-  ledger<1> l = ledger_of({{.name = "pool", .nominal = gpus(6)},
-                           {.name = "a", .parent = "pool", .nominal = gpus(1)},
-                           {.name = "b", .parent = "pool"}});
-  const quota_id pool{0}, a{1};
+  ledger<1> l = ledger_of({{.name = "cohort", .nominal = gpus(6)},
+                           {.name = "a", .parent = "cohort", .nominal = gpus(1)},
+                           {.name = "b", .parent = "cohort"}});
   l.charge(a, gpus(4));
   const ledger<1> before = l;
   const allot::savepoint s = l.save();
@@ -303,11 +302,11 @@ TEST_CASE("ledger: a discount counts in its quota only, until the rollback") {
   CHECK(l.drawn(a, 0) == quantity::whole(1));
   CHECK(l.borrowed(a, 0) == quantity{});
   CHECK(l.own_usage(a, 0) == quantity::whole(4));
-  CHECK(l.drawn(pool, 0) == quantity::whole(4));
-  // Of what is given back, the pool gets no more than a counts.
+  CHECK(l.drawn(cohort, 0) == quantity::whole(4));
+  // Of what is given back, the cohort gets no more than a counts.
   l.release(a, gpus(4));
   CHECK(l.drawn(a, 0) == -quantity::whole(3));
-  CHECK(l.drawn(pool, 0) == quantity::whole(3));
+  CHECK(l.drawn(cohort, 0) == quantity::whole(3));
   l.rollback(s);
   CHECK(l == before);
   CHECK_THROWS(l.discount(a, gpus(1)));
