@@ -496,6 +496,104 @@ TEST_CASE("inventory: a fraction beside one that vacates waits only if it needs 
   CHECK(i.ready(instead));
 }
 
+TEST_CASE("inventory: a job that is evicted is placed again, pod by pod") {
+  inventory i{allot_test::equal_nodes(4, 8)};
+  const pod_request gang{gpus(2), 12};
+  const allocation_id going = *i.place(gang);
+  i.vacate(going);
+  const auto fill = [&](std::size_t node) {
+    const pod_location all{node_id{node}};
+    REQUIRE(i.place_at({gpus(8)}, {&all, 1}));
+  };
+
+  SUBCASE("where nothing else is free its pods keep their nodes and devices") {
+    fill(3);
+    const auto back = i.place_back(gang, going);
+    REQUIRE(back);
+    CHECK(back->moved == 0);
+    CHECK(pods_of(i, back->at) == pods_of(i, going));
+    CHECK_FALSE(i.ready(back->at));
+  }
+  SUBCASE("it counts the pods that are elsewhere now") {
+    fill(0);
+    const auto back = i.place_back(gang, going);
+    REQUIRE(back);
+    const std::vector<std::size_t> was = nodes_of(i, going);
+    const std::vector<std::size_t> is = nodes_of(i, back->at);
+    std::uint32_t moved = 0;
+    for (std::size_t p = 0; p < was.size(); ++p) moved += was[p] != is[p];
+    CHECK(moved > 0);
+    CHECK(back->moved == moved);
+  }
+  SUBCASE("all of its pods or none") {
+    fill(0);
+    fill(1);
+    const inventory before = i;
+    CHECK_FALSE(i.place_back(gang, going));
+    CHECK(i == before);
+  }
+  SUBCASE("a total is placed as a whole, and has moved if it is elsewhere") {
+    fill(3);
+    i.release(going);
+    const allocation_id split = *i.place(total(24));
+    i.vacate(split);
+    const auto back = i.place_back(total(24), split);
+    REQUIRE(back);
+    CHECK(back->moved == 0);
+  }
+}
+
+TEST_CASE("inventory: pods that return may move the list of all pods") {
+  // The cluster is full and the list as long as the gang: the first pod that returns makes it grow.
+  for (const std::uint32_t pods : {8U, 16U, 32U, 64U}) {
+    CAPTURE(pods);
+    inventory i{allot_test::equal_nodes(pods / 8, 8)};
+    const pod_request gang{gpus(1), pods};
+    const allocation_id going = *i.place(gang);
+    i.vacate(going);
+    const auto back = i.place_back(gang, going);
+    REQUIRE(back);
+    CHECK(back->moved == 0);
+    CHECK(pods_of(i, back->at) == pods_of(i, going));
+  }
+}
+
+TEST_CASE("inventory: pods that wait for others to leave") {
+  inventory i{allot_test::equal_nodes(4, 8)};
+  const allocation_id going = *i.place({gpus(8), 2});
+  i.vacate(going);
+  SUBCASE("take a node where they can start, and there the devices that nobody leaves") {
+    const auto waiting = i.place_waiting({gpus(4)});
+    REQUIRE(waiting);
+    CHECK(i.ready(*waiting));
+    CHECK(nodes_of(i, *waiting) == std::vector<std::size_t>{2});
+  }
+  SUBCASE("are given what vacates once nothing else is left") {
+    const std::vector<pod_location> others{{node_id{2}}, {node_id{3}}};
+    REQUIRE(i.place_at({gpus(8), 2}, others));
+    const auto waiting = i.place_waiting({gpus(8), 2});
+    REQUIRE(waiting);
+    CHECK_FALSE(i.ready(*waiting));
+    i.release(going);
+    CHECK(i.ready(*waiting));
+  }
+  SUBCASE("one on each of the named nodes, in this order") {
+    const std::vector<std::size_t> nodes{3, 0, 1};
+    const auto waiting = i.place_waiting_on({gpus(6), 3}, nodes);
+    REQUIRE(waiting);
+    CHECK(nodes_of(i, *waiting) == nodes);
+    CHECK_FALSE(i.ready(*waiting));
+  }
+  SUBCASE("as many nodes as pods, each with room, or nothing changes") {
+    const std::vector<std::size_t> nodes{3, 3};
+    const inventory before = i;
+    CHECK_FALSE(i.place_waiting_on({gpus(6), 3}, nodes));
+    CHECK_FALSE(i.place_waiting_on({gpus(6), 2}, nodes));
+    CHECK(i == before);
+    CHECK(i.place_waiting_on({gpus(4), 2}, nodes));
+  }
+}
+
 TEST_CASE("inventory: place_at puts running jobs where they stand") {
   inventory i{allot_test::equal_nodes(4, 8)};
   const auto at = [&](const pod_request& d, std::vector<pod_location> where) { return i.place_at(d, where); };
@@ -642,6 +740,7 @@ TEST_CASE("inventory: allocates nothing once there has been as much") {
   std::vector<pod_request> wanted(300);
   for (pod_request& d : wanted) d = allot_test::random_demand(demands);
   const std::vector<pod_location> three{{node_id{0}}, {node_id{1}}, {node_id{39}}};
+  const std::vector<std::size_t> three_nodes{0, 1, 39};
   std::vector<allocation_id> standing;
   standing.reserve(wanted.size() + 1);
 
@@ -662,7 +761,13 @@ TEST_CASE("inventory: allocates nothing once there has been as much") {
         }
       }
       const allot::savepoint inner = i.save();
-      if (const auto a = i.place_at({gpus(1), 3}, three)) static_cast<void>(i.ready(*a));
+      if (const auto a = i.place_at({gpus(1), 3}, three)) {
+        static_cast<void>(i.ready(*a));
+        i.vacate(*a);
+        static_cast<void>(i.place_waiting(d));
+        static_cast<void>(i.place_waiting_on({gpus(1), 3}, three_nodes));
+        static_cast<void>(i.place_back({gpus(1), 3}, *a));
+      }
       i.rollback(inner);
     }
     i.commit(outer);

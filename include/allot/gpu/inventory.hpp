@@ -96,10 +96,8 @@ class basic_inventory : public occupancy {
     const allocation a = open();
     std::uint32_t moved = 0;
     bool placed = true;
-    const auto was = this->pods(stood);
-    for (auto p = was.begin(); p != was.end() && placed; ++p) {
-      // Adding pods may move the list.
-      const pod_location home = p->where;
+    for (const placed_pod& was : this->pods(stood)) {
+      const pod_location home = was.where;  // Not `was`: adding pods may move them.
       const auto where = available_first{true, home}(index(), pods->each);
       placed = where.has_value();
       if (!placed) break;
@@ -107,8 +105,7 @@ class basic_inventory : public occupancy {
       const bool is_part = pods->each.is_fraction() || pods->each.depends_on_type();
       const bool is_alone = (index().free_devices(where->node) & where->devices) != 0;
       if (is_part ? is_alone || !(*where == home) : where->node != home.node) ++moved;
-      const placed_pod there = index().placed(*where, pods->each);
-      add(there, a);
+      add(index().placed(*where, pods->each), a);
     }
     if (!conclude(before, placed, a)) return std::nullopt;
     return returned{a, moved};

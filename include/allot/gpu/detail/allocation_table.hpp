@@ -37,7 +37,8 @@ class allocation_table {
  public:
   enum class status : std::uint8_t { unused, placed, vacating };
 
-  /// The pods of one allocation, in placement order. Valid until the next change.
+  /// The pods of one allocation, in placement order. Valid until that allocation changes, or the table is
+  /// moved or destroyed.
   class pod_range {
    public:
     class iterator {
@@ -49,10 +50,10 @@ class allocation_table {
       using reference = const placed_pod&;
 
       iterator() = default;
-      [[nodiscard]] reference operator*() const noexcept { return records_[at_].pod; }
-      [[nodiscard]] pointer operator->() const noexcept { return &records_[at_].pod; }
+      [[nodiscard]] reference operator*() const noexcept { return (*records_)[at_].pod; }
+      [[nodiscard]] pointer operator->() const noexcept { return &(*records_)[at_].pod; }
       iterator& operator++() noexcept {
-        at_ = records_[at_].next;
+        at_ = (*records_)[at_].next;
         return *this;
       }
       iterator operator++(int) noexcept {
@@ -64,9 +65,10 @@ class allocation_table {
 
      private:
       friend class pod_range;
-      iterator(const pod_record* records, std::uint32_t at) noexcept : records_(records), at_(at) {}
+      iterator(const std::vector<pod_record>* records, std::uint32_t at) noexcept
+          : records_(records), at_(at) {}
 
-      const pod_record* records_ = nullptr;
+      const std::vector<pod_record>* records_ = nullptr;
       std::uint32_t at_ = none;
     };
 
@@ -79,9 +81,11 @@ class allocation_table {
 
    private:
     friend class allocation_table;
-    pod_range(const pod_record* records, std::uint32_t first) noexcept : records_(records), first_(first) {}
+    pod_range(const std::vector<pod_record>& records, std::uint32_t first) noexcept
+        : records_(&records), first_(first) {}
 
-    const pod_record* records_;
+    // The list itself, not its elements: pods may be added elsewhere while these are looked at.
+    const std::vector<pod_record>* records_;
     std::uint32_t first_;
   };
 
@@ -93,7 +97,7 @@ class allocation_table {
   /// Precondition: neither the old nor the new status is `unused`.
   void set_status(allocation_id a, status s) { slot_of(a).is = s; }
   [[nodiscard]] pod_range pods(allocation_id a) const noexcept {
-    return {records_.data(), contains(a) ? slots_[a.index()].first : none};
+    return {records_, contains(a) ? slots_[a.index()].first : none};
   }
   /// Calls `visit(allocation_id)` for each allocation with pods on the node, by id. O(all pods).
   template <class Visit>
