@@ -8,7 +8,6 @@
 #include <allot/scheduler/flavors.hpp>
 #include <allot/scheduler/pending_queue.hpp>
 #include <allot/scheduler/placement.hpp>
-#include <allot/scheduler/promise.hpp>
 #include <allot/scheduler/view.hpp>
 
 #include <algorithm>
@@ -109,8 +108,6 @@ struct job_record {
   instant estimate = without_end;
   /// While it runs: when it is expected to end; `without_end` if that is not known.
   instant expected_end = without_end;
-  /// The promise that it had when it was admitted. It has it again if the same step takes that back.
-  promise kept_promise{};
   job_state state = job_state::unknown;
   /// Whether it is pending with a reservation, and so in no queue.
   bool promised = false;

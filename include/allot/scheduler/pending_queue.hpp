@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <vector>
 
@@ -52,7 +51,7 @@ class pending_queue {
     }
     const auto i = static_cast<std::size_t>(at - groups_.begin());
     if (is_new) {
-      groups_.insert(at, group{request_class, {}, nothing, {}});
+      groups_.insert(at, group{request_class, {}, {}, {}});
       if (i <= first_) ++first_;
     }
     group& g = groups_[i];
@@ -100,7 +99,7 @@ class pending_queue {
   }
   /// Of the equivalence class of the job that `first` returned, none is tried again until `requeue`, except
   /// those that would end by `ends_by`.
-  void mark_inadmissible(instant ends_by = nothing) {
+  void mark_inadmissible(const std::optional<instant>& ends_by = std::nullopt) {
     group& g = groups_[first_];
     if (!g.inadmissible || g.jobs[at_].rank < *g.inadmissible) g.inadmissible = g.jobs[at_].rank;
     g.ends_by = ends_by;
@@ -113,7 +112,7 @@ class pending_queue {
   void for_each_open_class(Visit visit) const {
     if (blocked_) return;
     for (const group& g : groups_) {
-      if ((!g.inadmissible || g.ends_by != nothing) && !g.jobs.empty()) visit(g.request_class);
+      if ((!g.inadmissible || g.ends_by) && !g.jobs.empty()) visit(g.request_class);
     }
   }
   /// Calls `visit(entry)` for every entry, stale ones too, in no particular order.
@@ -133,15 +132,12 @@ class pending_queue {
   /// This many equivalence classes are kept for jobs to come, even if no job waits.
   static constexpr std::size_t least_groups = 64;
 
-  /// No job ends by then.
-  static constexpr instant nothing = std::numeric_limits<instant>::min();
-
   struct group {
     class_number request_class;
     /// The rank of the job that could not be admitted.
     std::optional<job_rank> inadmissible;
-    /// By then a job has to end to be admissible all the same.
-    instant ends_by = nothing;
+    /// By then a job has to end to be admissible all the same; none: no job is.
+    std::optional<instant> ends_by;
     detail::pending_heap jobs;
   };
 
@@ -167,8 +163,10 @@ class pending_queue {
     while (!g.jobs.empty()) {
       if (!g.inadmissible && !shortest_first) return 0;
       instant most = shortest_first ? g.jobs.shortest() : without_end;
-      if (g.inadmissible && g.ends_by < later(now, g.jobs.shortest())) break;
-      if (g.inadmissible) most = std::min(most, g.ends_by - now);
+      if (g.inadmissible) {
+        if (!g.ends_by || *g.ends_by < later(now, g.jobs.shortest())) break;
+        most = std::min(most, *g.ends_by - now);
+      }
       const std::size_t at = g.jobs.first_within(most);
       if (is_current(g.jobs[at])) return at;
       remove(g, at);

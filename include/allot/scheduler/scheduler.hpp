@@ -88,18 +88,18 @@ class scheduler {
   }
 
   /// What jobs use now, evicting ones included.
-  [[nodiscard]] const allot::ledger<n>& ledger() const noexcept { return jobs().books.allocated(); }
+  [[nodiscard]] const allot::ledger<n>& ledger() const noexcept { return jobs().books().allocated(); }
   /// What decisions count on: evicting jobs are gone, reserved ones are there.
-  [[nodiscard]] const allot::ledger<n>& assumed() const noexcept { return jobs().books.assumed(); }
+  [[nodiscard]] const allot::ledger<n>& assumed() const noexcept { return jobs().books().assumed(); }
   /// The quotas as the preset sees them, if there is one.
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return session_.tree(); }
   /// The host's view. It is read during calls of the scheduler only.
   [[nodiscard]] const View& view() const noexcept { return session_.view(); }
   /// The placement. The host takes the places of adopted jobs in it and changes its nodes; after such a
   /// change it calls `retry`.
-  [[nodiscard]] Placement& places() noexcept { return jobs().books.places; }
+  [[nodiscard]] Placement& places() noexcept { return jobs().books().places; }
   /// The same, for reading.
-  [[nodiscard]] const Placement& places() const noexcept { return jobs().books.places; }
+  [[nodiscard]] const Placement& places() const noexcept { return jobs().books().places; }
 
   /// How the jobs of a quota are treated from now on; those already waiting keep their order. A newly
   /// guaranteed runtime counts from the start of running jobs. Returns the problems, and then changes
@@ -114,18 +114,10 @@ class scheduler {
     if (settings.head == queue_head::reserve && !reserves()) {
       return {{problem_code::contradiction, std::string{tree().name(x)}, "head", why_it_does_not_reserve()}};
     }
-    queue_settings& kept = jobs().of(x).settings;
-    const bool guarantees =
-        settings.min_runtime != runtime_guarantee{} && settings.min_runtime != kept.min_runtime;
-    kept = resolved(settings);
-    jobs().anyone_preempts = jobs().anyone_preempts || may_preempt(kept.preempt);
-    if (guarantees) {
-      jobs().guarantees_runtime = true;
-      watch_guarantee_below(x, settings.min_runtime);
-    }
-    jobs().touch(x);
-    jobs().news.note(delay_cause::quotas);
-    jobs().world_changed();
+    const bool guarantees = settings.min_runtime != runtime_guarantee{} &&
+                            settings.min_runtime != jobs().of(x).settings.min_runtime;
+    jobs().treat(x, resolved(settings));
+    if (guarantees) watch_guarantee_below(x, settings.min_runtime);
     return wrong;
   }
   /// With `by_guard` resolved. For an unknown quota: the defaults.
@@ -199,7 +191,7 @@ class scheduler {
     if (const refusal why_not = refuses_to_adopt(j, at, pick); why_not != refusal::none) return {{}, why_not};
     const job_id id = enrol(j);
     jobs().start_adopted(id, since, at, pick);
-    jobs().news.note(delay_cause::cluster);
+    jobs().note(delay_cause::cluster);
     jobs().review_reservations();
     watch_time(id);
     return {id};
@@ -213,8 +205,8 @@ class scheduler {
                             const flavor_pick& pick = {}) {
     if (const refusal why_not = refuses_to_adopt(j, at, pick); why_not != refusal::none) return {{}, why_not};
     for (const job_id v : victims) {
-      if (!jobs().jobs.contains(v)) return {{}, refusal::unknown_job};
-      if (!jobs().reservations.leaves_for_nobody(v)) return {{}, refusal::wrong_state};
+      if (!jobs().contains(v)) return {{}, refusal::unknown_job};
+      if (!jobs().reservations().leaves_for_nobody(v)) return {{}, refusal::wrong_state};
     }
     const job_id id = enrol(j);
     jobs().reserve_adopted(id, victims, at, pick);
@@ -233,41 +225,40 @@ class scheduler {
   submission adopt_promised(const job& j, const promise& p) {
     const submission answer = submit(j);
     if (!answer) return answer;
-    record& r = jobs().known(answer.id);
+    record& r = jobs().at(answer.id);
     if (jobs().of(r.facts.quota).settings.head != queue_head::reserve) return answer;
     promise known = p;
     // Ids are this scheduler's own.
     known.after = {};
     jobs().promise_start(r, known);
-    jobs().news.note(delay_cause::cluster);
+    jobs().note(delay_cause::cluster);
     return answer;
   }
   /// Adopts one more pod of a running elastic job, not started by this scheduler. Returns the id of that pod.
   /// Refused if the job does not run (`wrong_state`) or has all its pods, and as in `adopt`.
   submission adopt_elastic_pod(job_id core, instant since, place at = {}) {
-    if (!jobs().jobs.contains(core)) return {{}, refusal::unknown_job};
-    record& r = jobs().known(core);
+    if (!jobs().contains(core)) return {{}, refusal::unknown_job};
+    record& r = jobs().at(core);
     if (r.state != job_state::running || r.facts.elastic) return {{}, refusal::wrong_state};
     if (!jobs().can_grow(r)) return {{}, refusal::has_all_pods};
     if (!has_given(at)) return {{}, refusal::unknown_place};
-    if (!jobs().books.can_count(r.facts.quota, jobs().request_of_pod(r)))
+    if (!jobs().books().can_count(r.facts.quota, jobs().request_of_pod(r)))
       return {{}, refusal::invalid_request};
     const job_id id = jobs().adopt_elastic_pod(r, since, at);
-    jobs().news.note(delay_cause::cluster);
+    jobs().note(delay_cause::cluster);
     jobs().review_reservations();
     return {id};
   }
   /// The next step tries every pending job again, and decides again on jobs reserved on a lost place.
   void retry() noexcept {
-    jobs().news.note(delay_cause::cluster);
+    jobs().note(delay_cause::cluster);
     jobs().world_changed();
   }
 
   /// The job of an admission has been running since `at`, if not since the step that admitted it.
   refusal started(job_id id, instant at) {
     return if_in(id, {job_state::running}, [&](record& r) {
-      if (r.facts.started != at) jobs().news.note(delay_cause::overrun);
-      jobs().books.restart(r, at);
+      jobs().restart(r, at);
       watch_time(id);
     });
   }
@@ -288,7 +279,7 @@ class scheduler {
   }
   /// The job is no longer wanted, whatever its state.
   refusal cancel(job_id id) {
-    if (!jobs().jobs.contains(id)) return refusal::unknown_job;
+    if (!jobs().contains(id)) return refusal::unknown_job;
     jobs().remove(id);
     return refusal::none;
   }
@@ -363,7 +354,7 @@ class scheduler {
     typename plan_type::pending_job h{id, what(id), {}, pending_reason::not_waiting};
     const job_state is = state(id);
     if (is != job_state::pending && is != job_state::reserved) return h;
-    const record& r = jobs().jobs[id];
+    const record& r = jobs().at(id);
     h.quota = r.facts.quota;
     h.reason = pending_reason::evictions;
     if (is == job_state::reserved) return h;
@@ -379,59 +370,57 @@ class scheduler {
   /// The jobs that hold a reservation with a time, in the order of their turn.
   [[nodiscard]] std::vector<job_id> promised() const {
     std::vector<job_id> all;
-    for (const auto& p : jobs().promised.all()) all.push_back(p.job);
+    for (const auto& p : jobs().promises().all()) all.push_back(p.job);
     return all;
   }
   /// The reservation with a time that a pending job holds: when it starts at the latest, and what that rests
   /// on. None if it holds none; see `queue_head::reserve`. O(reservations).
   [[nodiscard]] std::optional<promise> promised(job_id id) const {
-    const auto* const p = jobs().promised.find(id);
+    const auto* const p = jobs().promises().find(id);
     return p == nullptr ? std::nullopt : std::optional{p->what};
   }
 
   // For an unknown job these return a default value.
 
   /// The state of the job.
-  [[nodiscard]] job_state state(job_id id) const {
-    return jobs().jobs.contains(id) ? jobs().jobs[id].state : job_state::unknown;
-  }
+  [[nodiscard]] job_state state(job_id id) const { return jobs().state(id); }
   /// The host's handle of the job.
   [[nodiscard]] job what(job_id id) const { return of_job(id, &record::what); }
   /// The place of a running, evicting or reserved job.
   [[nodiscard]] place place_of(job_id id) const { return of_job(id, &record::where); }
   /// The quota that it counts against: the root under a preset that ignores quotas.
   [[nodiscard]] quota_id quota(job_id id) const {
-    return jobs().jobs.contains(id) ? jobs().jobs[id].facts.quota : quota_id{};
+    return jobs().contains(id) ? jobs().at(id).facts.quota : quota_id{};
   }
   /// What the job requests, or has, under the flavors chosen for it.
   [[nodiscard]] resources<n> request(job_id id) const {
-    return jobs().jobs.contains(id) ? jobs().jobs[id].facts.request : resources<n>{};
+    return jobs().contains(id) ? jobs().at(id).facts.request : resources<n>{};
   }
   /// The flavors chosen for the job.
   [[nodiscard]] flavor_pick pick(job_id id) const { return of_job(id, &record::pick); }
   /// The pods of an elastic job beyond its core, waiting ones included. Valid until the next call.
   [[nodiscard]] std::span<const job_id> elastic_pods_of(job_id id) const {
-    return jobs().jobs.contains(id) ? std::span<const job_id>{jobs().jobs[id].elastic_pods}
-                                    : std::span<const job_id>{};
+    return jobs().contains(id) ? std::span<const job_id>{jobs().at(id).elastic_pods}
+                               : std::span<const job_id>{};
   }
   /// When the running or evicting job started.
   [[nodiscard]] instant since(job_id id) const {
-    return jobs().jobs.contains(id) ? jobs().jobs[id].facts.started : 0;
+    return jobs().contains(id) ? jobs().at(id).facts.started : 0;
   }
   /// The reserved job that the evicting job goes for. None if there is none: then its share is for any job.
   [[nodiscard]] job_id beneficiary_of(job_id id) const {
-    const job_id b = jobs().reservations.beneficiary_of(id);
+    const job_id b = jobs().reservations().beneficiary_of(id);
     return state(b) == job_state::reserved ? b : job_id{};
   }
   /// The reserved jobs, in the order of the decisions. Valid until the next call.
-  [[nodiscard]] std::span<const job_id> reserved() const noexcept { return jobs().reservations.waiting(); }
+  [[nodiscard]] std::span<const job_id> reserved() const noexcept { return jobs().reservations().waiting(); }
   /// Whether the pending job waits for evictions that were decided for it, although its share is not held for
   /// it: Kueue and KAI decide on it again when they are done.
   [[nodiscard]] bool announced(job_id id) const {
     return state(id) == job_state::pending && detail::has_announced(cycle_, session_, id);
   }
   /// The evicting jobs, in the order of their evictions. Valid until the next call.
-  [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs().leaving; }
+  [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs().evicting(); }
   /// How many jobs of the quota wait, including reserved ones and the next pods of elastic ones.
   [[nodiscard]] std::size_t waiting(quota_id x) const {
     return tree().contains(x) ? jobs().of(x).waiting : 0;
@@ -502,13 +491,13 @@ class scheduler {
   }
   template <class T>
   [[nodiscard]] T of_job(job_id id, T record::*member) const {
-    return jobs().jobs.contains(id) ? jobs().jobs[id].*member : T{};
+    return jobs().contains(id) ? jobs().at(id).*member : T{};
   }
   /// Carries out an event of a job, if it is in one of these states.
   template <class Happen>
   refusal if_in(job_id id, std::initializer_list<job_state> states, Happen happen) {
-    if (!jobs().jobs.contains(id)) return refusal::unknown_job;
-    record& r = jobs().jobs[id];
+    if (!jobs().contains(id)) return refusal::unknown_job;
+    record& r = jobs().at(id);
     if (std::find(states.begin(), states.end(), r.state) == states.end()) return refusal::wrong_state;
     happen(r);
     return refusal::none;
@@ -523,8 +512,8 @@ class scheduler {
     typename bench_type::record r;
     r.what = j;
     detail::read_request(r, view(), detail::core_pods(view(), j));
-    return jobs().books.can_count(quota_of(j), session_.request_of(r, pick)) ? refusal::none
-                                                                             : refusal::invalid_request;
+    return jobs().books().can_count(quota_of(j), session_.request_of(r, pick)) ? refusal::none
+                                                                               : refusal::invalid_request;
   }
   [[nodiscard]] bool has_given([[maybe_unused]] const place& at) const {
     if constexpr (revocable_placement<Placement>) {

@@ -52,32 +52,32 @@ class session {
   /// The quotas as the preset sees them, if there is one.
   [[nodiscard]] const quota_tree<n>& tree() const noexcept { return jobs_.tree(); }
   /// The host's view.
-  [[nodiscard]] const View& view() const noexcept { return jobs_.view; }
+  [[nodiscard]] const View& view() const noexcept { return jobs_.view(); }
   /// What jobs use now, evicting ones included.
-  [[nodiscard]] ledger<n>& allocated() noexcept { return jobs_.books.allocated(); }
+  [[nodiscard]] ledger<n>& allocated() noexcept { return jobs_.books().allocated(); }
   /// What decisions count on: evicting jobs are gone, reserved ones are there.
-  [[nodiscard]] ledger<n>& assumed() noexcept { return jobs_.books.assumed(); }
+  [[nodiscard]] ledger<n>& assumed() noexcept { return jobs_.books().assumed(); }
   /// The placement.
-  [[nodiscard]] Placement& places() noexcept { return jobs_.books.places; }
+  [[nodiscard]] Placement& places() noexcept { return jobs_.books().places; }
   /// The placement's what-if for jobs that might be evicted: see `placement_what_if`.
-  [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return jobs_.books.what_if(); }
+  [[nodiscard]] what_if_of<Placement>& what_if() noexcept { return jobs_.books().what_if(); }
   /// The running jobs that may be preempted and are not evicting.
-  [[nodiscard]] const running_index<n>& running() const noexcept { return jobs_.books.running(); }
+  [[nodiscard]] const running_index<n>& running() const noexcept { return jobs_.books().running(); }
   /// From now on changes of `running` are recorded, for a cycle that takes them each time.
-  void follow_running() { jobs_.books.running().follow(); }
+  void follow_running() { jobs_.books().running().follow(); }
   /// Calls `visit(change)` for each change since the last call; see `running_index`.
   template <class Visit>
   void take_running_changes(Visit visit) {
-    jobs_.books.running().take_changes(visit);
+    jobs_.books().running().take_changes(visit);
   }
   /// The evicting jobs, in the order of their evictions.
-  [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs_.leaving; }
+  [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs_.evicting(); }
   /// What is kept of a job. Precondition: the id is known (`contains`).
-  [[nodiscard]] record& at(job_id id) { return jobs_.known(id); }
+  [[nodiscard]] record& at(job_id id) { return jobs_.at(id); }
   /// The same, for reading.
-  [[nodiscard]] const record& at(job_id id) const { return jobs_.known(id); }
+  [[nodiscard]] const record& at(job_id id) const { return jobs_.at(id); }
   /// Whether there is such a job.
-  [[nodiscard]] bool contains(job_id id) const { return jobs_.jobs.contains(id); }
+  [[nodiscard]] bool contains(job_id id) const { return jobs_.contains(id); }
   /// How the jobs of a quota are treated, with `by_guard` resolved.
   [[nodiscard]] const queue_settings& settings(quota_id x) const { return jobs_.of(x).settings; }
   /// How many pods of the job run, including its elastic pods.
@@ -85,24 +85,24 @@ class session {
 
   /// Whether the job would use more than its quota owns, as of what is assumed.
   [[nodiscard]] bool would_borrow(const record& r) {
-    return jobs_.books.borrowed_by(assumed(), r) != resources<n>{};
+    return jobs_.books().borrowed_by(assumed(), r) != resources<n>{};
   }
 
   /// Whether the settings of some quota guarantee a runtime.
-  [[nodiscard]] bool guarantees_runtime() const noexcept { return jobs_.guarantees_runtime; }
+  [[nodiscard]] bool guarantees_runtime() const noexcept { return jobs_.guarantees_runtime(); }
 
   /// Whether the settings of some quota let its jobs preempt.
-  [[nodiscard]] bool anyone_preempts() const noexcept { return jobs_.anyone_preempts; }
+  [[nodiscard]] bool anyone_preempts() const noexcept { return jobs_.anyone_preempts(); }
 
   /// The time of the current step.
   [[nodiscard]] instant now() const noexcept { return now_; }
   /// What the step has decided so far.
   [[nodiscard]] plan_type& plan() noexcept { return plan_; }
   /// Counts the changes of the world that no plan brought about.
-  [[nodiscard]] std::uint64_t epoch() const noexcept { return jobs_.epoch; }
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return jobs_.epoch(); }
   /// Whether inadmissible jobs may have better chances now: something was given back, or the host changed the
   /// world. Reset by `requeue_inadmissible`.
-  [[nodiscard]] bool must_requeue() const noexcept { return jobs_.must_requeue; }
+  [[nodiscard]] bool must_requeue() const noexcept { return jobs_.must_requeue(); }
   /// Calls `visit(quota)` for each quota whose queue or usage has changed since the last call.
   template <class Visit>
   void take_touched(Visit visit) {
@@ -129,12 +129,12 @@ class session {
     });
   }
   /// From now on the beginnings and ends of queue stays are recorded, for a cycle that takes them each time.
-  void follow_queues() { jobs_.queue_changes.follow(); }
+  void follow_queues() { jobs_.follow_queues(); }
   /// Calls `visit(queue_change)` for each stay that began or ended since the last call, in order: the job's
   /// id, the stay's ticket, and whether it `begins`. The job may be gone, or back under another ticket.
   template <class Visit>
   void take_queue_changes(Visit visit) {
-    jobs_.queue_changes.take(visit);
+    jobs_.take_queue_changes(visit);
   }
   /// How many jobs of x wait, including reserved ones.
   [[nodiscard]] std::size_t waiting(quota_id x) const { return jobs_.of(x).waiting; }
@@ -151,10 +151,10 @@ class session {
                           : detail::pod_request_of<Placement>(view(), r.what, r.facts.pods, pick);
   }
   /// The pending jobs that hold a reservation with a time, in the order of their turn. They are in no queue.
-  [[nodiscard]] std::span<const promised_job> promised() const noexcept { return jobs_.promised.all(); }
+  [[nodiscard]] std::span<const promised_job> promised() const noexcept { return jobs_.promises().all(); }
   /// The positions in `promised` of those that can tell when they start, the earliest first.
   [[nodiscard]] std::span<const std::size_t> promised_by_start() const noexcept {
-    return jobs_.promised.by_start();
+    return jobs_.promises().by_start();
   }
   /// How many jobs of x hold such a reservation.
   [[nodiscard]] std::size_t promised(quota_id x) const { return jobs_.of(x).promised; }
@@ -165,25 +165,23 @@ class session {
   /// When the running jobs are expected to end, the earliest first; those that overrun included, without the
   /// evicting ones and those of which nothing is known.
   [[nodiscard]] std::span<const expected_end> expected_ends() const noexcept {
-    return jobs_.books.ends().all();
+    return jobs_.books().ends().all();
   }
   /// The next promised start that has not come yet.
   [[nodiscard]] std::optional<instant> next_promised_start() const {
-    return jobs_.promised.next_after(last_look_);
+    return jobs_.promises().next_after(last_look_);
   }
   /// What has happened that concerns promised starts since the last call.
-  [[nodiscard]] detail::promise_news take_promise_news() { return std::exchange(jobs_.news, {}); }
+  [[nodiscard]] detail::promise_news take_promise_news() { return jobs_.take_news(); }
 
   /// Sets the pending job's choice of flavors.
   void choose(record& r, const flavor_pick& pick) {
     if (r.menu.empty() || r.pick == pick) return;
-    auto& q = jobs_.of(r.facts.quota);
-    q.asked -= r.facts.request;
-    r.pick = pick;
-    r.facts.request = request_of(r, pick);
-    r.pod_request = pod_request_of(r, pick);
-    q.asked += r.facts.request;
-    jobs_.touch(r.facts.quota);
+    jobs_.change_request(r, [&](record& changed) {
+      changed.pick = pick;
+      changed.facts.request = request_of(changed, pick);
+      changed.pod_request = pod_request_of(changed, pick);
+    });
   }
 
   /// The record of an elastic job as if `pods` were all that it needs. Precondition: an elastic view.
@@ -196,13 +194,11 @@ class session {
   /// The pending elastic job will start with `pods` and never have more (Kueue's partial admission).
   void settle_for(record& r, std::uint32_t pods) {
     if (r.facts.pods == pods && r.pods_to_come == 0) return;
-    auto& q = jobs_.of(r.facts.quota);
-    q.asked -= r.facts.request;
-    r.pick = {};
-    detail::read_request(r, view(), pods);
-    r.pods_to_come = 0;
-    q.asked += r.facts.request;
-    jobs_.touch(r.facts.quota);
+    jobs_.change_request(r, [&](record& changed) {
+      changed.pick = {};
+      detail::read_request(changed, view(), pods);
+      changed.pods_to_come = 0;
+    });
   }
   /// Removes a pending elastic pod that is not wanted.
   void drop_elastic_pod(job_id id) { jobs_.remove(id); }
@@ -225,7 +221,7 @@ class session {
   /// Replaces the promise of a job.
   void renew_promise(job_id id, const promise& p) {
     list_pending(id, pending_reason::quota);
-    jobs_.promised.renew(id, p);
+    jobs_.renew_promise(id, p);
   }
   /// The job has no reservation any more, and is in its queue again.
   void withdraw_promise(job_id id) { jobs_.withdraw_promise(at(id)); }
@@ -238,18 +234,18 @@ class session {
   }
   /// The pending job runs from now on, at a place that was taken for it.
   void admit(job_id id, const place& where) {
-    const auto [r, borrows] = book(id, where);
-    start(r, borrows);
+    record& r = at(id);
+    start(r, book(r, where));
   }
   /// The pending job will run, at a place that was taken for it, once others have gone; until then no other
   /// job gets its share. Its victims are the evictions of the plan from `first` on. Without any it starts at
   /// once if that delays no job reserved before it.
   void reserve(job_id id, const place& where, std::size_t first) {
-    const auto [r, borrows] = book(id, where);
+    record& r = at(id);
+    const resources<n> borrows = book(r, where);
     const std::size_t victims = plan_.evictions.size() - first;
-    if (victims == 0 && jobs_.reservations.may_start(jobs_.books, jobs_.jobs, r)) return start(r, borrows);
-    r.state = job_state::reserved;
-    jobs_.reservations.add(id);
+    if (victims == 0 && jobs_.may_start(r)) return start(r, borrows);
+    jobs_.reserve(r);
     plan_.reservations.push_back({id, r.what, r.facts.quota, first, victims});
   }
   /// The job stays pending until its victims, the evictions of the plan from `first` on, have gone. Nothing
@@ -272,13 +268,13 @@ class session {
   /// Searches for victims for a pending job; those found are evicting in the books. See `books::make_room`.
   template <class Search>
   [[nodiscard]] search_outcome make_room(Search& search, const record& r) {
-    return jobs_.books.make_room(jobs_.jobs, search, r, settings(r.facts.quota).preempt, now_);
+    return jobs_.make_room(search, r, now_);
   }
   /// Searches for jobs to restart elsewhere; see `books::move_others`. Enters them in the plan.
   template <class Search>
   [[nodiscard]] std::optional<place> move_others(Search& search, const record& r,
                                                  std::span<const running_job<n>> may_move) {
-    const std::optional<place> at = jobs_.books.move_others(jobs_.jobs, search, r, may_move);
+    const std::optional<place> at = jobs_.move_others(search, r, may_move);
     if (at) evict_found(search.moves(), r.facts.id);
     return at;
   }
@@ -288,7 +284,7 @@ class session {
   void evict_found(std::span<const victim<n>> found, job_id beneficiary) {
     bool are_elastic = false;
     for (const victim<n>& v : found) {
-      record& gone = jobs_.jobs[v.job.id];
+      record& gone = jobs_.at(v.job.id);
       are_elastic = are_elastic || !gone.elastic_pods.empty();
       if (gone.admitted_in == steps_) {
         take_back_admission(gone);
@@ -298,20 +294,22 @@ class session {
           plan_.evictions.push_back({v.job.id, gone.what, v.job.quota, beneficiary, v.how,
                                      gone.facts.pods + elastic_pods(found, v.job), gone.facts.core, v.why});
         }
-        jobs_.note_leaving(gone, beneficiary);
+        jobs_.leave_for(gone, beneficiary);
       }
     }
     if (are_elastic) inherit_evictions(beneficiary);
     // Gangs are evicted whole: what they leave over may be enough for a job that was passed over.
-    jobs_.must_requeue = true;
+    jobs_.let_requeue();
   }
 
   /// Explains what blocks the pending job: the ledger's law, else its place.
-  void explain(typename plan_type::pending_job& h) const { jobs_.books.explain(h, jobs_.jobs[h.id]); }
+  void explain(typename plan_type::pending_job& h) const { jobs_.books().explain(h, jobs_.at(h.id)); }
   /// Lets all inadmissible jobs be tried again. Returns whether there are any.
   bool requeue_inadmissible() {
     const bool anybody = jobs_.requeue_inadmissible();
-    for (const auto& h : plan_.pending) jobs_.jobs[h.id].listed_in = 0;
+    for (const auto& h : plan_.pending) {
+      if (contains(h.id)) at(h.id).listed_in = 0;
+    }
     plan_.pending.clear();
     return anybody;
   }
@@ -324,8 +322,9 @@ class session {
     now_ = now;
     ++steps_;
     plan_.clear();
+    std::erase_if(kept_, [&](const promised_job& p) { return jobs_.state(p.job) != job_state::reserved; });
     took_back_ = false;
-    if (const auto due = next_promised_start(); due && *due <= now) jobs_.must_requeue = true;
+    if (const auto due = next_promised_start(); due && *due <= now) jobs_.let_requeue();
     last_look_ = now;
     if (!must_requeue()) return;
     jobs_.review_reservations();
@@ -338,10 +337,9 @@ class session {
       return std::none_of(plan_.reservations.begin(), plan_.reservations.end(),
                           [&](const auto& reserved) { return reserved.id == id; });
     };
-    jobs_.reservations.start_ready(jobs_.books, jobs_.jobs, is_older, [&](job_id id) {
+    jobs_.start_ready(is_older, [&](record& r) {
       any = true;
-      record& r = jobs_.jobs[id];
-      start(r, jobs_.books.borrowed_by(allocated(), r));
+      start(r, jobs_.books().borrowed_by(allocated(), r));
     });
     return any;
   }
@@ -349,7 +347,7 @@ class session {
   /// whether one has started: the cycle then goes on, as others may take from it.
   bool start_with_what_was_taken_back() {
     if (!std::exchange(took_back_, false) || !start_ready()) return false;
-    jobs_.must_requeue = true;
+    jobs_.let_requeue();
     return true;
   }
   /// A job that this plan makes room for may itself be preempted, or go with its job. What was to be evicted
@@ -363,49 +361,44 @@ class session {
   /// A job admitted by this very plan has not started: it is pending again, and its elastic pods with it.
   void take_back_admission(record& r) {
     const job_id id = r.facts.id;
-    promise had = r.kept_promise;
+    const auto had =
+        std::find_if(kept_.begin(), kept_.end(), [&](const promised_job& p) { return p.job == id; });
     std::erase_if(plan_.admissions, [&](const auto& a) { return a.id == id || a.core == id; });
     jobs_.give_back(r);
     jobs_.requeue(r);
     took_back_ = true;
-    if (had.first_start == without_end || !contains(id)) return;
+    if (had == kept_.end() || !contains(id)) return;
     // It holds its reservation again, without a start until the cycle looks at it.
-    had.start = without_end;
-    had.borrows = true;
-    jobs_.promise_start(r, had);
+    promise again = had->what;
+    kept_.erase(had);
+    again.start = without_end;
+    again.borrows = true;
+    jobs_.promise_start(r, again);
   }
   /// The same for the elastic pods of a job that is evicted.
   void take_back_elastic_pods(const record& core) {
     for (std::size_t i = core.elastic_pods.size(); i-- > 0;) {
-      record& s = jobs_.jobs[core.elastic_pods[i]];
+      record& s = jobs_.at(core.elastic_pods[i]);
       if (s.state == job_state::running && s.admitted_in == steps_) take_back_admission(s);
     }
   }
   [[nodiscard]] bool goes_with_its_job(const record& r) const {
-    return r.facts.elastic && jobs_.jobs[r.facts.core].state == job_state::evicting;
+    return r.facts.elastic && jobs_.at(r.facts.core).state == job_state::evicting;
   }
   /// The number of pods among the victims that go with this core.
   [[nodiscard]] std::uint32_t elastic_pods(std::span<const victim<n>> found,
                                            const running_job<n>& core) const {
     std::uint32_t pods = 0;
-    if (jobs_.jobs[core.id].elastic_pods.empty()) return pods;
+    if (jobs_.at(core.id).elastic_pods.empty()) return pods;
     for (const victim<n>& v : found) {
-      if (v.job.core == core.id && jobs_.jobs[v.job.id].state == job_state::evicting) pods += v.job.pods;
+      if (v.job.core == core.id && jobs_.state(v.job.id) == job_state::evicting) pods += v.job.pods;
     }
     return pods;
   }
-  struct booking {
-    record& job;
-    resources<n> borrows;
-  };
-  /// The pending job leaves its queue for a place that was taken for it.
-  booking book(job_id id, const place& where) {
-    record& r = jobs_.leave_queue(id);
-    r.where = where;
-    detail::charge_by_place(r, jobs_.view, jobs_.books.places);
-    const resources<n> borrows = jobs_.books.borrowed_by(assumed(), r);
-    jobs_.books.book(r);
-    return {r, borrows};
+  /// Books the pending job. Returns what it borrows.
+  resources<n> book(record& r, const place& where) {
+    if (r.promised) kept_.push_back({r.facts.id, jobs_.promises().find(r.facts.id)->what});
+    return jobs_.book(r, where);
   }
   void start(record& r, const resources<n>& borrows) {
     r.admitted_in = steps_;
@@ -420,6 +413,9 @@ class session {
   /// When promised starts were compared with the clock last.
   instant last_look_ = std::numeric_limits<instant>::min();
   std::uint64_t steps_ = 0;
+  /// The promises of jobs that this step admitted, or that are reserved: they hold them again if their
+  /// admission is taken back.
+  std::vector<promised_job> kept_;
   /// Whether this step has taken back an admission, since it last looked for reserved jobs that may start.
   bool took_back_ = false;
 };

@@ -82,7 +82,6 @@ class books {
   void start(record& r, instant at) {
     allocated_.charge(r.facts.quota, r.facts.request, r.facts.in);
     allocated_by_all_ += r.facts.request;
-    r.state = job_state::running;
     r.facts.started = at;
     expect_end(r);
     if (r.preemptible) may_go(r);
@@ -99,14 +98,13 @@ class books {
   void withdraw(record& r) {
     assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
     places.vacate(r.where);
-    mark_evicting(r);
+    goes(r);
   }
   /// Removes a running or evicting job that has gone.
   void give_back(record& r) {
     if (r.state == job_state::running) {
       assumed_.release(r.facts.quota, r.facts.request, r.facts.in);
-      forget_end(r);
-      if (r.preemptible) stays(r);
+      goes(r);
     }
     allocated_.release(r.facts.quota, r.facts.request, r.facts.in);
     allocated_by_all_ -= r.facts.request;
@@ -153,7 +151,7 @@ class books {
     if (outcome == search_outcome::found) {
       places.commit(std::move(in_places));
       assumed_.commit(in_ledger);
-      for (const victim<n>& v : search.victims()) mark_evicting(jobs[v.job.id]);
+      for (const victim<n>& v : search.victims()) goes(jobs[v.job.id]);
     } else {
       places.rollback(std::move(in_places));
       assumed_.rollback(in_ledger);
@@ -180,7 +178,7 @@ class books {
     places.commit(std::move(before));
     for (const victim<n>& v : search.moves()) {
       assumed_.release(v.job.quota, v.job.request, v.job.in);
-      mark_evicting(jobs[v.job.id]);
+      goes(jobs[v.job.id]);
     }
     return at;
   }
@@ -285,10 +283,10 @@ class books {
       what_if_.may_not_go(places, groups_.remove(r.facts.quota, r.facts.priority), r.where);
     }
   }
-  void mark_evicting(record& r) {
+  /// The job is being evicted.
+  void goes(record& r) {
     forget_end(r);
     if (r.preemptible) stays(r);
-    r.state = job_state::evicting;
   }
 
   [[no_unique_address]] what_if_of<Placement> what_if_{};

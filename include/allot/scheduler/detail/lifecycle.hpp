@@ -24,9 +24,32 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
+/// Whether a job may go from one state to the other. One that is evicted or loses its reservation is of no
+/// state for a moment before it is pending again.
+[[nodiscard]] constexpr bool may_follow(job_state from, job_state to) noexcept {
+  switch (to) {
+    case job_state::unknown:
+      return from != job_state::unknown;
+    case job_state::pending:
+      return from == job_state::unknown;
+    case job_state::reserved:
+      return from == job_state::unknown || from == job_state::pending;
+    case job_state::running:
+      return from == job_state::unknown || from == job_state::pending || from == job_state::reserved;
+    case job_state::evicting:
+      return from == job_state::running;
+  }
+  return false;
+}
+
 /// The life cycle of a scheduler's jobs: submitted, pending, reserved, running, evicting, gone. Keeps the
 /// table, the queues, the books and the reservations consistent with one another, and knows nothing of how
 /// the next job is decided on.
+///
+/// A job's state is changed by `enter` only, which also keeps what is counted by state. What a pending job
+/// requests counts as asked for by its quota, and it is in the quota's queue or holds a promise; what a
+/// running or evicting job requests is in the allocated books, what a reserved or running one does in the
+/// assumed books.
 ///
 /// An elastic job is several units: its core, the pods without which it can't run, and one unit for each
 /// further pod. A unit is a record like that of any job; elastic pods wait only while the core runs, one at a
@@ -41,28 +64,56 @@ class lifecycle {
   using books_type = detail::books<View, Placement>;
 
   lifecycle(View shown, quota_tree<n> tree, Placement where)
-      : view(std::move(shown)), books(std::move(tree), std::move(where)) {
+      : view_(std::move(shown)), books_(std::move(tree), std::move(where)) {
     on_new_tree();
   }
   /// Applies these settings to all quotas that are not configured, existing ones included.
   void treat_all(const queue_settings& settings) {
     defaults_ = settings;
-    guarantees_runtime = settings.min_runtime != runtime_guarantee{};
-    anyone_preempts = may_preempt(settings.preempt);
+    guarantees_runtime_ = settings.min_runtime != runtime_guarantee{};
+    anyone_preempts_ = may_preempt(settings.preempt);
     for (quota_state& q : quotas_) q.settings = settings;
   }
+  /// Applies these settings to one quota.
+  void treat(quota_id x, const queue_settings& settings) {
+    state_of(x).settings = settings;
+    guarantees_runtime_ = guarantees_runtime_ || settings.min_runtime != runtime_guarantee{};
+    anyone_preempts_ = anyone_preempts_ || may_preempt(settings.preempt);
+    touch(x);
+    note(delay_cause::quotas);
+    world_changed();
+  }
 
+  [[nodiscard]] const View& view() const noexcept { return view_; }
+  [[nodiscard]] const books_type& books() const noexcept { return books_; }
+  /// For trials under a savepoint.
+  [[nodiscard]] books_type& books() noexcept { return books_; }
+  [[nodiscard]] const quota_tree<n>& tree() const noexcept { return books_.allocated().tree(); }
   [[nodiscard]] const queue_settings& defaults() const noexcept { return defaults_; }
+  /// Whether some quota's settings guarantee a runtime, now or before.
+  [[nodiscard]] bool guarantees_runtime() const noexcept { return guarantees_runtime_; }
+  /// Whether some quota's settings let jobs preempt, now or before.
+  [[nodiscard]] bool anyone_preempts() const noexcept { return anyone_preempts_; }
 
-  [[nodiscard]] const quota_tree<n>& tree() const noexcept { return books.allocated().tree(); }
-  [[nodiscard]] record& known(job_id id) {
-    ALLOT_ASSERT(jobs.contains(id), "no such job");
-    return jobs[id];
+  [[nodiscard]] bool contains(job_id id) const { return jobs_.contains(id); }
+  [[nodiscard]] record& at(job_id id) {
+    ALLOT_ASSERT(jobs_.contains(id), "no such job");
+    return jobs_[id];
   }
-  [[nodiscard]] const record& known(job_id id) const {
-    ALLOT_ASSERT(jobs.contains(id), "no such job");
-    return jobs[id];
+  [[nodiscard]] const record& at(job_id id) const {
+    ALLOT_ASSERT(jobs_.contains(id), "no such job");
+    return jobs_[id];
   }
+  [[nodiscard]] job_state state(job_id id) const {
+    return contains(id) ? jobs_[id].state : job_state::unknown;
+  }
+  /// The evicting jobs, in the order of their evictions.
+  [[nodiscard]] std::span<const job_id> evicting() const noexcept { return evicting_; }
+  [[nodiscard]] const detail::reservations<View, Placement>& reservations() const noexcept {
+    return reservations_;
+  }
+  /// The pending jobs that hold a reservation with a time.
+  [[nodiscard]] const detail::promises& promises() const noexcept { return promises_; }
 
   // Queues.
 
@@ -74,33 +125,33 @@ class lifecycle {
     /// What those of its jobs request that hold a reservation with a time, and how many there are.
     exact_sum<n> promised_amount;
     std::size_t promised = 0;
+    /// Pending or reserved.
     std::size_t waiting = 0;
     std::size_t jobs = 0;
     bool has_inadmissible = false;
     bool touched = false;
   };
-  [[nodiscard]] quota_state& of(quota_id x) { return quotas_[x.index()]; }
   [[nodiscard]] const quota_state& of(quota_id x) const { return quotas_[x.index()]; }
 
   /// The queue or the usage of x has changed: a cycle that orders quotas has to look at it again.
   void touch(quota_id x) {
-    if (!std::exchange(of(x).touched, true)) touched_.push_back(x);
+    if (!std::exchange(state_of(x).touched, true)) touched_.push_back(x);
   }
   /// Calls `visit(quota)` for each quota touched since the last call.
   template <class Visit>
   void take_touched(Visit visit) {
     for (std::size_t i = 0; i < touched_.size(); ++i) {
-      of(touched_[i]).touched = false;
+      state_of(touched_[i]).touched = false;
       if (tree().contains(touched_[i])) visit(touched_[i]);
     }
     touched_.clear();
   }
 
   [[nodiscard]] bool waits(const pending_entry& e) const {
-    return jobs[e.id].ticket == e.ticket && jobs[e.id].state == job_state::pending;
+    return jobs_[e.id].ticket == e.ticket && jobs_[e.id].state == job_state::pending;
   }
   [[nodiscard]] std::optional<job_id> first_of(quota_id x, instant now) {
-    quota_state& q = of(x);
+    quota_state& q = state_of(x);
     const bool by_estimate =
         q.settings.backfill == backfill_order::shortest_estimate && q.promised >= q.settings.reservations;
     const auto first = q.queue.first([&](const pending_entry& e) { return waits(e); }, now, by_estimate);
@@ -116,35 +167,51 @@ class lifecycle {
   }
   /// The first job of x is inadmissible with those of its equivalence class that would not end by `ends_by`,
   /// or blocks its queue.
-  void mark_inadmissible(quota_id x, const std::optional<instant>& ends_by = std::nullopt) {
-    quota_state& q = of(x);
+  void mark_inadmissible(quota_id x, const std::optional<instant>& ends_by) {
+    quota_state& q = state_of(x);
     if (q.settings.head == queue_head::strict) {
       q.queue.block_at_first();
-    } else if (ends_by) {
-      q.queue.mark_inadmissible(*ends_by);
     } else {
-      q.queue.mark_inadmissible();
+      q.queue.mark_inadmissible(ends_by);
     }
     if (!std::exchange(q.has_inadmissible, true)) with_inadmissible_.push_back(x);
     touch(x);
   }
   /// Returns whether any job was inadmissible.
   bool requeue_inadmissible() {
-    must_requeue = false;
+    must_requeue_ = false;
     const bool anybody = !with_inadmissible_.empty();
     for (const quota_id x : with_inadmissible_) {
-      of(x).has_inadmissible = false;
-      of(x).queue.requeue();
+      state_of(x).has_inadmissible = false;
+      state_of(x).queue.requeue();
       touch(x);
     }
     with_inadmissible_.clear();
     return anybody;
   }
+  /// From now on the beginnings and ends of queue stays are recorded.
+  void follow_queues() { queue_changes_.follow(); }
+  template <class Visit>
+  void take_queue_changes(Visit visit) {
+    queue_changes_.take(visit);
+  }
+
+  // What makes decisions worth another look.
+
+  /// Inadmissible jobs may have better chances now.
+  void let_requeue() noexcept { must_requeue_ = true; }
+  [[nodiscard]] bool must_requeue() const noexcept { return must_requeue_; }
   /// Something has changed that no plan brought about.
   void world_changed() noexcept {
-    must_requeue = true;
-    ++epoch;
+    must_requeue_ = true;
+    ++epoch_;
   }
+  /// Counts the changes of the world that no plan brought about.
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
+  /// Something has changed by which promised starts may become later.
+  void note(delay_cause cause) noexcept { news_.note(cause); }
+  /// What has happened since the last call that concerns promised starts.
+  [[nodiscard]] promise_news take_news() noexcept { return std::exchange(news_, {}); }
 
   // Units come and go.
 
@@ -152,104 +219,116 @@ class lifecycle {
   template <class JobOrder>
   [[nodiscard]] job_id enrol(const job& j, quota_id in, const JobOrder& order,
                              capacity_kind not_preemptible) {
-    const job_id id = jobs.add();
-    record& r = jobs[id];
-    read_job(r, view, j, ++submissions_);
+    const job_id id = jobs_.add();
+    record& r = jobs_[id];
+    read_job(r, view_, j, ++submissions_);
     r.facts.quota = in;
     r.facts.id = id;
     r.facts.in = r.preemptible ? capacity_kind::any : not_preemptible;
     const queue_settings& settings = of(r.facts.quota).settings;
-    r.rank = {static_cast<std::int64_t>(order(view, j, settings)), r.facts.submitted, r.facts.order};
+    r.rank = {static_cast<std::int64_t>(order(view_, j, settings)), r.facts.submitted, r.facts.order};
     r.follows_priority = follows_priority(order, settings);
     number_class(r);
-    ++of(r.facts.quota).jobs;
+    ++state_of(r.facts.quota).jobs;
     return id;
   }
   void wait(job_id id) {
-    record& r = jobs[id];
+    record& r = jobs_[id];
     if (!r.menu.empty()) set_pick(r, {});
-    charge_by_request(r, view);
-    r.state = job_state::pending;
+    charge_by_request(r, view_);
+    enter(r, job_state::pending);
     r.where = {};
     r.promised = false;
-    r.kept_promise = {};
-    quota_state& q = of(r.facts.quota);
+    quota_state& q = state_of(r.facts.quota);
     q.queue.push(r.request_class, {r.rank, id, ++r.ticket, r.estimate});
-    queue_changes.note({id, r.ticket, true});
+    queue_changes_.note({id, r.ticket, true});
     q.asked += r.facts.request;
-    ++q.waiting;
+  }
+  /// The pending job is asked for otherwise from now on: `change(record)` says how.
+  template <class Change>
+  void change_request(record& r, Change change) {
+    quota_state& q = state_of(r.facts.quota);
+    q.asked -= r.facts.request;
+    change(r);
+    q.asked += r.facts.request;
     touch(r.facts.quota);
   }
-  /// Takes the job out of its queue, whatever is ahead of it.
-  record& leave_queue(job_id id) {
-    record& r = known(id);
-    ALLOT_ASSERT(r.state == job_state::pending, "only a pending job can leave its queue");
-    quota_state& q = of(r.facts.quota);
-    q.asked -= r.facts.request;
-    if (r.promised) {
-      break_promise(r);
-    } else {
-      q.queue.take_out(r.request_class, id);
-      queue_changes.note({id, r.ticket, false});
-    }
-    touch(r.facts.quota);
-    return r;
+  /// The pending job leaves its queue, whatever is ahead of it, for a place that was taken for it; it is
+  /// assumed, and `start`ed or `reserve`d next. Returns what it borrows.
+  resources<n> book(record& r, const place& where) {
+    leave_queue(r);
+    r.where = where;
+    charge_by_place(r, view_, books_.places);
+    const resources<n> borrows = books_.borrowed_by(books_.assumed(), r);
+    books_.book(r);
+    return borrows;
   }
   /// A pending job leaves its queue for a reservation with a time. It is still asked for.
   void promise_start(record& r, const promise& p) {
-    quota_state& q = of(r.facts.quota);
+    quota_state& q = state_of(r.facts.quota);
     q.queue.take_out(r.request_class, r.facts.id);
-    queue_changes.note({r.facts.id, r.ticket, false});
+    queue_changes_.note({r.facts.id, r.ticket, false});
     ++r.ticket;
     r.promised = true;
     q.promised_amount += r.facts.request;
     ++q.promised;
-    promised.add({r.facts.id, p});
+    promises_.add({r.facts.id, p});
     touch(r.facts.quota);
   }
+  void renew_promise(job_id id, const promise& p) { promises_.renew(id, p); }
   /// The job loses its reservation and is in its queue again.
   void withdraw_promise(record& r) {
-    break_promise(r);
-    of(r.facts.quota).asked -= r.facts.request;
-    --of(r.facts.quota).waiting;
+    leave_queue(r);
+    enter(r, job_state::unknown);
     wait(r.facts.id);
   }
-  /// Starts a waiting job, pending or reserved.
+  /// Starts a job that is booked.
   void start(record& r, instant now) {
-    quota_state& q = of(r.facts.quota);
-    --q.waiting;
-    books.start(r, now);
-    touch(r.facts.quota);
-    grow(r.facts.elastic ? jobs[r.facts.core] : r);
+    books_.start(r, now);
+    enter(r, job_state::running);
+    grow(r.facts.elastic ? jobs_[r.facts.core] : r);
+  }
+  /// The running job started at another time than assumed.
+  void restart(record& r, instant at) {
+    if (r.facts.started != at) note(delay_cause::overrun);
+    books_.restart(r, at);
+  }
+  /// A job that is booked waits for evictions, after those that do.
+  void reserve(record& r) {
+    enter(r, job_state::reserved);
+    reservations_.add(r.facts.id);
+  }
+  /// Whether a job that is booked may start at once, without waiting behind the reserved ones.
+  [[nodiscard]] bool may_start(const record& r) { return reservations_.may_start(books_, jobs_, r); }
+  /// Calls `start(record)` for each reserved job with `is_asked(id)` that may start now.
+  template <class IsAsked, class Start>
+  void start_ready(IsAsked is_asked, Start start) {
+    reservations_.start_ready(books_, jobs_, is_asked, [&](job_id id) { start(jobs_[id]); });
   }
   /// Starts a job that already runs and is in no queue.
   void start_adopted(job_id id, instant since, const place& at, const flavor_pick& pick) {
-    record& r = jobs[id];
+    record& r = jobs_[id];
     r.where = at;
     if (!r.menu.empty()) set_pick(r, pick);
-    charge_by_place(r, view, books.places);
-    books.book(r);
-    ++of(r.facts.quota).waiting;
+    charge_by_place(r, view_, books_.places);
+    books_.book(r);
     start(r, since);
   }
   /// A job that is in no queue waits for evictions already decided, after those that do. Precondition: each
   /// of the victims is evicting, for no other job.
   void reserve_adopted(job_id id, std::span<const job_id> victims, const place& at, const flavor_pick& pick) {
-    record& r = jobs[id];
+    record& r = jobs_[id];
     r.where = at;
     if (!r.menu.empty()) set_pick(r, pick);
-    charge_by_place(r, view, books.places);
-    books.book(r);
-    r.state = job_state::reserved;
-    ++of(r.facts.quota).waiting;
-    reservations.add(id);
+    charge_by_place(r, view_, books_.places);
+    books_.book(r);
+    reserve(r);
     for (const job_id v : victims) {
-      reservations.leaves_for_last(v);
-      for (const job_id s : jobs[v].elastic_pods) {
-        if (reservations.leaves_for_nobody(s)) reservations.leaves_for_last(s);
+      reservations_.leaves_for_last(v);
+      for (const job_id s : jobs_[v].elastic_pods) {
+        if (reservations_.leaves_for_nobody(s)) reservations_.leaves_for_last(s);
       }
     }
-    touch(r.facts.quota);
     world_changed();
   }
   /// Whether the job could have more pods than it runs with.
@@ -271,41 +350,57 @@ class lifecycle {
   }
   /// Evicts a running job with all its elastic pods.
   void withdraw(record& r, job_id beneficiary) {
-    ALLOT_ASSERT(r.state == job_state::running, "only a running job can be evicted");
     drop_waiting_elastic_pods(r);
     for (const job_id s : r.elastic_pods) {
-      if (jobs[s].state == job_state::running) withdraw(jobs[s], beneficiary);
+      if (jobs_[s].state == job_state::running) withdraw(jobs_[s], beneficiary);
     }
-    books.withdraw(r);
-    note_leaving(r, beneficiary);
+    books_.withdraw(r);
+    enter(r, job_state::evicting);
+    reservations_.expect(r.facts.id, beneficiary);
   }
-  /// Notes the eviction of a job that is already evicting in the books.
-  void note_leaving(record& r, job_id beneficiary) {
+  /// Searches for victims for a pending job; those found are evicting. See `books::make_room`.
+  template <class Search>
+  [[nodiscard]] search_outcome make_room(Search& search, const record& r, instant now) {
+    const search_outcome outcome =
+        books_.make_room(jobs_, search, r, of(r.facts.quota).settings.preempt, now);
+    if (outcome == search_outcome::found) {
+      for (const victim<n>& v : search.victims()) enter(jobs_[v.job.id], job_state::evicting);
+    }
+    return outcome;
+  }
+  /// Searches for jobs to restart elsewhere, for a pending one; those found are evicting. See
+  /// `books::move_others`.
+  template <class Search>
+  [[nodiscard]] std::optional<place> move_others(Search& search, const record& r,
+                                                 std::span<const running_job<n>> may_move) {
+    const std::optional<place> at = books_.move_others(jobs_, search, r, may_move);
+    if (at) {
+      for (const victim<n>& v : search.moves()) enter(jobs_[v.job.id], job_state::evicting);
+    }
+    return at;
+  }
+  /// Notes for which job one found by a search is evicting.
+  void leave_for(record& r, job_id beneficiary) {
     drop_waiting_elastic_pods(r);
-    reservations.expect(r.facts.id, beneficiary);
-    leaving.push_back(r.facts.id);
-    touch(r.facts.quota);
+    reservations_.expect(r.facts.id, beneficiary);
   }
   /// Removes a running or evicting job that has gone. It is in no queue.
   void give_back(record& r) {
-    drop_elastic_pod(r);
-    if (r.state == job_state::evicting) {
-      reservations.left(r.facts.id);
-      std::erase(leaving, r.facts.id);
-    }
-    news.note_end(r.state == job_state::running ? r.expected_end : without_end);
-    books.give_back(r);
-    touch(r.facts.quota);
-    must_requeue = true;
+    drop_elastic_pods(r);
+    if (r.state == job_state::evicting) reservations_.left(r.facts.id);
+    news_.note_end(r.expected_end);
+    books_.give_back(r);
+    enter(r, job_state::unknown);
+    must_requeue_ = true;
   }
   /// A job that has gone is pending again, with its old rank; so is one pod of an elastic job that shrinks.
   void requeue(record& r) {
-    r.estimate = estimate_of(view, r.what);
+    r.estimate = estimate_of(view_, r.what);
     if (!r.facts.elastic) {
-      if constexpr (elastic_view<View>) r.pods_to_come = all_pods(view, r.what) - r.facts.pods;
+      if constexpr (elastic_view<View>) r.pods_to_come = all_pods(view_, r.what) - r.facts.pods;
       return wait(r.facts.id);
     }
-    record& core = jobs[r.facts.core];
+    record& core = jobs_[r.facts.core];
     // Otherwise each of its pods could preempt again.
     core.turns = std::max(core.turns, r.turns);
     ++core.pods_to_come;
@@ -313,26 +408,26 @@ class lifecycle {
     if (core.state == job_state::running) grow(core);
   }
   void give_up_reservation(record& r) {
-    reservations.remove(r.facts.id);
-    books.unbook(r);
-    touch(r.facts.quota);
-    must_requeue = true;
+    reservations_.remove(r.facts.id);
+    books_.unbook(r);
+    enter(r, job_state::unknown);
+    must_requeue_ = true;
   }
   /// Removes a job that the host no longer wants, whatever its state. An elastic job of which one pod is
   /// removed does with fewer.
   void remove(job_id id) {
-    record& r = known(id);
+    record& r = at(id);
     if (r.state != job_state::pending) world_changed();
     const job_id core = r.facts.core;
     take_out(r);
     forget(id);
-    if (core && jobs[core].state == job_state::running) grow(jobs[core]);
+    if (core && jobs_[core].state == job_state::running) grow(jobs_[core]);
   }
 
   /// How many pods of the job run, including its elastic pods.
   [[nodiscard]] std::uint32_t running_pods(const record& r) const {
     std::uint32_t pods = r.facts.pods;
-    for (const job_id s : r.elastic_pods) pods += jobs[s].state == job_state::running ? 1U : 0U;
+    for (const job_id s : r.elastic_pods) pods += jobs_[s].state == job_state::running ? 1U : 0U;
     return pods;
   }
 
@@ -340,12 +435,11 @@ class lifecycle {
   /// longer usable.
   void review_reservations() {
     bool lost = false;
-    for (std::size_t i = reservations.waiting().size(); i-- > 0;) {
-      record& r = jobs[reservations.waiting()[i]];
-      if (books.has_room(r) && books.is_usable(r)) continue;
+    for (std::size_t i = reservations_.waiting().size(); i-- > 0;) {
+      record& r = jobs_[reservations_.waiting()[i]];
+      if (books_.has_room(r) && books_.is_usable(r)) continue;
       lost = true;
       give_up_reservation(r);
-      --of(r.facts.quota).waiting;
       wait(r.facts.id);
     }
     if (lost) world_changed();
@@ -356,35 +450,14 @@ class lifecycle {
   /// Replaces the tree; quotas keep their ids. Returns those that are then not sound, parents first.
   /// Precondition: quotas no longer in the tree have no jobs.
   std::vector<quota_id> replace_tree(const quota_tree<n>& next) {
-    books.replace_tree(next);
+    books_.replace_tree(next);
     on_new_tree();
     std::vector<quota_id> over;
     for (const quota_id x : tree().top_down()) {
-      if (!books.allocated().is_sound(x)) over.push_back(x);
+      if (!books_.allocated().is_sound(x)) over.push_back(x);
     }
     return over;
   }
-
-  View view;
-  books_type books;
-  job_table<record> jobs;
-  detail::reservations<View, Placement> reservations;
-  /// The pending jobs that hold a reservation with a time.
-  detail::promises promised;
-  /// The evicting jobs, in the order of their evictions.
-  std::vector<job_id> leaving;
-  /// Of all queues.
-  change_feed<queue_change> queue_changes;
-  /// Counts the changes of the world that no plan brought about.
-  std::uint64_t epoch = 1;
-  /// Whether inadmissible jobs may have better chances now.
-  bool must_requeue = false;
-  /// What has happened since the promised starts were looked at last.
-  promise_news news;
-  /// Whether some quota's settings guarantee a runtime, now or before.
-  bool guarantees_runtime = false;
-  /// Whether some quota's settings let jobs preempt, now or before.
-  bool anyone_preempts = false;
 
  private:
   using classes = request_classes<n, typename Placement::pod_request>;
@@ -392,26 +465,45 @@ class lifecycle {
   void set_pick(record& r, const flavor_pick& pick) {
     r.pick = pick;
     r.facts.request = r.base + r.menu.request(pick);
-    r.pod_request = pod_request_of<Placement>(view, r.what, r.facts.pods, pick);
+    r.pod_request = pod_request_of<Placement>(view_, r.what, r.facts.pods, pick);
+  }
+  /// The job's state changes, and with it what is counted by state.
+  void enter(record& r, job_state next) {
+    ALLOT_ASSERT(may_follow(r.state, next), "a job can't go from its state to that one");
+    quota_state& q = state_of(r.facts.quota);
+    const auto waits = [](job_state s) { return s == job_state::pending || s == job_state::reserved; };
+    if (waits(r.state)) --q.waiting;
+    if (waits(next)) ++q.waiting;
+    if (r.state == job_state::evicting) std::erase(evicting_, r.facts.id);
+    if (next == job_state::evicting) evicting_.push_back(r.facts.id);
+    r.state = next;
+    touch(r.facts.quota);
+  }
+  /// The pending job is in its queue no more, and holds no promise.
+  void leave_queue(record& r) {
+    ALLOT_ASSERT(r.state == job_state::pending, "only a pending job can leave its queue");
+    quota_state& q = state_of(r.facts.quota);
+    q.asked -= r.facts.request;
+    if (r.promised) {
+      break_promise(r);
+    } else {
+      q.queue.take_out(r.request_class, r.facts.id);
+      queue_changes_.note({r.facts.id, r.ticket, false});
+    }
+    touch(r.facts.quota);
   }
   /// Releases all that is allocated or assumed for the job, and takes it out of its queue.
   void take_out(record& r) {
-    quota_state& q = of(r.facts.quota);
     switch (r.state) {
       case job_state::pending:
         if (r.promised) {
-          break_promise(r);
-          must_requeue = true;
-          news.starts_may_move = true;
-        } else {
-          q.queue.note_stale();
-          queue_changes.note({r.facts.id, r.ticket, false});
+          must_requeue_ = true;
+          news_.starts_may_move = true;
         }
-        q.asked -= r.facts.request;
-        --q.waiting;
+        leave_queue(r);
+        enter(r, job_state::unknown);
         break;
       case job_state::reserved:
-        --q.waiting;
         give_up_reservation(r);
         break;
       default:
@@ -419,9 +511,8 @@ class lifecycle {
     }
   }
   void break_promise(record& r) {
-    quota_state& q = of(r.facts.quota);
-    r.kept_promise = promised.find(r.facts.id)->what;
-    promised.remove(r.facts.id);
+    quota_state& q = state_of(r.facts.quota);
+    promises_.remove(r.facts.id);
     r.promised = false;
     q.promised_amount -= r.facts.request;
     --q.promised;
@@ -431,22 +522,22 @@ class lifecycle {
                                     r.follows_priority ? classes::any_priority : r.facts.priority});
   }
   void forget(job_id id) {
-    record& r = jobs[id];
+    record& r = jobs_[id];
     const quota_id x = r.facts.quota;
     classes_.remove(r.request_class);
     if (r.facts.elastic) {
-      std::erase(jobs[r.facts.core].elastic_pods, id);
+      std::erase(jobs_[r.facts.core].elastic_pods, id);
     } else {
-      --of(x).jobs;
+      --state_of(x).jobs;
     }
-    jobs.remove(id);
+    jobs_.remove(id);
     touch(x);
   }
 
   /// The waiting pod of a running elastic job, if there is one.
   [[nodiscard]] std::optional<job_id> waiting_elastic_pod(const record& core) const {
     for (const job_id s : core.elastic_pods) {
-      if (jobs[s].state == job_state::pending || jobs[s].state == job_state::reserved) return s;
+      if (jobs_[s].state == job_state::pending || jobs_[s].state == job_state::reserved) return s;
     }
     return std::nullopt;
   }
@@ -457,21 +548,22 @@ class lifecycle {
   /// Turns the record of an elastic job into that of one more pod.
   void read_pod(record& r) const {
     const flavor_pick pick = r.pick;
-    read_request(r, view, 1);
+    read_request(r, view_, 1);
     r.menu = {};
     if constexpr (flavored_view<View>) {
-      r.base += view.flavors(r.what, 1).request(pick);
+      r.base += view_.flavors(r.what, 1).request(pick);
       r.facts.request = r.base;
-      r.pod_request = pod_request_of<Placement>(view, r.what, 1, pick);
+      r.pod_request = pod_request_of<Placement>(view_, r.what, 1, pick);
     }
   }
   /// Adds a record of one more pod of an elastic job, in no queue yet.
   [[nodiscard]] job_id next_pod(record& core) {
-    const job_id id = jobs.add();
-    record& r = jobs[id];
+    const job_id id = jobs_.add();
+    record& r = jobs_[id];
     const std::uint32_t ticket = r.ticket;
     r = core;
     r.ticket = ticket;
+    r.state = job_state::unknown;
     r.elastic_pods.clear();
     r.pods_to_come = 0;
     r.expected_end = without_end;
@@ -487,20 +579,21 @@ class lifecycle {
   }
   /// Removes an elastic pod, running or waiting, e.g. because its job goes.
   void drop(job_id pod) {
-    record& r = jobs[pod];
+    record& r = jobs_[pod];
     take_out(r);
-    ++jobs[r.facts.core].pods_to_come;
+    ++jobs_[r.facts.core].pods_to_come;
     forget(pod);
   }
-  void drop_elastic_pod(record& core) {
+  void drop_elastic_pods(record& core) {
     while (!core.elastic_pods.empty()) drop(core.elastic_pods.back());
   }
   void drop_waiting_elastic_pods(record& core) {
     for (std::size_t i = core.elastic_pods.size(); i-- > 0;) {
-      const job_state s = jobs[core.elastic_pods[i]].state;
+      const job_state s = jobs_[core.elastic_pods[i]].state;
       if (s == job_state::pending || s == job_state::reserved) drop(core.elastic_pods[i]);
     }
   }
+  [[nodiscard]] quota_state& state_of(quota_id x) { return quotas_[x.index()]; }
   void on_new_tree() {
     quota_state nothing_said;
     nothing_said.settings = defaults_;
@@ -508,16 +601,28 @@ class lifecycle {
     std::erase_if(with_inadmissible_, [&](quota_id x) { return !tree().contains(x); });
     for (const quota_id x : tree().top_down()) touch(x);
     review_reservations();
-    news.note(delay_cause::quotas);
+    news_.note(delay_cause::quotas);
     world_changed();
   }
 
+  View view_;
+  books_type books_;
+  job_table<record> jobs_;
+  detail::reservations<View, Placement> reservations_;
+  detail::promises promises_;
+  std::vector<job_id> evicting_;
+  change_feed<queue_change> queue_changes_;
+  promise_news news_;
   classes classes_;
   queue_settings defaults_{};
   std::vector<quota_state> quotas_;
   std::vector<quota_id> with_inadmissible_;
   std::vector<quota_id> touched_;
   std::uint64_t submissions_ = 0;
+  std::uint64_t epoch_ = 1;
+  bool must_requeue_ = false;
+  bool guarantees_runtime_ = false;
+  bool anyone_preempts_ = false;
 };
 
 }  // namespace detail

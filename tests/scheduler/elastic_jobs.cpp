@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Elastic jobs: a core that starts as a gang, and pods beyond it that come and go one by one.
-#include <allot/scheduler/detail/lifecycle.hpp>
+#include <allot/scheduler/scheduler.hpp>
 
 #include <doctest/doctest.h>
 
@@ -31,7 +31,7 @@ std::vector<allot::quota_spec<2>> two_teams(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
-TEST_CASE("lifecycle: the pods that an elastic job needs start together, or none does") {
+TEST_CASE("elastic jobs: the pods that an elastic job needs start together, or none does") {
   unit_host<> h{one_team(5)};
   h.submit("first", "q", 1, {.pods = 3});
   CHECK(h.step() == "+first");
@@ -44,7 +44,7 @@ TEST_CASE("lifecycle: the pods that an elastic job needs start together, or none
   CHECK(h.pods("e") == 5);
 }
 
-TEST_CASE("lifecycle: it grows by one pod at a time while there is room, and no further than its size") {
+TEST_CASE("elastic jobs: it grows by one pod at a time while there is room, and no further than its size") {
   unit_host<> h{one_team(10)};
   h.submit("e", "q", 2, {.pods = 4, .min_pods = 1});
   CHECK(h.step() == "+e +e^ +e^ +e^");
@@ -53,7 +53,7 @@ TEST_CASE("lifecycle: it grows by one pod at a time while there is room, and no 
   CHECK(h.step().empty());
 }
 
-TEST_CASE("lifecycle: it grows when room comes back") {
+TEST_CASE("elastic jobs: it grows when room comes back") {
   unit_host<> h{one_team(4)};
   h.submit("x", "q", 2);
   h.submit("e", "q", 1, {.pods = 4, .min_pods = 1});
@@ -66,7 +66,7 @@ TEST_CASE("lifecycle: it grows when room comes back") {
   CHECK(h.pods("e") == 4);
 }
 
-TEST_CASE("lifecycle: more pods never go before a job of equal priority that waits to run at all") {
+TEST_CASE("elastic jobs: more pods never go before a job of equal priority that waits to run at all") {
   unit_host<> h{one_team(4)};
   h.submit("e", "q", 1, {.pods = 4, .min_pods = 1});
   h.submit("late", "q", 2);
@@ -78,7 +78,7 @@ TEST_CASE("lifecycle: more pods never go before a job of equal priority that wai
   CHECK(other.step() == "+e +e^ +e^ +e^");
 }
 
-TEST_CASE("lifecycle: between quotas of equal share, cores come before more pods") {
+TEST_CASE("elastic jobs: between quotas of equal share, cores come before more pods") {
   unit_host<> h{two_teams(0, 0)};
   REQUIRE(h.scheduler().apply(
       std::array<allot::quota_change<2>, 1>{allot::resize_quota<2>{h.quota("root"), models(4)}}));
@@ -87,7 +87,7 @@ TEST_CASE("lifecycle: between quotas of equal share, cores come before more pods
   CHECK(h.step() == "+ea +eb +ea^ +eb^");
 }
 
-TEST_CASE("lifecycle: the elastic pods yield first, exactly as many as are needed (KAI trap 2)") {
+TEST_CASE("elastic jobs: the elastic pods yield first, exactly as many as are needed (KAI trap 2)") {
   unit_host<> h{two_teams(3, 3)};
   h.submit("e", "b", 1, {.pods = 6, .min_pods = 2});
   CHECK(h.step() == "+e +e^ +e^ +e^ +e^");
@@ -97,7 +97,7 @@ TEST_CASE("lifecycle: the elastic pods yield first, exactly as many as are neede
   CHECK(h.state("e") == job_state::running);
 }
 
-TEST_CASE("lifecycle: elastic pods yield before gangs of the same priority, gangs of a lower one before it") {
+TEST_CASE("elastic jobs: elastic pods yield before gangs of the same priority, gangs of a lower one before it") {
   unit_host<> h{two_teams(4, 0)};
   h.submit("e", "b", 1, {.pods = 2, .min_pods = 1});
   h.submit("gang", "b", 1);
@@ -111,7 +111,7 @@ TEST_CASE("lifecycle: elastic pods yield before gangs of the same priority, gang
   CHECK(h.settle() == "-gang>a3 ~a3 +a3");
 }
 
-TEST_CASE("lifecycle: a core that goes takes its elastic pods with it, in one eviction") {
+TEST_CASE("elastic jobs: a core that goes takes its elastic pods with it, in one eviction") {
   unit_host<> h{two_teams(6, 0)};
   h.submit("e", "b", 1, {.pods = 5, .min_pods = 2});
   CHECK(h.step() == "+e +e^ +e^ +e^");
@@ -134,7 +134,7 @@ TEST_CASE("lifecycle: a core that goes takes its elastic pods with it, in one ev
   CHECK(h.step() == "+e +e^ +e^ +e^");
 }
 
-TEST_CASE("lifecycle: a pod that waits to join does not outlive its core") {
+TEST_CASE("elastic jobs: a pod that waits to join does not outlive its core") {
   unit_host<> h{two_teams(4, 0)};
   h.submit("e", "b", 1, {.pods = 9, .min_pods = 2});
   CHECK(h.step() == "+e +e^ +e^");
@@ -150,7 +150,7 @@ TEST_CASE("lifecycle: a pod that waits to join does not outlive its core") {
   CHECK(h.step() == "+e +e^ +e^");
 }
 
-TEST_CASE("lifecycle: what a plan has evicted, and what it has admitted, can go in any order") {
+TEST_CASE("elastic jobs: what a plan has evicted, and what it has admitted, can go in any order") {
   for (const bool core_first : {false, true}) {
     unit_host<> h{two_teams(4, 0)};
     h.submit("e", "b", 1, {.pods = 4, .min_pods = 2});
@@ -177,7 +177,7 @@ TEST_CASE("lifecycle: what a plan has evicted, and what it has admitted, can go 
   }
 }
 
-TEST_CASE("lifecycle: wherever an elastic job is cancelled, finishes or is evicted, nothing of it stays") {
+TEST_CASE("elastic jobs: wherever an elastic job is cancelled, finishes or is evicted, nothing of it stays") {
   enum class stage { pending, running, growing, shrinking, told, told_by_host, reserved };
   enum class end { cancel, finish, evict };
   for (const stage at : {stage::pending, stage::running, stage::growing, stage::shrinking, stage::told,
@@ -260,7 +260,7 @@ TEST_CASE("lifecycle: wherever an elastic job is cancelled, finishes or is evict
   }
 }
 
-TEST_CASE("lifecycle: a pod beyond the core may go by itself, and the job gets another") {
+TEST_CASE("elastic jobs: a pod beyond the core may go by itself, and the job gets another") {
   unit_host<> h{one_team(4)};
   h.submit("e", "q", 1, {.pods = 4, .min_pods = 2});
   CHECK(h.step() == "+e +e^ +e^");
@@ -279,7 +279,7 @@ TEST_CASE("lifecycle: a pod beyond the core may go by itself, and the job gets a
   CHECK(h.pods("e") == 4);
 }
 
-TEST_CASE("lifecycle: a pod that has ended, or is not wanted, is not replaced") {
+TEST_CASE("elastic jobs: a pod that has ended, or is not wanted, is not replaced") {
   unit_host<> h{one_team(4)};
   h.submit("e", "q", 1, {.pods = 4, .min_pods = 1});
   CHECK(h.step() == "+e +e^ +e^ +e^");
@@ -300,7 +300,7 @@ TEST_CASE("lifecycle: a pod that has ended, or is not wanted, is not replaced") 
   CHECK(h.step() == "+e +e^ +e^ +e^");
 }
 
-TEST_CASE("lifecycle: who cancels a pod that waits lets the one after it wait") {
+TEST_CASE("elastic jobs: who cancels a pod that waits lets the one after it wait") {
   unit_host<> h{one_team(2)};
   h.submit("e", "q", 1, {.pods = 5, .min_pods = 1});
   CHECK(h.step() == "+e +e^");
@@ -312,7 +312,7 @@ TEST_CASE("lifecycle: who cancels a pod that waits lets the one after it wait") 
   CHECK_FALSE(h.waiting_elastic_pod("e"));
 }
 
-TEST_CASE("lifecycle: pods that were started by others are adopted") {
+TEST_CASE("elastic jobs: pods that were started by others are adopted") {
   unit_host<> h{one_team(4)};
   const allot_test::unit_job* j = h.job("e", "q", models(1), {.pods = 5, .min_pods = 2});
   const job_id core = h.scheduler().adopt(j, -10);
@@ -333,7 +333,7 @@ TEST_CASE("lifecycle: pods that were started by others are adopted") {
   h.check();
 }
 
-TEST_CASE("lifecycle: an elastic pod can be adopted while the next pod is reserved") {
+TEST_CASE("elastic jobs: an elastic pod can be adopted while the next pod is reserved") {
   unit_host<> h{two_teams(2, 2)};
   h.submit("b1", "b", 1);
   h.submit("b2", "b", 1);
@@ -351,7 +351,7 @@ TEST_CASE("lifecycle: an elastic pod can be adopted while the next pod is reserv
   CHECK(h.step().empty());
 }
 
-TEST_CASE("lifecycle: an elastic pod is adopted by a running job only") {
+TEST_CASE("elastic jobs: an elastic pod is adopted by a running job only") {
   unit_host<> h{one_team(4)};
   const job_id id = h.submit("e", "q", 1, {.pods = 4, .min_pods = 2});
   CHECK(h.scheduler().adopt_elastic_pod(id, 0).why_not == allot::refusal::wrong_state);
@@ -360,7 +360,7 @@ TEST_CASE("lifecycle: an elastic pod is adopted by a running job only") {
   CHECK(h.scheduler().adopt_elastic_pod(id, 0).why_not == allot::refusal::wrong_state);
 }
 
-TEST_CASE("lifecycle: a job that needs more pods than it has is refused") {
+TEST_CASE("elastic jobs: a job that needs more pods than it has is refused") {
   unit_host<> h{one_team(4)};
   const auto* j = h.job("x", "q", models(1), {.pods = 2, .min_pods = 3});
   CHECK(h.scheduler().refuses(j) == allot::refusal::invalid_request);
@@ -368,7 +368,7 @@ TEST_CASE("lifecycle: a job that needs more pods than it has is refused") {
   CHECK_FALSE(h.scheduler().adopt(j, 0));
 }
 
-TEST_CASE("lifecycle: more pods of a job that may not be evicted are not lent to either") {
+TEST_CASE("elastic jobs: more pods of a job that may not be evicted are not lent to either") {
   unit_host<> h{two_teams(3, 3)};
   h.submit("fixed", "a", 1, {.pods = 5, .min_pods = 2, .preemptible = false});
   h.submit("loose", "b", 1, {.pods = 5, .min_pods = 2});
@@ -380,7 +380,7 @@ TEST_CASE("lifecycle: more pods of a job that may not be evicted are not lent to
   CHECK(h.pods("fixed") == 3);
 }
 
-TEST_CASE("lifecycle: an elastic job that was evicted grows again only after it runs again") {
+TEST_CASE("elastic jobs: an elastic job that was evicted grows again only after it runs again") {
   unit_host<> h{two_teams(4, 4)};
   h.submit("e", "b", 1, {.pods = 8, .min_pods = 6});
   CHECK(h.step() == "+e +e^ +e^");
@@ -393,7 +393,7 @@ TEST_CASE("lifecycle: an elastic job that was evicted grows again only after it 
   CHECK(h.settle() == "+e +e^ +e^");
 }
 
-TEST_CASE("lifecycle: who is reserved where there is no room any more waits again, as do more pods") {
+TEST_CASE("elastic jobs: who is reserved where there is no room any more waits again, as do more pods") {
   unit_host<> h{two_teams(4, 4)};
   h.submit("b1", "b", 4);
   h.submit("e", "a", 1, {.pods = 9, .min_pods = 2});
