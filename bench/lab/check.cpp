@@ -136,7 +136,7 @@ void describe_tags(const trace& t, std::string& out) {
   if (!names.empty()) out += "  tags, which no policy looks at: " + names + '\n';
 }
 
-/// What people said of how long jobs run. That one runs longer is legal, and worth knowing.
+/// The estimates. A job may legally run longer, which is worth reporting.
 void describe_estimates(const trace& t, std::string& out) {
   constexpr std::int64_t far_too_long = 10;
   std::size_t jobs = 0;

@@ -71,7 +71,7 @@ lines problems_of_job(const std::string& topology, const std::string& cluster = 
 
 }  // namespace
 
-TEST_CASE("scenario topology: a gang stands in one domain of the level that it requires") {
+TEST_CASE("scenario topology: a gang is placed in one domain of its required level") {
   // Rack a/1 has one free node, the others two; without a topology the fullest nodes would be taken first.
   CHECK(nodes_of(decide(running("a1-0") + ", " + job("j", 2, required("rack"))), "j") ==
         std::vector<std::string>{"a2-0", "a2-1"});
@@ -81,7 +81,7 @@ TEST_CASE("scenario topology: a gang stands in one domain of the level that it r
   CHECK(nodes_of(decide(job("j", 1, required("node"))), "j").size() == 1);
 }
 
-TEST_CASE("scenario topology: what is only preferred may be given up") {
+TEST_CASE("scenario topology: a preferred level may be given up") {
   const std::string preferred = R"(, "topology": {"preferred": "rack"})";
   CHECK(nodes_of(decide(running("a1-0") + ", " + job("j", 2, preferred)), "j") ==
         std::vector<std::string>{"a2-0", "a2-1"});
@@ -139,7 +139,7 @@ TEST_CASE("scenario topology: levels are labels that every node has") {
           "(expected one, as every node has)"});
 }
 
-TEST_CASE("scenario topology: what a job can't ask for") {
+TEST_CASE("scenario topology: topology constraints that are refused") {
   CHECK(
       problems_of_job(R"({"required": "rak"})") ==
       lines{R"(/jobs/0/topology/required: the topology of the cluster has no level "rak" (expected "block", )"

@@ -85,7 +85,7 @@ const quota_id root{0}, a{1}, b{2};
 
 }  // namespace
 
-TEST_CASE("books: held is what runs or goes, assumed is what runs or is to come") {
+TEST_CASE("books: allocated is what runs or is evicting, assumed what runs or is reserved") {
   world<allot::no_placement> w{two_teams(), {}};
   auto& victim = w.run(b, 6);
   CHECK(w.books.allocated().own_usage(b, 0) == gpus(6));
@@ -134,7 +134,7 @@ TEST_CASE("books: a job whose place is still occupied is not ready") {
   CHECK(w.books.ready(large));
 }
 
-TEST_CASE("books: what a quota borrows more with a job than without") {
+TEST_CASE("books: the additional borrowing of a job") {
   world<allot::no_placement> w{two_teams(), {}};
   const auto borrows = [&](quota_id x, std::int64_t size) {
     return w.books.borrowed_by(w.books.assumed(), w.add(x, size))[0];
@@ -165,7 +165,7 @@ TEST_CASE("books: victims are evicting once found, and only preemptible ones are
   CHECK(w.books.make_room(w.jobs, w.search, more, {}) == search_outcome::impossible);
 }
 
-TEST_CASE("books: a search that finds nobody leaves no trace") {
+TEST_CASE("books: a failed search leaves no trace") {
   allot_test::for_each_seed(200, [](random_source& random) {
     world<allot::gpu::inventory> w{
         allot::quota_tree<>{allot_test::random_quotas<1>(random, {.most_quotas = 6, .one_unlimited_in = 0})},
@@ -200,7 +200,7 @@ TEST_CASE("books: a search that finds nobody leaves no trace") {
   });
 }
 
-TEST_CASE("books: a supposition is taken back") {
+TEST_CASE("books: a trial is rolled back") {
   world<allot::no_placement> w{two_teams(), {}};
   w.run(a, 2);
   const ledger<> before = w.books.assumed();
@@ -229,7 +229,7 @@ TEST_CASE("books: there may be no room for what was assumed once the tree has ch
   CHECK(w.books.has_room(nothing));
 }
 
-TEST_CASE("books: a job that started at another time yields by that") {
+TEST_CASE("books: a restarted job is ordered by its new start") {
   world<allot::no_placement> w{two_teams(), {}};
   auto& first = w.run(b, 3);
   auto& second = w.run(b, 3);

@@ -21,7 +21,7 @@ inline constexpr queue_settings single_queue{
     queue_head::strict,
     {.within = preempt_within::never, .reclaim = preempt_reclaim::never, .children = false}};
 
-/// The same queue with reservations for so many jobs.
+/// The same queue with that many reservations.
 [[nodiscard]] constexpr queue_settings backfilled_queue(std::uint32_t reservations,
                                                         const preset_options& o) noexcept {
   queue_settings settings = single_queue;

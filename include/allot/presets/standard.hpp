@@ -18,7 +18,7 @@
 namespace allot {
 inline namespace v0 {
 
-/// The library's own policy. Every quota has what it owns when it wants it, and idle capacity is lent.
+/// The library's own policy. Every quota gets what it owns when it needs it, and idle capacity is lent.
 ///
 /// - Quota order: quotas within their own supply first, then the lowest weighted borrowed share.
 /// - Within a quota: priority, then submission; a job that does not fit lets smaller ones pass.
@@ -27,7 +27,7 @@ inline namespace v0 {
 /// - Non-preemptible jobs are never admitted on borrowed capacity.
 ///
 /// With the option `reservations` a job that does not fit holds a reservation instead of letting all others
-/// pass, so many jobs of each quota at once (`queue_head::reserve`). The view then has to show estimates. (On
+/// pass, up to that many jobs of each quota (`queue_head::reserve`). The view then has to show estimates. (On
 /// the demo's three teams, exact estimates, ten seeds: with one reservation and the shortest estimate first,
 /// jobs of 17 to 64 GPUs wait 52 hours on average instead of 91, all jobs 2.2 hours instead of 3.8.)
 struct standard {

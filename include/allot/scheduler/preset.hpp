@@ -35,7 +35,7 @@ concept preset = (std::default_initializable<typename P::policies_type> || P::ch
   p.adapt(specs);
 };
 
-/// The parts that a preset stands for.
+/// The parts of a preset.
 template <preset P>
 [[nodiscard]] typename P::policies_type policies_of(const P& p) {
   if constexpr (requires { p.policies(); }) {

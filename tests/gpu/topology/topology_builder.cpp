@@ -92,7 +92,7 @@ TEST_CASE("topology_builder: one name under two parents is two domains, or a pro
         gpu::build_topology(nodes(2), below).value().domain_of(node_id{1}));
 }
 
-TEST_CASE("topology_builder: all problems of a bad description are told at once") {
+TEST_CASE("topology_builder: all problems of a specification are reported at once") {
   const auto made = gpu::build_topology(nodes(3), {{"leaf", "leaf", "", "node"},
                                                    {{"a", "b", {}},
                                                     {"b", "c", {}},

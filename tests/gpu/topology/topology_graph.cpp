@@ -126,7 +126,7 @@ TEST_CASE("topology_graph: a graph of the user's is compiled") {
   CHECK(compiled(nodes(2), {"spine", "leaf"}, alone, {.allow_outside = true}).value().size() == 3);
 }
 
-TEST_CASE("topology_graph: cycles are told whole, and once") {
+TEST_CASE("topology_graph: every cycle is reported once with all its members") {
   const auto made =
       compiled(nodes(1), {"a", "b", "c"},
                graph_of({{"x", "y"}, {"y", "z"}, {"z", "x"}, {"q", "q"}, {"s", "y"}, {"z", "n0"}}));
@@ -158,7 +158,7 @@ TEST_CASE("topology_graph: another cluster's topology is a broken precondition")
   CHECK_THROWS_AS((topology_graph{t, nodes(3)}), allot_test::assertion_failed);
 }
 
-TEST_CASE("topology_graph: the ranges of a random topology agree with one another") {
+TEST_CASE("topology_graph: the ranges of random topologies are consistent") {
   allot_test::for_each_seed(200, [](allot_test::random_source& random) {
     const allot_test::labelled_cluster c = allot_test::random_labelled_cluster(random);
     const topology t = gpu::topology_from_labels(c.nodes, c.levels, {.allow_outside = true}).value();
