@@ -117,7 +117,7 @@ void describe_jobs(const scenario& s, std::string& out) {
                (j.pod_request.total ? std::int64_t{1} : std::int64_t{j.pod_request.pods});
     }
   }
-  out += fmt::format("jobs: {} waiting, {} running, {} told to go; they ask for {}\n",
+  out += fmt::format("jobs: {} waiting, {} running, {} being evicted; they ask for {}\n",
                      phases[job_phase::pending], phases[job_phase::running], phases[job_phase::evicting],
                      printable(dimension_names<max_resources>{s.resources}.text(asked)));
   if (!s.events.empty()) {

@@ -246,16 +246,14 @@ TEST_CASE("a user without access to a quota is refused with the reason") {
 }
 
 TEST_CASE("a job that could never fit is refused") {
-  CHECK(
-      decided(two_nodes + R"("quotas": [{"name": "q", "nominal": "cluster"}],
+  CHECK(decided(two_nodes + R"("quotas": [{"name": "q", "nominal": "cluster"}],
     "jobs": [{"id": "1", "request": {"gpu": 9}}, {"id": "2", "request": {"gpu": 8}, "pods": 3},
              {"id": "3", "request": {"gpu": 17}, "total": true}, {"id": "4", "request": {"gpu": 16}, "total": true}])") ==
-      lines{
-          "rounds 1", "admit 4 on n-0 n-1",
-          "refuse 1: too_large_for_any_node: a pod of it is larger than any node",
-          "refuse 2: larger_than_cluster: 24 gpu are asked for, and the nodes on which it may stand have 16",
-          "refuse 3: larger_than_cluster: 17 gpu are asked for, and the nodes on which it may stand have "
-          "16"});
+        lines{"rounds 1", "admit 4 on n-0 n-1",
+              "refuse 1: too_large_for_any_node: a pod of it is larger than any node",
+              "refuse 2: larger_than_cluster: 24 gpu are asked for, and the nodes that it may run on have 16",
+              "refuse 3: larger_than_cluster: 17 gpu are asked for, and the nodes that it may run on have "
+              "16"});
 }
 
 TEST_CASE("GPUs that are free, but not together") {
@@ -327,9 +325,8 @@ TEST_CASE("jobs are placed in the pools of their quota and on nodes of their mod
     "quotas": [{"name": "q", "nominal": "cluster", "node_pools": ["y"]}, {"name": "p", "nominal": "cluster"}],
     "jobs": [{"id": "1", "quota": "p", "request": {"a100/gpu": 8}}, {"id": "2", "quota": "q", "request": {"h100/gpu": 8}},
              {"id": "3", "quota": "p", "request": {"h100/gpu": 8}}, {"id": "4", "quota": "q", "request": {"a100/gpu": 1}}])") ==
-      lines{
-          "rounds 1", "admit 1 on a", "admit 2 on i", "admit 3 on h",
-          "refuse 4: pool_has_no_such_node: none of the nodes on which it may stand could hold a pod of it"});
+      lines{"rounds 1", "admit 1 on a", "admit 2 on i", "admit 3 on h",
+            "refuse 4: pool_has_no_such_node: none of the nodes that it may run on could hold a pod of it"});
 }
 
 TEST_CASE("an elastic job starts small and grows, its elastic pods yield first, in one row") {

@@ -84,7 +84,7 @@ a1 (a) is next: it starts when b3 has gone.
   b       8    16       12        8       1           0.500
 )");
   CHECK(told(members, "b3") == R"(
-b3 (b) has to go for a1: b uses more than it owns, and a takes back what it lent.
+b3 (b) is evicted for a1: b uses more than it owns, and a takes back what it lent.
   It has 4 gpu.
   Before that, b owned 8 gpu, used 16 gpu and had a borrowed share of 0.500;
   a owned 8 gpu, used nothing and had a borrowed share of 0.000.
@@ -103,7 +103,7 @@ b2 (b) runs on n-1.
   CHECK(told(members, "a1", 3) == R"(
 a1 (a) starts on n-1.
   It has 4 gpu.
-  For it went b3.
+  Evicted for it: b3.
   a uses only what it owns.
   It may have to yield to jobs of a of a priority above 0.
 )" + before + R"(  a *     8     4        4        0       1           0.000
@@ -145,7 +145,7 @@ TEST_CASE("a job behind the head of a strict queue, and one that can't be preemp
   CHECK(told(strict, "3") == R"(
 3 (q) waits: an earlier job of q does not fit, and no other may pass it.
   It asks for 1 gpu.
-  Before it stands 2.
+  It waits behind 2.
 It would be admitted if
   - 2 were not before it
 The shares of gpu:
@@ -228,7 +228,7 @@ TEST_CASE("fair share, explained by its rule and shares") {
              {"id": "b1", "quota": "b", "request": {"gpu": 4}, "submit_s": 3},
              {"id": "b2", "quota": "b", "request": {"gpu": 4}, "submit_s": 4}])";
   CHECK(told(members, "a2") == R"(
-a2 (a) has to go for b1: both borrow, and a has more of the surplus than b.
+a2 (a) is evicted for b1: both borrow, and a has more of the surplus than b.
   It has 4 gpu.
   That is fair: b would have a share of 0.500, and a still has 0.500.
   Before that, a owned nothing, used 8 gpu and had a borrowed share of 1.000;

@@ -156,7 +156,7 @@ TEST_CASE("the command line overrides the file") {
 TEST_CASE("quotas that do not form a tree") {
   CHECK(problems_of(R"("quotas": [{"name": "a", "parent": "b"}, {"name": "b", "parent": "c"},
                                   {"name": "c", "parent": "a"}])") ==
-        lines{"/quotas/0/parent: the parents go in a circle: a -> b -> c -> a"});
+        lines{"/quotas/0/parent: the parents form a cycle: a -> b -> c -> a"});
   CHECK(problems_of(R"("quotas": [{"name": "a"}, {"name": "b", "parent": "zebra"}])") ==
         lines{"/quotas/1/parent: b names the parent zebra, which does not exist"});
   CHECK(problems_of(
@@ -631,7 +631,7 @@ TEST_CASE("invalid events") {
   CHECK(event(R"("add_quota": {"name": "n", "order": "lifo"})") ==
         lines{nothing, "/events/1/add_quota/order: expected \"priority\" or \"fifo\", found \"lifo\""});
   CHECK(event(R"("move_quota": {"quota": "root", "parent": "a"})") ==
-        lines{nothing, "/events/1/move_quota: the parents go in a circle: root -> a -> root"});
+        lines{nothing, "/events/1/move_quota: the parents form a cycle: root -> a -> root"});
   CHECK(event(R"("remove_quota": {"quota": "root"})").all.size() == 3);
   CHECK(event(R"("cancel": {"job": "j"})") == lines{nothing, "/events/1/cancel/job: there is no job \"j\""});
   CHECK(event(R"("node_down": {"node": "n"})") ==

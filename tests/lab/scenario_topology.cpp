@@ -100,7 +100,7 @@ TEST_CASE("scenario topology: no domain has room") {
   CHECK(made.d.pending[0].at == "cluster");
   CHECK(made.d.pending[0].short_by == quantity::whole(4));
   CHECK(made.d.pending[0].text ==
-        "its 4 pods have to stand in one block, and the one with most room, block a, has room for 3");
+        "its 4 pods must be placed in one block, and the one with most room, block a, has room for 3");
 }
 
 TEST_CASE("scenario topology: no domain could ever have room") {
@@ -108,9 +108,9 @@ TEST_CASE("scenario topology: no domain could ever have room") {
   REQUIRE(made.d.refuse.size() == 2);
   CHECK(made.d.refuse[0].reason == "larger_than_any_domain");
   CHECK(made.d.refuse[0].text ==
-        "its 3 pods have to stand in one rack, and the largest, rack a/1, has room for 2 when it is empty");
+        "its 3 pods must be placed in one rack, and the largest, rack a/1, has room for 2 when it is empty");
   CHECK(made.d.refuse[1].text ==
-        "its 2 pods have to stand in one node, and the largest, node a1-0, has room for 1 when it is empty");
+        "its 2 pods must be placed in one node, and the largest, node a1-0, has room for 1 when it is empty");
 }
 
 TEST_CASE("scenario topology: levels are labels that every node has") {

@@ -121,15 +121,17 @@ TEST_CASE("a trace that does not suit the scenario") {
     CHECK(!lab::read_scenario(source, found));
     return told(found);
   };
-  CHECK(problems("job_id,submit_s,duration_s,gpus,tenant,pods,min_pods\n"
-                 "1,0,1,1,a,1,1\n2,0,1,1,z,,\n3,0,1,1.5,b,,\n4,0,1,1,,,\n5,0,1,1,z,,\n6,0,1,8,b,4,2\n7,0,1,1,"
-                 "b,,\n") ==
-        lines{"s.json: /jobs/0/id: there is a job \"7\" in the trace " + files.path_of("t.csv") + " too",
-              "t.csv: line 4, column 7 (gpus): job 3: 1.5 GPUs can't be had (expected whole GPUs, or a "
-              "fraction of one)",
-              "t.csv: line 5, column 9 (tenant): job 4: the job has no tenant (expected the name of a quota)",
-              "t.csv: line 3, column 9 (tenant): job 2: the tenant \"z\" is no quota of the scenario; and so "
-              "in 1 more"});
+  CHECK(
+      problems("job_id,submit_s,duration_s,gpus,tenant,pods,min_pods\n"
+               "1,0,1,1,a,1,1\n2,0,1,1,z,,\n3,0,1,1.5,b,,\n4,0,1,1,,,\n5,0,1,1,z,,\n6,0,1,8,b,4,2\n7,0,1,1,"
+               "b,,\n") ==
+      lines{
+          "s.json: /jobs/0/id: there is a job \"7\" in the trace " + files.path_of("t.csv") + " too",
+          "t.csv: line 4, column 7 (gpus): job 3: 1.5 GPUs can't be had (expected whole GPUs, or a "
+          "fraction of one)",
+          "t.csv: line 5, column 9 (tenant): job 4: the job has no tenant (expected the name of a quota)",
+          "t.csv: line 3, column 9 (tenant): job 2: the tenant \"z\" is not a quota of the scenario; and so "
+          "in 1 more"});
   CHECK(problems("job_id,submit_s,duration_s\n1,0,1\n") ==
         lines{"t.csv: line 1, column 1 (gpus): this column is required, and the header row lacks it",
               "t.csv: : there may be more: the rest was not read"});

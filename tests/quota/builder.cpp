@@ -85,8 +85,8 @@ TEST_CASE("builder: a cycle is reported once with all its members, without quota
   CHECK(found[0].code == problem_code::cycle);
   CHECK(found[0].subject == "b");
   CHECK(found[0].field == "parent");
-  CHECK(found[0].text == "the parents go in a circle: b -> c -> a -> b");
-  CHECK(found[1].text == "the parents go in a circle: self -> self");
+  CHECK(found[0].text == "the parents form a cycle: b -> c -> a -> b");
+  CHECK(found[1].text == "the parents form a cycle: self -> self");
 }
 
 TEST_CASE("builder: amounts, limits and weights can't be negative, in any dimension") {

@@ -98,7 +98,7 @@ struct conservative {
   /// What the concept `preset` asks for.
   static constexpr std::string_view name = "conservative";
   static constexpr std::string_view summary =
-      "one queue by submission; later jobs pass if they delay nobody ahead; no quotas";
+      "one queue by submission; later jobs pass if they delay no reservation; no quotas";
   static constexpr bool ignores_quotas = true;
 
   using policies_type = policies<best_job_first>;

@@ -159,9 +159,10 @@ template <class P>
   || requires {
     typename P::policies_type;
   };
-  static_assert(!is_policies,
-                "allot: policies, or a preset, stand where the placement goes: without a placement write "
-                "allot::scheduler<View, allot::no_placement, Policies>");
+  static_assert(
+      !is_policies,
+      "allot: policies, or a preset, were given in place of the placement: without a placement write "
+      "allot::scheduler<View, allot::no_placement, Policies>");
   constexpr bool has_demand = requires {
     requires std::totally_ordered<typename P::pod_request>;
   };

@@ -540,7 +540,7 @@ class scheduler {
   }
   [[nodiscard]] std::string why_it_does_not_reserve() const {
     return detail::reserves(cycle_)
-               ? "reservations stand on when jobs are expected to end: the view needs estimate(job)"
+               ? "reservations depend on when jobs are expected to end: the view needs estimate(job)"
                : "the cycle of these policies makes no reservations with a time";
   }
   [[nodiscard]] std::optional<bool> judges_rivals() const { return detail::judges_rivals_of(policies_); }

@@ -155,7 +155,7 @@ struct queue_settings {
   }
   if (s.head == queue_head::reserve && s.reservations == 0) {
     report(problem_code::contradiction, "reservations",
-           "a queue that reserves for nobody: set head to best_effort");
+           "a queue with no reservations: set head to best_effort, or reservations to 1 or more");
   }
   if (s.min_runtime.preempt < 0 || s.min_runtime.reclaim < 0) {
     report(problem_code::negative, "min_runtime", "a minimum runtime can't be negative");
