@@ -41,18 +41,13 @@ struct standard {
   using policies_type = policies<within_nominal_then_borrowed_share, by_settings,
                                  lowest_priority_then_highest_share, eligible_is_fair, unprotected>;
 
-  /// What replaces parts is chosen by `any_preset`.
-  [[nodiscard]] static policies_type configure(const preset_options&) noexcept { return {}; }
+  /// `reservations` and `backfill` are the options that it knows.
   [[nodiscard]] static constexpr queue_settings defaults(const preset_options& o = {}) noexcept {
-    queue_settings settings{
+    constexpr queue_settings settings{
         .order = queue_order::priority,
         .head = queue_head::best_effort,
         .preempt = {.within = preempt_within::lower_priority, .reclaim = preempt_reclaim::any}};
-    if (o.reservations.value_or(0) == 0) return settings;
-    settings.head = queue_head::reserve;
-    settings.reservations = *o.reservations;
-    settings.backfill = o.backfill.value_or(backfill_order::queue);
-    return settings;
+    return detail::with_reservations(settings, o, 0);
   }
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>&) {}
