@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A host that shows everything a view can show (quickstart.cpp shows only what it must): when a job was
-// submitted and its number, flavors, elastic jobs, priorities, who may not be evicted, time limits,
+// submitted and its number, flavors, elastic jobs, priorities, non-preemptible jobs, time limits,
 // checkpoints, expected durations, the capacity, and what it needs of the nodes. Two clusters of GPUs, H100
 // and A100, are dimensions of their own; research may borrow at most 2 H100.
 #include <allot/allot.hpp>
@@ -95,7 +95,7 @@ static_assert(allot::timed_view<everything> && allot::identified_view<everything
               allot::estimated_view<everything> && allot::checkpointed_view<everything> &&
               allot::capacity_view<everything>);
 
-/// Takes from who loses least work.
+/// Takes from the job that loses the least work.
 using policies =
     allot::policies<allot::within_nominal_then_borrowed_share, allot::by_settings, allot::cheapest_lost_work>;
 

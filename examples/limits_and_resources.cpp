@@ -2,7 +2,7 @@
 //
 // Limits in numbers, and several resources. The tree counts GPUs and CPU cores. Each quota says for each of
 // them what it owns, what it lends at most, and what it borrows at most; the ledger answers how much more it
-// may use, and what stands in the way of more.
+// may use, and what prevents more.
 #include <allot/core/dimension_names.hpp>
 #include <allot/quota/builder.hpp>
 #include <allot/quota/change.hpp>
@@ -36,7 +36,7 @@ std::vector<allot::quota_spec<2>> quotas() {
        .nominal = of(8, 64),
        .lend = {limit::at_most(quantity::whole(6)), limit::all()},
        .borrow = limit::none()},
-      // Owns nothing, and lives on what others lend.
+      // Owns nothing, and runs on borrowed capacity.
       {.name = "interns", .parent = "site"},
   };
 }

@@ -28,7 +28,7 @@ class exporter {
   template <class Scheduler>
   std::string metrics(Scheduler& s, const allot::eviction_counts& evictions) const {
     std::vector<gauges> all = allot::gauges_of(s, evictions);
-    // `standard` divides nothing in advance; what is due to whom by weight, a division says.
+    // `standard` divides nothing in advance; a division gives the entitlements by weight.
     std::vector<amounts> demand(s.tree().slots());
     for (const gauges& g : all) demand[g.quota.index()] = g.used + g.requested;
     allot::division<2> due;
@@ -129,6 +129,6 @@ int main() {
     if (!lab.submit(&j)) return 1;
     evictions.note(lab.step(0));
   }
-  // finetune has not gone yet: it still uses what chat waits for.
+  // finetune has not left yet: it still uses what chat waits for.
   fmt::print("{}", exporter{}.metrics(lab, evictions));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A placement of one's own (own_placement.hpp) under the preset `standard`. Two teams share three machines,
+// A placement of your own (own_placement.hpp) under the preset `standard`. Two teams share three machines,
 // and their quotas count CPUs, memory and GPUs: training borrows at most 4 GPUs, serving may borrow anything.
 #include <allot/allot.hpp>
 #include <allot/scheduler/sentences.hpp>

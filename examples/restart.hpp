@@ -24,7 +24,7 @@ namespace restart {
 /// `Where` says where a job runs in terms of the host: the names of machines, say.
 template <class Job, class Where>
 struct saved_state {
-  /// A job that holds its share: it runs, or is on its way out. Or one pod of it beyond those it needs.
+  /// A job that holds its share: running or being evicted. Or one of its elastic pods.
   struct held {
     Job what{};
     bool is_pod = false;
@@ -32,7 +32,7 @@ struct saved_state {
     Where at{};
     allot::flavor_pick pick{};
   };
-  /// A job that starts when its victims, by their places in `leaving`, have gone.
+  /// A job that starts when its victims, by their indexes in `leaving`, have left.
   struct reserved {
     Job what{};
     Where at{};
@@ -48,7 +48,7 @@ struct saved_state {
   std::vector<reserved> promised;
   /// Of those that only wait, those announced: under Kueue and KAI they wait for victims, too.
   std::vector<Job> announced;
-  /// Those that have been told when they start, in the order of their turn.
+  /// Those with a promised start, in the order of their turn.
   std::vector<std::pair<Job, allot::promise>> timed;
   std::vector<Job> pending;
 };
@@ -84,7 +84,7 @@ template <class Where, class Scheduler, class WhereOf>
     if (at != units.end()) all.leaving.push_back(static_cast<std::size_t>(at - units.begin()));
   }
   for (const allot::job_id id : s.reserved()) {
-    // A pod of a running job that is reserved: the job asks for it again.
+    // A reserved pod of a running job: the job requests it again.
     if (std::find(ids.begin(), ids.end(), id) == ids.end()) continue;
     auto& r = all.promised.emplace_back();
     r.what = s.what(id);
@@ -99,7 +99,7 @@ template <class Where, class Scheduler, class WhereOf>
 
 /// Tells a new scheduler. `take(job, where)` takes the place again in `s.places()`; `adopted(job, id)` is
 /// called for each job that the scheduler has accepted, pods left out. Returns whether it has accepted
-/// everything. From then on it decides as the old one would have after `retry`: it tries all who wait again.
+/// everything. From then on it decides as the old one would have after `retry`: all pending jobs are retried.
 template <class Scheduler, class Where, class Take, class Adopted>
 bool restore(Scheduler& s, const saved_state<typename Scheduler::job, Where>& all, Take take,
              Adopted adopted) {

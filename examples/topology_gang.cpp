@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // A gang of 64 GPUs must run in one leaf of the network. It gets the fullest leaf with enough room, and the
-// resulting cluster is drawn for GraphViz. A gang that fits in no leaf is told what the best leaf lacks. If
+// resulting cluster is drawn for GraphViz. It says what the best leaf lacks for a gang that fits in none. If
 // it only prefers a leaf, it gets the fewest leaves that hold it.
 #include <allot/core/text.hpp>
 #include <allot/gpu/inventory.hpp>

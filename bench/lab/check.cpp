@@ -117,7 +117,7 @@ void describe_jobs(const scenario& s, std::string& out) {
                (j.pod_request.total ? std::int64_t{1} : std::int64_t{j.pod_request.pods});
     }
   }
-  out += fmt::format("jobs: {} waiting, {} running, {} told to go; they ask for {}\n",
+  out += fmt::format("jobs: {} waiting, {} running, {} being evicted; they ask for {}\n",
                      phases[job_phase::pending], phases[job_phase::running], phases[job_phase::evicting],
                      printable(dimension_names<max_resources>{s.resources}.text(asked)));
   if (!s.events.empty()) {
@@ -136,7 +136,7 @@ void describe_tags(const trace& t, std::string& out) {
   if (!names.empty()) out += "  tags, which no policy looks at: " + names + '\n';
 }
 
-/// What people said of how long jobs run. That one runs longer is legal, and worth knowing.
+/// The estimates. A job may legally run longer, which is worth reporting.
 void describe_estimates(const trace& t, std::string& out) {
   constexpr std::int64_t far_too_long = 10;
   std::size_t jobs = 0;

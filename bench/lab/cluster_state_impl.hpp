@@ -48,7 +48,7 @@ void explain_waiting(const scenario& s, sim::simulator<N>& sim, sim::job_index j
   const std::string_view queue = policy.tree().name(h.quota);
   if (h.reason == pending_reason::evictions) {
     to.reason = "reserved";
-    to.text = "it starts when those that were told to go have gone";
+    to.text = "it starts when the jobs being evicted have left";
   } else if (h.binding) {
     const shortfall& b = *h.binding;
     to.reason = to_string(b.kind);

@@ -53,7 +53,7 @@ std::vector<fs::path> replays_below(const std::string& directory) {
 void read_group(std::string name, std::vector<run_group>& to, errors& found) {
   while (name.size() > 1 && name.back() == '/') name.pop_back();
   if (is_partial(name) || is_partial(fs::path{name}.parent_path().string())) {
-    return found.add(name, {}, "it is no run: a run is being written there, or was when it was killed");
+    return found.add(name, {}, "it is not a finished run: one is being written there, or was interrupted");
   }
   std::error_code error;
   if (!fs::is_directory(name, error)) {

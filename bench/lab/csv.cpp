@@ -14,7 +14,7 @@ namespace {
 /// How much is read at once.
 constexpr std::size_t chunk = std::size_t{1} << 16U;
 
-/// Far more than anybody leaves by mistake.
+/// Far more than anyone leaves by mistake.
 constexpr std::size_t most_empty_lines = 1'000'000;
 
 /// Ends an unquoted field, or may not appear in one.

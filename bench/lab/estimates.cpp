@@ -12,7 +12,7 @@ namespace lab {
 namespace {
 
 constexpr std::int64_t most_seconds = 1'000'000'000'000;
-/// How many times its duration a job is said to run at most.
+/// The largest estimate, as a multiple of the duration.
 constexpr std::int64_t most_times = 10;
 /// What people round to.
 constexpr std::int64_t five_minutes = 300;

@@ -45,7 +45,7 @@ struct experiment_scenario {
   std::optional<generated_workload> generate{};
   /// Its JSON.
   std::string generate_text{};
-  /// How long the jobs of the trace are said to run, instead of what it says itself.
+  /// The model of the estimates, instead of those of the trace.
   std::optional<estimate_model> estimates{};
   /// Its place in the experiment.
   std::string place{};

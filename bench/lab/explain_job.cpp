@@ -33,20 +33,19 @@ using fate = job_story::fate;
     return fmt::format("{} uses more than it owns, and {} takes back what it lent", victim, beneficiary);
   }
   if (reason == "reclaim_while_borrowing") {
-    return fmt::format(
-        "{} uses more than it owns, and a job of {} of higher priority may borrow in its stead", victim,
-        beneficiary);
+    return fmt::format("{} uses more than it owns, and a job of {} of higher priority may borrow instead",
+                       victim, beneficiary);
   }
   if (reason == "fair_share") {
     return fmt::format("both borrow, and {} has more of the surplus than {}", victim, beneficiary);
   }
   if (reason == "children")
-    return fmt::format("{} stands above {} and may take from it", beneficiary, victim);
-  if (reason == "consolidate") return "it can run elsewhere, and where it stands a place opens";
+    return fmt::format("{} is above {} in the tree and may take from it", beneficiary, victim);
+  if (reason == "consolidate") return "it can run elsewhere, and moving it makes room";
   if (reason == "resized")
     return fmt::format("{}, or a quota above it, was made smaller than what is used", victim);
   if (reason == "time_limit") return "it has run as long as a job of its class may";
-  return "a job of the same quota that goes before it needs the room";
+  return "a job ahead of it in the same quota needs the room";
 }
 
 class story_teller {
@@ -254,7 +253,7 @@ class story_teller {
     }
     for (quota_id a = held_.tree().parent(x); a; a = held_.tree().parent(a)) {
       if (settings(a).children)
-        claim(a, "children", fmt::format("jobs of {}, which stands above", now_.name_of(a)));
+        claim(a, "children", fmt::format("jobs of {}, which is above it", now_.name_of(a)));
     }
   }
 

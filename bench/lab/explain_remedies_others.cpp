@@ -113,7 +113,7 @@ std::string remedy_finder::why_not(job_index victim) const {
                           v.request[d] + now_.policy().request(now_.id_of(victim))[d] > quantity{} &&
                           assumed.own_usage(of_victim, d) > assumed.supply_of(of_victim, d).own_pool);
   }
-  if (!borrows) return fmt::format("stands on what {} owns", policy.tree().name(of_victim));
+  if (!borrows) return fmt::format("uses only what {} owns", policy.tree().name(of_victim));
   if (may.reclaim == preempt_reclaim::never) return "is of another quota, and its own takes nothing back";
   if (may.reclaim == preempt_reclaim::lower_priority && v.priority >= b.priority)
     return "has no lower priority";

@@ -113,11 +113,11 @@ class text_writer {
         break;
       case fate::yields:
         out_ = t_.beneficiary.empty()
-                   ? fmt::format("{} has to go: {}.\n", who, t_.why)
-                   : fmt::format("{} has to go for {}: {}.\n", who, t_.beneficiary, t_.why);
+                   ? fmt::format("{} is evicted: {}.\n", who, t_.why)
+                   : fmt::format("{} is evicted for {}: {}.\n", who, t_.beneficiary, t_.why);
         break;
       case fate::leaving:
-        out_ = fmt::format("{} was told to go and still holds its share.\n", who);
+        out_ = fmt::format("{} is being evicted and still holds its share.\n", who);
         break;
     }
     out_.pop_back();
@@ -148,9 +148,9 @@ class text_writer {
       if (l.text == t_.why && (l.flavors.empty() || &l == &t_.lacks.front())) continue;
       line((l.flavors.empty() ? "Also: " : "With " + l.flavors + ": ") + l.text + ".");
     }
-    if (!t_.behind.empty()) line(fmt::format("Before it stands {}.", t_.behind));
+    if (!t_.behind.empty()) line(fmt::format("It waits behind {}.", t_.behind));
     if (t_.reason == "not_proven")
-      line("Whether others could go for it was not proven: the search was given up.");
+      line("It was not proven that no other jobs could be evicted for it: the search was given up.");
     if (t_.remedies.empty()) return;
     out_ += "It would be admitted if\n";
     bool any = false;
@@ -198,7 +198,7 @@ class text_writer {
   }
 
   void capacity() {
-    if (!t_.victims.empty()) line("For it went " + joined(t_.victims) + ".");
+    if (!t_.victims.empty()) line("Evicted for it: " + joined(t_.victims) + ".");
     if (t_.loans.empty()) {
       line(fmt::format("{} uses only what it owns.", t_.quota));
     } else {
@@ -209,7 +209,7 @@ class text_writer {
       line(fmt::format("{} uses more than it owns: {}.", t_.quota, joined(parts)));
     }
     if (!t_.preemptible) return;
-    if (t_.yields_to.empty()) return line("By the rules of the quotas it yields to nobody.");
+    if (t_.yields_to.empty()) return line("By the rules of the quotas no job may preempt it.");
     std::vector<std::string> claims;
     for (const job_story::claim& c : t_.yields_to) claims.push_back(c.text);
     line("It may have to yield to " + joined(claims, "; ") + ".");

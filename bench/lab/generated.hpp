@@ -46,7 +46,7 @@ struct generated_workload {
   std::optional<instant> restart{};
   /// For "uniform".
   std::optional<instant> mean_duration{};
-  /// How long the jobs are said to run. They are the same jobs whatever it is.
+  /// The model of the estimates. It does not change the jobs.
   estimate_model estimates = estimate_model::none;
 };
 

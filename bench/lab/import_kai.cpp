@@ -508,7 +508,7 @@ class kai_importer {
       const queue_resource& own = q.resources[r];
       const std::int64_t guaranteed = own.guaranteed();
       if (!own.is_said) {
-        log_.note(q.object->shown(), std::string{"it says nothing of "}.append(kai_resources[r].key) +
+        log_.note(q.object->shown(), std::string{"it does not specify "}.append(kai_resources[r].key) +
                                          ", of which KAI then allows it none");
       }
       json.key(kai_resources[r].name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tables of anyone's own: --map says which column is what, and in which unit.
+// Tables of any format: --map says which column is what, and in which unit.
 #include "lab/import_table.hpp"
 #include "lab/import_times.hpp"
 #include "lab/json_reader.hpp"
@@ -374,7 +374,7 @@ class mapped_import {
     return text;
   }
 
-  /// A column that is left may have been meant for something that nothing was said of.
+  /// A remaining column may have been meant for a key that was not mapped.
   void doubt(std::size_t i) {
     const auto is_here = [&](const auto& m) { return m && m->column == i; };
     if (std::any_of(maps_.begin(), maps_.end(), is_here)) return;
@@ -442,7 +442,7 @@ class mapped_import {
     const std::string_view found = text(key);
     mapping& m = *maps_[static_cast<std::size_t>(key)];
     if (found.empty()) return std::nullopt;
-    // The first value tells.
+    // The first value decides.
     if (m.form == time_form::automatic) {
       m.form = parse_timestamp(found) ? time_form::date : time_form::number;
     }

@@ -65,7 +65,7 @@ struct date_parts {
   }
 };
 
-/// Takes what the directive stands for from the front of `text`.
+/// Takes the directive's value from the front of `text`.
 [[nodiscard]] bool take_part(char directive, std::string_view& text, date_parts& to) {
   const auto number = [&text](std::int64_t& part, std::size_t digits) {
     const auto n = take_number(text, digits);

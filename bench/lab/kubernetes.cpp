@@ -225,7 +225,7 @@ std::optional<json_value> find_path(json_value from, std::initializer_list<std::
                                     errors& found) {
   for (const std::string_view key : path) {
     if (!from.is_object()) {
-      // Several members are looked for in one object: what it is instead is said once.
+      // Several members are read from one object: a wrong type is reported once.
       const std::string place = from.pointer();
       const auto is_known = [&](const errors::error& e) { return e.place == place; };
       if (std::none_of(found.kept().begin(), found.kept().end(), is_known)) {
@@ -349,7 +349,7 @@ void note_unknown(const kubernetes_object& object, json_value part, std::string_
 
 namespace {
 
-/// The errors of a list of objects, with the object that each of them is about: nobody counts to /items/417.
+/// The errors of a list of objects, with the object that each is about: an index like /items/417 says little.
 [[nodiscard]] errors with_objects(json_value root, const errors& found) {
   errors ignored;
   const bool is_list = root.is_array();

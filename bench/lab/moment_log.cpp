@@ -40,7 +40,7 @@ std::string sentence(const wait_reason& why, std::string_view at, std::string_vi
     case kind::no_domain:
       return "there is room, but not for all its pods close together";
     case kind::no_such_node:
-      return "no node on which it may stand could hold it";
+      return "no node that it may run on could hold it";
     case kind::behind_head:
       return "behind the first of its queue, which does not fit";
     case kind::waits_turn:

@@ -134,7 +134,7 @@ class moment_log {
     cuts_.push_back({now, j, how, is_pod});
   }
 
-  /// To be called when everything at this instant has happened. `why(job)` is called only if it is to be
+  /// To be called when everything at this instant has happened. `why(job)` is called only if its result is
   /// kept.
   template <class Why>
   void look(instant now, Why&& why) {

@@ -204,7 +204,7 @@ void write_jobs(output_file& file, const replay_result& r) {
     append_milli(text += ',', j.submit);
     append_time(text += ',', j.start);
     append_time(text += ',', j.end);
-    // Who never came did not wait for no time.
+    // A job that was never submitted has no waiting time, rather than zero.
     const bool came = j.outcome != sim::job_outcome::future;
     text += ',';
     if (came) append_milli(text, j.wait);

@@ -195,8 +195,8 @@ struct command_line {
     check_->footer("Example:  allot check bench/lab/scenarios/three_teams.json");
   }
   void add_decide() {
-    decide_ =
-        app_.add_subcommand("decide", "one cycle of a scheduler: who starts, who yields, who waits and why");
+    decide_ = app_.add_subcommand("decide",
+                                  "one cycle of a scheduler: which jobs start, are evicted or wait, and why");
     decide_->add_option("SCENARIO", decide_options_.source.file, "a scenario (JSON)")->required();
     add_source(*decide_, decide_options_.source);
     decide_
@@ -210,13 +210,14 @@ struct command_line {
   }
   void add_explain() {
     explain_ = app_.add_subcommand(
-        "explain", "one job: why it waits and what would admit it, or where it runs and for whom it yields");
+        "explain",
+        "one job: why it waits and what would admit it, or where it runs and which jobs may preempt it");
     explain_->add_option("SCENARIO", explain_options_.source.file, "a scenario (JSON)")->required();
     explain_->add_option("JOB", explain_options_.job, "the id of a job")->required();
     add_source(*explain_, explain_options_.source);
     explain_
         ->add_option("--rounds", explain_options_.rounds,
-                     "as things stand after up to so many cycles; in between, the evicted go")
+                     "the state after up to so many cycles; evicted jobs end in between")
         ->check(whole_number(1, 1'000'000))
         ->capture_default_str();
     explain_->add_flag("--json", explain_options_.json, "as data, for programs");
@@ -242,7 +243,7 @@ struct command_line {
                         "tenants.csv has at most one row of a quota in that time, as in 10m, how it stood at "
                         "the end, instead of one for each change");
     replay_->add_option("--until", r.until, "end at that simulated time: seconds, or as in 3d or 12h30m");
-    replay_->add_option("--at", r.at, "print how the cluster stands at that simulated time");
+    replay_->add_option("--at", r.at, "print the state of the cluster at that simulated time");
     replay_->add_option("--rows", r.rows, "of each list of --at")
         ->check(whole_number(0, 1'000'000'000))
         ->capture_default_str();
@@ -330,7 +331,7 @@ struct command_line {
         ->capture_default_str();
     import_->add_flag("--force", i.force, "replace the file if it is there");
     import_->add_flag("--strict", i.strict, "a row that can't be carried over is an error");
-    import_->add_option("--shown", i.shown, "how many of those rows are told; the others are counted")
+    import_->add_option("--shown", i.shown, "how many of those rows are reported; the others are counted")
         ->check(whole_number(0, any_count))
         ->capture_default_str();
     import_
@@ -400,10 +401,9 @@ struct command_line {
         ->check(whole_number(0, any_count));
     generate_->add_option("--checkpoint", g.checkpoint,
                           "how often training jobs save their work, or none (30m)");
-    generate_->add_option("--restart", g.restart, "what they lose besides when they start again (2m)");
+    generate_->add_option("--restart", g.restart, "the extra cost of a restart (2m)");
     generate_->add_option("--mean-duration", g.mean_duration, "of jobs (uniform: 1h)");
-    std::string estimates =
-        "how long jobs are said to run, in the column estimate_s; they are the same jobs:";
+    std::string estimates = "estimates of the run times, in the column estimate_s; they are the same jobs:";
     for (const lab::estimate_model_name& m : lab::estimate_models) {
       estimates.append("\n  ").append(m.name).append(": ").append(m.summary);
     }

@@ -49,7 +49,7 @@ struct replayed_job {
   std::array<instant, sim::wait_cause_count> wait_for{};
   instant lost = 0;
   std::uint32_t preemptions = 0;
-  /// How long it was said to run, in seconds; 0 if nobody said.
+  /// Its estimated run time, in seconds; 0 if none was given.
   std::int64_t estimate = 0;
   /// Why it was refused: a word for programs, and a sentence for people.
   std::string_view reason{};

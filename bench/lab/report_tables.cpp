@@ -79,7 +79,7 @@ std::string part_in_percent(std::size_t part, std::size_t whole) {
 /// The reason of an interruption, for people.
 std::string_view reason_for(const sim::interruption& how) {
   if (how.why == sim::interruption::cause::node_down) return "its node failed";
-  if (how.why == sim::interruption::cause::told_before) return "told to go before";
+  if (how.why == sim::interruption::cause::told_before) return "already being evicted";
   switch (how.how) {
     case relation::borrower:
       return "the lender wants it back";
@@ -131,7 +131,8 @@ void write_matrix(std::string& html, const replay_result& r, const std::vector<l
   bool has_nobody = false;
   for (std::size_t row = 0; row < n; ++row) has_nobody = has_nobody || of(row, n).runs != 0;
   html +=
-      "<h3 class=gap>Who made way for whom</h3><p class=note>runs cut short, and the GPU time that was "
+      "<h3 class=gap>Preemptions by pair of quotas</h3><p class=note>runs cut short, and the GPU time that "
+      "was "
       "lost</p>";
   open_table(html);
   heading(html, "jobs of");

@@ -119,7 +119,7 @@ struct job_entry {
   instant restart = 0;
   /// When it should be completed; only measured.
   std::optional<instant> deadline{};
-  /// How long it is said to run, in seconds; 0 if nobody says.
+  /// Its estimated run time, in seconds; 0 if none is given.
   std::int64_t estimate = 0;
   job_phase phase = job_phase::pending;
   instant start = 0;

@@ -242,7 +242,7 @@ void scenario_reader::check_trace(const trace_places& places) {
     } else if (j.tenant && !names_are_missing_ && quota_ids_.find(t.tenants[j.tenant]) == quota_ids_.end()) {
       const std::string name{t.tenants[j.tenant]};
       report("tenant " + name, j, trace_column::tenant, place_of_tenant(j.tenant),
-             [&] { return "the tenant \"" + name + "\" is no quota of the scenario"; });
+             [&] { return "the tenant \"" + name + "\" is not a quota of the scenario"; });
     }
     if (j.gpu_model && !knows_model(to_, t.words[j.gpu_model])) {
       const std::string name{t.words[j.gpu_model]};

@@ -343,7 +343,7 @@ std::string staging_directory::publish() {
 
 std::string staging_directory::replace_files() {
   // First the old files go, the last one before all others: without it the directory is no run. So whenever
-  // this is killed, nobody takes the files of two runs for one.
+  // this is killed, the files of two runs are never mistaken for one.
   for (auto name = names_.rbegin(); name != names_.rend(); ++name) {
     const std::string old = target_ + "/" + *name;
     if (::unlink(old.c_str()) != 0 && errno != ENOENT) return explain("can't replace", old, errno);

@@ -23,7 +23,7 @@ struct refused_job {
   quota_id quota;
   instant submit = 0;
   instant duration = 0;
-  /// In seconds; 0 if nobody says.
+  /// In seconds; 0 if unknown.
   std::int64_t estimate = 0;
   /// "zoe may not submit to team-a: it admits the users ana".
   std::string text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What it costs to say what every quota is owed, over trees of (quotas, depth of the leaves): from scratch,
+// The cost of dividing entitlements, over trees of (quotas, depth of the leaves): from scratch,
 // and after the demand of one quota has changed. What the cost grows with is printed as BigO.
 #include <allot/fairshare/adjusted_shares.hpp>
 #include <allot/fairshare/decayed_surplus.hpp>
@@ -68,12 +68,12 @@ BENCHMARK_TEMPLATE(division_update, allot::most_under_served_first)
     ->ArgNames({"quotas", "depth"})
     ->Args({1000, 1});
 
-/// A job comes to, or leaves, one quota after the other; what everybody is owed is known again.
+/// A job is added to, or leaves, one quota after the other; all entitlements are updated.
 void one_demand_changed(benchmark::State& state, bool waits) {
   const allot_bench::world<1> w{state.range(0), state.range(1)};
   std::vector<allot::resources<>> demand(w.l.tree().slots());
   for (const quota_id x : w.l.tree().top_down()) demand[x.index()] = w.l.own_usage(x);
-  // All that want more than they own want much more than they are given, or just what they use.
+  // All that want more than they own want much more than they get, or just what they use.
   for (const quota_id x : w.walk) {
     if (waits) demand[x.index()][0] = gpus(100);
   }
@@ -91,11 +91,11 @@ void one_demand_changed(benchmark::State& state, bool waits) {
   benchmark::DoNotOptimize(checksum);
   state.SetComplexityN(state.range(0));
 }
-/// Of who waits for more than it is owed.
+/// For a quota that demands more than its entitlement.
 void queue_grows(benchmark::State& state) {
   one_demand_changed(state, true);
 }
-/// Of anybody; half of them are owed all that they want, so what is left for the others changes.
+/// For any quota; half of them get all that they demand, so the rest for the others changes.
 void demand_changes(benchmark::State& state) {
   one_demand_changed(state, false);
 }

@@ -54,7 +54,7 @@ pod_request usual_request(random_source& random) {
   return {gpus(kind == 8 ? 2 : 4)};
 }
 
-/// Three quarters full, with the holes that jobs leave which end in any order.
+/// Three quarters full, with the holes left by jobs that end in any order.
 inventory make_busy(std::int64_t nodes, bool mixed, random_source& random) {
   inventory i{make_cluster(nodes, mixed)};
   std::vector<allocation_id> standing;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What it costs to say who lends to whom, over a whole tree in which half of the leaves borrow.
+// The cost of computing all loans of a tree in which half of the leaves borrow.
 #include <allot/quota/loans.hpp>
 
 #include <benchmark/benchmark.h>

@@ -91,7 +91,7 @@ void unchanged(benchmark::State& state) {
 }
 BENCHMARK(unchanged)->ArgName("nodes")->Arg(512);
 
-/// One team may not be asked, and half of the gang can be served by the other: that there is no more is found
+/// One team is protected, and half of the gang can be served by the other: that this is not enough is found
 /// out by the search.
 void failing_gang(benchmark::State& state) {
   world w{state.range(0), state.range(0), true};

@@ -73,7 +73,7 @@ gpu::typical_pods typical_of(const std::vector<pod_shape>& shapes) {
   return seen.typical(100);
 }
 
-/// A cluster and what stands on it.
+/// A cluster and the pods on it.
 class crowd {
  public:
   explicit crowd(gpu::cluster layout) : index_(std::move(layout)) {}

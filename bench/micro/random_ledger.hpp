@@ -37,7 +37,7 @@ class random_source {
   std::uint64_t state_ = 1;
 };
 
-/// `quotas` quotas in levels that grow by a constant factor; all the leaves stand at `depth`. Every other
+/// `quotas` quotas in levels that grow by a constant factor; all leaves are at `depth`. Every other
 /// leaf keeps half of what it has, and all may borrow five times their nominal.
 template <std::size_t N>
 ledger<N> make_ledger(std::size_t quotas, std::size_t depth) {

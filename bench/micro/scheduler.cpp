@@ -55,7 +55,7 @@ allot::quota_tree<> flat_tree(std::size_t count, std::int64_t each) {
   return allot::build_quota_tree(std::move(specs)).value();
 }
 
-/// A job comes, is admitted and placed, and ends, on 128 GPUs of which half are in use.
+/// A job is submitted, admitted and placed, and ends, on 128 GPUs of which half are in use.
 void one_decision(benchmark::State& state) {
   std::vector<job_entry> jobs;
   const auto tree = flat_tree(4, 32);
@@ -136,7 +136,7 @@ void reclaim(benchmark::State& state) {
 }
 BENCHMARK(reclaim)->Unit(benchmark::kMicrosecond);
 
-/// Jobs of which no two ask for the same, by number.
+/// Jobs with pairwise different requests, by number.
 struct different_view {
   using job = std::uint32_t;
   quota_id quota(job) const { return quota_id{0}; }
@@ -145,7 +145,7 @@ struct different_view {
   allot::instant time_limit(job) const { return 1'000'000'000; }
 };
 
-/// A scheduler's long life: so many jobs come, run 100 steps and go. What a job costs, and what is held in
+/// A scheduler's long life: so many jobs arrive, run 100 steps and end. What a job costs, and what is held in
 /// the end that was not held after the first 1,000 jobs.
 template <class Preset>
 void different_jobs(benchmark::State& state) {

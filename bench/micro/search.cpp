@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Who must yield: the search alone, without placement. The world is put back after each search, which is
+// The search for victims alone, without placement. The world is restored after each search, which is
 // part of what a host pays.
 #include <allot/preemption/lost_work.hpp>
 #include <allot/preemption/search.hpp>
@@ -96,7 +96,7 @@ lent_out full_cluster(const benchmark::State& state) {
   return {32, static_cast<std::size_t>(state.range(0) * gpus_per_node)};
 }
 
-/// An owner takes back what is its own; each borrower gives alike.
+/// An owner reclaims its own; the borrowers yield evenly.
 void reclaim(benchmark::State& state) {
   lent_out w = full_cluster(state);
   victim_search search;
@@ -104,7 +104,7 @@ void reclaim(benchmark::State& state) {
 }
 BENCHMARK(reclaim)->Apply(each_size);
 
-/// All who may be asked are, two jobs in three, and it is not enough.
+/// All eligible jobs are tried, two in three, and it is not enough.
 void reclaim_fails(benchmark::State& state) {
   lent_out w = full_cluster(state);
   const auto all = state.range(0) * gpus_per_node;
@@ -117,7 +117,7 @@ void reclaim_fails(benchmark::State& state) {
 }
 BENCHMARK(reclaim_fails)->Apply(each_size);
 
-/// Somebody who owns nothing takes from rivals until it has as much as they have left.
+/// A quota that owns nothing takes from rivals until it has as much as they have left.
 template <class Guard>
 void rivals(benchmark::State& state) {
   lent_out w = full_cluster(state);
@@ -159,8 +159,8 @@ struct whole_nodes {
   [[nodiscard]] bool could_place() const { return empty >= wanted; }
 };
 
-/// The jobs that go first stand on nodes all over the cluster: many go before there is a place, and most of
-/// them are let go again.
+/// The first victims run on nodes all over the cluster: many are taken before there is a place, and most of
+/// them are given back.
 void reclaim_places(benchmark::State& state) {
   lent_out w = full_cluster(state);
   whole_nodes world{.free = std::vector<std::int64_t>(static_cast<std::size_t>(state.range(0))),
@@ -188,7 +188,7 @@ void reclaim_among(benchmark::State& state) {
 }
 BENCHMARK(reclaim_among)->ArgName("borrowers")->Arg(1)->Arg(10)->Arg(100)->Arg(1000)->Arg(10'000);
 
-/// Somebody asks who owns nothing: most searches of a busy cluster.
+/// The beneficiary owns nothing: most searches of a busy cluster.
 void hopeless(benchmark::State& state) {
   lent_out w{static_cast<std::size_t>(state.range(0)), 10'000};
   victim_search search;

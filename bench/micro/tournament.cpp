@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Whose turn it is, over trees of (quotas, depth of the leaves).
+// The cost of choosing the next quota, over trees of (quotas, depth of the leaves).
 #include <allot/fairshare/tournament.hpp>
 #include <allot/scheduler/pending_queue.hpp>
 
@@ -29,7 +29,7 @@ void next_turn(benchmark::State& state) {
   std::size_t at = 0;
   for ([[maybe_unused]] auto _ : state) {
     const quota_id x = w.walk[at++ % w.walk.size()];
-    // There and back, so that the state does not drift.
+    // Forth and back, so that the state does not drift.
     if (at / w.walk.size() % 2 == 0) {
       w.l.charge(x, gpus(1));
     } else {
@@ -50,7 +50,7 @@ BENCHMARK(next_turn)
     ->ArgsProduct({{10, 100, 1000, 10'000, 100'000}, {4}})
     ->Complexity(benchmark::oLogN);
 
-/// Something that the order looks at has changed for everybody.
+/// Data of the order has changed for all quotas.
 void everybody_again(benchmark::State& state) {
   allot_bench::world<1> w{state.range(0), 4};
   turn t;
@@ -94,7 +94,7 @@ void next_job(benchmark::State& state) {
     if (!queues[x.index()].first(always)) come(x);
     refresh(x);
   }
-  // Who went long ago ends, so that usage stays what it was.
+  // The job admitted longest ago ends, so that usage stays constant.
   struct started {
     quota_id quota;
     allot::quantity gpus;

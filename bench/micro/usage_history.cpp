@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What it costs to remember what was used, with and without a sliding window.
+// The cost of recording usage, with and without a sliding window.
 #include <allot/fairshare/fair_tree.hpp>
 #include <allot/fairshare/usage_history.hpp>
 

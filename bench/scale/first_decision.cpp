@@ -2,17 +2,14 @@
 // The first decision of a fresh scheduler: one step in a world that others can decide on, too.
 // `first_decision/FILE` is a scenario of the directory that the environment variable ALLOT_WORLDS names, and
 // `first_decision/NAME/SIZE` a world like those, made here:
-// - `kueue`, `kueue_fair`: SIZE queues in cohorts of ten under one root. Every second one has borrowed half
-// as
-//   much again as it owns; every one has a head, and nearly all heads preempt.
-// - `runai`: a cluster of SIZE nodes of 8 is full of one-GPU jobs of one queue, and the gang of another,
-// which
-//   owns all of it, takes back a tenth.
+// - `kueue`, `kueue_fair`: SIZE queues in cohorts of ten under one root. Every second one uses half as much
+//   again as it owns; every one has a head, and nearly all heads preempt.
+// - `runai`: a cluster of SIZE nodes of 8 is full of one-GPU jobs of one queue, and a gang of another, which
+//   owns all of it, reclaims a tenth.
 // A scenario of Kueue is decided on by both of its presets.
 //
 // The time is that of `step()` alone. Beside it: `build_ms` for the scheduler with its running and pending
-// jobs, and what was decided: `admitted`, `evicted`, and `pending` after it; `quotas` and `jobs` are the
-// size.
+// jobs, and what was decided: `admitted`, `evicted`, and `pending` after it; `quotas` and `jobs` are sizes.
 #include "lab/decision_maker.hpp"
 #include "lab/scenario.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Kueue's own scheduler benchmark (test/performance/scheduler, "baseline") with an ideal control plane: 5
 // cohorts of 6 queues of 20, 15,000 workloads of three classes that arrive over a minute, or all at once.
-// Simulated time goes on only when nothing more can be decided; who is evicted has gone at once and starts
+// Simulated time advances only when nothing more can be decided; evicted workloads end at once and start
 // again later. Kueue's own run takes 351 s of wall time, bound by its API server; the work itself takes 66 s
 // of simulated time at least.
 //

@@ -50,7 +50,7 @@ class full_cluster {
                    allot::gpu::inventory{
                        allot::gpu::build_cluster({{.name = "n", .count = nodes, .gpus = 8}}).value()}) {
     const auto last = static_cast<std::uint32_t>(jobs_.size() - 1);
-    // Where every node keeps one fixture, they have to come between the others.
+    // The fixed job of every node is submitted between the others.
     for (std::uint32_t j = 0; j < last; ++j) {
       static_cast<void>(scheduler_.submit(j));
       if (in_vain && j % 8 == 7) scheduler_.step(0);
@@ -59,7 +59,7 @@ class full_cluster {
     static_cast<void>(scheduler_.submit(last));
   }
   [[nodiscard]] const auto& step() { return scheduler_.step(1); }
-  /// As if the gang had just come.
+  /// As if the gang had just been submitted.
   void again() { scheduler_.retry(); }
   [[nodiscard]] bool is_full() const { return scheduler_.places().used() == scheduler_.places().total(); }
 

@@ -80,7 +80,7 @@ input uniform(std::size_t tenants) {
 /// The real trace, without jobs if it is not there.
 input philly() {
   const char* directory = std::getenv("ALLOT_TRACES");
-  // This file stands in <repository>/bench/scale.
+  // This file is in <repository>/bench/scale.
   const std::filesystem::path sources = std::filesystem::path{__FILE__}.parent_path() / ".." / "..";
   const std::filesystem::path traces =
       directory != nullptr ? directory : sources / ".." / "shared" / "traces";

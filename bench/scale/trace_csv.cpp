@@ -64,7 +64,7 @@ void read_trace(benchmark::State& state, shape s) {
   report(state, rows, text.size());
 }
 
-/// The reader alone, without what a trace is.
+/// The reader alone, without building a trace.
 void read_records(benchmark::State& state, shape s) {
   const std::string text = to_csv(make_trace(s));
   std::size_t rows = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A surplus rule: what is left over goes round, an equal part for each who still wants some, whatever its
+// A surplus rule: the surplus is shared in rounds, equally among all that still want some, whatever their
 // weight.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A replay without the program: a trace under `standard` and under a policy of one's own; then also as files.
+// A replay without the program: a trace under `standard` and under a policy of your own; then also as files.
 #include <allot/gpu/cluster.hpp>
 #include <allot/lab/own_policy.hpp>
 #include <allot/lab/replay_files.hpp>

@@ -97,10 +97,10 @@ using chosen = allot::scheduler<jobs, int>;
 // allot: with a placement the view must have `Placement::pod_request pod_request(const job&) const`
 using chosen = allot::scheduler<jobs, on_nodes>;
 #elif defined policies_stand_where_the_placement_goes
-// allot: policies, or a preset, stand where the placement goes
+// allot: policies, or a preset, were given in place of the placement
 using chosen = allot::scheduler<jobs, allot::policies<> >;
 #elif defined preset_stands_where_the_placement_goes
-// allot: policies, or a preset, stand where the placement goes
+// allot: policies, or a preset, were given in place of the placement
 using chosen = allot::scheduler<jobs, allot::kueue_fair>;
 #elif defined preset_stands_where_policies_go
 // allot: this is a preset, not the policies of one: write allot::make_scheduler(preset, view, quotas,

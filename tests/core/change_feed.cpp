@@ -7,7 +7,7 @@
 
 #include "tests/support/count_allocations.hpp"
 
-TEST_CASE("change_feed: what happens is told once, in order, to who follows") {
+TEST_CASE("change_feed: a follower gets each item once, in order") {
   allot::change_feed<int> news;
   std::vector<int> told;
   const auto take = [&] {
@@ -27,7 +27,7 @@ TEST_CASE("change_feed: what happens is told once, in order, to who follows") {
   CHECK(take().empty());
 }
 
-TEST_CASE("change_feed: what is taken up each time does not allocate again") {
+TEST_CASE("change_feed: a feed that is emptied each time does not allocate") {
   allot::change_feed<int> news;
   news.follow();
   int sum = 0;

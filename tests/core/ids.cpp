@@ -21,7 +21,7 @@ static_assert(!std::convertible_to<std::size_t, thing_id> && !std::convertible_t
 static_assert(!std::equality_comparable_with<thing_id, allot::recycled_id<struct other_tag>>);
 static_assert(std::regular<thing_id> && sizeof(thing_id) == 8);
 
-TEST_CASE("ids: a default id is the id of nothing") {
+TEST_CASE("ids: a default id is none") {
   CHECK(quota_id{}.is_none());
   CHECK(quota_id{} == quota_id::none());
   CHECK_FALSE(quota_id{});
@@ -39,7 +39,7 @@ TEST_CASE("ids: an id keeps its index and is ordered by it, with none last") {
   CHECK(quota_id{2} == quota_id{2});
 }
 
-TEST_CASE("ids: a recycled id of nothing, and of something") {
+TEST_CASE("ids: recycled ids, none and valid") {
   CHECK(thing_id{}.is_none());
   CHECK(thing_id{} == thing_id::none());
   CHECK_FALSE(thing_id{});
@@ -49,7 +49,7 @@ TEST_CASE("ids: a recycled id of nothing, and of something") {
   CHECK(thing_id{7, 3}.generation() == 3);
 }
 
-TEST_CASE("ids: what an index stood for before has another id, and the index orders first") {
+TEST_CASE("ids: a reused index has a new id, and ids are ordered by index first") {
   CHECK(thing_id{1, 0} != thing_id{1, 1});
   CHECK(thing_id{1, 0} < thing_id{1, 1});
   CHECK(thing_id{1, 9} < thing_id{2, 0});

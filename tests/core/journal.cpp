@@ -95,7 +95,7 @@ TEST_CASE("journal: what an inner savepoint committed, an outer one still undoes
   CHECK(state.values[3] == 0);
 }
 
-TEST_CASE("journal: allocates nothing once it has been as long as it gets") {
+TEST_CASE("journal: does not allocate below its largest length so far") {
   cells state;
   const auto round = [&state] {
     const savepoint s = state.log.open();

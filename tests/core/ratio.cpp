@@ -70,7 +70,7 @@ TEST_CASE("ratio: the comparison is that of the 256-bit cross products") {
   });
 }
 
-TEST_CASE("ratio: neighbours that only the last step of Euclid's algorithm tells apart") {
+TEST_CASE("ratio: neighbours that differ only in the last step of Euclid's algorithm") {
   // Consecutive quotients of Fibonacci numbers agree in all but their last partial quotient, and lie on
   // alternating sides of the golden ratio.
   std::vector<wide> fibonacci{1, 1};

@@ -88,7 +88,7 @@ TEST_CASE("resources: at most means in every dimension, not in dictionary order"
   CHECK(all_at_most(a, a));
 }
 
-TEST_CASE("resources: a negative, unlimited or overflowed amount cannot be asked for") {
+TEST_CASE("resources: a negative, unlimited or overflowed amount is not a valid request") {
   CHECK(is_valid_request(resources<2>{}));
   CHECK_FALSE(is_valid_request(resources<2>{gpus(1), quantity::milli(-1)}));
   CHECK_FALSE(is_valid_request(resources<2>{quantity::unlimited(), gpus(1)}));
@@ -98,7 +98,7 @@ TEST_CASE("resources: a negative, unlimited or overflowed amount cannot be asked
   CHECK_FALSE(is_valid_request(huge * 3));
 }
 
-TEST_CASE("exact_sum: what was too large is exact again when some of it has gone") {
+TEST_CASE("exact_sum: a sum that was too large is exact again after subtraction") {
   const resources<2> huge{quantity::milli(INT64_MAX - 1), gpus(1)};
   allot::exact_sum<2> sum;
   for (int i = 0; i < 3; ++i) sum += huge;

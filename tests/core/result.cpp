@@ -52,6 +52,6 @@ TEST_CASE("result: no problem at all is not a failure") {
   CHECK_THROWS_AS((void)(result<int>{std::vector<problem>{}}), allot_test::assertion_failed);
 }
 
-TEST_CASE("result: each value has a word of its own") {
+TEST_CASE("result: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::problem_code>(14));
 }

@@ -15,7 +15,7 @@ using allot::gpus;
 using allot::quantity;
 using allot::share_claim;
 
-TEST_CASE("adjusted_shares: what others do not want goes to those who do") {
+TEST_CASE("adjusted_shares: unwanted capacity goes to the others") {
   adjusted_shares shares;
   const std::vector<share_claim> claims{{gpus(10)}, {gpus(100)}, {gpus(100), 2000}};
   shares.update(gpus(80), claims);
@@ -27,7 +27,7 @@ TEST_CASE("adjusted_shares: what others do not want goes to those who do") {
   CHECK((s[0].uncapped == gpus(20) && s[1].uncapped == s[1].capped && s[2].uncapped == s[2].capped));
 }
 
-TEST_CASE("adjusted_shares: who wants nothing could claim its part of what the others want") {
+TEST_CASE("adjusted_shares: a queue without demand could still claim its part") {
   adjusted_shares shares;
   const std::vector<share_claim> claims{{gpus(0)}, {gpus(3)}, {gpus(1)}};
   shares.update(gpus(10), claims);
@@ -37,7 +37,7 @@ TEST_CASE("adjusted_shares: who wants nothing could claim its part of what the o
   CHECK(shares.shares().empty());
 }
 
-TEST_CASE("adjusted_shares: conserved, and uncapped is another division each") {
+TEST_CASE("adjusted_shares: conserved, and each uncapped share is a division of its own") {
   allot_test::for_each_seed(2000, [](allot_test::random_source& random) {
     std::vector<share_claim> claims(1 + random.below(8));
     const std::int64_t largest = random.one_in(2) ? 30 : 3000;

@@ -28,7 +28,7 @@ admission_usage<> of_two(allot::instant half_life, allot::instant interval) {
 
 }  // namespace
 
-TEST_CASE("admission_usage: a tick moves usage towards what is used now, by half in a half-life") {
+TEST_CASE("admission_usage: a tick moves usage towards the current usage, by half in a half-life") {
   auto usage = of_two(60, 60);
   usage.tick(a, resources<>{gpus(8)}, 60);
   CHECK(usage.used(a, 0) == gpus(4));
@@ -112,7 +112,7 @@ TEST_CASE("admission_usage: as an order") {
   CHECK((order(l, from_a).first == usage.score(a, 2000)));
 }
 
-TEST_CASE("admission_usage: a quota that it does not know has used nothing, and goes last") {
+TEST_CASE("admission_usage: an unknown quota has no usage and comes last") {
   const auto usage = of_two(60, 60);
   for (const quota_id x : {quota_id{2}, quota_id::none()}) {
     CHECK(usage.used(x, 0) == quantity{});

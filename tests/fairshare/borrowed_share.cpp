@@ -44,7 +44,7 @@ ledger<> pool_of_100(std::int64_t weight_of_a = 1000, std::int64_t weight_of_b =
 
 }  // namespace
 
-TEST_CASE("borrowed_share: what is borrowed of what could be, with the request") {
+TEST_CASE("borrowed_share: borrowed over lendable, with the request") {
   ledger<> l = pool_of_100();
   l.charge(a, gpus(12));
   const auto s = share_of(l, contender<1>{a, false, gpus(3)});
@@ -67,7 +67,7 @@ TEST_CASE("borrowed_share: up to its own a quota borrows nothing, and a root nev
   CHECK(share_of(l, contender<1>{pool, true, gpus(6)}).borrows);
 }
 
-TEST_CASE("borrowed_share: a tiny loan is one, however much could be lent (Kueue #6617)") {
+TEST_CASE("borrowed_share: a tiny loan counts, however much could be lent (Kueue #6617)") {
   // 501 of 500 thousandths, of more than a million GPUs: in thousandths of the lendable it is nothing.
   ledger<> l =
       make_ledger({{.name = "pool", .nominal = gpus(1'000'000)},
@@ -97,7 +97,7 @@ TEST_CASE("borrowed_share: nothing could be lent, yet it borrows (Kueue #6925)")
   CHECK(s.weighted.is_zero());
 }
 
-TEST_CASE("borrowed_share: only what is asked for makes a borrower, but all that is borrowed counts") {
+TEST_CASE("borrowed_share: only requested dimensions make a borrower, but all loans count") {
   auto l =
       make_ledger<2>({{.name = "pool", .nominal = {gpus(10), gpus(10)}}, {.name = "a", .parent = "pool"}});
   l.charge(a, {gpus(0), gpus(5)});

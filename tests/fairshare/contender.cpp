@@ -16,7 +16,7 @@ using allot::limit;
 using allot::quantity;
 using allot::quota_id;
 
-TEST_CASE("contender: a child counts with its whole subtree, own jobs with the pool that is nobody else's") {
+TEST_CASE("contender: a child counts with its whole subtree, own jobs with the quota's own pool") {
   allot::ledger<> l{allot::build_quota_tree<1>(
                         {{.name = "all", .nominal = gpus(20), .inclusive = true},
                          {.name = "a", .parent = "all", .nominal = gpus(8)},

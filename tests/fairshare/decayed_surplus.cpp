@@ -44,7 +44,7 @@ TEST_CASE("decayed_surplus: KAI's rows on 128 GPUs, in whole GPUs") {
   CHECK(granted_by(rule, 80'000, {who(10, 3, 100, 0), who(10, 1, 100, 0)}) == amounts{70'000, 30'000});
 }
 
-TEST_CASE("decayed_surplus: k = 0, or nothing used lately, is in proportion to weight") {
+TEST_CASE("decayed_surplus: with k = 0 or no recent usage, in proportion to weight") {
   allot_test::for_each_seed(800, [](allot_test::random_source& random) {
     auto claimants = allot_test::random_claimants(random);
     const std::int64_t surplus = random.between(0, 150);
@@ -57,7 +57,7 @@ TEST_CASE("decayed_surplus: k = 0, or nothing used lately, is in proportion to w
   });
 }
 
-TEST_CASE("decayed_surplus: who has used its part has less of the surplus, to nothing") {
+TEST_CASE("decayed_surplus: past usage reduces a part of the surplus, down to nothing") {
   const std::vector<claimant> claimants{who(0, 1, 99, 750), who(0, 1, 99, 250)};
   // Parts of 0.5 + k (0.5 - u): 0.375 and 0.625; 0.25 and 0.75; none and 1.
   CHECK(granted_by(decayed_surplus<>{past_use_settings{500}}, 8'000, claimants) == amounts{3'000, 5'000});
@@ -68,7 +68,7 @@ TEST_CASE("decayed_surplus: who has used its part has less of the surplus, to no
                    {who(0, 1, 99, 750), who(0, 1, 3, 250)}) == amounts{5'000, 3'000});
 }
 
-TEST_CASE("decayed_surplus: use can be measured among siblings (KAI's trap 23)") {
+TEST_CASE("decayed_surplus: usage can be measured among siblings (KAI's trap 23)") {
   // A department of a tenth of the cluster, all of it used by the first.
   const std::vector<claimant> claimants{who(0, 1, 16, 100), who(0, 1, 16, 0)};
   CHECK(granted_by(decayed_surplus<>{as_kai, gpus(1)}, 16'000, claimants) == amounts{8'000, 8'000});
@@ -78,7 +78,7 @@ TEST_CASE("decayed_surplus: use can be measured among siblings (KAI's trap 23)")
         amounts{4'000, 12'000});
 }
 
-TEST_CASE("decayed_surplus: everything is given away, and more takes from nobody") {
+TEST_CASE("decayed_surplus: grants the whole surplus, and more surplus reduces no grant") {
   for (const std::int64_t k : {0, 300, 1000, 4000}) {
     allot_test::check_law_of_conservation(decayed_surplus<>{past_use_settings{k}}, 200);
     allot_test::check_law_of_conservation(decayed_surplus<>{past_use_settings{k, true}}, 200);
@@ -90,7 +90,7 @@ TEST_CASE("decayed_surplus: everything is given away, and more takes from nobody
   });
 }
 
-TEST_CASE("decayed_surplus: measured again, more surplus may take from somebody") {
+TEST_CASE("decayed_surplus: with recomputed weights more surplus may reduce a grant") {
   // With 55 GPUs c takes one round more to be full than with 56, so a and b are measured among themselves a
   // round later.
   const std::vector<claimant> claimants{who(0, 3, 200, 300), who(0, 4, 200, 700), who(0, 3, 2, 400),

@@ -208,7 +208,7 @@ TEST_CASE("division: 128 GPUs, what is deserved first, the rest by weight") {
         std::vector<std::int64_t>{0, 42'667, 42'667, 42'666});
 }
 
-TEST_CASE("division: no rounding lets who has more than it wants keep it (KAI's traps 21 and 22)") {
+TEST_CASE("division: no rounding grants more than is wanted (KAI's traps 21 and 22)") {
   std::vector<numbers> ten(10, numbers{0, 1000});
   std::vector<resources<>> demand(11, resources<>{gpus(128)});
   demand[0] = resources<>{gpus(0)};
@@ -219,7 +219,7 @@ TEST_CASE("division: no rounding lets who has more than it wants keep it (KAI's 
   CHECK(divide(siblings(1, {{0, 1000}, {0, 1000}}), fractions) == std::vector<std::int64_t>{0, 500, 500});
 }
 
-TEST_CASE("division: weight zero has a share in what nobody else wants (KAI's trap 24)") {
+TEST_CASE("division: weight zero shares in what the others leave (KAI's trap 24)") {
   const ledger<> l = siblings(8, {{2, 0}, {2, 0}});
   CHECK(divide(l, whole({0, 8, 8})) == std::vector<std::int64_t>{0, 4'000, 4'000});
   CHECK(divide(siblings(8, {{2, 0}, {2, 1}}), whole({0, 8, 8})) ==
@@ -322,7 +322,7 @@ TEST_CASE("division: without limits the entitlements are all there is, or all th
   });
 }
 
-TEST_CASE("division: is sound, leaves nothing over that somebody could use, and keeps what was guaranteed") {
+TEST_CASE("division: is sound, leaves nothing usable over, and keeps guarantees") {
   allot_test::for_each_seed(1500, [](random_source& random) {
     const bool overcommit = random.one_in(3);
     ledger<> l = make_ledger(random_specs(random, overcommit));
@@ -347,7 +347,7 @@ TEST_CASE("division: is sound, leaves nothing over that somebody could use, and 
   });
 }
 
-TEST_CASE("division: more capacity lowers nobody's entitlement") {
+TEST_CASE("division: more capacity lowers no entitlement") {
   allot_test::for_each_seed(150, [](random_source& random) {
     auto specs = random_specs(random, true);
     const auto demand = random_demand(random, specs.size());
@@ -395,7 +395,7 @@ TEST_CASE("division: dimensions do not mix, and nothing is left from one divisio
   });
 }
 
-TEST_CASE("division: an unlimited quota gives everybody what they want") {
+TEST_CASE("division: an unlimited quota satisfies all demands") {
   const ledger<> l = make_ledger({{.name = "root", .nominal = quantity::unlimited()},
                                   {.name = "a", .parent = "root", .nominal = gpus(1)},
                                   {.name = "b", .parent = "root", .borrow = limit::at_most(gpus(7))}});
@@ -581,7 +581,7 @@ TEST_CASE("division: a changed demand gives what dividing from scratch gives") {
   check_change_demand(allot::decayed_surplus<>{}, 100, false);
 }
 
-TEST_CASE("division: rules that promise it conserve capacity in any tree, and more of it lowers nobody") {
+TEST_CASE("division: rules that promise it conserve capacity and are monotone in any tree") {
   check_law_6(allot::proportional_to_quota{}, 100, true);
   check_law_6(allot::priority_bands<>{}, 100);
   check_law_6(allot::most_under_served_first{}, 100, true);
@@ -589,7 +589,7 @@ TEST_CASE("division: rules that promise it conserve capacity in any tree, and mo
   check_law_6(allot::decayed_surplus<>{}, 100);
 }
 
-TEST_CASE("division: a longer queue of who has less than it wants divides nothing") {
+TEST_CASE("division: a longer queue of an unsatisfied quota redivides nothing") {
   struct counted : allot::proportional_to_weight {
     std::size_t* times;
     explicit counted(std::size_t* t) : times(t) {}
@@ -627,7 +627,7 @@ TEST_CASE("division: changing a demand allocates nothing") {
   CHECK_THROWS(shares.change_demand(l, quota_id{0}, resources<>{quantity::milli(-1)}));
 }
 
-TEST_CASE("division: a quota that there was not is entitled to nothing") {
+TEST_CASE("division: an unknown quota is entitled to nothing") {
   const ledger<> l{allot::build_quota_tree<1>({{.name = "a", .nominal = gpus(4)}}).value()};
   division<> shares;
   CHECK(shares.entitled(quota_id{0}) == resources<>{});

@@ -52,7 +52,7 @@ amounts thousandth_by_thousandth(std::int64_t surplus, const std::vector<claiman
 
 static_assert(allot::surplus_rule<most_under_served_first>);
 
-TEST_CASE("even_totals: the most under-served are filled up first, then all rise together") {
+TEST_CASE("even_totals: the most underserved are filled first, then all rise together") {
   // a has half of its quota, b all of it, c three quarters.
   const std::vector<claimant> claimants{of_quota(8, 4, 99), of_quota(8, 8, 99), of_quota(16, 12, 99)};
   most_under_served_first rule;
@@ -62,14 +62,14 @@ TEST_CASE("even_totals: the most under-served are filled up first, then all rise
   CHECK(granted_by(rule, 16'000, claimants) == amounts{10'000, 10'000, 20'000});
 }
 
-TEST_CASE("even_totals: who owns nothing has what the others leave") {
+TEST_CASE("even_totals: a claimant that owns nothing gets what the others leave") {
   const std::vector<claimant> claimants{of_quota(0, 0, 9), of_quota(4, 4, 8), of_quota(0, 0, 9)};
   most_under_served_first rule;
   CHECK(granted_by(rule, 4'000, claimants) == amounts{0, 8'000, 0});
   CHECK(granted_by(rule, 10'000, claimants) == amounts{3'000, 8'000, 3'000});
 }
 
-TEST_CASE("even_totals: is the definition, thousandth by thousandth") {
+TEST_CASE("even_totals: agrees with the definition, thousandth by thousandth") {
   allot_test::for_each_seed(3000, [](allot_test::random_source& random) {
     const auto claimants = allot_test::random_claimants(random);
     const std::int64_t surplus = random.between(0, 200);
@@ -80,13 +80,13 @@ TEST_CASE("even_totals: is the definition, thousandth by thousandth") {
   });
 }
 
-TEST_CASE("even_totals: everything is given away, more takes from nobody, and unmet wants do not matter") {
+TEST_CASE("even_totals: grants the whole surplus, monotonically, and ignores unmet wants") {
   allot_test::check_law_of_conservation(most_under_served_first{});
   allot_test::check_law_of_conservation(even_totals_by_weight{});
   allot_test::check_ignores_unmet_wants(most_under_served_first{});
 }
 
-TEST_CASE("even_totals: where nobody had anything, by weight is in proportion to weight") {
+TEST_CASE("even_totals: without prior grants even_totals_by_weight is proportional to weight") {
   allot_test::for_each_seed(500, [](allot_test::random_source& random) {
     auto claimants = allot_test::random_claimants(random);
     for (claimant& c : claimants) c.granted = c.kept = quantity{};

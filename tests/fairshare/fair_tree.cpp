@@ -131,7 +131,7 @@ TEST_CASE("fair_tree: own jobs of an account are a user beside its children") {
   CHECK((order.factor(quota_id{0}) == allot::ratio{1, 2}));
 }
 
-TEST_CASE("fair_tree: a hair's breadth of usage is no tie") {
+TEST_CASE("fair_tree: the smallest difference of usage is no tie") {
   constexpr std::int64_t much = std::int64_t{1} << 60;
   CHECK(ranks({{"a", "", 1000, much}, {"b", "", 1000, much - 1}}) == rank_map{{"b", 0}, {"a", 1}});
   CHECK(ranks({{"a", "", 1000, much}, {"b", "", 1000, much}}) == rank_map{{"a", 0}, {"b", 0}});
@@ -190,7 +190,7 @@ TEST_CASE("fair_tree: without ties between users and accounts, by the level shar
   });
 }
 
-TEST_CASE("fair_tree: in a tournament it is the rank of who has the job that counts") {
+TEST_CASE("fair_tree: in a tournament the rank of the job's own quota counts") {
   const ledger<> l{allot::build_quota_tree<1>({{.name = "root"},
                                                {.name = "a", .parent = "root"},
                                                {.name = "b", .parent = "root"},

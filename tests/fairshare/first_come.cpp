@@ -30,7 +30,7 @@ using amounts = std::vector<std::int64_t>;
 
 static_assert(allot::surplus_rule<first_come>);
 
-TEST_CASE("first_come: who uses some keeps it, then who asked first gets it, whatever the weights") {
+TEST_CASE("first_come: users of the surplus keep it, then the first to wait gets it, whatever the weights") {
   const std::vector<claimant> claimants{who(gpus(8), gpus(0), 1), who(gpus(8), gpus(5), 9),
                                         who(gpus(8), gpus(0), 0)};
   CHECK(granted_by(first_come{}, 5'000, claimants) == amounts{0, 5'000, 0});
@@ -39,18 +39,18 @@ TEST_CASE("first_come: who uses some keeps it, then who asked first gets it, wha
   CHECK(granted_by(first_come{}, 23'000, claimants) == amounts{8'000, 7'000, 8'000});
 }
 
-TEST_CASE("first_come: when less is left than is used, who came last gives it up, equals as named") {
+TEST_CASE("first_come: when less is left than is used, the last to come loses it") {
   const std::vector<claimant> claimants{who(gpus(8), gpus(4), 2), who(gpus(8), gpus(4), 1),
                                         who(gpus(8), gpus(4), 2)};
   CHECK(granted_by(first_come{}, 9'000, claimants) == amounts{4'000, 4'000, 1'000});
   CHECK(granted_by(first_come{}, 6'000, claimants) == amounts{2'000, 4'000, 0});
 }
 
-TEST_CASE("first_come: everything is given away, and more takes from nobody") {
+TEST_CASE("first_come: grants the whole surplus, and more surplus reduces no grant") {
   allot_test::check_law_of_conservation(first_come{});
 }
 
-TEST_CASE("first_come: nobody has more while somebody before it could keep or get more") {
+TEST_CASE("first_come: no claimant gets more while an earlier one could use it") {
   allot_test::for_each_seed(1000, [](allot_test::random_source& random) {
     const auto claimants = allot_test::random_claimants(random);
     const std::int64_t surplus = random.between(0, 120);

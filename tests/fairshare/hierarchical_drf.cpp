@@ -163,7 +163,7 @@ TEST_CASE("hierarchical_drf: a blocked member does not let its siblings run away
   }
 }
 
-TEST_CASE("hierarchical_drf: saturation of a group, and who is saturated goes last") {
+TEST_CASE("hierarchical_drf: a blocked group, and blocked contenders come last") {
   ledger<2> l{allot::build_quota_tree<2>(sci_and_eng()).value()};
   const auto id = [&](const char* name) { return l.tree().find(name); };
   hierarchical_drf<2> shares{{gpus(10), gpus(10)}};
@@ -200,7 +200,7 @@ TEST_CASE("hierarchical_drf: shares are per weight, also where members are scale
   CHECK(f.tasks("prod") == 4);
 }
 
-TEST_CASE("hierarchical_drf: a path that is refreshed is as if all were counted again") {
+TEST_CASE("hierarchical_drf: refreshing a path equals a full update") {
   allot_test::for_each_seed(150, [](allot_test::random_source& random) {
     ledger<2> l{allot::quota_tree<2>{allot_test::random_quotas<2>(random, {.one_unlimited_in = 0})}};
     const two capacity{gpus(random.between(0, 200)), gpus(200)};

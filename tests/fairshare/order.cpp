@@ -46,7 +46,7 @@ allot::ledger<> two_of_10(std::int64_t weight_of_b = 1000) {
 
 }  // namespace
 
-TEST_CASE("order: who stays within its own goes before the better job of who does not") {
+TEST_CASE("order: a quota within its nominal comes before a better job of one that borrows") {
   allot::ledger<> l = two_of_10();
   l.charge(a, gpus(9));
   const within_nominal_then_borrowed_share order;
@@ -56,7 +56,7 @@ TEST_CASE("order: who stays within its own goes before the better job of who doe
   CHECK((best_job_first{}(l, borrowing) < best_job_first{}(l, within)));
 }
 
-TEST_CASE("order: among borrowers the lowest weighted share goes first, then the best job") {
+TEST_CASE("order: among borrowers the lowest weighted share comes first, then the best job") {
   allot::ledger<> l = two_of_10(3000);
   l.charge(a, gpus(10));
   l.charge(b, gpus(10));
@@ -70,7 +70,7 @@ TEST_CASE("order: among borrowers the lowest weighted share goes first, then the
   CHECK((key(b, 3, 0) < key(a, 1, 1)));
 }
 
-TEST_CASE("order: who has borrowed but asks for nothing more of it is within its own") {
+TEST_CASE("order: a borrower that requests nothing contested counts as within its own") {
   allot::ledger<2> l{
       allot::build_quota_tree<2>({{.name = "pool", .nominal = {gpus(9), gpus(9)}},
                                   {.name = "a", .parent = "pool", .nominal = {gpus(2), gpus(0)}},

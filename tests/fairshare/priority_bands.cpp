@@ -56,14 +56,14 @@ TEST_CASE("priority_bands: no rounding lets a lower band overtake (KAI's trap 21
   }
 }
 
-TEST_CASE("priority_bands: what a unit leaves over does not fall to a lower band that could use it") {
+TEST_CASE("priority_bands: the remainder of a unit does not go to a lower band") {
   priority_bands<> rule{proportional_to_weight{webster{gpus(2)}}};
   const std::vector<claimant> claimants{in_band(1, gpus(8)), in_band(0, gpus(1))};
   CHECK(granted_by(rule, 5'000, claimants) == amounts{4'000, 0});
   CHECK(granted_by(rule, 9'000, claimants) == amounts{8'000, 1'000});
 }
 
-TEST_CASE("priority_bands: everything is given away, and more takes from nobody") {
+TEST_CASE("priority_bands: grants the whole surplus, and more surplus reduces no grant") {
   allot_test::check_law_of_conservation(priority_bands<>{});
   allot_test::check_ignores_unmet_wants(priority_bands<>{});
 }

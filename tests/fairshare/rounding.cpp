@@ -144,7 +144,7 @@ TEST_CASE("rounding: the water level is that found by scanning") {
   });
 }
 
-TEST_CASE("rounding: Webster's is that of the definition, unit by unit") {
+TEST_CASE("rounding: Webster's agrees with the definition, unit by unit") {
   allot_test::for_each_seed(3000, [](random_source& random) {
     const auto parts = random_parts(random, 50);
     const std::int64_t unit = random.between(1, 9);
@@ -153,7 +153,7 @@ TEST_CASE("rounding: Webster's is that of the definition, unit by unit") {
   });
 }
 
-TEST_CASE("rounding: what each promises") {
+TEST_CASE("rounding: the properties of each rounding") {
   allot_test::for_each_seed(3000, [](random_source& random) {
     const auto parts = random_parts(random, 50);
     const std::int64_t unit = random.one_in(2) ? 1 : random.between(2, 9);
@@ -200,7 +200,7 @@ TEST_CASE("rounding: what each promises") {
   });
 }
 
-TEST_CASE("rounding: with more to divide, Webster's and rounding down take from nobody") {
+TEST_CASE("rounding: with more to divide, Webster's and rounding down reduce no part") {
   allot_test::for_each_seed(300, [](random_source& random) {
     const auto parts = random_parts(random, 40);
     const quantity unit = quantity::milli(random.one_in(2) ? 1 : random.between(2, 9));
@@ -219,7 +219,7 @@ TEST_CASE("rounding: with more to divide, Webster's and rounding down take from 
   });
 }
 
-TEST_CASE("rounding: by largest remainders one GPU more costs somebody one (the Alabama paradox)") {
+TEST_CASE("rounding: by largest remainders one more GPU costs a quota one (the Alabama paradox)") {
   const std::vector<part> parts{{100'000, 6}, {100'000, 6}, {100'000, 2}};
   const largest_remainder hamilton{gpus(1)};
   CHECK(divide(hamilton, 10'000, parts) == std::vector<std::int64_t>{4'000, 4'000, 2'000});
@@ -230,7 +230,7 @@ TEST_CASE("rounding: by largest remainders one GPU more costs somebody one (the 
   CHECK(divide(house_monotone, 12'000, parts) == std::vector<std::int64_t>{5'000, 5'000, 2'000});
 }
 
-TEST_CASE("rounding: ties go to the first named, and of the longest unserved to who waits longest") {
+TEST_CASE("rounding: ties go to the first named, and with longest_unserved to the longest waiting") {
   const std::vector<part> parts{{9, 1, 5}, {9, 1, 3}, {9, 1, 4}};
   CHECK(divide(largest_remainder{}, 5, parts) == std::vector<std::int64_t>{2, 2, 1});
   CHECK(divide(longest_unserved{}, 5, parts) == std::vector<std::int64_t>{1, 2, 2});
@@ -248,7 +248,7 @@ TEST_CASE("rounding: a unit that is only part wanted is given in part, never bey
   CHECK(divide(webster{}, 1000, parts) == std::vector<std::int64_t>{500, 500});
 }
 
-TEST_CASE("rounding: nobody to divide among") {
+TEST_CASE("rounding: without portions") {
   std::vector<portion> none;
   webster{}(5, none);
   webster{gpus(1)}(5, none);

@@ -36,7 +36,7 @@ TEST_CASE("subtree_usage: is the ledger's, kept up to date or built again") {
   });
 }
 
-TEST_CASE("subtree_usage: of a quota that it was never told of it says nothing") {
+TEST_CASE("subtree_usage: an unknown quota has no usage") {
   const allot::ledger<> l{allot::quota_tree<>{{{.name = "a"}}}};
   const subtree_usage<> sums{l};
   for (const quota_id x : {quota_id{1}, quota_id::none()}) {

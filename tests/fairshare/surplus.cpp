@@ -81,7 +81,7 @@ TEST_CASE("surplus: in proportion to weight, and the full leave the rest to the 
   CHECK(divide(80, {}).empty());
 }
 
-TEST_CASE("surplus: weight zero gets what the others leave, in equal parts") {
+TEST_CASE("surplus: claimants of weight zero share equally what the others leave") {
   const auto wants = [](std::int64_t q, std::int64_t weight) {
     return claimant{{}, quantity::milli(q), weight};
   };
@@ -104,7 +104,7 @@ TEST_CASE("surplus: is what the divisor method gives thousandth by thousandth") 
   });
 }
 
-TEST_CASE("surplus: nothing is lost and nobody has more than it wants") {
+TEST_CASE("surplus: nothing is lost, and no claimant gets more than it wants") {
   allot_test::for_each_seed(2000, [](random_source& random) {
     std::vector<claimant> claimants(1 + random.below(20));
     quantity wanted;
@@ -125,7 +125,7 @@ TEST_CASE("surplus: nothing is lost and nobody has more than it wants") {
   });
 }
 
-TEST_CASE("surplus: one thousandth more takes from nobody") {
+TEST_CASE("surplus: one more thousandth reduces no grant") {
   allot_test::for_each_seed(300, [](random_source& random) {
     const auto claimants = claimants_with_weights(random);
     auto before = divide(0, claimants);
@@ -184,7 +184,7 @@ TEST_CASE("surplus: in proportion to quota, and equally to those without one") {
   allot_test::check_ignores_unmet_wants(allot::proportional_to_quota{});
 }
 
-TEST_CASE("surplus: HTCondor's remainders go in turn to who has waited longest") {
+TEST_CASE("surplus: HTCondor's remainders go in turn to the longest unserved") {
   const auto owns = [](std::int64_t owned, std::int64_t since) {
     claimant c{{}, allot::gpus(99), 1};
     c.owned = allot::gpus(owned);
@@ -201,7 +201,7 @@ TEST_CASE("surplus: HTCondor's remainders go in turn to who has waited longest")
   CHECK_FALSE(allot::ignores_unmet_wants(rule));
 }
 
-TEST_CASE("surplus: a rule is told what only the host knows") {
+TEST_CASE("surplus: informed passes data of the host to a rule") {
   const auto asked_at = [](claimant& c) { c.since = c.quota.index() == 2 ? 0 : 1; };
   allot::informed<allot::first_come, decltype(asked_at)> rule{asked_at};
   std::vector<claimant> claimants(3, claimant{{}, quantity::milli(5), 1});
@@ -210,7 +210,7 @@ TEST_CASE("surplus: a rule is told what only the host knows") {
   CHECK_FALSE(allot::ignores_unmet_wants(rule));
 }
 
-TEST_CASE("surplus: with largest remainders and rounding down a rule still gives nobody too much") {
+TEST_CASE("surplus: with largest remainders and rounding down no grant exceeds the want") {
   allot_test::for_each_seed(500, [](random_source& random) {
     const auto claimants = allot_test::random_claimants(random);
     const std::int64_t surplus = random.between(0, 150);
@@ -220,7 +220,7 @@ TEST_CASE("surplus: with largest remainders and rounding down a rule still gives
   });
 }
 
-TEST_CASE("surplus: equal weights give the max-min optimum, of all ways to give it away") {
+TEST_CASE("surplus: equal weights give the max-min optimum") {
   allot_test::for_each_seed(300, [](random_source& random) {
     std::vector<claimant> claimants(3);
     std::int64_t wanted = 0;

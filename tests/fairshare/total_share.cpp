@@ -94,7 +94,7 @@ TEST_CASE("total_share: owned usage counts too, by weight, weight zero is last, 
   CHECK(unlimited(l, contender<1>{a, false}).weighted.is_zero());
 }
 
-TEST_CASE("total_share: saturation is of what one is entitled to, nothing due and something used is last") {
+TEST_CASE("total_share: saturation is usage over entitlement, usage without entitlement comes last") {
   ledger<> l{allot::build_quota_tree<1>({{.name = "root", .nominal = gpus(12), .inclusive = true},
                                          {.name = "a", .parent = "root", .nominal = gpus(8)},
                                          {.name = "b", .parent = "root", .nominal = gpus(4)}})

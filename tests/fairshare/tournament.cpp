@@ -166,7 +166,7 @@ struct least_number_first {
 
 }  // namespace
 
-TEST_CASE("tournament: what else an order looks at may change, and then every quota gets a new key") {
+TEST_CASE("tournament: when other data of the order changes, every quota is rekeyed") {
   allot_test::for_each_seed(200, [](random_source& random) {
     ledger<> l{allot::quota_tree<>{allot_test::random_quotas<1>(random, {.most_quotas = 30})}};
     const std::size_t quotas = l.tree().slots();
@@ -264,7 +264,7 @@ TEST_CASE("tournament: full ties go to the own jobs, then to the older quota") {
   }
 }
 
-TEST_CASE("tournament: without quotas nobody wins") {
+TEST_CASE("tournament: without quotas there is no winner") {
   allot::tournament<1, allot::best_job_first> turn;
   const ledger<> l{allot::quota_tree<>{{}}};
   turn.reset(l.tree());

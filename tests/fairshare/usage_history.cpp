@@ -71,7 +71,7 @@ class second_by_second {
 
 }  // namespace
 
-TEST_CASE("usage_history: half of it counts after a half-life, and the division knows") {
+TEST_CASE("usage_history: usage counts half after a half-life, also in the division") {
   const auto tree = department();
   usage_history<> history{history_settings{100}};
   history.reset(tree, 0);
@@ -117,7 +117,7 @@ TEST_CASE("usage_history: without a half-life all counts alike, and a window for
   }
 }
 
-TEST_CASE("usage_history: nothing to use is nothing used, and use beyond capacity is bounded") {
+TEST_CASE("usage_history: no capacity gives no usage, and usage beyond capacity is bounded") {
   const auto tree = department();
   usage_history<> history;
   history.reset(tree, 0);
@@ -130,7 +130,7 @@ TEST_CASE("usage_history: nothing to use is nothing used, and use beyond capacit
   CHECK_THROWS(history.advance(5));
 }
 
-TEST_CASE("usage_history: is the definition, second by second, however often one looks") {
+TEST_CASE("usage_history: agrees with the definition, however often it is queried") {
   allot_test::for_each_seed(300, [](random_source& random) {
     const allot::quota_tree<> tree{
         allot_test::random_quotas<1>(random, {.most_quotas = 6, .one_unlimited_in = 0})};
@@ -173,7 +173,7 @@ TEST_CASE("usage_history: is the definition, second by second, however often one
   });
 }
 
-TEST_CASE("usage_history: quotas that come later have used nothing, and the others keep what they have") {
+TEST_CASE("usage_history: added quotas have no usage, and the others keep theirs") {
   const auto tree = department();
   usage_history<> history{history_settings{50, 500}};
   history.reset(tree, 0);
@@ -262,7 +262,7 @@ TEST_CASE("usage_history: as an order, per weight") {
   CHECK((key(b) < key(c)));
 }
 
-TEST_CASE("usage_history: of a quota or a dimension that it does not know it says nothing") {
+TEST_CASE("usage_history: unknown quotas and dimensions have no usage") {
   const auto tree = allot::build_quota_tree<1>({{.name = "a"}}).value();
   usage_history<> history{history_settings{10}};
   for (const quota_id x : {quota_id{0}, quota_id{1}, quota_id::none()}) {
@@ -285,7 +285,7 @@ TEST_CASE("usage_history: of a quota or a dimension that it does not know it say
   }
 }
 
-TEST_CASE("usage_history: what is saved and restored at any time goes on as if nothing had happened") {
+TEST_CASE("usage_history: saving and restoring at any time changes nothing") {
   allot_test::for_each_seed(300, [](random_source& random) {
     const allot::quota_tree<1> tree = department();
     const history_settings settings{random.between(0, 1) * 7, random.between(0, 1) * 12, random.one_in(2)};
@@ -319,7 +319,7 @@ TEST_CASE("usage_history: what is saved and restored at any time goes on as if n
   });
 }
 
-TEST_CASE("usage_history: what is no saved history of that tree is refused and changes nothing") {
+TEST_CASE("usage_history: invalid saved data is refused and changes nothing") {
   const allot::quota_tree<1> tree = department();
   usage_history<> h{{5, 9}};
   h.reset(tree, 0);

@@ -74,7 +74,7 @@ using gpu_counts = std::vector<std::int64_t>;
 
 }  // namespace
 
-TEST_CASE("whole_gangs: nobody is entitled to part of a gang") {
+TEST_CASE("whole_gangs: no quota is entitled to part of a gang") {
   // Exactly 42.7 each; five gangs of 8 each are 120, and there is one more.
   CHECK(pool(128, {{0, 128, 8}, {0, 128, 8}, {0, 128, 8}}).rounded() == gpu_counts{48, 40, 40});
   CHECK(pool(100, {{0, 128, 8}, {0, 128, 8}}).rounded() == gpu_counts{48, 48});
@@ -89,7 +89,7 @@ TEST_CASE("whole_gangs: what is its own comes before a larger remainder") {
   CHECK(pool(13, {{4, 9, 9}, {0, 30, 4}}).rounded() == gpu_counts{9, 4});
 }
 
-TEST_CASE("whole_gangs: what is too little for who is short goes to smaller gangs, then to single GPUs") {
+TEST_CASE("whole_gangs: what is too little for any short quota goes to smaller gangs, then to single GPUs") {
   CHECK(pool(7, {{0, 8, 8}, {0, 9, 1}}).rounded() == gpu_counts{0, 7});
   CHECK(pool(15, {{0, 64, 16}, {0, 64, 4}, {0, 5, 0}}).rounded() == gpu_counts{0, 8, 5});
   CHECK(pool(15, {{0, 64, 16}, {0, 64, 6}, {0, 64, 0}}).rounded() == gpu_counts{0, 6, 9});

@@ -15,7 +15,7 @@
 using allot::quota_id;
 using allot::winner_trees;
 
-TEST_CASE("winner_trees: the winner is the best of those who take part, and each node knows those below it") {
+TEST_CASE("winner_trees: the winner is the best participant, and each node covers those below it") {
   allot_test::for_each_seed(40, [](allot_test::random_source& random) {
     const auto tree =
         allot::build_quota_tree(allot_test::random_quotas<1>(random, {.most_quotas = 12})).value();

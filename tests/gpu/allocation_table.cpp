@@ -58,7 +58,7 @@ TEST_CASE("allocation_table: lists grow and shrink beside each other") {
   CHECK(nodes_of(t, b).size() == 5);
 }
 
-TEST_CASE("allocation_table: indexes are given again, the last one given back first, under another id") {
+TEST_CASE("allocation_table: indexes are reused, the last released first, under new ids") {
   allocation_table t;
   const allocation_id a = t.open();
   const allocation_id b = t.open();
@@ -75,7 +75,7 @@ TEST_CASE("allocation_table: indexes are given again, the last one given back fi
   CHECK_FALSE(t.contains(next));
 }
 
-TEST_CASE("allocation_table: of an id that stands for nothing there is nothing to tell") {
+TEST_CASE("allocation_table: an invalid id has no pods") {
   allocation_table t;
   const allocation_id stale = t.open();
   t.close(stale);
@@ -133,7 +133,7 @@ TEST_CASE("allocation_table: undone changes leave no trace in the ids to come") 
   CHECK(t.open() == again);
 }
 
-TEST_CASE("allocation_table: comparison sees that an id to come is another one") {
+TEST_CASE("allocation_table: comparison covers the next id") {
   allocation_table t;
   t.close(t.open());
   CHECK_FALSE(t == allocation_table{});
@@ -151,7 +151,7 @@ TEST_CASE("allocation_table: comparison sees that an id to come is another one")
   CHECK_FALSE(t == fresh);
 }
 
-TEST_CASE("allocation_table: comparison sees the order of the ids to come") {
+TEST_CASE("allocation_table: comparison covers the order of future ids") {
   allocation_table t;
   for (int i = 0; i < 3; ++i) static_cast<void>(t.open());
   allocation_table other = t;
@@ -169,7 +169,7 @@ TEST_CASE("allocation_table: comparison sees the order of the ids to come") {
   CHECK_FALSE(t == allocation_table{});
 }
 
-TEST_CASE("allocation_table: comparison sees pods, status and ids, not what was") {
+TEST_CASE("allocation_table: comparison covers pods, status and ids, not history") {
   allocation_table t;
   const allocation_id a = t.open();
   t.add_pod(a, on(1));
@@ -183,7 +183,7 @@ TEST_CASE("allocation_table: comparison sees pods, status and ids, not what was"
   CHECK_FALSE(other == t);
 }
 
-TEST_CASE("allocation_table: broken preconditions are noticed") {
+TEST_CASE("allocation_table: broken preconditions are detected") {
   allocation_table t;
   CHECK_THROWS_AS(t.close(allocation_id{0}), allot_test::assertion_failed);
   CHECK_THROWS_AS(t.undo_open(allocation_id{}), allot_test::assertion_failed);
@@ -200,7 +200,7 @@ TEST_CASE("allocation_table: broken preconditions are noticed") {
   CHECK_THROWS_AS(t.undo_close(a, status::placed), allot_test::assertion_failed);
 }
 
-TEST_CASE("allocation_table: allocates nothing once it has been as large") {
+TEST_CASE("allocation_table: does not allocate below its largest size so far") {
   allocation_table t;
   std::vector<allocation_id> open;
   open.reserve(100);

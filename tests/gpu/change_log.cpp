@@ -35,7 +35,7 @@ TEST_CASE("change_log: what changed since a moment, in order, with repetitions")
   CHECK(log.now().state == 103);
 }
 
-TEST_CASE("change_log: it forgets the oldest changes, and says so") {
+TEST_CASE("change_log: forgets the oldest changes, and says so") {
   change_log log{1, 0};
   const auto start = log.now();
   auto recent = start;
@@ -48,7 +48,7 @@ TEST_CASE("change_log: it forgets the oldest changes, and says so") {
   CHECK(log.since(recent).size() == 10);
 }
 
-TEST_CASE("change_log: it remembers no moment of another log, of its copy or of what it was before") {
+TEST_CASE("change_log: rejects positions of other logs, copies and former states") {
   change_log log{4, 7};
   change_log other{4, 8};
   CHECK_FALSE(log.remembers(other.now()));
@@ -76,7 +76,7 @@ TEST_CASE("change_log: it remembers no moment of another log, of its copy or of 
   CHECK(moved.now().state == then.state);
 }
 
-TEST_CASE("change_log: it does not allocate once it is made") {
+TEST_CASE("change_log: does not allocate after construction") {
   change_log log{100, 0};
   const std::size_t count = allot_test::allocations_in([&] {
     for (std::uint64_t i = 0; i < 10'000; ++i) log.note(node_id{static_cast<std::size_t>(i % 100)}, i);

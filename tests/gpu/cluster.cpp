@@ -46,7 +46,7 @@ void check_only_problem(const gpu::node_spec& s, problem_code code, const std::s
 
 }  // namespace
 
-TEST_CASE("cluster: nodes are counted out in the order of the specification") {
+TEST_CASE("cluster: nodes are numbered in the order of the specification") {
   gpu::node_spec dgx = nodes("dgx", 11, 8, "train");
   dgx.gpu_model = "H100";
   dgx.labels = {{"rack", "r1"}};
@@ -75,7 +75,7 @@ TEST_CASE("cluster: nodes are counted out in the order of the specification") {
   }
 }
 
-TEST_CASE("cluster: a count of one is counted out too") {
+TEST_CASE("cluster: a count of one also numbers its node") {
   const gpu::cluster c = gpu::build_cluster({nodes("n", 1, 4)}).value();
   CHECK(c.find("n-0"));
   CHECK_FALSE(c.find("n"));
@@ -98,14 +98,14 @@ TEST_CASE("cluster: nodes of one pool and one size are one type") {
   CHECK(c.largest_node(0b100) == 0);
 }
 
-TEST_CASE("cluster: none at all is a cluster") {
+TEST_CASE("cluster: a cluster may have no nodes") {
   const gpu::cluster c = gpu::build_cluster({}).value();
   CHECK(c == gpu::cluster{});
   CHECK(c.size() == 0);
   CHECK_FALSE(c.find("x"));
 }
 
-TEST_CASE("cluster: each field that is wrong is named") {
+TEST_CASE("cluster: every invalid field is named") {
   check_only_problem(nodes("", std::nullopt, 8), problem_code::empty_name, "name");
   check_only_problem(nodes("n", 0, 8), problem_code::out_of_range, "count");
   check_only_problem(nodes("n", -1, 8), problem_code::out_of_range, "count");
@@ -130,7 +130,7 @@ TEST_CASE("cluster: each field that is wrong is named") {
   check_only_problem(s, problem_code::empty_name, "labels");
 }
 
-TEST_CASE("cluster: names that meet after counting out are reported, once for each specification") {
+TEST_CASE("cluster: names that clash after expansion are reported once per specification") {
   const auto found =
       problems_of({nodes("n", 4, 8), nodes("n-2", std::nullopt, 8), nodes("n", 3, 4), nodes("m", 2, -1)});
   REQUIRE(found.size() == 3);

@@ -11,7 +11,7 @@ using allot::gpu::device_count;
 using allot::gpu::devices_of;
 using allot::gpu::pod_request;
 
-TEST_CASE("device_count: whole GPUs are had alone, parts of them perhaps not") {
+TEST_CASE("device_count: whole GPUs are exclusive, fractions may be shared") {
   CHECK(devices_of({.gpus = gpus(2), .pods = 3}) == device_count{6, 0});
   CHECK(devices_of({.gpus = gpus(12), .pods = 3, .total = true}) == device_count{12, 0});
   CHECK(devices_of({.gpus = quantity::milli(500), .pods = 3}) == device_count{0, 3});
@@ -21,7 +21,7 @@ TEST_CASE("device_count: whole GPUs are had alone, parts of them perhaps not") {
   CHECK(devices_of({.pods = 2, .cpu_milli = 1000}) == device_count{0, 0});
 }
 
-TEST_CASE("device_count: free are devices that nobody uses or that were vacated, on open nodes") {
+TEST_CASE("device_count: free devices are unused or vacated ones on open nodes") {
   allot::gpu::inventory places{
       allot::gpu::build_cluster({{.name = "small", .gpus = 2}, {.name = "large", .gpus = 8}}).value()};
   const auto free = [&] { return allot::gpu::free_devices(places.index()); };

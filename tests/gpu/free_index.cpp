@@ -138,7 +138,7 @@ TEST_CASE("free_index: which devices a pod would have on a node") {
   CHECK(index.choose_devices(n, {8}) == 0xFFU);
   CHECK_FALSE(index.choose_devices(n, {9}));
 
-  SUBCASE("whole GPUs: those that nobody holds come first") {
+  SUBCASE("whole GPUs: devices that are not held come first") {
     index.occupy(pod(0, 0b10));
     index.hold(pod(0, 0b1001));
     CHECK(index.choose_devices(n, {2}) == 0b10100U);
@@ -162,7 +162,7 @@ TEST_CASE("free_index: which devices a pod would have on a node") {
     index.hold(pod(0, 0b001, 100));
     CHECK(index.choose_devices(n, {1, 400}) == 0b001U);
   }
-  SUBCASE("a fresh device for a fraction: one that nobody holds") {
+  SUBCASE("an unused device for a fraction: one that is not held") {
     index.hold(pod(0, 0b1));
     CHECK(index.choose_devices(n, {1, 300}) == 0b10U);
   }
@@ -184,7 +184,7 @@ TEST_CASE("free_index: a shared device is neither free nor full") {
   CHECK_FALSE(index.smallest_gap(0, 1));
 }
 
-TEST_CASE("free_index: a closed node stands in no index, and opens as it then is") {
+TEST_CASE("free_index: a closed node is in no index, and reopens in its current state") {
   free_index index{allot_test::equal_nodes(2, 2)};
   index.occupy(pod(0, 0b1, 300));
   index.occupy(pod(1, 0b11));
@@ -240,7 +240,7 @@ TEST_CASE("free_index: a pod is ready when its devices have room for all that us
   CHECK(index.held_in(gpu::all_pools) == quantity{});
 }
 
-TEST_CASE("free_index: broken preconditions are noticed") {
+TEST_CASE("free_index: broken preconditions are detected") {
   free_index index{allot_test::equal_nodes(1, 2)};
   index.occupy(pod(0, 0b1));
   CHECK_THROWS_AS(index.occupy(pod(0, 0b1)), allot_test::assertion_failed);

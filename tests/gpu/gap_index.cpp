@@ -108,7 +108,7 @@ TEST_CASE("gap_index: two devices with one gap, of one node, of one block and of
   CHECK(i.index == gap_index{i.type()});
 }
 
-TEST_CASE("gap_index: agrees with a scan, and what is taken back has never been") {
+TEST_CASE("gap_index: agrees with a scan, and changes have exact inverses") {
   allot_test::for_each_seed(80, [](allot_test::random_source& random) {
     indexed i{random.between(1, 40), random.between(1, 8)};
     struct step {

@@ -81,7 +81,7 @@ TEST_CASE("host_room: a pod fits as long as there is CPU, memory and a slot for 
   CHECK(h.pods(pod(0, 0)) == 0);
 }
 
-TEST_CASE("host_room: what a node does not say is not counted") {
+TEST_CASE("host_room: amounts that a node does not specify are not counted") {
   hosts h{one_node(0, 0, 0)};
   const placed_pod huge = pod(std::numeric_limits<std::int64_t>::max(), std::int64_t{1} << 40);
   CHECK(h.pods(huge) == any_number);
@@ -95,7 +95,7 @@ TEST_CASE("host_room: what a node does not say is not counted") {
 }
 
 // KAI-Scheduler's trap of v0.7.5: the GPU has room, but the CPU beside it is still on its way out.
-TEST_CASE("host_room: who is placed on what is held has to wait") {
+TEST_CASE("host_room: a pod placed on held capacity has to wait") {
   hosts h{one_node(8000, 0, 10)};
   const placed_pod going = pod(6000, 0);
   h.hold(going);
@@ -136,7 +136,7 @@ TEST_CASE("host_room: held many times over, it is still exact") {
   CHECK(h.room == hosts{h.layout}.room);
 }
 
-TEST_CASE("host_room: broken preconditions are noticed, and a pod without room changes nothing") {
+TEST_CASE("host_room: broken preconditions are detected, and a pod without room changes nothing") {
   hosts h{one_node(1000, 1000, 1)};
   const host_room before = h.room;
   CHECK_THROWS_AS(h.use(pod(1001, 0)), allot_test::assertion_failed);
@@ -204,7 +204,7 @@ TEST_CASE("host_room: sums agree with a list of pods, every change has an exact 
   });
 }
 
-TEST_CASE("host_room: as many pods as it says fit, and not one more") {
+TEST_CASE("host_room: exactly the stated number of pods fits") {
   allot_test::for_each_seed(100, [](allot_test::random_source& random) {
     hosts h{allot_test::random_cluster(random)};
     const placed_pod p = pod(random.between(0, 4000), random.between(0, 900), random.below(h.layout.size()));

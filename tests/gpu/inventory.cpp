@@ -320,7 +320,7 @@ struct compared {
 
 }  // namespace
 
-TEST_CASE("inventory: random operations do what looking at every device does") {
+TEST_CASE("inventory: random operations agree with a scan of every device") {
   allot_test::for_each_seed(500, [](random_source& random) {
     compared c{allot_test::random_cluster(random)};
     for (int step = 0; step < 80; ++step) {
@@ -391,7 +391,7 @@ TEST_CASE("inventory: best fit as the published simulator has it") {
     CHECK(nodes_of(i, *i.place(total(18))) == std::vector<std::size_t>{6, 7, 1});
     CHECK(nodes_of(i, *i.place(total(16))) == std::vector<std::size_t>{8, 9});
   }
-  SUBCASE("it waits for empty nodes though enough GPUs are free") {
+  SUBCASE("has no place without empty nodes though enough GPUs are free") {
     inventory i = with_used({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0});
     CHECK_FALSE(i.place(total(16)));
     CHECK(i.why_not(total(16)).reason == gpu::obstacle::fragmented);
@@ -430,7 +430,7 @@ TEST_CASE("inventory: fractions are exact") {
   CHECK(i.place({gpus(1)}));
 }
 
-TEST_CASE("inventory: what vacates can be given away, but not used before it is gone") {
+TEST_CASE("inventory: a vacated place can be given away, but not used before its release") {
   inventory i{allot_test::equal_nodes(2, 4)};
   const allocation_id going = *i.place({gpus(4)});
   const allocation_id staying = *i.place({gpus(3)});
@@ -450,13 +450,13 @@ TEST_CASE("inventory: what vacates can be given away, but not used before it is 
   CHECK(i.ready(staying));
   CHECK_FALSE(i.place({gpus(1)}));
 
-  SUBCASE("it is gone") {
+  SUBCASE("it is released") {
     i.release(going);
     CHECK(i.ready(waiting));
     CHECK(i.held() == quantity{});
     CHECK(i.used() == gpus(8));
   }
-  SUBCASE("who waits may have to go as well") {
+  SUBCASE("the waiting job may be evicted as well") {
     i.vacate(waiting);
     const allocation_id next = *i.place({gpus(2)});
     i.release(going);
@@ -464,7 +464,7 @@ TEST_CASE("inventory: what vacates can be given away, but not used before it is 
     i.release(waiting);
     CHECK(i.ready(next));
   }
-  SUBCASE("it may stay after all, once nobody has been given its place") {
+  SUBCASE("it can be reoccupied if its place was not given away") {
     CHECK_FALSE(i.reoccupy(staying));
     i.release(waiting);
     i.reoccupy(going);
@@ -473,11 +473,11 @@ TEST_CASE("inventory: what vacates can be given away, but not used before it is 
     CHECK(i.used() == gpus(8));
     CHECK_FALSE(i.place({gpus(1)}));
   }
-  SUBCASE("it may not stay when somebody has been given its place") {
+  SUBCASE("it can't be reoccupied once its place was given away") {
     CHECK_FALSE(i.reoccupy(going));
     CHECK(i.is_vacating(going));
   }
-  SUBCASE("who waits may be gone first") {
+  SUBCASE("the waiting job may be released first") {
     i.release(waiting);
     CHECK(i.index().held_devices(node_id{0}) == 0b1111);
     CHECK_FALSE(i.ready(*i.place({gpus(1)})));
@@ -562,13 +562,13 @@ TEST_CASE("inventory: pods that wait for others to leave") {
   inventory i{allot_test::equal_nodes(4, 8)};
   const allocation_id going = *i.place({gpus(8), 2});
   i.vacate(going);
-  SUBCASE("take a node where they can start, and there the devices that nobody leaves") {
+  SUBCASE("take a node where they can start, and its devices that are not held") {
     const auto waiting = i.place_waiting({gpus(4)});
     REQUIRE(waiting);
     CHECK(i.ready(*waiting));
     CHECK(nodes_of(i, *waiting) == std::vector<std::size_t>{2});
   }
-  SUBCASE("are given what vacates once nothing else is left") {
+  SUBCASE("get vacated devices once nothing else is left") {
     const std::vector<pod_location> others{{node_id{2}}, {node_id{3}}};
     REQUIRE(i.place_at({gpus(8), 2}, others));
     const auto waiting = i.place_waiting({gpus(8), 2});
@@ -594,7 +594,7 @@ TEST_CASE("inventory: pods that wait for others to leave") {
   }
 }
 
-TEST_CASE("inventory: place_at puts running jobs where they stand") {
+TEST_CASE("inventory: place_at places running jobs where they run") {
   inventory i{allot_test::equal_nodes(4, 8)};
   const auto at = [&](const pod_request& d, std::vector<pod_location> where) { return i.place_at(d, where); };
   SUBCASE("on the node, with the devices that best fit would take there") {
@@ -621,7 +621,7 @@ TEST_CASE("inventory: place_at puts running jobs where they stand") {
     CHECK_FALSE(at({quantity::milli(500), 1, true}, {{node_id{0}}, {node_id{3}}}));
     CHECK(at({quantity::milli(500), 1, true}, {{node_id{0}}}));
   }
-  SUBCASE("whatever pools it asks for, for it is there") {
+  SUBCASE("whatever pools it requests") {
     CHECK(at({gpus(1), 1, false, 0}, {{node_id{0}}}));
   }
   SUBCASE("as many locations as pods, on nodes that exist") {
@@ -637,7 +637,7 @@ TEST_CASE("inventory: place_at puts running jobs where they stand") {
   }
 }
 
-TEST_CASE("inventory: nothing new stands on a closed node, and what stands there stays") {
+TEST_CASE("inventory: nothing new is placed on a closed node, and running jobs stay") {
   inventory i{allot_test::equal_nodes(2, 8)};
   const allocation_id staying = *i.place({gpus(3)});
   const allocation_id half = *i.place({quantity::milli(500)});
@@ -734,7 +734,7 @@ TEST_CASE("inventory: the placement policy is a part, what it refuses is not pla
   CHECK_FALSE(i.place({gpus(1)}));
 }
 
-TEST_CASE("inventory: allocates nothing once there has been as much") {
+TEST_CASE("inventory: does not allocate below its largest size so far") {
   inventory i{allot_test::equal_nodes(40, 8)};
   random_source demands{3};
   std::vector<pod_request> wanted(300);
@@ -800,7 +800,7 @@ gpu::cluster mixed_nodes() {
 
 }  // namespace
 
-TEST_CASE("inventory: a bad demand, or a place that is none, changes nothing") {
+TEST_CASE("inventory: an invalid request or place changes nothing") {
   inventory i{mixed_nodes()};
   REQUIRE(i.place({.gpus = quantity::milli(700)}));
   const inventory before = i;
@@ -868,7 +868,7 @@ TEST_CASE("inventory: a portion by memory and the same portion share a device") 
 }
 
 // KAI-Scheduler's traps 4 and 20: what is on its way out blocks what is placed there, by its device or host.
-TEST_CASE("inventory: ready when the CPU is there too, and a device that waits for a whole pod is taken") {
+TEST_CASE("inventory: ready once the CPU is free too, and a device reserved for a whole pod is taken") {
   std::vector<gpu::node_spec> specs(1);
   specs[0] = {.name = "n", .gpus = 2, .cpu_milli = 8000};
   inventory i{gpu::build_cluster(specs).value()};
@@ -886,7 +886,7 @@ TEST_CASE("inventory: ready when the CPU is there too, and a device that waits f
   CHECK(i.ready(whole));
 }
 
-TEST_CASE("inventory: no change allocates, whatever is asked for") {
+TEST_CASE("inventory: no change allocates, for any request") {
   inventory i{mixed_nodes()};
   const std::vector<pod_request> kinds = {
       {.gpus = gpus(2)},

@@ -56,7 +56,7 @@ const gpu::mig_device& device(const inventory& in, std::size_t node, std::uint32
 
 }  // namespace
 
-TEST_CASE("mig: seven of the smallest instances stand on one device, the eighth on the next") {
+TEST_CASE("mig: seven of the smallest instances fit on one device, the eighth goes to the next") {
   inventory in = of({mig_nodes("n", 1, 2)});
   std::vector<allocation_id> all;
   for (int i = 0; i < 8; ++i) {
@@ -74,7 +74,7 @@ TEST_CASE("mig: seven of the smallest instances stand on one device, the eighth 
   CHECK(in.index() == of({mig_nodes("n", 1, 2)}).index());
 }
 
-TEST_CASE("mig: what fits beside what is a matter of places, not only of slices") {
+TEST_CASE("mig: what fits together depends on positions, not only on slices") {
   inventory in = of({mig_nodes("n", 1, 1)});
   // 3 + 3 compute slices and 4 + 4 memory slices: one compute slice is left, and no memory for it.
   REQUIRE(in.place(instances("3g.20gb", 2)));
@@ -131,7 +131,7 @@ TEST_CASE("mig: one name on two models is two sizes") {
   CHECK(in.place(d).has_value());
 }
 
-TEST_CASE("mig: who is placed on slices that are still held must wait, and nobody else") {
+TEST_CASE("mig: only a pod placed on slices that are still held must wait") {
   inventory in = of({mig_nodes("n", 1, 1)});
   const auto low = in.place(instances("4g.20gb")).value();
   const auto high = in.place(instances("3g.20gb")).value();
@@ -149,7 +149,7 @@ TEST_CASE("mig: who is placed on slices that are still held must wait, and nobod
   CHECK(in.ready(low));
 }
 
-TEST_CASE("mig: only one instance of a device has the media engines, and it holds them until it is gone") {
+TEST_CASE("mig: only one instance of a device has the media engines, held until it has left") {
   inventory in = of({mig_nodes("n", 1, 1)});
   const auto first = in.place(instances("1g.5gb+me")).value();
   CHECK_FALSE(in.place(instances("1g.5gb+me")));
@@ -161,7 +161,7 @@ TEST_CASE("mig: only one instance of a device has the media engines, and it hold
   CHECK(in.ready(second));
 }
 
-TEST_CASE("mig: a GPU that can't be cut, or that can't be told, can't be in MIG mode") {
+TEST_CASE("mig: a GPU without MIG, or of ambiguous model, can't be in MIG mode") {
   const auto problem_of = [](std::string model, std::int64_t memory) {
     const auto built = gpu::build_cluster({mig_nodes("n", 1, 8, std::move(model), memory)});
     REQUIRE_FALSE(built);
@@ -176,7 +176,7 @@ TEST_CASE("mig: a GPU that can't be cut, or that can't be told, can't be in MIG 
   CHECK(problem_of("", 40960) == "the GPUs of n can't be in MIG mode: they have no model");
 }
 
-TEST_CASE("mig: demands that are none") {
+TEST_CASE("mig: invalid requests") {
   gpu::pod_request d = instances("1g.5gb");
   d.gpus = gpus(1);
   CHECK_FALSE(gpu::split(d, 8));

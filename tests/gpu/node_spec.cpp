@@ -26,7 +26,7 @@ node_spec named(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("node_spec: says nothing of what it does not name") {
+TEST_CASE("node_spec: empty by default") {
   const node_spec s;
   for (const auto amount : amounts) CHECK(s.*amount == 0);
   CHECK(s.gpus == 0);
@@ -36,7 +36,7 @@ TEST_CASE("node_spec: says nothing of what it does not name") {
   CHECK(s.labels.empty());
 }
 
-TEST_CASE("node_spec: equal when all of it is") {
+TEST_CASE("node_spec: equality covers every field") {
   for (const auto amount : amounts) {
     node_spec s = named("n");
     s.*amount = 1;
@@ -65,7 +65,7 @@ TEST_CASE("node_spec: amounts go from 0 to max_host_amount") {
   }
 }
 
-TEST_CASE("node_spec: the largest amount is counted like any other") {
+TEST_CASE("node_spec: the largest amount is counted") {
   node_spec s = named("n");
   s.cpu_milli = s.memory_mib = s.pod_slots = gpu::max_host_amount;
   const gpu::cluster large = gpu::build_cluster({s}).value();
@@ -118,7 +118,7 @@ TEST_CASE("node_spec: GPU models are numbered as they are first mentioned, at mo
   CHECK(built.problems()[0].subject == "x");
 }
 
-TEST_CASE("node_spec: a cluster gives back what was said, node by node") {
+TEST_CASE("node_spec: a cluster returns the specification of every node") {
   allot_test::for_each_seed(50, [](allot_test::random_source& random) {
     std::vector<node_spec> specs(1 + random.below(5));
     for (std::size_t i = 0; i < specs.size(); ++i) {

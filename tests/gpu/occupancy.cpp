@@ -49,7 +49,7 @@ void nothing_is_done_with(inventory& i, allocation_id a) {
 
 }  // namespace
 
-TEST_CASE("occupancy: with an id that stands for nothing, nothing is done") {
+TEST_CASE("occupancy: an invalid id changes nothing") {
   inventory i{allot_test::equal_nodes(2, 4)};
   nothing_is_done_with(i, allocation_id::none());
   nothing_is_done_with(i, allocation_id{0});
@@ -69,7 +69,7 @@ TEST_CASE("occupancy: with an id that stands for nothing, nothing is done") {
   CHECK(i.held() == gpus(3));
 }
 
-TEST_CASE("occupancy: what is placed is vacated once, and what vacates is taken back once") {
+TEST_CASE("occupancy: a place is vacated once and reoccupied once") {
   inventory i{allot_test::equal_nodes(1, 4)};
   const allocation_id a = *i.place({gpus(3)});
   const inventory placed = i;
@@ -83,7 +83,7 @@ TEST_CASE("occupancy: what is placed is vacated once, and what vacates is taken 
   CHECK(i == placed);
 }
 
-TEST_CASE("occupancy: a place that was given away is not taken back, nor a part of it") {
+TEST_CASE("occupancy: a place given away, even in part, can't be reoccupied") {
   SUBCASE("whole devices") {
     inventory i{allot_test::equal_nodes(2, 2)};
     const allocation_id going = *i.place({gpus(2), 2});
@@ -138,7 +138,7 @@ TEST_CASE("occupancy: a place that was given away is not taken back, nor a part 
   }
 }
 
-TEST_CASE("occupancy: a node that is not there is closed, and stays so") {
+TEST_CASE("occupancy: an unknown node counts as closed") {
   inventory i{allot_test::equal_nodes(2, 4)};
   const inventory before = i;
   for (const node_id n : {node_id{2}, node_id{70'000}, node_id::none()}) {
@@ -157,7 +157,7 @@ TEST_CASE("occupancy: a node that is not there is closed, and stays so") {
   CHECK(i == before);
 }
 
-TEST_CASE("occupancy: a place is lost with the first of its nodes, until that is there again") {
+TEST_CASE("occupancy: a place is unusable while one of its nodes is closed") {
   inventory i{allot_test::equal_nodes(3, 4)};
   const allocation_id gang = *i.place({gpus(4), 2});
   const allocation_id small = *i.place({gpus(1)});
@@ -179,7 +179,7 @@ TEST_CASE("occupancy: a place is lost with the first of its nodes, until that is
   CHECK_FALSE(i.usable(gang));
 }
 
-TEST_CASE("occupancy: an id that was given and taken back may be given again, one that was kept is not") {
+TEST_CASE("occupancy: ids are reissued only after a rollback") {
   inventory i{allot_test::equal_nodes(1, 4)};
   const allocation_id a = *i.place({gpus(1)});
   const inventory before = i;
@@ -202,7 +202,7 @@ TEST_CASE("occupancy: an id that was given and taken back may be given again, on
   CHECK(*i.place({gpus(1)}) != b);
 }
 
-TEST_CASE("occupancy: whatever host and library forget, stale ids harm nobody") {
+TEST_CASE("occupancy: stale ids never do harm") {
   allot_test::for_each_seed(300, [](random_source& random) {
     inventory i{allot_test::random_cluster(random)};
     std::vector<allocation_id> living;

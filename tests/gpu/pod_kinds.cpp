@@ -22,7 +22,7 @@ TEST_CASE("pod_kinds: pods that share devices, and pods of as many whole GPUs") 
   CHECK(pod_kinds::of(64, 1000) == std::uint64_t{1} << 63U);
 }
 
-TEST_CASE("pod_kinds: they come and go with the pods") {
+TEST_CASE("pod_kinds: follow the pods") {
   gpu::free_index index{
       gpu::build_cluster({{.name = "n", .count = 2, .gpus = 8}, {.name = "big", .gpus = 64}}).value()};
   const placed_pod pods[] = {

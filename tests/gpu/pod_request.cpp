@@ -58,7 +58,7 @@ TEST_CASE("split: a total has as few nodes as its size needs") {
   CHECK(gpu::split(total(gpus(24)), 0)->pods == 1);
 }
 
-TEST_CASE("split: what can't be placed") {
+TEST_CASE("split: invalid requests") {
   CHECK_FALSE(gpu::split({gpus(1), 0}, 8));
   CHECK_FALSE(gpu::split({gpus(-1), 1}, 8));
   CHECK_FALSE(gpu::split({quantity::milli(1500), 1}, 8));
@@ -70,7 +70,7 @@ TEST_CASE("split: what can't be placed") {
         gpu::max_gpus_per_node);
 }
 
-TEST_CASE("demand: totally ordered, equal when all of it is") {
+TEST_CASE("pod_request: totally ordered") {
   const pod_request d{gpus(1), 2, false, 0b1};
   CHECK(d == pod_request{gpus(1), 2, false, 0b1});
   CHECK(d < pod_request{gpus(2), 1, false, 0b1});
@@ -129,7 +129,7 @@ TEST_CASE("split: GPU memory, and fractions of several devices") {
         gpu::max_gpus_per_node + 1);
 }
 
-TEST_CASE("split: impossible demands") {
+TEST_CASE("split: impossible requests") {
   CHECK_FALSE(gpu::split({.gpus = gpus(1), .gpu_memory_mib = 1}, 8));
   CHECK_FALSE(gpu::split({.gpus = quantity::milli(1), .gpu_memory_mib = 1}, 8));
   CHECK_FALSE(gpu::split({.gpus = quantity::milli(500), .devices = 0}, 8));

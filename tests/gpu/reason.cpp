@@ -10,7 +10,7 @@
 namespace gpu = allot::gpu;
 using gpu::obstacle;
 
-TEST_CASE("reason: each obstacle has a word of its own") {
+TEST_CASE("reason: every obstacle has a name") {
   std::set<std::string_view> words;
   const auto last = static_cast<std::uint8_t>(obstacle::no_domain_has_room);
   for (std::uint8_t o = 0; o <= last; ++o) words.insert(gpu::to_string(obstacle{o}));
@@ -18,7 +18,7 @@ TEST_CASE("reason: each obstacle has a word of its own") {
   CHECK(words.count("") == 0);
 }
 
-TEST_CASE("reason: what does not fit on the empty cluster is told from what does not fit now") {
+TEST_CASE("reason: distinguishes what never fits from what does not fit now") {
   const auto is_never = [](obstacle o) {
     gpu::unplaceable why;
     why.reason = o;

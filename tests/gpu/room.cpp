@@ -136,7 +136,7 @@ TEST_CASE("has_room: the smaller pod of a split total needs a node of its own") 
   CHECK_FALSE(gpu::has_room(index, total(gpus(17))));
 }
 
-TEST_CASE("obstacle: every one has a word of its own") {
+TEST_CASE("obstacle: every enumerator has a name") {
   std::set<std::string> words;
   for (int i = 0; i <= static_cast<int>(obstacle::no_domain_has_room); ++i) {
     words.emplace(gpu::to_string(static_cast<obstacle>(i)));

@@ -66,7 +66,7 @@ std::set<std::size_t> nodes_of(const inventory& in, allocation_id a) {
 
 }  // namespace
 
-TEST_CASE("topology_placer: a gang stands in one domain of the required level, the fullest that has room") {
+TEST_CASE("topology_placer: a gang is placed in one domain of the required level, the fullest with room") {
   inventory in = fabric(2, 2);
   // Of the second leaf one node is in use, so it is the fuller one.
   REQUIRE(in.place_at({gpus(8)}, std::array{gpu::pod_location{node_id{4}, 0}}));
@@ -104,7 +104,7 @@ TEST_CASE("topology_placer: room enough, but not in one domain") {
   CHECK_FALSE(why.is_never());
 }
 
-TEST_CASE("topology_placer: what is preferred is had if it can be, and given up if not") {
+TEST_CASE("topology_placer: a preferred level is used if possible") {
   inventory in = fabric(2, 2);
   const auto rack = in.place(gang(2, gpu::any_level, 1));
   REQUIRE(rack);
@@ -156,7 +156,7 @@ TEST_CASE("topology_placer: groups of a gang, each in a domain of its own level"
   CHECK(in.used() == gpus(32));
 }
 
-TEST_CASE("topology_placer: levels that are none, and an inventory without topology") {
+TEST_CASE("topology_placer: invalid levels, and an inventory without topology") {
   inventory in = fabric(1, 1);
   CHECK_FALSE(in.place(gang(1, 3)));
   CHECK(in.place(gang(1, 2)).has_value());
@@ -270,7 +270,7 @@ TEST_CASE("topology_placer: a gang is placed exactly when a domain has room for 
   });
 }
 
-TEST_CASE("topology_placer: copies do not share what they remember") {
+TEST_CASE("topology_placer: copies do not share their workspace") {
   inventory in = fabric(2, 2);
   REQUIRE(in.place(gang(1, 0)));
   inventory copy = in;

@@ -14,7 +14,7 @@
 namespace gpu = allot::gpu;
 using gpu::node_id;
 
-TEST_CASE("type_index: the node with the fewest free GPUs that suffice, as a look at all of them finds it") {
+TEST_CASE("type_index: the node with the fewest free GPUs that suffice, agrees with a scan") {
   allot_test::for_each_seed(60, [](allot_test::random_source& random) {
     const gpu::cluster layout = allot_test::equal_nodes(random.between(1, 90), 8);
     const gpu::node_type& type = layout.types()[0];

@@ -79,7 +79,7 @@ TEST_CASE("what_if: by hand") {
   CHECK(!count.fits(two));
 }
 
-TEST_CASE("what_if: what it can't count it says") {
+TEST_CASE("what_if: says which requests it can't count") {
   inventory one{allot_test::equal_nodes(1, 4)};
   what_if count;
   CHECK(!count.begin(one, {.gpus = {}}));
@@ -89,7 +89,7 @@ TEST_CASE("what_if: what it can't count it says") {
   CHECK(!count.begin(one, {.gpus = gpus(1), .required_level = 0}));
 }
 
-TEST_CASE("what_if: as if they had been taken off") {
+TEST_CASE("what_if: agrees with actual evictions") {
   allot_test::for_each_seed(400, [](random_source& random) {
     inventory places{allot_test::random_cluster(random)};
     std::vector<allocation_id> standing;
@@ -200,7 +200,7 @@ TEST_CASE("what_if: what can't be bounded is not ruled out") {
   CHECK_FALSE(might_fit(bound, one, {.gpus = quantity::milli(1)}, {}));
 }
 
-TEST_CASE("what_if: no is said only of what has no place without all who are in the groups") {
+TEST_CASE("what_if: rules out only requests that have no place without all groups") {
   std::size_t no = 0;
   std::size_t without_place = 0;
   allot_test::for_each_seed(400, [&](random_source& random) {
@@ -249,7 +249,7 @@ TEST_CASE("what_if: no is said only of what has no place without all who are in 
   CHECK(no * 2 > without_place);
 }
 
-TEST_CASE("what_if: of single GPUs or whole nodes it is exact where only GPUs count") {
+TEST_CASE("what_if: exact for single GPUs and whole nodes where only GPUs count") {
   allot_test::for_each_seed(200, [](random_source& random) {
     inventory places{allot_test::equal_nodes(random.between(1, 150), 8)};
     what_if bound;

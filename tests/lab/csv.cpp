@@ -104,7 +104,7 @@ TEST_CASE("csv_reader: records and fields of RFC 4180") {
   CHECK(records_of("\xc3\xa4,\xff\n") == std::vector<record>{{"\xc3\xa4", "\xff"}});
 }
 
-TEST_CASE("csv_reader: blank lines, a byte order mark and a cut line end are no matter") {
+TEST_CASE("csv_reader: blank lines, a byte order mark and a missing last line end do not matter") {
   CHECK(records_of("\n\r\na,b\n\n\nc,d\n\n") == std::vector<record>{{"a", "b"}, {"c", "d"}});
   CHECK(records_of("\"\"\n") == std::vector<record>{{""}});
   CHECK(records_of("\xEF\xBB\xBF"
@@ -195,7 +195,7 @@ TEST_CASE("csv_reader: records far longer than the buffer") {
   CHECK(records[1] == record{"b", "c", "d"});
 }
 
-TEST_CASE("csv_reader: the pieces in which a text comes make no difference") {
+TEST_CASE("csv_reader: reads the same from any split into pieces") {
   allot_test::for_each_seed(1'000, [](allot_test::random_source& random) {
     std::string text = random_text(random, 60);
     if (random.one_in(8)) text.insert(0, "\xEF\xBB\xBF");

@@ -72,7 +72,7 @@ TEST_CASE("csv_table: columns by name, in any order, with others between them") 
   CHECK(table.at_end());
 }
 
-TEST_CASE("csv_table: what is wrong with the header row") {
+TEST_CASE("csv_table: problems of the header row") {
   CHECK(header_problems("") ==
         "line 1, column 1: the text is empty: expected a header row with name,grams\n");
   CHECK(header_problems("nome,grams,grams\n") ==
@@ -83,7 +83,7 @@ TEST_CASE("csv_table: what is wrong with the header row") {
   CHECK(header_problems("\xFF\xFEn\0") == "line 1, column 1: the text is UTF-16; expected UTF-8\n");
 }
 
-TEST_CASE("csv_table: a bad row is told and left behind") {
+TEST_CASE("csv_table: a bad row is reported and skipped") {
   fruit_table table{string_source{"name,grams\na\nb,1,2\nc,x\n\nd,-1\ne,5\nf,\"1"}, fruit_columns};
   REQUIRE(table.open());
   CHECK(table.next() == outcome::bad_row);
@@ -145,7 +145,7 @@ TEST_CASE("csv_table: numbers at their bounds") {
   }
 }
 
-TEST_CASE("csv_table: what is written in any order of columns is read back") {
+TEST_CASE("csv_table: reads back columns in any order") {
   allot_test::for_each_seed(200, [](allot_test::random_source& random) {
     std::vector<std::string> names = {"name", "grams", "price", "x", "y,z", ""};
     random.shuffle(names);

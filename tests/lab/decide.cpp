@@ -143,7 +143,7 @@ TEST_CASE("a reclaim: reserved in the first round, admitted in the second") {
   CHECK(decided(members, 100) == quiet);
 }
 
-TEST_CASE("a job that is going already is waited for") {
+TEST_CASE("a beneficiary waits for a job that is already being evicted") {
   const std::string members = two_nodes + R"("quotas": [{"name": "q", "nominal": "cluster"}],
     "jobs": [{"id": "old", "request": {"gpu": 8}, "pods": 2, "state": "evicting", "submit_s": 9},
              {"id": "new", "request": {"gpu": 8}, "submit_s": 1}])";
@@ -153,7 +153,7 @@ TEST_CASE("a job that is going already is waited for") {
               "hold old: capacity at q, 8 gpu short: q has 16 gpu for all and 8 are in use"});
 }
 
-TEST_CASE("a higher priority of the same quota goes first and may evict") {
+TEST_CASE("a higher priority of the same quota is served first and may evict") {
   const std::string members = R"("quotas": [{"name": "q", "nominal": {"gpu": 4}}],
     "jobs": [{"id": "low", "request": {"gpu": 4}, "state": "running"},
              {"id": "high", "request": {"gpu": 4}, "priority": 1}])";
@@ -168,7 +168,7 @@ TEST_CASE("a higher priority of the same quota goes first and may evict") {
               "hold 3: capacity at p, 4 gpu short: p has 4 gpu for all and 4 are in use"});
 }
 
-TEST_CASE("a job that can't be preempted does not stand on borrowed GPUs") {
+TEST_CASE("a non-preemptible job gets no borrowed GPUs") {
   CHECK(decided(R"("quotas": [{"name": "r"}, {"name": "a", "parent": "r", "nominal": {"gpu": 4}},
       {"name": "b", "parent": "r", "nominal": {"gpu": 4}}],
     "jobs": [{"id": "1", "quota": "a", "request": {"gpu": 1}, "preemptible": false, "state": "running"},
@@ -228,7 +228,7 @@ TEST_CASE("a parent takes from its children what they use within their own, if i
               "hold a: capacity at quota1, 8 gpu short: quota1 has 16 gpu for all and 16 are in use"});
 }
 
-TEST_CASE("who may not submit to a quota is refused with the reason") {
+TEST_CASE("a user without access to a quota is refused with the reason") {
   CHECK(
       decided(
           R"("quotas": [{"name": "quota1.1", "nominal": {"gpu": 8}, "access": {"roles": ["b-member"], "users": ["ana"]}}],
@@ -245,17 +245,15 @@ TEST_CASE("who may not submit to a quota is refused with the reason") {
             "users ana"});
 }
 
-TEST_CASE("what no state of the cluster could hold is refused") {
-  CHECK(
-      decided(two_nodes + R"("quotas": [{"name": "q", "nominal": "cluster"}],
+TEST_CASE("a job that could never fit is refused") {
+  CHECK(decided(two_nodes + R"("quotas": [{"name": "q", "nominal": "cluster"}],
     "jobs": [{"id": "1", "request": {"gpu": 9}}, {"id": "2", "request": {"gpu": 8}, "pods": 3},
              {"id": "3", "request": {"gpu": 17}, "total": true}, {"id": "4", "request": {"gpu": 16}, "total": true}])") ==
-      lines{
-          "rounds 1", "admit 4 on n-0 n-1",
-          "refuse 1: too_large_for_any_node: a pod of it is larger than any node",
-          "refuse 2: larger_than_cluster: 24 gpu are asked for, and the nodes on which it may stand have 16",
-          "refuse 3: larger_than_cluster: 17 gpu are asked for, and the nodes on which it may stand have "
-          "16"});
+        lines{"rounds 1", "admit 4 on n-0 n-1",
+              "refuse 1: too_large_for_any_node: a pod of it is larger than any node",
+              "refuse 2: larger_than_cluster: 24 gpu are asked for, and the nodes that it may run on have 16",
+              "refuse 3: larger_than_cluster: 17 gpu are asked for, and the nodes that it may run on have "
+              "16"});
 }
 
 TEST_CASE("GPUs that are free, but not together") {
@@ -278,7 +276,7 @@ TEST_CASE("GPUs that are free, but not together") {
               "and the largest block is 7"});
 }
 
-TEST_CASE("running jobs stand where the scenario says, those without a place where there is room") {
+TEST_CASE("running jobs are placed where the scenario says, others where there is room") {
   const std::string members = two_nodes + R"("quotas": [{"name": "q", "nominal": "cluster"}],
     "jobs": [{"id": "1", "request": {"gpu": 4}, "state": "running"},
              {"id": "2", "request": {"gpu": 4}, "state": "running", "nodes": ["n-0"]},
@@ -291,7 +289,7 @@ TEST_CASE("running jobs stand where the scenario says, those without a place whe
               "hold 7: capacity at q, 0.5 gpu short: q has 16 gpu for all and 16 are in use"});
 }
 
-TEST_CASE("running jobs that do not fit where they are said to stand") {
+TEST_CASE("running jobs that do not fit on their nodes") {
   const auto problems = [](const std::string& jobs) {
     lab::errors found;
     const auto s =
@@ -318,7 +316,7 @@ TEST_CASE("running jobs that do not fit where they are said to stand") {
               "16"});
 }
 
-TEST_CASE("jobs stand in the pools of their quota and on nodes of their model") {
+TEST_CASE("jobs are placed in the pools of their quota and on nodes of their model") {
   CHECK(
       decided(R"("resources": ["h100/gpu", "a100/gpu"],
     "cluster": {"nodes": [{"name": "a", "gpus": 8, "gpu_model": "A100", "pool": "x"},
@@ -327,12 +325,11 @@ TEST_CASE("jobs stand in the pools of their quota and on nodes of their model") 
     "quotas": [{"name": "q", "nominal": "cluster", "node_pools": ["y"]}, {"name": "p", "nominal": "cluster"}],
     "jobs": [{"id": "1", "quota": "p", "request": {"a100/gpu": 8}}, {"id": "2", "quota": "q", "request": {"h100/gpu": 8}},
              {"id": "3", "quota": "p", "request": {"h100/gpu": 8}}, {"id": "4", "quota": "q", "request": {"a100/gpu": 1}}])") ==
-      lines{
-          "rounds 1", "admit 1 on a", "admit 2 on i", "admit 3 on h",
-          "refuse 4: pool_has_no_such_node: none of the nodes on which it may stand could hold a pod of it"});
+      lines{"rounds 1", "admit 1 on a", "admit 2 on i", "admit 3 on h",
+            "refuse 4: pool_has_no_such_node: none of the nodes that it may run on could hold a pod of it"});
 }
 
-TEST_CASE("an elastic job starts with what there is and grows, its surplus yields first, in one row") {
+TEST_CASE("an elastic job starts small and grows, its elastic pods yield first, in one row") {
   const std::string members =
       two_nodes + R"("quotas": [{"name": "r", "nominal": "cluster", "inclusive": true},
       {"name": "a", "parent": "r", "nominal": {"gpu": 4}}, {"name": "b", "parent": "r", "nominal": {"gpu": 12}}],
@@ -383,7 +380,7 @@ TEST_CASE("pods of one job are admitted as one row, and evicted as one") {
   CHECK(after->quotas[2].used[0] == gpus(8));
 }
 
-TEST_CASE("an elastic job that goes goes whole, and one with fewer pods than all runs with those") {
+TEST_CASE("an evicted elastic job is evicted whole, a running one may lack pods") {
   const std::string members = R"("quotas": [{"name": "q", "nominal": {"gpu": 6}}],
     "jobs": [{"id": "low", "request": {"gpu": 1}, "pods": 6, "min_pods": 2, "state": "running", "running_pods": 4},
              {"id": "high", "request": {"gpu": 6}, "priority": 1}])";
@@ -399,7 +396,7 @@ TEST_CASE("an elastic job that goes goes whole, and one with fewer pods than all
               "hold low: capacity at q, 2 gpu short: q has 6 gpu for all and 6 are in use"});
 }
 
-TEST_CASE("a job takes the first of its flavors that will do, on nodes of that flavor") {
+TEST_CASE("a job takes the first of its flavors that fits, on nodes of that flavor") {
   const std::string members = R"("resources": ["h100/gpu", "a100/gpu"],
     "cluster": {"nodes": [{"name": "h", "gpus": 8, "gpu_model": "H100"}, {"name": "a", "gpus": 8, "gpu_model": "A100"}]},
     "quotas": [{"name": "r"}, {"name": "t", "parent": "r", "nominal": {"h100/gpu": 8, "a100/gpu": 8}},
@@ -423,7 +420,7 @@ TEST_CASE("a job takes the first of its flavors that will do, on nodes of that f
   CHECK(lab::to_json(*d, s).find(R"("flavors": {"gpu": "a100"})") != std::string::npos);
 }
 
-TEST_CASE("a running job has the first of its flavors that fits where it stands") {
+TEST_CASE("a running job has the first of its flavors that fits where it runs") {
   const auto s = parse_valid(R"("resources": ["h100/gpu", "a100/gpu"],
     "cluster": {"nodes": [{"name": "h", "gpus": 8, "gpu_model": "H100"}, {"name": "a", "gpus": 8, "gpu_model": "A100"}]},
     "quotas": [{"name": "t", "nominal": {"h100/gpu": 4, "a100/gpu": 8}}],
@@ -437,7 +434,7 @@ TEST_CASE("a running job has the first of its flavors that fits where it stands"
   CHECK(d->quotas[0].used[1] == gpus(8));
 }
 
-TEST_CASE("a guard that is chosen lets borrowers take from one another, by its rule") {
+TEST_CASE("a chosen guard lets borrowers preempt each other by its rule") {
   const auto s = parse_valid(R"("policy": {"preset": "standard", "set": {"guard": "final_share"}},
     "quotas": [{"name": "r", "nominal": {"gpu": 8}}, {"name": "a", "parent": "r"}, {"name": "b", "parent": "r"}],
     "jobs": [{"id": "a1", "quota": "a", "request": {"gpu": 4}, "state": "running", "start_s": 1},
@@ -456,7 +453,7 @@ TEST_CASE("a guard that is chosen lets borrowers take from one another, by its r
         std::string::npos);
 }
 
-TEST_CASE("a run that has lasted as long as its class may is ended for nobody in particular") {
+TEST_CASE("a run at its time limit is ended without a beneficiary") {
   const auto s =
       parse_valid(R"("quotas": [{"name": "q", "nominal": {"gpu": 4}, "time_limit_s": {"interactive": 60}}],
     "jobs": [{"id": "1", "request": {"gpu": 1}, "class": "interactive", "state": "running", "start_s": 0},
@@ -493,13 +490,13 @@ TEST_CASE("eight resources: each is counted") {
                                   "hold 2: capacity at q, 8 e short: q has 8 e for all and 8 are in use"});
 }
 
-TEST_CASE("a job of a quota that comes later is refused now") {
+TEST_CASE("a job of a quota that is added later is refused") {
   CHECK(decided(R"("quotas": [{"name": "q"}], "jobs": [{"id": "1", "quota": "n", "request": {"gpu": 1}}],
     "events": [{"at_s": 9, "add_quota": {"name": "n"}}])") ==
         lines{"rounds 1", "refuse 1: unknown_quota: n is a quota that an event adds later"});
 }
 
-TEST_CASE("the JSON, to the letter") {
+TEST_CASE("the JSON, byte for byte") {
   const auto s = parse_valid(two_nodes + R"("resources": ["gpu", "h100/gpu"],
     "quotas": [{"name": "r", "nominal": {"gpu": "cluster", "h100/gpu": "unlimited"}, "inclusive": true},
                {"name": "a", "parent": "r", "nominal": {"gpu": 0.5}, "weight": 0},

@@ -69,7 +69,7 @@ TEST_CASE("append_milli: without trailing zeros") {
   CHECK(text_of(-250) == "-0.25");
 }
 
-TEST_CASE("append_milli: what it writes is read back") {
+TEST_CASE("append_milli: what it writes can be read back") {
   allot_test::for_each_seed(2'000, [](allot_test::random_source& random) {
     const std::uint64_t bits = random() >> (1 + random.below(62));
     const std::int64_t value =

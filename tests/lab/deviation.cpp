@@ -56,7 +56,7 @@ TEST_CASE("deviation: without pairs the means are compared") {
   CHECK_FALSE(difference_of({}, a));
 }
 
-TEST_CASE("deviation: no difference is not one within the deviation, and one run each says nothing of it") {
+TEST_CASE("deviation: no difference is not within the deviation, with one run each it is unknown") {
   const std::vector<seeded_value> a{{1, 10}, {2, 20}};
   CHECK_FALSE(difference_of(a, a)->is_within_deviation());
   CHECK_FALSE(difference_of(std::vector<seeded_value>{{1, 10}}, std::vector<seeded_value>{{1, 11}})

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-TEST_CASE("dimensions: a scenario runs with as few as are compiled and hold its resources") {
+TEST_CASE("dimensions: a scenario runs with the fewest compiled dimensions that hold its resources") {
   const auto chosen_for = [](std::size_t resources) {
     return allot::lab::with_dimensions(resources, [](auto n) -> std::size_t { return n(); });
   };

@@ -35,7 +35,7 @@ std::int64_t whole_seconds(instant duration) {
 
 }  // namespace
 
-TEST_CASE("find_estimate_model: every name is found again, and no other") {
+TEST_CASE("find_estimate_model: finds every name, and no other") {
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < estimate_models.size(); ++i) {
     names.insert(estimate_models[i].name);
@@ -51,7 +51,7 @@ TEST_CASE("find_estimate_model: every name is found again, and no other") {
   CHECK_FALSE(find_estimate_model(""));
 }
 
-TEST_CASE("estimator: what is exact is the duration in whole seconds, at least one") {
+TEST_CASE("estimator: exact estimates are the duration in whole seconds, at least one") {
   estimator exact{estimate_model::exact, 1};
   CHECK(exact(0) == 1);
   CHECK(exact(1) == 1);
@@ -67,7 +67,7 @@ TEST_CASE("estimator: what is exact is the duration in whole seconds, at least o
   CHECK(none(3600 * second) == 0);
 }
 
-TEST_CASE("estimator: nobody says less than the duration, or more than ten times that") {
+TEST_CASE("estimator: estimates lie between the duration and ten times that") {
   for (const estimate_model model :
        {estimate_model::exact, estimate_model::doubled, estimate_model::f_model, estimate_model::tsafrir}) {
     estimator draw{model, 3};
@@ -88,7 +88,7 @@ TEST_CASE("estimator: nobody says less than the duration, or more than ten times
   }
 }
 
-TEST_CASE("estimator: people give multiples of five minutes, and 20 values hold nine tenths of the jobs") {
+TEST_CASE("estimator: Tsafrir's model: multiples of five minutes, 20 values for nine tenths of the jobs") {
   const auto& popular = popular_estimates();
   CHECK(std::is_sorted(popular.begin(), popular.end()));
   CHECK(std::set<std::int64_t>(popular.begin(), popular.end()).size() == 20);
@@ -112,7 +112,7 @@ TEST_CASE("estimator: people give multiples of five minutes, and 20 values hold 
   CHECK(draw(60 * day) >= 60 * 86'400);
 }
 
-TEST_CASE("estimator: the same seed gives the same estimates, another one others") {
+TEST_CASE("estimator: the same seed gives the same estimates, another seed gives others") {
   for (const estimate_model model : {estimate_model::f_model, estimate_model::tsafrir}) {
     estimator a{model, 5};
     estimator b{model, 5};

@@ -38,7 +38,7 @@ const std::string team_b_waits = R"("quotas": [{"name": "all"},
 
 }  // namespace
 
-TEST_CASE("a job at a borrow limit: whose it is, what would admit it, and the shares") {
+TEST_CASE("a job at a borrow limit: whose limit, what would admit it, and the shares") {
   CHECK(told(team_b_waits, "b2") == R"(
 b2 (team-b) waits: team-b may borrow 2 gpu and borrows 0; with this job it would be 3.
   It asks for 4 gpu.
@@ -66,7 +66,7 @@ The shares of gpu:
 )");
 }
 
-TEST_CASE("a reclaim, told from both sides") {
+TEST_CASE("a reclaim, explained from both sides") {
   const std::string members =
       two_nodes + R"("quotas": [{"name": "r", "nominal": "cluster", "inclusive": true},
       {"name": "a", "parent": "r", "nominal": {"gpu": 8}}, {"name": "b", "parent": "r", "nominal": {"gpu": 8}}],
@@ -84,7 +84,7 @@ a1 (a) is next: it starts when b3 has gone.
   b       8    16       12        8       1           0.500
 )");
   CHECK(told(members, "b3") == R"(
-b3 (b) has to go for a1: b uses more than it owns, and a takes back what it lent.
+b3 (b) is evicted for a1: b uses more than it owns, and a takes back what it lent.
   It has 4 gpu.
   Before that, b owned 8 gpu, used 16 gpu and had a borrowed share of 0.500;
   a owned 8 gpu, used nothing and had a borrowed share of 0.000.
@@ -103,7 +103,7 @@ b2 (b) runs on n-1.
   CHECK(told(members, "a1", 3) == R"(
 a1 (a) starts on n-1.
   It has 4 gpu.
-  For it went b3.
+  Evicted for it: b3.
   a uses only what it owns.
   It may have to yield to jobs of a of a priority above 0.
 )" + before + R"(  a *     8     4        4        0       1           0.000
@@ -121,7 +121,7 @@ It would be admitted if
 )");
 }
 
-TEST_CASE("a place that is missing, and which") {
+TEST_CASE("a missing place, and what is missing") {
   CHECK(told(two_nodes + R"("quotas": [{"name": "q", "nominal": "cluster"}], "jobs": [
       {"id": "1", "request": {"gpu": 1}, "state": "running", "nodes": ["n-0"]},
       {"id": "2", "request": {"gpu": 3}, "state": "running", "nodes": ["n-1"]},
@@ -145,7 +145,7 @@ TEST_CASE("a job behind the head of a strict queue, and one that can't be preemp
   CHECK(told(strict, "3") == R"(
 3 (q) waits: an earlier job of q does not fit, and no other may pass it.
   It asks for 1 gpu.
-  Before it stands 2.
+  It waits behind 2.
 It would be admitted if
   - 2 were not before it
 The shares of gpu:
@@ -168,7 +168,7 @@ The shares of gpu:
 )");
 }
 
-TEST_CASE("every choice of flavors is told, and the remedy is for the one that lacks least") {
+TEST_CASE("explains every choice of flavors, the remedy is for the one that lacks least") {
   const std::string members = R"("resources": ["h100/gpu", "a100/gpu"],
     "cluster": {"nodes": [{"name": "h", "gpus": 8, "gpu_model": "H100"},
                           {"name": "a", "count": 2, "gpus": 8, "gpu_model": "A100"}]},
@@ -208,7 +208,7 @@ The shares of gpu:
 )");
 }
 
-TEST_CASE("jobs that are refused, and jobs that are not there") {
+TEST_CASE("refused and unknown jobs") {
   const std::string members =
       R"("quotas": [{"name": "q", "nominal": {"gpu": 4}, "access": {"users": ["ana"]}}],
     "jobs": [{"id": "first", "request": {"gpu": 3}, "user": "ben"}])";
@@ -220,7 +220,7 @@ TEST_CASE("jobs that are refused, and jobs that are not there") {
   CHECK(found.to_string() == "s.json: there is no job \"firs\" (did you mean \"first\"?)\n");
 }
 
-TEST_CASE("fair share, told by its rule and shares, and who would have what is granted") {
+TEST_CASE("fair share, explained by its rule and shares") {
   const std::string members = R"("policy": {"preset": "standard", "set": {"guard": "final_share"}},
     "quotas": [{"name": "r", "nominal": {"gpu": 8}}, {"name": "a", "parent": "r"}, {"name": "b", "parent": "r"}],
     "jobs": [{"id": "a1", "quota": "a", "request": {"gpu": 4}, "state": "running", "start_s": 1},
@@ -228,7 +228,7 @@ TEST_CASE("fair share, told by its rule and shares, and who would have what is g
              {"id": "b1", "quota": "b", "request": {"gpu": 4}, "submit_s": 3},
              {"id": "b2", "quota": "b", "request": {"gpu": 4}, "submit_s": 4}])";
   CHECK(told(members, "a2") == R"(
-a2 (a) has to go for b1: both borrow, and a has more of the surplus than b.
+a2 (a) is evicted for b1: both borrow, and a has more of the surplus than b.
   It has 4 gpu.
   That is fair: b would have a share of 0.500, and a still has 0.500.
   Before that, a owned nothing, used 8 gpu and had a borrowed share of 1.000;
@@ -243,7 +243,7 @@ The shares of gpu:
                   "are in use") != std::string::npos);
 }
 
-TEST_CASE("every job has a story in every preset") {
+TEST_CASE("explains every job under every preset") {
   const std::string members = two_nodes + R"("quotas": [
       {"name": "r", "nominal": "cluster", "inclusive": true, "preempt": {"children": true}},
       {"name": "a", "parent": "r", "nominal": {"gpu": 8}}, {"name": "b", "parent": "r", "borrow": {"gpu": 2}},
@@ -269,7 +269,7 @@ TEST_CASE("every job has a story in every preset") {
   });
 }
 
-TEST_CASE("what is said to admit a job does") {
+TEST_CASE("the remedies do admit the job") {
   // Law 9: each remedy of a waiting job was tried by deciding again, so here it is enough that some is found.
   const auto s = parse_valid(team_b_waits);
   lab::errors found;

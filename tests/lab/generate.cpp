@@ -70,7 +70,7 @@ TEST_CASE("generate_teams: the same on every machine") {
   CHECK(fingerprint_of(generate_teams(w)) == "72503507685e4815");
 }
 
-TEST_CASE("generate_teams: the work is as asked, divided by quota, whatever the seed") {
+TEST_CASE("generate_teams: the work matches the load, divided by quota, whatever the seed") {
   allot_test::for_each_seed(20, [](allot_test::random_source& random) {
     team_workload w;
     w.seed = random();
@@ -89,7 +89,7 @@ TEST_CASE("generate_teams: the work is as asked, divided by quota, whatever the 
   });
 }
 
-TEST_CASE("generate_teams: jobs that can be run, in order, with ids of their own") {
+TEST_CASE("generate_teams: valid jobs, in order, with unique ids") {
   allot_test::for_each_seed(10, [](allot_test::random_source& random) {
     team_workload w;
     w.seed = random();
@@ -170,7 +170,7 @@ TEST_CASE("generate_teams: any number of teams") {
   CHECK(generate_teams(w).tenants.size() == 4);
 }
 
-TEST_CASE("generate_uniform: as many jobs, at the load that was asked for") {
+TEST_CASE("generate_uniform: the given number of jobs, at the given load") {
   uniform_workload w;
   CHECK(fingerprint_of(generate_uniform(w)) == "5cb05f2fdf376174");
   w.jobs = 40'000;

@@ -65,7 +65,7 @@ TEST_CASE("make_parts: a mix divides the work by class and tenant") {
   CHECK(work["quota1.2"] == doctest::Approx(0.7 * 80 * 30).epsilon(0.001));
 }
 
-TEST_CASE("numbered_tenants: the n-th has the n-th part of the first") {
+TEST_CASE("numbered_tenants: the n-th has 1/n of the first") {
   const workload_tenants t = numbered_tenants(4);
   REQUIRE(t.training.size() == 4);
   CHECK(t.training[3].name == "team-4");

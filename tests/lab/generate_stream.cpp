@@ -74,7 +74,7 @@ TEST_CASE("workload_stream: the same on every machine") {
   CHECK(f.hex() == "f1b9b7530017497e");
 }
 
-TEST_CASE("workload_stream: in order, in time, every id once, and as much work as the load asks for") {
+TEST_CASE("workload_stream: in order, within the time, unique ids, and the work of the given load") {
   allot_test::for_each_seed(40, [](allot_test::random_source& random) {
     workload_size size;
     size.seed = random();
@@ -110,7 +110,7 @@ TEST_CASE("workload_stream: in order, in time, every id once, and as much work a
   });
 }
 
-TEST_CASE("workload_stream: so many jobs, in the time that makes them the load") {
+TEST_CASE("workload_stream: the given number of jobs, over the time that gives the load") {
   allot_test::for_each_seed(40, [](allot_test::random_source& random) {
     workload_size size;
     size.seed = random();
@@ -133,7 +133,7 @@ TEST_CASE("workload_stream: so many jobs, in the time that makes them the load")
   });
 }
 
-TEST_CASE("workload_stream: a part does not depend on what the others are") {
+TEST_CASE("workload_stream: a part does not depend on the others") {
   workload_size size;
   size.days = 5;
   const auto rows_of = [&](job_model other) {
@@ -205,7 +205,7 @@ TEST_CASE("workload_stream: the memory does not depend on the number of jobs") {
   CHECK(allot_test::allocations() == before);
 }
 
-TEST_CASE("to_trace: what a part says of its jobs") {
+TEST_CASE("to_trace: the attributes of a part's jobs") {
   workload_part p = part_of(job_model::interactive, "i");
   p.job_class = "interactive";
   p.priority = 7;

@@ -148,7 +148,7 @@ scenario '"cluster": {"nodes": [{"name": "n", "gpus": 8, "gpu_model": "T4"}]}, "
 exits 2 "$allot" check places.json --trace places.csv
 says "$(<err)" '*places.csv: line 7, column 14 (gpu_model): job 5: no node has the GPU model "V1"*'
 says "$(<err)" '*places.csv: line 5, column 9 (tenant): job 3: the job has no tenant*'
-says "$(<err)" '*places.csv: line 3, column 13 (tenant): job 2,2: the tenant "no\\x0abody" is no quota of the scenario*'
+says "$(<err)" '*places.csv: line 3, column 13 (tenant): job 2,2: the tenant "no\\x0abody" is not a quota of the scenario*'
 # Errors of an experiment name places in it.
 experiment() {
   printf '{"format": "allot-experiment/1", "scenarios": [%s]}' "$1" >experiment.json

@@ -124,7 +124,7 @@ imports 0 kai - <<'JSON'
 ]}
 JSON
 says "$(<out)" '*"resources": \[*"gpu",*"cpu",*"memory_mb"*{"name": "(cluster)",*"nominal": {"gpu": 5, "cpu": 8, "memory_mb": 1000}}*{"name": "cluster", "parent": "(cluster)", "nominal": {"gpu": 2, "cpu": 8, "memory_mb": 1000}, "borrow": {"gpu": 0, "cpu": 8}, "weight": {"gpu": 0, "cpu": 2, "memory_mb": 0}*{"name": "free", *"nominal": {"gpu": 3, "cpu": 0, "memory_mb": 0}, "borrow": {"gpu": 0, "cpu": 0, "memory_mb": 0}*"n/r", *"total": true, "request": {"cpu": 2.5, "memory_mb": 1000}*'
-says "$(<err)" '*Queue free: its parent gone is not in the file*n/p: its priority class odd is not in the file*n/p-0: asks for 100 MiB of a GPU*the cluster is taken to have 5 gpu*Queue free: it says nothing of cpu, of which KAI then allows it none*n/r: its pods ask for different amounts*'
+says "$(<err)" '*Queue free: its parent gone is not in the file*n/p: its priority class odd is not in the file*n/p-0: asks for 100 MiB of a GPU*the cluster is taken to have 5 gpu*Queue free: it does not specify cpu, of which KAI then allows it none*n/r: its pods ask for different amounts*'
 
 # Gangs that must stand near each other, and one of each kind that can't be carried over.
 group() { # NAME PODS CONSTRAINT [MIN]
@@ -212,7 +212,7 @@ expects kai '{"kind": "Queue", "metadata": {"name": "a"}, "spec": {"preemptMinRu
 # Cohorts in a circle.
 expects kueue '{"items": [{"kind": "Cohort", "metadata": {"name": "x"}, "spec": {"parentName": "y"}},
   {"kind": "Cohort", "metadata": {"name": "y"}, "spec": {"parentName": "x"}},
-  '"${queue/AMOUNT/1}"']}' '*the scenario made of *: /quotas/*/parent: the parents go in a circle*'
+  '"${queue/AMOUNT/1}"']}' '*the scenario made of *: /quotas/*/parent: the parents form a cycle*'
 head -c 3000 "$objects/kueue.json" >cut.json
 imports 2 kueue cut.json
 says "$(<err)" 'cut.json: line *, column *: the JSON ends too early*'

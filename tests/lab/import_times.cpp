@@ -40,7 +40,7 @@ TEST_CASE("parse_in_unit: numbers with any decimals and exponents, rounded once"
   CHECK(parse_in_unit("37.5", {10, 1}) == 375);
 }
 
-TEST_CASE("unit_of_time: names, multiples, and what is none") {
+TEST_CASE("unit_of_time: names, multiples, and what is refused") {
   const auto thousandths = [](const char* text) {
     const auto unit = unit_of_time(text);
     return unit ? parse_in_unit("3", *unit) : std::nullopt;

@@ -45,7 +45,7 @@ TEST_CASE("isolation: rho of jobs, worked by hand") {
   CHECK(finish_time_figures{}.mean() == 0);
 }
 
-TEST_CASE("isolation: jobs that take no time") {
+TEST_CASE("isolation: jobs of zero duration") {
   const finish_time_figures f = finish_time_fairness(std::vector<shared_and_alone>{{0, 0}, {3, 0}});
   CHECK(f.sum == 1'000'000 + 3'000'000);
   CHECK(f.above_one == 1);

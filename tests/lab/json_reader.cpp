@@ -75,7 +75,7 @@ TEST_CASE("a syntax error has its line and column") {
   CHECK(begins_with(error_of("\xFF\xFE{\0}"), "line 1, column 1: this is not JSON"));
 }
 
-TEST_CASE("a key that is there twice is found at every depth") {
+TEST_CASE("duplicate keys are found at every depth") {
   lab::errors found;
   const auto document =
       lab::json_document::parse("f", R"({"a": 1, "b": [{"c": 1, "d": 2, "c": 3}], "a": 2, "a": 3})", found);

@@ -50,7 +50,7 @@ TEST_CASE("parse_kubernetes_quantity: decimal and binary suffixes, exponents") {
   CHECK(nanos("1.0000000000") == 1'000'000'000);
 }
 
-TEST_CASE("parse_kubernetes_quantity: what is none") {
+TEST_CASE("parse_kubernetes_quantity: what is refused") {
   for (const char* text : {"",      "m",    ".",    "-",   "1x",  "1 Gi", " 1",
                            "1mi",   "1KI",  "NaN",  "inf", "0x1", "1e",   "1e+",
                            "1e1.5", "1e99", "1Gi2", "--1", "1,5", "2Ei",  "1000000000000000000000"}) {

@@ -35,7 +35,7 @@ trace small() {
 
 }  // namespace
 
-TEST_CASE("load: the work that comes of what can be done") {
+TEST_CASE("load: submitted work over capacity") {
   CHECK(offered_load(small(), gpus(8)) == 500);
   CHECK(offered_load(small(), gpus(16)) == 250);
   // A job that never runs is no load.
@@ -66,7 +66,7 @@ TEST_CASE("load: arrivals closer together and further apart") {
   CHECK(t.jobs[1].submit == t.jobs[0].submit + 1);
 }
 
-TEST_CASE("load: a trace is made as busy as is wanted") {
+TEST_CASE("load: a trace is scaled to a given load") {
   for (const std::int64_t load : {1, 250, 500, 900, 1100, 40'000}) {
     CAPTURE(load);
     trace t = small();

@@ -14,7 +14,7 @@
 
 using namespace allot::lab;
 
-TEST_CASE("name_table: texts are named in the order in which they come") {
+TEST_CASE("name_table: texts are numbered in the order of first occurrence") {
   name_table names;
   CHECK(names.empty());
   CHECK(names.find("b").is_none());
@@ -54,7 +54,7 @@ TEST_CASE("name_table: agrees with a map on random texts, also after a copy") {
   });
 }
 
-TEST_CASE("name_table: what is known costs no memory") {
+TEST_CASE("name_table: known texts allocate nothing") {
   name_table names;
   for (int i = 0; i < 100; ++i) names.intern(std::to_string(i));
   const std::size_t allocated = allot_test::allocations_in([&] {

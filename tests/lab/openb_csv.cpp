@@ -38,7 +38,7 @@ std::string pod_problems(const std::string& rows) {
 
 }  // namespace
 
-TEST_CASE("read_openb_nodes: nodes as they stand, columns in any order") {
+TEST_CASE("read_openb_nodes: nodes in file order, columns in any order") {
   const auto reading = read_openb_nodes(
       "model,rack,gpu,sn,memory_mib,cpu_milli\nP100,r1,2,openb-node-0000,262144,64000\n,,0,cpu-only,1024,"
       "8000\n");
@@ -49,7 +49,7 @@ TEST_CASE("read_openb_nodes: nodes as they stand, columns in any order") {
   CHECK(reading.values[1] == openb_node{"cpu-only", 8'000, 1'024, 0, ""});
 }
 
-TEST_CASE("read_openb_nodes: what is wrong, with its place") {
+TEST_CASE("read_openb_nodes: problems, with their place") {
   CHECK(
       told(read_openb_nodes("")) ==
       "line 1, column 1: the text is empty: expected a header row with sn,cpu_milli,memory_mib,gpu,model\n");
@@ -89,7 +89,7 @@ TEST_CASE("read_openb_pods: all columns, and only those that every list has") {
   CHECK(shorter.values[0] == pod);
 }
 
-TEST_CASE("read_openb_pods: what is wrong, with its place") {
+TEST_CASE("read_openb_pods: problems, with their place") {
   CHECK(pod_problems("a,1,1,1,0,,,,,,\n") ==
         "line 2, column 9 (gpu_milli): expected the part of each GPU, 1 to 1000, found 0\n");
   CHECK(pod_problems("a,1,1,0,500,,,,,,\n") ==

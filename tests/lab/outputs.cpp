@@ -93,7 +93,7 @@ lab::json_document parsed(const std::string& json) {
 
 }  // namespace
 
-TEST_CASE("outputs: awkward names come out of every file as they went in") {
+TEST_CASE("outputs: awkward names survive in every file") {
   const scratch in;
   const replayed r{in, awkward};
   const std::string quota = R"(a,"b" </script><b>&)";
@@ -156,7 +156,7 @@ TEST_CASE("outputs: awkward names come out of every file as they went in") {
   CHECK(layers == 2);
 }
 
-TEST_CASE("outputs: those whom the access rule keeps out are counted and explained") {
+TEST_CASE("outputs: jobs refused by an access rule are counted and explained") {
   const scratch in;
   const replayed r{in, awkward};
   CHECK(r.result.figures.of.jobs.total == 4);
@@ -166,7 +166,7 @@ TEST_CASE("outputs: those whom the access rule keeps out are counted and explain
   CHECK(told.find("1 job refused:\n  no: ") == 0);
 }
 
-TEST_CASE("outputs: what is not known is null or empty, not zero") {
+TEST_CASE("outputs: unknown values are null or empty, not zero") {
   const scratch in;
   const replayed r{in, R"("quotas": [{"name": "q", "nominal": {"gpu": 1}}],
                           "jobs": [{"id": "j", "request": {"gpu": 2}, "duration_s": 5}])"};
@@ -200,7 +200,7 @@ TEST_CASE("outputs: jobs.csv has the estimates as its last column, if there are 
   for (const auto& row : jobs) CHECK(row.size() == jobs[0].size());
 }
 
-TEST_CASE("outputs: pods that come and go, runs that are cut short, and jobs that ran before") {
+TEST_CASE("outputs: elastic pods, interrupted runs, and jobs that ran from the start") {
   const scratch in;
   // The two pods of `wide` that it need not have go with a node; `late` takes the others' place.
   const replayed r{in, R"json(
@@ -330,7 +330,7 @@ TEST_CASE("outputs: how tenants fare alone") {
   CHECK(head.find("rho 2.25 on average, 3.50 at most, 50.00 % above 1.05") != std::string::npos);
 }
 
-TEST_CASE("outputs: a policy that never came to rest is told of") {
+TEST_CASE("outputs: a policy that never came to rest is reported") {
   lab::replay_result r;
   r.policy = "kueue";
   lab::replayed_job& ping = r.jobs.emplace_back();

@@ -13,7 +13,7 @@ namespace lab = allot::lab;
 namespace gpu = allot::gpu;
 using allot_test::spreading;
 
-TEST_CASE("own_policy: it says of a preset what the preset says of itself") {
+TEST_CASE("own_policy: describes a preset as the preset does itself") {
   const lab::own_policy own = lab::own_policy_of<spreading>();
   CHECK(own.name == "spreading");
   CHECK(own.summary == spreading::summary);

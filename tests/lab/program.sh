@@ -63,14 +63,14 @@ expect 0 '*"rounds": 2,*serve-a3*"reason": "children"*"refuse": \[*carla*' '' \
 expect 0 '*"sweep"*"pods": 4, "for": "serve", "reason": "reclaim"*' '' decide "$scenarios/flavors_and_elastic.json"
 expect 0 '*"batch"*"flavors": {"gpu": "a100"}*' '' decide "$scenarios/flavors_and_elastic.json"
 expect 0 '*"rack-wide"*"nodes": \["a1-0", "a1-1"]*' '' decide --rounds 1 - <<<"$(sed 's/"a1-0"\], "duration/"a2-0"], "duration/' "$scenarios/topology_and_mig.json")"
-expect 0 '*"admit": *"id": "rack-wide"*"nodes": \["a2-0", "a2-1"]*"id": "notebook"*"nodes": \["cut", "cut", "cut"]*"id": "tuning"*"nodes": \["cut", "cut"]*"id": "block-wide"*"no_domain_has_room"*"short_by": 8*its 4 pods have to stand in one block, and the one with most room, block b, has room for 3*"id": "too-wide"*"larger_than_any_domain"*the largest, rack a/r1, has room for 2 when it is empty*"notebooks": {"used": {"gpu": 1.375}*' '' \
+expect 0 '*"admit": *"id": "rack-wide"*"nodes": \["a2-0", "a2-1"]*"id": "notebook"*"nodes": \["cut", "cut", "cut"]*"id": "tuning"*"nodes": \["cut", "cut"]*"id": "block-wide"*"no_domain_has_room"*"short_by": 8*its 4 pods must be placed in one block, and the one with most room, block b, has room for 3*"id": "too-wide"*"larger_than_any_domain"*the largest, rack a/r1, has room for 2 when it is empty*"notebooks": {"used": {"gpu": 1.375}*' '' \
   decide "$scenarios/topology_and_mig.json"
 
 # One job: why it waits, and how it stands with those that do not.
 expect 0 'b2 (team-b) waits: team-b has 5 gpu, uses 4 and may not borrow.*if*- team-b had 3 gpu more*team-a*' '' \
   explain --policy static_quotas "$scenarios/hyperpod_example.json" b2
-expect 0 'train-b3 (quota1.1) has to go for serve-a1: *' '' explain "$scenarios/three_teams.json" train-b3
-expect 0 'serve-a2 (quota1) starts on *For it went*' '' explain --rounds 9 "$scenarios/three_teams.json" serve-a2
+expect 0 'train-b3 (quota1.1) is evicted for serve-a1: *' '' explain "$scenarios/three_teams.json" train-b3
+expect 0 'serve-a2 (quota1) starts on *Evicted for it*' '' explain --rounds 9 "$scenarios/three_teams.json" serve-a2
 expect 0 'stray (quota1.1) is refused: carla *' '' explain "$scenarios/three_teams.json" stray
 expect 0 '{*"format": "allot-explanation/1"*"state": "running"*}' '' \
   explain --json "$scenarios/three_teams.json" train-b1

@@ -36,7 +36,7 @@ TEST_CASE("progress: spans") {
   CHECK(shown_span(milliseconds{3'723'000}) == "1:02:03");
 }
 
-TEST_CASE("progress: nothing is shown where nobody looks") {
+TEST_CASE("progress: shows nothing unless the output is a terminal") {
   allot::lab::status_line line{false};
   CHECK_FALSE(line.is_shown());
   CHECK_FALSE(line.is_due());

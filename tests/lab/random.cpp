@@ -59,7 +59,7 @@ TEST_CASE("random: golden values of the distributions") {
         std::vector<std::int64_t>{4, 0, 2, 391328, 3080455, 45820, 1724131, 1084272, 78816, 11, 66497, 382});
 }
 
-TEST_CASE("draw_below: each number equally often, for any bound") {
+TEST_CASE("draw_below: uniform, for any bound") {
   random_stream r{3};
   for (const std::uint64_t n : {1U, 2U, 3U, 7U, 10U}) {
     std::vector<std::size_t> counts(n);
@@ -105,7 +105,7 @@ TEST_CASE("draw_between: stays in its range, reaches both ends, and takes the wi
   CHECK(positive);
 }
 
-TEST_CASE("draw_chance: as often as it says") {
+TEST_CASE("draw_chance: the given probability") {
   random_stream r{5};
   CHECK(mean_of(50'000, [&] { return draw_chance(r, 3, 10); }) == doctest::Approx(0.3).epsilon(0.03));
   CHECK(mean_of(1'000, [&] { return draw_chance(r, 0, 10); }) == 0.0);
@@ -179,7 +179,7 @@ TEST_CASE("draw_from_quantiles: its quantiles are those it was given") {
   CHECK(static_cast<double>(drawn[45'000]) == doctest::Approx(36'000).epsilon(0.05));
 }
 
-TEST_CASE("weighted_choice: as often as the weights say, and never what weighs nothing") {
+TEST_CASE("weighted_choice: follows the weights, weight zero is never chosen") {
   constexpr std::array<std::uint64_t, 5> weights = {0, 1, 0, 3, 6};
   const weighted_choice choose{weights};
   random_stream r{17};

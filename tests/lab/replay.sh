@@ -31,7 +31,7 @@ JSON
 exits 0 "$allot" replay teams.json --out one
 leaves one $standard_files
 says "$(<out)" '*standard: 4 jobs, 8 GPUs*completed*3, 1 refused*preemptions*2,*one: summary.json*'
-says "$(<err)" '1 job refused:*big: 100 gpu are asked for, and the nodes on which it may stand have 8*'
+says "$(<err)" '1 job refused:*big: 100 gpu are asked for, and the nodes that it may run on have 8*'
 says "$(<out)" '*waiting *100.00 % for fair share*'
 exits 0 "$allot" replay teams.json --out two --events --chrome
 leaves two $standard_files events.csv trace.json
@@ -340,7 +340,7 @@ fi
 sed 's/"state": "running", "nodes": \["[ab]1-0"\], //; s/"cut", "gpus"/"cut", "pool": "cut", "gpus"/' \
   "$sources/bench/lab/scenarios/topology_and_mig.json" >near.json
 exits 0 "$allot" replay near.json --isolated --chrome --out near
-says "$(<err)" '*1 job refused:*too-wide: its 3 pods have to stand in one rack, and the largest, rack a/r1, has room for 2*'
+says "$(<err)" '*1 job refused:*too-wide: its 3 pods must be placed in one rack, and the largest, rack a/r1, has room for 2*'
 says "$(grep too-wide near/jobs.csv)" '*,refused,larger_than_any_domain,*'
 says "$(awk -F, 'NR > 1 { printf "%s %s %s,", $1, $4, $10 }' near/jobs.csv)" \
   'old-a 0 a1-0,old-b 0 a1-1,rack-wide 60 a2-0;a2-1,block-wide 120 b1-0;b1-1;b2-0;b2-1,too-wide  ,notebook 240 cut,tuning 300 cut,'

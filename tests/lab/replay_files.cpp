@@ -28,7 +28,7 @@ TEST_CASE("replay_files: a trace and nodes are enough for a summary, tables and 
   CHECK(dir.read("out/summary.json").find("\"standard\"") != std::string::npos);
 }
 
-TEST_CASE("replay_files: what is wrong is complained of, and nothing is written") {
+TEST_CASE("replay_files: problems are reported, and nothing is written") {
   const allot_test::scratch dir;
   const std::string out = dir.path_of("out");
   CHECK(lab::replay_to_files({}, out) == lab::bad_input_status);

@@ -103,7 +103,7 @@ bool is_balanced(const std::string& xml) {
 
 }  // namespace
 
-TEST_CASE("report: who ran where and who waited why, at any instant") {
+TEST_CASE("report: where jobs ran and why they waited, at any instant") {
   const scratch in;
   const replayed r{in, two_teams};
   const std::string html = in.written([&](auto& f) { lab::write_report(f, r.result); });
@@ -162,7 +162,7 @@ TEST_CASE("report: without nodes, without time, and with jobs that never ran") {
   CHECK(empty.find("<svg") == std::string::npos);
 }
 
-TEST_CASE("report: the charts as files of their own") {
+TEST_CASE("report: the charts as separate files") {
   const scratch in;
   const replayed r{in, two_teams};
   const auto files = lab::standalone_charts(r.result);
@@ -177,7 +177,7 @@ TEST_CASE("report: the charts as files of their own") {
   CHECK_FALSE(is_balanced("<svg><g></svg>"));
 }
 
-TEST_CASE("outputs: a trace for Perfetto, by time, in which nothing covers anything") {
+TEST_CASE("outputs: a trace for Perfetto, by time, without overlaps") {
   const scratch in;
   const replayed r{in, two_teams};
   std::string note;

@@ -30,7 +30,7 @@ using allot::lab::day;
 using allot::lab::hour;
 using allot::lab::second;
 
-TEST_CASE("report_chart: scales end where the values do, with a few round ticks") {
+TEST_CASE("report_chart: scales end at the values, with a few round ticks") {
   CHECK(report::scale_for(0) == report::scale{1, 1});
   CHECK(report::scale_for(128'000) == report::scale{130'000, 50'000});
   CHECK(report::scale_for(100'000) == report::scale{100'000, 20'000});
@@ -211,7 +211,7 @@ TEST_CASE("report: points in time") {
   CHECK(report::human_instant(1'234 * day) == "day 1,234, 00:00");
 }
 
-TEST_CASE("moment_log: some hundred instants, as good as evenly spaced") {
+TEST_CASE("moment_log: some hundred instants, almost evenly spaced") {
   for_each_seed(40, [](random_source& random) {
     const std::size_t most = 2 + random.below(30);
     lab::moment_log log{most};

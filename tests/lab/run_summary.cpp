@@ -16,7 +16,7 @@ using allot::lab::plain_number;
 using allot::lab::relative_difference;
 using allot::lab::shown;
 
-TEST_CASE("run_summary: whatever numbers there are, under their paths") {
+TEST_CASE("run_summary: all numbers, under their paths") {
   allot::lab::errors found;
   const auto run = parse_summary("a", "a/summary.json", R"({
     "format": "allot-summary/1", "policy": "pai", "seed": 7, "input_hash": "ab", "decision_hash": "cd",
@@ -56,7 +56,7 @@ TEST_CASE("run_summary: the whole policy, where the file has it") {
   CHECK(run->figures.empty());
 }
 
-TEST_CASE("run_summary: a figure is rounded once, and as the headline and the report round it") {
+TEST_CASE("run_summary: a figure is rounded once, as in the headline and the report") {
   for (const std::int64_t millionths : {629'749, 629'750, 973'499, 973'500, 974'499, 1, 0, 1'000'000}) {
     const double value = static_cast<double>(millionths) / 1e6;
     CHECK(shown(value, figure_kind::rate) == allot::lab::report::percent(millionths));
@@ -69,7 +69,7 @@ TEST_CASE("run_summary: a figure is rounded once, and as the headline and the re
   CHECK(allot::lab::report::index_text(2'255'000, 2) == "2.26");
 }
 
-TEST_CASE("run_summary: what is no summary is said so, with its place") {
+TEST_CASE("run_summary: a file that is not a summary is reported, with the place") {
   const auto problem = [](const char* text) {
     allot::lab::errors found;
     CHECK_FALSE(parse_summary("a", "a.json", text, found));
@@ -96,7 +96,7 @@ TEST_CASE("run_summary: what two runs share") {
   CHECK(shared_by(run("a", ""), run("b", "")) == shared_input::none);
 }
 
-TEST_CASE("run_summary: what is said of runs of other inputs") {
+TEST_CASE("run_summary: remarks on runs of other inputs") {
   using allot::lab::remark_on;
   using allot::lab::shared_input;
   CHECK(remark_on(shared_input::all, "one").empty());
@@ -116,7 +116,7 @@ TEST_CASE("run_summary: the name of a tenant may have a slash") {
   CHECK(allot::lab::tenant_of("tenants/a").empty());
 }
 
-TEST_CASE("run_summary: names say what a figure is") {
+TEST_CASE("run_summary: the kind of a figure follows from its name") {
   CHECK(kind_of("queue_s/mean") == figure_kind::time);
   CHECK(kind_of("tenants/x_s/jobs/total") == figure_kind::count);
   CHECK(kind_of("tenants/a/lost_gpu_h") == figure_kind::gpu_hours);

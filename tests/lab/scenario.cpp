@@ -115,7 +115,7 @@ TEST_CASE("a scenario with every key") {
   CHECK(std::get<std::string>(s.events[0].what) == "j");
 }
 
-TEST_CASE("what is not said has its default") {
+TEST_CASE("omitted keys have their defaults") {
   const auto s = parse_valid(R"("quotas": [{"name": "q"}], "jobs": [{"id": "j", "request": {}}])");
   CHECK(s.resources == std::vector<std::string>{"gpu"});
   CHECK(s.policy.preset == "standard");
@@ -129,7 +129,7 @@ TEST_CASE("what is not said has its default") {
   CHECK(!s.jobs[0].checkpoint);
 }
 
-TEST_CASE("the command line goes before the file") {
+TEST_CASE("the command line overrides the file") {
   lab::errors found;
   lab::scenario_source source{.file = "s.json", .nodes = "3x4", .policy = "fifo"};
   const auto s = lab::parse_scenario(R"({"format": "allot-scenario/1", )" + nodes + "}", source, found);
@@ -153,10 +153,10 @@ TEST_CASE("the command line goes before the file") {
   }
 }
 
-TEST_CASE("quotas that are no tree") {
+TEST_CASE("quotas that do not form a tree") {
   CHECK(problems_of(R"("quotas": [{"name": "a", "parent": "b"}, {"name": "b", "parent": "c"},
                                   {"name": "c", "parent": "a"}])") ==
-        lines{"/quotas/0/parent: the parents go in a circle: a -> b -> c -> a"});
+        lines{"/quotas/0/parent: the parents form a cycle: a -> b -> c -> a"});
   CHECK(problems_of(R"("quotas": [{"name": "a"}, {"name": "b", "parent": "zebra"}])") ==
         lines{"/quotas/1/parent: b names the parent zebra, which does not exist"});
   CHECK(problems_of(
@@ -195,7 +195,7 @@ TEST_CASE("children that are given more than an inclusive parent has") {
   }
 }
 
-TEST_CASE("amounts that are none") {
+TEST_CASE("invalid amounts") {
   const auto nominal = [](const std::string& json) {
     return problems_of(R"("quotas": [{"name": "q"}, {"name": "r", "nominal": )" + json + "}]");
   };
@@ -219,7 +219,7 @@ TEST_CASE("amounts that are none") {
         lines{"/quotas/1/nominal: there is no cluster whose nodes this could be (expected amounts)"});
 }
 
-TEST_CASE("all that the nodes have belongs to a root, and they must say how much it is") {
+TEST_CASE("a root may own all that the nodes have, if they state how much") {
   CHECK(
       problems_of(nodes +
                   R"(, "quotas": [{"name": "r"}, {"name": "q", "parent": "r", "nominal": "cluster"}])") ==
@@ -236,7 +236,7 @@ TEST_CASE("all that the nodes have belongs to a root, and they must say how much
                                                  quantity::whole(3), quantity{}, quantity{}, quantity{}});
 }
 
-TEST_CASE("limits, weights and words that are none") {
+TEST_CASE("invalid limits, weights and words") {
   const auto with = [](const std::string& member) {
     return problems_of(R"("quotas": [{"name": "q", )" + member + "}]");
   };
@@ -263,7 +263,7 @@ TEST_CASE("limits, weights and words that are none") {
         lines{"/quotas/0/parent: expected the name of a quota (a root has no \"parent\"), found \"\""});
 }
 
-TEST_CASE("rules of preemption, flavors and time that are none") {
+TEST_CASE("invalid rules of preemption, flavors and time") {
   const auto quota = [](const std::string& member) {
     return problems_of(R"("quotas": [{"name": "q", )" + member + "}]");
   };
@@ -327,7 +327,7 @@ TEST_CASE("a policy: a preset, what is set of its parts, and its options") {
         lines{"/policy/set/guard: the preset fifo has its own guard, which can't be set"});
 }
 
-TEST_CASE("nodes that can't be built") {
+TEST_CASE("invalid nodes") {
   const auto cluster = [](const std::string& all) {
     return problems_of(R"("cluster": {"nodes": [)" + all + "]}");
   };
@@ -354,7 +354,7 @@ TEST_CASE("nodes that can't be built") {
         lines{"/quotas/0/node_pools/0: no node is in a pool \"trian\""});
 }
 
-TEST_CASE("jobs that can't be") {
+TEST_CASE("invalid jobs") {
   const auto job = [](const std::string& members) {
     return problems_of(nodes + ", " + teams + R"(, "jobs": [{"id": "j", )" + members + "}]");
   };
@@ -391,7 +391,7 @@ TEST_CASE("jobs that can't be") {
               "/jobs: all jobs together ask for more than can be counted"});
 }
 
-TEST_CASE("running jobs that stand nowhere") {
+TEST_CASE("running jobs without a valid place") {
   const auto job = [](const std::string& members) {
     return problems_of(nodes + ", " + teams + R"(, "jobs": [{"id": "j", "quota": "a", "state": "running", )" +
                        members + "}]");
@@ -421,7 +421,7 @@ TEST_CASE("resources") {
   CHECK(problems_of(R"("resources": "gpu")") == lines{"/resources: expected an array, found \"gpu\""});
 }
 
-TEST_CASE("GPUs of a model stand on nodes of that model, whatever case it is written in") {
+TEST_CASE("GPUs of a model are on nodes of that model, in any case of letters") {
   const auto s =
       parse_valid(nodes + R"(, "resources": ["gpu", "h100/gpu", "a100/gpu"], "quotas": [{"name": "q"}],
       "jobs": [{"id": "1", "request": {"a100/gpu": 2}}, {"id": "2", "request": {"h100/gpu": 2, "gpu": 2}},
@@ -495,7 +495,7 @@ TEST_CASE("flavors: what a job takes of each, and where its nodes are") {
   CHECK(w.setup.flavor_sets[2].pools == std::vector<std::uint64_t>{0b001});
 }
 
-TEST_CASE("flavors that are none") {
+TEST_CASE("invalid flavors") {
   const auto job = [](const std::string& members) {
     return problems_of(flavored + R"("jobs": [{"id": "j", )" + members + "}]");
   };
@@ -522,7 +522,7 @@ TEST_CASE("flavors that are none") {
       lines{"/jobs/0/flavors: expected the names of flavors, or groups of resources with theirs, not both"});
 }
 
-TEST_CASE("a flavor that no node has is one of the quotas only") {
+TEST_CASE("a flavor that no node has exists in the quotas only") {
   const auto s =
       parse_valid(nodes + R"(, "resources": ["reserved/gpu", "h100/gpu"], "quotas": [{"name": "q"}],
       "jobs": [{"id": "1", "request": {"reserved/gpu": 2}}, {"id": "2", "request": {"h100/gpu": 2}}])");
@@ -610,7 +610,7 @@ TEST_CASE("two resizes at one time are one transition") {
         lines{"/events/0/resize: the children of r are given 136, more than the 128 it has"});
 }
 
-TEST_CASE("events that can't happen") {
+TEST_CASE("invalid events") {
   const auto event = [](const std::string& members) {
     return problems_of(teams + R"(, "events": [{"at_s": 1}, {"at_s": 2, )" + members + "}]");
   };
@@ -631,7 +631,7 @@ TEST_CASE("events that can't happen") {
   CHECK(event(R"("add_quota": {"name": "n", "order": "lifo"})") ==
         lines{nothing, "/events/1/add_quota/order: expected \"priority\" or \"fifo\", found \"lifo\""});
   CHECK(event(R"("move_quota": {"quota": "root", "parent": "a"})") ==
-        lines{nothing, "/events/1/move_quota: the parents go in a circle: root -> a -> root"});
+        lines{nothing, "/events/1/move_quota: the parents form a cycle: root -> a -> root"});
   CHECK(event(R"("remove_quota": {"quota": "root"})").all.size() == 3);
   CHECK(event(R"("cancel": {"job": "j"})") == lines{nothing, "/events/1/cancel/job: there is no job \"j\""});
   CHECK(event(R"("node_down": {"node": "n"})") ==
@@ -647,7 +647,7 @@ TEST_CASE("events that can't happen") {
         lines{"/events/0: the key \"at_s\" is missing"});
 }
 
-TEST_CASE("all problems are told at once") {
+TEST_CASE("all problems are reported at once") {
   CHECK(problems_of(R"("policy": "best", "cluster": {"nodes": [{"name": "n", "gpus": -1}]},
       "quotas": [{"name": "a", "nominal": {"gpu": -1}}, {"name": "b", "parent": "z"}],
       "jobs": [{"id": "j", "quota": "q", "request": {"gpu": 0.00001}}], "eventz": [])")

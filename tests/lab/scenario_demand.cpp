@@ -39,7 +39,7 @@ lines problems_of_job(const std::string& job, const std::string& before = nodes)
 
 }  // namespace
 
-TEST_CASE("nodes may have no GPUs, and so many pod slots") {
+TEST_CASE("nodes may have no GPUs, and a limit of pod slots") {
   const auto s = parse_valid(nodes + R"("jobs": [])");
   CHECK(s.nodes[0].pod_slots == 4);
   CHECK(s.nodes[1].pod_slots == 0);
@@ -50,7 +50,7 @@ TEST_CASE("nodes may have no GPUs, and so many pod slots") {
         lines{"/cluster/nodes/0/pod_slots: expected a whole number from 0 to 1000000000, found 1000000001"});
 }
 
-TEST_CASE("a job says on which GPU models it may stand") {
+TEST_CASE("a job lists the GPU models that it may run on") {
   CHECK(pod_request_of(R"("request": {"gpu": 1})").models == gpu::all_models);
   CHECK(pod_request_of(R"("request": {"gpu": 1}, "gpu_model": "t4")").models == 0b010);
   CHECK(pod_request_of(R"("request": {"gpu": 1}, "gpu_model": ["T4", "H100"])").models == 0b011);
@@ -67,7 +67,7 @@ TEST_CASE("a job says on which GPU models it may stand") {
         lines{});
 }
 
-TEST_CASE("what pods need of their hosts: as the job says, or as its request does") {
+TEST_CASE("CPU and memory of pods: from the job, or from its request") {
   const std::string three = R"(["gpu", "cpu", "memory_mib"])";
   gpu::pod_request d = pod_request_of(R"("request": {"gpu": 1}, "cpu_milli": 4000, "memory_mib": 1024)");
   CHECK(d.cpu_milli == 4000);
@@ -106,7 +106,7 @@ TEST_CASE("fractions of several devices are equal parts of the request") {
         lines{"/jobs/0/devices_per_pod: expected a whole number from 1 to 64, found 0"});
 }
 
-TEST_CASE("GPU memory is counted as the largest portion that it is where it fits") {
+TEST_CASE("GPU memory is charged as the largest portion of any node where it fits") {
   // 8000 of 81,500: 9.8 %; of 15,100: 53 %.
   gpu::pod_request d = pod_request_of(R"("request": {}, "gpu_memory_mib": 8000)");
   CHECK(d.gpu_memory_mib == 8000);
@@ -139,7 +139,7 @@ TEST_CASE("GPU memory takes part in quota and in placement") {
   CHECK(d->pending.front().id == "b");
 }
 
-TEST_CASE("a decision goes by model, CPU and pod slots, and says what is in the way") {
+TEST_CASE("decisions respect models, CPU and pod slots, and name what is missing") {
   lab::errors found;
   const auto s = parse_valid(nodes + R"("jobs": [
       {"id": "a", "request": {"gpu": 1}, "gpu_model": "T4"},

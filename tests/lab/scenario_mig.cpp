@@ -64,7 +64,7 @@ TEST_CASE("scenario MIG: an instance for each pod, charged as the part of a GPU 
   CHECK(gpu::name_of(read(R"("request": {}, "mig": "mig-1g.5gb.me")").pod_request.mig) == "1g.5gb+me");
 }
 
-TEST_CASE("scenario MIG: instances go to GPUs that are cut, whole GPUs to the others") {
+TEST_CASE("scenario MIG: instances go to GPUs in MIG mode, whole GPUs to the others") {
   const auto made =
       decide(job("a", R"("request": {}, "mig": "3g.20gb", "pods": 2)") + ", " +
              job("b", R"("request": {}, "mig": "7g.40gb")") + ", " + job("c", R"("request": {"gpu": 4})") +
@@ -90,7 +90,7 @@ TEST_CASE("scenario MIG: a running job keeps its instance") {
   CHECK(made.d.pending[0].id == "new");
 }
 
-TEST_CASE("scenario MIG: what a node can't be") {
+TEST_CASE("scenario MIG: nodes that are refused") {
   CHECK(
       problems_of(
           R"("cluster": {"nodes": [{"name": "n", "gpus": 4, "gpu_model": "T4", "mig": true}]}, "jobs": [])") ==
@@ -103,7 +103,7 @@ TEST_CASE("scenario MIG: what a node can't be") {
         lines{R"(/cluster/nodes/0/mig: expected true or false, found "yes")"});
 }
 
-TEST_CASE("scenario MIG: what a job can't ask for") {
+TEST_CASE("scenario MIG: requests that are refused") {
   const std::string offered =
       "(expected one of A100-40GB: 1g.5gb, 1g.5gb+me, 1g.10gb, 2g.10gb, 3g.20gb, 4g.20gb, 7g.40gb; "
       "A100-80GB: "

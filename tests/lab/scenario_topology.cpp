@@ -71,7 +71,7 @@ lines problems_of_job(const std::string& topology, const std::string& cluster = 
 
 }  // namespace
 
-TEST_CASE("scenario topology: a gang stands in one domain of the level that it requires") {
+TEST_CASE("scenario topology: a gang is placed in one domain of its required level") {
   // Rack a/1 has one free node, the others two; without a topology the fullest nodes would be taken first.
   CHECK(nodes_of(decide(running("a1-0") + ", " + job("j", 2, required("rack"))), "j") ==
         std::vector<std::string>{"a2-0", "a2-1"});
@@ -81,7 +81,7 @@ TEST_CASE("scenario topology: a gang stands in one domain of the level that it r
   CHECK(nodes_of(decide(job("j", 1, required("node"))), "j").size() == 1);
 }
 
-TEST_CASE("scenario topology: what is only preferred may be given up") {
+TEST_CASE("scenario topology: a preferred level may be given up") {
   const std::string preferred = R"(, "topology": {"preferred": "rack"})";
   CHECK(nodes_of(decide(running("a1-0") + ", " + job("j", 2, preferred)), "j") ==
         std::vector<std::string>{"a2-0", "a2-1"});
@@ -100,7 +100,7 @@ TEST_CASE("scenario topology: no domain has room") {
   CHECK(made.d.pending[0].at == "cluster");
   CHECK(made.d.pending[0].short_by == quantity::whole(4));
   CHECK(made.d.pending[0].text ==
-        "its 4 pods have to stand in one block, and the one with most room, block a, has room for 3");
+        "its 4 pods must be placed in one block, and the one with most room, block a, has room for 3");
 }
 
 TEST_CASE("scenario topology: no domain could ever have room") {
@@ -108,9 +108,9 @@ TEST_CASE("scenario topology: no domain could ever have room") {
   REQUIRE(made.d.refuse.size() == 2);
   CHECK(made.d.refuse[0].reason == "larger_than_any_domain");
   CHECK(made.d.refuse[0].text ==
-        "its 3 pods have to stand in one rack, and the largest, rack a/1, has room for 2 when it is empty");
+        "its 3 pods must be placed in one rack, and the largest, rack a/1, has room for 2 when it is empty");
   CHECK(made.d.refuse[1].text ==
-        "its 2 pods have to stand in one node, and the largest, node a1-0, has room for 1 when it is empty");
+        "its 2 pods must be placed in one node, and the largest, node a1-0, has room for 1 when it is empty");
 }
 
 TEST_CASE("scenario topology: levels are labels that every node has") {
@@ -139,7 +139,7 @@ TEST_CASE("scenario topology: levels are labels that every node has") {
           "(expected one, as every node has)"});
 }
 
-TEST_CASE("scenario topology: what a job can't ask for") {
+TEST_CASE("scenario topology: topology constraints that are refused") {
   CHECK(
       problems_of_job(R"({"required": "rak"})") ==
       lines{R"(/jobs/0/topology/required: the topology of the cluster has no level "rak" (expected "block", )"

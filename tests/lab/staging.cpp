@@ -43,7 +43,7 @@ void write(const std::string& path, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("staging: nothing has its name before everything has") {
+TEST_CASE("staging: files appear all at once") {
   const scratch in;
   staging_directory s;
   REQUIRE(s.open(in.path_of("run"), names, false).empty());
@@ -56,7 +56,7 @@ TEST_CASE("staging: nothing has its name before everything has") {
   CHECK(read(in.path_of("run/two")) == "2");
 }
 
-TEST_CASE("staging: what was not published is gone, with the directories that were made for it") {
+TEST_CASE("staging: unpublished output is removed, with the directories made for it") {
   const scratch in;
   {
     staging_directory s;
@@ -67,7 +67,7 @@ TEST_CASE("staging: what was not published is gone, with the directories that we
   CHECK(files_in(in.path_of("")).empty());
 }
 
-TEST_CASE("staging: a directory that comes while it works is not touched") {
+TEST_CASE("staging: a directory that appears meanwhile is not touched") {
   const scratch in;
   for (const bool empty : {true, false}) {
     const std::string name = empty ? "empty" : "full";
@@ -83,7 +83,7 @@ TEST_CASE("staging: a directory that comes while it works is not touched") {
   CHECK(files_in(in.path_of("")) == std::set<std::string>{"empty", "full"});
 }
 
-TEST_CASE("staging: by force, what an earlier run left is replaced, and nothing else") {
+TEST_CASE("staging: with force, only files of an earlier run are replaced") {
   const scratch in;
   fs::create_directory(in.path_of("run"));
   write(in.path_of("run/one"), "old");
@@ -103,7 +103,7 @@ TEST_CASE("staging: by force, what an earlier run left is replaced, and nothing 
   CHECK(files_in(in.path_of("")) == std::set<std::string>{"run"});
 }
 
-TEST_CASE("staging: what can't be a directory") {
+TEST_CASE("staging: paths that are refused") {
   const scratch in;
   write(in.path_of("file"), "x");
   fs::create_symlink(in.path_of("nowhere"), in.path_of("link"));
@@ -120,7 +120,7 @@ TEST_CASE("staging: what can't be a directory") {
   CHECK(files_in(in.path_of("")) == std::set<std::string>{"file", "link"});
 }
 
-TEST_CASE("staging: a file says what went wrong, once") {
+TEST_CASE("staging: a file reports its first error once") {
   const scratch in;
   output_file nowhere{in.path_of("no/where")};
   nowhere.text() = "x";
@@ -133,7 +133,7 @@ TEST_CASE("staging: a file says what went wrong, once") {
   CHECK_FALSE(full.close().empty());
 }
 
-TEST_CASE("staging: a long file is all there") {
+TEST_CASE("staging: a long file is complete") {
   const scratch in;
   std::string expected;
   output_file file{in.path_of("long")};
@@ -158,7 +158,7 @@ TEST_CASE("staging: a single file is published in the same way") {
   CHECK(files_in(in.path_of("")) == std::set<std::string>{"f"});
 }
 
-TEST_CASE("staging: while it is interruptible, the first interrupt is a question") {
+TEST_CASE("staging: while it is interruptible, the first interrupt only asks to stop") {
   using allot::lab::interruptible;
   for (const int signal_number : {SIGINT, SIGTERM}) {
     const interruptible now;
@@ -172,7 +172,7 @@ TEST_CASE("staging: while it is interruptible, the first interrupt is a question
   CHECK(interruptible::asked() == 0);
 }
 
-TEST_CASE("staging: without its last file a directory is no run, and that one goes first and comes last") {
+TEST_CASE("staging: the file that makes a directory a run is removed first and written last") {
   const scratch in;
   fs::create_directories(in.path_of("run/one/in_the_way"));
   write(in.path_of("run/two"), "old");

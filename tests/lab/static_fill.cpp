@@ -46,7 +46,7 @@ std::vector<lab::openb_pod> some_pods() {
 
 }  // namespace
 
-TEST_CASE("openb_shapes: what the pods ask of the cluster, in the order of their names") {
+TEST_CASE("openb_shapes: the shapes of the pods, in the order of their names") {
   const gpu::cluster layout = lab::openb_cluster(some_nodes(), 1).value();
   lab::openb_pod b{.name = "b", .cpu_milli = 4000, .memory_mib = 100, .num_gpu = 1, .gpu_milli = 460};
   b.gpu_spec = {"B", "Z"};
@@ -61,7 +61,7 @@ TEST_CASE("openb_shapes: what the pods ask of the cluster, in the order of their
   CHECK(shapes[2] == gpu::pod_shape{65, 1000, gpu::all_pools, 0, 0, 0});
 }
 
-TEST_CASE("openb_cluster: an order of the nodes that the seed decides, not the file") {
+TEST_CASE("openb_cluster: the seed, not the file, determines the order of the nodes") {
   const auto names = [](const gpu::cluster& layout) {
     std::vector<std::string> all;
     for (std::size_t n = 0; n < layout.size(); ++n) all.push_back(layout.name(gpu::node_id{n}));
@@ -97,7 +97,7 @@ TEST_CASE("fill_arrivals: all pods once, then some again, within the limit by a 
   }
 }
 
-TEST_CASE("fill_arrivals: pods are left out when they ask for too much, and none comes again without GPUs") {
+TEST_CASE("fill_arrivals: pods are left out if they request too much, pods without GPUs are not repeated") {
   const std::vector<gpu::pod_shape> pods{{1}, {2}, {1, 500}, {0}, {4}};
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     std::int64_t asked = 0;
@@ -132,7 +132,7 @@ TEST_CASE("static_fill: worked by hand") {
   CHECK(rows[300] == fill_row{300, 10'000, 0});
 }
 
-TEST_CASE("static_fill: a row is the mean over what came to that percent") {
+TEST_CASE("static_fill: a row is the mean over the arrivals at that percentage") {
   const gpu::cluster layout = gpu::build_cluster({{.name = "n", .count = 100, .gpus = 1}}).value();
   // 0.4, 0.8, 1.2 and 1.6 percent arrive: 0, 1, 1 and 2 when rounded.
   const std::vector<gpu::pod_shape> pods{{1, 400}};
@@ -140,7 +140,7 @@ TEST_CASE("static_fill: a row is the mean over what came to that percent") {
   CHECK(rows == std::vector<fill_row>{{0, 40, 0}, {1, 100, 0}, {2, 160, 0}});
 }
 
-TEST_CASE("static_fill: figures are of the cluster, and no input order matters") {
+TEST_CASE("static_fill: figures do not depend on the order of the input") {
   allot_test::for_each_seed(20, [](random_source& random) {
     auto nodes = some_nodes();
     auto pods = some_pods();

@@ -32,7 +32,7 @@ std::map<std::size_t, worker_pool::outcome> all_of(worker_pool& pool) {
 
 }  // namespace
 
-TEST_CASE("sweep_workers: a piece of work costs nothing but itself") {
+TEST_CASE("sweep_workers: a failing piece of work affects no other") {
   worker_pool pool{4};
   REQUIRE(pool.begin(7, [] { return 0; }));
   REQUIRE(pool.begin(8, [] {
@@ -58,7 +58,7 @@ TEST_CASE("sweep_workers: a piece of work costs nothing but itself") {
   CHECK(pool.has_room());
 }
 
-TEST_CASE("sweep_workers: those that run can be asked to end") {
+TEST_CASE("sweep_workers: running workers can be asked to stop") {
   worker_pool pool{1};
   REQUIRE(pool.begin(0, [] {
     std::this_thread::sleep_for(std::chrono::seconds{100});
@@ -69,7 +69,7 @@ TEST_CASE("sweep_workers: those that run can be asked to end") {
   CHECK(allot::lab::usable_cores() >= 1);
 }
 
-TEST_CASE("sweep: every point is in one shard, and points that follow each other in different ones") {
+TEST_CASE("sweep: every point is in one shard, and consecutive points are in different ones") {
   for (std::size_t count = 1; count <= 7; ++count) {
     std::map<std::size_t, std::size_t> sizes;
     for (std::size_t point = 0; point < 42 * count; ++point) {

@@ -67,7 +67,7 @@ TEST_CASE("swf_reader: an empty text, and one with a byte order mark") {
   CHECK(only_comments.header("Version") == "2.2");
 }
 
-TEST_CASE("swf_reader: what is wrong with a line, with its place") {
+TEST_CASE("swf_reader: problems of a line, with their place") {
   CHECK(problems_of("1 2 3\n") == "line 1, column 5: expected 18 fields, found 3\n");
   CHECK(problems_of("1 0 0 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n") ==
         "line 1, column 37: expected 18 fields, found 19\n");
@@ -110,7 +110,7 @@ TEST_CASE("swf_reader: lines that are too long, texts that can't be read") {
   CHECK(told(b.problems()) == "line 3, column 1: the text can't be read any further\n");
 }
 
-TEST_CASE("swf_reader: what is written is read, in whatever pieces it comes") {
+TEST_CASE("swf_reader: reads the same from any split into pieces") {
   allot_test::for_each_seed(100, [](allot_test::random_source& random) {
     std::vector<swf_job> jobs(random.below(300));
     std::string text = "; Version: 2.2\n";

@@ -34,7 +34,7 @@ TEST_CASE("thinned_series: every two spans become one when the time outgrows the
   CHECK(s.width() == 4);
 }
 
-TEST_CASE("thinned_series: nothing, and what is set twice at one time") {
+TEST_CASE("thinned_series: an empty series, and two values at one instant") {
   thinned_series s{5, 2};
   CHECK(s.means(5).empty());
   s.set(5, 1);

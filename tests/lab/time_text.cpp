@@ -24,7 +24,7 @@ TEST_CASE("time_text: seconds, and times with units") {
   CHECK(read_time("0.2m") == 12'000);
 }
 
-TEST_CASE("time_text: what is no time") {
+TEST_CASE("time_text: what is refused") {
   for (const char* text : {"",
                            "-1",
                            "-3d",

@@ -11,7 +11,7 @@
 using namespace allot::lab;
 using allot::instant;
 
-TEST_CASE("parse_timestamp: as traces and Kubernetes write it") {
+TEST_CASE("parse_timestamp: the formats of traces and Kubernetes") {
   CHECK(parse_timestamp("1970-01-01") == 0);
   CHECK(parse_timestamp("1970-01-01 00:00:01") == 1'000);
   CHECK(parse_timestamp("1969-12-31T23:59:59Z") == -1'000);
@@ -25,7 +25,7 @@ TEST_CASE("parse_timestamp: as traces and Kubernetes write it") {
   CHECK(parse_timestamp("2020-02-29"));
 }
 
-TEST_CASE("parse_timestamp: what is no point in time") {
+TEST_CASE("parse_timestamp: what is refused") {
   for (const char* text : {"",
                            "2020",
                            "2020-13-01",

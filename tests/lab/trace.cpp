@@ -86,7 +86,7 @@ TEST_CASE("sort_by_submission: by time, then by id, whatever the order before") 
   });
 }
 
-TEST_CASE("trace: tags belong to the job and not to its place") {
+TEST_CASE("trace: tags follow their job when jobs are sorted") {
   trace t;
   t.tag_columns = {"color", "shape"};
   for (const char* id : {"2", "1"}) {

@@ -94,7 +94,7 @@ TEST_CASE("read_trace_csv: every optional column, and tags") {
   CHECK(t.tag(k, 0).empty());
 }
 
-TEST_CASE("read_trace_csv: a header row alone is an empty trace, an empty text is none") {
+TEST_CASE("read_trace_csv: a header row alone is an empty trace, an empty text is an error") {
   CHECK(parse_trace_csv(plain_header));
   CHECK(parse_trace_csv("job_id,submit_s,duration_s,gpus"));
   for (const char* empty : {"", "\n\n", "\xEF\xBB\xBF"}) {
@@ -104,7 +104,7 @@ TEST_CASE("read_trace_csv: a header row alone is an empty trace, an empty text i
   }
 }
 
-TEST_CASE("read_trace_csv: what is wrong with the header row") {
+TEST_CASE("read_trace_csv: problems of the header row") {
   CHECK(problems_of("job_id,submit,duration_s\n1,2,3\n") ==
         "line 1, column 1 (submit_s): this column is required, and the header row lacks it\n"
         "line 1, column 1 (gpus): this column is required, and the header row lacks it\n");
@@ -130,7 +130,7 @@ TEST_CASE("read_trace_csv: an estimate is whole seconds above zero, and may be s
         place + "expected at most 1000000000000, found \"1000000000001\"\n");
 }
 
-TEST_CASE("read_trace_csv: numbers that are none, too small, too large or too fine") {
+TEST_CASE("read_trace_csv: numbers that are malformed, too small, too large or too fine") {
   const auto problem = [](const std::string& row) { return problems_of(plain_header + row + "\n"); };
   CHECK(problem("1,x,1,1") == "line 2, column 3 (submit_s): expected a number of seconds, found \"x\"\n");
   CHECK(problem("1,0,-1,1") == "line 2, column 5 (duration_s): expected at least 0, found \"-1\"\n");
@@ -178,7 +178,7 @@ TEST_CASE("read_trace_csv: pods, flags and deadlines that make no sense") {
         "line 2, column 11 (deadline_s): expected a point in time, as submit_s is one, and not before it\n");
 }
 
-TEST_CASE("read_trace_csv: ids are there and given once") {
+TEST_CASE("read_trace_csv: ids are required and unique") {
   CHECK(problems_of(plain_header + "1,0,1,1\n2,0,1,1\n\n1,5,1,1\n") ==
         "line 5, column 1 (job_id): the job id \"1\" was given before, on line 2\n");
   CHECK(problems_of(plain_header + ",0,1,1\n,0,1,1\n") ==
@@ -194,7 +194,7 @@ TEST_CASE("read_trace_csv: too few and too many fields") {
         "line 4, column 1: expected 4 fields, as in the header row, found 1\n");
 }
 
-TEST_CASE("read_trace_csv: what is no CSV ends the reading") {
+TEST_CASE("read_trace_csv: malformed CSV ends the reading") {
   const trace_reading reading = parse_trace_csv(plain_header + "x,0,z,1\n2,\"0,1,1\n3,0,1,1\n");
   REQUIRE(reading.problems.size() == 2);
   CHECK(to_string(reading.problems[1]) == "line 3, column 3: this quote is never closed");
@@ -203,7 +203,7 @@ TEST_CASE("read_trace_csv: what is no CSV ends the reading") {
   CHECK(problems_of(long_line) == "line 3, column 1: the record is longer than 1048576 bytes\n");
 }
 
-TEST_CASE("read_trace_csv: a bad number far down has its place") {
+TEST_CASE("read_trace_csv: a bad number far down is reported with its place") {
   std::string text = plain_header;
   for (int line = 2; line <= 50'000; ++line) {
     text += std::to_string(line) + (line == 40'001 ? ",12,3x,1\n" : ",12,34,1\n");
@@ -212,7 +212,7 @@ TEST_CASE("read_trace_csv: a bad number far down has its place") {
         "line 40001, column 10 (duration_s): expected a number of seconds, found \"3x\"\n");
 }
 
-TEST_CASE("read_trace_csv: stops after as many problems as it may report") {
+TEST_CASE("read_trace_csv: stops at the limit of problems") {
   std::string text = plain_header;
   for (int i = 0; i < 50; ++i) text += std::to_string(i) + ",x,y,z\n";
   trace_reading reading = parse_trace_csv(text);

@@ -90,7 +90,7 @@ void check_same(const trace& a, const trace& b) {
 
 }  // namespace
 
-TEST_CASE("write_trace_csv: the columns that say something, numbers without trailing zeros") {
+TEST_CASE("write_trace_csv: only columns in use, numbers without trailing zeros") {
   trace t;
   trace_job job;
   job.id = t.ids.intern("a, \"b\"").name;
@@ -123,7 +123,7 @@ TEST_CASE("write_trace_csv: what it writes is read back, and written the same ag
   });
 }
 
-TEST_CASE("write_trace_csv: comes in pieces") {
+TEST_CASE("write_trace_csv: writes in pieces") {
   trace t;
   for (int i = 0; i < 20'000; ++i) {
     trace_job job;
@@ -141,7 +141,7 @@ TEST_CASE("write_trace_csv: comes in pieces") {
   CHECK(text == to_csv(t));
 }
 
-TEST_CASE("write_trace_csv: philly128 comes out with its columns in canonical order") {
+TEST_CASE("write_trace_csv: philly128 is written with its columns in canonical order") {
   const auto path = allot_test::find_trace("philly128/jobs.csv");
   if (!path) {
     MESSAGE("skipped: no philly128/jobs.csv (set ALLOT_TRACES to the directory of the traces)");

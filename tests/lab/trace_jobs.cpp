@@ -24,7 +24,7 @@ trace read(const std::string& csv) {
 
 }  // namespace
 
-TEST_CASE("trace_jobs: jobs come in the order of submission, then id, whatever the order of the file") {
+TEST_CASE("trace_jobs: jobs are sorted by submission, then id, whatever the order of the file") {
   trace t = read("job_id,submit_s,duration_s,tenant,gpus\n10,5,1,x,1\n9,5,2,y,2\nlate,7,3,x,4\n1,0.5,4,,8\n");
   const std::vector<quota_id> quotas = {quota_id{4}, quota_id{2}};
   const auto jobs = allot::lab::to_jobs<1>(t, quotas, quota_id{7});
@@ -39,7 +39,7 @@ TEST_CASE("trace_jobs: jobs come in the order of submission, then id, whatever t
   CHECK(jobs[3].request == allot::resources<1>{gpus(4)});
 }
 
-TEST_CASE("trace_jobs: an estimate is carried over, and none is none") {
+TEST_CASE("trace_jobs: an estimate is carried over, and its absence too") {
   const trace t = read("job_id,submit_s,duration_s,gpus,estimate_s\na,0,60,1,3600\nb,0,60,1,\n");
   CHECK(allot::lab::to_job<1>(t.jobs[0], quota_id{0}).estimate == 3600 * second);
   CHECK(allot::lab::to_job<1>(t.jobs[1], quota_id{0}).estimate == 0);
@@ -77,7 +77,7 @@ TEST_CASE("trace_jobs: a gang that can run with fewer pods is elastic, a total n
   CHECK(allot::lab::to_job<1>(t.jobs[2], quota_id{0}).fewest_pods() == 1);
 }
 
-TEST_CASE("trace_jobs: what is counted is counted in its dimension, and the rest is not limited") {
+TEST_CASE("trace_jobs: counted resources get a dimension, the others are not limited") {
   const trace t = read("job_id,submit_s,duration_s,gpus,cpu_milli,memory_mib\na,0,1,2,8500,4096\n");
   const auto all = allot::lab::to_job<3>(t.jobs[0], quota_id{0}, {.gpu = 2, .cpu = 0, .memory = 1});
   CHECK(all.request == allot::resources<3>{quantity::milli(8500), quantity::whole(4096), gpus(2)});
@@ -86,7 +86,7 @@ TEST_CASE("trace_jobs: what is counted is counted in its dimension, and the rest
   CHECK(cpu_only.pod_request.gpus == gpus(2));
 }
 
-TEST_CASE("trace_jobs: a trace without quotas has one for each tenant, below a root with another name") {
+TEST_CASE("trace_jobs: a trace without quotas gets one per tenant, below a root of another name") {
   const trace t = read("job_id,submit_s,duration_s,tenant,gpus\na,0,1,x,1\nb,0,1,cluster,1\n");
   const auto specs = allot::lab::tenant_quotas<1>(t, allot::resources<1>{gpus(128)});
   const auto tree = allot::build_quota_tree(specs);
@@ -101,7 +101,7 @@ TEST_CASE("trace_jobs: a trace without quotas has one for each tenant, below a r
   }
 }
 
-TEST_CASE("trace_jobs: the parts of three tenants are equal, and of what has no bound nobody owns a part") {
+TEST_CASE("trace_jobs: three tenants get equal parts, and none of what is unlimited") {
   const trace t = read("job_id,submit_s,duration_s,tenant,gpus\na,0,1,x,1\nb,0,1,y,1\nc,0,1,z,1\n");
   const auto specs = allot::lab::tenant_quotas<2>(t, {gpus(128), quantity::unlimited()});
   REQUIRE(allot::build_quota_tree(specs));

@@ -68,7 +68,7 @@ TEST_CASE("jobs of scenario and trace become one list, by submission, then id") 
   CHECK(w.refused.empty());
 }
 
-TEST_CASE("the bytes of scenario, trace and nodes make the fingerprint") {
+TEST_CASE("the fingerprint covers the bytes of scenario, trace and nodes") {
   const scratch files;
   const std::string trace = files.put("t.csv", "job_id,submit_s,duration_s,gpus\n1,0,1,1\n");
   const std::string other = files.put("u.csv", "job_id,submit_s,duration_s,gpus\n1,0,1,2\n");
@@ -90,7 +90,7 @@ TEST_CASE("the bytes of scenario, trace and nodes make the fingerprint") {
   CHECK(hash(source) != first);
 }
 
-TEST_CASE("without quotas every tenant is one, below a root that has the cluster") {
+TEST_CASE("without quotas every tenant gets one, below a root that owns the cluster") {
   const scratch files;
   const std::string trace =
       files.put("t.csv", "job_id,submit_s,duration_s,gpus,tenant\n1,0,1,1,cluster\n2,0,1,1,b\n3,0,1,1,\n");
@@ -121,15 +121,17 @@ TEST_CASE("a trace that does not suit the scenario") {
     CHECK(!lab::read_scenario(source, found));
     return told(found);
   };
-  CHECK(problems("job_id,submit_s,duration_s,gpus,tenant,pods,min_pods\n"
-                 "1,0,1,1,a,1,1\n2,0,1,1,z,,\n3,0,1,1.5,b,,\n4,0,1,1,,,\n5,0,1,1,z,,\n6,0,1,8,b,4,2\n7,0,1,1,"
-                 "b,,\n") ==
-        lines{"s.json: /jobs/0/id: there is a job \"7\" in the trace " + files.path_of("t.csv") + " too",
-              "t.csv: line 4, column 7 (gpus): job 3: 1.5 GPUs can't be had (expected whole GPUs, or a "
-              "fraction of one)",
-              "t.csv: line 5, column 9 (tenant): job 4: the job has no tenant (expected the name of a quota)",
-              "t.csv: line 3, column 9 (tenant): job 2: the tenant \"z\" is no quota of the scenario; and so "
-              "in 1 more"});
+  CHECK(
+      problems("job_id,submit_s,duration_s,gpus,tenant,pods,min_pods\n"
+               "1,0,1,1,a,1,1\n2,0,1,1,z,,\n3,0,1,1.5,b,,\n4,0,1,1,,,\n5,0,1,1,z,,\n6,0,1,8,b,4,2\n7,0,1,1,"
+               "b,,\n") ==
+      lines{
+          "s.json: /jobs/0/id: there is a job \"7\" in the trace " + files.path_of("t.csv") + " too",
+          "t.csv: line 4, column 7 (gpus): job 3: 1.5 GPUs can't be had (expected whole GPUs, or a "
+          "fraction of one)",
+          "t.csv: line 5, column 9 (tenant): job 4: the job has no tenant (expected the name of a quota)",
+          "t.csv: line 3, column 9 (tenant): job 2: the tenant \"z\" is not a quota of the scenario; and so "
+          "in 1 more"});
   CHECK(problems("job_id,submit_s,duration_s\n1,0,1\n") ==
         lines{"t.csv: line 1, column 1 (gpus): this column is required, and the header row lacks it",
               "t.csv: : there may be more: the rest was not read"});
@@ -188,7 +190,7 @@ TEST_CASE("a traced job takes GPUs of its model where these are counted apart, o
   CHECK(together.setup.jobs[2].flavors == 0);
 }
 
-TEST_CASE("a traced model that no node has is an error, unless no node says which it has") {
+TEST_CASE("a traced model that no node has is an error, unless no node has a model") {
   const scratch files;
   files.put("t.csv", "job_id,submit_s,duration_s,gpus,gpu_model\n1,0,1,1,a100\n2,0,1,1,V100\n3,0,1,1,V100\n");
   const auto problems = [&](const std::string& model, std::optional<std::string> nodes = {}) {
@@ -225,7 +227,7 @@ TEST_CASE("in the presets of Kueue a leaf may only use the flavors that it lists
   CHECK(borrow(2, 2) == limit::all());
 }
 
-TEST_CASE("events of nodes") {
+TEST_CASE("node events") {
   const auto s = parse_valid(R"("cluster": {"nodes": [{"name": "n", "count": 3, "gpus": 8}]},
     "events": [{"at_s": 2, "node_up": {"node": "n-1"}}, {"at_s": 1, "node_down": {"node": "n-1"}},
                {"at_s": 3, "drain": {"node": "n-2"}}])");
@@ -239,7 +241,7 @@ TEST_CASE("events of nodes") {
   CHECK(w.setup.node_events[2].node == gpu::node_id{2});
 }
 
-TEST_CASE("settings: the quota's word, else the policy's, else the preset's") {
+TEST_CASE("settings: the quota's, else the policy's, else the preset's") {
   const auto settings = [](const std::string& policy) {
     const auto s =
         parse_valid(policy + R"("quotas": [{"name": "a"}, {"name": "b", "order": "priority", "head": "strict",
@@ -258,7 +260,7 @@ TEST_CASE("settings: the quota's word, else the policy's, else the preset's") {
   CHECK(all[1].preempt.reclaim == preempt_reclaim::never);
 }
 
-TEST_CASE("who may not submit is listed apart, and what is cancelled is found by its id") {
+TEST_CASE("refused users are listed separately, cancelled jobs are found by id") {
   const auto s = parse_valid(R"("quotas": [{"name": "a", "access": {"users": ["ana"]}}],
     "jobs": [{"id": "1", "request": {"gpu": 1}, "user": "bob", "submit_s": 3, "duration_s": 60},
              {"id": "2", "request": {"gpu": 1}, "user": "ana", "submit_s": 2}],

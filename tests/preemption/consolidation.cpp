@@ -60,7 +60,7 @@ std::vector<running_job<>> jobs_of(const std::vector<int>& sizes) {
 
 }  // namespace
 
-TEST_CASE("consolidation: two halves of two machines make a whole one") {
+TEST_CASE("consolidation: two half-used machines make room for a whole one") {
   const auto jobs = jobs_of({4, 4});
   machines world{{4, 4}, {0, 1}, 8};
   consolidation_search<1> search;
@@ -72,7 +72,7 @@ TEST_CASE("consolidation: two halves of two machines make a whole one") {
   CHECK(world.where == std::vector<std::size_t>{1, 1});
 }
 
-TEST_CASE("consolidation: not when somebody would have no place") {
+TEST_CASE("consolidation: fails if a moved job would have no place") {
   const auto jobs = jobs_of({4, 6});
   machines world{{4, 2}, {0, 1}, 8};
   consolidation_search<1> search;
@@ -81,7 +81,7 @@ TEST_CASE("consolidation: not when somebody would have no place") {
   CHECK(search.run(jobs, small) == search_outcome::impossible);
 }
 
-TEST_CASE("consolidation: who turns out not to stand in the way stays") {
+TEST_CASE("consolidation: a job that turns out not to be in the way stays") {
   const auto jobs = jobs_of({1, 4});
   machines world{{7, 4, 4}, {0, 1, 0}, 8};
   consolidation_search<1> search;
@@ -94,7 +94,7 @@ TEST_CASE("consolidation: who turns out not to stand in the way stays") {
   CHECK(other.where[0] == 0);
 }
 
-TEST_CASE("consolidation: at most so many moves") {
+TEST_CASE("consolidation: bounds the number of moves") {
   const auto jobs = jobs_of({1, 1, 1, 1});
   const machines world{{4, 4, 4, 4}, {0, 0, 0, 0}, 8};
   machines one = world;
@@ -103,7 +103,7 @@ TEST_CASE("consolidation: at most so many moves") {
   CHECK(consolidation_search<1>{4}.run(jobs, two) == search_outcome::found);
 }
 
-TEST_CASE("consolidation: nobody is lost, no machine is too full, and no move is for nothing") {
+TEST_CASE("consolidation: every job keeps a place, no machine is overfull, every move is needed") {
   std::size_t found = 0;
   allot_test::for_each_seed(3000, [&](random_source& random) {
     const std::size_t count = 2 + random.below(4);

@@ -65,7 +65,7 @@ struct lent_out {
 
 }  // namespace
 
-TEST_CASE("disruption_budget: so many evictions of one quota in a window") {
+TEST_CASE("disruption_budget: bounds the evictions of one quota in a window") {
   eviction_history history;
   const quota_id x{3};
   history.record(x, 10);
@@ -95,7 +95,7 @@ TEST_CASE("disruption_budget: so many evictions of one quota in a window") {
   CHECK(history.count(x, 0) == 2);
 }
 
-TEST_CASE("disruption_budget: within one search") {
+TEST_CASE("disruption_budget: bounds the evictions of one search") {
   lent_out w{1};
   CHECK(w.ask(4, {.per_quota = 2}) == search_outcome::found);
   CHECK(w.ask(5, {.per_quota = 2}) == search_outcome::impossible);
@@ -106,7 +106,7 @@ TEST_CASE("disruption_budget: within one search") {
   CHECK(w.ask(4, {.history = &history, .per_quota = 2, .window = 5}, 5) == search_outcome::found);
 }
 
-TEST_CASE("disruption_budget: what is evicted for what is asked (KAI #1565)") {
+TEST_CASE("disruption_budget: bounds what is evicted relative to the request (KAI #1565)") {
   lent_out w{8};
   CHECK(w.ask(1, {}) == search_outcome::found);
   CHECK(w.ask(1, {.times = 7, .per = 1}) == search_outcome::impossible);

@@ -133,7 +133,7 @@ TEST_CASE("eligibility: what is left when a borrower yields") {
   CHECK_FALSE(allot::keeps_its_own(l, dept, root, {gpus(1)}, all));
 }
 
-TEST_CASE("eligibility: contested is what does not fit, or all that is asked when only a place is missing") {
+TEST_CASE("eligibility: contested is what does not fit, or all that is requested if a place is missing") {
   allot::ledger<3> l{
       allot::build_quota_tree<3>({{.name = "q", .nominal = {gpus(4), gpus(4), gpus(4)}}}).value()};
   l.charge(quota_id{0}, {gpus(3), gpus(1), gpus(9)});
@@ -163,7 +163,7 @@ TEST_CASE("eligibility: a quota owns a request that its own supply has left, and
   CHECK(owns_request(l, asks, dept, all));
 }
 
-TEST_CASE("eligibility: an inner quota's claim to its own pool stands, whatever its children use of it") {
+TEST_CASE("eligibility: an inner quota may reclaim its own pool, whatever its children use of it") {
   ledger<> l = departments();
   l.charge(b, gpus(8));
   const beneficiary<1> asks{dept, gpus(4)};
@@ -176,7 +176,7 @@ TEST_CASE("eligibility: an inner quota's claim to its own pool stands, whatever 
   CHECK(owns_request(l, beneficiary<1>{dept, gpus(8)}, dept, all));
 }
 
-TEST_CASE("eligibility: who is covered by a quota above owes nothing beyond it") {
+TEST_CASE("eligibility: a quota covered by its ancestor owes nothing beyond it") {
   ledger<> l = departments();
   l.charge(b, gpus(8));
   CHECK(reclaimable_dimensions(l, b, dept, all) == all);
@@ -224,7 +224,7 @@ TEST_CASE("eligibility: jobs of an inner quota owe nothing for what only its chi
   CHECK(reclaimable_dimensions(l, dept, root, all) == all);
 }
 
-TEST_CASE("eligibility: what is owed in one dimension is not owed in another") {
+TEST_CASE("eligibility: a loan in one dimension is not one in another") {
   // b takes dimension 0 from its sibling, a takes dimension 1 from the other department: neither owes outside
   // what b has.
   allot::ledger<2> l{
@@ -286,7 +286,7 @@ TEST_CASE("eligibility: agrees with the definitions on random trees") {
   });
 }
 
-TEST_CASE("eligibility: what a request uses, and who may take what it does not own") {
+TEST_CASE("eligibility: contested requests, and reclaim while borrowing") {
   using allot::gpus;
   const allot::resources<2> request{gpus(0), gpus(1)};
   CHECK(allot::uses_any<2>(request, {false, true}));
@@ -301,7 +301,7 @@ TEST_CASE("eligibility: what a request uses, and who may take what it does not o
   CHECK(allot::asks_others(asker));
 }
 
-TEST_CASE("eligibility: who is ruled out by priority may not be asked, nor anybody more important") {
+TEST_CASE("eligibility: jobs excluded by priority are never eligible, nor are higher ones") {
   using allot::relation;
   allot_test::for_each_seed(500, [](allot_test::random_source& random) {
     allot::beneficiary<1> asks;
@@ -328,6 +328,6 @@ TEST_CASE("eligibility: who is ruled out by priority may not be asked, nor anybo
   });
 }
 
-TEST_CASE("eligibility: each value has a word of its own") {
+TEST_CASE("eligibility: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::relation>(8));
 }

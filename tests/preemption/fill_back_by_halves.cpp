@@ -34,7 +34,7 @@ struct heap_of_things {
 
 }  // namespace
 
-TEST_CASE("keep needed: the same as giving back one after the other, the last first") {
+TEST_CASE("fill_back_by_halves: equals giving back one by one, last first") {
   allot_test::for_each_seed(5000, [](random_source& random) {
     heap_of_things h;
     const std::size_t n = random.below(40);
@@ -69,7 +69,7 @@ TEST_CASE("keep needed: the same as giving back one after the other, the last fi
   });
 }
 
-TEST_CASE("keep needed: of many of whom few are needed it asks seldom") {
+TEST_CASE("fill_back_by_halves: few tests when few of many are needed") {
   heap_of_things h;
   h.gone.assign(1024, true);
   h.worth.emplace_back(1024, 0);

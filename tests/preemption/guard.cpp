@@ -71,7 +71,7 @@ beneficiary<1> asks(quota_id x, int gang) {
 
 }  // namespace
 
-TEST_CASE("guard: eligible_is_fair adds no test of its own, and knows no rivals") {
+TEST_CASE("guard: eligible_is_fair adds no test and never accepts rivals") {
   const ledger<> l = tree();
   for (const relation how :
        {relation::borrower, relation::descendant, relation::same_quota, relation::borrower_while_borrowing}) {
@@ -82,7 +82,7 @@ TEST_CASE("guard: eligible_is_fair adds no test of its own, and knows no rivals"
   CHECK_FALSE(allot::eligible_is_fair{}(l, beneficiary<1>{}, gives(r1, 1)));
 }
 
-TEST_CASE("guard: what a quota keeps does not arrive above it, nor leave it") {
+TEST_CASE("guard: what a quota keeps does not count above it") {
   ledger<> l = tree();
   CHECK(arriving_at(l, l1, root, gpus(3)) == resources<1>{gpus(2)});
   CHECK(arriving_at(l, l1, l1, gpus(3)) == resources<1>{gpus(3)});
@@ -148,7 +148,7 @@ TEST_CASE("guard: equal shares do not move what does not raise a share") {
   CHECK(final_share{}(l, b, d).fair);
 }
 
-TEST_CASE("guard: among quotas without weight what they borrow decides, and is told (Kueue #14671)") {
+TEST_CASE("guard: quotas of weight zero are compared by what they borrow (Kueue #14671)") {
   ledger<> l{allot::build_quota_tree<1>({{.name = "root", .nominal = gpus(20)},
                                          {.name = "A", .parent = "root", .weight = 0},
                                          {.name = "B", .parent = "root", .weight = 0},
@@ -166,7 +166,7 @@ TEST_CASE("guard: among quotas without weight what they borrow decides, and is t
   CHECK(initial_share{}(l, asks(quota_id{3}, 1), gives(quota_id{2}, 6)).fair);
 }
 
-TEST_CASE("guard: of whatever kind it is asked, it answers with a verdict") {
+TEST_CASE("guard: guards of every kind return a verdict") {
   ledger<> l = tree();
   l.charge(r1, gpus(12));
   const auto b = asks(l2, 6);
@@ -177,6 +177,6 @@ TEST_CASE("guard: of whatever kind it is asked, it answers with a verdict") {
   CHECK(ask_guard<1>(both, l, b, gives(r1, 4), 1).fair);
 }
 
-TEST_CASE("guard: each value has a word of its own") {
+TEST_CASE("guard: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::fairness_rule>(4));
 }

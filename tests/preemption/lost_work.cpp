@@ -47,7 +47,7 @@ struct anywhere {
 
 }  // namespace
 
-TEST_CASE("lost_work: since the last checkpoint, and the restart, on all GPUs") {
+TEST_CASE("lost_work: the time since the last checkpoint plus the restart, on all GPUs") {
   CHECK(is(lost_work(job(100, 0, 0), 160), 60'000));
   CHECK(is(lost_work(job(100, 25, 0), 160), 10'000));
   CHECK(is(lost_work(job(100, 25, 0), 174), 24'000));
@@ -69,7 +69,7 @@ TEST_CASE("lost_work: does not overflow") {
   CHECK(lost_work(j, most) > static_cast<allot::wide>(most));
 }
 
-TEST_CASE("cheapest_lost_work: who has just saved its work goes before who is about to") {
+TEST_CASE("cheapest_lost_work: a job that has just saved its work yields before one that is about to") {
   ledger<> l{allot::build_quota_tree<1>({{.name = "root"},
                                          {.name = "B", .parent = "root"},
                                          {.name = "A", .parent = "root", .nominal = gpus(8)}})
@@ -104,7 +104,7 @@ TEST_CASE("cheapest_lost_work: who has just saved its work goes before who is ab
   CHECK(order_at(150) == numbers{2, 3, 1, 0});  // 30, 49, 50
 }
 
-TEST_CASE("cheapest_lost_work: within a quota and by key the same strict order") {
+TEST_CASE("cheapest_lost_work: the order within a quota agrees with the key") {
   allot_test::for_each_seed(200, [](allot_test::random_source& random) {
     const ledger<> l{allot::build_quota_tree<1>({{.name = "r"}, {.name = "q", .parent = "r"}}).value()};
     const cheapest_lost_work order;

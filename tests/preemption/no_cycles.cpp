@@ -257,7 +257,7 @@ TEST_CASE("no cycles: rivals by saturation") {
 
 // A has 6 + 4 of 15, B wants 9: that is less than A's 10, so the 4 go. A now wants 2 more: 8 is less than 9,
 // so B goes, the 4 come back on what B leaves, and B wants 9 again, less than A's 12.
-TEST_CASE("no cycles: by initial shares gangs may swing for ever (Kueue), by final shares they don't") {
+TEST_CASE("no cycles: initial shares may oscillate forever (Kueue), final shares do not") {
   const auto rounds_with_evictions = [](auto guard) {
     std::vector<preempt_settings> may(3, preempt_settings{.rivals = preempt_rivals::any});
     small_host<1, decltype(guard)> host{allot::build_quota_tree<1>({{.name = "root", .nominal = gpus(15)},

@@ -52,7 +52,7 @@ struct departments {
 
 }  // namespace
 
-TEST_CASE("possible_victims: who borrows, and of the own quota who is less important") {
+TEST_CASE("possible_victims: borrowers, and lower priorities of the same quota") {
   departments w;
   w.l.charge(w.C, gpus(4));
   const beneficiary<1> b{w.A, gpus(2), allot::capacity_kind::any, 5};
@@ -63,7 +63,7 @@ TEST_CASE("possible_victims: who borrows, and of the own quota who is less impor
   CHECK(all(w.l, b) == std::vector<possible_victims>{{w.A, 4}, {w.B, any}});
 }
 
-TEST_CASE("possible_victims: as the settings say") {
+TEST_CASE("possible_victims: follow the settings") {
   departments w;
   w.l.charge(w.C, gpus(4));
   beneficiary<1> b{w.A, gpus(2), allot::capacity_kind::any, std::numeric_limits<std::int32_t>::min()};
@@ -146,7 +146,7 @@ void check_names_all(random_source& random) {
 
 }  // namespace
 
-TEST_CASE("possible_victims: nobody can ever be asked who was not named in the beginning") {
+TEST_CASE("possible_victims: no later victim is missing from them") {
   allot_test::for_each_seed(600, check_names_all<1>);
   allot_test::for_each_seed(300, check_names_all<2>);
 }

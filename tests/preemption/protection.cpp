@@ -54,7 +54,7 @@ bool keeps(const minimum& m, quota_id from, quota_id whom, allot::instant ran, b
 
 }  // namespace
 
-TEST_CASE("protection: minimum runtime of the victim's own quota, to the moment") {
+TEST_CASE("protection: minimum runtime of the victim's quota, to the instant") {
   const minimum m{{{{}, {}, {}, {.preempt = 10, .reclaim = 20}, {}, {}, {}}}, runtime_source::leaf};
   CHECK(keeps(m, b, a, 19));
   CHECK_FALSE(keeps(m, b, a, 20));
@@ -64,7 +64,7 @@ TEST_CASE("protection: minimum runtime of the victim's own quota, to the moment"
   CHECK_FALSE(keeps(m, b, a, 0, true));
 }
 
-TEST_CASE("protection: a quota that says nothing has what the one above it says") {
+TEST_CASE("protection: a quota without a guarantee inherits its parent's") {
   const minimum m{{{{.preempt = 5}, {.reclaim = 30}, {}, {}, {}, {}, {}}}, runtime_source::leaf};
   CHECK(keeps(m, b, a, 29));
   CHECK(keeps(m, c, a, 29));
@@ -73,7 +73,7 @@ TEST_CASE("protection: a quota that says nothing has what the one above it says"
   CHECK_FALSE(keeps(m, a, a, 5));
 }
 
-TEST_CASE("protection: by the common ancestor a department's promise counts outside, a team's inside it") {
+TEST_CASE("protection: with common_ancestor a department's guarantee counts outside it, a team's inside") {
   const minimum m{
       {{{}, {.reclaim = 30}, {}, {.preempt = 7, .reclaim = 60}, {.reclaim = 10}, {.reclaim = 5}, {}}}};
   CHECK_FALSE(keeps(m, c, a, 30));
@@ -99,6 +99,6 @@ TEST_CASE("protection: any of several protects") {
   CHECK_FALSE(both(tree(), who, d, search_progress<1>{}));
 }
 
-TEST_CASE("protection: each value has a word of its own") {
+TEST_CASE("protection: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::runtime_source>(2));
 }

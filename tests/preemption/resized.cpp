@@ -75,7 +75,7 @@ struct scene {
 
 }  // namespace
 
-TEST_CASE("resized: only what is over goes, and of whom it is") {
+TEST_CASE("resized: evicts only from quotas that are over") {
   scene s{{{.name = "root"},
            {.name = "A", .parent = "root", .nominal = gpus(8), .borrow = allot::limit::none()},
            {.name = "B", .parent = "root", .nominal = gpus(8)}}};
@@ -84,7 +84,7 @@ TEST_CASE("resized: only what is over goes, and of whom it is") {
   CHECK(s.l.is_sound());
 }
 
-TEST_CASE("resized: nothing goes when nothing is over, nor when others lend what is missing") {
+TEST_CASE("resized: evicts nothing if no quota is over or others lend what is missing") {
   scene s{{{.name = "root"},
            {.name = "A", .parent = "root", .nominal = gpus(8)},
            {.name = "B", .parent = "root", .nominal = gpus(8)}}};
@@ -94,7 +94,7 @@ TEST_CASE("resized: nothing goes when nothing is over, nor when others lend what
   CHECK(s.resize("A", 3) == numbers{7});
 }
 
-TEST_CASE("resized: the smallest of what is over, gangs whole") {
+TEST_CASE("resized: evicts as little as possible, gangs are evicted whole") {
   scene s{{{.name = "root", .nominal = gpus(10)}, {.name = "A", .parent = "root"}}};
   s.run("A", 1, 3).run("A", 1, 5).run("A", 1, 2);
   // The newest, of 2, is not needed once the 5 have gone; nor would they have been enough.
@@ -111,7 +111,7 @@ TEST_CASE("resized: a department that is over takes from teams that borrow from 
   CHECK(s.resize("dept", 5) == numbers{9, 8, 7});
 }
 
-TEST_CASE("resized: below an overcommitted quota even who uses his own may have to go") {
+TEST_CASE("resized: below an overcommitted quota even jobs within nominal may be evicted") {
   scene s{{{.name = "root", .nominal = gpus(8), .inclusive = true, .overcommit = true},
            {.name = "A", .parent = "root", .nominal = gpus(4)},
            {.name = "B", .parent = "root", .nominal = gpus(4)}}};
@@ -121,14 +121,14 @@ TEST_CASE("resized: below an overcommitted quota even who uses his own may have 
   CHECK(std::count_if(victims.begin(), victims.end(), [](std::size_t v) { return v < 4; }) == 1);
 }
 
-TEST_CASE("resized: what may not be preempted stays over, and is told") {
+TEST_CASE("resized: reports usage that may not be preempted") {
   scene s{{{.name = "root", .nominal = gpus(8)}, {.name = "A", .parent = "root"}}};
   s.run("A", 3, 2, false).run("A", 2, 1);
   CHECK(s.resize("root", 4, resize_outcome::still_over) == numbers{4, 3});
   CHECK_FALSE(s.l.is_sound());
 }
 
-TEST_CASE("resized: elastic pods first, and no job without them") {
+TEST_CASE("resized: elastic pods first, and no job without its elastic pods") {
   scene s{{{.name = "root", .nominal = gpus(8)}, {.name = "A", .parent = "root"}}};
   for (std::size_t i = 0; i < 5; ++i) {
     running_job<> j;
@@ -228,6 +228,6 @@ TEST_CASE("resized: sound and minimal on random trees, and only below what is ov
   if (allot_test::all_cases_run()) CHECK(resized > 500);
 }
 
-TEST_CASE("resized: each value has a word of its own") {
+TEST_CASE("resized: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::resize_outcome>(2));
 }

@@ -54,7 +54,7 @@ TEST_CASE("running_index: lowest priority, elastic pods, newest start, latest in
   });
 }
 
-TEST_CASE("running_index: keeps each quota's jobs in the order in which they yield, last first") {
+TEST_CASE("running_index: keeps each quota's jobs in eviction order, the next one last") {
   allot_test::for_each_seed(200, [](random_source& random) {
     allot::running_index<> index;
     index.resize(3);
@@ -92,7 +92,7 @@ TEST_CASE("running_index: keeps each quota's jobs in the order in which they yie
   });
 }
 
-TEST_CASE("running_index: an elastic pod has none of its own") {
+TEST_CASE("running_index: an elastic pod has no elastic pods") {
   allot::running_index<> index;
   index.resize(1);
   running_job<> unit;
@@ -117,7 +117,7 @@ TEST_CASE("running_index: grows with the tree and keeps what it has") {
   CHECK(index.jobs_of(quota_id{4}).empty());
 }
 
-TEST_CASE("running_index: what is not there can't be erased") {
+TEST_CASE("running_index: erasing an absent job is a broken precondition") {
   allot::running_index<> index;
   index.resize(1);
   running_job<> j;
@@ -135,7 +135,7 @@ TEST_CASE("running_index: what is not there can't be erased") {
   CHECK(index.jobs_of(quota_id{0}).empty());
 }
 
-TEST_CASE("running_index: does not allocate once it has been as large") {
+TEST_CASE("running_index: does not allocate below its largest size so far") {
   random_source random{3};
   allot::running_index<> index;
   index.resize(3);
@@ -149,7 +149,7 @@ TEST_CASE("running_index: does not allocate once it has been as large") {
   CHECK(allot_test::allocations_in(fill_and_empty) == 0);
 }
 
-TEST_CASE("running_index: who comes and goes is told once, to who follows") {
+TEST_CASE("running_index: a follower gets each change once") {
   allot::running_index<> index;
   index.resize(1);
   running_job<> j;

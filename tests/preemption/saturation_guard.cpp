@@ -48,7 +48,7 @@ allot::verdict ask(const guard& g, const ledger<>& l, int request, int gang, rel
 
 }  // namespace
 
-TEST_CASE("saturation_guard: within its entitlement a quota takes from those over theirs") {
+TEST_CASE("saturation_guard: a quota within its entitlement takes from those over theirs") {
   const guard g{due{{gpus(100), gpus(10), gpus(20), {}}}};
   const auto v = ask(g, pool(4, 25), 6, 8);
   CHECK(v.fair);
@@ -73,7 +73,7 @@ TEST_CASE("saturation_guard: over its entitlement it must stay less saturated th
   CHECK_THROWS_AS((guard{entitled, 1, 2}), allot_test::assertion_failed);
 }
 
-TEST_CASE("saturation_guard: a side without any entitlement yields, one without limit is never saturated") {
+TEST_CASE("saturation_guard: a side without entitlement yields, an unlimited one is never saturated") {
   CHECK(ask(guard{due{{gpus(100), gpus(1), {}, {}}}}, pool(4, 1), 8, 1).fair);
   CHECK_FALSE(ask(guard{due{{gpus(100), gpus(1), quantity::unlimited(), {}}}}, pool(4, 90), 8, 1).fair);
   const auto v = ask(guard{due{{gpus(100), quantity::unlimited(), gpus(5), {}}}}, pool(40, 6), 8, 1);
@@ -111,7 +111,7 @@ TEST_CASE(
   CHECK(takes(quota_id{2}, c));
 }
 
-TEST_CASE("saturation_guard: over in a dimension that nobody asks for is not over (KAI's any and all)") {
+TEST_CASE("saturation_guard: excess in a dimension that is not requested does not count (KAI)") {
   allot::ledger<2> l{allot::build_quota_tree<2>({{.name = "root", .nominal = {gpus(100), gpus(100)}},
                                                  {.name = "a", .parent = "root"},
                                                  {.name = "b", .parent = "root"}})

@@ -142,7 +142,7 @@ using numbers = std::vector<std::size_t>;
 
 }  // namespace
 
-TEST_CASE("search: several borrowers give alike (KAI v0.5.1)") {
+TEST_CASE("search: several borrowers yield evenly (KAI v0.5.1)") {
   // A and B use 6 each and own 4 each; C takes back its 4.
   scene s{{{.name = "root"},
            {.name = "A", .parent = "root", .nominal = gpus(4)},
@@ -153,7 +153,7 @@ TEST_CASE("search: several borrowers give alike (KAI v0.5.1)") {
   CHECK(std::set<std::size_t>(victims.begin(), victims.end()) == std::set<std::size_t>{4, 5, 10, 11});
 }
 
-TEST_CASE("search: nobody falls below what is its own, so gangs go only while their quota borrows") {
+TEST_CASE("search: no quota falls below what it owns: gangs are evicted only while their quota borrows") {
   scene s{{{.name = "root"},
            {.name = "A", .parent = "root", .nominal = gpus(6)},
            {.name = "C", .parent = "root", .nominal = gpus(4)}}};
@@ -164,7 +164,7 @@ TEST_CASE("search: nobody falls below what is its own, so gangs go only while th
   CHECK(s.nobody_for("C", 1));
 }
 
-TEST_CASE("search: who turns out unnecessary is let go") {
+TEST_CASE("search: unnecessary victims are given back") {
   scene s{{{.name = "root"},
            {.name = "A", .parent = "root"},
            {.name = "C", .parent = "root", .nominal = gpus(10)}}};
@@ -175,7 +175,7 @@ TEST_CASE("search: who turns out unnecessary is let go") {
   CHECK(s.victims("C", 2) == numbers{1});
 }
 
-TEST_CASE("search: a quota above its own that can't take back anything evicts nobody (Kueue #1979)") {
+TEST_CASE("search: a quota over its nominal that can't reclaim anything evicts no job (Kueue #1979)") {
   scene s{{{.name = "root"},
            {.name = "A", .parent = "root", .nominal = gpus(4)},
            {.name = "B", .parent = "root", .nominal = gpus(4)}}};
@@ -198,7 +198,7 @@ TEST_CASE("search: the borrower may be a cousin (Kueue #3691)") {
   CHECK(s.victims("A", 3) == numbers{8, 7, 6});
 }
 
-TEST_CASE("search: a department takes back what its teams own together") {
+TEST_CASE("search: a department reclaims what its teams own together") {
   scene s{{{.name = "root"},
            {.name = "dept", .parent = "root", .nominal = gpus(8)},
            {.name = "A", .parent = "dept"},
@@ -210,7 +210,7 @@ TEST_CASE("search: a department takes back what its teams own together") {
   CHECK(s.nobody_for("A", 5));
 }
 
-TEST_CASE("search: who is covered by a quota above owes nothing to the outside") {
+TEST_CASE("search: a quota whose parent covers its loan owes nothing to others") {
   scene s{{{.name = "root"},
            {.name = "dept", .parent = "root"},
            {.name = "A", .parent = "dept", .nominal = gpus(8)},
@@ -246,7 +246,7 @@ TEST_CASE("search: jobs that started at the same instant cost no extra victims (
   CHECK(find.victims()[1].job.order == 2);
 }
 
-TEST_CASE("search: within a quota lower priority yields, lowest first, and equals only if newer") {
+TEST_CASE("search: within a quota lower priorities yield, lowest first, equal ones only if newer") {
   scene s{{{.name = "root"}, {.name = "A", .parent = "root", .nominal = gpus(3)}}};
   s.run("A", 1, 1, 1).run("A", 1, 1, 0).run("A", 1, 1, 2);
   CHECK(s.victims("A", 1, 2) == numbers{1});
@@ -263,7 +263,7 @@ TEST_CASE("search: within a quota lower priority yields, lowest first, and equal
   CHECK(s.victims(b) == numbers{1});
 }
 
-TEST_CASE("search: borrowers go before jobs of the own quota") {
+TEST_CASE("search: borrowers yield before jobs of the beneficiary's quota") {
   scene s{{{.name = "root"},
            {.name = "A", .parent = "root", .nominal = gpus(8)},
            {.name = "B", .parent = "root"}}};
@@ -284,7 +284,7 @@ TEST_CASE("search: reclaim by priority, or not at all") {
   CHECK(s.victims("A", 3, 6, lower).size() == 3);
 }
 
-TEST_CASE("search: below the beneficiary only with the switch, and never above") {
+TEST_CASE("search: takes from quotas below only if enabled, and never from above") {
   scene s{{{.name = "quota1", .nominal = gpus(128), .inclusive = true},
            {.name = "quota1.1", .parent = "quota1", .nominal = gpus(48)},
            {.name = "quota1.2", .parent = "quota1", .nominal = gpus(80)}}};
@@ -301,7 +301,7 @@ TEST_CASE("search: below the beneficiary only with the switch, and never above")
   CHECK(upside_down.nobody_for("quota1.1", 1, 9, {.children = true}));
 }
 
-TEST_CASE("search: an inner quota takes its own pool back from children that use it, without a switch") {
+TEST_CASE("search: an inner quota reclaims its own pool from its children without any option") {
   scene s{{{.name = "dept", .nominal = gpus(10), .inclusive = true},
            {.name = "A", .parent = "dept", .nominal = gpus(4)}}};
   s.run("A", 10, 1);
@@ -309,7 +309,7 @@ TEST_CASE("search: an inner quota takes its own pool back from children that use
   CHECK(s.nobody_for("dept", 7));
 }
 
-TEST_CASE("search: jobs of an inner quota do not pay for what its children borrow") {
+TEST_CASE("search: jobs of an inner quota are no victims for what its children borrow") {
   scene s{{{.name = "root"},
            {.name = "dept", .parent = "root", .nominal = gpus(4)},
            {.name = "A", .parent = "dept"},
@@ -319,7 +319,7 @@ TEST_CASE("search: jobs of an inner quota do not pay for what its children borro
   CHECK(victims == numbers{3, 2});
 }
 
-TEST_CASE("search: a quota owns more as its own lower jobs go, and then takes back what others use") {
+TEST_CASE("search: evicting its own lower jobs lets a quota then reclaim from others") {
   scene s{{{.name = "root"},
            {.name = "A", .parent = "root", .nominal = gpus(6)},
            {.name = "B", .parent = "root", .nominal = gpus(2)}}};
@@ -331,7 +331,7 @@ TEST_CASE("search: a quota owns more as its own lower jobs go, and then takes ba
   CHECK(s.nobody_for("A", 6, 0));
 }
 
-TEST_CASE("search: with fewer dimensions contested more may be owned") {
+TEST_CASE("search: with fewer contested dimensions a quota may own the request") {
   // A owns the second dimension, its department owns both. What is lent of the first comes back from outside;
   // what is lent of the second outside can't be taken back, but Z, next to A, uses as much.
   ledger<2> l{allot::build_quota_tree<2>({{.name = "root"},
@@ -361,7 +361,7 @@ TEST_CASE("search: with fewer dimensions contested more may be owned") {
   CHECK(find.victims()[1].job.quota == z);
 }
 
-TEST_CASE("search: a job that uses nothing contested is never taken") {
+TEST_CASE("search: a job that uses no contested dimension is never a victim") {
   ledger<2> l{allot::build_quota_tree<2>({{.name = "root"},
                                           {.name = "A", .parent = "root", .nominal = {gpus(4), gpus(9)}},
                                           {.name = "B", .parent = "root"}})
@@ -387,7 +387,7 @@ TEST_CASE("search: a job that uses nothing contested is never taken") {
   CHECK(find.victims()[1].job.id == job_id{0});
 }
 
-TEST_CASE("search: a used up budget is not a proof") {
+TEST_CASE("search: an exhausted budget proves nothing") {
   scene s{{{.name = "root"},
            {.name = "A", .parent = "root", .nominal = gpus(4)},
            {.name = "B", .parent = "root"}}};
@@ -401,7 +401,7 @@ TEST_CASE("search: a used up budget is not a proof") {
   CHECK(s.victims(s.asks("B", 1), search_outcome::impossible, 0).empty());
 }
 
-TEST_CASE("search: an extra victim must pass the guard") {
+TEST_CASE("search: every further victim must pass the guard") {
   struct spares {
     quota_id quota;
     bool operator()(const ledger<>&, const beneficiary<1>&, const allot::victim_candidate<1>& d) const {
@@ -435,7 +435,7 @@ TEST_CASE("search: an extra victim must pass the guard") {
   }
 }
 
-TEST_CASE("search: on guaranteed capacity its own jobs stand in the way, and they are no victims") {
+TEST_CASE("search: on guaranteed capacity only its own jobs are in the way, and they are never victims") {
   scene s{{{.name = "root"},
            {.name = "A", .parent = "root", .nominal = gpus(4)},
            {.name = "B", .parent = "root", .nominal = gpus(4)}}};
@@ -448,7 +448,7 @@ TEST_CASE("search: on guaranteed capacity its own jobs stand in the way, and the
   CHECK(s.victims(b, search_outcome::impossible, 0).empty());
 }
 
-TEST_CASE("search: places are made as well as shares") {
+TEST_CASE("search: victims also make a place on the nodes") {
   // Two machines of 4. The quota allows what is asked, but no machine has it.
   scene s{{{.name = "root"},
            {.name = "A", .parent = "root", .nominal = gpus(8)},
@@ -481,7 +481,7 @@ TEST_CASE("search: places are made as well as shares") {
   CHECK(victims_of(4) == numbers{0});
 }
 
-TEST_CASE("search: when only a place is missing, all that is asked for is contested") {
+TEST_CASE("search: when only a place is missing, every requested dimension is contested") {
   // Dimension 1 is short, dimension 0 is not, but the only machine is full of it.
   ledger<2> l{allot::build_quota_tree<2>({{.name = "root"},
                                           {.name = "A", .parent = "root", .nominal = {gpus(8), gpus(4)}},
@@ -712,7 +712,7 @@ bool some_sequence_makes_room(world<N>& w) {
 
 }  // namespace
 
-TEST_CASE("search: victims are few and fair, and when there are none nobody could be asked") {
+TEST_CASE("search: victims are minimal and fair, without any, no job was eligible") {
   std::size_t found = 0;
   allot_test::for_each_seed(12'000, [&](random_source& random) {
     world<1> w{random, false, random.one_in(3)};
@@ -732,7 +732,7 @@ TEST_CASE("search: the same in two dimensions") {
   if (allot_test::all_cases_run()) CHECK(found > 1000);
 }
 
-TEST_CASE("search: finds victims whenever any sequence of them would do, as long as no gang gives too much") {
+TEST_CASE("search: finds victims whenever some sequence makes room, unless a gang frees too much") {
   std::size_t possible = 0;
   allot_test::for_each_seed(6000, [&](random_source& random) {
     world<1> w{random, true, false};
@@ -771,7 +771,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("search: asked twice it says the same, and does not allocate again") {
+TEST_CASE("search: a repeated search gives the same result and does not allocate") {
   allot_test::for_each_seed(300, [&](random_source& random) {
     world<2> w{random, false, false};
     search<2> find;
@@ -855,7 +855,7 @@ std::vector<std::size_t> ids(std::span<const allot::victim<1>> victims) {
 
 }  // namespace
 
-TEST_CASE("search: the pods of an elastic job go first, one by one, and the job survives (KAI v0.5.1)") {
+TEST_CASE("search: elastic pods are evicted first, one by one, and their job survives (KAI v0.5.1)") {
   scene s{{{.name = "root"},
            {.name = "A", .parent = "root", .nominal = gpus(9)},
            {.name = "B", .parent = "root"}}};
@@ -881,7 +881,7 @@ TEST_CASE("search: the pods of an elastic job go first, one by one, and the job 
   CHECK(victims_of(9) == numbers{4, 3, 2, 1, 5, 0});
 }
 
-TEST_CASE("search: a job never goes while an elastic pod of it stays, whatever the order") {
+TEST_CASE("search: a job is never evicted without its elastic pods, whatever the order") {
   /// Whole jobs first, for the sake of the test.
   struct cores_first {
     bool operator()(const ledger<>&, const allot::victim_candidate<1>& d) const { return d.next.elastic; }
@@ -932,7 +932,7 @@ std::vector<allot::victim<1>> rivals_of(scene& s, const beneficiary<1>& b,
 
 }  // namespace
 
-TEST_CASE("search: rivals give until they have no more than the one who asks, and say why") {
+TEST_CASE("search: rivals yield until their share is no larger than the beneficiary's, with the reason") {
   scene s{{{.name = "root", .nominal = gpus(12)},
            {.name = "A", .parent = "root"},
            {.name = "B", .parent = "root"},
@@ -969,7 +969,7 @@ TEST_CASE("search: rivals give until they have no more than the one who asks, an
   CHECK(rivals_of<allot::final_share>(s, s.asks("A", 1, 1, lower), running).size() == 1);
 }
 
-TEST_CASE("search: a large gang that may not go leaves smaller jobs of its quota to be asked") {
+TEST_CASE("search: a large gang that is refused does not hide smaller jobs of its quota") {
   const preempt_settings may{.rivals = allot::preempt_rivals::any};
   const auto world = [](std::vector<int> gangs, auto ask) {
     scene s{{{.name = "root", .nominal = gpus(13)},
@@ -1007,7 +1007,7 @@ TEST_CASE("search: a large gang that may not go leaves smaller jobs of its quota
   });
 }
 
-TEST_CASE("search: an owner is no rival (Kueue #9494), and a rival keeps what it owns") {
+TEST_CASE("search: an owner is not a rival (Kueue #9494), and a rival keeps what it owns") {
   const preempt_settings may{.rivals = allot::preempt_rivals::any};
   for (const int gang : {4, 6, 12}) {
     scene s{{{.name = "root", .nominal = gpus(4)},
@@ -1031,7 +1031,7 @@ TEST_CASE("search: an owner is no rival (Kueue #9494), and a rival keeps what it
   }
 }
 
-TEST_CASE("search: shares are compared where the two sides part, not of the quotas themselves") {
+TEST_CASE("search: shares are compared at the children of the common ancestor") {
   // D1 has 8 of the pool and D2 has 4; a uses 1 and asks for 3 more, and b, its sibling, 7.
   scene s{{{.name = "root", .nominal = gpus(12)},
            {.name = "D1", .parent = "root"},
@@ -1094,7 +1094,7 @@ TEST_CASE(
   CHECK(victims[0].why.victim == allot::ratio{1, 1'000'000});
 }
 
-TEST_CASE("search: a quota without weight that uses only its own is never asked (Kueue #4962)") {
+TEST_CASE("search: a quota of weight zero within its nominal never yields (Kueue #4962)") {
   scene s{{{.name = "root"},
            {.name = "Z", .parent = "root", .nominal = gpus(4), .weight = 0},
            {.name = "B", .parent = "root", .nominal = gpus(4)},
@@ -1110,7 +1110,7 @@ TEST_CASE("search: a quota without weight that uses only its own is never asked 
       rivals_of<allot::final_share>(s, s.asks("B", 5, 0, may), running, search_outcome::impossible).empty());
 }
 
-TEST_CASE("search: while borrowing a job takes from lower priorities up to a threshold") {
+TEST_CASE("search: a borrowing job preempts lower priorities up to a threshold") {
   scene s{{{.name = "root", .nominal = gpus(8)},
            {.name = "A", .parent = "root"},
            {.name = "B", .parent = "root"}}};
@@ -1130,7 +1130,7 @@ TEST_CASE("search: while borrowing a job takes from lower priorities up to a thr
 
 // Worlds that can say what would be.
 
-TEST_CASE("search: does not begin if the world says that it would be in vain") {
+TEST_CASE("search: does not start if the what-if rules out any success") {
   struct bounded : anywhere {
     bool promises = true;
     std::vector<allot::possible_victims> asked{};
@@ -1237,7 +1237,7 @@ bool rivals_are_fair(world<N>& w, const std::vector<allot::victim<N>>& victims, 
 
 }  // namespace
 
-TEST_CASE("search: rivals and their elastic pods on random trees, as defined") {
+TEST_CASE("search: rivals and their elastic pods match the definition on random trees") {
   std::size_t rivals = 0;
   std::size_t elastic = 0;
   const auto check = [&](auto& w) {
@@ -1296,7 +1296,7 @@ TEST_CASE("search: rivals and their elastic pods on random trees, as defined") {
   }
 }
 
-TEST_CASE("search: with rivals too it finds victims whenever any sequence of them would do") {
+TEST_CASE("search: with rivals, too, it finds victims whenever some sequence makes room") {
   std::size_t possible = 0;
   std::size_t by_rivals = 0;
   std::size_t missed = 0;
@@ -1385,6 +1385,6 @@ TEST_CASE("search: with rivals, protections and costs it does not allocate again
   });
 }
 
-TEST_CASE("search: each value has a word of its own") {
+TEST_CASE("search: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::search_outcome>(3));
 }

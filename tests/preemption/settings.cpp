@@ -7,7 +7,7 @@
 
 using allot::preempt_settings;
 
-TEST_CASE("preempt_settings: by default a quota takes back its own, and nothing from below") {
+TEST_CASE("preempt_settings: by default a quota reclaims its own and takes nothing from below") {
   constexpr preempt_settings s;
   CHECK(s.within == allot::preempt_within::lower_priority);
   CHECK(s.reclaim == allot::preempt_reclaim::any);
@@ -23,13 +23,13 @@ TEST_CASE("preempt_settings: by default a quota takes back its own, and nothing 
   CHECK_FALSE(s == preempt_settings{.borrow_max_priority = 0});
 }
 
-TEST_CASE("runtime_guarantee: by default it promises nothing") {
+TEST_CASE("runtime_guarantee: nothing is guaranteed by default") {
   constexpr allot::runtime_guarantee g;
   CHECK(g.preempt == 0);
   CHECK(g.reclaim == 0);
 }
 
-TEST_CASE("settings: each value has a word of its own") {
+TEST_CASE("settings: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::preempt_within>(3));
   CHECK(allot_test::has_words<allot::preempt_reclaim>(3));
   CHECK(allot_test::has_words<allot::preempt_borrow>(2));

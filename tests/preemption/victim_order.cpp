@@ -79,7 +79,7 @@ TEST_CASE("victim_order: lowest priority, then the highest weighted share, then 
   CHECK((order(l, giving(b, 1, 5)) < order(l, giving(a, 1, 4))));
 }
 
-TEST_CASE("victim_order: those within their own give in proportion to what they use of it") {
+TEST_CASE("victim_order: quotas within their nominal yield in proportion to their usage") {
   ledger<> l = make_ledger();
   const lowest_priority_then_highest_share order;
   const auto first = [&] {
@@ -111,7 +111,7 @@ TEST_CASE("victim_order: an inner quota is measured by its own jobs, not by its 
   CHECK((order(l, giving(inner, 0, 0)) < before));
 }
 
-TEST_CASE("victim_order: without regard to shares it is the order of the jobs alone") {
+TEST_CASE("victim_order: lowest_priority_then_newest ignores shares") {
   ledger<> l = make_ledger();
   const lowest_priority_then_newest order;
   l.charge(a, gpus(50));

@@ -49,7 +49,7 @@ using queue = allot::detail::victim_queue<1, allot::lowest_priority_then_newest,
 
 }  // namespace
 
-TEST_CASE("victim_queue: next first, until the quota uses no more than it owns") {
+TEST_CASE("victim_queue: offers jobs in order until the quota uses no more than it owns") {
   lent_out w;
   queue<> q{{}, {}};
   q.reset();
@@ -74,7 +74,7 @@ TEST_CASE("victim_queue: next first, until the quota uses no more than it owns")
   CHECK(q.progress().evictions == 0);
 }
 
-TEST_CASE("victim_queue: who is refused is passed over, and asked again when offered again") {
+TEST_CASE("victim_queue: a refused candidate is skipped until it is offered again") {
   lent_out w;
   queue<> q{{}, {}};
   q.reset();
@@ -96,7 +96,7 @@ TEST_CASE("victim_queue: who is refused is passed over, and asked again when off
   CHECK(q.pop(w.l, w.b) == nullptr);
 }
 
-TEST_CASE("victim_queue: who is protected is not asked, with what was taken before in mind") {
+TEST_CASE("victim_queue: protected jobs are skipped, given what was taken before") {
   struct one_only {
     bool operator()(const ledger<>&, const beneficiary<1>&, const allot::victim_candidate<1>& d,
                     const allot::search_progress<1>& progress) const {

@@ -40,7 +40,7 @@ struct scene {
 
 }  // namespace
 
-TEST_CASE("victims: a borrower gives back what the beneficiary's side owns, or should not have gone") {
+TEST_CASE("victims: a borrower is needed only if it returns what the beneficiary's side owns") {
   scene s;
   s.l.charge(s.quota("root"), gpus(2));
   s.gone("C", 3, relation::borrower);
@@ -56,7 +56,7 @@ TEST_CASE("victims: a borrower gives back what the beneficiary's side owns, or s
   CHECK(s.l == before);
 }
 
-TEST_CASE("victims: who opened the claim can't be let go while the borrower stays away") {
+TEST_CASE("victims: a victim that made a reclaim possible stays while the borrower is evicted") {
   const allot::eligible_is_fair guard;
   scene s;
   s.l.charge(s.quota("root"), gpus(2));
@@ -75,7 +75,7 @@ TEST_CASE("victims: who opened the claim can't be let go while the borrower stay
   CHECK(allot::detail::still_fair<1>(guard, s.l, b, s.victims, 1, 2));
 }
 
-TEST_CASE("victims: rivals are asked again, each in the state of its turn, and get their reasons") {
+TEST_CASE("victims: rivals are judged again, each in the state of its turn") {
   const allot::final_share guard;
   scene s;
   s.l.charge(s.quota("root"), gpus(1));
@@ -95,7 +95,7 @@ TEST_CASE("victims: rivals are asked again, each in the state of its turn, and g
   CHECK(s.victims[2].why.victim < s.victims[1].why.victim);
 }
 
-TEST_CASE("victims: nobody makes room beyond what a quota could use of an idle tree") {
+TEST_CASE("victims: no victims help beyond what a quota could use of an idle tree") {
   scene s;
   CHECK(allot::detail::could_ever_fit<1>(s.l, {s.quota("C"), gpus(8)}));
   CHECK_FALSE(allot::detail::could_ever_fit<1>(s.l, {s.quota("C"), gpus(9)}));

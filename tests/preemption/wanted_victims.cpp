@@ -87,7 +87,7 @@ struct lent_out {
 
 }  // namespace
 
-TEST_CASE("wanted_victims: who may not be asked whatever the others give was not passed over") {
+TEST_CASE("wanted_victims: a job that can never be eligible is not a candidate") {
   lent_out w;
   wanted choice;
   CHECK(choice.gather(w.l, w.b, w.asked, w.victims));
@@ -97,7 +97,7 @@ TEST_CASE("wanted_victims: who may not be asked whatever the others give was not
   CHECK(choice.gather(w.l, w.b, w.asked, w.victims));
 }
 
-TEST_CASE("wanted_victims: a job that is needed is chosen, asked or not") {
+TEST_CASE("wanted_victims: a needed job is chosen, whether tried before or not") {
   lent_out w;
   w.ask_next();
   REQUIRE(w.victims.front().job.id == job_id{3});
@@ -138,7 +138,7 @@ TEST_CASE("wanted_victims: a job that is needed is chosen, asked or not") {
   CHECK(w.gone.empty());
 }
 
-TEST_CASE("wanted_victims: who does not help is forgotten, unless he was asked") {
+TEST_CASE("wanted_victims: jobs that do not help are dropped, unless tried before") {
   lent_out w;
   w.ask_next();
   wanted choice;
@@ -160,7 +160,7 @@ TEST_CASE("wanted_victims: who does not help is forgotten, unless he was asked")
   CHECK(most == std::set<std::size_t>{1, 3});
 }
 
-TEST_CASE("wanted_victims: a choice is good, and nobody in it can stay") {
+TEST_CASE("wanted_victims: a choice makes room, and every job in it is needed") {
   allot_test::for_each_seed(300, [](allot_test::random_source& random) {
     lent_out w;
     const std::uint64_t asked = random.below(4);

@@ -97,7 +97,7 @@ TEST_CASE("hyperpod: a team borrows what another leaves idle (the example of the
   CHECK(outcome({}, {}).empty());
 }
 
-TEST_CASE("hyperpod: who does not lend keeps its own, and has no more") {
+TEST_CASE("hyperpod: a team that does not lend keeps its own and borrows nothing") {
   host h{cluster(0, {team("a", 4, {hyperpod_sharing::dont_lend}), team("b", 4, freely)})};
   h.submit("b1", "b", 5);
   h.submit("a1", "a", 5);
@@ -138,7 +138,7 @@ TEST_CASE("hyperpod: teams can't be allocated more than the cluster has") {
   CHECK_FALSE(allot::build_quota_tree(too_much));
 }
 
-TEST_CASE("hyperpod: a team takes back its own at once in every mode, whatever the priority") {
+TEST_CASE("hyperpod: a team reclaims its own at once in every mode, whatever the priority") {
   for (const auto& [idle, tasks] : modes) {
     host h{cluster(0, {team("a", 4), team("b", 4, freely)}), configured{idle, tasks}};
     h.submit("b1", "b", 4, {.priority = 100});
@@ -211,7 +211,7 @@ TEST_CASE("hyperpod: PreemptTeamTasks can be off for one team") {
   CHECK(h.settle() == "-b1>b2 +b2");
 }
 
-TEST_CASE("hyperpod: under fair share those yield first who borrow most by their weight") {
+TEST_CASE("hyperpod: under fair share the largest weighted borrowers yield first") {
   const auto yields = [](hyperpod_idle idle) {
     host h{cluster(6, {team("owner", 4, {hyperpod_sharing::lend}), team("light", 1, freely, 1),
                        team("heavy", 1, freely, 50)}),
@@ -240,7 +240,7 @@ TEST_CASE("hyperpod: the default is fair share and task ranking") {
   CHECK(hyperpod::defaults().order == allot::queue_order::priority);
 }
 
-TEST_CASE("hyperpod: what was lent is kept from other borrowers, however unfair that is") {
+TEST_CASE("hyperpod: a borrower keeps its loan against other borrowers, however unfair") {
   // The counterexample to fairness in hindsight: with all idle compute at one team, one of a far higher
   // weight and priority gets none of it until something ends.
   for (const auto& [idle, tasks] : modes) {
@@ -311,6 +311,6 @@ TEST_CASE("hyperpod: the laws under fair share with ranked tasks") {
   keeps_the_laws<in_mode<hyperpod_idle::fair_share, hyperpod_tasks::ranking>>();
 }
 
-TEST_CASE("hyperpod: each value has a word of its own") {
+TEST_CASE("hyperpod: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::hyperpod_sharing>(3));
 }

@@ -7,7 +7,7 @@
 
 using allot::preset_options;
 
-TEST_CASE("preset_options: nothing is chosen unless it is said") {
+TEST_CASE("preset_options: empty by default") {
   preset_options o;
   CHECK_FALSE(o.chooses_parts());
   o.surplus = allot::surplus_name::quota;
@@ -18,7 +18,7 @@ TEST_CASE("preset_options: nothing is chosen unless it is said") {
   CHECK(o.chooses_parts());
 }
 
-TEST_CASE("options: each value has a word of its own") {
+TEST_CASE("options: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::surplus_name>(8));
   CHECK(allot_test::has_words<allot::rounding_name>(3));
   CHECK(allot_test::has_words<allot::quota_order_name>(8));

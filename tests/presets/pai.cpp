@@ -55,7 +55,7 @@ TEST_CASE("pai: without the switch a parent's job waits for idle capacity") {
   CHECK(h.settle() == "+a0");
 }
 
-TEST_CASE("pai: siblings lend, and take their own back") {
+TEST_CASE("pai: siblings lend, and reclaim their own") {
   host h = three_teams();
   for (int i = 0; i < 26; ++i) h.submit("c" + std::to_string(i), "quota1.2", 4);
   h.settle();

@@ -38,7 +38,7 @@ TEST_CASE("fifo: the head blocks all behind it, whatever quota or priority they 
   CHECK(h.settle() == "+b1 +a2");
 }
 
-TEST_CASE("sjf: the shortest goes first, and blocks as well") {
+TEST_CASE("sjf: the shortest is first, and blocks as well") {
   allot_test::preset_host<allot::sjf> h{quotas};
   h.submit("long", "a", 2, {.length = 100});
   h.submit("short", "b", 7, {.length = 1});
@@ -150,7 +150,7 @@ struct with_settings : Preset {
 
 }  // namespace
 
-TEST_CASE("easy: starts every job when the algorithm of the book does, in both orders") {
+TEST_CASE("easy: starts every job when the textbook algorithm does, in both orders") {
   for (const bool shortest : {false, true}) {
     std::size_t backfilled = 0;
     allot_test::for_each_seed(400, [&](random_source& random) {
@@ -237,7 +237,7 @@ TEST_CASE("easy, conservative: the first reservations are the same, however many
   });
 }
 
-TEST_CASE("easy: what nobody can tell the end of lets others pass and holds nothing") {
+TEST_CASE("easy: a job without an expected end lets others pass and reserves nothing") {
   std::vector<timed_job> jobs(3);
   jobs[0] = {.gpus = 3, .duration = 50};
   jobs[1] = {.gpus = 4, .submit = 1, .duration = 5, .estimate = 5};

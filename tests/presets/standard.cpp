@@ -8,7 +8,7 @@
 using allot::gpus;
 using standard_host = allot_test::preset_host<allot::standard>;
 
-TEST_CASE("standard: idle capacity is lent and taken back when its owner comes") {
+TEST_CASE("standard: idle capacity is lent, and reclaimed by its owner") {
   standard_host h{{{.name = "root"},
                    {.name = "a", .parent = "root", .nominal = gpus(6)},
                    {.name = "b", .parent = "root", .nominal = gpus(5)}}};
@@ -24,7 +24,7 @@ TEST_CASE("standard: idle capacity is lent and taken back when its owner comes")
   CHECK(h.settle().empty());
 }
 
-TEST_CASE("standard: who stays within its own goes first, then the lower weighted loan") {
+TEST_CASE("standard: quotas within their nominal come first, then the lower weighted share") {
   standard_host h{{{.name = "root", .nominal = gpus(2)},
                    {.name = "a", .parent = "root", .nominal = gpus(2)},
                    {.name = "heavy", .parent = "root", .nominal = gpus(0), .weight = 3000},
@@ -52,7 +52,7 @@ TEST_CASE("standard: a higher priority evicts a lower one of its own quota only"
   CHECK(h.settle().empty());
 }
 
-TEST_CASE("standard: what may not be evicted is not lent to") {
+TEST_CASE("standard: non-preemptible jobs never borrow") {
   standard_host h{{{.name = "root"},
                    {.name = "a", .parent = "root", .nominal = gpus(4)},
                    {.name = "b", .parent = "root", .nominal = gpus(4)}}};

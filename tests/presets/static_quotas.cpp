@@ -8,7 +8,7 @@
 using allot::gpus;
 using static_host = allot_test::preset_host<allot::static_quotas>;
 
-TEST_CASE("static_quotas: nobody lends and nobody borrows, whatever the limits say") {
+TEST_CASE("static_quotas: no quota lends or borrows, whatever the limits say") {
   static_host h{{{.name = "root", .nominal = gpus(2)},
                  {.name = "a", .parent = "root", .nominal = gpus(4), .borrow = allot::limit::percent(500)},
                  {.name = "b", .parent = "root", .nominal = gpus(4), .lend = allot::limit::all()}}};

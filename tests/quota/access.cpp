@@ -85,7 +85,7 @@ TEST_CASE("access: roles and users that the rule names are admitted, others refu
   check(t, {"b-member"}, team_b, false, access_reason::not_admitted);
 }
 
-TEST_CASE("access: an open rule admits anyone, an empty one nobody") {
+TEST_CASE("access: an open rule admits anyone, an empty one no user") {
   role_table t;
   t.set_rule(team_b, {.anyone = true});
   t.set_rule(team_c, {});
@@ -119,7 +119,7 @@ TEST_CASE("access: a role held in a workspace counts for its quotas only") {
   check(t, {"zoe", developer}, team_b, true, access_reason::role, "developer");
 }
 
-TEST_CASE("access: custom roles are roles, and named users come besides them") {
+TEST_CASE("access: custom roles count as roles, and named users are added") {
   role_table t = by_workspace();
   t.set_rule(team_c, {.roles = {"on-call"}, .users = {"ana"}});
   check(t, {"both"}, team_c, true, access_reason::role, "on-call");
@@ -147,7 +147,7 @@ TEST_CASE("access: a decision does not allocate") {
   CHECK(d.allowed);
 }
 
-TEST_CASE("access: every decision has its sentence") {
+TEST_CASE("access: every decision has a sentence") {
   role_table t = by_role();
   CHECK(t.explain({"zoe", c_member}, team_b, "quota1.1") ==
         "zoe (roles: c-member) may not submit to quota1.1: it admits the roles b-admin, b-member and the "
@@ -175,7 +175,7 @@ TEST_CASE("access: every decision has its sentence") {
       "outside workspace-b");
 }
 
-TEST_CASE("access: a rule is about a quota") {
+TEST_CASE("access: a rule requires a quota") {
   role_table t;
   CHECK_THROWS_AS(t.set_rule(quota_id::none(), {}), allot_test::assertion_failed);
   for (const quota_id x : {quota_id::none(), quota_id{70'000}}) {
@@ -185,6 +185,6 @@ TEST_CASE("access: a rule is about a quota") {
   }
 }
 
-TEST_CASE("access: each value has a word of its own") {
+TEST_CASE("access: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::access_reason>(8));
 }

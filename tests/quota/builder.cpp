@@ -56,7 +56,7 @@ TEST_CASE("builder: a quota needs a name") {
   CHECK(p.field == "name");
 }
 
-TEST_CASE("builder: a name is given once, every further one is reported") {
+TEST_CASE("builder: names are unique, every duplicate is reported") {
   const auto found = problems_of<1>({{.name = "a"}, {.name = "a"}, {.name = "b"}, {.name = "a"}});
   REQUIRE(found.size() == 2);
   for (const problem& p : found) {
@@ -74,7 +74,7 @@ TEST_CASE("builder: an orphan names the parent it misses") {
   CHECK(p.text == "a names the parent nowhere, which does not exist");
 }
 
-TEST_CASE("builder: a cycle names all its members, each cycle once, and not those that hang on it") {
+TEST_CASE("builder: a cycle is reported once with all its members, without quotas below it") {
   const auto found = problems_of<1>({{.name = "tail", .parent = "b"},
                                      {.name = "b", .parent = "c"},
                                      {.name = "a", .parent = "b"},
@@ -85,8 +85,8 @@ TEST_CASE("builder: a cycle names all its members, each cycle once, and not thos
   CHECK(found[0].code == problem_code::cycle);
   CHECK(found[0].subject == "b");
   CHECK(found[0].field == "parent");
-  CHECK(found[0].text == "the parents go in a circle: b -> c -> a -> b");
-  CHECK(found[1].text == "the parents go in a circle: self -> self");
+  CHECK(found[0].text == "the parents form a cycle: b -> c -> a -> b");
+  CHECK(found[1].text == "the parents form a cycle: self -> self");
 }
 
 TEST_CASE("builder: amounts, limits and weights can't be negative, in any dimension") {
@@ -179,7 +179,7 @@ TEST_CASE("builder: bounded nominals must add up to something that can be counte
   CHECK(p.field == "nominal");
 }
 
-TEST_CASE("builder: reports all that is wrong at once") {
+TEST_CASE("builder: reports all problems at once") {
   const auto found = problems_of<1>({{.name = "a", .parent = "b"},
                                      {.name = "b", .parent = "a"},
                                      {.name = "c", .parent = "gone"},
@@ -200,7 +200,7 @@ TEST_CASE("builder: reports all that is wrong at once") {
   CHECK(amounts.size() == 2);
 }
 
-TEST_CASE("builder: takes a tree exactly when the law can hold in it with nothing used") {
+TEST_CASE("builder: accepts a tree exactly if it is sound when idle") {
   allot_test::for_each_seed(3000, [](allot_test::random_source& random) {
     auto specs = allot_test::random_quotas<1>(random);
     // Take from some what they were given, so that parents come to have too little.

@@ -207,7 +207,7 @@ TEST_CASE("change: only the tree that results must be valid") {
   CHECK(l == before);
 }
 
-TEST_CASE("change: a resize below what is used reports who is over, parents first, and comes down exactly") {
+TEST_CASE("change: a resize below usage reports the quotas over their limits, parents first") {
   ledger<> l = pai_ledger();
   l.charge(b, gpus(48));
   l.charge(c, gpus(80));
@@ -234,7 +234,7 @@ TEST_CASE("change: percentages follow the nominal") {
   CHECK(l.headroom(b, 0) == gpus(50));
 }
 
-TEST_CASE("change: Kueue trap 1: without a removed quota every ancestor has less") {
+TEST_CASE("change: Kueue trap 1: removing a quota reduces every ancestor") {
   ledger<> l{allot::build_quota_tree<1>({{.name = "top"},
                                          {.name = "mid", .parent = "top", .nominal = gpus(1)},
                                          {.name = "x", .parent = "mid", .nominal = gpus(4)},
@@ -252,7 +252,7 @@ TEST_CASE("change: Kueue trap 1: without a removed quota every ancestor has less
   CHECK(l.headroom(y, 0) == gpus(2));
 }
 
-TEST_CASE("change: ids are not given again, and a name may be") {
+TEST_CASE("change: ids are not reused, names may be") {
   ledger<> l = pai_ledger();
   CHECK(allot::apply(l, allot::remove_quota{b}));
   CHECK(allot::apply(l, allot::add_quota<1>{{.name = "quota1.1", .parent = "quota1", .nominal = gpus(8)}}));
@@ -279,7 +279,7 @@ TEST_CASE("change: a moved quota takes its subtree and usage along") {
   CHECK(l.tree().parent(team).is_none());
 }
 
-TEST_CASE("change: what can't be done is refused with every reason, and nothing changes") {
+TEST_CASE("change: invalid changes are refused with every problem, and nothing changes") {
   ledger<> l = pai_ledger();
   l.charge(b, gpus(1));
   const ledger<> before = l;
@@ -307,7 +307,7 @@ TEST_CASE("change: what can't be done is refused with every reason, and nothing 
         problems{problem_code::in_use, problem_code::negative, problem_code::unknown_parent});
 }
 
-TEST_CASE("change: no tree is taken in which usage could not be counted") {
+TEST_CASE("change: a tree in which usage could overflow is refused") {
   const quantity most = quantity::milli(INT64_MAX - 1);
   const quantity all = quantity::unlimited();
   ledger<> l{
@@ -322,7 +322,7 @@ TEST_CASE("change: no tree is taken in which usage could not be counted") {
   CHECK(allot::apply(l, allot::move_quota{quota_id{0}, quota_id{1}}));
 }
 
-TEST_CASE("change: the usage is kept and those over are told, on random trees, batches and jobs") {
+TEST_CASE("change: usage is kept and quotas over their limits are reported, on random trees") {
   allot_test::for_each_seed(1000, keeps_usage_and_tells_who_is_over<1>);
   allot_test::for_each_seed(300, keeps_usage_and_tells_who_is_over<3>);
 }

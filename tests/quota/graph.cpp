@@ -103,7 +103,7 @@ TEST_CASE("graph: vertices, edges and degrees of a small tree") {
   CHECK(boost::graph_traits<quota_tree<>>::null_vertex().is_none());
 }
 
-TEST_CASE("graph: the ranges of a random tree agree with one another, with removed quotas too") {
+TEST_CASE("graph: the ranges of random trees are consistent, also with removed quotas") {
   allot_test::for_each_seed(300, [](allot_test::random_source& random) {
     const quota_tree<> t = random_tree(random);
     std::vector<std::pair<quota_id, quota_id>> from_out;
@@ -173,7 +173,7 @@ TEST_CASE("graph: boost::write_graphviz writes the tree") {
         "}\n");
 }
 
-TEST_CASE("graph: write_graphviz shows what is used, borrowed and over") {
+TEST_CASE("graph: write_graphviz shows usage, loans and excess") {
   auto specs = small_specs();
   specs[2].name = "say \"c\" \\";
   specs[4].borrow = allot::limit::none();

@@ -287,7 +287,7 @@ TEST_CASE("ledger: agrees with the law by its definition, one dimension") {
 TEST_CASE("ledger: agrees with the law by its definition, three dimensions") {
   allot_test::for_each_seed(2000, agrees_with_the_law<3>);
 }
-TEST_CASE("ledger: stays exact when over, and does not remember the way") {
+TEST_CASE("ledger: stays exact when over, and does not depend on its history") {
   allot_test::for_each_seed(2000, stays_exact_when_over<1>);
   allot_test::for_each_seed(300, stays_exact_when_over<3>);
 }
@@ -324,7 +324,7 @@ TEST_CASE("ledger: charge, release, headroom, fits and rollback do not allocate"
   allot_test::for_each_seed(50, allocates_nothing<3>);
 }
 
-TEST_CASE("ledger: the potential of a quota is its headroom with everyone idle") {
+TEST_CASE("ledger: the potential of a quota is its headroom when all others are idle") {
   allot_test::for_each_seed(1000, [](allot_test::random_source& random) {
     world<1> w{allot_test::random_quotas<1>(random)};
     const ledger<> idle = w.l;
@@ -333,7 +333,7 @@ TEST_CASE("ledger: the potential of a quota is its headroom with everyone idle")
   });
 }
 
-TEST_CASE("ledger: what of a request reaches the parent") {
+TEST_CASE("ledger: the part of a request that reaches the parent") {
   allot_test::for_each_seed(500, [](allot_test::random_source& random) {
     world<1> w{allot_test::random_quotas<1>(random)};
     for (int i = 0; i < 10; ++i) w.charge(w.random_job(random));
@@ -364,7 +364,7 @@ TEST_CASE("ledger: usage by quota, kind of capacity and subtree") {
   CHECK(l.total_supply(cohort, 0) == gpus(11));
 }
 
-TEST_CASE("ledger: HyperPod's example: a borrows what b leaves idle, unless somebody's limit forbids it") {
+TEST_CASE("ledger: HyperPod's example: a borrows what b leaves idle, unless a limit forbids it") {
   // A has 6 and uses 2, B has 5 and uses 4.
   const auto used = [](std::vector<quota_spec<>> specs) {
     ledger<> l = ledger_of(std::move(specs));
@@ -498,7 +498,7 @@ void answers_any_id() {
 
 }  // namespace
 
-TEST_CASE("ledger: of a quota that is not there, or a dimension that is not counted, it says nothing") {
+TEST_CASE("ledger: unknown quotas and dimensions have zero amounts") {
   answers_any_id<1>();
   answers_any_id<3>();
   // Without any quota at all.
@@ -507,7 +507,7 @@ TEST_CASE("ledger: of a quota that is not there, or a dimension that is not coun
   says_nothing_of(empty, quota_id::none());
 }
 
-TEST_CASE("ledger: broken preconditions are found") {
+TEST_CASE("ledger: broken preconditions are detected") {
   ledger<> l = ledger_of(two_teams(6, 5));
   l.charge(a, gpus(2));
   l.charge(a, gpus(1), capacity_kind::guaranteed);
@@ -649,13 +649,13 @@ TEST_CASE("ledger: Kueue trap 9: one release subtracts a job once, and a second 
   CHECK(l.headroom(b, 0) == gpus(11));
 }
 
-TEST_CASE("ledger: nothing asked of a dimension that is over does not matter (Kueue #2524)") {
+TEST_CASE("ledger: a dimension that is over but not requested does not matter (Kueue #2524)") {
   ledger<2> l = ledger_of<2>({{.name = "all", .nominal = resources<2>{gpus(4), gpus(4)}}});
   l.charge(quota_id{0}, resources<2>{gpus(5), gpus(0)});
   CHECK(l.fits(quota_id{0}, resources<2>{gpus(0), gpus(4)}));
   CHECK_FALSE(l.fits(quota_id{0}, resources<2>{quantity::milli(1), gpus(0)}));
 }
 
-TEST_CASE("ledger: each value has a word of its own") {
+TEST_CASE("ledger: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::capacity_kind>(2));
 }

@@ -26,7 +26,7 @@ static_assert(limit::percent(500).of(gpus(5)) == gpus(25));
 
 }  // namespace
 
-TEST_CASE("limit: at most unlimited is all") {
+TEST_CASE("limit: at_most(unlimited) is all()") {
   CHECK(limit::at_most(quantity::unlimited()) == limit::all());
 }
 

@@ -159,7 +159,7 @@ TEST_CASE("loans: a lend limit bounds what a quota gives, and with it its share"
   CHECK(allot::loans(l, 0) == loan_list{{a, c, gpus(1)}, {b, c, gpus(3)}});
 }
 
-TEST_CASE("loans: a deficit is met as low in the tree as it can be, and the rest climbs") {
+TEST_CASE("loans: a deficit is met as low in the tree as possible, and the rest moves up") {
   ledger<> l = ledger_of<1>({{.name = "root", .nominal = gpus(8)},
                              {.name = "department", .parent = "root"},
                              {.name = "x", .parent = "department", .nominal = gpus(4)},
@@ -220,7 +220,7 @@ TEST_CASE("loans: nothing passes from one tree to another") {
   CHECK(book.unmet(quota_id{0}, 0) == gpus(2));
 }
 
-TEST_CASE("loans: what nobody has to lend is told as unmet, shared in proportion") {
+TEST_CASE("loans: deficits that no quota can meet are reported as unmet, in proportion") {
   ledger<> l = ledger_of<1>({{.name = "cohort", .nominal = gpus(3)},
                              {.name = "a", .parent = "cohort"},
                              {.name = "b", .parent = "cohort"}});
@@ -250,7 +250,7 @@ TEST_CASE("loans: unlimited pools lend equal parts, and bounded ones need not") 
         loan_list{{cohort, c, gpus(1)}, {a, c, quantity::milli(2500)}, {b, c, quantity::milli(6500)}});
 }
 
-TEST_CASE("loans: an overcommitted quota is in debt for what it gave and has not") {
+TEST_CASE("loans: an overcommitted quota owes what it gave beyond its nominal") {
   ledger<> l = ledger_of<1>({{.name = "root", .nominal = gpus(8), .inclusive = true, .overcommit = true},
                              {.name = "a", .parent = "root", .nominal = gpus(6)},
                              {.name = "b", .parent = "root", .nominal = gpus(6)}});
@@ -281,7 +281,7 @@ TEST_CASE("loans: amounts near the limit of the type divide exactly") {
   }
 }
 
-TEST_CASE("loans: conserved, within everyone's means, and as the law says, in random states") {
+TEST_CASE("loans: conserved and within every quota's surplus, in random states") {
   allot_test::for_each_seed(3000, [](allot_test::random_source& random) {
     allot_test::quota_shape shape;
     const bool bounded = random.one_in(2);
@@ -326,7 +326,7 @@ TEST_CASE("loans: siblings lend in proportion to their surplus, to within a thou
   });
 }
 
-TEST_CASE("loans: the way to a state does not matter") {
+TEST_CASE("loans: loans do not depend on history") {
   allot_test::for_each_seed(300, [](allot_test::random_source& random) {
     ledger<> l = ledger_of(allot_test::random_quotas<1>(random));
     ledger<> other = l;
@@ -346,7 +346,7 @@ TEST_CASE("loans: the way to a state does not matter") {
   });
 }
 
-TEST_CASE("loans: every dimension has its own, and a book keeps its memory") {
+TEST_CASE("loans: dimensions are independent, and a book reuses its memory") {
   allot_test::for_each_seed(100, [](allot_test::random_source& random) {
     ledger<3> l = ledger_of(allot_test::random_quotas<3>(random));
     loan_book<3> book{l};
@@ -364,7 +364,7 @@ TEST_CASE("loans: every dimension has its own, and a book keeps its memory") {
   });
 }
 
-TEST_CASE("loans: of a quota that is not there, or a dimension that is not counted, the book says nothing") {
+TEST_CASE("loans: unknown quotas and dimensions have no loans") {
   ledger<> l = ledger_of<1>({{.name = "cohort"},
                              {.name = "a", .parent = "cohort", .nominal = gpus(6)},
                              {.name = "b", .parent = "cohort"}});

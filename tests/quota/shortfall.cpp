@@ -118,7 +118,7 @@ void granting_admits(allot_test::random_source& random) {
 
 }  // namespace
 
-TEST_CASE("shortfall: each kind, and what is missing") {
+TEST_CASE("shortfall: every kind, with the missing amount") {
   const quota_id cohort{0}, a{1}, b{2}, c{3};
   ledger<> l{allot::build_quota_tree<1>(
                  {{.name = "cohort"},
@@ -144,7 +144,7 @@ TEST_CASE("shortfall: each kind, and what is missing") {
   CHECK_FALSE(binding_shortfall(l, b, gpus(3)));
 }
 
-TEST_CASE("shortfall: of what nothing would admit there is none, though it does not fit") {
+TEST_CASE("shortfall: a request that nothing would admit has no shortfall") {
   ledger<> l{allot::build_quota_tree<1>({{.name = "all", .nominal = quantity::unlimited()},
                                          {.name = "team", .parent = "all", .nominal = gpus(1)}})
                  .value()};
@@ -164,7 +164,7 @@ TEST_CASE("shortfall: of what nothing would admit there is none, though it does 
   CHECK_FALSE(binding_shortfall(l, team, most));
 }
 
-TEST_CASE("shortfall: of equal ones the nearest to the job binds") {
+TEST_CASE("shortfall: of equal shortfalls the one nearest to the job binds") {
   ledger<> l{allot::build_quota_tree<1>(
                  {{.name = "top", .nominal = gpus(4), .inclusive = true},
                   {.name = "leaf", .parent = "top", .nominal = gpus(4), .borrow = limit::none()}})
@@ -178,6 +178,6 @@ TEST_CASE("shortfall: law 9: granting exactly what is missing admits the request
   allot_test::for_each_seed(1000, granting_admits<3>);
 }
 
-TEST_CASE("shortfall: each value has a word of its own") {
+TEST_CASE("shortfall: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::bound>(4));
 }

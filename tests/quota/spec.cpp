@@ -22,7 +22,7 @@ static_assert(std::is_aggregate_v<quota_spec<2>>);
 
 }  // namespace
 
-TEST_CASE("spec: nobody is restricted by default") {
+TEST_CASE("spec: no restrictions by default") {
   const quota_spec<2> s;
   for (std::size_t d = 0; d < 2; ++d) {
     CHECK(s.nominal[d] == quantity{});

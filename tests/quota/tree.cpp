@@ -81,7 +81,7 @@ TEST_CASE("tree: a removed quota leaves an empty slot") {
   CHECK(t == quota_tree<>{specs, {false, true, false}});
 }
 
-TEST_CASE("tree: of a quota that it does not have it says nothing") {
+TEST_CASE("tree: an unknown quota has default properties") {
   const std::vector<allot::quota_spec<>> specs{{.name = "root", .priority = 7},
                                                {.name = "x", .parent = "root", .priority = 7},
                                                {.name = "y", .parent = "root", .priority = 7}};
@@ -112,7 +112,7 @@ TEST_CASE("tree: of a quota that it does not have it says nothing") {
   CHECK(t == quota_tree<>{others, {false, true, false}});
 }
 
-TEST_CASE("tree: what it says of a random tree hangs together") {
+TEST_CASE("tree: the properties of random trees are consistent") {
   allot_test::for_each_seed(500, [](allot_test::random_source& random) {
     const auto specs = allot_test::random_quotas<1>(random, {.most_quotas = 30});
     const quota_tree<> t{specs};

@@ -24,7 +24,7 @@ using shared = policies<allot::within_nominal_then_borrowed_share, allot::by_set
 
 }  // namespace
 
-TEST_CASE("any_policies: they say what the policies say that they are made of") {
+TEST_CASE("any_policies: they report what the erased policies report") {
   CHECK(any{policies<>{}}.not_preemptible == allot::capacity_kind::guaranteed);
   policies<> lent_to_all;
   lent_to_all.not_preemptible = allot::capacity_kind::any;

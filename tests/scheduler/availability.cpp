@@ -186,7 +186,7 @@ TEST_CASE("availability: on nodes, too") {
   CHECK(all.promised > 100);
 }
 
-TEST_CASE("availability: a gang gets its nodes while small jobs use them in time") {
+TEST_CASE("availability: a gang gets its nodes while small jobs backfill") {
   std::vector<timed_job> jobs{{.quota = b, .gpus = 4, .duration = 100, .estimate = 100},
                               {.quota = a, .gpus = 8, .submit = 1, .duration = 10, .estimate = 10},
                               {.quota = c, .gpus = 1, .submit = 2, .duration = 98, .estimate = 98},
@@ -238,7 +238,7 @@ TEST_CASE("availability: a closed node moves a promise, which says so") {
   CHECK_FALSE(s.promised(gang).has_value());
 }
 
-TEST_CASE("availability: settings that reserve nothing, or are no longer there") {
+TEST_CASE("availability: settings that reserve nothing, or no longer do") {
   std::vector<timed_job> jobs{{.quota = b, .gpus = 4, .duration = 50, .estimate = 50},
                               {.quota = b, .gpus = 8, .submit = 1, .duration = 10, .estimate = 10}};
   auto made = allot::make_scheduler(allot::standard{}, allot_test::timed_view{&jobs}, teams(2),

@@ -53,7 +53,7 @@ TEST_CASE("elastic jobs: it grows by one pod at a time while there is room, and 
   CHECK(h.step().empty());
 }
 
-TEST_CASE("elastic jobs: it grows when room comes back") {
+TEST_CASE("elastic jobs: it grows when room is freed") {
   unit_host<> h{one_team(4)};
   h.submit("x", "q", 2);
   h.submit("e", "q", 1, {.pods = 4, .min_pods = 1});
@@ -66,7 +66,7 @@ TEST_CASE("elastic jobs: it grows when room comes back") {
   CHECK(h.pods("e") == 4);
 }
 
-TEST_CASE("elastic jobs: more pods never go before a job of equal priority that waits to run at all") {
+TEST_CASE("elastic jobs: growth never precedes a pending job of equal priority") {
   unit_host<> h{one_team(4)};
   h.submit("e", "q", 1, {.pods = 4, .min_pods = 1});
   h.submit("late", "q", 2);
@@ -97,7 +97,7 @@ TEST_CASE("elastic jobs: the elastic pods yield first, exactly as many as are ne
   CHECK(h.state("e") == job_state::running);
 }
 
-TEST_CASE("elastic jobs: elastic pods yield before gangs of the same priority, gangs of a lower one before it") {
+TEST_CASE("elastic jobs: elastic pods yield before gangs of their priority, and after gangs of lower priority") {
   unit_host<> h{two_teams(4, 0)};
   h.submit("e", "b", 1, {.pods = 2, .min_pods = 1});
   h.submit("gang", "b", 1);
@@ -111,7 +111,7 @@ TEST_CASE("elastic jobs: elastic pods yield before gangs of the same priority, g
   CHECK(h.settle() == "-gang>a3 ~a3 +a3");
 }
 
-TEST_CASE("elastic jobs: a core that goes takes its elastic pods with it, in one eviction") {
+TEST_CASE("elastic jobs: an evicted core takes its elastic pods along, in one eviction") {
   unit_host<> h{two_teams(6, 0)};
   h.submit("e", "b", 1, {.pods = 5, .min_pods = 2});
   CHECK(h.step() == "+e +e^ +e^ +e^");
@@ -150,7 +150,7 @@ TEST_CASE("elastic jobs: a pod that waits to join does not outlive its core") {
   CHECK(h.step() == "+e +e^ +e^");
 }
 
-TEST_CASE("elastic jobs: what a plan has evicted, and what it has admitted, can go in any order") {
+TEST_CASE("elastic jobs: evicted and admitted jobs of a plan may end in any order") {
   for (const bool core_first : {false, true}) {
     unit_host<> h{two_teams(4, 0)};
     h.submit("e", "b", 1, {.pods = 4, .min_pods = 2});
@@ -177,7 +177,7 @@ TEST_CASE("elastic jobs: what a plan has evicted, and what it has admitted, can 
   }
 }
 
-TEST_CASE("elastic jobs: wherever an elastic job is cancelled, finishes or is evicted, nothing of it stays") {
+TEST_CASE("elastic jobs: an elastic job that is cancelled, finishes or is evicted leaves nothing behind") {
   enum class stage { pending, running, growing, shrinking, told, told_by_host, reserved };
   enum class end { cancel, finish, evict };
   for (const stage at : {stage::pending, stage::running, stage::growing, stage::shrinking, stage::told,
@@ -260,7 +260,7 @@ TEST_CASE("elastic jobs: wherever an elastic job is cancelled, finishes or is ev
   }
 }
 
-TEST_CASE("elastic jobs: a pod beyond the core may go by itself, and the job gets another") {
+TEST_CASE("elastic jobs: an elastic pod may leave alone, and the job gets another") {
   unit_host<> h{one_team(4)};
   h.submit("e", "q", 1, {.pods = 4, .min_pods = 2});
   CHECK(h.step() == "+e +e^ +e^");
@@ -279,7 +279,7 @@ TEST_CASE("elastic jobs: a pod beyond the core may go by itself, and the job get
   CHECK(h.pods("e") == 4);
 }
 
-TEST_CASE("elastic jobs: a pod that has ended, or is not wanted, is not replaced") {
+TEST_CASE("elastic jobs: an elastic pod that has finished or is cancelled is not replaced") {
   unit_host<> h{one_team(4)};
   h.submit("e", "q", 1, {.pods = 4, .min_pods = 1});
   CHECK(h.step() == "+e +e^ +e^ +e^");
@@ -300,7 +300,7 @@ TEST_CASE("elastic jobs: a pod that has ended, or is not wanted, is not replaced
   CHECK(h.step() == "+e +e^ +e^ +e^");
 }
 
-TEST_CASE("elastic jobs: who cancels a pod that waits lets the one after it wait") {
+TEST_CASE("elastic jobs: cancelling a pending pod makes the next one pending") {
   unit_host<> h{one_team(2)};
   h.submit("e", "q", 1, {.pods = 5, .min_pods = 1});
   CHECK(h.step() == "+e +e^");
@@ -368,7 +368,7 @@ TEST_CASE("elastic jobs: a job that needs more pods than it has is refused") {
   CHECK_FALSE(h.scheduler().adopt(j, 0));
 }
 
-TEST_CASE("elastic jobs: more pods of a job that may not be evicted are not lent to either") {
+TEST_CASE("elastic jobs: growth of a non-preemptible job never borrows") {
   unit_host<> h{two_teams(3, 3)};
   h.submit("fixed", "a", 1, {.pods = 5, .min_pods = 2, .preemptible = false});
   h.submit("loose", "b", 1, {.pods = 5, .min_pods = 2});
@@ -393,7 +393,7 @@ TEST_CASE("elastic jobs: an elastic job that was evicted grows again only after 
   CHECK(h.settle() == "+e +e^ +e^");
 }
 
-TEST_CASE("elastic jobs: who is reserved where there is no room any more waits again, as do more pods") {
+TEST_CASE("elastic jobs: a reservation without room is pending again, and so are elastic pods") {
   unit_host<> h{two_teams(4, 4)};
   h.submit("b1", "b", 4);
   h.submit("e", "a", 1, {.pods = 9, .min_pods = 2});

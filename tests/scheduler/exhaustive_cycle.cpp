@@ -200,11 +200,11 @@ TEST_CASE(
   allot_test::for_each_seed(150, [](random_source& random) { live_through<allot::no_placement>(random); });
 }
 
-TEST_CASE("exhaustive_cycle: the same where they need a place") {
+TEST_CASE("exhaustive_cycle: reclaims on random loans, with nodes") {
   allot_test::for_each_seed(60, [](random_source& random) { live_through<allot::gpu::inventory>(random); });
 }
 
-TEST_CASE("exhaustive_cycle: who would fit, in any flavor, does not wait") {
+TEST_CASE("exhaustive_cycle: no job waits that fits in some flavor") {
   at_rest([](auto& h, job_id id, const allot_test::unit_job& j) {
     if (h.scheduler().state(id) != job_state::pending) return;
     if (h.scheduler().settings(j.quota).head == allot::queue_head::strict) return;
@@ -218,7 +218,7 @@ TEST_CASE("exhaustive_cycle: who would fit, in any flavor, does not wait") {
   });
 }
 
-TEST_CASE("exhaustive_cycle: an elastic job that runs has all the pods for which there is room") {
+TEST_CASE("exhaustive_cycle: a running elastic job has all the pods that fit") {
   at_rest([](auto& h, job_id id, const allot_test::unit_job& j) {
     if (h.scheduler().state(id) != job_state::running) return;
     const job_id next = h.waiting_elastic_pod(j.name);
@@ -229,7 +229,7 @@ TEST_CASE("exhaustive_cycle: an elastic job that runs has all the pods for which
   });
 }
 
-TEST_CASE("exhaustive_cycle: no unit goes that need not (KAI trap 2, on random loans)") {
+TEST_CASE("exhaustive_cycle: no unit is evicted needlessly (KAI trap 2, on random loans)") {
   allot_test::for_each_seed(400, [](random_source& random) {
     const std::int64_t own = random.between(2, 10);
     unit_host<> h{{{.name = "root"},
@@ -269,7 +269,7 @@ TEST_CASE("exhaustive_cycle: no unit goes that need not (KAI trap 2, on random l
   });
 }
 
-TEST_CASE("exhaustive_cycle: an elastic job takes back with as many pods as are its own") {
+TEST_CASE("exhaustive_cycle: an elastic job reclaims with as many pods as its quota owns") {
   unit_host<> h{{{.name = "root"},
                  {.name = "a", .parent = "root", .nominal = models(3)},
                  {.name = "b", .parent = "root", .nominal = models(3)}}};
@@ -280,7 +280,7 @@ TEST_CASE("exhaustive_cycle: an elastic job takes back with as many pods as are 
   CHECK(h.pods("e") == 3);
 }
 
-TEST_CASE("exhaustive_cycle: pods that lose their place to others come back a few times only") {
+TEST_CASE("exhaustive_cycle: elastic pods that are evicted reclaim a few times only") {
   // In a circle that no rule forbids a job may make others yield a few times while the world stays as it is;
   // a new pod of an elastic job is not a new job.
   allot::detail::preemption_turns core, unit;

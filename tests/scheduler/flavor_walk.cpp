@@ -99,7 +99,7 @@ TEST_CASE("flavor_walk: choices come in order, the first group keeps its better 
   CHECK_FALSE(advance(pick, flavor_menu<2>{}));
 }
 
-TEST_CASE("flavor_walk: the choice taken is the best by the rule, whatever each comes to") {
+TEST_CASE("flavor_walk: the chosen flavors are the best by the rule, for any outcomes") {
   allot_test::for_each_seed(3000, [](allot_test::random_source& random) {
     std::vector<std::size_t> sizes(1 + random.below(3));
     for (auto& s : sizes) s = 1 + random.below(3);
@@ -137,7 +137,7 @@ TEST_CASE("flavor_walk: the choice taken is the best by the rule, whatever each 
   });
 }
 
-TEST_CASE("flavor_walk: a job without a menu fits or evicts") {
+TEST_CASE("flavor_walk: a job without flavors fits or evicts") {
   drawn_session session;
   drawn_session::record r;
   const auto no = [] { return std::optional<int>{}; };
@@ -147,7 +147,7 @@ TEST_CASE("flavor_walk: a job without a menu fits or evicts") {
   CHECK(walk_flavors(session, r, no, no) == std::nullopt);
 }
 
-TEST_CASE("flavor_walk: no more than so many choices are tried") {
+TEST_CASE("flavor_walk: the number of choices tried is bounded") {
   drawn_session session;
   session.rules.flavors = {flavor_step::stay, flavor_step::stay};
   drawn_session::record r;
@@ -182,7 +182,7 @@ allot::queue_settings with(flavor_step borrow, flavor_step preempt) {
 
 }  // namespace
 
-TEST_CASE("flavor_walk: borrow the better model, or use one's own next") {
+TEST_CASE("flavor_walk: borrows the better model, or uses its own second choice") {
   for (const auto borrow : {flavor_step::stay, flavor_step::try_next}) {
     unit_host<> h{lender_and_borrower()};
     h.configure("b", with(borrow, flavor_step::try_next));
@@ -193,7 +193,7 @@ TEST_CASE("flavor_walk: borrow the better model, or use one's own next") {
   }
 }
 
-TEST_CASE("flavor_walk: it borrows when nothing later does without") {
+TEST_CASE("flavor_walk: borrows if no later flavor fits without borrowing") {
   unit_host<> h{lender_and_borrower()};
   h.configure("b", with(flavor_step::try_next, flavor_step::try_next));
   h.submit("full", "b", 0, {.menu = h100_then_a100(4)});
@@ -203,7 +203,7 @@ TEST_CASE("flavor_walk: it borrows when nothing later does without") {
   CHECK(h.used("b", 1) == 4);
 }
 
-TEST_CASE("flavor_walk: preempt for the better model, or use the next") {
+TEST_CASE("flavor_walk: preempts for the better model, or uses the next") {
   for (const auto preempt : {flavor_step::stay, flavor_step::try_next}) {
     unit_host<> h{lender_and_borrower()};
     REQUIRE(h.scheduler().apply(
@@ -218,7 +218,7 @@ TEST_CASE("flavor_walk: preempt for the better model, or use the next") {
   }
 }
 
-TEST_CASE("flavor_walk: who would rather not borrow still pays with evictions for the better model") {
+TEST_CASE("flavor_walk: try_next for borrowing still preempts for the better model") {
   unit_host<> h{lender_and_borrower()};
   REQUIRE(h.scheduler().apply(
       std::array<allot::quota_change<2>, 1>{allot::resize_quota<2>{h.quota("a"), models(4, 4)}}));
@@ -230,7 +230,7 @@ TEST_CASE("flavor_walk: who would rather not borrow still pays with evictions fo
   CHECK(h.used("a", 0) == 2);
 }
 
-TEST_CASE("flavor_walk: it preempts for the first model that this helps when none is free") {
+TEST_CASE("flavor_walk: preempts for the first model that this helps if none is free") {
   unit_host<> h{lender_and_borrower()};
   h.submit("low", "a", 3);
   h.submit("lower", "b", 0, {.priority = -2, .menu = h100_then_a100(4)});
@@ -242,7 +242,7 @@ TEST_CASE("flavor_walk: it preempts for the first model that this helps when non
   CHECK(h.used("b", 1) == 2);
 }
 
-TEST_CASE("flavor_walk: a place that there is for the second model only") {
+TEST_CASE("flavor_walk: a place exists for the second model only") {
   unit_host<allot::gpu::inventory> h{{{.name = "q", .nominal = models(64, 64)}},
                                      allot_test::two_models(1, 2, 4)};
   h.submit("first", "q", 0, {.menu = h100_then_a100(3)});

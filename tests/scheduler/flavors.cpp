@@ -18,7 +18,7 @@ using allot_test::models;
 using allot_test::one_team;
 using allot_test::unit_host;
 
-TEST_CASE("flavors: a job without groups has no choice and asks for nothing more") {
+TEST_CASE("flavors: a job without groups has no choice and requests nothing more") {
   const flavor_menu<2> none;
   CHECK(none.empty());
   CHECK(none.groups() == 0);
@@ -27,7 +27,7 @@ TEST_CASE("flavors: a job without groups has no choice and asks for nothing more
   CHECK(is_choice(none, {1, 2, 3, 4}));
 }
 
-TEST_CASE("flavors: what is asked for is the sum of the options chosen in each group") {
+TEST_CASE("flavors: the request is the sum of the options chosen in each group") {
   allot_test::for_each_seed(200, [](allot_test::random_source& random) {
     flavor_menu<2> menu;
     std::vector<std::vector<resources<2>>> groups(random.below(allot::most_flavor_groups + 1));
@@ -105,7 +105,7 @@ TEST_CASE("flavors: the first that fits is taken, and its quota is charged") {
   CHECK(h.used("q", 1) == 3);
 }
 
-TEST_CASE("flavors: an admission says which it got") {
+TEST_CASE("flavors: an admission names the flavor") {
   unit_host<> h{one_team(0, 4)};
   h.submit("j", "q", 0, {.menu = h100_then_a100(2)});
   const auto& plan = h.scheduler().step(1);
@@ -132,7 +132,7 @@ TEST_CASE("flavors: a job that was evicted chooses again") {
   CHECK(h.used("b", 1) == 3);
 }
 
-TEST_CASE("flavors: what a job asks for in any case comes on top") {
+TEST_CASE("flavors: the unflavored request is added") {
   // GPUs of either model, and one of the second in any case.
   unit_host<> h{one_team(2, 4)};
   const auto* job = h.job("j", "q", models(0, 1), {.menu = h100_then_a100(3)});
@@ -165,7 +165,7 @@ TEST_CASE("flavors: a job is adopted with the choice that it has, if it has that
   CHECK(h.used("q", 1) == 0);
 }
 
-TEST_CASE("flavors: a job is refused when one choice is no request, or none has a place") {
+TEST_CASE("flavors: a job is refused if a choice is invalid or none could ever fit") {
   unit_host<allot::gpu::inventory> h{one_team(99, 99), allot_test::two_models(1, 1, 4)};
   const auto* small = h.job("small", "q", models(0), {.menu = h100_then_a100(4)});
   CHECK(h.scheduler().refuses(small) == allot::refusal::none);

@@ -138,7 +138,7 @@ void live(Host h, random_source& random, counts& seen) {
 
 }  // namespace
 
-TEST_CASE("gauges: they are what a host counts by itself") {
+TEST_CASE("gauges: gauges equal what a host counts itself") {
   counts seen;
   allot_test::for_each_seed(60, [&](random_source& random) {
     live(host<>{quotas()}, random, seen);
@@ -163,7 +163,7 @@ TEST_CASE("gauges: the evictions of a quota are counted by cause") {
   CHECK(allot_test::allocations_in([&] { counted.note(plan); }) == 0);
 }
 
-TEST_CASE("gauges: a quota that is not there has none, and one that is removed is left out") {
+TEST_CASE("gauges: an unknown quota has no gauges, and a removed one is left out") {
   host h{allot_test::two_teams()};
   CHECK(h.scheduler().waiting_by_reason(quota_id{99}) == std::array<std::size_t, 6>{});
   CHECK(h.scheduler().requested(quota_id{99})[0] == quantity{});

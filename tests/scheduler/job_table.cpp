@@ -41,7 +41,7 @@ using table = allot::detail::job_table<record<View>>;
 
 }  // namespace
 
-TEST_CASE("job_table: indexes of jobs that have gone are given again, and only those, but no id") {
+TEST_CASE("job_table: indexes of removed jobs are reused, ids are not") {
   allot_test::for_each_seed(100, [](random_source& random) {
     table<least> jobs;
     std::map<job_id, int> there;
@@ -76,7 +76,7 @@ TEST_CASE("job_table: indexes of jobs that have gone are given again, and only t
   CHECK_FALSE(table<least>{}.contains(job_id::none()));
 }
 
-TEST_CASE("job_table: records stay where they are while others come") {
+TEST_CASE("job_table: records keep their addresses while others are added") {
   table<least> jobs;
   const job_id first = jobs.add();
   const record<least>* const at = &jobs[first];
@@ -116,7 +116,7 @@ TEST_CASE("job_table: a record is read again except for the count of its stays")
   CHECK(r.preemptible);
 }
 
-TEST_CASE("preemption_turns: so many in one world, and again in the next") {
+TEST_CASE("preemption_turns: bounded in one epoch, renewed in the next") {
   allot::detail::preemption_turns turns;
   for (std::uint64_t epoch = 1; epoch < 4; ++epoch) {
     for (std::uint32_t i = 0; i < turns.most; ++i) {
@@ -127,7 +127,7 @@ TEST_CASE("preemption_turns: so many in one world, and again in the next") {
   }
 }
 
-TEST_CASE("request_classes: equal demands have equal numbers, all others have their own") {
+TEST_CASE("request_classes: equal requests have equal numbers, others have different ones") {
   allot::detail::request_classes<2, allot::gpu::pod_request> classes;
   std::vector<allot::class_number> first_round;
   for (int round = 0; round < 2; ++round) {
@@ -186,6 +186,6 @@ TEST_CASE("request_classes: a class is kept as long as a job has it, also in a c
   });
 }
 
-TEST_CASE("job_table: each value has a word of its own") {
+TEST_CASE("job_table: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::job_state>(5));
 }

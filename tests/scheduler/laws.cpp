@@ -39,7 +39,7 @@ allot_test::law_tally check_standard(const std::string& name, const scenario_sha
 
 }  // namespace
 
-TEST_CASE("laws: whatever happens") {
+TEST_CASE("laws: random events") {
   scenario_shape shape;
   shape.two_dimensions = false;
   const auto tally = check_standard<1>("whatever happens", shape, with_circles);
@@ -56,7 +56,7 @@ TEST_CASE("laws: whatever happens, in two dimensions") {
   check_standard<2>("whatever happens in two dimensions", {}, with_circles);
 }
 
-TEST_CASE("laws: nobody within its nominal waits while others borrow") {
+TEST_CASE("laws: no job within nominal waits while others borrow") {
   scenario_shape shape;
   shape.two_dimensions = false;
   shape.random_settings = false;
@@ -72,7 +72,7 @@ TEST_CASE("laws: nobody within its nominal waits while others borrow, in two dim
   check_standard<2>("within the nominal in two dimensions", shape, with_circles);
 }
 
-TEST_CASE("laws: a step leaves nobody waiting whom a later admission gave a claim") {
+TEST_CASE("laws: a step retries jobs to which a later admission gave a claim") {
   // Job 2, within its own, is held because q2 owes nothing yet; then, in the same step, job 3 is admitted, q2
   // borrows, and job 2 can take back what is its own.
   scenario s;

@@ -146,7 +146,7 @@ rc::Gen<scenario> small_trees() {
 
 }  // namespace
 
-TEST_CASE("laws: entitlements are all that can be given, nobody's could be raised at the cost of a larger") {
+TEST_CASE("laws: entitlements are max-min fair and exhaust what can be given") {
   const auto trees = small_trees();
   allot_test::check_property("entitlements are max-min", [trees] {
     const scenario s = *trees;
@@ -154,7 +154,7 @@ TEST_CASE("laws: entitlements are all that can be given, nobody's could be raise
   });
 }
 
-TEST_CASE("laws: more capacity lowers nobody's entitlement") {
+TEST_CASE("laws: more capacity lowers no entitlement") {
   const auto trees = small_trees();
   allot_test::check_property("entitlements grow", [trees] {
     const scenario s = *trees;

@@ -335,7 +335,7 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("laws: nobody waits who would lower the largest weighted share") {
+TEST_CASE("laws: no job waits that would lower the largest weighted share") {
   auto shape = small();
   shape.machines = false;
   const auto worlds = allot_test::scenarios(shape);
@@ -351,13 +351,13 @@ TEST_CASE("laws: nobody waits who would lower the largest weighted share") {
   });
 }
 
-TEST_CASE("laws: a borrower yields only to who owns what it asks for, also when others are let go again") {
+TEST_CASE("laws: a borrower yields only to owners, also after others are given back") {
   // Job 2 goes first, which lets q1 own the 4 of job 3, so job 0 is asked as well. There would be room with
   // job 2 back, but then q1 would use 6 of its 5 with job 0 evicted.
   check_small_world<1>(near_side(), {.decisions = true, .holds = true});
 }
 
-TEST_CASE("laws: a job within its own is not held because of who is asked first") {
+TEST_CASE("laws: a job within nominal does not wait because of the order of candidates") {
   // q1 owes 2 of its 3. Asked for job 0 first (the lowest priority) it owes nothing more, and job 3 needs one
   // GPU more on the other node; asked for job 1 first it still owes job 0, and there is room.
   scenario s;

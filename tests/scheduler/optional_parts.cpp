@@ -17,7 +17,7 @@ using allot_test::host;
 using allot_test::nodes;
 using allot_test::two_teams;
 
-TEST_CASE("scheduler: a runtime that is guaranteed is waited for, and no longer") {
+TEST_CASE("scheduler: a guaranteed runtime is respected, and no longer") {
   host h{two_teams()};
   queue_settings s;
   s.min_runtime = {.preempt = 5, .reclaim = 100};
@@ -33,7 +33,7 @@ TEST_CASE("scheduler: a runtime that is guaranteed is waited for, and no longer"
   CHECK_FALSE(h.scheduler().wakes_at().has_value());
 }
 
-TEST_CASE("scheduler: a runtime that is guaranteed later counts for who runs already") {
+TEST_CASE("scheduler: a runtime guaranteed later also protects running jobs") {
   queue_settings s;
   s.min_runtime = {.preempt = 5, .reclaim = 100};
   host h{two_teams()};
@@ -53,7 +53,7 @@ TEST_CASE("scheduler: a runtime that is guaranteed later counts for who runs alr
   CHECK(above.scheduler().wakes_at() == 5);
 }
 
-TEST_CASE("scheduler: within a quota the other guarantee counts") {
+TEST_CASE("scheduler: within a quota the preempt guarantee counts") {
   host h{{{.name = "q", .nominal = gpus(4)}}};
   queue_settings s;
   s.min_runtime = {.preempt = 50, .reclaim = 0};
@@ -65,7 +65,7 @@ TEST_CASE("scheduler: within a quota the other guarantee counts") {
   CHECK(h.step_at(50) == "-low>high ~high");
 }
 
-TEST_CASE("scheduler: rivals share what nobody owns when a guard says what is fair") {
+TEST_CASE("scheduler: rivals share unowned capacity if a guard judges them") {
   using fair = allot::policies<allot::within_nominal_then_borrowed_share, allot::by_settings,
                                allot::lowest_priority_then_highest_share, allot::final_share>;
   host<allot::no_placement, fair> h{
@@ -91,7 +91,7 @@ TEST_CASE("scheduler: rivals share what nobody owns when a guard says what is fa
   CHECK(h.used("b") == 4);
 }
 
-TEST_CASE("scheduler: who can stand elsewhere makes room by moving there") {
+TEST_CASE("scheduler: a job that fits elsewhere makes room by moving there") {
   allot::policies<> moving;
   moving.most_moves = 4;
   host h{{{.name = "q", .nominal = gpus(16)}}, nodes(2, 4), moving};
@@ -143,7 +143,7 @@ TEST_CASE("scheduler: a quota that has become smaller is brought down, if the po
   }
 }
 
-TEST_CASE("scheduler: who loses least work yields") {
+TEST_CASE("scheduler: the job that loses the least work yields") {
   using cheap = allot::policies<allot::within_nominal_then_borrowed_share, allot::by_settings,
                                 allot::cheapest_lost_work>;
   host<allot::no_placement, cheap> h{two_teams()};

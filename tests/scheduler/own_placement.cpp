@@ -73,7 +73,7 @@ bool has_room(machines places, const amounts& r) {
 
 }  // namespace
 
-TEST_CASE("own placement: whether a request might fit without groups of jobs is what brute force finds") {
+TEST_CASE("own placement: might_fit agrees with brute force") {
   std::size_t yes = 0, no = 0;
   allot_test::for_each_seed(2000, [&](random_source& random) {
     world w{random};
@@ -97,7 +97,7 @@ TEST_CASE("own placement: whether a request might fit without groups of jobs is 
                 yes << " fit, " << no << " do not");
 }
 
-TEST_CASE("own placement: a trial says of each set of gone jobs what brute force finds") {
+TEST_CASE("own placement: the what-if agrees with brute force for each set of evicted jobs") {
   std::size_t useless = 0;
   allot_test::for_each_seed(1000, [&](random_source& random) {
     world w{random};
@@ -155,7 +155,7 @@ TEST_CASE("own placement: savepoints nest and restore everything") {
   });
 }
 
-TEST_CASE("own placement: a place is ready when those that leave it no longer stand in its way") {
+TEST_CASE("own placement: a place is ready once the jobs leaving it are no longer in the way") {
   const auto of = [](std::int64_t n) { return amounts{allot::quantity::whole(n)}; };
   machines m{{{"m", of(8)}}};
   const auto first = m.place(of(6)).value();

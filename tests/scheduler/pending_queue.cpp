@@ -137,7 +137,7 @@ TEST_CASE("pending_queue: an inadmissible class is out of the way until the worl
   CHECK(q.first(always)->id == job_id{5});
 }
 
-TEST_CASE("pending_queue: what is inadmissible with a job stays so when that one is cancelled") {
+TEST_CASE("pending_queue: a class stays inadmissible when its first job is cancelled") {
   pending_queue q;
   bool cancelled = false;
   const auto is_current = [&](const pending_entry& e) { return !(cancelled && e.id == job_id{1}); };
@@ -154,7 +154,7 @@ TEST_CASE("pending_queue: what is inadmissible with a job stays so when that one
   CHECK(q.first(is_current)->id == job_id{6});
 }
 
-TEST_CASE("pending_queue: the head of a strict queue blocks it until it goes or the world changes") {
+TEST_CASE("pending_queue: the head of a strict queue blocks it until it leaves or the world changes") {
   pending_queue q;
   bool cancelled = false;
   const auto is_current = [&](const pending_entry& e) { return !(cancelled && e.id == job_id{1}); };
@@ -175,7 +175,7 @@ TEST_CASE("pending_queue: the head of a strict queue blocks it until it goes or 
     q.requeue();
     CHECK(q.first(is_current)->id == job_id{1});
   }
-  SUBCASE("somebody comes who goes before it") {
+  SUBCASE("a job that ranks before it is submitted") {
     q.push(class_number{9}, {{-1, 9, 9}, job_id{9}, 0});
     CHECK(q.first(is_current)->id == job_id{9});
   }
@@ -196,7 +196,7 @@ TEST_CASE("pending_queue: entries of an earlier stay are not taken for the prese
   CHECK_FALSE(q.first(is_current).has_value());
 }
 
-TEST_CASE("pending_queue: what is cancelled behind a job that never goes does not pile up") {
+TEST_CASE("pending_queue: jobs cancelled behind a stuck job do not pile up") {
   pending_queue q;
   std::uint64_t latest = 0;
   const auto is_current = [&](const pending_entry& e) { return e.rank.id == 0 || e.rank.id == latest; };
@@ -240,7 +240,7 @@ TEST_CASE("pending_queue: a steady queue does not allocate") {
   CHECK(allot_test::allocations_in(turn_over) == 0);
 }
 
-TEST_CASE("pending_queue: of an inadmissible class those are tried that end in time") {
+TEST_CASE("pending_queue: jobs of an inadmissible class that end in time are tried") {
   pending_queue q;
   q.push(class_number{7}, {{0, 1, 1}, job_id{1}, 0, 100});
   q.push(class_number{7}, {{0, 2, 2}, job_id{2}, 0, 60});
@@ -263,7 +263,7 @@ TEST_CASE("pending_queue: of an inadmissible class those are tried that end in t
   CHECK(q.first(always, 10, true)->id == job_id{4});
 }
 
-TEST_CASE("pending_queue: finds the first job with a bounded estimate, whatever came and went") {
+TEST_CASE("pending_queue: finds the first job with a bounded estimate after any changes") {
   allot_test::for_each_seed(200, [](random_source& random) {
     allot::detail::pending_heap heap;
     std::map<job_rank, pending_entry> naive;

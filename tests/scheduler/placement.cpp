@@ -111,7 +111,7 @@ static_assert(!allot::revocable_placement<says_not_what_it_has> && !allot::revoc
 
 }  // namespace placement_archetypes
 
-TEST_CASE("placement: without one everything can stand somewhere") {
+TEST_CASE("placement: no_placement places everything") {
   no_placement p;
   const auto before = p.save();
   const auto at = p.place({});
@@ -126,7 +126,7 @@ TEST_CASE("placement: without one everything can stand somewhere") {
   CHECK(p.place({}).has_value());
 }
 
-TEST_CASE("placement: whether there would be a place is asked without a trace") {
+TEST_CASE("placement: could_place changes nothing") {
   allot::gpu::inventory nodes{allot::gpu::build_cluster({{.name = "n", .count = 2, .gpus = 4}}).value()};
   const allot::gpu::inventory before = nodes;
   CHECK(allot::could_place(nodes, {.gpus = allot::gpus(4), .pods = 2}));

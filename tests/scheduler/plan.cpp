@@ -28,7 +28,7 @@ static_assert(
 
 }  // namespace
 
-TEST_CASE("plan: holds are news, not decisions") {
+TEST_CASE("plan: pending jobs are no decisions") {
   quota_plan p;
   CHECK(p.empty());
   p.pending.emplace_back();
@@ -48,6 +48,6 @@ TEST_CASE("plan: holds are news, not decisions") {
   CHECK(p.pending.empty());
 }
 
-TEST_CASE("plan: each value has a word of its own") {
+TEST_CASE("plan: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::pending_reason>(6));
 }

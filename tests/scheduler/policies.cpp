@@ -79,6 +79,6 @@ TEST_CASE("policies: an order follows priority only if it says so") {
   CHECK_FALSE(allot::detail::follows_priority(of_the_host{}, ranked));
 }
 
-TEST_CASE("policies: who may not be evicted stays off borrowed capacity unless told otherwise") {
+TEST_CASE("policies: non-preemptible jobs stay off borrowed capacity unless configured otherwise") {
   CHECK(allot::policies<>{}.not_preemptible == allot::capacity_kind::guaranteed);
 }

@@ -55,6 +55,6 @@ static_assert(!allot::preset<int>);
 
 }  // namespace preset_archetypes
 
-TEST_CASE("preset: an archetype has a name") {
+TEST_CASE("preset: a minimal preset models the concept") {
   CHECK(std::string{preset_archetypes::least::name} == "least");
 }

@@ -62,7 +62,7 @@ TEST_CASE("preset_quotas: without a preset the tree is the host's") {
   CHECK_FALSE(next.contains(quota_id{0}));
 }
 
-TEST_CASE("preset_quotas: where quotas are ignored there is one, as large as all or without a bound") {
+TEST_CASE("preset_quotas: if quotas are ignored there is one, with the sum of all or unlimited") {
   quotas q{{.ignores_quotas = true, .adapt = one_more_each}};
   auto tree = q.begin(two(), false).value();
   CHECK(tree.slots() == 1);

@@ -5,7 +5,7 @@
 
 #include "tests/support/words.hpp"
 
-TEST_CASE("promise: each cause has a word of its own") {
+TEST_CASE("promise: every cause has a name") {
   CHECK(allot_test::has_words<allot::delay_cause>(6));
   CHECK(allot::promise{}.start == allot::without_end);
 }

@@ -95,7 +95,7 @@ struct world {
 
 }  // namespace
 
-TEST_CASE("reservations: a job starts when it delays nobody before it") {
+TEST_CASE("reservations: a job starts when it delays no earlier reservation") {
   std::size_t started = 0;
   std::size_t held_back = 0;
   allot_test::for_each_seed(600, [&](random_source& random) {
@@ -191,7 +191,7 @@ TEST_CASE("reservations: a job starts when it delays nobody before it") {
   }
 }
 
-TEST_CASE("reservations: asking costs no memory once there is room for the answer") {
+TEST_CASE("reservations: queries do not allocate once the buffers have grown") {
   world w{allot::build_quota_tree<1>({{.name = "q", .nominal = gpus(40)}}).value()};
   const quota_id q{0};
   for (int i = 0; i < 10; ++i) w.run(w.add(q, 4));

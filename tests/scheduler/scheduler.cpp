@@ -29,7 +29,7 @@ using allot_test::two_teams;
 // --- the protocol
 // -------------------------------------------------------------------------------------------
 
-TEST_CASE("scheduler: a job waits, starts and ends, and its id is never given again") {
+TEST_CASE("scheduler: a job waits, starts and ends, and its id is never reused") {
   host<> h{two_teams()};
   const job_id id = h.submit("a1", "a", 3);
   CHECK(h.state("a1") == job_state::pending);
@@ -48,7 +48,7 @@ TEST_CASE("scheduler: a job waits, starts and ends, and its id is never given ag
   CHECK(h.state("a2") == job_state::pending);
 }
 
-TEST_CASE("scheduler: what can never be admitted is refused with the reason") {
+TEST_CASE("scheduler: a job that can never be admitted is refused with the reason") {
   host<allot::gpu::inventory> h{two_teams(), nodes(2, 4)};
   const auto refused = [&](const host_job& j) { return h.scheduler().refuses(&j); };
   CHECK(refused({"x", h.quota("a"), gpus(8)}) == refusal::none);
@@ -86,7 +86,7 @@ TEST_CASE("scheduler: an evicted job waits again with its old rank") {
   CHECK(h.step() == "+b1");
 }
 
-TEST_CASE("scheduler: a job that the host evicts holds its share until it has gone") {
+TEST_CASE("scheduler: a job that the host evicts holds its share until it has left") {
   host<> h{two_teams()};
   h.submit("b1", "b", 8);
   h.step();
@@ -107,7 +107,7 @@ TEST_CASE("scheduler: a job that the host evicts holds its share until it has go
     CHECK(h.step() == "+a1 +a2");
     CHECK(h.state("b1") == job_state::pending);
   }
-  SUBCASE("it is not wanted any more") {
+  SUBCASE("it is cancelled") {
     h.cancel("b1");
     CHECK(h.step() == "+a1 +a2");
   }
@@ -130,7 +130,7 @@ TEST_CASE("scheduler: jobs can be taken back wherever they are") {
   CHECK(h.step().empty());
 }
 
-TEST_CASE("scheduler: when a reserved job is cancelled its room is anybody's") {
+TEST_CASE("scheduler: the room of a cancelled reservation is free for any job") {
   host<> h{two_teams()};
   h.submit("b1", "b", 4);
   h.submit("b2", "b", 4);
@@ -207,7 +207,7 @@ TEST_CASE("scheduler: the newest yields by the time at which it really started")
   CHECK(h.step() == "-b1>a1 ~a1");
 }
 
-TEST_CASE("scheduler: a view with the least is enough") {
+TEST_CASE("scheduler: a minimal view is enough") {
   struct least {
     using job = int;
     quota_id quota(job) const { return quota_id{0}; }
@@ -239,7 +239,7 @@ TEST_CASE("scheduler: a strict queue is blocked by its head, the others are not"
   REQUIRE(h.pending().size() == 1);
   CHECK(h.pending().front().what->name == "a1");
   CHECK(h.why("a2").reason == pending_reason::behind_head);
-  SUBCASE("the head goes") {
+  SUBCASE("the head leaves") {
     h.cancel("a1");
     CHECK(h.step() == "+a2");
   }
@@ -247,11 +247,11 @@ TEST_CASE("scheduler: a strict queue is blocked by its head, the others are not"
     h.finished("b1");
     CHECK(h.step() == "+a1 +a2");
   }
-  SUBCASE("somebody comes before it") {
+  SUBCASE("a job that ranks before it is submitted") {
     h.submit("a0", "a", 1, {.priority = 1});
     CHECK(h.step() == "+a0");
   }
-  SUBCASE("it need not be strict any more") {
+  SUBCASE("the queue is no longer strict") {
     h.configure("a", {.preempt = {.reclaim = allot::preempt_reclaim::never}});
     CHECK(h.step() == "+a2");
   }
@@ -311,7 +311,7 @@ TEST_CASE("scheduler: an admission says what it borrows") {
   CHECK(plan.admissions[1].borrows == allot::resources<>{gpus(2)});
 }
 
-TEST_CASE("scheduler: victims that go one by one leave their room to the beneficiary alone") {
+TEST_CASE("scheduler: capacity of victims that leave one by one goes to the beneficiary alone") {
   host<> h{two_teams()};
   for (const char* name : {"b1", "b2", "b3", "b4"}) h.submit(name, "b", 2);
   h.step();
@@ -343,7 +343,7 @@ TEST_CASE("scheduler: what one victim leaves is not taken by a smaller job that 
   CHECK(h.step() == "-b3>a1 -b2>a1 ~a1");
   h.submit("c1", "c", 4);
   CHECK(h.step() == "-b1>c1 ~c1");
-  SUBCASE("the victims of the first go first") {
+  SUBCASE("the victims of the first leave first") {
     h.evicted("b3");
     CHECK(h.step().empty());
     h.evicted("b2");
@@ -351,7 +351,7 @@ TEST_CASE("scheduler: what one victim leaves is not taken by a smaller job that 
     h.evicted("b1");
     CHECK(h.step() == "+c1");
   }
-  SUBCASE("those of the second go first: it need not wait") {
+  SUBCASE("those of the second leave first: it need not wait") {
     h.evicted("b1");
     CHECK(h.step() == "+c1");
     h.evicted("b2");
@@ -384,7 +384,7 @@ TEST_CASE("scheduler: beneficiaries start in the order of the decisions when the
   CHECK(h.step() == "+a1 +a2 +a3");
 }
 
-TEST_CASE("scheduler: a beneficiary starts before its victims have gone when others make room") {
+TEST_CASE("scheduler: a beneficiary starts before its victims have left if others make room") {
   host<> h{two_teams()};
   for (const char* name : {"b1", "b2", "b3", "b4"}) h.submit(name, "b", 2);
   h.step();
@@ -421,7 +421,7 @@ TEST_CASE("scheduler: an admission of the same plan is taken back rather than ev
   CHECK(h.used("a") == 4);
 }
 
-TEST_CASE("scheduler: who may not be evicted is not lent to, and never a victim") {
+TEST_CASE("scheduler: a non-preemptible job never borrows and is never a victim") {
   host<> h{two_teams()};
   h.submit("b1", "b", 5, {.preemptible = false});
   CHECK(h.step().empty());
@@ -458,7 +458,7 @@ TEST_CASE("scheduler: a search that gave up says so") {
 // --- with a place
 // -------------------------------------------------------------------------------------------
 
-TEST_CASE("scheduler: a share without a place is held with the placement's reason") {
+TEST_CASE("scheduler: a job with quota but no place waits with the placement's reason") {
   host<allot::gpu::inventory> h{{{.name = "q", .nominal = gpus(16)}}, nodes(2, 4)};
   h.submit("q1", "q", 3);
   h.submit("q2", "q", 3);
@@ -488,7 +488,7 @@ TEST_CASE("scheduler: places are cleared for a gang, and it starts when they are
   CHECK(h.scheduler().places().held() == gpus(0));
 }
 
-TEST_CASE("scheduler: a job whose share is there may wait for its place alone") {
+TEST_CASE("scheduler: a job within quota may wait for its place alone") {
   host<allot::gpu::inventory> h{{{.name = "q", .nominal = gpus(16)}}, nodes(2, 4)};
   h.submit("q1", "q", 2);
   h.submit("q2", "q", 4);
@@ -502,7 +502,7 @@ TEST_CASE("scheduler: a job whose share is there may wait for its place alone") 
   CHECK(h.step() == "+q3");
 }
 
-TEST_CASE("scheduler: the host makes room and asks to try again") {
+TEST_CASE("scheduler: after the host has made room, retry tries again") {
   host<allot::gpu::inventory> h{{{.name = "q", .nominal = gpus(16)}}, nodes(1, 4)};
   const auto blocker = h.scheduler().places().place({.gpus = gpus(3)});
   REQUIRE(blocker.has_value());
@@ -514,7 +514,7 @@ TEST_CASE("scheduler: the host makes room and asks to try again") {
   CHECK(h.step() == "+q1");
 }
 
-TEST_CASE("scheduler: jobs are adopted where they stand") {
+TEST_CASE("scheduler: jobs are adopted where they run") {
   host<allot::gpu::inventory> h{two_teams(), nodes(1, 4)};
   const auto at = h.scheduler().places().place({.gpus = gpus(4)});
   const host_job* const old = h.job("old", "b", 4, {});
@@ -529,7 +529,7 @@ TEST_CASE("scheduler: jobs are adopted where they stand") {
 // --- explanations
 // -------------------------------------------------------------------------------------------
 
-TEST_CASE("scheduler: a hold says what is missing when the plan is complete") {
+TEST_CASE("scheduler: a pending reason refers to the state after the plan") {
   // b1 is looked at first, and is short of 2; then a1 takes the room that it left.
   host<> h{{{.name = "root", .nominal = gpus(6)},
             {.name = "a", .parent = "root", .weight = 1},
@@ -571,7 +571,7 @@ TEST_CASE("scheduler: why a job waits, as of now") {
 // --- changes of the tree
 // ------------------------------------------------------------------------------------
 
-TEST_CASE("scheduler: who is over after a resize is told, and what is owned is taken back") {
+TEST_CASE("scheduler: apply reports quotas over their limits, and owners reclaim") {
   host<> h{two_teams()};
   h.submit("b1", "b", 2);
   h.submit("b2", "b", 2);
@@ -589,7 +589,7 @@ TEST_CASE("scheduler: who is over after a resize is told, and what is owned is t
   CHECK(h.settle() == "-a1>b3 ~b3 +b3");
 }
 
-TEST_CASE("scheduler: quotas come, move and go while jobs wait and run") {
+TEST_CASE("scheduler: quotas are added, moved and removed while jobs wait and run") {
   host<> h{two_teams()};
   h.submit("a1", "a", 6);
   h.submit("a2", "a", 8);
@@ -618,7 +618,7 @@ TEST_CASE("scheduler: quotas come, move and go while jobs wait and run") {
   CHECK(h.scheduler().submit(h.job("x", "c", 1, {})).why_not == allot::refusal::unknown_quota);
 }
 
-TEST_CASE("scheduler: a quota whose last job was held and cancelled can go") {
+TEST_CASE("scheduler: a quota whose last job was pending and cancelled can be removed") {
   host<> h{two_teams()};
   h.submit("a1", "a", 9);
   CHECK(h.step().empty());
@@ -645,7 +645,7 @@ TEST_CASE("scheduler: problems with a change leave everything as it was") {
   CHECK(h.scheduler().ledger() == before);
 }
 
-TEST_CASE("scheduler: who is reserved where there is no room any more waits again") {
+TEST_CASE("scheduler: a reservation without room is pending again") {
   host<> h{two_teams()};
   h.submit("b1", "b", 8);
   h.step();
@@ -719,7 +719,7 @@ TEST_CASE("scheduler: a steady cycle does not allocate") {
   CHECK(decisions > before);
 }
 
-TEST_CASE("scheduler: who is reserved on a node that fails, or is closed, is decided on again") {
+TEST_CASE("scheduler: a job reserved on a failed or closed node is decided on again") {
   host<allot::gpu::inventory> h{{{.name = "root"},
                                  {.name = "a", .parent = "root", .nominal = gpus(8)},
                                  {.name = "b", .parent = "root", .nominal = gpus(4)}},
@@ -740,7 +740,7 @@ TEST_CASE("scheduler: who is reserved on a node that fails, or is closed, is dec
   CHECK(inventory.usable(h.scheduler().place_of(h.id("a1"))));
 }
 
-TEST_CASE("scheduler: a job that is adopted beyond the quota leaves nobody reserved for nothing") {
+TEST_CASE("scheduler: adopting a job beyond its quota revokes reservations without room") {
   host<> h{two_teams()};
   h.submit("b1", "b", 8);
   CHECK(h.step() == "+b1");
@@ -778,7 +778,7 @@ TEST_CASE("scheduler: usage that can't be counted is not adopted") {
   CHECK(h.scheduler().ledger().own_usage(h.quota("a"), 0) == most);
 }
 
-TEST_CASE("scheduler: after many jobs of different sizes it holds what the living ones need") {
+TEST_CASE("scheduler: memory after many jobs of different sizes is that of the live ones") {
   struct sized {
     using job = std::uint32_t;
     quota_id quota(job) const { return quota_id{0}; }

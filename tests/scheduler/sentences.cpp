@@ -72,7 +72,7 @@ TEST_CASE("sentences: why a job waits") {
   CHECK_FALSE(h.pending().empty());
 }
 
-TEST_CASE("sentences: a placement says in its own words why there is no place") {
+TEST_CASE("sentences: a placement's reason is part of the sentence") {
   host h{{{.name = "q", .nominal = gpus(16)}}, allot_test::nodes(2, 4)};
   for (const char* name : {"q1", "q2"}) h.submit(name, "q", 3);
   h.submit("q3", "q", 4);
@@ -96,7 +96,7 @@ TEST_CASE("sentences: a placement says in its own words why there is no place") 
         "a1 waits: a allows it, but there is no place for it");
 }
 
-TEST_CASE("sentences: for whom a job is evicted, and by which rule") {
+TEST_CASE("sentences: the beneficiary of an eviction, and the rule") {
   host h{two_teams()};
   h.submit("b1", "b", 6);
   const auto& first = h.scheduler().step(1);

@@ -74,7 +74,7 @@ std::vector<allot::quota_spec<2>> two_teams(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
-TEST_CASE("session: a cycle starts on a tree, again when the tree changes, and runs once a step") {
+TEST_CASE("session: a cycle is reset when the tree changes and runs once per step") {
   told_host t{two_teams(4, 4)};
   CHECK(t.told.resets == 1);
   CHECK(t.step([](bench_type&) {}).empty());
@@ -87,7 +87,7 @@ TEST_CASE("session: a cycle starts on a tree, again when the tree changes, and r
   CHECK(t.told.resets == 2);
 }
 
-TEST_CASE("session: it shows the queues") {
+TEST_CASE("session: shows the queues") {
   told_host t{two_teams(4, 4)};
   t.h.submit("a1", "a", 9);
   t.h.submit("a2", "a", 2);
@@ -165,7 +165,7 @@ TEST_CASE("session: an announced job has nothing assumed, and is decided on agai
   });
 }
 
-TEST_CASE("session: who is reserved without victims starts when that delays nobody") {
+TEST_CASE("session: a job reserved without victims starts if it delays no other") {
   told_host t{two_teams(4, 4)};
   t.h.submit("a1", "a", 3);
   t.h.submit("b1", "b", 2);
@@ -205,7 +205,7 @@ TEST_CASE("session: an elastic job is evicted as one, with the pods that run") {
   }) == "-e");
 }
 
-TEST_CASE("session: a choice of flavors is what the job asks for from then on") {
+TEST_CASE("session: a choice of flavors determines the request from then on") {
   told_host t{{{.name = "q", .nominal = models(4, 4)}}};
   t.h.submit("j", "q", 0, {.menu = h100_then_a100(3)});
   const quota_id q = t.h.quota("q");

@@ -17,7 +17,7 @@ TEST_CASE("queue_settings: by default priorities rank, and small jobs may pass")
   CHECK_FALSE(s == queue_settings{.preempt = {.children = true}});
 }
 
-TEST_CASE("settings: each value has a word of its own") {
+TEST_CASE("settings: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::queue_order>(2));
   CHECK(allot_test::has_words<allot::queue_head>(3));
   CHECK(allot_test::has_words<allot::backfill_order>(2));

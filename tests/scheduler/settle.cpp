@@ -77,7 +77,7 @@ TEST_CASE("settle: plans are carried out until nothing more is decided") {
   CHECK(allot::settle(h.scheduler(), 2, act).plans == 0);
 }
 
-TEST_CASE("settle: a victim that takes its time does not keep it busy") {
+TEST_CASE("settle: a victim that leaves late causes no busy loop") {
   host<> h{two_teams()};
   h.submit("b1", "b", 8);
   CHECK(allot::settle(h.scheduler(), 1, do_nothing));
@@ -106,7 +106,7 @@ TEST_CASE("settle: plans that only announce are stopped") {
   CHECK(end.plans == livelock_detector::most_idle_steps + 1);
 }
 
-TEST_CASE("settle: any number of jobs may start, and each may go some times") {
+TEST_CASE("settle: any number of jobs may start, and each may be evicted several times") {
   scripted s{.left = 10'000, .admits = {1}};
   CHECK(allot::settle(s, 0, do_nothing).plans == 10'000);
   s.left = livelock_detector::most_turns;

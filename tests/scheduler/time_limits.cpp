@@ -101,7 +101,7 @@ TEST_CASE("time_limits: a job is evicted when it has run that long, without a be
   CHECK(h.step_at(1'000'000).empty());
 }
 
-TEST_CASE("time_limits: they count from the start that the host reports") {
+TEST_CASE("time_limits: time limits count from the start that the host reports") {
   unit_host<> h{one_team(2)};
   h.submit("j", "q", 2, {.time_limit = 10});
   CHECK(h.step_at(0) == "+j");
@@ -111,7 +111,7 @@ TEST_CASE("time_limits: they count from the start that the host reports") {
   CHECK(h.step_at(17) == "-j");
 }
 
-TEST_CASE("time_limits: each run has the whole of it") {
+TEST_CASE("time_limits: each run has the full time limit") {
   unit_host<> h{one_team(2)};
   h.submit("j", "q", 2, {.time_limit = 10});
   CHECK(h.step_at(0) == "+j");
@@ -127,7 +127,7 @@ TEST_CASE("time_limits: each run has the whole of it") {
   CHECK(h.step_at(41) == "-j");
 }
 
-TEST_CASE("time_limits: they do not meet another job of the same index") {
+TEST_CASE("time_limits: a time limit never hits another job of the same index") {
   unit_host<> h{one_team(2)};
   const job_id first = h.submit("j1", "q", 2, {.time_limit = 10});
   CHECK(h.step_at(0) == "+j1");
@@ -161,7 +161,7 @@ TEST_CASE("time_limits: a job that is being evicted is not evicted again") {
   CHECK(h.step_at(11) == "+a1");
 }
 
-TEST_CASE("time_limits: that of an elastic job ends all its pods, whenever they joined") {
+TEST_CASE("time_limits: the time limit of an elastic job ends all its pods, whenever they joined") {
   unit_host<> h{one_team(4)};
   h.submit("x", "q", 2);
   h.submit("e", "q", 1, {.pods = 4, .min_pods = 2, .time_limit = 10});
@@ -178,7 +178,7 @@ TEST_CASE("time_limits: that of an elastic job ends all its pods, whenever they 
   CHECK(h.step_at(11) == "+e +e^ +e^");
 }
 
-TEST_CASE("time_limits: those of one moment are told in the order of their ids") {
+TEST_CASE("time_limits: runs that expire together are reported in the order of their ids") {
   unit_host<> h{one_team(4)};
   for (const char* name : {"j0", "j1", "j2", "j3"}) h.submit(name, "q", 1, {.time_limit = 10});
   CHECK(h.step_at(0) == "+j0 +j1 +j2 +j3");

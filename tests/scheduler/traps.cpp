@@ -39,7 +39,7 @@ bool is_told_to_go(host& h, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("traps: Kueue 1: what a removed quota had is not there any more") {
+TEST_CASE("traps: Kueue 1: the nominal of a removed quota no longer counts") {
   host h = siblings({{"a", 4}, {"b", 4}});
   h.submit("a1", "a", 4);
   CHECK(h.settle() == "+a1");
@@ -50,7 +50,7 @@ TEST_CASE("traps: Kueue 1: what a removed quota had is not there any more") {
   CHECK(h.why("a2").binding == allot::shortfall{h.quota("all"), 0, allot::bound::capacity, gpus(1)});
 }
 
-TEST_CASE("traps: Kueue 2: a quota that loses what it lent lets nobody in, and what is left is exact") {
+TEST_CASE("traps: Kueue 2: a quota that shrinks while it lends admits no job, and the rest is exact") {
   host h = siblings({{"a", 2}, {"b", 4}});
   h.submit("a1", "a", 2);
   h.submit("a2", "a", 3);
@@ -69,7 +69,7 @@ TEST_CASE("traps: Kueue 2: a quota that loses what it lent lets nobody in, and w
   CHECK(h.settle() == "+a3 +b1");
 }
 
-TEST_CASE("traps: Kueue 9 and 24: two who want the same victims have one each, and neither has to lose") {
+TEST_CASE("traps: Kueue 9 and 24: two beneficiaries of the same victims get one each") {
   host h = siblings({{"a", 4}, {"b", 4}, {"c", 0}});
   h.submit("c1", "c", 4);
   h.submit("c2", "c", 4);
@@ -83,7 +83,7 @@ TEST_CASE("traps: Kueue 9 and 24: two who want the same victims have one each, a
   CHECK(h.used("c") == 0);
 }
 
-TEST_CASE("traps: Kueue 24: a large job is not passed over because smaller ones want its victims") {
+TEST_CASE("traps: Kueue 24: a large job keeps its victims' capacity from smaller ones") {
   host h = siblings({{"hero", 8}, {"a", 2}, {"c", 0}});
   for (const char* name : {"c1", "c2", "c3", "c4", "c5"}) h.submit(name, "c", 2);
   h.settle();
@@ -123,7 +123,7 @@ TEST_CASE("traps: Kueue 14: the only borrower is a cousin") {
   CHECK(h.step() == "-b1>a1 ~a1");
 }
 
-TEST_CASE("traps: Kueue 20: a head that has no victims holds nothing back from an owner") {
+TEST_CASE("traps: Kueue 20: a head without victims blocks no owner") {
   host h = siblings({{"a", 4}, {"b", 4}, {"c", 4}});
   h.submit("c1", "c", 4);
   h.submit("c2", "c", 4);
@@ -138,7 +138,7 @@ TEST_CASE("traps: Kueue 20: a head that has no victims holds nothing back from a
   CHECK(h.settle() == "+c2");
 }
 
-TEST_CASE("traps: Kueue 21: while victims go, nobody of the same queue overtakes") {
+TEST_CASE("traps: Kueue 21: while victims leave, no job of the same queue overtakes") {
   for (const auto head : {allot::queue_head::best_effort, allot::queue_head::strict}) {
     host h{{{.name = "q", .nominal = gpus(4)}}};
     allot::queue_settings settings = allot::standard::defaults();
@@ -159,7 +159,7 @@ TEST_CASE("traps: Kueue 21: while victims go, nobody of the same queue overtakes
   }
 }
 
-TEST_CASE("traps: Kueue 22: the victim that goes first does not come back before the last has gone") {
+TEST_CASE("traps: Kueue 22: the first evicted victim is not admitted again before the last has left") {
   host h = siblings({{"a", 4}, {"b", 0}});
   h.submit("b1", "b", 2);
   h.submit("b2", "b", 2);
@@ -174,7 +174,7 @@ TEST_CASE("traps: Kueue 22: the victim that goes first does not come back before
   for (int round = 0; round < 5; ++round) CHECK(h.step().empty());
 }
 
-TEST_CASE("traps: Kueue 23: a victim is told once, and however it goes the one that waits for it starts") {
+TEST_CASE("traps: Kueue 23: a victim is evicted once, and its beneficiary starts however it ends") {
   enum class end { gone, finished, cancelled };
   for (const end how : {end::gone, end::finished, end::cancelled}) {
     host h = siblings({{"a", 4}, {"b", 0}});
@@ -192,7 +192,7 @@ TEST_CASE("traps: Kueue 23: a victim is told once, and however it goes the one t
   }
 }
 
-TEST_CASE("traps: KAI 15: a job of a quota that is not there is refused") {
+TEST_CASE("traps: KAI 15: a job of an unknown quota is refused") {
   host h = siblings({{"a", 4}});
   const auto* lost = h.job("lost", "nowhere", 1, {});
   CHECK(h.scheduler().refuses(lost) == allot::refusal::unknown_quota);
@@ -229,7 +229,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("traps: Kueue 34 and KAI 28: equals go by their id, whatever the order of the calls") {
+TEST_CASE("traps: Kueue 34 and KAI 28: equal jobs are ordered by id, whatever the order of the calls") {
   allot_test::scenario s;
   s.quotas.resize(2);
   s.quotas[0].own[0] = 3000;

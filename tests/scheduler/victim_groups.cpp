@@ -27,7 +27,7 @@ std::set<std::uint32_t> groups_of(const victim_groups& g, const possible_victims
 
 }  // namespace
 
-TEST_CASE("victim_groups: one for each quota and priority, of those in which somebody is") {
+TEST_CASE("victim_groups: one for each quota and priority with jobs") {
   victim_groups g;
   g.resize(2);
   const std::uint32_t low = g.add(quota_id{0}, -5);
@@ -47,7 +47,7 @@ TEST_CASE("victim_groups: one for each quota and priority, of those in which som
   CHECK(groups_of(g, {quota_id{1}}) == std::set{other});
 }
 
-TEST_CASE("victim_groups: few numbers however many priorities, and everybody meant is in them") {
+TEST_CASE("victim_groups: few groups however many priorities, and no job is missing") {
   allot_test::for_each_seed(300, [](random_source& random) {
     victim_groups g;
     const std::size_t quotas = 1 + random.below(3);

@@ -102,7 +102,7 @@ gpu::pod_request gang(std::int64_t each, std::uint32_t pods, std::uint8_t level 
 
 }  // namespace
 
-TEST_CASE("victims and places: those who go are on one node, though others would go first") {
+TEST_CASE("victims and places: victims are on one node, though others are first in the order") {
   world w{2};
   // In turn on all nodes, so that the newest are spread.
   for (int i = 0; i < 4; ++i) {
@@ -123,7 +123,7 @@ TEST_CASE("victims and places: those who go are on one node, though others would
   CHECK(w.nodes_of(id) == nodes);
 }
 
-TEST_CASE("victims and places: those who go are in one rack, and nobody when no rack can be had") {
+TEST_CASE("victims and places: victims are in one rack, none are evicted if no rack can be cleared") {
   allot_test::for_each_seed(200, [](allot_test::random_source& random) {
     const int racks = 2 + static_cast<int>(random.below(3));
     world w{racks};

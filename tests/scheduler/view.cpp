@@ -189,7 +189,7 @@ static_assert(allot::detail::value_for<short, int> && !allot::detail::value_for<
 
 }  // namespace view_archetypes
 
-TEST_CASE("view: an archetype answers") {
+TEST_CASE("view: a minimal view models the concepts") {
   const view_archetypes::most view;
   CHECK(view.quota(1) == allot::quota_id{0});
   CHECK(view.request(1) == allot::resources<3>{});

@@ -93,7 +93,7 @@ static_assert(allot::detail::is_placement<no_placement>());
 
 }  // namespace view_check_archetypes
 
-TEST_CASE("view_check: who may not be evicted says so by the name that the library calls") {
+TEST_CASE("view_check: a misspelled `preemptible` does not compile") {
   const view_check_archetypes::with_helpers view;
   CHECK(view.preemptible(1));
 }

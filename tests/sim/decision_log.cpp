@@ -33,6 +33,6 @@ TEST_CASE("decision_log: time, kind, job and order all count") {
         log.hash().value());
 }
 
-TEST_CASE("decision_log: each value has a word of its own") {
+TEST_CASE("decision_log: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::sim::decision_kind>(4, 1));
 }

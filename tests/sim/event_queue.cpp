@@ -105,7 +105,7 @@ TEST_CASE("event_queue: random pushes, pops and cancellations against a sorted l
   });
 }
 
-TEST_CASE("event_queue: no memory is asked for once it has been as full as it gets") {
+TEST_CASE("event_queue: does not allocate below its largest size so far") {
   allot_test::random_source random{1};
   event_queue<int> q;
   std::vector<event_queue<int>::ticket> tickets(500);
@@ -121,7 +121,7 @@ TEST_CASE("event_queue: no memory is asked for once it has been as full as it ge
   CHECK(allot_test::allocations_in(fill_and_drain) == 0);
 }
 
-TEST_CASE("event_queue: what was cancelled does not pile up") {
+TEST_CASE("event_queue: cancelled events do not pile up") {
   event_queue<int> q;
   q.push(0, event_kind::finish, 0);
   const auto push_and_cancel = [&q] {

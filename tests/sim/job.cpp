@@ -42,7 +42,7 @@ TEST_CASE("job: the view shows a job by its number, in one queue or in its own")
   CHECK(single.quota(1) == quota_id{0});
 }
 
-TEST_CASE("job: with fewer pods than its demand has it is elastic, a total is one pod") {
+TEST_CASE("job: a minimum below its pods makes it elastic, a total counts as one pod") {
   job<1> j{.pod_request = {gpus(1), 6}};
   CHECK(j.fewest_pods() == 6);
   j.min_pods = 2;
@@ -54,7 +54,7 @@ TEST_CASE("job: with fewer pods than its demand has it is elastic, a total is on
   CHECK(total.fewest_pods() == 1);
 }
 
-TEST_CASE("job: what some of the pods of a job ask for, and where they may stand") {
+TEST_CASE("job: the request of some pods of a job, and where they may run") {
   using r = allot::resources<2>;
   std::array<job<2>, 2> jobs;
   jobs[0].request = r{allot::quantity::milli(10), gpus(0)};

@@ -49,7 +49,7 @@ constexpr flavor_pick second_flavor{1};
 
 }  // namespace
 
-TEST_CASE("job_accounts: what pods hold, and what the job wants all the time") {
+TEST_CASE("job_accounts: what pods hold, and what the job requests throughout") {
   three_jobs w;
   auto& accounts = w.accounts;
   accounts.come(0);
@@ -92,7 +92,7 @@ TEST_CASE("job_accounts: pods that can't be divided evenly are counted as they a
   CHECK(w.accounts.demand()[0] == resources<2>{});
 }
 
-TEST_CASE("job_accounts: quotas come and go") {
+TEST_CASE("job_accounts: quotas are added and removed") {
   three_jobs w;
   allot::quota_spec<2> c;
   c.name = "c";

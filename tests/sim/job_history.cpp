@@ -11,7 +11,7 @@ using allot::sim::job_outcome;
 // There is one for each job of a workload, and some have millions.
 static_assert(sizeof(job_history) <= 160);
 
-TEST_CASE("job_history: of a job that has not come") {
+TEST_CASE("job_history: of a job not yet submitted") {
   const job_history h;
   CHECK(h.outcome == job_outcome::future);
   CHECK(h.lost() == 0);
@@ -19,7 +19,7 @@ TEST_CASE("job_history: of a job that has not come") {
   CHECK_FALSE(h.id);
 }
 
-TEST_CASE("job_history: what is lost is told as the time of all pods") {
+TEST_CASE("job_history: lost work is given as time of all pods") {
   job_history h;
   h.work = allot::sim::job_progress{100, 4};
   h.work.begin(0, 2);
@@ -28,7 +28,7 @@ TEST_CASE("job_history: what is lost is told as the time of all pods") {
   CHECK(h.lost() == 25);
 }
 
-TEST_CASE("job_history: each value has a word of its own") {
+TEST_CASE("job_history: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::sim::job_outcome>(7));
   CHECK(allot_test::has_words<allot::sim::interruption::cause>(3));
 }

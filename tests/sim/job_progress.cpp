@@ -16,7 +16,7 @@ using allot::sim::job_progress;
 using allot_test::for_each_seed;
 using allot_test::random_source;
 
-TEST_CASE("job_progress: with k of n pods it goes on at the rate k/n, and ends when all is done") {
+TEST_CASE("job_progress: with k of n pods it progresses at the rate k/n and ends when all work is done") {
   job_progress p{100, 4};
   CHECK(p.left() == 400);
   p.begin(1000, 4);
@@ -78,7 +78,7 @@ TEST_CASE("job_progress: a restart costs the time that it takes, on all pods hel
   CHECK(p.lost() == 30);
 }
 
-TEST_CASE("job_progress: who is stopped for good loses nothing of what is done") {
+TEST_CASE("job_progress: a job that is stopped for good loses no work") {
   job_progress p{100, 1};
   p.begin(0, 1);
   p.stop(40);
@@ -96,7 +96,7 @@ TEST_CASE("job_progress: a job without work ends when it has restarted") {
   CHECK(p.left() == 0);
 }
 
-TEST_CASE("job_progress: against a count of every millisecond of every pod") {
+TEST_CASE("job_progress: agrees with a count of every millisecond of every pod") {
   for_each_seed(500, [](random_source& random) {
     const auto n = static_cast<std::uint32_t>(random.between(1, 5));
     const instant duration = random.between(0, 60);

@@ -48,7 +48,7 @@ TEST_CASE("job_runs: the end of a run is among the events, and moves with its po
   CHECK(runs.accounts().waiting()[a.index()] == 1);
 }
 
-TEST_CASE("job_runs: who is gone for good holds nothing and has no end to come") {
+TEST_CASE("job_runs: a removed job holds nothing and has no end event") {
   job_runs<1> runs = two_jobs();
   runs.come(0);
   runs.come(1);
@@ -62,7 +62,7 @@ TEST_CASE("job_runs: who is gone for good holds nothing and has no end to come")
   CHECK_THROWS_AS(runs.start(0, 0, {}, 1), allot_test::assertion_failed);
 }
 
-TEST_CASE("job_runs: arrivals come one at a time, past those that are there, and not before the beginning") {
+TEST_CASE("job_runs: arrivals are queued one at a time, and not before the beginning") {
   job_runs<1> runs = two_jobs();
   runs[0].id = allot::job_id{7};
   runs.begin(60 * second);

@@ -26,7 +26,7 @@ allot::sim::setup<1> everything_happens() {
 
 }  // namespace
 
-TEST_CASE("observers: each is told all of what one alone is told") {
+TEST_CASE("observers: each observer gets all events") {
   diary alone;
   const auto sim = run<standard>(everything_happens(), alone);
   diary first;
@@ -42,7 +42,7 @@ TEST_CASE("observers: each is told all of what one alone is told") {
   }
 }
 
-TEST_CASE("observers: pods that come and go") {
+TEST_CASE("observers: pods that join and leave") {
   allot::sim::job<1> elastic = job_of(b, 6, 0, 100);
   elastic.pod_request = {gpus(1), 6};
   elastic.min_pods = 2;
@@ -67,6 +67,6 @@ TEST_CASE("observers: in the order in which they were given") {
   CHECK(calls == std::vector<int>{2, 1, 2, 1});
 }
 
-TEST_CASE("observers: each value has a word of its own") {
+TEST_CASE("observers: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::sim::job_event_kind>(8));
 }

@@ -27,7 +27,7 @@ using allot_test::random_source;
 static_assert(allot::placement<places>);
 static_assert(allot::charging_view<allot::sim::workload_view<1>, places>);
 
-TEST_CASE("places: without nodes everything can stand, and nothing is remembered") {
+TEST_CASE("places: without nodes everything fits, and nothing is recorded") {
   places p;
   CHECK_FALSE(p.has_nodes());
   const auto before = p.save();
@@ -48,7 +48,7 @@ TEST_CASE("places: without nodes everything can stand, and nothing is remembered
   p.commit(p.save());
 }
 
-TEST_CASE("places: with nodes it is their inventory that answers") {
+TEST_CASE("places: with nodes calls go to the inventory") {
   places p{allot::gpu::build_cluster({{.name = "n", .count = 2, .gpus = 8}}).value()};
   REQUIRE(p.has_nodes());
   CHECK_FALSE(p.could_ever_fit({.gpus = gpus(9)}));
@@ -79,7 +79,7 @@ TEST_CASE("places: with nodes it is their inventory that answers") {
   CHECK_FALSE(p.contains(allot::gpu::allocation_id::none()));
 }
 
-TEST_CASE("places: its inventory places as the policy says that it was made with") {
+TEST_CASE("places: the inventory uses the given policy") {
   namespace gpu = allot::gpu;
   const gpu::cluster nodes = gpu::build_cluster({{.name = "n", .count = 2, .gpus = 8}}).value();
   const auto node_of_second = [&](gpu::placement_name name) {
@@ -108,7 +108,7 @@ allot::gpu::pod_request demand_number(std::int64_t i) {
 
 }  // namespace
 
-TEST_CASE("places: demands that came and went leave nothing behind, however many different ones") {
+TEST_CASE("places: any number of different pod requests leaves nothing behind") {
   namespace gpu = allot::gpu;
   const gpu::cluster nodes =
       gpu::build_cluster({{.name = "n", .count = 24, .gpus = 8, .cpu_milli = 900'000, .memory_mib = 100'000}})
@@ -220,7 +220,7 @@ std::vector<std::pair<allot::search_outcome, std::vector<std::size_t>>> searches
 
 }  // namespace
 
-TEST_CASE("places: a search that may be ruled out at a glance finds what any other does") {
+TEST_CASE("places: ruling out searches early changes no result") {
   std::size_t found = 0;
   std::size_t impossible = 0;
   allot_test::for_each_seed(300, [&](random_source& random) {

@@ -45,7 +45,7 @@ TEST_CASE("run_log: every run of a job, evicted or not") {
   CHECK(log.pods(*log.last_run(0)).empty());
 }
 
-TEST_CASE("run_log: where each pod stood, and nothing of what never ran") {
+TEST_CASE("run_log: where each pod ran, and nothing for jobs that never ran") {
   auto s = world<fifo>(siblings({16}),
                        {job_of(a, 3, 0, 10), job_of(a, 10, 1, 10), job_of(a, 17, 2, 1), job_of(a, 16, 3, 1)});
   s.where = nodes(2, 8);
@@ -67,7 +67,7 @@ TEST_CASE("run_log: where each pod stood, and nothing of what never ran") {
   CHECK(large[1].where == allot::gpu::pod_location{allot::gpu::node_id{0}, 0b11000});
 }
 
-TEST_CASE("run_log: a pod that an elastic job has beyond those that it needs is a run of its own") {
+TEST_CASE("run_log: an elastic pod is a run of its own") {
   job<1> elastic = job_of(b, 4, 0, 100);
   elastic.pod_request = {gpus(1), 4};
   elastic.min_pods = 2;
@@ -87,7 +87,7 @@ TEST_CASE("run_log: a pod that an elastic job has beyond those that it needs is 
   CHECK(log.last_run(0) == &log.runs()[0]);
 }
 
-TEST_CASE("run_log: no two runs share more of a device than there is, and times add up") {
+TEST_CASE("run_log: runs never overuse a device, and times add up") {
   for_each_seed(100, [](random_source& random) {
     const random_world given = make_random_world(random);
     run_log log;

@@ -10,7 +10,7 @@
 // A simulation is set up by value; its inventory comes with the places of who runs already.
 static_assert(std::is_copy_constructible_v<allot::sim::setup<1>>);
 
-TEST_CASE("setup: nothing happens and nothing runs unless it is said") {
+TEST_CASE("setup: empty by default") {
   const allot::sim::setup<1> s{allot::quota_tree<1>{{{.name = "q"}}}, {}, {}, {}};
   CHECK(s.quota_events.empty());
   CHECK(s.node_events.empty());
@@ -19,6 +19,6 @@ TEST_CASE("setup: nothing happens and nothing runs unless it is said") {
   CHECK_FALSE(allot::sim::running_job_at_start{}.is_going);
 }
 
-TEST_CASE("setup: each value has a word of its own") {
+TEST_CASE("setup: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::sim::node_change>(3));
 }

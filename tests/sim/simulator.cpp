@@ -50,7 +50,7 @@ TEST_CASE("simulator: at one instant ends come before arrivals, and all arrivals
   CHECK(sim.decisions() == 4);
 }
 
-TEST_CASE("simulator: the head of a single queue blocks, and the shortest goes first under sjf") {
+TEST_CASE("simulator: the head of a single queue blocks, under sjf the shortest is the head") {
   const std::vector<job<1>> jobs = {job_of(a, 1, 0, 10), job_of(a, 2, 1, 10), job_of(a, 1, 2, 5)};
   auto first_come = world<fifo>(siblings({2}), jobs);
   first_come.where = nodes(1, 2);
@@ -110,7 +110,7 @@ TEST_CASE("simulator: without checkpoints everything is lost, with the checkpoin
   }
 }
 
-TEST_CASE("simulator: a job without duration comes and goes at one instant") {
+TEST_CASE("simulator: a job of zero duration starts and ends at one instant") {
   diary seen;
   const auto sim = run<standard>(
       world<standard>(siblings({1}), {job_of(a, 1, 3, 0), job_of(a, 1, 3, 0), job_of(a, 1, 3, 1)}), seen);
@@ -134,7 +134,7 @@ TEST_CASE("simulator: changes of quotas at one instant are one transition") {
   CHECK(sim.accounts().tree().spec(b).nominal == allot::resources<1>{gpus(8)});
 }
 
-TEST_CASE("simulator: a change that is not valid stops it, at its time and with its problems") {
+TEST_CASE("simulator: an invalid change stops the simulation, with its time and problems") {
   auto specs = siblings({4, 4});
   specs[0].inclusive = true;
   specs[0].nominal = allot::resources<1>{gpus(8)};
@@ -150,7 +150,7 @@ TEST_CASE("simulator: a change that is not valid stops it, at its time and with 
   CHECK(sim.history(0).outcome == job_outcome::running);
 }
 
-TEST_CASE("simulator: a quota that is added takes jobs, and one that is removed takes its jobs along") {
+TEST_CASE("simulator: an added quota takes jobs, and a removed one cancels its jobs") {
   std::vector<job<1>> jobs = {
       job_of(quota_id{3}, 1, 5, 10), job_of(a, 1, 10, 100),          job_of(a, 9, 10, 5),
       job_of(b, 1, 15, 10),          job_of(quota_id{3}, 1, 20, 10), job_of(a, 1, 60, 5)};
@@ -173,7 +173,7 @@ TEST_CASE("simulator: a quota that is added takes jobs, and one that is removed 
   CHECK_FALSE(sim.accounts().tree().contains(a));
 }
 
-TEST_CASE("simulator: a job can be withdrawn before it comes, while it waits and while it runs") {
+TEST_CASE("simulator: a job can be cancelled before its submission, while pending and while running") {
   auto s = world<fifo>(
       siblings({2}), {job_of(a, 2, 0, 100), job_of(a, 2, 1, 10), job_of(a, 2, 2, 10), job_of(a, 2, 50, 10)});
   s.where = nodes(1, 2);
@@ -187,7 +187,7 @@ TEST_CASE("simulator: a job can be withdrawn before it comes, while it waits and
   CHECK(sim.history(3).outcome == job_outcome::cancelled);
 }
 
-TEST_CASE("simulator: a job that is withdrawn and submitted again at one instant goes in that order") {
+TEST_CASE("simulator: a job cancelled and resubmitted at one instant is handled in that order") {
   auto s = world<fifo>(siblings({2}), {job_of(a, 2, 0, 100), job_of(a, 2, 7, 1)});
   s.where = nodes(1, 2);
   s.cancels = {{7 * second, 0}};
@@ -198,7 +198,7 @@ TEST_CASE("simulator: a job that is withdrawn and submitted again at one instant
   CHECK(sim.history(0).end == 7 * second);
 }
 
-TEST_CASE("simulator: what can never run is refused, and the rest runs") {
+TEST_CASE("simulator: jobs that can never run are refused, the others run") {
   std::vector<job<1>> jobs = {job_of(a, 17, 0, 5), job_of(a, 16, 0, 5), job_of(quota_id{7}, 1, 0, 5),
                               job_of(a, 1, 1, 5)};
   jobs[3].request = allot::resources<1>{quantity::milli(-1000)};

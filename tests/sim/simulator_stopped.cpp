@@ -34,7 +34,7 @@ allot::sim::simulator<1> made(allot::sim::setup<1> s) {
 
 }  // namespace
 
-TEST_CASE("simulator: it stands still before the first instant that is not wanted") {
+TEST_CASE("simulator: it stops before the first excluded instant") {
   // b runs with 8 GPUs until a takes its 4 back at 45.
   auto sim = made(
       world<standard>(siblings({4, 4}), {job_of(b, 8, 0, 100), job_of(a, 4, 45, 20), job_of(a, 4, 200, 10)}));
@@ -82,7 +82,7 @@ TEST_CASE("simulator: it stands still before the first instant that is not wante
   CHECK(sim.decision_hash().value() == at_once.decision_hash().value());
 }
 
-TEST_CASE("simulator: however often it stands still, it decides and measures the same") {
+TEST_CASE("simulator: stopping any number of times changes no decision and no figure") {
   for_each_seed(60, [](random_source& random) {
     const random_world given = make_random_world(random);
     metrics<1> whole;

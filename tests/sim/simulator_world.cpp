@@ -68,7 +68,7 @@ TEST_CASE(
   CHECK(sim.lacking() == 0);
 }
 
-TEST_CASE("simulator: when the core of an elastic job goes all of it goes, and loses what is not saved") {
+TEST_CASE("simulator: evicting the core of an elastic job evicts all of it and loses unsaved work") {
   job<1> elastic = gang_of(b, 8, 6, 0, 100);
   elastic.checkpoint = 40 * second;
   elastic.restart = 5 * second;
@@ -81,7 +81,7 @@ TEST_CASE("simulator: when the core of an elastic job goes all of it goes, and l
   CHECK(sim.history(0).preemptions == 1);
 }
 
-TEST_CASE("simulator: an elastic job that waits for pods is no job that waits") {
+TEST_CASE("simulator: an elastic job waiting for pods does not count as pending") {
   auto s = world<standard>(siblings({4, 4}), {gang_of(b, 12, 2, 0, 100)});
   s.where = nodes(1, 8);
   std::vector<std::uint64_t> lacking;
@@ -101,7 +101,7 @@ TEST_CASE("simulator: an elastic job that waits for pods is no job that waits") 
   CHECK(sim.history(0).end == 150 * second);
 }
 
-TEST_CASE("simulator: a job that runs as long as it may is over, with what it has done") {
+TEST_CASE("simulator: a job at its time limit ends with the work it has done") {
   std::vector<job<1>> jobs = {job_of(a, 2, 0, 100), job_of(a, 2, 10, 100), job_of(a, 2, 20, 30)};
   jobs[0].time_limit = jobs[2].time_limit = 30 * second;
   jobs[0].restart = 7 * second;
@@ -134,7 +134,7 @@ TEST_CASE("simulator: the time of a run counts from zero after an eviction") {
   CHECK(seen.settled_at == std::vector<instant>{0, 20 * second, 40 * second, 90 * second});
 }
 
-TEST_CASE("simulator: what stands on a node that fails goes, and nothing stands there until it is back") {
+TEST_CASE("simulator: jobs on a failed node are lost, and none is placed there until it returns") {
   std::vector<job<1>> jobs = {gang_of(a, 4, 0, 0, 100), job_of(a, 1, 1, 100), job_of(a, 4, 40, 10)};
   jobs[0].checkpoint = 0;
   auto s = world<standard>(siblings({8}), std::move(jobs));
@@ -161,7 +161,7 @@ TEST_CASE("simulator: what stands on a node that fails goes, and nothing stands 
   CHECK(f.capacity == allot::wide{(8 * 110 + 4 * 20) * 1'000'000});
 }
 
-TEST_CASE("simulator: an elastic job loses the pods on a node that fails, if it can do without them") {
+TEST_CASE("simulator: an elastic job loses the elastic pods on a failed node") {
   auto s = world<standard>(siblings({8}), {gang_of(a, 6, 2, 0, 100)});
   s.where = nodes(3, 2);
   s.node_events = {{50 * second, node_id{2}, node_change::down},
@@ -229,7 +229,7 @@ TEST_CASE(
   for (job_index j = 0; j < 4; ++j) CHECK(sim.history(j).outcome == job_outcome::completed);
 }
 
-TEST_CASE("simulator: who runs at the beginning may be at its end, or at its time limit") {
+TEST_CASE("simulator: a job running at the beginning may already be at its end or time limit") {
   std::vector<job<1>> jobs = {job_of(a, 1, 0, 10), job_of(a, 1, 0, 1000), job_of(a, 1, 30, 5)};
   jobs[1].time_limit = 20 * second;
   auto s = world<standard>(siblings({4}), std::move(jobs));
@@ -340,7 +340,7 @@ struct restless : standard {
 
 }  // namespace
 
-TEST_CASE("simulator: a policy that never comes to rest is stopped, told of, and time goes on") {
+TEST_CASE("simulator: a policy that never comes to rest is stopped and reported, and time goes on") {
   std::vector<job<1>> jobs = {job_of(a, 1, 0, 100), job_of(a, 1, 10, 100)};
   jobs[0].checkpoint = jobs[1].checkpoint = 0;
   auto s = world<restless>(siblings({1}), std::move(jobs));

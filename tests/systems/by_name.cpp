@@ -59,7 +59,7 @@ TEST_CASE("any_preset: decides as the preset of that name") {
   });
 }
 
-TEST_CASE("any_preset: what a quota is entitled to is known where the policies divide the capacity") {
+TEST_CASE("any_preset: entitlements are known where the policies divide the capacity") {
   const auto entitled = [](std::string_view name) {
     preset_host<any_preset> h{{{.name = "all", .nominal = gpus(8)},
                                {.name = "a", .parent = "all", .nominal = gpus(2)},
@@ -75,6 +75,6 @@ TEST_CASE("any_preset: what a quota is entitled to is known where the policies d
   CHECK_FALSE(entitled("kueue").has_value());
 }
 
-TEST_CASE("any_preset: an unknown name is nobody") {
+TEST_CASE("any_preset: an unknown name gives an empty preset") {
   CHECK_FALSE(any_preset::find("slurm").has_value());
 }

@@ -20,7 +20,7 @@ TEST_CASE("catalog: names are unique, each has a summary and is found by its nam
   CHECK(names.count("standard") == 1);
 }
 
-TEST_CASE("catalog: another name is nobody's") {
+TEST_CASE("catalog: an unknown name finds no preset") {
   bool called = false;
   CHECK_FALSE(allot::with_preset("Standard", [&](auto) { called = true; }));
   CHECK_FALSE(called);

@@ -33,7 +33,7 @@ static_assert(allot::preset<last_served_first>);
 
 }  // namespace
 
-TEST_CASE("own_surplus: who is served follows the rule, and so does what the quotas are entitled to") {
+TEST_CASE("own_surplus: order and entitlements follow the rule") {
   const std::vector<allot::quota_spec<1>> teams{{.name = "all", .nominal = allot::gpus(8)},
                                                 {.name = "a", .parent = "all", .weight = {3000}},
                                                 {.name = "b", .parent = "all", .weight = {1000}}};

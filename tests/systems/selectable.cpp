@@ -81,7 +81,7 @@ TEST_CASE("selectable: each order has its own first") {
   CHECK(turns(quota_order_name::under_nominal) == "+a2 +a1 +b1 +b2");
 }
 
-TEST_CASE("selectable: by saturation the quota that has least of its entitlement goes first") {
+TEST_CASE("selectable: by saturation the quota with the smallest part of its entitlement is first") {
   preset_options o;
   o.queue_order = quota_order_name::saturation;
   preset_host<any_preset> h{two_teams(), standard_with(o)};
@@ -95,7 +95,7 @@ TEST_CASE("selectable: by saturation the quota that has least of its entitlement
   CHECK(h.used("b") == 6);
 }
 
-TEST_CASE("selectable: by Fair Tree who has used more waits, long after it has stopped using it") {
+TEST_CASE("selectable: by Fair Tree past usage counts long after it has ended") {
   preset_options o;
   o.queue_order = quota_order_name::fair_tree;
   preset_host<any_preset> h{two_teams(), standard_with(o)};
@@ -108,7 +108,7 @@ TEST_CASE("selectable: by Fair Tree who has used more waits, long after it has s
   CHECK(h.settle() == "+a1");
 }
 
-TEST_CASE("selectable: with a guard borrowers share, by the rule that is chosen") {
+TEST_CASE("selectable: with a guard borrowers share by the chosen rule") {
   for (const auto& [guard, left] : std::vector<std::pair<guard_name, int>>{
            {guard_name::none, 8}, {guard_name::final_share, 2}, {guard_name::saturation, 2}}) {
     preset_options o;

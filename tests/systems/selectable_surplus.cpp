@@ -55,7 +55,7 @@ std::vector<quantity> chosen(surplus_name rule, std::optional<rounding_name> rou
 
 }  // namespace
 
-TEST_CASE("selectable_surplus: each name is the rule that is called so") {
+TEST_CASE("selectable_surplus: each name selects its rule") {
   allot_test::for_each_seed(300, [](random_source& random) {
     const auto claimants = random_claimants(random);
     const quantity surplus = quantity::milli(random.between(0, 60'000));

@@ -56,7 +56,7 @@ std::string lends(Scheduler s) {
 
 }  // namespace
 
-TEST_CASE("make_scheduler: a preset lends and reclaims as it says, without a word to each quota") {
+TEST_CASE("make_scheduler: a preset lends and reclaims without settings for each quota") {
   CHECK(lends(make_scheduler(allot::standard{}, shown{}, teams()).value()) == "lent, reclaimed");
   CHECK(lends(make_scheduler(allot::static_quotas{}, shown{}, teams()).value()) == "kept");
   CHECK(lends(make_scheduler(allot::kueue{}, shown{}, teams()).value()) == "lent, gone");
@@ -71,7 +71,7 @@ TEST_CASE("make_scheduler: a preset lends and reclaims as it says, without a wor
   }
 }
 
-TEST_CASE("make_scheduler: what is wrong with the quotas is told, all of it, as the preset sees them") {
+TEST_CASE("make_scheduler: reports every problem of the quotas, as the preset sees them") {
   const auto wrong =
       make_scheduler(allot::standard{}, shown{}, {{.name = "x", .nominal = gpus(-1)}, {.name = "x"}});
   REQUIRE_FALSE(wrong);
@@ -121,7 +121,7 @@ TEST_CASE("make_scheduler: Kueue's cohort keeps its own pool when a member of an
   CHECK(s.tree().spec(s.tree().find("lab")).nominal[0] == gpus(3));
 }
 
-TEST_CASE("make_scheduler: who ignores quotas takes jobs of any, and shares what they own together") {
+TEST_CASE("make_scheduler: a preset that ignores quotas takes jobs of any and pools what they own") {
   auto s = make_scheduler(allot::fifo{}, shown{}, teams()).value();
   const team_job first{quota_id{1}, 6};
   const team_job second{quota_id{77}, 2, 2};
@@ -171,7 +171,7 @@ TEST_CASE("configure: settings that make no sense are refused, and the old ones 
   CHECK(s.settings(a).head == allot::queue_head::strict);
 }
 
-TEST_CASE("configure: with a guard that judges rivals they are asked, unless it is said otherwise") {
+TEST_CASE("configure: a guard that judges rivals enables them unless the settings forbid it") {
   const auto rivals_under = [](auto guard, allot::preempt_rivals said) {
     using policies = allot::policies<allot::within_nominal_then_borrowed_share, allot::by_settings,
                                      allot::lowest_priority_then_highest_share, decltype(guard)>;
@@ -203,7 +203,7 @@ struct shows_no_duration {
 
 }  // namespace
 
-TEST_CASE("make_scheduler: a preset by name that orders jobs by what the view does not show is refused") {
+TEST_CASE("make_scheduler: a preset by name that needs more of the view is refused") {
   const auto shortest = make_scheduler(*allot::any_preset::find("sjf"), shows_no_duration{}, teams());
   REQUIRE_FALSE(shortest);
   REQUIRE(shortest.problems().size() == 1);

@@ -22,7 +22,7 @@ enum class problem_code : std::uint8_t {
   duplicate_name,
   /// The parent does not exist.
   unknown_parent,
-  /// The parents go in a circle.
+  /// The parents form a cycle.
   cycle,
   /// An amount, limit, weight or time is below zero.
   negative,

@@ -38,7 +38,7 @@ struct claimant {
   std::int32_t priority = 0;
   /// The dimension that is divided.
   std::uint32_t dimension = 0;
-  /// Whether it stands for the own jobs of `quota` rather than its subtree.
+  /// Whether it represents the own jobs of `quota` rather than its subtree.
   bool own_jobs = false;
   /// The time since which it has been waiting, for rules and roundings that use it; smaller is older.
   std::int64_t since = 0;
@@ -53,7 +53,7 @@ concept surplus_rule = requires(Rule rule, quantity surplus, std::span<claimant>
   rule(surplus, claimants);
 };
 
-/// A rule that also divides a shortage: there is less than was promised. Default: all get the same fraction.
+/// A rule that also divides a shortage of what was guaranteed. Default: all get the same fraction.
 template <class Rule>
 concept shortage_rule = surplus_rule<Rule> &&
     requires(Rule rule, quantity pool, std::span<claimant> claimants) {

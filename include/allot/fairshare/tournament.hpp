@@ -47,8 +47,8 @@ struct pending_minimum {
 /// allocation.
 ///
 /// A quota does not take part if no job of its subtree can be admitted because even the least request there
-/// is more than its own bound leaves. So when the cluster is full no hopeless job is tried, however many are
-/// pending, and capacity that a job frees brings up the job whose turn it is.
+/// is more than its own bound leaves. So when the cluster is full no job is tried in vain, however many are
+/// pending, and freed capacity brings up the job whose turn it is.
 template <std::size_t N, quota_order<N> Order>
 class tournament {
  public:
@@ -154,7 +154,7 @@ class tournament {
     }
   }
 
-  // In the match of a quota, player 0 is its own jobs and player i + 1 its child i; none stands for the match
+  // In the match of a quota, player 0 is its own jobs and player i + 1 its child i; none denotes the match
   // of the roots.
 
   [[nodiscard]] std::size_t match_below(quota_id x) const { return x ? x.index() : matches_.of_roots(); }

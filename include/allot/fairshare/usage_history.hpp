@@ -145,7 +145,7 @@ class usage_history {
     return out;
   }
   /// Continues from what `save` returned, with the same settings, for a tree with as many slots. Returns
-  /// false, and changes nothing, if the numbers are none of that.
+  /// false, and changes nothing, if they are not such numbers.
   [[nodiscard]] bool restore(const quota_tree<N>& tree, std::span<const std::uint64_t> saved) {
     constexpr std::size_t header = 7;
     const std::size_t seats = 2 * tree.slots() + 1;
@@ -260,7 +260,7 @@ class usage_history {
   instant began_ = 0;
 };
 
-/// The contender that has used least lately, per weight (of the first dimension), comes first; then the best
+/// The contender with the least recent usage per weight (of the first dimension) comes first; then the best
 /// job. Usage is in the given dimension. Weight zero with any usage comes last. All keys change with time:
 /// call `tournament::refresh_all` as often as needed.
 template <std::size_t N>

@@ -20,7 +20,7 @@ inline namespace v0 {
 /// `reset`.
 class winner_trees {
  public:
-  /// Stands for no player.
+  /// Denotes no player.
   static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
 
   /// Starts without participants. Calls `visit(quota, tree, player)` for each quota, with its place. O(n).
@@ -49,7 +49,7 @@ class winner_trees {
   /// The number of the node of a tree's last match.
   [[nodiscard]] std::size_t final(std::size_t tree) const { return trees_[tree].first + 1; }
 
-  /// The player that beats all others of the tree, `nobody` if none takes part. O(1).
+  /// The winner of the tree, `nobody` if there is no participant. O(1).
   [[nodiscard]] std::size_t winner(std::size_t tree) const {
     return trees_[tree].size == 0 ? nobody : winners_[final(tree)];
   }

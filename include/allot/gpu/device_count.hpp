@@ -11,7 +11,7 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// The devices that a request takes: how many it has to itself wherever it is placed, and how many it may
+/// The devices that a request takes: how many exclusively, wherever it is placed, and how many it may
 /// share with others, or take less of on nodes of another type.
 struct device_count {
   /// Devices that it has to itself.

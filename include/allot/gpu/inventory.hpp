@@ -56,7 +56,7 @@ class basic_inventory : public occupancy {
   [[nodiscard]] std::optional<allocation> place_available_first(const pod_request& d) {
     return place_by(available_first{}, d);
   }
-  /// The same for pods that wait for others to leave, wherever they are placed.
+  /// The same for pods that must wait for others to leave wherever they are placed.
   [[nodiscard]] std::optional<allocation> place_waiting(const pod_request& d) {
     return place_by(available_first{true}, d);
   }
@@ -83,7 +83,7 @@ class basic_inventory : public occupancy {
     /// How many of its pods are on other nodes than before or, for fractions, on other devices.
     std::uint32_t moved = 0;
   };
-  /// Places a job that is being evicted again, pod by pod: on the node where it has stood, a pod keeps its
+  /// Places a job that is being evicted again, pod by pod: on its former node a pod keeps its
   /// devices if they are still free. With levels, or if it is split, as a whole.
   [[nodiscard]] std::optional<returned> place_back(const pod_request& d, allocation stood) {
     const auto pods = split(d, 0);
@@ -101,7 +101,7 @@ class basic_inventory : public occupancy {
       const auto where = available_first{true, home}(index(), pods->each);
       placed = where.has_value();
       if (!placed) break;
-      // A fraction that returns alone gets a new share of a device, wherever that is.
+      // A fraction alone on its device gets a new share of a device, whichever that is.
       const bool is_part = pods->each.is_fraction() || pods->each.depends_on_type();
       const bool is_alone = (index().free_devices(where->node) & where->devices) != 0;
       if (is_part ? is_alone || !(*where == home) : where->node != home.node) ++moved;
@@ -200,7 +200,7 @@ class basic_inventory : public occupancy {
     return why;
   }
 
-  /// The number of devices that a request has to itself and that it may share, and the number of unused
+  /// The number of devices that a request has exclusively and that it may share, and the number of unused
   /// devices. For policies that count devices before they look for a placement.
   [[nodiscard]] device_count devices_of(const pod_request& d) const noexcept { return gpu::devices_of(d); }
   /// The number of unused devices on open nodes. O(types x sizes).

@@ -15,9 +15,9 @@ inline constexpr std::int64_t max_host_amount = 1'000'000'000;
 
 /// A label of a node, such as its rack.
 struct label {
-  /// What it says something about: "rack".
+  /// The key: "rack".
   std::string key;
-  /// What it says: "r12".
+  /// The value: "r12".
   std::string value;
 
   friend bool operator==(const label&, const label&) = default;

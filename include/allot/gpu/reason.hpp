@@ -115,25 +115,25 @@ struct unplaceable {
     case obstacle::full:
       return asked + " gpu are asked for and " + allot::to_string(why.free) + " are free";
     case obstacle::fragmented:
-      if (why.asked == quantity{}) return "none of the nodes on which it may stand is open";
+      if (why.asked == quantity{}) return "none of the nodes that it may run on is open";
       return allot::to_string(why.free) + " gpu are free, but not together: " + room +
              ", and the largest block is " + allot::to_string(why.largest_block);
     case obstacle::too_large_for_any_node:
       return "a pod of it is larger than any node";
     case obstacle::pool_has_no_such_node:
-      return "none of the nodes on which it may stand could hold a pod of it";
+      return "none of the nodes that it may run on could hold a pod of it";
     case obstacle::model_has_no_such_node:
       return "none of the nodes with a GPU model that it accepts could hold a pod of it";
     case obstacle::host_full:
       return "the GPUs are there, but not the CPU, memory or pod slots beside them: " + room;
     case obstacle::larger_than_cluster:
-      return asked + " gpu are asked for, and the nodes on which it may stand have " +
+      return asked + " gpu are asked for, and the nodes that it may run on have " +
              allot::to_string(why.capacity);
     case obstacle::larger_than_any_domain:
-      return "its pods have to stand in one domain, and the largest has room for " + with_room + " of " +
+      return "its pods must be placed in one domain, and the largest has room for " + with_room + " of " +
              pods;
     case obstacle::no_domain_has_room:
-      return "its pods have to stand in one domain, and the one with most room has room for " + with_room +
+      return "its pods must be placed in one domain, and the one with most room has room for " + with_room +
              " of " + pods;
     case obstacle::none:
     case obstacle::invalid_demand:

@@ -41,15 +41,15 @@ class what_if {
   /// Begins a trial, with nothing evicted; it ends when the inventory changes. False if room can't be
   /// counted: for topology levels, GPU memory, MIG, fractions of several devices, or pods without GPUs.
   [[nodiscard]] bool begin(const occupancy& in, const pod_request& d) { return room_.start(in.index(), d); }
-  /// The job is evicted, or is back after all.
+  /// The job counts as evicted.
   void gone(const occupancy& in, allocation a) {
     for (const placed_pod& p : in.pods(a)) room_.goes(p);
   }
-  /// The job is back after all.
+  /// The job counts as running again.
   void back(const occupancy& in, allocation a) {
     for (const placed_pod& p : in.pods(a)) room_.stays(p);
   }
-  /// Whether evicting the job may matter. If not, it does not matter with other jobs back either.
+  /// Whether evicting the job may matter. If not, it does not with other jobs back either.
   [[nodiscard]] bool helps(const occupancy& in, allocation a) {
     const auto pods = in.pods(a);
     return std::any_of(pods.begin(), pods.end(), [this](const placed_pod& p) { return room_.helps(p); });

@@ -13,8 +13,8 @@
 namespace allot {
 inline namespace v0 {
 
-/// A world that can also place taken-off jobs elsewhere, if there is room. A job stays there until it is
-/// taken off again.
+/// A world that can also place removed jobs elsewhere, if there is room. A job stays there until it is
+/// removed again.
 template <class World, std::size_t N>
 concept replacing_world = search_world<World, N> && requires(World world, const running_job<N>& job) {
   { world.place_elsewhere(job) } -> std::same_as<bool>;

@@ -136,7 +136,7 @@ void for_each_descendant(const quota_tree<N>& tree, quota_id x, Visit& visit) {
   }
 }
 
-/// The contested dimensions in which x's own jobs use what belongs beyond `top`, a quota above x: they use
+/// The contested dimensions in which x's own jobs borrow from beyond `top`, a quota above x: they use
 /// more than x's own pool, and x and every quota between it and `top` use more than they own. (A quota that
 /// covers what its subtree borrows owes nothing to the outside; nor do an inner quota's jobs for what only
 /// its children borrow.) O(N depth).

@@ -36,7 +36,7 @@ struct running_job {
   resources<N> request{};
   /// Which capacity it was charged to.
   capacity_kind in = capacity_kind::any;
-  /// The number of pods that this stands for.
+  /// The number of pods of this unit.
   std::uint32_t pods = 1;
   /// One pod of an elastic job beyond its minimum: a unit of its own, with the quota and priority of its job.
   /// It yields before whole gangs of the same priority, and its job survives.
@@ -60,7 +60,7 @@ struct victim_rank {
   instant started = 0;
   /// Of these, what was submitted last yields first.
   instant submitted = 0;
-  /// Of these, the largest number yields first.
+  /// Of these, the largest sequence number yields first.
   std::uint64_t order = 0;
   /// Distinguishes the pods of one elastic job.
   job_id id{};

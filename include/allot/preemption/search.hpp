@@ -31,7 +31,7 @@ enum class search_outcome : std::uint8_t {
   /// No set of eligible victims makes room.
   impossible,
   /// Undecided: the budget was exhausted, or others, or the same in another order, might have been enough:
-  /// rivals that would have been fair, or borrowers that would still have owed what they use.
+  /// rivals that would have been fair, or borrowers that would still have borrowed.
   not_proven,
 };
 /// The name of the enumerator; empty if there is no such value.
@@ -76,9 +76,9 @@ concept what_if_world = search_world<World, N> &&
 /// Finds the victims that make a request fit.
 ///
 /// Victims are taken in order until ledger and placement accept the request. Then, in reverse, unneeded ones
-/// are given back, so that every victim is needed: without it the request would not fit, or a rival would not
-/// be fair, or what a borrower gives back would not be the beneficiary's. If the candidates asked in turn
-/// leave no room, and taking them spared others, a few that would make room are chosen from all and asked
+/// are given back, so every victim is needed: without it the request would not fit, or a rival would not
+/// be fair, or what a borrower returns would not be the beneficiary's. If the candidates tried in turn
+/// leave no room, and made others ineligible, a few that would make room are chosen from all and tried
 /// before the rest. Jobs are taken whole; an elastic job yields its elastic pods first, one by one, and is
 /// never taken without them. Changes are made directly in the ledger and the world, under the caller's
 /// savepoints; when the search fails the caller rolls back. Buffers are reused across searches, so in the
@@ -220,8 +220,8 @@ class victim_search {
     asked_.find(l, running, b, all);
   }
 
-  /// When all eligible jobs have been asked, and taking them spared others: chooses from all of them a set
-  /// that makes room, without unneeded jobs and with those that yield first in the order. It is asked before
+  /// When all eligible jobs were tried, and others became ineligible by that: chooses from all of them a set
+  /// that makes room, without unneeded jobs and with those that yield first in the order. It is tried before
   /// any other job; jobs that may not be preempted even then are left out of the next choice.
   ///
   /// Returns `impossible` only if there is no room even without all of them. A trial placement for each
@@ -229,7 +229,7 @@ class victim_search {
   template <class World, class Fits>
   search_outcome ask_wanted_first(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b,
                                   World& world, Fits fits, const std::array<bool, N>& contested) {
-    // Which quotas owed something when fewer dimensions were contested is no longer known.
+    // Which quotas borrowed when fewer dimensions were contested is no longer known.
     if (widened_) return search_outcome::not_proven;
     if (!asked_.spared_some() || !wanted_.gather(l, b, asked_, victims_)) return search_outcome::impossible;
     bool supposes = false;
@@ -248,7 +248,7 @@ class victim_search {
       if (!(accepted && supposes) && !l.fits(b.quota, b.request, b.in)) return false;
       return is_place(world, supposes);
     };
-    // With those asked gone, the ledger accepts the request whichever others go.
+    // Without those tried, the ledger accepts the request whichever others are taken.
     const auto helps = [&]([[maybe_unused]] const running_job<N>& job) {
       if constexpr (what_if_world<World, N>) return !accepted || !supposes || world.helps(job);
       return true;
@@ -272,7 +272,7 @@ class victim_search {
     }
     return search_outcome::not_proven;
   }
-  /// Makes the change for real if the world has no what-if for this beneficiary.
+  /// Changes the world itself if it has no what-if for this beneficiary.
   template <bool Goes, class World>
   static void go_or_stay(World& world, [[maybe_unused]] bool supposes, const running_job<N>& job) {
     if constexpr (what_if_world<World, N>) {
@@ -287,7 +287,7 @@ class victim_search {
     }
     return world.could_place();
   }
-  /// Asks a job out of turn; returns whether there is room without it.
+  /// Tries a job out of turn; returns whether there is room without it.
   template <class World, class Fits>
   bool ask_one(ledger<N>& l, const running_index<N>& running, const beneficiary<N>& b, World& world,
                Fits fits, const running_job<N>& job) {

@@ -56,7 +56,7 @@ enum class preempt_borrow : std::uint8_t { never, lower_priority };
   return "";
 }
 
-/// Which jobs of borrowing quotas may be evicted by a job that would borrow too, because it is owed more of
+/// Which jobs of borrowing quotas may be evicted by a job that would borrow too, being entitled to more of
 /// the surplus: the search's guard decides when that is fair.
 enum class preempt_rivals : std::uint8_t {
   never,
@@ -80,7 +80,7 @@ enum class preempt_rivals : std::uint8_t {
   return "";
 }
 
-/// What a quota's jobs may take from others when they don't fit.
+/// What a quota's jobs may preempt when they don't fit.
 struct preempt_settings {
   /// From its own quota.
   preempt_within within = preempt_within::lower_priority;

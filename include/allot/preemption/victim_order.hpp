@@ -22,7 +22,7 @@ template <std::size_t N>
 struct victim_candidate {
   /// The quota that would yield.
   quota_id quota;
-  /// Why it may be asked.
+  /// Why it may be preempted.
   relation how = relation::borrower;
   /// The job that it would yield next.
   running_job<N> next{};
@@ -38,7 +38,7 @@ using donor [[deprecated("allot: it is victim_candidate since 0.2.0")]] = victim
 
 namespace detail {
 
-/// A quota whose jobs may have to yield, with those still to be asked: the first `left`, the next one last;
+/// A quota whose jobs may have to yield, with those still to be tried: the first `left`, the next one last;
 /// or, if the order has a `within_quota`, a heap of `left` job indices from `first` on.
 template <std::size_t N>
 struct victim_source {

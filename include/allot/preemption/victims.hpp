@@ -20,11 +20,11 @@ struct victim {
   running_job<N> job{};
   /// Why it may be preempted.
   relation how = relation::borrower;
-  /// The guard's verdict, with the victims before it gone.
+  /// The guard's verdict, without the victims before it.
   verdict why{};
   /// The number of the guard's strategy.
   std::size_t strategy = 0;
-  /// An elastic pod that was not asked itself: it goes with its job, the next in the list that is not such a
+  /// An elastic pod evicted along with its job, which is the next in the list that is not such a
   /// unit.
   bool with_its_job = false;
 };
@@ -46,7 +46,7 @@ template <std::size_t N>
   return true;
 }
 
-/// Charges the victims in the ledger again, last to first, asks the guard about each rival, and releases
+/// Charges the victims in the ledger again, last to first, has the guard judge each rival, and releases
 /// them. Those in [`end`, `from`) are charged already, and stay so.
 template <std::size_t N, class Guard, class Visit>
 void ask_in_reverse(const Guard& guard, ledger<N>& l, const beneficiary<N>& b, std::span<victim<N>> victims,
@@ -84,7 +84,7 @@ template <std::size_t N>
   return owns_request(l, b, side, contested);
 }
 
-/// Whether the same victims would be chosen had only those below `end` and those from `from` on been asked in
+/// Whether the same victims would be chosen if only those below `end` and those from `from` on were tried in
 /// turn: rivals are fair, and what borrowers give back is the beneficiary's. The one at `end`, to be given
 /// back, is charged in the ledger again, as are those between. O(victims); the ledger is left as before.
 template <std::size_t N, class Guard>

@@ -239,5 +239,19 @@ struct preset_options {
   }
 };
 
+namespace detail {
+
+/// These settings with reservations for as many jobs as the options say, else for so many; none: as they are.
+[[nodiscard]] constexpr queue_settings with_reservations(queue_settings settings, const preset_options& o,
+                                                         std::uint32_t otherwise) noexcept {
+  const std::uint32_t reservations = o.reservations.value_or(otherwise);
+  if (reservations == 0) return settings;
+  settings.head = queue_head::reserve;
+  settings.reservations = reservations;
+  settings.backfill = o.backfill.value_or(backfill_order::queue);
+  return settings;
+}
+
+}  // namespace detail
 }  // namespace v0
 }  // namespace allot

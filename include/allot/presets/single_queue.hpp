@@ -6,7 +6,6 @@
 #include <allot/scheduler/preset.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -20,16 +19,6 @@ inline constexpr queue_settings single_queue{
     queue_order::fifo,
     queue_head::strict,
     {.within = preempt_within::never, .reclaim = preempt_reclaim::never, .children = false}};
-
-/// The same queue with reservations for so many jobs.
-[[nodiscard]] constexpr queue_settings backfilled_queue(std::uint32_t reservations,
-                                                        const preset_options& o) noexcept {
-  queue_settings settings = single_queue;
-  settings.head = queue_head::reserve;
-  settings.reservations = o.reservations.value_or(reservations);
-  settings.backfill = o.backfill.value_or(backfill_order::queue);
-  return settings;
-}
 
 }  // namespace detail
 
@@ -80,9 +69,8 @@ struct easy {
 
   using policies_type = policies<best_job_first>;
 
-  [[nodiscard]] static policies_type configure(const preset_options&) noexcept { return {}; }
   [[nodiscard]] static constexpr queue_settings defaults(const preset_options& o = {}) noexcept {
-    return detail::backfilled_queue(1, o);
+    return detail::with_reservations(detail::single_queue, o, 1);
   }
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>&) {}
@@ -98,14 +86,13 @@ struct conservative {
   /// What the concept `preset` asks for.
   static constexpr std::string_view name = "conservative";
   static constexpr std::string_view summary =
-      "one queue by submission; later jobs pass if they delay nobody ahead; no quotas";
+      "one queue by submission; later jobs pass if they delay no reservation; no quotas";
   static constexpr bool ignores_quotas = true;
 
   using policies_type = policies<best_job_first>;
 
-  [[nodiscard]] static policies_type configure(const preset_options&) noexcept { return {}; }
   [[nodiscard]] static constexpr queue_settings defaults(const preset_options& o = {}) noexcept {
-    return detail::backfilled_queue(reserve_all, o);
+    return detail::with_reservations(detail::single_queue, o, reserve_all);
   }
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>&) {}

@@ -18,7 +18,7 @@
 namespace allot {
 inline namespace v0 {
 
-/// The library's own policy. Every quota has what it owns when it wants it, and idle capacity is lent.
+/// The library's own policy. Every quota gets what it owns when it needs it, and idle capacity is lent.
 ///
 /// - Quota order: quotas within their own supply first, then the lowest weighted borrowed share.
 /// - Within a quota: priority, then submission; a job that does not fit lets smaller ones pass.
@@ -27,7 +27,7 @@ inline namespace v0 {
 /// - Non-preemptible jobs are never admitted on borrowed capacity.
 ///
 /// With the option `reservations` a job that does not fit holds a reservation instead of letting all others
-/// pass, so many jobs of each quota at once (`queue_head::reserve`). The view then has to show estimates. (On
+/// pass, up to that many jobs of each quota (`queue_head::reserve`). The view then has to show estimates. (On
 /// the demo's three teams, exact estimates, ten seeds: with one reservation and the shortest estimate first,
 /// jobs of 17 to 64 GPUs wait 52 hours on average instead of 91, all jobs 2.2 hours instead of 3.8.)
 struct standard {
@@ -41,18 +41,13 @@ struct standard {
   using policies_type = policies<within_nominal_then_borrowed_share, by_settings,
                                  lowest_priority_then_highest_share, eligible_is_fair, unprotected>;
 
-  /// What replaces parts is chosen by `any_preset`.
-  [[nodiscard]] static policies_type configure(const preset_options&) noexcept { return {}; }
+  /// `reservations` and `backfill` are the options that it knows.
   [[nodiscard]] static constexpr queue_settings defaults(const preset_options& o = {}) noexcept {
-    queue_settings settings{
+    constexpr queue_settings settings{
         .order = queue_order::priority,
         .head = queue_head::best_effort,
         .preempt = {.within = preempt_within::lower_priority, .reclaim = preempt_reclaim::any}};
-    if (o.reservations.value_or(0) == 0) return settings;
-    settings.head = queue_head::reserve;
-    settings.reservations = *o.reservations;
-    settings.backfill = o.backfill.value_or(backfill_order::queue);
-    return settings;
+    return detail::with_reservations(settings, o, 0);
   }
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>&) {}

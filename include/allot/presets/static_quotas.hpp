@@ -23,7 +23,7 @@ struct static_quotas {
   /// @{
   /// What the concept `preset` asks for.
   static constexpr std::string_view name = "static_quotas";
-  static constexpr std::string_view summary = "fixed parts: nobody lends, nobody borrows";
+  static constexpr std::string_view summary = "fixed parts: no lending, no borrowing";
   static constexpr bool ignores_quotas = false;
 
   using policies_type = policies<within_nominal_then_borrowed_share, by_settings,

@@ -116,7 +116,7 @@ class quota_checker {
   void report_cycle(std::size_t on_cycle) {
     std::size_t oldest = on_cycle;
     for (std::size_t i = parent_of(on_cycle); i != on_cycle; i = parent_of(i)) oldest = std::min(oldest, i);
-    std::string text = "the parents go in a circle: " + specs_[oldest].name;
+    std::string text = "the parents form a cycle: " + specs_[oldest].name;
     std::size_t i = oldest;
     do {
       i = parent_of(i);

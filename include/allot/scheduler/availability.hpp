@@ -32,15 +32,15 @@ class availability {
  public:
   /// The number of dimensions.
   static constexpr std::size_t n = Session::n;
-  /// What is kept of a job.
+  /// The record of a job.
   using record = typename Session::record;
   /// The placement's handle of a place.
   using place = typename Session::place;
   /// A pending job and its promise.
   using promised_job = typename Session::promised_job;
 
-  /// The earliest promised start that a job would delay which starts now on the place that was taken for it;
-  /// none if it delays none. Promises that `claims(job, promise)` are not asked.
+  /// The earliest promised start that a job would delay if it starts now on the place taken for it;
+  /// none if it delays none. Promises with `claims(job, promise)` do not count.
   template <class Claims>
   [[nodiscard]] std::optional<instant> first_delayed(Session& session, const record& r, Claims claims) {
     const instant end = later(session.now(), r.estimate);
@@ -76,7 +76,7 @@ class availability {
     bool borrows = false;
   };
   /// The earliest start of a pending job that can't start now, so that it delays no promise but those that it
-  /// claims. None if that can't be told. A promise of its own does not count.
+  /// claims. None if that can't be determined. A promise of its own does not count.
   template <class Claims>
   [[nodiscard]] std::optional<start> earliest(Session& session, const record& r, Claims claims) {
     const auto concerns = [&](std::size_t i) {
@@ -102,7 +102,7 @@ class availability {
   }
 
  private:
-  // With one promise to think of, the placement's what-if counts instead of placing.
+  // With a single promise the placement's what-if is used instead of trial placements.
 
   /// Whether the only promise would be delayed by a job that starts now and lasts longer. Precondition: the
   /// what-if has begun for the promised job.
@@ -153,7 +153,7 @@ class availability {
       return a.end != b.end ? a.end < b.end : a.job < b.job;
     }
   };
-  /// How far a walk has come.
+  /// The state of a walk.
   struct cursor {
     std::size_t ends = 0;
     std::size_t starts = 0;
@@ -227,7 +227,7 @@ class availability {
   template <class Claims>
   [[nodiscard]] std::optional<instant> walk(Session& session, instant end, const record& r, Claims claims) {
     for (std::optional<instant> t = next(session); t && *t < end; t = next(session)) {
-      // What ends after the last start to come matters to nobody.
+      // Ends after the last promised start do not matter.
       if (at_.starts == session.promised_by_start().size()) return std::nullopt;
       end_until(session, *t);
       const auto starts = session.promised_by_start();
@@ -253,7 +253,7 @@ class availability {
     }
     return true;
   }
-  /// Whether the job can start where the walk is, and delays nobody from there on.
+  /// Whether the job can start at the walk's current time and delays no promise from there on.
   template <class Claims>
   [[nodiscard]] bool fits_from(Session& session, const record& r, Claims claims, instant from) {
     if (!session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in)) return false;

@@ -39,8 +39,8 @@
 // | concept               | what it adds                              | default                             |
 // |-----------------------|-------------------------------------------|-------------------------------------|
 // | `placement`           | places, and savepoints of its own type    | `no_placement`: quotas alone count  |
-// | `placement_what_if`   | `P::what_if`: answers before jobs move    | everything is tried under savepoints
-// | | `revocable_placement` | `contains`, `usable`: places can be lost  | a place once given stays usable |
+// | `placement_what_if`   | `P::what_if`: answers before jobs move    | trials under savepoints             |
+// | `revocable_placement` | `contains`, `usable`: places can be lost  | a place once given stays usable     |
 //
 // ## The parts of `policies` (scheduler/policies.hpp)
 //

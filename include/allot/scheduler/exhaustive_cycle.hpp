@@ -49,8 +49,8 @@ struct protection_by_settings {
 /// reordered, so an unchanged world costs nothing.
 ///
 /// Where a quota's head reserves, a blocked job is promised the earliest start that the availability profile
-/// allows, and no later decision may delay it without a claim of its own; see `queue_head::reserve`. Promised
-/// jobs are looked at first, in the order of their promises, whose turn it is by now: a promise fixes that.
+/// allows, and no later decision may delay it without a prior claim; see `queue_head::reserve`. Promised
+/// jobs are tried first, in the order of their promises, whatever the order of quotas by now.
 ///
 /// Its type leaves out the order of jobs, which it does not use: policies that differ in that alone share it.
 template <class Session, class QuotaOrder, class VictimOrder, class Guard, class Protection>
@@ -82,7 +82,7 @@ class exhaustive_cycle {
   void run(Session& session) {
     run(session, [](quota_id) { return false; });
   }
-  /// The same; `look(quota)` is called before a changed quota is reordered, and says whether the order may
+  /// The same; `look(quota)` is called before a changed quota is reordered, and returns whether the order may
   /// see other quotas differently now, too.
   template <class Look>
   void run(Session& session, Look look) {
@@ -148,7 +148,7 @@ class exhaustive_cycle {
       others_too = look(x) || others_too;
       if (const auto first = session.first_of(x)) {
         const record& r = session.at(*first);
-        // What is reserved counts as what it is going to be: used.
+        // Reserved capacity counts as used.
         turn_.enter(session.assumed(), x, session.promised_amount(x) + r.facts.request, r.rank,
                     minimum_of(session, x, r));
       } else {
@@ -158,12 +158,12 @@ class exhaustive_cycle {
     if (others_too) turn_.refresh_all(session.assumed());
   }
 
-  /// The least that the jobs of x that may be tried ask for, and whether one may preempt: what can't be ruled
-  /// out at a glance counts as possible.
+  /// The least that the jobs of x that may be tried request, and whether one may preempt: what can't be ruled
+  /// out cheaply counts as possible.
   [[nodiscard]] pending_minimum<n> minimum_of(Session& session, quota_id x, const record& first) const {
     auto p = pending_minimum<n>::of_nobody();
     const queue_settings& settings = session.settings(x);
-    // A job for which there is no room may still be promised some.
+    // A job that does not fit may still get a reservation.
     if (may_promise(session, x)) return {resources<n>{}, ~std::uint64_t{0}};
     const bool first_only = settings.head == queue_head::strict;
     std::int32_t priority = first.facts.priority;
@@ -229,7 +229,7 @@ class exhaustive_cycle {
 
   // Promises.
 
-  /// Whether a job comes before a promise all the same: its priority in the same quota is higher, or it uses
+  /// Whether a job takes precedence over a promise: its priority in the same quota is higher, or it uses
   /// what its quota owns, and the promised job is to borrow.
   [[nodiscard]] auto claims_of(Session& session) {
     return [this, &session](const record& r, const typename Session::promised_job& p) {
@@ -247,7 +247,7 @@ class exhaustive_cycle {
     const queue_settings& settings = session.settings(x);
     return settings.head == queue_head::reserve && session.promised(x) < settings.reservations;
   }
-  /// Gives the pending job a reservation, if its quota has one left and a start can be told.
+  /// Gives the pending job a reservation, if its quota has one left and its start can be determined.
   bool promise_start(Session& session, job_id id) {
     const record& r = session.at(id);
     if (r.facts.elastic || !may_promise(session, r.facts.quota)) return false;
@@ -260,8 +260,8 @@ class exhaustive_cycle {
     session.promise_start(id, p);
     return true;
   }
-  /// Starts the promised jobs that can start now, and looks at the starts of the others again as far as
-  /// something has happened that may move them.
+  /// Starts the promised jobs that can start now, and recomputes the starts of the others as far as
+  /// something that may move them has happened.
   void keep_promises(Session& session) {
     const detail::promise_news news = session.take_promise_news();
     if (session.promised().empty()) return;
@@ -285,7 +285,7 @@ class exhaustive_cycle {
     }
     renew_promises(session);
   }
-  /// Makes promises anew of which a job has claimed what they stood on.
+  /// Renews the promises whose capacity a job has claimed.
   void renew_promises(Session& session) {
     while (claimant_) {
       const job_id by = std::exchange(claimant_, job_id{});
@@ -326,7 +326,7 @@ class exhaustive_cycle {
     record& r = session.at(p.job);
     if (session.settings(r.facts.quota).head != queue_head::reserve) return session.withdraw_promise(p.job);
     if (admit(session, p.job)) return;
-    // It has made its claims, and the others' promises have been renewed since.
+    // `admit` has made its claims, and the others' promises have been renewed since.
     const auto nobody = [](const record&, const typename Session::promised_job&) { return false; };
     const auto start = profile_.earliest(session, r, nobody);
     promise renewed = p.what;
@@ -386,15 +386,15 @@ class exhaustive_cycle {
   std::vector<running_job<n>> movable_;
   /// The quotas that have changed in this step. Their first jobs are in the plan, tried or not.
   std::vector<quota_id> shown_;
-  /// The promises that are looked at.
+  /// The promises to renew.
   std::vector<typename Session::promised_job> to_keep_;
-  /// The job that has claimed what promises stood on, since these were made anew.
+  /// The job that has claimed the capacity of promises since they were last renewed.
   job_id claimant_{};
   /// When that happened last.
   std::optional<instant> claimed_at_;
   /// The latest promised start that the job considered would delay: if it ended by then, it could start.
   std::optional<instant> delays_;
-  /// Whether the job considered comes before some promise.
+  /// Whether the considered job takes precedence over some promise.
   bool claims_ = false;
   bool gave_up_ = false;
   /// Whether a job has been admitted since the last requeue.

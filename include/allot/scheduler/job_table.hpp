@@ -55,7 +55,7 @@ enum class job_state : std::uint8_t {
 namespace detail {
 
 /// How often a job has preempted since the world last changed otherwise. It may do so a few times: a job that
-/// took its own back may lose it to its parent and take it back from another. But where several rules meet in
+/// reclaimed its own may lose it to its parent and reclaim it from another. But where several rules meet in
 /// several dimensions (a parent takes from a child what makes room for a sibling, which ...), jobs that each
 /// have a claim on the next could evict one another in a cycle forever. So the turns are counted.
 class preemption_turns {
@@ -71,7 +71,7 @@ class preemption_turns {
     taken_ = epoch == epoch_ ? taken_ + 1 : 1;
     epoch_ = epoch;
   }
-  /// The greater took a turn last or, in the same epoch, took more.
+  /// The greater took a turn later or, in the same epoch, took more turns.
   friend constexpr auto operator<=>(const preemption_turns&, const preemption_turns&) noexcept = default;
 
  private:
@@ -202,7 +202,7 @@ template <job_view View>
   return estimate;
 }
 
-/// Reads all that the view shows of a job; `sequence` stands in for what it does not. Keeps the ticket, which
+/// Reads all that the view shows of a job; `sequence` replaces what it does not. Keeps the ticket, which
 /// belongs to the id.
 template <job_view View, placement Placement>
 void read_job(job_record<View, Placement>& r, const View& view, const typename View::job& j,
@@ -313,7 +313,7 @@ class request_classes {
     ++unused_;
     if (unused_ > least_unused && 2 * unused_ > slots_of_.size()) forget_unused();
   }
-  /// Null if it is no longer kept.
+  /// Null if it has been dropped.
   [[nodiscard]] const request_class* find(class_number number) const {
     const slot& s = slots_[number.index()];
     return s.generation == number.generation() ? &s.what : nullptr;

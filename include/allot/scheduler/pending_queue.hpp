@@ -38,8 +38,8 @@ struct queue_change {
 /// when they come up, or all at once when they are more than half of all entries.
 class pending_queue {
  public:
-  /// A job that goes before the one that blocks the queue, or before the one with which its equivalence class
-  /// became inadmissible, lets those be tried again: it may be allowed to preempt where they were not.
+  /// A job that precedes the one that blocks the queue, or the one with which its equivalence class
+  /// became inadmissible, makes those admissible again: it may be allowed to preempt where they were not.
   /// O(log jobs + equivalence classes).
   void push(class_number request_class, const pending_entry& entry) {
     if (blocked_ && entry.rank < groups_[first_].jobs.front().rank) blocked_ = false;
@@ -145,7 +145,7 @@ class pending_queue {
     return std::lower_bound(groups_.begin(), groups_.end(), request_class,
                             [](const group& g, class_number s) { return g.request_class < s; });
   }
-  /// Forgets the empty equivalence classes, and that they were inadmissible. By then they are as many as the
+  /// Drops the empty equivalence classes, and that they were inadmissible. By then they are as many as the
   /// others, or few.
   void forget_empty() {
     const class_number blocking = blocked_ ? groups_[first_].request_class : class_number{};
@@ -184,7 +184,7 @@ class pending_queue {
     }
     return dropped;
   }
-  /// Otherwise a job that never comes up would keep all cancelled ones behind it.
+  /// Otherwise a job that is never reached would keep all cancelled ones behind it.
   template <class IsCurrent>
   void sweep(IsCurrent is_current) {
     if (blocked_ && !is_current(groups_[first_].jobs.front())) blocked_ = false;

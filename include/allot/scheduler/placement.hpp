@@ -73,7 +73,7 @@ concept placement_what_if = placement<P> && std::default_initializable<W> &&
   { seen.fits(places) } -> std::same_as<bool>;
 };
 
-/// For a placement that has none: it can't answer, so everything is tried.
+/// For a placement without a what-if: it can't answer, so everything is tried.
 struct no_what_if {
   /// @{
   /// What the concept `placement_what_if` asks for.
@@ -127,7 +127,7 @@ struct no_placement {
   struct allocation {
     friend constexpr bool operator==(const allocation&, const allocation&) noexcept = default;
   };
-  /// Never needed: there is always a place.
+  /// Never used: there is always a place.
   struct reason {};
 
   /// @{
@@ -159,9 +159,10 @@ template <class P>
   || requires {
     typename P::policies_type;
   };
-  static_assert(!is_policies,
-                "allot: policies, or a preset, stand where the placement goes: without a placement write "
-                "allot::scheduler<View, allot::no_placement, Policies>");
+  static_assert(
+      !is_policies,
+      "allot: policies, or a preset, were given in place of the placement: without a placement write "
+      "allot::scheduler<View, allot::no_placement, Policies>");
   constexpr bool has_demand = requires {
     requires std::totally_ordered<typename P::pod_request>;
   };

@@ -36,7 +36,7 @@ enum class refusal : std::uint8_t {
   wrong_state,
   /// The job does not accept these flavors.
   unknown_flavors,
-  /// The placement has not given that place, or has taken it back.
+  /// The placement has not given that place, or it was lost.
   unknown_place,
   /// The elastic job already runs with as many pods as it may have.
   has_all_pods,
@@ -158,11 +158,11 @@ struct plan {
     /// @}
 
     /// The job that it is evicted for, in the same plan under `reservations` (or `admissions`, if that job
-    /// can start before this one has gone after all). None: for a reason of its own, given by `how`.
+    /// could start before this one left). None: for a reason of its own, given by `how`.
     job_id beneficiary{};
     /// Why it may be evicted.
     relation how{};
-    /// How many pods go.
+    /// How many pods are evicted.
     std::uint32_t pods = 1;
     /// An elastic job shrinks by these pods: `id` is that of the elastic pod, this the job's own.
     job_id core{};
@@ -198,7 +198,7 @@ struct plan {
 
     /// Which quota's bound blocks it and how much is missing there; `for_each_shortfall` lists all.
     std::optional<shortfall> binding{};
-    /// Why it has no place, if that is the reason: data of the placement's own.
+    /// Why it has no place, if that is the reason: data of the placement.
     std::optional<unplaceable> placement{};
     /// When it starts at the latest, if it holds a reservation with a time.
     std::optional<promise> promised{};

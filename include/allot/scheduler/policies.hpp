@@ -29,8 +29,8 @@ concept sort_key = integer_for<T, std::int64_t> || same_value_as<T, bool>;
 
 /// An order of the jobs of one quota: a callable that maps a job to its key, least first. Ties are broken by
 /// submission, then id. A key is an integer or a bool, not a fraction. An order that never lets a job of
-/// lower priority go first says so by a member `follows_priority(settings)`: then of two jobs with the same
-/// request the later has no better chances.
+/// lower priority go first has a member `follows_priority(settings)`: then of two jobs with the same
+/// request the later one has no better chances.
 template <class Order, class View>
 concept job_order = job_view<View> &&
     requires(const Order order, const View& view, const typename View::job& job,
@@ -118,7 +118,7 @@ concept scheduling_cycle = requires(Cycle cycle, Session& session) {
   cycle.reset(session);
   cycle.run(session);
 };
-/// A cycle that has reasons of its own besides the ledger's law. Default: `session::explain`.
+/// A cycle with reasons of its own besides the ledger's law. Default: `session::explain`.
 template <class Cycle, class Session>
 concept explaining_cycle = scheduling_cycle<Cycle, Session> &&
     requires(Cycle cycle, Session& session, typename Session::plan_type::pending_job& job) {
@@ -222,12 +222,12 @@ void adopt_announced(Cycle& cycle, Session& session, job_id id) {
   if constexpr (announcing_cycle<Cycle, Session>) cycle.adopt_announced(session, id);
 }
 
-/// Names a template of which nothing need be known.
+/// Names any template of types.
 template <template <class...> class>
 struct template_name;
 
-/// True, or an error that says that the type is no bundle of policies, or which part does not fit the view. A
-/// bundle with another cycle has the parts that its cycle requires; all have an order of jobs.
+/// True, or an error that says that the type is not a set of policies, or which part does not fit the view. A
+/// set with another cycle has the parts that its cycle requires; all have an order of jobs.
 template <class Policies, job_view View>
 [[nodiscard]] consteval bool are_policies_of() {
   constexpr std::size_t n = dimensions<View>;

@@ -23,8 +23,8 @@ inline namespace v0 {
 /// - `ignores_quotas`: there is one queue for the whole cluster, whatever quotas are given;
 /// - `adapt(specs)`: what the preset makes of the user's quotas before the tree is built.
 ///
-/// A preset with options (`preset_options`) has `configure(options)`, which returns the parts, and may have
-/// `defaults(options)`.
+/// A preset with options (`preset_options`) has `configure(options)`, which returns the parts, or
+/// `defaults(options)`, or both.
 template <class P>
 concept preset = (std::default_initializable<typename P::policies_type> || P::chosen_at_run_time) &&
                  requires(const P& p, std::vector<quota_spec<1>>& specs) {
@@ -35,7 +35,7 @@ concept preset = (std::default_initializable<typename P::policies_type> || P::ch
   p.adapt(specs);
 };
 
-/// The parts that a preset stands for.
+/// The parts of a preset.
 template <preset P>
 [[nodiscard]] typename P::policies_type policies_of(const P& p) {
   if constexpr (requires { p.policies(); }) {

@@ -18,7 +18,7 @@ enum class delay_cause : std::uint8_t {
   overrun,
   /// An owner uses what is its own, which the job was to borrow.
   owner,
-  /// A job of higher priority in the same quota came.
+  /// A job of higher priority was submitted to the same quota.
   higher_priority,
   /// The host changed what runs or where jobs may run: a node failed or was closed, a running job was
   /// adopted.
@@ -45,17 +45,17 @@ enum class delay_cause : std::uint8_t {
   return "";
 }
 
-/// What a job with a reservation is told: when it starts at the latest, if all that runs ends as expected.
+/// What a job with a reservation is promised: its latest start, if all running jobs end as expected.
 /// It is kept by the rules that `queue_head::reserve` states.
 struct promise {
   /// When it starts at the latest. A time that has passed: at any moment, since it waits for a job that
-  /// overruns. `without_end`: nobody can tell any more, but it keeps its turn.
+  /// overruns. `without_end`: no longer known, but it keeps its turn.
   instant start = without_end;
   /// The start that it was promised first.
   instant first_start = without_end;
   /// The running job, or the one with an earlier promise, whose end it waits for last.
   job_id after{};
-  /// Whether the job is to use what its quota does not own: then owners come first.
+  /// Whether the job is to borrow: then owners take precedence.
   bool borrows = false;
   /// Why `start` is later than `first_start`, or why it is overdue; of several causes the latest.
   delay_cause cause = delay_cause::none;

@@ -163,7 +163,7 @@ class scheduler {
   }
 
   // After a restart the host adopts, in this order: what holds a share, running or not (`adopt`, then its
-  // `adopt_elastic_pod`s in the order of their ids); of these what is on its way out, in the order of the
+  // `adopt_elastic_pod`s in the order of their ids); of these what is being evicted, in the order of the
   // evictions (`evicting`); what is `reserved`, in the order of the decisions (`adopt_reserved`); what was
   // `announced` (`adopt_announced`); what was promised a start, in the order of their turn
   // (`adopt_promised`); the rest (`submit`). The new scheduler then decides as the old one would have after
@@ -173,7 +173,7 @@ class scheduler {
   // ids), the settings given to `configure`, a view with `submitted` and `id` (or ties go by the order of
   // these calls), and a placement in the same state. What is not restored:
   // - that jobs were found inadmissible: all are tried again. Of what an eviction frees beyond its need,
-  //   another job may be the first to take its part.
+  //   another job may get its part.
   // - a reserved pod of a running elastic job: the job asks for it again.
   // - that an elastic job was admitted for good with fewer pods than it has (Kueue's partial admission): its
   //   view must say so.
@@ -267,9 +267,9 @@ class scheduler {
   refusal finished(job_id id) {
     return if_in(id, {job_state::running, job_state::evicting}, [&](record&) { jobs().remove(id); });
   }
-  /// The running or evicting job has gone, because of a plan or for a reason of the host's own, and with it
+  /// The running or evicting job has left, because of a plan or for a reason of the host's own, and with it
   /// all its elastic pods, evicting or not. It is pending again, with its old rank. Or a pod beyond the core
-  /// of an elastic job has gone: the job may get one again, under another id.
+  /// of an elastic job has left: the job may get one again, under another id.
   refusal evicted(job_id id) {
     return if_in(id, {job_state::running, job_state::evicting}, [&](record& r) {
       if (r.state == job_state::running) jobs().world_changed();
@@ -328,8 +328,8 @@ class scheduler {
     do {
       cycle_.run(session_);
     } while (session_.start_with_what_was_taken_back());
-    // Explained last: jobs admitted after one became inadmissible are in its way as well.
-    // A promise may have been made anew before its job was admitted after all.
+    // Explained last: jobs admitted after a job became inadmissible may block it, too.
+    // A promise may have been renewed before its job was admitted in the same step.
     std::erase_if(session_.plan().pending, [&](const auto& h) { return state(h.id) != job_state::pending; });
     for (auto& h : session_.plan().pending) {
       explain(h);
@@ -407,7 +407,7 @@ class scheduler {
   [[nodiscard]] instant since(job_id id) const {
     return jobs().contains(id) ? jobs().at(id).facts.started : 0;
   }
-  /// The reserved job that the evicting job goes for. None if there is none: then its share is for any job.
+  /// The reserved job for which the job is being evicted; none if its share is for any job.
   [[nodiscard]] job_id beneficiary_of(job_id id) const {
     const job_id b = jobs().reservations().beneficiary_of(id);
     return state(b) == job_state::reserved ? b : job_id{};
@@ -529,7 +529,7 @@ class scheduler {
   }
   [[nodiscard]] std::string why_it_does_not_reserve() const {
     return detail::reserves(cycle_)
-               ? "reservations stand on when jobs are expected to end: the view needs estimate(job)"
+               ? "reservations depend on when jobs are expected to end: the view needs estimate(job)"
                : "the cycle of these policies makes no reservations with a time";
   }
   [[nodiscard]] std::optional<bool> judges_rivals() const { return detail::judges_rivals_of(policies_); }

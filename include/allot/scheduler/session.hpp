@@ -72,7 +72,7 @@ class session {
   }
   /// The evicting jobs, in the order of their evictions.
   [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs_.evicting(); }
-  /// What is kept of a job. Precondition: the id is known (`contains`).
+  /// The record of a job. Precondition: the id is known (`contains`).
   [[nodiscard]] record& at(job_id id) { return jobs_.at(id); }
   /// The same, for reading.
   [[nodiscard]] const record& at(job_id id) const { return jobs_.at(id); }
@@ -128,7 +128,7 @@ class session {
       if (jobs_.waits(e)) visit(e.id);
     });
   }
-  /// From now on the beginnings and ends of queue stays are recorded, for a cycle that takes them each time.
+  /// From now on the beginnings and ends of queue stays are recorded, for a cycle that reads them each step.
   void follow_queues() { jobs_.follow_queues(); }
   /// Calls `visit(queue_change)` for each stay that began or ended since the last call, in order: the job's
   /// id, the stay's ticket, and whether it `begins`. The job may be gone, or back under another ticket.
@@ -152,7 +152,7 @@ class session {
   }
   /// The pending jobs that hold a reservation with a time, in the order of their turn. They are in no queue.
   [[nodiscard]] std::span<const promised_job> promised() const noexcept { return jobs_.promises().all(); }
-  /// The positions in `promised` of those that can tell when they start, the earliest first.
+  /// The positions in `promised` of those with a known start, the earliest first.
   [[nodiscard]] std::span<const std::size_t> promised_by_start() const noexcept {
     return jobs_.promises().by_start();
   }
@@ -163,7 +163,7 @@ class session {
     return jobs_.of(x).promised_amount.amount();
   }
   /// When the running jobs are expected to end, the earliest first; those that overrun included, without the
-  /// evicting ones and those of which nothing is known.
+  /// evicting ones and those without an estimate.
   [[nodiscard]] std::span<const expected_end> expected_ends() const noexcept {
     return jobs_.books().ends().all();
   }
@@ -223,7 +223,7 @@ class session {
     list_pending(id, pending_reason::quota);
     jobs_.renew_promise(id, p);
   }
-  /// The job has no reservation any more, and is in its queue again.
+  /// The job loses its reservation and is in its queue again.
   void withdraw_promise(job_id id) { jobs_.withdraw_promise(at(id)); }
   /// Lists the job as pending in the plan; nothing else changes.
   void list_pending(job_id id, pending_reason why) {
@@ -239,7 +239,7 @@ class session {
   }
   /// The pending job will run, at a place that was taken for it, once others have gone; until then no other
   /// job gets its share. Its victims are the evictions of the plan from `first` on. Without any it starts at
-  /// once if that delays no job reserved before it.
+  /// once if that delays no earlier reservation.
   void reserve(job_id id, const place& where, std::size_t first) {
     record& r = at(id);
     const resources<n> borrows = book(r, where);
@@ -298,7 +298,7 @@ class session {
       }
     }
     if (are_elastic) inherit_evictions(beneficiary);
-    // Gangs are evicted whole: what they leave over may be enough for a job that was passed over.
+    // Gangs are evicted whole: what is left over may be enough for a job that was skipped.
     jobs_.let_requeue();
   }
 
@@ -343,15 +343,15 @@ class session {
     });
     return any;
   }
-  /// What an admission that this step has taken back leaves may be enough for an older reservation. Returns
+  /// The capacity of an admission that this step took back may be enough for an older reservation. Returns
   /// whether one has started: the cycle then goes on, as others may take from it.
   bool start_with_what_was_taken_back() {
     if (!std::exchange(took_back_, false) || !start_ready()) return false;
     jobs_.let_requeue();
     return true;
   }
-  /// A job that this plan makes room for may itself be preempted, or go with its job. What was to be evicted
-  /// for it is then evicted for `heir`, which has counted on it.
+  /// A beneficiary of this plan may itself be preempted, alone or with its job. What was to be evicted
+  /// for it is then evicted for `heir`, which relies on it.
   void inherit_evictions(job_id heir, job_id from = {}) {
     for (auto& e : plan_.evictions) {
       if (e.beneficiary && (e.beneficiary == from || !contains(e.beneficiary))) e.beneficiary = heir;

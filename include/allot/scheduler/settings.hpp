@@ -44,8 +44,8 @@ enum class queue_head : std::uint8_t {
   /// it (backfilling). See `queue_settings::reservations`.
   ///
   /// The promised start becomes later only for a `delay_cause`, which is on record: a job overruns; an owner
-  /// comes back for what the job was to borrow; a job of higher priority in its own quota comes; the host
-  /// changes nodes or quotas. A job for which no start can be told gets no reservation.
+  /// reclaims what the job was to borrow; a job of higher priority is submitted to its quota; the host
+  /// changes nodes or quotas. A job whose start can't be determined gets no reservation.
   reserve,
 };
 /// The name of the enumerator; empty if there is no such value.
@@ -131,7 +131,7 @@ struct queue_settings {
   friend bool operator==(const queue_settings&, const queue_settings&) = default;
 };
 
-/// What makes no sense in the settings of a quota. `judges_rivals` is what the policies' guard says of
+/// The contradictions in the settings of a quota. `judges_rivals` is what the policies' guard says of
 /// itself; nullopt if it does not say.
 [[nodiscard]] inline std::vector<problem> contradictions(std::string_view quota, const queue_settings& s,
                                                          std::optional<bool> judges_rivals) {
@@ -155,7 +155,7 @@ struct queue_settings {
   }
   if (s.head == queue_head::reserve && s.reservations == 0) {
     report(problem_code::contradiction, "reservations",
-           "a queue that reserves for nobody: set head to best_effort");
+           "a queue with no reservations: set head to best_effort, or reservations to 1 or more");
   }
   if (s.min_runtime.preempt < 0 || s.min_runtime.reclaim < 0) {
     report(problem_code::negative, "min_runtime", "a minimum runtime can't be negative");

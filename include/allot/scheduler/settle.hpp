@@ -14,7 +14,7 @@
 namespace allot {
 inline namespace v0 {
 
-/// Detects policies that never come to rest: in some of the systems that presets are named after, jobs can
+/// Detects livelocks: in some of the systems that presets are named after, jobs can
 /// evict one another forever if victims are gone before anything else happens.
 ///
 /// A livelock is assumed when a job was evicted more than 64 times per unit (the core pods of an elastic job
@@ -28,7 +28,7 @@ class livelock_detector {
   static constexpr std::uint32_t most_idle_steps = 64;
   /// @}
 
-  /// Something has happened, or time has passed: counts from zero.
+  /// Something has happened, or time has passed: counts restart from zero.
   void begin() noexcept {
     ++round_;
     idle_ = 0;

@@ -138,9 +138,9 @@ concept time_limited_view = job_view<V> && requires(const V& view, const typenam
 };
 
 /// How long a run of the job is expected to last: an estimate, or the limit that its user gave. It may end
-/// earlier or overrun. 0, or less: not known. Default: not known; but a job ends by its time limit.
-/// Reservations stand on it (see `queue_head::reserve`). Read when the job is submitted or adopted, and again
-/// when it was evicted: then it is for the rest of its work.
+/// earlier or overrun. 0 or less: unknown. Default: unknown, but a job ends at its time limit at the latest.
+/// Reservations depend on it (see `queue_head::reserve`). Read when the job is submitted or adopted and again
+/// after an eviction: then it is for the rest of its work.
 template <class V>
 concept estimated_view = job_view<V> && requires(const V& view, const typename V::job& job) {
   { view.estimate(job) } -> detail::integer_for<instant>;
@@ -156,7 +156,7 @@ concept checkpointed_view = job_view<V> && requires(const V& view, const typenam
 
 /// What a job uses of its quota depends on where it runs: the same GPU memory is a smaller part of a larger
 /// GPU. Of a job for which `is_charged_by_place`, its pods placed at `where` use `request_at`. A cycle that
-/// knows of this (KAI's) decides with it; while the job is pending, `request` stands for it. Default: a job
+/// supports this (KAI's) decides with it; while the job is pending, `request` is used instead. Default: a job
 /// uses what it requests.
 template <class V, class Placement>
 concept charging_view = placed_view<V, Placement> &&

@@ -69,12 +69,12 @@ struct job {
   instant restart = 0;
   /// The job ends when a run has lasted this long. 0: no limit.
   instant time_limit = 0;
-  /// How long its user says that it runs with all its pods: right, too long or too short. The policies' only
-  /// knowledge of when it ends. 0: nothing is said.
+  /// The user's estimate of its run time with all its pods: right, too long or too short. The policies' only
+  /// knowledge of when it ends. 0: none.
   std::int64_t estimate = 0;
   /// The time by which it should be completed. Only measured: no policy uses it.
   std::optional<instant> deadline{};
-  /// In this dimension it is charged for the part of the GPUs that its GPU memory is where it runs; without
+  /// In this dimension it is charged for its GPU memory as a part of the GPUs on which it runs; without
   /// one it is charged for what it requests (see `charging_view`).
   std::optional<std::uint8_t> charged_by_memory{};
   /// The number of its class ("train", "inference", ...), by which figures are reported; 0: none.
@@ -105,7 +105,7 @@ struct workload_view {
   /// The capacity of the nodes.
   resources<N> total{quantity::unlimited()};
   /// By job: by how much its next run is longer than its first, or shorter, because of what is saved and what
-  /// a restart costs. Empty: nobody has run.
+  /// a restart costs. Empty: no job has run.
   std::span<const instant> resumption{};
 
   /// The total capacity; unlimited in a dimension in which it is unknown.

@@ -54,7 +54,7 @@ class job_runs {
   [[nodiscard]] std::span<const job<N>> jobs() const noexcept { return jobs_; }
   [[nodiscard]] const job_history& operator[](job_index j) const { return histories_[j]; }
   [[nodiscard]] job_history& operator[](job_index j) { return histories_[j]; }
-  /// What the jobs hold and want.
+  /// What the jobs hold and request.
   [[nodiscard]] const job_accounts<N>& accounts() const noexcept { return accounts_; }
   /// The events to come.
   [[nodiscard]] event_queue_type& events() noexcept { return events_; }
@@ -66,7 +66,7 @@ class job_runs {
     return events_.push(std::max(at, begin_), kind, what);
   }
 
-  /// The scheduler may decide something at that time though no event is due, and need not be asked before for
+  /// The scheduler may decide something at that time though no event is due, and is not called before for
   /// that reason.
   void wake(std::optional<instant> at) {
     if (wakes_ == at) return;
@@ -133,7 +133,7 @@ class job_runs {
     resumption_[j] = jobs_[j].restart - (jobs_[j].duration - h.work.in_time_of_all(h.work.left()));
     return lost;
   }
-  /// A pending or running job is gone for good.
+  /// A pending or running job is removed for good.
   void leave(job_index j, instant now, job_outcome how) {
     job_history& h = histories_[j];
     const std::uint32_t pods = h.work.pods();

@@ -30,7 +30,7 @@ class places {
   /// How a placed job is named.
   using allocation = gpu::allocation_id;
 
-  /// That of the inventory. Without nodes everything fits, and there is nothing to ask.
+  /// That of the inventory. Without nodes everything fits.
   class what_if {
    public:
     /// @{
@@ -82,7 +82,7 @@ class places {
   [[nodiscard]] std::optional<allocation> place_available_first(const pod_request& d) {
     return inventory_ ? inventory_->place_available_first(d) : allocation{};
   }
-  /// The same for pods that wait for others to leave, wherever they are placed.
+  /// The same for pods that must wait for others to leave wherever they are placed.
   [[nodiscard]] std::optional<allocation> place_waiting(const pod_request& d) {
     return inventory_ ? inventory_->place_waiting(d) : allocation{};
   }
@@ -107,7 +107,7 @@ class places {
   /// The operations of an inventory: false if refused. Without nodes only the id none denotes a place.
   bool release(allocation a) { return inventory_ ? inventory_->release(a) : contains(a); }
   /// @{
-  /// The job is being evicted, or is not after all; see `placement`. False if refused.
+  /// The job is being evicted, or its eviction is cancelled; see `placement`. False if refused.
   bool vacate(allocation a) { return inventory_ ? inventory_->vacate(a) : contains(a); }
   bool reoccupy(allocation a) { return inventory_ ? inventory_->reoccupy(a) : contains(a); }
   /// @}

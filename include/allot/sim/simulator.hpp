@@ -49,9 +49,9 @@ class simulator {
   using view_type = workload_view<N>;
   /// The policies, of any kind.
   using policies_type = any_policies<view_type, places>;
-  /// The scheduler whose host this is.
+  /// The scheduler that this is the host of.
   using scheduler_type = scheduler<view_type, places, policies_type>;
-  /// What is said of a pending job.
+  /// Why a job is pending.
   using pending_job = typename scheduler_type::plan_type::pending_job;
 
   /// Fails if the preset makes an invalid tree of the quotas, or if their settings are invalid.
@@ -318,7 +318,7 @@ class simulator {
     watch.on(*this, {.what = job_event_kind::evicted, .job = j, .how = how});
   }
 
-  /// The parts that were not moved to other members.
+  /// The setup, without the parts that were moved to other members.
   setup<N> given_;
   job_runs<N> runs_;
   std::vector<quota_change<N>> pending_changes_;
@@ -333,7 +333,7 @@ class simulator {
   bool has_begun_ = false;
 };
 
-// What brings in all of the scheduler stands outside the class: then an `extern template` of a simulator that
+// What instantiates the whole scheduler is outside the class: then an `extern template` of a simulator that
 // is compiled elsewhere saves compiling it again.
 
 /// As declared.

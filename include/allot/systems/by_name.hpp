@@ -42,7 +42,7 @@ template <class P>
 
 namespace detail {
 
-/// Whether its parts can be replaced: only those of `standard` can.
+/// Whether its parts can be replaced by name: those that are the defaults of `policies` can.
 template <class P>
 inline constexpr bool takes_parts = std::is_same_v<typename P::policies_type, policies<>>;
 

@@ -10,9 +10,9 @@
 namespace allot {
 inline namespace v0 {
 
-/// Policies that follow a surplus rule of one's own: it divides what is left over into entitlements, the
-/// quota with least of its entitlement is served first (`lowest_saturation`), and another may take from a
-/// quota that has more of its entitlement than itself (`saturation_guard`). All else is as in `standard`.
+/// Policies that follow a surplus rule of your own: it divides the surplus into entitlements, the
+/// quota with the smallest part of its entitlement is served first (`lowest_saturation`), and may take from a
+/// quota with a larger part of its own (`saturation_guard`). All else is as in `standard`.
 ///
 /// `Surplus` is default constructible, or made of `const preset_options&`. When a quota has changed, all are
 /// ordered again: O(n) per decision.
@@ -22,7 +22,7 @@ struct divided_by {
   template <class Session>
   using cycle = detail::selectable_cycle<Session, Surplus>;
 
-  /// Another order, guard or order of victims by name; the rule is the one above, whatever they say.
+  /// Another order, guard or order of victims by name; the surplus rule is always the one above.
   preset_options options{.queue_order = quota_order_name::saturation, .guard = guard_name::saturation};
   /// The order of the jobs of one quota.
   by_settings jobs{};

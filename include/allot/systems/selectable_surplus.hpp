@@ -43,7 +43,7 @@ class selectable_surplus {
   void operator()(quantity surplus, std::span<claimant> claimants) {
     std::visit([&](auto& rule) { rule(surplus, claimants); }, rule_);
   }
-  /// What the selected rule says of itself; see `ignores_unmet_wants`.
+  /// Whether the selected rule ignores unmet wants; see `ignores_unmet_wants`.
   [[nodiscard]] bool ignores_unmet_wants() const noexcept {
     return std::visit([](const auto& rule) { return allot::ignores_unmet_wants(rule); }, rule_);
   }

@@ -177,7 +177,7 @@ TEST_CASE("mig: every layout that can be reached is one of the enumerated ones, 
   }
 }
 
-TEST_CASE("mig: a full A100 of the five plain profiles can be cut in 19 ways") {
+TEST_CASE("mig: an A100 has 19 full layouts of the five plain profiles") {
   // The guide's figure of the A100: six ways for the lower half, three for the upper, and the whole GPU.
   const std::vector<listed> plain{a100_40gb[0], a100_40gb[3], a100_40gb[4], a100_40gb[5], a100_40gb[6]};
   const enumeration all{plain, 7};
@@ -226,7 +226,7 @@ TEST_CASE("mig: room, places and refusals agree with the enumeration in every la
   }
 }
 
-TEST_CASE("mig: sets fit together exactly when some enumerated layout has them beside what stands there") {
+TEST_CASE("mig: sets fit exactly if an enumerated layout contains them and the existing instances") {
   for (const listed_model& l : models) {
     const enumeration all{l.profiles, l.compute_slices};
     // What can be added to each layout, as sorted profiles. From the empty one, and from a sample.
@@ -300,7 +300,7 @@ TEST_CASE("mig: the start that leaves the most places for larger profiles is cho
   CHECK(place("4g.20gb") == 0);
 }
 
-TEST_CASE("mig: the choice is the best of a second reading of its rule, in every layout") {
+TEST_CASE("mig: the choice agrees with a naive implementation of the rule in every layout") {
   for (const listed_model& l : models) {
     const enumeration all{l.profiles, l.compute_slices};
     for (const layout& at : all.layouts) {
@@ -363,7 +363,7 @@ TEST_CASE("mig: refusals say what is short") {
   CHECK(d.why_not({}).reason == mig_obstacle::none);
 }
 
-TEST_CASE("mig: a GPU is cut as the names say, or the reason is given") {
+TEST_CASE("mig: a GPU is divided as the names say, or the reason is given") {
   const std::vector<std::string> good{"1g.10gb", "3g.40gb", "2g.20gb", "1g.10gb+me"};
   const auto cut = gpu::build_mig_device(mig_model::a100_80gb, good);
   REQUIRE(cut);

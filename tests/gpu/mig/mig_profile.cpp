@@ -51,7 +51,7 @@ TEST_CASE("mig_profile: places of one profile do not overlap and lie on the GPU"
   }
 }
 
-TEST_CASE("mig_profile: the compute slices stand in the name, and larger profiles come later") {
+TEST_CASE("mig_profile: the name contains the compute slices, and larger profiles come later") {
   for (const mig_model m : all_models) {
     const mig_profile* before = nullptr;
     for (const mig_profile& p : gpu::mig_profiles(m)) {

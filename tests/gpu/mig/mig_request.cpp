@@ -9,7 +9,7 @@
 namespace gpu = allot::gpu;
 using gpu::mig_model;
 
-TEST_CASE("mig_request: a name stands for the profile of that name of each model") {
+TEST_CASE("mig_request: a name selects the profile of that name on each model") {
   const auto small = gpu::find_mig_request("1g.10gb");
   REQUIRE(small);
   CHECK(gpu::name_of(*small) == "1g.10gb");

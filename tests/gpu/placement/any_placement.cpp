@@ -14,7 +14,7 @@ using allot_test::random_source;
 using gpu::any_placement;
 using gpu::placement_name;
 
-TEST_CASE("any_placement: every name stands for its policy") {
+TEST_CASE("any_placement: every name selects its policy") {
   for (std::size_t i = 0; i < gpu::placement_names.size(); ++i) {
     const auto name = static_cast<placement_name>(i);
     CHECK(any_placement{name, gpu::cluster{}}.name() == name);
@@ -23,7 +23,7 @@ TEST_CASE("any_placement: every name stands for its policy") {
   CHECK(any_placement{gpu::first_fit{}}.name() == std::nullopt);
 }
 
-TEST_CASE("any_placement: it chooses as the policy itself") {
+TEST_CASE("any_placement: chooses like the policy itself") {
   allot_test::for_each_seed(20, [](random_source& random) {
     allot_test::living_cluster world{allot_test::random_hosts(random)};
     const gpu::cluster& layout = world.index.layout();

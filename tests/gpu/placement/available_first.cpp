@@ -68,7 +68,7 @@ bool could_start(inventory& i, const allot::gpu::pod_request& d, allot::gpu::nod
 
 }  // namespace
 
-TEST_CASE("available_first: best fit while nobody is on the way out") {
+TEST_CASE("available_first: best fit while nothing is being evicted") {
   inventory i = nodes({4, 2, 3});
   CHECK(nodes_of(i, i.place_available_first({.gpus = gpus(2)}).value()) == std::vector<std::size_t>{1});
   CHECK(nodes_of(i, i.place_available_first({.gpus = gpus(2), .pods = 2}).value()) ==

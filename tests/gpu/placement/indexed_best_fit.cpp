@@ -45,7 +45,7 @@ TEST_CASE("indexed_best_fit: the answers of best fit, on hosts that are full too
   CHECK(allot_test::allocations_in([&] { static_cast<void>(choose(index, pod)); }) == 0);
 }
 
-TEST_CASE("best_fit: it gives up after as many looks in vain as it may take") {
+TEST_CASE("best_fit: gives up after the given number of nodes") {
   gpu::free_index index{
       gpu::build_cluster({{.name = "n", .count = 5, .gpus = 8, .cpu_milli = 1000}}).value()};
   for (std::size_t n = 0; n < 4; ++n) index.occupy({{node_id{n}, 0b1}, 1000, 1000});

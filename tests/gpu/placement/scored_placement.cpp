@@ -71,7 +71,7 @@ void check_against_scan(Make make) {
 
 }  // namespace
 
-TEST_CASE("scored_placement: every policy says what a scan over all nodes says") {
+TEST_CASE("scored_placement: every policy agrees with a scan over all nodes") {
   const auto plain = [](auto score) {
     return [score](const gpu::cluster&, random_source&) { return score; };
   };
@@ -120,7 +120,7 @@ TEST_CASE("scored_placement: several clusters in turn, copies of them, and one i
   });
 }
 
-TEST_CASE("scored_placement: what was rolled back is not remembered") {
+TEST_CASE("scored_placement: a rollback invalidates what was kept") {
   allot_test::for_each_seed(25, [](random_source& random) {
     gpu::basic_inventory<gpu::worst_fit> inventory{allot_test::random_hosts(random)};
     std::vector<gpu::allocation_id> placed;
@@ -163,7 +163,7 @@ TEST_CASE("scored_placement: a new score takes effect at once") {
   CHECK(policy(index, {1, 500}) == pod_location{node_id{1}, 0b1});
 }
 
-TEST_CASE("scored_placement: it allocates for new shapes only") {
+TEST_CASE("scored_placement: allocates for new shapes only") {
   const auto check = [&](const auto& policy) {
     allot_test::living_cluster world{
         gpu::build_cluster({{.name = "n", .count = 50, .gpus = 8, .cpu_milli = 64'000}}).value()};

@@ -53,7 +53,7 @@ struct reader {
 
 }  // namespace
 
-TEST_CASE("shape_cache: values are those of now, whatever changed and whatever was asked in between") {
+TEST_CASE("shape_cache: values are always current") {
   allot_test::for_each_seed(60, [](allot_test::random_source& random) {
     free_index first{allot_test::equal_nodes(random.between(1, 20), 8)};
     free_index second{allot_test::equal_nodes(random.between(1, 20), 8)};
@@ -96,7 +96,7 @@ TEST_CASE("shape_cache: looks at all nodes once, then at those that changed") {
   read(index, 2);
   CHECK(read.looks == 100);
 
-  SUBCASE("the shape that was longest not asked for goes") {
+  SUBCASE("the least recently used shape is dropped") {
     read(index, 1);
     read(index, 3);
     CHECK(read.cache.size() == 2);
@@ -105,7 +105,7 @@ TEST_CASE("shape_cache: looks at all nodes once, then at those that changed") {
     read(index, 2);
     CHECK(read.looks == 100);
   }
-  SUBCASE("a copy keeps nothing, and what was forgotten is looked at again") {
+  SUBCASE("a copy is empty, and dropped shapes are recomputed") {
     reader copy = read;
     CHECK(copy.cache.size() == 0);
     copy(index, 1);

@@ -56,7 +56,7 @@ TEST_CASE("seen_pods: counts what comes") {
   CHECK(seen.typical(100).pods().size() == 3);
 }
 
-TEST_CASE("seen_pods: of ever new shapes the rare ones are forgotten, the frequent ones not") {
+TEST_CASE("seen_pods: with ever new shapes only the rare ones are dropped") {
   const auto shape = [](std::int64_t i) { return pod_shape{1, 500, gpu::all_pools, gpu::all_models, i}; };
   seen_pods seen{100};
   for (std::int64_t i = 0; i < 10'000; ++i) {
@@ -84,7 +84,7 @@ TEST_CASE("seen_pods: of ever new shapes the rare ones are forgotten, the freque
   for (const typical_pod& p : left.pods()) CHECK((p.weight > 1 || p.pod == shape(1000)));
 }
 
-TEST_CASE("seen_pods: when it has counted enough, the past fades") {
+TEST_CASE("seen_pods: old counts fade") {
   seen_pods seen;
   seen.learn({1}, gpu::most_pods_counted / 2);
   seen.learn({2}, 1);

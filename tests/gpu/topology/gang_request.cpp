@@ -50,7 +50,7 @@ TEST_CASE("gang_request: sentences name the place and what it lacks") {
         "the cluster has room for 9 pods, but group 2 gets no domain of its level beside the other groups");
 }
 
-TEST_CASE("gang_request: what is lacking") {
+TEST_CASE("gang_request: the missing amount") {
   gang_shortage why;
   CHECK(why.lacking() == 0);
   why.needed = 5;

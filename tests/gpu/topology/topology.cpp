@@ -87,7 +87,7 @@ TEST_CASE("topology: a small one by hand") {
   CHECK_FALSE(t.find("r4"));
 }
 
-TEST_CASE("topology: names that come back are found by their path") {
+TEST_CASE("topology: repeated names are found by their path") {
   constexpr std::size_t none = topology::part::no_parent;
   const topology t{{"spine", "rack"}, {{"a", none, {}}, {"b", none, {}}, {"r", 0, {}}, {"r", 1, {}}}, 0};
   CHECK_FALSE(t.find("r"));
@@ -106,7 +106,7 @@ TEST_CASE("topology: one without levels has all nodes outside") {
   CHECK(topology{}.domains().empty());
 }
 
-TEST_CASE("topology: what can't be compiled is a broken precondition") {
+TEST_CASE("topology: an invalid topology is a broken precondition") {
   constexpr std::size_t none = topology::part::no_parent;
   using allot_test::assertion_failed;
   CHECK_THROWS_AS((topology{{}, {{"a", none, {}}}, 0}), assertion_failed);

@@ -92,7 +92,7 @@ TEST_CASE("topology_builder: one name under two parents is two domains, or a pro
         gpu::build_topology(nodes(2), below).value().domain_of(node_id{1}));
 }
 
-TEST_CASE("topology_builder: all problems of a bad description are told at once") {
+TEST_CASE("topology_builder: all problems of a specification are reported at once") {
   const auto made = gpu::build_topology(nodes(3), {{"leaf", "leaf", "", "node"},
                                                    {{"a", "b", {}},
                                                     {"b", "c", {}},
@@ -109,8 +109,8 @@ TEST_CASE("topology_builder: all problems of a bad description are told at once"
                                "parent, as in a/b",
                                "there is more than one level named leaf", "level 2 needs a name",
                                "no level can be named node: that is the finest one, which is always there",
-                               "the parents go in a circle: a -> b -> c -> a",
-                               "the parents go in a circle: d -> d", "a domain needs a name",
+                               "the parents form a cycle: a -> b -> c -> a",
+                               "the parents form a cycle: d -> d", "a domain needs a name",
                                "there is more than one domain f", "the node n1 is in f and in f",
                                "f has the node n2 more than once"});
   std::vector<problem_code> codes;
@@ -127,7 +127,7 @@ TEST_CASE("topology_builder: a node in two racks, above the racks, or in none") 
             nodes(2), {two_levels, {{"a", "", {}}, {"r1", "a", {"n0", "n1"}}, {"r2", "a", {"n0"}}}})) ==
         strings{"the node n0 is in a/r1 and in a/r2"});
   CHECK(texts(gpu::build_topology(nodes(1), {two_levels, {{"a", "", {"n0"}}}})) ==
-        strings{"nodes stand in a, which is a leaf: only a rack can have nodes"});
+        strings{"nodes are in a, which is a leaf: only a rack can have nodes"});
   const gpu::topology_spec partial{two_levels, {{"a", "", {}}, {"r1", "a", {"n1"}}}};
   const auto refused = gpu::build_topology(nodes(3), partial);
   CHECK(texts(refused) == strings{"the node n0 is in no rack", "the node n2 is in no rack"});

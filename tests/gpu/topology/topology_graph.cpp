@@ -126,7 +126,7 @@ TEST_CASE("topology_graph: a graph of the user's is compiled") {
   CHECK(compiled(nodes(2), {"spine", "leaf"}, alone, {.allow_outside = true}).value().size() == 3);
 }
 
-TEST_CASE("topology_graph: cycles are told whole, and once") {
+TEST_CASE("topology_graph: every cycle is reported once with all its members") {
   const auto made =
       compiled(nodes(1), {"a", "b", "c"},
                graph_of({{"x", "y"}, {"y", "z"}, {"z", "x"}, {"q", "q"}, {"s", "y"}, {"z", "n0"}}));
@@ -141,11 +141,11 @@ TEST_CASE("topology_graph: two parents, unknown nodes, and levels that do not fi
             graph_of({{"a", "r"}, {"b", "r"}, {"r", "n0"}, {"b", "q"}, {"q", "n1"}, {"q", "n0"}}))) ==
         strings{"r has more than one parent: a, b", "the node n0 is in a/r and in b/q"});
   const auto unknown = compiled(nodes(1), {"rack"}, graph_of({{"r", "n0"}, {"r", "n7"}, {"r", "m"}}));
-  CHECK(texts(unknown) == strings{"n7 stands where a node would, but the cluster has no such node",
-                                  "m stands where a node would, but the cluster has no such node"});
+  CHECK(texts(unknown) == strings{"n7 is in the position of a node, but the cluster has no such node",
+                                  "m is in the position of a node, but the cluster has no such node"});
   CHECK(unknown.problems()[0].code == problem_code::unknown_name);
   CHECK(texts(compiled(nodes(2), {"leaf", "rack"}, graph_of({{"a", "n0"}, {"a", "r"}, {"r", "n1"}}))) ==
-        strings{"nodes stand in a, which is a leaf: only a rack can have nodes"});
+        strings{"nodes are in a, which is a leaf: only a rack can have nodes"});
   CHECK(texts(compiled(nodes(1), {"rack"}, graph_of({{"a", "b"}, {"b", "c"}, {"c", "n0"}}))) ==
         strings{"a/b is deeper than the 1 levels that there are"});
   CHECK(texts(compiled(nodes(2), {"rack"}, graph_of({{"r", "n0"}}))) == strings{"the node n1 is in no rack"});
@@ -158,7 +158,7 @@ TEST_CASE("topology_graph: another cluster's topology is a broken precondition")
   CHECK_THROWS_AS((topology_graph{t, nodes(3)}), allot_test::assertion_failed);
 }
 
-TEST_CASE("topology_graph: the ranges of a random topology agree with one another") {
+TEST_CASE("topology_graph: the ranges of random topologies are consistent") {
   allot_test::for_each_seed(200, [](allot_test::random_source& random) {
     const allot_test::labelled_cluster c = allot_test::random_labelled_cluster(random);
     const topology t = gpu::topology_from_labels(c.nodes, c.levels, {.allow_outside = true}).value();

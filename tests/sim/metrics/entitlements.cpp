@@ -87,7 +87,7 @@ TEST_CASE("entitlements: the same in three dimensions") {
   for_each_seed(100, [](random_source& random) { follow<3>(random); });
 }
 
-TEST_CASE("entitlements: after a change of the tree it divides again") {
+TEST_CASE("entitlements: divides again after a change of the tree") {
   std::vector<allot::quota_spec<1>> specs(2);
   specs[0].name = "a";
   specs[1].name = "b";

@@ -11,7 +11,7 @@ using allot::wide;
 using allot::sim::milli_gpu_hours;
 using allot::sim::rate_in_millionths;
 
-TEST_CASE("figures: rates are rounded to the nearest millionth, and of nothing they are nothing") {
+TEST_CASE("figures: rates are rounded to the nearest millionth, and are 0 without a base") {
   CHECK(rate_in_millionths(1, 3) == 333'333);
   CHECK(rate_in_millionths(2, 3) == 666'667);
   CHECK(rate_in_millionths(5, 5) == 1'000'000);
@@ -35,7 +35,7 @@ TEST_CASE("figures: GPU time in hours") {
   });
 }
 
-TEST_CASE("figures: the makespan of nothing is nothing") {
+TEST_CASE("figures: the makespan without jobs is 0") {
   CHECK(allot::sim::run_figures{}.makespan() == 0);
   allot::sim::run_figures f;
   f.first_submit = 5;

@@ -72,7 +72,7 @@ TEST_CASE("job_statistics: classes, sizes, slowdown and deadlines, worked by han
   CHECK(f.quotas[b.index()].of.queue.max == 30 * second);
 }
 
-TEST_CASE("job_statistics: times are of the jobs that come in the window, counts of all") {
+TEST_CASE("job_statistics: times cover the jobs submitted in the window, counts cover all") {
   const run_figures f = measured(story(), {10 * second, 330 * second});
   CHECK(f.jobs_in_window == 2);
   CHECK(f.of.jobs.completed == 6);
@@ -83,7 +83,7 @@ TEST_CASE("job_statistics: times are of the jobs that come in the window, counts
   CHECK(f.of.deadlines == allot::sim::deadline_counts{1, 1});
 }
 
-TEST_CASE("job_statistics: who starves, and who never starts") {
+TEST_CASE("job_statistics: starved jobs, and jobs that never start") {
   // Class 1 mostly starts at once; the median counts as 10 s, so more than 100 s are too long.
   std::vector<job<1>> jobs;
   for (int i = 0; i < 3; ++i) jobs.push_back(job_of(a, 1, 0, 101));

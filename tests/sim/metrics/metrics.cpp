@@ -47,7 +47,7 @@ allot::sim::setup<1> evicted_twice() {
 
 }  // namespace
 
-TEST_CASE("metrics: a story of two evictions, worked by hand") {
+TEST_CASE("metrics: two evictions, worked by hand") {
   const run_figures f = measured<standard>(evicted_twice());
   CHECK(f.of.jobs == allot::sim::job_counts{.total = 3, .completed = 3});
   CHECK(f.first_submit == 0);
@@ -93,7 +93,7 @@ TEST_CASE("metrics: a story of two evictions, worked by hand") {
   CHECK(of_b.active == 152 * second);
 }
 
-TEST_CASE("metrics: a part of the same story") {
+TEST_CASE("metrics: a window of the same run") {
   const run_figures whole = measured<standard>(evicted_twice());
   CHECK(whole.window.begin == 0);
   CHECK(whole.window.end == 152 * second);
@@ -141,7 +141,7 @@ TEST_CASE("metrics: waiting counts from the submission, and for those that never
   CHECK(f.of.allocated == gpu_seconds(4 * 10 + 20));
 }
 
-TEST_CASE("metrics: what was refused or withdrawn is counted, and is in no mean") {
+TEST_CASE("metrics: refused and cancelled jobs are counted, but in no mean") {
   auto s = world<fifo>(siblings({2}), {job_of(a, 3, 0, 1), job_of(a, 2, 10, 10), job_of(a, 1, 11, 10),
                                        job_of(a, 1, 12, 5), job_of(a, 1, 99, 1)});
   s.where = nodes(1, 2);
@@ -181,7 +181,7 @@ TEST_CASE("metrics: quotas without bound and no nodes have no capacity") {
   CHECK(f.of.borrowed == gpu_seconds(360));
 }
 
-TEST_CASE("metrics: nothing at all") {
+TEST_CASE("metrics: an empty simulation") {
   const run_figures f = measured<standard>(world<standard>(siblings({4}), {}));
   CHECK(f.of.jobs.total == 0);
   CHECK(f.makespan() == 0);
@@ -304,7 +304,7 @@ struct slow_metrics final : allot::sim::observer<1> {
 
 }  // namespace
 
-TEST_CASE("metrics: every integral is that of a slow and simple observer, on random workloads") {
+TEST_CASE("metrics: every integral agrees with a naive observer on random workloads") {
   for_each_seed(150, [](random_source& random) {
     random_world given = make_random_world(random);
     // A running job that is withdrawn ends a run; the slow observer can't tell it from one that waits.

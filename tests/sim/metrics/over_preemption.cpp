@@ -14,7 +14,7 @@ using namespace allot_test;
 using allot::sim::job;
 using allot::sim::over_preemption;
 
-TEST_CASE("over_preemption: what goes beyond what was asked, instant by instant") {
+TEST_CASE("over_preemption: evicted GPUs beyond the request, instant by instant") {
   over_preemption c;
   CHECK(c.total() == 0);
   c.note(7, 4'000, 5'000);
@@ -30,7 +30,7 @@ TEST_CASE("over_preemption: what goes beyond what was asked, instant by instant"
   CHECK(c.total() == 4'000);
 }
 
-TEST_CASE("over_preemption: a gang of 8 goes for a job of 1") {
+TEST_CASE("over_preemption: a gang of 8 is evicted for a job of 1") {
   // b's gang borrows all; a takes 1 of its 4 back, and the gang goes whole.
   std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 1, 10, 20)};
   allot::sim::metrics<1> m;
@@ -40,7 +40,7 @@ TEST_CASE("over_preemption: a gang of 8 goes for a job of 1") {
   CHECK(m.figures(sim).of.most_preemptions == 1);
 }
 
-TEST_CASE("over_preemption: an elastic job gives what is asked and no more") {
+TEST_CASE("over_preemption: an elastic job yields what is requested and no more") {
   job<1> elastic = job_of(b, 8, 0, 100);
   elastic.pod_request = {};
   elastic.pod_request.gpus = gpus(1);

@@ -40,7 +40,7 @@ TEST_CASE("reclaim_times: latency and violation of one quota, by hand") {
   CHECK(c.of(b, 90).violated == 0);
 }
 
-TEST_CASE("reclaim_times: one that is met at once has a latency of 0, and counts once an instant") {
+TEST_CASE("reclaim_times: a claim that is met at once has latency 0 and counts once per instant") {
   reclaim_times c;
   c.note_reclaim(b);
   c.note_reclaim(b);
@@ -63,7 +63,7 @@ TEST_CASE("reclaim_times: one that is met at once has a latency of 0, and counts
   CHECK(c.of(b, 27).latency.max == 7);
 }
 
-TEST_CASE("reclaim_times: of a window, the violation in it and the latency of claims that arise in it") {
+TEST_CASE("reclaim_times: a window counts its violations and the claims that arise in it") {
   reclaim_times c{{100, 200}, 10};
   c.look(50, a, true);
   c.look(120, a, false);
@@ -120,7 +120,7 @@ TEST_CASE(
   CHECK(f.reclaims.open == 0);
 }
 
-TEST_CASE("reclaim_times: what a guarantee has no room for is no claim") {
+TEST_CASE("reclaim_times: a job beyond the guarantee makes no claim") {
   // a's job of 6 GPUs would borrow itself.
   const std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 6, 30, 10)};
   allot::sim::metrics<1> m;

@@ -79,7 +79,7 @@ TEST_CASE("summarize: sums do not overflow") {
   CHECK(summarize(sample).mean() == std::numeric_limits<instant>::max());
 }
 
-TEST_CASE("jain_index: 1 when all are equal, 1/n when one has everything") {
+TEST_CASE("jain_index: 1 if all are equal, 1/n if one has everything") {
   constexpr std::array<std::int64_t, 3> equal = {7, 7, 7};
   CHECK(jain_index(equal) == ratio{1, 1});
   constexpr std::array<std::int64_t, 4> one = {0, 9, 0, 0};
@@ -106,7 +106,7 @@ TEST_CASE("jain_index: between 1/n and 1, whatever the unit and the order") {
   });
 }
 
-TEST_CASE("millionths: rounded down, saturating, and nothing of nothing is all of it") {
+TEST_CASE("millionths: rounded down, saturating, and 0 of 0 is a million") {
   CHECK(millionths(1, 3) == 333'333);
   CHECK(millionths(5, 2) == 2'500'000);
   CHECK(millionths(0, 7) == 0);

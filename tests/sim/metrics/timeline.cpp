@@ -25,7 +25,7 @@ TEST_CASE("step_integral: an example in GPU-hours") {
   CHECK(gpu_hours(step_integral{}.until(hour)) == 0.0);
 }
 
-TEST_CASE("step_integral: what lasts no time leaves no trace") {
+TEST_CASE("step_integral: zero-length changes have no effect") {
   step_integral s{5};
   s.set(5, 1'000);
   s.set(10, 7'777);

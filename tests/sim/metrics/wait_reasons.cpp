@@ -90,7 +90,7 @@ void compare(allot::sim::setup<N> s) {
 
 }  // namespace
 
-TEST_CASE("wait_reasons: what a reason to be pending counts as") {
+TEST_CASE("wait_reasons: the cause of each pending reason") {
   using allot::gpu::obstacle;
   CHECK(allot::sim::cause_of(by_quota()) == wait_cause::fair_share);
   CHECK(allot::sim::cause_of(by_place(obstacle::full)) == wait_cause::capacity);
@@ -147,7 +147,7 @@ TEST_CASE("wait_reasons: clocks of a group, by hand") {
   CHECK(r.split(77, 0, false, 50) == split{});
 }
 
-TEST_CASE("wait_reasons: the split of a story, worked by hand") {
+TEST_CASE("wait_reasons: the split of a run, worked by hand") {
   // Two nodes of 4 GPUs; a may have 5 of them and b 3. Job 0 has 3 of the first node and 1 the 2 of the
   // second for 10 s, so 2, of a, has no quota until then. Job 3 of b asks for 3 GPUs and finds 1 and 2:
   // fragmentation.
@@ -172,7 +172,7 @@ TEST_CASE("wait_reasons: the split of a story, worked by hand") {
   CHECK(f.idle == allot::wide{3'000} * 10'000 + allot::wide{4'000} * 1'000);
 }
 
-TEST_CASE("wait_reasons: every job by itself says the same, on random workloads under every preset") {
+TEST_CASE("wait_reasons: agrees with a count job by job, on random workloads under every preset") {
   for_each_seed(60, [](random_source& random) {
     const random_world given = make_random_world(random);
     allot::for_each_preset([&](auto preset) {
@@ -184,7 +184,7 @@ TEST_CASE("wait_reasons: every job by itself says the same, on random workloads 
   });
 }
 
-TEST_CASE("wait_reasons: each value has a word of its own") {
+TEST_CASE("wait_reasons: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::sim::wait_cause>(4));
   CHECK(allot_test::has_words<allot::sim::wait_reasons<>::change>(3));
 }

@@ -91,7 +91,7 @@ TEST_CASE("action_cycle: an unchanged world is left alone, and a changed one is 
   CHECK(w.step(6) == "+p");
 }
 
-TEST_CASE("action_cycle: the first that is held of each kind is in the plan") {
+TEST_CASE("action_cycle: the plan lists the first pending unit of each kind") {
   world w{R"(
     nodes 2
     queue d - - 1
@@ -106,7 +106,7 @@ TEST_CASE("action_cycle: the first that is held of each kind is in the plan") {
   CHECK(plan.pending[1].what->name == "s");
 }
 
-TEST_CASE("action_cycle: only so many jobs of a quota are tried") {
+TEST_CASE("action_cycle: the queue depth bounds the jobs tried per quota") {
   const std::string told =
       "nodes 4\n queue d - - 1\n queue a d 4 1\n run r a 1x1 @0 keep\n"
       "wait p a 1x4\n wait q a 1x1\n wait s a 1x2";
@@ -117,7 +117,7 @@ TEST_CASE("action_cycle: only so many jobs of a quota are tried") {
   CHECK(world{told, policies}.step() == "+q +s");
 }
 
-TEST_CASE("action_cycle: who leaves makes room for the waiting, who are pipelined until it has left") {
+TEST_CASE("action_cycle: jobs that fit once evicted jobs have left are pipelined") {
   world w{R"(
     nodes 2
     queue d - - 1
@@ -131,7 +131,7 @@ TEST_CASE("action_cycle: who leaves makes room for the waiting, who are pipeline
   CHECK(w.step() == "+p");
 }
 
-TEST_CASE("action_cycle: past use counts when k says so") {
+TEST_CASE("action_cycle: past usage counts if k is set") {
   const std::string told = R"(
     nodes 4
     queue a - 0 1
@@ -150,7 +150,7 @@ TEST_CASE("action_cycle: past use counts when k says so") {
   CHECK(w.step(100) == "-r3 -r2 -r1 ~p");
 }
 
-TEST_CASE("action_cycle: whatever the world, it comes to rest, and keeps limits") {
+TEST_CASE("action_cycle: it comes to rest and respects limits in any world") {
   allot_test::for_each_seed(1500, [](random_source& random) {
     const bool elastic = random.one_in(2);
     const std::string told = random_world(random, elastic);
@@ -172,7 +172,7 @@ TEST_CASE("action_cycle: whatever the world, it comes to rest, and keeps limits"
   });
 }
 
-TEST_CASE("action_cycle: what is allocated may be taken in the same cycle, as in KAI, but not for ever") {
+TEST_CASE("action_cycle: a job may be evicted in the cycle that allocated it, as in KAI, but not forever") {
   // Best fit puts a on node 0, where it leaves too little for p. Once a is on its way out, it can start at
   // once only on node 1; so a consolidation moves it, and both wait.
   world w{R"(
@@ -187,7 +187,7 @@ TEST_CASE("action_cycle: what is allocated may be taken in the same cycle, as in
   CHECK(w.step().empty());
 }
 
-TEST_CASE("action_cycle: a job that can never fit stands in line, and counts in the shares") {
+TEST_CASE("action_cycle: a job that can never fit stays in the queue and counts in the shares") {
   const std::string told = R"(
     nodes 2
     queue d - - 1

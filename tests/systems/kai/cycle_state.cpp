@@ -12,7 +12,7 @@ using world = allot_test::kai_world;
 static_assert(allot::node_aware_placement<allot::gpu::inventory>);
 static_assert(!allot::node_aware_placement<allot::no_placement>);
 
-TEST_CASE("cycle_state: what is free at once is bound, though somebody is pipelined") {
+TEST_CASE("cycle_state: a job that fits at once is bound although another is pipelined") {
   // The one that waits for node 0 is older; the other has node 1 now.
   world w{R"(
     nodes 2 1
@@ -24,7 +24,7 @@ TEST_CASE("cycle_state: what is free at once is bound, though somebody is pipeli
   CHECK(w.step() == "~p +q");
 }
 
-TEST_CASE("cycle_state: what a pipelined gang counts on is free for nobody") {
+TEST_CASE("cycle_state: capacity that a pipelined gang waits for is not free") {
   // One of its pods could start at once, and does not.
   world w{R"(
     nodes 5
@@ -68,7 +68,7 @@ TEST_CASE("cycle_state: a pipelined job that finds its place again makes room fo
   CHECK(w.step() == "-g ~x ~y");
 }
 
-TEST_CASE("cycle_state: who is pipelined is forgotten at the end of the cycle, with all it held") {
+TEST_CASE("cycle_state: pipelined units are forgotten at the end of the cycle") {
   world w{R"(
     nodes 2
     queue d - - 1
@@ -83,7 +83,7 @@ TEST_CASE("cycle_state: who is pipelined is forgotten at the end of the cycle, w
   CHECK(w.step() == "+p");
 }
 
-TEST_CASE("cycle_state: nothing is assumed: who comes in between may have the place") {
+TEST_CASE("cycle_state: nothing is assumed: a job submitted in between may get the place") {
   // Of a queue that goes first by then.
   world w{R"(
     nodes 2

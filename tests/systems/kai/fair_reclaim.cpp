@@ -93,14 +93,14 @@ TEST_CASE("fair_reclaim: the gate, and trap 25") {
   CHECK_FALSE(b.may_reclaim("b", 1, capacity_kind::guaranteed));
 }
 
-TEST_CASE("fair_reclaim: who is over its fair share gives, who is not keeps") {
+TEST_CASE("fair_reclaim: a queue over its fair share yields, another does not") {
   const books_of b{8, {{"a", "", 1, 6, 4}, {"b", "", 1, 2, 4}}};
   CHECK(b.is_fair("b", 1, {{"a", 1}}));
   CHECK(b.is_fair("b", 2, {{"a", 1}, {"a", 1}}));
   CHECK_FALSE(b.is_fair("b", 3, {{"a", 1}, {"a", 1}, {"a", 1}}));  // The third is within its share.
 }
 
-TEST_CASE("fair_reclaim: what is deserved is taken back from who has more than it deserves") {
+TEST_CASE("fair_reclaim: deserved capacity is reclaimed from queues over their deserved share") {
   // a has eight of ten, which is less than its fair share.
   const books_of b{10, {{"a", "", 2, 8, 8, 9}, {"b", "", 4, 2, 1, 1}}};
   CHECK(b.is_fair("b", 1, {{"a", 1}}));
@@ -113,7 +113,7 @@ TEST_CASE("fair_reclaim, trap 29: the last bundle may take a queue below what it
   CHECK(b.is_fair("b", 1, {{"a", 8}}));
 }
 
-TEST_CASE("fair_reclaim: between departments it is theirs that count") {
+TEST_CASE("fair_reclaim: between departments the departments' shares count") {
   const books_of b{
       8, {{"d1", "", 2}, {"d2", "", 2}, {"a", "d1", 0, 3}, {"b", "d2", 4, 3}, {"c", "d2", 2, 2, 2}}};
   // d1 has less than its share of four, d2 more.
@@ -121,7 +121,7 @@ TEST_CASE("fair_reclaim: between departments it is theirs that count") {
   CHECK_FALSE(b.is_fair("c", 1, {{"b", 1}}));
 }
 
-TEST_CASE("fair_reclaim, trap 18: a third department over its share does not stand in the way") {
+TEST_CASE("fair_reclaim, trap 18: a third department over its share does not block the reclaim") {
   const books_of b{9,
                    {{"d1", "", 1},
                     {"d2", "", 1},
@@ -146,7 +146,7 @@ TEST_CASE("fair_reclaim: the margin, where the beneficiary's department is over 
   CHECK_FALSE(b.is_fair("a", 2, {{"b", 1}, {"b", 1}}));
 }
 
-TEST_CASE("fair_reclaim: whoever took fairly is not taken from for it") {
+TEST_CASE("fair_reclaim: a fair reclaim is not reversed") {
   allot_test::for_each_seed(4000, [](random_source& random) {
     std::vector<queue> queues{{"d1"}, {"d2"}, {"a", "d1"}, {"b", "d1"}, {"c", "d2"}, {"e", "d2"}};
     std::int64_t capacity = 0;

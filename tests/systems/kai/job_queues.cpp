@@ -7,7 +7,7 @@
 
 using world = allot_test::kai_world;
 
-TEST_CASE("job_queues: who waits goes by priority and age, and surplus after whole jobs") {
+TEST_CASE("job_queues: pending jobs are in order of priority and age, elastic pods after whole jobs") {
   world w{R"(
     nodes 6
     queue d - - 1
@@ -18,7 +18,7 @@ TEST_CASE("job_queues: who waits goes by priority and age, and surplus after who
   CHECK(w.step() == "+p1 +p0 +r:1 +r:1");
 }
 
-TEST_CASE("job_queues: pods that are no units yet count as asked for") {
+TEST_CASE("job_queues: pods without a unit of their own count as requested") {
   // a asks for six: its share is six. Were it one, b would take all back.
   world w{R"(
     nodes 6

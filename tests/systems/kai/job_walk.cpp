@@ -99,7 +99,7 @@ std::string diary(std::uint64_t seed, allot::kai_policies policies) {
 
 }  // namespace
 
-TEST_CASE("job_walk: kinds that are passed, and places and devices that are counted, change no plan") {
+TEST_CASE("job_walk: skipping kinds and counting places and devices change no plan") {
   std::size_t decided = 0;
   allot_test::for_each_seed(600, [&](random_source& random) {
     const auto seed = static_cast<std::uint64_t>(random.between(1, 1'000'000'000));

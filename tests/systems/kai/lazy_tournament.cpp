@@ -142,7 +142,7 @@ void compare(random_source& random) {
 
 }  // namespace
 
-TEST_CASE("lazy_tournament: nobody takes part, nobody has a turn") {
+TEST_CASE("lazy_tournament: without participants there is no winner") {
   const auto tree = allot::build_quota_tree<1>({{.name = "a"}}).value();
   lazy_tournament<int> turn;
   turn.reset(tree);
@@ -151,14 +151,14 @@ TEST_CASE("lazy_tournament: nobody takes part, nobody has a turn") {
   CHECK_FALSE(turn.next(tree, key));
 }
 
-TEST_CASE("lazy_tournament: is KAI's heaps, keyed anew at the front alone") {
+TEST_CASE("lazy_tournament: equals KAI's heaps, which rekey only the front") {
   allot_test::for_each_seed(300, [](random_source& random) {
     compare<false>(random);
     compare<true>(random);
   });
 }
 
-TEST_CASE("lazy_tournament: who has changed is keyed anew where it stands") {
+TEST_CASE("lazy_tournament: a changed quota is rekeyed in place") {
   const auto tree = allot::build_quota_tree<1>({{.name = "a"}, {.name = "b"}}).value();
   int of_a = 2;
   const auto key = [&](quota_id q, quota_id) { return q.index() == 0 ? of_a : 1; };
@@ -173,7 +173,7 @@ TEST_CASE("lazy_tournament: who has changed is keyed anew where it stands") {
   CHECK(turn.next(tree, key) == quota_id{0});
 }
 
-TEST_CASE("lazy_tournament: whether others were keyed on the way to who has the turn") {
+TEST_CASE("lazy_tournament: reports whether other quotas were keyed on the way to the winner") {
   const auto tree = allot::build_quota_tree<1>({{.name = "a"}, {.name = "b"}}).value();
   std::vector<int> keys{0, 2};
   const auto key = [&](quota_id q, quota_id) { return keys[q.index()]; };

@@ -25,7 +25,7 @@ struct small_session {
 
 }  // namespace
 
-TEST_CASE("past_usage: parts of the capacity, over the time since the first step") {
+TEST_CASE("past_usage: usage as a part of the capacity, over the time since the first step") {
   small_session session{allot::build_quota_tree<1>({{.name = "d", .nominal = gpus(8), .inclusive = true},
                                                     {.name = "a", .parent = "d", .nominal = gpus(4)},
                                                     {.name = "b", .parent = "d", .nominal = gpus(4)}})

@@ -23,7 +23,7 @@ std::string settle(const std::string& told) {
 
 // Facts of KAI's tables, reclaim_test.go.
 
-TEST_CASE("runai, reclaim: two queues over their share give one job each, the lowest priority") {
+TEST_CASE("runai, reclaim: two queues over their share yield one job each, the lowest priority") {
   CHECK(decide(R"(
     nodes 6
     queue d1 - 1 0
@@ -39,7 +39,7 @@ TEST_CASE("runai, reclaim: two queues over their share give one job each, the lo
     wait r r 2x1)") == "-b2 -a2 ~r");
 }
 
-TEST_CASE("runai, reclaim: a gang goes whole, though its queue falls below what it deserves") {
+TEST_CASE("runai, reclaim: a gang is evicted whole, though its queue falls below what it deserves") {
   CHECK(decide(R"(
     nodes 16 16
     queue d - - 1
@@ -49,7 +49,7 @@ TEST_CASE("runai, reclaim: a gang goes whole, though its queue falls below what 
     wait b q1 1x10)") == "-a ~b");
 }
 
-TEST_CASE("runai, reclaim: over deserved but within the fair share yields to who is below deserved") {
+TEST_CASE("runai, reclaim: over its deserved share a queue yields to one below it") {
   CHECK(decide(R"(
     nodes 3 3 3 3 3 3
     queue d - - 1
@@ -159,7 +159,7 @@ TEST_CASE("runai, reclaim: one of two waiting jobs gets its queue's share, the o
     wait p0 q1 1x1)") == "-r1 ~p0");
 }
 
-TEST_CASE("runai, reclaim: whoever uses what it deserves keeps it, though more is deserved than there is") {
+TEST_CASE("runai, reclaim: a queue keeps what it deserves, even if more is deserved than exists") {
   CHECK(decide(R"(
     nodes 2
     queue d - - 1
@@ -295,7 +295,7 @@ TEST_CASE("runai, consolidation: a running job moves so that a larger one fits")
   CHECK(decide(two + "run r0 q0 1x3 @0\n run r1 q0 1x3 @1\n wait p0 q0 1x3").empty());
 }
 
-TEST_CASE("runai, consolidation: who fits elsewhere moves, and nobody else") {
+TEST_CASE("runai, consolidation: only jobs that fit elsewhere move") {
   const std::string one = "nodes 4 4\n queue d - - 1\n queue q0 d 8 0\n";
   CHECK(decide(one + "run r0 q0 1x3 @0\n run r1 q0 1x1 @1\n run r2 q0 1x2 @1\n wait p q0 1x2") == "-r1 ~p");
   CHECK(decide(one + "run r0 q0 1x2 @0 prio=50\n run r1 q0 1x2 @1 prio=75\n wait p q0 1x3") == "-r0 ~p");
@@ -309,7 +309,7 @@ TEST_CASE("runai, consolidation: who fits elsewhere moves, and nobody else") {
             .empty());
 }
 
-TEST_CASE("runai, consolidation: what may not be preempted does not move, nor is room made for it") {
+TEST_CASE("runai, consolidation: non-preemptible jobs do not move, and no room is made for them") {
   CHECK(decide("nodes 2 2\n queue d - - 1\n queue q0 d 4 0\n"
                "run r0 q0 1x1 @0 prio=100\n run r1 q0 1x1 @1 prio=100\n wait p q0 1x2")
             .empty());
@@ -318,7 +318,7 @@ TEST_CASE("runai, consolidation: what may not be preempted does not move, nor is
             .empty());
 }
 
-TEST_CASE("runai, consolidation: of elastic jobs the elastic pods move") {
+TEST_CASE("runai, consolidation: elastic pods of elastic jobs move") {
   const std::string one = "queue d - - 1\n queue q0 d 9 0\n";
   CHECK(decide("nodes 4 3\n" + one + "run r q0 2x2 min=1 @0,1\n wait p q0 1x3") == "-r:1 ~p");
   CHECK(decide("nodes 4 3\n" + one + "run r q0 3x2 min=1 @0,0,1\n wait p q0 1x3").empty());
@@ -335,7 +335,7 @@ TEST_CASE("runai, consolidation: over full nodes, and two at a time") {
 
 // preempt_test.go, preempt_elastic_test.go
 
-TEST_CASE("runai, preempt: the lower priority of the own queue yields") {
+TEST_CASE("runai, preempt: a lower priority of the same queue yields") {
   const std::string one = "queue d - - 1\n queue q0 d 2 0\n";
   CHECK(decide("nodes 2\n" + one +
                "run r0 q0 1x0.5 @0:0\n run r1 q0 1x1 @0:1\n run r2 q0 1x0.5 @0:0\n wait p q0 1x1 prio=100") ==
@@ -372,7 +372,7 @@ TEST_CASE("runai, preempt: of elastic jobs the elastic pods first, one pod at a 
 
 // allocateElastic_test.go
 
-TEST_CASE("runai, allocate: elastic jobs start with their minimum and grow, the one with least first") {
+TEST_CASE("runai, allocate: elastic jobs start with their minimum and grow, the smallest first") {
   const std::string one = "queue d - - 1\n queue q0 d 2 0\n";
   CHECK(decide("nodes 2\n" + one + "wait p q0 2x1 min=1") == "+p:1 +p:1");
   CHECK(decide("nodes 1\n" + one + "wait p q0 2x1 min=1") == "+p:1");
@@ -383,7 +383,7 @@ TEST_CASE("runai, allocate: elastic jobs start with their minimum and grow, the 
 
 // integration_tests/reclaim/reclaim_test.go: with those told to go gone, until nothing is decided any more.
 
-TEST_CASE("runai, in rounds: what was lent comes back, once") {
+TEST_CASE("runai, in rounds: lent capacity is reclaimed once") {
   CHECK(settle("nodes 8\n queue d - - 1\n queue q0 d 6 6\n queue q1 d 5 5\n"
                "run r q0 1x8 @0\n wait p q1 1x5") == "-r ~p | +p");
   CHECK(settle("nodes 4\n queue d - - 1\n queue q0 d 2 2\n queue q1 d 2 2\n"
@@ -476,7 +476,7 @@ TEST_CASE(
         "~p");
 }
 
-TEST_CASE("runai, trap 21: what rounding leaves is the lower priority's share, but not its turn") {
+TEST_CASE("runai, trap 21: rounding gives the last GPU to the lower priority's share, but not its turn") {
   // c's fair share is one, a's and b's are none; yet in line a goes first and would have it again.
   const std::string one = "nodes 1\n queue a - 0 1 prio=1\n queue b - 0 1 prio=1\n queue c - 0 1\n";
   CHECK(decide(one + "run r a 1x1 @0\n wait p b 1x1\n wait q c 1x1").empty());
@@ -488,7 +488,7 @@ TEST_CASE("runai, trap 22: requests of 0.6 and 0.6 on one GPU") {
         "-r ~p | +p");
 }
 
-TEST_CASE("runai, trap 24: with weights of zero the surplus is in nobody's share, and is lent all the same") {
+TEST_CASE("runai, trap 24: with weights of zero no share includes the surplus, but it is lent all the same") {
   const std::string zero = "nodes 8\n queue a - 2 0\n queue b - 2 0\n";
   CHECK(decide(zero + "wait p a 1x7") == "+p");
   CHECK(decide(zero + "run r a 1x8 @0\n wait p b 1x3").empty());
@@ -503,7 +503,7 @@ TEST_CASE("runai, trap 25: a gang larger than its queue's share never reclaims")
                "wait p b 7x1") == "-r ~p");
 }
 
-TEST_CASE("runai, trap 28: the order in which quotas and jobs are told does not matter but for age") {
+TEST_CASE("runai, trap 28: the order in which quotas and jobs are given matters only for age") {
   const std::string nodes = "nodes 2 2\n queue d - - 1\n";
   const std::string a = "queue a d 0 0\n";
   const std::string b = "queue b d 0 0\n";
@@ -512,13 +512,13 @@ TEST_CASE("runai, trap 28: the order in which quotas and jobs are told does not 
   CHECK(decide(nodes + c + b + a + "run r0 a 1x2 @0\n run r1 b 1x2 @1\n wait p c 1x2") == "-r0 ~p");
 }
 
-TEST_CASE("runai, trap 29: a queue one above its share may lose a gang and fall below what it deserves") {
+TEST_CASE("runai, trap 29: a queue one GPU over its share may lose a gang and fall below what it deserves") {
   CHECK(
       decide("nodes 9\n queue a - 8 0\n queue b - 1 0\n run r0 a 1x1 @0\n run r1 a 1x8 @0\n wait p b 1x1") ==
       "-r1 ~p");
 }
 
-TEST_CASE("runai: limits and what may not be preempted") {
+TEST_CASE("runai: limits and non-preemptible jobs") {
   CHECK(decide("nodes 9\n queue d - - 1\n queue a d 1 1 limit=3\n wait p a 1x4\n wait q a 1x3") == "+q");
   CHECK(decide("nodes 9\n queue d - 2 1\n queue a d 4 1\n wait p a 1x3 prio=100\n wait q a 1x2 prio=100") ==
         "+q");

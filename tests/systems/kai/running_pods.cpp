@@ -9,7 +9,7 @@
 
 using world = allot_test::kai_world;
 
-TEST_CASE("running_pods: surplus yields before whole jobs, of each job the last pod first") {
+TEST_CASE("running_pods: elastic pods yield before whole jobs, the last pod of each job first") {
   world w{R"(
     nodes 6
     queue d - - 1
@@ -25,7 +25,7 @@ TEST_CASE("running_pods: surplus yields before whole jobs, of each job the last 
   CHECK(w.step() == "-r0:1 -r0:1 -r1 ~p0 ~p1 ~p2");
 }
 
-TEST_CASE("running_pods: a line follows who starts and who goes, and indexes that are given again") {
+TEST_CASE("running_pods: a line follows starts, ends and reused indexes") {
   world w{R"(
     nodes 4
     queue d - - 1

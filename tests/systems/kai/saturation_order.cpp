@@ -75,7 +75,7 @@ class pair_of_queues {
 
 }  // namespace
 
-TEST_CASE("saturation_standing: within what it deserves goes before priority") {
+TEST_CASE("saturation_standing: within its deserved share comes before priority") {
   const pair_of_queues q{
       10, {.deserved = 2, .used = 2, .waiting = 5, .priority = 9}, {.deserved = 2, .used = 1, .waiting = 5}};
   CHECK_FALSE(q.first_goes(1, 1));
@@ -88,7 +88,7 @@ TEST_CASE("saturation_standing: then priority, before how much is used") {
   CHECK(q.first_goes(1, 1));
 }
 
-TEST_CASE("saturation_standing: who may have none of it goes last") {
+TEST_CASE("saturation_standing: a queue that may have none of it comes last") {
   const pair_of_queues q{
       10, {.deserved = 0, .used = 0, .waiting = 1, .weight = 0}, {.deserved = 1, .used = 9, .waiting = 5}};
   CHECK_FALSE(q.first_goes(1, 1));
@@ -104,13 +104,13 @@ TEST_CASE("saturation_standing: the smaller share with the job, without victims,
   CHECK_FALSE(q.first_goes(2, 1));  // 8/6 is 4/3 and 6/6 is 3/3: the one that may have less goes.
 }
 
-TEST_CASE("saturation_standing: the older in the end") {
+TEST_CASE("saturation_standing: finally the older") {
   const queue even{.deserved = 2, .used = 2, .waiting = 2};
   const pair_of_queues q{8, even, even};
   CHECK(q.first_goes(1, 1));
 }
 
-TEST_CASE("saturation_standing: over-utilised is who is above its share in all of KAI's resources") {
+TEST_CASE("saturation_standing: over-utilised means above the share in all of KAI's resources") {
   std::vector<quota_spec<3>> specs(2);
   specs[0].name = "a";
   specs[1].name = "b";

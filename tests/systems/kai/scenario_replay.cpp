@@ -9,7 +9,7 @@
 
 using world = allot_test::kai_world;
 
-TEST_CASE("scenario_replay: a victim that goes first in line keeps its place, so nobody gains") {
+TEST_CASE("scenario_replay: a victim that is first in line keeps its place, so the scenario fails") {
   // a would be given it back before b's second is looked at, for b's first asks for so much.
   world w{R"(
     nodes 4
@@ -54,7 +54,7 @@ TEST_CASE(
   CHECK(w.step() == "+g +p");
 }
 
-TEST_CASE("scenario_replay: a fraction goes to the GPU that is taken most, by those who leave too") {
+TEST_CASE("scenario_replay: a fraction goes to the fullest GPU, counting pods that are leaving") {
   // p1 has the GPU that k leaves. p2 would fit there, but takes v's part of the other.
   world w{R"(
     nodes 2

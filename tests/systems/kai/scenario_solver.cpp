@@ -38,7 +38,7 @@ TEST_CASE("scenario_solver: it stops at the first number of pods without a solut
   CHECK(w.step().empty());
 }
 
-TEST_CASE("scenario_solver: victims of the job's own phase only") {
+TEST_CASE("scenario_solver: victims of the job's own action only") {
   // Within the queue those of lower priority, between queues those over their share.
   const std::string told =
       "nodes 2\n queue d - - 1\n queue a d 1 0\n queue b d 1 0\n"
@@ -47,7 +47,7 @@ TEST_CASE("scenario_solver: victims of the job's own phase only") {
   CHECK(world{told + "wait p a 1x1 prio=40"}.step().empty());
 }
 
-TEST_CASE("scenario_solver: what may not be taken is taken from nobody, however many jobs there are") {
+TEST_CASE("scenario_solver: ineligible jobs are never victims, however many there are") {
   std::string told = "nodes";
   for (int n = 0; n < 64; ++n) told += " 8";
   told += "\n queue d - - 1\n queue a d 256 1\n queue b d 256 1\n queue c d 0 1\n";
@@ -60,7 +60,7 @@ TEST_CASE("scenario_solver: what may not be taken is taken from nobody, however 
   CHECK(w.step().empty());
 }
 
-TEST_CASE("scenario_solver: a queue that a reclaim has served is not reclaimed from in turn") {
+TEST_CASE("scenario_solver: a queue served by a reclaim is not reclaimed from in turn") {
   allot_test::for_each_seed(500, [](random_source& random) {
     // Flat queues, one node, whole jobs: what one takes the other can't take back, for five rounds.
     std::string told = "nodes 12\n queue d - - 1\n";

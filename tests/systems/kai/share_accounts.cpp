@@ -73,7 +73,7 @@ TEST_CASE("share_accounts: the allocatable share") {
   CHECK(books.allocatable(tree.find("all"))[0].is_unlimited());
 }
 
-TEST_CASE("share_accounts: limits on the path, and deserved for what may not be preempted") {
+TEST_CASE("share_accounts: limits on the path, and deserved shares for non-preemptible jobs") {
   const auto tree = allot::build_quota_tree<1>({queue("d", "", 3, 6), queue("a", "d", 4, 8)}).value();
   const quota_id a = tree.find("a");
   share_accounts<> books;
@@ -88,7 +88,7 @@ TEST_CASE("share_accounts: limits on the path, and deserved for what may not be 
   CHECK_FALSE(books.within_deserved_of_all(a, gpus(2)));
 }
 
-TEST_CASE("share_accounts: dimensions that nobody has do not count") {
+TEST_CASE("share_accounts: dimensions without capacity do not count") {
   std::vector<quota_spec<3>> specs(1);
   specs[0].name = "q";
   specs[0].nominal = resources<3>{gpus(2), gpus(0), quantity::unlimited()};

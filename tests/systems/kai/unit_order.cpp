@@ -23,7 +23,7 @@ struct unit_record {
 
 }  // namespace
 
-TEST_CASE("unit_rank: priority, then who is below its minimum, then age") {
+TEST_CASE("unit_rank: priority, then jobs below their minimum, then age") {
   // The key is less for a higher priority.
   const job_id first{0}, second{1};
   const unit_rank high{-9, 2, 50, 5, second, 3}, waits{-5, 0, 40, 4, first, 0}, runs{-5, 1, 10, 1, first, 0},
@@ -34,7 +34,7 @@ TEST_CASE("unit_rank: priority, then who is below its minimum, then age") {
   CHECK(grows != newer);
 }
 
-TEST_CASE("unit_order: the pods of a unit are those that the view or the places know of") {
+TEST_CASE("unit_order: the pods of a unit come from the view or the placement") {
   unit_record r;
   r.facts.pods = 1;
   r.facts.request = allot::resources<>{gpus(8)};

@@ -25,7 +25,7 @@ std::string step(world& w, allot::instant now) {
 
 }  // namespace
 
-TEST_CASE("victims_queue, trap 1: those asked already are taken off their queue") {
+TEST_CASE("victims_queue, trap 1: victims already considered are deducted from their queue") {
   world w{R"(
     nodes 12
     queue d - - 1
@@ -50,7 +50,7 @@ TEST_CASE("victims_queue, trap 1: those asked already are taken off their queue"
   CHECK(w.used("b") == 4);
 }
 
-TEST_CASE("victims_queue, trap 2: an elastic job gives as much as is needed, and no more") {
+TEST_CASE("victims_queue, trap 2: an elastic job yields as much as needed, and no more") {
   world w{R"(
     nodes 6
     queue d - - 1
@@ -63,7 +63,7 @@ TEST_CASE("victims_queue, trap 2: an elastic job gives as much as is needed, and
   CHECK(w.used("a") == 3);
 }
 
-TEST_CASE("victims_queue: a job that has not run long enough is not asked by other quotas") {
+TEST_CASE("victims_queue: minimum runtime protects a job from other quotas") {
   const std::string told = R"(
     nodes 2
     queue d1 - 0 0
@@ -92,7 +92,7 @@ TEST_CASE("victims_queue: a job that has not run long enough is not asked by oth
   CHECK(step(d, 120) == "-old ~p");
 }
 
-TEST_CASE("victims_queue: nor by its own, for which its queue's word counts") {
+TEST_CASE("victims_queue: minimum runtime protects a job from its own queue, by that queue's setting") {
   world w{R"(
     nodes 1
     queue d - - 1
@@ -104,7 +104,7 @@ TEST_CASE("victims_queue: nor by its own, for which its queue's word counts") {
   CHECK(step(w, 30) == "-r ~p");
 }
 
-TEST_CASE("victims_queue: of a protected elastic job surplus goes, and what it needs ends the search") {
+TEST_CASE("victims_queue: a protected elastic job yields only elastic pods, then ends the search") {
   const std::string told = R"(
     nodes 4
     queue d - - 1

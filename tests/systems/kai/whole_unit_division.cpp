@@ -164,7 +164,7 @@ TEST_CASE("whole_unit_division: KAI's rows for a cluster of 128 GPUs") {
   CHECK(divide(128000, {even, even, even}) == shares{43000, 43000, 42000});
 }
 
-TEST_CASE("whole_unit_division: what is deserved first, then by weight, priority and limit") {
+TEST_CASE("whole_unit_division: deserved shares first, then by weight, priority and limit") {
   const queue two{.deserved = 2000, .weight = 2000, .request = 6000};
   CHECK(divide(15000, {two, two}) == shares{6000, 6000});
   CHECK(divide(12000, {two, two}) == shares{6000, 6000});
@@ -189,7 +189,7 @@ TEST_CASE("whole_unit_division: what is deserved first, then by weight, priority
   CHECK(divide(7000, {{.deserved = -1, .weight = 0, .request = 5000}}) == shares{5000});
 }
 
-TEST_CASE("whole_unit_division: what all deserve together is not scaled down to what there is") {
+TEST_CASE("whole_unit_division: the total deserved is not scaled down to the capacity") {
   const queue five{.deserved = 5000, .weight = 0, .request = 5000};
   CHECK(divide(10000, {five, five, five}) == shares{5000, 5000, 5000});
   const queue everything{.deserved = -1, .weight = 0, .request = 9000};
@@ -205,14 +205,14 @@ TEST_CASE("whole_unit_division, trap 21: rounding takes from the higher priority
   CHECK(divide(128000, ten).back() == 2000);
 }
 
-TEST_CASE("whole_unit_division, trap 22: a share may exceed what is asked for, and the limit") {
+TEST_CASE("whole_unit_division, trap 22: a share may exceed the request and the limit") {
   const queue some{.request = 600};
   CHECK(divide(1000, {some, some}) == shares{1000, 0});
   const queue bounded{.request = 5000, .limit = 600};
   CHECK(divide(1000, {bounded, bounded}) == shares{1000, 0});
 }
 
-TEST_CASE("whole_unit_division, trap 23: use is a part of the cluster, weight one of the siblings") {
+TEST_CASE("whole_unit_division, trap 23: usage is relative to the cluster, weight to the siblings") {
   const auto tree =
       allot::build_quota_tree<1>({spec_of({.deserved = 16000, .limit = 16000}, "d"), spec_of({}, "rest"),
                                   spec_of({}, "a", "d"), spec_of({}, "b", "d")})
@@ -229,12 +229,12 @@ TEST_CASE("whole_unit_division, trap 23: use is a part of the cluster, weight on
   CHECK(division.fair_share(tree.find("b")) == resources<>{gpus(8)});
 }
 
-TEST_CASE("whole_unit_division, trap 24: with weights of zero the surplus is nobody's") {
+TEST_CASE("whole_unit_division, trap 24: with weights of zero the surplus is unassigned") {
   const queue none{.deserved = 2000, .weight = 0, .request = 8000};
   CHECK(divide(8000, {none, none}) == shares{2000, 2000});
 }
 
-TEST_CASE("whole_unit_division: an inner quota divides its fair share, and dimensions are apart") {
+TEST_CASE("whole_unit_division: an inner quota divides its fair share, dimensions are independent") {
   using two = resources<2>;
   std::vector<quota_spec<2>> specs(4);
   specs[0].name = "d";
@@ -254,7 +254,7 @@ TEST_CASE("whole_unit_division: an inner quota divides its fair share, and dimen
   CHECK(division.fair_share(tree.find("b")) == two{});
 }
 
-TEST_CASE("whole_unit_division: is what the reference says, on random siblings") {
+TEST_CASE("whole_unit_division: agrees with the reference on random siblings") {
   allot_test::for_each_seed(400, [](random_source& random) {
     std::vector<queue> queues(random.below(8) + 1);
     const bool with_history = random.one_in(2);

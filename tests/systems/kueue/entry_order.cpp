@@ -70,7 +70,7 @@ TEST_CASE("entry_order: nearest capacity, then priority, then age, as Kueue's Te
         "new_high_pri old new high_pri_borrowing old_borrowing new_borrowing twin far");
 }
 
-TEST_CASE("entry_order: the lowest share with the request first, and anew after each") {
+TEST_CASE("entry_order: the lowest share with the request first, recomputed after each entry") {
   // a and b own 2 each, and 8 more can be borrowed.
   auto l = make_ledger({{.name = "root", .nominal = gpus(8)},
                         {.name = "a", .parent = "root", .nominal = gpus(2)},

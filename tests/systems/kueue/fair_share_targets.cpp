@@ -306,7 +306,7 @@ TEST_CASE("fair_share_targets: through a hierarchy of cohorts, as Kueue") {
   });
 }
 
-TEST_CASE("fair_share_targets: what is borrowed in one flavor does not cost the own of another, as Kueue") {
+TEST_CASE("fair_share_targets: borrowing in one flavor does not cost owned capacity of another, as Kueue") {
   // #9494. Dimensions: cpu of a premium and of a cheap flavor.
   const allot::flavor_choice stay{allot::flavor_step::stay, allot::flavor_step::stay};
   const kueue_case c{

@@ -186,7 +186,7 @@ TEST_CASE("flavor_assignment: reclaim before preemption in the own quota, as Kue
   CHECK(answer({world({1, 0, 0, 1, 1}, {0, 1, 1}), {both}, {}, reclaim_second}) == "preempt 2");
 }
 
-TEST_CASE("flavor_assignment: how far the loan comes from, as Kueue's TestHierarchical") {
+TEST_CASE("flavor_assignment: the borrowing level, as Kueue's TestHierarchical") {
   const auto world = [](const quota& cq, const amounts& other_uses) {
     return std::vector<quota>{{.name = "three", .nominal = {0, 0, 4}},
                               {.name = "two", .cohort = "three", .nominal = {0, 4}},
@@ -226,7 +226,7 @@ TEST_CASE("flavor_assignment: groups add up, and each has its own choice") {
   CHECK(answer({{two}, {{{1, 0, 0}}}}) == "fit 0");
 }
 
-TEST_CASE("flavor_assignment: it remembers where it stopped") {
+TEST_CASE("flavor_assignment: remembers where it stopped") {
   const quota cq{.name = "cq", .nominal = {10, 10, 10}, .uses = {2, 2}};
   const auto stopped = assigned({{cq}, {any_of(9, 3)}, stay});
   CHECK(stopped.next[0] == 1);

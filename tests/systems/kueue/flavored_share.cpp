@@ -100,7 +100,7 @@ TEST_CASE("flavored_share: own jobs of a quota with children") {
   CHECK(shares.own_share_of(l, a) == shares.share_of(l, a));
 }
 
-TEST_CASE("flavored_share: one flavor a resource is the share that is known") {
+TEST_CASE("flavored_share: with one flavor per resource it is the plain borrowed share") {
   allot_test::for_each_seed(100, [](allot_test::random_source& random) {
     ledger<2> l{
         allot::build_quota_tree<2>(allot_test::random_quotas<2>(random, {.one_unlimited_in = 0})).value()};

@@ -46,7 +46,7 @@ TEST_CASE("float_share: the bits are those of a double, step by step") {
   });
 }
 
-TEST_CASE("float_share: ties go to the even neighbor, and what is left over breaks them") {
+TEST_CASE("float_share: ties round to even, and a remainder breaks them") {
   const std::int64_t one_more = (std::int64_t{1} << 53) + 1;
   const std::int64_t three_more = (std::int64_t{1} << 53) + 3;
   CHECK(rounded_number::of(one_more).key() == rounded_number::of(one_more - 1).key());
@@ -55,7 +55,7 @@ TEST_CASE("float_share: ties go to the even neighbor, and what is left over brea
         std::bit_cast<std::uint64_t>(9223372036854775808.0));
 }
 
-TEST_CASE("float_share: equal shares that come out different, and the weight zero") {
+TEST_CASE("float_share: equal shares that round differently, and weight zero") {
   const float_share one = float_share::of(quantity::whole(1), quantity::whole(15), 1000);
   const float_share five = float_share::of(quantity::whole(5), quantity::whole(15), 5000);
   CHECK(one.weighted == as_key(66.66666666666667));

@@ -31,7 +31,7 @@ allot::flavor_choice stay() {
 
 }  // namespace
 
-TEST_CASE("head_memory: who waits for its victims stays the head, in a best-effort queue (Kueue #7157)") {
+TEST_CASE("head_memory: a job waiting for its victims stays the head of a best-effort queue (Kueue #7157)") {
   for (const auto head : {best_effort_head, strict_head}) {
     CAPTURE(head == strict_head);
     priority_world w{{{.name = "cq", .nominal = {4}, .preempt = within(), .head = head}}};
@@ -91,7 +91,7 @@ TEST_CASE("head_memory: flavors at which a preemption failed in the end are not 
   CHECK(decides(strict_head) == "-low:priority>in | +in/1");
 }
 
-TEST_CASE("head_memory: heads that try their flavors in turn come to an end") {
+TEST_CASE("head_memory: heads that try one flavor after another terminate") {
   // Two strict heads, each with three flavors at which a preemption looks possible and fails.
   std::vector<kueue_queue> queues{{.name = "pool"},
                                   {.name = "bank", .cohort = "pool", .nominal = {4, 4, 4, 4}}};

@@ -15,7 +15,7 @@ using within = allot::preempt_within;
 using reclaim = allot::preempt_reclaim;
 }  // namespace
 
-TEST_CASE("kueue: a lower priority of the own queue yields, newest first") {
+TEST_CASE("kueue: a lower priority of the same queue yields, newest first") {
   world w{{{.name = "cq",
             .nominal = {6},
             .preempt = {.within = within::lower_priority, .reclaim = reclaim::never}}}};
@@ -27,7 +27,7 @@ TEST_CASE("kueue: a lower priority of the own queue yields, newest first") {
   CHECK(w.step() == "+in");
 }
 
-TEST_CASE("kueue: by default nobody yields, and best-effort queues go on behind a head that waits") {
+TEST_CASE("kueue: by default no job is preempted, and best-effort queues pass a waiting head") {
   world w{{{.name = "pool"},
            {.name = "a", .cohort = "pool", .nominal = {4}},
            {.name = "b", .cohort = "pool", .nominal = {4}}}};
@@ -39,7 +39,7 @@ TEST_CASE("kueue: by default nobody yields, and best-effort queues go on behind 
   CHECK(w.step() == "+a1");
 }
 
-TEST_CASE("kueue: not fair: a share does not count") {
+TEST_CASE("kueue: not fair: shares are ignored") {
   world w{
       {{.name = "pool", .nominal = {4}}, {.name = "a", .cohort = "pool"}, {.name = "b", .cohort = "pool"}}};
   w.runs({"a1", "a", {3}});
@@ -47,7 +47,7 @@ TEST_CASE("kueue: not fair: a share does not count") {
   CHECK(w.step() == "+a2");
 }
 
-TEST_CASE("kueue: not quiet: a victim that finds capacity nearer comes back before its evictor, for ever") {
+TEST_CASE("kueue: not quiet: a victim with nearer capacity is admitted before its preemptor, forever") {
   allot::preempt_settings preempt;
   preempt.within = within::lower_priority;
   preempt.reclaim = reclaim::any;
@@ -72,7 +72,7 @@ TEST_CASE("kueue: two borrowers fit, but not together (Kueue #822)") {
   CHECK(w.step() == "");
 }
 
-TEST_CASE("kueue: a hopeless head evicts nobody (Kueue #1979), a request of nothing needs nothing (#2524)") {
+TEST_CASE("kueue: a head that can't fit evicts no job (Kueue #1979), an empty request fits (#2524)") {
   allot::preempt_settings preempt;
   preempt.within = within::lower_priority;
   preempt.reclaim = reclaim::any;
@@ -101,7 +101,7 @@ TEST_CASE("kueue: an equal request of lower priority is tried by itself") {
   CHECK(w.step() == "+b2");
 }
 
-TEST_CASE("kueue: a quota beyond its limit whose head waits counts as if it kept to it") {
+TEST_CASE("kueue: a quota over its limit with a waiting head counts as if it were within it") {
   // a0's 3 count as 1 for the rest of the cycle, but still as 3 in the pool: taking a0 out frees only 1.
   const auto decides = [](std::int64_t limit) {
     world w{{{.name = "pool", .nominal = {4}},
@@ -123,7 +123,7 @@ TEST_CASE("kueue: a quota beyond its limit whose head waits counts as if it kept
   CHECK(decides(0) == "");
 }
 
-TEST_CASE("kueue: decides what the plain rules say") {
+TEST_CASE("kueue: agrees with a naive implementation of the rules") {
   allot_test::for_each_seed(4000, allot_test::check_against_naive<allot::kueue>);
 }
 

@@ -33,7 +33,7 @@ TEST_CASE("kueue_fair: the lowest share first, one head a quota") {
   CHECK(w.step() == "+a2");
 }
 
-TEST_CASE("kueue_fair: not quiet: reclaimed in one resource, borrowed in another, for ever") {
+TEST_CASE("kueue_fair: not quiet: reclaims one resource and borrows another, forever") {
   fair_world w{{{.name = "pool"},
                 {.name = "a", .cohort = "pool", .nominal = {6, 4}, .preempt = reclaims()},
                 {.name = "b", .cohort = "pool", .nominal = {5, 2}, .weight = 2000}}};
@@ -69,7 +69,7 @@ TEST_CASE("kueue_fair: a quota without a cohort, and one of weight zero (Kueue #
   CHECK(asking.step() == "");
 }
 
-TEST_CASE("kueue_fair: shares as floating-point numbers, where equal ones come out different") {
+TEST_CASE("kueue_fair: floating-point shares, where equal ones round differently") {
   // b would keep 5 of 15 at weight 5, and a have 1 of 15 at weight 1: as doubles, a's is the greater.
   const auto decides = [](std::optional<bool> as_floats) {
     allot::preset_options options;
@@ -89,6 +89,6 @@ TEST_CASE("kueue_fair: shares as floating-point numbers, where equal ones come o
   CHECK(decides(true) == "");
 }
 
-TEST_CASE("kueue_fair: decides what the plain rules say") {
+TEST_CASE("kueue_fair: agrees with a naive implementation of the rules") {
   allot_test::for_each_seed(4000, allot_test::check_against_naive<allot::kueue_fair>);
 }

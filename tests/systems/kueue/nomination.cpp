@@ -111,7 +111,7 @@ TEST_CASE("nomination: an elastic job gets as many pods as it can have, as Kueue
   CHECK(h.step() == "");
 }
 
-TEST_CASE("nomination: fewer pods rather than victims only where that does") {
+TEST_CASE("nomination: fewer pods instead of victims only where they fit") {
   // Kueue's preemption together with partial admission: at least the minimum, victims or not.
   for (const std::uint32_t pods : {20U, 30U}) {
     CAPTURE(pods);
@@ -135,7 +135,7 @@ TEST_CASE("nomination: an elastic job with flavors") {
   CHECK(h.step() == "+b*4/0");
 }
 
-TEST_CASE("nomination: quota without a place goes on with the next flavor") {
+TEST_CASE("nomination: a flavor without a place is passed over for the next") {
   cluster h{{{.name = "q", .nominal = models(16, 16)}}, allot_test::two_models(1, 1, 8)};
   h.submit("a", "q", 8);
   CHECK(h.step() == "+a");
@@ -148,7 +148,7 @@ TEST_CASE("nomination: quota without a place goes on with the next flavor") {
   CHECK(h.step() == "+c/1");
 }
 
-TEST_CASE("nomination: victims until there is a place, and not one more") {
+TEST_CASE("nomination: victims until there is a place, and no more") {
   cluster h{{{.name = "q", .nominal = models(64)}}, allot_test::two_models(2, 0, 8)};
   // Two nodes of eight, full of jobs of four.
   for (const char* name : {"a1", "a2", "b1", "b2"}) {
@@ -239,7 +239,7 @@ TEST_CASE("nomination: of two groups of flavors, the choice that has a place") {
   CHECK(h.used("q", 1) == 4);
 }
 
-TEST_CASE("nominations: an elastic head whose victims have been told and have not gone is decided on once") {
+TEST_CASE("nominations: an elastic head whose victims are still leaving is decided on once") {
   const auto run = [](allot::flavor_menu<2> menu) {
     host<allot::no_placement> h{{{.name = "q", .nominal = models(3)}}};
     h.submit("low", "q", 3);

@@ -64,7 +64,7 @@ TEST_CASE("reclaim_candidates: only quotas beyond their own in a contested dimen
   CHECK_FALSE(allot::detail::is_within_supply<2>(l, own, {true, true}));
 }
 
-TEST_CASE("reclaim_candidates: who turns out unnecessary stays, the last taken moves to its place") {
+TEST_CASE("reclaim_candidates: an unnecessary victim is put back, and the last one takes its position") {
   allot::ledger<> l{allot::build_quota_tree<1>({{.name = "pool"},
                                                 {.name = "own", .parent = "pool", .nominal = gpus(6)},
                                                 {.name = "other", .parent = "pool"}})

@@ -33,7 +33,7 @@ class occupancy {
  public:
   using allocation = allocation_id;
 
-  /// The job is physically gone: its devices are free, and its id becomes invalid. False if there was no such
+  /// The job has left its devices: they are free, and its id becomes invalid. False if there was no such
   /// allocation. O(its pods).
   bool release(allocation a) {
     const auto was = table_.status_of(a);
@@ -53,7 +53,7 @@ class occupancy {
     return true;
   }
 
-  /// Its job continues after all: undoes `vacate`, also on closed nodes. False unless it is vacating and
+  /// The eviction is cancelled: undoes `vacate`, also on closed nodes. False unless it is vacating and
   /// nothing it had has been given away. O(its pods).
   bool reoccupy(allocation a) {
     if (table_.status_of(a) != status::vacating) return false;

@@ -63,7 +63,7 @@ class trial_room {
 
   /// The pod is evicted. Precondition: it occupies its devices, and is not evicted.
   void goes(const placed_pod& pod) { change(pod, false); }
-  /// It stays after all. Precondition: it is evicted.
+  /// Undoes `goes`. Precondition: the pod counts as evicted.
   void stays(const placed_pod& pod) { change(pod, true); }
 
   /// Whether a pod of the request fits on the node of this pod without the evicted ones. If not, evicting

@@ -37,7 +37,7 @@ class any_placement {
   any_placement(placement_name name, const cluster& layout, const typical_pods& typical = {},
                 std::uint64_t seed = 1)
       : policy_(make(name, layout, typical, seed)) {}
-  /// A policy that has no name here: a placement costs one virtual call more.
+  /// A policy without a name here; each placement costs a virtual call.
   template <class Policy>
   requires(!std::same_as<Policy, any_placement> &&
            placement_policy<Policy>) explicit any_placement(Policy own)
@@ -50,7 +50,7 @@ class any_placement {
   }
 
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
-    // The usual policy, without a jump.
+    // The default policy, without std::visit.
     if (const auto* best = std::get_if<indexed_best_fit>(&policy_)) return (*best)(from, pod);
     return std::visit([&](const auto& policy) { return policy(from, pod); }, policy_);
   }

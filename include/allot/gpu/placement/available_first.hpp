@@ -27,7 +27,7 @@ namespace gpu {
 struct available_first {
   /// The pod waits for others to leave, wherever it is placed.
   bool waits = false;
-  /// Where the pod has stood until now: on that node it keeps its devices if they are still free.
+  /// The pod's former place: on that node it keeps its devices if they are still free.
   std::optional<pod_location> stood{};
 
   [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {

@@ -51,7 +51,7 @@ class indexed_best_fit {
   }
 
  private:
-  /// About as expensive as what is kept.
+  /// About as expensive as updating the kept scores.
   static constexpr std::size_t most_looks = 32;
 
   scored_placement<least_left> kept_;

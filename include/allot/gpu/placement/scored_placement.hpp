@@ -18,7 +18,7 @@ inline namespace v0 {
 namespace gpu {
 
 /// How good a node is for a pod: the higher, the better. And which of its devices the pod gets there; none if
-/// it does not fit after all.
+/// it turns out not to fit.
 ///
 /// A score is above the smallest value of its type. It depends only on what is used of this one node, so it
 /// stays valid until `free_index::changes` names the node; in particular, it does not depend on what is held.

@@ -128,7 +128,7 @@ class topology_checker {
     std::size_t first = on_cycle;
     for (std::size_t i = parts_[on_cycle].parent; i != on_cycle; i = parts_[i].parent)
       first = std::min(first, i);
-    std::string text = "the parents go in a circle: " + parts_[first].name;
+    std::string text = "the parents form a cycle: " + parts_[first].name;
     std::size_t i = first;
     do {
       i = parts_[i].parent;
@@ -171,7 +171,7 @@ class topology_checker {
       // Reported once, not for each node.
       if (!parts_[i].nodes.empty() && depth_[i] != none && depth_[i] + 1 < levels_.size()) {
         report(problem_code::out_of_range, parts_[i].name, "nodes",
-               "nodes stand in " + path(i) + ", which is a " + levels_[depth_[i]] + ": only a " +
+               "nodes are in " + path(i) + ", which is a " + levels_[depth_[i]] + ": only a " +
                    levels_.back() + " can have nodes");
       }
       for (const node_id n : parts_[i].nodes) {

@@ -302,7 +302,7 @@ class cycle_remover {
     for (std::size_t p = v; depth <= levels.size() && !parents[p].empty(); p = parents[p].front()) ++depth;
     if (g.out[v].empty() && depth == levels.size() && depths_known) {
       found.push_back({problem_code::unknown_name, g.names[v], "vertices",
-                       g.names[v] + " stands where a node would, but the cluster has no such node"});
+                       g.names[v] + " is in the position of a node, but the cluster has no such node"});
       parts[part_of[v]].parent = none;
     }
     if (parents[v].size() == 1) continue;

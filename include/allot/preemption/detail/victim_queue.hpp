@@ -78,7 +78,7 @@ class victim_queue {
       queue_.pop_back();
       victim_source& g = sources_[e.victim_source];
       if (g.offer != e.offer) continue;
-      // Others have yielded since: this quota may owe less, or be protected by now.
+      // Others have been taken since: this quota may borrow less, or be protected by now.
       if (may_be_asked(l, b, g, helpful(l, b, g), next_of(g))) return &g;
       enqueue(l, b, e.victim_source);
     }
@@ -99,14 +99,14 @@ class victim_queue {
                                 [&](const victim_source& x) { return x.quota == job.quota; });
     return g != sources_.end() && may_be_asked(l, b, *g, helpful(l, b, *g), job) ? &*g : nullptr;
   }
-  /// To be called when that job has been taken. It is skipped when its turn comes.
+  /// To be called when that job has been taken out of turn. It is skipped when its turn comes.
   void took_out_of_turn(const ledger<N>& l, const beneficiary<N>& b, const victim_source& g) {
     const bool near = g.how != relation::borrower;
     if (narrow(l, b) || near) open_scopes(l, b);
   }
-  /// Whether jobs may have been passed over because of what others have yielded.
+  /// Whether jobs may have been skipped because of what others have yielded.
   [[nodiscard]] bool spared_some() const noexcept { return spared_some_; }
-  /// Calls `visit(job, relation)` for each job that only what others have yielded has kept from being taken,
+  /// Calls `visit(job, relation)` for each job that was not taken only because of what others have yielded,
   /// rivals excepted. O(jobs of the sources).
   template <class Visit>
   void for_each_passed_over(const ledger<N>& l, const beneficiary<N>& b, Visit visit) const {
@@ -165,7 +165,7 @@ class victim_queue {
   static constexpr bool in_own_order = orders_within_quota<Order, N>;
 
   /// The quotas on the far side of one ancestor that borrow from beyond it: `count` sources from `first` on.
-  /// Their jobs may be preempted as borrowers once `side` owns the request. No `side` stands for the own jobs
+  /// Their jobs may be preempted as borrowers once `side` owns the request. No `side`: they are the own jobs
   /// of the beneficiary's quota.
   struct reclaim_scope {
     quota_id side;
@@ -323,7 +323,7 @@ class victim_queue {
   }
 
   /// Queues the source with its next job that may be preempted. A job that may not be preempted now can't be
-  /// later either, until it is offered again: others only give back what they owe.
+  /// later either, until it is offered again: others only return what they borrow.
   void enqueue(const ledger<N>& l, const beneficiary<N>& b, std::size_t i) {
     victim_source& g = sources_[i];
     if (g.closed) return;

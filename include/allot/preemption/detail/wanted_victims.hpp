@@ -18,12 +18,12 @@ inline namespace v0 {
 namespace detail {
 
 /// Victims that would make room, chosen from all candidates, whether or not they may be preempted in the end:
-/// first those that a search has asked in turn, then the others in order, and of these only the needed ones.
+/// first those that a search has tried in turn, then the others in order, and of these only the needed ones.
 /// `Queue` is the search's `victim_queue`.
 template <std::size_t N, class Queue>
 class wanted_victims {
  public:
-  /// Gathers the victims in `asked` and all jobs passed over because of them. Returns whether there are any
+  /// Gathers the victims in `asked` and all jobs skipped because of them. Returns whether there are any
   /// of the latter.
   bool gather(const ledger<N>& l, const beneficiary<N>& b, const Queue& queue,
               std::span<const victim<N>> asked) {
@@ -46,7 +46,7 @@ class wanted_victims {
     });
   }
 
-  /// Whether there is room without all of them, given that those asked are already gone; restores that state.
+  /// Whether there is room without all of them, given that those tried are already gone; restores that state.
   /// If there is room, drops the others that do not help: `helps(job)` is false for a gone job if bringing it
   /// back makes no difference, whichever others are back.
   template <class Take, class GiveBack, class Good, class Helps>
@@ -62,7 +62,7 @@ class wanted_victims {
                       candidates_.end());
     return yes;
   }
-  /// Decides, from the last on, which jobs need not be taken. None is taken on entry, nor on return. Returns
+  /// Decides, from the last on, which jobs need not be taken. None is taken on entry or on return. Returns
   /// false if there is no room even without all of them.
   template <class Take, class GiveBack, class Good>
   bool choose(Take take, GiveBack give_back, Good good) {
@@ -83,7 +83,7 @@ class wanted_victims {
     return any;
   }
   /// Calls `visit(job)` for the chosen jobs until it returns true; returns whether it did. Jobs that may open
-  /// a claim come first, then the smallest, because a quota may yield more than it owes with its last job.
+  /// a claim come first, then the smallest, because a quota's last job may yield more than it borrows.
   template <class Visit>
   bool ask(Visit visit) {
     order_.clear();
@@ -111,7 +111,7 @@ class wanted_victims {
   }
 
  private:
-  /// A job that may be preempted now, or might have been before others were taken.
+  /// A job that may be preempted now, or could have been before others were taken.
   struct candidate {
     running_job<N> job{};
     relation how{};
@@ -120,7 +120,7 @@ class wanted_victims {
   };
 
   std::vector<candidate> candidates_;
-  /// How many were asked in turn.
+  /// How many were tried in turn.
   std::size_t asked_ = 0;
   /// The indices of the chosen candidates.
   std::vector<std::size_t> order_;

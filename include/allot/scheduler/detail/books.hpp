@@ -26,8 +26,8 @@ namespace allot {
 inline namespace v0 {
 namespace detail {
 
-/// The state of the world, twice: what jobs use *now*, evicting ones included, and what decisions count on:
-/// the evicting already gone, the reserved already there. A job starts when both allow it, so capacity on its
+/// The state of the world, twice: what jobs use *now*, evicting ones included, and what decisions assume:
+/// evicting jobs gone, reserved ones running. A job starts when both allow it, so capacity on its
 /// way to a beneficiary goes to no other job, and no decision takes either over its limits.
 template <job_view View, placement Placement>
 class books {
@@ -223,7 +223,7 @@ class books {
     [[nodiscard]] bool helps(const running_job<n>& v) { return of.what_if_.helps(places, jobs[v.id].where); }
     [[nodiscard]] bool would_fit() const { return of.what_if_.fits(places); }
 
-    /// Without a what-if there is no answer, so a search does not gather the question.
+    /// Without a what-if there is no answer, so a search does not collect the groups.
     [[nodiscard]] bool might_fit_without(std::span<const possible_victims> these) requires has_what_if {
       std::vector<std::uint32_t>& groups = of.possible_;
       groups.clear();
@@ -276,7 +276,7 @@ class books {
       what_if_.may_go(places, groups_.add(r.facts.quota, r.facts.priority), r.where);
     }
   }
-  /// The job is no longer one of those, but still at its place.
+  /// The job may no longer be preempted, but is still at its place.
   void stays(const record& r) {
     running_.erase(r.facts);
     if constexpr (has_what_if) {

@@ -133,7 +133,7 @@ class lifecycle {
   };
   [[nodiscard]] const quota_state& of(quota_id x) const { return quotas_[x.index()]; }
 
-  /// The queue or the usage of x has changed: a cycle that orders quotas has to look at it again.
+  /// The queue or the usage of x has changed: a cycle that orders quotas must reorder it.
   void touch(quota_id x) {
     if (!std::exchange(state_of(x).touched, true)) touched_.push_back(x);
   }

@@ -30,7 +30,7 @@ struct pending_entry {
 namespace detail {
 
 /// A heap of pending jobs, the least rank in front, in which each entry also knows the least estimate at or
-/// below it: so the first job that lasts no longer than a bound is found without a look at those that do.
+/// below it: so the first job that lasts no longer than a bound is found without visiting those that do.
 class pending_heap {
  public:
   static constexpr std::size_t nowhere = std::numeric_limits<std::size_t>::max();
@@ -92,7 +92,7 @@ class pending_heap {
     }
     nodes_[i].shortest = least;
   }
-  /// Renews the parents of node i, which may just have gone.
+  /// Updates the parents of node i, which may just have been removed.
   void renew_above(std::size_t i) {
     while (i > 0) renew(i = parent(i));
   }

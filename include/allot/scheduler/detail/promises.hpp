@@ -31,7 +31,7 @@ class promises {
     const auto at = place_of(id);
     return at == entries_.end() ? nullptr : &*at;
   }
-  /// The positions in `all` of those that can tell when they start, the earliest first.
+  /// The positions in `all` of those with a known start, the earliest first.
   [[nodiscard]] std::span<const std::size_t> by_start() const noexcept { return by_start_; }
 
   void add(const entry& e) {
@@ -78,10 +78,10 @@ class promises {
   std::vector<std::size_t> by_start_;
 };
 
-/// What has happened since the promised starts were looked at last. If all that ended did so when expected,
+/// What has happened since the promised starts were last checked. If all that ended did so when expected,
 /// none of them moves.
 struct promise_news {
-  /// The host has changed something else than what runs, by which a start may become later.
+  /// The host has changed something other than running jobs that may delay a start.
   delay_cause cause = delay_cause::none;
   /// Whether any start may have become earlier, or later.
   bool starts_may_move = false;

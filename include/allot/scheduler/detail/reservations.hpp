@@ -40,7 +40,7 @@ class reservations {
     left(leaving);
     expect(leaving, waiting_.back());
   }
-  /// The job that the evicting job leaves for, if it waits.
+  /// The beneficiary of the evicting job, if it waits.
   [[nodiscard]] job_id beneficiary_of(job_id leaving) const {
     const auto at =
         std::find_if(leaving_.begin(), leaving_.end(), [&](const departure& d) { return d.job == leaving; });

@@ -20,10 +20,10 @@ namespace allot {
 inline namespace v0 {
 namespace sim {
 
-/// What the jobs of a simulation hold and want of the user's quotas, however the policy treats those: the
+/// What the jobs of a simulation hold and request of the user's quotas, however the policy treats those: the
 /// usage is that of the running pods, under their flavors.
 ///
-/// A job wants all its pods from its submission until it ends; before it has flavors, of its first ones.
+/// A job requests all its pods from its submission until it ends; until it has flavors, of its first ones.
 template <std::size_t N>
 class job_accounts {
  public:
@@ -32,13 +32,13 @@ class job_accounts {
   }
 
   [[nodiscard]] const allot::ledger<N>& ledger() const noexcept { return ledger_; }
-  /// What each quota's own jobs want, by id.
+  /// What each quota's own jobs request, by id.
   [[nodiscard]] std::span<const resources<N>> demand() const noexcept { return demand_; }
   /// The number of pending jobs of each quota, by id.
   [[nodiscard]] std::span<const std::uint32_t> waiting() const noexcept { return waiting_; }
   /// The number of pods that running jobs lack.
   [[nodiscard]] std::uint64_t lacking() const noexcept { return lacking_; }
-  /// What the job wants under a choice of flavors.
+  /// What the job requests under a choice of flavors.
   [[nodiscard]] resources<N> wanted(job_index j, const flavor_pick& pick) const {
     return jobs_.amount(j, jobs_.pods(j), pick);
   }

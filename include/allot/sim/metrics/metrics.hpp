@@ -201,7 +201,7 @@ class metrics final : public observer<N> {
     lost_.begin(sim.jobs().size(), j, since, sim.jobs()[j].fewest_pods());
     --pending_;
     usage_changed_ = true;
-    // It may have other flavors than its demand assumed.
+    // It may get other flavors than its demand assumed.
     if (sim.jobs()[j].flavors != 0) demand_may_differ_ = true;
   }
   void evicted(const simulator<N>& sim, job_index j, const interruption& how) {
@@ -378,7 +378,7 @@ class metrics final : public observer<N> {
   /// Whether any job may have more room than at the last instant.
   bool given_back_ = true;
   bool anyone_lends_ = false;
-  /// Other than by jobs that came or ended.
+  /// Other than by submissions and ends of jobs.
   bool demand_may_differ_ = true;
   instant last_ = 0;
   bool has_begun_ = false;

@@ -14,7 +14,7 @@
 namespace allot {
 inline namespace v0 {
 
-/// NVIDIA KAI-Scheduler v0.13, the open-source scheduler of Run:ai, to the letter.
+/// NVIDIA KAI-Scheduler v0.13, the open-source scheduler of Run:ai, decision for decision.
 ///
 /// - A quota is a KAI queue: its nominal is what it *deserves* (unlimited: everything), nominal plus borrow
 ///   limit is its limit, weight is its over-quota weight. Only leaves run jobs; inner quotas bound and rank
@@ -28,31 +28,31 @@ inline namespace v0 {
 ///   every quota on their path deserves.
 /// - Reclaim: `fair_reclaim`. Preempt: lower priority, same quota. Consolidation: every moved job fits again.
 /// - Minimum runtimes protect jobs; of an elastic job, only what it needs.
-/// - A pipelined job is active until the end of the cycle: what it counts on is free for nobody, and it may
+/// - A pipelined job is active until the end of the cycle: the capacity it waits for is not free, and it may
 ///   yield or move like a running one. One that yields waits for the next cycle.
-/// - Victims are placed again pod by pod, where they stood if there is room; only pods that then stand
+/// - Victims are placed again pod by pod, on their former nodes if there is room; only pods placed
 ///   elsewhere are evicted. The plan says how many of a gang; the gang itself restarts as a whole.
-/// - A job that can never fit stands in the line and counts in the shares.
+/// - A job that can never fit stays in the queue and counts in the shares.
 /// - GPU memory is charged by the node on which it runs, in percent of the device, rounded up; while it is
-///   pending, as what it is of the smallest GPU (views: `charging_view`).
+///   pending, as its part of the smallest GPU (views: `charging_view`).
 ///
-/// Where KAI follows the order of a hash table, this goes by age: nodes by number, the oldest of the movable
+/// Where KAI follows the order of a hash table, ours is by age: nodes by number, the oldest of the movable
 /// jobs, reclaimed parts in the order in which they were taken. Where KAI would loop forever, taking from a
 /// job in the cycle that allocated it and waiting for it to terminate, the pending job starts in the next
 /// cycle.
 ///
-/// Decided otherwise than by KAI, as far as known (36 of 2,110 cycles):
+/// Known differences from KAI (36 of 2,110 cycles):
 /// - elastic jobs: KAI goes on with further pods of a job that it has just pipelined, and counts pods of one
 ///   job that are pipelined one after the other; here one pod of a job waits at a time, and none before the
 ///   job runs;
 /// - GPU memory: KAI fills a device by MiB, the inventory by percent rounded up, so a device may be full here
-///   that is not there; and where a limit forbids what a pod is charged on the best node, KAI tries the next
+///   but not in KAI; and where a limit forbids what a pod is charged on the best node, KAI tries the next
 ///   node;
 /// - quotas that are unlimited, but have a limit: their nominal is the limit here, for the division too;
-/// - not explained yet: 6 cycles with fractions, 5 without fractions, memory or elastic jobs, and what of 13
-///   mixed ones none of these rules explains.
+/// - not yet explained: 6 cycles with fractions, 5 without fractions, memory or elastic jobs, and part of 13
+///   mixed ones.
 ///
-/// What it does not do because KAI does not (`standard` does):
+/// What it does not do, because KAI does not (`standard` does):
 /// - distribute all of the surplus: with weights of zero it stays unassigned; a share may exceed the request
 ///   (tests: "runai, trap 22", "trap 24");
 /// - serve higher priorities first: what rounding leaves over may go to a lower one ("trap 21");
@@ -73,8 +73,8 @@ struct runai {
   [[nodiscard]] static constexpr queue_settings defaults() noexcept { return {}; }
   /// @}
 
-  /// The parts under these options: `share_units`, `k`, `half_life`, `window` and `saturation_multiplier` are
-  /// those that it knows. A `k` below 0 counts as 0, a multiplier below 1,000 as 1,000.
+  /// The parts under these options, of which it uses `share_units`, `k`, `half_life`, `window` and
+  /// `saturation_multiplier`. A `k` below 0 counts as 0, a multiplier below 1,000 as 1,000.
   [[nodiscard]] static kai_policies configure(const preset_options& o) noexcept {
     kai_policies p;
     for (std::size_t d = 0; d < std::min(p.units.size(), o.share_units.size()); ++d) {

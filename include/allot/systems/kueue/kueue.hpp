@@ -26,7 +26,7 @@ inline constexpr queue_settings kueue_defaults{
 /// cohort is a quota with children, its nominal a pool beside theirs; a ClusterQueue is a quota without.
 ///
 /// With the option `preserve_scan_progress` off, a head that is passed over starts over with its first
-/// flavor, and what it found out about the others is lost when the world changes (Kueue's gate
+/// flavor, and what it has recorded of the others is lost when the world changes (Kueue's gate
 /// FlavorFungibilityPreserveScanProgress, on since 0.20). That changed Kueue's decision in 6 of 6,849 random
 /// worlds.
 ///

@@ -17,7 +17,7 @@ namespace lab {
 
 /// How wrong the estimates of a workload are. None is shorter than its job: most HPC systems end a job there.
 enum class estimate_model : std::uint8_t {
-  /// Nobody says how long a job runs.
+  /// Jobs have no estimates.
   none,
   /// The duration, in whole seconds and rounded up.
   exact,
@@ -25,8 +25,7 @@ enum class estimate_model : std::uint8_t {
   doubled,
   /// Evenly between the duration and ten times that: the f-model of Mu'alem and Feitelson (2001), with f = 9.
   f_model,
-  /// In the manner of Tsafrir, Etsion and Feitelson (2005): people give multiples of 5 minutes, nine times
-  /// out
+  /// In the manner of Tsafrir, Etsion and Feitelson (2005): people give multiples of 5 minutes, in nine cases
   /// of ten one of 20 round values, and at most ten times the duration (or 5 minutes, if that is more).
   tsafrir,
 };
@@ -68,7 +67,7 @@ class estimator {
   /// For the jobs of the workload of that seed.
   estimator(estimate_model model, std::uint64_t seed) noexcept;
 
-  /// How long the job is said to run, in whole seconds: at least 1, at least the duration, and at most 10^12.
+  /// The estimate of the job, in whole seconds: at least 1, at least the duration, and at most 10^12.
   /// 0 with `estimate_model::none`. Precondition: the duration is not negative and at most 10^12 seconds.
   [[nodiscard]] std::int64_t operator()(instant duration);
 

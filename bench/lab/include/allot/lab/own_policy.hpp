@@ -61,7 +61,7 @@ struct own_policy {
   bool takes_parts = false;
   /// The settings of quotas that are not configured.
   queue_settings (*defaults)(const preset_options&) = nullptr;
-  /// Whether its guard says what is fair between rivals; empty if unknown (see `contradictions`).
+  /// Whether its guard judges rivals; empty if unknown (see `contradictions`).
   std::optional<bool> (*judges_rivals)(const preset_options&) = nullptr;
   /// Which nodes jobs are placed on; null: as the scenario says.
   gpu::any_placement (*placement)(const gpu::cluster&, const gpu::typical_pods&) = nullptr;

@@ -55,7 +55,7 @@ struct trace_job {
   instant restart = 0;
   /// The point in time, not the span, by which it should be done.
   std::optional<instant> deadline;
-  /// How long it was said to run, in seconds, as an estimate or a limit; 0 if nobody said. It may run longer.
+  /// Its estimated run time, in seconds: an estimate or a limit; 0 if none was given. It may run longer.
   std::int64_t estimate = 0;
 };
 

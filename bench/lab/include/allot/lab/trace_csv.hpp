@@ -18,7 +18,7 @@ inline namespace v0 {
 namespace lab {
 
 /// The columns of a canonical trace, in the order in which they are written; the first four are required.
-/// `tag` stands for every other column.
+/// `tag` is any other column.
 enum class trace_column : std::uint8_t {
   job_id,
   submit_s,

@@ -61,7 +61,7 @@ class cluster_time {
     }
     is_bounded_ = is_bounded_ && capacity_.is_bounded();
   }
-  /// For this long, the state was that of the last look, with this much in use.
+  /// For this long the state was that of the last call, with this much in use.
   void pass(instant span, std::int64_t used, bool anyone_lacks_a_place) {
     const auto times_span = [span](std::int64_t value) {
       return static_cast<wide>(value) * static_cast<wide>(span);

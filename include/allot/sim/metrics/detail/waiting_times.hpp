@@ -34,7 +34,7 @@ class waiting_times {
     stays_[j].since = not_waiting;
   }
 
-  /// Whether it ever waited, even for no time.
+  /// Whether it was ever pending, even for zero time.
   [[nodiscard]] bool has_come(job_index j) const { return stay_of(j).since != never_came; }
   [[nodiscard]] bool waits(job_index j) const {
     return stay_of(j).since != never_came && stay_of(j).since != not_waiting;

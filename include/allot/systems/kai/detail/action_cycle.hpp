@@ -50,10 +50,10 @@ struct kai_policies {
   std::size_t most_moved = 16;
   /// Whose minimum runtime protects a job from jobs of other quotas.
   runtime_source reclaim_protection = runtime_source::common_ancestor;
-  /// Rebuilds the lines for each action and looks at every pending unit separately. The plans are the same,
+  /// Rebuilds the queues for each action and considers every pending unit separately. The plans are the same,
   /// it only takes longer: a reference for tests.
   bool one_by_one = false;
-  /// A job that can never fit stands in the line and counts in the shares like any other.
+  /// A job that can never fit stays in the queue and counts in the shares like any other.
   [[nodiscard]] static constexpr bool keeps_what_is_too_large() noexcept { return true; }
   /// The unit to which fair shares are rounded, by dimension, in milli: 1000 is a whole GPU.
   std::array<std::int64_t, 16> units = [] {
@@ -391,7 +391,7 @@ class action_cycle {
   detail::scenario_solver<Session> solver_;
   lazy_tournament<saturation_standing<n>> turn_;
   std::vector<queue> queues_;
-  /// The quotas whose line the action walks through, and how many of them have hope.
+  /// The quotas whose queue the action walks through, and how many of them may still be served.
   std::vector<quota_id> walking_;
   std::size_t with_hope_ = 0;
   /// The first unit of each equivalence class and quota that did not start.

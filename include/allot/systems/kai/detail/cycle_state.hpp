@@ -29,8 +29,8 @@ namespace allot {
 inline namespace v0 {
 
 /// A placement that knows nodes and which jobs are being evicted. It can prefer places where a job can start
-/// at once, place pods that wait in any case (also on given nodes), place those of an evicted job where they
-/// have stood, and list the nodes an allocation is placed on.
+/// at once, place pods that wait in any case (also on given nodes), place those of an evicted job on their
+/// former nodes, and list the nodes of an allocation.
 template <class P>
 concept node_aware_placement = placement<P> &&
     requires(P p, const P& seen, const typename P::pod_request& pod_request, typename P::allocation where,
@@ -211,7 +211,7 @@ class cycle_state {
     }
     return find_place_to_wait(session, r.pod_request, least_charge(session, r, r.facts.request));
   }
-  /// A unit placed for a start at once has to wait: what it could have had stays available to others.
+  /// A unit placed for an immediate start has to wait: its alternative stays available to others.
   [[nodiscard]] std::optional<place> wait_there(Session& session, const record& r, const place& where) {
     if constexpr (node_aware_placement<places_type>) {
       if (has_nodes_) {
@@ -247,7 +247,7 @@ class cycle_state {
     if (!session.places().ready(where)) return false;
     return fits_in(accounts.total() - pipelined_total() + leaving_, request);
   }
-  /// Where the unit stands or, if it is pipelined, is to stand; nothing if it is pipelined without a place.
+  /// Where the unit is placed or, if pipelined, will be; nothing if it is pipelined without a place.
   [[nodiscard]] std::optional<place> place_of(const record& r) const {
     const pipelined_unit* p = find_pipelined(r.facts.id);
     return p != nullptr ? p->where : std::optional<place>{r.where};
@@ -257,7 +257,7 @@ class cycle_state {
     const pipelined_unit* p = find_pipelined(r.facts.id);
     return p != nullptr ? p->request : r.facts.request;
   }
-  /// The nodes of a job and its elastic pods, each once; without nodes, a single one stands for all.
+  /// The nodes of a job and its elastic pods, each once; without nodes, a single number for all.
   void nodes_of(Session& session, job_id core, std::vector<std::size_t>& nodes) const {
     nodes.clear();
     add_nodes_of(session, session.at(core), nodes);
@@ -350,9 +350,9 @@ class cycle_state {
     return id.index() < announced_.size() && announced_[id.index()] == ticket;
   }
   /// Evicts a running or pipelined unit. One admitted in this very cycle has not started: it is pending
-  /// again. One that is pipelined is undone, and waits for the next cycle; whoever was to make room for it
-  /// does so for the beneficiary. `moves`: how many of its pods will be placed elsewhere, on these nodes; 0:
-  /// it goes.
+  /// again. A pipelined one is undone and waits for the next cycle; the victims that were to make room for it
+  /// then do so for the beneficiary. `moves`: how many of its pods are placed elsewhere, on these nodes; 0:
+  /// it is evicted.
   void evict(Session& session, job_id id, job_id beneficiary, relation how, std::uint32_t moves = 0,
              std::span<const std::size_t> nodes = {}) {
     ++changes_;
@@ -397,7 +397,7 @@ class cycle_state {
     resources<n> request;
     capacity_kind in = capacity_kind::any;
     std::optional<place> where;
-    /// It was evicted again: it holds its place like a job that is leaving, and counts nowhere else.
+    /// It was evicted again: it holds its place like a leaving job, and counts nowhere else.
     bool is_undone = false;
   };
   [[nodiscard]] const pipelined_unit* find_pipelined(job_id id) const {

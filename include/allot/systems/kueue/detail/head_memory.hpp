@@ -84,7 +84,7 @@ class head_memory {
     at->cycle = cycle_;
     return ++at->cycles <= most_scans;
   }
-  /// The same for a head that an earlier one left no room: not before Kueue 0.20.
+  /// The same for a head for which an earlier one left no room: since Kueue 0.20.
   [[nodiscard]] bool goes_on_when_passed_over(quota_id x, job_id id, const flavor_pick& next) {
     return preserves_scans_ && go_on_from(x, id, next);
   }

@@ -110,13 +110,13 @@ class hierarchical_reclaim {
     std::uint32_t first = 0;
     std::vector<spot> spots;
   };
-  /// What a search knows of a quota. Values of an earlier one are void.
+  /// What a search knows of a quota. Values of earlier searches are ignored.
   struct place {
     /// The search in which it is the beneficiary's quota or above it, and whether its side below owns the
     /// request.
     std::uint64_t above_in = 0;
     bool owned = false;
-    /// The scan that found that its jobs are no candidates, nor will be.
+    /// The scan that found that its jobs are not candidates and will not become any.
     std::uint64_t out_in = 0;
     /// It is within its supply in these dimensions, by the ledger outside of searches.
     std::uint64_t within = 0;
@@ -203,7 +203,7 @@ class hierarchical_reclaim {
     return places_[a.index()].owned ? group::hierarchical : group::by_priority;
   }
   /// Calls `visit(spot)` for the candidates of a list, those being evicted or the others, until it returns
-  /// true. With `to_borrower`, those that may go even if the beneficiary then borrows.
+  /// true. With `to_borrower`, those that may be evicted even if the beneficiary then borrows.
   template <class Jobs, class Visit>
   bool scan(const ledger<N>& l, const Jobs& jobs, const beneficiary<N>& b, group list, bool leaving,
             bool to_borrower, Visit visit) {

@@ -103,7 +103,7 @@ class nominations {
       for (const job_id id : session.evicting()) session.places().vacate(session.at(id).where);
     }
   }
-  /// The victim is promised to a head: it is gone for all that are nominated from now on. The ledger is the
+  /// The victim is promised to a head: it counts as gone for all later nominations. The ledger is the
   /// caller's to change.
   void promise(const victim<n>& v) {
     const std::size_t i = v.job.id.index();

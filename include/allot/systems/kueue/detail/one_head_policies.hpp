@@ -18,7 +18,7 @@ inline namespace v0 {
 
 /// The order of the jobs of one quota, as its settings say. It does not declare that it follows priority: in
 /// Kueue the priority belongs to what makes jobs equivalent, so that a job is tried even if an equal one of
-/// higher priority was found inadmissible. What that one kept free, or what comes up beside it, may differ.
+/// higher priority was found inadmissible: what was kept free for that one may differ.
 struct by_shape {
   template <job_view View>
   [[nodiscard]] std::int64_t operator()(const View& view, const typename View::job& job,
