@@ -52,14 +52,15 @@ struct drawn_session {
 
   [[nodiscard]] const allot::queue_settings& settings(allot::quota_id) const { return rules; }
   [[nodiscard]] accounts assumed() const { return {}; }
-  void choose(record& r, const flavor_pick& pick) {
-    r.pick = pick;
+  void choose(const record&, const flavor_pick& pick) {
+    job.pick = pick;
     // The first group's option 0 asks for 1, more for those that borrow.
-    r.facts.request = outcomes.at(pick).borrows ? models(6) : models(5);
+    job.facts.request = outcomes.at(pick).borrows ? models(6) : models(5);
   }
 
   allot::queue_settings rules{};
   std::map<flavor_pick, outcome> outcomes{};
+  record job{};
 };
 
 /// In which order choices and ways are preferred, said once more: the lowest score wins.
@@ -104,7 +105,7 @@ TEST_CASE("flavor_walk: the chosen flavors are the best by the rule, for any out
     std::vector<std::size_t> sizes(1 + random.below(3));
     for (auto& s : sizes) s = 1 + random.below(3);
     drawn_session session;
-    drawn_session::record r;
+    drawn_session::record& r = session.job;
     r.menu = menu_of(sizes);
     const auto step = [&] { return random.one_in(2) ? flavor_step::stay : flavor_step::try_next; };
     session.rules.flavors = {step(), step()};
@@ -139,7 +140,7 @@ TEST_CASE("flavor_walk: the chosen flavors are the best by the rule, for any out
 
 TEST_CASE("flavor_walk: a job without flavors fits or evicts") {
   drawn_session session;
-  drawn_session::record r;
+  drawn_session::record& r = session.job;
   const auto no = [] { return std::optional<int>{}; };
   CHECK(walk_flavors(
             session, r, [] { return std::optional{1}; }, no) == 1);
@@ -150,7 +151,7 @@ TEST_CASE("flavor_walk: a job without flavors fits or evicts") {
 TEST_CASE("flavor_walk: the number of choices tried is bounded") {
   drawn_session session;
   session.rules.flavors = {flavor_step::stay, flavor_step::stay};
-  drawn_session::record r;
+  drawn_session::record& r = session.job;
   r.menu = menu_of({7, 7, 7, 7});
   flavor_pick pick{};
   do session.outcomes[pick] = {};

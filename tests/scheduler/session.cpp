@@ -210,7 +210,7 @@ TEST_CASE("session: a choice of flavors determines the request from then on") {
   t.h.submit("j", "q", 0, {.menu = h100_then_a100(3)});
   const quota_id q = t.h.quota("q");
   CHECK(t.step([&](bench_type& b) {
-    auto& r = b.at(t.h.id("j"));
+    const auto& r = b.at(t.h.id("j"));
     CHECK(b.request_of(r, {0}) == models(3, 0));
     CHECK(b.request_of(r, {1}) == models(0, 3));
     CHECK(b.asked(q) == models(3, 0));

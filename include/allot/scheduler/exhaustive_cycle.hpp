@@ -201,7 +201,7 @@ class exhaustive_cycle {
   }
   /// Admits the pending job, if there is room or can be made.
   bool admit(Session& session, job_id id) {
-    record& r = session.at(id);
+    const record& r = session.at(id);
     const std::size_t first_eviction = session.plan().evictions.size();
     delays_.reset();
     claims_ = false;
@@ -323,7 +323,7 @@ class exhaustive_cycle {
   }
   /// Starts a promised job if that is possible, or renews its promise.
   void keep(Session& session, const typename Session::promised_job& p, delay_cause cause) {
-    record& r = session.at(p.job);
+    const record& r = session.at(p.job);
     if (session.settings(r.facts.quota).head != queue_head::reserve) return session.withdraw_promise(p.job);
     if (admit(session, p.job)) return;
     // `admit` has made its claims, and the others' promises have been renewed since.
@@ -344,13 +344,13 @@ class exhaustive_cycle {
   }
 
   /// A place made by evicting others.
-  [[nodiscard]] std::optional<typename Session::place> make_room(Session& session, record& r) {
-    if (!r.turns.left_in(session.epoch())) return std::nullopt;
+  [[nodiscard]] std::optional<typename Session::place> make_room(Session& session, const record& r) {
+    if (!session.may_take_turn(r)) return std::nullopt;
     const search_outcome outcome = session.make_room(search_, r);
     gave_up_ = gave_up_ || outcome == search_outcome::not_proven;
     if (outcome != search_outcome::found) return move_others(session, r);
     claims_ = true;
-    r.turns.take_in(session.epoch());
+    session.take_turn(r);
     session.evict_found(search_.victims(), r.facts.id);
     const auto at = session.places().place(r.pod_request);
     ALLOT_ASSERT(at.has_value(), "the search found a place");
@@ -358,7 +358,7 @@ class exhaustive_cycle {
   }
 
   /// A place for a job that its quota allows, made by restarting others elsewhere.
-  [[nodiscard]] std::optional<typename Session::place> move_others(Session& session, record& r) {
+  [[nodiscard]] std::optional<typename Session::place> move_others(Session& session, const record& r) {
     if (!may_move_ || !session.assumed().fits(r.facts.quota, r.facts.request, r.facts.in))
       return std::nullopt;
     movable_.clear();
@@ -372,7 +372,7 @@ class exhaustive_cycle {
     const auto at = session.move_others(move_, r, movable_);
     if (at) {
       claims_ = true;
-      r.turns.take_in(session.epoch());
+      session.take_turn(r);
     }
     return at;
   }

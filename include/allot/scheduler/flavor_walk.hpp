@@ -36,7 +36,7 @@ inline constexpr std::size_t most_flavor_choices = 256;
 /// tried. Returns the result of the call that succeeded, nothing if no flavor works; the job then has its
 /// first choice.
 template <class Session, class Fit, class Preempt>
-[[nodiscard]] auto walk_flavors(Session& session, typename Session::record& r, Fit fit, Preempt preempt)
+[[nodiscard]] auto walk_flavors(Session& session, const typename Session::record& r, Fit fit, Preempt preempt)
     -> decltype(fit()) {
   if (r.menu.empty()) {
     if (auto at = fit()) return at;

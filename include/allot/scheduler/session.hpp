@@ -73,8 +73,6 @@ class session {
   /// The evicting jobs, in the order of their evictions.
   [[nodiscard]] std::span<const job_id> evicting() const noexcept { return jobs_.evicting(); }
   /// The record of a job. Precondition: the id is known (`contains`).
-  [[nodiscard]] record& at(job_id id) { return jobs_.at(id); }
-  /// The same, for reading.
   [[nodiscard]] const record& at(job_id id) const { return jobs_.at(id); }
   /// Whether there is such a job.
   [[nodiscard]] bool contains(job_id id) const { return jobs_.contains(id); }
@@ -175,9 +173,9 @@ class session {
   [[nodiscard]] detail::promise_news take_promise_news() { return jobs_.take_news(); }
 
   /// Sets the pending job's choice of flavors.
-  void choose(record& r, const flavor_pick& pick) {
+  void choose(const record& r, const flavor_pick& pick) {
     if (r.menu.empty() || r.pick == pick) return;
-    jobs_.change_request(r, [&](record& changed) {
+    jobs_.change_request(r.facts.id, [&](record& changed) {
       changed.pick = pick;
       changed.facts.request = request_of(changed, pick);
       changed.pod_request = pod_request_of(changed, pick);
@@ -192,9 +190,9 @@ class session {
     return part;
   }
   /// The pending elastic job will start with `pods` and never have more (Kueue's partial admission).
-  void settle_for(record& r, std::uint32_t pods) {
+  void settle_for(const record& r, std::uint32_t pods) {
     if (r.facts.pods == pods && r.pods_to_come == 0) return;
-    jobs_.change_request(r, [&](record& changed) {
+    jobs_.change_request(r.facts.id, [&](record& changed) {
       changed.pick = {};
       detail::read_request(changed, view(), pods);
       changed.pods_to_come = 0;
@@ -216,7 +214,7 @@ class session {
   /// The pending job leaves its queue and holds a reservation with a time, after those that do.
   void promise_start(job_id id, const promise& p) {
     list_pending(id, pending_reason::quota);
-    jobs_.promise_start(at(id), p);
+    jobs_.promise_start(jobs_.at(id), p);
   }
   /// Replaces the promise of a job.
   void renew_promise(job_id id, const promise& p) {
@@ -224,24 +222,24 @@ class session {
     jobs_.renew_promise(id, p);
   }
   /// The job loses its reservation and is in its queue again.
-  void withdraw_promise(job_id id) { jobs_.withdraw_promise(at(id)); }
+  void withdraw_promise(job_id id) { jobs_.withdraw_promise(jobs_.at(id)); }
   /// Lists the job as pending in the plan; nothing else changes.
   void list_pending(job_id id, pending_reason why) {
-    record& r = at(id);
+    record& r = jobs_.at(id);
     if (r.listed_in == steps_) return;
     r.listed_in = steps_;
     plan_.pending.push_back({id, r.what, r.facts.quota, why});
   }
   /// The pending job runs from now on, at a place that was taken for it.
   void admit(job_id id, const place& where) {
-    record& r = at(id);
+    record& r = jobs_.at(id);
     start(r, book(r, where));
   }
   /// The pending job will run, at a place that was taken for it, once others have gone; until then no other
   /// job gets its share. Its victims are the evictions of the plan from `first` on. Without any it starts at
   /// once if that delays no earlier reservation.
   void reserve(job_id id, const place& where, std::size_t first) {
-    record& r = at(id);
+    record& r = jobs_.at(id);
     const resources<n> borrows = book(r, where);
     const std::size_t victims = plan_.evictions.size() - first;
     if (victims == 0 && jobs_.may_start(r)) return start(r, borrows);
@@ -256,7 +254,7 @@ class session {
   }
   /// Evicts a running job, with all its elastic pods if it is elastic.
   void evict(job_id victim, job_id beneficiary, relation how) {
-    record& r = at(victim);
+    record& r = jobs_.at(victim);
     const bool is_elastic = !r.elastic_pods.empty();
     take_back_elastic_pods(r);
     plan_.evictions.push_back(
@@ -265,6 +263,10 @@ class session {
     if (is_elastic) inherit_evictions(beneficiary);
   }
 
+  /// Whether the job may still preempt, see `detail::preemption_turns`.
+  [[nodiscard]] bool may_take_turn(const record& r) const noexcept { return r.turns.left_in(epoch()); }
+  /// The job preempts, or moves others.
+  void take_turn(const record& r) { jobs_.at(r.facts.id).turns.take_in(epoch()); }
   /// Searches for victims for a pending job; those found are evicting in the books. See `books::make_room`.
   template <class Search>
   [[nodiscard]] search_outcome make_room(Search& search, const record& r) {
@@ -308,7 +310,7 @@ class session {
   bool requeue_inadmissible() {
     const bool anybody = jobs_.requeue_inadmissible();
     for (const auto& h : plan_.pending) {
-      if (contains(h.id)) at(h.id).listed_in = 0;
+      if (contains(h.id)) jobs_.at(h.id).listed_in = 0;
     }
     plan_.pending.clear();
     return anybody;

@@ -246,7 +246,8 @@ class lifecycle {
   }
   /// The pending job is asked for otherwise from now on: `change(record)` says how.
   template <class Change>
-  void change_request(record& r, Change change) {
+  void change_request(job_id id, Change change) {
+    record& r = at(id);
     quota_state& q = state_of(r.facts.quota);
     q.asked -= r.facts.request;
     change(r);

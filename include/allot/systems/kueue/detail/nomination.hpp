@@ -164,7 +164,7 @@ class nominations {
 
   /// Makes the entry's flavors those of its job.
   void choose(Session& session, const entry& e) {
-    record& r = session.at(e.job);
+    const record& r = session.at(e.job);
     if constexpr (elastic) {
       const auto& view = session.view();
       if (detail::core_pods(view, r.what) < detail::all_pods(view, r.what)) session.settle_for(r, e.pods);
