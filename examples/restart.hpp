@@ -10,7 +10,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
 #include <allot/scheduler/flavors.hpp>
-#include <allot/scheduler/job_table.hpp>
+#include <allot/scheduler/job_state.hpp>
 #include <allot/scheduler/promise.hpp>
 
 #include <algorithm>

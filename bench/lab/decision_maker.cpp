@@ -3,7 +3,7 @@
 
 #include "lab/scenario_reader.hpp"
 
-#include <allot/scheduler/flavor_walk.hpp>
+#include <allot/scheduler/flavors.hpp>
 #include <allot/systems/kai/runai.hpp>
 #include <allot/systems/kai/whole_unit_division.hpp>
 

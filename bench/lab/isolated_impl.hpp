@@ -14,7 +14,6 @@
 #include <allot/lab/isolation.hpp>
 #include <allot/lab/simulators.hpp>
 #include <allot/quota/builder.hpp>
-#include <allot/scheduler/flavor_walk.hpp>
 #include <allot/scheduler/flavors.hpp>
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include "lab/workload.hpp"
 
 #include <allot/quota/ledger.hpp>
-#include <allot/scheduler/flavor_walk.hpp>
+#include <allot/scheduler/flavors.hpp>
 
 #include <algorithm>
 #include <span>

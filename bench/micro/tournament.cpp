@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The cost of choosing the next quota, over trees of (quotas, depth of the leaves).
 #include <allot/fairshare/tournament.hpp>
-#include <allot/scheduler/pending_queue.hpp>
+#include <allot/scheduler/session.hpp>
 
 #include <benchmark/benchmark.h>
 

@@ -97,7 +97,8 @@ TEST_CASE("elastic jobs: the elastic pods yield first, exactly as many as are ne
   CHECK(h.state("e") == job_state::running);
 }
 
-TEST_CASE("elastic jobs: elastic pods yield before gangs of their priority, and after gangs of lower priority") {
+TEST_CASE(
+    "elastic jobs: elastic pods yield before gangs of their priority, and after gangs of lower priority") {
   unit_host<> h{two_teams(4, 0)};
   h.submit("e", "b", 1, {.pods = 2, .min_pods = 1});
   h.submit("gang", "b", 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/scheduler/flavor_walk.hpp>
+#include <allot/scheduler/detail/flavor_walk.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <allot/gpu/pod_request.hpp>
-#include <allot/scheduler/job_table.hpp>
+#include <allot/scheduler/detail/job_table.hpp>
 
 #include <doctest/doctest.h>
 
@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "tests/support/seeds.hpp"
-#include "tests/support/words.hpp"
 
 namespace {
 
@@ -184,8 +183,4 @@ TEST_CASE("request_classes: a class is kept as long as a job has it, also in a c
       }
     }
   });
-}
-
-TEST_CASE("job_table: every enumerator has a name") {
-  CHECK(allot_test::has_words<allot::job_state>(5));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/scheduler/pending_queue.hpp>
+#include <allot/scheduler/detail/pending_queue.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <allot/sim/job_runs.hpp>
+#include <allot/sim/detail/job_runs.hpp>
 
 #include <doctest/doctest.h>
 

@@ -4,10 +4,10 @@
 #include <allot/core/journal.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/gpu/cluster.hpp>
+#include <allot/gpu/detail/available_first.hpp>
 #include <allot/gpu/detail/occupancy.hpp>
 #include <allot/gpu/detail/topology_placer.hpp>
 #include <allot/gpu/device_count.hpp>
-#include <allot/gpu/placement/available_first.hpp>
 #include <allot/gpu/placement/best_fit.hpp>
 #include <allot/gpu/placement/indexed_best_fit.hpp>
 #include <allot/gpu/pod_request.hpp>

@@ -8,7 +8,7 @@
 #include <allot/preemption/resized.hpp>
 #include <allot/preemption/search.hpp>
 #include <allot/scheduler/availability.hpp>
-#include <allot/scheduler/flavor_walk.hpp>
+#include <allot/scheduler/detail/flavor_walk.hpp>
 #include <allot/scheduler/promise.hpp>
 #include <allot/scheduler/session.hpp>
 

@@ -3,7 +3,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
-#include <allot/scheduler/job_table.hpp>
+#include <allot/scheduler/job_state.hpp>
 #include <allot/scheduler/view.hpp>
 
 #include <cstddef>

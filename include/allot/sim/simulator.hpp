@@ -11,9 +11,9 @@
 #include <allot/scheduler/settle.hpp>
 #include <allot/sim/decision_log.hpp>
 #include <allot/sim/detail/event_queue.hpp>
+#include <allot/sim/detail/job_runs.hpp>
 #include <allot/sim/job.hpp>
 #include <allot/sim/job_history.hpp>
-#include <allot/sim/job_runs.hpp>
 #include <allot/sim/observers.hpp>
 #include <allot/sim/places.hpp>
 #include <allot/sim/setup.hpp>

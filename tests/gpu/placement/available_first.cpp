@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
+#include <allot/gpu/detail/available_first.hpp>
 #include <allot/gpu/inventory.hpp>
-#include <allot/gpu/placement/available_first.hpp>
 
 #include <doctest/doctest.h>
 

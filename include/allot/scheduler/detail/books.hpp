@@ -7,8 +7,8 @@
 #include <allot/preemption/search.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/detail/expected_ends.hpp>
+#include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/detail/victim_groups.hpp>
-#include <allot/scheduler/job_table.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/plan.hpp>
 #include <allot/scheduler/view.hpp>

@@ -4,10 +4,10 @@
 #include <allot/core/assert.hpp>
 #include <allot/core/change_feed.hpp>
 #include <allot/scheduler/detail/books.hpp>
+#include <allot/scheduler/detail/job_table.hpp>
+#include <allot/scheduler/detail/pending_queue.hpp>
 #include <allot/scheduler/detail/promises.hpp>
 #include <allot/scheduler/detail/reservations.hpp>
-#include <allot/scheduler/job_table.hpp>
-#include <allot/scheduler/pending_queue.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/scheduler/view.hpp>

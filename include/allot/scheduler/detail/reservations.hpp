@@ -3,7 +3,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/scheduler/detail/books.hpp>
-#include <allot/scheduler/job_table.hpp>
+#include <allot/scheduler/detail/job_table.hpp>
 
 #include <algorithm>
 #include <cstddef>

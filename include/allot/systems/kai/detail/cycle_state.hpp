@@ -4,8 +4,8 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
 #include <allot/preemption/search.hpp>
-#include <allot/scheduler/job_table.hpp>
 #include <allot/scheduler/placement.hpp>
+#include <allot/scheduler/session.hpp>
 #include <allot/scheduler/view.hpp>
 #include <allot/systems/kai/detail/job_queues.hpp>
 #include <allot/systems/kai/detail/past_usage.hpp>

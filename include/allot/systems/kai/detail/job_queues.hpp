@@ -4,7 +4,7 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
-#include <allot/scheduler/job_table.hpp>
+#include <allot/scheduler/session.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
 
 #include <algorithm>

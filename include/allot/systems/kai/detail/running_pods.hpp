@@ -4,8 +4,8 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/preemption/running_index.hpp>
-#include <allot/scheduler/job_table.hpp>
 #include <allot/scheduler/placement.hpp>
+#include <allot/scheduler/session.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/scheduler/flavors.hpp>
-#include <allot/scheduler/job_table.hpp>
+#include <allot/scheduler/session.hpp>
 #include <allot/scheduler/settings.hpp>
 
 #include <algorithm>

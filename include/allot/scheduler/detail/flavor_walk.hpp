@@ -13,17 +13,6 @@
 namespace allot {
 inline namespace v0 {
 
-/// Advances to the next choice in the order of the menu, changing the last group first, so that the first
-/// group keeps its better flavors longest. Returns whether there is one.
-template <std::size_t N>
-[[nodiscard]] bool advance(flavor_pick& pick, const flavor_menu<N>& menu) {
-  for (std::size_t g = menu.groups(); g-- > 0;) {
-    if (++pick[g] < menu.options(g).size()) return true;
-    pick[g] = 0;
-  }
-  return false;
-}
-
 /// The most choices tried for one job.
 inline constexpr std::size_t most_flavor_choices = 256;
 

@@ -5,8 +5,9 @@
 #include <allot/core/ids.hpp>
 #include <allot/fairshare/job_rank.hpp>
 #include <allot/preemption/running_index.hpp>
+#include <allot/scheduler/detail/pending_queue.hpp>
 #include <allot/scheduler/flavors.hpp>
-#include <allot/scheduler/pending_queue.hpp>
+#include <allot/scheduler/job_state.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/view.hpp>
 
@@ -17,40 +18,11 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace allot {
 inline namespace v0 {
-
-/// The state of a job in the scheduler.
-enum class job_state : std::uint8_t {
-  /// Not, or no longer, a job of the scheduler.
-  unknown,
-  pending,
-  /// Decided on, and waiting for evictions.
-  reserved,
-  running,
-  /// Being evicted; it still holds its share.
-  evicting,
-};
-/// The name of the enumerator; empty if there is no such value.
-[[nodiscard]] constexpr std::string_view to_string(job_state value) noexcept {
-  switch (value) {
-    case job_state::unknown:
-      return "unknown";
-    case job_state::pending:
-      return "pending";
-    case job_state::reserved:
-      return "reserved";
-    case job_state::running:
-      return "running";
-    case job_state::evicting:
-      return "evicting";
-  }
-  return "";
-}
 
 namespace detail {
 

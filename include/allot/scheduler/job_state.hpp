@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace allot {
+inline namespace v0 {
+
+/// The state of a job in the scheduler.
+enum class job_state : std::uint8_t {
+  /// Not, or no longer, a job of the scheduler.
+  unknown,
+  pending,
+  /// Decided on, and waiting for evictions.
+  reserved,
+  running,
+  /// Being evicted; it still holds its share.
+  evicting,
+};
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(job_state value) noexcept {
+  switch (value) {
+    case job_state::unknown:
+      return "unknown";
+    case job_state::pending:
+      return "pending";
+    case job_state::reserved:
+      return "reserved";
+    case job_state::running:
+      return "running";
+    case job_state::evicting:
+      return "evicting";
+  }
+  return "";
+}
+
+}  // namespace v0
+}  // namespace allot
