@@ -8,8 +8,8 @@
 #include <span>
 
 struct inventory {
-#ifdef pod_request_has_no_order
-  // allot: the placement must have a type `pod_request` with a total order
+#ifdef pod_request_has_no_equality
+  // allot: the placement must have a type `pod_request`, default constructible, copyable and comparable by ==
   struct pod_request {};
 #else
   using pod_request = int;

@@ -91,7 +91,7 @@ using by_priority = allot::lowest_priority_then_highest_share;
 // allot: the placement must have `savepoint save()`, where savepoint is a movable type
 using chosen = allot::scheduler<jobs, on_nodes>;
 #elif defined placement_is_a_number
-// allot: the placement must have a type `pod_request` with a total order
+// allot: the placement must have a type `pod_request`, default constructible, copyable and comparable by ==
 using chosen = allot::scheduler<jobs, int>;
 #elif defined demand_is_missing
 // allot: with a placement the view must have `Placement::pod_request pod_request(const job&) const`

@@ -56,7 +56,7 @@ struct shortest_first {
   template <duration_view View>
   [[nodiscard]] std::int64_t operator()(const View& view, const typename View::job& job,
                                         const queue_settings&) const {
-    return static_cast<instant>(view.duration(job));
+    return detail::span_of<View>(view.duration(job));
   }
 };
 

@@ -50,6 +50,8 @@ class scheduler {
   using place = typename Placement::allocation;
   /// What a step decides.
   using plan_type = plan<View, Placement>;
+  /// A point on the host's clock: an `instant`, or what the view says (`clocked_view`).
+  using time_point = typename detail::time_point_of<View>::type;
 
   static_assert(detail::are_policies_of<Policies, View>());
 
@@ -195,10 +197,10 @@ class scheduler {
   /// `adopt_elastic_pod`. Whether the cluster has room does not matter. Refused for the reasons of `submit`
   /// except its size, and if the job does not accept these flavors, the placement has not given that place
   /// (if it can tell, see `revocable_placement`), or usage would overflow.
-  submission adopt(const job& j, instant since, place at = {}, const flavor_pick& pick = {}) {
+  submission adopt(const job& j, time_point since, place at = {}, const flavor_pick& pick = {}) {
     if (const refusal why_not = refuses_to_adopt(j, at, pick); why_not != refusal::none) return {{}, why_not};
     const job_id id = enrol(j);
-    jobs().start_adopted(id, since, at, pick);
+    jobs().start_adopted(id, detail::point_of<View>(since), at, pick);
     jobs().news.note(delay_cause::cluster);
     jobs().review_reservations();
     watch_time(id);
@@ -244,7 +246,7 @@ class scheduler {
   }
   /// Adopts one more pod of a running elastic job, not started by this scheduler. Returns the id of that pod.
   /// Refused if the job does not run (`wrong_state`) or has all its pods, and as in `adopt`.
-  submission adopt_elastic_pod(job_id core, instant since, place at = {}) {
+  submission adopt_elastic_pod(job_id core, time_point since, place at = {}) {
     if (!jobs().jobs.contains(core)) return {{}, refusal::unknown_job};
     record& r = jobs().known(core);
     if (r.state != job_state::running || r.facts.elastic) return {{}, refusal::wrong_state};
@@ -252,7 +254,7 @@ class scheduler {
     if (!has_given(at)) return {{}, refusal::unknown_place};
     if (!jobs().books.can_count(r.facts.quota, jobs().request_of_pod(r)))
       return {{}, refusal::invalid_request};
-    const job_id id = jobs().adopt_elastic_pod(r, since, at);
+    const job_id id = jobs().adopt_elastic_pod(r, detail::point_of<View>(since), at);
     jobs().news.note(delay_cause::cluster);
     jobs().review_reservations();
     return {id};
@@ -264,8 +266,9 @@ class scheduler {
   }
 
   /// The job of an admission has been running since `at`, if not since the step that admitted it.
-  refusal started(job_id id, instant at) {
+  refusal started(job_id id, time_point when) {
     return if_in(id, {job_state::running}, [&](record& r) {
+      const instant at = detail::point_of<View>(when);
       if (r.facts.started != at) jobs().news.note(delay_cause::overrun);
       jobs().books.restart(r, at);
       watch_time(id);
@@ -324,7 +327,8 @@ class scheduler {
 
   /// Runs the cycle once. The plan is valid until the next call. With nothing new since the last call it is
   /// empty, in O(1).
-  const plan_type& step(instant now) {
+  const plan_type& step(time_point at) {
+    const instant now = detail::point_of<View>(at);
     session_.begin(now);
     time_limits_.take_expired(now, [&](const detail::time_limits::run& r) {
       if (!is_run(r)) return;
@@ -350,12 +354,12 @@ class scheduler {
 
   /// The next time at which a step may decide something without a prior event: a job reaches its time limit,
   /// or may be preempted from then on; or a promised start has come. None: never.
-  [[nodiscard]] std::optional<instant> wakes_at() {
+  [[nodiscard]] std::optional<time_point> wakes_at() {
     std::optional<instant> next = time_limits_.next(lasts());
     for (const auto& at : {guarantees_.next(lasts()), session_.next_promised_start()}) {
       if (at) next = next ? std::min(*next, *at) : at;
     }
-    return next;
+    return next ? std::optional{time_of(*next)} : std::nullopt;
   }
 
   /// Why a job waits, as of now; `not_waiting` if it does not.
@@ -389,6 +393,15 @@ class scheduler {
     return p == nullptr ? std::nullopt : std::optional{p->what};
   }
 
+  /// The host's point in time for an `instant` of a plan or of a promise.
+  [[nodiscard]] static constexpr time_point time_of(instant at) {
+    if constexpr (clocked_view<View>) {
+      return time_point{typename time_point::duration{at}};
+    } else {
+      return at;
+    }
+  }
+
   // For an unknown job these return a default value.
 
   /// The state of the job.
@@ -415,8 +428,8 @@ class scheduler {
                                     : std::span<const job_id>{};
   }
   /// When the running or evicting job started.
-  [[nodiscard]] instant since(job_id id) const {
-    return jobs().jobs.contains(id) ? jobs().jobs[id].facts.started : 0;
+  [[nodiscard]] time_point since(job_id id) const {
+    return time_of(jobs().jobs.contains(id) ? jobs().jobs[id].facts.started : 0);
   }
   /// The reserved job that the evicting job goes for. None if there is none: then its share is for any job.
   [[nodiscard]] job_id beneficiary_of(job_id id) const {
@@ -563,7 +576,7 @@ class scheduler {
     if (r.facts.elastic) return;
     const instant since = r.facts.started;
     if constexpr (time_limited_view<View>) {
-      if (const auto most = static_cast<instant>(view().time_limit(r.what)); most > 0) {
+      if (const instant most = detail::span_of<View>(view().time_limit(r.what)); most > 0) {
         time_limits_.watch(later(since, most), {id, since}, lasts());
       }
     }
