@@ -165,6 +165,24 @@ struct changes : by_priority {
   bool within_quota(const allot::running_job<1>&, const allot::running_job<1>&, allot::instant);
 };
 using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, changes> >;
+#elif defined within_quota_of_an_order_with_jobs_sees_none
+// allot: the victim order's within_quota must be const
+struct half_blind {
+  template <std::size_t N>
+  int operator()(const jobs&, const int*, const allot::ledger<N>&, const allot::victim_candidate<N>&) const;
+  template <std::size_t N>
+  bool within_quota(const allot::running_job<N>&, const allot::running_job<N>&, allot::instant) const;
+};
+using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, half_blind> >;
+#elif defined guard_sees_one_job_only
+// or take these after (view, beneficiary's job, victim's job)
+struct sees_one {
+  template <std::size_t N>
+  bool operator()(const jobs&, const int*, const allot::ledger<N>&, const allot::beneficiary<N>&,
+                  const allot::victim_candidate<N>&) const;
+};
+using chosen =
+    allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, by_priority, sees_one> >;
 #elif defined follows_priority_takes_nothing
 // allot: the job order's follows_priority must be const, take (const queue_settings&), return bool
 struct says_little : allot::by_settings {

@@ -48,12 +48,13 @@ template <class Guard>
                 "allot: the guard's less_fair_when_larger must be a static constexpr bool");
   return true;
 }
-/// Likewise for a victim order.
-template <class Order, std::size_t N>
+/// Likewise for a victim order, of which it is known whether it orders within a quota.
+template <class Order, bool OrdersWithinQuota>
 [[nodiscard]] consteval bool is_whole_victim_order() {
-  static_assert(!has_within_quota<Order> || orders_within_quota<Order, N>,
+  static_assert(!has_within_quota<Order> || OrdersWithinQuota,
                 "allot: the victim order's within_quota must be const, take (const running_job<N>&, const "
-                "running_job<N>&, instant), return bool");
+                "running_job<N>&, instant), or (view, job, job, instant) if the order takes a job, return "
+                "bool");
   return true;
 }
 
