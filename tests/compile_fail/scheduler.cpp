@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 // What a scheduler says first of a view, a placement or policies that are not right; see view.cpp.
+#include <allot/presets/hyperpod.hpp>
+#include <allot/presets/pai.hpp>
+#include <allot/presets/single_queue.hpp>
 #include <allot/scheduler/scheduler.hpp>
 #include <allot/systems/kueue/kueue_fair.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 struct jobs {
   using job = const int*;
@@ -227,6 +232,31 @@ struct only_places {
   std::optional<allocation> place(pod_request);
 };
 const auto made = allot::make_scheduler(allot::kueue_fair{}, jobs{}, {{.name = "lab"}}, only_places{});
+#elif defined policies_are_of_another_preset
+// allot: these are not the policies of this preset: they are of its `policies_type`
+const auto made = allot::make_scheduler(allot::pai{}, jobs{}, {{.name = "lab"}}, {},
+                                        allot::hyperpod::configure(allot::preset_options{}));
+#elif defined quotas_are_of_another_number_of_resources
+// allot: the quotas have amounts of another number of resources than the view's request(job)
+const auto made = allot::make_scheduler(allot::pai{}, jobs{}, std::vector<allot::quota_spec<2> >{});
+#elif defined options_stand_where_the_preset_goes
+// allot: this is not a preset, which has a `static constexpr std::string_view name`
+const auto made = allot::make_scheduler(allot::preset_options{}, jobs{}, {{.name = "lab"}});
+#elif defined policies_stand_where_the_preset_goes
+// allot: this is not a preset, which has a `static constexpr std::string_view name`
+const auto made = allot::make_scheduler(allot::policies<>{}, jobs{}, {{.name = "lab"}});
+#elif defined preset_adapts_nothing
+// allot: the preset must have `template <std::size_t N> static void adapt(std::vector<quota_spec<N>>&)`
+struct of_mine {
+  static constexpr std::string_view name = "mine", summary = "";
+  static constexpr bool ignores_quotas = false;
+  using policies_type = allot::policies<>;
+  static allot::queue_settings defaults();
+};
+const auto made = allot::make_scheduler(of_mine{}, jobs{}, {{.name = "lab"}});
+#elif defined preset_needs_a_duration
+// shortest_first needs a view with duration(job)
+const auto made = allot::make_scheduler(allot::sjf{}, jobs{}, {{.name = "lab"}});
 #elif defined view_is_used
 // allot: the view's preemptible must be `bool preemptible(const job&) const`
 struct near_miss : jobs {

@@ -35,6 +35,57 @@ concept preset = (std::default_initializable<typename P::policies_type> || P::ch
   p.adapt(specs);
 };
 
+namespace detail {
+
+/// The policies of a preset; void for what is none, and for one that chooses them at run time.
+template <class P>
+struct policies_type_of {
+  using type = void;
+};
+template <class P>
+requires requires {
+  typename P::policies_type;
+}
+struct policies_type_of<P> {
+  using type = typename P::policies_type;
+};
+
+/// True, or an error that names what a preset lacks.
+template <class P>
+[[nodiscard]] consteval bool is_preset() {
+  constexpr bool has_name = requires(const P& p) {
+    { p.name } -> std::convertible_to<std::string_view>;
+    { p.summary } -> std::convertible_to<std::string_view>;
+  };
+  static_assert(has_name,
+                "allot: this is not a preset, which has a `static constexpr std::string_view name` and a "
+                "`summary`: write e.g. allot::standard{}, or derive from it");
+  constexpr bool chooses = requires {
+    requires P::chosen_at_run_time;
+  };
+  static_assert(!has_name || chooses || std::default_initializable<typename policies_type_of<P>::type>,
+                "allot: the preset must have a type `policies_type`, default constructible, e.g. "
+                "allot::policies<>");
+  constexpr bool has_defaults = requires(const P& p) {
+    { p.defaults() } -> std::same_as<queue_settings>;
+  };
+  static_assert(!has_name || has_defaults, "allot: the preset must have `static queue_settings defaults()`");
+  constexpr bool says_what_it_ignores = requires(const P& p) {
+    { p.ignores_quotas } -> std::convertible_to<bool>;
+  };
+  static_assert(!has_name || says_what_it_ignores,
+                "allot: the preset must have `static constexpr bool ignores_quotas`");
+  constexpr bool adapts = requires(const P& p, std::vector<quota_spec<1>>& specs) {
+    p.adapt(specs);
+  };
+  static_assert(!has_name || adapts,
+                "allot: the preset must have `template <std::size_t N> static void "
+                "adapt(std::vector<quota_spec<N>>&)`");
+  return true;
+}
+
+}  // namespace detail
+
 /// The parts that a preset stands for.
 template <preset P>
 [[nodiscard]] typename P::policies_type policies_of(const P& p) {

@@ -608,26 +608,63 @@ template <preset Preset, class View, class Placement = no_placement>
 using scheduler_for =
     scheduler<View, Placement, decltype(policies_for<View, Placement>(std::declval<const Preset&>()))>;
 
+namespace detail {
+
+/// What `make_scheduler` returns: for what is no preset, something to return beside the error.
+template <class Preset, class View, class Placement>
+struct made_by {
+  using type = scheduler<View, Placement>;
+};
+template <preset Preset, class View, class Placement>
+struct made_by<Preset, View, Placement> {
+  using type = scheduler_for<Preset, View, Placement>;
+};
+/// True, or an error that says what is wrong with what `make_scheduler` is given.
+template <class Preset, class View, std::size_t N>
+[[nodiscard]] consteval bool can_be_made() {
+  static_assert(N == checked_dimensions<View>(),
+                "allot: the quotas have amounts of another number of resources than the view's request(job)");
+  return is_preset<Preset>();
+}
+
+}  // namespace detail
+
 /// A scheduler that follows a whole preset: its policies, what it makes of the quotas, and how it treats
 /// those that are not configured, now and when quotas are added later. Returns every problem with the quotas.
 /// Under a preset that ignores quotas jobs may name any quota; they share the nodes of the placement or,
 /// without one, what the quotas own together.
 /// `policies` are the preset's own unless others of the same type are given, e.g. with options:
 /// `make_scheduler(kueue_fair{}, view, quotas, {}, kueue_fair::configure(options))`.
-template <preset Preset, class View, class Placement = no_placement>
-[[nodiscard]] result<scheduler<View, Placement, typename Preset::policies_type>> make_scheduler(
-    const Preset& by, View view, std::vector<quota_spec<detail::checked_dimensions<View>()>> quotas,
-    Placement places, typename Preset::policies_type policies) {
-  return scheduler<View, Placement, typename Preset::policies_type>::make(
-      by, std::move(view), std::move(quotas), std::move(places), std::move(policies));
+template <class Preset, class View, class Placement = no_placement,
+          std::size_t N = detail::checked_dimensions<View>(),
+          class Policies = typename detail::policies_type_of<Preset>::type>
+[[nodiscard]] result<typename detail::made_by<Preset, View, Placement>::type> make_scheduler(
+    const Preset& by, View view, std::vector<quota_spec<N>> quotas, Placement places, Policies policies) {
+  constexpr bool is_right = detail::can_be_made<Preset, View, N>();
+  constexpr bool are_its_own = std::same_as<Policies, typename detail::policies_type_of<Preset>::type>;
+  static_assert(are_its_own,
+                "allot: these are not the policies of this preset: they are of its `policies_type`, as its "
+                "`configure(options)` returns them");
+  using made = typename detail::made_by<Preset, View, Placement>::type;
+  if constexpr (is_right && are_its_own && preset<Preset> && N == dimensions<View>) {
+    return made::make(by, std::move(view), std::move(quotas), std::move(places), std::move(policies));
+  } else {
+    return std::vector<problem>{};
+  }
 }
 /// The same with the preset's own policies.
-template <preset Preset, class View, class Placement = no_placement>
-[[nodiscard]] result<scheduler_for<Preset, View, Placement>> make_scheduler(
-    const Preset& by, View view, std::vector<quota_spec<detail::checked_dimensions<View>()>> quotas,
-    Placement places = {}) {
-  return scheduler_for<Preset, View, Placement>::make(by, std::move(view), std::move(quotas),
-                                                      std::move(places), policies_for<View, Placement>(by));
+template <class Preset, class View, class Placement = no_placement,
+          std::size_t N = detail::checked_dimensions<View>()>
+[[nodiscard]] result<typename detail::made_by<Preset, View, Placement>::type> make_scheduler(
+    const Preset& by, View view, std::vector<quota_spec<N>> quotas, Placement places = {}) {
+  constexpr bool is_right = detail::can_be_made<Preset, View, N>();
+  using made = typename detail::made_by<Preset, View, Placement>::type;
+  if constexpr (is_right && preset<Preset> && N == dimensions<View>) {
+    return made::make(by, std::move(view), std::move(quotas), std::move(places),
+                      policies_for<View, Placement>(by));
+  } else {
+    return std::vector<problem>{};
+  }
 }
 
 }  // namespace v0
