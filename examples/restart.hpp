@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
@@ -51,6 +52,8 @@ struct saved_state {
   /// Those that have been told when they start, in the order of their turn.
   std::vector<std::pair<Job, allot::promise>> timed;
   std::vector<Job> pending;
+  /// What the policies remember of past usage; empty if it does not count.
+  std::vector<std::uint64_t> past_usage;
 };
 
 /// Reads the jobs with these ids. `where(place)` is the host's account of a place.
@@ -78,6 +81,7 @@ template <class Where, class Scheduler, class WhereOf>
       if (holds(pod)) add(pod, true);
     }
   }
+  all.past_usage = s.past_usage();
   for (const allot::job_id id : s.promised()) all.timed.emplace_back(s.what(id), *s.promised(id));
   for (const allot::job_id id : s.evicting()) {
     const auto at = std::find(units.begin(), units.end(), id);
@@ -133,7 +137,7 @@ bool restore(Scheduler& s, const saved_state<typename Scheduler::job, Where>& al
   for (const auto& job : all.announced) note(job, s.adopt_announced(job));
   for (const auto& [job, promise] : all.timed) note(job, s.adopt_promised(job, promise));
   for (const auto& job : all.pending) note(job, s.submit(job));
-  return accepted;
+  return s.restore_past_usage(all.past_usage) && accepted;
 }
 
 }  // namespace restart

@@ -75,6 +75,15 @@ struct inventory {
   void commit(allot::savepoint);
 #endif
 #endif
+#ifdef usable_is_not_const
+  // allot: usable and contains go together: the placement must have `bool usable(allocation) const` and
+  bool contains(allocation) const;
+  bool usable(allocation);
+#elif defined usable_is_alone
+  // allot: usable and contains go together: the placement must have `bool usable(allocation) const` and
+  bool contain(allocation) const;
+  bool usable(allocation) const;
+#endif
 #ifdef what_if_lacks_fits
   // allot: the placement's type `what_if` must model allot::placement_what_if: may_go, may_not_go, might_fit,
   struct what_if {

@@ -157,6 +157,16 @@ struct counts_rivals : allot::eligible_is_fair {
 };
 using chosen = allot::scheduler<jobs, placement,
                                 allot::policies<by_share, allot::by_settings, by_priority, counts_rivals> >;
+#elif defined judges_rivals_of_a_guard_is_misspelt
+// allot: the guard has a member judge_rivals; the library calls judges_rivals
+struct judge {
+  bool judge_rivals() const;
+  template <std::size_t N>
+  bool operator()(const allot::ledger<N>&, const allot::beneficiary<N>&,
+                  const allot::victim_candidate<N>&) const;
+};
+using chosen =
+    allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, by_priority, judge> >;
 #elif defined strategies_of_a_guard_are_a_function
 // allot: the guard's strategies must be a static constexpr std::size_t
 struct has_strategies : allot::eligible_is_fair {

@@ -118,6 +118,9 @@ struct view {
 #elif defined submitted_is_a_text
   // allot: the view's submitted must be `allot::instant submitted(const job&) const`
   text submitted(const job&) const;
+#elif defined submitted_is_in_another_case
+  // allot: the view has a member submitTime; the library calls submitted
+  allot::instant submitTime(const job&) const;
 #elif defined submitted_is_misspelt
   // allot: the view has a member submit_time; the library calls submitted
   allot::instant submit_time(const job&) const;

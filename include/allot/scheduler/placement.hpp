@@ -230,6 +230,16 @@ template <class P>
     };
     static_assert(has_commit || !has_save,
                   "allot: the placement must have `void commit(savepoint)`, of the type that save() returns");
+    constexpr bool says_usable = requires(P p, allocation where) {
+      p.usable(where);
+    };
+    constexpr bool is_revocable = requires(const P& p, allocation where) {
+      { p.contains(where) } -> std::same_as<bool>;
+      { p.usable(where) } -> std::same_as<bool>;
+    };
+    static_assert(is_revocable || !says_usable,
+                  "allot: usable and contains go together: the placement must have `bool usable(allocation) "
+                  "const` and `bool contains(allocation) const`");
     if constexpr (has_place && has_release && has_vacate && has_reoccupy && has_ready && has_could_ever_fit &&
                   has_why_not && has_save && has_rollback && has_commit) {
       constexpr bool has_what_if = placement_what_if<what_if_of<P>, P>;

@@ -14,8 +14,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -181,6 +184,34 @@ concept announcing_cycle = requires(Cycle cycle, const Cycle& seen, Session& ses
   { seen.has_announced(session, id) } -> std::same_as<bool>;
   cycle.adopt_announced(session, id);
 };
+/// A cycle that remembers past usage which counts in its decisions, for a host to persist: as numbers that
+/// only `restore_past_usage` reads, empty if nothing counts. That returns false, and changes nothing, if they
+/// are not of this tree and these settings. Default: it remembers nothing.
+template <class Cycle, class Session>
+concept remembering_cycle = requires(Cycle cycle, const Cycle& seen, const Session& session,
+                                     std::span<const std::uint64_t> numbers) {
+  { seen.past_usage() } -> std::same_as<std::vector<std::uint64_t>>;
+  { cycle.restore_past_usage(session, numbers) } -> std::same_as<bool>;
+};
+
+/// Policies with rules of their own for rivals that say whether these decide what is fair between them;
+/// nullopt: it is not known. Default: what the part `guard` says; without one they do not.
+template <class Policies>
+concept rival_policies = requires(const Policies& policies) {
+  { policies.judges_rivals() } -> std::convertible_to<std::optional<bool>>;
+};
+/// Policies that say whether a job that is larger than the cluster may wait until there are more nodes.
+/// Default: it is refused.
+template <class Policies>
+concept patient_policies = requires(const Policies& policies) {
+  { policies.keeps_what_is_too_large() } -> std::convertible_to<bool>;
+};
+/// Policies chosen at run time that say why they can't be used with the view; empty: they can. Default: they
+/// can.
+template <class Policies>
+concept refusable_policies = requires(const Policies& policies) {
+  { policies.why_none() } -> std::convertible_to<std::string>;
+};
 
 namespace detail {
 
@@ -197,7 +228,7 @@ template <class Order>
 /// Whether the policies' guard decides what is fair between rivals; nullopt if that is not known.
 template <class Policies>
 [[nodiscard]] std::optional<bool> judges_rivals_of(const Policies& policies) {
-  if constexpr (requires { policies.judges_rivals(); }) {
+  if constexpr (rival_policies<Policies>) {
     return policies.judges_rivals();
   } else if constexpr (requires { policies.guard; }) {
     return judges_rivals(policies.guard);
@@ -219,7 +250,7 @@ void explain_by(Cycle& cycle, Session& session, PendingJob& job) {
 /// Whether jobs that are larger than the cluster may wait until there are more nodes.
 template <class Policies>
 [[nodiscard]] bool keeps_what_is_too_large(const Policies& policies) {
-  if constexpr (requires { policies.keeps_what_is_too_large(); }) {
+  if constexpr (patient_policies<Policies>) {
     return policies.keeps_what_is_too_large();
   } else {
     return false;
@@ -233,6 +264,25 @@ template <class Cycle, std::size_t N>
     return cycle.entitled(x);
   } else {
     return std::nullopt;
+  }
+}
+
+/// What the cycle remembers of past usage; nothing if it remembers none.
+template <class Session, class Cycle>
+[[nodiscard]] std::vector<std::uint64_t> past_usage_of(const Cycle& cycle) {
+  if constexpr (remembering_cycle<Cycle, Session>) {
+    return cycle.past_usage();
+  } else {
+    return {};
+  }
+}
+template <class Cycle, class Session>
+[[nodiscard]] bool restore_past_usage(Cycle& cycle, const Session& session,
+                                      std::span<const std::uint64_t> numbers) {
+  if constexpr (remembering_cycle<Cycle, Session>) {
+    return cycle.restore_past_usage(session, numbers);
+  } else {
+    return numbers.empty();
   }
 }
 

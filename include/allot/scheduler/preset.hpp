@@ -35,6 +35,22 @@ concept preset = (std::default_initializable<typename P::policies_type> || P::ch
   p.adapt(specs);
 };
 
+/// A preset whose parts are known at run time only: see `preset`. Default: `policies_type` is all of them.
+template <class P>
+concept preset_chosen_at_run_time = requires {
+  requires P::chosen_at_run_time;
+};
+/// A preset that is an object with parts of its own. Default: the parts are those of `policies_type{}`.
+template <class P>
+concept preset_with_policies = requires(const P& p) {
+  { p.policies() } -> std::same_as<typename P::policies_type>;
+};
+/// A preset that is an object with rules of its own for quotas. Default: `rules_of` takes its members.
+template <class P, std::size_t N>
+concept preset_with_rules = requires(const P& p) {
+  p.template rules<N>();
+};
+
 namespace detail {
 
 /// The policies of a preset; void for what is none, and for one that chooses them at run time.
@@ -60,10 +76,8 @@ template <class P>
   static_assert(has_name,
                 "allot: this is not a preset, which has a `static constexpr std::string_view name` and a "
                 "`summary`: write e.g. allot::standard{}, or derive from it");
-  constexpr bool chooses = requires {
-    requires P::chosen_at_run_time;
-  };
-  static_assert(!has_name || chooses || std::default_initializable<typename policies_type_of<P>::type>,
+  static_assert(!has_name || preset_chosen_at_run_time<P> ||
+                    std::default_initializable<typename policies_type_of<P>::type>,
                 "allot: the preset must have a type `policies_type`, default constructible, e.g. "
                 "allot::policies<>");
   constexpr bool has_defaults = requires(const P& p) {
@@ -89,7 +103,7 @@ template <class P>
 /// The parts that a preset stands for.
 template <preset P>
 [[nodiscard]] typename P::policies_type policies_of(const P& p) {
-  if constexpr (requires { p.policies(); }) {
+  if constexpr (preset_with_policies<P>) {
     return p.policies();
   } else {
     return {};
@@ -98,7 +112,7 @@ template <preset P>
 /// The same for a scheduler of that view and placement, also if the parts are known only at run time.
 template <class View, class Placement, preset P>
 [[nodiscard]] auto policies_for(const P& p) {
-  if constexpr (requires { requires P::chosen_at_run_time; }) {
+  if constexpr (preset_chosen_at_run_time<P>) {
     return p.template policies_for<View, Placement>();
   } else {
     return policies_of(p);
@@ -119,7 +133,7 @@ struct quota_rules {
 /// those of its members, of which `adapt` must be static.
 template <std::size_t N, preset P>
 [[nodiscard]] quota_rules<N> rules_of(const P& p) {
-  if constexpr (requires { p.template rules<N>(); }) {
+  if constexpr (preset_with_rules<P, N>) {
     return p.template rules<N>();
   } else {
     constexpr bool adapts_by_itself = requires(std::vector<quota_spec<N>> & specs) {

@@ -70,7 +70,7 @@ class scheduler {
   template <preset Preset>
   [[nodiscard]] static result<scheduler> make(const Preset& by, View view, std::vector<quota_spec<n>> quotas,
                                               Placement places, Policies policies) {
-    if constexpr (requires { policies.why_none(); }) {
+    if constexpr (refusable_policies<Policies>) {
       if (const std::string& why = policies.why_none(); !why.empty()) {
         return std::vector<problem>{{problem_code::missing, std::string{by.name}, "view", why}};
       }
@@ -176,8 +176,9 @@ class scheduler {
   // `adopt_elastic_pod`s in the order of their ids); of these what is on its way out, in the order of the
   // evictions (`evicting`); what is `reserved`, in the order of the decisions (`adopt_reserved`); what was
   // `announced` (`adopt_announced`); what was promised a start, in the order of their turn
-  // (`adopt_promised`); the rest (`submit`). The new scheduler then decides as the old one would have after
-  // `retry`, under every preset; examples/restart.hpp does it, and its tests compare the two.
+  // (`adopt_promised`); the rest (`submit`); and what counts of past usage (`restore_past_usage`). The new
+  // scheduler then decides as the old one would have after `retry`, under every preset; examples/restart.hpp
+  // does it, and its tests compare the two.
   //
   // What it takes: the same quotas in the same order (without those that were removed, the others have other
   // ids), the settings given to `configure`, a view with `submitted` and `id` (or ties go by the order of
@@ -187,9 +188,6 @@ class scheduler {
   // - a reserved pod of a running elastic job: the job asks for it again.
   // - that an elastic job was admitted for good with fewer pods than it has (Kueue's partial admission): its
   //   view must say so.
-  // - past usage that counts under `runai` (option k): it starts from zero. A host can save a `usage_history`
-  // of
-  //   its own.
   // - a livelock bound: how often jobs have preempted since the world last changed.
 
   /// Adopts a running job that this scheduler did not start, e.g. after a restart of the host. `at` is the
@@ -258,6 +256,22 @@ class scheduler {
     jobs().news.note(delay_cause::cluster);
     jobs().review_reservations();
     return {id};
+  }
+  /// What the policies remember of past usage and count in their decisions, as numbers to persist, which only
+  /// `restore_past_usage` reads: under `runai` with the option `k`, and where quotas are ordered by
+  /// `fair_tree`. Empty if the policies count none; what a part of the host's own remembers is the host's to
+  /// persist (`usage_history::save`). O(quotas + changes in a sliding window).
+  [[nodiscard]] std::vector<std::uint64_t> past_usage() const {
+    return detail::past_usage_of<bench_type>(cycle_);
+  }
+  /// Continues from what `past_usage` returned before a restart. To be called after all jobs have been
+  /// adopted and before the first step. Returns false, and changes nothing, if the numbers are not of these
+  /// quotas and policies.
+  [[nodiscard]] bool restore_past_usage(std::span<const std::uint64_t> numbers) {
+    if (!detail::restore_past_usage(cycle_, session_, numbers)) return false;
+    // Jobs may have ended since the policies saw them last.
+    for (const quota_id x : tree().top_down()) jobs().touch(x);
+    return true;
   }
   /// The next step tries every pending job again, and decides again on jobs reserved on a lost place.
   void retry() noexcept {

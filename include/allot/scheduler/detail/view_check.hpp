@@ -91,6 +91,14 @@ template <job_view View>
                 "allot: the view has a member submission_time; the library calls submitted");
   static_assert(has_submitted<View> || !requires(View& v, job& j) { v.arrival_time(j); },
                 "allot: the view has a member arrival_time; the library calls submitted");
+  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.submitTime(j); },
+                "allot: the view has a member submitTime; the library calls submitted");
+  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.submittedAt(j); },
+                "allot: the view has a member submittedAt; the library calls submitted");
+  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.submissionTime(j); },
+                "allot: the view has a member submissionTime; the library calls submitted");
+  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.arrivalTime(j); },
+                "allot: the view has a member arrivalTime; the library calls submitted");
 
   static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.preemptable(j); },
                 "allot: the view has a member preemptable; the library calls preemptible");
@@ -187,12 +195,30 @@ template <job_view View>
   static_assert(has_estimate<View> || !requires(View& v, job& j) { v.estimates(j); },
                 "allot: the view has a member estimates; the library calls estimate");
 
+  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.estimatedDuration(j); },
+                "allot: the view has a member estimatedDuration; the library calls estimate");
+  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.estimatedRuntime(j); },
+                "allot: the view has a member estimatedRuntime; the library calls estimate");
+  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.expectedDuration(j); },
+                "allot: the view has a member expectedDuration; the library calls estimate");
+  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.expectedRuntime(j); },
+                "allot: the view has a member expectedRuntime; the library calls estimate");
+  static_assert(has_time_limit<View> || !requires(View& v, job& j) { v.maxRuntime(j); },
+                "allot: the view has a member maxRuntime; the library calls time_limit");
+  static_assert(has_time_limit<View> || !requires(View& v, job& j) { v.maxDuration(j); },
+                "allot: the view has a member maxDuration; the library calls time_limit");
+  static_assert(has_time_limit<View> || !requires(View& v, job& j) { v.runtimeLimit(j); },
+                "allot: the view has a member runtimeLimit; the library calls time_limit");
   static_assert(has_checkpoint<View> || !requires(View& v, job& j) { v.checkpoints(j); },
                 "allot: the view has a member checkpoints; the library calls checkpoint");
   static_assert(has_checkpoint<View> || !requires(View& v, job& j) { v.checkpoint_interval(j); },
                 "allot: the view has a member checkpoint_interval; the library calls checkpoint");
   static_assert(has_checkpoint<View> || !requires(View& v, job& j) { v.checkpoint_period(j); },
                 "allot: the view has a member checkpoint_period; the library calls checkpoint");
+  static_assert(has_checkpoint<View> || !requires(View& v, job& j) { v.checkpointInterval(j); },
+                "allot: the view has a member checkpointInterval; the library calls checkpoint");
+  static_assert(has_restart<View> || !requires(View& v, job& j) { v.restartCost(j); },
+                "allot: the view has a member restartCost; the library calls restart");
   static_assert(has_restart<View> || !requires(View& v, job& j) { v.restart_cost(j); },
                 "allot: the view has a member restart_cost; the library calls restart");
   static_assert(has_restart<View> || !requires(View& v, job& j) { v.restart_time(j); },
