@@ -22,14 +22,15 @@
 
 namespace restart {
 
-/// `Where` says where a job runs in terms of the host: the names of machines, say.
-template <class Job, class Where>
+/// `Where` says where a job runs in terms of the host: the names of machines, say. `Time` is its point in
+/// time.
+template <class Job, class Where, class Time = allot::instant>
 struct saved_state {
   /// A job that holds its share: it runs, or is on its way out. Or one pod of it beyond those it needs.
   struct held {
     Job what{};
     bool is_pod = false;
-    allot::instant since = 0;
+    Time since{};
     Where at{};
     allot::flavor_pick pick{};
   };
@@ -59,7 +60,7 @@ struct saved_state {
 /// Reads the jobs with these ids. `where(place)` is the host's account of a place.
 template <class Where, class Scheduler, class WhereOf>
 [[nodiscard]] auto save(const Scheduler& s, std::span<const allot::job_id> ids, WhereOf where) {
-  saved_state<typename Scheduler::job, Where> all;
+  saved_state<typename Scheduler::job, Where, typename Scheduler::time_point> all;
   std::vector<allot::job_id> units;
   const auto holds = [&](allot::job_id id) {
     return s.state(id) == allot::job_state::running || s.state(id) == allot::job_state::evicting;
@@ -105,8 +106,9 @@ template <class Where, class Scheduler, class WhereOf>
 /// called for each job that the scheduler has accepted, pods left out. Returns whether it has accepted
 /// everything. From then on it decides as the old one would have after `retry`: it tries all who wait again.
 template <class Scheduler, class Where, class Take, class Adopted>
-bool restore(Scheduler& s, const saved_state<typename Scheduler::job, Where>& all, Take take,
-             Adopted adopted) {
+bool restore(Scheduler& s,
+             const saved_state<typename Scheduler::job, Where, typename Scheduler::time_point>& all,
+             Take take, Adopted adopted) {
   bool accepted = true;
   const auto note = [&](const auto& job, allot::submission answer) {
     accepted = accepted && answer;

@@ -167,6 +167,16 @@ struct judge {
 };
 using chosen =
     allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, by_priority, judge> >;
+#elif defined guard_with_strategies_returns_a_bool
+// with strategies > 1 it takes a std::size_t last, and returns a verdict
+struct says_too_little {
+  static constexpr std::size_t strategies = 2;
+  template <std::size_t N>
+  bool operator()(const allot::ledger<N>&, const allot::beneficiary<N>&, const allot::victim_candidate<N>&,
+                  std::size_t) const;
+};
+using chosen = allot::scheduler<jobs, placement,
+                                allot::policies<by_share, allot::by_settings, by_priority, says_too_little> >;
 #elif defined strategies_of_a_guard_are_a_function
 // allot: the guard's strategies must be a static constexpr std::size_t
 struct has_strategies : allot::eligible_is_fair {

@@ -363,10 +363,11 @@ template <class Policies, job_view View>
     static_assert(victim_order<victims, n> || victim_order_with_jobs<victims, View>,
                   "allot: the victim order must take (const ledger<N>&, const victim_candidate<N>&) and "
                   "return an ordered key, or take these after (view, job)");
-    static_assert(victim_guard<guard, n> || victim_guard_with_jobs<guard, View>,
-                  "allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const "
-                  "victim_candidate<N>&), return bool or a verdict, or take these after (view, beneficiary's "
-                  "job, victim's job)");
+    static_assert(
+        victim_guard<guard, n> || victim_guard_with_jobs<guard, View>,
+        "allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const "
+        "victim_candidate<N>&), return bool or a verdict, or take these after (view, beneficiary's "
+        "job, victim's job); with strategies > 1 it takes a std::size_t last, and returns a verdict");
     constexpr bool orders_within =
         victim_order<victims, n> ? orders_within_quota<victims, n> : orders_jobs_within_quota<victims, View>;
     static_assert(is_whole_victim_order<victims, orders_within>());
