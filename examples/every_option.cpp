@@ -91,6 +91,13 @@ struct everything {
     return r;
   }
 
+  /// Jobs may use more or less of their quota where they run, as a part of a GPU's memory is. These do not.
+  bool is_charged_by_place(job) const { return false; }
+  amounts request_at(job, const amounts& asked, const gpu::inventory&,
+                     const gpu::inventory::allocation&) const {
+    return asked;
+  }
+
   /// For policies that divide it.
   amounts capacity() const { return {allot::gpus(8), allot::gpus(8)}; }
 };
@@ -99,7 +106,8 @@ static_assert(allot::clocked_view<everything> && allot::timed_view<everything> &
               allot::duration_view<everything> && allot::placed_view<everything, gpu::inventory> &&
               allot::elastic_view<everything> && allot::flavored_view<everything> &&
               allot::time_limited_view<everything> && allot::estimated_view<everything> &&
-              allot::checkpointed_view<everything> && allot::capacity_view<everything>);
+              allot::checkpointed_view<everything> && allot::capacity_view<everything> &&
+              allot::charging_view<everything, gpu::inventory>);
 
 /// Takes from who loses least work.
 using policies =
