@@ -2,7 +2,7 @@
 //
 // A custom policy: a lab where idle GPUs go to the team with the next paper deadline, where the job that has
 // done least is evicted first, and where jobs that are nearly done are not evicted. The parts are plain
-// callables that look up, in the host's own tables, what the library does not know.
+// callables. What the library does not know they see in the host's jobs, or look up in its tables.
 #include <allot/allot.hpp>
 #include <allot/core/text.hpp>
 #include <allot/fairshare/division.hpp>
@@ -30,7 +30,6 @@ struct job {
   int gpus;
   int percent_done = 0;
 };
-using job_list = std::deque<job>;
 using deadlines = std::map<quota_id, int>;  // in days
 
 // --- the policy: these 30 lines
@@ -61,26 +60,24 @@ struct next_deadline_first {
 //! [victims]
 /// The order of victims: jobs that have done least first.
 struct least_done_first {
-  const job_list* jobs;
-  template <std::size_t N>
-  auto operator()(const allot::ledger<N>&, const allot::victim_candidate<N>& d) const {
-    return std::pair{jobs->at(d.next.order).percent_done, d.next.order};
+  template <class View, std::size_t N>
+  auto operator()(const View&, const job* j, const allot::ledger<N>&,
+                  const allot::victim_candidate<N>&) const {
+    return std::pair{j->percent_done, j->number};
   }
-  template <std::size_t N>
-  bool within_quota(const allot::running_job<N>& a, const allot::running_job<N>& b, allot::instant) const {
-    return std::pair{jobs->at(a.order).percent_done, a.order} <
-           std::pair{jobs->at(b.order).percent_done, b.order};
+  template <class View>
+  bool within_quota(const View&, const job* a, const job* b, allot::instant) const {
+    return std::pair{a->percent_done, a->number} < std::pair{b->percent_done, b->number};
   }
 };
 //! [victims]
 //! [guard]
 /// The fairness guard: jobs that are nearly done stay.
 struct nearly_done_stays {
-  const job_list* jobs;
-  template <std::size_t N>
-  bool operator()(const allot::ledger<N>&, const allot::beneficiary<N>&,
-                  const allot::victim_candidate<N>& d) const {
-    return jobs->at(d.next.order).percent_done < 90;
+  template <class View, std::size_t N>
+  bool operator()(const View&, const job* /*beneficiary*/, const job* victim, const allot::ledger<N>&,
+                  const allot::beneficiary<N>&, const allot::victim_candidate<N>&) const {
+    return victim->percent_done < 90;
   }
 };
 //! [guard]
@@ -110,9 +107,9 @@ int main() {
   const quota_id lab_itself = tree.find("lab"), vision = tree.find("vision"), speech = tree.find("speech"),
                  robots = tree.find("robots");
   const deadlines days{{vision, 30}, {speech, 5}, {robots, 90}, {lab_itself, 999}};
-  job_list jobs;
+  std::deque<job> jobs;
   allot::scheduler<jobs_view, allot::no_placement, lab_policies> lab{
-      jobs_view{}, tree, {}, {.quotas = {&days}, .victims = {&jobs}, .guard = {&jobs}}};
+      jobs_view{}, tree, {}, {.quotas = {&days}}};
 
   std::vector<allot::job_id> ids;
   std::vector<allot::resources<>> wanted(tree.slots());

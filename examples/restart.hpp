@@ -15,20 +15,22 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
 
 namespace restart {
 
-/// `Where` says where a job runs in terms of the host: the names of machines, say.
-template <class Job, class Where>
+/// `Where` says where a job runs in terms of the host: the names of machines, say. `Time` is its point in
+/// time.
+template <class Job, class Where, class Time = allot::instant>
 struct saved_state {
   /// A job that holds its share: running or being evicted. Or one of its elastic pods.
   struct held {
     Job what{};
     bool is_pod = false;
-    allot::instant since = 0;
+    Time since{};
     Where at{};
     allot::flavor_pick pick{};
   };
@@ -51,12 +53,14 @@ struct saved_state {
   /// Those with a promised start, in the order of their turn.
   std::vector<std::pair<Job, allot::promise>> timed;
   std::vector<Job> pending;
+  /// What the policies remember of past usage; empty if it does not count.
+  std::vector<std::uint64_t> past_usage;
 };
 
 /// Reads the jobs with these ids. `where(place)` is the host's account of a place.
 template <class Where, class Scheduler, class WhereOf>
 [[nodiscard]] auto save(const Scheduler& s, std::span<const allot::job_id> ids, WhereOf where) {
-  saved_state<typename Scheduler::job, Where> all;
+  saved_state<typename Scheduler::job, Where, typename Scheduler::time_point> all;
   std::vector<allot::job_id> units;
   const auto holds = [&](allot::job_id id) {
     return s.state(id) == allot::job_state::running || s.state(id) == allot::job_state::evicting;
@@ -78,6 +82,7 @@ template <class Where, class Scheduler, class WhereOf>
       if (holds(pod)) add(pod, true);
     }
   }
+  all.past_usage = s.past_usage();
   for (const allot::job_id id : s.promised()) all.timed.emplace_back(s.what(id), *s.promised(id));
   for (const allot::job_id id : s.evicting()) {
     const auto at = std::find(units.begin(), units.end(), id);
@@ -101,8 +106,9 @@ template <class Where, class Scheduler, class WhereOf>
 /// called for each job that the scheduler has accepted, pods left out. Returns whether it has accepted
 /// everything. From then on it decides as the old one would have after `retry`: all pending jobs are retried.
 template <class Scheduler, class Where, class Take, class Adopted>
-bool restore(Scheduler& s, const saved_state<typename Scheduler::job, Where>& all, Take take,
-             Adopted adopted) {
+bool restore(Scheduler& s,
+             const saved_state<typename Scheduler::job, Where, typename Scheduler::time_point>& all,
+             Take take, Adopted adopted) {
   bool accepted = true;
   const auto note = [&](const auto& job, allot::submission answer) {
     accepted = accepted && answer;
@@ -133,7 +139,7 @@ bool restore(Scheduler& s, const saved_state<typename Scheduler::job, Where>& al
   for (const auto& job : all.announced) note(job, s.adopt_announced(job));
   for (const auto& [job, promise] : all.timed) note(job, s.adopt_promised(job, promise));
   for (const auto& job : all.pending) note(job, s.submit(job));
-  return accepted;
+  return s.restore_past_usage(all.past_usage) && accepted;
 }
 
 }  // namespace restart

@@ -8,8 +8,8 @@
 #include <span>
 
 struct inventory {
-#ifdef pod_request_has_no_order
-  // allot: the placement must have a type `pod_request` with a total order
+#ifdef pod_request_has_no_equality
+  // allot: the placement must have a type `pod_request`, default constructible, copyable and comparable by ==
   struct pod_request {};
 #else
   using pod_request = int;
@@ -74,6 +74,15 @@ struct inventory {
 #else
   void commit(allot::savepoint);
 #endif
+#endif
+#ifdef usable_is_not_const
+  // allot: usable and contains go together: the placement must have `bool usable(allocation) const` and
+  bool contains(allocation) const;
+  bool usable(allocation);
+#elif defined usable_is_alone
+  // allot: usable and contains go together: the placement must have `bool usable(allocation) const` and
+  bool contain(allocation) const;
+  bool usable(allocation) const;
 #endif
 #ifdef what_if_lacks_fits
   // allot: the placement's type `what_if` must model allot::placement_what_if: may_go, may_not_go, might_fit,

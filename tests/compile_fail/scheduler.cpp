@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 // What a scheduler says first of a view, a placement or policies that are not right; see view.cpp.
+#include <allot/presets/hyperpod.hpp>
+#include <allot/presets/pai.hpp>
+#include <allot/presets/single_queue.hpp>
 #include <allot/scheduler/scheduler.hpp>
 #include <allot/systems/kueue/kueue_fair.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 struct jobs {
   using job = const int*;
@@ -91,7 +96,7 @@ using by_priority = allot::lowest_priority_then_highest_share;
 // allot: the placement must have `savepoint save()`, where savepoint is a movable type
 using chosen = allot::scheduler<jobs, on_nodes>;
 #elif defined placement_is_a_number
-// allot: the placement must have a type `pod_request` with a total order
+// allot: the placement must have a type `pod_request`, default constructible, copyable and comparable by ==
 using chosen = allot::scheduler<jobs, int>;
 #elif defined demand_is_missing
 // allot: with a placement the view must have `Placement::pod_request pod_request(const job&) const`
@@ -152,6 +157,26 @@ struct counts_rivals : allot::eligible_is_fair {
 };
 using chosen = allot::scheduler<jobs, placement,
                                 allot::policies<by_share, allot::by_settings, by_priority, counts_rivals> >;
+#elif defined judges_rivals_of_a_guard_is_misspelt
+// allot: the guard has a member judge_rivals; the library calls judges_rivals
+struct judge {
+  bool judge_rivals() const;
+  template <std::size_t N>
+  bool operator()(const allot::ledger<N>&, const allot::beneficiary<N>&,
+                  const allot::victim_candidate<N>&) const;
+};
+using chosen =
+    allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, by_priority, judge> >;
+#elif defined guard_with_strategies_returns_a_bool
+// with strategies > 1 it takes a std::size_t last, and returns a verdict
+struct says_too_little {
+  static constexpr std::size_t strategies = 2;
+  template <std::size_t N>
+  bool operator()(const allot::ledger<N>&, const allot::beneficiary<N>&, const allot::victim_candidate<N>&,
+                  std::size_t) const;
+};
+using chosen = allot::scheduler<jobs, placement,
+                                allot::policies<by_share, allot::by_settings, by_priority, says_too_little> >;
 #elif defined strategies_of_a_guard_are_a_function
 // allot: the guard's strategies must be a static constexpr std::size_t
 struct has_strategies : allot::eligible_is_fair {
@@ -165,6 +190,24 @@ struct changes : by_priority {
   bool within_quota(const allot::running_job<1>&, const allot::running_job<1>&, allot::instant);
 };
 using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, changes> >;
+#elif defined within_quota_of_an_order_with_jobs_sees_none
+// allot: the victim order's within_quota must be const
+struct half_blind {
+  template <std::size_t N>
+  int operator()(const jobs&, const int*, const allot::ledger<N>&, const allot::victim_candidate<N>&) const;
+  template <std::size_t N>
+  bool within_quota(const allot::running_job<N>&, const allot::running_job<N>&, allot::instant) const;
+};
+using chosen = allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, half_blind> >;
+#elif defined guard_sees_one_job_only
+// or take these after (view, beneficiary's job, victim's job)
+struct sees_one {
+  template <std::size_t N>
+  bool operator()(const jobs&, const int*, const allot::ledger<N>&, const allot::beneficiary<N>&,
+                  const allot::victim_candidate<N>&) const;
+};
+using chosen =
+    allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, by_priority, sees_one> >;
 #elif defined follows_priority_takes_nothing
 // allot: the job order's follows_priority must be const, take (const queue_settings&), return bool
 struct says_little : allot::by_settings {
@@ -209,6 +252,31 @@ struct only_places {
   std::optional<allocation> place(pod_request);
 };
 const auto made = allot::make_scheduler(allot::kueue_fair{}, jobs{}, {{.name = "lab"}}, only_places{});
+#elif defined policies_are_of_another_preset
+// allot: these are not the policies of this preset: they are of its `policies_type`
+const auto made = allot::make_scheduler(allot::pai{}, jobs{}, {{.name = "lab"}}, {},
+                                        allot::hyperpod::configure(allot::preset_options{}));
+#elif defined quotas_are_of_another_number_of_resources
+// allot: the quotas have amounts of another number of resources than the view's request(job)
+const auto made = allot::make_scheduler(allot::pai{}, jobs{}, std::vector<allot::quota_spec<2> >{});
+#elif defined options_stand_where_the_preset_goes
+// allot: this is not a preset, which has a `static constexpr std::string_view name`
+const auto made = allot::make_scheduler(allot::preset_options{}, jobs{}, {{.name = "lab"}});
+#elif defined policies_stand_where_the_preset_goes
+// allot: this is not a preset, which has a `static constexpr std::string_view name`
+const auto made = allot::make_scheduler(allot::policies<>{}, jobs{}, {{.name = "lab"}});
+#elif defined preset_adapts_nothing
+// allot: the preset must have `template <std::size_t N> static void adapt(std::vector<quota_spec<N>>&)`
+struct of_mine {
+  static constexpr std::string_view name = "mine", summary = "";
+  static constexpr bool ignores_quotas = false;
+  using policies_type = allot::policies<>;
+  static allot::queue_settings defaults();
+};
+const auto made = allot::make_scheduler(of_mine{}, jobs{}, {{.name = "lab"}});
+#elif defined preset_needs_a_duration
+// shortest_first needs a view with duration(job)
+const auto made = allot::make_scheduler(allot::sjf{}, jobs{}, {{.name = "lab"}});
 #elif defined view_is_used
 // allot: the view's preemptible must be `bool preemptible(const job&) const`
 struct near_miss : jobs {

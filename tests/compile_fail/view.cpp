@@ -3,6 +3,7 @@
 // the first error must say. Without a case the view is right.
 #include <allot/scheduler/detail/view_check.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -117,9 +118,47 @@ struct view {
 #elif defined submitted_is_a_text
   // allot: the view's submitted must be `allot::instant submitted(const job&) const`
   text submitted(const job&) const;
+#elif defined submitted_is_in_another_case
+  // allot: the view has a member submitTime; the library calls submitted
+  allot::instant submitTime(const job&) const;
 #elif defined submitted_is_misspelt
   // allot: the view has a member submit_time; the library calls submitted
   allot::instant submit_time(const job&) const;
+#endif
+
+#ifdef time_point_is_a_number
+  // allot: the view's time_point must be a std::chrono::time_point of a signed 64-bit integer, or a type of
+  using time_point = std::int64_t;
+#elif defined time_point_counts_in_fractions
+  // allot: the view's time_point must be a std::chrono::time_point of a signed 64-bit integer, or a type of
+  using time_point = std::chrono::sys_time<std::chrono::duration<double> >;
+#elif defined duration_without_a_time_point
+  // must be `allot::instant duration(const job&) const`, or with `using time_point = ...` return a
+  // std::chrono
+  std::chrono::seconds duration(const job&) const;
+#elif defined submitted_is_a_span_of_time
+  // must be `allot::instant submitted(const job&) const`, or with `using time_point = ...` return that
+  using time_point = std::chrono::sys_seconds;
+  std::chrono::seconds submitted(const job&) const;
+#elif defined submitted_is_of_another_clock
+  // must be `allot::instant submitted(const job&) const`, or with `using time_point = ...` return that
+  using time_point = std::chrono::sys_seconds;
+  std::chrono::time_point<std::chrono::steady_clock, std::chrono::seconds> submitted(const job&) const;
+#elif defined time_limit_is_a_point_in_time
+  // must be `allot::instant time_limit(const job&) const`, or with `using time_point = ...` return a
+  // std::chrono
+  using time_point = std::chrono::sys_seconds;
+  std::chrono::sys_seconds time_limit(const job&) const;
+#elif defined estimate_is_a_number_beside_a_time_point
+  // must be `allot::instant estimate(const job&) const`, or with `using time_point = ...` return a
+  // std::chrono
+  using time_point = std::chrono::sys_seconds;
+  allot::instant estimate(const job&) const;
+#elif defined restart_is_of_a_finer_unit
+  // must be `allot::instant restart(const job&) const`, or with `using time_point = ...` return a std::chrono
+  using time_point = std::chrono::sys_seconds;
+  std::chrono::minutes checkpoint(const job&) const;
+  std::chrono::milliseconds restart(const job&) const;
 #endif
 
 #ifdef id_is_a_text

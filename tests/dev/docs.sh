@@ -65,7 +65,8 @@ concept inside_concept = requires(T t) { t.x(); };
 }  // namespace v0
 }  // namespace allot
 CPP
-expect "names without docstrings" 1 'core/extra\.hpp:5: struct bare_struct' 'core/extra\.hpp:.*bare_member' \
+expect "names without docstrings" 1 'core/extra\.hpp:5: struct bare_struct' \
+  'parts\.md: no concept bare_concept' 'core/extra\.hpp:.*bare_member' \
   'core/extra\.hpp:.*bare_function' 'core/extra\.hpp:.*bare_concept' \
   '!(grouped|operator|documented\(|inside|index\.html$)'
 rm include/allot/core/extra.hpp

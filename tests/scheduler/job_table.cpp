@@ -28,6 +28,12 @@ struct least {
   allot::resources<> request(job j) const { return gpus(j); }
   int priority(job j) const { return -j; }
 };
+/// What a placement may request: it can be compared, and has no order.
+struct unordered {
+  allot::quantity each;
+  std::uint32_t pods = 1;
+  friend bool operator==(const unordered&, const unordered&) = default;
+};
 struct most : least {
   std::int64_t submitted(job j) const { return 1000 + j; }
   std::uint64_t id(job j) const { return 2000U + static_cast<std::uint64_t>(j); }
@@ -126,8 +132,9 @@ TEST_CASE("preemption_turns: bounded in one epoch, renewed in the next") {
   }
 }
 
-TEST_CASE("request_classes: equal requests have equal numbers, others have different ones") {
-  allot::detail::request_classes<2, allot::gpu::pod_request> classes;
+TEST_CASE_TEMPLATE("request_classes: equal requests have equal numbers, others have different ones", demand,
+                   allot::gpu::pod_request, unordered) {
+  allot::detail::request_classes<2, demand> classes;
   std::vector<allot::class_number> first_round;
   for (int round = 0; round < 2; ++round) {
     std::size_t i = 0;

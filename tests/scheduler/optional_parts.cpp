@@ -156,3 +156,75 @@ TEST_CASE("scheduler: the job that loses the least work yields") {
   // b1 is the oldest and has run 100 on four GPUs, the others 10 on two each.
   CHECK(h.step_at(100) == "-b3>a1 -b2>a1 ~a1");
 }
+
+namespace {
+
+// Parts that decide by the names of the host's jobs, which the library does not know.
+using shown = const allot_test::host_job*;
+
+/// The last name yields first.
+struct last_name_first {
+  template <class View, std::size_t N>
+  std::string operator()(const View&, shown j, const allot::ledger<N>&,
+                         const allot::victim_candidate<N>&) const {
+    std::string reversed = j->name;
+    for (char& c : reversed) c = static_cast<char>('~' - c);
+    return reversed;
+  }
+  template <class View>
+  bool within_quota(const View&, shown a, shown b, allot::instant) const {
+    return a->name > b->name;
+  }
+};
+/// No job yields to one of its own kind, by the first letter.
+struct not_to_its_kind {
+  template <class View, std::size_t N>
+  bool operator()(const View&, shown beneficiary, shown victim, const allot::ledger<N>&,
+                  const allot::beneficiary<N>&, const allot::victim_candidate<N>&) const {
+    return beneficiary->name[0] != victim->name[0];
+  }
+};
+/// The guard again, as a protection.
+struct protects_its_kind {
+  template <class View, std::size_t N>
+  bool operator()(const View&, shown beneficiary, shown victim, const allot::ledger<N>&,
+                  const allot::beneficiary<N>&, const allot::victim_candidate<N>&,
+                  const allot::search_progress<N>&) const {
+    return beneficiary->name[0] == victim->name[0];
+  }
+};
+template <class Guard, class Protection>
+using by_name = allot::policies<allot::within_nominal_then_borrowed_share, allot::by_settings,
+                                last_name_first, Guard, Protection>;
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("scheduler: victims, guards and protections see the host's jobs", parts,
+                   by_name<not_to_its_kind, allot::unprotected>,
+                   by_name<allot::eligible_is_fair, protects_its_kind>) {
+  host<allot::no_placement, parts> h{two_teams()};
+  for (const char* name : {"m1", "z1", "a9", "k1"}) h.submit(name, "b", 2);
+  CHECK(h.settle() == "+m1 +z1 +a9 +k1");
+  // z1 is last by name, and of zoo's kind.
+  h.submit("zoo", "a", 2);
+  CHECK(h.step() == "-m1>zoo ~zoo");
+  h.evicted("m1");
+  CHECK(h.step() == "+zoo");
+  h.submit("apple", "a", 2);
+  CHECK(h.step() == "-z1>apple ~apple");
+}
+
+TEST_CASE(
+    "scheduler: after a resize, the order of victims sees the host's jobs, also where a scheduler moved") {
+  by_name<allot::eligible_is_fair, allot::unprotected> p;
+  p.evict_after_resize = true;
+  host<allot::no_placement, decltype(p)> h{{{.name = "q", .nominal = gpus(8)}}, {}, p};
+  for (const char* name : {"q4", "q2", "q3", "q1"}) h.submit(name, "q", 2);
+  CHECK(h.step() == "+q4 +q2 +q3 +q1");
+  auto moved = std::move(h.scheduler());
+  REQUIRE(moved.apply(std::vector<allot::quota_change<1>>{
+      allot::resize_quota<1>{.quota = allot::quota_id{0}, .nominal = gpus(4)}}));
+  std::vector<std::string> gone;
+  for (const auto& e : moved.step(7).evictions) gone.push_back(e.what->name);
+  CHECK(gone == std::vector<std::string>{"q4", "q3"});
+}

@@ -6,7 +6,6 @@
 
 #include <doctest/doctest.h>
 
-#include <compare>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -32,7 +31,7 @@ namespace placement_archetypes {
 /// Exactly what is required and no more: an archetype.
 struct least {
   struct pod_request {
-    friend auto operator<=>(const pod_request&, const pod_request&) = default;
+    friend bool operator==(const pod_request&, const pod_request&) = default;
   };
   using allocation = int;
   std::optional<int> place(const pod_request&) { return 0; }
@@ -55,8 +54,8 @@ struct without_reoccupy : least {
 struct place_or_minus_one : least {
   int place(const pod_request&) { return -1; }
 };
-/// Shapes are kept in order, so demands have one.
-struct unordered_demand : least {
+/// Jobs with equal requests have the same chances.
+struct requests_without_equality : least {
   struct pod_request {};
   std::optional<int> place(const pod_request&) { return 0; }
   bool could_ever_fit(const pod_request&) const { return true; }
@@ -93,7 +92,7 @@ static_assert(!allot::placement<savepoint_of_another>);
 static_assert(!allot::placement<savepoint_that_stays>);
 static_assert(!allot::placement<without_reoccupy>);
 static_assert(!allot::placement<place_or_minus_one>);
-static_assert(!allot::placement<unordered_demand>);
+static_assert(!allot::placement<requests_without_equality>);
 static_assert(!allot::placement<changes_when_asked>);
 static_assert(!allot::placement<says_nothing>);
 static_assert(!allot::placement<int>);

@@ -33,6 +33,7 @@ struct scripted {
     allot::resources<> request(job j, std::uint32_t) const { return request(j); }
   };
   using plan_type = allot::plan<shown, allot::no_placement>;
+  using time_point = allot::instant;
 
   [[nodiscard]] const shown& view() const { return view_; }
   const plan_type& step(allot::instant) {

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -55,6 +56,29 @@ struct by_reference {
 };
 static_assert(allot::job_view<by_reference>);
 static_assert(allot::dimensions<by_reference> == 1);
+
+// Time by std::chrono: units that convert without loss, points of one clock, and nothing for each other.
+struct by_clock : least {
+  using time_point = std::chrono::sys_seconds;
+  std::chrono::sys_days submitted(const job&) const { return {}; }
+  std::chrono::hours duration(const job&) const { return {}; }
+  const std::chrono::seconds& estimate(const job&) const { return span; }
+  std::chrono::minutes time_limit(const job&) const { return {}; }
+  std::chrono::days checkpoint(const job&) const { return {}; }
+  std::chrono::seconds restart(const job&) const { return {}; }
+  std::chrono::seconds span;
+};
+static_assert(allot::clocked_view<by_clock> && !allot::clocked_view<most>);
+static_assert(allot::timed_view<by_clock> && allot::duration_view<by_clock> &&
+              allot::estimated_view<by_clock> && allot::time_limited_view<by_clock> &&
+              allot::checkpointed_view<by_clock>);
+static_assert(allot::ticks<by_clock>(std::chrono::minutes{5}) == 300);
+struct milliseconds_under_a_clock_of_seconds : by_clock {
+  std::chrono::milliseconds duration(const job&) const { return {}; }
+  std::chrono::seconds submitted(const job&) const { return {}; }
+};
+static_assert(!allot::duration_view<milliseconds_under_a_clock_of_seconds> &&
+              !allot::timed_view<milliseconds_under_a_clock_of_seconds>);
 
 // What is no view: each lacks one thing.
 struct without_job {

@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "examples/restart.hpp"
@@ -193,4 +195,32 @@ TEST_CASE("restart: the same decisions as without, under every preset") {
     CHECK(of_all.evicting > 500);
     CHECK((of_all.reserved > 500 || of_all.announced > 500));
   });
+}
+
+TEST_CASE("restart: past usage that counts goes on counting") {
+  allot::preset_options of_runai, of_standard;
+  of_runai.k = 1000;
+  of_standard.queue_order = allot::quota_order_name::fair_tree;
+  of_runai.half_life = of_standard.half_life = 7;
+  of_runai.window = of_standard.window = 30;
+  for (const any_preset& preset :
+       {any_preset::find("runai", of_runai).value(), any_preset::find("standard", of_standard).value()}) {
+    seen of_all;
+    allot_test::for_each_seed(100, [&](random_source& random) {
+      const std::string difference = compare(preset, random, of_all);
+      if (!difference.empty()) FAIL(preset.name << ": " << difference);
+    });
+    scheduler s = allot::make_scheduler(preset, allot_test::preset_view{}, quotas()).value();
+    std::vector<std::uint64_t> past = s.past_usage();
+    CHECK_FALSE(past.empty());
+    past.pop_back();
+    CHECK_FALSE(s.restore_past_usage(past));
+    CHECK_FALSE(s.restore_past_usage({}));
+  }
+  scheduler remembers_nothing =
+      allot::make_scheduler(any_preset::find("standard").value(), allot_test::preset_view{}, quotas())
+          .value();
+  CHECK(remembers_nothing.past_usage().empty());
+  CHECK(remembers_nothing.restore_past_usage({}));
+  CHECK_FALSE(remembers_nothing.restore_past_usage(std::vector<std::uint64_t>{1}));
 }

@@ -22,8 +22,11 @@ inline namespace v0 {
 /// lends into it, and shares in the rest by the surplus rule, up to its borrow limit. The own jobs of an
 /// inner quota take part as a peer of its children. The entitlements add up to min(capacity, demand) unless
 /// prevented by limits or by a rule that leaves something undivided, and none exceeds its demand.
-template <std::size_t N = 1, surplus_rule SurplusRule = proportional_to_weight>
+template <std::size_t N = 1, class SurplusRule = proportional_to_weight>
 class division {
+  static_assert(surplus_rule<SurplusRule>,
+                "allot: the surplus rule must take (allot::quantity surplus, std::span<allot::claimant>)");
+
  public:
   explicit division(SurplusRule rule = SurplusRule{}) : rule_(std::move(rule)) {}
 

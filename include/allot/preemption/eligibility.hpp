@@ -31,6 +31,8 @@ struct beneficiary {
   preempt_settings may{};
   /// The time of the search, for minimum runtimes and lost work.
   instant now = 0;
+  /// The job, in a search of a scheduler.
+  job_id id{};
 };
 
 /// Why a job may be preempted.

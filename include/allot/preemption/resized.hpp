@@ -69,6 +69,9 @@ class resize_search {
   /// In the order in which they were chosen, as `relation::resized`.
   [[nodiscard]] std::span<const victim<N>> victims() const noexcept { return victims_; }
 
+  /// For orders with state.
+  [[nodiscard]] Order& order() noexcept { return order_; }
+
  private:
   using dimensions = std::array<bool, N>;
   using key = decltype(std::declval<const Order&>()(std::declval<const ledger<N>&>(),

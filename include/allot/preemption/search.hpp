@@ -134,8 +134,12 @@ class victim_search {
   /// The victims of the last successful search, in the order in which they were chosen.
   [[nodiscard]] std::span<const victim<N>> victims() const noexcept { return victims_; }
 
-  /// For protections with state.
+  /// @{
+  /// For parts with state.
+  [[nodiscard]] Order& order() noexcept { return asked_.order(); }
+  [[nodiscard]] Guard& guard() noexcept { return guard_; }
   [[nodiscard]] Protection& protection() noexcept { return asked_.protection(); }
+  /// @}
 
  private:
   using queue_type = detail::victim_queue<N, Order, Protection>;

@@ -4,6 +4,7 @@
 #include <allot/core/time.hpp>
 #include <allot/scheduler/settings.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -237,6 +238,17 @@ struct preset_options {
   [[nodiscard]] constexpr bool judges_rivals() const noexcept {
     return guard.value_or(guard_name::none) != guard_name::none;
   }
+};
+
+/// A preset with options: `configure(options)` returns its parts under them. Default: options change nothing.
+template <class P>
+concept configurable_preset = requires(const preset_options& o) {
+  { P::configure(o) } -> std::same_as<typename P::policies_type>;
+};
+/// A preset whose settings of quotas depend on the options. Default: `defaults()`, whatever they are.
+template <class P>
+concept preset_with_optional_defaults = requires(const preset_options& o) {
+  { P::defaults(o) } -> std::same_as<queue_settings>;
 };
 
 namespace detail {

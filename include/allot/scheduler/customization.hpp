@@ -22,19 +22,20 @@
 // |---------------------|--------------------------------------------|-------------------------------------|
 // | `job_view`          | `job`, `quota(j)`, `request(j)`, `priority(j)` | required                        |
 // | `placed_view`       | `pod_request(j)`                           | required with a placement           |
+// | `clocked_view`      | `time_point`: std::chrono's, or alike      | times are `instant`, a number       |
 // | `timed_view`        | `submitted(j)`                             | the order of the calls of `submit`  |
 // | `identified_view`   | `id(j)`                                    | that order                          |
 // | `preemptible_view`  | `preemptible(j)`                           | every job may be evicted            |
 // | `duration_view`     | `duration(j)`                              | no order by length (`sjf`)          |
 // | `time_limited_view` | `time_limit(j)`                            | a job may run forever               |
-// | `estimated_view`    | `estimate(j)`                              | no job has an expected end          |
+// | `estimated_view`    | `estimate(j)`                              | a job ends by its time limit, if any |
 // | `checkpointed_view` | `checkpoint(j)`, `restart(j)`              | nothing is saved, restarts are free |
 // | `elastic_view`      | `pods(j)`, `min_pods(j)`, `request(j, pods)` | all pods start together           |
 // | `flavored_view`     | `flavors(j, pods)`                         | no choice                           |
 // | `capacity_view`     | `capacity()`                               | what the quotas own                 |
 // | `charging_view`     | `is_charged_by_place(j)`, `request_at(...)` | a job uses what it requests        |
 //
-// ## The nodes: a placement (scheduler/placement.hpp)
+// ## The nodes: a placement (scheduler/placement.hpp; what only `runai` uses: systems/kai/placements.hpp)
 //
 // | concept               | what it adds                              | default                             |
 // |-----------------------|-------------------------------------------|-------------------------------------|
@@ -44,18 +45,21 @@
 //
 // ## The parts of `policies` (scheduler/policies.hpp)
 //
-// | concept             | answers                                    | default                             |
-// |---------------------|--------------------------------------------|-------------------------------------|
-// | `quota_order`       | whose turn it is                           | `within_nominal_then_borrowed_share` |
-// | `job_order`         | which job of a quota is first              | `by_settings`                       |
-// | `priority_order`    | whether that order follows priority        | it does not                         |
-// | `victim_order`      | which job yields first                     | `lowest_priority_then_highest_share` |
+// Each of the last three may take the view and the jobs in front: `victim_order_with_jobs`,
+// `orders_jobs_within_quota`, `victim_guard_with_jobs`, `victim_protection_with_jobs`.
+//
+// | concept               | answers                                  | default                             |
+// |-----------------------|------------------------------------------|-------------------------------------|
+// | `quota_order`         | whose turn it is                         | `within_nominal_then_borrowed_share` |
+// | `job_order`           | which job of a quota is first            | `by_settings`                       |
+// | `priority_order`      | whether that order follows priority      | it does not                         |
+// | `victim_order`        | which job yields first                   | `lowest_priority_then_highest_share` |
 // | `orders_within_quota` | the order of victims of one quota        | `compare_as_victims`                |
-// | `victim_guard`      | whether a victim is fair                   | `eligible_is_fair`                  |
-// | `staged_guard`      | how many strategies it has                 | one                                 |
-// | `monotone_guard`    | whether larger jobs are less fair          | each is judged                      |
-// | `rival_guard`       | whether it judges rivals                   | rivals are not asked                |
-// | `victim_protection` | which jobs may not be preempted at all     | `unprotected`                       |
+// | `victim_guard`        | whether a victim is fair                 | `eligible_is_fair`                  |
+// | `staged_guard`        | how many strategies it has               | one                                 |
+// | `monotone_guard`      | whether larger jobs are less fair        | each is judged                      |
+// | `rival_guard`         | whether it judges rivals                 | rivals are not asked                |
+// | `victim_protection`   | which jobs may not be preempted at all   | `unprotected`                       |
 //
 // ## The loop: a cycle, `Policies::cycle<Session>` (scheduler/session.hpp has its commands)
 //
@@ -66,13 +70,27 @@
 // | `dividing_cycle`    | `entitled(quota)`                          | nothing is divided                  |
 // | `reserving_cycle`   | `reserves()`                               | no reservations with a time         |
 // | `announcing_cycle`  | `has_announced`, `adopt_announced`         | it reserves                         |
+// | `remembering_cycle` | `past_usage`, `restore_past_usage`         | the past does not count             |
+//
+// Policies with such a cycle have `jobs` and `not_preemptible`, as `policies` does, and may have:
+//
+// | concept              | member                                    | default                             |
+// |----------------------|-------------------------------------------|-------------------------------------|
+// | `rival_policies`     | `judges_rivals()`                         | as the part `guard` says            |
+// | `patient_policies`   | `keeps_what_is_too_large()`               | such jobs are refused               |
+// | `refusable_policies` | `why_none()`                              | they can be used                    |
 //
 // ## The rest
 //
-// | concept             | what it is                                 | default                             |
-// |---------------------|--------------------------------------------|-------------------------------------|
-// | `preset`            | policies, settings and a reading of quotas | `standard`                          |
-// | `surplus_rule`      | divides what is left over (fairshare/)     | by weight                           |
-// | `shortage_rule`     | divides what was promised too often        | all get the same fraction           |
-// | `want_blind_rule`   | says that unmet wants change nothing       | they may                            |
-// | `access_policy`     | who may submit to which quota (quota/)     | anyone                              |
+// | concept                         | what it is                                 | default                 |
+// |---------------------------------|--------------------------------------------|-------------------------|
+// | `preset`                        | policies, settings, a reading of quotas    | `standard`              |
+// | `configurable_preset`           | parts by options (presets/options.hpp)     | options change nothing  |
+// | `preset_with_optional_defaults` | settings by options                        | `defaults()`            |
+// | `preset_with_policies`          | an object with parts of its own            | `policies_type{}`       |
+// | `preset_with_rules`             | an object with rules of its own for quotas | its members             |
+// | `preset_chosen_at_run_time`     | parts behind one type                      | `policies_type`         |
+// | `surplus_rule`                  | divides what is left over (fairshare/)     | by weight               |
+// | `shortage_rule`                 | divides what was promised too often        | all get the same part   |
+// | `want_blind_rule`               | says that unmet wants change nothing       | they may                |
+// | `access_policy`                 | who may submit to which quota (quota/)     | anyone                  |

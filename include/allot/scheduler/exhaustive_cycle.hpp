@@ -9,6 +9,7 @@
 #include <allot/preemption/search.hpp>
 #include <allot/scheduler/availability.hpp>
 #include <allot/scheduler/detail/flavor_walk.hpp>
+#include <allot/scheduler/detail/parts_with_jobs.hpp>
 #include <allot/scheduler/promise.hpp>
 #include <allot/scheduler/session.hpp>
 
@@ -62,7 +63,8 @@ class exhaustive_cycle {
   template <class Policies>
   explicit exhaustive_cycle(const Policies& policies)
       : turn_(policies.quotas),
-        search_(policies.victims, policies.guard, policies.search_budget),
+        search_(policies.victims, policies.guard, policies.search_budget,
+                protection_of_all{{}, policies.protection}),
         move_(policies.most_moves),
         shrink_(policies.victims),
         protection_(policies.protection),
@@ -86,8 +88,12 @@ class exhaustive_cycle {
   /// see other quotas differently now, too.
   template <class Look>
   void run(Session& session, Look look) {
-    if (std::exchange(is_new_tree_, false) && evicts_after_resize_) bring_down(session);
+    detail::show_jobs<VictimOrder>(shrink_.order(), session);
+    detail::show_jobs<VictimOrder>(search_.order(), session);
+    detail::show_jobs<Guard>(search_.guard(), session);
+    detail::show_jobs<Protection>(protection_, session);
     search_.protection() = protection_of_all{{&session}, protection_};
+    if (std::exchange(is_new_tree_, false) && evicts_after_resize_) bring_down(session);
     // Each job that is considered becomes inadmissible, blocks its queue or is decided on, and
     // `preemption_turns` bounds how often; so a pass ends, and another one follows only if it has decided
     // something.
@@ -115,7 +121,9 @@ class exhaustive_cycle {
  private:
   using record = typename Session::record;
 
-  using protection_of_all = any_protection<detail::protection_by_settings<Session>, Protection>;
+  using order_of_victims = detail::order_in<VictimOrder, Session>;
+  using protection_of_host = detail::protection_in<Protection, Session>;
+  using protection_of_all = any_protection<detail::protection_by_settings<Session>, protection_of_host>;
 
   /// Jobs that became inadmissible before others were admitted may have a claim on what these borrow, or on
   /// what these have left others to borrow. Lets them be tried again; returns whether there are any.
@@ -379,10 +387,10 @@ class exhaustive_cycle {
 
   tournament<n, QuotaOrder> turn_;
   availability<Session> profile_;
-  victim_search<n, VictimOrder, Guard, protection_of_all> search_;
+  victim_search<n, order_of_victims, detail::guard_in<Guard, Session>, protection_of_all> search_;
   consolidation_search<n> move_;
-  resize_search<n, VictimOrder> shrink_;
-  [[no_unique_address]] Protection protection_;
+  resize_search<n, order_of_victims> shrink_;
+  [[no_unique_address]] protection_of_host protection_;
   std::vector<running_job<n>> movable_;
   /// The quotas that have changed in this step. Their first jobs are in the plan, tried or not.
   std::vector<quota_id> shown_;

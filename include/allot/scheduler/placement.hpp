@@ -13,6 +13,10 @@ inline namespace v0 {
 
 /// Where jobs run: what a scheduler needs of a host's inventory (`gpu::inventory` is one).
 ///
+/// Jobs with equal pod requests have the same chances, so one that finds no place speaks for the others. A
+/// pod request that has an order as well is looked up in O(log n) of the different ones that wait; without
+/// one, in O(n) of those that ask the same of the quota.
+///
 /// `place` takes a place for all pods of a pod request, or returns nothing. An evicting job is *vacated*: its
 /// place counts as free for `place` while its pods are still there, until `release`; `reoccupy` undoes that
 /// while no other job was given the place. `ready` says whether a given place is clear of earlier jobs.
@@ -24,7 +28,7 @@ inline namespace v0 {
 template <class P>
 concept placement = requires(P p, const P& seen, const typename P::pod_request& pod_request,
                              typename P::allocation where) {
-  requires std::totally_ordered<typename P::pod_request>;
+  requires std::regular<typename P::pod_request>;
   requires std::regular<typename P::allocation>;
   { p.place(pod_request) } -> std::same_as<std::optional<typename P::allocation>>;
   p.release(where);
@@ -164,10 +168,11 @@ template <class P>
       "allot: policies, or a preset, were given in place of the placement: without a placement write "
       "allot::scheduler<View, allot::no_placement, Policies>");
   constexpr bool has_demand = requires {
-    requires std::totally_ordered<typename P::pod_request>;
+    requires std::regular<typename P::pod_request>;
   };
   static_assert(has_demand || is_policies,
-                "allot: the placement must have a type `pod_request` with a total order");
+                "allot: the placement must have a type `pod_request`, default constructible, copyable and "
+                "comparable by ==");
   constexpr bool has_allocation = requires {
     requires std::regular<typename P::allocation>;
   };
@@ -226,6 +231,16 @@ template <class P>
     };
     static_assert(has_commit || !has_save,
                   "allot: the placement must have `void commit(savepoint)`, of the type that save() returns");
+    constexpr bool says_usable = requires(P p, allocation where) {
+      p.usable(where);
+    };
+    constexpr bool is_revocable = requires(const P& p, allocation where) {
+      { p.contains(where) } -> std::same_as<bool>;
+      { p.usable(where) } -> std::same_as<bool>;
+    };
+    static_assert(is_revocable || !says_usable,
+                  "allot: usable and contains go together: the placement must have `bool usable(allocation) "
+                  "const` and `bool contains(allocation) const`");
     if constexpr (has_place && has_release && has_vacate && has_reoccupy && has_ready && has_could_ever_fit &&
                   has_why_not && has_save && has_rollback && has_commit) {
       constexpr bool has_what_if = placement_what_if<what_if_of<P>, P>;

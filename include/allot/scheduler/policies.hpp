@@ -14,8 +14,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -56,15 +59,54 @@ struct shortest_first {
   template <duration_view View>
   [[nodiscard]] std::int64_t operator()(const View& view, const typename View::job& job,
                                         const queue_settings&) const {
-    return static_cast<instant>(view.duration(job));
+    return detail::span_of<View>(view.duration(job));
   }
+};
+
+// Parts of `policies` that see the host's jobs, as an order of jobs does: the view comes first and then the
+// jobs, before what the concepts of preemption/ ask for. A job stands for its elastic pods, too.
+
+/// A victim order that takes the view and the candidate's job before what `victim_order` takes.
+template <class Order, class View>
+concept victim_order_with_jobs = job_view<View> &&
+    requires(const Order order, const View& view, const typename View::job& job,
+             const ledger<dimensions<View>>& l, const victim_candidate<dimensions<View>>& d) {
+  { order(view, job, l, d) } -> std::totally_ordered;
+};
+/// Such an order with one of its own within a quota: whether job a yields before job b. Jobs of which neither
+/// does go by `compare_as_victims`. The key must follow it; see `victim_order`. Default: that alone.
+template <class Order, class View>
+concept orders_jobs_within_quota = job_view<View> &&
+    requires(const Order order, const View& view, const typename View::job& job, instant now) {
+  { order.within_quota(view, job, job, now) } -> std::same_as<bool>;
+};
+/// A guard that takes the view, the beneficiary's job and the candidate's before what `victim_guard` takes.
+/// It returns a bool or a `verdict`, and has one strategy.
+template <class Guard, class View>
+concept victim_guard_with_jobs =
+    job_view<View> && !staged_guard<Guard> &&
+    requires(const Guard guard, const View& view, const typename View::job& job,
+             const ledger<dimensions<View>>& l, const beneficiary<dimensions<View>>& b,
+             const victim_candidate<dimensions<View>>& d) {
+  requires std::same_as<decltype(guard(view, job, job, l, b, d)), bool> ||
+      std::same_as<decltype(guard(view, job, job, l, b, d)), verdict>;
+};
+/// A protection that takes the view, the beneficiary's job and the candidate's before what
+/// `victim_protection` takes.
+template <class Protection, class View>
+concept victim_protection_with_jobs = job_view<View> &&
+    requires(const Protection protection, const View& view, const typename View::job& job,
+             const ledger<dimensions<View>>& l, const beneficiary<dimensions<View>>& b,
+             const victim_candidate<dimensions<View>>& d, const search_progress<dimensions<View>>& progress) {
+  { protection(view, job, job, l, b, d, progress) } -> std::same_as<bool>;
 };
 
 template <class Session, class QuotaOrder, class VictimOrder, class Guard, class Protection>
 class exhaustive_cycle;
 
-/// The parts that a scheduler is assembled from. Each is a callable (its concept is next to it) and may carry
-/// state.
+/// The parts that a scheduler is assembled from. Each is a callable and may carry state. The order of quotas
+/// models `quota_order`, that of jobs `job_order`; that of victims `victim_order` or
+/// `victim_order_with_jobs`, and so on.
 template <class QuotaOrder = within_nominal_then_borrowed_share, class JobOrder = by_settings,
           class VictimOrder = lowest_priority_then_highest_share, class Guard = eligible_is_fair,
           class Protection = unprotected>
@@ -142,6 +184,34 @@ concept announcing_cycle = requires(Cycle cycle, const Cycle& seen, Session& ses
   { seen.has_announced(session, id) } -> std::same_as<bool>;
   cycle.adopt_announced(session, id);
 };
+/// A cycle that remembers past usage which counts in its decisions, for a host to persist: as numbers that
+/// only `restore_past_usage` reads, empty if nothing counts. That returns false, and changes nothing, if they
+/// are not of this tree and these settings. Default: it remembers nothing.
+template <class Cycle, class Session>
+concept remembering_cycle = requires(Cycle cycle, const Cycle& seen, const Session& session,
+                                     std::span<const std::uint64_t> numbers) {
+  { seen.past_usage() } -> std::same_as<std::vector<std::uint64_t>>;
+  { cycle.restore_past_usage(session, numbers) } -> std::same_as<bool>;
+};
+
+/// Policies with rules of their own for rivals that say whether these decide what is fair between them;
+/// nullopt: it is not known. Default: what the part `guard` says; without one they do not.
+template <class Policies>
+concept rival_policies = requires(const Policies& policies) {
+  { policies.judges_rivals() } -> std::convertible_to<std::optional<bool>>;
+};
+/// Policies that say whether a job that is larger than the cluster may wait until there are more nodes.
+/// Default: it is refused.
+template <class Policies>
+concept patient_policies = requires(const Policies& policies) {
+  { policies.keeps_what_is_too_large() } -> std::convertible_to<bool>;
+};
+/// Policies chosen at run time that say why they can't be used with the view; empty: they can. Default: they
+/// can.
+template <class Policies>
+concept refusable_policies = requires(const Policies& policies) {
+  { policies.why_none() } -> std::convertible_to<std::string>;
+};
 
 namespace detail {
 
@@ -158,7 +228,7 @@ template <class Order>
 /// Whether the policies' guard decides what is fair between rivals; nullopt if that is not known.
 template <class Policies>
 [[nodiscard]] std::optional<bool> judges_rivals_of(const Policies& policies) {
-  if constexpr (requires { policies.judges_rivals(); }) {
+  if constexpr (rival_policies<Policies>) {
     return policies.judges_rivals();
   } else if constexpr (requires { policies.guard; }) {
     return judges_rivals(policies.guard);
@@ -180,7 +250,7 @@ void explain_by(Cycle& cycle, Session& session, PendingJob& job) {
 /// Whether jobs that are larger than the cluster may wait until there are more nodes.
 template <class Policies>
 [[nodiscard]] bool keeps_what_is_too_large(const Policies& policies) {
-  if constexpr (requires { policies.keeps_what_is_too_large(); }) {
+  if constexpr (patient_policies<Policies>) {
     return policies.keeps_what_is_too_large();
   } else {
     return false;
@@ -194,6 +264,25 @@ template <class Cycle, std::size_t N>
     return cycle.entitled(x);
   } else {
     return std::nullopt;
+  }
+}
+
+/// What the cycle remembers of past usage; nothing if it remembers none.
+template <class Session, class Cycle>
+[[nodiscard]] std::vector<std::uint64_t> past_usage_of(const Cycle& cycle) {
+  if constexpr (remembering_cycle<Cycle, Session>) {
+    return cycle.past_usage();
+  } else {
+    return {};
+  }
+}
+template <class Cycle, class Session>
+[[nodiscard]] bool restore_past_usage(Cycle& cycle, const Session& session,
+                                      std::span<const std::uint64_t> numbers) {
+  if constexpr (remembering_cycle<Cycle, Session>) {
+    return cycle.restore_past_usage(session, numbers);
+  } else {
+    return numbers.empty();
   }
 }
 
@@ -268,19 +357,25 @@ template <class Policies, job_view View>
     static_assert(
         quota_order<typename Policies::quota_order_type, n>,
         "allot: the quota order must take (const ledger<N>&, const contender<N>&), return an ordered key");
-    static_assert(victim_order<typename Policies::victim_order_type, n>,
+    using victims = typename Policies::victim_order_type;
+    using guard = typename Policies::guard_type;
+    using protection = typename Policies::protection_type;
+    static_assert(victim_order<victims, n> || victim_order_with_jobs<victims, View>,
                   "allot: the victim order must take (const ledger<N>&, const victim_candidate<N>&) and "
-                  "return an ordered key");
-    static_assert(victim_guard<typename Policies::guard_type, n>,
-                  "allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const "
-                  "victim_candidate<N>&), return bool "
-                  "or a verdict");
-    static_assert(is_whole_victim_order<typename Policies::victim_order_type, n>());
-    static_assert(is_whole_guard<typename Policies::guard_type>());
-    static_assert(victim_protection<typename Policies::protection_type, n>,
+                  "return an ordered key, or take these after (view, job)");
+    static_assert(
+        victim_guard<guard, n> || victim_guard_with_jobs<guard, View>,
+        "allot: the guard must take (const ledger<N>&, const beneficiary<N>&, const "
+        "victim_candidate<N>&), return bool or a verdict, or take these after (view, beneficiary's "
+        "job, victim's job); with strategies > 1 it takes a std::size_t last, and returns a verdict");
+    constexpr bool orders_within =
+        victim_order<victims, n> ? orders_within_quota<victims, n> : orders_jobs_within_quota<victims, View>;
+    static_assert(is_whole_victim_order<victims, orders_within>());
+    static_assert(is_whole_guard<guard>());
+    static_assert(victim_protection<protection, n> || victim_protection_with_jobs<protection, View>,
                   "allot: the protection must take (const ledger<N>&, const beneficiary<N>&, const "
-                  "victim_candidate<N>&, "
-                  "const search_progress<N>&) and return bool");
+                  "victim_candidate<N>&, const search_progress<N>&) and return bool, or take these after "
+                  "(view, beneficiary's job, victim's job)");
   }
   return true;
 }

@@ -35,10 +35,75 @@ concept preset = (std::default_initializable<typename P::policies_type> || P::ch
   p.adapt(specs);
 };
 
+/// A preset whose parts are known at run time only: see `preset`. Default: `policies_type` is all of them.
+template <class P>
+concept preset_chosen_at_run_time = requires {
+  requires P::chosen_at_run_time;
+};
+/// A preset that is an object with parts of its own. Default: the parts are those of `policies_type{}`.
+template <class P>
+concept preset_with_policies = requires(const P& p) {
+  { p.policies() } -> std::same_as<typename P::policies_type>;
+};
+/// A preset that is an object with rules of its own for quotas. Default: `rules_of` takes its members.
+template <class P, std::size_t N>
+concept preset_with_rules = requires(const P& p) {
+  p.template rules<N>();
+};
+
+namespace detail {
+
+/// The policies of a preset; void for what is none, and for one that chooses them at run time.
+template <class P>
+struct policies_type_of {
+  using type = void;
+};
+template <class P>
+requires requires {
+  typename P::policies_type;
+}
+struct policies_type_of<P> {
+  using type = typename P::policies_type;
+};
+
+/// True, or an error that names what a preset lacks.
+template <class P>
+[[nodiscard]] consteval bool is_preset() {
+  constexpr bool has_name = requires(const P& p) {
+    { p.name } -> std::convertible_to<std::string_view>;
+    { p.summary } -> std::convertible_to<std::string_view>;
+  };
+  static_assert(has_name,
+                "allot: this is not a preset, which has a `static constexpr std::string_view name` and a "
+                "`summary`: write e.g. allot::standard{}, or derive from it");
+  static_assert(!has_name || preset_chosen_at_run_time<P> ||
+                    std::default_initializable<typename policies_type_of<P>::type>,
+                "allot: the preset must have a type `policies_type`, default constructible, e.g. "
+                "allot::policies<>");
+  constexpr bool has_defaults = requires(const P& p) {
+    { p.defaults() } -> std::same_as<queue_settings>;
+  };
+  static_assert(!has_name || has_defaults, "allot: the preset must have `static queue_settings defaults()`");
+  constexpr bool says_what_it_ignores = requires(const P& p) {
+    { p.ignores_quotas } -> std::convertible_to<bool>;
+  };
+  static_assert(!has_name || says_what_it_ignores,
+                "allot: the preset must have `static constexpr bool ignores_quotas`");
+  constexpr bool adapts = requires(const P& p, std::vector<quota_spec<1>>& specs) {
+    p.adapt(specs);
+  };
+  static_assert(!has_name || adapts,
+                "allot: the preset must have `template <std::size_t N> static void "
+                "adapt(std::vector<quota_spec<N>>&)`");
+  return true;
+}
+
+}  // namespace detail
+
 /// The parts of a preset.
 template <preset P>
 [[nodiscard]] typename P::policies_type policies_of(const P& p) {
-  if constexpr (requires { p.policies(); }) {
+  if constexpr (preset_with_policies<P>) {
     return p.policies();
   } else {
     return {};
@@ -47,7 +112,7 @@ template <preset P>
 /// The same for a scheduler of that view and placement, also if the parts are known only at run time.
 template <class View, class Placement, preset P>
 [[nodiscard]] auto policies_for(const P& p) {
-  if constexpr (requires { requires P::chosen_at_run_time; }) {
+  if constexpr (preset_chosen_at_run_time<P>) {
     return p.template policies_for<View, Placement>();
   } else {
     return policies_of(p);
@@ -68,7 +133,7 @@ struct quota_rules {
 /// those of its members, of which `adapt` must be static.
 template <std::size_t N, preset P>
 [[nodiscard]] quota_rules<N> rules_of(const P& p) {
-  if constexpr (requires { p.template rules<N>(); }) {
+  if constexpr (preset_with_rules<P, N>) {
     return p.template rules<N>();
   } else {
     constexpr bool adapts_by_itself = requires(std::vector<quota_spec<N>> & specs) {

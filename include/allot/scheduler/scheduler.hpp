@@ -50,6 +50,8 @@ class scheduler {
   using place = typename Placement::allocation;
   /// What a step decides.
   using plan_type = plan<View, Placement>;
+  /// A point on the host's clock: an `instant`, or what the view says (`clocked_view`).
+  using time_point = typename detail::time_point_of<View>::type;
 
   static_assert(detail::are_policies_of<Policies, View>());
 
@@ -68,7 +70,7 @@ class scheduler {
   template <preset Preset>
   [[nodiscard]] static result<scheduler> make(const Preset& by, View view, std::vector<quota_spec<n>> quotas,
                                               Placement places, Policies policies) {
-    if constexpr (requires { policies.why_none(); }) {
+    if constexpr (refusable_policies<Policies>) {
       if (const std::string& why = policies.why_none(); !why.empty()) {
         return std::vector<problem>{{problem_code::missing, std::string{by.name}, "view", why}};
       }
@@ -166,8 +168,9 @@ class scheduler {
   // `adopt_elastic_pod`s in the order of their ids); of these what is being evicted, in the order of the
   // evictions (`evicting`); what is `reserved`, in the order of the decisions (`adopt_reserved`); what was
   // `announced` (`adopt_announced`); what was promised a start, in the order of their turn
-  // (`adopt_promised`); the rest (`submit`). The new scheduler then decides as the old one would have after
-  // `retry`, under every preset; examples/restart.hpp does it, and its tests compare the two.
+  // (`adopt_promised`); the rest (`submit`); and what counts of past usage (`restore_past_usage`). The new
+  // scheduler then decides as the old one would have after `retry`, under every preset; examples/restart.hpp
+  // does it, and its tests compare the two.
   //
   // What it takes: the same quotas in the same order (without those that were removed, the others have other
   // ids), the settings given to `configure`, a view with `submitted` and `id` (or ties go by the order of
@@ -177,9 +180,6 @@ class scheduler {
   // - a reserved pod of a running elastic job: the job asks for it again.
   // - that an elastic job was admitted for good with fewer pods than it has (Kueue's partial admission): its
   //   view must say so.
-  // - past usage that counts under `runai` (option k): it starts from zero. A host can save a `usage_history`
-  // of
-  //   its own.
   // - a livelock bound: how often jobs have preempted since the world last changed.
 
   /// Adopts a running job that this scheduler did not start, e.g. after a restart of the host. `at` is the
@@ -187,10 +187,10 @@ class scheduler {
   /// `adopt_elastic_pod`. Whether the cluster has room does not matter. Refused for the reasons of `submit`
   /// except its size, and if the job does not accept these flavors, the placement has not given that place
   /// (if it can tell, see `revocable_placement`), or usage would overflow.
-  submission adopt(const job& j, instant since, place at = {}, const flavor_pick& pick = {}) {
+  submission adopt(const job& j, time_point since, place at = {}, const flavor_pick& pick = {}) {
     if (const refusal why_not = refuses_to_adopt(j, at, pick); why_not != refusal::none) return {{}, why_not};
     const job_id id = enrol(j);
-    jobs().start_adopted(id, since, at, pick);
+    jobs().start_adopted(id, detail::point_of<View>(since), at, pick);
     jobs().note(delay_cause::cluster);
     jobs().review_reservations();
     watch_time(id);
@@ -236,7 +236,7 @@ class scheduler {
   }
   /// Adopts one more pod of a running elastic job, not started by this scheduler. Returns the id of that pod.
   /// Refused if the job does not run (`wrong_state`) or has all its pods, and as in `adopt`.
-  submission adopt_elastic_pod(job_id core, instant since, place at = {}) {
+  submission adopt_elastic_pod(job_id core, time_point since, place at = {}) {
     if (!jobs().contains(core)) return {{}, refusal::unknown_job};
     record& r = jobs().at(core);
     if (r.state != job_state::running || r.facts.elastic) return {{}, refusal::wrong_state};
@@ -244,10 +244,26 @@ class scheduler {
     if (!has_given(at)) return {{}, refusal::unknown_place};
     if (!jobs().books().can_count(r.facts.quota, jobs().request_of_pod(r)))
       return {{}, refusal::invalid_request};
-    const job_id id = jobs().adopt_elastic_pod(r, since, at);
+    const job_id id = jobs().adopt_elastic_pod(r, detail::point_of<View>(since), at);
     jobs().note(delay_cause::cluster);
     jobs().review_reservations();
     return {id};
+  }
+  /// What the policies remember of past usage and count in their decisions, as numbers to persist, which only
+  /// `restore_past_usage` reads: under `runai` with the option `k`, and where quotas are ordered by
+  /// `fair_tree`. Empty if the policies count none; what a part of the host's own remembers is the host's to
+  /// persist (`usage_history::save`). O(quotas + changes in a sliding window).
+  [[nodiscard]] std::vector<std::uint64_t> past_usage() const {
+    return detail::past_usage_of<bench_type>(cycle_);
+  }
+  /// Continues from what `past_usage` returned before a restart. To be called after all jobs have been
+  /// adopted and before the first step. Returns false, and changes nothing, if the numbers are not of these
+  /// quotas and policies.
+  [[nodiscard]] bool restore_past_usage(std::span<const std::uint64_t> numbers) {
+    if (!detail::restore_past_usage(cycle_, session_, numbers)) return false;
+    // Jobs may have ended since the policies saw them last.
+    for (const quota_id x : tree().top_down()) jobs().touch(x);
+    return true;
   }
   /// The next step tries every pending job again, and decides again on jobs reserved on a lost place.
   void retry() noexcept {
@@ -256,9 +272,9 @@ class scheduler {
   }
 
   /// The job of an admission has been running since `at`, if not since the step that admitted it.
-  refusal started(job_id id, instant at) {
+  refusal started(job_id id, time_point when) {
     return if_in(id, {job_state::running}, [&](record& r) {
-      jobs().restart(r, at);
+      jobs().restart(r, detail::point_of<View>(when));
       watch_time(id);
     });
   }
@@ -315,7 +331,8 @@ class scheduler {
 
   /// Runs the cycle once. The plan is valid until the next call. With nothing new since the last call it is
   /// empty, in O(1).
-  const plan_type& step(instant now) {
+  const plan_type& step(time_point at) {
+    const instant now = detail::point_of<View>(at);
     session_.begin(now);
     time_limits_.take_expired(now, [&](const detail::time_limits::run& r) {
       if (!is_run(r)) return;
@@ -341,12 +358,12 @@ class scheduler {
 
   /// The next time at which a step may decide something without a prior event: a job reaches its time limit,
   /// or may be preempted from then on; or a promised start has come. None: never.
-  [[nodiscard]] std::optional<instant> wakes_at() {
+  [[nodiscard]] std::optional<time_point> wakes_at() {
     std::optional<instant> next = time_limits_.next(lasts());
     for (const auto& at : {guarantees_.next(lasts()), session_.next_promised_start()}) {
       if (at) next = next ? std::min(*next, *at) : at;
     }
-    return next;
+    return next ? std::optional{time_of(*next)} : std::nullopt;
   }
 
   /// Why a job waits, as of now; `not_waiting` if it does not.
@@ -380,6 +397,15 @@ class scheduler {
     return p == nullptr ? std::nullopt : std::optional{p->what};
   }
 
+  /// The host's point in time for an `instant` of a plan or of a promise.
+  [[nodiscard]] static constexpr time_point time_of(instant at) {
+    if constexpr (clocked_view<View>) {
+      return time_point{typename time_point::duration{at}};
+    } else {
+      return at;
+    }
+  }
+
   // For an unknown job these return a default value.
 
   /// The state of the job.
@@ -404,8 +430,8 @@ class scheduler {
                                : std::span<const job_id>{};
   }
   /// When the running or evicting job started.
-  [[nodiscard]] instant since(job_id id) const {
-    return jobs().contains(id) ? jobs().at(id).facts.started : 0;
+  [[nodiscard]] time_point since(job_id id) const {
+    return time_of(jobs().contains(id) ? jobs().at(id).facts.started : 0);
   }
   /// The reserved job for which the job is being evicted; none if its share is for any job.
   [[nodiscard]] job_id beneficiary_of(job_id id) const {
@@ -552,7 +578,7 @@ class scheduler {
     if (r.facts.elastic) return;
     const instant since = r.facts.started;
     if constexpr (time_limited_view<View>) {
-      if (const auto most = static_cast<instant>(view().time_limit(r.what)); most > 0) {
+      if (const instant most = detail::span_of<View>(view().time_limit(r.what)); most > 0) {
         time_limits_.watch(later(since, most), {id, since}, lasts());
       }
     }
@@ -584,26 +610,63 @@ template <preset Preset, class View, class Placement = no_placement>
 using scheduler_for =
     scheduler<View, Placement, decltype(policies_for<View, Placement>(std::declval<const Preset&>()))>;
 
+namespace detail {
+
+/// What `make_scheduler` returns: for what is no preset, something to return beside the error.
+template <class Preset, class View, class Placement>
+struct made_by {
+  using type = scheduler<View, Placement>;
+};
+template <preset Preset, class View, class Placement>
+struct made_by<Preset, View, Placement> {
+  using type = scheduler_for<Preset, View, Placement>;
+};
+/// True, or an error that says what is wrong with what `make_scheduler` is given.
+template <class Preset, class View, std::size_t N>
+[[nodiscard]] consteval bool can_be_made() {
+  static_assert(N == checked_dimensions<View>(),
+                "allot: the quotas have amounts of another number of resources than the view's request(job)");
+  return is_preset<Preset>();
+}
+
+}  // namespace detail
+
 /// A scheduler that follows a whole preset: its policies, what it makes of the quotas, and how it treats
 /// those that are not configured, now and when quotas are added later. Returns every problem with the quotas.
 /// Under a preset that ignores quotas jobs may name any quota; they share the nodes of the placement or,
 /// without one, what the quotas own together.
 /// `policies` are the preset's own unless others of the same type are given, e.g. with options:
 /// `make_scheduler(kueue_fair{}, view, quotas, {}, kueue_fair::configure(options))`.
-template <preset Preset, class View, class Placement = no_placement>
-[[nodiscard]] result<scheduler<View, Placement, typename Preset::policies_type>> make_scheduler(
-    const Preset& by, View view, std::vector<quota_spec<detail::checked_dimensions<View>()>> quotas,
-    Placement places, typename Preset::policies_type policies) {
-  return scheduler<View, Placement, typename Preset::policies_type>::make(
-      by, std::move(view), std::move(quotas), std::move(places), std::move(policies));
+template <class Preset, class View, class Placement = no_placement,
+          std::size_t N = detail::checked_dimensions<View>(),
+          class Policies = typename detail::policies_type_of<Preset>::type>
+[[nodiscard]] result<typename detail::made_by<Preset, View, Placement>::type> make_scheduler(
+    const Preset& by, View view, std::vector<quota_spec<N>> quotas, Placement places, Policies policies) {
+  constexpr bool is_right = detail::can_be_made<Preset, View, N>();
+  constexpr bool are_its_own = std::same_as<Policies, typename detail::policies_type_of<Preset>::type>;
+  static_assert(are_its_own,
+                "allot: these are not the policies of this preset: they are of its `policies_type`, as its "
+                "`configure(options)` returns them");
+  using made = typename detail::made_by<Preset, View, Placement>::type;
+  if constexpr (is_right && are_its_own && preset<Preset> && N == dimensions<View>) {
+    return made::make(by, std::move(view), std::move(quotas), std::move(places), std::move(policies));
+  } else {
+    return std::vector<problem>{};
+  }
 }
 /// The same with the preset's own policies.
-template <preset Preset, class View, class Placement = no_placement>
-[[nodiscard]] result<scheduler_for<Preset, View, Placement>> make_scheduler(
-    const Preset& by, View view, std::vector<quota_spec<detail::checked_dimensions<View>()>> quotas,
-    Placement places = {}) {
-  return scheduler_for<Preset, View, Placement>::make(by, std::move(view), std::move(quotas),
-                                                      std::move(places), policies_for<View, Placement>(by));
+template <class Preset, class View, class Placement = no_placement,
+          std::size_t N = detail::checked_dimensions<View>()>
+[[nodiscard]] result<typename detail::made_by<Preset, View, Placement>::type> make_scheduler(
+    const Preset& by, View view, std::vector<quota_spec<N>> quotas, Placement places = {}) {
+  constexpr bool is_right = detail::can_be_made<Preset, View, N>();
+  using made = typename detail::made_by<Preset, View, Placement>::type;
+  if constexpr (is_right && preset<Preset> && N == dimensions<View>) {
+    return made::make(by, std::move(view), std::move(quotas), std::move(places),
+                      policies_for<View, Placement>(by));
+  } else {
+    return std::vector<problem>{};
+  }
 }
 
 }  // namespace v0

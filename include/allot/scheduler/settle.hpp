@@ -95,7 +95,7 @@ struct settled {
 /// livelock is found. `act` carries out the plan and reports to the scheduler what happens; a victim that
 /// takes its time may be reported later.
 template <class Scheduler, class Act>
-settled settle(Scheduler& s, instant now, Act&& act, livelock_detector& watch) {
+settled settle(Scheduler& s, typename Scheduler::time_point now, Act&& act, livelock_detector& watch) {
   watch.begin();
   for (settled end;;) {
     const auto& plan = s.step(now);
@@ -108,7 +108,7 @@ settled settle(Scheduler& s, instant now, Act&& act, livelock_detector& watch) {
 }
 /// The same with a livelock detector of its own, which allocates.
 template <class Scheduler, class Act>
-settled settle(Scheduler& s, instant now, Act&& act) {
+settled settle(Scheduler& s, typename Scheduler::time_point now, Act&& act) {
   livelock_detector watch;
   return settle(s, now, std::forward<Act>(act), watch);
 }

@@ -53,6 +53,50 @@ concept value_for = (!std::integral<Target> && std::convertible_to<T, Target>) |
 template <class T, class Target>
 concept same_value_as = std::same_as<std::remove_cvref_t<T>, Target>;
 
+/// Whether the view says how the host measures time.
+template <class V>
+concept has_time_point = requires {
+  typename V::time_point;
+};
+/// Whether the view may return a T where a point in time is expected, or a span of time.
+template <class T, class V>
+concept point_for = (!has_time_point<V> && integer_for<T, instant>) || requires {
+  requires point_in_time<typename V::time_point> && std::convertible_to<T, typename V::time_point>;
+};
+template <class T, class V>
+concept span_for = (!has_time_point<V> && integer_for<T, instant>) || requires {
+  requires point_in_time<typename V::time_point>;
+  requires std::convertible_to<T, typename V::time_point::duration>;
+};
+
+/// What such a view returns, as the library counts.
+template <class V, point_for<V> T>
+[[nodiscard]] constexpr instant point_of(const T& point) {
+  if constexpr (has_time_point<V>) {
+    return static_cast<typename V::time_point>(point).time_since_epoch().count();
+  } else {
+    return static_cast<instant>(point);
+  }
+}
+template <class V, span_for<V> T>
+[[nodiscard]] constexpr instant span_of(const T& span) {
+  if constexpr (has_time_point<V>) {
+    return static_cast<typename V::time_point::duration>(span).count();
+  } else {
+    return static_cast<instant>(span);
+  }
+}
+
+/// The type in which the host of this view says a point in time.
+template <class V>
+struct time_point_of {
+  using type = instant;
+};
+template <has_time_point V>
+struct time_point_of<V> {
+  using type = typename V::time_point;
+};
+
 }  // namespace detail
 
 /// A host shows its jobs through one view object: `using job = …`, a cheap regular handle (the library never
@@ -81,10 +125,26 @@ template <job_view V>
 inline constexpr std::size_t dimensions = detail::dimensions_of<
     std::remove_cvref_t<decltype(std::declval<const V&>().request(std::declval<const typename V::job&>()))>>;
 
+/// A view that says how the host measures time: `using time_point = …`, a std::chrono::time_point of a signed
+/// 64-bit integer, or a type of that shape. Points and spans of time can't be mixed up then, nor can units:
+/// `submitted` returns what converts to it, `duration`, `estimate`, `time_limit`, `checkpoint` and `restart`
+/// what converts to its `duration`; `step` and the other calls of a scheduler that take or return a time
+/// (`scheduler::time_point`) use it. Where settings, plans and promises have an `instant`, that is a number
+/// of ticks: see `ticks` and `scheduler::time_of`. Default: an `instant` everywhere, in a unit of the host's
+/// choice.
+template <class V>
+concept clocked_view = job_view<V> && detail::point_in_time<typename V::time_point>;
+
+/// A span of the host's time as settings take it: `ticks<my_view>(std::chrono::minutes{5})`.
+template <clocked_view V>
+[[nodiscard]] constexpr instant ticks(const typename V::time_point::duration& span) {
+  return span.count();
+}
+
 /// When the job was submitted. Default: the order of the `submit` calls.
 template <class V>
 concept timed_view = job_view<V> && requires(const V& view, const typename V::job& job) {
-  { view.submitted(job) } -> detail::integer_for<instant>;
+  { view.submitted(job) } -> detail::point_for<V>;
 };
 
 /// A stable number of the job, to break ties regardless of the order of the calls. Default: that order.
@@ -102,7 +162,7 @@ concept preemptible_view = job_view<V> && requires(const V& view, const typename
 /// How long the job is expected to run, for orders by size.
 template <class V>
 concept duration_view = job_view<V> && requires(const V& view, const typename V::job& job) {
-  { view.duration(job) } -> detail::integer_for<instant>;
+  { view.duration(job) } -> detail::span_for<V>;
 };
 
 /// What the job needs of a placement. Required unless the scheduler has none.
@@ -134,7 +194,7 @@ concept flavored_view = job_view<V> &&
 /// How long the job may run before it is evicted, 0: forever. Default: forever.
 template <class V>
 concept time_limited_view = job_view<V> && requires(const V& view, const typename V::job& job) {
-  { view.time_limit(job) } -> detail::integer_for<instant>;
+  { view.time_limit(job) } -> detail::span_for<V>;
 };
 
 /// How long a run of the job is expected to last: an estimate, or the limit that its user gave. It may end
@@ -143,15 +203,15 @@ concept time_limited_view = job_view<V> && requires(const V& view, const typenam
 /// after an eviction: then it is for the rest of its work.
 template <class V>
 concept estimated_view = job_view<V> && requires(const V& view, const typename V::job& job) {
-  { view.estimate(job) } -> detail::integer_for<instant>;
+  { view.estimate(job) } -> detail::span_for<V>;
 };
 
 /// The interval at which its work is saved, and what a restart costs, for the cost of an eviction. Default:
 /// 0, never saved and no cost.
 template <class V>
 concept checkpointed_view = job_view<V> && requires(const V& view, const typename V::job& job) {
-  { view.checkpoint(job) } -> detail::integer_for<instant>;
-  { view.restart(job) } -> detail::integer_for<instant>;
+  { view.checkpoint(job) } -> detail::span_for<V>;
+  { view.restart(job) } -> detail::span_for<V>;
 };
 
 /// What a job uses of its quota depends on where it runs: the same GPU memory is a smaller part of a larger

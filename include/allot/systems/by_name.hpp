@@ -24,7 +24,7 @@ inline namespace v0 {
 /// The parts of a preset under the given options: what its `configure` returns, if it has options.
 template <class P>
 [[nodiscard]] typename P::policies_type policies_of(const preset_options& o) {
-  if constexpr (requires { P::configure(o); }) {
+  if constexpr (configurable_preset<P>) {
     return P::configure(o);
   } else {
     return {};
@@ -33,7 +33,7 @@ template <class P>
 /// Likewise, the settings of quotas that do not specify their own.
 template <class P>
 [[nodiscard]] queue_settings defaults_of(const preset_options& o) {
-  if constexpr (requires { P::defaults(o); }) {
+  if constexpr (preset_with_optional_defaults<P>) {
     return P::defaults(o);
   } else {
     return P::defaults();

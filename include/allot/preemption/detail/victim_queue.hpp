@@ -39,6 +39,7 @@ class victim_queue {
       : order_(std::move(order)), protection_(std::move(protection)) {}
 
   [[nodiscard]] const Order& order() const noexcept { return order_; }
+  [[nodiscard]] Order& order() noexcept { return order_; }
   [[nodiscard]] Protection& protection() noexcept { return protection_; }
   [[nodiscard]] const search_progress<N>& progress() const noexcept { return progress_; }
 

@@ -143,7 +143,8 @@ class books {
   search_outcome make_room(Jobs& jobs, Search& search, const record& r, const preempt_settings& may,
                            instant now = 0) {
     const beneficiary<n> b{
-        r.facts.quota, r.facts.request, r.facts.in, r.facts.priority, r.facts.submitted, may, now};
+        r.facts.quota, r.facts.request, r.facts.in, r.facts.priority, r.facts.submitted, may,
+        now,           r.facts.id};
     const savepoint in_ledger = assumed_.save();
     auto in_places = places.save();
     trial<Jobs> world{places, jobs, r.pod_request, *this};

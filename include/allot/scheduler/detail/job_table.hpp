@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -164,10 +165,10 @@ template <job_view View>
 [[nodiscard]] instant estimate_of(const View& view, const typename View::job& j) {
   instant estimate = without_end;
   if constexpr (estimated_view<View>) {
-    if (const auto said = static_cast<instant>(view.estimate(j)); said > 0) estimate = said;
+    if (const auto said = span_of<View>(view.estimate(j)); said > 0) estimate = said;
   }
   if constexpr (time_limited_view<View>) {
-    if (const auto most = static_cast<instant>(view.time_limit(j)); most > 0) {
+    if (const auto most = span_of<View>(view.time_limit(j)); most > 0) {
       estimate = std::min(estimate, most);
     }
   }
@@ -187,12 +188,12 @@ void read_job(job_record<View, Placement>& r, const View& view, const typename V
   r.facts.quota = view.quota(j);
   r.facts.priority = static_cast<std::int32_t>(view.priority(j));
   r.facts.submitted = static_cast<instant>(sequence);
-  if constexpr (timed_view<View>) r.facts.submitted = static_cast<instant>(view.submitted(j));
+  if constexpr (timed_view<View>) r.facts.submitted = point_of<View>(view.submitted(j));
   r.facts.order = sequence;
   if constexpr (identified_view<View>) r.facts.order = static_cast<std::uint64_t>(view.id(j));
   if constexpr (checkpointed_view<View>) {
-    r.facts.checkpoint = static_cast<instant>(view.checkpoint(j));
-    r.facts.restart = static_cast<instant>(view.restart(j));
+    r.facts.checkpoint = span_of<View>(view.checkpoint(j));
+    r.facts.restart = span_of<View>(view.restart(j));
   }
   r.estimate = estimate_of(view, j);
   read_request(r, view, core_pods(view, j));
@@ -259,14 +260,16 @@ class request_classes {
     capacity_kind in{};
     /// `any_priority` where it does not matter.
     std::int32_t priority = 0;
-    friend auto operator<=>(const request_class&, const request_class&) = default;
+    friend bool operator==(const request_class&, const request_class&) = default;
   };
   static constexpr std::int32_t any_priority = std::numeric_limits<std::int32_t>::min();
 
   /// Counts one more job of the equivalence class; returns its number. O(log equivalence classes).
   [[nodiscard]] class_number add(const request_class& s) {
-    const auto [at, is_new] = slots_of_.try_emplace(s, std::uint32_t{0});
-    if (is_new) {
+    const auto [from, to] = slots_of_.equal_range(s);
+    auto at = std::find_if(from, to, [&](const auto& known) { return known.first == s; });
+    if (at == to) {
+      at = slots_of_.emplace_hint(to, s, std::uint32_t{0});
       if (free_.empty()) {
         free_.push_back(static_cast<std::uint32_t>(slots_.size()));
         slots_.emplace_back();
@@ -300,6 +303,18 @@ class request_classes {
   };
   static constexpr std::size_t least_unused = 64;
 
+  /// Requests of the placement need not have an order.
+  struct comes_before {
+    bool operator()(const request_class& a, const request_class& b) const {
+      if constexpr (std::totally_ordered<Demand>) {
+        return std::tie(a.request, a.menu, a.pod_request, a.in, a.priority) <
+               std::tie(b.request, b.menu, b.pod_request, b.in, b.priority);
+      } else {
+        return std::tie(a.request, a.menu, a.in, a.priority) < std::tie(b.request, b.menu, b.in, b.priority);
+      }
+    }
+  };
+
   void forget_unused() {
     for (auto at = slots_of_.begin(); at != slots_of_.end();) {
       slot& s = slots_[at->second];
@@ -314,7 +329,7 @@ class request_classes {
     unused_ = 0;
   }
 
-  std::map<request_class, std::uint32_t> slots_of_;
+  std::multimap<request_class, std::uint32_t, comes_before> slots_of_;
   /// With a copy of the equivalence class, so that the table can be copied.
   std::vector<slot> slots_;
   std::vector<std::uint32_t> free_;

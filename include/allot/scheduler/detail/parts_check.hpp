@@ -40,6 +40,9 @@ concept has_less_fair_when_larger = !requires { &part_and_names<Part>::less_fair
 /// True, or an error that names an optional member of a guard that the library would not call.
 template <class Guard>
 [[nodiscard]] consteval bool is_whole_guard() {
+  static_assert(
+      has_judges_rivals<Guard> || !requires(Guard & g) { g.judge_rivals(); },
+      "allot: the guard has a member judge_rivals; the library calls judges_rivals");
   static_assert(!has_judges_rivals<Guard> || rival_guard<Guard>,
                 "allot: the guard's judges_rivals() must be const and return bool");
   static_assert(!has_strategies<Guard> || staged_guard<Guard>,
@@ -48,12 +51,13 @@ template <class Guard>
                 "allot: the guard's less_fair_when_larger must be a static constexpr bool");
   return true;
 }
-/// Likewise for a victim order.
-template <class Order, std::size_t N>
+/// Likewise for a victim order, of which it is known whether it orders within a quota.
+template <class Order, bool OrdersWithinQuota>
 [[nodiscard]] consteval bool is_whole_victim_order() {
-  static_assert(!has_within_quota<Order> || orders_within_quota<Order, N>,
+  static_assert(!has_within_quota<Order> || OrdersWithinQuota,
                 "allot: the victim order's within_quota must be const, take (const running_job<N>&, const "
-                "running_job<N>&, instant), return bool");
+                "running_job<N>&, instant), or (view, job, job, instant) if the order takes a job, return "
+                "bool");
   return true;
 }
 

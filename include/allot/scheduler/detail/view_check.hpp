@@ -91,6 +91,14 @@ template <job_view View>
                 "allot: the view has a member submission_time; the library calls submitted");
   static_assert(has_submitted<View> || !requires(View& v, job& j) { v.arrival_time(j); },
                 "allot: the view has a member arrival_time; the library calls submitted");
+  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.submitTime(j); },
+                "allot: the view has a member submitTime; the library calls submitted");
+  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.submittedAt(j); },
+                "allot: the view has a member submittedAt; the library calls submitted");
+  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.submissionTime(j); },
+                "allot: the view has a member submissionTime; the library calls submitted");
+  static_assert(has_submitted<View> || !requires(View& v, job& j) { v.arrivalTime(j); },
+                "allot: the view has a member arrivalTime; the library calls submitted");
 
   static_assert(has_preemptible<View> || !requires(View& v, job& j) { v.preemptable(j); },
                 "allot: the view has a member preemptable; the library calls preemptible");
@@ -187,12 +195,30 @@ template <job_view View>
   static_assert(has_estimate<View> || !requires(View& v, job& j) { v.estimates(j); },
                 "allot: the view has a member estimates; the library calls estimate");
 
+  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.estimatedDuration(j); },
+                "allot: the view has a member estimatedDuration; the library calls estimate");
+  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.estimatedRuntime(j); },
+                "allot: the view has a member estimatedRuntime; the library calls estimate");
+  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.expectedDuration(j); },
+                "allot: the view has a member expectedDuration; the library calls estimate");
+  static_assert(has_estimate<View> || !requires(View& v, job& j) { v.expectedRuntime(j); },
+                "allot: the view has a member expectedRuntime; the library calls estimate");
+  static_assert(has_time_limit<View> || !requires(View& v, job& j) { v.maxRuntime(j); },
+                "allot: the view has a member maxRuntime; the library calls time_limit");
+  static_assert(has_time_limit<View> || !requires(View& v, job& j) { v.maxDuration(j); },
+                "allot: the view has a member maxDuration; the library calls time_limit");
+  static_assert(has_time_limit<View> || !requires(View& v, job& j) { v.runtimeLimit(j); },
+                "allot: the view has a member runtimeLimit; the library calls time_limit");
   static_assert(has_checkpoint<View> || !requires(View& v, job& j) { v.checkpoints(j); },
                 "allot: the view has a member checkpoints; the library calls checkpoint");
   static_assert(has_checkpoint<View> || !requires(View& v, job& j) { v.checkpoint_interval(j); },
                 "allot: the view has a member checkpoint_interval; the library calls checkpoint");
   static_assert(has_checkpoint<View> || !requires(View& v, job& j) { v.checkpoint_period(j); },
                 "allot: the view has a member checkpoint_period; the library calls checkpoint");
+  static_assert(has_checkpoint<View> || !requires(View& v, job& j) { v.checkpointInterval(j); },
+                "allot: the view has a member checkpointInterval; the library calls checkpoint");
+  static_assert(has_restart<View> || !requires(View& v, job& j) { v.restartCost(j); },
+                "allot: the view has a member restartCost; the library calls restart");
   static_assert(has_restart<View> || !requires(View& v, job& j) { v.restart_cost(j); },
                 "allot: the view has a member restart_cost; the library calls restart");
   static_assert(has_restart<View> || !requires(View& v, job& j) { v.restart_time(j); },
@@ -204,18 +230,26 @@ template <job_view View>
 /// True, or an error that names an optional member with the wrong signature.
 template <job_view View>
 [[nodiscard]] consteval bool answers_by_its_names() {
+  static_assert(
+      clocked_view<View> || !has_time_point<View>,
+      "allot: the view's time_point must be a std::chrono::time_point of a signed 64-bit integer, or "
+      "a type of that shape");
   static_assert(timed_view<View> || !has_submitted<View>,
-                "allot: the view's submitted must be `allot::instant submitted(const job&) const`");
+                "allot: the view's submitted must be `allot::instant submitted(const job&) const`, or with "
+                "`using time_point = ...` return that");
   static_assert(identified_view<View> || !has_id<View>,
                 "allot: the view's id must be `std::uint64_t id(const job&) const`");
   static_assert(preemptible_view<View> || !has_preemptible<View>,
                 "allot: the view's preemptible must be `bool preemptible(const job&) const`");
   static_assert(duration_view<View> || !has_duration<View>,
-                "allot: the view's duration must be `allot::instant duration(const job&) const`");
+                "allot: the view's duration must be `allot::instant duration(const job&) const`, or with "
+                "`using time_point = ...` return a std::chrono::duration");
   static_assert(time_limited_view<View> || !has_time_limit<View>,
-                "allot: the view's time_limit must be `allot::instant time_limit(const job&) const`");
+                "allot: the view's time_limit must be `allot::instant time_limit(const job&) const`, or with "
+                "`using time_point = ...` return a std::chrono::duration");
   static_assert(estimated_view<View> || !has_estimate<View>,
-                "allot: the view's estimate must be `allot::instant estimate(const job&) const`");
+                "allot: the view's estimate must be `allot::instant estimate(const job&) const`, or with "
+                "`using time_point = ...` return a std::chrono::duration");
   static_assert(flavored_view<View> || !has_flavors<View>,
                 "allot: the view's flavors must be `allot::flavor_menu<N> flavors(const job&, std::uint32_t "
                 "pods) const`, N as in request(job)");
@@ -224,15 +258,17 @@ template <job_view View>
       "allot: the view's capacity must be `allot::resources<N> capacity() const`, N as in request(job)");
 
   constexpr bool checkpoint_is_right = requires(const View& view, const typename View::job& job) {
-    { view.checkpoint(job) } -> integer_for<instant>;
+    { view.checkpoint(job) } -> span_for<View>;
   };
   constexpr bool restart_is_right = requires(const View& view, const typename View::job& job) {
-    { view.restart(job) } -> integer_for<instant>;
+    { view.restart(job) } -> span_for<View>;
   };
   static_assert(checkpoint_is_right || !has_checkpoint<View>,
-                "allot: the view's checkpoint must be `allot::instant checkpoint(const job&) const`");
+                "allot: the view's checkpoint must be `allot::instant checkpoint(const job&) const`, or with "
+                "`using time_point = ...` return a std::chrono::duration");
   static_assert(restart_is_right || !has_restart<View>,
-                "allot: the view's restart must be `allot::instant restart(const job&) const`");
+                "allot: the view's restart must be `allot::instant restart(const job&) const`, or with "
+                "`using time_point = ...` return a std::chrono::duration");
   static_assert(has_checkpoint<View> == has_restart<View>,
                 "allot: checkpoint and restart go together: the view must have `allot::instant "
                 "checkpoint(const job&) const` and `allot::instant restart(const job&) const`");

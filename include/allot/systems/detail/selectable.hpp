@@ -14,12 +14,14 @@
 #include <allot/presets/options.hpp>
 #include <allot/scheduler/exhaustive_cycle.hpp>
 #include <allot/scheduler/policies.hpp>
+#include <allot/systems/detail/saved_usage.hpp>
 #include <allot/systems/selectable_surplus.hpp>
 
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -80,15 +82,37 @@ class fairness_state {
       if (follows_history()) {
         history_.release(session.tree(), x, own_[x.index()], session.now());
         history_.charge(session.tree(), x, used, session.now());
-        rank_users(session.tree());
       }
       own_[x.index()] = used;
     }
     if (follows_entitlements() && (uses_other || wanted != demand_[x.index()])) {
       entitlements_.change_demand(l, x, wanted);
     }
+    // Users that want nothing have no rank.
+    const bool starts_or_stops = (wanted == resources<N>{}) != (demand_[x.index()] == resources<N>{});
     demand_[x.index()] = wanted;
-    return uses_other ? follows_history() || follows_entitlements() : follows_entitlements();
+    const bool ranks_anew = follows_history() && (uses_other || starts_or_stops);
+    if (ranks_anew) rank_users(session.tree());
+    return ranks_anew || follows_entitlements();
+  }
+
+  /// What counts of the past; empty if nothing does.
+  [[nodiscard]] std::vector<std::uint64_t> past_usage() const {
+    return follows_history() ? saved_usage(history_, own_) : std::vector<std::uint64_t>{};
+  }
+  template <class Session>
+  [[nodiscard]] bool restore_past_usage(const Session& session, std::span<const std::uint64_t> numbers) {
+    if (!follows_history()) return numbers.empty();
+    std::vector<resources<N>> own(own_.size());
+    if (!restore_usage(session.tree(), numbers, history_, own)) return false;
+    // The sums of subtrees are those of `own_`.
+    for (const quota_id x : session.tree().top_down()) {
+      usage.release(session.tree(), x, own_[x.index()]);
+      usage.charge(session.tree(), x, own[x.index()]);
+    }
+    own_ = std::move(own);
+    rank_users(session.tree());
+    return true;
   }
 
   [[nodiscard]] const preset_options& options() const noexcept { return options_; }
@@ -226,6 +250,10 @@ class selectable_cycle {
   }
   void run(Session& session) {
     cycle_.run(session, [&](quota_id x) { return state_->look(session, x); });
+  }
+  [[nodiscard]] std::vector<std::uint64_t> past_usage() const { return state_->past_usage(); }
+  [[nodiscard]] bool restore_past_usage(const Session& session, std::span<const std::uint64_t> numbers) {
+    return state_->restore_past_usage(session, numbers);
   }
   /// Of a rule of one's own, which all of its decisions follow.
   [[nodiscard]] const resources<n>& entitled(quota_id x) const

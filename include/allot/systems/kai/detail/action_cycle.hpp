@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -126,6 +127,14 @@ class action_cycle {
     return world_.is_announced(id, session.at(id).ticket);
   }
   void adopt_announced(Session& session, job_id id) { world_.adopt_announced(session.at(id)); }
+
+  /// What counts of the past; empty if nothing does.
+  [[nodiscard]] std::vector<std::uint64_t> past_usage() const {
+    return counts_past() ? world_.usage.save() : std::vector<std::uint64_t>{};
+  }
+  [[nodiscard]] bool restore_past_usage(const Session& session, std::span<const std::uint64_t> numbers) {
+    return counts_past() ? world_.usage.restore(session.tree(), numbers) : numbers.empty();
+  }
 
   /// Explains what stops the pending job: the lowest quota on its path whose limit or, for non-preemptible
   /// jobs, whose deserved amount does not allow it; else too little total capacity; else its place.

@@ -11,6 +11,7 @@
 #include <allot/systems/kai/detail/past_usage.hpp>
 #include <allot/systems/kai/detail/running_pods.hpp>
 #include <allot/systems/kai/detail/share_accounts.hpp>
+#include <allot/systems/kai/placements.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -27,21 +28,6 @@
 
 namespace allot {
 inline namespace v0 {
-
-/// A placement that knows nodes and which jobs are being evicted. It can prefer places where a job can start
-/// at once, place pods that wait in any case (also on given nodes), place those of an evicted job on their
-/// former nodes, and list the nodes of an allocation.
-template <class P>
-concept node_aware_placement = placement<P> &&
-    requires(P p, const P& seen, const typename P::pod_request& pod_request, typename P::allocation where,
-             std::span<const std::size_t> nodes) {
-  { p.place_available_first(pod_request) } -> std::same_as<std::optional<typename P::allocation>>;
-  { p.place_waiting(pod_request) } -> std::same_as<std::optional<typename P::allocation>>;
-  { p.place_waiting_on(pod_request, nodes) } -> std::same_as<std::optional<typename P::allocation>>;
-  { p.place_back(pod_request, where)->at } -> std::convertible_to<typename P::allocation>;
-  { p.place_back(pod_request, where)->moved } -> std::convertible_to<std::uint32_t>;
-  seen.for_each_node(where, [](std::size_t) {});
-};
 
 namespace detail {
 
@@ -384,7 +370,7 @@ class cycle_state {
   }
   [[nodiscard]] static pod_request pod_request_of(const record& r, std::uint32_t pods) {
     pod_request d = r.pod_request;
-    if constexpr (requires { d.pods = pods; }) {
+    if constexpr (podded_request<pod_request>) {
       if (pods != pods_of_unit(r)) d.pods = pods;
     }
     return d;
@@ -409,7 +395,7 @@ class cycle_state {
   }
 
   [[nodiscard]] static bool knows_nodes(Session& session) {
-    if constexpr (requires { session.places().has_nodes(); }) {
+    if constexpr (optional_nodes_placement<places_type>) {
       return session.places().has_nodes();
     } else {
       return !std::same_as<places_type, no_placement>;

@@ -3,11 +3,13 @@
 
 #include <allot/core/resources.hpp>
 #include <allot/fairshare/usage_history.hpp>
+#include <allot/systems/detail/saved_usage.hpp>
 #include <allot/systems/kai/whole_unit_division.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace allot {
@@ -55,6 +57,21 @@ class past_usage {
       }
     }
     return parts_;
+  }
+  /// All that it remembers, to persist.
+  [[nodiscard]] std::vector<std::uint64_t> save() const {
+    std::vector<resources<n>> told = charged_;
+    told.push_back(capacity_);
+    return saved_usage(history_, told);
+  }
+  /// Continues from that. The usage of every quota may have changed since.
+  [[nodiscard]] bool restore(const quota_tree<n>& tree, std::span<const std::uint64_t> numbers) {
+    std::vector<resources<n>> told(tree.slots() + 1);
+    if (!restore_usage(tree, numbers, history_, told)) return false;
+    capacity_ = told.back();
+    told.pop_back();
+    charged_ = std::move(told);
+    return true;
   }
 
  private:

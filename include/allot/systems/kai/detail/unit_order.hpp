@@ -6,28 +6,16 @@
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
 #include <allot/quota/ledger.hpp>
-#include <allot/scheduler/placement.hpp>
+#include <allot/systems/kai/placements.hpp>
 
 #include <algorithm>
 #include <compare>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
 namespace allot {
 inline namespace v0 {
 namespace detail {
-
-/// A placement of devices, some of which a pod request has to itself while others may be shared:
-/// `devices_of`. Moving a job frees none of the former, so a pod request for more of them than the unused
-/// `free_devices` can't be served by moving such jobs.
-template <class P>
-concept device_counting_placement = placement<P> &&
-    requires(const P& seen, const typename P::pod_request& pod_request) {
-  { seen.devices_of(pod_request).own } -> std::convertible_to<std::uint64_t>;
-  { seen.devices_of(pod_request).shared } -> std::convertible_to<std::uint64_t>;
-  { seen.free_devices() } -> std::same_as<std::uint64_t>;
-};
 
 /// The order of KAI-Scheduler v0.13 within a queue: the key (priority, highest first), jobs below their
 /// minimum before those at it before those above it, then age, oldest first. Victims are taken in reverse.
@@ -60,7 +48,7 @@ template <class Line>
 /// How many pods a unit has: the placement may know it where the view does not say.
 template <class Record>
 [[nodiscard]] std::uint32_t pods_of_unit(const Record& r) {
-  if constexpr (requires { r.pod_request.pods; }) {
+  if constexpr (podded_request<decltype(r.pod_request)>) {
     return std::max(r.facts.pods, static_cast<std::uint32_t>(r.pod_request.pods));
   } else {
     return r.facts.pods;
@@ -92,7 +80,7 @@ struct unit_kind {
   [[nodiscard]] static unit_kind of(Session& session, const typename Session::record& r) {
     unit_kind k{r.facts.priority, r.facts.in, 0, pods_of_unit(r), request_of_pods(r, 1)};
     k.pods += r.facts.elastic ? session.at(r.facts.core).pods_to_come : r.pods_to_come;
-    if constexpr (requires { r.pod_request.pools; }) k.pools = r.pod_request.pools;
+    if constexpr (pooled_request<typename Session::pod_request>) k.pools = r.pod_request.pools;
     return k;
   }
   /// Whether the failure of one may represent the other.

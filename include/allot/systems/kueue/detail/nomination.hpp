@@ -222,7 +222,7 @@ class nominations {
                                               const resources<n>& request) {
     return {r.facts.quota,    request,           capacity_kind::any,
             r.facts.priority, r.facts.submitted, session.settings(r.facts.quota).preempt,
-            session.now()};
+            session.now(),    r.facts.id};
   }
   [[nodiscard]] holders holders_of(Session& session) const { return {session.running(), leaving_, *this}; }
 

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/systems/kai/placements.hpp>
+
+#include <allot/gpu/inventory.hpp>
+#include <allot/sim/places.hpp>
+
+// The reference inventory has all that runai can use, and a placement needs none of it.
+static_assert(allot::node_aware_placement<allot::gpu::inventory> &&
+              allot::device_counting_placement<allot::gpu::inventory>);
+static_assert(allot::podded_request<allot::gpu::pod_request> &&
+              allot::pooled_request<allot::gpu::pod_request>);
+static_assert(allot::node_aware_placement<allot::sim::places> &&
+              allot::optional_nodes_placement<allot::sim::places>);
+static_assert(!allot::node_aware_placement<allot::no_placement> &&
+              !allot::device_counting_placement<allot::no_placement> &&
+              !allot::optional_nodes_placement<allot::no_placement>);
+static_assert(!allot::podded_request<int> && !allot::pooled_request<int> &&
+              !allot::podded_request<const allot::gpu::pod_request>);
