@@ -120,7 +120,7 @@ struct compared {
     const gpu::unplaceable why = real.why_not(d);
     REQUIRE(why.is_never() == !real.could_ever_fit(d));
     REQUIRE((why.reason == gpu::obstacle::none) == gpu::has_room(real.index(), d));
-    REQUIRE((why.reason == gpu::obstacle::invalid_demand) == !model.pods_of(d));
+    REQUIRE((why.reason == gpu::obstacle::invalid_request) == !model.pods_of(d));
     // Several pods with fractions of several devices each might stand in a way that best fit does not find.
     const bool is_exact = d.devices == 1 || d.total || d.pods == 1;
     if (is_exact || could_ever) REQUIRE(real.could_ever_fit(d) == could_ever);
@@ -136,7 +136,7 @@ struct compared {
     };
     switch (why.reason) {
       case gpu::obstacle::none:
-      case gpu::obstacle::invalid_demand:
+      case gpu::obstacle::invalid_request:
         break;
       case gpu::obstacle::too_large_for_any_node:
         REQUIRE_FALSE(one_has_place(gpu::all_pools, gpu::all_models));

@@ -25,7 +25,7 @@ TEST_CASE("reason: distinguishes what never fits from what does not fit now") {
     return why.is_never();
   };
   CHECK_FALSE(is_never(obstacle::none));
-  CHECK(is_never(obstacle::invalid_demand));
+  CHECK(is_never(obstacle::invalid_request));
   CHECK(is_never(obstacle::larger_than_any_domain));
   CHECK_FALSE(is_never(obstacle::full));
   CHECK_FALSE(is_never(obstacle::no_domain_has_room));

@@ -62,8 +62,8 @@ TEST_CASE("why_not: lasting reasons") {
   CHECK(reason({quantity::milli(400), 2 * 28}) == obstacle::none);
   CHECK(reason({quantity::milli(400), 2 * 28 + 1}) == obstacle::larger_than_cluster);
   CHECK(reason({gpus(0), 1000}) == obstacle::none);
-  CHECK(reason({quantity::milli(1500), 1}) == obstacle::invalid_demand);
-  CHECK(reason({gpus(1), 0}) == obstacle::invalid_demand);
+  CHECK(reason({quantity::milli(1500), 1}) == obstacle::invalid_request);
+  CHECK(reason({gpus(1), 0}) == obstacle::invalid_request);
 
   CHECK(reason(total(gpus(20))) == obstacle::none);
   // 21 = 8 + 8 + 5, and no third node has 5.
@@ -241,7 +241,7 @@ TEST_CASE("why_not: GPU memory that no device has, and none known") {
   CHECK(gpu::why_not(index, {.gpu_memory_mib = 16'101}).reason == obstacle::too_large_for_any_node);
   CHECK(gpu::why_not(index, {.models = 0b10, .gpu_memory_mib = 1}).reason ==
         obstacle::model_has_no_such_node);
-  CHECK(gpu::why_not(index, {.gpus = gpus(1), .gpu_memory_mib = 1}).reason == obstacle::invalid_demand);
+  CHECK(gpu::why_not(index, {.gpus = gpus(1), .gpu_memory_mib = 1}).reason == obstacle::invalid_request);
 }
 
 TEST_CASE("why_not: a total is split for the nodes that have whole GPUs, not for those in MIG mode") {

@@ -162,12 +162,12 @@ TEST_CASE("topology_placer: invalid levels, and an inventory without topology") 
   CHECK(in.place(gang(1, 2)).has_value());
   // Coarser than what is required.
   CHECK_FALSE(in.place(gang(1, 1, 0)));
-  CHECK(in.why_not(gang(1, 1, 0)).reason == obstacle::invalid_demand);
+  CHECK(in.why_not(gang(1, 1, 0)).reason == obstacle::invalid_request);
   inventory plain{in.layout()};
   CHECK(plain.nearness() == nullptr);
   CHECK_FALSE(plain.place(gang(1, 0)));
   CHECK_FALSE(plain.could_ever_fit(gang(1, 0)));
-  CHECK(plain.why_not(gang(1, 0)).reason == obstacle::invalid_demand);
+  CHECK(plain.why_not(gang(1, 0)).reason == obstacle::invalid_request);
   CHECK(plain.used() == quantity{});
 }
 

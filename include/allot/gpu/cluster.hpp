@@ -53,13 +53,10 @@ struct node_type {
   /// @}
 
   /// @{
-  /// Whether the type bounds CPU, memory, pods, or any of them.
+  /// Whether the type bounds CPU, memory or pods.
   [[nodiscard]] bool counts_cpu() const noexcept { return cpu_milli != not_counted; }
   [[nodiscard]] bool counts_memory() const noexcept { return memory_mib != not_counted; }
   [[nodiscard]] bool counts_slots() const noexcept { return pod_slots != not_counted; }
-  [[nodiscard]] bool counts_host() const noexcept {
-    return counts_cpu() || counts_memory() || counts_slots();
-  }
   /// @}
 
   /// The shape of the pod on these nodes, with its portion of a device resolved; nothing if it may not run on

@@ -196,7 +196,7 @@ class basic_inventory : public occupancy {
     unplaceable why = gpu::why_not(index(), d);
     if (!d.has_level()) return why;
     if (near_) return near_->why_not(index(), d, why);
-    why.reason = obstacle::invalid_demand;
+    why.reason = obstacle::invalid_request;
     return why;
   }
 

@@ -128,8 +128,6 @@ struct pod_shape {
   [[nodiscard]] constexpr bool depends_on_type() const noexcept {
     return gpu_memory_mib > 0 || !mig.is_none();
   }
-  /// Whether it needs anything of the host besides a pod slot.
-  [[nodiscard]] constexpr bool needs_host() const noexcept { return cpu_milli > 0 || memory_mib > 0; }
 
   friend constexpr auto operator<=>(const pod_shape&, const pod_shape&) noexcept = default;
   friend constexpr bool operator==(const pod_shape&, const pod_shape&) noexcept = default;

@@ -18,7 +18,7 @@ enum class obstacle : std::uint8_t {
   /// It can be placed.
   none,
   /// Not a valid request (see `split`).
-  invalid_demand,
+  invalid_request,
   /// A pod of the request is larger than any node of the cluster.
   too_large_for_any_node,
   /// Some node could hold a pod of the request, but none in its pools.
@@ -44,7 +44,7 @@ enum class obstacle : std::uint8_t {
   switch (o) {
     case obstacle::none:
       return "none";
-    case obstacle::invalid_demand:
+    case obstacle::invalid_request:
       return "invalid_demand";
     case obstacle::too_large_for_any_node:
       return "too_large_for_any_node";
@@ -136,7 +136,7 @@ struct unplaceable {
       return "its pods must be placed in one domain, and the one with most room has room for " + with_room +
              " of " + pods;
     case obstacle::none:
-    case obstacle::invalid_demand:
+    case obstacle::invalid_request:
       break;
   }
   return "there is no place for it";

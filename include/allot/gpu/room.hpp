@@ -201,7 +201,7 @@ enum class look : std::uint8_t { at_all, at_gpus };
   const auto pods = split(d, layout.largest_node(d.pools, d.models));
   if (!pods) {
     why.asked = d.total ? d.gpus : d.gpus * d.pods;
-    why.reason = obstacle::invalid_demand;
+    why.reason = obstacle::invalid_request;
     return why;
   }
   why.asked = detail::asked(layout, d, *pods);

@@ -130,7 +130,7 @@ class scheduler {
   /// Whether the job would be refused, and why.
   [[nodiscard]] refusal refuses(const job& j) const {
     if (!tree().contains(quota_of(j))) return refusal::unknown_quota;
-    typename bench_type::record r;
+    typename session_type::record r;
     r.what = j;
     if constexpr (elastic_view<View>) {
       if (detail::is_negative(view().min_pods(j)) || detail::is_negative(view().pods(j)))
@@ -254,7 +254,7 @@ class scheduler {
   /// `fair_tree`. Empty if the policies count none; what a part of the host's own remembers is the host's to
   /// persist (`usage_history::save`). O(quotas + changes in a sliding window).
   [[nodiscard]] std::vector<std::uint64_t> past_usage() const {
-    return detail::past_usage_of<bench_type>(cycle_);
+    return detail::past_usage_of<session_type>(cycle_);
   }
   /// Continues from what `past_usage` returned before a restart. To be called after all jobs have been
   /// adopted and before the first step. Returns false, and changes nothing, if the numbers are not of these
@@ -485,8 +485,8 @@ class scheduler {
   }
 
  private:
-  using bench_type = session<View, Placement>;
-  using record = typename bench_type::record;
+  using session_type = session<View, Placement>;
+  using record = typename session_type::record;
 
   [[nodiscard]] detail::lifecycle<View, Placement>& jobs() noexcept { return session_.jobs_; }
   [[nodiscard]] const detail::lifecycle<View, Placement>& jobs() const noexcept { return session_.jobs_; }
@@ -535,7 +535,7 @@ class scheduler {
       if (!is_choice(view().flavors(j, detail::core_pods(view(), j)), pick)) return refusal::unknown_flavors;
     }
     if (!has_given(at)) return refusal::unknown_place;
-    typename bench_type::record r;
+    typename session_type::record r;
     r.what = j;
     detail::read_request(r, view(), detail::core_pods(view(), j));
     return jobs().books().can_count(quota_of(j), session_.request_of(r, pick)) ? refusal::none
@@ -597,10 +597,10 @@ class scheduler {
     for (const quota_id c : tree().children(x)) watch_guarantee_below(c, g);
   }
 
-  bench_type session_;
+  session_type session_;
   detail::preset_quotas<n> quotas_{};
   Policies policies_;
-  typename Policies::template cycle<bench_type> cycle_;
+  typename Policies::template cycle<session_type> cycle_;
   detail::time_limits time_limits_;
   detail::time_limits guarantees_;
 };

@@ -73,7 +73,7 @@ class topology_placer {
     const auto pods = split(d, from.layout().largest_node(d.pools, d.models));
     if (const gang_place ever = plan_empty(from.layout(), d, *pods); !ever.found) {
       const bool is_invalid = ever.why.reason == gang_obstacle::invalid_request;
-      why.reason = is_invalid ? obstacle::invalid_demand : obstacle::larger_than_any_domain;
+      why.reason = is_invalid ? obstacle::invalid_request : obstacle::larger_than_any_domain;
       if (!is_invalid) note_domain(d, ever.why, why);
     } else if (why.reason == obstacle::none) {
       const gang_place where = plan(from, d, *pods);

@@ -135,18 +135,16 @@ class cycle_state {
   template <class Visit>
   void for_each_pipelined(const Session& session, quota_id x, Visit visit) const {
     for (const pipelined_unit& p : pipelined_) {
-      if (p.quota == x && !p.is_undone && session.contains(p.id) && session.at(p.id).preemptible) visit(p.id);
+      if (may_evict(session, p, x)) visit(p.id);
     }
   }
   [[nodiscard]] bool has_pipelined(const Session& session, quota_id x) const {
-    bool any = false;
-    for_each_pipelined(session, x, [&](job_id) { any = true; });
-    return any;
+    return std::any_of(pipelined_.begin(), pipelined_.end(),
+                       [&](const pipelined_unit& p) { return may_evict(session, p, x); });
   }
   [[nodiscard]] bool was_admitted(job_id id) const {
     return std::find(admitted_.begin(), admitted_.end(), id) != admitted_.end();
   }
-  [[nodiscard]] bool any_pipelined() const noexcept { return !pipelined_.empty(); }
 
   // Places.
 
@@ -386,6 +384,10 @@ class cycle_state {
     /// It was evicted again: it holds its place like a leaving job, and counts nowhere else.
     bool is_undone = false;
   };
+  /// Whether the unit is of x and may be evicted.
+  [[nodiscard]] static bool may_evict(const Session& session, const pipelined_unit& p, quota_id x) {
+    return p.quota == x && !p.is_undone && session.contains(p.id) && session.at(p.id).preemptible;
+  }
   [[nodiscard]] const pipelined_unit* find_pipelined(job_id id) const {
     if (!is_pipelined(id)) return nullptr;
     for (const pipelined_unit& p : pipelined_) {
