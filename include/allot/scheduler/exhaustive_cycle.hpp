@@ -353,12 +353,12 @@ class exhaustive_cycle {
 
   /// A place made by evicting others.
   [[nodiscard]] std::optional<typename Session::place> make_room(Session& session, const record& r) {
-    if (!session.may_take_turn(r)) return std::nullopt;
+    if (!session.may_preempt_again(r)) return std::nullopt;
     const search_outcome outcome = session.make_room(search_, r);
     gave_up_ = gave_up_ || outcome == search_outcome::not_proven;
     if (outcome != search_outcome::found) return move_others(session, r);
     claims_ = true;
-    session.take_turn(r);
+    session.count_preemption(r);
     session.evict_found(search_.victims(), r.facts.id);
     const auto at = session.places().place(r.pod_request);
     ALLOT_ASSERT(at.has_value(), "the search found a place");
@@ -380,7 +380,7 @@ class exhaustive_cycle {
     const auto at = session.move_others(move_, r, movable_);
     if (at) {
       claims_ = true;
-      session.take_turn(r);
+      session.count_preemption(r);
     }
     return at;
   }

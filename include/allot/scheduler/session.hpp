@@ -263,10 +263,11 @@ class session {
     if (is_elastic) inherit_evictions(beneficiary);
   }
 
-  /// Whether the job may still preempt, see `detail::preemption_turns`.
-  [[nodiscard]] bool may_take_turn(const record& r) const noexcept { return r.turns.left_in(epoch()); }
-  /// The job preempts, or moves others.
-  void take_turn(const record& r) { jobs_.at(r.facts.id).turns.take_in(epoch()); }
+  /// Whether the job may preempt once more before the world changes. Where several rules meet, jobs could
+  /// otherwise evict one another forever.
+  [[nodiscard]] bool may_preempt_again(const record& r) const noexcept { return r.turns.left_in(epoch()); }
+  /// The job has preempted, or moved others.
+  void count_preemption(const record& r) { jobs_.at(r.facts.id).turns.take_in(epoch()); }
   /// Searches for victims for a pending job; those found are evicting in the books. See `books::make_room`.
   template <class Search>
   [[nodiscard]] search_outcome make_room(Search& search, const record& r) {

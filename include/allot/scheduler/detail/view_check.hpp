@@ -76,7 +76,7 @@ concept has_capacity = !requires { &view_and_names<View>::capacity; } || require
 /// Only names with hardly any other meaning count, and only if the right one is missing: a view may have
 /// helpers of its own.
 template <job_view View>
-[[nodiscard]] consteval bool spells_its_members() {
+[[nodiscard]] consteval bool spells_its_members() {  // NOLINT(readability-function-size): a list
   using job = typename View::job;
   // clang-format off
   static_assert(has_submitted<View> || !requires(View& v, job& j) { v.submit_time(j); },
