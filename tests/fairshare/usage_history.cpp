@@ -345,3 +345,23 @@ TEST_CASE("usage_history: invalid saved data is refused and changes nothing") {
   const auto larger = allot::build_quota_tree<1>({{.name = "x"}, {.name = "y"}}).value();
   CHECK_FALSE(h.restore(larger, saved));
 }
+
+TEST_CASE("usage_history: amounts beside it are saved with it, and only as many are restored") {
+  const allot::quota_tree<1> tree = department();
+  usage_history<> h{{5, 9}};
+  h.reset(tree, 0);
+  h.charge(tree, a, gpus(3), 1);
+  const std::vector<resources<>> told{gpus(3), quantity::unlimited(), quantity::milli(-1)};
+  const std::vector<std::uint64_t> saved = h.save(told);
+  usage_history<> other{{5, 9}};
+  other.reset(tree, 0);
+  for (const std::size_t count : {std::size_t{0}, std::size_t{2}, std::size_t{4}, saved.size() + 1}) {
+    std::vector<resources<>> some(count, gpus(7));
+    CHECK_FALSE(other.restore(tree, saved, some));
+    CHECK(some == std::vector<resources<>>(count, gpus(7)));
+  }
+  std::vector<resources<>> same(3);
+  REQUIRE(other.restore(tree, saved, same));
+  CHECK(same == told);
+  CHECK(other.save() == h.save());
+}

@@ -144,6 +144,14 @@ class usage_history {
     }
     return out;
   }
+  /// The same with amounts that the caller keeps beside it, such as those that it has told it last.
+  [[nodiscard]] std::vector<std::uint64_t> save(std::span<const resources<N>> beside) const {
+    std::vector<std::uint64_t> out = save();
+    for (const resources<N>& r : beside) {
+      for (const quantity q : r) out.push_back(bits(q.in_milli()));
+    }
+    return out;
+  }
   /// Continues from what `save` returned, with the same settings, for a tree with as many slots. Returns
   /// false, and changes nothing, if they are not such numbers.
   [[nodiscard]] bool restore(const quota_tree<N>& tree, std::span<const std::uint64_t> saved) {
@@ -181,6 +189,17 @@ class usage_history {
       next.changes_.push_back(c);
     }
     *this = std::move(next);
+    return true;
+  }
+  /// The same with as many amounts beside it as were saved.
+  [[nodiscard]] bool restore(const quota_tree<N>& tree, std::span<const std::uint64_t> saved,
+                             std::span<resources<N>> beside) {
+    const std::size_t count = beside.size() * N;
+    if (saved.size() < count || !restore(tree, saved.first(saved.size() - count))) return false;
+    auto at = saved.last(count).begin();
+    for (resources<N>& r : beside) {
+      for (std::size_t d = 0; d < N; ++d) r[d] = quantity::milli(number(*at++));
+    }
     return true;
   }
 

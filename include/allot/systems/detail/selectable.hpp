@@ -14,7 +14,6 @@
 #include <allot/presets/options.hpp>
 #include <allot/scheduler/exhaustive_cycle.hpp>
 #include <allot/scheduler/policies.hpp>
-#include <allot/systems/detail/saved_usage.hpp>
 #include <allot/systems/selectable_surplus.hpp>
 
 #include <concepts>
@@ -98,13 +97,13 @@ class fairness_state {
 
   /// What counts of the past; empty if nothing does.
   [[nodiscard]] std::vector<std::uint64_t> past_usage() const {
-    return follows_history() ? saved_usage(history_, own_) : std::vector<std::uint64_t>{};
+    return follows_history() ? history_.save(own_) : std::vector<std::uint64_t>{};
   }
   template <class Session>
   [[nodiscard]] bool restore_past_usage(const Session& session, std::span<const std::uint64_t> numbers) {
     if (!follows_history()) return numbers.empty();
     std::vector<resources<N>> own(own_.size());
-    if (!restore_usage(session.tree(), numbers, history_, own)) return false;
+    if (!history_.restore(session.tree(), numbers, own)) return false;
     // The sums of subtrees are those of `own_`.
     for (const quota_id x : session.tree().top_down()) {
       usage.release(session.tree(), x, own_[x.index()]);

@@ -3,7 +3,6 @@
 
 #include <allot/core/resources.hpp>
 #include <allot/fairshare/usage_history.hpp>
-#include <allot/systems/detail/saved_usage.hpp>
 #include <allot/systems/kai/whole_unit_division.hpp>
 
 #include <cstddef>
@@ -62,12 +61,12 @@ class past_usage {
   [[nodiscard]] std::vector<std::uint64_t> save() const {
     std::vector<resources<n>> told = charged_;
     told.push_back(capacity_);
-    return saved_usage(history_, told);
+    return history_.save(told);
   }
   /// Continues from that. The usage of every quota may have changed since.
   [[nodiscard]] bool restore(const quota_tree<n>& tree, std::span<const std::uint64_t> numbers) {
     std::vector<resources<n>> told(tree.slots() + 1);
-    if (!restore_usage(tree, numbers, history_, told)) return false;
+    if (!history_.restore(tree, numbers, told)) return false;
     capacity_ = told.back();
     told.pop_back();
     charged_ = std::move(told);
