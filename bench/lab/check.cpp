@@ -218,7 +218,8 @@ namespace {
     found.add(shown_path("-"), {}, file.problem() + " (expected a scenario or a trace)");
     return {};
   }
-  const std::size_t first = text->find_first_not_of(" \t\r\n");
+  // Or with a byte order mark.
+  const std::size_t first = text->find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   if (first == std::string::npos || (*text)[first] == '{' || (*text)[first] == '/') {
     const auto s = parse_scenario(*text, source, found);
     if (s) check_running(*s, found);

@@ -4,7 +4,7 @@
 #include "lab/compare.hpp"
 #include "lab/compare_sides_page.hpp"
 #include "lab/errors.hpp"
-#include "lab/files.hpp"
+#include "lab/packed_input.hpp"
 #include "lab/report.hpp"
 #include "lab/run_summary.hpp"
 #include "lab/staging.hpp"
@@ -126,7 +126,7 @@ class comparison {
 
   /// A run may consist of its summary alone; then there is nothing to draw.
   void read_series(compared_run& run, const std::string& path) {
-    input_file file{path};
+    packed_input file{path};
     const auto text = file.read_all();
     if (!text) return;
     csv_rows rows{*text};
@@ -167,7 +167,7 @@ class comparison {
     }
   }
   static void read_waits(compared_run& run, const std::string& path) {
-    input_file file{path};
+    packed_input file{path};
     const auto text = file.read_all();
     if (!text) return;
     csv_rows rows{*text};

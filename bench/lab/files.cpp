@@ -64,21 +64,6 @@ std::ptrdiff_t input_file::read(char* to, std::size_t size) {
   return static_cast<std::ptrdiff_t>(n);
 }
 
-std::optional<std::string> input_file::read_all() {
-  std::string text;
-  char buffer[1 << 16];
-  for (;;) {
-    const std::ptrdiff_t n = read(buffer, sizeof buffer);
-    if (n < 0) return std::nullopt;
-    if (n == 0) return text;
-    text.append(buffer, static_cast<std::size_t>(n));
-    if (text.size() > limits_of_input().document) {
-      problem_ = too_much(limits_of_input().document);
-      return std::nullopt;
-    }
-  }
-}
-
 std::string shown_path(const std::string& path) {
   return path == "-" ? "standard input" : path;
 }

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <optional>
 #include <string>
 
 namespace allot {
@@ -39,8 +38,6 @@ class input_file {
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
   /// Reads up to `size` bytes. Returns the number read, 0 at the end, -1 on failure.
   std::ptrdiff_t read(char* to, std::size_t size);
-  /// The rest of the file, or nullopt on failure; it is one if there is more than `limits_of_input` allows.
-  [[nodiscard]] std::optional<std::string> read_all();
 
  private:
   std::FILE* file_ = nullptr;

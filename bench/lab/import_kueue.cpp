@@ -198,10 +198,8 @@ class kueue_importer {
 
   void read_flavors() {
     for (const kubernetes_object& o : all("ResourceFlavor")) {
-      if (const auto labels = find_path(o.value, {"spec", "nodeLabels"}, found_);
-          labels && expect_object(*labels, found_)) {
-        labels->for_each(
-            [&](json_value l) { flavor_labels_[o.name][std::string{l.key()}] = std::string{l.text()}; });
+      if (auto labels = texts_at(o.value, {"spec", "nodeLabels"}, found_); !labels.empty()) {
+        flavor_labels_[o.name] = std::move(labels);
       }
       if (const auto spec = find_path(o.value, {"spec"}, found_))
         note_unknown(o, *spec, "spec", {"nodeLabels"}, log_);
@@ -328,11 +326,7 @@ class kueue_importer {
     if (const auto spec = find_path(value, {"template", "spec"}, found_);
         spec && expect_object(*spec, found_)) {
       set.request = request_of_pod(*spec, found_);
-      if (const auto selector = find_path(*spec, {"nodeSelector"}, found_);
-          selector && expect_object(*selector, found_)) {
-        selector->for_each(
-            [&](json_value l) { set.node_selector[std::string{l.key()}] = std::string{l.text()}; });
-      }
+      set.node_selector = texts_at(*spec, {"nodeSelector"}, found_);
       if (find_path(*spec, {"affinity", "nodeAffinity"}, found_)) {
         log_.note(o.shown(), path + ".template.spec.affinity.nodeAffinity is not carried over");
       }

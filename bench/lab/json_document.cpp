@@ -165,14 +165,6 @@ namespace {
   return text.size();
 }
 
-[[nodiscard]] std::string printable(std::string_view text) {
-  std::string shown{text};
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7F) c = '?';
-  }
-  return shown;
-}
-
 /// The parser's own messages are for programmers.
 [[nodiscard]] std::string explanation(const boost::json::error_code& code, std::string_view rest) {
   using boost::json::error;
@@ -187,8 +179,11 @@ namespace {
     return "the string is too long (expected at most " + std::to_string(longest_string) + " bytes)";
   }
   if (code == error::extra_data) return "there is something after the end of the JSON (expected nothing)";
+  if (!rest.empty() && rest.front() == '\0') {
+    return "a zero byte: expected a text in UTF-8, not a binary file";
+  }
   const std::string_view word = rest.substr(0, std::min<std::size_t>(rest.find_first_of(" \t\r\n"), 20));
-  return "this is not JSON (" + code.message() + " at: " + printable(word) + ")";
+  return "this is not JSON (" + code.message() + " at: " + std::string{word} + ")";
 }
 
 }  // namespace
@@ -200,6 +195,10 @@ std::optional<json_document> json_document::parse(std::string file, std::string_
   document.file_ = std::move(file);
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     found.add(document.file_, {}, "the file is empty (expected a JSON object)");
+    return std::nullopt;
+  }
+  if (text.substr(0, 2) == "\xFF\xFE" || text.substr(0, 2) == "\xFE\xFF") {
+    found.add(document.file_, {}, "the text is UTF-16; expected UTF-8");
     return std::nullopt;
   }
   boost::json::parse_options options;
@@ -252,9 +251,10 @@ std::string json_value::shown() const {
     case kind::object:
       return "an object";
     case kind::string: {
-      std::string shown = "\"";
-      for (const char c : text().substr(0, most)) shown += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-      return shown + (text().size() > most ? "...\"" : "\"");
+      std::size_t size = std::min(most, text().size());
+      // No character is cut in two.
+      while (size < text().size() && (static_cast<unsigned char>(text()[size]) & 0xC0U) == 0x80) --size;
+      return '"' + std::string{text().substr(0, size)} + (size < text().size() ? "...\"" : "\"");
     }
     default:
       return std::string{text().substr(0, most)} + (text().size() > most ? "..." : "");

@@ -27,6 +27,8 @@ void json_object::reject_unknown() const {
   object_.for_each([&](json_value member) {
     const std::string_view key = member.key();
     if (key.substr(0, 2) == "x-" || std::find(known_.begin(), known_.end(), key) != known_.end()) return;
+    // The others are only counted, and there may be millions.
+    if (found_->size() >= errors::most_kept) return member.report(*found_, {});
     std::string text = "unknown key \"" + std::string{key} + "\"";
     const std::string_view meant = nearest(key, known_);
     text += meant.empty() ? " (expected " + listed(known_) + ")"

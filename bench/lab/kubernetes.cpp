@@ -3,6 +3,7 @@
 
 #include "lab/scenario.hpp"
 #include "lab/staging.hpp"
+#include "lab/workload.hpp"
 
 #include <allot/lab/timestamp.hpp>
 
@@ -248,6 +249,18 @@ std::string text_at(json_value from, std::initializer_list<std::string_view> pat
   return {};
 }
 
+std::map<std::string, std::string, std::less<>> texts_at(json_value from,
+                                                         std::initializer_list<std::string_view> path,
+                                                         errors& found) {
+  std::map<std::string, std::string, std::less<>> all;
+  const auto value = find_path(from, path, found);
+  if (!value || !expect_object(*value, found)) return all;
+  value->for_each([&](json_value member) {
+    if (auto text = read_string(member, found)) all.emplace(member.key(), std::move(*text));
+  });
+  return all;
+}
+
 std::optional<std::int64_t> whole_at(json_value from, std::initializer_list<std::string_view> path,
                                      std::int64_t least, std::int64_t most, errors& found) {
   const auto value = find_path(from, path, found);
@@ -387,6 +400,21 @@ namespace {
   return all;
 }
 
+/// The errors of a scenario that nobody sees, with the job that each of them is about.
+[[nodiscard]] errors with_jobs(const scenario& s, const errors& found) {
+  constexpr std::string_view prefix = "/jobs/";
+  errors all;
+  for (const errors::error& e : found.kept()) {
+    std::size_t n = s.jobs.size();
+    if (e.place.compare(0, prefix.size(), prefix) == 0) {
+      std::from_chars(e.place.data() + prefix.size(), e.place.data() + e.place.size(), n);
+    }
+    all.add(e.file, e.place, n < s.jobs.size() ? e.text + " (job " + s.jobs[n].id + ')' : e.text);
+  }
+  while (all.size() < found.size()) all.add({}, {}, {});
+  return all;
+}
+
 }  // namespace
 
 int import_objects(packed_input& file, import_log& log, const import_options& options, scenario_maker make) {
@@ -404,7 +432,11 @@ int import_objects(packed_input& file, import_log& log, const import_options& op
     // Only a usable scenario is written.
     scenario_source source;
     source.file = "the scenario made of " + shown_path(options.file);
-    static_cast<void>(parse_scenario(scenario_text, source, found));
+    const auto s = parse_scenario(scenario_text, source, found);
+    if (s) {
+      check_running(*s, found);
+      found = with_jobs(*s, found);
+    }
   }
   if (!found.empty()) return complain(found);
   output_target out;

@@ -59,6 +59,9 @@ void add_amounts(resource_list& to, const resource_list& what, std::int64_t time
 /// Its text, "" if there is none. Reports anything else.
 [[nodiscard]] std::string text_at(json_value from, std::initializer_list<std::string_view> path,
                                   errors& found);
+/// The texts by key of the object there: labels, a selector. Reports anything else.
+[[nodiscard]] std::map<std::string, std::string, std::less<>> texts_at(
+    json_value from, std::initializer_list<std::string_view> path, errors& found);
 /// The whole number there.
 [[nodiscard]] std::optional<std::int64_t> whole_at(json_value from,
                                                    std::initializer_list<std::string_view> path,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 #ifdef ALLOT_LAB_ZLIB
 #include <zlib.h>
@@ -153,6 +154,8 @@ std::optional<std::string> packed_input::read_all() {
       problem_ = too_much(most);
       return std::nullopt;
     }
+    // No text goes on after a zero byte: its reader complains of that, and a device without end is left soon.
+    if (std::memchr(buffer.data(), '\0', static_cast<std::size_t>(n)) != nullptr) return text;
   }
 }
 

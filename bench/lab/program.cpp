@@ -19,11 +19,15 @@
 #include <allot/core/version.hpp>
 #include <allot/lab/own_policy.hpp>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <exception>
@@ -103,7 +107,7 @@ void add_max_input(CLI::App& command) {
 void add_limits(CLI::App& command) {
   add_max_input(command);
   command.add_option("--max-depth", lab::limits_of_input().depth, "the most levels of a tree of quotas")
-      ->check(whole_number(1, 1'000'000))
+      ->check(whole_number(1, 10'000))
       ->capture_default_str();
 }
 
@@ -521,9 +525,19 @@ struct command_line {
   return text;
 }
 
+/// A program may be started without standard input or output. Without this the first file that it opens would
+/// take the place, and get what is meant for a terminal. Reading and writing still fail.
+void keep_standard_descriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) != -1 || errno != EBADF) continue;
+    static_cast<void>(::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+  }
+}
+
 }  // namespace
 
 int allot::lab::run_program(int argc, char** argv) {
+  keep_standard_descriptors();
   try {
     CLI::App app{"allot: quotas, lending and preemption on GPU clusters, tried out", "allot"};
     const command_line line{app};

@@ -286,8 +286,8 @@ int replay(const replay_options& options) {
   if (s->trace) print_error(doubtful_tags(*s->trace, shown_path(s->trace_file)));
 
   staging_directory staging;
-  std::string problem = staging.open(options.out, replay_file_names, options.force);
   remove_leftovers(options.out, replay_file_names);
+  std::string problem = staging.open(options.out, replay_file_names, options.force);
   if (!problem.empty()) return complain(problem);
   control.show = std::ref(printer);
   const replay_outputs outputs{true, true, options.events, options.chrome, options.svg};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/run_summary.hpp"
 
-#include "lab/files.hpp"
 #include "lab/json_reader.hpp"
+#include "lab/packed_input.hpp"
 #include "lab/report.hpp"
 
 #include <fmt/core.h>
@@ -158,7 +158,7 @@ std::string remark_on(shared_input shared, std::string_view first) {
 }
 
 std::optional<run_summary> read_summary(std::string label, const std::string& path, errors& found) {
-  input_file file{path};
+  packed_input file{path};
   const auto text = file.read_all();
   if (!text) {
     found.add(shown_path(path), {},

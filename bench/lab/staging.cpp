@@ -6,14 +6,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <system_error>
 #include <utility>
 
@@ -116,8 +119,15 @@ int rename_to_new(const std::string& from, const std::string& to) {
   return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
+/// No process of Linux has a higher number.
+constexpr unsigned process_bits = 22;
+
+/// Above the number of the process stands one by chance: in containers that share a directory every process
+/// may be number 1.
 std::string partial_name(const std::string& of) {
-  return of + std::string{partial_mark} + std::to_string(::getpid());
+  const std::uint64_t chance = std::random_device{}();
+  const std::uint64_t process = static_cast<std::uint64_t>(::getpid());
+  return of + std::string{partial_mark} + std::to_string((chance << process_bits) + process);
 }
 
 /// Takes the lock on a file or directory that is being written. Returns its descriptor, -1 if another has it
@@ -141,10 +151,32 @@ std::string without_slashes(std::string path) {
 
 /// The process in the name of something partial; 0 if there is none.
 ::pid_t writer_of(std::string_view suffix) {
-  ::pid_t process = 0;
+  std::uint64_t number = 0;
   const char* const end = suffix.data() + suffix.size();
-  const auto [after, error] = std::from_chars(suffix.data(), end, process);
-  return error == std::errc{} && after == end && process > 0 ? process : 0;
+  const auto [after, error] = std::from_chars(suffix.data(), end, number);
+  if (error != std::errc{} || after != end) return 0;
+  return static_cast<::pid_t>(number % (std::uint64_t{1} << process_bits));
+}
+
+/// Lets two directories change their names at once. Not every file system can do that.
+bool change_names(const std::string& one, const std::string& other) {
+#ifdef RENAME_EXCHANGE
+  return ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) == 0;
+#else
+  static_cast<void>(one), static_cast<void>(other);
+  return false;
+#endif
+}
+
+/// Whether the directory has files of these names only, and no link leads to it.
+bool has_only(const std::string& directory, const std::vector<std::string>& names) {
+  std::error_code error;
+  if (fs::is_symlink(directory, error)) return false;
+  for (fs::directory_iterator at{directory, error}, end; !error && at != end; at.increment(error)) {
+    const bool is_known = std::find(names.begin(), names.end(), at->path().filename()) != names.end();
+    if (!is_known || fs::is_directory(at->symlink_status(error))) return false;
+  }
+  return !error;
 }
 
 std::string already_there(const std::string& path) {
@@ -161,15 +193,22 @@ bool is_partial(std::string_view path) {
 void remove_leftovers(const std::string& target, std::span<const std::string_view> names) {
   const fs::path path{without_slashes(target)};
   const fs::path above = path.has_parent_path() ? path.parent_path() : fs::path{"."};
-  const std::string prefix = path.filename().string() + std::string{partial_mark};
+  remove_leftovers_in(
+      above.string(), [&](const std::string& name) { return name == path.filename(); }, names);
+}
+
+void remove_leftovers_in(const std::string& directory,
+                         const std::function<bool(const std::string&)>& is_target,
+                         std::span<const std::string_view> names) {
   std::vector<std::string> left;
   std::error_code error;
-  for (fs::directory_iterator at{above, error}, end; !error && at != end; at.increment(error)) {
+  for (fs::directory_iterator at{directory, error}, end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (name.compare(0, prefix.size(), prefix) != 0) continue;
-    const ::pid_t writer = writer_of(std::string_view{name}.substr(prefix.size()));
-    // A process of another machine may have any number; then it has the lock.
-    const bool is_gone = writer != 0 && ::kill(writer, 0) != 0 && errno == ESRCH;
+    const std::size_t mark = name.rfind(partial_mark);
+    if (mark == std::string::npos || !is_target(name.substr(0, mark))) continue;
+    const ::pid_t writer = writer_of(std::string_view{name}.substr(mark + partial_mark.size()));
+    // A process of another machine may have any number, also this one's; then it has the lock.
+    const bool is_gone = writer != 0 && (writer == ::getpid() || (::kill(writer, 0) != 0 && errno == ESRCH));
     if (is_gone) left.push_back(at->path().string());
   }
   for (const std::string& l : left) {
@@ -342,6 +381,28 @@ std::string staging_directory::publish() {
 }
 
 std::string staging_directory::replace_files() {
+  struct stat old {};
+  const bool is_ours = ::lstat(target_.c_str(), &old) == 0 && old.st_uid == ::geteuid();
+  if (is_ours && has_only(target_, names_) && ::chmod(path_.c_str(), old.st_mode & 07777U) == 0 &&
+      change_names(path_, target_)) {
+    return {};
+  }
+  // Other files are there, too. Another run that replaces these has to wait, or they would mix.
+  int held = ::open(target_.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+  if (held >= 0) ::flock(held, LOCK_EX);
+  std::string problem = replace_one_by_one();
+  unlock(held);
+  return problem;
+}
+
+std::string staging_directory::replace_one_by_one() {
+  for (const std::string& name : names_) {
+    const std::string in_the_way = target_ + "/" + name;
+    std::error_code error;
+    if (fs::is_directory(fs::symlink_status(in_the_way, error))) {
+      return explain("can't replace", in_the_way, EISDIR);
+    }
+  }
   // First the old files go, the last one before all others: without it the directory is no run. So whenever
   // this is killed, the files of two runs are never mistaken for one.
   for (auto name = names_.rbegin(); name != names_.rend(); ++name) {

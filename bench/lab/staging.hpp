@@ -4,6 +4,7 @@
 #include "lab/packed_output.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,7 +65,7 @@ class interruptible {
   static void forget() noexcept;
 };
 
-/// What follows the final name while something is written, before the number of the process.
+/// What follows the final name while something is written. A number follows that tells the process.
 inline constexpr std::string_view partial_mark = ".partial-";
 /// Whether the path has the name of something that is being written, or was when its writer was killed.
 [[nodiscard]] bool is_partial(std::string_view path);
@@ -72,6 +73,10 @@ inline constexpr std::string_view partial_mark = ".partial-";
 /// Removes what killed runs left of `target` under their other names: of a directory the files `names`, or a
 /// file, if there are no names. What is still being written stays.
 void remove_leftovers(const std::string& target, std::span<const std::string_view> names);
+/// The same for every target in that directory whose name `is_target` admits.
+void remove_leftovers_in(const std::string& directory,
+                         const std::function<bool(const std::string&)>& is_target,
+                         std::span<const std::string_view> names);
 
 /// A directory that appears under its name with all of its files at once, or not at all: it is filled under
 /// another name beside the final one ("runs/a.partial-4711") and then renamed. If the program is interrupted
@@ -95,7 +100,9 @@ class staging_directory {
   [[nodiscard]] std::string publish();
 
  private:
+  /// Puts them in the place of an earlier run's: all at once if the directory has no other files.
   [[nodiscard]] std::string replace_files();
+  [[nodiscard]] std::string replace_one_by_one();
   void abandon();
 
   std::string target_;

@@ -104,19 +104,6 @@ bool is_settled(const swept_point& p) {
   return p.is == swept_point::state::done || (p.is == swept_point::state::stopped && !depends_on_machine);
 }
 
-/// Removes the partial directories of processes that were ended while writing a point.
-void remove_partial(const std::string& sweep_directory, const std::set<std::string>& points) {
-  const fs::path directory = fs::path{sweep_directory} / points_directory;
-  std::error_code error;
-  std::vector<fs::path> old;
-  for (fs::directory_iterator at{directory, error}, end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    const std::size_t partial = name.find(".partial-");
-    if (partial != std::string::npos && points.count(name.substr(0, partial)) != 0) old.push_back(at->path());
-  }
-  for (const fs::path& p : old) fs::remove_all(p, error);
-}
-
 std::string one_line(std::string_view text) {
   std::string line;
   for (const char c : text) {
@@ -155,7 +142,8 @@ class sweeper {
     were_there_ = mine_.size() - todo.size();
     std::set<std::string> names;
     for (const std::size_t i : todo) names.insert(sweep_.points[i].name);
-    remove_partial(options_.out, names);
+    remove_leftovers_in((fs::path{options_.out} / points_directory).string(),
+                        [&](const std::string& name) { return names.count(name) != 0; }, point_file_names);
     std::size_t next = 0;
     while (problem_.empty() && (next < todo.size() || pool_.running() > 0)) {
       const bool is_asked = interruptible::asked() != 0;

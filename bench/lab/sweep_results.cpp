@@ -2,9 +2,9 @@
 #include "lab/sweep_results.hpp"
 
 #include "lab/deviation.hpp"
-#include "lab/files.hpp"
 #include "lab/json_reader.hpp"
 #include "lab/json_writer.hpp"
+#include "lab/packed_input.hpp"
 #include "lab/text_table.hpp"
 
 #include <allot/lab/csv.hpp>
@@ -169,7 +169,7 @@ std::string to_json(const sweep_record& sweep) {
 std::optional<sweep_record> read_sweep_file(const std::string& directory, errors& found) {
   const std::size_t before = found.size();
   const std::string path = directory + '/' + sweep_file;
-  input_file file{path};
+  packed_input file{path};
   const auto text = file.read_all();
   if (!text) {
     found.add(path, {}, file.problem() + " (expected the directory of a sweep)");
@@ -209,7 +209,7 @@ std::string point_json(const swept_point& p) {
 void read_point(const std::string& sweep_directory, swept_point& p) {
   errors ignored;
   const std::string directory = directory_of_point(sweep_directory, p.name);
-  input_file file{directory + "/point.json"};
+  packed_input file{directory + "/point.json"};
   const auto text = file.read_all();
   if (!text) return;
   const auto document = json_document::parse("point.json", *text, ignored);

@@ -5,6 +5,9 @@
 #include "lab/terminal.hpp"
 
 #include <sched.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,13 +53,21 @@ bool worker_pool::begin(std::size_t number, const std::function<int()>& work) {
   // Buffered output would be written twice.
   std::fflush(stdout);
   std::fflush(stderr);
+  [[maybe_unused]] const ::pid_t parent = ::getpid();
   // A signal for the new process must not meet the parent's state in it.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   w.process = ::fork();
-  if (w.process == 0) interruptible::forget();
+  if (w.process == 0) {
+    interruptible::forget();
+#ifdef __linux__
+    // Without the parent nobody wants the result.
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) ::_exit(128 + SIGTERM);
+#endif
+  }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (w.process < 0) return false;
   if (w.process > 0) {

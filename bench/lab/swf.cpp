@@ -89,6 +89,9 @@ swf_reader::line_outcome swf_reader::next_line(std::string_view& text) {
     }
     if (!refill(looked_at)) return line_outcome::failed;
   }
+  if (text.find('\0') != std::string_view::npos) {
+    return fail("a zero byte: expected a text in UTF-8, not a binary file");
+  }
   ++line_;
   if (line_ == 1 && text.starts_with("\xEF\xBB\xBF")) {
     text.remove_prefix(3);

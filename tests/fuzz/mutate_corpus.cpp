@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-// Runs a fuzz target on mutations of JSON texts, for so many seconds, with any compiler: values, words and
-// whole members are exchanged, doubled and left out, so most of what comes is JSON and some of it valid.
+// Runs a fuzz target on mutations of JSON texts or tables, for so many seconds, with any compiler: values,
+// words and whole members, or fields, rows and columns, are exchanged, doubled and left out, so most of what
+// comes is JSON or a table and some of it valid.
 //
 //   mutate_scenario SECONDS SEED DIRECTORY...
 //
-// The last text is in mutated.json: what goes wrong ends the program. A seed gives the same texts again.
+// The last text is in "mutated": what goes wrong ends the program. A seed gives the same texts again.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -32,6 +33,7 @@ class mutator {
   [[nodiscard]] std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
 
   [[nodiscard]] std::string mutate(const tokens& of, const tokens& other) {
+    if (is_table(of)) return mutate_table(of, other);
     tokens all = of;
     // Mostly one, so that what comes is often valid.
     const std::size_t most = below(3) == 0 ? 4 : 1;
@@ -44,6 +46,91 @@ class mutator {
   }
 
  private:
+  /// Tables are cut at the ends of lines.
+  [[nodiscard]] static bool is_table(const tokens& of) { return of.front().back() == '\n'; }
+
+  [[nodiscard]] static tokens fields_of(const std::string& row) {
+    tokens fields(1);
+    for (const char c : row) {
+      if (c == ',') fields.emplace_back();
+      if (c != ',' && c != '\n') fields.back() += c;
+    }
+    return fields;
+  }
+
+  /// Fields, and now and then rows, columns and what separates them.
+  [[nodiscard]] std::string mutate_table(const tokens& of, const tokens& other) {
+    static const tokens odd{"",
+                            "0",
+                            "1",
+                            "2",
+                            "8",
+                            "16",
+                            "0.5",
+                            "1.5",
+                            "-1",
+                            "0.0005",
+                            "1000000.5",
+                            "1e3",
+                            "nan",
+                            "a",
+                            "b",
+                            "r",
+                            "nobody",
+                            "true",
+                            "False",
+                            "H100",
+                            "a100|h100",
+                            "x\"",
+                            "\"1,\n2\"",
+                            "\x1b[1m",
+                            "99999999999999999999",
+                            "1000000000000",
+                            "V100",
+                            "job_id",
+                            "gpus",
+                            " 1"};
+    tokens rows = of;
+    for (std::size_t changes = 1 + below(3); changes > 0; --changes) {
+      const std::size_t at = below(4) == 0 ? below(rows.size()) : rows.size() - 1 - below(rows.size()) / 2;
+      tokens fields = fields_of(rows[at]);
+      std::string& field = fields[below(fields.size())];
+      switch (below(12)) {
+        case 0:
+          rows.push_back(rows[at]);
+          continue;
+        case 1:
+          if (rows.size() > 2) rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(at));
+          continue;
+        case 2:
+          std::swap(rows[at], rows[below(rows.size())]);
+          continue;
+        case 3:
+          rows[at] = other[below(other.size())];
+          continue;
+        case 4:
+          fields.erase(fields.begin() + (&field - fields.data()));
+          break;
+        case 5:
+          field += ',';
+          break;
+        case 6: {
+          const tokens from = fields_of(rows[below(rows.size())]);
+          field = from[below(from.size())];
+          break;
+        }
+        default:
+          field = odd[below(odd.size())];
+      }
+      rows[at].clear();
+      for (const std::string& f : fields) rows[at].append(rows[at].empty() ? "" : ",").append(f);
+      rows[at] += below(50) == 0 ? "\r" : "\n";
+    }
+    std::string text;
+    for (const std::string& row : rows) text += row;
+    return text;
+  }
+
   /// A number for a number, or a string for a string.
   void exchange_scalar(tokens& all) {
     static const tokens numbers{"0",   "1",   "2",  "3",    "4",      "7",     "8",      "9",   "16", "64",
@@ -159,9 +246,14 @@ class mutator {
   std::mt19937_64 random_;
 };
 
-/// Strings, words and numbers, and single characters; without spaces and comments.
-[[nodiscard]] tokens tokens_of(std::string_view text) {
+/// Strings, words and numbers, and single characters; without spaces and comments. Of a table, its rows.
+[[nodiscard]] tokens tokens_of(std::string_view text, bool is_table) {
   tokens all;
+  while (is_table && !text.empty()) {
+    const std::size_t size = std::min(text.find('\n'), text.size() - 1) + 1;
+    all.emplace_back(text.substr(0, size));
+    text.remove_prefix(size);
+  }
   const auto is_word = [](char c) {
     return ('0' <= c && c <= '9') || ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') || c == '.' ||
            c == '-' || c == '+';
@@ -203,7 +295,7 @@ int main(int argc, char** argv) {
   for (const std::filesystem::path& path : files) {
     std::ifstream file{path, std::ios::binary};
     const std::string text{std::istreambuf_iterator<char>{file}, {}};
-    if (tokens t = tokens_of(text); !t.empty()) texts.push_back(std::move(t));
+    if (tokens t = tokens_of(text, path.extension() == ".csv"); !t.empty()) texts.push_back(std::move(t));
   }
   if (texts.empty()) return 1;
 
@@ -215,7 +307,7 @@ int main(int argc, char** argv) {
   for (; std::chrono::steady_clock::now() - begin < span; ++cases) {
     const std::string text =
         mutate.mutate(texts[mutate.below(texts.size())], texts[mutate.below(texts.size())]);
-    std::ofstream{"mutated.json", std::ios::binary} << text;
+    std::ofstream{"mutated", std::ios::binary} << text;
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
   }
   std::printf("%llu cases\n", static_cast<unsigned long long>(cases));

@@ -1,84 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 // Whatever a scenario says, check, decide, explain and replay agree on whether it is valid, and what is valid
 // runs.
-#include "lab/check.hpp"
-#include "lab/decide.hpp"
-#include "lab/explain_job.hpp"
-#include "lab/json_reader.hpp"
-#include "lab/replay.hpp"
-#include "lab/workload.hpp"
-
-#include <chrono>
-#include <cstdint>
-#include <string>
-
-#include "tests/fuzz/expect.hpp"
-
-using namespace allot::lab;
-using allot_test::expect;
-
-namespace {
-
-/// A scenario may be valid and take hours; those are none of the fuzzer's business.
-[[nodiscard]] bool is_small(const scenario& s) {
-  constexpr std::size_t most_nodes = 500;
-  constexpr std::uint32_t most_pods = 500;
-  std::uint64_t pods = 0;
-  for (const job_entry& j : s.jobs) pods += j.pod_request.pods;
-  return (!s.cluster || s.cluster->size() <= most_nodes) && pods <= most_pods;
-}
-
-void expect_same(const errors& found, const errors& of_check, const char* what) {
-  if (found.kept() != of_check.kept()) {
-    std::fprintf(stderr, "check:\n%sbut:\n%s", of_check.to_string().c_str(), found.to_string().c_str());
-  }
-  expect(found.kept() == of_check.kept(), what);
-}
-
-[[nodiscard]] errors found_by_replay(scenario s) {
-  replay_result r = result_for(s, s.policy.seed, true);
-  replay_control control;
-  control.max_time = std::chrono::seconds{5};
-  control.show_progress = false;
-  output_file nowhere;
-  const replay_stop stop = with_dimensions(s.resources.size(), [&](auto n) {
-    return run_replay<decltype(n)::value>(s, {nowhere, nullptr}, r, control);
-  });
-  expect(stop.problems.empty(), "a change of quotas that is valid can be made");
-  return stop.found;
-}
-
-}  // namespace
+#include "tests/fuzz/agreement.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = allot_test::text_of(data, size);
   // Files that a scenario names are none of the fuzzer's business.
   if (text.find("trace") != std::string_view::npos) return 0;
-  scenario_source source;
+  allot::lab::scenario_source source;
   source.file = "fuzzed";
-  errors of_check;
-  const auto s = parse_scenario(text, source, of_check);
-  expect(s.has_value() == of_check.empty(), "a scenario, or a reason why there is none");
-  if (!s || !is_small(*s)) return 0;
-  check_running(*s, of_check);
-  expect(!summary(*s).empty(), "a summary");
-
-  errors of_decide;
-  const auto decided = decide(*s, 4, of_decide);
-  expect(decided.has_value() == of_decide.empty(), "a decision, or a reason why there is none");
-  expect_same(of_decide, of_check, "decide and check agree");
-  if (decided) {
-    errors found;
-    static_cast<void>(json_document::parse("decided", to_json(*decided, *s), found));
-    expect(found.empty(), "a decision is JSON");
-  }
-  if (!s->jobs.empty()) {
-    errors of_explain;
-    const auto story = explain_job(*s, s->jobs[size % s->jobs.size()].id, 1, of_explain);
-    expect(story.has_value() == of_explain.empty(), "a story, or a reason why there is none");
-    expect_same(of_explain, of_check, "explain and check agree");
-    if (story) expect(!to_text(*story, *s).empty(), "a story");
-  }
-  expect_same(found_by_replay(*s), of_check, "replay and check agree");
+  allot_test::expect_agreement(text, source, size);
   return 0;
 }

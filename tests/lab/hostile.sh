@@ -46,15 +46,18 @@ exits 0 "$allot" decide running.json
 
 # Input without end is an error that names the file and the limit.
 if [ -e /dev/zero ]; then
-  exits 2 within 4000000 "$allot" check /dev/zero
-  says "$(<err)" '/dev/zero: there are more than 1 GiB to read, unpacked (expected less; --max-input SIZE raises the limit)*'
-  exits 2 within 4000000 "$allot" import kueue /dev/zero
-  says "$(<err)" '/dev/zero: there are more than 1 GiB to read*'
-  exits 2 within 1000000 "$allot" import philly /dev/zero
+  for command in check decide 'import kueue' 'import kai' 'import philly' 'import csv' compare; do
+    # shellcheck disable=SC2086
+    exits 2 within 1000000 timeout 10 "$allot" $command /dev/zero
+    says "$(<err)" '/dev/zero: line 1, column 1: a zero byte: expected a text in UTF-8, not a binary file*'
+  done
+  exits 2 within 1000000 "$allot" sweep /dev/zero --out swept
   says "$(<err)" '/dev/zero: line 1, column 1: a zero byte*'
-  exits 2 "$allot" sweep /dev/zero --out swept --max-input 1M
-  says "$(<err)" '/dev/zero: there are more than 1 MiB*'
 fi
+exits 2 within 4000000 "$allot" check - < <(yes '')
+says "$(<err)" 'standard input: there are more than 1 GiB to read, unpacked (expected less; --max-input SIZE raises the limit)*'
+exits 2 within 1000000 "$allot" sweep - --out swept --max-input 1M < <(yes '')
+says "$(<err)" 'standard input: there are more than 1 MiB*'
 scenario '"quotas": [{"name": "q"}]' >small.json
 exits 2 "$allot" check small.json --max-input 10
 says "$(<err)" 'small.json: there are more than 10 bytes to read*'
@@ -77,6 +80,20 @@ exits 2 "$allot" check lines.csv
 says "$(<err)" 'lines.csv: line *: there are more than 1000000 empty lines together*'
 exits 2 "$allot" import swf lines.csv
 says "$(<err)" 'lines.csv: line *: there are more than 1000000 lines together without a job*'
+# What is no UTF-8 is told as that, and what is shown of it is escaped.
+scenario '"quotas": [{"name": "q"}]' >text.json
+{ printf '\xff\xfe' && sed 's/./&\x00/g' text.json; } >utf16.json
+exits 2 "$allot" check utf16.json
+says "$(<err)" 'utf16.json: the text is UTF-16; expected UTF-8'
+{ printf '\xef\xbb\xbf' && cat text.json; } >marked.json
+exits 0 "$allot" check marked.json
+exits 0 "$allot" check - <marked.json
+printf '{"format": \x80}' >bytes.json
+exits 2 "$allot" check bytes.json
+says "$(<err)" 'bytes.json: line 1, column 12: this is not JSON (* at: \\x80})'
+scenario '"quotas": [{"name": "q", "weight": "a\u0007b"}]' >bell.json
+exits 2 "$allot" check bell.json
+says "$(<err)" 'bell.json: /quotas/0/weight: expected *, found "a\\x07b"'
 # Values, strings and nesting have limits of their own.
 {
   printf '['
@@ -118,6 +135,13 @@ scenario "$(chain 3), \"events\": [{\"at_s\": 1, \"add_quota\": {\"name\": \"new
 exits 0 "$allot" check chain.json --max-depth 4
 exits 2 "$allot" check chain.json --max-depth 3
 says "$(<err)" 'chain.json: /events/0/add_quota: the quota new is then too deep in its tree (expected at most 3 levels*'
+exits 2 "$allot" check chain.json --max-depth 10001
+says "$(<err)" '--max-depth: expected a whole number from 1 to 10000*'
+scenario "$(chain 10000 | sed 's/"name": "q1",/"name": "q1", "inclusive": true,/'), \"jobs\": [{\"id\": \"j\", \"quota\": \"q10000\", \"request\": {\"gpu\": 1}, \"duration_s\": 1}]" >chain.json
+for command in 'check chain.json' 'decide chain.json' 'explain chain.json j' 'replay chain.json --at 0'; do
+  # shellcheck disable=SC2086
+  exits 0 within 4000000 timeout 100 "$allot" $command --max-depth 10000
+done
 {
   printf '{"format": "allot-scenario/1", "quotas": [null'
   yes , | head -n 200000 | tr -d '\n' | sed 's/,/,null/g'
@@ -125,6 +149,14 @@ says "$(<err)" 'chain.json: /events/0/add_quota: the quota new is then too deep 
 } >nulls.json
 exits 2 within 300000 "$allot" check nulls.json
 says "$(<err)" 'nulls.json: /quotas/0: expected an object, found null*... and 199951 more'
+
+{
+  printf '{"format": "allot-scenario/1"'
+  seq -f ', "k%.0f": 1' 200000 | tr -d '\n'
+  printf '}'
+} >keys.json
+exits 2 timeout 20 "$allot" check keys.json
+says "$(<err)" 'keys.json: /k1: unknown key "k1"*... and 199950 more'
 
 # Many tenants cost what they are, not their square; the report stays small, and so does what is printed.
 awk 'BEGIN { print "job_id,submit_s,duration_s,gpus,tenant"
@@ -149,6 +181,15 @@ exits 2 "$allot" check places.json --trace places.csv
 says "$(<err)" '*places.csv: line 7, column 14 (gpu_model): job 5: no node has the GPU model "V1"*'
 says "$(<err)" '*places.csv: line 5, column 9 (tenant): job 3: the job has no tenant*'
 says "$(<err)" '*places.csv: line 3, column 13 (tenant): job 2,2: the tenant "no\\x0abody" is not a quota of the scenario*'
+# Errors of the objects of a cluster name the object.
+objects=$sources/tests/lab/objects
+sed 's/"nodeLabels": {[^}]*}/"nodeLabels": {"gpu": 5}/' "$objects/kueue.json" >objects.json
+exits 2 "$allot" import kueue objects.json
+says "$(<err)" '*objects.json: /items/*/spec/nodeLabels/gpu: expected a string, found 5 (in ResourceFlavor *)*'
+# What is made passes check: also of pods that run where they can't.
+sed 's/"cpu": "127500m"/"cpu": "5m"/' "$objects/kai.json" >objects.json
+exits 2 "$allot" import kai objects.json
+says "$(<err)" '*the scenario made of objects.json: /jobs/*: the running job * (job *)*'
 # Errors of an experiment name places in it.
 experiment() {
   printf '{"format": "allot-experiment/1", "scenarios": [%s]}' "$1" >experiment.json
@@ -192,6 +233,14 @@ if [ -e /dev/full ]; then
     says "$(<err)" '*standard output*No space left on device*'
   done
 fi
+
+# Nor does a file take the place of standard output or error.
+exits 0 "$allot" replay running.json --out open
+"$allot" replay running.json --out closed <&- >&- 2>&-
+[ $? -eq 2 ] || fail "a closed standard output went unnoticed"
+for file in jobs.csv tenants.csv report.html; do
+  cmp -s open/$file closed/$file || fail "without standard output and error there is something else in $file"
+done
 
 # Nothing that a terminal would obey: escapes, line breaks in names, what turns the text around; and a zero byte
 # ends no message.

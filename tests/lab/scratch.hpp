@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "lab/files.hpp"
+#include "lab/packed_input.hpp"
 #include "lab/staging.hpp"
 
 #include <doctest/doctest.h>
@@ -40,7 +40,7 @@ class scratch {
     return path;
   }
   [[nodiscard]] std::string read(const std::string& name) const {
-    allot::lab::input_file file{path_of(name)};
+    allot::lab::packed_input file{path_of(name)};
     auto text = file.read_all();
     REQUIRE(text);
     return std::move(*text);

@@ -2,6 +2,8 @@
 #include "lab/staging.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <csignal>
@@ -101,6 +103,66 @@ TEST_CASE("staging: with force, only files of an earlier run are replaced") {
   CHECK(read(in.path_of("run/one")) == "new");
   CHECK(read(in.path_of("run/notes")) == "keep");
   CHECK(files_in(in.path_of("")) == std::set<std::string>{"run"});
+}
+
+TEST_CASE("staging: by force, a directory that has nothing else is replaced at once, with its mode") {
+  const scratch in;
+  fs::create_directory(in.path_of("run"));
+  fs::permissions(in.path_of("run"), fs::perms::owner_all);
+  write(in.path_of("run/one"), "old");
+  write(in.path_of("run/two"), "old");
+  staging_directory s;
+  REQUIRE(s.open(in.path_of("run"), names, true).empty());
+  write(s.path_of("one"), "new");
+  struct stat staged {};
+  REQUIRE(::stat(s.path_of("").c_str(), &staged) == 0);
+  REQUIRE(s.publish().empty());
+  struct stat published {};
+  REQUIRE(::stat(in.path_of("run").c_str(), &published) == 0);
+  CHECK(published.st_ino == staged.st_ino);
+  CHECK(fs::status(in.path_of("run")).permissions() == fs::perms::owner_all);
+  CHECK(files_in(in.path_of("run")) == std::set<std::string>{"one"});
+  CHECK(files_in(in.path_of("")) == std::set<std::string>{"run"});
+}
+
+TEST_CASE("staging: by force, nothing goes where something can't be replaced") {
+  const scratch in;
+  fs::create_directories(in.path_of("run/one"));
+  write(in.path_of("run/two"), "old");
+  staging_directory s;
+  REQUIRE(s.open(in.path_of("run"), names, true).empty());
+  write(s.path_of("one"), "new");
+  write(s.path_of("two"), "new");
+  CHECK(s.publish().find("Is a directory") != std::string::npos);
+  CHECK(read(in.path_of("run/two")) == "old");
+  CHECK(files_in(in.path_of("")) == std::set<std::string>{"run"});
+}
+
+TEST_CASE("staging: a link to a directory stays one") {
+  const scratch in;
+  fs::create_directory(in.path_of("there"));
+  write(in.path_of("there/one"), "old");
+  fs::create_directory_symlink(in.path_of("there"), in.path_of("run"));
+  staging_directory s;
+  REQUIRE(s.open(in.path_of("run"), names, true).empty());
+  write(s.path_of("one"), "new");
+  REQUIRE(s.publish().empty());
+  CHECK(fs::is_symlink(in.path_of("run")));
+  CHECK(read(in.path_of("there/one")) == "new");
+}
+
+TEST_CASE("staging: what a killed run left goes, also if this process has its number") {
+  const scratch in;
+  // In a container every run may be process 1.
+  const std::string left = in.path_of("run.partial-") + std::to_string(::getpid());
+  fs::create_directory(left);
+  write(left + "/one", "half");
+  staging_directory s;
+  REQUIRE(s.open(in.path_of("run"), names, false).empty());
+  allot::lab::remove_leftovers(in.path_of("run"), names);
+  CHECK_FALSE(fs::exists(left));
+  CHECK(allot::lab::is_partial(s.path_of("").substr(0, s.path_of("").size() - 1)));
+  CHECK(fs::exists(s.path_of("")));
 }
 
 TEST_CASE("staging: paths that are refused") {

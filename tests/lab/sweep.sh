@@ -325,4 +325,29 @@ says "$(<err)" 'failing: it has the sweep of the experiment "failing", and part-
 says "$(<err)" "*can't write *"
 nothing_half_done
 
+# The replays of a sweep that is killed end with it.
+if [ -e /proc/self/stat ]; then
+  printf '%s' '{"format": "allot-experiment/1", "policies": ["fifo"], "seeds": [1],
+    "scenarios": [{"nodes": "128x8", "tenants": {"t0": 500, "t1": 300, "t2": 224},
+                   "generate": {"model": "uniform", "gpus": 1024, "jobs": 500000, "load": 0.9}}]}' >endless.json
+  "$allot" sweep endless.json --out endless --jobs 1 >/dev/null 2>&1 &
+  sweep=$!
+  replays() { grep -l "^PPid:.$sweep\$" /proc/[0-9]*/status 2>/dev/null | tr -dc '0-9\n'; }
+  for ((i = 0; i < 200; ++i)); do
+    replay=$(replays)
+    [ -z "$replay" ] || break
+    sleep 0.05
+  done
+  [ -n "$replay" ] || fail "the sweep replays nothing"
+  kill -KILL $sweep
+  wait $sweep 2>/dev/null
+  # Where nobody waits for it, it stays as a zombie.
+  is_running() { grep -qs '^State:.[^ZX]' "/proc/$replay/status"; }
+  for ((i = 0; i < 100; ++i)); do
+    is_running || break
+    sleep 0.05
+  done
+  ! is_running || fail "a replay goes on without its sweep"
+fi
+
 conclude
