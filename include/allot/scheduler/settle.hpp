@@ -3,6 +3,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
+#include <allot/scheduler/detail/job_table.hpp>
 #include <allot/scheduler/job_state.hpp>
 #include <allot/scheduler/view.hpp>
 
