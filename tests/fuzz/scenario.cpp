@@ -19,7 +19,7 @@ using allot_test::expect;
 
 namespace {
 
-/// A scenario may be valid and take hours; those are none of the fuzzer's business.
+/// A scenario may be valid and take hours; such scenarios are skipped.
 [[nodiscard]] bool is_small(const scenario& s) {
   constexpr std::size_t most_nodes = 500;
   constexpr std::uint32_t most_pods = 500;
@@ -52,7 +52,7 @@ void expect_same(const errors& found, const errors& of_check, const char* what) 
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = allot_test::text_of(data, size);
-  // Files that a scenario names are none of the fuzzer's business.
+  // Files that a scenario names are not fuzzed.
   if (text.find("trace") != std::string_view::npos) return 0;
   scenario_source source;
   source.file = "fuzzed";
