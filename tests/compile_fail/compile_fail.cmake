@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-# What must not compile, and what the first error must say. A file here has many cases, each a macro:
+# Code that must not compile, and the required text of the first error. A file here has many cases, each a
+# macro:
 #
 #   #ifdef preemptible_is_an_int    (or #elif defined preemptible_is_an_int)
 #     // allot: the view's preemptible must be `bool preemptible(const job&) const`

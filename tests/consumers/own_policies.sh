@@ -18,7 +18,7 @@ cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$pr
 begin=$SECONDS
 cmake --build build >build.txt 2>&1 || { cat build.txt && exit 1; }
 printf 'all five policies and the replay in C++ were built in %d s\n' $((SECONDS - begin))
-# One alone, as it is tried first: its header and <allot/lab/own_policy.hpp> are enough.
+# A single policy, as it is tried first: its header and <allot/lab/own_policy.hpp> are enough.
 for policy in "${own[@]}"; do
   printf '#include <allot/lab/own_policy.hpp>\n#include "%s.hpp"\nint main(int c, char** v) { return allot::lab::run_program_with<%s>(c, v); }\n' \
     "$policy" "$policy" >alone.cpp

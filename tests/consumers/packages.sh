@@ -35,7 +35,7 @@ PKG_CONFIG_PATH=$PWD/moved/share/pkgconfig
 "$cxx" -std=c++20 $(pkg-config --cflags allot) "$consumers/main.cpp" -o by_pkg_config && ./by_pkg_config
 [ -f moved/share/doc/allot/README.md ] || fail "no documentation is installed"
 
-# What dpkg would do on a machine of its own, below a directory. (The root of dpkg is not that of its scripts; there
+# What dpkg would do on a separate machine, below a directory. (dpkg's root is not that of its scripts; there
 # are none.)
 scratch_dpkg() { dpkg --root="$PWD/root" --force-not-root --force-depends --log=/dev/null "$@"; }
 deb() { # BUILD
@@ -88,7 +88,7 @@ if [ -x conan/bin/conan ]; then
   export CONAN_HOME=$PWD/conan_home
   [ -f "$CONAN_HOME/profiles/default" ] || conan/bin/conan profile detect >/dev/null 2>&1
   for boost in none ${whole:+system}; do
-    # Nothing is asked of a server, and nothing is written into the sources.
+    # No server is contacted, and nothing is written into the sources.
     conan/bin/conan create "$sources" -o "allot/*:boost=$boost" -s compiler.cppstd=20 --build=missing \
       --no-remote -c tools.cmake.cmaketoolchain:generator=Ninja -c tools.cmake.cmaketoolchain:user_presets= \
       -c tools.cmake.cmake_layout:test_folder="$PWD/conan_test" >conan.txt 2>&1 || { tail -n 40 conan.txt && exit 1; }

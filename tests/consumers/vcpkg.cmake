@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
 # Runs the portfile with stand-ins for the functions of vcpkg, which would download its tools.
 #   cmake -D OUT=DIR -D FEATURES="core;graph" -P vcpkg.cmake
-# What the port installs is in OUT/packages then.
+# Afterwards OUT/packages contains what the port installs.
 cmake_minimum_required(VERSION 3.25)
 
 set(PORT allot)
@@ -30,7 +30,7 @@ function(vcpkg_check_features)
 endfunction()
 function(vcpkg_cmake_configure)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "SOURCE_PATH" "OPTIONS")
-  # As vcpkg does: what the port passes has to be options of the project.
+  # As vcpkg does: the arguments of the port must be options of the project.
   run(${CMAKE_COMMAND} -S ${arg_SOURCE_PATH} -B ${CURRENT_BUILDTREES_DIR} -G Ninja ${arg_OPTIONS}
       -DCMAKE_BUILD_TYPE=Release -DCMAKE_INSTALL_PREFIX=${CURRENT_PACKAGES_DIR} -DBUILD_SHARED_LIBS=OFF)
 endfunction()
@@ -54,7 +54,7 @@ endfunction()
 
 include(${port}/portfile.cmake)
 
-# The rules for a package of headers: no library, nothing for debugging, its licence and its usage.
+# The rules for a header-only package: no library, no debug files, its licence and its usage.
 foreach(file include/allot/allot.hpp share/allot/copyright share/allot/usage share/allot/allotTargets.cmake)
   expect_file(${file})
 endforeach()
@@ -62,7 +62,7 @@ file(GLOB made RELATIVE ${CURRENT_PACKAGES_DIR} ${CURRENT_PACKAGES_DIR}/*)
 if(NOT made STREQUAL "include;share")
   message(FATAL_ERROR "the port installs ${made}: expected include and share")
 endif()
-# The manifest is JSON, and names the port and the features that the portfile asks about.
+# The manifest is JSON, and names the port and the features that the portfile uses.
 file(READ ${port}/vcpkg.json manifest)
 string(JSON name GET ${manifest} name)
 string(JSON feature GET ${manifest} features graph description)

@@ -43,7 +43,7 @@ TEST_CASE("dimension_names: any list of names will do, and any number") {
   CHECK(too_many[1] == "1");
   CHECK(too_many.find("gpu") == std::optional<std::size_t>{0});
   for (const std::size_t d : {2U, 3U, 70'000U}) CHECK(too_many[d].empty());
-  // Of two of one name the first is meant.
+  // Of two with the same name the first is used.
   CHECK(dimension_names<2>{"gpu", "gpu"}.find("gpu") == std::optional<std::size_t>{0});
 }
 

@@ -16,7 +16,7 @@ using allot::savepoint;
 
 namespace {
 
-/// Eight numbers that can be set, and set back: the smallest host of a journal.
+/// Eight numbers that can be set and rolled back: the smallest host of a journal.
 struct cells {
   std::array<int, 8> values{};
   journal<std::pair<std::size_t, int>> log;

@@ -18,7 +18,7 @@ __extension__ using wide = __int128;
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
-/// What saturating arithmetic should give, computed in 128 bits.
+/// The expected result of saturating arithmetic, computed in 128 bits.
 quantity clamped(wide exact) {
   if (exact >= largest) return quantity::unlimited();
   if (exact <= -wide{largest}) return quantity::lowest();

@@ -41,7 +41,7 @@ std::strong_ordering by_definition(wide a, wide b, wide c, wide d) {
   return product(a, d) <=> product(c, b);
 }
 
-/// Of every size up to 128 bits, the extremes and powers of two among them.
+/// Of every size up to 128 bits, including the extremes and powers of two.
 wide any_size(allot_test::random_source& random) {
   const wide bits = (wide{random()} << 64U) | random();
   switch (random.below(8)) {
@@ -71,7 +71,7 @@ TEST_CASE("ratio: the comparison is that of the 256-bit cross products") {
 }
 
 TEST_CASE("ratio: neighbours that differ only in the last step of Euclid's algorithm") {
-  // Consecutive quotients of Fibonacci numbers agree in all but their last partial quotient, and lie on
+  // Consecutive quotients of Fibonacci numbers agree in all but their last partial quotient, and are on
   // alternating sides of the golden ratio.
   std::vector<wide> fibonacci{1, 1};
   while (fibonacci.back() <= largest - fibonacci[fibonacci.size() - 2]) {

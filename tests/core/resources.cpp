@@ -17,8 +17,8 @@ using allot::resources;
 
 namespace {
 
-// In one dimension an amount is a vector; in several it must be said that it stands for all of them. Weights
-// and the like spread without ceremony.
+// In one dimension an amount converts to a vector; in several this must be explicit. Weights and the like
+// convert implicitly.
 static_assert(std::convertible_to<quantity, resources<1>>);
 static_assert(!std::convertible_to<quantity, resources<3>>);
 static_assert(std::constructible_from<resources<3>, quantity>);

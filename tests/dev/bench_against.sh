@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# ./dev bench --against: the comparison of measurements that are made up, then the command in a repository whose
-# benchmarks are.
+# ./dev bench --against: first the comparison, with made-up measurements, then the command, in a repository
+# with benchmarks.
 # shellcheck source=tests/support/program_test.sh
 source "$2/tests/support/program_test.sh"
 command -v git >/dev/null 2>&1 || { echo 'needs git' && exit 77; }
 
-# What Google Benchmark writes, of lines NAME REAL_TIME CPU_TIME UNIT. Without times the benchmark failed.
+# The output of Google Benchmark for lines NAME REAL_TIME CPU_TIME UNIT. Without times the benchmark failed.
 as_json() {
   local name real cpu unit
   printf '{\n  "context": {\n    "host_name": "h",\n    "load_avg": [1,2,3]\n  },\n  "benchmarks": [\n'
@@ -58,7 +58,7 @@ done
 exits 1 compare -v rev=base rounds/*.json
 says "$(head -n 1 out | tr -s ' ')" ' base now change deviation'
 says "$(sed -n 2p out | tr -s ' ')" '*+20.0 % 0.0 % worse allot_micro own_clock/manual_time'
-# One round that something disturbed neither hides a change nor makes one.
+# One disturbed round neither hides a change nor creates one.
 says "$(sed -n 3p out | tr -s ' ')" ' 100.00 ns 110.00 ns +10.0 % 1.0 % worse * slower<4>(a|b)/quotas:10'
 says "$(line noisy)" '* +6.0 % 1?.0 % allot_micro noisy'
 says "$(line two_percent)" '* +2.0 % 0.0 % allot_micro two_percent'
@@ -73,7 +73,7 @@ done
 exits 0 compare -v filters=1 rounds/*.json
 says "$(<out)" $'allot_micro\t^(own_clock/manual_time|slower<4>\\\\(a\\\\|b\\\\)/quotas:10|faster)$'
 
-# Measured again, one is worse as before; two differ in other ways than before, which is chance.
+# Measured again, one is worse as before; two differ in another direction than before, which is chance.
 for round in 1 2 3; do
   as_json >rounds/before.allot_micro.2.$round.json <<TEXT
 own_clock/manual_time 100 1
@@ -96,7 +96,7 @@ rm -r rounds && mkdir rounds
 : >rounds/before.allot_micro.1.1.json
 exits 2 compare rounds/*.json
 
-# --- the command; `cmake` makes a program of bench/micro/times.cpp that says what stands there
+# --- the command; `cmake` builds a program from bench/micro/times.cpp that prints the times given there
 unset $(git rev-parse --local-env-vars 2>/dev/null)
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 ALLOT_TRACES=none
 export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.org
@@ -156,14 +156,14 @@ says "$(<out)" '*round 3 of 3 *What was worse or better, again:*round 6 of 6 *+5
 [ -e repository/build/against/"$first"/build/kept ] || fail 'the build of the revision was not kept'
 ! grep -q steady repository/build/against/rounds/after.allot_micro.2.*.json ||
   fail 'what was the same was measured again, too'
-# From a hook, which is told where the user's index is.
+# From a hook, which gets the location of the user's index.
 in_hook() { (export GIT_DIR=$PWD/repository/.git GIT_INDEX_FILE=$PWD/repository/.git/index && "$@"); }
 rm -rf repository/build/against
 exits 0 in_hook bench --against HEAD steady
 says "$(<out)" '*0 worse, 0 better, 1 the same*'
 [ "$(state)" = "$before" ] || fail "from a hook the user's tree changed: $(state)"
 
-# Another revision takes the place of the first; a directory that was removed or changed is made again.
+# Another revision replaces the first; a directory that was removed or changed is created again.
 git -C repository commit -q -a -m second
 second=$(git -C repository rev-parse --short HEAD)
 exits 0 bench --against HEAD
@@ -174,7 +174,7 @@ exits 0 bench --against HEAD
 rm -rf repository/build
 exits 0 bench --against HEAD
 says "$(<out)" '*0 worse, 0 better, 4 the same*'
-# Git forgets the trees of others also when their directories are gone already.
+# Git also forgets other worktrees whose directories no longer exist.
 rm -rf repository/build/against
 exits 0 bench --against HEAD~1 steady
 [ "$(trees)" = "$first" ] || fail "checked out: $(trees)"
@@ -186,7 +186,7 @@ exits 2 bench --against HEAD
 says "$(<out)" '* has no allot_micro: left out*'
 says "$(<err)" '*have no benchmark program in common.'
 
-# --- what was asked for wrongly
+# --- invalid arguments
 refused() { # PATTERN ARGUMENTS...
   local pattern=$1
   shift

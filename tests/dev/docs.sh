@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# `./dev docs` says which public name has no docstring and which page refers to nothing, and fails; what needs
-# no docstring it lets pass. $1: the script dev, $2: the top of the sources.
+# `./dev docs` reports public names without a docstring and pages with broken references, and fails; it
+# accepts names that need no docstring. $1: the script dev, $2: the top of the sources.
 set -uo pipefail
 top=$2
 command -v doxygen >/dev/null || exit 77

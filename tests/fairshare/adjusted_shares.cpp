@@ -23,7 +23,7 @@ TEST_CASE("adjusted_shares: unwanted capacity goes to the others") {
   CHECK((s[0].fair == gpus(20) && s[1].fair == gpus(20) && s[2].fair == gpus(40)));
   CHECK((s[0].capped == gpus(10) && s[1].capped == quantity::milli(23'333)));
   CHECK(s[2].capped == quantity::milli(46'667));
-  // The first would have its 20 if it wanted them; the others already have all that they can get.
+  // The first would have its 20 if it wanted them; the others already have all they can get.
   CHECK((s[0].uncapped == gpus(20) && s[1].uncapped == s[1].capped && s[2].uncapped == s[2].capped));
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("adjusted_shares: conserved, and each uncapped share is a division of 
       greedy[i].wants = quantity::milli(1'000'000'000);
       adjusted_shares other;
       other.update(capacity, greedy);
-      // But for the rounding: one is nearest, the other down.
+      // Except for rounding: one is rounded to the nearest, the other down.
       const std::int64_t difference = other.shares()[i].capped.in_milli() - all[i].uncapped.in_milli();
       CHECK(difference >= -1);
       CHECK(difference <= 1 + static_cast<std::int64_t>(claims.size()));

@@ -64,7 +64,7 @@ TEST_CASE(
   CHECK(usage.used(a, 0) == gpus(3));
   usage.admit(7, 120);
   CHECK(usage.used(a, 0) == gpus(3));
-  // Another that gives up leaves nothing behind.
+  // Another one that is withdrawn leaves nothing behind.
   const ratio before = usage.score(a, 1000);
   usage.enter(a, 8, resources<>{gpus(2)});
   CHECK((usage.score(a, 1000) > before));
@@ -85,7 +85,7 @@ TEST_CASE("admission_usage: score is by weight and resource weight, and zero wei
   usage.tick(b, {gpus(2), gpus(0)}, 1);
   CHECK((usage.score(a, 2000) == usage.score(b, 1000)));
   CHECK((usage.score(a, 1000) > usage.score(b, 1000)));
-  // Also one that has used nothing (#13481), and one below zero.
+  // Also for one that has used nothing (#13481), and for one below zero.
   admission_usage<2> fresh;
   fresh.resize(1, 0);
   CHECK(fresh.score(a, 0).is_infinite());

@@ -89,7 +89,8 @@ TEST_CASE("borrowed_share: a tiny loan counts, however much could be lent (Kueue
 }
 
 TEST_CASE("borrowed_share: nothing could be lent, yet it borrows (Kueue #6925)") {
-  // An overcommitted quota has less than it promised; what is used over it is borrowed from nobody.
+  // An overcommitted quota has less than it promised; what is used beyond its capacity is borrowed from no
+  // quota.
   ledger<> l = make_ledger({{.name = "pool"}, {.name = "a", .parent = "pool"}});
   l.charge(a, gpus(1));
   const auto s = share_of(l, contender<1>{a, false, gpus(1)});
@@ -104,7 +105,7 @@ TEST_CASE("borrowed_share: only requested dimensions make a borrower, but all lo
   const auto s = share_of(l, contender<2>{a, false, {gpus(0), gpus(0)}});
   CHECK_FALSE(s.borrows);
   CHECK((s.weighted == ratio{1, 2}));
-  // The dimension where most is borrowed decides.
+  // The dimension in which most is borrowed is decisive.
   CHECK((share_of(l, contender<2>{a, false, {gpus(6), gpus(0)}}).weighted == ratio{6, 10}));
   CHECK((share_of(l, contender<2>{a, false, {gpus(4), gpus(0)}}).weighted == ratio{5, 10}));
 }
@@ -114,7 +115,7 @@ TEST_CASE("borrowed_share: borrowers of weight zero come last, among themselves 
   CHECK(share_of(l, contender<1>{a, false, gpus(11)}).weighted.is_infinite());
   CHECK((share_of(l, contender<1>{a, false, gpus(11)}) < share_of(l, contender<1>{b, false, gpus(2)})));
   CHECK((share_of(l, contender<1>{a, false, gpus(12)}) == share_of(l, contender<1>{b, false, gpus(2)})));
-  // Within its own it borrows nothing, whatever its weight.
+  // Within its nominal quota it borrows nothing, whatever its weight.
   CHECK(share_of(l, contender<1>{a, false, gpus(10)}).weighted.is_zero());
   ledger<> weighted = pool_of_100(0, 1);
   CHECK((share_of(weighted, contender<1>{b, false, gpus(90)}) <

@@ -30,7 +30,7 @@ TEST_CASE("contender: a child counts with its whole subtree, own jobs with the q
   CHECK(own.supply == gpus(20 - 8 - 6));
   CHECK(own.used == gpus(3));
 
-  // Of the 6 of b, 4 are lent to nobody: they are not part of what the tree has.
+  // Of b's 6, 4 can't be lent: they are not part of the tree's capacity.
   const auto whole = account_of(l, contender<1>{all}, 0);
   CHECK(whole.supply == gpus(20 - 4));
   CHECK(whole.used == gpus(3 + 1));

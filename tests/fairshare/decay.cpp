@@ -33,7 +33,7 @@ TEST_CASE("decay: within 2^-56 of 0.5 ^ (span / half_life)") {
     const instant span = random.between(0, random.one_in(2) ? half_life : 20 * half_life);
     const long double exact =
         std::exp2(-static_cast<long double>(span) / static_cast<long double>(half_life));
-    // long double itself is off by 2^-60 or so here.
+    // long double itself is off by about 2^-60 here.
     CHECK(std::fabs(value(half_life_decay(span, half_life)) - exact) < 0x1p-56L);
   });
 }

@@ -63,13 +63,13 @@ TEST_CASE("decayed_surplus: past usage reduces a part of the surplus, down to no
   CHECK(granted_by(decayed_surplus<>{past_use_settings{500}}, 8'000, claimants) == amounts{3'000, 5'000});
   CHECK(granted_by(decayed_surplus<>{past_use_settings{1000}}, 8'000, claimants) == amounts{2'000, 6'000});
   CHECK(granted_by(decayed_surplus<>{past_use_settings{2000}}, 8'000, claimants) == amounts{0, 8'000});
-  // But surplus does not idle for it.
+  // But the surplus is not left idle because of it.
   CHECK(granted_by(decayed_surplus<>{past_use_settings{2000}}, 8'000,
                    {who(0, 1, 99, 750), who(0, 1, 3, 250)}) == amounts{5'000, 3'000});
 }
 
 TEST_CASE("decayed_surplus: usage can be measured among siblings (KAI's trap 23)") {
-  // A department of a tenth of the cluster, all of it used by the first.
+  // A department with a tenth of the cluster, all of it used by the first.
   const std::vector<claimant> claimants{who(0, 1, 16, 100), who(0, 1, 16, 0)};
   CHECK(granted_by(decayed_surplus<>{as_kai, gpus(1)}, 16'000, claimants) == amounts{8'000, 8'000});
   CHECK(granted_by(decayed_surplus<>{past_use_settings{1000, true}, gpus(1)}, 16'000, claimants) ==
@@ -91,7 +91,7 @@ TEST_CASE("decayed_surplus: grants the whole surplus, and more surplus reduces n
 }
 
 TEST_CASE("decayed_surplus: with recomputed weights more surplus may reduce a grant") {
-  // With 55 GPUs c takes one round more to be full than with 56, so a and b are measured among themselves a
+  // With 55 GPUs c needs one round more to be full than with 56, so a and b are compared with each other a
   // round later.
   const std::vector<claimant> claimants{who(0, 3, 200, 300), who(0, 4, 200, 700), who(0, 3, 2, 400),
                                         who(0, 1, 2, 0)};

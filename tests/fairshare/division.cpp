@@ -38,7 +38,7 @@ ledger<> make_ledger(std::vector<quota_spec<>> specs) {
   return ledger<>{allot::build_quota_tree<1>(std::move(specs)).value()};
 }
 
-/// What the own jobs of each quota are entitled to, in thousandths.
+/// The entitlement of each quota's own jobs, in thousandths.
 std::vector<std::int64_t> divide(const ledger<>& l, const std::vector<resources<>>& demand) {
   division<> shares;
   shares.update(l, demand);
@@ -58,7 +58,7 @@ struct numbers {
   std::int64_t weight;
 };
 
-/// `total` in a root that contains the rest.
+/// A root of `total` that contains the rest.
 ledger<> siblings(std::int64_t total, const std::vector<numbers>& children) {
   std::vector<quota_spec<>> specs{{.name = "root", .nominal = gpus(total), .inclusive = true}};
   for (const numbers& c : children) {
@@ -70,7 +70,7 @@ ledger<> siblings(std::int64_t total, const std::vector<numbers>& children) {
   return make_ledger(std::move(specs));
 }
 
-/// Small numbers of thousandths, so that rounding matters everywhere and units can be counted one by one.
+/// Few thousandths, so that rounding matters everywhere and units can be counted one by one.
 std::vector<quota_spec<>> in_thousandths(std::vector<quota_spec<>> specs, random_source& random) {
   const auto scale = [&](quantity q) { return quantity::milli(q.in_milli() / 1000); };
   for (quota_spec<>& s : specs) {
@@ -131,7 +131,7 @@ class by_thousandths {
   [[nodiscard]] std::int64_t keeps(quota_id x) const {
     return std::max<std::int64_t>(0, supply(x) - lends(x));
   }
-  /// Of the supply of x, if all its subtree asked for what it wants and may have.
+  /// Of the supply of x, if its whole subtree asked for what it wants and may have.
   [[nodiscard]] std::int64_t wanted(quota_id x) const {
     std::int64_t sum = demand_[x.index()][0].in_milli();
     for (const quota_id c : tree_.children(x)) sum += asks(c);
@@ -201,9 +201,9 @@ TEST_CASE("division: KAI's row, 100 GPUs for two queues of weights 3 and 1") {
 TEST_CASE("division: 128 GPUs, what is deserved first, the rest by weight") {
   const ledger<> l = siblings(128, {{32, 2000}, {16, 1000}, {0, 1000}});
   CHECK(divide(l, whole({0, 128, 128, 24})) == std::vector<std::int64_t>{0, 72'000, 36'000, 20'000});
-  // What C does not want the others share 2 : 1.
+  // What C does not want is shared 2 : 1 by the others.
   CHECK(divide(l, whole({0, 128, 128, 5})) == std::vector<std::int64_t>{0, 82'000, 41'000, 5'000});
-  // Exact thousandths: KAI's floor of whole GPUs gives 43, 43, 42.
+  // Exact thousandths: KAI's rounding down to whole GPUs gives 43, 43, 42.
   CHECK(divide(siblings(128, {{0, 1000}, {0, 1000}, {0, 1000}}), whole({0, 128, 128, 128})) ==
         std::vector<std::int64_t>{0, 42'667, 42'667, 42'666});
 }
@@ -270,7 +270,7 @@ TEST_CASE("division: lend and borrow limits") {
                    {.name = "c", .parent = "root", .nominal = gpus(4), .is_static = true}});
   CHECK(divide(l, whole({0, 0, 20, 0})) == std::vector<std::int64_t>{0, 0, 6'000, 0});
   CHECK(divide(l, whole({20, 0, 0, 0})) == std::vector<std::int64_t>{7'000, 0, 0, 0});
-  // Of the 7 that are lent, b owns 4, a lends 1 and the root's own jobs have a claim to 2.
+  // Of the 7 that are lent, b owns 4, a lends 1 and the root's own jobs are entitled to 2.
   CHECK(divide(l, whole({0, 9, 20, 20})) == std::vector<std::int64_t>{0, 7'000, 5'000, 4'000});
   CHECK(divide(l, whole({20, 9, 20, 20})) == std::vector<std::int64_t>{2'000, 6'000, 4'000, 4'000});
 }
@@ -534,14 +534,15 @@ void check_change_demand(Rule rule, std::size_t cases, bool usage_matters) {
   });
 }
 
-/// Sound, nothing left that somebody could use, and more capacity lowers nobody's: law 6 in the tree.
+/// The division is sound, nothing usable is left over, and more capacity never lowers an entitlement: law 6
+/// in the tree.
 template <class Rule>
 void check_law_6(Rule rule, std::size_t cases, bool by_quota = false) {
   allot_test::for_each_seed(cases, [&](random_source& random) {
     auto specs = random_specs(random, true);
     for (quota_spec<>& s : specs) s.priority = static_cast<std::int32_t>(random.below(3));
     auto demand = random_demand(random, specs.size());
-    // More capacity is more quota for the root itself. Where quota is the measure that is one that changes;
+    // More capacity is more quota for the root itself. Where quota is the measure, this changes the measure;
     // so there the root has no jobs of its own.
     for (std::size_t i = 0; i < specs.size(); ++i) {
       if (by_quota && specs[i].parent.empty()) demand[i] = {};

@@ -26,7 +26,7 @@ claimant of_quota(std::int64_t owned, std::int64_t has, std::int64_t wants) {
   return c;
 }
 
-/// By the definition: thousandth after thousandth to the one that has least.
+/// By the definition: one thousandth at a time to the quota that has least.
 template <class Measure>
 amounts thousandth_by_thousandth(std::int64_t surplus, const std::vector<claimant>& claimants,
                                  Measure measure) {

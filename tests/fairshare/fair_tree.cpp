@@ -55,14 +55,15 @@ using rank_map = std::map<std::string, std::size_t>;
 }  // namespace
 
 TEST_CASE("fair_tree: users follow their account, best account first") {
-  // Equal shares; a used a quarter of all, b the rest. Within, who used less goes first.
+  // Equal shares; a used a quarter of everything, b the rest. Within an account, the user with less usage is
+  // first.
   CHECK(ranks({{"a", "", 1},
                {"b", "", 1},
                {"a1", "a", 1, 20},
                {"a2", "a", 1, 5},
                {"b1", "b", 1, 70},
                {"b2", "b", 1, 5}}) == rank_map{{"a2", 0}, {"a1", 1}, {"b2", 2}, {"b1", 3}});
-  // Shares make up for it.
+  // Shares compensate for it.
   CHECK(ranks({{"a", "", 1},
                {"b", "", 4},
                {"a1", "a", 1, 20},
@@ -83,8 +84,8 @@ TEST_CASE("fair_tree: equal users share a rank, and the next is counted after th
 }
 
 TEST_CASE("fair_tree: equal accounts merge their children") {
-  // a and b have used alike. Their users are then compared with one another, by the level share each has in
-  // its own account: a1 0.5/0.25, b1 0.5/0.4, b2 0.5/0.6, a2 0.5/0.75.
+  // a and b have equal usage. So their users are compared with one another, by each user's level share in its
+  // own account: a1 0.5/0.25, b1 0.5/0.4, b2 0.5/0.6, a2 0.5/0.75.
   CHECK(ranks({{"a", "", 1},
                {"b", "", 1},
                {"a1", "a", 1, 25},
@@ -139,8 +140,8 @@ TEST_CASE("fair_tree: the smallest difference of usage is no tie") {
 
 namespace {
 
-/// By the definition: all users, ordered by the level shares on their paths, level by level. That is the same
-/// as long as no account is tied with a user or with an account of other depth below.
+/// By the definition: all users, ordered by the level shares on their paths, level by level. That is
+/// equivalent as long as no account is tied with a user or with an account of other depth below.
 struct path {
   quota_id user;
   std::vector<double> level_shares;
@@ -184,7 +185,7 @@ TEST_CASE("fair_tree: without ties between users and accounts, by the level shar
     ranked.update(tree, 0, own);
     CHECK(ranked.users() == users.size());
     for (std::size_t i = 0; i < users.size(); ++i) {
-      // An only child has all: its level share is 1 but for what a double makes of it.
+      // An only child has everything: its level share is 1, up to the rounding of doubles.
       CHECK(ranked.rank(users[i].user) == i);
     }
   });

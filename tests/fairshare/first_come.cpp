@@ -60,7 +60,8 @@ TEST_CASE("first_come: no claimant gets more while an earlier one could use it")
         const claimant& a = claimants[i];
         const claimant& b = claimants[j];
         if (!(a.since != b.since ? a.since < b.since : i < j)) continue;
-        // b got something that it does not use now: then nobody lacks what it uses, nor a what it waits for.
+        // b got something that it does not use now. Then no quota lacks what it uses, and a does not lack
+        // what it waits for.
         const std::int64_t b_had = b.granted.in_milli();
         const std::int64_t b_keeps = std::max(b_had, std::min(b.used, b.wants).in_milli());
         if (granted[j] > b_keeps) CHECK(granted[i] == a.wants.in_milli());

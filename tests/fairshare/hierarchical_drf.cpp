@@ -29,8 +29,8 @@ using two = resources<2>;
 
 enum class by { h_drf, h_drf_that_sees_no_blocks, sums };
 
-/// One task after the other for the quota whose turn it is, until none fits: which quota asks for what, in a
-/// tree of names.
+/// One task at a time for the quota whose turn it is, until none fits: the requests of each quota, in a tree
+/// of names.
 class filling {
  public:
   filling(two capacity, std::vector<quota_spec<2>> specs)
@@ -112,8 +112,8 @@ std::vector<quota_spec<2>> sci_and_eng() {
 }  // namespace
 
 TEST_CASE("hierarchical_drf: a group whose members need different resources has its part of both") {
-  // Volcano's scenario "rescaling": 10 CPUs and 10 of memory; sci needs both alike, in eng the one needs CPUs
-  // and the other memory.
+  // Volcano's scenario "rescaling": 10 CPUs and 10 of memory; sci needs both equally, in eng one child needs
+  // CPUs and the other memory.
   filling f{{gpus(10), gpus(10)}, sci_and_eng()};
   f.ask("sci", {gpus(1), gpus(1)}, 10);
   f.ask("dev", {gpus(1), gpus(0)}, 10);
@@ -125,8 +125,8 @@ TEST_CASE("hierarchical_drf: a group whose members need different resources has 
 }
 
 TEST_CASE("hierarchical_drf: a member that has run ahead does not starve its sibling (first anomaly)") {
-  // prod was alone and has all of the memory. Then dev and sci come for the CPUs. By sums eng has enough, so
-  // sci takes every CPU; scaled to dev, who has the least, eng is as poor as dev is.
+  // prod was alone and has all of the memory. Then dev and sci ask for the CPUs. By sums eng has enough, so
+  // sci gets every CPU; scaled to dev, which has the least, eng is as poor as dev is.
   for (const by order : {by::h_drf, by::sums}) {
     filling f{{gpus(10), gpus(10)}, sci_and_eng()};
     f.ask("prod", {gpus(0), gpus(1)}, 20);
@@ -142,7 +142,7 @@ TEST_CASE("hierarchical_drf: a member that has run ahead does not starve its sib
 
 TEST_CASE("hierarchical_drf: a blocked member does not let its siblings run away (second anomaly)") {
   // Volcano's scenario "blocking nodes": the CPUs run out while there is memory. pg31, stuck at a third, must
-  // not make pg3 look as if it had no more than that while pg32 goes on.
+  // not make pg3 look as if it had no more than that while pg32 continues.
   for (const by order : {by::h_drf, by::h_drf_that_sees_no_blocks}) {
     filling f{{gpus(30), gpus(30)},
               {{.name = "root"},
@@ -180,7 +180,7 @@ TEST_CASE("hierarchical_drf: a blocked group, and blocked contenders come last")
   CHECK((shares.share(id("eng"), false) == hierarchical_drf<2>::one * 4 / 10));
   CHECK(shares.is_blocked(id("eng"), false));
   CHECK(shares.is_blocked(id("root"), false));
-  // Blocked, eng goes last even against a larger share.
+  // When blocked, eng is last even against a larger share.
   l.charge(id("sci"), {gpus(6), gpus(6)});
   shares.refresh(l, id("sci"), false);
   const allot::lowest_hierarchical_share<2> order{&shares};

@@ -20,7 +20,7 @@ using allot::within_nominal_then_borrowed_share;
 static_assert(allot::quota_order<within_nominal_then_borrowed_share, 1>);
 static_assert(allot::quota_order<within_nominal_then_borrowed_share, 4>);
 static_assert(allot::quota_order<best_job_first, 1>);
-// An order that changes while it is asked, or answers with something that has no order, is none.
+// An order that changes while it is asked, or returns something without an order, is not accepted.
 struct forgetful {
   int operator()(const allot::ledger<1>&, const contender<1>&) { return ++asked; }
   int asked = 0;
@@ -99,7 +99,7 @@ TEST_CASE("order: within nominal, by priority, by submission, and one after the 
   CHECK((within(l, from_b) < within(l, from_a)));
   CHECK(within(l, from_b) == within(l, from_c));
   CHECK_FALSE(within(l, contender<1>{a, false, gpus(2), {}}));
-  // Who is over already but asks for nothing of that is not in anybody's way.
+  // A quota that is over already but requests none of that dimension blocks no other.
   l.charge(a, gpus(4));
   CHECK_FALSE(within(l, contender<1>{a, false, gpus(0), {}}));
   const allot::highest_priority_first priority;

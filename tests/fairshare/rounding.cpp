@@ -42,7 +42,7 @@ std::vector<std::int64_t> divide(const Rounding& rounding, std::int64_t left,
   std::vector<std::int64_t> given(parts.size());
   for (const portion& p : portions) {
     given[p.place] = p.given;
-    // A rounding counts in units meanwhile; it leaves the room as it was.
+    // A rounding works in whole units internally; it leaves the room unchanged.
     CHECK(p.room == parts[p.place].room);
   }
   return given;
@@ -65,7 +65,7 @@ std::int64_t room_of(const std::vector<part>& parts) {
                          [](std::int64_t s, const part& p) { return s + p.room; });
 }
 
-/// Webster's order by its definition: unit after unit, until the next does not fit.
+/// Webster's order by its definition: one unit at a time, until the next does not fit.
 std::vector<std::int64_t> unit_by_unit(std::int64_t unit, std::int64_t left, const std::vector<part>& parts) {
   std::vector<std::int64_t> units(parts.size());
   std::vector<std::int64_t> given(parts.size());
@@ -87,8 +87,8 @@ std::vector<std::int64_t> unit_by_unit(std::int64_t unit, std::int64_t left, con
   }
 }
 
-/// The exact parts, as fractions of a common denominator: those who are full by `room`, the others by weight.
-/// Found by trying every set of the full: `numerator[i] / denominator`.
+/// The exact parts, as fractions of a common denominator: those limited by `room`, the others by weight.
+/// Found by trying every set of limited ones: `numerator[i] / denominator`.
 struct exact_parts {
   std::vector<std::int64_t> numerator;
   std::int64_t denominator = 1;
@@ -175,7 +175,8 @@ TEST_CASE("rounding: the properties of each rounding") {
     const auto by_webster = divide(webster{u}, left, parts);
     check_bounds(by_webster);
     check_all_but_a_unit_is_given(by_webster);
-    // Less than a unit from the exact part; where turns are taken, who has just that may get one more.
+    // Less than a unit from the exact part; where units are given in turns, a claimant with exactly that may
+    // get one more.
     const auto check_quota_rule = [&](const std::vector<std::int64_t>& given, std::int64_t tie) {
       if (unit != 1) return;
       for (std::size_t i = 0; i < parts.size(); ++i) {

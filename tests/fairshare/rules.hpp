@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-// What the tests of surplus rules share: random claimants, and the law that a rule keeps (6: conserved).
+// Shared by the tests of surplus rules: random claimants, and the law that a rule keeps (6: conserved).
 
 #include <allot/fairshare/surplus.hpp>
 
@@ -26,7 +26,7 @@ std::vector<std::int64_t> granted_by(Rule&& rule, std::int64_t surplus,
   return granted;
 }
 
-/// Amounts in few thousandths, so that every rounding shows.
+/// Amounts of few thousandths, so that every rounding is visible.
 inline std::vector<allot::claimant> random_claimants(random_source& random, std::size_t most = 7) {
   using allot::quantity;
   std::vector<allot::claimant> result(1 + random.below(most));
@@ -48,7 +48,8 @@ inline std::vector<allot::claimant> random_claimants(random_source& random, std:
   return result;
 }
 
-/// Nobody loses or gets more than it wants, and in sum the surplus is given away as far as it is wanted.
+/// No claimant loses anything or gets more than it wants, and in sum the surplus is given away as far as it
+/// is wanted.
 template <class Rule>
 void check_conserved(Rule&& rule, std::int64_t surplus, const std::vector<allot::claimant>& claimants) {
   const auto granted = granted_by(rule, surplus, claimants);
@@ -64,7 +65,7 @@ void check_conserved(Rule&& rule, std::int64_t surplus, const std::vector<allot:
   CHECK(given == std::min(surplus, wanted));
 }
 
-/// More to divide takes from nobody.
+/// A larger surplus takes from no claimant.
 template <class Rule>
 void check_monotone(Rule&& rule, std::int64_t most, const std::vector<allot::claimant>& claimants) {
   auto before = granted_by(rule, 0, claimants);
@@ -85,7 +86,7 @@ void check_law_of_conservation(Rule&& rule, std::size_t cases = 500) {
   });
 }
 
-/// That a rule which says so does not look at what somebody wants beyond what it is given.
+/// That a rule which declares so ignores what a claimant wants beyond what it is given.
 template <class Rule>
 void check_ignores_unmet_wants(Rule&& rule, std::size_t cases = 500) {
   REQUIRE(allot::ignores_unmet_wants(rule));
@@ -96,7 +97,7 @@ void check_ignores_unmet_wants(Rule&& rule, std::size_t cases = 500) {
     for (std::size_t i = 0; i < claimants.size(); ++i) {
       if (claimants[i].wants.in_milli() == before[i]) continue;
       claimants[i].wants = allot::quantity::milli(random.between(before[i], 60));
-      // What is promised depends on what is wanted; that is not the rule's doing.
+      // What is promised depends on what is wanted; the rule does not cause that.
       claimants[i].wants = std::max(claimants[i].wants, claimants[i].granted);
     }
     CHECK(granted_by(rule, surplus, claimants) == before);

@@ -28,8 +28,9 @@ std::vector<std::int64_t> divide(std::int64_t surplus, std::vector<claimant> cla
   return granted;
 }
 
-/// The definition: each thousandth goes to the claimant with the least (2 given + 1) / weight of those that
-/// still want something, the first of equals; to those of weight zero, in turn, what the others leave.
+/// The definition: each thousandth goes to the claimant with the least (2 given + 1) / weight among those
+/// that still want something, ties to the first; claimants of weight zero get, in turn, what the others
+/// leave.
 std::vector<std::int64_t> thousandth_by_thousandth(std::int64_t surplus,
                                                    const std::vector<claimant>& claimants) {
   std::vector<std::int64_t> given(claimants.size());
@@ -55,7 +56,7 @@ std::vector<std::int64_t> thousandth_by_thousandth(std::int64_t surplus,
 
 std::vector<claimant> claimants_with_weights(random_source& random) {
   std::vector<claimant> result(random.below(9));
-  // Few different weights make ties, very different ones make the nearest rounding miss the sum.
+  // Few different weights produce ties; very different ones make the nearest rounding miss the sum.
   const std::int64_t weights[] = {0, 1, 1, random.between(1, 5), random.between(1, 3000), 1'000'000};
   for (claimant& c : result) {
     c.wants = quantity::milli(random.between(0, random.one_in(3) ? 400 : 30));
@@ -138,7 +139,7 @@ TEST_CASE("surplus: one more thousandth reduces no grant") {
 }
 
 TEST_CASE("surplus: filling a large claimant does not cost the small ones their rounding") {
-  // Each of the small ones is nearer to one thousandth than to none, until the large one is full; were it
+  // Each of the small ones is nearer to one thousandth than to none, until the large one is full; if it were
   // filled by proportion first, the small ones would pay for it.
   std::vector<claimant> claimants(11, claimant{{}, quantity::milli(100), 1});
   claimants[0] = {{}, quantity::milli(600'000), 1'000'000};

@@ -33,7 +33,7 @@ const quota_id root{0}, a{1}, b{2}, a1{3};
 }  // namespace
 
 TEST_CASE("total_share: the classic of dominant resource fairness, 9 CPUs and 18 GB") {
-  // Tasks of 1 CPU and 4 GB against 3 CPUs and 1 GB: three of the one, two of the other.
+  // Tasks of 1 CPU and 4 GB against 3 CPUs and 1 GB: three of the first, two of the second.
   ledger<2> l{allot::build_quota_tree<2>({{.name = "root", .nominal = {gpus(9), gpus(18)}},
                                           {.name = "a", .parent = "root"},
                                           {.name = "b", .parent = "root"}})
@@ -84,7 +84,7 @@ TEST_CASE("total_share: owned usage counts too, by weight, weight zero is last, 
   CHECK((key(a) < key(y)));
   CHECK((key(z) < key(y)));
   CHECK(key(y).weighted.is_infinite());
-  // With the request, of the whole job.
+  // Including the request of the whole job.
   const lowest_total_share<1> with_job{{&sums, true}, gpus(100)};
   const contender<1> asks{a, false, gpus(0), {}, a1, gpus(3)};
   CHECK((with_job(l, asks).weighted == allot::ratio{4, 100}));

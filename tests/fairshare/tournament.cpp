@@ -32,7 +32,7 @@ struct waiting_job {
   job_rank head{};
 };
 
-/// Whose turn it is by definition: every match of the tree is played again each time it is asked.
+/// Whose turn it is by definition: every match of the tree is replayed on each call.
 template <std::size_t N, class Order>
 class brute_force {
  public:
@@ -54,7 +54,7 @@ class brute_force {
     key k;
   };
 
-  /// Players come in the order in which ties are broken.
+  /// Players are in the order in which ties are broken.
   static void challenge(std::optional<player>& winner, const std::optional<player>& other) {
     if (other && (!winner || other->k < winner->k)) winner = other;
   }
@@ -151,14 +151,14 @@ TEST_CASE("tournament: the winner is that of all matches played again, on trees 
 
 namespace {
 
-/// Looks at numbers of the quotas from which the jobs come, which change.
+/// Reads numbers of the jobs' quotas, which change.
 struct least_number_first {
   const std::vector<std::int64_t>* numbers = nullptr;
 
   template <std::size_t N>
   [[nodiscard]] std::pair<std::int64_t, job_rank> operator()(const ledger<N>& l,
                                                              const contender<N>& c) const {
-    // What is asked below the tree's bounds, and whole, reaches the order.
+    // The part of a request below the tree's bounds, and the whole request, reach the order.
     const std::int64_t asked = c.asked[0].in_milli() + l.tree().spec(c.quota).priority;
     return {(*numbers)[c.origin.index()] + asked, c.head};
   }
@@ -191,7 +191,7 @@ TEST_CASE("tournament: when other data of the order changes, every quota is reke
         if (waits[q]) anew.enter(l, quota_id{q}, waits[q]->request, waits[q]->head);
       }
       REQUIRE(kept.best(l.tree()) == anew.best(l.tree()));
-      // And a path is as good as ever afterwards.
+      // And a path can still be used afterwards.
       kept.leave(l, x);
       anew.leave(l, x);
       REQUIRE(kept.best(l.tree()) == anew.best(l.tree()));
@@ -201,8 +201,8 @@ TEST_CASE("tournament: when other data of the order changes, every quota is reke
 }
 
 TEST_CASE("tournament: the request that reaches a quota is less what those below keep") {
-  // Both departments own 10 and borrow nothing. The job of a1 fits what a1 keeps for itself, so department a
-  // is asked for nothing and is not above its own, though all that it lends is in use.
+  // Both departments own 10 and borrow nothing. The job of a1 fits what a1 keeps for itself, so nothing is
+  // requested of department a, and it is not above its own, though everything it lends is in use.
   ledger<> l{allot::build_quota_tree<1>(
                  {{.name = "root", .nominal = gpus(8)},
                   {.name = "a", .parent = "root", .nominal = gpus(10)},

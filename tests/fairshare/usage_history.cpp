@@ -43,7 +43,7 @@ class second_by_second {
   second_by_second(std::size_t seats, history_settings settings) : settings_(settings), now_(seats) {}
 
   std::vector<std::int64_t>& now() { return now_; }
-  /// A second goes by.
+  /// Advances by one second.
   void pass() { log_.push_back(now_); }
   [[nodiscard]] double sum(std::size_t seat) const {
     double result = 0;
@@ -54,7 +54,7 @@ class second_by_second {
       begin = settings_.tumbling ? end - end % window : (end > window ? end - window : 0);
     }
     for (std::size_t t = begin; t < end; ++t) {
-      // All of a second counts; how much older its end is than `now` is the same for use and capacity.
+      // A second counts as a whole; the time from its end to `now` is the same for usage and capacity.
       const double age = static_cast<double>(end - t);
       const double factor =
           settings_.half_life > 0 ? std::exp2(-age / static_cast<double>(settings_.half_life)) : 1;
@@ -95,7 +95,7 @@ TEST_CASE("usage_history: usage counts half after a half-life, also in the divis
   allot::division<1, allot::informed<allot::decayed_surplus<>, allot::past_use_of<1>>> shares{
       allot::informed<allot::decayed_surplus<>, allot::past_use_of<1>>{source}};
   shares.update(l, std::vector<resources<>>{gpus(0), gpus(16), gpus(16)});
-  // 0.5 + (0.5 - 0.25) to 0.5 + (0.5 - 0.75). The root itself owns all but wants nothing.
+  // 0.5 + (0.5 - 0.25) to 0.5 + (0.5 - 0.75). The root itself owns everything but wants nothing.
   CHECK(std::llabs(shares.own(a)[0].in_milli() - 12'000) <= 1);
   CHECK(std::llabs(shares.own(b)[0].in_milli() - 4'000) <= 1);
 }
@@ -163,7 +163,7 @@ TEST_CASE("usage_history: agrees with the definition, however often it is querie
         for (const bool own : {false, true}) {
           const double all = definition.sum(seats - 1);
           const double exact = all > 0 ? definition.sum(2 * q.index() + (own ? 1 : 0)) / all : 0;
-          // With hardly any capacity left in the sum a last digit of it is much.
+          // With hardly any capacity left in the sum, its last digit matters much.
           if (exact > 100 || all < 0.1) continue;
           CHECK(std::fabs(static_cast<double>(history.past_use(q, own, 0)) / 1e9 - exact) <
                 1e-6 * (1 + exact));
@@ -275,7 +275,7 @@ TEST_CASE("usage_history: unknown quotas and dimensions have no usage") {
   history.advance(10);
   CHECK(history.past_use(quota_id{0}, false, 0) > 0);
   for (const bool own_jobs : {false, true}) {
-    // The number after the last is not that of all there is.
+    // The number after the last quota's is not that of the total.
     for (const quota_id x : {quota_id{1}, quota_id{2}, quota_id::none()}) {
       CHECK(history.past_use(x, own_jobs, 0) == 0);
       CHECK(history.mass(x, own_jobs, 0) == 0);

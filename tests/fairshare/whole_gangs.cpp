@@ -82,7 +82,7 @@ TEST_CASE("whole_gangs: no quota is entitled to part of a gang") {
 }
 
 TEST_CASE("whole_gangs: what is its own comes before a larger remainder") {
-  // Exactly 5 and 7. The first owns 5, on which its gang of 6 does not fit; the second has 3 more than a
+  // Exactly 5 and 7. The first owns 5, in which its gang of 6 does not fit; the second has 3 more than a
   // gang.
   CHECK(pool(12, {{5, 6, 6}, {0, 8, 4}}).rounded() == gpu_counts{6, 4});
   CHECK(pool(12, {{0, 6, 6}, {0, 8, 4}}).rounded() == gpu_counts{6, 4});

@@ -24,7 +24,7 @@ TEST_CASE("winner_trees: the winner is the best participant, and each node cover
     matches.reset(tree, 1,
                   [&](quota_id, std::size_t of, std::size_t player) { players[of].push_back(player); });
     for (const quota_id x : tree.top_down()) players[x.index()].push_back(0);
-    // What each player is worth, less is better; and by node, how many take part below it.
+    // The value of each player, less is better; and per node, how many take part below it.
     std::map<std::pair<std::size_t, std::size_t>, std::size_t> worth;
     std::vector<std::size_t> count(matches.nodes(), 0);
     const auto merge = [&](std::size_t node, std::size_t left, std::size_t right) {

@@ -60,7 +60,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (reading) {
     const std::string written = to_csv(reading.value);
     const trace_reading reread = parse_trace_csv(written);
-    // A tag whose name or field would be a record of its own grows beyond the limit only when it is quoted.
+    // A tag whose name or field would be a record of its own exceeds the limit only when it is quoted.
     expect(static_cast<bool>(reread), "what is written can be read");
     expect(to_csv(reread.value) == written, "what is written is the same when it is read and written again");
     expect(reread.value.jobs.size() == reading.value.jobs.size(), "no job is lost");

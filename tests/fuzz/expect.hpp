@@ -10,7 +10,7 @@
 
 namespace allot_test {
 
-/// Ends the program, as a fuzzer wants it, when what was expected is not so.
+/// Ends the program, as a fuzzer requires, when the expectation does not hold.
 inline void expect(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "not so: %s\n", what);
@@ -21,7 +21,7 @@ inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-/// The text in pieces of a few bytes, so that everything stands on a border once.
+/// The text in pieces of a few bytes, so that everything is at a boundary once.
 class piecewise_source {
  public:
   explicit piecewise_source(std::string_view text) : rest_(text) {}

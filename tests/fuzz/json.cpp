@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   errors found;
   scenario_source source;
   source.file = "fuzzed";
-  // Files that a scenario names are none of the fuzzer's business.
+  // Files that a scenario names are not fuzzed.
   if (text.find("trace") == std::string_view::npos) {
     const auto s = parse_scenario(text, source, found);
     expect(s.has_value() == found.empty(), "a scenario, or a reason why there is none");

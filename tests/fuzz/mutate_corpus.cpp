@@ -35,7 +35,7 @@ class mutator {
   [[nodiscard]] std::string mutate(const tokens& of, const tokens& other) {
     if (is_table(of)) return mutate_table(of, other);
     tokens all = of;
-    // Mostly one, so that what comes is often valid.
+    // Mostly one, so that the result is often valid.
     const std::size_t most = below(3) == 0 ? 4 : 1;
     for (std::size_t changes = 1 + below(most); changes > 0 && !all.empty(); --changes) {
       below(3) == 0 ? change(all, other) : exchange_scalar(all);
@@ -190,7 +190,7 @@ class mutator {
         all.insert(all.begin() + static_cast<std::ptrdiff_t>(at), odd[below(odd.size())]);
         break;
       case 1: {
-        // A value of another text, or of another place of this one.
+        // A value of another text, or of another position in this one.
         const tokens& from = below(2) == 0 ? other : all;
         const std::size_t first = value_at(from, below(from.size()));
         const tokens value(from.begin() + static_cast<std::ptrdiff_t>(first),
@@ -232,7 +232,7 @@ class mutator {
     }
     return i;
   }
-  /// Where the value that begins there ends.
+  /// The end of the value that begins there.
   [[nodiscard]] static std::size_t end_of(const tokens& all, std::size_t at) {
     std::size_t open = 0;
     for (std::size_t i = at; i < all.size(); ++i) {

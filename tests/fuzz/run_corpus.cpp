@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   for (const std::filesystem::path& path : files) {
     std::ifstream file{path, std::ios::binary};
     const std::vector<char> bytes{std::istreambuf_iterator<char>{file}, std::istreambuf_iterator<char>{}};
-    // What goes wrong ends the program; then the name of the file is the last that was printed.
+    // A failure ends the program; then the last name printed is that of the file.
     std::printf("%s\n", path.filename().c_str());
     std::fflush(stdout);
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());

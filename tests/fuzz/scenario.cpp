@@ -5,7 +5,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = allot_test::text_of(data, size);
-  // Files that a scenario names are none of the fuzzer's business.
+  // Files that a scenario names are not fuzzed.
   if (text.find("trace") != std::string_view::npos) return 0;
   allot::lab::scenario_source source;
   source.file = "fuzzed";

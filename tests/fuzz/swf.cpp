@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   expect(lines_of(string_source{text}) == lines_of(piecewise_source{text}),
          "lines do not depend on the pieces");
   if (const auto t = parse_timestamp(text.substr(0, text.find('\n')))) {
-    // Offsets may lead out of the years that can be written.
+    // Offsets may lead beyond the years that can be written.
     constexpr allot::instant first = -62'167'219'200'000;
     constexpr allot::instant last = 253'402'300'799'999;
     if (first <= *t && *t <= last) expect(parse_timestamp(to_timestamp(*t)) == t, "a time is read back");

@@ -122,7 +122,7 @@ TEST_CASE("allocation_table: undone changes leave no trace in the ids to come") 
   CHECK(t == before);
   CHECK(t.contains(open[3]));
 
-  // One that had its place in between never was.
+  // An allocation that used the slot in between and was undone leaves no trace.
   t.close(open[3]);
   const allocation_id instead = t.open();
   t.undo_open(instead);
@@ -144,7 +144,7 @@ TEST_CASE("allocation_table: comparison covers the next id") {
   allocation_table fresh;
   fresh.undo_open(fresh.open());
   CHECK(fresh == allocation_table{});
-  // Nor do two that stand in one place have one id.
+  // Nor do two that share a slot have the same id.
   const allocation_id second = t.open();
   const allocation_id first = fresh.open();
   CHECK(second.index() == first.index());

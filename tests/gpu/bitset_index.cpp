@@ -12,7 +12,7 @@
 using allot::gpu::bitset_index;
 
 TEST_CASE("bitset_index: is an ordered set of small integers") {
-  // Around one word, and around one word of each of the next levels.
+  // Sizes near one word, and near one word of each of the next levels.
   for (const std::size_t bound : {1U, 2U, 63U, 64U, 65U, 4095U, 4096U, 4097U, 90000U, 262144U, 262145U}) {
     CAPTURE(bound);
     allot_test::for_each_seed(3, [&](allot_test::random_source& random) {

@@ -25,7 +25,7 @@ namespace {
 constexpr std::uint64_t any_number = std::numeric_limits<std::uint64_t>::max();
 const node_id first{0};
 
-/// So much of each of these devices more is used, or less.
+/// Uses this much more or less of each of these devices.
 void use(device_use& of, std::uint64_t devices, std::int32_t milli) {
   std::uint64_t free = of.free(first);
   for (std::uint32_t d = 0; d < of.count(first); ++d) {

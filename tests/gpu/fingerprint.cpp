@@ -42,7 +42,7 @@ TEST_CASE("fingerprint: clusters that differ have different ones, equal ones the
   host.cpu_milli = 1000;
   CHECK(of(plain) == of(plain));
   CHECK(std::set<std::uint64_t>{of(plain), of(more), of(larger), of(host)}.size() == 4);
-  // It depends on what there is, not on names.
+  // It depends on the hardware, not on names.
   pool.pool = "other";
   pool.name = "m";
   CHECK(of(pool) == of(plain));

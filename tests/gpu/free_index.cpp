@@ -27,7 +27,7 @@ placed_pod pod(std::size_t node, std::uint64_t devices, std::uint32_t milli = 10
   return {{node_id{node}, devices}, milli};
 }
 
-/// The indexes of one node type, as a look at every device of it finds them.
+/// The indexes of one node type, checked by a look at every device.
 void check_against_scan(const free_index& index, std::size_t type) {
   using candidate = free_index::candidate;
   const gpu::node_type& t = index.layout().types()[type];
@@ -153,10 +153,10 @@ TEST_CASE("free_index: which devices a pod would have on a node") {
     CHECK(index.choose_devices(n, {1, 300}) == 0b010U);
     CHECK(index.choose_devices(n, {1, 301}) == 0b001U);
     CHECK(index.choose_devices(n, {1, 501}) == 0b1000U);
-    // Of two equal gaps, that in which it can start at once.
+    // Of two equal gaps, the one in which it can start at once.
     index.hold(pod(0, 0b001, 400));
     CHECK(index.choose_devices(n, {1, 400}) == 0b100U);
-    // It is no worse where it fits beside what is held.
+    // It is no worse if it fits beside what is held.
     CHECK(index.choose_devices(n, {1, 301}) == 0b100U);
     index.let_go(pod(0, 0b001, 400));
     index.hold(pod(0, 0b001, 100));

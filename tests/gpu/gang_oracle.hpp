@@ -15,10 +15,10 @@
 
 namespace allot_test {
 
-/// Where a gang may stand, by trying everything: domains are sets of nodes with one label path, groups are
-/// given domains in every way, and whether pods fit is a matching of pods and places.
+/// Where a gang may be placed, by exhaustive search: domains are sets of nodes with one label path, groups
+/// are assigned domains in every way, and whether pods fit is a matching of pods and places.
 struct gang_oracle {
-  /// A set of nodes, with what orders it among those of its level: the order of first mention, top down.
+  /// A set of nodes, and its order among those of its level: the order of first mention, top down.
   struct region {
     std::vector<std::size_t> order;
     std::vector<std::size_t> nodes;
@@ -87,7 +87,7 @@ struct gang_oracle {
     r.room += rooms[n];
   }
 
-  /// Whether so many pods of each group have places on the nodes that it may use: a matching, pod by pod.
+  /// Whether this many pods of each group have places on the nodes that it may use: a matching, pod by pod.
   [[nodiscard]] bool match(const std::vector<std::vector<std::size_t>>& nodes,
                            const std::vector<std::uint64_t>& pods) const {
     std::vector<std::vector<std::size_t>> standing(rooms.size());  // groups of the pods on each node
@@ -142,7 +142,7 @@ struct gang_oracle {
     return false;
   }
 
-  /// Then a node that is in no domain will not do.
+  /// Then a node that is in no domain is not allowed.
   [[nodiscard]] bool asks_for_domain(const allot::gpu::gang_request& r) const {
     const auto is_domain = [&](const std::optional<std::size_t>& l) { return l && *l < c.levels.size(); };
     return is_domain(r.required) ||
@@ -154,7 +154,7 @@ struct gang_oracle {
     std::optional<std::size_t> level;
     std::vector<std::size_t> nodes;
   };
-  /// The region that the rule of `gang_planner` names.
+  /// The region that the rule of `gang_planner` selects.
   [[nodiscard]] answer choose(const allot::gpu::gang_request& r) const {
     const std::vector<allot::gpu::gang_group> groups(r.groups.begin(), r.groups.end());
     std::uint64_t wanted = 0;

@@ -18,7 +18,7 @@ using gpu::node_id;
 
 namespace {
 
-/// Nodes of one type, what is used of them, which of them are closed, and the index kept up with it.
+/// Nodes of one type, their usage, which of them are closed, and the index that follows them.
 struct indexed {
   indexed(std::int64_t nodes, std::int64_t gpus)
       : layout(allot_test::equal_nodes(nodes, gpus)),

@@ -34,7 +34,7 @@ placed_pod pod(std::int64_t cpu_milli, std::int64_t memory_mib, std::size_t node
   return {{node_id{node}}, gpu::milli_per_gpu, cpu_milli, memory_mib};
 }
 
-/// One cluster with its hosts, for the type is asked for each time.
+/// One cluster with its hosts; the type is needed several times.
 struct hosts {
   explicit hosts(gpu::cluster layout_) : layout(std::move(layout_)), room(layout) {}
 
@@ -94,7 +94,7 @@ TEST_CASE("host_room: amounts that a node does not specify are not counted") {
   CHECK(h.room == before);
 }
 
-// KAI-Scheduler's trap of v0.7.5: the GPU has room, but the CPU beside it is still on its way out.
+// KAI-Scheduler's trap of v0.7.5: the GPU has room, but the CPU beside it is still being released.
 TEST_CASE("host_room: a pod placed on held capacity has to wait") {
   hosts h{one_node(8000, 0, 10)};
   const placed_pod going = pod(6000, 0);
@@ -105,13 +105,13 @@ TEST_CASE("host_room: a pod placed on held capacity has to wait") {
   const placed_pod next = pod(3000, 0);
   h.use(next);
   CHECK_FALSE(h.room.is_ready(next));
-  // It needs nothing of what is held.
+  // It needs nothing that is held.
   CHECK(h.room.is_ready(pod(0, 0)));
   h.hold(going, -1);
   CHECK(h.room.is_ready(next));
 }
 
-// KAI-Scheduler's trap of v0.13: evicting a victim also frees its slot, though only once it is gone.
+// KAI-Scheduler's trap of v0.13: evicting a victim also frees its slot, though only once it is released.
 TEST_CASE("host_room: slots are held like everything else") {
   hosts h{one_node(0, 0, 1)};
   h.use(pod(0, 0));

@@ -51,7 +51,7 @@ std::vector<std::size_t> nodes_of(const inventory& i, allocation_id a) {
   return nodes;
 }
 
-/// 16 nodes of 8 GPUs with so many of them used on the first nodes.
+/// 16 nodes of 8 GPUs with this many of them used on the first nodes.
 inventory with_used(std::vector<std::int64_t> used) {
   inventory i{allot_test::equal_nodes(16, 8)};
   for (std::size_t n = 0; n < used.size(); ++n) {
@@ -61,7 +61,7 @@ inventory with_used(std::vector<std::int64_t> used) {
   return i;
 }
 
-/// An inventory and what it must look like.
+/// An inventory and its expected contents.
 struct compared {
   inventory real;
   naive_inventory model;
@@ -114,14 +114,14 @@ struct compared {
     model.place(*a, *expected);
   }
 
-  /// What is said of a request that has a place, or none.
+  /// The answers for a request that has a place, or none.
   void check_reason(const pod_request& d, bool has_place) const {
     const bool could_ever = naive_inventory::emptied(model).choose(d).has_value();
     const gpu::unplaceable why = real.why_not(d);
     REQUIRE(why.is_never() == !real.could_ever_fit(d));
     REQUIRE((why.reason == gpu::obstacle::none) == gpu::has_room(real.index(), d));
     REQUIRE((why.reason == gpu::obstacle::invalid_request) == !model.pods_of(d));
-    // Several pods with fractions of several devices each might stand in a way that best fit does not find.
+    // Several pods with fractions of several devices each might fit in a way that best fit does not find.
     const bool is_exact = d.devices == 1 || d.total || d.pods == 1;
     if (is_exact || could_ever) REQUIRE(real.could_ever_fit(d) == could_ever);
     if (is_exact || has_place) REQUIRE((why.reason == gpu::obstacle::none) == has_place);
@@ -199,14 +199,14 @@ struct compared {
     const std::uint64_t equal = d.total && d.gpus >= gpus(1) ? equal_pods(d) : why.pods;
     REQUIRE(why.pods_with_room == model.count_room(d, equal));
   }
-  /// Of a total: without the smaller one.
+  /// As a total: without the smaller one.
   [[nodiscard]] std::uint64_t equal_pods(const pod_request& d) const {
     const auto pods = model.pods_of(d).value();
     return static_cast<std::uint64_t>(std::count_if(
         pods.begin(), pods.end(), [&](const auto& p) { return p.devices == pods.front().devices; }));
   }
 
-  /// Where, and with which devices, is chosen without any rule; often it will not fit.
+  /// Node and devices are chosen without any rule; often the request does not fit.
   void place_at(random_source& random, const pod_request& d) {
     const auto sizes = model.pods_of(d);
     std::vector<pod_location> where;
@@ -271,7 +271,7 @@ struct compared {
     }
   }
 
-  /// A job that is being evicted goes on or is gone; one that is not is evicted or gone.
+  /// A job that is being evicted is kept or released; one that is not is evicted or released.
   void vacate_or_release(random_source& random) {
     if (model.allocations.empty()) return;
     const auto& [a, standing] = *std::next(
@@ -359,7 +359,7 @@ TEST_CASE("inventory: rollback restores everything, the ids to come included, co
       c.real.rollback(open.back().first);
       compared& then = open.back().second;
       REQUIRE(c.real == then.real);
-      // From here both go the same way.
+      // From here on both behave the same.
       random_source one{random.seed()};
       random_source same{random.seed()};
       compared now = then;
@@ -414,7 +414,7 @@ TEST_CASE("inventory: a gang has all its pods or none") {
 
 TEST_CASE("inventory: fractions are exact") {
   inventory i{allot_test::equal_nodes(1, 2)};
-  // 3 x 333 leave a thousandth, which somebody may have.
+  // 3 x 333 leave a thousandth, which may be used.
   const allocation_id thirds = *i.place({quantity::milli(333), 3});
   CHECK(nodes_of(i, thirds) == std::vector<std::size_t>{0, 0, 0});
   CHECK(i.index().used(node_id{0}, 0) == quantity::milli(999));
@@ -544,7 +544,7 @@ TEST_CASE("inventory: a job that is evicted is placed again, pod by pod") {
 }
 
 TEST_CASE("inventory: pods that return may move the list of all pods") {
-  // The cluster is full and the list as long as the gang: the first pod that returns makes it grow.
+  // The cluster is full and the list is as long as the gang: the first pod that is released makes it grow.
   for (const std::uint32_t pods : {8U, 16U, 32U, 64U}) {
     CAPTURE(pods);
     inventory i{allot_test::equal_nodes(pods / 8, 8)};
@@ -649,7 +649,8 @@ TEST_CASE("inventory: nothing new is placed on a closed node, and running jobs s
   CHECK_FALSE(i.place({gpus(8)}));
   CHECK(i.could_ever_fit({gpus(8), 2}));
   CHECK(i.why_not({gpus(8)}).reason == gpu::obstacle::full);
-  // One that runs there may be evicted and stay after all, or be taken over from another host.
+  // A job that runs there may be evicted and that eviction undone, or a job may be taken over from another
+  // host.
   i.vacate(staying);
   CHECK(i.free() == quantity::milli(7500));
   i.reoccupy(staying);
@@ -709,8 +710,8 @@ TEST_CASE("inventory: without nodes nothing has a place") {
 
 namespace {
 
-/// Takes the highest node instead, and refuses a third pod on it: a policy that is not best fit, and does
-/// not take all the room there is.
+/// Takes the highest node instead, and refuses a third pod on it: a policy other than best fit that does not
+/// use all the available room.
 struct two_on_the_last {
   std::optional<pod_location> operator()(const gpu::free_index& from, const gpu::pod_shape& pod) const {
     const node_id last{from.layout().size() - 1};
@@ -828,7 +829,7 @@ TEST_CASE("inventory: an invalid request or place changes nothing") {
     CHECK_FALSE(i.could_ever_fit(d));
     CHECK(i == before);
   }
-  // What runs may stand on any model, but not have what is not there.
+  // A running job may be on any model, but not use more than there is.
   CHECK_FALSE(i.place_at({.gpus = gpus(1), .cpu_milli = 64'001}, there));
   CHECK_FALSE(i.place_at({.gpus = gpus(1), .gpu_memory_mib = 1}, there));
   CHECK_FALSE(i.place_at({.gpu_memory_mib = 81'501}, there));
@@ -843,7 +844,7 @@ TEST_CASE("inventory: a gang of fractions of several devices has all its pods or
   inventory i{allot_test::equal_nodes(1, 3)};
   const inventory before = i;
   const pod_request d{.gpus = quantity::milli(400), .pods = 3, .devices = 2};
-  // Three such pods could stand side by side, but best fit fills the first two devices.
+  // Three such pods could be placed side by side, but best fit fills the first two devices.
   CHECK(i.could_ever_fit(d));
   CHECK_FALSE(i.place(d));
   CHECK(i == before);
@@ -852,7 +853,7 @@ TEST_CASE("inventory: a gang of fractions of several devices has all its pods or
   CHECK(pods_of(i, two)[1].where.devices == 0b11);
 }
 
-// KAI-Scheduler's trap of v0.8.2: the same portion, however it is said.
+// KAI-Scheduler's trap of v0.8.2: the same portion, however it is specified.
 TEST_CASE("inventory: a portion by memory and the same portion share a device") {
   inventory i{mixed_nodes()};
   const pod_request by_memory{.models = 0b01, .gpu_memory_mib = 40'750};
@@ -867,7 +868,8 @@ TEST_CASE("inventory: a portion by memory and the same portion share a device") 
   CHECK(i.used() == gpus(2));
 }
 
-// KAI-Scheduler's traps 4 and 20: what is on its way out blocks what is placed there, by its device or host.
+// KAI-Scheduler's traps 4 and 20: capacity that is still being released blocks what is placed there, by its
+// device or host.
 TEST_CASE("inventory: ready once the CPU is free too, and a device reserved for a whole pod is taken") {
   std::vector<gpu::node_spec> specs(1);
   specs[0] = {.name = "n", .gpus = 2, .cpu_milli = 8000};

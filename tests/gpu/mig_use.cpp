@@ -68,7 +68,7 @@ TEST_CASE("mig: seven of the smallest instances fit on one device, the eighth go
   }
   CHECK(in.used() == gpus(1));
   CHECK(in.index().free_devices(node_id{0}) == 0);
-  // On the first device the eighth memory slice is left, where no instance may begin.
+  // On the first device the eighth memory slice is left, where no instance may start.
   CHECK(device(in, 0, 0).used_compute() == 7);
   for (const allocation_id a : all) in.release(a);
   CHECK(in.index() == of({mig_nodes("n", 1, 2)}).index());
@@ -108,7 +108,7 @@ TEST_CASE("mig: instances go to devices in MIG mode, and nothing else does") {
     CHECK(p.milli == 1000);
   }
   CHECK_FALSE(in.place(instances("1g.5gb")));
-  // A pod without GPUs may stand on either.
+  // A pod without GPUs may be placed on either.
   CHECK(in.place({gpus(0)}).has_value());
 }
 

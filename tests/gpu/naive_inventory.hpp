@@ -17,8 +17,8 @@ namespace allot_test {
 
 namespace gpu = allot::gpu;
 
-/// What the inventory must do with best fit, by looking at everything each time: no index, no journal, no
-/// types of nodes.
+/// What the inventory must do with best fit, computed from everything on each call: no index, no journal, no
+/// node types.
 struct naive_inventory {
   struct device {
     std::int64_t used = 0;
@@ -26,7 +26,7 @@ struct naive_inventory {
 
     friend bool operator==(const device&, const device&) = default;
   };
-  /// Something of a host; without an amount it is not counted.
+  /// An amount of a host resource; without an amount it is not counted.
   struct host_part {
     std::optional<std::int64_t> all{};
     std::int64_t used = 0;
@@ -57,7 +57,7 @@ struct naive_inventory {
 
     friend bool operator==(const standing&, const standing&) = default;
   };
-  /// One pod of a request: so much of each of so many devices, or so much memory of each.
+  /// One pod of a request: this much of each of this many devices, or this much memory of each.
   struct pod {
     std::int64_t milli = 0;
     std::int64_t devices = 0;
@@ -150,12 +150,12 @@ struct naive_inventory {
     return most;
   }
 
-  /// A pod as it stands there.
+  /// A pod at its place.
   [[nodiscard]] gpu::placed_pod placed(const pod& p, const gpu::pod_location& at) const {
     const std::int64_t milli = p.devices == 0 ? 1000 : portion(p, nodes[at.node.index()]);
     return {at, static_cast<std::uint32_t>(milli), p.cpu, p.memory};
   }
-  /// Of each of its devices, in milli; above 1000 if none of the node's has so much.
+  /// For each of its devices, in milli; above 1000 if no device of the node has that much.
   [[nodiscard]] static std::int64_t portion(const pod& p, const node& n) {
     if (p.gpu_memory == 0) return p.milli;
     const std::int64_t counted = n.gpu_memory - n.gpu_memory % 100;
@@ -174,7 +174,7 @@ struct naive_inventory {
     }
     return from;
   }
-  /// With hosts that have enough of everything for every pod that they could hold when they are empty.
+  /// With hosts that have enough of everything for every pod that they could hold when empty.
   [[nodiscard]] static naive_inventory with_ample_hosts(naive_inventory from) {
     for (node& n : from.nodes) {
       for (host_part* part : {&n.cpu, &n.memory}) part->used = part->all ? -1'000'000 * *part->all : 0;
@@ -183,7 +183,7 @@ struct naive_inventory {
     return from;
   }
 
-  /// Whether all of these pods, at the same time, have room in what is free.
+  /// Whether all of these pods, at the same time, have room in the free capacity.
   [[nodiscard]] bool fits(const std::vector<gpu::placed_pod>& pods) const {
     nodes_type now = nodes;
     for (const gpu::placed_pod& p : pods) {
@@ -230,8 +230,7 @@ struct naive_inventory {
     }
     allocations.erase(a);
   }
-  /// Whether all that stands on its devices and hosts, and all that is still held of what it has there, has
-  /// room.
+  /// Whether everything placed on its devices and hosts, and everything still held there, fits.
   [[nodiscard]] bool ready(gpu::allocation_id a) const {
     const standing& s = allocations.at(a);
     if (s.vacating) return false;
@@ -275,7 +274,7 @@ struct naive_inventory {
     n.slots.held += sign;
   }
 
-  /// The free devices of a node that a pod would have: those nobody holds first, then the lowest.
+  /// The free devices of a node that a pod would use: those that are not held first, then the lowest.
   [[nodiscard]] static std::uint64_t take_free(const node& n, std::int64_t count) {
     std::uint64_t devices = 0;
     for (const bool held : {false, true}) {
@@ -288,8 +287,8 @@ struct naive_inventory {
     }
     return devices;
   }
-  /// The shared devices with room for so much: the smallest gap first, then one on which it need not wait,
-  /// then the lowest.
+  /// The shared devices with enough room: the smallest gap first, then one on which it need not wait, then
+  /// the lowest.
   [[nodiscard]] static std::vector<std::size_t> shared(const node& n, std::int64_t milli) {
     std::vector<std::size_t> found;
     for (std::size_t d = 0; d < n.devices.size(); ++d) {
@@ -307,7 +306,7 @@ struct naive_inventory {
 
   [[nodiscard]] static std::optional<gpu::pod_location> choose_one(const nodes_type& in,
                                                                    const gpu::pod_request& d, const pod& p) {
-    // No gap: the pod would have none of the shared devices.
+    // No gap: the pod would use none of the shared devices.
     constexpr std::int64_t no_gap = 2000;
     using score = std::tuple<std::int64_t, std::int64_t, std::size_t>;
     std::optional<score> best;

@@ -23,13 +23,13 @@ using gpu::node_id;
 using gpu::pod_location;
 using gpu::pod_request;
 
-// A part of inventories, not a thing of its own.
+// A part of inventories, not used alone.
 static_assert(!std::is_copy_constructible_v<gpu::occupancy> && !std::is_destructible_v<gpu::occupancy>);
 static_assert(std::is_base_of_v<gpu::occupancy, inventory>);
 
 namespace {
 
-/// Commands and questions with an id that stands for nothing: refused, answered, and nothing has changed.
+/// Commands and queries with an id that refers to nothing: refused, answered, and nothing has changed.
 void nothing_is_done_with(inventory& i, allocation_id a) {
   CAPTURE(a.index());
   CAPTURE(a.generation());
@@ -56,7 +56,7 @@ TEST_CASE("occupancy: an invalid id changes nothing") {
   const allocation_id first = *i.place({gpus(2)});
   CHECK(i.release(first));
   nothing_is_done_with(i, first);
-  // Its index is given again, but not its id.
+  // Its index is reused, but not its id.
   const allocation_id second = *i.place({gpus(3)});
   CHECK(second.index() == first.index());
   nothing_is_done_with(i, first);
@@ -148,7 +148,7 @@ TEST_CASE("occupancy: an unknown node counts as closed") {
     i.for_each_on(n, [](allocation_id) { FAIL_CHECK("nobody stands there"); });
   }
   CHECK(i == before);
-  // A node that is closed twice is closed.
+  // Closing a closed node changes nothing.
   CHECK(i.reopen(node_id{1}));
   CHECK(i.close(node_id{1}));
   CHECK(i.close(node_id{1}));
@@ -166,7 +166,7 @@ TEST_CASE("occupancy: a place is unusable while one of its nodes is closed") {
   CHECK_FALSE(i.usable(gang));
   CHECK(i.usable(small));
   CHECK(i.contains(gang));
-  // It is the place that is asked about, not who may still be there.
+  // The query concerns the place, not the jobs that may still be there.
   CHECK(i.ready(gang));
   i.vacate(small);
   CHECK(i.usable(small));

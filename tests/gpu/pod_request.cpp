@@ -65,7 +65,7 @@ TEST_CASE("split: invalid requests") {
   CHECK_FALSE(gpu::split({quantity::milli(1001), 1, true}, 8));
   CHECK_FALSE(gpu::split({quantity::unlimited(), 1}, 8));
   CHECK_FALSE(gpu::split({quantity::lowest(), 1}, 8));
-  // Far more than a node can have stays more than that.
+  // Far more than a node can have remains more than that.
   CHECK(gpu::split({quantity::milli(9'000'000'000'000'000'000), 1}, 8)->each.devices >
         gpu::max_gpus_per_node);
 }
@@ -88,7 +88,7 @@ TEST_CASE("portion_of_memory: percent, rounded up, of memory in steps of 100 MiB
   CHECK(gpu::portion_of_memory(1, 81'559) == 10);
   CHECK(gpu::portion_of_memory(815, 81'559) == 10);
   CHECK(gpu::portion_of_memory(816, 81'559) == 20);
-  // Half of 32 GB, whichever way it is said.
+  // Half of 32 GB, in either notation.
   CHECK(gpu::portion_of_memory(16'000, 32'000) == 500);
   CHECK(gpu::memory_of_portion(500, 32'000) == 16'000);
   // Nothing that counts, and nothing known.
@@ -124,7 +124,7 @@ TEST_CASE("split: GPU memory, and fractions of several devices") {
   CHECK(s->each.gpu_memory_mib == 8000);
   const auto halves = gpu::split({.gpus = quantity::milli(500), .devices = 4}, 8);
   CHECK(halves->each == gpu::pod_shape{4, 500});
-  // More devices than a node can have stay more than that.
+  // More devices than a node can have remain more than that.
   CHECK(gpu::split({.gpus = quantity::milli(500), .devices = 4'000'000'000U}, 8)->each.devices ==
         gpu::max_gpus_per_node + 1);
 }
@@ -149,7 +149,7 @@ TEST_CASE("split: the CPU and memory of a total go with its GPUs, rounded up") {
   CHECK(s->rest.cpu_milli == 201);
   CHECK(s->each.memory_mib == 8);
   CHECK(s->rest.memory_mib == 4);
-  // Of one node it has all, and so has a pod without GPUs.
+  // With a single node its pod has the whole amount; so has a pod without GPUs.
   CHECK(gpu::split({.gpus = gpus(8), .total = true, .cpu_milli = 1001}, 8)->each.cpu_milli == 1001);
   CHECK(gpu::split({.total = true, .cpu_milli = 1001}, 8)->each.cpu_milli == 1001);
   constexpr std::int64_t most = 9'000'000'000'000'000'000;

@@ -22,7 +22,7 @@ namespace allot_test {
   return allot::gpu::build_cluster({s}).value();
 }
 
-/// A node without a name, of a few GPUs or none; each amount of it may be small, ample or not counted.
+/// A node without a name, with few GPUs or none; each amount may be small, ample or not counted.
 [[nodiscard]] inline allot::gpu::node_spec random_node(random_source& random) {
   constexpr std::array<const char*, 3> models = {"", "A", "B"};
   constexpr std::array<std::int64_t, 5> gpu_memory = {0, 99, 16'160, 32'510, 81'559};
@@ -36,8 +36,8 @@ namespace allot_test {
   return s;
 }
 
-/// A few nodes of a few kinds in up to three pools; kinds and pools come back, so types have several nodes
-/// that do not lie together. Of every third cluster only the GPUs count.
+/// A few nodes of a few kinds in up to three pools. Kinds and pools recur, so types have several nodes that
+/// are not adjacent. In every third cluster only the GPUs count.
 [[nodiscard]] inline allot::gpu::cluster random_cluster(random_source& random) {
   const std::size_t pools = 1 + random.below(3);
   std::vector<allot::gpu::node_spec> kinds(3);
@@ -60,7 +60,7 @@ namespace allot_test {
   return allot::gpu::build_cluster(std::move(specs)).value();
 }
 
-/// Now and then one that is no request at all, or larger than the cluster. Every third asks for GPUs only.
+/// Occasionally an invalid request, or one larger than the cluster. Every third asks for GPUs only.
 [[nodiscard]] inline allot::gpu::pod_request random_demand(random_source& random) {
   allot::gpu::pod_request d;
   if (random.one_in(3)) {

@@ -37,7 +37,7 @@ namespace allot_test {
   return allot::gpu::build_cluster(std::move(specs)).value();
 }
 
-/// Few of them, so that shapes come again.
+/// Few of them, so that shapes recur.
 [[nodiscard]] inline allot::gpu::pod_shape random_shape(random_source& random) {
   allot::gpu::pod_shape s;
   if (!random.one_in(6)) s.devices = static_cast<std::uint32_t>(random.one_in(4) ? random.between(1, 9) : 1);
@@ -61,14 +61,14 @@ namespace allot_test {
   return s;
 }
 
-/// A cluster on which pods come and go, and nodes are closed and opened.
+/// A cluster in which pods are placed and released, and nodes are closed and opened.
 class living_cluster {
  public:
   explicit living_cluster(allot::gpu::cluster layout) : index(std::move(layout)) {}
 
   allot::gpu::free_index index;
 
-  /// `policy` says where a pod goes that comes.
+  /// `policy` chooses the place of a new pod.
   template <class Policy>
   void change(random_source& random, const Policy& policy) {
     switch (random.below(12)) {
@@ -84,7 +84,7 @@ class living_cluster {
         return;
       case 4:
         if (pods_.empty()) return;
-        // A pod that is being evicted: what it held counts as free.
+        // A pod that is being evicted: what it holds counts as free.
         if (const auto& pod = random.pick(pods_); pod.mig.is_none()) index.hold(pod);
         return;
       default: {

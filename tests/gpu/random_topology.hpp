@@ -13,12 +13,12 @@
 
 namespace allot_test {
 
-/// A cluster of single nodes n0, n1, ... whose labels name up to three levels (L0, L1, L2); names come back
-/// under other parents. With `outside` some nodes lack labels.
+/// A cluster of single nodes n0, n1, ... whose labels name up to three levels (L0, L1, L2); names recur under
+/// other parents. With `outside` some nodes lack labels.
 struct labelled_cluster {
   allot::gpu::cluster nodes;
   std::vector<std::string> levels;
-  /// Of each node its label values; empty if it lacks one.
+  /// The label values of each node; empty if it lacks one.
   std::vector<std::vector<std::string>> path;
 };
 

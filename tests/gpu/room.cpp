@@ -222,7 +222,7 @@ TEST_CASE("why_not: a total whose part of a node's CPU no node has") {
   CHECK(gpu::why_not(index_of({s}), d).reason == obstacle::too_large_for_any_node);
   d.cpu_milli = 2000;
   CHECK(gpu::why_not(index_of({s}), d).reason == obstacle::none);
-  // Where larger nodes with less CPU stand elsewhere, it is still possible.
+  // If larger nodes with less CPU exist elsewhere, it is still possible.
   auto larger = node("larger", 16, "");
   larger.pool = "elsewhere";
   larger.cpu_milli = 1000;

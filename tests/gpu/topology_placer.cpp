@@ -31,7 +31,7 @@ using gpu::pod_request;
 
 namespace {
 
-/// So many leaves of so many racks of two nodes with 8 GPUs; levels leaf 0, rack 1, node 2.
+/// This many leaves of this many racks of two nodes with 8 GPUs; levels leaf 0, rack 1, node 2.
 inventory fabric(int leaves, int racks) {
   std::vector<gpu::node_spec> specs;
   for (int l = 0; l < leaves; ++l) {
@@ -68,7 +68,7 @@ std::set<std::size_t> nodes_of(const inventory& in, allocation_id a) {
 
 TEST_CASE("topology_placer: a gang is placed in one domain of the required level, the fullest with room") {
   inventory in = fabric(2, 2);
-  // Of the second leaf one node is in use, so it is the fuller one.
+  // One node of the second leaf is in use, so it is the fuller one.
   REQUIRE(in.place_at({gpus(8)}, std::array{gpu::pod_location{node_id{4}, 0}}));
   const auto a = in.place(gang(3, 0));
   REQUIRE(a);
@@ -76,7 +76,7 @@ TEST_CASE("topology_placer: a gang is placed in one domain of the required level
   CHECK_FALSE(in.place(gang(5, 0)));
   const gpu::unplaceable why = in.why_not(gang(5, 0));
   CHECK(why.reason == obstacle::larger_than_any_domain);
-  // Even where nothing stands.
+  // Even where nothing is placed.
   CHECK(why.pods_with_room == 4);
   CHECK(why.level == 0);
   CHECK(why.best_domain == gpu::domain_id{0});
@@ -146,7 +146,7 @@ TEST_CASE("topology_placer: groups of a gang, each in a domain of its own level"
   const std::array groups{gpu::gang_group{2, 2, 1}, gpu::gang_group{3, 1, 1}};
   const auto placed = in.place_gang({gpus(8)}, {groups, 0});
   REQUIRE(placed.at);
-  // Two nodes for the first, and of the elastic one as many as a rack has.
+  // Two nodes for the first, and for the elastic one as many as a rack has.
   CHECK(placed.where.pods == 4);
   CHECK(nodes_of(in, *placed.at).size() == 4);
   CHECK(in.used() == gpus(32));
@@ -160,7 +160,7 @@ TEST_CASE("topology_placer: invalid levels, and an inventory without topology") 
   inventory in = fabric(1, 1);
   CHECK_FALSE(in.place(gang(1, 3)));
   CHECK(in.place(gang(1, 2)).has_value());
-  // Coarser than what is required.
+  // Coarser than required.
   CHECK_FALSE(in.place(gang(1, 1, 0)));
   CHECK(in.why_not(gang(1, 1, 0)).reason == obstacle::invalid_request);
   inventory plain{in.layout()};

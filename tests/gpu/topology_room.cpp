@@ -74,7 +74,7 @@ TEST_CASE("topology_room: what is kept node by node agrees with a scan") {
       }
     }
     REQUIRE(kept.room(t.nodes()[0]) == kept.room_at(0));
-    // Pods that need next to nothing.
+    // Pods that need almost nothing.
     std::vector<std::uint32_t> rooms(c.nodes.size());
     for (std::uint32_t& r : rooms)
       r = static_cast<std::uint32_t>(random.below(random.one_in(2) ? 66 : 4'000'000'000));

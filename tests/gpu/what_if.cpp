@@ -33,7 +33,7 @@ pod_request demand_of_any_kind(random_source& random) {
   return d;
 }
 
-/// Of any size and shape, one in a few by GPU memory.
+/// Of any size and shape, a few of them by GPU memory.
 pod_request any_demand(random_source& random) {
   pod_request d;
   d.gpus = random.one_in(3) ? quantity::milli(random.between(1, 999)) : gpus(random.between(1, 9));
@@ -56,7 +56,7 @@ bool might_fit(what_if& bound, const inventory& in, const pod_request& d,
 
 }  // namespace
 
-// A trial: some are gone.
+// A trial: some are evicted.
 
 TEST_CASE("what_if: by hand") {
   inventory two{allot_test::equal_nodes(2, 4)};
@@ -69,7 +69,7 @@ TEST_CASE("what_if: by hand") {
   CHECK(count.fits(two));
   count.back(two, b);
   CHECK(!count.fits(two));
-  // Four on one node and three on another: both have to go, and the same count serves again.
+  // Four on one node and three on another: both must be evicted, and the same count is reused.
   REQUIRE(count.begin(two, {.gpus = gpus(7), .total = true}));
   count.gone(two, a);
   CHECK(!count.fits(two));
@@ -146,7 +146,8 @@ TEST_CASE("what_if: a job that does not help may stay, whichever others stay") {
         (count.helps(places, a) ? others : idle).push_back(a);
       }
       useless += idle.size();
-      // They stay and go again between the others, who stay one after the other.
+      // The unhelpful ones are put back and evicted again in between, while the others are put back one by
+      // one.
       random.shuffle(others);
       for (std::size_t i = 0;; ++i) {
         const bool with_all = count.fits(places);
@@ -163,7 +164,7 @@ TEST_CASE("what_if: a job that does not help may stay, whichever others stay") {
   CHECK(useless > 20);
 }
 
-// A bound: whole groups are gone.
+// A bound: whole groups are evicted.
 
 TEST_CASE("what_if: what is free and what the groups have of a node") {
   inventory two{allot_test::equal_nodes(2, 4)};
@@ -184,7 +185,7 @@ TEST_CASE("what_if: what is free and what the groups have of a node") {
   two.close(node_id{1});
   CHECK_FALSE(might_fit(bound, two, {.gpus = gpus(4)}, {2}));
   two.reopen(node_id{1});
-  // Who has gone counts as free.
+  // What an evicted job used counts as free.
   bound.may_not_go(two, 2, second);
   CHECK_FALSE(might_fit(bound, two, {.gpus = gpus(4)}, {2}));
   two.vacate(second);
@@ -245,7 +246,7 @@ TEST_CASE("what_if: rules out only requests that have no place without all group
       no += may ? 0U : 1U;
     }
   });
-  // It says so of most of them.
+  // The bound rules out most of them.
   CHECK(no * 2 > without_place);
 }
 

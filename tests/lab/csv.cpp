@@ -19,7 +19,7 @@ namespace {
 
 using record = std::vector<std::string>;
 
-/// What a reader made of a text: its records, and what ended it if not the end.
+/// The result of a reader for a text: its records, and the error that ended it, if any.
 struct reading {
   std::vector<record> records;
   std::string problem;
@@ -50,7 +50,7 @@ std::vector<record> records_of(std::string_view text) {
   return all.records;
 }
 
-/// Gives a text in pieces of random size.
+/// Provides a text in pieces of random size.
 class dripping_source {
  public:
   dripping_source(std::string_view text, allot_test::random_source& random, std::size_t most)
@@ -144,7 +144,7 @@ TEST_CASE("csv_reader: what it refuses, with the place") {
         "line 1, column 3: a zero byte: expected a text in UTF-8, not a binary file");
   CHECK(problem(std::string_view{"\xFF\xFE\x61\0", 4}) ==
         "line 1, column 1: the text is UTF-16; expected UTF-8");
-  // What came before is read.
+  // The records before it are read.
   CHECK(read_text("a,b\n\"").records == std::vector<record>{{"a", "b"}});
 }
 

@@ -71,7 +71,7 @@ const std::string two_nodes = R"("cluster": {"nodes": [{"name": "n", "count": 2,
 }  // namespace
 
 TEST_CASE("decide: KAI charges GPU memory by the node on which it runs") {
-  // Half of the large GPU, though it would be all of the small one: with it, w stays within 1.5.
+  // Half of the large GPU, though it would be all of the small one: with it, w remains within 1.5.
   const std::string members = R"("cluster": {"nodes": [{"name": "small", "gpus": 1, "gpu_memory_mib": 8000},
                                         {"name": "large", "gpus": 1, "gpu_memory_mib": 16000}]},
       "quotas": [{"name": "q", "nominal": {"gpu": 1}, "borrow": {"gpu": 0.5}}],
@@ -79,7 +79,7 @@ TEST_CASE("decide: KAI charges GPU memory by the node on which it runs") {
                 "state": "running", "nodes": ["large"]},
                {"id": "w", "quota": "q", "request": {"gpu": 1}, "submit_s": 1}])";
   CHECK(decided(members, 1, "runai") == lines{"rounds 1", "admit w borrows 0.5 on small"});
-  // While it waits, it is what it is of the smallest GPU, unrounded.
+  // While pending, its amount is that on the smallest GPU, unrounded.
   const std::string waits = R"("cluster": {"nodes": [{"name": "n", "gpus": 2, "gpu_memory_mib": 16384}]},
       "quotas": [{"name": "q", "nominal": {"gpu": 2}}],
       "jobs": [{"id": "m", "quota": "q", "gpu_memory_mib": 5000, "request": {}, "submit_s": 0},
@@ -89,7 +89,7 @@ TEST_CASE("decide: KAI charges GPU memory by the node on which it runs") {
   const auto d = lab::decide(parse_valid(waits, "runai"), 1, found);
   REQUIRE(d);
   REQUIRE(d->quotas.size() == 1);
-  CHECK(d->quotas[0].entitled[0] == quantity::milli(307));  // of 16300 MiB; who leaves is no demand
+  CHECK(d->quotas[0].entitled[0] == quantity::milli(307));  // of 16300 MiB; an evicted job is no demand
 }
 
 TEST_CASE("decide: under KAI a job that is larger than the cluster waits") {

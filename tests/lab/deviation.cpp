@@ -30,7 +30,7 @@ TEST_CASE("deviation: runs of one seed are compared with each other") {
   CHECK(d->mean == 10);
   CHECK(*d->deviation == 1);
   CHECK_FALSE(d->is_within_deviation());
-  // Only those that both have.
+  // Only the seeds that both have.
   const auto few = difference_of(a, std::vector<seeded_value>{{2, 190}, {7, 1000}});
   CHECK(few->pairs == 1);
   CHECK(few->mean == -10);
@@ -48,7 +48,7 @@ TEST_CASE("deviation: without pairs the means are compared") {
   // The root of 8 + 4.5.
   CHECK(*d->deviation == Approx(3.535534));
   CHECK(d->is_within_deviation());
-  // Two runs of one seed are no pair: nobody knows which belongs to which.
+  // Two runs of one seed are no pair: it is unknown which belongs to which.
   const std::vector<seeded_value> twice{{1, 10}, {1, 20}};
   CHECK(difference_of(a, twice)->pairs == 0);
   CHECK(difference_of(twice, a)->pairs == 0);

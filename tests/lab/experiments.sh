@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# Published results, from bench/lab/experiments: those that are exact to the number, the others in their shape.
+# Published results, from bench/lab/experiments: the exact ones digit by digit, the others by their shape.
 # shellcheck source=tests/support/program_test.sh
 source "$2/tests/support/program_test.sh"
 experiments=$2/bench/lab/experiments
@@ -35,7 +35,7 @@ for policy in standard runai; do
   act $policy 2000 '8 4 4 0' '8 4 4 0'
   act $policy 3000 '4 2 2 8' '4 2 2 8'
 done
-# Nothing but what borrows gives way, and nobody twice in one act.
+# Only borrowers are evicted, and no job twice in one act.
 exits 0 "$allot" replay "$experiments/r4_over_quota.json" --until 4000 --events --out r4
 evicted=$(awk -F, '$2 == "evicted" { print $1, $4, $6, $7 }' r4/events.csv | sort | uniq -c | tr -s ' ')
 [ "$evicted" = ' 1 1000 b d-eval reclaim
@@ -68,7 +68,7 @@ for policy in kueue kueue_fair; do
     }' "r7_$policy/jobs.csv" || failures=$((failures + 1))
 done
 
-# --- the experiments that need nothing else are right, and a small part of one runs
+# --- the experiments without other requirements are valid, and a small part of one runs
 for file in "$experiments"/*.json; do
   if grep -q allot-scenario/1 "$file"; then
     exits 0 "$allot" check "$file"
@@ -79,7 +79,7 @@ done
 exits 0 "$allot" sweep "$experiments/generated_mix.json" --shard 0/30 --out mix
 [ "$(grep -c ',done,' mix/results.csv)" -eq 2 ] || fail "generated_mix: $(<mix/results.csv)"
 
-# --- the headline, where the trace is: its fifo is that of the Helios simulator
+# --- the headline, if the trace is available: its fifo is that of the Helios simulator
 if [ -f "$traces/philly128/jobs.csv" ]; then
   exits 0 "$allot" sweep "$experiments/headline.json" --trace "philly128=$traces/philly128/jobs.csv" --list
   [ "$(wc -l <out)" -eq 88 ] || fail "headline: $(wc -l <out) points"

@@ -22,7 +22,7 @@ std::string told(const std::string& members, const std::string& job, std::size_t
   lab::errors found;
   const auto story = lab::explain_job(s, job, rounds, found);
   REQUIRE_MESSAGE(story, found.to_string());
-  // Whatever is said, it is JSON too.
+  // Whatever the text, it is also JSON.
   CHECK(lab::json_document::parse("explanation", lab::to_json(*story, s), found));
   return "\n" + lab::to_text(*story, s);
 }
@@ -51,7 +51,7 @@ The shares of gpu:
   team-a       6     2        2        0       1           0.000
   team-b *     5     4        7        0       1           0.000
 )");
-  // Where nobody borrows, only more of its own helps.
+  // If no quota borrows, only more of its own helps.
   CHECK(told(team_b_waits, "b2", 1, "static_quotas") == R"(
 b2 (team-b) waits: team-b has 5 gpu, uses 4 and may not borrow.
   It asks for 4 gpu.
@@ -270,7 +270,8 @@ TEST_CASE("explains every job under every preset") {
 }
 
 TEST_CASE("the remedies do admit the job") {
-  // Law 9: each remedy of a waiting job was tried by deciding again, so here it is enough that some is found.
+  // Law 9: each remedy of a pending job was checked by a new decision, so here it is enough that some remedy
+  // is found.
   const auto s = parse_valid(team_b_waits);
   lab::errors found;
   const auto story = lab::explain_job(s, "b2", 1, found);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# `allot fill`: an exact small case, bad input, and, where the traces are, the published figures.
+# `allot fill`: an exact small case, bad input, and, if the traces are available, the published figures.
 # shellcheck source=tests/support/program_test.sh
 source "$2/tests/support/program_test.sh"
 
@@ -25,7 +25,7 @@ EOF
   for pod in 1 2 3 4; do echo "p$pod,1000,1024,1,1000,"; done
 } >pods.csv
 
-# Whole GPUs on whole GPUs: every policy gives out what is asked for, and nothing is ever a fragment.
+# Whole GPUs on whole GPUs: every policy allocates what is requested, and nothing is ever a fragment.
 for policy in random best_fit worst_fit first_fit dot_product gpu_packing gpu_clustering fgd; do
   "$allot" fill --nodes-csv nodes.csv --pods-csv pods.csv --policy "$policy" --arrivals 1.3 --seed 7 >got || fail "$policy"
   says "$(wc -l <got)" 132

@@ -45,7 +45,7 @@ std::int64_t whole_gpus(const trace_job& job) {
   return job.gpus.in_milli() / 1000;
 }
 
-/// How many GPUs each tenant would use in each hour, if every job ran at once.
+/// The number of GPUs that each tenant would use in each hour, if every job ran at once.
 std::map<std::string_view, std::vector<double>> hourly_demand(const trace& t, std::size_t hours) {
   std::map<std::string_view, std::vector<double>> demand;
   for (const trace_job& job : t.jobs) {
@@ -81,7 +81,7 @@ TEST_CASE("generate_teams: the work matches the load, divided by quota, whatever
     for (const trace_job& job : t.jobs) work[t.tenants[job.tenant]] += whole_gpus(job) * job.duration;
     const std::int64_t cluster = w.cluster_gpus * w.days * day;
     const std::int64_t training = cluster / 1000 * (w.load_permille - w.serving_permille);
-    // A last service is cut in milliseconds of all its replicas.
+    // The duration of a last service is cut in milliseconds of all its replicas.
     const auto is_near = [](std::int64_t a, std::int64_t b) { return a <= b && b - a <= minute; };
     CHECK(is_near(work["quota1"], cluster / 1000 * w.serving_permille));
     CHECK(is_near(work["quota1.1"], training * 48 / 128));

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# The generator from outside: every model, what the options do, and what is wrong with them.
+# The generator from outside: every model, the effect of the options, and invalid options.
 # shellcheck source=tests/support/program_test.sh
 source "$2/tests/support/program_test.sh"
 scenarios=$2/bench/lab/scenarios
@@ -16,7 +16,7 @@ generates() {
   nothing_half_done
 }
 
-# Every model is a trace that can be read, in the order of submission, and the same again.
+# Every model is a readable trace, in the order of submission, and reproducible.
 for model in mix philly helios openb inference interactive teams; do
   generates 0 --model $model --days 3 --seed 7 --out $model.csv
   says "$(<out)" "$model.csv: * jobs over 3 days"
@@ -46,7 +46,7 @@ says "$(<out)" 'many.csv: 1,234 jobs over *'
 says "$(awk 'NR > 1' many.csv | wc -l)" 1234
 says "$(cut -d, -f5 many.csv | sort -u | tr '\n' ' ')" 'team-1 team-2 team-3 team-4 team-5 tenant '
 generates 0 --interactive 0 --serving 0 --days 2 --out training.csv
-# What training jobs save, and what a restart costs.
+# The checkpoints of training jobs, and the cost of a restart.
 generates 0 --days 2 --checkpoint 1h --restart 90 --out saves.csv
 says "$(grep ',train,' saves.csv | cut -d, -f9,10 | sort -u)" 3600,90
 generates 0 --days 2 --checkpoint none --out never_saves.csv
@@ -99,7 +99,7 @@ for model in mix philly openb uniform teams; do
 done
 says "$("$allot" generate --help)" '*--estimates*exact: the duration*tsafrir: *'
 
-# What is wrong with the options; nothing is written then.
+# Invalid options; nothing is written then.
 wrong() { # PATTERN ARGUMENTS...
   local pattern=$1
   shift
@@ -146,7 +146,7 @@ fi
 [ $? -eq 2 ] || fail 'a file that could not be written was not noticed'
 [ ! -e never.csv ] || fail 'half a trace has its final name'
 
-# A million jobs in memory for a few.
+# A million jobs in the memory for a few.
 if [ "${ALLOT_LONG:-}" = 1 ]; then
   (ulimit -v 200000 && exec "$allot" generate --jobs 1000000 --gpus 10000 --out million.csv) >out 2>err ||
     fail "a million jobs: $(<err)"

@@ -54,7 +54,7 @@ sample draw_many(job_model m, std::size_t count, std::int64_t largest = any_size
   return all;
 }
 
-/// Whether `a` is `b` but for a part of it.
+/// Whether `a` equals `b` except for a part of it.
 bool is_near(double a, double b, double part) {
   return b * (1 - part) <= a && a <= b * (1 + part);
 }
@@ -112,7 +112,7 @@ TEST_CASE("draw_job: services and sessions") {
   CHECK(is_near(replicas[8], 2'000, 0.1));
 
   const sample sessions = draw_many(job_model::interactive, 100'000);
-  // Nobody works for more than nine hours; what is longer is forgotten.
+  // Sessions longer than nine hours were left open by their users.
   const auto worked =
       static_cast<double>(std::upper_bound(sessions.durations.begin(), sessions.durations.end(), 9 * hour) -
                           sessions.durations.begin());

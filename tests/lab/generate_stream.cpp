@@ -193,7 +193,7 @@ TEST_CASE("workload_stream: phases are busy and quiet days of the same work") {
 }
 
 TEST_CASE("workload_stream: the memory does not depend on the number of jobs") {
-  // Once it is made, it allocates for the texts of the ids alone.
+  // Once created, it allocates only for the texts of the ids.
   workload_size size;
   size.jobs = 20'000;
   size.cluster_gpus = 10'000;

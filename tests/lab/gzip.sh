@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# Whatever is read may be packed with gzip, and traces that are written too; also the deadlines of a scenario's jobs.
+# All input files may be compressed with gzip, and so may written traces; also the deadlines of a scenario's
+# jobs.
 # shellcheck source=tests/support/program_test.sh
 source "$2/tests/support/program_test.sh"
 scenarios=$sources/bench/lab/scenarios
@@ -53,7 +54,7 @@ if [ -e /dev/full ]; then
   [ ! -e never.csv.gz ] || fail 'half a packed trace has its final name'
 fi
 
-# Every command reads them, and it makes no difference.
+# Every command reads them, with the same result.
 exits 0 "$allot" check jobs.csv
 sed 's/jobs.csv/jobs.csv.gz/' out >plain
 exits 0 "$allot" check jobs.csv.gz
@@ -78,7 +79,7 @@ for command in check decide 'explain --json'; do
   cmp -s packed out || fail "$command: gzip makes a difference"
 done
 exits 0 "$allot" decide - <three_teams.json.gz
-# A scenario and an experiment that name packed files.
+# A scenario and an experiment that name compressed files.
 printf '{"format": "allot-scenario/1", "cluster": {"nodes": [{"name": "n", "count": 4, "gpus": 8}]},
   "trace": {"file": "jobs.csv.gz"}}' | gzip >names.json.gz
 exits 0 "$allot" check names.json.gz

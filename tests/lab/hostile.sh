@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# Input that is wrong on purpose: the program says what is wrong, soon and in little memory, and shows nothing
-# that a terminal would obey.
+# Deliberately invalid input: the program reports what is wrong, quickly and in little memory, and prints
+# nothing that a terminal would interpret.
 # shellcheck source=tests/support/program_test.sh
 source "$2/tests/support/program_test.sh"
 
@@ -9,7 +9,7 @@ source "$2/tests/support/program_test.sh"
 scenario() {
   printf '{"format": "allot-scenario/1", %s}' "$1"
 }
-# within KIB COMMAND...: with no more memory than that. The sanitizers need more, for themselves.
+# within KIB COMMAND...: with a memory limit. The sanitizers themselves need more.
 within() {
   local most=$1
   shift
@@ -44,7 +44,7 @@ scenario "$running, \"jobs\": [{\"id\": \"j\", \"state\": \"running\", \"request
 exits 0 "$allot" check running.json
 exits 0 "$allot" decide running.json
 
-# Input without end is an error that names the file and the limit.
+# Endless input is an error that names the file and the limit.
 if [ -e /dev/zero ]; then
   for command in check decide 'import kueue' 'import kai' 'import philly' 'import csv' compare; do
     # shellcheck disable=SC2086
@@ -117,7 +117,7 @@ exits 2 "$allot" check key.json
 [ "$(wc -c <err)" -lt 3000 ] || fail "a long key is printed as a whole"
 says "$(<err)" 'key.json: /quotas/0/kkk*(* more bytes)*: unknown key "kkk*'
 
-# The depth of quotas is limited, also as events change them; what is wrong by the million is counted only.
+# The depth of quotas is limited, also when events change them; errors by the million are only counted.
 chain() { # LEVELS
   printf '"quotas": [{"name": "q1", "nominal": {"gpu": 8}}'
   local i
@@ -169,8 +169,8 @@ says "$(grep -o 'The 2,000 quotas with the most GPU time of [0-9,]*' tenants/rep
 [ "$(grep -c '"t[0-9]*": {' tenants/summary.json)" -eq 20000 ] || fail "the summary lacks tenants"
 rm -r tenants
 
-# Errors of a trace have line and column, also those that only show beside a scenario; check of a trace alone finds
-# what no scenario could have.
+# Errors of a trace have line and column, also those that are only found with a scenario; check of a trace
+# alone finds what no scenario could accept.
 printf 'job_id,submit_s,duration_s,gpus,tenant,gpu_model\n1,0,1,1,q,\n"2,2",0,1,1,"no\nbody",\n3,0,1,1,,\n4,0,1,1.5,q,\n5,0,1,2.25,q,V1\n' >places.csv
 exits 2 "$allot" check places.csv
 says "$(<err)" "places.csv: line 6, column 7 (gpus): job 4: 1.5 GPUs can't be had (expected *); and so in 1 more"
@@ -201,7 +201,7 @@ says "$(<err)" 'places.csv: line 6, column 7 (gpus): job 4: *(for /scenarios/0 o
 experiment '"small.json", {"nodes": "2x8", "tenants": {"a": 4, "b": 400}, "generate": {"model": "uniform", "gpus": 16, "jobs": 10}}'
 says "$(<err)" '*experiment.json: /scenarios/1*'
 
-# Numbers of the command line.
+# Numbers on the command line.
 for option in '--seed=-1' '--seed=18446744073709551616' '--seed=1.5' '--seed=0x10' '--seed= 1' '--seed=1e3' \
   '--rows=-1' '--rows=x' '--max-queue=-1' '--max-queue=99999999999999999999'; do
   exits 2 "$allot" replay small.json --out run "$option"
@@ -310,7 +310,7 @@ exits 0 "$allot" decide list.json
 mv out list/decision.json
 exits 0 "$allot" explain list.json a,b\;c --json
 mv out list/story.json
-# What is JSON can be read as JSON; a wrong format is told only of what is.
+# JSON output is valid JSON; a wrong format is reported only for valid JSON.
 for file in list/summary.json list/trace.json list/decision.json list/story.json; do
   exits 2 "$allot" check "$file"
   says "$(<err)" "$file: *unknown key*"

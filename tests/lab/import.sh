@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# The importers of traces from outside: what they make of each format, what they leave out and why, and that nothing
-# is written when the input is wrong.
+# The importers of traces from outside: the result for each format, what is omitted and why, and that nothing
+# is written when the input is invalid.
 # shellcheck source=tests/support/program_test.sh
 source "$2/tests/support/program_test.sh"
 
@@ -17,7 +17,7 @@ imports() {
     fail "import $*: what it made is not good: $(<checked)"
   nothing_half_done
 }
-# makes TEXT: what is in `out`, exactly.
+# makes TEXT: `out` is exactly this text.
 makes() {
   [ "$(<out)" = "$1" ] || fail "expected:
 $1
@@ -139,7 +139,8 @@ makes 'job_id,submit_s,duration_s,gpus,tenant,memory_mib,user,estimate_s,wait_ti
 imports 0 swf - --tenant partition <<<'1 0 5 60 4 -1 -1 8 3600 -1 1 3 4 -1 2 7 -1 -1'
 says "$(<out)" '*1,0,60,8,7,*'
 
-# The requested time is the estimate, in whole seconds; who ran longer is said to have run so long.
+# The requested time is the estimate, in whole seconds; a job that ran longer has its run time as the
+# estimate.
 imports 0 swf - --tenant '' <<'SWF'
 1 0 5 60.5 4 -1 -1 8 60.25 -1 1 3 4 -1 2 1 -1 -1
 2 0 5 10 4 -1 -1 8 60.25 -1 1 3 4 -1 2 1 -1 -1
@@ -148,7 +149,7 @@ SWF
 says "$(cut -d, -f1,3,7 out | tr '\n' ' ')" 'job_id,duration_s,estimate_s 1,60.5,61 2,10,61 3,10, '
 says "$(<err)" '*note: 1 job ran longer than requested_time says: the run time is the estimate*3 jobs'
 
-# --- rows that are left out, with line and reason
+# --- omitted rows, with line and reason
 
 cat >rows.csv <<CSV
 timestamp,duration,num_gpus,gpu_time,cluster
@@ -200,7 +201,7 @@ says "$(<err)" '*line 2, column 5 (worker_num): expected at least 1*line 3, colu
 imports 0 swf - <<<$'1 0 5 -1 4 -1 -1 8 3600 -1 1 3 4 -1 2 1 -1 -1\n2 0 1 1 -1 1 1 -1 1 1 1 1 1 1 1 1 1 1\nx y\n3 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n3 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1'
 says "$(<err)" '*line 1, column 1 (run_time): it is not known how long*line 2, column 1 (requested_processors): it is not known how many*line 3, column 3: expected 18 fields, found 2*line 5, column 1 (job_number): the job id "3" was given before, on line 4*1 job, 4 rows left out'
 
-# --- input that is wrong as a whole: place and expectation, and nothing is written
+# --- input that is invalid as a whole: place and expectation, and nothing is written
 
 imports 2 philly nowhere.csv --out never.csv
 says "$(<err)" 'nowhere.csv: No such file or directory'
@@ -242,7 +243,7 @@ says "$(<err)" '*--origin: the first job is submitted at 2017-10-09 07:01:55, be
 imports 2 openb untimed.csv --gap -1 --out never.csv
 says "$(<err)" '*--gap: expected a number of seconds, found "-1"'
 [ ! -e never.csv ] || fail 'something was written in spite of an error'
-# A byte order mark, and line ends of both kinds, do no harm.
+# A byte order mark, and line ends of both kinds, are accepted.
 printf '\xef\xbb\xbftimestamp,duration,num_gpus\r\n2017-10-09 07:01:55,1,1\n2017-10-09 07:01:57,1,1\r\n' | "$allot" import philly - >out 2>err ||
   fail "byte order mark: $(<err)"
 makes 'job_id,submit_s,duration_s,gpus
@@ -272,7 +273,7 @@ if printf 'timestamp,duration,num_gpus\n2017-10-09 07:01:55,1,1\n' | gzip >one.g
   fi
 fi
 
-# --- where the result goes
+# --- the destination of the result
 
 imports 0 philly rows.csv --out made.csv
 imports 2 philly rows.csv --out made.csv
@@ -296,7 +297,7 @@ fi
 [ $? -eq 2 ] || fail 'a file that could not be written was not noticed'
 [ ! -e never.csv ] || fail 'half a trace has its final name'
 
-# --- the published files, where they are
+# --- the published files, if they are available
 
 if [ -f "$traces/philly/philly.csv" ]; then
   imports 0 philly "$traces/philly/philly.csv" --strict

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# Objects of Kubernetes as scenarios: what is made of Kueue's and KAI's, what is said of the rest, and that nothing is
-# written when the input is wrong.
+# Kubernetes objects as scenarios: the conversion of Kueue's and KAI's, the report on the rest, and that
+# nothing is written when the input is invalid.
 # shellcheck source=tests/support/program_test.sh
 source "$2/tests/support/program_test.sh"
 objects=$2/tests/lab/objects
@@ -17,13 +17,13 @@ imports() {
   [ "$status" -ne 0 ] || [ ! -s out ] || "$allot" check out >checked 2>&1 || fail "import $*: $(<checked)"
 }
 
-# --- the whole of it, which can be decided on
+# --- a complete example, which can be decided on
 
 for format in kueue kai; do
   imports 0 "$format" "$objects/$format.json"
   diff -u "$objects/$format.expected" out || fail "$format: the scenario is not what was expected"
   "$allot" decide --rounds 9 out >decision 2>err || fail "$format: decide: $(<err)"
-  # What there is in other words makes the same scenario.
+  # The same objects in another notation make the same scenario.
   imports 0 "$format" "$objects/$format.json" --out "$format.json"
   gzip -c "$objects/$format.json" >packed.gz
   "$allot" import "$format" packed.gz >again 2>err
@@ -32,7 +32,7 @@ done
 says "$("$allot" decide kueue.json)" '*"admit": \[*"cv/job-wide"*"flavors": {"gpu": "a100"}*"hold": \[*"asr/mpi"*"reason": "capacity", "at": "company", "resource": "h100/gpu", "short_by": 14*'
 says "$("$allot" decide kai.json)" '*"admit": \[*"asr/pg-wait"*"cv/pg-train", "quota": "vision", "pods": 1*"borrows": {"gpu": 4}*'
 
-# --- what can't be carried over is said
+# --- what can't be converted is reported
 
 imports 0 kueue "$objects/kueue.json"
 for text in 'note: Node: 1 object is not carried over' \
@@ -78,7 +78,7 @@ wrong kai '{"kind": "Pod", "metadata": {"namespace": "s", "name": "p"}, "status"
 
 # --- smaller worlds
 
-# A queue of its own; amounts that are exact in bytes only; a paused queue; a workload that goes.
+# A queue of its own; amounts that are exact in bytes only; a paused queue; a workload that is being evicted.
 imports 0 kueue - <<'JSON'
 {"items": [
   {"kind": "ClusterQueue", "metadata": {"name": "a"}, "spec": {"stopPolicy": "Hold", "resourceGroups": [
@@ -110,7 +110,8 @@ imports 0 kueue many.json
 says "$(<err)" '*note: Cohort a: called "cohort a"*note: cpu: is not carried over: this program counts at most 8 resources*'
 says "$(<out)" '*{"name": "cohort a"},*{"name": "a", "parent": "cohort a", "nominal": {"f1/gpu": 8, *"f6/gpu": 8}}*'
 
-# Without nodes the cluster is what its queues are guaranteed; a part of a GPU by its memory is not known then.
+# Without nodes the cluster is the sum of its queues' guarantees; then a part of a GPU by its memory is
+# unknown.
 imports 0 kai - <<'JSON'
 {"items": [
   {"kind": "Queue", "metadata": {"name": "cluster"}, "spec": {"resources": {"gpu": {"quota": 4, "limit": 2}, "cpu": {"quota": 8000, "limit": 16000, "overQuotaWeight": 2},
@@ -126,7 +127,7 @@ JSON
 says "$(<out)" '*"resources": \[*"gpu",*"cpu",*"memory_mb"*{"name": "(cluster)",*"nominal": {"gpu": 5, "cpu": 8, "memory_mb": 1000}}*{"name": "cluster", "parent": "(cluster)", "nominal": {"gpu": 2, "cpu": 8, "memory_mb": 1000}, "borrow": {"gpu": 0, "cpu": 8}, "weight": {"gpu": 0, "cpu": 2, "memory_mb": 0}*{"name": "free", *"nominal": {"gpu": 3, "cpu": 0, "memory_mb": 0}, "borrow": {"gpu": 0, "cpu": 0, "memory_mb": 0}*"n/r", *"total": true, "request": {"cpu": 2.5, "memory_mb": 1000}*'
 says "$(<err)" '*Queue free: its parent gone is not in the file*n/p: its priority class odd is not in the file*n/p-0: asks for 100 MiB of a GPU*the cluster is taken to have 5 gpu*Queue free: it does not specify cpu, of which KAI then allows it none*n/r: its pods ask for different amounts*'
 
-# Gangs that must stand near each other, and one of each kind that can't be carried over.
+# Gangs that must be placed near each other, and one of each kind that can't be converted.
 group() { # NAME PODS CONSTRAINT [MIN]
   printf '{"kind": "PodGroup", "metadata": {"name": "%s"}, "spec": {"queue": "q", "minMember": %s, "topologyConstraint": %s}},\n' \
     "$1" "${4:-$2}" "$3"
@@ -172,10 +173,10 @@ done
 says "$(grep -o '"id": "[a-z]*"\|"topology": {[^}]*}' near_scenario.json | tr '\n' ' ')" \
   '"id": "elastic" "id": "free" "id": "nameless" "id": "near" "topology": {"required": "x/block", "preferred": "node"} "id": "other" "id": "wide" "topology": {"required": "x/rack"} "id": "wider" "topology": {"required": "x/rack"} "id": "zone" '
 exits 0 "$allot" decide near_scenario.json
-# Under runai what can never fit waits, as in KAI.
+# Under runai a job that can never fit is pending, as in KAI.
 says "$(<out)" '*"hold": *"wider"*'
 
-# --- input that is wrong: place and expectation, and nothing is written
+# --- invalid input: place and expectation, and nothing is written
 
 expects() { # FORMAT TEXT PATTERN
   printf '%s' "$2" >wrong.json
@@ -209,7 +210,7 @@ expects kai '{"kind": "Queue", "metadata": {"name": "a"}, "spec": {"resources": 
   '*/spec/resources/gpu/quota: expected an amount, or -1 for no bound, found -2*'
 expects kai '{"kind": "Queue", "metadata": {"name": "a"}, "spec": {"preemptMinRuntime": "soon"}}' \
   '*/spec/preemptMinRuntime: expected a span of time, as in "5m"*found "soon"*'
-# Cohorts in a circle.
+# A cycle of cohorts.
 expects kueue '{"items": [{"kind": "Cohort", "metadata": {"name": "x"}, "spec": {"parentName": "y"}},
   {"kind": "Cohort", "metadata": {"name": "y"}, "spec": {"parentName": "x"}},
   '"${queue/AMOUNT/1}"']}' '*the scenario made of *: /quotas/*/parent: the parents form a cycle*'

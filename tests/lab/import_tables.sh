@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# Tables of one's own: columns by --map with units and formats of time, and Slurm's accounting.
+# The user's own tables: columns by --map with units and time formats, and Slurm's accounting.
 # shellcheck source=tests/support/program_test.sh
 source "$2/tests/support/program_test.sh"
 
@@ -15,7 +15,7 @@ imports() {
   [ "$status" -ne 0 ] || "$allot" check - <out >checked 2>&1 || fail "import $*: not good: $(<checked)"
   nothing_half_done
 }
-# makes TEXT: what is in `out`, exactly.
+# makes TEXT: `out` is exactly this text.
 makes() {
   [ "$(<out)" = "$1" ] || fail "expected:
 $1
@@ -25,7 +25,7 @@ $(<out)"
 
 # --- any table
 
-# As in the traces of Tiresias and Muri: nothing but names differs.
+# As in the traces of Tiresias and Muri: only the names differ.
 imports 0 csv - --map gpus=num_gpu,submit_s=submit_time,duration_s=duration <<'CSV'
 job_id,num_gpu,submit_time,iterations,model_name,duration,interval
 1,4,0,100,vgg,3600,5
@@ -36,7 +36,7 @@ makes 'job_id,submit_s,duration_s,gpus,iterations,model_name,interval
 2,30.5,61,1,10,bert,5'
 says "$(<err)" '*note: job_id from job_id, submit_s from submit_time, duration_s from duration, gpus from num_gpu*2 jobs'
 
-# Philly in its circulated form: the example of the help. Dates are told from numbers by the first value.
+# Philly in its circulated form: the example of the help. The first value tells dates from numbers.
 imports 0 csv - --map gpus=num_gpus,tenant=vc,submit_s=timestamp --map duration_s=duration <<'CSV'
 timestamp,duration,num_gpus,vc
 2017-10-09 07:01:55,66.0,1,11cb48
@@ -64,13 +64,13 @@ imports 0 csv - --separator tab --map submit_s=t:unix_ms,start_s=s:unix_ms,end_s
 makes 'job_id,submit_s,duration_s,gpus
 0,0,60,2'
 
-# What one line may mean is said, not guessed.
+# An ambiguous line is reported, not guessed.
 imports 0 csv - <<<$'job_id,submit_s,duration_s,gpus,vc,priorty\n1,0,9,1,a,5'
 says "$(<err)" '*column vc: it is kept as a tag (is it a tenant? --map tenant=vc)*column priorty: *--map priority=priorty*'
 imports 0 csv - --tenant vc <<<$'job_id,submit_s,duration_s,gpus,vc\n1,0,9,1,a'
 says "$(head -n 1 out)" 'job_id,submit_s,duration_s,gpus,tenant'
 
-# --- rows that are left out
+# --- omitted rows
 
 imports 0 csv - --map submit_s=t,duration_s=d,gpus=g,pods=p <<'CSV'
 job_id,t,d,g,p
@@ -100,7 +100,7 @@ says "$(<err)" '*line 3, column 1 (t): expected a number that is not negative, f
 imports 2 csv - --map submit_s=t,start_s=a,end_s=b <<<$'t,a,b,gpus\n0,9,1,1'
 says "$(<err)" '*line 2, column 5 (b): expected a time that is not before the start*'
 
-# --- what is wrong with the options: all of it is said, and nothing is written
+# --- invalid options: all of them are reported, and nothing is written
 
 wrong() { # PATTERN ARGUMENTS...
   local pattern=$1

@@ -13,7 +13,7 @@ namespace lab = allot::lab;
 
 namespace {
 
-/// The first error of a text that is no JSON: "place: text".
+/// The first error of an invalid JSON text: "place: text".
 std::string error_of(const std::string& text) {
   lab::errors found;
   const auto document = lab::json_document::parse("f", text, found);
@@ -64,7 +64,7 @@ TEST_CASE("a syntax error has its line and column") {
   CHECK(begins_with(error_of("{\"a\": 1"), "line 1, column 8: the JSON ends too early"));
   CHECK(begins_with(error_of("{\"a\": NaN}"), "line 1, column 7: this is not JSON"));
   CHECK(begins_with(error_of("{\"a\": 01}"), "line 1, column 8: this is not JSON"));
-  // A comment that is none, or has no end, before a value, where the parser itself loses its place.
+  // An invalid or unterminated comment before a value, where the parser itself loses its position.
   CHECK(begins_with(error_of("{\"//\": 1, // fine\n \"a\": /x}"), "line 2, column 7: this is not JSON"));
   CHECK(begins_with(error_of("[/* fine */ 1, /* no end"), "line 1, column 16: the JSON ends too early"));
   CHECK(begins_with(error_of("/"), "line 1, column"));

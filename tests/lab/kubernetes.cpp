@@ -44,7 +44,7 @@ TEST_CASE("parse_kubernetes_quantity: decimal and binary suffixes, exponents") {
   CHECK(parse_kubernetes_quantity("3Ti") == nano * 3 * 1024 * 1024 * 1024 * 1024);
   CHECK(parse_kubernetes_quantity("1E") == nano * 1'000'000'000 * 1'000'000'000);
   CHECK(parse_kubernetes_quantity("0.1Gi") == nano * 1024 * 1024 * 1024 / 10);
-  // Finer than a billionth rounds up.
+  // Amounts finer than a billionth are rounded up.
   CHECK(nanos("0.0000000001") == 1);
   CHECK(nanos("0.5n") == 1);
   CHECK(nanos("1.0000000000") == 1'000'000'000);
@@ -67,7 +67,7 @@ TEST_CASE("parse_kubernetes_quantity: whole numbers with every suffix") {
     const std::int64_t n = random.between(0, 1'000'000'000);
     const auto expected = nano_amount{n} * worth;
     CHECK(parse_kubernetes_quantity(std::to_string(n) + suffix) == expected);
-    // The same with a point moved by three digits.
+    // The same with the point moved by three digits.
     std::string digits = std::to_string(n);
     while (digits.size() < 4) digits.insert(digits.begin(), '0');
     const std::string with_point =

@@ -24,7 +24,7 @@ void add(trace& t, instant submit_s, instant duration_s, std::int64_t size) {
   t.jobs.push_back(j);
 }
 
-/// 100 s in which 8 x 30 + 2 x 80 GPU-seconds come.
+/// 100 s in which 8 x 30 + 2 x 80 GPU-seconds arrive.
 trace small() {
   trace t;
   add(t, 50, 30, 8);
@@ -60,7 +60,7 @@ TEST_CASE("load: arrivals closer together and further apart") {
   CHECK(*t.jobs[1].deadline == 275 * second);
   scale_arrivals(t, 3, 1);
   CHECK(t.jobs[1].submit == 125 * second);
-  // Halves go up.
+  // Halves are rounded up.
   t.jobs[1].submit = t.jobs[0].submit + 1;
   scale_arrivals(t, 1, 2);
   CHECK(t.jobs[1].submit == t.jobs[0].submit + 1);

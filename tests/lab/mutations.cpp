@@ -83,7 +83,7 @@ TEST_CASE("any input gives a decision or an error") {
           tokens[at].clear();
           break;
         default:
-          // Most tokens that stand for something are words or numbers: one of these for another.
+          // Most meaningful tokens are words or numbers: replaces one of these by another.
           for (std::size_t i = at; i < tokens.size(); ++i) {
             if (tokens[i].size() < 2) continue;
             std::size_t other = random.below(whole.size());

@@ -22,7 +22,7 @@ using lab::named_policy;
 
 namespace {
 
-/// Added once to this program.
+/// Registered once in this program.
 const named_policy& spreading() {
   static const named_policy added = [] {
     REQUIRE(lab::add_policy(lab::own_policy_of<allot_test::spreading>()).empty());

@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Names that every format has to be careful with.
+/// Names that every format must escape.
 constexpr const char* awkward = R"json(
   "cluster": {"nodes": [{"name": "n,1", "gpus": 4}, {"name": "n;\"2\"", "gpus": 4}]},
   "quotas": [{"name": "all"},
@@ -100,7 +100,7 @@ TEST_CASE("outputs: awkward names survive in every file") {
 
   const auto jobs = rows_of(in.written([&](auto& f) { lab::write_jobs(f, r.result); }));
   REQUIRE(jobs.size() == 5);
-  // j has 8 of 8 GPUs from 0 on, is evicted for yes at 20 and goes on at 50; half waits for it.
+  // j has 8 of 8 GPUs from 0 on, is evicted for yes at 20 and continues at 50; half waits for it.
   CHECK(jobs[1][0] == R"(j,"1"<i>)");
   CHECK(jobs[1][7] == "1");
   CHECK(jobs[2][0] == "half");
@@ -202,7 +202,7 @@ TEST_CASE("outputs: jobs.csv has the estimates as its last column, if there are 
 
 TEST_CASE("outputs: elastic pods, interrupted runs, and jobs that ran from the start") {
   const scratch in;
-  // The two pods of `wide` that it need not have go with a node; `late` takes the others' place.
+  // The two elastic pods of `wide` are lost with a node; `late` is placed where the others were.
   const replayed r{in, R"json(
     "cluster": {"nodes": [{"name": "n", "count": 2, "gpus": 2}]},
     "quotas": [{"name": "q", "nominal": {"gpu": 4}, "time_limit_s": {"interactive": 10}}],
@@ -317,7 +317,7 @@ TEST_CASE("outputs: how tenants fare alone") {
   CHECK(of_b->find("on_quota")->find("gpus")->text() == "3");
   CHECK(of_b->find("on_quota")->find("queue_shared_s")->text() == "50");
   CHECK(of_b->find("on_quota")->find("queue_alone_s")->text() == "0");
-  // The share of a quota without jobs goes to the others: each has a half.
+  // The share of a quota without jobs is given to the others: each has a half.
   CHECK(of_b->find("on_share")->find("gpus")->text() == "4");
   // 70 s instead of 20.
   CHECK(of_b->find("on_share")->find("finish_time_fairness")->find("max")->text() == "3.5");
@@ -383,7 +383,7 @@ TEST_CASE("report: more quotas than colours") {
   REQUIRE(layers.size() == report::most_colours + 1);
   CHECK(layers.front().name == "q1");
   CHECK(layers.back().name == "3 others");
-  // Those with 1, 2 and 3 hours; the one that had no jobs is not there.
+  // Those with 1, 2 and 3 hours; the one without jobs is omitted.
   CHECK(layers.back().quotas == std::vector<std::size_t>{2, 7, 9});
   const auto colours = report::colours_of(r, layers);
   CHECK(colours[7] == report::most_colours);

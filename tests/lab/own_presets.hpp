@@ -13,7 +13,7 @@
 
 namespace allot_test {
 
-/// `standard`, but jobs are spread, and the quotas are renamed, which can be seen.
+/// `standard`, but jobs are spread, and the quotas are renamed, which is visible.
 struct spreading : allot::standard {
   static constexpr std::string_view name = "spreading";
   static constexpr std::string_view summary = "as standard, spread over the nodes";

@@ -45,7 +45,7 @@ if [[ $(readlink -f "$allot") == "$(readlink -f "$sources")"/* ]]; then
   [ "$named" -ge 6 ] || fail "help names $named files"
 fi
 
-# What was meant by a word that does not exist.
+# Suggestions for a misspelt word.
 expect 2 '' '*replai: did you mean replay\?*' replai "$scenarios/three_teams.json"
 expect 2 '' '*--polcy: did you mean --policy\?*' decide --polcy fifo "$scenarios/three_teams.json"
 expect 2 '' '*--polcy: did you mean --policy\?*' replay --polcy=fifo --out never
@@ -66,7 +66,7 @@ expect 0 '*"rack-wide"*"nodes": \["a1-0", "a1-1"]*' '' decide --rounds 1 - <<<"$
 expect 0 '*"admit": *"id": "rack-wide"*"nodes": \["a2-0", "a2-1"]*"id": "notebook"*"nodes": \["cut", "cut", "cut"]*"id": "tuning"*"nodes": \["cut", "cut"]*"id": "block-wide"*"no_domain_has_room"*"short_by": 8*its 4 pods must be placed in one block, and the one with most room, block b, has room for 3*"id": "too-wide"*"larger_than_any_domain"*the largest, rack a/r1, has room for 2 when it is empty*"notebooks": {"used": {"gpu": 1.375}*' '' \
   decide "$scenarios/topology_and_mig.json"
 
-# One job: why it waits, and how it stands with those that do not.
+# One job: why it is pending, and the state of jobs that are not.
 expect 0 'b2 (team-b) waits: team-b has 5 gpu, uses 4 and may not borrow.*if*- team-b had 3 gpu more*team-a*' '' \
   explain --policy static_quotas "$scenarios/hyperpod_example.json" b2
 expect 0 'train-b3 (quota1.1) is evicted for serve-a1: *' '' explain "$scenarios/three_teams.json" train-b3
@@ -91,7 +91,7 @@ expect 0 'scenario standard input: policy fifo*ok' '' check --policy fifo - <<<"
 expect 0 'trace standard input: 1 job *ok' '' check - <<<$'job_id,submit_s,duration_s,gpus\n1,0,1,1'
 expect 2 '' 'standard input: the file is empty*' check - </dev/null
 
-# Columns that nothing looks at are named, and what they may have been meant for.
+# Unused columns are named, with the column that may have been meant.
 mistaken=$'job_id,submit_s,duration_s,gpus,vc,Tenant,priorty,estimate_s,color\n1,0,9,1,a,b,3,5,red\n2,0,9,1,a,b,3,100,\n3,0,9,1,a,b,3,,\n'
 expect 0 '*3 jobs of 0 tenants*2 have an estimate; 1 runs longer than it, by up to 4 s; of 1 it is over 10 times the duration*tags, which no policy looks at: vc (did you mean "tenant"?), Tenant (did you mean "tenant"?), priorty (did you mean "priority"?), color*ok' '' \
   check - <<<"$mistaken"

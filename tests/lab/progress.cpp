@@ -19,7 +19,7 @@ constexpr allot::instant day = 86'400'000;
 TEST_CASE("progress: rate and time left") {
   CHECK(progress_text({12 * day, 53'069, 26'534, 1'620'000, {}}, milliseconds{2000}) ==
         "day 12, 26,534 of 53,069 jobs done, 810,000 events/s, 0:02 left");
-  // Whichever is further: the jobs, or the time up to which it goes.
+  // The larger progress of the two: by jobs, or by time.
   CHECK(progress_text({9 * day, 1000, 100, 500, 10 * day}, milliseconds{9000}) ==
         "day 9 of 10, 100 of 1,000 jobs done, 55 events/s, 0:01 left");
   CHECK(progress_text({day, 1000, 1, 500, {}}, milliseconds{1000}) ==

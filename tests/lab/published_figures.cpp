@@ -54,7 +54,7 @@ TEST_CASE("published figures: the Helios simulator's for FIFO on philly128") {
   CHECK(f.of.queue.p50 == 14'782 * second);
   CHECK(f.of.queue.p99 == 408'354 * second);
   CHECK(f.end == 6'145'778 * second);
-  // Nobody has a quota that stops them, and nobody is evicted.
+  // No quota stops a job, and no job is evicted.
   CHECK(f.of.waited[allot::sim::wait_cause::fair_share] == 0);
   CHECK(f.of.waited.total() == f.of.queue.sum);
   CHECK(f.of.waited.total() == f.of.wait.sum);
@@ -66,7 +66,7 @@ TEST_CASE("published figures: the Helios simulator's for FIFO on philly128") {
   }
   CHECK(f.of.allocated == work);
 
-  // Shortest first does the same work, sooner for most; the long ones pay.
+  // Shortest first does the same work, sooner for most jobs; the long ones are delayed.
   const run_figures sjf = figures(allot::sjf{});
   CHECK(sjf.of.allocated == work);
   CHECK(sjf.of.queue.mean() < f.of.queue.mean() / 10);

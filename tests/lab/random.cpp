@@ -68,8 +68,8 @@ TEST_CASE("draw_below: uniform, for any bound") {
       CHECK(static_cast<double>(count) == doctest::Approx(20'000.0 / static_cast<double>(n)).epsilon(0.1));
     }
   }
-  // A bound for which nearly half of all draws must be rejected: multiplication alone would give the numbers
-  // of the first and second half unevenly.
+  // A bound for which nearly half of all draws must be rejected: multiplication alone would distribute the
+  // numbers of the first and second half unevenly.
   const std::uint64_t two_thirds = std::numeric_limits<std::uint64_t>::max() / 3 * 2;
   CHECK(mean_of(20'000, [&] { return draw_below(r, two_thirds) < two_thirds / 2; }) ==
         doctest::Approx(0.5).epsilon(0.03));

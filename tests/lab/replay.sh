@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# What replay, compare and generate leave on the disk, also when something goes wrong.
+# The files that replay, compare and generate leave behind, also after a failure.
 # shellcheck source=tests/support/program_test.sh
 source "$2/tests/support/program_test.sh"
 
-# leaves DIRECTORY NAME...: exactly these files, and nothing beside them that is half done.
+# leaves DIRECTORY NAME...: exactly these files, and nothing unfinished beside them.
 leaves() {
   local directory=$1
   shift
@@ -48,7 +48,7 @@ says "$(tr -d ' \n' <one/summary.json)" \
   '{"format":"allot-summary/1","policy":"standard","policy_name":"standard","policy_set":{},"version":"*.*.*","seed":1,"input_hash":"*","decision_hash":"*","jobs":{"total":4,"completed":3,"unfinished":0,"refused":1,"cancelled":0,"time_limit":0,"waiting":0,"running":0,"not_submitted":0},"jct_s":{"mean":*,"p50":*,"p90":*,"p99":*,"max":*},"queue_s":{*},*"makespan_s":*,"end_s":*,"allocation_rate":*,"fragmentation":*,"preemptions":2,*"lost_gpu_h":*,"borrowed_gpu_h":*,"lent_gpu_h":*,"jain":*,"fair_share_error_gpu_h":*,"max_wait_s":*,"tenants":{"all":{*},"a":{*},"b":{*}},"decisions":*,"events":*,"wall_s":*}'
 says "$(<one/report.html)" '<!doctype html>*<svg *</html>'
 
-# --- tenants.csv in steps: of each quota the last row of a step, and all that stood at the beginning
+# --- tenants.csv in steps: for each quota the last row of a step, and the state at the beginning
 exits 0 "$allot" replay teams.json --out steps --tenants-step 50
 leaves steps $standard_files
 says "$(<steps/tenants.csv)" "$(awk -F, 'NR == 1 || $1 == 0 { print; next }
@@ -96,7 +96,7 @@ exits 2 "$allot" replay clash.json --out clash
 says "$(<err)" 'clash.json: /jobs/0/devices: *'
 [ ! -e clash ] || fail 'a directory was made for a replay that failed'
 
-# --- what it is measured by
+# --- the measurement window, and the figures per tenant alone
 exits 0 "$allot" replay teams.json --out part --window 40,70 --grace 0 --isolated
 says "$(tr -d ' \n' <part/summary.json)" \
   '*"window":{"from_s":40,"to_s":70,"jobs":3},"grace_s":0,*"isolated":{"sharing_anomaly_s":0,"of":"a",*'
@@ -113,7 +113,7 @@ exits 2 "$allot" replay teams.json --out wrong --warm-up soon --grace -1
 says "$(<err)" '--warm-up: expected seconds*"soon"*--grace: expected seconds*"-1"*'
 [ ! -e wrong ] || fail 'a directory was made for a replay that failed'
 
-# --- a directory that is there
+# --- an existing directory
 cp -r one kept
 exits 2 "$allot" replay teams.json --out one
 says "$(<err)" '*one exists*--force*'
@@ -133,7 +133,7 @@ leaves deep/down/run $standard_files
 exits 2 "$allot" replay teams.json --out teams.csv/run
 nothing_half_done
 
-# --- what killed runs left: it is no run, and the next one to the same place removes it
+# --- remains of killed runs: they are no run, and the next run to the same place removes them
 dead=999999999
 for partial in "left/run.partial-$dead" "left/run.partial-$$" "left/other.partial-$dead"; do
   mkdir -p "$partial"
@@ -150,7 +150,7 @@ says "$(ls left | tr '\n' ' ')" "jobs.csv other.partial-$dead run run.partial-$$
 exits 0 "$allot" compare left/run one
 rm -r left
 
-# --- wrong input leaves nothing, not even the directories above
+# --- invalid input leaves nothing, not even the directories above
 sed 's/"trace".*/"events": [{"at_s": 50, "remove_quota": {"quota": "all"}}], &/' teams.json >broken.json
 exits 2 "$allot" replay broken.json --out deep2/run
 says "$(<err)" 'broken.json: /events/0/*: *'
@@ -162,7 +162,7 @@ exits 2 "$allot" replay --nodes 2x4 --trace none.csv --policy fifo --out deep2/r
 [ ! -e deep2 ] || fail 'a directory was made for a replay that failed'
 nothing_half_done
 
-# --- a disk that is full: a limit on the size of files fails in the same way
+# --- a full disk: a limit on the size of files fails in the same way
 exits 0 "$allot" generate --days 200 --seed 3 --out long.csv
 (ulimit -f 64 && exec "$allot" replay --nodes 16x8 --trace long.csv --policy fifo --out full) >out 2>err
 [ $? -eq 2 ] || fail 'a file that could not be written was not noticed'
@@ -173,7 +173,7 @@ says "$(<err)" "*can't write full.partial-*"
 [ ! -e full.csv ] || fail 'half a trace has its final name'
 nothing_half_done
 
-# --- an interrupt: what has happened until then is written, and marked
+# --- an interrupt: the results so far are written, and marked
 interrupt() { # SIGNAL STATUS [AGAIN]
   local process status i
   "$allot" replay --nodes 16x8 --trace long.csv --policy fifo --out above/stopped --events >out 2>err &
@@ -186,7 +186,7 @@ interrupt() { # SIGNAL STATUS [AGAIN]
   [ -z "${3:-}" ] || kill "-$1" "$process" 2>/dev/null
   wait "$process"
   status=$?
-  # On a fast machine it may have been done.
+  # On a fast machine it may have finished.
   [ "$status" -eq "$2" ] || [ "$status" -eq 0 ] || fail "$1: exit status $status"
   nothing_half_done
   if [ "$status" -ne 0 ] && [ -e above ]; then
@@ -203,7 +203,7 @@ interrupt TERM 143
 interrupt INT 130 again
 set +m
 
-# --- it ends where it should
+# --- it ends at the right time
 exits 0 "$allot" replay teams.json --out until --until 1m
 leaves until $standard_files
 says "$(<err)" 'stopped at day 0, 00:01:00 (60 s), as --until says*3 jobs had not finished*  1 (b): 8 GPUs, waiting*  2 (a): 4 GPUs, running*  3 (a): 4 GPUs, had not come yet*'
@@ -213,7 +213,7 @@ says "$(sed -n 5p until/jobs.csv)" '3,a,67,,,,,0,0,,future,,4,10,,,,'
 says "$(tr -d ' \n' <until/summary.json)" '*"jobs":{*"waiting":1,"running":1,"not_submitted":1}*'
 says "$(<out)" '*completed *0, 3 unfinished (1 waiting, 1 running, 1 not yet submitted), 1 refused*'
 says "$(<until/report.html)" '*3 unfinished (1 waiting, 1 running, 1 not yet submitted)*'
-# Each tenant alone is compared up to the same time, and not where a guard ended the replay.
+# Each tenant alone is compared up to the same time, and not if a guard ended the replay.
 exits 0 "$allot" replay teams.json --out until --force --until 1m --isolated
 says "$(tr -d ' \n' <until/summary.json)" \
   '*"isolated":{"sharing_anomaly_s":0,"of":"a",*"tenants":{"a":{"on_quota":{"gpus":4,"jobs":1,*'
@@ -238,7 +238,7 @@ says "$(<err)" 'allot: the jobs ask for *.* % of what the cluster can do while t
 exits 0 "$allot" replay teams.json --out timed --timing
 says "$(<err)" '*reading *events and decisions *metrics *series and events *writing *all *100.0 %*events/s*'
 
-# --- how it stands at one time
+# --- the state at one time
 exits 0 "$allot" replay teams.json --at 50
 says "$(<out)" 'standard at day 0, 00:00:50 (50 s): 4 GPUs in use of 8 (50.00 %), 1 running, 1 waiting, 1 over, 1 to come
 
@@ -284,7 +284,7 @@ exits 0 "$allot" replay teams.json --policy static_quotas --out fixed
 exits 0 "$allot" compare fixed one/summary.json
 says "$(<out)" '*fixed*one/summary.json*policy*static_quotas*standard*utilisation*wait, mean*preemptions*a*wait, mean*'
 grep -qE 'jobs of|other jobs' out && fail 'two policies on one workload were taken for different inputs'
-# Two variants of one preset are told apart everywhere.
+# Two variants of one preset are distinguished everywhere.
 for guard in final_share initial_share; do
   sed 's/"cluster"/"policy": {"preset": "standard", "set": {"guard": "'$guard'", "placement": "worst_fit", "seed": 7}}, &/' \
     teams.json >$guard.json
@@ -327,7 +327,7 @@ exits 2 "$allot" generate --days 0 --out b.csv
 [ ! -e b.csv ] || fail 'a trace was made of options that are wrong'
 exits 0 "$allot" check a.csv
 
-# --- the published figures, where the trace is
+# --- the published figures, if the trace is available
 if [ -f "$traces/philly128/jobs.csv" ]; then
   exits 0 "$allot" replay --nodes 16x8 --trace "$traces/philly128/jobs.csv" --policy fifo --out philly
   says "$(tr -d ' \n' <philly/summary.json)" \
@@ -346,7 +346,7 @@ says "$(awk -F, 'NR > 1 { printf "%s %s %s,", $1, $4, $10 }' near/jobs.csv)" \
   'old-a 0 a1-0,old-b 0 a1-1,rack-wide 60 a2-0;a2-1,block-wide 120 b1-0;b1-1;b2-0;b2-1,too-wide  ,notebook 240 cut,tuning 300 cut,'
 # Half an hour of 0.375 and of 1 of two GPUs, of three hours and a minute.
 says "$(tr -d ' \n' <near/summary.json)" '*"pools":{"cut":{"allocation_rate":0.11395,"capacity_gpu_h":6.033}},*'
-# Pools that are told apart by flavors too are one to the user.
+# Pools that differ only by flavor are one pool to the user.
 printf '%s' '{"format": "allot-scenario/1", "resources": ["h/gpu", "a/gpu"], "cluster": {"nodes": [
     {"name": "x", "gpus": 2, "gpu_model": "H", "pool": "p"}, {"name": "y", "gpus": 2, "gpu_model": "A", "pool": "p"},
     {"name": "z", "gpus": 4, "gpu_model": "A"}]}, "quotas": [{"name": "q", "nominal": "cluster"}],

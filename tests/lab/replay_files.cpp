@@ -22,7 +22,7 @@ TEST_CASE("replay_files: a trace and nodes are enough for a summary, tables and 
     CHECK(std::filesystem::file_size(dir.path_of(std::string{"out/"} + file)) > 0);
   }
   CHECK(dir.read("out/summary.json").find("\"fifo\"") != std::string::npos);
-  // What is there is replaced only if that was said.
+  // An existing file is replaced only if requested.
   CHECK(lab::replay_to_files({.trace = trace, .nodes = "1x4"}, out) == lab::bad_input_status);
   CHECK(lab::replay_to_files({.trace = trace, .nodes = "1x4"}, out, true) == 0);
   CHECK(dir.read("out/summary.json").find("\"standard\"") != std::string::npos);

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# Opens the pages of replay and compare in a headless Chromium: no script error, nothing from the network, the slider
-# and the keys move what they should, and nothing is wider than the screen. Without a browser the test is skipped
-# (77).
+# Opens the pages of replay and compare in a headless Chromium: no script error, no network access, the slider
+# and the keys work, and nothing is wider than the screen. Without a browser the test is skipped (77).
 # shellcheck source=tests/support/program_test.sh
 source "$2/tests/support/program_test.sh"
 
@@ -15,8 +14,8 @@ if [ -z "$browser" ]; then
   exit 77
 fi
 
-# opens PAGE WIDTH SCRIPT [FLAG...]: the script, which says check("what", condition), runs in a copy of the page
-# when all of its own has run.
+# opens PAGE WIDTH SCRIPT [FLAG...]: the script, which calls check("what", condition), runs in a copy of the
+# page after all of the page's own scripts.
 opens() {
   local page=$1 width=$2 script=$3 dom said
   shift 3
@@ -55,7 +54,7 @@ document.body.prepend(verdict);
 </script>
 JS
   } >after.part
-  # Before everything else, and after it.
+  # First in the page, and last.
   awk 'FNR == 1 { ++part } part == 1 { before = before $0 "\n"; next } part == 2 { after = after $0 "\n"; next }
        { sub(/<head>/, "<head>" before); if (sub(/<\/body><\/html>$/, "")) print after "</body></html>"; else print }' \
     before.part after.part "$page" >opened.html
@@ -70,7 +69,7 @@ JS
   esac
 }
 
-# --- a replay worked by hand, with names that would break a careless page
+# --- a replay computed by hand, with names that would break a page without escaping
 
 cat >small.json <<'JSON'
 {"format": "allot-scenario/1",

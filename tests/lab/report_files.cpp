@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A replay of a scenario, and what came of it.
+/// A replay of a scenario, and its result.
 struct replayed {
   lab::scenario given;
   lab::replay_result result;
@@ -50,7 +50,7 @@ struct replayed {
   }
 };
 
-/// Of two teams: `b` borrows and has to give back; two halves share a GPU.
+/// Of two teams, `b` borrows and must give back; two halves share a GPU.
 constexpr const char* two_teams = R"json(
   "cluster": {"nodes": [{"name": "n", "count": 2, "gpus": 2}]},
   "quotas": [{"name": "all"}, {"name": "a", "parent": "all", "nominal": {"gpu": 2}},
@@ -123,13 +123,13 @@ TEST_CASE("report: where jobs ran and why they waited, at any instant") {
   REQUIRE(jobs.size() == 25);
   CHECK(std::vector<std::string>(jobs.begin(), jobs.begin() + 10) ==
         std::vector<std::string>{"b1", "1", "2", "0", "0", "b2", "1", "2", "1", "0"});
-  // b2 runs from 1 on, makes way at 10 and goes on at 40, when a1 has ended and what it has borrowed is free.
+  // b2 runs from 1 on, is evicted at 10 and continues at 40, when a1 has ended and what it borrowed is free.
   const auto runs = texts_of(member("runs"));
   REQUIRE(runs.size() == 30);
   CHECK(std::vector<std::string>(runs.begin(), runs.begin() + 10) ==
         std::vector<std::string>{"0", "0", "100", "0", "0:0-1", "1", "1", "10", "0", "1:0-1"});
   CHECK(runs[27] == "140");
-  // Its stay in the queue has the reason for which it waits.
+  // Its time in the queue has the reason for the wait.
   const auto stays = member("stays");
   CHECK(texts_of(stays) == std::vector<std::string>{"1", "10", "40", "list"});
   const auto reasons = texts_of(member("reasons"));
@@ -137,7 +137,7 @@ TEST_CASE("report: where jobs ran and why they waited, at any instant") {
   CHECK(reasons.front() == "all of all is in use, 1 GPU short");
   CHECK(texts_of(member("stops")).empty());
 
-  // What has made way is listed, with for whom and why, and links to its instant.
+  // An evicted job is listed, with its beneficiary and the reason, and links to its instant.
   CHECK(
       html.find("data-at=\"10\">day 0, 00:00</button><td class=t><b class=\"dot q1\"></b>b2<td>2<td class=t>"
                 "<b class=\"dot q0\"></b>a1<td class=t>the lender wants it back") != std::string::npos);
@@ -207,7 +207,7 @@ TEST_CASE("outputs: a trace for Perfetto, by time, without overlaps") {
             std::count(threads.begin(), threads.end(), "GPU 1, share 2") ==
         1);
 
-  // Too many jobs for a viewer: those with the most GPU time stay, and it says so.
+  // Too many jobs for a viewer: those with the most GPU time are kept, and the report says so.
   const auto thinned = parsed(in.written([&](auto& f) { note = lab::write_chrome_trace(f, r.result, 2); }));
   CHECK(note == "the 2 of 5 jobs that had the most GPU time");
   CHECK(thinned.root().find("otherData")->find("jobs")->text() == note);
@@ -262,7 +262,7 @@ TEST_CASE("compare_page: figures side by side, and what is wrong with a run") {
   CHECK(html.find("<h2>How long jobs wait</h2>") != std::string::npos);
   CHECK(html.find("<script") == std::string::npos);
 
-  // It does not replace what is there unless it is told to.
+  // Existing files are not replaced unless requested.
   CHECK(lab::write_comparison_page({in.path_of("runs/two"), in.path_of("runs/two")}, page, false) == 2);
   CHECK(lab::write_comparison_page({in.path_of("runs/two"), in.path_of("runs/two")}, page, true) == 0);
   // Without tables beside the summaries there is nothing to draw.

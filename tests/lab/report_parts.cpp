@@ -35,7 +35,7 @@ TEST_CASE("report_chart: scales end at the values, with a few round ticks") {
   CHECK(report::scale_for(128'000) == report::scale{130'000, 50'000});
   CHECK(report::scale_for(100'000) == report::scale{100'000, 20'000});
   CHECK(report::scale_for(43'210) == report::scale{44'000, 10'000});
-  // There is no half a job.
+  // There are no fractions of a job.
   CHECK(report::scale_for(1'000, true) == report::scale{1'000, 1'000});
   CHECK(report::scale_for(3'000, true) == report::scale{3'000, 1'000});
   for (std::int64_t most = 1; most < 3'000'000'000; most += most / 3 + 1) {
@@ -93,7 +93,7 @@ TEST_CASE("report_chart: the logarithmic axis is one, within a hundredth of its 
   std::vector<std::string> texts;
   for (const report::tick& t : axis.ticks()) texts.push_back(t.text);
   CHECK(lines{texts} == lines{"1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "1 d", "7 d"});
-  // Nobody waited: there is an axis still.
+  // No job waited: the axis is still drawn.
   CHECK(report::log_time_axis{0}.end() == allot::lab::minute);
 }
 
@@ -161,8 +161,8 @@ TEST_CASE("report: stops show as many intervals as they may") {
     CHECK(stops.empty() == (seen_by_scan({}) <= most));
     if (stops.empty()) return;
     CHECK(stops.front() == begin);
-    // Every 2^n-th candidate, with the smallest n that is enough; one stop may be too many, but then there
-    // are no more.
+    // Every 2^n-th candidate, with the smallest n that suffices; one stop may be too many, but then there are
+    // no more.
     std::vector<instant> expected = candidates;
     while (expected.size() > 1 && seen_by_scan(expected) > most) {
       std::vector<instant> half;
@@ -229,7 +229,7 @@ TEST_CASE("moment_log: some hundred instants, almost evenly spaced") {
     if (count <= most) CHECK(moments.size() == count);
     if (moments.empty()) return;
     CHECK(moments.front().at == happened.front());
-    // Some width explains them: each is the first that happened in its span, and every span has one.
+    // Some width explains them: each is the first event of its span, and every span has one.
     const instant origin = happened.front();
     bool explained = false;
     for (instant width = 1; width < instant{1} << 40U; width *= 2) {
@@ -265,7 +265,7 @@ TEST_CASE("moment_log: the first of every queue, by priority, then submission") 
           log.waits(quota_id{w.quota}, w.priority, j);
         }
       }
-      // Who does not wait does not go.
+      // Removing a job that is not waiting changes nothing.
       log.waits_no_more(quota_id{0}, 0, 999);
       std::size_t asked = 0;
       log.look(now, [&](allot::sim::job_index j) {

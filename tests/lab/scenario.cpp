@@ -473,7 +473,7 @@ TEST_CASE("flavors: what a job takes of each, and where its nodes are") {
   CHECK(first.flavors[0].options[0].pools == 0b110);
   CHECK(first.flavors[0].options[1].request[1] == gpus(8));
   CHECK(first.flavors[0].options[1].pools == 0b001);
-  // A flavor that no quota counts says where to stand: by the pool, or by a label.
+  // A flavor that no quota counts selects nodes: by the pool, or by a label.
   REQUIRE(s.jobs[1].flavors.size() == 1);
   CHECK(s.jobs[1].flavors[0].options[0].pools == 0b011);
   CHECK(s.jobs[1].flavors[0].options[0].request == lab::amounts{});
@@ -490,7 +490,7 @@ TEST_CASE("flavors: what a job takes of each, and where its nodes are") {
   CHECK(w.setup.jobs[0].min_pods == 2);
   CHECK(w.setup.flavor_sets[0].menu.options(0)[0][2] == gpus(8));
   CHECK(w.setup.flavor_sets[0].pools == std::vector<std::uint64_t>{0b110, 0b001});
-  // Of several groups that of the GPUs says where the pods stand.
+  // Of several groups, that of the GPUs determines where the pods are placed.
   CHECK(w.setup.flavor_sets[2].placed_group == 1);
   CHECK(w.setup.flavor_sets[2].pools == std::vector<std::uint64_t>{0b001});
 }

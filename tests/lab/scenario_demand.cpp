@@ -124,7 +124,7 @@ TEST_CASE("GPU memory is charged as the largest portion of any node where it fit
         lines{"/jobs/0/gpu_memory_mib: expected a whole number from 1 to 1000000000, found 0"});
 }
 
-// KAI-Scheduler's trap of #1369: by memory, too, two jobs of 0.6 GPU do not stand on one.
+// KAI-Scheduler's trap of #1369: by memory, too, two jobs of 0.6 GPU do not share one.
 TEST_CASE("GPU memory takes part in quota and in placement") {
   lab::errors found;
   const auto s = parse_valid(R"("cluster": {"nodes": [{"name": "n", "gpus": 2, "gpu_memory_mib": 10000}]},

@@ -33,7 +33,7 @@ lab::job_entry read(const std::string& more) {
 lines problems_of_job(const std::string& more, const std::string& before = nodes) {
   return problems_of(before + R"("jobs": [)" + job("j", more) + "]");
 }
-/// A decision, with the scenario that its texts are of.
+/// A decision, with the scenario that owns its texts.
 struct decided {
   std::unique_ptr<lab::scenario> of;
   lab::decision d;
@@ -57,7 +57,7 @@ TEST_CASE("scenario MIG: an instance for each pod, charged as the part of a GPU 
   CHECK(gpu::name_of(more.pod_request.mig) == "3g.20gb");
   CHECK(more.pod_request.gpus == quantity{});
   CHECK(more.request[0] == quantity::whole(1));
-  // An eighth of the GPU of 80 GB, a quarter of that of 40 GB: the most that it may be.
+  // An eighth of the GPU of 80 GB, a quarter of that of 40 GB: the largest fraction that it may be.
   CHECK(read(R"("request": {}, "mig": "1g.10gb")").request[0] == quantity::milli(250));
   CHECK(read(R"("request": {}, "mig": "1g.10gb", "gpu_model": "A100-SXM4-80GB")").request[0] ==
         quantity::milli(125));

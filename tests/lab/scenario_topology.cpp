@@ -18,7 +18,7 @@ using allot_test::problems_of;
 
 namespace {
 
-/// Two blocks of two racks of two nodes with four GPUs; rack names are told apart by their block.
+/// Two blocks of two racks of two nodes with four GPUs; rack names are qualified by their block.
 std::string fabric(const std::string& levels) {
   return R"("cluster": {"topology": )" + levels + R"(, "nodes": [
     {"name": "a1", "count": 2, "gpus": 4, "labels": {"block": "a", "rack": "1"}},
@@ -39,7 +39,7 @@ std::string required(const std::string& level) {
   return R"(, "topology": {"required": ")" + level + "\"}";
 }
 
-/// A decision, with the scenario that its texts are of.
+/// A decision, with the scenario that owns its texts.
 struct decided {
   std::unique_ptr<lab::scenario> of;
   lab::decision d;
@@ -75,7 +75,7 @@ TEST_CASE("scenario topology: a gang is placed in one domain of its required lev
   // Rack a/1 has one free node, the others two; without a topology the fullest nodes would be taken first.
   CHECK(nodes_of(decide(running("a1-0") + ", " + job("j", 2, required("rack"))), "j") ==
         std::vector<std::string>{"a2-0", "a2-1"});
-  // The block that is fuller has room for three.
+  // The fuller block has room for three.
   CHECK(nodes_of(decide(running("b1-0") + ", " + job("j", 3, required("block"))), "j") ==
         std::vector<std::string>{"b1-1", "b2-0", "b2-1"});
   CHECK(nodes_of(decide(job("j", 1, required("node"))), "j").size() == 1);
@@ -116,7 +116,7 @@ TEST_CASE("scenario topology: no domain could ever have room") {
 TEST_CASE("scenario topology: levels are labels that every node has") {
   CHECK(problems_of_topology(R"(["block", "rak"])") ==
         lines{R"(/cluster/topology/1: no node has the label "rak" (did you mean "rack"?))"});
-  // Nor is a job blamed for it.
+  // Nor is a job reported for it.
   CHECK(problems_of(fabric(R"(["rak"])") + quotas + R"("jobs": [)" + job("j", 2, required("rack")) + "]") ==
         lines{R"(/cluster/topology/0: no node has the label "rak" (did you mean "rack"?))"});
   CHECK(problems_of_topology(R"(["rack", "rack"])") ==

@@ -31,7 +31,7 @@ struct lines {
   }
 };
 
-/// The scenario of a text that has these members besides the format; errors are those of a file "s.json".
+/// The scenario of a text that has these members besides the format; errors refer to a file "s.json".
 [[nodiscard]] inline std::optional<lab::scenario> parse(const std::string& members, lab::errors& found,
                                                         std::optional<std::string> policy = {}) {
   lab::scenario_source source;
@@ -40,7 +40,7 @@ struct lines {
   return lab::parse_scenario("{\"format\": \"allot-scenario/1\", " + members + "}", source, found);
 }
 
-/// The same of a text that is known to be right.
+/// The same for a text that is known to be valid.
 inline lab::scenario parse_valid(const std::string& members, std::optional<std::string> policy = {}) {
   lab::errors found;
   auto s = parse(members, found, std::move(policy));
@@ -49,7 +49,7 @@ inline lab::scenario parse_valid(const std::string& members, std::optional<std::
   return std::move(*s);
 }
 
-/// What is wrong with it, a line each: "/quotas/0/name: ...".
+/// Its errors, one per line: "/quotas/0/name: ...".
 [[nodiscard]] inline lines problems_of(const std::string& members, std::optional<std::string> policy = {}) {
   lab::errors found;
   const auto s = parse(members, found, std::move(policy));

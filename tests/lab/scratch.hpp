@@ -16,7 +16,7 @@
 
 namespace allot_test {
 
-/// A directory of its own, gone at the end.
+/// A temporary directory, removed at the end.
 class scratch {
  public:
   scratch() {
@@ -32,7 +32,7 @@ class scratch {
 
   [[nodiscard]] std::string path_of(const std::string& name) const { return (path_ / name).string(); }
 
-  /// Makes the directories that it needs. Returns the path of the file.
+  /// Creates the missing directories. Returns the path of the file.
   std::string put(const std::string& name, const std::string& text) const {
     const std::string path = path_of(name);
     std::filesystem::create_directories(std::filesystem::path{path}.parent_path());
@@ -45,7 +45,7 @@ class scratch {
     REQUIRE(text);
     return std::move(*text);
   }
-  /// What `write(file)` writes.
+  /// The output of `write(file)`.
   template <class Write>
   [[nodiscard]] std::string written(Write write) const {
     std::filesystem::remove(path_of("written"));

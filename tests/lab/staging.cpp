@@ -98,7 +98,7 @@ TEST_CASE("staging: with force, only files of an earlier run are replaced") {
   write(s.path_of("one"), "new");
   CHECK(read(in.path_of("run/one")) == "old");
   REQUIRE(s.publish().empty());
-  // The other file was not written this time, so it would tell of another run.
+  // The other file was not written this time, so it would belong to another run.
   CHECK(files_in(in.path_of("run")) == std::set<std::string>{"notes", "one"});
   CHECK(read(in.path_of("run/one")) == "new");
   CHECK(read(in.path_of("run/notes")) == "keep");

@@ -90,7 +90,7 @@ TEST_CASE("fill_arrivals: all pods once, then some again, within the limit by a 
     CHECK(first == std::vector<std::uint32_t>{0, 1, 2, 3, 4});
     std::int64_t asked = 0;
     for (const std::uint32_t i : order) asked += std::int64_t{pods[i].devices} * pods[i].milli;
-    // The next would have gone beyond with one device; the last may have with its others.
+    // The next job would have exceeded it with one device; the last may have with its others.
     CHECK(asked > 20'800 - 1000);
     CHECK(asked <= 20'800 + 3000);
     CHECK(lab::fill_arrivals(pods, gpus(16), {1300, seed}) == order);
@@ -125,7 +125,7 @@ TEST_CASE("static_fill: worked by hand") {
   CHECK(rows[26] == fill_row{26, 2500, 1250});
   CHECK(rows[50] == fill_row{50, 2500, 1250});
   CHECK(rows[75] == fill_row{75, 7500, 1250});
-  // Three GPUs arrive in vain.
+  // Three GPUs arrive that find no place.
   CHECK(rows[150] == fill_row{150, 7500, 1250});
   CHECK(rows[175] == fill_row{175, 10'000, 0});
   CHECK(rows[200] == fill_row{200, 10'000, 0});
@@ -159,7 +159,7 @@ TEST_CASE("static_fill: figures do not depend on the order of the input") {
     for (const fill_row& r : rows) {
       CHECK(r.allocated >= 0);
       CHECK(r.allocated + r.fragmented <= 10'001);
-      // No more can be given out than was asked for; a percent is rounded, and may be told by the next one.
+      // No more can be allocated than was requested; a percentage is rounded, and may appear in the next one.
       CHECK(r.allocated <= 100 * r.arrived_pct + 150);
     }
   });

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSL-1.0
-# Sweeps: what they leave on the disk, what they run again, shards, failures and bad input.
+# Sweeps: the files they leave, what they run again, shards, failures and bad input.
 # shellcheck source=tests/support/program_test.sh
 source "$2/tests/support/program_test.sh"
 
-# same DIR DIR: the tables are the same, and so is what each point came to, but for how long it took.
+# same DIR DIR: the tables are the same, and so are the results of each point, except for the run times.
 same() {
   local file
   for file in table.csv table.json; do cmp -s "$1/$file" "$2/$file" || fail "$file of $1 and $2 differ"; done
@@ -70,7 +70,7 @@ says "$(<err)" '*/scenarios/1/estimates: the jobs are generated: say "estimates"
 exits 0 "$allot" replay teams.json --policy fifo --seed 3 --out alone
 says "$(grep -o '"decision_hash": "[0-9a-f]*"' one/points/teams.fifo.seed-3/summary.json)" \
   "$(grep -o '"decision_hash": "[0-9a-f]*"' alone/summary.json)"
-# Means and differences over pairs of seeds, computed here once more from the rows of the points.
+# Means and differences over pairs of seeds, computed here a second time from the rows of the points.
 awk -F, '
   NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "queue_s/mean") q = i; next }
   $2 == "mix" && $4 == "0.8" { v[$3, $5] = $q }
@@ -86,7 +86,7 @@ awk -F, '
 ' one/table.csv >found
 cmp -s expected found || fail "table.csv says $(<found), the points $(<expected)"
 
-# A trace under a policy that draws nothing is run once, under one that places at random with every seed.
+# A trace under a deterministic policy is run once, under one that places at random with every seed.
 printf '%s' '{"format": "allot-experiment/1", "scenarios": ["teams.json"], "seeds": [3, 4],
   "policies": ["fifo", {"name": "drawn", "preset": "standard", "set": {"placement": "random"}}]}' >drawn.json
 exits 0 "$allot" sweep drawn.json --list
@@ -114,7 +114,7 @@ same_as_generated philly ', "days": 2, "checkpoint_s": "none", "restart_s": 7.5'
 same_as_generated helios ', "jobs": 300, "checkpoint_s": 3600' --jobs 300 --checkpoint 1h
 same_as_generated teams ', "days": 2, "serving": 0.3' --days 2 --serving 0.3
 same_as_generated uniform ', "jobs": 200, "tenants": 5, "mean_duration_s": 600' --jobs 200 --tenants 5 --mean-duration 10m
-# Tenants by name, and at a load serving and sessions keep their part.
+# Tenants by name; at a given load, serving and sessions keep their part.
 printf '%s' '{"format": "allot-experiment/1", "policies": ["fifo"], "loads": [0.45],
   "scenarios": [{"name": "g", "nodes": "4x8", "tenants": {"sv": 8, "x": 8, "y": 16},
     "generate": {"model": "mix", "gpus": 32, "days": 3, "load": 0.9, "serving": 0.2, "interactive": 0.1,
@@ -161,7 +161,7 @@ says "$(<out)" '*[(]0 points run, 15 were there, 0 of 15 not done)'
 exits 0 "$allot" sweep mix.json --out shared --shard 0/2
 exits 0 "$allot" sweep mix.json --out shared --shard 1/2
 same one shared
-# Of another input, or decided otherwise.
+# Of another input, or with other decisions.
 sed 's/"seeds": \[3, 4\]/"seeds": [3, 5]/' kept.json >mix.json
 exits 0 "$allot" sweep mix.json --out other --shard 0/15
 exits 2 "$allot" sweep --merge part-0 other --out bad
@@ -173,7 +173,7 @@ exits 2 "$allot" sweep --merge part-1 strange --out bad2
 says "$(<err)" "strange/points/*: the same point was decided otherwise*"
 nothing_half_done
 
-# --- points that fail, and those that a guard stops: the others are there, and the reason is kept
+# --- points that fail, and points stopped by a guard: the others are complete, and the reason is stored
 sed 's/"trace"/"jobs": [{"id": "big", "quota": "a", "request": {"gpu": 8}, "state": "running", "nodes": ["n-0"]}], &/' \
   teams.json >broken.json
 sed 's/"teams.json"/"teams.json", "broken.json"/; s/"baseline"/"max_queue": 20, &/' mix.json >failing.json
@@ -211,7 +211,7 @@ exits 0 "$allot" compare one --html one.html
 says "$(<one.html)" '<!doctype html>*9 configurations compared*15 replays*<h2>teams</h2>*static_quotas*<h2>mix, load 0.8</h2>*±*<h2>mix, load x1.5</h2>*</html>'
 says "$(grep -c '<svg' one.html)" "$(grep -c '</svg>' one.html)"
 grep -qE 'https?:|src=|@import|NaN|inf[^o]' one.html && fail 'the page refers to something outside, or has a number that is none'
-# Of the bars of one figure: the lines show what the table says.
+# The bars of one figure: the lines show what the table says.
 says "$(grep -A40 '<h2>mix, load 0.8</h2>' one.html)" '*Wait before the first start, mean*class=whisker*'
 exits 0 "$allot" compare several one/points/mix.static_quotas.load-0.8.seed-3 --html several.html
 says "$(<several.html)" '*2 configurations compared*several*mix.static_quotas.load-0.8.seed-3*'
@@ -223,7 +223,7 @@ says "$(<err)" 'several: expected two sides or more to compare, found one'
 exits 2 "$allot" compare points --html never.html
 [ ! -e never.html ] || fail 'a page was written for wrong input'
 
-# --- interrupts: what is done is kept, and the same command goes on
+# --- interrupts: finished points are kept, and the same command continues
 sed 's/"seeds": \[3, 4\]/"seeds": {"count": 40}/; s/"days": 2/"days": 30/' mix.json >long.json
 interrupt() { # SIGNAL STATUS
   local process status i
@@ -308,7 +308,7 @@ says "$(<err)" '--trace: expected "teams" or "mix" before =*'
 exits 2 "$allot" sweep mix.json --merge part-0 --out wrong
 exits 2 "$allot" sweep --merge nowhere --out wrong
 [ ! -e wrong ] || fail 'something was written for wrong input'
-# The directory of another experiment, and one that is no sweep's.
+# The directory of another experiment, and one that belongs to no sweep.
 cp mix.json another.json
 exits 2 "$allot" sweep another.json --out one
 says "$(<err)" 'one: it has the sweep of the experiment "mix", expected one of "another"*'
@@ -319,7 +319,7 @@ says "$(<err)" 'teams.csv: expected a directory*'
 exits 2 "$allot" sweep --merge part-0 failing --out wrong
 says "$(<err)" 'failing: it has the sweep of the experiment "failing", and part-0 that of "mix"*'
 
-# --- a disk that is full: a limit on the size of files fails in the same way
+# --- a full disk: a limit on the size of files fails in the same way
 (ulimit -f 1 && exec "$allot" sweep mix.json --out full --jobs 1) >out 2>err
 [ $? -eq 2 ] || fail 'a file that could not be written was not noticed'
 says "$(<err)" "*can't write *"

@@ -84,7 +84,7 @@ TEST_CASE("sweep: every point is in one shard, and consecutive points are in dif
     }
     for (const auto& [shard, size] : sizes) CHECK(size == 42);
   }
-  // A policy that is every third point does not always come to the same of three.
+  // A policy used at every third point is not always in the same one of three shards.
   CHECK(read_shard("0/3")->has(0));
   CHECK_FALSE(read_shard("0/3")->has(3));
   for (const char* text : {"", "/", "1", "3/3", "-1/3", "1/", "/2", "1/2/3", "a/b", "0/0", "1.0/2"}) {

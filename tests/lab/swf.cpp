@@ -93,7 +93,7 @@ TEST_CASE("swf_reader: lines that are too long, texts that can't be read") {
   CHECK(r.next() == outcome::failed);
   CHECK(told(r.problems()) == "line 2, column 1: the line is longer than 65536 bytes\n");
 
-  // Whether the line comes at once or in pieces.
+  // Whether the line arrives at once or in pieces.
   const std::string just = std::string(65'536, ' ') + "\n" + std::string(65'537, ' ') + "\n";
   swf_reader at_once{string_source{just}};
   CHECK(at_once.next() == outcome::failed);

@@ -20,7 +20,7 @@ TEST_CASE("time_text: seconds, and times with units") {
   CHECK(read_time("2m") == 120'000);
   CHECK(read_time("250ms") == 250);
   CHECK(read_time("1000000000000") == 1'000'000'000'000'000);
-  // A third of a day is none in thousandths, a fifth of a minute is.
+  // A third of a day is not exact in thousandths, a fifth of a minute is.
   CHECK(read_time("0.2m") == 12'000);
 }
 

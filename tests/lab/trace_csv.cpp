@@ -33,7 +33,7 @@ std::string problems_of(const std::string& text, const trace_csv_limits& limits 
   return all;
 }
 
-/// The only problem of one value in one column, beside a good job.
+/// The only problem of one value in one column, beside a valid job.
 std::string problem_with(const std::string& column, const std::string& value) {
   return problems_of("job_id,submit_s,duration_s,gpus," + column + "\n1,0,1,8," + value + "\n");
 }

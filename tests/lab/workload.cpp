@@ -182,7 +182,7 @@ TEST_CASE("a traced job takes GPUs of its model where these are counted apart, o
   CHECK(apart.setup.flavor_sets[1].menu.options(0)[1][1] == gpus(2));
   CHECK(apart.setup.flavor_sets[1].pools == std::vector<std::uint64_t>{0b10, 0b01});
 
-  // Where "gpu" counts all of them, only those of a counted model are told apart.
+  // Where "gpu" counts all of them, only those of a counted model are distinguished.
   const auto together = workload(R"(["gpu", "h100/gpu"])");
   CHECK(together.setup.jobs[0].flavors == 1);
   CHECK(together.setup.jobs[0].request[0] == gpus(8));

@@ -18,7 +18,7 @@ using allot_test::random_source;
 
 namespace {
 
-/// Machines with so many GPUs free; a job stands on one of them, and goes to the first other with room.
+/// Machines with free GPUs; a job runs on one of them, and moves to the first other one with room.
 struct machines {
   std::vector<std::int64_t> free;
   std::vector<std::size_t> where;

@@ -28,7 +28,7 @@ struct anywhere {
   [[nodiscard]] bool could_place() const { return true; }
 };
 
-/// An owner of all, and a borrower with eight jobs of so many GPUs.
+/// An owner of everything, and borrowers with eight jobs of `gang` GPUs.
 struct lent_out {
   ledger<> l{allot::build_quota_tree<1>({{.name = "root"},
                                          {.name = "owner", .parent = "root", .nominal = gpus(64)},

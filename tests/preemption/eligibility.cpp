@@ -111,7 +111,7 @@ TEST_CASE("eligibility: the rules among borrowers") {
   CHECK_FALSE(borrower(4));
   asks.may.reclaim = preempt_reclaim::never;
   CHECK_FALSE(borrower(3));
-  // Nobody asks for himself by these.
+  // These rules never make a job preempt itself.
   for (const relation how : {relation::consolidation, relation::resized, relation::time_limit}) {
     CHECK_FALSE(may_preempt(asks, running(0), how));
   }
@@ -138,7 +138,7 @@ TEST_CASE("eligibility: contested is what does not fit, or all that is requested
       allot::build_quota_tree<3>({{.name = "q", .nominal = {gpus(4), gpus(4), gpus(4)}}}).value()};
   l.charge(quota_id{0}, {gpus(3), gpus(1), gpus(9)});
   beneficiary<3> asks{quota_id{0}, {gpus(2), gpus(2), gpus(0)}};
-  // Nothing is asked of what is over (Kueue #2524).
+  // An overused dimension that is not requested is not contested (Kueue #2524).
   CHECK(contested_dimensions(l, asks) == std::array{true, false, false});
   asks.request = {gpus(1), gpus(2), gpus(0)};
   CHECK(contested_dimensions(l, asks) == std::array{true, true, false});
@@ -171,7 +171,7 @@ TEST_CASE("eligibility: an inner quota may reclaim its own pool, whatever its ch
   CHECK(owns_request(l, asks, dept, all));
   CHECK_FALSE(owns_request(l, beneficiary<1>{dept, gpus(5)}, quota_id::none(), all));
   l.release(b, gpus(8));
-  // The idle pools of children are not its own, but all of it is the department's.
+  // The idle pools of children are not its own, but they are all the department's.
   CHECK_FALSE(owns_request(l, beneficiary<1>{dept, gpus(8)}, quota_id::none(), all));
   CHECK(owns_request(l, beneficiary<1>{dept, gpus(8)}, dept, all));
 }
@@ -197,7 +197,7 @@ TEST_CASE(
   seen.clear();
   allot::for_each_descendant(l.tree(), b, see);
   CHECK(seen.empty());
-  // What b borrows a lends, and dept owns.
+  // What b borrows is lent by a and owned by dept.
   l.charge(b, gpus(3));
   allot::for_each_borrower(l, dept, all, see);
   CHECK(seen.empty());
@@ -225,8 +225,8 @@ TEST_CASE("eligibility: jobs of an inner quota owe nothing for what only its chi
 }
 
 TEST_CASE("eligibility: a loan in one dimension is not one in another") {
-  // b takes dimension 0 from its sibling, a takes dimension 1 from the other department: neither owes outside
-  // what b has.
+  // b borrows dimension 0 from its sibling, a borrows dimension 1 from the other department: nothing of b can
+  // be reclaimed from outside the department.
   allot::ledger<2> l{
       allot::build_quota_tree<2>({{.name = "root"},
                                   {.name = "dept", .parent = "root"},
@@ -243,7 +243,7 @@ TEST_CASE("eligibility: a loan in one dimension is not one in another") {
 
 TEST_CASE("eligibility: agrees with the definitions on random trees") {
   allot_test::for_each_seed(1500, [](random_source& random) {
-    // Below an overcommitted quota the guaranteed kind of capacity may be over even while all are idle.
+    // Below an overcommitted quota, guaranteed capacity may be exceeded even when everything is idle.
     const bool overcommit = random.one_in(3);
     ledger<2> l{allot::quota_tree<2>{
         allot_test::random_quotas<2>(random, {.most_quotas = 10, .overcommit = overcommit})}};
@@ -254,7 +254,7 @@ TEST_CASE("eligibility: agrees with the definitions on random trees") {
       running_job<2> j;
       j.quota = random.pick(quotas);
       for (std::size_t d = 0; d < 2; ++d) j.request[d] = gpus(random.between(0, 6));
-      // Sometimes over what there is: a resize may have left it so.
+      // Sometimes over the capacity: a resize may have caused that.
       if (!random.one_in(6) && !l.fits(j.quota, j.request)) continue;
       l.charge(j.quota, j.request);
       oracle.charge(j);
@@ -267,7 +267,7 @@ TEST_CASE("eligibility: agrees with the definitions on random trees") {
       asks.in =
           !overcommit && random.one_in(4) ? allot::capacity_kind::guaranteed : allot::capacity_kind::any;
       const auto contested = contested_dimensions(l, asks);
-      // In a state that is over, the ledger lets a request stand on what its quota keeps (see headroom).
+      // When the quota is overused, the ledger lets a request use what its quota keeps (see headroom).
       if (l.is_sound()) CHECK(contested == oracle.contested(asks));
       for (quota_id side = asks.quota; side; side = l.tree().parent(side)) {
         CHECK(owns_request(l, asks, side, contested) == oracle.owns(asks, side, contested));

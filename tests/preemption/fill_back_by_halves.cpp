@@ -14,7 +14,7 @@ using allot_test::random_source;
 
 namespace {
 
-/// What is good is that enough is gone of each of a few kinds, which stays so when more is.
+/// A set is good when enough of each of a few kinds is released; a larger set is good as well.
 struct heap_of_things {
   std::vector<std::vector<std::int64_t>> worth;
   std::vector<std::int64_t> enough;

@@ -30,12 +30,12 @@ static_assert(std::is_empty_v<allot::eligible_is_fair>);
 static_assert(allot::victim_guard<final_share, 2>);
 static_assert(allot::victim_guard<initial_share, 2>);
 static_assert(allot::victim_guard<allot::final_then_initial_share, 2>);
-/// Says something else than yes or no.
+/// Returns something other than yes or no.
 struct undecided {
   int operator()(const ledger<1>&, const beneficiary<1>&, const victim_candidate<1>&) const { return 1; }
 };
 static_assert(!allot::victim_guard<undecided, 1>);
-/// Remembers whom it has seen, so that it may judge the same case twice in two ways (KAI v0.7.1).
+/// Keeps state, so it may judge the same case in two ways (KAI v0.7.1).
 struct forgetful {
   bool operator()(const ledger<1>&, const beneficiary<1>&, const victim_candidate<1>&) {
     return seen = !seen;
@@ -90,7 +90,7 @@ TEST_CASE("guard: what a quota keeps does not count above it") {
   CHECK(arriving_at(l, l1, root, gpus(3)) == resources<1>{gpus(3)});
   CHECK(arriving_at(l, l1, root, -gpus(3)) == resources<1>{-gpus(2)});
   CHECK(arriving_at(l, l2, root, gpus(3)) == resources<1>{gpus(3)});
-  // Nothing arrives where it does not go.
+  // An amount arrives only at quotas on its path.
   for (const quota_id elsewhere : {r1, quota_id{70'000}, quota_id::none()}) {
     CHECK(arriving_at(l, l1, elsewhere, gpus(3)) == resources<1>{});
     CHECK(arriving_at(l, elsewhere, left, gpus(3)) == resources<1>{});
@@ -133,7 +133,7 @@ TEST_CASE("guard: the final and the initial share, by weight") {
 }
 
 TEST_CASE("guard: equal shares do not move what does not raise a share") {
-  // Both borrow 8 of dimension 1, which dominates, and dispute dimension 0.
+  // Both borrow 8 of dimension 1, which is dominant, and compete for dimension 0.
   allot::ledger<2> l{allot::build_quota_tree<2>({{.name = "root", .nominal = {gpus(20), gpus(20)}},
                                                  {.name = "A", .parent = "root"},
                                                  {.name = "B", .parent = "root"}})

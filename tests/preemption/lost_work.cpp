@@ -53,7 +53,7 @@ TEST_CASE("lost_work: the time since the last checkpoint plus the restart, on al
   CHECK(is(lost_work(job(100, 25, 0), 174), 24'000));
   CHECK(is(lost_work(job(100, 25, 0), 175), 0));
   CHECK(is(lost_work(job(100, 25, 7, 8), 160), 8 * 17'000));
-  // Started in the same instant, or thought to start later.
+  // Started at the same instant, or with a start in the future.
   CHECK(is(lost_work(job(100, 25, 7), 100), 7'000));
   CHECK(is(lost_work(job(100, 0, 0), 50), 0));
   running_job<3> flavored;
@@ -98,7 +98,7 @@ TEST_CASE("cheapest_lost_work: a job that has just saved its work yields before 
     return result;
   };
   using numbers = std::vector<std::size_t>;
-  // The lowest priority first whatever it costs.
+  // The lowest priority first, whatever the cost.
   CHECK(order_at(100) == numbers{2, 0, 3, 1});  // 0, 80, 99
   CHECK(order_at(101) == numbers{2, 1, 0, 3});  // 0, 1, 81
   CHECK(order_at(150) == numbers{2, 3, 1, 0});  // 30, 49, 50

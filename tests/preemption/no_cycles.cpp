@@ -69,7 +69,7 @@ class small_host {
     running_.insert(jobs[i].facts);
   }
 
-  /// Everyone who waits has a turn; returns how many were evicted.
+  /// Every pending job has a turn; returns the number of evictions.
   std::size_t round() {
     ++now;
     std::size_t evicted = 0;
@@ -90,7 +90,7 @@ class small_host {
   std::vector<preempt_settings> may;
   std::vector<job> jobs;
   allot::instant now = 0;
-  /// How many of the evicted would have evicted their evictors at once.
+  /// How many victims would evict their beneficiaries at once.
   std::size_t came_straight_back = 0;
 
  private:
@@ -115,7 +115,7 @@ class small_host {
     }
     return true;
   }
-  /// Whether i, asked now, would evict `whom`.
+  /// Whether i, if tried now, would evict `whom`.
   bool would_evict(std::size_t i, std::size_t whom) {
     if (l.fits(jobs[i].facts.quota, jobs[i].facts.request)) return false;
     const auto before = l.save();
@@ -156,7 +156,7 @@ std::vector<quota_spec<N>> flat_quotas(random_source& random) {
   return specs;
 }
 
-/// Plays; returns the number of evictions in the last of fifty rounds, and adds up all.
+/// Runs the rounds; returns the number of evictions in the last of fifty, and adds up all.
 template <std::size_t N, class Guard>
 std::size_t play(random_source& random, const shape& of, Guard guard, std::size_t& evictions) {
   allot::quota_tree<N> tree{
@@ -213,16 +213,16 @@ void is_quiet(std::size_t cases, const shape& of, Guard guard) {
 
 }  // namespace
 
-// Flat trees when parents take from below: deeper down a parent's job that borrows itself may take what its
-// child owns; the child takes as much from another borrower, and so on round the tree.
+// Flat trees when parents reclaim from below. In deeper trees a parent's job that borrows itself may take
+// what its child owns; the child takes as much from another borrower, and so on round the tree.
 TEST_CASE("no cycles: owners, priorities and parents") {
   is_quiet<1>(3000, {}, allot::eligible_is_fair{});
   is_quiet<1>(3000, {.deep = false, .children = true}, allot::eligible_is_fair{});
 }
-// In several dimensions ownership and the order within a quota can chase one another round. A owns dimension
-// 1 and B dimension 0; a needs two of dimension 1, its older sibling a' one of each, b one of each. a takes
-// dimension 1 back from b; a' takes a's place, with one of dimension 0; b takes that back from a'; and a
-// comes again (seed 8575 with priorities). A scheduler must remember whom it has made way for.
+// In several dimensions, ownership and the order within a quota can form a cycle. A owns dimension 1 and B
+// dimension 0; a needs two of dimension 1, its older sibling a' one of each, b one of each. a reclaims
+// dimension 1 from b; a' preempts a and takes one of dimension 0; b reclaims that from a'; and a preempts
+// again (seed 8575 with priorities). A scheduler must remember for which jobs it has evicted a job.
 TEST_CASE("no cycles: owners and parents in two dimensions") {
   is_quiet<2>(3000, {.within = false}, allot::eligible_is_fair{});
   is_quiet<2>(3000, {.deep = false, .children = true, .within = false}, allot::eligible_is_fair{});
@@ -240,13 +240,13 @@ TEST_CASE("no cycles: rivals by their final shares in two dimensions") {
   is_quiet<2>(4000, {.rivals = true, .within = false}, allot::final_share{});
 }
 
-// With priorities within a quota KAI's rule can swing where gangs leave much behind: a quota within its
-// entitlement takes one GPU from a gang of 6; its more important job grows into what is left, over the
-// entitlement, at the expense of that job; now the gang's quota, which has nothing, takes one GPU back, and
-// its gang, which is more important than that one, the rest. KAI asks of fair share only where jobs of two
-// quotas meet.
+// With priorities within a quota, KAI's rule can oscillate where gangs release much at once. A quota within
+// its entitlement takes one GPU from a gang of 6; its more important job grows into the rest, beyond the
+// entitlement, at the expense of that job. Now the gang's quota, which has nothing, takes one GPU back, and
+// its gang, which is more important than that job, takes the rest. KAI applies fair share only between jobs
+// of two quotas.
 TEST_CASE("no cycles: rivals by saturation") {
-  // Entitlements that have nothing to do with the tree, but do not change.
+  // Entitlements that are independent of the tree and do not change.
   const auto due = [](quota_id x, std::size_t d) {
     return gpus(static_cast<std::int64_t>((x.index() * 7 + d * 3) % 9));
   };
@@ -255,8 +255,8 @@ TEST_CASE("no cycles: rivals by saturation") {
   is_quiet<2>(4000, {.rivals = true, .within = false}, allot::saturation_guard{due});
 }
 
-// A has 6 + 4 of 15, B wants 9: that is less than A's 10, so the 4 go. A now wants 2 more: 8 is less than 9,
-// so B goes, the 4 come back on what B leaves, and B wants 9 again, less than A's 12.
+// A has 6 + 4 of 15, B wants 9: that is less than A's 10, so the 4 are evicted. A now wants 2 more: 8 is less
+// than 9, so B is evicted, the 4 are placed again on what B releases, and B wants 9 again, less than A's 12.
 TEST_CASE("no cycles: initial shares may oscillate forever (Kueue), final shares do not") {
   const auto rounds_with_evictions = [](auto guard) {
     std::vector<preempt_settings> may(3, preempt_settings{.rivals = preempt_rivals::any});

@@ -38,7 +38,7 @@ std::vector<possible_victims> all(const ledger<N>& l, const beneficiary<N>& b) {
   return found;
 }
 
-/// Two departments; A and B are of the first, C of the second, and C uses what the first owns.
+/// Two departments; A and B belong to the first, C to the second, and C uses what the first owns.
 struct departments {
   ledger<> l{allot::build_quota_tree<1>({{.name = "root"},
                                          {.name = "one", .parent = "root"},
@@ -82,8 +82,8 @@ TEST_CASE("possible_victims: follow the settings") {
 
 namespace {
 
-/// Jobs go in random order, as long as somebody may be asked by the definitions: everyone of these was named
-/// before the first went.
+/// Jobs are evicted in random order, as long as some job may be preempted by the definitions. Each of them
+/// was a possible victim before the first eviction.
 template <std::size_t N>
 void check_names_all(random_source& random) {
   const bool overcommit = random.one_in(4);

@@ -90,14 +90,14 @@ TEST_CASE("resized: evicts nothing if no quota is over or others lend what is mi
            {.name = "B", .parent = "root", .nominal = gpus(8)}}};
   s.run("A", 8, 1).run("B", 4, 1);
   CHECK(s.resize("A", 4).empty());
-  // One more, and the pool is too small: A uses more than it owns, B does not.
+  // One more GPU, and the pool is too small: A uses more than it owns, B does not.
   CHECK(s.resize("A", 3) == numbers{7});
 }
 
 TEST_CASE("resized: evicts as little as possible, gangs are evicted whole") {
   scene s{{{.name = "root", .nominal = gpus(10)}, {.name = "A", .parent = "root"}}};
   s.run("A", 1, 3).run("A", 1, 5).run("A", 1, 2);
-  // The newest, of 2, is not needed once the 5 have gone; nor would they have been enough.
+  // The newest, of 2, is not needed once the 5 are evicted; nor would it have been enough.
   CHECK(s.resize("root", 6) == numbers{1});
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("resized: a department that is over takes from teams that borrow from 
            {.name = "owner", .parent = "dept", .nominal = gpus(4)},
            {.name = "guest", .parent = "dept"}}};
   s.run("owner", 4, 1).run("guest", 6, 1).run("dept", 2, 1);
-  // In proportion to what is used of one's own, so the guest, who owns nothing, gives first.
+  // In proportion to the quota's own capacity, so the guest, which owns nothing, gives first.
   CHECK(s.resize("dept", 5) == numbers{9, 8, 7});
 }
 
@@ -190,14 +190,14 @@ TEST_CASE("resized: sound and minimal on random trees, and only below what is ov
     std::set<std::size_t> gone;
     for (const auto& v : find.victims()) {
       CHECK(gone.insert(v.job.id.index()).second);
-      // Nobody could stay.
+      // No victim could stay.
       CHECK_FALSE(l.fits(v.job.quota, v.job.request, v.job.in));
-      // Somebody above, or his own quota, was over.
+      // A quota above, or its own quota, was overused.
       bool was_over = false;
       for (quota_id x = v.job.quota; x; x = l.tree().parent(x)) was_over = was_over || !before.is_sound(x);
       CHECK(was_over);
     }
-    // Those that are left, if something is still over, would not help.
+    // The remaining jobs, if something is still overused, would not help.
     if (outcome == resize_outcome::still_over) {
       for (const auto& j : jobs) {
         if (gone.count(j.id.index()) != 0) continue;

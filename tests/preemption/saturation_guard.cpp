@@ -55,7 +55,7 @@ TEST_CASE("saturation_guard: a quota within its entitlement takes from those ove
   CHECK(v.rule == allot::fairness_rule::saturation);
   CHECK(v.beneficiary == ratio{10, 10});
   CHECK(v.victim == ratio{17, 20});
-  // Checked before the victim goes, so a gang may take its queue below its due (KAI trap 29).
+  // Checked before the eviction, so a gang may take its queue below its due (KAI trap 29).
   CHECK(ask(g, pool(4, 21), 6, 8).fair);
   CHECK_FALSE(ask(g, pool(4, 20), 6, 8).fair);
   CHECK(ask(g, pool(4, 25), 6, 8, relation::borrower).fair);
@@ -83,8 +83,8 @@ TEST_CASE("saturation_guard: a side without entitlement yields, an unlimited one
 
 TEST_CASE(
     "saturation_guard: a third quota that asks for too much blocks none, and none takes back (KAI #374)") {
-  // a is due 30, b 30, and c, who uses 60 of the 100, 40; the pool is full. a takes 10 from c, not from b,
-  // who is within what is due to it; then c, over its due still, gets nothing back from a.
+  // a is due 30, b 30, and c, which uses 60 of the 100, 40; the pool is full. a takes 10 from c, not from b,
+  // which is within its due; then c, still over its due, gets nothing back from a.
   ledger<> l{allot::build_quota_tree<1>({{.name = "root", .nominal = gpus(100)},
                                          {.name = "a", .parent = "root"},
                                          {.name = "b", .parent = "root"},
@@ -122,6 +122,6 @@ TEST_CASE("saturation_guard: excess in a dimension that is not requested does no
   d.yields = {gpus(1), gpus(1)};
   CHECK(g(l, beneficiary<2>{a, {gpus(1), gpus(0)}}, d).fair);
   CHECK_FALSE(g(l, beneficiary<2>{a, {gpus(0), gpus(1)}}, d).fair);
-  // With both asked for, it is over in one.
+  // With both requested, it is over in one.
   CHECK(g(l, beneficiary<2>{a, {gpus(1), gpus(1)}}, d).fair);
 }

@@ -42,7 +42,7 @@ using allot_test::random_source;
 
 namespace {
 
-/// Everything can stand somewhere.
+/// Every job can be placed somewhere.
 struct anywhere {
   template <std::size_t N>
   void take_off(const running_job<N>&) {}
@@ -52,7 +52,7 @@ struct anywhere {
 };
 static_assert(allot::search_world<anywhere, 1>);
 
-/// Machines with a number of GPUs each; a job stands on one of them.
+/// Machines with a number of GPUs each; a job runs on one of them.
 struct machines {
   std::vector<std::int64_t> free;
   std::map<std::size_t, std::size_t> where;
@@ -76,7 +76,7 @@ static_assert(allot::search_world<machines, 2>);
 template <std::size_t N>
 using search = allot::victim_search<N, allot::lowest_priority_then_highest_share, allot::eligible_is_fair>;
 
-/// A cluster written down by hand: jobs are named by their numbers, in the order in which they started.
+/// A cluster written by hand: jobs are identified by their numbers, in the order in which they started.
 class scene {
  public:
   explicit scene(std::vector<quota_spec<>> specs)
@@ -104,7 +104,7 @@ class scene {
     return *this;
   }
 
-  /// The numbers of the victims; nothing is evicted in the end.
+  /// The numbers of the victims; nothing remains evicted.
   std::vector<std::size_t> victims(const beneficiary<1>& b, search_outcome expected = search_outcome::found,
                                    std::size_t budget = 1000) {
     search<1> s{{}, {}, budget};
@@ -143,7 +143,7 @@ using numbers = std::vector<std::size_t>;
 }  // namespace
 
 TEST_CASE("search: several borrowers yield evenly (KAI v0.5.1)") {
-  // A and B use 6 each and own 4 each; C takes back its 4.
+  // A and B use 6 each and own 4 each; C reclaims its 4.
   scene s{{{.name = "root"},
            {.name = "A", .parent = "root", .nominal = gpus(4)},
            {.name = "B", .parent = "root", .nominal = gpus(4)},
@@ -169,7 +169,7 @@ TEST_CASE("search: unnecessary victims are given back") {
            {.name = "A", .parent = "root"},
            {.name = "C", .parent = "root", .nominal = gpus(10)}}};
   s.run("A", 1, 8).run("A", 1, 2);
-  // The newest comes first but is of no use once the other has to go anyway.
+  // The newest is first in line but not needed once the other is evicted anyway.
   CHECK(s.victims("C", 8) == numbers{0});
   CHECK(s.victims("C", 9) == numbers{1, 0});
   CHECK(s.victims("C", 2) == numbers{1});
@@ -182,7 +182,7 @@ TEST_CASE("search: a quota over its nominal that can't reclaim anything evicts n
   s.run("A", 4, 1, 9).run("B", 4, 1, 9);
   CHECK(s.nobody_for("A", 2));
   CHECK(s.nobody_for("A", 4, 5));
-  // Nor does it evict its own when even all of them would not do.
+  // Nor does it evict jobs of its own quota when even all of them would not be enough.
   s.run("A", 1, 1, 0);
   CHECK(s.nobody_for("A", 3, 5));
 }
@@ -205,7 +205,7 @@ TEST_CASE("search: a department reclaims what its teams own together") {
            {.name = "B", .parent = "dept"},
            {.name = "other", .parent = "root"}}};
   s.run("other", 2, 2).run("B", 2, 2);
-  // A owns nothing, but its department owns what other uses; B owes nothing within the department's own.
+  // A owns nothing, but its department owns what other uses; B owes nothing within the department.
   CHECK(s.victims("A", 4) == numbers{1, 0});
   CHECK(s.nobody_for("A", 5));
 }
@@ -291,7 +291,7 @@ TEST_CASE("search: takes from quotas below only if enabled, and never from above
   s.run("quota1.1", 48, 1).run("quota1.2", 80, 1);
   CHECK(s.nobody_for("quota1", 1, 9));
   const numbers victims = s.victims("quota1", 32, 0, {.children = true});
-  // In proportion to what they have: 12 of 48 and 20 of 80.
+  // In proportion to their capacity: 12 of 48 and 20 of 80.
   CHECK(victims.size() == 32);
   CHECK(std::count_if(victims.begin(), victims.end(), [](std::size_t v) { return v < 48; }) == 12);
 
@@ -324,7 +324,7 @@ TEST_CASE("search: evicting its own lower jobs lets a quota then reclaim from ot
            {.name = "A", .parent = "root", .nominal = gpus(6)},
            {.name = "B", .parent = "root", .nominal = gpus(2)}}};
   s.run("A", 2, 1, 0).run("B", 6, 1, 9);
-  // 6 are its own: 2 that its lower jobs use and 4 that B does.
+  // It owns 6: 2 are used by its lower jobs and 4 by B.
   CHECK(s.victims("A", 6, 5) == numbers{1, 0, 7, 6, 5, 4});
   CHECK(s.victims("A", 5, 5) == numbers{1, 7, 6, 5, 4});
   CHECK(s.nobody_for("A", 7, 5));
@@ -332,8 +332,8 @@ TEST_CASE("search: evicting its own lower jobs lets a quota then reclaim from ot
 }
 
 TEST_CASE("search: with fewer contested dimensions a quota may own the request") {
-  // A owns the second dimension, its department owns both. What is lent of the first comes back from outside;
-  // what is lent of the second outside can't be taken back, but Z, next to A, uses as much.
+  // A owns the second dimension, its department owns both. What is lent of the first is reclaimed from
+  // outside. What is lent of the second outside can't be reclaimed, but Z, next to A, uses as much.
   ledger<2> l{allot::build_quota_tree<2>({{.name = "root"},
                                           {.name = "dept", .parent = "root", .nominal = {gpus(4), gpus(4)}},
                                           {.name = "A", .parent = "dept", .nominal = {gpus(0), gpus(4)}},
@@ -396,7 +396,7 @@ TEST_CASE("search: an exhausted budget proves nothing") {
   CHECK(s.victims(b, search_outcome::not_proven, 0).empty());
   CHECK(s.victims(b, search_outcome::not_proven, 2).empty());
   CHECK(s.victims(b, search_outcome::found, 3).size() == 3);
-  // Without anybody to ask, or beyond what there is, no budget is needed for the proof.
+  // Without possible victims, or beyond the capacity, no budget is needed for the proof.
   CHECK(s.victims(s.asks("A", 5), search_outcome::impossible, 0).empty());
   CHECK(s.victims(s.asks("B", 1), search_outcome::impossible, 0).empty());
 }
@@ -449,7 +449,7 @@ TEST_CASE("search: on guaranteed capacity only its own jobs are in the way, and 
 }
 
 TEST_CASE("search: victims also make a place on the nodes") {
-  // Two machines of 4. The quota allows what is asked, but no machine has it.
+  // Two machines of 4. The quota allows the request, but no machine has room for it.
   scene s{{{.name = "root"},
            {.name = "A", .parent = "root", .nominal = gpus(8)},
            {.name = "B", .parent = "root"}}};
@@ -477,12 +477,12 @@ TEST_CASE("search: victims also make a place on the nodes") {
     return result;
   };
   CHECK(victims_of(3) == numbers{1});
-  // On the machine of the newer one a job of A stands as well: it is let go again.
+  // A job of A runs on the newer job's machine as well: the newer job is dropped from the victims again.
   CHECK(victims_of(4) == numbers{0});
 }
 
 TEST_CASE("search: when only a place is missing, every requested dimension is contested") {
-  // Dimension 1 is short, dimension 0 is not, but the only machine is full of it.
+  // Dimension 1 is short, dimension 0 is not, but it fills the only machine.
   ledger<2> l{allot::build_quota_tree<2>({{.name = "root"},
                                           {.name = "A", .parent = "root", .nominal = {gpus(8), gpus(4)}},
                                           {.name = "B", .parent = "root"}})
@@ -509,7 +509,7 @@ TEST_CASE("search: when only a place is missing, every requested dimension is co
 
 namespace {
 
-/// A random tree with running jobs, and a job that asks.
+/// A random tree with running jobs, and a job with a request.
 template <std::size_t N>
 struct world {
   ledger<N> l;
@@ -521,9 +521,8 @@ struct world {
 
   world(random_source& random, bool unit_jobs, bool with_machines)
       : world(random, unit_jobs, with_machines, random.one_in(4)) {}
-  /// Below an overcommitted quota not even an idle tree need keep the law of the guaranteed kind of capacity,
-  /// and the ledger then lets a job stand on what its quota keeps (see headroom): there that kind of capacity
-  /// is left out.
+  /// Below an overcommitted quota not even an idle tree need satisfy the law for guaranteed capacity, and the
+  /// ledger then lets a job use what its quota keeps (see headroom). There that kind of capacity is omitted.
   world(random_source& random, bool unit_jobs, bool with_machines, bool overcommit)
       : world(random, unit_jobs, with_machines, overcommit,
               allot_test::random_quotas<N>(
@@ -583,8 +582,8 @@ struct world {
   }
 };
 
-/// Whether what each borrower among these gives back is owned on the beneficiary's side, with all but the one
-/// at `without` gone: in the dimensions that would be contested with that borrower there.
+/// Whether each borrower among these gives back what is owned on the beneficiary's side, with all but the one
+/// at `without` evicted: in the dimensions that would be contested with that borrower in place.
 template <std::size_t N>
 bool borrowers_owe(world<N>& w, const std::vector<allot::victim<N>>& victims, std::size_t without) {
   if (without < victims.size()) w.put_back(victims[without].job);
@@ -602,15 +601,15 @@ bool borrowers_owe(world<N>& w, const std::vector<allot::victim<N>>& victims, st
   return all;
 }
 
-/// What the search says is checked against the definitions; returns what it said.
+/// Checks the result of the search against the definitions, and returns it.
 template <std::size_t N>
 search_outcome check_search(world<N>& w) {
   search<N> find;
   const ledger<N> before = w.l;
   const machines machines_before = w.m;
   machines trial = w.m;
-  // As victims go fewer dimensions may be contested, or, when only a place is missing, all that are asked
-  // for.
+  // As victims are evicted, fewer dimensions may be contested; when only a place is missing, all requested
+  // dimensions are.
   const auto first_contested = w.oracle.contested(w.b);
   std::vector<std::array<bool, N>> contested{first_contested};
   if (N > 1) {
@@ -632,7 +631,7 @@ search_outcome check_search(world<N>& w) {
     }
     CHECK(trial == w.m);
     CHECK(w.fits());
-    // Law 3: take any victim out, and there is no room, or what others give back is not the beneficiary's.
+    // Law 3: with any victim back, there is no room, or what others give back is not the beneficiary's.
     const std::vector<allot::victim<N>> victims{find.victims().begin(), find.victims().end()};
     for (std::size_t i = 0; i < victims.size(); ++i) {
       w.put_back(victims[i].job);
@@ -640,7 +639,7 @@ search_outcome check_search(world<N>& w) {
       w.take_off(victims[i].job);
       if (!needed) CHECK_FALSE(borrowers_owe(w, victims, i));
     }
-    // Nobody is asked who may not be, when those of the near side have gone first.
+    // No job is preempted that may not be, once those of the near side are evicted.
     for (const auto& v : find.victims()) w.put_back(v.job);
     const auto near = [&](const running_job<N>& j) {
       return j.quota == w.b.quota ||
@@ -659,12 +658,12 @@ search_outcome check_search(world<N>& w) {
       for (const auto& j : away) w.put_back(j);
     }
   } else if (outcome == search_outcome::impossible) {
-    // Either nobody is left who may be asked, or even without anybody there is no room.
+    // Either no job is left that may be preempted, or there is no room even with none running.
     for (const auto& j : w.preemptible) w.take_off(j);
     const bool hopeless = !w.fits();
     for (const auto& j : w.preemptible) w.put_back(j);
     if (!hopeless) {
-      // The search has left its last state behind: who is gone there has been asked.
+      // The search has left its last state: the jobs that are evicted there have been preempted.
       std::vector<running_job<N>> remaining;
       for (const auto& v : find.victims()) gone.insert(v.job.id.index());
       for (const auto& j : w.preemptible) {
@@ -688,7 +687,7 @@ search_outcome check_search(world<N>& w) {
   return outcome;
 }
 
-/// Whether some sequence of victims, each of whom may be asked at its turn, makes room: all are tried.
+/// Whether some sequence of victims, each of which may be preempted at its turn, makes room: all are tried.
 template <std::size_t N>
 bool some_sequence_makes_room(world<N>& w) {
   std::set<std::vector<bool>> seen;
@@ -875,9 +874,9 @@ TEST_CASE("search: elastic pods are evicted first, one by one, and their job sur
   };
   CHECK(victims_of(3) == numbers{4, 3, 2});
   CHECK(victims_of(4) == numbers{4, 3, 2, 1});
-  // The gang yields more than two pods do, so that two of four are let go.
+  // The gang releases more than two pods do, so two of four are dropped from the victims.
   CHECK(victims_of(5) == numbers{4, 3, 5});
-  // Two pods that the job needs go together, and then none of its elastic pods stays.
+  // Two pods that the job needs are evicted together, and then none of its elastic pods remains.
   CHECK(victims_of(9) == numbers{4, 3, 2, 1, 5, 0});
 }
 
@@ -905,7 +904,7 @@ TEST_CASE("search: a job is never evicted without its elastic pods, whatever the
   CHECK(ids(find.victims()) == numbers{5, 4, 3, 2, 1, 0});
   for (const auto& v : find.victims()) CHECK(v.with_its_job == v.job.elastic);
   s.accounts().rollback(point);
-  // The other job stays when one elastic pod of it, asked with it, turns out to be enough.
+  // The other job stays when one elastic pod of it, preempted together with it, turns out to be enough.
   REQUIRE(find.run(s.accounts(), running, s.asks("A", 4), world) == search_outcome::found);
   CHECK(ids(find.victims()) == numbers{5, 4});
   for (const auto& v : find.victims()) CHECK_FALSE(v.with_its_job);
@@ -961,7 +960,7 @@ TEST_CASE("search: rivals yield until their share is no larger than the benefici
   CHECK(rivals_of<allot::final_share>(s, s.asks("A", 1, 0, {.rivals = allot::preempt_rivals::never}), running,
                                       search_outcome::impossible)
             .empty());
-  // Unless it is said, a guard that judges rivals is asked.
+  // By default a guard that judges rivals is consulted.
   CHECK(rivals_of<allot::final_share>(s, s.asks("A", 1), running).size() == 1);
   const preempt_settings lower{.rivals = allot::preempt_rivals::lower_priority};
   CHECK(rivals_of<allot::final_share>(s, s.asks("A", 1, 0, lower), running, search_outcome::impossible)
@@ -985,13 +984,13 @@ TEST_CASE("search: a large gang that is refused does not hide smaller jobs of it
     CHECK(ids(rivals_of<allot::final_share>(s, s.asks("A", 6, 0, may), running)) == numbers{1, 0});
     CHECK(ids(rivals_of<allot::final_share>(s, s.asks("A", 5, 0, may), running)) == numbers{2});
     CHECK(ids(rivals_of<allot::initial_share>(s, s.asks("A", 6, 0, may), running)) == numbers{2});
-    // Not all choices of jobs of different sizes are tried.
+    // Not every combination of jobs of different sizes is tried.
     const auto seven = s.asks("A", 7, 0, may);
     CHECK(rivals_of<allot::final_share>(s, seven, running, search_outcome::not_proven).empty());
-    // Without the 5 that may go, B has no more than A would have.
+    // Without the 5 that may be evicted, B has no more than A would have.
     CHECK(rivals_of<allot::final_then_initial_share>(s, seven, running, search_outcome::not_proven).empty());
   });
-  // When the fair ones are not enough, one more goes who is fair by the weaker rule.
+  // When the fair victims are not enough, one more is added that is fair by the weaker rule.
   world({3, 9}, [&](scene& s, const auto& running) {
     const auto victims = rivals_of<allot::final_then_initial_share>(s, s.asks("A", 6, 0, may), running);
     REQUIRE(victims.size() == 1);
@@ -1021,7 +1020,7 @@ TEST_CASE("search: an owner is not a rival (Kueue #9494), and a rival keeps what
     REQUIRE(back.size() == 1);
     CHECK(back[0].how == relation::borrower);
     CHECK(back[0].why.rule == allot::fairness_rule::none);
-    // A, which owns 4, asks for 6: what is beyond them it must be owed, and leave B with the 4 that B owns.
+    // A, which owns 4, asks for 6. The part beyond 4 must be owed to it, and must leave B the 4 that B owns.
     const auto six = s.asks("A", 6, 0, may);
     if (gang != 12) {
       CHECK(rivals_of<allot::initial_share>(s, six, running).size() == (gang == 4 ? 2 : 1));
@@ -1046,12 +1045,12 @@ TEST_CASE("search: shares are compared at the children of the common ancestor") 
   for (int i = 0; i < 7; ++i) jobs.add(s.quota("b"), 1, 0);
   for (int i = 0; i < 4; ++i) jobs.add(s.quota("c"), 1, 0);
   const preempt_settings may{.rivals = allot::preempt_rivals::any};
-  // Though c uses more than a, its department has less than a's.
+  // Though c uses more than a, its department uses less than a's.
   for (const auto& v : rivals_of<allot::final_share>(s, s.asks("a", 3, 0, may), running)) {
     CHECK(v.job.quota == s.quota("b"));
     CHECK(v.why.beneficiary == allot::ratio{4, 12});
   }
-  // And c takes from D1, first of whom has most there.
+  // And c takes from D1, first from the quota that has most there.
   const auto victims = rivals_of<allot::final_share>(s, s.asks("c", 2, 0, may), running);
   REQUIRE(victims.size() == 2);
   for (const auto& v : victims) CHECK(v.job.quota == s.quota("b"));
@@ -1075,7 +1074,7 @@ TEST_CASE(
   jobs.add(s.quota("Z"), 1, 0);
   const preempt_settings may{.rivals = allot::preempt_rivals::any};
   CHECK(ids(rivals_of<allot::initial_share>(s, s.asks("A", 1, 0, may), running)) == numbers{1});
-  // A quota without weight takes from no other with one, nor from an equal.
+  // A quota without weight takes from none with a weight, nor from an equal.
   CHECK(
       rivals_of<allot::final_share>(s, s.asks("Y", 1, 0, may), running, search_outcome::impossible).empty());
   running_job<> more;
@@ -1128,7 +1127,7 @@ TEST_CASE("search: a borrowing job preempts lower priorities up to a threshold")
   CHECK(s.nobody_for("A", 2, 5, may));
 }
 
-// Worlds that can say what would be.
+// Placements that can answer what-if questions.
 
 TEST_CASE("search: does not start if the what-if rules out any success") {
   struct bounded : anywhere {
@@ -1175,7 +1174,7 @@ TEST_CASE("search: does not start if the what-if rules out any success") {
 
 namespace {
 
-/// Some of the jobs become elastic pods of others, and the settings let borrowers ask borrowers.
+/// Some jobs become elastic pods of others, and the settings let borrowers preempt borrowers.
 template <std::size_t N>
 void let_borrowers_ask(random_source& random, world<N>& w) {
   w.b.may.rivals =
@@ -1261,12 +1260,12 @@ TEST_CASE("search: rivals and their elastic pods match the definition on random 
     CHECK(rivals_are_fair(w, victims, victims.size()));
     for (std::size_t i = 0; i < victims.size(); ++i) {
       const auto& j = victims[i].job;
-      // No job goes while an elastic pod of it stays.
+      // No job is evicted while an elastic pod of it remains.
       for (const auto& unit : w.preemptible) {
         if (unit.elastic && unit.core == j.id) CHECK(gone.count(unit.id.index()) == 1);
       }
       if (j.elastic && gone.count(j.core.index()) == 1) continue;
-      // Nobody is there for nothing.
+      // Every victim is needed.
       w.put_back(j);
       const bool needed = !w.fits();
       w.take_off(j);
@@ -1308,8 +1307,8 @@ TEST_CASE("search: with rivals, too, it finds victims whenever some sequence mak
     if (w.preemptible.size() > 9 || w.fits()) return;
     const std::array<bool, 1> contested{true};
     const bool without = some_sequence_makes_room(w);
-    // Who is gone, and whether as a rival. Rivals must be fair in the end too, when owners have taken as
-    // well.
+    // The evicted jobs, and whether each is a rival. Rivals must still be fair in the end, when owners have
+    // reclaimed as well.
     std::set<std::vector<int>> seen;
     std::vector<int> gone(w.preemptible.size());
     const auto rivals_are_fair_now = [&] {
@@ -1354,8 +1353,8 @@ TEST_CASE("search: with rivals, too, it finds victims whenever some sequence mak
     possible += some ? 1U : 0U;
     by_rivals += some && !without ? 1U : 0U;
   });
-  // A victim who turns out to be of no use may have made another unfair; the search says that it does not
-  // know.
+  // A victim that turns out to be unnecessary may have made another one unfair; the search reports that it
+  // does not know.
   if (allot_test::all_cases_run()) {
     CHECK(possible > 100);
     CHECK(by_rivals > 50);

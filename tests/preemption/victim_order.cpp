@@ -70,7 +70,7 @@ TEST_CASE("victim_order: lowest priority, then the highest weighted share, then 
   CHECK((order(l, giving(a, 1, 0)) < order(l, giving(b, 1, 5))));
   l.charge(b, gpus(3));
   CHECK((order(l, giving(b, 1, 0)) < order(l, giving(a, 1, 5))));
-  // Equal shares: who uses more of its own, then newest.
+  // Equal shares: first the quota that uses more of its own, then the newest.
   l.release(b, gpus(1));
   CHECK((order(l, giving(b, 1, 4)) < order(l, giving(a, 1, 5))));
   l.release(a, gpus(14));
@@ -93,7 +93,7 @@ TEST_CASE("victim_order: quotas within their nominal yield in proportion to thei
   CHECK(first() == a);  // 5 of 10, 2 of 6
   l.charge(below, gpus(2));
   CHECK(first() == below);
-  // Who borrows goes before who only uses all of its own.
+  // A borrower precedes a quota that uses all of its own.
   l.charge(below, gpus(2));
   l.charge(a, gpus(6));
   CHECK(first() == a);
@@ -144,7 +144,7 @@ TEST_CASE("victim_order: keys are a strict total order and depend on the candida
         }
       }
     }
-    // The key of one candidate is not another's business.
+    // The key of one candidate does not depend on another.
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       for (const quota_id x : l.tree().top_down()) {
         if (x == candidates[i].quota) continue;

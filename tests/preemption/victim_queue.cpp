@@ -19,7 +19,7 @@ using allot::running_job;
 
 namespace {
 
-/// A owns 6 and B 2 of 8, which B uses; the oldest job of B is the most important.
+/// A owns 6 and B 2 of 8, all of which B uses; the oldest job of B is the most important.
 struct lent_out {
   ledger<> l{allot::build_quota_tree<1>({{.name = "root"},
                                          {.name = "A", .parent = "root", .nominal = gpus(6)},
@@ -90,7 +90,7 @@ TEST_CASE("victim_queue: a refused candidate is skipped until it is offered agai
   REQUIRE(g != nullptr);
   CHECK(q.candidate_of(*g, w.b).next.id == job_id{3});
   CHECK_FALSE(q.offer_refused_again(w.l, w.b));
-  // Where larger jobs are less fair, equally large ones need not be asked.
+  // Where larger jobs are less fair, equally large ones need not be tried.
   q.skip_larger_than_refused(true);
   q.refuse(w.l, w.b, *g, gpus(2));
   CHECK(q.pop(w.l, w.b) == nullptr);

@@ -27,7 +27,7 @@ struct scene {
   std::vector<victim<1>> victims;
 
   [[nodiscard]] quota_id quota(const char* name) const { return l.tree().find(name); }
-  /// Somebody who has gone.
+  /// A job that is evicted.
   void gone(const char* in, int size, relation how) {
     victim<1> v;
     v.job.id = allot::job_id{victims.size()};
@@ -51,7 +51,7 @@ TEST_CASE("victims: a borrower is needed only if it returns what the beneficiary
   const ledger<> before = s.l;
   // Now A would use 6 of its 5.
   CHECK_FALSE(allot::detail::has_claim<1>(s.l, b, s.victims[0]));
-  // Others are not asked for what is owned.
+  // No other jobs are preempted for capacity that is owned.
   CHECK(allot::detail::has_claim<1>(s.l, b, s.victims[1]));
   CHECK(s.l == before);
 }
@@ -63,14 +63,15 @@ TEST_CASE("victims: a victim that made a reclaim possible stays while the borrow
   s.gone("A", 2, relation::same_quota);
   s.gone("C", 3, relation::borrower);
   const beneficiary<1> b{s.quota("A"), gpus(4)};
-  // The first is back.
+  // The first is placed again.
   s.l.charge(s.quota("A"), gpus(2));
   CHECK_FALSE(allot::detail::still_fair<1>(guard, s.l, b, s.victims, 0, 1));
-  // With a smaller request all is its own anyway; and if the borrower is back as well, nobody is wronged.
+  // With a smaller request everything is its own anyway; if the borrower is back as well, no quota is
+  // wronged.
   CHECK(allot::detail::still_fair<1>(guard, s.l, {s.quota("A"), gpus(3)}, s.victims, 0, 1));
   s.l.charge(s.quota("C"), gpus(3));
   CHECK(allot::detail::still_fair<1>(guard, s.l, b, s.victims, 0, 2));
-  // The borrower may be back without the other.
+  // The borrower may be placed again without the other.
   s.l.release(s.quota("A"), gpus(2));
   CHECK(allot::detail::still_fair<1>(guard, s.l, b, s.victims, 1, 2));
 }
@@ -79,7 +80,7 @@ TEST_CASE("victims: rivals are judged again, each in the state of its turn") {
   const allot::final_share guard;
   scene s;
   s.l.charge(s.quota("root"), gpus(1));
-  // D uses 6 of what others own, and gives 1, 1 and 1.
+  // D uses 6 of what others own, and gives back 1, 1 and 1.
   s.l.charge(s.quota("D"), gpus(3));
   for (int i = 0; i < 3; ++i) s.gone("D", 1, relation::rival);
   const beneficiary<1> b{s.quota("C"), gpus(4)};
@@ -90,7 +91,7 @@ TEST_CASE("victims: rivals are judged again, each in the state of its turn") {
     CHECK(v.why.fair);
     CHECK(v.why.rule == allot::fairness_rule::final_share);
   }
-  // Of the 7 of A's (and 1 of the root's) it is left with 5, 4 and 3 in turn.
+  // Of the 7 of A's (and 1 of the root's) it keeps 5, 4 and 3 in turn.
   CHECK(s.victims[1].why.victim < s.victims[0].why.victim);
   CHECK(s.victims[2].why.victim < s.victims[1].why.victim);
 }

@@ -36,9 +36,9 @@ struct lent_out {
   allot::running_index<> running;
   beneficiary<1> b{quota_id{1}, gpus(4)};
   queue asked{{}, {}};
-  /// Who has been asked in turn.
+  /// The jobs preempted so far, in order.
   std::vector<victim<1>> victims;
-  /// Who is gone at the moment, of those that a choice looks at.
+  /// The jobs evicted at the moment, among those that a choice considers.
   std::set<std::size_t> gone;
 
   lent_out() {
@@ -56,7 +56,7 @@ struct lent_out {
     asked.reset();
     asked.find(l, running, b, {true});
   }
-  /// Takes the next, as a search does.
+  /// Takes the next job, as a search does.
   void ask_next() {
     auto* g = asked.pop(l, b);
     REQUIRE(g != nullptr);
@@ -104,7 +104,7 @@ TEST_CASE("wanted_victims: a needed job is chosen, whether tried before or not")
   wanted choice;
   REQUIRE(choice.gather(w.l, w.b, w.asked, w.victims));
 
-  // Beside the one that has gone already, there would be room if the first went.
+  // With the one evicted already, there would be room if the first were evicted too.
   const auto all_help = [](const running_job<1>&) { return true; };
   const auto nobody_helps = [](const running_job<1>&) { return false; };
   CHECK(choice.would_do(
@@ -124,13 +124,13 @@ TEST_CASE("wanted_victims: a needed job is chosen, whether tried before or not")
   CHECK(w.gone.empty());
   CHECK(choice.choose(w.take(), w.back(), [&] { return w.gone.count(0) == 1 && w.gone.count(2) == 1; }));
   CHECK(w.gone.empty());
-  // The smallest is asked first.
+  // The smallest is preempted first.
   CHECK(lent_out::order_of(choice) == std::vector<std::size_t>{0, 2});
   std::size_t visited = 0;
   CHECK(choice.ask([&](const running_job<1>&) { return ++visited == 1; }));
   CHECK(visited == 1);
 
-  // A job that was chosen and may not be is left out of the next choice.
+  // A job that was chosen but may not be preempted is excluded from the next choice.
   w.asked.reset();
   w.asked.mark_taken(job_id{2}, true);
   CHECK(choice.drop_unwilling(w.asked));
@@ -168,7 +168,7 @@ TEST_CASE("wanted_victims: a choice makes room, and every job in it is needed") 
     wanted choice;
     if (!choice.gather(w.l, w.b, w.asked, w.victims)) return;
     wanted of_helpful = choice;
-    // Room: so many GPUs of those that stand where it may.
+    // Room: the GPUs of the jobs that run where the new one may be placed.
     const std::uint64_t where = random.below(16);
     const auto size = static_cast<std::int64_t>(random.between(1, 10));
     const auto has_room = [&](const std::set<std::size_t>& without) {
@@ -193,7 +193,7 @@ TEST_CASE("wanted_victims: a choice makes room, and every job in it is needed") 
     CHECK(w.gone.empty());
     CHECK(found == has_room({0, 1, 2, 3}));
     if (!found) return;
-    // Nobody else is chosen when those who make no difference are forgotten.
+    // The choice does not change when irrelevant jobs are forgotten.
     REQUIRE(of_helpful.choose(w.take(), w.back(), [&] { return has_room(w.gone); }));
     CHECK(lent_out::order_of(of_helpful) == lent_out::order_of(choice));
     std::set<std::size_t> chosen;

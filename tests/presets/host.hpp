@@ -23,7 +23,7 @@ struct preset_job {
   allot::instant length;
   bool preemptible;
 };
-/// The same for every preset, so that presets that decide by the same parts are compiled once.
+/// One type for every preset, so that presets with the same parts are compiled once.
 struct preset_view {
   using job = const preset_job*;
 
@@ -37,8 +37,8 @@ struct preset_view {
   bool preemptible(job j) const { return j->preemptible; }
 };
 
-/// A host that schedules by quota alone under one preset, does at once what plans say, and keeps a diary:
-/// "+a1" for a start, "-a1>b1" for an eviction in favour of b1.
+/// A host that schedules by quota alone under one preset, carries out plans at once, and keeps a log: "+a1"
+/// for a start, "-a1>b1" for an eviction in favour of b1.
 template <class Preset>
 class preset_host {
  public:
@@ -62,7 +62,7 @@ class preset_host {
   }
   void finish(std::string_view name) { scheduler_.finished(ids_.at(std::string{name})); }
 
-  /// Lets the scheduler decide until it has nothing more to say; returns what happened.
+  /// Runs the scheduler until it decides nothing more; returns what happened.
   std::string settle() {
     std::string diary;
     for (const auto* plan = &scheduler_.step(++now_); !plan->empty(); plan = &scheduler_.step(++now_)) {

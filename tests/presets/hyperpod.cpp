@@ -23,7 +23,7 @@ using allot::hyperpod_tasks;
 
 namespace {
 
-/// The preset under options, as a value.
+/// The preset with options, as a value.
 struct configured {
   using policies_type = hyperpod::policies_type;
   allot::preset_options options{};
@@ -64,7 +64,7 @@ allot::quota_spec<> team(std::string name, int allocated, sharing s = {}, int we
   hyperpod::share(spec, s.how, s.percent);
   return spec;
 }
-/// A cluster of so many GPUs; 0: just what its teams are allocated.
+/// A cluster of `all` GPUs; 0: exactly what its teams are allocated.
 std::vector<allot::quota_spec<>> cluster(int all, std::vector<allot::quota_spec<>> teams) {
   allot::quota_spec<> root;
   root.name = "cluster";
@@ -93,7 +93,7 @@ TEST_CASE("hyperpod: a team borrows what another leaves idle (the example of the
   CHECK(outcome({}, {hyperpod_sharing::dont_lend}).empty());
   CHECK(outcome({}, {hyperpod_sharing::lend_and_borrow, 40}).empty());
   CHECK(outcome({}, {hyperpod_sharing::lend_and_borrow, 60}) == "+b2");
-  // By default up to half of what it has: 2.5.
+  // By default up to half of its own: 2.5.
   CHECK(outcome({}, {}).empty());
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("hyperpod: what is allocated to no team is idle, too") {
     h.submit("a2", "a", 1);
     CHECK(h.settle().empty());
   }
-  // It belongs to nobody, so nobody takes it back.
+  // It belongs to no team, so no team takes it back.
   host none{cluster(0, {team("a", 6, freely), team("b", 5, freely)})};
   none.submit("b1", "b", 12);
   CHECK(none.settle().empty());
@@ -241,7 +241,7 @@ TEST_CASE("hyperpod: the default is fair share and task ranking") {
 }
 
 TEST_CASE("hyperpod: a borrower keeps its loan against other borrowers, however unfair") {
-  // The counterexample to fairness in hindsight: with all idle compute at one team, one of a far higher
+  // The counterexample to fairness in hindsight: with all idle compute at one team, a team of far higher
   // weight and priority gets none of it until something ends.
   for (const auto& [idle, tasks] : modes) {
     auto specs = cluster(4, {team("first", 0, {}, 1), team("second", 0, {}, 100)});

@@ -12,7 +12,7 @@ TEST_CASE("preset_options: empty by default") {
   CHECK_FALSE(o.chooses_parts());
   o.surplus = allot::surplus_name::quota;
   o.k = 1000;
-  // These do not change whose turn it is by themselves.
+  // These do not change the order by themselves.
   CHECK_FALSE(o.chooses_parts());
   o.guard = allot::guard_name::none;
   CHECK(o.chooses_parts());

@@ -38,7 +38,7 @@ TEST_CASE("pai: a parent takes from its children in proportion, and exactly what
   CHECK(h.used("quota1") == 32);
   CHECK(h.used("quota1.1") == 36);
   CHECK(h.used("quota1.2") == 60);
-  // Nobody takes from above: the evicted wait although they are within their own.
+  // No quota reclaims from above: the evicted jobs wait although they are within their own.
   CHECK(h.settle().empty());
   for (int i = 0; i < 8; ++i) h.finish("a" + std::to_string(i));
   h.settle();

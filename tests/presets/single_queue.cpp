@@ -22,7 +22,7 @@ using allot::gpus;
 
 namespace {
 
-/// What they own together is for everybody.
+/// What they own together is available to all.
 const std::vector<allot::quota_spec<1>> quotas = {{.name = "a", .nominal = gpus(1)},
                                                   {.name = "b", .nominal = gpus(7)}};
 
@@ -56,7 +56,8 @@ namespace {
 using allot_test::random_source;
 using allot_test::timed_job;
 
-/// EASY backfilling by the book, from nothing but what runs and waits: the start of each job.
+/// EASY backfilling in its textbook form, from nothing but the running and pending jobs: the start of each
+/// job.
 std::vector<allot::instant> easy_by_hand(const std::vector<timed_job>& jobs, std::int64_t all,
                                          bool shortest) {
   struct run {
@@ -113,7 +114,7 @@ std::vector<allot::instant> easy_by_hand(const std::vector<timed_job>& jobs, std
   return start;
 }
 
-/// Jobs in the order of their submission. With `overruns` some last longer than was said.
+/// Jobs in the order of their submission. With `overruns` some exceed their estimates.
 std::vector<timed_job> random_jobs(random_source& random, std::int64_t all, bool exact,
                                    bool overruns = false) {
   std::vector<timed_job> jobs(10 + random.below(80));

@@ -20,7 +20,7 @@ TEST_CASE("standard: idle capacity is lent, and reclaimed by its owner") {
   h.submit("a2", "a", 3);
   CHECK(h.settle() == "-b2>a2 +a2");
   CHECK(h.used("a") == 6);
-  // What is back in the queue does not come back for what it lost.
+  // A requeued job does not reclaim what it lost.
   CHECK(h.settle().empty());
 }
 
@@ -35,7 +35,7 @@ TEST_CASE("standard: quotas within their nominal come first, then the lower weig
   h.submit("heavy2", "heavy", 1);
   h.submit("heavy3", "heavy", 1);
   h.submit("a1", "a", 1);
-  // A loan of one weighs a third with heavy: its first two are level with half a loan of light's.
+  // A loan of one weighs a third with heavy: its first two equal half a loan of light's.
   CHECK(h.settle() == "+a1 +heavy1 +heavy2 +light1");
 }
 

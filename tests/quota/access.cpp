@@ -35,7 +35,7 @@ constexpr quota_id open{7};
 const std::vector<std::string> b_member{"b-member"};
 const std::vector<std::string> c_member{"c-member"};
 
-/// Rules as a scenario file gives them: roles come with the job.
+/// Rules as a scenario file gives them: roles are given with the job.
 role_table by_role() {
   role_table t;
   t.set_rule(team_b, {.roles = {"b-admin", "b-member"}, .users = {"ana"}});
@@ -43,7 +43,7 @@ role_table by_role() {
   return t;
 }
 
-/// Rules as PAI gives them: a workspace knows its members' roles.
+/// Rules as in PAI: a workspace knows its members' roles.
 role_table by_workspace() {
   role_table t;
   t.add_workspace({.name = "workspace-b",
@@ -81,7 +81,7 @@ TEST_CASE("access: roles and users that the rule names are admitted, others refu
   check(t, {"zoe", c_member}, team_b, false, access_reason::not_admitted);
   check(t, {"zoe"}, team_b, false, access_reason::not_admitted);
   check(t, {"zoe", c_member}, team_c, true, access_reason::role, "c-member");
-  // A role is not a user, nor the other way round.
+  // A role is not a user, nor is a user a role.
   check(t, {"b-member"}, team_b, false, access_reason::not_admitted);
 }
 
@@ -110,11 +110,11 @@ TEST_CASE("access: a role held in a workspace counts for its quotas only") {
   for (const quota_id quota : {quota1, team_b, team_c}) t.set_rule(quota, {.roles = {"developer"}});
   check(t, {"ben"}, team_b, true, access_reason::role, "developer");
   check(t, {"bob"}, team_b, false, access_reason::not_admitted);
-  // A developer over there, a guest here.
+  // A developer in the other workspace, a guest here.
   check(t, {"both"}, team_b, false, access_reason::not_admitted);
   check(t, {"both"}, team_c, true, access_reason::role, "developer");
   check(t, {"both"}, quota1, true, access_reason::role, "developer");
-  // A role that the host vouches for counts everywhere.
+  // A role confirmed by the host counts everywhere.
   const std::vector<std::string> developer{"developer"};
   check(t, {"zoe", developer}, team_b, true, access_reason::role, "developer");
 }

@@ -32,7 +32,7 @@ std::vector<problem> problems_of(std::vector<quota_spec<N>> specs) {
   return built ? std::vector<problem>{} : built.problems();
 }
 
-/// The only problem there is.
+/// The only problem.
 template <std::size_t N = 1>
 problem only_problem(std::vector<quota_spec<N>> specs) {
   const auto found = problems_of(std::move(specs));
@@ -144,7 +144,7 @@ TEST_CASE("builder: an unlimited quota does not fit a bounded inclusive parent")
   CHECK(only_problem(specs).code == problem_code::exceeds_parent);
   specs[0].overcommit = true;
   CHECK(build_quota_tree(specs));
-  // What is kept can't come out of 8, however much may be borrowed.
+  // What is kept must come out of the 8, however much may be borrowed.
   specs[1].is_static = true;
   CHECK(only_problem(specs).code == problem_code::keeps_more_than_it_has);
   specs.push_back({.name = "top"});
@@ -203,14 +203,14 @@ TEST_CASE("builder: reports all problems at once") {
 TEST_CASE("builder: accepts a tree exactly if it is sound when idle") {
   allot_test::for_each_seed(3000, [](allot_test::random_source& random) {
     auto specs = allot_test::random_quotas<1>(random);
-    // Take from some what they were given, so that parents come to have too little.
+    // Reduces some nominal quotas, so that parents have too little.
     for (auto& s : specs) {
       if (random.one_in(3)) s.nominal = quantity::milli(random.between(0, 5000));
     }
     const allot_test::law_oracle<1> law{specs};
     bool good = true;
     for (std::size_t x = 0; x < specs.size(); ++x) {
-      // Something unlimited can't be kept out of something bounded, even if an unlimited parent lends.
+      // An unlimited amount can't be kept out of a bounded one, even if an unlimited parent lends.
       if (!law.is_sound(x) || law.supply(x, 0) < -1'000'000'000'000) good = false;
       if (!specs[x].inclusive || specs[x].overcommit) continue;
       if (law.own_pool(x, 0) < 0) good = false;

@@ -41,7 +41,7 @@ ledger<> pai_ledger() {
                       .value()};
 }
 
-/// What a change does to the specifications, written down a second time.
+/// A second implementation of what a change does to the specifications.
 template <std::size_t N>
 void edit(std::vector<quota_spec<N>>& specs, std::vector<bool>& removed, const quota_change<N>& change) {
   const auto spec_of = [&](quota_id x) -> quota_spec<N>& { return specs[x.index()]; };
@@ -125,7 +125,7 @@ void keeps_usage_and_tells_who_is_over(allot_test::random_source& random) {
         in_use = in_use || l.own_usage(gone->quota) != resources<N>{quantity{}};
       }
     }
-    // A quota that an earlier change of the batch removed can't be changed any more; try something else.
+    // A quota removed by an earlier change of the batch can't be changed any more; try something else.
     std::vector<bool> gone = removed;
     bool twice = false;
     for (const auto& change : batch) {
@@ -157,7 +157,7 @@ void keeps_usage_and_tells_who_is_over(allot_test::random_source& random) {
     specs = std::move(new_specs);
     removed = std::move(new_removed);
 
-    // The same as a ledger of that tree from the start.
+    // The same as a ledger created with that tree.
     ledger<N> fresh{allot::quota_tree<N>{specs, removed}};
     allot_test::law_oracle<N> law{specs, removed};
     for (const charged& job : jobs) {
@@ -247,7 +247,7 @@ TEST_CASE("change: Kueue trap 1: removing a quota reduces every ancestor") {
   CHECK(l.total_supply(top, 0) == gpus(3));
   CHECK(l.headroom(y, 0) == gpus(3));
   CHECK_FALSE(l.tree().contains(x));
-  // And an inner one with what hung on it.
+  // And an inner quota with its subtree.
   CHECK(allot::apply(l, allot::remove_quota{mid}));
   CHECK(l.headroom(y, 0) == gpus(2));
 }

@@ -40,7 +40,7 @@ BOOST_CONCEPT_ASSERT((boost::AdjacencyGraphConcept<graph>));
 BOOST_CONCEPT_ASSERT((boost::ReadablePropertyGraphConcept<graph, quota_id, boost::vertex_index_t>));
 BOOST_CONCEPT_ASSERT((boost::ReadablePropertyGraphConcept<graph, quota_id, boost::vertex_name_t>));
 
-/// root1 { a { b }, c }, root2; in an order in which children come first.
+/// root1 { a { b }, c }, root2; in an order in which children precede parents.
 std::vector<allot::quota_spec<>> small_specs() {
   return {{.name = "b", .parent = "a", .nominal = gpus(2)},
           {.name = "root1"},
@@ -117,7 +117,7 @@ TEST_CASE("graph: the ranges of random trees are consistent, also with removed q
       CHECK(as_vector(in_edges(x, t)).size() == in_degree(x, t));
       CHECK(get(boost::vertex_name, t, x) == t.name(x));
       CHECK(get(get(boost::vertex_name, t), x) == t.name(x));
-      // Dense, as algorithms that keep a colour for each vertex need it.
+      // Dense, as required by algorithms that keep a colour for each vertex.
       const std::size_t i = get(get(boost::vertex_index, t), x);
       CHECK(i == get(boost::vertex_index, t, x));
       REQUIRE(i < num_vertices(t));

@@ -52,7 +52,7 @@ resources<N> random_request(allot_test::random_source& random) {
   return r;
 }
 
-/// A ledger beside the law by its definition, and the jobs that are charged in both.
+/// A ledger beside the law by its definition, with the same jobs charged to both.
 template <std::size_t N>
 struct world {
   ledger<N> l;
@@ -97,8 +97,8 @@ struct world {
     }
     CHECK(l.is_sound() == law.is_sound());
   }
-  /// The law says what may be added to a sound path. One of the guaranteed kind of capacity may not be: a
-  /// quota that overcommits can be in debt with nothing used.
+  /// The law says what may be added to a sound path. For guaranteed capacity a path may be unsound: a quota
+  /// that overcommits can be in debt with nothing used.
   bool has_sound_path(quota_id x, capacity_kind in) {
     for (std::size_t d = 0; d < N; ++d) {
       if (!law.admits(x.index(), d, 0, in)) return false;
@@ -126,7 +126,7 @@ void agrees_with_the_law(allot_test::random_source& random) {
       w.release(random.below(w.jobs.size()));
     } else {
       auto job = w.random_job(random);
-      // All that is left in one dimension, or a thousandth more.
+      // Everything left in one dimension, or a thousandth more.
       if (random.one_in(3)) {
         const std::size_t d = random.below(N);
         const quantity room = w.l.headroom(job.quota, d, job.in);
@@ -147,7 +147,7 @@ void agrees_with_the_law(allot_test::random_source& random) {
   }
 }
 
-/// Charges that nobody asked the headroom for.
+/// Charges without a check of the headroom.
 template <std::size_t N>
 void stays_exact_when_over(allot_test::random_source& random) {
   world<N> w{allot_test::random_quotas<N>(random)};
@@ -160,7 +160,7 @@ void stays_exact_when_over(allot_test::random_source& random) {
     if (i % 5 == 0) w.check_balances();
   }
   w.check_balances();
-  // Whatever the way here, the state is that of the jobs that are left.
+  // The state depends only on the remaining jobs, not on the history.
   ledger<N> again{w.l.tree()};
   random.shuffle(w.jobs);
   for (const auto& job : w.jobs) again.charge(job.quota, job.request, job.in);
@@ -200,7 +200,7 @@ void rolls_back(allot_test::random_source& random) {
       w.charge(w.random_job(random));
     }
   }
-  // The outermost takes everything back, whatever was committed inside it.
+  // The outermost rolls everything back, whatever was committed inside it.
   for (; !open.empty(); open.pop_back()) {
     w.l.rollback(open.back().point);
     CHECK(w.l == open.back().before);
@@ -269,7 +269,7 @@ void allocates_nothing(allot_test::random_source& random) {
   CHECK(w.l == ledger<N>{w.l.tree()});
 }
 
-/// Two leaves that may lend each other all they have.
+/// Two leaves that may lend each other everything they have.
 std::vector<quota_spec<>> two_teams(std::int64_t a, std::int64_t b) {
   return {{.name = "cohort"},
           {.name = "a", .parent = "cohort", .nominal = gpus(a)},
@@ -303,7 +303,7 @@ TEST_CASE("ledger: a discount counts in its quota only, until the rollback") {
   CHECK(l.borrowed(a, 0) == quantity{});
   CHECK(l.own_usage(a, 0) == quantity::whole(4));
   CHECK(l.drawn(cohort, 0) == quantity::whole(4));
-  // Of what is given back, the cohort gets no more than a counts.
+  // Of what is released, the cohort gets no more than the part of a's usage that counts.
   l.release(a, gpus(4));
   CHECK(l.drawn(a, 0) == -quantity::whole(3));
   CHECK(l.drawn(cohort, 0) == quantity::whole(3));
@@ -416,7 +416,7 @@ TEST_CASE("ledger: guaranteed capacity is never borrowed") {
   l.charge(b, gpus(4), capacity_kind::guaranteed);
   CHECK_FALSE(l.fits(b, gpus(2), capacity_kind::guaranteed));
   CHECK(l.fits(b, gpus(2), capacity_kind::any));
-  // Others' preemptible jobs take room away, but not the promise.
+  // Other quotas' preemptible jobs take room, but not the guarantee.
   l.charge(a, gpus(7));
   CHECK(l.headroom(b, 0, capacity_kind::guaranteed) == quantity{});
   CHECK(l.is_sound(b, capacity_kind::guaranteed));
@@ -439,7 +439,7 @@ TEST_CASE("ledger: the guaranteed jobs of a sound tree all fit into what their q
 
 namespace {
 
-/// All that a ledger can be asked, and what it says of a quota, or of a dimension, that is not there.
+/// Every query of a ledger, with its answer for a quota, or a dimension, that does not exist.
 template <std::size_t N>
 void says_nothing_of(const ledger<N>& l, quota_id x, std::size_t d) {
   CAPTURE(x);
@@ -478,7 +478,7 @@ void says_nothing_of(const ledger<N>& l, quota_id x) {
 
 template <std::size_t N>
 void answers_any_id() {
-  // The one that was removed stands between others, and was generous.
+  // The removed quota was between others, and lent generously.
   std::vector<quota_spec<N>> specs(4);
   specs[0] = {.name = "cohort", .nominal = resources<N>{gpus(8)}};
   specs[1] = {.name = "a", .parent = "cohort", .nominal = resources<N>{gpus(4)}};
@@ -501,7 +501,7 @@ void answers_any_id() {
 TEST_CASE("ledger: unknown quotas and dimensions have zero amounts") {
   answers_any_id<1>();
   answers_any_id<3>();
-  // Without any quota at all.
+  // Without any quota.
   const ledger<> empty{allot::quota_tree<>{{}}};
   says_nothing_of(empty, quota_id{0});
   says_nothing_of(empty, quota_id::none());
@@ -527,7 +527,7 @@ TEST_CASE("ledger: broken preconditions are detected") {
   l.rollback(s);
 }
 
-// The traps of tests/README.md, Kueue; trap 1 (a removed quota) stands in change.cpp.
+// The traps of tests/README.md, Kueue; trap 1 (a removed quota) is in change.cpp.
 
 TEST_CASE("ledger: Kueue trap 2: a quota that loses what it lends or uses does not let others over-admit") {
   ledger<> l = ledger_of(two_teams(6, 5));
@@ -579,7 +579,7 @@ TEST_CASE("ledger: Kueue trap 6: a request that overflows is refused, it does no
   CHECK_FALSE(l.fits(a, quantity::whole(huge)));
   CHECK_FALSE(l.fits(a, gpus(8) * huge));
   CHECK_FALSE(l.fits(a, quantity::milli(huge) + quantity::milli(huge) + quantity::milli(huge)));
-  // Nor does an unlimited quota take what can't be counted.
+  // Nor does an unlimited quota accept what can't be counted.
   const ledger<> endless = ledger_of({{.name = "all", .nominal = quantity::unlimited()}});
   CHECK_FALSE(endless.fits(quota_id{0}, gpus(8) * huge));
   CHECK(endless.fits(quota_id{0}, quantity::milli(huge)));

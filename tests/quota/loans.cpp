@@ -76,8 +76,7 @@ void check_accounts(const ledger<>& l, const loan_book<>& book) {
   CHECK(all_lent == all_borrowed);
 }
 
-/// What crosses the border of each subtree is what the law says. (With unlimited pools it can't be told by
-/// sums.)
+/// What crosses the border of each subtree is what the law says. (With unlimited pools sums can't show it.)
 void check_borders(const ledger<>& l, const loan_book<>& book) {
   for (const quota_id x : l.tree().top_down()) {
     CAPTURE(l.tree().name(x));

@@ -38,8 +38,8 @@ std::vector<shortfall> shortfalls(const ledger<N>& l, quota_id x, const resource
   return found;
 }
 
-/// Grants what the shortfalls say is missing. A quota that has used its supply and may not borrow can be
-/// given either: a larger nominal or, unless it is static, leave to borrow.
+/// Grants what the shortfalls report as missing. A quota that has used its supply and may not borrow can be
+/// given either: a larger nominal quota or, unless it is static, permission to borrow.
 template <std::size_t N>
 std::vector<quota_spec<N>> granted(const ledger<N>& l, const std::vector<shortfall>& missing,
                                    bool lend_nominal) {
@@ -53,12 +53,12 @@ std::vector<quota_spec<N>> granted(const ledger<N>& l, const std::vector<shortfa
     if (as_limit) {
       spec.borrow[s.dimension] = limit::at_most(l.supply_of(s.quota, s.dimension).borrow + s.missing);
     } else {
-      // Both lanes may ask for more of the same nominal; the larger does for both.
+      // Both lanes may ask for more of the same nominal quota; the larger amount satisfies both.
       quantity& most = raise[s.quota.index()][s.dimension];
       most = std::max(most, s.missing);
     }
   }
-  // An inclusive parent's nominal contains its children's, so it grows by as much.
+  // An inclusive parent's nominal quota contains its children's, so it grows by as much.
   const auto order = l.tree().top_down();
   std::vector<resources<N>> carried(specs.size());
   for (auto x = order.rbegin(); x != order.rend(); ++x) {
@@ -78,7 +78,7 @@ std::vector<quota_spec<N>> granted(const ledger<N>& l, const std::vector<shortfa
 template <std::size_t N>
 void granting_admits(allot_test::random_source& random) {
   allot_test::quota_shape shape;
-  // Percentages would follow the nominal, and the amount granted would no longer be that which was missing.
+  // Percentages would follow the nominal quota, and the granted amount would no longer be the missing one.
   shape.percent = random.one_in(2);
   ledger<N> l{allot::build_quota_tree(allot_test::random_quotas<N>(random, shape)).value()};
   const auto request = [&] {

@@ -16,7 +16,7 @@ namespace {
 // Four GPUs must not become four of everything.
 static_assert(std::convertible_to<quantity, allot::resources<1>>);
 static_assert(!std::convertible_to<quantity, allot::resources<2>>);
-// One limit or weight may stand for all dimensions.
+// A single limit or weight applies to all dimensions.
 static_assert(std::convertible_to<limit, allot::limits<2>>);
 static_assert(std::is_aggregate_v<quota_spec<2>>);
 

@@ -18,7 +18,7 @@ using allot::quota_tree;
 
 namespace {
 
-/// root1 { a { b }, c }, root2; in an order in which children come first.
+/// root1 { a { b }, c }, root2; in an order in which children precede parents.
 quota_tree<> small_tree() {
   std::vector<allot::quota_spec<>> specs{{.name = "b", .parent = "a"},
                                          {.name = "root1"},
@@ -104,9 +104,9 @@ TEST_CASE("tree: an unknown quota has default properties") {
   }
   CHECK(t.side_of(root, y).is_none());
   CHECK(t.side_of(y, y).is_none());
-  // Of quotas of different trees each stands on the side of its own root.
+  // Quotas of different trees are each on the side of their own root.
   CHECK(t.side_of(y, quota_id::none()) == root);
-  // What a removed quota was, is no part of the tree.
+  // The former data of a removed quota is not part of the tree.
   auto others = specs;
   others[1].priority = 1;
   CHECK(t == quota_tree<>{others, {false, true, false}});
@@ -132,7 +132,7 @@ TEST_CASE("tree: the properties of random trees are consistent") {
     }
     CHECK(k == specs.size());
     CHECK(edges + t.roots().size() == k);
-    // A common ancestor stands above both, and no child of it does.
+    // A common ancestor is above both, and no child of it is.
     const quota_id x = random.pick(t.top_down());
     const quota_id y = random.pick(t.top_down());
     const auto above = [&](quota_id a, quota_id of) {

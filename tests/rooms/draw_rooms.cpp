@@ -30,8 +30,8 @@ std::string text_of(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>{in}, {}};
 }
 
-/// The room of a header, whose path is relative to include/allot: its directory, without that of what is
-/// private in it. Below systems/ each system is a room of its own; elsewhere sub-rooms belong to their room.
+/// The room of a header, whose path is relative to include/allot: its directory, without the detail
+/// directory. Below systems/ each system is a room of its own; elsewhere sub-rooms belong to their room.
 std::string room_of(const std::string& header) {
   const std::filesystem::path path{header};
   if (!path.has_parent_path()) return path.filename().string();
@@ -45,7 +45,7 @@ std::string room_of(const std::string& header) {
 
 struct rooms {
   std::vector<std::string> names;
-  /// From the one that includes to the one that is included.
+  /// From the including room to the included one.
   graph includes;
 };
 
@@ -75,7 +75,7 @@ rooms rooms_of(const std::filesystem::path& top) {
   return r;
 }
 
-/// Without the arrows that follow from others.
+/// Without the arrows that are implied by others.
 std::string drawing_of(const rooms& r) {
   graph reduced;
   std::map<vertex, vertex> to;

@@ -43,7 +43,7 @@ struct nodes_view : allot_test::timed_view {
   return allot::gpu::inventory{allot::gpu::build_cluster({spec}).value()};
 }
 
-/// Three teams that lend each other what they have.
+/// Three teams that lend each other everything they own.
 [[nodiscard]] std::vector<allot::quota_spec<1>> teams(std::int64_t each) {
   return {{.name = "all"},
           {.name = "a", .parent = "all", .nominal = gpus(each)},
@@ -70,7 +70,7 @@ struct traits {
     j.estimate = how.exact ? j.duration : random.between(1, 2 * j.duration);
     if (how.some_say_nothing && random.one_in(6)) j.estimate = 0;
     if (how.priorities) j.priority = static_cast<std::int32_t>(random.below(3));
-    // Evicted jobs start over, and then the estimate is exact again.
+    // Evicted jobs are restarted, and then the estimate is exact again.
     j.preemptible = !random.one_in(8);
   }
   return jobs;
@@ -110,9 +110,9 @@ void check_promises(Host& h, const std::vector<timed_job>& jobs, const std::vect
       CAPTURE(j);
       CAPTURE(now);
       if (!p) {
-        // Started, or withdrawn: kept if it was not late.
+        // Started or withdrawn: the promise was kept if the start was not late.
         if (const auto at = first.find(j); at != first.end()) {
-          // It may have been evicted at once.
+          // The job may have been evicted at once.
           REQUIRE(h[j].starts > starts[j]);
           REQUIRE((now <= at->second || cause[j] != delay_cause::none));
           all.late += now > at->second ? 1U : 0U;
@@ -120,7 +120,7 @@ void check_promises(Host& h, const std::vector<timed_job>& jobs, const std::vect
         }
         continue;
       }
-      // It started and was evicted at once.
+      // The job started and was evicted at once.
       if (h[j].starts > starts[j]) first.erase(j);
       all.promised += first.try_emplace(j, p->first_start).second ? 1U : 0U;
       REQUIRE(p->first_start == first[j]);
@@ -196,7 +196,7 @@ TEST_CASE("availability: a gang gets its nodes while small jobs backfill") {
     if (now < 2 || now > 3) return;
     const auto why = h.scheduler().why(h[1].id);
     REQUIRE(why.promised.has_value());
-    // The third job is in time; the fourth is not, but what it uses is its quota's own.
+    // The third job finishes in time; the fourth does not, but what it uses is its quota's own.
     CHECK(why.promised->start == 98 + now);
     CHECK(why.promised->cause == (now == 2 ? delay_cause::none : delay_cause::owner));
     CHECK(h.scheduler().wakes_at() == 98 + now);

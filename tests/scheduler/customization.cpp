@@ -5,8 +5,7 @@
 
 #include <cstdint>
 
-// What the header's table calls a default is of the kind that stands beside it, and claims no more than it
-// says.
+// Each default in the header's table satisfies the concept beside it and claims no more than that.
 namespace {
 
 struct least {

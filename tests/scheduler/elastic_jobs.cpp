@@ -71,7 +71,7 @@ TEST_CASE("elastic jobs: growth never precedes a pending job of equal priority")
   h.submit("e", "q", 1, {.pods = 4, .min_pods = 1});
   h.submit("late", "q", 2);
   CHECK(h.step() == "+e +late +e^");
-  // Of a lower priority it does not matter.
+  // A job of lower priority does not prevent growth.
   unit_host<> other{one_team(4)};
   other.submit("e", "q", 1, {.pods = 4, .min_pods = 1, .priority = 1});
   other.submit("late", "q", 2);
@@ -117,7 +117,7 @@ TEST_CASE("elastic jobs: an evicted core takes its elastic pods along, in one ev
   h.submit("e", "b", 1, {.pods = 5, .min_pods = 2});
   CHECK(h.step() == "+e +e^ +e^ +e^");
   h.submit("a1", "a", 1, {.pods = 5});
-  // The sixth GPU is free: of e all but one pod must go, so all of it.
+  // The sixth GPU is free. All pods of e but one would have to be evicted, so e is evicted as a whole.
   const auto& plan = h.scheduler().step(9);
   REQUIRE(plan.evictions.size() == 1);
   CHECK(plan.evictions.front().id == h.id("e"));
@@ -144,7 +144,7 @@ TEST_CASE("elastic jobs: a pod that waits to join does not outlive its core") {
   CHECK(h.step() == "-e>a1 ~a1");
   CHECK_FALSE(h.waiting_elastic_pod("e"));
   CHECK(h.scheduler().waiting(h.quota("b")) == 0);
-  // One GPU is left over for which e's next pod would have been the only one to ask.
+  // One GPU is left over, and only e's next pod would have asked for it.
   h.evicted("e");
   CHECK(h.step() == "+a1");
   h.finished("a1");
@@ -191,7 +191,7 @@ TEST_CASE("elastic jobs: an elastic job that is cancelled, finishes or is evicte
       CHECK(h.step() == "+other");
       const auto ledger = h.scheduler().ledger();
       const auto assumed = h.scheduler().assumed();
-      // Those for which it is evicted, or that go for it.
+      // The jobs for which it is evicted, or that are evicted for it.
       std::vector<std::string> others;
       if (at == stage::reserved) {
         h.submit("fill", "a", 7, {.priority = -1});
@@ -253,7 +253,7 @@ TEST_CASE("elastic jobs: an elastic job that is cancelled, finishes or is evicte
       CHECK(h.scheduler().places().held() == allot::gpus(0));
       for (const allot::quota_id x : h.scheduler().tree().top_down()) CHECK(h.scheduler().waiting(x) == 0);
       CHECK(h.step().empty());
-      // And its quota can go.
+      // Its quota can be removed as well.
       h.finished("other");
       const std::array<allot::quota_change<2>, 1> removal{allot::remove_quota{h.quota("b")}};
       CHECK(h.scheduler().apply(removal));
@@ -296,7 +296,7 @@ TEST_CASE("elastic jobs: an elastic pod that has finished or is cancelled is not
   h.cancel(h.waiting_elastic_pod("e"));
   CHECK(h.step().empty());
   CHECK(h.pods("e") == 1);
-  // Anew it has all it could have.
+  // Admitted again, it has all the pods that it can have.
   h.evicted("e");
   CHECK(h.step() == "+e +e^ +e^ +e^");
 }
@@ -326,7 +326,7 @@ TEST_CASE("elastic jobs: pods that were started by others are adopted") {
   CHECK(h.pods("e") == 3);
   CHECK(h.step() == "+e^");
   CHECK(h.pods("e") == 4);
-  // In the ledger as if there were room: a restart does not evict.
+  // Charged to the ledger as if there were room: a restart does not evict.
   CHECK(h.scheduler().adopt_elastic_pod(core, 0));
   CHECK(h.pods("e") == 5);
   CHECK(h.scheduler().adopt_elastic_pod(core, 0).why_not == allot::refusal::has_all_pods);
@@ -376,7 +376,7 @@ TEST_CASE("elastic jobs: growth of a non-preemptible job never borrows") {
   CHECK(h.step() == "+fixed +loose +fixed^ +loose^");
   CHECK(h.pods("fixed") == 3);
   h.submit("b1", "b", 3, {.priority = 9});
-  // Nothing that fixed has may be taken.
+  // Nothing that fixed uses may be taken.
   CHECK(h.settle() == "-loose>b1 ~b1 +b1");
   CHECK(h.pods("fixed") == 3);
 }
@@ -386,7 +386,7 @@ TEST_CASE("elastic jobs: an elastic job that was evicted grows again only after 
   h.submit("e", "b", 1, {.pods = 8, .min_pods = 6});
   CHECK(h.step() == "+e +e^ +e^");
   h.submit("a1", "a", 4);
-  // Two pods beyond the core are not enough, so it goes whole, and does not come back for them.
+  // Two pods beyond the core are not enough, so e is evicted as a whole and waits as one job.
   CHECK(h.settle() == "-e>a1 ~a1 +a1");
   CHECK(h.scheduler().waiting(h.quota("b")) == 1);
   CHECK(h.settle().empty());

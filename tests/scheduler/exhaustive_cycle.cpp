@@ -68,7 +68,7 @@ class random_units {
     if (random.one_in(2)) o.menu = h100_then_a100(each);
     host_.submit("j" + std::to_string(next_++), random.pick(names_), each, o);
   }
-  /// Something happens to a job or to one of its pods.
+  /// A random event on a job or one of its pods.
   void disturb(random_source& random) {
     std::vector<job_id> known;
     for (const auto& [name, id] : host_.ids()) {
@@ -97,7 +97,8 @@ class random_units {
         return host_.cancel(id);
     }
   }
-  /// Evicted jobs go, in any order; of an elastic job the core may go before its elastic pods.
+  /// Evicted jobs are released in any order; the core of an elastic job may be released before its elastic
+  /// pods.
   void let_go(random_source& random) {
     std::vector<job_id> going = told();
     random.shuffle(going);
@@ -132,7 +133,7 @@ class random_units {
   std::size_t next_ = 0;
 };
 
-/// The books are checked by the host after every call: usage is the sum of units, and plans keep the law.
+/// The host checks the books after every call: usage is the sum of units, and plans keep the law.
 template <class Placement>
 void live_through(random_source& random) {
   random_units<Placement> world{random};
@@ -149,7 +150,7 @@ void live_through(random_source& random) {
       CHECK(h.step().empty());
     }
   }
-  // Once nobody has to go any more, nobody waits for that, and nobody is evicted back.
+  // Once no eviction is under way, no job is reserved, and no victim evicts its beneficiary.
   for (int cycles = 0;; ++cycles) {
     REQUIRE(cycles < 200);
     world.let_go(random);
@@ -161,7 +162,7 @@ void live_through(random_source& random) {
     }
   }
   for (int again = 0; again < 3; ++again) CHECK(h.step().empty());
-  // Without the jobs the books are as if they had never been.
+  // With the jobs removed, the books are as they were at the start.
   for (const auto& [name, id] : h.ids()) {
     if (id && h.scheduler().state(id) != job_state::unknown && h.scheduler().what(id)->name == name) {
       h.cancel(id);
@@ -247,7 +248,7 @@ TEST_CASE("exhaustive_cycle: no unit is evicted needlessly (KAI trap 2, on rando
     const auto& plan = h.scheduler().step(1'000);
     if (plan.reservations.empty()) return;
     const allot::quota_id a = h.quota("a");
-    // With all its victims gone it fits, but for none of them.
+    // With all its victims released it fits, but with any one of them back it does not.
     std::vector<allot::resources<2>> gone;
     for (const auto& e : plan.evictions) {
       gone.push_back(e.what->each * e.pods);
@@ -259,7 +260,7 @@ TEST_CASE("exhaustive_cycle: no unit is evicted needlessly (KAI trap 2, on rando
       with.charge(plan.evictions[i].quota, gone[i]);
       CHECK_FALSE(with.fits(a, models(wanted)));
     }
-    // A core goes only when its elastic pods would not have done.
+    // A core is evicted only when its elastic pods would not have been enough.
     for (const auto& e : plan.evictions) {
       if (e.core || e.pods == e.what->min_pods) continue;
       allot::ledger<2> with = before;
@@ -281,8 +282,8 @@ TEST_CASE("exhaustive_cycle: an elastic job reclaims with as many pods as its qu
 }
 
 TEST_CASE("exhaustive_cycle: elastic pods that are evicted reclaim a few times only") {
-  // In a circle that no rule forbids a job may make others yield a few times while the world stays as it is;
-  // a new pod of an elastic job is not a new job.
+  // In a cycle that no rule forbids, a job may preempt others a limited number of times while the world stays
+  // as it is. A new pod of an elastic job does not count as a new job.
   allot::detail::preemption_turns core, unit;
   for (std::uint32_t i = 0; i < allot::detail::preemption_turns::most; ++i) {
     CHECK(unit.left_in(7));
@@ -292,7 +293,7 @@ TEST_CASE("exhaustive_cycle: elastic pods that are evicted reclaim a few times o
   core.take_in(7);
   core = std::max(core, unit);
   CHECK_FALSE(core.left_in(7));
-  // Another change of the world, another four.
+  // Another change of the world allows another four.
   CHECK(core.left_in(8));
   unit = {};
   unit.take_in(8);
@@ -322,7 +323,7 @@ TEST_CASE("exhaustive_cycle: with views that show everything, plain jobs are dec
   std::size_t submitted = 0;
   const auto work = [&] {
     for (std::uint32_t round = 0; round < 40; ++round) {
-      // First b borrows what it can, then a takes its own back.
+      // First b borrows all it can, then a reclaims its own.
       const std::uint32_t team = round < 20 ? 1 : 0;
       for (int i = 0; i < 3; ++i) ids.at(submitted++) = s.submit(team * 1000 + number++ % 600);
       const auto& plan = s.step(++now);

@@ -33,7 +33,7 @@ flavor_menu<2> menu_of(const std::vector<std::size_t>& sizes) {
   return menu;
 }
 
-/// What each choice of a job comes to, drawn at random, and a session that shows nothing else.
+/// What each choice of a job leads to, drawn at random, and a session that exposes nothing else.
 struct outcome {
   bool borrows = false;
   bool fits = false;
@@ -54,7 +54,7 @@ struct drawn_session {
   [[nodiscard]] accounts assumed() const { return {}; }
   void choose(const record&, const flavor_pick& pick) {
     job.pick = pick;
-    // The first group's option 0 asks for 1, more for those that borrow.
+    // A request of 6 exceeds the balance of 5, so that the choice borrows.
     job.facts.request = outcomes.at(pick).borrows ? models(6) : models(5);
   }
 
@@ -63,7 +63,7 @@ struct drawn_session {
   record job{};
 };
 
-/// In which order choices and ways are preferred, said once more: the lowest score wins.
+/// A second implementation of the order of preference of choices and ways: the lowest score wins.
 std::optional<std::pair<flavor_pick, bool>> best_of(const std::vector<flavor_pick>& in_order,
                                                     const drawn_session& session) {
   const flavor_choice& rule = session.rules.flavors;
@@ -123,7 +123,7 @@ TEST_CASE("flavor_walk: the chosen flavors are the best by the rule, for any out
       return session.outcomes.at(r.pick).fits ? std::optional{false} : std::nullopt;
     };
     const auto preempt = [&]() -> std::optional<bool> {
-      CHECK_FALSE(session.outcomes.at(r.pick).fits);  // who fits evicts nobody
+      CHECK_FALSE(session.outcomes.at(r.pick).fits);  // a job that fits evicts nothing
       if (!session.outcomes.at(r.pick).helped_by_evictions) return std::nullopt;
       ++evictions;
       return true;
@@ -133,7 +133,7 @@ TEST_CASE("flavor_walk: the chosen flavors are the best by the rule, for any out
     REQUIRE(found.has_value() == expected.has_value());
     CHECK(r.pick == (expected ? expected->first : flavor_pick{}));
     if (expected) CHECK(*found == expected->second);
-    // Nobody goes in vain.
+    // No job is evicted unless the walk succeeds that way.
     CHECK(evictions == (expected && expected->second ? 1 : 0));
   });
 }
@@ -169,7 +169,7 @@ TEST_CASE("flavor_walk: the number of choices tried is bounded") {
 
 namespace {
 
-/// a lends h100, b may borrow them; b has a100 of its own.
+/// a lends h100, b may borrow it; b owns a100.
 std::vector<allot::quota_spec<2>> lender_and_borrower() {
   return {{.name = "root"},
           {.name = "a", .parent = "root", .nominal = models(4, 0)},
@@ -237,7 +237,7 @@ TEST_CASE("flavor_walk: preempts for the first model that this helps if none is 
   h.submit("lower", "b", 0, {.priority = -2, .menu = h100_then_a100(4)});
   CHECK(h.step() == "+low +lower");
   CHECK(h.used("b", 1) == 4);
-  // No h100 is b's: only a100 can be had by force.
+  // No h100 belongs to b: only a100 can be reclaimed.
   h.submit("j", "b", 0, {.menu = h100_then_a100(2)});
   CHECK(h.settle() == "-lower>j ~j +j");
   CHECK(h.used("b", 1) == 2);

@@ -96,7 +96,7 @@ TEST_CASE("flavors: the first that fits is taken, and its quota is charged") {
   CHECK(h.scheduler().pick(h.id("j2"))[0] == 1);
   CHECK(h.used("q", 0) == 3);
   CHECK(h.used("q", 1) == 3);
-  // Who waits is held for its first choice.
+  // A pending job is held for its first choice.
   REQUIRE(h.pending().size() == 1);
   REQUIRE(h.pending().front().binding.has_value());
   CHECK(h.pending().front().binding->dimension == 0);
@@ -117,7 +117,7 @@ TEST_CASE("flavors: a job that was evicted chooses again") {
   unit_host<> h{{{.name = "root"},
                  {.name = "a", .parent = "root", .nominal = models(4, 0)},
                  {.name = "b", .parent = "root", .nominal = models(0, 4)}}};
-  h.submit("b1", "b", 4);  // on h100 that is a's
+  h.submit("b1", "b", 4);  // on an h100 that a owns
   h.submit("b2", "b", 0, {.menu = h100_then_a100(3)});
   CHECK(h.step() == "+b1 +b2");
   CHECK(h.scheduler().pick(h.id("b2"))[0] == 1);

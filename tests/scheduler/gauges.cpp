@@ -28,7 +28,7 @@ namespace {
 
 const std::vector<std::string> names{"root", "dept", "a", "b", "c"};
 
-/// Inner quotas have a pool and jobs of their own; c neither lends nor borrows much.
+/// Inner quotas have a pool and jobs of their own; c lends and borrows little.
 std::vector<allot::quota_spec<>> quotas() {
   return {{.name = "root", .nominal = gpus(2)},
           {.name = "dept", .parent = "root", .nominal = gpus(1)},
@@ -43,7 +43,7 @@ std::vector<allot::quota_spec<>> quotas() {
 
 using counts = std::map<std::string, std::size_t>;
 
-/// Counts all that a host could count by itself, the slow way.
+/// Counts, by brute force, everything that a host could count itself.
 template <class Scheduler>
 class naive {
  public:
@@ -98,7 +98,8 @@ class naive {
   }
 };
 
-/// A random life of a host, with the gauges compared after each event. Adds up what waited for which reason.
+/// A random sequence of events, with the gauges compared after each event. Adds up how many jobs waited for
+/// which reason.
 template <class Host>
 void live(Host h, random_source& random, counts& seen) {
   auto& s = h.scheduler();

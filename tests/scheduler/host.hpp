@@ -25,7 +25,7 @@ struct host_job {
   std::uint64_t number = 0;
 };
 
-/// Shows all that a view can show of jobs in one dimension.
+/// A view with every optional member, for jobs in one dimension.
 struct host_view {
   using job = const host_job*;
   allot::quota_id quota(job j) const { return j->quota; }
@@ -37,8 +37,8 @@ struct host_view {
   allot::gpu::pod_request pod_request(job j) const { return {.gpus = j->gpus, .total = true}; }
 };
 
-/// A host whose jobs have names and go when the test says so. Plans are told as a line: "-b1>a1" b1 is to go
-/// in favour of a1, "~a1" a1 is reserved, "+a1" a1 starts, in this order.
+/// A host whose jobs have names and are released when the test says so. Plans are printed as a line: "-b1>a1"
+/// b1 is evicted for a1, "~a1" a1 is reserved, "+a1" a1 starts, in this order.
 template <class Placement = allot::no_placement, class Policies = allot::policies<>>
 class host {
  public:
@@ -91,7 +91,7 @@ class host {
   }
   /// One cycle.
   std::string step() { return tell(scheduler_.step(++now_)); }
-  /// Cycles until nothing more happens; evicted jobs go at once.
+  /// Runs cycles until nothing more happens; evicted jobs are released at once.
   std::string settle() {
     std::string diary;
     for (;;) {

@@ -28,7 +28,7 @@ struct least {
   allot::resources<> request(job j) const { return gpus(j); }
   int priority(job j) const { return -j; }
 };
-/// What a placement may request: it can be compared, and has no order.
+/// What a placement may request: it can be compared for equality, but has no order.
 struct unordered {
   allot::quantity each;
   std::uint32_t pods = 1;

@@ -21,8 +21,8 @@ using allot_test::scenario_shape;
 
 namespace {
 
-/// Where jobs may evict one another in a circle (several rules meet, or several dimensions), each has only so
-/// many turns; asked again, which is a new world, they go on.
+/// Where jobs may evict one another in a cycle (several rules or dimensions interact), each has a limited
+/// number of turns; when they are tried again, which counts as a new world, they continue.
 const auto with_circles = all_laws - law::final;
 
 template <std::size_t N>
@@ -73,8 +73,8 @@ TEST_CASE("laws: nobody within its nominal waits while others borrow, in two dim
 }
 
 TEST_CASE("laws: a step retries jobs to which a later admission gave a claim") {
-  // Job 2, within its own, is held because q2 owes nothing yet; then, in the same step, job 3 is admitted, q2
-  // borrows, and job 2 can take back what is its own.
+  // Job 2, within its nominal quota, is held because q2 owes nothing yet. Then, in the same step, job 3 is
+  // admitted, q2 borrows, and job 2 can reclaim its own.
   scenario s;
   s.quotas.resize(3);
   s.quotas[1] = {.number = 1, .parent = 0, .own = {3000}};

@@ -28,7 +28,7 @@ using allot_test::scenario;
 
 namespace {
 
-/// A job asks for its GPUs as so many pods of one, of which it needs some. (Less than a GPU: one pod.)
+/// A job requests its GPUs as pods of one GPU each, some of which it needs. (Less than a GPU: one pod.)
 struct elastic_job {
   std::size_t number = 0;
   allot::quota_id quota;
@@ -55,7 +55,7 @@ struct elastic_view {
 };
 static_assert(allot::elastic_view<elastic_view>);
 
-/// Knows by itself which pods run and go: units of jobs, as plans told.
+/// Tracks running and evicted pods itself: the units of jobs, as given in plans.
 class elastic_host {
  public:
   using scheduler_type =
@@ -124,7 +124,8 @@ class elastic_host {
       if (at == units_.end() || at->second.is_going) broken("a job that does not run is evicted");
       if (!e.what->preemptible) broken("a job that may not be evicted is evicted");
       if (!e.beneficiary) broken("an eviction for nobody");
-      // Or it inherited what was to go for a pod of its own victim, and can start without that.
+      // The beneficiary may also have inherited capacity released for a pod of its own victim, and start
+      // without a reservation.
       const auto is_it = [&](const auto& r) { return r.id == e.beneficiary; };
       if (std::none_of(plan.reservations.begin(), plan.reservations.end(), is_it) &&
           std::none_of(plan.admissions.begin(), plan.admissions.end(), is_it))
@@ -138,7 +139,7 @@ class elastic_host {
     return plan;
   }
 
-  /// The world does not change: it must come to rest, and no job may evict who evicted it.
+  /// The world does not change: it must come to rest, and no victim may evict its beneficiary.
   void settle() {
     std::set<std::pair<std::size_t, std::size_t>> evicted_by;
     all_gone();
@@ -174,7 +175,7 @@ class elastic_host {
     throw std::runtime_error(how + "\nwhat was decided, with the number of pods:\n" + diary_);
   }
 
-  /// What has gone: a whole job, or one pod.
+  /// What has been released: a whole job, or one pod.
   void gone(job_id id) {
     scheduler_.evicted(id);
     forget(id);

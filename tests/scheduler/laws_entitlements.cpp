@@ -27,13 +27,13 @@ using amounts = std::vector<std::int64_t>;
 
 namespace {
 
-/// What a side of a common ancestor was given of that one's pool beyond what it was guaranteed there.
+/// What a side of a common ancestor was given of the ancestor's pool beyond its guarantee there.
 struct side {
   std::int64_t surplus;
   std::int64_t weight;
 };
 
-/// Quotas with demands, which are what the jobs of a scenario ask for.
+/// Quotas with demands, which are the requests of a scenario's jobs.
 class divided {
  public:
   divided(const scenario& s, std::int64_t more)
@@ -74,7 +74,7 @@ class divided {
       }
     }
   }
-  /// With more in every root nobody has less.
+  /// With more capacity in every root no quota has less.
   void check_not_below(const divided& before) const {
     for (std::size_t x = 0; x < own_.size(); ++x) {
       if (own_[x] < before.own_[x]) broken(x, "has less where there is more");
@@ -100,7 +100,7 @@ class divided {
     throw std::runtime_error(told);
   }
 
-  /// The side on which x stands as seen from `ancestor`, which may be x: then it is x's own jobs.
+  /// The side of x as seen from `ancestor`, which may be x: then it is x's own jobs.
   [[nodiscard]] side side_of(quota_id x, quota_id ancestor) const {
     std::int64_t given = own_[x.index()];
     std::int64_t guaranteed = ledger_.supply_of(x, 0).own_pool.in_milli();
@@ -113,8 +113,9 @@ class divided {
     return {given - guaranteed, ledger_.tree().spec(x).weight[0]};
   }
 
-  /// Whether `one` comes before `other` with its last thousandth, where either could have it: it was
-  /// guaranteed, or it is nearer to the one's due than to the other's. (Webster: the divisor is 2 given + 1.)
+  /// Whether `one` precedes `other` with its last thousandth, where either could have it: because it was
+  /// guaranteed, or because it is nearer to the due of `one` than to that of `other`. (Webster: the divisor
+  /// is 2 given + 1.)
   [[nodiscard]] bool has_first(quota_id one, quota_id other) const {
     const quota_id top = ledger_.tree().common_ancestor(one, other);
     side has = side_of(one, top);

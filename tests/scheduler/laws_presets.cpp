@@ -35,14 +35,14 @@ void keeps(law_set promised, const scenario_shape& shape) {
   });
 }
 
-/// Quotas have the settings of the preset (order, head, who may be preempted), or their own.
+/// Quotas have the settings of the preset (order, head, which jobs may be preempted), or their own.
 scenario_shape with_settings_of_preset() {
   scenario_shape shape;
   shape.random_settings = false;
   return shape;
 }
 constexpr scenario_shape with_own_settings{};
-/// As in Kueue and KAI: only leaves have jobs, and queues go by priority.
+/// As in Kueue and KAI: only leaves have jobs, and queues order by priority.
 scenario_shape with_jobs_of_leaves() {
   scenario_shape shape;
   shape.fifo = false;

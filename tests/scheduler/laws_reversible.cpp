@@ -29,7 +29,7 @@ enum class action : std::uint8_t { save, roll_back, commit, start, stop, vacate,
 
 struct deed {
   action what = action::save;
-  /// Which of the jobs (start) or of those that stand (the rest), in turn.
+  /// Which of the jobs (start) or of those with a place (the rest), in turn.
   std::size_t which = 0;
 };
 struct story {
@@ -85,7 +85,7 @@ allot::gpu::cluster cluster_of(const scenario& s) {
   return allot::gpu::build_cluster({node}).value();
 }
 
-/// A ledger and an inventory, in which jobs come and go.
+/// A ledger and an inventory in which jobs are added and removed.
 class books {
  public:
   explicit books(const scenario& s)
@@ -125,7 +125,7 @@ class books {
         break;
     }
   }
-  /// Everything that is still open is taken back.
+  /// Everything still open is rolled back.
   void end() {
     while (!open_.empty()) roll_back();
   }
@@ -170,8 +170,8 @@ class books {
       j.vacating = false;
     }
   }
-  /// Whether nobody was given what a vacating job had: an allocation that was opened after it and stands
-  /// might have been.
+  /// Whether no allocation received what a vacating job had: one that was opened later and is still in place
+  /// might have.
   [[nodiscard]] bool nobody_came(const job& j) const { return &j == &now_.standing.back(); }
   void roll_back() {
     now_.inventory.rollback(open_.back().in_inventory);

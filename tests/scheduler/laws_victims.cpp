@@ -29,7 +29,8 @@ namespace {
 /// Sets of running jobs, as bits.
 using job_set = std::uint32_t;
 
-/// What could be decided about one job: every sequence of victims of whom each may be asked at its turn.
+/// All possible decisions about one job: every sequence of victims, each of which may be preempted at its
+/// turn.
 template <class Host, std::size_t N>
 class all_ways {
  public:
@@ -67,10 +68,10 @@ class all_ways {
     return fits_[gone] = fits;
   }
 
-  /// All sets that can be asked to go, one after the other, until the job fits.
+  /// All sets that can be preempted, one after the other, until the job fits.
   void explore() { explore(0); }
   [[nodiscard]] const std::map<job_set, bool>& reached() const { return reached_; }
-  /// Whether these, and nobody else, might be asked one after the other.
+  /// Whether these, and no other jobs, might be preempted one after the other.
   [[nodiscard]] bool may_ask_all(job_set victims) const { return reached_.count(victims) != 0; }
 
  private:
@@ -121,8 +122,8 @@ class all_ways {
   std::map<job_set, bool> reached_;
 };
 
-/// The largest weighted share of all who compete: how much of what could be borrowed is, by weight, in the
-/// dimension where that is most.
+/// The largest weighted share among all competitors: the borrowed part of what could be borrowed, divided by
+/// the weight, in the dimension where it is largest.
 template <std::size_t N>
 allot::ratio largest_share(const allot::ledger<N>& l) {
   allot::ratio largest{};
@@ -143,9 +144,10 @@ allot::ratio largest_share(const allot::ledger<N>& l) {
   return largest;
 }
 
-/// Whether somebody uses what is another's and can't be asked for it: jobs of an ancestor of the quota, for
-/// nobody takes from above; jobs that may not be evicted on what a child of their quota owns. Then a gang may
-/// have to give more than it owes, and whether it is asked depends on who comes first.
+/// Whether some usage of another quota's capacity can't be reclaimed: that of jobs of an ancestor of the
+/// quota (no quota reclaims from above), or of jobs that may not be evicted and use what a child of their
+/// quota owns. Then a gang may have to give more than it owes, and whether it is preempted depends on the
+/// order.
 template <class Host>
 bool somebody_stays(Host& h, const typename Host::job_type& j) {
   for (allot::quota_id a = h.tree().parent(j.quota); a; a = h.tree().parent(a)) {
@@ -160,7 +162,7 @@ bool somebody_stays(Host& h, const typename Host::job_type& j) {
 
 constexpr std::size_t most_running = 7;
 
-/// Nothing more happens, even when everything is tried again.
+/// Runs cycles until nothing more happens, even when everything is tried again.
 template <class Host>
 void come_to_rest(Host& h) {
   h.settle();
@@ -175,19 +177,19 @@ void come_to_rest(Host& h) {
 struct checks {
   /// Victims.
   bool decisions = false;
-  /// That who is held can't make room.
+  /// That a held job can't make room.
   bool holds = false;
   bool fair = false;
 };
 
-/// What is decided about a job that is submitted to a world at rest.
+/// The decision about a job that is submitted to a world at rest.
 template <std::size_t N, class Host>
 void check_decision(Host& h, const typename Host::job_type& j, const checks& wanted) {
   all_ways<Host, N> ways{h, j};
   if (ways.running() > most_running) return;
   const std::string name = "job " + std::to_string(j.number);
   const auto& plan = h.cycle();
-  // What others are given in the same cycle, or this one was for a moment, gives further claims.
+  // What other jobs receive in the same cycle, or this job had temporarily, creates further claims.
   if (plan.reservations.size() + plan.admissions.size() > 1) return;
   if (!plan.reservations.empty() && plan.reservations.front().what != &j) return;
   const auto mine = std::find_if(plan.reservations.begin(), plan.reservations.end(),
@@ -203,7 +205,7 @@ void check_decision(Host& h, const typename Host::job_type& j, const checks& wan
       h.broken(law::need, "in no order might all victims of " + name + " have been asked");
     }
     for (job_set fewer = (victims - 1) & victims; fewer != victims; fewer = (fewer - 1) & victims) {
-      // Some may be there only because what the others give back is the job's own without them.
+      // Some victims may be needed only because what the others give back is the job's own without them.
       if (ways.fits_without(fewer) && ways.may_ask_all(fewer)) {
         h.broken(law::need, name + " would fit with fewer victims");
       }
@@ -227,8 +229,8 @@ void check_decision(Host& h, const typename Host::job_type& j, const checks& wan
   }
 }
 
-/// Law 5: of those who wait, nobody could be admitted (with victims whom it may ask) so that the largest
-/// weighted share falls.
+/// Law 5: no pending job could be admitted (with victims that it may preempt) so that the largest weighted
+/// share falls.
 template <std::size_t N, class Host>
 void check_fair(Host& h) {
   for (const auto* j : h.in_state(allot::job_state::pending)) {
@@ -284,7 +286,7 @@ allot_test::scenario_shape small() {
   return shape;
 }
 
-/// A root of nothing, and below each other quotas that have 1, 5 and 2.
+/// Three quotas, each below the previous one, that own 1, 5 and 2.
 scenario near_side() {
   scenario s;
   s.quotas.resize(3);
@@ -352,14 +354,15 @@ TEST_CASE("laws: no job waits that would lower the largest weighted share") {
 }
 
 TEST_CASE("laws: a borrower yields only to owners, also after others are given back") {
-  // Job 2 goes first, which lets q1 own the 4 of job 3, so job 0 is asked as well. There would be room with
-  // job 2 back, but then q1 would use 6 of its 5 with job 0 evicted.
+  // Job 2 is evicted first. Then q1 owns the 4 of job 3, so job 0 is preempted as well. There would be room
+  // with job 2 back, but then q1 would use 6 of its 5 with job 0 evicted.
   check_small_world<1>(near_side(), {.decisions = true, .holds = true});
 }
 
 TEST_CASE("laws: a job within nominal does not wait because of the order of candidates") {
-  // q1 owes 2 of its 3. Asked for job 0 first (the lowest priority) it owes nothing more, and job 3 needs one
-  // GPU more on the other node; asked for job 1 first it still owes job 0, and there is room.
+  // q1 owes 2 of its 3. If job 0 is preempted first (the lowest priority), q1 owes nothing more, and job 3
+  // needs one more GPU on the other node. If job 1 is preempted first, q1 still owes job 0, and there is
+  // room.
   scenario s;
   s.quotas.resize(2);
   s.quotas[0].own[0] = 4000;

@@ -103,7 +103,7 @@ TEST_CASE("scheduler: a job that fits elsewhere makes room by moving there") {
   h.submit("q4", "q", 1);
   CHECK(h.step() == "+q4");
   h.finished("q1");
-  // Four are free on the first node but for q4, and two on the second: q4 moves over.
+  // Four are free on the first node except for q4, and two on the second: q4 moves there.
   h.submit("q5", "q", 4);
   const auto& plan = h.scheduler().step(50);
   REQUIRE(plan.evictions.size() == 1);
@@ -159,10 +159,10 @@ TEST_CASE("scheduler: the job that loses the least work yields") {
 
 namespace {
 
-// Parts that decide by the names of the host's jobs, which the library does not know.
+// Parts that decide by the host's job names, which the library does not know.
 using shown = const allot_test::host_job*;
 
-/// The last name yields first.
+/// The job with the last name is preempted first.
 struct last_name_first {
   template <class View, std::size_t N>
   std::string operator()(const View&, shown j, const allot::ledger<N>&,
@@ -176,7 +176,7 @@ struct last_name_first {
     return a->name > b->name;
   }
 };
-/// No job yields to one of its own kind, by the first letter.
+/// No job preempts one of its own kind, by the first letter.
 struct not_to_its_kind {
   template <class View, std::size_t N>
   bool operator()(const View&, shown beneficiary, shown victim, const allot::ledger<N>&,
@@ -184,7 +184,7 @@ struct not_to_its_kind {
     return beneficiary->name[0] != victim->name[0];
   }
 };
-/// The guard again, as a protection.
+/// The same guard as a protection.
 struct protects_its_kind {
   template <class View, std::size_t N>
   bool operator()(const View&, shown beneficiary, shown victim, const allot::ledger<N>&,

@@ -37,7 +37,8 @@ machines some_machines(random_source& random) {
   return machines{all};
 }
 
-/// A cluster with jobs, some of which may be preempted (in a group), some leave, and some are to stay.
+/// A cluster with jobs of which some may be preempted (in a group), some are being released, and some must
+/// stay.
 struct world {
   struct job {
     machines::allocation at;

@@ -21,7 +21,7 @@ using allot_test::random_source;
 
 namespace {
 
-/// A queue together with what it should be: a list that is looked through each time.
+/// A queue with its model: a list that is scanned on each call.
 class checked_queue {
  public:
   void push(std::uint32_t request_class, const job_rank& rank) {
@@ -53,7 +53,7 @@ class checked_queue {
     }
     return expected;
   }
-  // What follows is to be called right after `first` gave job i.
+  // To be called right after `first` returned job i.
   void pop(std::size_t i) {
     queue_.take_out(class_number{jobs_[i].request_class}, job_id{i});
     jobs_[i].waits = false;
@@ -127,7 +127,7 @@ TEST_CASE("pending_queue: an inadmissible class is out of the way until the worl
   CHECK(q.first(always)->id == job_id{1});
   q.mark_inadmissible();
   CHECK(q.first(always)->id == job_id{3});
-  // A later job of that equivalence class has no better chances; one that ranks before it may have.
+  // A later job of that equivalence class has no better chance; one that ranks before it may have.
   q.push(class_number{7}, {{0, 4, 4}, job_id{4}, 0});
   CHECK(q.first(always)->id == job_id{3});
   q.push(class_number{7}, {{-1, 5, 5}, job_id{5}, 0});
@@ -206,7 +206,7 @@ TEST_CASE("pending_queue: jobs cancelled behind a stuck job do not pile up") {
   const auto come_and_go = [&](int times) {
     for (int i = 0; i < times; ++i) {
       q.push(class_number{1}, {{0, 1, ++latest}, job_id{1}, 0});
-      q.note_stale();  // the one before
+      q.note_stale();  // the previous one
       static_cast<void>(q.first(is_current));
     }
   };

@@ -21,11 +21,11 @@ static_assert(allot::revocable_placement<allot::sim::places>);
 static_assert(!allot::revocable_placement<no_placement>);
 static_assert(allot::placement_what_if<allot::what_if_of<allot::gpu::inventory>, allot::gpu::inventory>);
 static_assert(allot::placement_what_if<allot::what_if_of<allot::sim::places>, allot::sim::places>);
-// Who has none gets one that says nothing.
+// A placement without a what-if gets one that answers nothing.
 static_assert(std::is_same_v<allot::what_if_of<no_placement>, allot::no_what_if>);
 static_assert(allot::placement_what_if<allot::no_what_if, no_placement>);
 
-// Not unnamed: clang would warn that nobody uses what an archetype has.
+// Not in an unnamed namespace: clang would warn about the archetype's unused members.
 namespace placement_archetypes {
 
 /// Exactly what is required and no more: an archetype.
@@ -47,7 +47,7 @@ struct least {
 };
 static_assert(allot::placement<least>);
 
-// What is none: each differs in one thing.
+// Counterexamples: each differs in one thing.
 struct without_reoccupy : least {
   void reoccupy() {}
 };
@@ -97,7 +97,7 @@ static_assert(!allot::placement<changes_when_asked>);
 static_assert(!allot::placement<says_nothing>);
 static_assert(!allot::placement<int>);
 
-/// Whose places can be lost.
+/// Placements whose places can be lost.
 struct revocable : least {
   bool usable(int) const { return false; }
   bool contains(int) const { return true; }

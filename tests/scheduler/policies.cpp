@@ -37,16 +37,16 @@ struct by_key {
   Key operator()(const jobs&, int, const queue_settings&) const { return {}; }
 };
 static_assert(allot::job_order<by_key<bool>, jobs> && allot::job_order<by_key<std::uint64_t>, jobs>);
-// Fractions would be cut off, and those who differ by less would be equals.
+// Integer division would truncate, and jobs that differ by less would be equal.
 static_assert(!allot::job_order<by_key<double>, jobs>);
 
 static_assert(allot::detail::are_policies_of<allot::policies<>, jobs>());
 static_assert(
     allot::detail::are_policies_of<allot::policies<allot::best_job_first, shortest_first>, timed_jobs>());
-// Policies without state take no room of their own.
+// Policies without state take no space.
 static_assert(sizeof(allot::policies<>) <= 4 * sizeof(std::size_t));
 
-/// Takes who waits longest per thousandth asked; says nothing of priorities.
+/// Prefers the longest wait per requested thousandth; ignores priorities.
 struct of_the_host {
   std::int64_t operator()(const jobs&, int, const queue_settings&) const { return 0; }
 };
@@ -60,7 +60,7 @@ TEST_CASE("policies: the settings of the quota say whether priority ranks its jo
   const queue_settings fifo{.order = queue_order::fifo};
   CHECK(order(view, 5, ranked) < order(view, 4, ranked));
   CHECK(order(view, 5, fifo) == order(view, 4, fifo));
-  // The lowest priority has no negative in 32 bits.
+  // The negated lowest priority does not fit in 32 bits.
   CHECK(order(view, std::numeric_limits<std::int32_t>::min(), ranked) > order(view, 0, ranked));
 }
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-// Not unnamed: clang would warn that nobody uses what an archetype has.
+// Not in an unnamed namespace: clang would warn about the archetype's unused members.
 namespace preset_archetypes {
 
 /// Exactly what is required and no more: an archetype.
@@ -22,7 +22,7 @@ struct least {
 };
 static_assert(allot::preset<least>);
 
-// What is none: each lacks one thing.
+// Counterexamples: each lacks one thing.
 struct nameless {
   static constexpr std::string_view summary = "";
   static constexpr bool ignores_quotas = false;

@@ -15,7 +15,7 @@ using quotas = allot::detail::preset_quotas<1>;
 using specs = std::vector<allot::quota_spec<1>>;
 using changes = std::vector<allot::quota_change<1>>;
 
-/// A preset in which a quota owns one more for each that there is.
+/// A preset in which a quota owns one more unit for each quota.
 void one_more_each(specs& all) {
   for (auto& s : all) s.nominal[0] += gpus(static_cast<int>(all.size()));
 }

@@ -27,7 +27,7 @@ namespace {
 using record = allot::detail::job_record<allot_test::host_view, allot::no_placement>;
 using list = allot::detail::reservations<allot_test::host_view, allot::no_placement>;
 
-/// Books and reservations, and what should be: for each job what it is and for whom it goes.
+/// Books and reservations with their model: for each job its state and its beneficiary.
 struct world {
   allot::detail::books<allot_test::host_view, allot::no_placement> books;
   allot::detail::job_table<record> jobs;
@@ -77,8 +77,8 @@ struct world {
     }
   }
 
-  /// By definition, from nothing: with those before it there and their victims gone it fits, and it fits what
-  /// is held.
+  /// By definition, from scratch: with the earlier ones placed and their victims released it fits, and it
+  /// fits the capacity that is held.
   [[nodiscard]] bool may_start(std::size_t k) {
     ledger<> l{books.allocated().tree()};
     const auto charge = [&](job_id id) { l.charge(jobs[id].facts.quota, jobs[id].facts.request); };
@@ -121,7 +121,7 @@ TEST_CASE("reservations: a job starts when it delays no earlier reservation") {
           break;
         }
         case 1: {
-          // Some go for a newcomer, or for nobody.
+          // Some are evicted for a new job, or without a beneficiary.
           record& r = w.add(random.pick(quotas), random.between(1, 6));
           const bool for_nobody = random.one_in(4);
           for (std::size_t k = random.below(4); k > 0 && !w.running.empty(); --k) {

@@ -40,7 +40,7 @@ locations where(const on_nodes& s, allot::gpu::allocation_id at) {
   return all;
 }
 
-/// The process that ends and starts again, or not.
+/// The process that restarts, or does not.
 struct process {
   on_nodes scheduler = start();
   std::map<const host_job*, job_id> ids{};
@@ -150,7 +150,7 @@ TEST_CASE("scheduler: a reservation that can't be adopted changes nothing") {
   const host_job* const good = h.job("a1", "a", 4, {});
   CHECK(s.adopt_reserved(good, std::vector{job_id{99}}).why_not == refusal::unknown_job);
   const job_id first = s.adopt_reserved(good, std::vector{leaves});
-  // It goes for another already.
+  // It is already being evicted for another job.
   CHECK(s.adopt_reserved(h.job("a2", "a", 2, {}), std::vector{leaves}).why_not == refusal::wrong_state);
   CHECK(s.reserved().size() == 1);
   CHECK(s.beneficiary_of(leaves) == first);
@@ -180,8 +180,8 @@ TEST_CASE("scheduler: where nothing is announced, an announced job is submitted"
 }
 
 TEST_CASE("scheduler: at rest no job that was reserved earlier could start") {
-  // One that was admitted may be taken back in the same step, for another that needs less. (One that this
-  // very step reserves is looked at when the next eviction is done.)
+  // An admission may be taken back in the same step, in favour of another job that needs less. (A job
+  // reserved in this step is considered again once the next eviction is complete.)
   std::size_t reserved = 0;
   allot_test::for_each_seed(300, [&](random_source& random) {
     host h{{{.name = "all", .nominal = gpus(12), .inclusive = true},

@@ -215,7 +215,7 @@ TEST_CASE("scheduler: a minimal view is enough") {
     int priority(job) const { return 0; }
   };
   allot::scheduler<least> s{{}, allot::build_quota_tree<1>({{.name = "q", .nominal = gpus(4)}}).value()};
-  // Submission is the order of the calls.
+  // Submission order is the order of the calls.
   for (const int j : {3, 4, 1}) REQUIRE(s.submit(j));
   const auto& plan = s.step(0);
   REQUIRE(plan.admissions.size() == 2);
@@ -288,8 +288,8 @@ TEST_CASE("scheduler: in a queue by submission a job may preempt where an equal 
   CHECK(h.step() == "-q1>q3 ~q3");
 }
 
-// --- borrowing and taking back
-// ------------------------------------------------------------------------------
+// --- borrowing and reclaim
+// ----------------------------------------------------------------------------------
 
 TEST_CASE("scheduler: two borrowers that fit singly but not together: one of them (Kueue #822)") {
   host<> h{{{.name = "root", .nominal = gpus(4)},
@@ -317,7 +317,7 @@ TEST_CASE("scheduler: capacity of victims that leave one by one goes to the bene
   h.step();
   h.submit("a1", "a", 4);
   CHECK(h.step() == "-b4>a1 -b3>a1 ~a1");
-  // Others come meanwhile, of the same queue and of another, and ask for what has been left.
+  // Meanwhile jobs of the same queue and of another are submitted, and ask for what was released.
   h.evicted("b4");
   h.submit("a2", "a", 1, {.priority = -1});
   h.submit("b5", "b", 2);
@@ -362,9 +362,9 @@ TEST_CASE("scheduler: what one victim leaves is not taken by a smaller job that 
   SUBCASE("the first is cancelled") {
     h.evicted("b3");
     h.cancel("a1");
-    CHECK(h.step() == "~b3 +c1");  // b3 is back in what b2 is to leave
+    CHECK(h.step() == "~b3 +c1");  // b3 is reserved again on what b2 is to release
     h.evicted("b2");
-    CHECK(h.step() == "~b2 +b3");  // and b2 in what b1 is to leave
+    CHECK(h.step() == "~b2 +b3");  // and b2 on what b1 is to release
     h.evicted("b1");
     CHECK(h.step() == "+b2");
   }
@@ -394,7 +394,7 @@ TEST_CASE("scheduler: a beneficiary starts before its victims have left if other
   CHECK(h.step().empty());
   h.finished("b2");
   CHECK(h.step() == "+a1");
-  // Those who go still hold their share, and when they have gone there is room for them.
+  // Jobs that are being evicted still hold their share. Once they are released there is room.
   CHECK(h.state("b4") == job_state::evicting);
   CHECK(h.used("b") == 4);
   h.evicted("b4");
@@ -404,7 +404,7 @@ TEST_CASE("scheduler: a beneficiary starts before its victims have left if other
 }
 
 TEST_CASE("scheduler: an admission of the same plan is taken back rather than evicted") {
-  // b1 is reserved on borrowed room while its victim goes. a1 wants its own back before b1 runs.
+  // b1 is reserved on borrowed room while its victim is being evicted. a1 reclaims its own before b1 runs.
   host<> h{{{.name = "root"},
             {.name = "a", .parent = "root", .nominal = gpus(4)},
             {.name = "b", .parent = "root"}}};
@@ -415,7 +415,7 @@ TEST_CASE("scheduler: an admission of the same plan is taken back rather than ev
   h.submit("a1", "a", 4);
   CHECK(h.step().empty());
   h.evicted("b0");
-  // Now b1 may start, and at once is in the way of a1: it never does.
+  // Now b1 could start, but would at once be in the way of a1: it never starts.
   CHECK(h.step() == "+a1");
   CHECK(h.state("b1") == job_state::pending);
   CHECK(h.used("a") == 4);
@@ -455,8 +455,8 @@ TEST_CASE("scheduler: a search that gave up says so") {
   CHECK(h.pending().front().binding->missing == gpus(4));
 }
 
-// --- with a place
-// -------------------------------------------------------------------------------------------
+// --- placement
+// ----------------------------------------------------------------------------------------------
 
 TEST_CASE("scheduler: a job with quota but no place waits with the placement's reason") {
   host<allot::gpu::inventory> h{{{.name = "q", .nominal = gpus(16)}}, nodes(2, 4)};
@@ -496,7 +496,7 @@ TEST_CASE("scheduler: a job within quota may wait for its place alone") {
   h.evicting("q2");
   h.submit("q3", "q", 4);
   h.submit("q4", "q", 2);
-  // q3 stands where q2 still does; q4 has a place of its own and need not wait.
+  // q3 is placed where q2 still runs; q4 has a place of its own and need not wait.
   CHECK(h.step() == "~q3 +q4");
   h.finished("q2");
   CHECK(h.step() == "+q3");
@@ -530,7 +530,7 @@ TEST_CASE("scheduler: jobs are adopted where they run") {
 // -------------------------------------------------------------------------------------------
 
 TEST_CASE("scheduler: a pending reason refers to the state after the plan") {
-  // b1 is looked at first, and is short of 2; then a1 takes the room that it left.
+  // b1 is tried first, and is short of 2; then a1 takes the room that b1 left.
   host<> h{{{.name = "root", .nominal = gpus(6)},
             {.name = "a", .parent = "root", .weight = 1},
             {.name = "b", .parent = "root", .weight = 1000}}};
@@ -602,11 +602,11 @@ TEST_CASE("scheduler: quotas are added, moved and removed while jobs wait and ru
   CHECK(h.step() == "+a2");
   h.submit("c1", "c", 6);
   CHECK(h.settle() == "-a2>c1 ~c1 +c1");
-  // A quota with jobs does not go, be they waiting or running.
+  // A quota with jobs, pending or running, is not removed.
   CHECK_FALSE(apply(allot::remove_quota{h.quota("a")}));
   CHECK_FALSE(apply(allot::remove_quota{h.quota("c")}));
   h.cancel("c1");
-  // a2 wants the 8 that are there with c.
+  // a2 wants the 8 that exist with c.
   REQUIRE(apply(allot::remove_quota{h.quota("c")}));
   CHECK(h.step().empty());
   REQUIRE(apply(allot::add_quota<1>{{.name = "other", .nominal = gpus(20)}}));
@@ -687,7 +687,7 @@ TEST_CASE("scheduler: a steady cycle does not allocate") {
   std::array<job_id, 240> ids;
   std::size_t count = 0;
   const auto work = [&] {
-    // First c borrows what it can, then a takes its own back, then all come.
+    // First c borrows all it can, then a reclaims its own, then all submit jobs.
     for (std::uint32_t round = 0; round < 60; ++round) {
       const std::uint32_t team = round < 20 ? 2 : (round < 40 ? 0 : round % 3);
       for (int i = 0; i < 4; ++i) ids.at(count++) = s.submit(team * 1000 + next++ % 600);
@@ -706,7 +706,7 @@ TEST_CASE("scheduler: a steady cycle does not allocate") {
       }
       for (const auto& a : s.step(++now).admissions) running.push_back(a.id);
     }
-    // Jobs that are left go, so that every round begins alike.
+    // Remaining jobs are removed, so that every round begins in the same state.
     while (count > 0) s.cancel(ids[--count]);
     running.clear();
     static_cast<void>(s.step(++now));

@@ -107,7 +107,7 @@ TEST_CASE("sentences: the beneficiary of an eviction, and the rule") {
   const auto told = [&] { return sentence(h.scheduler(), e, gpu_names, name_of); };
   CHECK(told() ==
         "b1 of b is evicted for a1: a takes back its own from b, which borrows it; it then waits again");
-  // No rule is told like another, and none is left out.
+  // Every rule has its own text, and none is omitted.
   std::vector<std::string> all;
   for (std::size_t i = 0; i < allot::relation_count; ++i) {
     e.how = static_cast<relation>(i);

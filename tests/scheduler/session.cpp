@@ -249,11 +249,11 @@ TEST_CASE("session: changes of the world are counted, plans are not") {
     b.admit(*b.first_of(t.h.quota("a")), {});
   });
   CHECK(epoch() == start);
-  // With an elastic job all its pods go, and that is the plan's doing too.
+  // With an elastic job all its pods are evicted, and the plan lists them.
   t.step([&](bench_type& b) { b.evict(t.h.id("e"), t.h.id("b1"), allot::relation::borrower); });
   t.h.evicted("e");
   CHECK(epoch() == start);
-  t.h.cancel("e");  // it waited
+  t.h.cancel("e");  // it was pending
   CHECK(epoch() == start);
   t.step([&](bench_type& b) { b.admit(t.h.id("b1"), {}); });
   t.h.finished("b1");

@@ -20,7 +20,7 @@ using allot_test::two_teams;
 
 namespace {
 
-/// A scheduler that says what a test wants it to say.
+/// A scheduler that returns what a test specifies.
 struct scripted {
   struct shown {
     using job = int;

@@ -50,7 +50,7 @@ TEST_CASE("time_limits: each run comes up once, when its time has come, the earl
         ++next;
       });
       CHECK(next == due.size());
-      // Of those that last, the earliest is next.
+      // The earliest remaining limit is next.
       std::sort(expected.begin(), expected.end());
       const auto first = std::find_if(expected.begin(), expected.end(),
                                       [](const entry& e) { return std::get<1>(e).generation() != 1; });
@@ -89,7 +89,7 @@ TEST_CASE("time_limits: a job is evicted when it has run that long, without a be
   CHECK(plan.evictions.front().id == h.id("session"));
   CHECK(plan.evictions.front().how == allot::relation::time_limit);
   CHECK(plan.evictions.front().beneficiary.is_none());
-  // What it leaves is given in the same cycle.
+  // The released capacity is given away in the same cycle.
   REQUIRE(plan.reservations.size() == 1);
   CHECK(plan.reservations.front().id == h.id("next"));
   CHECK(plan.reservations.front().count == 0);
@@ -120,7 +120,7 @@ TEST_CASE("time_limits: each run has the full time limit") {
   CHECK(h.step_at(10).empty());
   CHECK(h.step_at(17).empty());
   CHECK(h.step_at(18) == "-j");
-  // Who does not stop is told once.
+  // A job that does not stop is reported once.
   CHECK(h.step_at(30).empty());
   h.evicted("j");
   CHECK(h.step_at(31) == "+j");
@@ -134,7 +134,7 @@ TEST_CASE("time_limits: a time limit never hits another job of the same index") 
   h.finished("j1");
   const job_id second = h.submit("j2", "q", 2);
   REQUIRE(first.index() == second.index());
-  // Even one that started at the same time.
+  // Not even one that started at the same time.
   CHECK(h.step_at(0) == "+j2");
   CHECK(h.step_at(10).empty());
   CHECK(h.state("j2") == job_state::running);

@@ -133,7 +133,7 @@ TEST_CASE("traps: Kueue 20: a head without victims blocks no owner") {
   h.submit("b1", "b", 4);
   CHECK(h.settle() == "-c2>b1 ~b1 +b1");
   CHECK(h.why("a2").reason == pending_reason::quota);
-  // Nor from who may borrow.
+  // Nor from a quota that may borrow.
   h.finished("c1");
   CHECK(h.settle() == "+c2");
 }

@@ -19,12 +19,12 @@
 
 namespace allot_test {
 
-/// So many GPUs of the first model, h100, and of the second, a100.
+/// An amount of GPUs of the first model, h100, and of the second, a100.
 [[nodiscard]] inline allot::resources<2> models(std::int64_t h100, std::int64_t a100 = 0) {
   return {allot::gpus(h100), allot::gpus(a100)};
 }
 
-/// A job of equal pods, of which it needs some and may have more.
+/// A job of equal pods; it needs `min_pods` and may have more.
 struct unit_job {
   std::string name;
   allot::quota_id quota;
@@ -38,7 +38,8 @@ struct unit_job {
   std::uint64_t number = 0;
 };
 
-/// Shows all that a view can show: elastic jobs, flavors, time limits. With a placement, a model is a pool.
+/// A view with every optional member: elastic jobs, flavors, time limits. With a placement, a model is a
+/// pool.
 struct unit_view {
   using job = const unit_job*;
   allot::quota_id quota(job j) const { return j->quota; }
@@ -60,17 +61,16 @@ struct unit_view {
   }
 };
 
-/// A menu of one group: so many GPUs of a pod, h100 before a100.
+/// A menu of one group: GPUs per pod, h100 preferred to a100.
 [[nodiscard]] inline allot::flavor_menu<2> h100_then_a100(std::int64_t gpus) {
   allot::flavor_menu<2> menu;
   menu.add_group(std::vector<allot::resources<2>>{models(gpus, 0), models(0, gpus)});
   return menu;
 }
 
-/// A host of such jobs. It knows by itself what runs, from the plans and from what it does, and checks the
-/// scheduler's books against that after every call. Plans are told as a line: "-b>a" all of b is to go in
-/// favour of a, "-b^>a" one pod of b that it does not need, "~a" a is reserved, "+a" it starts, "+a^" it has
-/// one pod more.
+/// A host of such jobs. It tracks running jobs itself, from the plans and its own calls, and checks the
+/// scheduler's books against that after every call. Plans are printed as a line: "-b>a" all of b is evicted
+/// for a, "-b^>a" one elastic pod of b, "~a" a is reserved, "+a" a starts, "+a^" a has one pod more.
 template <class Placement = allot::no_placement, class Policies = allot::policies<>>
 class unit_host {
  public:
@@ -168,7 +168,7 @@ class unit_host {
     now_ = now;
     return tell(checked_step());
   }
-  /// Cycles until nothing more happens; evicted jobs go at once.
+  /// Runs cycles until nothing more happens; evicted jobs are released at once.
   std::string settle() {
     std::string diary;
     for (int cycles = 0;; ++cycles) {
@@ -183,7 +183,7 @@ class unit_host {
     }
   }
 
-  /// What the books must say, by the states of the jobs and their pods alone.
+  /// The expected books, computed only from the states of the jobs and their pods.
   void check() const {
     allot::ledger<2> held{scheduler_.tree()};
     allot::ledger<2> assumed{scheduler_.tree()};
@@ -209,7 +209,7 @@ class unit_host {
     for (const auto& [name, id] : ids_) {
       if (!id || scheduler_.state(id) == allot::job_state::unknown) continue;
       const unit_job& j = *scheduler_.what(id);
-      if (j.name != name) continue;  // the id is another's by now
+      if (j.name != name) continue;  // the id belongs to another job by now
       count(id, j.min_pods);
       std::size_t known = 0;
       bool next_waits = false;
@@ -224,7 +224,7 @@ class unit_host {
         known += 1;
       }
       CHECK(known + j.min_pods <= j.pods);
-      // Only a running job has elastic pods, and they go when it is evicted.
+      // Only a running job has elastic pods, and they are evicted with it.
       const allot::job_state of_job = scheduler_.state(id);
       if (of_job == allot::job_state::pending || of_job == allot::job_state::reserved) CHECK(known == 0);
       if (of_job != allot::job_state::running) {
@@ -261,14 +261,14 @@ class unit_host {
       CHECK(scheduler_.state(e.id) == allot::job_state::evicting);
       if (e.core) {
         CHECK(e.pods == 1);
-        // It shrinks; unless all of it is evicted later in the same plan.
+        // The job shrinks, unless all of it is evicted later in the same plan.
         const bool goes = std::any_of(plan.evictions.begin() + static_cast<std::ptrdiff_t>(i),
                                       plan.evictions.end(), [&](const auto& f) { return f.id == e.core; });
         CHECK(scheduler_.state(e.core) == (goes ? allot::job_state::evicting : allot::job_state::running));
         told_[e.id] = true;
         continue;
       }
-      // Of the pods that go with it those count that were not told before.
+      // Counts the pods evicted with it that were not reported before.
       std::uint32_t pods = e.what->min_pods;
       for (const allot::job_id s : scheduler_.elastic_pods_of(e.id)) {
         pods += told_.count(s) != 0 ? 0U : 1U;
@@ -316,13 +316,13 @@ class unit_host {
   std::deque<unit_job> jobs_;
   scheduler_type scheduler_;
   std::map<std::string, allot::job_id> ids_;
-  /// The elastic pods that have been evicted by now.
+  /// The elastic pods evicted so far.
   std::map<allot::job_id, bool> told_;
   std::vector<typename plan_type::pending_job> pending_;
   allot::instant now_ = 0;
 };
 
-/// `h100` nodes of the first model and `a100` of the second, each of `gpus`.
+/// `h100` nodes of the first model and `a100` of the second, each with `gpus` GPUs.
 [[nodiscard]] inline allot::gpu::inventory two_models(std::int64_t h100, std::int64_t a100,
                                                       std::int64_t gpus) {
   std::vector<allot::gpu::node_spec> specs;
@@ -340,7 +340,7 @@ class unit_host {
   return allot::gpu::inventory{allot::gpu::build_cluster(specs).value()};
 }
 
-/// A team alone that has so many GPUs of the two models.
+/// A single team that owns GPUs of the two models.
 [[nodiscard]] inline std::vector<allot::quota_spec<2>> one_team(std::int64_t h100, std::int64_t a100 = 0) {
   return {{.name = "q", .nominal = models(h100, a100)}};
 }

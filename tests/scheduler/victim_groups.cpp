@@ -63,7 +63,7 @@ TEST_CASE("victim_groups: few groups however many priorities, and no job is miss
     for (int step = 0; step < 200; ++step) {
       if (!there.empty() && random.one_in(3)) {
         const std::size_t i = random.below(there.size());
-        // A job in a group stays in it, whatever comes and goes meanwhile.
+        // A job stays in its group when other jobs are added and removed.
         REQUIRE(g.remove(there[i].quota, there[i].priority) == there[i].group);
         there.erase(there.begin() + static_cast<std::ptrdiff_t>(i));
       } else {

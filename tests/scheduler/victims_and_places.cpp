@@ -42,7 +42,7 @@ struct jobs_view {
 };
 using host = allot::scheduler<jobs_view, gpu::inventory, allot::standard::policies_type>;
 
-/// Racks of two nodes with four GPUs each. Of all GPUs the owner owns half, and the borrower the other half.
+/// Racks of two nodes with four GPUs each. The owner owns half of all GPUs, the borrower the other half.
 struct world {
   static constexpr std::uint8_t rack = 0;
 
@@ -104,7 +104,7 @@ gpu::pod_request gang(std::int64_t each, std::uint32_t pods, std::uint8_t level 
 
 TEST_CASE("victims and places: victims are on one node, though others are first in the order") {
   world w{2};
-  // In turn on all nodes, so that the newest are spread.
+  // On all nodes in turn, so that the newest are spread.
   for (int i = 0; i < 4; ++i) {
     for (std::size_t n = 0; n < 4; ++n) w.run_on(w.borrower, n);
   }
@@ -132,7 +132,7 @@ TEST_CASE("victims and places: victims are in one rack, none are evicted if no r
     std::vector<std::size_t> order;
     for (std::size_t n = 0; n < nodes; ++n) order.insert(order.end(), 4, n);
     random.shuffle(order);
-    // What the borrower owns may not be taken, so of its jobs no more may stay.
+    // The borrower's own share: at most this many of its jobs may be non-preemptible.
     std::int64_t may_stay = 4 * racks;
     for (const std::size_t n : order) {
       if (random.one_in(10)) continue;
@@ -143,7 +143,7 @@ TEST_CASE("victims and places: victims are in one rack, none are evicted if no r
     const auto pods = static_cast<std::uint32_t>(random.between(1, 3));
     const auto each = random.between(1, 2);
     const std::int64_t wanted = each * pods;
-    // A rack will do if as many pods fit beside those who stay, node by node.
+    // A rack is suitable if as many pods fit beside the remaining jobs, node by node.
     const auto before_room = [&](std::size_t r) {
       std::uint64_t room = 0;
       for (const std::size_t n : {2 * r, 2 * r + 1}) {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-// Not unnamed: clang would warn that nobody uses what an archetype has.
+// Not in an unnamed namespace: clang would warn about the archetype's unused members.
 namespace view_archetypes {
 
 using allot::quota_id;
@@ -45,7 +45,7 @@ static_assert(allot::preemptible_view<most>);
 static_assert(allot::duration_view<most>);
 static_assert(allot::placed_view<most, allot::no_placement>);
 
-// A view may hand out its own tables, and jobs may be passed by value.
+// A view may return references to its own tables, and jobs may be passed by value.
 struct by_reference {
   using job = const int*;
   resources<> asked;
@@ -57,7 +57,8 @@ struct by_reference {
 static_assert(allot::job_view<by_reference>);
 static_assert(allot::dimensions<by_reference> == 1);
 
-// Time by std::chrono: units that convert without loss, points of one clock, and nothing for each other.
+// Times may be std::chrono types: durations that convert without loss, time points of one clock, and no
+// mixture of the two.
 struct by_clock : least {
   using time_point = std::chrono::sys_seconds;
   std::chrono::sys_days submitted(const job&) const { return {}; }
@@ -80,7 +81,7 @@ struct milliseconds_under_a_clock_of_seconds : by_clock {
 static_assert(!allot::duration_view<milliseconds_under_a_clock_of_seconds> &&
               !allot::timed_view<milliseconds_under_a_clock_of_seconds>);
 
-// What is no view: each lacks one thing.
+// Counterexamples: each lacks one thing.
 struct without_job {
   quota_id quota(int) const { return {}; }
   resources<> request(int) const { return {}; }
@@ -103,21 +104,21 @@ struct priority_by_name {
   resources<> request(int) const { return {}; }
   const char* priority(int) const { return "high"; }
 };
-/// An amount, but not of so many dimensions as there are.
+/// An amount, but with the wrong number of dimensions.
 struct request_by_count {
   using job = int;
   quota_id quota(int) const { return {}; }
   int request(int) const { return 0; }
   int priority(int) const { return 0; }
 };
-/// Can't be asked through a const reference.
+/// Can't be called through a const reference.
 struct changing {
   using job = int;
   quota_id quota(int) { return {}; }
   resources<> request(int) const { return {}; }
   int priority(int) const { return 0; }
 };
-/// A job must be a value: the library keeps it.
+/// A job must be a value: the library stores it.
 struct unique_jobs {
   using job = std::unique_ptr<int>;
   quota_id quota(const job&) const { return {}; }
@@ -137,13 +138,13 @@ static_assert(!allot::job_view<unique_jobs>);
 static_assert(!allot::job_view<not_copyable>);
 static_assert(!allot::job_view<int>);
 
-/// A word that is nearly right is not taken for something else.
+/// A member with nearly the right return type does not satisfy the concept.
 struct maybe_preemptible : least {
   int preemptible(const job&) const { return 1; }
 };
 static_assert(!allot::preemptible_view<maybe_preemptible>);
 
-/// All the pods, but not what so many of them ask for.
+/// All the pods, but without the request of a given number of them.
 struct with_pods : least {
   int pods(const job&) const { return 4; }
   std::uint32_t min_pods(const job&) const { return 2; }

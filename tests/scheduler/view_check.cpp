@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-// Not unnamed: clang would warn that nobody uses what an archetype has.
+// Not in an unnamed namespace: clang would warn about the archetype's unused members.
 namespace view_check_archetypes {
 
 using allot::no_placement;
@@ -23,7 +23,7 @@ struct least {
 static_assert(is_view<least, no_placement>());
 static_assert(!allot::detail::has_pods<least> && !allot::detail::has_id<least>);
 
-// A member is seen whatever its kind.
+// A member is found whatever its kind.
 struct function : least {
   void pods() {}
 };
@@ -64,7 +64,7 @@ static_assert(all_have_pods<function, overloaded, not_of_an_object, function_tem
                             inherited, abstract, last>);
 static_assert(!allot::detail::has_min_pods<overloaded> && !allot::detail::has_min_pods<last>);
 
-/// A helper is nobody's misspelling if the right name is there too, if it takes no job, or if the name means
+/// A helper is no misspelling if the right name is present too, if it takes no job, or if the name means
 /// something else.
 struct with_helpers : least {
   bool preemptible(job j) const { return !not_preemptible(j); }
@@ -78,7 +78,7 @@ struct with_helpers : least {
 };
 static_assert(is_view<with_helpers, no_placement>());
 
-/// Without a placement a demand is the host's own affair.
+/// Without a placement the library does not read a demand.
 struct with_demand : least {
   double pod_request(job) const { return 0; }
 };

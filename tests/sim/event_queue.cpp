@@ -51,7 +51,7 @@ TEST_CASE("event_queue: a ticket names one event, once") {
   CHECK_FALSE(q.cancel(first));
   CHECK(q.size() == 1);
   CHECK(q.next_time() == 2);
-  // The place of the cancelled event is used again; its ticket does not name the new one.
+  // The slot of the cancelled event is reused; its ticket does not refer to the new one.
   const auto third = q.push(3, event_kind::finish, 30);
   CHECK_FALSE(third == first);
   CHECK_FALSE(q.cancel(first));
@@ -73,7 +73,7 @@ TEST_CASE("event_queue: random pushes, pops and cancellations against a sorted l
     event_queue<int> q;
     std::vector<std::pair<key, event_queue<int>::ticket>> expected;
     std::vector<event_queue<int>::ticket> gone;
-    // Some rounds mostly push, some mostly cancel, so that the heap fills up with what was cancelled.
+    // Some rounds mostly push, some mostly cancel, so that the heap fills up with cancelled events.
     for (int i = 0; i < 2'000; ++i) {
       const std::size_t action = random.below(i / 250 % 2 == 0 ? 5 : 12);
       if (action < 3) {

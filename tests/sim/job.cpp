@@ -71,7 +71,7 @@ TEST_CASE("job: the request of some pods of a job, and where they may run") {
   CHECK(view.request(0, 4) == jobs[0].request);
   CHECK(view.request(0, 3) == r{allot::quantity::milli(6), gpus(0)});
   CHECK(view.flavors(0, 3).request({1}) == r{gpus(9), gpus(0)});
-  // The pods that it needs and the others are counted one by one, whatever is left of the whole.
+  // The needed pods and the others are counted separately, whatever remains of the whole.
   CHECK(view.amount(0, 4, {0}) == r{allot::quantity::milli(8), gpus(8)});
   CHECK(view.pod(0, {1}) == r{allot::quantity::milli(3002), gpus(0)});
   CHECK(view.pod_request(0, 3, {0}) == allot::gpu::pod_request{gpus(2), 3, false, 0b0010});

@@ -16,7 +16,7 @@ using allot::sim::job_accounts;
 namespace {
 
 /// A gang of 4 that runs with 2, of one of two flavors, a whole job, and one that asks for 10 cores for 3
-/// pods in no particular pieces.
+/// pods, not evenly divisible.
 struct three_jobs {
   std::vector<allot::sim::job<2>> jobs;
   std::vector<allot::sim::flavor_set<2>> sets;

@@ -8,7 +8,7 @@
 using allot::sim::job_history;
 using allot::sim::job_outcome;
 
-// There is one for each job of a workload, and some have millions.
+// There is one for each job of a workload, and some workloads have millions.
 static_assert(sizeof(job_history) <= 160);
 
 TEST_CASE("job_history: of a job not yet submitted") {

@@ -28,7 +28,7 @@ TEST_CASE("job_progress: with k of n pods it progresses at the rate k/n and ends
   // 180 pod-milliseconds over 3 pods.
   CHECK(p.end() == 1120);
   p.resize(1061, 2);
-  // 177 over 2 is not whole: the first millisecond by which it is done.
+  // 177 over 2 is not an integer: the first millisecond by which it is done.
   CHECK(p.end() == 1061 + 89);
   p.stop(1150);
   CHECK(p.left() == 0);
@@ -41,7 +41,7 @@ TEST_CASE("job_progress: what is not saved is lost, of all pods, and pods that l
   p.begin(0, 1);
   p.resize(30, 2);
   p.resize(40, 1);
-  // 30 + 20 + 5 of work; a checkpoint after every 20 ms of the whole job, so after every 40.
+  // 30 + 20 + 5 of work; a checkpoint after every 20 ms of the whole job, that is, after every 40.
   CHECK(p.cut_short(45, 20) == 15);
   CHECK(p.left() == 160);
   CHECK(p.lost() == 15);

@@ -36,9 +36,9 @@ TEST_CASE("job_runs: the end of a run is among the events, and moves with its po
   runs.grow(0, 0);
   CHECK(runs.events().next_time() == 200 * second);
   runs.shrink(0, 100 * second);
-  // Half of the work is done; the rest takes the one pod longer than it may run.
+  // Half of the work is done; with one pod the rest takes longer than the time limit.
   CHECK(runs.events().next_time() == 300 * second);
-  // At one instant the end comes before the time is over.
+  // At the same instant the end precedes the time limit.
   CHECK(runs.events().next_kind() == event_kind::finish);
   CHECK(runs.events().size() == 2);
   // 208 of work, of which 200 are saved: 5 checkpoints of 10 s of all pods.

@@ -34,7 +34,7 @@ TEST_CASE("observers: each observer gets all events") {
   diary third;
   allot::sim::observers<1> all{&first, &second_one, &third};
   const auto same = run<standard>(everything_happens(), all);
-  // An arrival, a start, an eviction, an end, a refusal and a withdrawal.
+  // A submission, a start, an eviction, an end, a refusal and a withdrawal.
   CHECK(alone.lines.size() == 12);
   for (const diary<>* d : {&first, &second_one, &third}) {
     CHECK(d->lines == alone.lines);

@@ -95,7 +95,7 @@ TEST_CASE("places: the inventory uses the given policy") {
 
 namespace {
 
-/// A different one each time, of all sizes; with CPU and memory that no other asks for.
+/// A different one each time, of all sizes; with CPU and memory that no other requests.
 allot::gpu::pod_request demand_number(std::int64_t i) {
   allot::gpu::pod_request d{
       .gpus = gpus(1 + i / 4 % 8), .cpu_milli = 1 + i, .memory_mib = 1 + i * 7 % 10'007};
@@ -179,7 +179,7 @@ struct table_view {
   allot::gpu::pod_request pod_request(job j) const { return {.gpus = gpus((*rows)[j].gpus), .total = true}; }
 };
 
-/// What a search for each of `asking` says when `running` run, and who it says shall go.
+/// The result of a search for each of `asking` when `running` run, and its victims.
 template <class Placement>
 std::vector<std::pair<allot::search_outcome, std::vector<std::size_t>>> searches(
     const allot::quota_tree<>& tree, Placement where, const std::vector<row>& running,
@@ -224,7 +224,7 @@ TEST_CASE("places: ruling out searches early changes no result") {
   std::size_t found = 0;
   std::size_t impossible = 0;
   allot_test::for_each_seed(300, [&](random_source& random) {
-    // Any tree; or three who own equal parts of the nodes, of which one uses most.
+    // Any tree; or three that own equal parts of the nodes, of which one uses most.
     const bool is_flat = random.one_in(2);
     const std::int64_t nodes = random.between(1, 8);
     const allot::limit lends = allot::limit::all();
@@ -244,7 +244,7 @@ TEST_CASE("places: ruling out searches early changes no result") {
         r = {random.pick(quotas), random.between(1, random.one_in(3) ? most : 2),
              static_cast<std::int32_t>(random.between(0, 2)), !random.one_in(4)};
         if (!is_flat) continue;
-        // Who owns much and uses little asks most.
+        // The quota that owns much and uses little requests most.
         r.quota = quotas[random.one_in(count < 20 ? 2 : 6) ? 1 : 2 + random.below(2)];
         r.priority = 0;
       }

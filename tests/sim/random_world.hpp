@@ -18,12 +18,12 @@
 
 namespace allot_test {
 
-/// Random quotas, a workload that is too much for them now and then, and nodes or none.
+/// Random quotas, a workload that occasionally exceeds them, and nodes or none.
 struct random_world {
   std::vector<allot::quota_spec<1>> specs;
   std::vector<allot::sim::job<1>> jobs;
   std::vector<allot::gpu::node_spec> nodes;
-  /// Leaves that lose half of what they have, and jobs that are withdrawn.
+  /// Leaves that lose half of their quota, and jobs that are withdrawn.
   std::vector<allot::sim::quota_event<1>> events;
   std::vector<allot::sim::cancel_event> cancels;
   std::vector<allot::sim::node_event> node_events;
@@ -48,7 +48,7 @@ struct random_world {
 
 namespace detail {
 
-/// Adds to every nominal those of all quotas below, so that the tree may also be read as inclusive.
+/// Adds to every nominal quota those of all quotas below, so that the tree may also be read as inclusive.
 inline void include_children(std::vector<allot::quota_spec<1>>& specs) {
   const std::vector<allot::quota_spec<1>> own = specs;
   const auto parent_of = [&](const allot::quota_spec<1>& q) {
@@ -63,10 +63,10 @@ inline void include_children(std::vector<allot::quota_spec<1>>& specs) {
 
 }  // namespace detail
 
-/// Times are whole seconds and often equal, so that much happens at one instant.
+/// Times are whole seconds and often equal, so that many events share an instant.
 [[nodiscard]] inline random_world make_random_world(random_source& random) {
   random_world w;
-  // Not inclusive, but so that it may be made so, as one preset does.
+  // Not inclusive, but such that it can be made so, as one preset does.
   w.specs =
       random_quotas<1>(random, {.most_quotas = 8, .deepest = 3, .inclusive = false, .overcommit = false});
   for (allot::quota_spec<1>& q : w.specs) {

@@ -26,10 +26,10 @@ namespace allot_test {
   return both;
 }
 
-/// Everything that a simulation can have, at random and small: two flavors of GPUs, each with its nodes and
-/// its dimension; jobs that are elastic or not, of either flavor or of one, some with a time limit, some of
-/// which run from the start; nodes that fail, are drained and come back; quotas that lose what they have;
-/// withdrawals. Times are whole seconds and often equal.
+/// Every feature of a simulation, random and small: two flavors of GPUs, each with its nodes and its
+/// dimension; jobs that are elastic or not, of either flavor or of one, some with a time limit, some running
+/// from the start; nodes that fail, are drained and return; quotas that shrink; withdrawals. Times are whole
+/// seconds and often equal.
 [[nodiscard]] inline allot::sim::setup<8> make_rich_world(random_source& random) {
   using namespace allot::sim;
   using amounts = allot::resources<8>;

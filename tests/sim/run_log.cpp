@@ -77,7 +77,7 @@ TEST_CASE("run_log: an elastic pod is a run of its own") {
   run_log log;
   allot::sim::run_logger<1> runs{log};
   const auto sim = run<standard>(std::move(s), runs);
-  // The last to come is the first to go.
+  // The last to start is the first to be evicted.
   CHECK(told(log) ==
         std::vector<std::string>{"0: 0-90", "0: 0-90", "0: 0-50 evicted", "1: 50-70", "0: 70-90"});
   CHECK_FALSE(log.runs()[0].elastic);
@@ -110,8 +110,7 @@ TEST_CASE("run_log: runs never overuse a device, and times add up") {
     }
     if (given.nodes.empty()) return;
     for (const job_run& at : log.runs()) {
-      // What stands on each device at the instant at which this run begins, after everything that begins
-      // then.
+      // The usage of each device at the instant at which this run begins, after everything that begins then.
       std::vector<std::vector<std::uint32_t>> used(static_cast<std::size_t>(*given.nodes[0].count),
                                                    std::vector<std::uint32_t>(64));
       for (const job_run& r : log.runs()) {

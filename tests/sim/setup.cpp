@@ -7,7 +7,7 @@
 
 #include "tests/support/words.hpp"
 
-// A simulation is set up by value; its inventory comes with the places of who runs already.
+// A simulation is set up by value; its inventory is created with the places of the jobs that run already.
 static_assert(std::is_copy_constructible_v<allot::sim::setup<1>>);
 
 TEST_CASE("setup: empty by default") {

@@ -35,7 +35,7 @@ using lines = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("simulator: at one instant ends come before arrivals, and all arrivals before decisions") {
-  // Two GPUs. Job 1 arrives when job 0 ends; of jobs 2 and 3, which come together, the larger is first.
+  // Two GPUs. Job 1 arrives when job 0 ends; of jobs 2 and 3, which arrive together, the larger is first.
   auto s = world<fifo>(siblings({2}),
                        {job_of(a, 2, 0, 10), job_of(a, 2, 10, 5), job_of(a, 2, 15, 1), job_of(a, 1, 15, 1)});
   s.where = nodes(1, 2);
@@ -57,7 +57,7 @@ TEST_CASE("simulator: the head of a single queue blocks, under sjf the shortest 
   auto shortest = world<sjf>(siblings({2}), jobs);
   shortest.where = nodes(1, 2);
   diary seen;
-  // Job 2 would fit beside job 0, but job 1 is before it.
+  // Job 2 would fit beside job 0, but job 1 precedes it.
   const auto one = run<fifo>(std::move(first_come), seen);
   CHECK(one.history(1).first_start == 10 * second);
   CHECK(one.history(2).first_start == 20 * second);
@@ -89,7 +89,7 @@ TEST_CASE(
 }
 
 TEST_CASE("simulator: checkpoints are taken by the work of the job, not by the clock of one run") {
-  // 20 s of work in the first run, saved 0; after two evictions at 40 s of work, one checkpoint is there.
+  // 20 s of work in the first run, 0 saved; after two evictions at 40 s of work, there is one checkpoint.
   std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 4, 50, 10), job_of(a, 4, 70, 10)};
   jobs[0].checkpoint = 40 * second;
   diary seen;
@@ -120,7 +120,7 @@ TEST_CASE("simulator: a job of zero duration starts and ends at one instant") {
 }
 
 TEST_CASE("simulator: changes of quotas at one instant are one transition") {
-  // 8 GPUs in all. Moving 4 from a to b makes a's job one that borrows, and b's takes its own back.
+  // 8 GPUs in all. Moving 4 from a to b makes a's job a borrower, and b's job reclaims its own.
   std::vector<job<1>> jobs = {job_of(a, 4, 0, 100), job_of(b, 8, 10, 20)};
   jobs[0].checkpoint = 0;
   auto s = world<standard>(siblings({4, 4}), std::move(jobs));
@@ -162,7 +162,8 @@ TEST_CASE("simulator: an added quota takes jobs, and a removed one cancels its j
   s.quota_events = {{20 * second, allot::add_quota<1>{c}}, {50 * second, allot::remove_quota{a}}};
   diary seen;
   const auto sim = run<standard>(std::move(s), seen);
-  // Job 0 comes before its quota; job 2 is too much for all of them; 1 and 2 go with a, and 5 comes too late.
+  // Job 0 arrives before its quota; job 2 exceeds all of them; 1 and 2 are removed with a, and 5 arrives too
+  // late.
   CHECK(seen.lines == lines{"5 refuse 0", "10 submit 1", "10 submit 2", "10 start 1", "15 submit 3",
                             "15 start 3", "20 submit 4", "20 start 4", "25 finish 3", "30 finish 4",
                             "50 cancel 1", "50 cancel 2", "60 refuse 5"});
@@ -225,7 +226,7 @@ TEST_CASE("simulator: a job that its quota never allows waits to the end") {
 
 namespace {
 
-/// Checks that the books of the simulator are those of the pods that run and the jobs that wait.
+/// Checks that the books of the simulator are those of the running pods and the pending jobs.
 void audit(const allot::sim::simulator<1>& sim) {
   const std::size_t slots = sim.accounts().tree().slots();
   std::vector<quantity> used(slots);
@@ -258,7 +259,7 @@ void audit(const allot::sim::simulator<1>& sim) {
     REQUIRE(sim.waiting()[x] == waiting[x]);
   }
   REQUIRE(sim.lacking() == lacking);
-  // What the scheduler thinks that they hold, in its own tree.
+  // The usage as the scheduler computes it, in its own tree.
   for (std::size_t x = 0; x < slots && sim.policy().tree().slots() == slots; ++x) {
     REQUIRE(sim.policy().ledger().own_usage(quota_id{x}, 0) == used[x]);
   }
@@ -297,7 +298,7 @@ TEST_CASE(
                              (h.outcome == job_outcome::cancelled && was_cancelled);
         REQUIRE(is_over);
         if (h.outcome != job_outcome::completed) continue;
-        // It did all of its work, waited for nothing before it came, and lost nothing unless cut short.
+        // It did all of its work, did not wait before its submission, and lost nothing unless cut short.
         REQUIRE(h.work.left() == 0);
         REQUIRE(h.first_start >= job.submit);
         REQUIRE(h.end >= h.first_start + job.duration + h.lost());

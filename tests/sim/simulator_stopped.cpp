@@ -35,7 +35,7 @@ allot::sim::simulator<1> made(allot::sim::setup<1> s) {
 }  // namespace
 
 TEST_CASE("simulator: it stops before the first excluded instant") {
-  // b runs with 8 GPUs until a takes its 4 back at 45.
+  // b runs with 8 GPUs until a reclaims its 4 at 45.
   auto sim = made(
       world<standard>(siblings({4, 4}), {job_of(b, 8, 0, 100), job_of(a, 4, 45, 20), job_of(a, 4, 200, 10)}));
   metrics<1> measure;
@@ -57,7 +57,7 @@ TEST_CASE("simulator: it stops before the first excluded instant") {
   CHECK(sim.history(2).outcome == job_outcome::future);
   CHECK(sim.why(0).binding);
 
-  // Ten seconds later: a's job has run for that long, b's waits, and the third has not come.
+  // Ten seconds later: a's job has run that long, b's is pending, and the third has not been submitted.
   measure.pause();
   sim.pass_time(55 * second, watch);
   log.pause(sim.now());
@@ -72,7 +72,7 @@ TEST_CASE("simulator: it stops before the first excluded instant") {
   CHECK(f.capacity == gpu_seconds(8 * 55));
   CHECK(f.idle == gpu_seconds(4 * 10));
 
-  // Nothing is different for having stood still.
+  // The stop changes nothing.
   CHECK(sim.run(watch).empty());
   diary whole;
   const auto at_once = run<standard>(

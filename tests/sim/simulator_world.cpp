@@ -40,7 +40,7 @@ job<1> gang_of(quota_id quota, std::uint32_t pods, std::uint32_t min_pods, insta
   return j;
 }
 
-/// Takes the place of a job that runs when the simulation begins.
+/// Occupies the place of a job that runs when the simulation begins.
 allot::gpu::allocation_id stand(allot::sim::places& where, const allot::gpu::pod_request& d,
                                 std::size_t node) {
   const std::vector<allot::gpu::pod_location> at(d.total ? 1 : d.pods, {node_id{node}});
@@ -60,7 +60,7 @@ TEST_CASE(
                             "50 shrink 0 to 5 for 1 (borrower)", "50 shrink 0 to 4 for 1 (borrower)",
                             "50 start 1", "70 finish 1", "70 grow 0 to 5, borrows 1",
                             "70 grow 0 to 6, borrows 1", "106 finish 0"});
-  // 36.666... s: the first millisecond by which all is done.
+  // 36.666... s: the first millisecond by which everything is done.
   CHECK(sim.history(0).end == 106'667);
   CHECK(sim.history(0).preemptions == 0);
   CHECK(sim.history(0).lost() == 0);
@@ -75,7 +75,7 @@ TEST_CASE("simulator: evicting the core of an elastic job evicts all of it and l
   diary seen;
   const auto sim = run<standard>(world<standard>(siblings({4, 4}), {elastic, job_of(a, 4, 50, 20)}), seen);
   CHECK(std::count(seen.lines.begin(), seen.lines.end(), "50 evict 0 for 1 (borrower), lost 10") == 1);
-  // 320 of 800 pod-seconds are saved; after the restart the other 480 take 8 pods a minute.
+  // 320 of 800 pod-seconds are saved; after the restart the other 480 take 8 pods one minute.
   CHECK(sim.history(0).end == (70 + 5 + 60) * second);
   CHECK(sim.history(0).lost() == (10 + 5) * second);
   CHECK(sim.history(0).preemptions == 1);
@@ -96,7 +96,7 @@ TEST_CASE("simulator: an elastic job waiting for pods does not count as pending"
   allot::sim::observers<1> both{&measured, &look};
   const auto sim = run<standard>(std::move(s), both);
   CHECK(lacking == std::vector<std::uint64_t>{4, 0});
-  // It was entitled to the 8 that there are and had them.
+  // It was entitled to all 8 GPUs and had them.
   CHECK(measured.figures(sim).of.fair_share_error == 0);
   CHECK(sim.history(0).end == 150 * second);
 }
@@ -111,7 +111,7 @@ TEST_CASE("simulator: a job at its time limit ends with the work it has done") {
   const auto sim = run<standard>(world<standard>(siblings({2}), std::move(jobs)), both);
   CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "10 submit 1", "20 submit 2",
                             "30 evict 0 (time limit), lost 0", "30 start 1", "130 finish 1", "130 start 2",
-                            // It is done just as its time is over.
+                            // It is done exactly when its time limit is reached.
                             "160 finish 2"});
   CHECK(sim.history(0).outcome == job_outcome::time_limit);
   CHECK(sim.history(0).end == 30 * second);
@@ -139,7 +139,7 @@ TEST_CASE("simulator: jobs on a failed node are lost, and none is placed there u
   jobs[0].checkpoint = 0;
   auto s = world<standard>(siblings({8}), std::move(jobs));
   s.where = nodes(2, 4);
-  // The gang stands on the first node. Later events on a node that is closed, or open, change nothing.
+  // The gang is placed on the first node. Later events on a node that is closed, or open, change nothing.
   s.node_events = {{30 * second, node_id{0}, node_change::down},
                    {35 * second, node_id{0}, node_change::down},
                    {50 * second, node_id{0}, node_change::up},
@@ -148,7 +148,7 @@ TEST_CASE("simulator: jobs on a failed node are lost, and none is placed there u
   allot::sim::metrics<1> measured;
   allot::sim::observers<1> both{&seen, &measured};
   const auto sim = run<standard>(std::move(s), both);
-  // The gang, back, fills the other node up first.
+  // The gang, placed again, fills the other node first.
   CHECK(seen.lines == lines{"0 submit 0", "0 start 0", "1 submit 1", "1 start 1",
                             "30 evict 0 (node down), lost 0", "40 submit 2", "50 start 0", "101 finish 1",
                             "120 finish 0", "120 start 2", "130 finish 2"});
@@ -157,7 +157,7 @@ TEST_CASE("simulator: jobs on a failed node are lost, and none is placed there u
   const auto f = measured.figures(sim);
   CHECK(f.of.node_failures == 1);
   CHECK(f.of.preemptions == 0);
-  // 8 GPUs but for 20 s, in which there are 4.
+  // 8 GPUs except for 20 s with 4.
   CHECK(f.capacity == allot::wide{(8 * 110 + 4 * 20) * 1'000'000});
 }
 
@@ -264,7 +264,7 @@ allot::sim::setup<8> two_flavors(std::vector<job<8>> jobs, std::int64_t first, s
           .flavor_sets = {either}};
 }
 
-/// A job of one-GPU pods of whichever flavor.
+/// A job of one-GPU pods of either flavor.
 job<8> either_of(std::uint32_t pods, std::uint32_t min_pods, instant submit_s, instant duration_s) {
   job<8> j;
   j.quota = quota_id{0};
@@ -292,7 +292,7 @@ TEST_CASE("simulator: a job has the flavor that it was given, in its accounts an
   allot::sim::observers<8> both{&look, &runs};
   const auto sim = run<standard>(std::move(s), both);
   // Three of the first flavor; two of the second, as the first has one left; that one for the third job,
-  // which grows only by the flavor that its first pod has.
+  // which grows only by the flavor of its first pod.
   REQUIRE(used.size() >= 3);
   CHECK(used[0] == in_two(gpus(3), gpus(0)));
   CHECK(used[1] == in_two(gpus(3), gpus(2)));
@@ -310,7 +310,7 @@ TEST_CASE("simulator: a job has the flavor that it was given, in its accounts an
 
 namespace {
 
-/// A policy without rest: each of two jobs has the other evicted for it, again and again.
+/// A policy that never comes to rest: each of two jobs has the other evicted for it, again and again.
 template <class Session>
 class restless_cycle {
  public:
@@ -374,8 +374,8 @@ bool is_running_at_start(const allot::sim::setup<8>& s, job_index j) {
   return std::any_of(s.running.begin(), s.running.end(), [j](const auto& r) { return r.which == j; });
 }
 
-/// Checks that the accounts are those of the scheduler and of the devices in use, that nodes that have failed
-/// are empty and drained ones get nothing more, and that nobody runs longer than he may.
+/// Checks that the accounts are those of the scheduler and of the devices in use, that failed nodes are empty
+/// and drained ones get nothing more, and that no job exceeds its time limit.
 class world_auditor {
  public:
   world_auditor(std::vector<allot::sim::node_event> by_time, std::size_t nodes)
@@ -438,10 +438,10 @@ TEST_CASE(
       allot::sim::metrics<8> measured{{.gpus = gpus_are}};
       allot::sim::observers<8> all{&seen, &runs, &measured, &look};
       auto made = simulator_of(preset_type::name, with_defaults<preset_type>(given));
-      if (!made) return;  // its quotas are none that the preset takes
+      if (!made) return;  // the preset does not accept its quotas
       auto& sim = *made;
       if (!run_on(sim, all).empty()) {
-        // A parent that is to contain its children can't have less than they have.
+        // A parent that must contain its children can't have less than they have.
         REQUIRE_FALSE(given.quota_events.empty());
         REQUIRE((preset_type::name == allot::pai::name || preset_type::name == allot::hyperpod::name ||
                  preset_type::name == allot::runai::name));
@@ -453,7 +453,7 @@ TEST_CASE(
         ran[r.job] += (r.end - r.begin) * (r.elastic ? 1 : sim.jobs()[r.job].fewest_pods());
       }
       for (const auto& r : given.running) {
-        // The log has these pods from the beginning on only.
+        // The log has these pods only from the beginning on.
         ran[r.which] += static_cast<instant>(r.elastic_pods.size()) * (begin_of(given) - r.since);
       }
       for (job_index j = 0; j < sim.jobs().size(); ++j) {
@@ -463,12 +463,12 @@ TEST_CASE(
         REQUIRE(h.outcome != job_outcome::future);
         if (h.outcome != job_outcome::completed) continue;
         REQUIRE(h.work.left() == 0);
-        // Kueue starts it with any number of pods, which the log does not tell.
+        // Kueue starts it with any number of pods, which the log does not record.
         const bool is_kueue = preset_type::name.substr(0, 5) == allot::kueue::name;
         if (is_kueue && job.fewest_pods() != job.pods()) continue;
         // In the last millisecond of a run there may not be work for all pods.
         const instant idle = ran[j] - job.duration * job.pods() - h.work.lost();
-        // Who runs at the beginning and was done before ends then.
+        // A job that runs at the beginning and was already done ends then.
         if (!is_running_at_start(given, j)) REQUIRE(idle < job.pods());
         REQUIRE(idle >= 0);
       }

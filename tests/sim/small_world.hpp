@@ -75,7 +75,7 @@ class each_instant final : public allot::sim::observer<N> {
   std::function<void(const allot::sim::simulator<N>&)> look_;
 };
 
-/// Quotas "root", which owns nothing itself, and below it "a", "b", ... with so many GPUs each.
+/// Quotas "root", which owns nothing itself, and below it "a", "b", ... with their numbers of GPUs.
 [[nodiscard]] inline std::vector<allot::quota_spec<1>> siblings(const std::vector<std::int64_t>& nominal) {
   std::vector<allot::quota_spec<1>> specs(1);
   specs[0].name = "root";
@@ -93,12 +93,12 @@ inline constexpr quota_id root{0};
 inline constexpr quota_id a{1};
 inline constexpr quota_id b{2};
 
-/// So many GPU seconds in the unit of the figures.
+/// This many GPU seconds in the unit of the figures.
 [[nodiscard]] constexpr allot::wide gpu_seconds(std::int64_t n) {
   return static_cast<allot::wide>(n) * 1000 * 1000;
 }
 
-/// A job of whole GPUs and seconds, in whatever pieces it takes.
+/// A job of whole GPUs and seconds, without a given number of pods.
 [[nodiscard]] inline allot::sim::job<1> job_of(quota_id quota, std::int64_t size, instant submit_s,
                                                instant duration_s) {
   allot::sim::job<1> j;
@@ -128,16 +128,16 @@ template <class Preset>
       allot::build_quota_tree(std::move(specs)).value(), std::move(settings), {}, std::move(jobs), {}, {}};
 }
 
-/// The simulator of a world under the preset of that name; nothing if the preset does not take its quotas.
-/// For 1 and 8 dimensions, of which allot::lab has simulators.
+/// The simulator of a world under the preset of that name; nothing if the preset does not accept its quotas.
+/// For 1 and 8 dimensions, for which allot::lab has simulators.
 template <std::size_t N>
 [[nodiscard]] std::optional<allot::sim::simulator<N>> simulator_of(std::string_view preset,
                                                                    allot::sim::setup<N> s);
-/// Runs it to its end. Returns what was wrong with a change of the quotas that stopped it.
+/// Runs it to its end. Returns the error in a change of the quotas that stopped it.
 template <std::size_t N>
 std::vector<allot::problem> run_on(allot::sim::simulator<N>& sim, allot::sim::observer<N>& watch);
 
-/// Runs it and returns the simulator as it is then. The change of quotas that stopped it, if any, is in
+/// Runs it and returns the simulator in its final state. The change of quotas that stopped it, if any, is in
 /// `problems`.
 template <class Preset, std::size_t N>
 [[nodiscard]] allot::sim::simulator<N> run(allot::sim::setup<N> s, allot::sim::observer<N>& watch,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-# Runs PROGRAM and compares its standard output with the file EXPECTED. Shows the first line that differs;
-# what was printed is kept beside the program.
+# Runs PROGRAM and compares its standard output with the file EXPECTED. Shows the first line that differs; the
+# output is kept beside the program.
 execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE printed RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "${PROGRAM}: exit status ${status}; it printed:\n${printed}")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSL-1.0
-# Compiles SOURCE with the macro CASE, which must fail with what stands below the case as first error; without
-# a case it must succeed, and without a warning. See compile_fail/compile_fail.cmake.
+# Compiles SOURCE with the macro CASE, which must fail with the text below the case as first error; without a
+# case it must succeed, and without a warning. See compile_fail/compile_fail.cmake.
 set(ENV{LC_ALL} C)
 set(command ${COMPILER} -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow)
 foreach(directory IN LISTS INCLUDES)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSL-1.0
-# Writes OUTPUT, which compiles FILES (separated by commas) as one. All that they include comes first, so each
-# file can then be in a namespace of its own, and what it calls its own clashes with nothing of the others.
-# Therefore a test declares nothing in the library's namespaces and includes only headers with #pragma once.
+# Writes OUTPUT, which compiles FILES (separated by commas) as one. All of their includes come first, so each
+# file can then be in a namespace of its own, and its names clash with none of the others. Therefore a test
+# declares nothing in the library's namespaces and includes only headers with #pragma once.
 string(REPLACE "," ";" FILES "${FILES}")
 set(includes)
 set(bodies)

@@ -28,7 +28,7 @@ void* allocate_or_null(std::size_t size) noexcept {
 
 void* allocate_or_null(std::size_t size, std::align_val_t alignment) noexcept {
   const auto align = static_cast<std::size_t>(alignment);
-  // aligned_alloc wants a multiple of the alignment.
+  // aligned_alloc requires a multiple of the alignment.
   return counted(std::aligned_alloc(align, (size / align + 1) * align));
 }
 
@@ -46,7 +46,7 @@ std::ptrdiff_t allot_test::bytes_in_use() noexcept {
   return in_use;
 }
 
-// Every form is replaced: under AddressSanitizer one left out would be the sanitizer's, and would not match
+// Every form is replaced. Under AddressSanitizer an omitted one would be the sanitizer's and would not match
 // our operator delete.
 void* operator new(std::size_t size) {
   return checked(allocate_or_null(size));

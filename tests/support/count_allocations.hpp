@@ -9,11 +9,10 @@ namespace allot_test {
 /// How often this thread has called the global operator new (in any form) since it started.
 [[nodiscard]] std::size_t allocations() noexcept;
 
-/// How much of what this thread has allocated so has not been freed by it, in bytes as the allocator rounds
-/// them.
+/// Bytes that this thread allocated in this way and has not freed, as the allocator rounds them.
 [[nodiscard]] std::ptrdiff_t bytes_in_use() noexcept;
 
-/// How often `f()` does. The checks belong outside `f`: doctest allocates.
+/// How often `f()` calls operator new. Keep the checks outside `f`: doctest allocates.
 template <class F>
 [[nodiscard]] std::size_t allocations_in(F&& f) {
   const std::size_t before = allocations();

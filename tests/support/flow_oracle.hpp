@@ -15,9 +15,9 @@
 
 namespace allot_test {
 
-/// The ledger law as a network: each quota's own pool flows in there, flows up to its parent as far as it
-/// lends, down as far as it borrows, and out where it is used. A usage is sound when all of it can flow. One
-/// dimension; bounded nominals, and no pool below zero (no overcommitted quota).
+/// The ledger law as a flow network. Each quota's own pool flows in at the quota, up to its parent as far as
+/// it lends, down as far as it borrows, and out where it is used. A usage is sound when all of it can flow.
+/// One dimension; bounded nominal quotas, and no negative pool (no overcommitted quota).
 class flow_oracle {
  public:
   explicit flow_oracle(const allot::quota_tree<1>& tree) : out_(tree.slots()), graph_(tree.slots() + 2) {
@@ -35,7 +35,7 @@ class flow_oracle {
     }
   }
 
-  /// The most of these amounts, one a quota in thousandths, that can be used together.
+  /// The largest part of these amounts (one per quota, in thousandths) that can be used at the same time.
   [[nodiscard]] std::int64_t most_of(const std::vector<std::int64_t>& wanted) {
     const auto capacity = boost::get(boost::edge_capacity, graph_);
     for (std::size_t i = 0; i < out_.size(); ++i) boost::put(capacity, out_[i], wanted[i]);

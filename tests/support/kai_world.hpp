@@ -19,18 +19,18 @@
 
 namespace allot_test {
 
-/// A cluster as KAI's test tables have them, on an inventory or the places of a simulation, told line by
-/// line:
+/// A cluster as in KAI's test tables, on an inventory or the places of a simulation, described line by line:
 ///
 ///     nodes 8 8               two nodes of 8 GPUs, called 0 and 1
 ///     queue a root 4 1        deserves 4, weight 1; "-" for unlimited or no parent;
 ///                             then limit=N, prio=N
 ///     run j a 2x1 @0,1        two pods of one GPU on nodes 0 and 1
 ///     wait k a 4x0.5          then prio=N (50; from 100 on a job may not be preempted), min=N pods,
-///                             keep or yield to say otherwise, since=N
-///     gone l a 1x1 @0         told to go already
+///                             keep or yield to override that, since=N
+///     gone l a 1x1 @0         already being evicted
 ///
-/// What a step decides is told as "-j" (j goes; "-j:1" one pod of it), "~k" (k waits for that), "+k".
+/// The decisions of a step are printed as "-j" (j is evicted; "-j:1" one pod of it), "~k" (k is reserved),
+/// "+k".
 template <class Places>
 class basic_kai_world {
  public:
@@ -92,7 +92,7 @@ class basic_kai_world {
     tell(told);
   }
 
-  /// More jobs that wait.
+  /// Adds pending jobs.
   void tell(const std::string& told) {
     for_each_line(told, [&](const std::string& what, std::istringstream& rest) {
       if (what != "wait") return;
@@ -125,13 +125,13 @@ class basic_kai_world {
     for (const auto& a : plan.admissions) say('+', a.what, a.pods);
     return line;
   }
-  /// Those told to go have gone.
+  /// Releases the jobs that are being evicted.
   void let_go() {
     for (const allot::job_id id : std::exchange(going_, {})) {
       if (scheduler().state(id) == allot::job_state::evicting) scheduler().evicted(id);
     }
   }
-  /// Steps until nothing is decided, who is told to go gone in between.
+  /// Runs steps until nothing is decided. Evicted jobs are released between steps.
   std::string settle(std::size_t most = 50) {
     std::string diary;
     for (std::size_t i = 0; i < most; ++i) {

@@ -19,7 +19,7 @@ namespace allot_test {
 
 using naive_amounts = std::vector<std::int64_t>;
 
-/// A cohort or a queue. Limits of -1 are none.
+/// A cohort or a queue. A limit of -1 means no limit.
 struct naive_quota {
   int parent = -1;
   naive_amounts nominal, borrow, lend;
@@ -32,7 +32,7 @@ struct naive_workload {
   std::string name;
   int queue = 0;
   naive_amounts base;
-  /// One group of flavors, or none.
+  /// One resource group with its flavors, or none.
   std::vector<naive_amounts> options;
   std::int32_t priority = 0;
   std::int64_t at = 0;
@@ -48,12 +48,12 @@ struct naive_workload {
   /// The cycle in which the cursor was set, and whether the world has changed since.
   std::int64_t cursor_set = 0;
   bool cursor_old = false;
-  /// All flavors were tried since it was woken.
+  /// All flavors were tried since the workload was woken.
   bool scanned = false;
 };
 
-/// Kueue's rules, written down once more in the plainest way: usages are recounted from the leaves for every
-/// question, a trial works on a copy of all of them, and nothing is remembered that could be asked again.
+/// A second, naive implementation of Kueue's rules. Usages are recounted from the leaves for every question,
+/// a trial works on a full copy, and nothing is cached that can be computed again.
 class kueue_naive {
  public:
   std::vector<naive_quota> quotas;
@@ -65,14 +65,14 @@ class kueue_naive {
   std::size_t n = 1;
   std::vector<int> resource_of;
 
-  /// As kueue_world::step says it.
+  /// In the notation of kueue_world::step.
   std::string step() {
     for (++now_;;) {
       const std::string said = cycle();
       if (!said.empty() || !parked_someone_) return said;
     }
   }
-  /// Who was told to go has gone and waits again, and everybody may try again.
+  /// The evicted workloads are released and pending again, and every workload may be tried again.
   void settle() {
     for (auto& w : workloads) w.running = w.running && !w.leaving;
     for (auto& w : workloads) w.leaving = false;
@@ -311,7 +311,7 @@ class kueue_naive {
         continue;
       }
       if (!may_take_other(p, w)) continue;
-      // The lowest common ancestor, and whether our side of it owns what is asked.
+      // The lowest common ancestor, and whether our side of it owns what is requested.
       const auto mine = path(p.queue);
       const auto theirs = path(w.queue);
       const auto common = std::find_if(mine.begin(), mine.end(), [&](int a) {
@@ -469,7 +469,7 @@ class kueue_naive {
     }
     return {};
   }
-  /// The tournament from the root down; -1 when nobody is left.
+  /// The tournament from the root down; -1 when no entry is left.
   int next_target(const state& s, int own, const std::map<int, ids>& lists, std::set<int>& pruned) const {
     const auto up = path(own);
     const auto left = [&](int x) {
@@ -626,7 +626,7 @@ class kueue_naive {
     }
     return best;
   }
-  /// The winner among the entries below x, by the shares with what they ask for.
+  /// The winner among the entries below x, by the shares including their requests.
   entry* tournament(const state& s, int x, std::vector<entry*>& left) const {
     if (!has_children(x)) {
       const auto at = std::find_if(left.begin(), left.end(), [&](entry* e) { return e->w->queue == x; });
@@ -656,7 +656,7 @@ class kueue_naive {
     parked_someone_ = false;
     ++cycles_;
     for (auto& w : workloads) {
-      // What the last cycle found out about its flavors still counts, but nothing older.
+      // The flavor results of the last cycle are kept, older ones are not.
       if (w.cursor_old && !(preserves_scans && w.cursor_set + 1 == cycles_)) w.cursor = 0;
     }
     state s = held();
@@ -730,7 +730,7 @@ class kueue_naive {
                                                                 : own + q(w.queue).borrow[d];
           keep[d] = std::min(e.asks[d], limit);
           if (e.borrows == 0 || e.asks[d] == 0) keep[d] = std::max<std::int64_t>(0, keep[d]);
-          // What is negative does not reach the cohort.
+          // A negative amount does not reach the cohort.
           const auto reaches = [&] {
             return std::max<std::int64_t>(0, usage(s, w.queue, d) - kept(w.queue, d));
           };
@@ -777,7 +777,7 @@ class kueue_naive {
       leaving_now_.push_back(v.who->name);
     }
   }
-  /// Whether the next cycle goes on with its next flavor.
+  /// Whether the next cycle continues with its next flavor.
   bool goes_on(const entry& e) {
     naive_workload& w = *e.w;
     if (e.next == 0 || w.scanned) return false;
@@ -804,7 +804,7 @@ class kueue_naive {
   std::vector<naive_workload*> admitted_now_;
 
  public:
-  /// After a step: those told to go are on their way.
+  /// After a step: the victims are being evicted.
   void mark_leaving() {
     for (auto& w : workloads) {
       if (std::find(leaving_now_.begin(), leaving_now_.end(), w.name) != leaving_now_.end()) w.leaving = true;

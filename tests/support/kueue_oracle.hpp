@@ -10,9 +10,8 @@
 
 namespace allot_test {
 
-/// Kueue's resource tree as its code has it: usage that bubbles up past the local
-/// quota, and available(), also in states that are over. One dimension; additive quotas with bounded
-/// nominals.
+/// Kueue's resource tree as in its code: usage beyond the local quota bubbles up, and available() is also
+/// defined in states of overuse. One dimension; additive quotas with bounded nominal quotas.
 class kueue_oracle {
  public:
   explicit kueue_oracle(const std::vector<allot::quota_spec<1>>& specs) : nodes_(specs.size()) {
@@ -46,7 +45,7 @@ class kueue_oracle {
     n.usage -= v;
     if (n.parent != none && stored_in_parent > 0) remove_usage(n.parent, std::min(v, stored_in_parent));
   }
-  /// What may be added at x; negative when a quota above is over.
+  /// The amount that may be added at x; negative when a quota above is overused.
   [[nodiscard]] std::int64_t available(std::size_t x) const {
     const node& n = nodes_[x];
     if (n.parent == none) return n.subtree_quota - n.usage;
@@ -58,7 +57,7 @@ class kueue_oracle {
     }
     return std::max<std::int64_t>(0, n.local_quota - n.usage) + parent_available;
   }
-  /// What may be used at x when all is idle.
+  /// The amount that may be used at x when everything is idle.
   [[nodiscard]] std::int64_t potential(std::size_t x) const {
     const node& n = nodes_[x];
     if (n.parent == none) return n.subtree_quota;

@@ -16,7 +16,7 @@
 
 namespace allot_test {
 
-/// Random clusters, in which a scheduler and the plain rules must decide the same, step for step.
+/// Random clusters in which a scheduler and the naive rules must decide the same, step by step.
 template <class Preset>
 void check_against_naive(random_source& random) {
   constexpr std::size_t n = 4;
@@ -28,7 +28,7 @@ void check_against_naive(random_source& random) {
   naive.resource_of = flavored ? std::vector<int>{0, 0, 1, 1} : std::vector<int>{0, 1, 2, 3};
   const std::size_t dimensions = flavored ? n : 1 + random.below(2);
 
-  // Cohorts first, each below an earlier one or none; then queues below cohorts, few without.
+  // Cohorts first, each below an earlier one or without parent; then queues, most of them below cohorts.
   const std::size_t cohorts = 1 + random.below(4);
   const std::size_t queues = 2 + random.below(4);
   std::vector<kueue_queue> told;
@@ -89,7 +89,7 @@ void check_against_naive(random_source& random) {
   std::size_t count = 0;
   const auto make = [&](bool running) {
     naive_workload w;
-    // Ids are names: some come before others that are older.
+    // Ids are names, so their order differs from the order of age.
     w.name = std::string(1, static_cast<char>('a' + random.below(26))) + std::to_string(count++);
     kueue_workload t;
     w.queue = static_cast<int>(cohorts + random.below(queues));

@@ -32,8 +32,8 @@ using kueue_amounts = std::vector<std::int64_t>;
   return s;
 }
 
-/// A quota, amounts in whole units in the order of the dimensions. What is not told is zero; of a limit, -1
-/// is none.
+/// A quota; amounts in whole units in the order of the dimensions. Omitted values are zero; a limit of -1
+/// means no limit.
 struct kueue_queue {
   std::string name;
   std::string cohort = "";  // NOLINT(readability-redundant-string-init)
@@ -51,7 +51,7 @@ struct kueue_workload {
   kueue_amounts request = kueue_amounts();
   std::int32_t priority = 0;
   allot::instant at = 0;
-  /// Groups of alternatives, each an amount a dimension.
+  /// Groups of alternatives, each with an amount per dimension.
   std::vector<std::vector<kueue_amounts>> groups = std::vector<std::vector<kueue_amounts>>();
 };
 
@@ -63,7 +63,7 @@ inline constexpr std::size_t kueue_dimensions = 4;
   return r;
 }
 
-/// The same for both presets, so that what they share is compiled once.
+/// One type for both presets, so that shared code is compiled once.
 struct kueue_view {
   using job = const kueue_workload*;
   const std::map<std::string, allot::quota_id>* quotas = nullptr;
@@ -72,7 +72,7 @@ struct kueue_view {
   allot::resources<kueue_dimensions> request(job j) const { return kueue_resources(j->request); }
   std::int32_t priority(job j) const { return j->priority; }
   allot::instant submitted(job j) const { return j->at; }
-  /// Kueue's tests give workloads their names as UIDs.
+  /// Kueue's tests use the workloads' names as UIDs.
   std::uint64_t id(job j) const {
     std::uint64_t number = 0;
     for (std::size_t i = 0; i < 8; ++i) {
@@ -91,7 +91,7 @@ struct kueue_view {
   }
 };
 
-/// A Kueue cluster in four flavored resources, told in few words.
+/// A Kueue cluster in four flavored resources, in short notation.
 template <class Preset>
 class kueue_world {
  public:
@@ -120,7 +120,7 @@ class kueue_world {
 
   scheduler_type& scheduler() { return scheduler_; }
 
-  /// Runs since `at`, with the first flavor of each group or the one that `pick` says.
+  /// A workload that has run since `at`, with the first flavor of each group or the one given by `pick`.
   kueue_world& runs(workload w, const allot::flavor_pick& pick = {}) {
     const auto& kept = jobs_.emplace_back(std::move(w));
     job_ids_[kept.name] = scheduler_.adopt(&kept, kept.at, {}, pick);
@@ -141,8 +141,8 @@ class kueue_world {
   void finished(const std::string& name) { scheduler_.finished(job_ids_.at(name)); }
   void gone(const std::string& name) { scheduler_.evicted(job_ids_.at(name)); }
 
-  /// One step: "+a" admitted (with the flavors of its groups, "+a/1"), "-v:reclaim>a" v is to go for a. The
-  /// evictions in the order of their names.
+  /// One step: "+a" admitted (with the flavors of its groups, "+a/1"), "-v:reclaim>a" v is evicted for a.
+  /// Evictions are sorted by name.
   std::string step() {
     const auto& plan = scheduler_.step(++now_);
     std::vector<std::string> evictions;
@@ -163,7 +163,7 @@ class kueue_world {
     for (const auto& e : plan.evictions) leaving_.push_back(e.id);
     return said;
   }
-  /// Steps until nothing more is decided; who is told to go has gone before the next step.
+  /// Runs steps until nothing more is decided. Evicted workloads are released before the next step.
   std::string settle() {
     std::string diary;
     for (int i = 0; i < 50; ++i) {
@@ -223,8 +223,8 @@ class kueue_world {
   allot::instant now_ = 1'000'000;
 };
 
-/// A cluster, who runs, who comes, and what Kueue's first cycle then decides. The workload named "!x" is told
-/// to go and has not gone.
+/// A cluster, its running workloads, the incoming workload, and the decisions of Kueue's first cycle. The
+/// workload named "!x" is being evicted and still running.
 struct kueue_case {
   std::string name;
   std::vector<kueue_queue> queues;

@@ -27,21 +27,21 @@
 
 namespace allot_test {
 
-/// The laws of tests/README.md that are about a scheduler. (The sixth is about entitlements.)
+/// The laws of tests/README.md that concern a scheduler. (The sixth concerns entitlements.)
 enum class law : std::uint8_t {
   sound,
   guarantee,
   need,
-  /// It comes to rest, and nobody evicts its evictor back.
+  /// It comes to rest, and no victim evicts its beneficiary in return.
   quiet,
-  /// One cycle decides all there is: asked again at once it has nothing more to say.
+  /// One cycle decides everything possible: an immediate second cycle decides nothing.
   at_once,
   fair,
   deterministic,
   reversible,
   explained,
-  /// Beyond the fourth: asked again about everything in an unchanged world, it decides nothing. (Then nobody
-  /// who waits was overlooked.)
+  /// Stronger than the fourth law: when every job is tried again in an unchanged world, nothing is decided.
+  /// (So no pending job was overlooked.)
   final,
 };
 
@@ -67,11 +67,11 @@ constexpr law_set operator|(law a, law b) {
   return law_set{a} | law_set{b};
 }
 
-/// All but `fair`, for which all that could be done must be tried: see laws_victims.cpp.
+/// All but `fair`, which requires that everything possible is tried: see laws_victims.cpp.
 inline constexpr law_set all_laws = law::sound | law::guarantee | law::need | law::quiet | law::at_once |
                                     law::deterministic | law::reversible | law::explained | law::final;
 
-/// How often each law was put to the test.
+/// How often each law was checked.
 class law_tally {
  public:
   void add(law l) { ++counts_[static_cast<std::size_t>(l)]; }
@@ -112,8 +112,8 @@ struct law_view {
   allot::gpu::pod_request pod_request(job j) const { return j->pod_request(); }
 };
 
-/// A host that lives through a scenario under a preset. It knows by itself what runs and what goes, does what
-/// plans say when the scenario says so, and throws `law_broken` when a promised law is broken.
+/// A host that runs a scenario under a preset. It tracks running and evicted jobs itself, carries out plans
+/// when the scenario says so, and throws `law_broken` when a promised law is broken.
 template <class Preset, std::size_t N>
 class law_host {
  public:
@@ -144,7 +144,7 @@ class law_host {
     for (const quota_draft& q : s.quotas) configure(quota(q.number), q.settings);
   }
 
-  /// Whether the preset can do with the quotas.
+  /// Whether the preset accepts the quotas.
   [[nodiscard]] static bool takes(const scenario& s) { return tree_of(s).has_value(); }
 
   [[nodiscard]] scheduler_type& scheduler() { return scheduler_; }
@@ -163,11 +163,11 @@ class law_host {
     }
     return result;
   }
-  /// All plans so far, in words.
+  /// All plans so far, as text.
   [[nodiscard]] const std::string& diary() const { return diary_; }
   [[nodiscard]] allot::instant now() const { return now_; }
 
-  /// Whatever happens but a cycle.
+  /// Handles every event other than a cycle.
   void act(const event& e) {
     switch (e.what) {
       case event_kind::arrive:
@@ -195,7 +195,7 @@ class law_host {
     }
   }
 
-  /// The scheduler decides, and what it says is checked.
+  /// The scheduler decides, and its plan is checked.
   const plan_type& cycle() {
     ++now_;
     const bool was_sound = ledger().is_sound();
@@ -208,18 +208,18 @@ class law_host {
     quiet_ = true;
     check_lists(plan, running, evicting);
     if (promised_.has(law::sound)) check_sound(plan, was_sound, was_guaranteed);
-    // Where cycles follow one another, those that go already may be waited for or not.
+    // With repeated cycles, later decisions may or may not wait for jobs that are already being evicted.
     if (promised_.has(law::need) && (promised_.has(law::at_once) || evicting.empty())) check_need(plan);
     return plan;
   }
 
-  /// Cycles until nothing more happens; evicted jobs go at once. The world does not change, so it must
-  /// come to rest, and nobody may evict who evicted it.
+  /// Runs cycles until nothing more happens; evicted jobs are released at once. The world does not change, so
+  /// it must come to rest, and no victim may evict its beneficiary.
   void settle() {
     act({.what = event_kind::all_gone});
     std::set<std::pair<std::size_t, std::size_t>> evicted_by;
-    // Where one cycle does not decide everything, one that decides nothing is not the end: another job may
-    // have its turn.
+    // Where one cycle does not decide everything, an empty cycle is not the end: another job may have its
+    // turn.
     std::size_t empty = 0;
     for (int round = 0, most = promised_.has(law::at_once) ? 50 : 500; round < most; ++round) {
       const plan_type& plan = cycle();
@@ -230,7 +230,7 @@ class law_host {
       }
       empty = 0;
       for (const auto& e : plan.evictions) {
-        // What is announced may be decided on again for more victims (KAI).
+        // An announced job may be decided again with more victims (KAI).
         if (!e.beneficiary || !promised_.has(law::need)) continue;
         const std::size_t victim = e.what->number;
         const std::size_t evictor = scheduler_.what(e.beneficiary)->number;
@@ -246,8 +246,8 @@ class law_host {
     if (promised_.has(law::quiet)) broken(law::quiet, "no rest in an unchanged world");
   }
 
-  /// A ledger that holds what the host knows to run and to go; with `coming`, instead what runs and is
-  /// reserved.
+  /// A ledger of the jobs that run or are being evicted as the host knows them; with `coming`, of those that
+  /// run or are reserved.
   [[nodiscard]] allot::ledger<N> ledger_of_host(bool coming = false) const {
     allot::ledger<N> l{tree()};
     for (const job_type& j : jobs_) {
@@ -260,7 +260,7 @@ class law_host {
     return l;
   }
 
-  /// A law was put to the test.
+  /// Counts a check of a law.
   void tested(law l) const {
     if (tally_ != nullptr) tally_->add(l);
   }
@@ -290,7 +290,7 @@ class law_host {
       }
       return allot::quota_tree<N>{{all}};
     }
-    // What the preset makes of the quotas may change what their numbers mean.
+    // A quota's numbers may have another meaning after the preset has transformed the quotas.
     Preset::adapt(specs);
     scenario adapted = s;
     for (quota_draft& q : adapted.quotas) {
@@ -331,7 +331,7 @@ class law_host {
     return at == jobs_.end() ? nullptr : &*at;
   }
   [[nodiscard]] std::size_t place_in_list(const job_type& j) const {
-    // Numbers ascend, and the place is the number unless jobs were taken out of the scenario.
+    // Numbers are ascending, and the position equals the number unless jobs were removed from the scenario.
     std::size_t i = std::min(j.number, jobs_.size() - 1);
     while (jobs_[i].number != j.number) --i;
     return i;
@@ -459,7 +459,7 @@ class law_host {
     });
   }
 
-  /// What plans say must agree with what has happened, and no eviction is without a beneficiary.
+  /// Plans must agree with what has happened, and every eviction has a beneficiary.
   void check_lists(const plan_type& plan, const std::vector<const job_type*>& running,
                    const std::vector<const job_type*>& evicting) const {
     const auto require = [&](bool good, const char* what) {
@@ -479,7 +479,7 @@ class law_host {
       require(is_among(running, e.what), "a job that does not run is evicted");
       require(e.what->preemptible, "a job that may not be evicted is evicted");
       require(state(*e.what) == allot::job_state::evicting, "an evicted job is not on its way out");
-      // What is announced may be decided on again for more victims (KAI).
+      // An announced job may be decided again with more victims (KAI).
       if (!e.beneficiary || !promised_.has(law::need)) continue;
       require(std::any_of(plan.reservations.begin(), plan.reservations.end(),
                           [&](const auto& r) { return r.id == e.beneficiary; }),
@@ -507,7 +507,7 @@ class law_host {
     }
   }
 
-  /// Law 1: what is used is what runs and goes, and no plan spoils a sound ledger.
+  /// Law 1: usage is that of the running and evicted jobs, and no plan makes a sound ledger unsound.
   void check_sound(const plan_type& plan, bool was_sound, bool was_guaranteed) const {
     if (!(ledger() == ledger_of_host())) broken(law::sound, "the usage is not that of the running jobs");
     if (was_sound && !ledger().is_sound()) broken(law::sound, "the plan made a sound ledger unsound");
@@ -532,7 +532,7 @@ class law_host {
       if (inventory.is_vacating(at) != (s == allot::job_state::evicting)) {
         broken(law::sound, "a place is not that of a job in its state");
       }
-      // On a device that is shared others may still wait for a part to be left.
+      // On a shared device, other jobs may still wait for a part to be released.
       const bool whole = j.request[0].in_milli() % 1000 == 0;
       if (s == allot::job_state::running && whole && !inventory.ready(at)) {
         broken(law::sound, "job " + std::to_string(j.number) + " runs where another has not left");
@@ -544,8 +544,8 @@ class law_host {
     }
   }
 
-  /// Law 3, where nothing else is decided: with any victim back, and the beneficiary not there yet, that does
-  /// not fit. (What others make room for may leave more than they need.)
+  /// Law 3, where nothing else is decided: with any victim back, and the beneficiary not yet placed, the
+  /// beneficiary does not fit. (Victims of other jobs may leave more room than those jobs need.)
   void check_need(const plan_type& plan) {
     if (plan.reservations.size() != 1 || !plan.admissions.empty()) return;
     const job_type& j = *plan.reservations.front().what;
@@ -579,8 +579,8 @@ class law_host {
     }
   }
 
-  /// Whether what the borrowers among the victims of j leave is owned on its side: who is of its own side may
-  /// have to go for that alone.
+  /// Whether the capacity that the borrowers among the victims of j release is owned on j's side. Victims of
+  /// j's own side may be needed for that alone.
   [[nodiscard]] bool borrowers_owe(const plan_type& plan, const job_type& j,
                                    const allot::ledger<N>& l) const {
     allot::beneficiary<N> b;
@@ -596,7 +596,7 @@ class law_host {
     });
   }
 
-  /// Nothing more happens by itself.
+  /// Nothing more happens without an event.
   void check_at_rest() {
     if (promised_.has(law::sound)) check_by_definition();
     if (promised_.has(law::guarantee)) check_guarantee();
@@ -604,7 +604,7 @@ class law_host {
     if (promised_.has(law::reversible) || promised_.has(law::final)) check_asked_again();
   }
 
-  /// Searches that find nobody leave no trace.
+  /// Searches that find no victims leave no trace.
   void check_asked_again() {
     tested(law::reversible);
     scheduler_type again = scheduler_;
@@ -639,9 +639,9 @@ class law_host {
     }
   }
 
-  /// Law 2. Within its nominal is who leaves its quota's jobs within their own pool. Where a parent may take
-  /// from its children, or what they were promised is not there, there is no such promise; nor where a job
-  /// that may not be evicted stands on what a child of its quota owns.
+  /// Law 2. A job is within its nominal quota if its quota's jobs stay within their own pool. There is no
+  /// such promise where a parent may take from its children, where the promised capacity does not exist, or
+  /// where a job that may not be evicted uses what a child of its quota owns.
   void check_guarantee() {
     if (!ledger().is_sound() || !is_guaranteed()) return;
     for (const allot::quota_id x : tree().top_down()) {
@@ -659,7 +659,7 @@ class law_host {
       for (std::size_t d = 0; d < N; ++d) {
         within = within &&
                  ledger().own_usage(j->quota, d) + j->request[d] <= ledger().supply_of(j->quota, d).own_pool;
-        // Nobody takes from above, be it borrowed or not.
+        // No quota reclaims from above, whether the usage is borrowed or not.
         for (allot::quota_id a = tree().parent(j->quota); a; a = tree().parent(a)) {
           within = within && ledger().own_usage(a, d) <= ledger().supply_of(a, d).own_pool;
         }
@@ -682,7 +682,7 @@ class law_host {
                        [&](const event& e) { return any(e.lend) || any(e.borrow); });
   }
 
-  /// Law 9. Percentages would follow the nominal that is granted.
+  /// Law 9. Percentages would follow the granted nominal quota.
   void check_explained() {
     if (has_percentages()) return;
     int left = 3;
@@ -690,7 +690,7 @@ class law_host {
       const auto why = scheduler_.why(id(*j));
       if (why.reason != allot::pending_reason::quota) continue;
       if (left-- == 0) return;
-      // The others that wait would take what is granted; without them it may have its turn at once.
+      // Other pending jobs would take what is granted; without them this job may have its turn at once.
       scheduler_type alone = scheduler_;
       for (const job_type* other : in_state(allot::job_state::pending)) {
         if (other != j) alone.cancel(id(*other));
@@ -727,7 +727,7 @@ class law_host {
             allot::limit::at_most(ledger().supply_of(s.quota, s.dimension).borrow + s.missing);
         continue;
       }
-      // A nominal that an inclusive ancestor's contains takes that one along.
+      // An inclusive ancestor's nominal quota contains this one, so it is raised as well.
       spec(s.quota).nominal[s.dimension] += s.missing;
       for (allot::quota_id a = tree().parent(s.quota); a; a = tree().parent(a)) {
         if (tree().spec(a).inclusive) spec(a).nominal[s.dimension] += s.missing;
@@ -744,7 +744,7 @@ class law_host {
     const auto told = [&](const char* what) { return "job " + std::to_string(j.number) + what; };
     if (!enough && admitted) broken(law::explained, told(" is admitted when less is granted than it lacks"));
     if (!enough || admitted) return;
-    // It may have no place, which is another reason; or need to make one.
+    // The job may have no place, which is another reason, or may need an eviction for one.
     if (scheduler_.places().has_nodes()) return;
     broken(law::explained, told(" is not admitted when what it lacks is granted"));
   }
@@ -761,7 +761,8 @@ class law_host {
   bool quiet_ = false;
 };
 
-/// A life under a preset, with every promised law checked at every step, and after it has come to rest.
+/// Runs a scenario under a preset, with every promised law checked at every step and after it has come to
+/// rest.
 template <class Preset, std::size_t N>
 [[nodiscard]] std::string live(const scenario& s, law_set promised, law_tally* tally = nullptr) {
   law_host<Preset, N> h{s, promised, tally};
@@ -770,8 +771,8 @@ template <class Preset, std::size_t N>
   return h.diary();
 }
 
-/// The same life, where what happens to jobs between two cycles happens in another order: jobs arrive, then
-/// others end, then the rest.
+/// The same scenario with the job events between two cycles reordered: submissions first, then ends, then the
+/// rest.
 template <class Preset, std::size_t N>
 [[nodiscard]] std::string live_in_order(const scenario& s, law_set promised, bool reversed) {
   law_host<Preset, N> h{s, promised};
@@ -795,7 +796,7 @@ template <class Preset, std::size_t N>
     } else if (e.what == event_kind::arrive) {
       arrivals.push_back(e);
     } else if (detail::is_about_job(e)) {
-      // What happens to one job has an order.
+      // The events of one job keep their order.
       const bool first =
           std::none_of(ends.begin(), ends.end(), [&](const event& x) { return x.which == e.which; });
       if (first) ends.push_back(e);
@@ -808,8 +809,8 @@ template <class Preset, std::size_t N>
   return h.diary();
 }
 
-/// Throws `law_broken` when one of the promised laws is broken in the scenario. Quotas of which the preset
-/// can make no tree promise nothing.
+/// Throws `law_broken` when the scenario breaks one of the promised laws. Quotas from which the preset can
+/// make no tree promise nothing.
 template <class Preset, std::size_t N = most_dimensions>
 void check_laws(const scenario& s, law_set promised, law_tally* tally = nullptr) {
   if (!law_host<Preset, N>::takes(s)) return;

@@ -15,12 +15,12 @@ namespace allot_test {
 
 __extension__ using big = __int128;
 
-/// The ledger law by its definition: every number is worked out from the specification and the usage, from
-/// the leaves up, each time it is asked for. It shares no code with the ledger but the specification.
+/// The ledger law by its definition: every number is computed from the specification and the usage, from the
+/// leaves up, on each call. It shares no code with the ledger except the specification.
 ///
-/// What is unlimited has a size here, too large for any usage to matter and a thousand times larger for each
-/// level that stands above another, so that an inclusive quota without limit holds unlimited children; it is
-/// compared with the ledger's by `as_quantity`.
+/// Unlimited amounts have a size here, too large for any usage to matter and a thousand times larger for each
+/// level above, so that an inclusive quota without limit can contain unlimited children. It is compared with
+/// the ledger's numbers by `as_quantity`.
 template <std::size_t N>
 class law_oracle {
  public:
@@ -35,7 +35,7 @@ class law_oracle {
     relate();
   }
 
-  /// The specification changes, the usage stays. A removed quota must use nothing.
+  /// The specification changes, the usage does not. A removed quota must have no usage.
   void replace(std::vector<allot::quota_spec<N>> specs, std::vector<bool> removed) {
     specs_ = std::move(specs);
     removed_ = std::move(removed);
@@ -53,7 +53,7 @@ class law_oracle {
   }
   [[nodiscard]] std::int64_t used(std::size_t x, std::size_t d) const { return used_[x][d]; }
 
-  /// E(x): an inclusive quota has what its children were not given.
+  /// E(x): an inclusive quota has what is not assigned to its children.
   [[nodiscard]] big own_pool(std::size_t x, std::size_t d) const {
     big pool = nominal(x, d);
     if (specs_[x].inclusive) {
@@ -67,7 +67,7 @@ class law_oracle {
     for (const std::size_t c : children_[x]) sum += std::min(lend(c, d), supply(c, d));
     return sum;
   }
-  /// T(x) for all jobs, or for those of the guaranteed kind of capacity alone.
+  /// T(x) for all jobs, or for those of guaranteed capacity alone.
   [[nodiscard]] big balance(std::size_t x, std::size_t d,
                             allot::capacity_kind l = allot::capacity_kind::any) const {
     big sum = own_pool(x, d) - (l == allot::capacity_kind::any ? used_ : guaranteed_)[x][d];
@@ -81,7 +81,7 @@ class law_oracle {
     return specs_[x].is_static ? 0 : amount(specs_[x].lend[d], specs_[x].nominal[d]);
   }
 
-  /// Of x alone, in one dimension. The guaranteed jobs must keep the law with every borrow limit 0.
+  /// Of x alone, in one dimension. The guaranteed jobs must satisfy the law with every borrow limit at 0.
   [[nodiscard]] bool is_sound(std::size_t x, std::size_t d,
                               allot::capacity_kind l = allot::capacity_kind::any) const {
     const bool may_borrow = l == allot::capacity_kind::any && parent_[x] != none;
@@ -100,7 +100,7 @@ class law_oracle {
     return true;
   }
 
-  /// Whether every quota on the path of x is sound in dimension d with `milli` more at x.
+  /// Whether every quota on the path of x is sound in dimension d after `milli` more at x.
   [[nodiscard]] bool admits(std::size_t x, std::size_t d, std::int64_t milli, allot::capacity_kind l) {
     add(x, d, milli, l);
     bool sound = true;
@@ -129,7 +129,7 @@ class law_oracle {
   }
 
  private:
-  /// More than all the bounded amounts of a test together.
+  /// More than the sum of all bounded amounts of a test.
   static constexpr std::int64_t too_much = 1'000'000'000'000;
   static constexpr big endless = big{too_much} * too_much * 1'000'000'000'000;
 
@@ -158,7 +158,7 @@ class law_oracle {
     for (std::size_t h = height(x); h > 0; --h) size *= 1000;
     return size;
   }
-  /// All that the subtree was given, whatever became of it.
+  /// The total nominal quota of the subtree, whether it exists or not.
   [[nodiscard]] big given(std::size_t x, std::size_t d) const {
     big sum = nominal(x, d);
     if (!specs_[x].inclusive) {

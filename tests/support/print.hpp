@@ -8,7 +8,7 @@
 
 #include <string>
 
-// So that a failed CHECK shows what was compared.
+// Makes a failed CHECK print the compared values.
 namespace allot {
 inline namespace v0 {
 

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSL-1.0
-# What the tests of the program from outside have in common. Sourced with their arguments: $1: the program, $2: the
-# top of the sources. They work in a fresh directory below the one where they are started.
+# Shared by the tests of the program from outside. Sourced with their arguments: $1: the program, $2: the top
+# of the sources. They work in a fresh directory below the one where they are started.
 set -uo pipefail
 export LC_ALL=C
 allot=$1
 sources=$2
-# Where the published traces are, if they are.
+# The location of the published traces, if they are available.
 # shellcheck disable=SC2034
 traces=${ALLOT_TRACES:-$sources/../shared/traces}
 failures=0
@@ -37,7 +37,7 @@ nothing_half_done() {
   partial=$(find . -name '*.partial-*')
   [ -z "$partial" ] || fail "left behind: $partial"
 }
-# The last line of each test. What a failed one has written stays.
+# The last line of each test. The files of a failed one are kept.
 conclude() {
   if [ "$failures" -gt 0 ]; then
     echo "$failures failures"

@@ -16,7 +16,7 @@ namespace allot_test {
 
 namespace detail {
 
-/// rapidcheck's own listener prints its configuration whether or not anything fails.
+/// rapidcheck's own listener prints its configuration on every run.
 class silent_listener : public rc::detail::TestListener {
  public:
   void onTestCaseFinished(const rc::detail::CaseDescription&) override {}
@@ -26,12 +26,11 @@ class silent_listener : public rc::detail::TestListener {
 
 }  // namespace detail
 
-/// Checks a property with rapidcheck: in `cases` cases, a hundred thousand in a long run, a tenth in a short
-/// one. The seed is always the same, unless RC_PARAMS in the environment says otherwise
-/// (`RC_PARAMS="seed=7 max_success=9"`).
+/// Checks a property with rapidcheck in `cases` cases, a hundred thousand in a long run, a tenth in a short
+/// one. The seed is fixed unless RC_PARAMS is set in the environment (`RC_PARAMS="seed=7 max_success=9"`).
 ///
-/// A property that fails fails the test case. What is printed is the smallest counterexample that was found,
-/// in words, and the RC_PARAMS with which this test case shows it again at once.
+/// A failing property fails the test case. The output is the smallest counterexample found, as text, and the
+/// RC_PARAMS that reproduce it.
 template <class Property>
 void check_property(const std::string& name, Property property, int cases = 1000) {
   rc::detail::Configuration configuration;

@@ -18,11 +18,11 @@ struct quota_shape {
   std::size_t most_quotas = 16;
   /// A root has depth 0.
   std::size_t deepest = 6;
-  /// One in so many quotas is a root of its own, static, has an unlimited nominal; 0: none.
+  /// One in this many quotas is a root of its own, static, or has an unlimited nominal quota; 0: none.
   std::size_t one_root_in = 12;
   std::size_t one_static_in = 8;
   std::size_t one_unlimited_in = 16;
-  /// Whether inner quotas may be inclusive, and then overcommit.
+  /// Whether inner quotas may be inclusive, and then overcommitted.
   bool inclusive = true;
   bool overcommit = true;
   /// Whether limits may be percentages.
@@ -57,7 +57,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// Quotas named q0, q1, …, in an order in which parents may come after their children. They pass the builder.
+/// Quotas named q0, q1, …, in an order in which a parent may follow its children. The builder accepts them.
 template <std::size_t N>
 [[nodiscard]] std::vector<allot::quota_spec<N>> random_quotas(random_source& random,
                                                               const quota_shape& shape = {}) {
@@ -67,7 +67,7 @@ template <std::size_t N>
     std::vector<std::size_t> parent(count, count);
     std::vector<std::size_t> depth(count, 0);
     std::vector<allot::quota_spec<N>> specs(count);
-    // Older than its children, here.
+    // Older than its children here.
     for (std::size_t i = 1; i < count; ++i) {
       const std::size_t p = random.one_in(3) ? i - 1 : random.below(i);
       if (depth[p] == shape.deepest || once_in(shape.one_root_in)) continue;

@@ -20,9 +20,9 @@
 
 namespace allot_test {
 
-// A scenario is a value: quotas, machines and a sequence of events. Everything in it goes by numbers that
-// stay what they are when other things are taken out, and whatever is left is a scenario again; so rapidcheck
-// can take away from one that breaks a law until only what matters is left.
+// A scenario is a value: quotas, machines and a sequence of events. Everything is referred to by numbers that
+// do not change when other things are removed, and the remainder is a valid scenario again. So rapidcheck can
+// shrink a scenario that breaks a law to the part that matters.
 
 inline constexpr std::size_t most_dimensions = 2;
 using amounts = std::array<std::int64_t, most_dimensions>;
@@ -42,10 +42,10 @@ inline constexpr std::size_t no_number = static_cast<std::size_t>(-1);
 
 struct quota_draft {
   std::size_t number = 0;
-  /// The number of a quota that stands before it, or none.
+  /// The number of an earlier quota, or none.
   std::size_t parent = no_number;
-  /// In thousandths. What an inclusive quota has beside what its children have, unless it overcommits: then
-  /// all that it has.
+  /// In thousandths. For an inclusive quota the amount beyond its children's, unless it overcommits: then the
+  /// total.
   amounts own{};
   limit_drafts lend{};
   limit_drafts borrow{};
@@ -65,22 +65,23 @@ struct job_draft {
 };
 
 enum class event_kind : std::uint8_t {
-  /// The job is submitted, unless it has been.
+  /// The job is submitted, unless it was already.
   arrive,
-  /// It ends if it runs, has gone if it was told to, and is not wanted any more if it waits.
+  /// A running job ends, an evicted job is released, a pending job is withdrawn.
   end,
-  /// The host takes it off if it runs, and it waits again; if it is being evicted it ends by itself.
+  /// The host takes a running job off its machines, and it is pending again; a job that is being evicted ends
+  /// by itself.
   leave,
-  /// The host tells it to go, if it runs.
+  /// The host starts to evict the job, if it is running.
   tell,
-  /// All evicted jobs have gone.
+  /// All evicted jobs are released.
   all_gone,
   resize,
   relimit,
   reweight,
   move,
   configure,
-  /// The scheduler decides.
+  /// The scheduler runs one cycle.
   cycle,
 };
 
@@ -97,15 +98,15 @@ struct event {
 };
 
 struct scenario {
-  /// How many dimensions jobs ask for.
+  /// How many dimensions jobs request.
   std::size_t dimensions = 1;
-  /// Each after its parent.
+  /// A parent precedes its children.
   std::vector<quota_draft> quotas;
-  /// Whether the quota named last is the oldest.
+  /// Whether the last quota is the oldest.
   bool youngest_first = false;
-  /// Whether the quotas' settings are meant, rather than the defaults of a preset.
+  /// Whether the quotas' own settings apply, rather than the defaults of a preset.
   bool own_settings = false;
-  /// Machines of the first dimension; without any only quotas count.
+  /// Machines of the first dimension; if empty, only quotas are counted.
   std::int64_t nodes = 0;
   std::int64_t gpus_per_node = 0;
   std::vector<job_draft> jobs;
@@ -123,12 +124,12 @@ struct scenario_shape {
   std::int64_t most_gpus = 8;
   bool tree_changes = true;
   bool random_settings = true;
-  /// Whether some quotas take their jobs by submission alone.
+  /// Whether some quotas order their jobs by submission time alone (FIFO).
   bool fifo = true;
   bool overcommit = true;
   bool static_quotas = true;
   bool fractions = true;
-  /// Whether inner quotas hold jobs.
+  /// Whether inner quotas have jobs.
   bool inner_jobs = true;
   bool fixed_jobs = true;
 };
@@ -199,7 +200,7 @@ inline void draw_quotas(random_source& random, scenario& s, std::size_t most, co
                                             [&](const quota_draft& q) { return q.parent == j.quota; }));
   for (std::size_t d = 0; d < s.dimensions; ++d) {
     if (d > 0 && random.one_in(3)) continue;
-    // Small ones more often.
+    // Small amounts are more frequent.
     j.request[d] =
         1000 * std::min(random.between(1, shape.largest_job), random.between(1, shape.largest_job));
     if (shape.fractions && random.one_in(10)) j.request[d] = random.between(0, 999);
@@ -238,7 +239,7 @@ inline void draw_quotas(random_source& random, scenario& s, std::size_t most, co
 
 [[nodiscard]] inline scenario drawn_scenario(random_source& random, std::size_t size,
                                              const scenario_shape& shape) {
-  // The largest come when half of the cases have been.
+  // The maximum size is reached after half of the cases.
   const auto scaled = [&](std::size_t most) {
     return 1 + (most - 1) * std::min<std::size_t>(size + 2, 50) / 50;
   };
@@ -291,8 +292,8 @@ inline void draw_quotas(random_source& random, scenario& s, std::size_t most, co
   return s;
 }
 
-// --- taking away
-// --------------------------------------------------------------------------------------------
+// --- shrinking
+// ----------------------------------------------------------------------------------------------
 
 [[nodiscard]] inline bool is_about_quota(const event& e) {
   return e.what == event_kind::resize || e.what == event_kind::relimit || e.what == event_kind::reweight ||
@@ -307,7 +308,7 @@ inline void take_out_job(scenario& s, std::size_t number) {
   std::erase_if(s.jobs, [&](const job_draft& j) { return j.number == number; });
   std::erase_if(s.events, [&](const event& e) { return is_about_job(e) && e.which == number; });
 }
-/// Its children and jobs fall to its parent; the jobs of a root go.
+/// Its children and jobs move to its parent; the jobs of a root are removed.
 inline void take_out_quota(scenario& s, std::size_t number) {
   const auto at = std::find_if(s.quotas.begin(), s.quotas.end(),
                                [&](const quota_draft& q) { return q.number == number; });
@@ -328,7 +329,7 @@ inline void take_out_quota(scenario& s, std::size_t number) {
   });
 }
 
-/// Smaller amounts in place of a larger one, the smallest first.
+/// Smaller values for a larger one, the smallest first.
 [[nodiscard]] inline std::vector<std::int64_t> smaller(std::int64_t milli, std::int64_t least) {
   std::vector<std::int64_t> result;
   const auto add = [&](std::int64_t m) {
@@ -410,8 +411,8 @@ void take_away(const scenario& s, Add add) {
   }
 }
 
-// --- in words
-// -----------------------------------------------------------------------------------------------
+// --- text
+// ---------------------------------------------------------------------------------------------------
 
 [[nodiscard]] inline std::string told(std::int64_t milli) {
   return allot::to_string(allot::quantity::milli(milli));
@@ -479,7 +480,7 @@ inline void tell_event(const event& e, const scenario& s, std::ostream& os) {
 
 }  // namespace detail
 
-/// The scenario in words; found by rapidcheck.
+/// The scenario as text; found by rapidcheck.
 inline void showValue(const scenario& s, std::ostream& os) {
   os << "quotas" << (s.youngest_first ? ", the youngest first:\n" : ", the oldest first:\n");
   for (const quota_draft& q : s.quotas) {
@@ -513,7 +514,7 @@ inline void showValue(const scenario& s, std::ostream& os) {
   }
 }
 
-/// Random scenarios of a shape, that shrink.
+/// Random scenarios of a shape, with shrinking.
 [[nodiscard]] inline rc::Gen<scenario> scenarios(const scenario_shape& shape) {
   return [shape](const rc::Random& random, int size) {
     rc::Random drawn = random;
@@ -527,7 +528,7 @@ inline void showValue(const scenario& s, std::ostream& os) {
   };
 }
 
-/// The quotas of a scenario as specifications, named q<number>, the oldest first. They pass the builder.
+/// The quotas of a scenario as specifications, named q<number>, the oldest first. The builder accepts them.
 template <std::size_t N>
 [[nodiscard]] std::vector<allot::quota_spec<N>> specs_of(const scenario& s, bool overcommit = true) {
   const std::size_t count = s.quotas.size();
@@ -560,7 +561,7 @@ template <std::size_t N>
     }
   }
   if (s.youngest_first) std::reverse(specs.begin(), specs.end());
-  // Below an overcommitted quota more may be kept than there is.
+  // Below an overcommitted quota the guarantees may exceed the capacity.
   return overcommit && !allot::build_quota_tree(specs) ? specs_of<N>(s, false) : specs;
 }
 

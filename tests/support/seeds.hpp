@@ -30,7 +30,7 @@ class random_source {
     z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
     return z ^ (z >> 31U);
   }
-  /// What `for_each_seed` prints; with ALLOT_SEED set to it, the case runs again.
+  /// The seed as printed by `for_each_seed`; set ALLOT_SEED to it to run the case again.
   [[nodiscard]] constexpr std::uint64_t seed() const noexcept { return seed_; }
 
   /// Below `n`, which is not zero; the bias of n / 2^64 does not matter here.
@@ -44,9 +44,9 @@ class random_source {
     const std::uint64_t offset = values == 0 ? (*this)() : below(values);
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(low) + offset);
   }
-  /// True once in `n` times.
+  /// True once in `n` calls on average.
   [[nodiscard]] constexpr bool one_in(std::size_t n) noexcept { return below(n) == 0; }
-  /// An element of a range that is not empty.
+  /// An element of a non-empty range.
   template <class Range>
   [[nodiscard]] constexpr decltype(auto) pick(Range&& range) noexcept {
     using difference = typename std::iterator_traits<decltype(std::begin(range))>::difference_type;
@@ -69,30 +69,30 @@ namespace detail {
 }
 }  // namespace detail
 
-/// Whether the tests were asked to look longer (`./dev test --long`: ALLOT_LONG=1).
+/// Whether a long test run was requested (`./dev test --long`: ALLOT_LONG=1).
 [[nodiscard]] inline bool long_run() {
   return detail::is_set("ALLOT_LONG");
 }
-/// Whether a thirtieth of the random cases will do (ALLOT_SHORT=1): where they are slow, and what they assert
-/// is asserted in full elsewhere.
+/// Whether a thirtieth of the random cases is enough (ALLOT_SHORT=1): for builds that run slowly and whose
+/// assertions are fully checked elsewhere.
 [[nodiscard]] inline bool short_run() {
   return detail::is_set("ALLOT_SHORT");
 }
 
-/// How many random cases to try where `cases` are usual.
+/// How many random cases to run where `cases` is the usual number.
 [[nodiscard]] inline std::size_t cases_to_try(std::size_t cases, std::size_t in_long_run) {
   if (long_run()) return in_long_run;
   return short_run() ? (cases + 29) / 30 : cases;
 }
 
-/// Whether a test runs all its random cases, and not the one that ALLOT_SEED or those that RC_PARAMS names,
-/// or a part. Only then can it say how many of them were of a kind.
+/// Whether a test runs all its random cases, and not only a part or the one selected by ALLOT_SEED or
+/// RC_PARAMS. Only then can a test check how many cases were of a kind.
 [[nodiscard]] inline bool all_cases_run() {
   return std::getenv("ALLOT_SEED") == nullptr && std::getenv("RC_PARAMS") == nullptr && !short_run();
 }
 
-/// Calls `body(random_source&)` with `cases` seeds, ten times as many in a long run, a tenth in a short
-/// one. What fails is reported with its seed; ALLOT_SEED=n in the environment runs that seed alone.
+/// Calls `body(random_source&)` with `cases` seeds, ten times as many in a long run, a tenth in a short one.
+/// A failure is reported with its seed; ALLOT_SEED=n in the environment runs that seed alone.
 template <class Body>
 void for_each_seed(std::size_t cases, Body body) {
   const auto run = [&body](std::uint64_t seed) {

@@ -35,7 +35,7 @@ struct soak_failed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// One host with its scheduler, from the first call until everybody has gone.
+/// One host with its scheduler, from the first call until all jobs have ended.
 class soak_world {
  public:
   soak_world(const soak_preset& preset, random_source& random, bool tells)
@@ -49,9 +49,9 @@ class soak_world {
     while (it_ == nullptr) draw_scheduler();
   }
 
-  /// How many calls a world of this size is worth.
+  /// The number of calls for a world of this size.
   [[nodiscard]] std::size_t length() const { return size_ == 1 ? 30 : size_ == 2 ? 60 : 120; }
-  /// What was done so far, if it was to be told.
+  /// The calls so far, if they are to be printed.
   [[nodiscard]] const std::string& diary() const { return diary_; }
 
   void run(std::size_t calls) {
@@ -65,17 +65,17 @@ class soak_world {
 
  private:
   enum class where : std::uint8_t { waits, runs, leaves };
-  /// What the host knows of a job, or of one more pod of an elastic one.
+  /// What the host knows of a job, or of one elastic pod.
   struct unit {
     std::uint32_t job = 0;
     allot::quota_id quota;
     where is = where::waits;
-    /// As the scheduler says itself; only what is said in plans can become so.
+    /// The state that the scheduler reports; only what a plan announced can take effect.
     bool reserved = false;
-    /// Of one more pod: the job.
+    /// For an elastic pod: its job.
     allot::job_id core{};
     std::uint32_t pods = 1;
-    /// Of a job that runs: the pods that it may have beyond those that run or leave.
+    /// For a running job: the pods that it may have beyond those that run or are being released.
     std::uint32_t to_come = 0;
     allot::instant since = 0;
     allot::flavor_pick pick{};
@@ -146,7 +146,7 @@ class soak_world {
     for (const auto& p : nodes_.pools) note(p.nodes, " nodes of ", p.gpus, " GPUs, cpu ", p.cpu_milli);
     for (std::size_t i = 0; i < given.size(); ++i) note_quota(allot::quota_id{i});
   }
-  /// Every quota with children has beside its own what they have, so that any preset can do with them.
+  /// Each quota with children also has its children's amount, so that every preset accepts the tree.
   static void contain_children(soak_scheduler::quotas& all) {
     const std::function<soak_amounts(std::size_t)> below = [&](std::size_t i) {
       soak_amounts sum = all[i].nominal;
@@ -159,14 +159,14 @@ class soak_world {
       if (all[i].parent.empty()) below(i);
     }
   }
-  /// A few of them are more than can be counted.
+  /// A few of them are too large to be counted.
   [[nodiscard]] allot::quantity huge_amount() {
     return allot::quantity::milli(std::numeric_limits<std::int64_t>::max() / random_.between(1, 9) - 1);
   }
   [[nodiscard]] bool is_wrong() { return random_.one_in(wrong_one_in_); }
 
   [[nodiscard]] std::uint32_t draw_job() {
-    // The same once more is another job to the scheduler.
+    // A job submitted again is another job to the scheduler.
     if (jobs_.size() > 1 && random_.one_in(30)) {
       return static_cast<std::uint32_t>(1 + random_.below(jobs_.size() - 1));
     }
@@ -199,8 +199,8 @@ class soak_world {
     jobs_.push_back(std::move(j));
     return static_cast<std::uint32_t>(jobs_.size() - 1);
   }
-  /// Flavors are dimensions, each with a pool of its own if there are two. In Kueue no two groups have a
-  /// resource in common: they are decided on one after the other.
+  /// Flavors are dimensions, each with a pool of its own if there are two. In Kueue no two groups share a
+  /// resource: they are decided one after the other.
   void draw_flavors(soak_job& j, std::int64_t gpus) {
     j.pod = {};
     const bool are_disjoint = preset_.partial;
@@ -282,8 +282,8 @@ class soak_world {
     if (is_wrong()) return random_.one_in(2) ? allot::quota_id{} : allot::quota_id{random_.below(1000)};
     return allot::quota_id{random_.below(quotas_.size())};
   }
-  /// Mostly one of those in a state in which the call makes sense; also any other, one that has gone, or one
-  /// of another scheduler.
+  /// Mostly a job in a state in which the call makes sense; also any other, one that has ended, or one of
+  /// another scheduler.
   template <class Suits>
   [[nodiscard]] allot::job_id draw_id(Suits suits) {
     if (is_wrong() || units_.empty()) {
@@ -309,7 +309,7 @@ class soak_world {
     return all.empty() ? random_.pick(units_).first : random_.pick(all);
   }
 
-  // What the host expects.
+  // The host's expectations.
 
   [[noreturn]] void fail(const std::string& how) const { throw soak_failed(how); }
   void require(bool holds, const char* what) const {
@@ -417,7 +417,7 @@ class soak_world {
     }
     return true;
   }
-  /// What all jobs would use at most if one more came, in any dimension.
+  /// An upper bound of the usage of all jobs after one more submission, in any dimension.
   [[nodiscard]] bool is_surely_countable(const soak_amounts& more) const {
     soak_amounts sum = more;
     for (const auto& [id, u] : units_) {
@@ -443,14 +443,14 @@ class soak_world {
            s.preempt.rivals == allot::preempt_rivals::lower_priority || s.min_runtime.preempt < 0 ||
            s.min_runtime.reclaim < 0;
   }
-  /// What the preset makes of quotas, by number; nothing if that is no tree.
+  /// What the preset makes of the quotas, by number; nothing if that is no tree.
   [[nodiscard]] std::optional<std::vector<allot::quota_spec<2>>> tree_of(soak_scheduler::quotas all) const {
     preset_.adapt(all);
     if (!allot::build_quota_tree(all)) return std::nullopt;
     return all;
   }
 
-  // What happens to jobs.
+  // Job state changes.
 
   void enter(allot::job_id id, unit u) {
     require(!id.is_none(), "a job has no id");
@@ -486,7 +486,7 @@ class soak_world {
     u.pods = pods;
     u.since = since;
   }
-  /// It is evicted, with all its elastic pods that run; what of that waited is gone.
+  /// The job is evicted, with all its running elastic pods; its pending ones are removed.
   void tell_to_go(allot::job_id id) {
     units_.at(id).is = where::leaves;
     if (units_.at(id).core) return;
@@ -507,7 +507,7 @@ class soak_world {
     u.reserved = false;
     u.place = {};
   }
-  /// Learns which pods of elastic jobs wait. `dropped`: those that waited may have gone.
+  /// Updates which pods of elastic jobs are pending. `dropped`: those that were pending may be gone.
   void learn(bool may_drop) {
     std::vector<allot::job_id> cores;
     for (const auto& [id, u] : units_) {
@@ -642,7 +642,7 @@ class soak_world {
     enter(s.id, {.job = core.job, .quota = core.quota, .core = id});
     start(units_.at(s.id), at->id, core.pick, 1, since);
     --core.to_come;
-    // The pod that waited before has gone; if more are to come the next one waits.
+    // The pod that was pending before is gone; if more pods are allowed, the next one is pending.
     learn(true);
   }
 
@@ -693,7 +693,7 @@ class soak_world {
     }
   }
   static bool has_started(const unit& u) { return u.is != where::waits; }
-  /// Whether the call was; it must be as it should.
+  /// Whether the call was made; the result must be as expected.
   template <class Suits>
   [[nodiscard]] bool carried_out(allot::refusal is, allot::job_id id, const char* call, Suits suits) {
     const unit* u = find(id);
@@ -706,7 +706,7 @@ class soak_world {
   void remove(allot::job_id id) {
     stir();
     const unit u = units_.at(id);
-    // One pod that waits is one of those to come.
+    // A pending pod is one of those allowed.
     if (u.core && u.is == where::waits) --units_.at(u.core).to_come;
     leave_with_elastic_pods(id);
     learn(false);
@@ -863,7 +863,7 @@ class soak_world {
     all[c.quota.index()].spec.parent = c.new_parent ? all[c.new_parent.index()].spec.name : "";
     return true;
   }
-  /// The scheduler's quotas are what the preset makes of those that were given.
+  /// The scheduler's quotas are what the preset makes of the given ones.
   void check_quotas() const {
     soak_scheduler::quotas there;
     for (const quota& q : quotas_) {
@@ -887,8 +887,8 @@ class soak_world {
     soak_place id;
     bool is_given = true;
   };
-  /// A place where the job could run already; without nodes, or if the placement knows places, also one that
-  /// is none. Nothing: there is none.
+  /// A place where the job could run already; without nodes, or if the placement knows places, possibly an
+  /// invalid one. Nothing: there is none.
   [[nodiscard]] std::optional<taken_place> place_for(const allot::gpu::pod_request& d) {
     if (nodes_.empty()) return taken_place{};
     if (it_->knows_places() && is_wrong()) {
@@ -926,7 +926,7 @@ class soak_world {
       note("node ", n.index(), " is closed");
       it_->close(n);
       closed_.insert(n);
-      // If it has failed, who stood there has gone; otherwise it is drained.
+      // If the node has failed, the jobs on it have ended; otherwise it is drained.
       if (random_.one_in(2)) {
         for (const allot::job_id id : with([&](const unit& u) { return stands_on(u, n); })) {
           if (find(id) != nullptr && has_started(*find(id))) random_.one_in(3) ? finished(id) : evicted(id);
@@ -940,10 +940,10 @@ class soak_world {
     const auto pods = it_->pods(u.place);
     return std::any_of(pods.begin(), pods.end(), [&](const auto& p) { return p.where.node == n; });
   }
-  /// The host's nodes hold what jobs have, nothing more, and no device is given twice.
+  /// The host's nodes hold exactly what jobs use, and no device is used twice.
   void check_places() const {
     if (nodes_.empty()) return;
-    // What those have who stand there, and those who are to.
+    // What is used by the jobs placed there, and by those reserved there.
     using twice = std::array<std::int64_t, 2>;
     std::map<std::pair<allot::gpu::node_id, std::size_t>, twice> devices;
     std::map<allot::gpu::node_id, twice> cpus;
@@ -984,7 +984,7 @@ class soak_world {
       gpus += p.gpus();
       const auto pool = static_cast<std::size_t>(&nodes_.pool_of(p.where.node) - nodes_.pools.data());
       require((d.pools >> pool & 1U) != 0, "a job is admitted in a pool that it does not accept", a.id);
-      // A place that was reserved before its node was closed is only known as such if the placement says so.
+      // A place that was reserved before its node was closed is recognized only if the placement can tell.
       require(!closed_.contains(p.where.node) || (was_reserved && !it_->knows_places()),
               "a job is admitted on a closed node", a.id);
     }
@@ -999,7 +999,7 @@ class soak_world {
       now_ += random_.one_in(10) ? random_.between(100, 1'000'000) : random_.between(1, 6);
     cycle();
   }
-  /// Cycles at one instant, where nothing else happens.
+  /// Cycles at one instant, with no other events.
   void settle() {
     note("settle:");
     std::size_t pods = 0;
@@ -1111,7 +1111,7 @@ class soak_world {
   }
   void admitted(const soak_plan::admission& a) {
     if (find(a.id) == nullptr) {
-      // A pod that the host has not been told of: its job has started only now, or made another one wait.
+      // A pod that the host does not know yet: its job has only just started, or made another one pending.
       require(find(a.core) != nullptr, "a job is admitted that did not wait", a.id);
       const unit& core = units_.at(a.core);
       enter(a.id, {.job = core.job, .quota = core.quota, .core = a.core, .pick = core.pick});
@@ -1134,7 +1134,7 @@ class soak_world {
       u.to_come = preset_.partial ? 0 : j.pods - a.pods;
     }
   }
-  /// All pods of a job that go are told, once.
+  /// All pods of an evicted job are reported, once.
   void check_pods_of(const soak_plan& plan, const soak_plan::eviction& e, const units& before) const {
     const allot::job_id core = e.core ? e.core : e.id;
     std::uint32_t told_pods = 0;
@@ -1162,7 +1162,7 @@ class soak_world {
     }
   }
 
-  // What can be asked.
+  // Queries.
 
   void ask() {
     const allot::job_id id = draw_id([](const unit& u) { return u.is == where::waits; });
@@ -1184,7 +1184,7 @@ class soak_world {
     static_cast<void>(it_->settings(draw_quota()));
   }
 
-  /// Everything that can be asked says what the host knows.
+  /// Every query agrees with what the host knows.
   void check() {
     std::map<allot::quota_id, std::tuple<soak_amounts, soak_amounts, std::size_t>> of_quota;
     for (auto& [id, u] : units_) {
@@ -1228,7 +1228,7 @@ class soak_world {
       require(is_choice(jobs_[u.job], pick), "a job gets flavors that it does not accept", id);
       require(u.reserved || it_->place_of(id) == soak_place{}, "a job that waits has a place", id);
       const soak_amounts request = it_->request(id);
-      // An elastic job that starts with as many pods as it can asks for some number of them.
+      // An elastic job that starts with as many pods as possible may request any number of them.
       require(preset_.partial || request == jobs_[u.job].request(u.pods, pick),
               "a job asks for something else", id);
     } else {
@@ -1248,7 +1248,8 @@ class soak_world {
 
   // The end.
 
-  /// Everybody ends, then who waits has its turn, until nobody starts any more; nobody may be forgotten.
+  /// All running jobs end, then the pending ones have their turn, until none starts any more. No job may be
+  /// forgotten.
   void let_all_go() {
     note("the end:");
     for (const auto n : std::set<allot::gpu::node_id>{closed_}) it_->reopen(n);
@@ -1276,7 +1277,8 @@ class soak_world {
     check();
     require(cycle(), "nobody is there, yet it decides");
   }
-  /// In an empty world a job waits because its quota or the machines do not allow it, or behind one of those.
+  /// In an empty world a job is pending because its quota or the machines do not allow it, or behind such a
+  /// job.
   void check_left_over(allot::job_id id) {
     const unit& u = units_.at(id);
     if (preset_.leaves_only && has_children(u.quota)) return;
@@ -1292,7 +1294,7 @@ class soak_world {
   std::string diary_;
   std::size_t size_ = 1;
   std::size_t wrong_one_in_ = 20;
-  /// Quotas and jobs have amounts near the end of what can be counted.
+  /// Quotas and jobs have amounts near the largest that can be counted.
   bool has_giants_ = false;
   std::size_t dimensions_ = 2;
   soak_nodes nodes_;
@@ -1306,9 +1308,9 @@ class soak_world {
   std::vector<allot::job_id> gone_;
   std::vector<soak_place> places_gone_;
   std::set<allot::gpu::node_id> closed_;
-  /// Whether the last step has decided all there was to decide, and nothing has happened since.
+  /// Whether the last step has decided everything, and nothing has happened since.
   bool quiet_ = false;
-  /// Whether the last call may have made reserved jobs wait again.
+  /// Whether the last call may have made reserved jobs pending again.
   bool may_review_ = false;
 };
 

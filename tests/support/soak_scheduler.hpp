@@ -28,21 +28,21 @@
 
 namespace allot_test {
 
-// A host that calls a scheduler in any order, right or wrong, and a model of what must come of it that it
-// keeps by itself from what the calls return and from the plans. All amounts are of two dimensions; where a
-// scheduler has one, the second is nothing.
+// A host that calls a scheduler in any order, with valid and invalid arguments, and a model of the expected
+// state, which it derives from the results of its calls and the plans. All amounts have two dimensions; where
+// a scheduler has one, the second is zero.
 
 using soak_amounts = allot::resources<2>;
 using soak_place = allot::gpu::allocation_id;
 
-/// A job as a host describes it. All is said of one pod; a job without pods, or that needs none or more than
-/// it has, is one of the things that a host may get wrong.
+/// A job as a host describes it. All values are per pod. A job without pods, or that needs none or more than
+/// it has, is one of the errors that a host may make.
 struct soak_job {
   allot::quota_id quota;
   soak_amounts pod{};
   std::uint32_t pods = 1;
   std::uint32_t min_pods = 1;
-  /// By group its alternatives, on top of `pod`; which nodes the pods accept goes by the first group.
+  /// Alternatives by group, in addition to `pod`; the first group determines the nodes that the pods accept.
   std::vector<std::vector<soak_amounts>> flavors{};
   std::vector<std::uint64_t> pools{};
   allot::gpu::pod_request pod_request{};
@@ -201,7 +201,7 @@ class soak_scheduler {
   /// Nothing: it does not know that quota.
   virtual std::optional<allot::quota_spec<2>> spec(allot::quota_id x) = 0;
 
-  /// What of the placement does not depend on its type; with `has_nodes()` only.
+  /// The type-independent part of the placement; with `has_nodes()` only.
   virtual bool has_nodes() = 0;
   /// Whether it can tell the places that it has given from others.
   virtual bool knows_places() = 0;
@@ -228,7 +228,7 @@ class soak_scheduler_of final : public soak_scheduler {
  public:
   explicit soak_scheduler_of(Scheduler s) : it_(std::move(s)) {}
 
-  /// What a scheduler of this type would be given.
+  /// The input for a scheduler of this type.
   [[nodiscard]] static std::vector<allot::quota_spec<n>> narrow(const quotas& wide) {
     std::vector<allot::quota_spec<n>> all;
     for (const auto& q : wide) all.push_back(narrow(q));
@@ -334,7 +334,7 @@ class soak_scheduler_of final : public soak_scheduler {
   }
 
  private:
-  /// What `f` says of the inventory; nothing if there is none.
+  /// The result of `f` for the inventory; nothing if there is none.
   template <class F>
   auto inventory(F f) {
     using result_type = decltype(f(std::declval<allot::sim::places::inventory_type&>()));
@@ -418,7 +418,7 @@ class soak_scheduler_of final : public soak_scheduler {
   Scheduler it_;
 };
 
-/// The machines of a world: by pool so many equal nodes. Without any only quotas count.
+/// The machines of a world: for each pool, a number of equal nodes. Without machines only quotas are counted.
 struct soak_nodes {
   struct pool {
     std::int64_t nodes = 0;
@@ -481,24 +481,24 @@ struct soak_nodes {
   }
 };
 
-/// What a preset is to the host.
+/// The properties of a preset that matter to the host.
 struct soak_preset {
   std::string_view name;
   bool ignores_quotas = false;
   allot::queue_settings defaults{};
-  /// What it makes of quotas.
+  /// The tree that it makes of quotas.
   void (*adapt)(std::vector<allot::quota_spec<2>>&) = nullptr;
-  /// One step decides all there is: asked again at once it has nothing more to say.
+  /// One step decides everything: an immediate second step decides nothing.
   bool at_once = true;
   /// No step breaks the law.
   bool keeps_law = true;
-  /// Who is reserved is assumed, until it starts.
+  /// A reserved job is assumed until it starts.
   bool books = true;
   /// An elastic job starts once, with as many pods as there is room for (Kueue).
   bool partial = false;
   /// Only jobs of quotas without children start (KAI).
   bool leaves_only = false;
-  /// A job that is larger than the cluster waits, instead of being refused (KAI).
+  /// A job that is larger than the cluster is pending, instead of being refused (KAI).
   bool keeps_too_large = false;
   /// How many dimensions it counts.
   std::size_t dimensions = 2;

@@ -5,13 +5,13 @@
 
 namespace allot_test {
 
-/// What a broken precondition throws in the tests: `CHECK_THROWS_AS(f(), allot_test::assertion_failed)`.
+/// Thrown by a broken precondition in the tests: `CHECK_THROWS_AS(f(), allot_test::assertion_failed)`.
 struct assertion_failed : std::logic_error {
   using std::logic_error::logic_error;
 };
 
 }  // namespace allot_test
 
-// CMake includes this file on the command line of every test, so before any header of the library.
+// CMake includes this file on the command line of every test, so it precedes every header of the library.
 #define ALLOT_ASSERT(condition, message) \
   ((condition) ? static_cast<void>(0) : throw ::allot_test::assertion_failed(message))

@@ -17,19 +17,19 @@
 
 namespace allot_test {
 
-/// A job that runs for some time, and of which something is said beforehand.
+/// A job with a duration and, optionally, an estimate.
 struct timed_job {
   allot::quota_id quota{0};
   std::int64_t gpus = 1;
   allot::instant submit = 0;
   allot::instant duration = 1;
-  /// 0: nothing is said.
+  /// 0: no estimate.
   allot::instant estimate = 0;
   std::int32_t priority = 0;
   bool preemptible = true;
 };
 
-/// Shows jobs by their numbers. With a placement each asks for its GPUs wherever they are.
+/// A view whose jobs are their numbers. With a placement each requests its GPUs without constraints.
 struct timed_view {
   using job = std::uint32_t;
   const std::vector<timed_job>* jobs = nullptr;
@@ -86,8 +86,8 @@ class gpu_pool {
   std::int64_t held_ = 0;
 };
 
-/// Runs jobs through a scheduler in time: at each instant the ends, then the submissions in order, then
-/// decisions until there are none. It looks at nothing else but the plan and `wakes_at`.
+/// Runs jobs through a scheduler in simulated time. At each instant: the ends, then the submissions in order,
+/// then cycles until nothing is decided. It uses only the plan and `wakes_at`.
 template <class Scheduler>
 class timed_host {
  public:
@@ -103,7 +103,7 @@ class timed_host {
     std::size_t starts = 0;
   };
 
-  /// Runs all jobs to their ends; `look(now)` is called after each instant.
+  /// Runs all jobs to their ends; calls `look(now)` after each instant.
   void run_all(const std::function<void(allot::instant)>& look = {}) {
     std::vector<std::uint32_t> order(jobs_.size());
     for (std::uint32_t j = 0; j < order.size(); ++j) order[j] = j;

@@ -9,15 +9,15 @@
 
 namespace allot_test {
 
-/// The path of a real trace such as "philly128/jobs.csv", if it is there: in the directory that ALLOT_TRACES
-/// names, else in ../shared/traces beside the repository. The traces are not part of the project, so a test
-/// that wants one says that it was skipped (MESSAGE) when there is none.
+/// The path of a real trace such as "philly128/jobs.csv", if it exists, in the directory ALLOT_TRACES or in
+/// ../shared/traces beside the repository. The traces are not part of the project, so a test without its
+/// trace reports that it was skipped (MESSAGE).
 [[nodiscard]] inline std::optional<std::string> find_trace(const std::string& name) {
   std::filesystem::path directory;
   if (const char* named = std::getenv("ALLOT_TRACES")) {
     directory = named;
   } else {
-    // This file stands in <repository>/tests/support.
+    // This file is in <repository>/tests/support.
     directory = std::filesystem::path{__FILE__}.parent_path() / ".." / ".." / ".." / "shared" / "traces";
   }
   std::error_code error;

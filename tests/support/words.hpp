@@ -7,7 +7,7 @@
 
 namespace allot_test {
 
-/// Whether each of the `count` values from `first` on has a word of its own, and no further value has one.
+/// Whether each of the `count` values from `first` on has its own word, and no further value has one.
 template <class Enum>
 [[nodiscard]] bool has_words(std::size_t count, std::size_t first = 0) {
   std::set<std::string_view> words;

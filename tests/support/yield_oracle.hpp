@@ -12,8 +12,8 @@
 
 namespace allot_test {
 
-/// Who may be asked to yield, by the definitions: every number comes from the law's own definition each time
-/// it is asked for. Jobs are charged and released in the oracle by the test.
+/// Which jobs may be preempted, by the definitions: every number is computed from the law's definition on
+/// each call. The test charges and releases jobs in the oracle.
 template <std::size_t N>
 class yield_oracle {
  public:
@@ -43,7 +43,7 @@ class yield_oracle {
     return true;
   }
 
-  /// The dimensions that the quota does not allow; if it allows all, what is asked for.
+  /// The dimensions that the quota does not allow; if it allows all, the requested ones.
   [[nodiscard]] dimensions contested(const allot::beneficiary<N>& b) {
     const bool all = admits(b);
     dimensions result{};
@@ -53,8 +53,8 @@ class yield_oracle {
     return result;
   }
 
-  /// Whether the beneficiary's own pool, or a quota from its own up to `side`, has what is asked left of its
-  /// own in every contested dimension.
+  /// Whether the beneficiary's own pool, or a quota from its own up to `side`, has the requested amount of
+  /// its own left in every contested dimension.
   [[nodiscard]] bool owns(const allot::beneficiary<N>& b, allot::quota_id side, const dimensions& contested) {
     const auto all = [&](auto has) {
       for (std::size_t d = 0; d < N; ++d) {
@@ -70,13 +70,13 @@ class yield_oracle {
     }
     if (!side) return false;
     for (allot::quota_id at = b.quota;; at = tree_.parent(at)) {
-      // With the request counted in, nothing is missing there.
+      // With the request included, nothing is missing there.
       if (all([&](std::size_t d) { return balance_with(b, d, at) >= 0; })) return true;
       if (at == side) return false;
     }
   }
 
-  /// Whether the job uses, in a contested dimension, what belongs to someone beyond `top`.
+  /// Whether the job uses capacity owned outside `top` in a contested dimension.
   [[nodiscard]] bool owes(const allot::running_job<N>& j, allot::quota_id top, const dimensions& contested) {
     for (std::size_t d = 0; d < N; ++d) {
       const std::size_t x = j.quota.index();
@@ -89,7 +89,7 @@ class yield_oracle {
     return false;
   }
 
-  /// Whether the beneficiary may ask the job to yield, in this state.
+  /// Whether the beneficiary may preempt the job in this state.
   [[nodiscard]] bool may_ask(const allot::beneficiary<N>& b, const allot::running_job<N>& j,
                              const dimensions& contested) {
     bool helps = false;
@@ -109,8 +109,8 @@ class yield_oracle {
     return owns(b, side, contested) && owes(j, top, contested);
   }
 
-  /// Whether the beneficiary may ask the job to yield though both borrow: because of its priority, or as a
-  /// rival whose side is left with no smaller a share. Changes the usage and puts it back.
+  /// Whether the beneficiary may preempt the job though both borrow: because of its priority, or as a rival
+  /// whose side keeps no smaller a share. Changes the usage temporarily.
   [[nodiscard]] bool may_ask_while_borrowing(const allot::beneficiary<N>& b, const allot::running_job<N>& j,
                                              const dimensions& contested) {
     return stands_beyond(b, j, contested) && keeps(b, j, contested) &&
@@ -147,7 +147,7 @@ class yield_oracle {
   }
 
  private:
-  /// A weighted share, and the share without the weight, which decides between two infinite ones.
+  /// A weighted share, and the unweighted share, which breaks ties between two infinite ones.
   struct fraction {
     big num = 0;
     big den = 1;
@@ -185,14 +185,15 @@ class yield_oracle {
     }
     return most;
   }
-  /// A borrower on the far side of a quota above both, or below the beneficiary's.
+  /// A borrower on the far side of a quota above both, or below the beneficiary's quota.
   [[nodiscard]] bool stands_beyond(const allot::beneficiary<N>& b, const allot::running_job<N>& j,
                                    const dimensions& contested) {
     const allot::quota_id top = tree_.common_ancestor(j.quota, b.quota);
     if (!top || top == j.quota || (top == b.quota && b.may.children)) return false;
     return owes(j, top, contested);
   }
-  /// Whether, when the job has gone, its quota and all below the common ancestor use what is their own.
+  /// Whether, once the job is released, its quota and all quotas below the common ancestor use only their
+  /// own.
   [[nodiscard]] bool keeps(const allot::beneficiary<N>& b, const allot::running_job<N>& j,
                            const dimensions& contested) {
     const allot::quota_id top = tree_.common_ancestor(j.quota, b.quota);
@@ -218,7 +219,7 @@ class yield_oracle {
 
   const allot::quota_tree<N>& tree_;
   law_oracle<N> law_;
-  /// For what could be used at most, which no usage changes.
+  /// For the maximum possible usage, which does not depend on the current usage.
   allot::ledger<N> idle_;
 };
 

@@ -17,7 +17,7 @@ using allot_test::random_source;
 
 namespace {
 
-/// A random story of one department with three teams, as a diary.
+/// Random events of one department with three teams, as a log.
 template <class Preset>
 std::string story(random_source random, const Preset& preset) {
   preset_host<Preset> h{{{.name = "all", .nominal = gpus(8), .inclusive = true},

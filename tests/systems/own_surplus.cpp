@@ -14,7 +14,7 @@
 
 namespace {
 
-/// The last claimant gets all that it wants, then the one before it.
+/// The last claimant gets everything it wants, then the one before it.
 struct last_first {
   void operator()(allot::quantity surplus, std::span<allot::claimant> claimants) const {
     for (auto c = claimants.rbegin(); c != claimants.rend(); ++c) {
@@ -45,7 +45,7 @@ TEST_CASE("own_surplus: order and entitlements follow the rule") {
     }
     return host.settle();
   };
-  // By weight a gets three times as much as b; by the rule b has all that it wants.
+  // By weight a gets three times as much as b; by the rule b gets everything it wants.
   const std::string by_rule = submit(h);
   CHECK(by_rule.find("b1") != std::string::npos);
   CHECK(by_rule.find("b2") != std::string::npos);

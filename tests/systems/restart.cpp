@@ -44,7 +44,7 @@ std::vector<allot::quota_spec<>> quotas() {
           {.name = "c", .parent = "all", .nominal = gpus(3), .weight = {1000}}};
 }
 
-/// One of two hosts that are told the same. All that it knows of its jobs is their names.
+/// One of two hosts that get the same events. It knows its jobs only by name.
 class host {
  public:
   host(const any_preset& preset, bool is_killed)
@@ -118,14 +118,14 @@ class host {
   std::map<const preset_job*, allot::job_id> ids_;
 };
 
-/// In how many states jobs were that only a few policies know.
+/// How many times jobs were in states that only a few policies have.
 struct seen {
   std::size_t evicting = 0;
   std::size_t reserved = 0;
   std::size_t announced = 0;
 };
 
-/// A random life of both. Returns what they decided differently first, or nothing.
+/// A random run of both. Returns the first difference in their decisions, or nothing.
 std::string compare(const any_preset& preset, random_source random, seen& of_all) {
   const allot::quota_tree<1> names = allot::build_quota_tree(quotas()).value();
   host kept{preset, false}, killed{preset, true};
@@ -158,7 +158,7 @@ std::string compare(const any_preset& preset, random_source random, seen& of_all
                  std::to_string(jobs.back().priority);
       }
     }
-    // Kueue's may evict one another forever.
+    // Kueue's jobs may evict one another forever.
     int most = 20;
     for (bool rests = false; !rests && most-- > 0;) {
       kept.retry();
@@ -183,7 +183,7 @@ std::string compare(const any_preset& preset, random_source random, seen& of_all
 
 TEST_CASE("restart: the same decisions as without, under every preset") {
   allot::for_each_preset([](auto p) {
-    // The other host is told to try all again, as a new scheduler does.
+    // The other host retries everything, as a new scheduler does.
     const any_preset preset = any_preset::find(p.name).value();
     seen of_all;
     allot_test::for_each_seed(100, [&](random_source& random) {

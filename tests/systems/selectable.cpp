@@ -27,14 +27,14 @@ any_preset standard_with(const preset_options& o) {
   return any_preset::find("standard", o).value();
 }
 
-/// Two teams without anything of their own below a root of 8, a older than b.
+/// Two teams that own nothing, below a root of 8; a is older than b.
 std::vector<allot::quota_spec<1>> two_teams() {
   return {{.name = "all", .nominal = gpus(8)},
           {.name = "a", .parent = "all", .weight = {1000}},
           {.name = "b", .parent = "all", .weight = {3000}, .priority = 1}};
 }
 
-/// Who is admitted when two of each wait and there is room for all but one, in order.
+/// The order of admission when two jobs of each are pending and there is room for all but one.
 std::string turns(quota_order_name order) {
   preset_options o;
   o.queue_order = order;
@@ -89,7 +89,7 @@ TEST_CASE("selectable: by saturation the quota with the smallest part of its ent
     h.submit("a" + std::to_string(i), "a", 1);
     h.submit("b" + std::to_string(i), "b", 1);
   }
-  // Entitled to 2 and 6, and each GPU goes to who has the smaller part of that.
+  // Entitled to 2 and 6; each GPU goes to the team with the smaller part of its entitlement.
   h.settle();
   CHECK(h.used("a") == 2);
   CHECK(h.used("b") == 6);

@@ -15,7 +15,7 @@ using allot_test::soak_preset;
 
 namespace {
 
-/// Returns what went wrong, if anything did; adds the calls that were made to `calls`.
+/// Returns what went wrong, if anything did; adds the number of calls to `calls`.
 [[nodiscard]] std::string soak(const soak_preset& preset, std::uint64_t seed, bool tells,
                                std::size_t& calls) {
   allot_test::random_source random{seed};
@@ -50,7 +50,7 @@ TEST_CASE("soak: every preset") {
     soak_preset p = soak_preset::of(allot::any_preset::find(preset.name).value());
     const bool is_kueue = p.name.starts_with("kueue");
     const bool is_kai = p.name == "runai";
-    // They decide in rounds, and by laws of their own; what they reserve lasts as long as a cycle.
+    // They decide in rounds, and by laws of their own; what they reserve lasts for one cycle.
     p.at_once = !is_kueue && !is_kai;
     p.books = !is_kueue && !is_kai;
     p.keeps_law = !is_kai;

@@ -41,7 +41,7 @@ void settle(Scheduler& s) {
   CHECK(end);
 }
 
-/// Whether a job of 6 runs in a quota that owns 4, and whether a job of 4 of another quota gets its own back.
+/// Whether a job of 6 runs in a quota that owns 4, and whether a job of 4 of another quota reclaims its own.
 template <class Scheduler>
 std::string lends(Scheduler s) {
   const team_job large{s.tree().find("a"), 6};
@@ -76,7 +76,7 @@ TEST_CASE("make_scheduler: reports every problem of the quotas, as the preset se
       make_scheduler(allot::standard{}, shown{}, {{.name = "x", .nominal = gpus(-1)}, {.name = "x"}});
   REQUIRE_FALSE(wrong);
   CHECK(wrong.problems().size() == 2);
-  // PAI reads a parent's number as one that contains its children's; KAI lets them have more.
+  // PAI reads a parent's nominal quota as one that contains its children's; KAI lets the children have more.
   CHECK(make_scheduler(allot::pai{}, shown{}, teams()).problems().front().code ==
         problem_code::exceeds_parent);
   CHECK(make_scheduler(allot::runai{}, shown{}, teams()));
@@ -99,7 +99,7 @@ TEST_CASE("make_scheduler: quotas that are added or changed later are the preset
   REQUIRE(kueue.apply(more));
   CHECK(kueue.settings(kueue.tree().find("c")).preempt.reclaim == allot::preempt_reclaim::never);
 
-  // A cluster's nominal contains its teams', from the first of them on.
+  // A cluster's nominal quota contains its teams', from the first one on.
   auto hyper = make_scheduler(allot::hyperpod{}, shown{}, {{.name = "lab", .nominal = gpus(8)}}).value();
   CHECK_FALSE(hyper.tree().spec(hyper.tree().find("lab")).inclusive);
   REQUIRE(hyper.apply(more));
@@ -193,7 +193,7 @@ TEST_CASE("configure: a guard that judges rivals enables them unless the setting
 
 namespace {
 
-/// The least that a scheduler needs of a view.
+/// The minimum that a scheduler needs of a view.
 struct shows_no_duration {
   using job = const team_job*;
   quota_id quota(job j) const { return j->quota; }

@@ -23,11 +23,11 @@ using gpu::mig_profile_id;
 
 namespace {
 
-/// What nvidia-smi says of a model, written down a second time, as text.
+/// What nvidia-smi prints for a model, in a second notation, as text.
 struct listed {
   const char* name;
   int compute;
-  /// As -lgipp prints it.
+  /// As printed by -lgipp.
   const char* placements;
   int instances;
   bool media;
@@ -56,7 +56,7 @@ const std::vector<listed> a30{{"1g.6gb", 1, "{0,1,2,3}:1", 4, false},
 using instance = std::pair<std::size_t, int>;
 using layout = std::vector<instance>;
 
-/// All layouts of a GPU, by trying every subset of all places there are.
+/// All layouts of a GPU, by trying every subset of all placements.
 struct enumeration {
   const std::vector<listed>& profiles;
   int compute_slices;
@@ -206,7 +206,7 @@ TEST_CASE("mig: room, places and refusals agree with the enumeration in every la
           with.push_back(place);
           if (all.is_valid(with)) free.push_back(place);
         }
-        // One after the other until no more goes in.
+        // One after the other until no more fits.
         std::uint32_t more = 0;
         layout with = at;
         for (const instance& place : free) {
@@ -248,8 +248,8 @@ TEST_CASE("mig: sets fit exactly if an enumerated layout contains them and the e
       }
       const mig_device d = device_of(l.model, at);
       std::size_t seen = 0;
-      // All multisets of up to eight profiles would be too many to say no to each: up to four, and the ones
-      // that are possible.
+      // Testing all multisets of up to eight profiles would take too long: all of up to four, and the
+      // possible ones.
       const auto check = [&](std::vector<mig_profile_id> set) {
         const bool expected = possible.count(set) == 1;
         random.shuffle(set);
@@ -279,9 +279,9 @@ TEST_CASE("mig: sets fit exactly if an enumerated layout contains them and the e
 TEST_CASE("mig: the start that leaves the most places for larger profiles is chosen") {
   mig_device d{mig_model::a100_40gb};
   const auto place = [&](const char* name) { return d.place(id_of(d.model(), name)); };
-  // At 6 it costs no place of a larger profile but the one of 3g.20gb that any start in the upper half costs.
+  // At 6 the only larger placement lost is that of 3g.20gb, which any start in the upper half blocks.
   CHECK(place("1g.5gb") == 6);
-  // 4 and 5 both cost the last place of 2g.10gb in the upper half: the lower.
+  // 4 and 5 both block the last placement of 2g.10gb in the upper half: the lower one.
   CHECK(place("1g.5gb") == 4);
   CHECK(place("1g.5gb") == 5);
   CHECK(place("4g.20gb") == 0);
@@ -312,7 +312,7 @@ TEST_CASE("mig: the choice agrees with a naive implementation of the rule in eve
           layout with = at;
           with.push_back(place);
           if (place.first != p || !all.is_valid(with)) continue;
-          // The free places of each profile by memory alone, the largest profile first.
+          // The free placements of each profile by memory alone, the largest profile first.
           std::vector<bool> used(8);
           for (const auto& [profile, start] : with) {
             for (int s = start; s < start + all.sizes[profile]; ++s) used[static_cast<std::size_t>(s)] = true;

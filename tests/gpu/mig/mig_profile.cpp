@@ -105,7 +105,7 @@ TEST_CASE("mig_profile: models are found by product name and memory") {
   CHECK(found("NVIDIA H200") == mig_model::h200_141gb);
   CHECK(found("B200", 183'359) == mig_model::b200_180gb);
   CHECK(found("A30") == mig_model::a30_24gb);
-  // Another memory has other profiles, and these can't be told or have no MIG.
+  // Another memory size means other profiles; these names are ambiguous or of models without MIG.
   for (const char* other :
        {"A100", "H100", "H100 NVL", "GB200", "GH200", "V100", "A3000", "A10", "XA100-40GB", ""}) {
     CAPTURE(other);

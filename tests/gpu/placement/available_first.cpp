@@ -39,7 +39,7 @@ std::vector<std::size_t> nodes_of(const inventory& i, inventory::allocation a) {
   return all;
 }
 
-/// Whether nothing is held of the host, and enough devices are unused and not held, or shared with room.
+/// Whether nothing is held on the host, and enough devices are unused and not held, or shared with room.
 bool could_start(inventory& i, const allot::gpu::pod_request& d, allot::gpu::node_id n) {
   const auto pod = allot::gpu::split(d, 0);
   const auto here = pod ? i.layout().type_of(n).shape_on(pod->each) : std::nullopt;
@@ -84,7 +84,7 @@ TEST_CASE("available_first: where it can start at once, though that fits worse")
   const auto at_once = i.place_available_first({.gpus = gpus(2)}).value();
   CHECK(nodes_of(i, at_once) == std::vector<std::size_t>{1});
   CHECK(i.ready(at_once));
-  // With nothing free at once it waits.
+  // With nothing available at once it waits.
   const auto rest = i.place_available_first({.gpus = gpus(6)}).value();
   CHECK(i.ready(rest));
   const auto later = i.place_available_first({.gpus = gpus(2)}).value();

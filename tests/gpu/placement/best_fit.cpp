@@ -20,7 +20,7 @@ using gpu::pod_shape;
 
 namespace {
 
-/// As many whole GPUs used as said, node by node, the lowest devices first.
+/// This many whole GPUs used, node by node, the lowest devices first.
 free_index with_used(gpu::cluster layout, const std::vector<std::uint32_t>& used) {
   free_index index{std::move(layout)};
   for (std::size_t n = 0; n < used.size(); ++n) {
@@ -91,7 +91,7 @@ TEST_CASE("best_fit: a fraction fills the smallest gap that suffices") {
   CHECK(choose(index, {1, 300}) == pod_location{node_id{2}, 0b0001});
   CHECK(choose(index, {1, 400}) == pod_location{node_id{1}, 0b0010});
   CHECK(choose(index, {1, 500}) == pod_location{node_id{1}, 0b0010});
-  // None suffices: a fresh device where the fewest are free.
+  // No shared device suffices: a fresh device on the node with the fewest free.
   CHECK(choose(index, {1, 501}) == pod_location{node_id{2}, 0b0010});
   occupy(index, 0, 0b0100, 500);
   CHECK(choose(index, {1, 500}) == pod_location{node_id{0}, 0b0100});

@@ -24,7 +24,7 @@ using gpu::typical_pods;
 
 namespace {
 
-/// The fall of F, in milli, times the weight, if the pod stood on exactly these devices.
+/// The decrease of F, in milli, times the weight, if the pod were placed on exactly these devices.
 std::int64_t fall(const gpu::free_index& index, const gradient_score& score, const pod_location& at,
                   const pod_shape& pod) {
   gpu::free_index then{index};
@@ -32,7 +32,7 @@ std::int64_t fall(const gpu::free_index& index, const gradient_score& score, con
   return score.fragmentation().of(index, at.node) - score.fragmentation().of(then, at.node);
 }
 
-/// The published score of such a fall.
+/// The published score of such a decrease.
 int logistic(double fall_in_milli) {
   return static_cast<int>(100 / (1 + std::exp(-fall_in_milli / 1000)));
 }
@@ -44,11 +44,11 @@ TEST_CASE("fragmentation_gradient: it fills the gap that no other pod could use"
   gpu::free_index index{layout};
   index.occupy({{node_id{1}, 0b01}, 500});
   index.occupy({{node_id{2}, 0b01}, 400});
-  // Whole GPUs come, and now and then half of one: the smaller gap is no better than the larger for the rest
-  // of the workload, but filling it leaves nothing behind.
+  // Requests for whole GPUs, and now and then for half of one. The smaller gap is no better than the larger
+  // for the rest of the workload, but filling it leaves nothing behind.
   const fragmentation_gradient choose{gradient_score{layout, typical_pods{{{{1}, 9}, {{1, 500}, 1}}}}};
   CHECK(choose(index, {1, 500}) == pod_location{node_id{1}, 0b01});
-  // A whole GPU goes where none is broken up: there is no difference, so to the lowest node.
+  // A whole GPU where none is broken up: no difference, so the lowest node.
   CHECK(choose(index, {1}) == pod_location{node_id{0}, 0b01});
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("gradient_score: steps are the published ones") {
       REQUIRE(world.index.fits(at, *here));
       const double milli = static_cast<double>(fall(world.index, score, at, *here)) /
                            static_cast<double>(score.fragmentation().weight());
-      // Beyond 36 GPUs the published one is 100 for want of digits.
+      // Beyond 36 GPUs the published score is 100 for lack of digits.
       if (milli > 36'000) continue;
       const double step = 100 / (1 + std::exp(-milli / 1000));
       if (milli != 0 && std::abs(step - std::round(step)) < 1e-6) continue;

@@ -22,7 +22,7 @@ TEST_CASE("packing_score: shared devices, then free ones of a used node, then an
   CHECK(score(index, n, {3}) == 47);
   CHECK(score(index, n, {7}) == 43);
   index.occupy({{n, 0b1}, 655});
-  // 4.5 percent, of which a tenth is nothing.
+  // 4.5 percent, and a tenth of that rounds to nothing.
   CHECK(score(index, n, {1, 45}) == 100);
   // Two devices: 95 and 100 percent would be a free one.
   index.occupy({{n, 0b10}, 50});

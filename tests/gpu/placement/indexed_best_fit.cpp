@@ -32,7 +32,7 @@ TEST_CASE("indexed_best_fit: the answers of best fit, on hosts that are full too
   const gpu::indexed_best_fit choose;
   const pod_shape pod{1, 1000, gpu::all_pools, gpu::all_models, 2000};
   const pod_shape part{1, 500, gpu::all_pools, gpu::all_models, 2000};
-  // Four pods a node use up the CPU, and four GPUs stay free.
+  // Four pods per node use up the CPU, and four GPUs stay free.
   for (int i = 0; i < 1190; ++i) {
     const pod_shape& next = i % 3 == 0 ? part : pod;
     const auto where = choose(index, next);

@@ -29,7 +29,7 @@ using gpu::pod_shape;
 
 namespace {
 
-/// The rule, by looking at every node.
+/// The rule, computed for every node.
 template <class Score>
 std::optional<pod_location> by_scan(const Score& score, const free_index& index, const pod_shape& pod) {
   std::optional<node_id> best;
@@ -57,7 +57,7 @@ void check_against_scan(Make make) {
     allot_test::living_cluster world{allot_test::random_hosts(random)};
     const auto score = make(world.index.layout(), random);
     using placement = gpu::scored_placement<std::remove_const_t<decltype(score)>>;
-    // Fewer shapes than there are, too, so that some go and come back.
+    // Also with fewer slots than shapes, so that some are dropped and added again.
     const placement policy{score, random.one_in(2) ? 3 : gpu::shapes_remembered};
     for (int i = 0; i < 150; ++i) {
       world.change(random, policy);
@@ -157,7 +157,7 @@ TEST_CASE("scored_placement: a new score takes effect at once") {
   free_index index{layout};
   index.occupy({{node_id{1}, 0b1}, 500});
   gpu::fragmentation_gradient policy;
-  // Nothing is typical, so nothing is a fragment and all nodes are alike.
+  // Nothing is typical, so nothing is a fragment and all nodes are equal.
   CHECK(policy(index, {1, 500}) == pod_location{node_id{0}, 0b1});
   policy.set_score({layout, gpu::typical_pods{{{{1, 1000}, 1}}}});
   CHECK(policy(index, {1, 500}) == pod_location{node_id{1}, 0b1});
@@ -181,6 +181,6 @@ TEST_CASE("scored_placement: allocates for new shapes only") {
   check(gpu::worst_fit{});
   check(gpu::gpu_clustering{});
   check(gpu::vector_best_fit{});
-  // One shape takes the place of another.
+  // One shape replaces another.
   check(gpu::gpu_packing{{}, 2});
 }

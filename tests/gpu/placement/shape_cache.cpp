@@ -16,7 +16,7 @@ using gpu::node_id;
 
 namespace {
 
-/// Values of nodes, as they were given.
+/// Node values, as they were given.
 struct values {
   std::vector<std::int64_t> of_node;
 
@@ -34,7 +34,7 @@ gpu::pod_shape shape(std::uint32_t devices) {
   return pod;
 }
 
-/// Asks for the free GPUs of the nodes, times the devices of the shape, and counts how many were looked at.
+/// Returns the free GPUs of a node times the devices of the shape, and counts how many nodes were evaluated.
 struct reader {
   gpu::shape_cache<values> cache;
   std::size_t looks = 0;

@@ -71,12 +71,12 @@ TEST_CASE("seen_pods: with ever new shapes only the rare ones are dropped") {
   CHECK(seen.weight() >= 11'000);
   CHECK(seen.weight() < 11'100);
 
-  // Until there are as many, none is.
+  // Up to the limit no shape is dropped.
   seen_pods few{100};
   for (std::int64_t i = 0; i < 100; ++i) few.learn(shape(1 + i), 1 + i % 3);
   CHECK(few.size() == 100);
   CHECK(few.typical(100).pods().size() == 100);
-  // One more, and of those that came least often half are left.
+  // One more shape, and the less frequent half is dropped.
   few.learn(shape(1000));
   CHECK(few.size() == 51);
   const typical_pods left = few.typical(100);

@@ -58,14 +58,14 @@ TEST_CASE("gang_assignment: the first choice may have to be taken back") {
   const node_rooms rooms{t, [&](node_id n) { return room[n.index()]; }};
   gang_assignment a{t};
   a.begin(100);
-  // The node of 3 goes to the larger group, and then there is no rack of 4 but the other.
+  // If the node of 3 is used for the larger group, no rack of 4 but the other one is left.
   const std::vector<gang_group> groups{{4, 4, 0}, {3, 3, 1}};
   REQUIRE(a.assign(rooms, groups, 7, gang_region{}));
   CHECK(a.at(0) == gang_region{gang_region::domain, 1});
   CHECK(a.at(1) == gang_region{gang_region::node, 0});
   CHECK(a.inner().size() == 2);
   CHECK(a.left(gpu::domain_id{1}) == 0);
-  // The fullest node that holds one pod is in rack a, where it would be in the way of the four.
+  // The fullest node that fits one pod is in rack a, where it would be in the way of the four.
   const std::vector<gang_group> other{{4, 4, 0}, {2, 2, 1}, {1, 1, 1}};
   REQUIRE(a.assign(rooms, other, 7, gang_region{}));
   CHECK(a.at(0) == gang_region{gang_region::domain, 0});

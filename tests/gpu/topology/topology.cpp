@@ -30,7 +30,7 @@ std::vector<std::size_t> ids(gpu::domain_range range) {
   return all;
 }
 
-/// Two spines; the second has no racks, the first three, of which one is empty; node 4 stands outside.
+/// Two spines; the second has no racks, the first three, one of which is empty; node 4 is outside.
 topology small() {
   constexpr std::size_t none = topology::part::no_parent;
   return topology{{"spine", "rack"},

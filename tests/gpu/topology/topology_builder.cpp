@@ -163,7 +163,7 @@ TEST_CASE("topology_builder: labels, counted nodes, and nodes that lack one") {
   CHECK(t.domain_of(*c.find("y")) == t.find("b/r1"));
   CHECK(texts(gpu::topology_from_labels(c, two_levels, {.unique_names = true})) ==
         strings{"r2 has more than one parent: it is b/r2 and a/r2"});
-  // Without labels to read, everything is one row.
+  // Without labels, everything is one row.
   CHECK(gpu::topology_from_labels(c, {}).value().nodes_outside().size() == 5);
 
   std::vector<gpu::node_spec> lacking = specs;
@@ -237,7 +237,7 @@ TEST_CASE("topology_builder: the topology of the lingjun cluster loads") {
   const topology& t = made.value();
   CHECK(t.domains_of(0).size() == 1);
   CHECK(t.domains_of(1).size() == 3);
-  // 48 names, which come back under each PSW: an S1 there is another switch, with at most eight hosts.
+  // 48 names, which recur under each PSW: an S1 there is another switch, with at most eight hosts.
   std::set<std::string> names;
   for (const domain_id d : t.domains_of(2)) names.insert(t.name(d));
   CHECK(names.size() == 48);

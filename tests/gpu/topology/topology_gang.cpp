@@ -58,7 +58,7 @@ struct small_world {
         rooms(t, [&](node_id n) { return room[n.index()]; }),
         planner(t) {}
 
-  /// The node indices and pods of a plan, and where.
+  /// The node indices and pods of a plan, and its region.
   [[nodiscard]] std::string plan(gang_request r, std::uint64_t budget = gang_planner::default_budget) {
     const gang_place p = planner.plan(rooms, r, budget);
     if (!p.found) return explain(t, c.nodes, p.why);
@@ -94,7 +94,7 @@ TEST_CASE("topology_gang: the finest and fullest domain that holds all pods, the
   CHECK(w.plan(4, leaf, leaf) == "l0 n0x1 n2x3");
   CHECK(w.plan(9, leaf) == "l3 n9x8 n11x1");
   CHECK(w.plan(14, spine) == "s0 n0x1 n1x2 n2x3 n4x4 n5x4");
-  // The largest leaf is filled, and the rest stands in the smallest that suffices.
+  // The largest leaf is filled, and the rest is placed in the smallest that suffices.
   CHECK(w.plan(10, {}, spine) == "s0 n1x2 n4x4 n5x4");
   CHECK(w.plan(29) == "cluster n0x1 n1x2 n2x3 n4x4 n5x4 n6x3 n7x3 n9x8 n11x1");
   CHECK(w.plan(16, {}, leaf) == "cluster n0x1 n6x3 n7x3 n9x8 n11x1");
@@ -128,7 +128,7 @@ TEST_CASE("topology_gang: the reason, the best domain, and what it lacks") {
 
 TEST_CASE("topology_gang: a preferred level is left only for want of room, and nothing finer is sought") {
   small_world w{{0, 0, 5, 2, 2, 0, 9, 0, 0, 3, 3, 3}};
-  // A node of the third leaf would hold them, but it is the fullest leaf that is preferred.
+  // A node of the third leaf would hold them, but the fullest leaf is preferred.
   CHECK(w.plan(4, {}, leaf) == "l1 n3x2 n4x2");
   CHECK(w.plan(4) == "node n2x4");
   CHECK(w.plan(12, {}, leaf) == "s1 n6x9 n9x3");
@@ -146,7 +146,7 @@ TEST_CASE("topology_gang: elastic gangs") {
   CHECK(w.plan(12, leaf, {}, 2) == "l2 n6x9");
   CHECK(w.plan(40, spine, {}, 2) == "s1 n6x9 n9x3 n10x3 n11x2");
   CHECK(w.plan(40, {}, {}, 2) == "cluster n2x5 n3x2 n4x2 n6x9 n9x3 n10x3 n11x2");
-  // A preferred level goes before size.
+  // A preferred level takes precedence over size.
   CHECK(w.plan(40, {}, leaf, 2) == "l2 n6x9");
   CHECK(w.plan(40, {}, leaf, 10) == "s1 n6x9 n9x3 n10x3 n11x2");
   CHECK(w.plan(7, {}, leaf, 6) == "l3 n9x3 n10x3 n11x1");
@@ -157,7 +157,7 @@ TEST_CASE("topology_gang: sub-groups with levels of their own") {
   const std::vector<gang_group> two{{2, 2, node}, {3, 3, leaf}};
   CHECK(w.plan({two, spine, spine}) == "s1 | n9x2 | n9x3");
   CHECK(w.plan({two, leaf, leaf}) == "l1 | n3x2 | n4x2 n5x1");
-  // Minimums of 2 and 3 are more than room for 4, though either would fit.
+  // Minimums of 2 and 3 exceed the room for 4, though either would fit.
   small_world narrow{{0, 0, 0, 2, 2, 0, 0, 0, 0, 0, 0, 0}};
   CHECK(narrow.plan({two, leaf, leaf}) == "the cluster has room for 4 pods, and at least 5 pods must start");
   const std::vector<gang_group> apart{{4, 4, node}, {4, 4, node}, {6, 6, leaf}};
@@ -167,7 +167,7 @@ TEST_CASE("topology_gang: sub-groups with levels of their own") {
         "spine s0 has room for 14 pods, but group 0 gets no domain of its level beside the other groups");
   const std::vector<gang_group> grows{{6, 2, node}, {9, 1, leaf}, {3, 1}};
   CHECK(w.plan({grows, spine, spine}) == "s0 | n3x2 | n4x2 n5x2 | n0x3");
-  // A group whose level is not finer than the gang's domain stands anywhere in it.
+  // A group whose level is not finer than the gang's domain is placed anywhere in it.
   const std::vector<gang_group> loose{{3, 3, spine}, {2, 2}};
   CHECK(w.plan({loose, leaf, leaf}) == "l1 | n3x2 n4x1 | n5x2");
 }
@@ -186,7 +186,7 @@ TEST_CASE("topology_gang: a search that is given up says so") {
 
 namespace {
 
-/// The nodes of a share must suffice for what its group asks, and no fewer sub-domains would do.
+/// The nodes of a share must suffice for its group's request, and no fewer sub-domains would suffice.
 struct checked_plan {
   const allot_test::gang_oracle& oracle;
   const allot_test::labelled_cluster& c;
@@ -236,7 +236,7 @@ struct checked_plan {
       REQUIRE(of_group[g] <= r.groups[g].pods);
       may_use.push_back(part_of(t, r.groups[g], p, region, nodes_of[g]));
     }
-    // Nobody could have one pod more where he stands.
+    // No group could have one more pod where it is placed.
     for (std::size_t g = 0; g < r.groups.size(); ++g) {
       if (of_group[g] == r.groups[g].pods) continue;
       std::vector<std::uint64_t> more = of_group;
@@ -263,8 +263,8 @@ struct checked_plan {
     return all;
   }
 
-  /// Of the parts of a region no fewer could hold what stands there; at most one of them is not full, and no
-  /// unused part with less room could hold what it has. And so in each part.
+  /// Among the parts of a region, no fewer could hold its pods; at most one of them is not full, and no
+  /// unused part with less room could hold that one's pods. The same holds in each part.
   void check_fewest(std::optional<std::size_t> level, const std::vector<std::size_t>& region,
                     const std::vector<std::uint64_t>& on_node) const {
     if (level && *level == c.levels.size()) return;

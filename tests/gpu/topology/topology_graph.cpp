@@ -117,10 +117,10 @@ TEST_CASE("topology_graph: a graph of the user's is compiled") {
                graph_of<linked_graph>({{"s", "l1"}, {"l1", "n2"}, {"s", "l2"}, {"l2", "n0"}, {"l1", "n1"}}));
   REQUIRE(linked);
   CHECK(linked.value() == t);
-  // An edge that is there twice says nothing new.
+  // A repeated edge adds nothing.
   const auto twice = compiled(nodes(1), {"rack"}, graph_of({{"r", "n0"}, {"r", "n0"}}));
   CHECK(twice);
-  // A domain without anything in it is one all the same; a node may have no domain only if that is allowed.
+  // An empty domain is a domain too; a node may have no domain only if that is allowed.
   const auto alone = graph_of({{"s", "l1"}, {"l1", "n0"}, {"s", "l2"}}, {"n1"});
   CHECK(texts(compiled(nodes(2), {"spine", "leaf"}, alone)) == strings{"the node n1 is in no leaf"});
   CHECK(compiled(nodes(2), {"spine", "leaf"}, alone, {.allow_outside = true}).value().size() == 3);

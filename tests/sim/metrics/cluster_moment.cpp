@@ -54,7 +54,7 @@ TEST_CASE("cluster_moment: by hand") {
   CHECK(i.place(pod(gpus(5))));
   CHECK(fragmented_gpus(i.index()) == 3'000);
   CHECK(largest_gang(i.index()) == 20);
-  // Half a GPU beside them: what is left of that device counts as free, but no gang can have it.
+  // Half a GPU beside them: the rest of that device counts as free, but no gang can use it.
   CHECK(i.place(pod(allot::quantity::milli(500))));
   CHECK(fragmented_gpus(i.index()) == 2'500);
   CHECK(i.place(pod(gpus(8))));
@@ -92,7 +92,7 @@ TEST_CASE("cluster_moment: the largest gang has a place, and one of a GPU more h
     };
     if (most > 0) CHECK(fits(most));
     CHECK_FALSE(fits(most + 1));
-    // And what is fragmented is what a look at every node says.
+    // And the fragmented amount is the one found by a look at every node.
     std::int64_t partly = 0;
     for (std::size_t n = 0; n < sizes.size(); ++n) {
       const node_id node{n};

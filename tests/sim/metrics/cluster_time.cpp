@@ -89,7 +89,7 @@ TEST_CASE(
   specs[2].gpus = 1;
   specs[2].pool = "p";
   allot::sim::places where{allot::gpu::build_cluster(specs).value()};
-  // All jobs are pods of 4 GPUs: what is free of a node of which less is free is a fragment, and all of the
+  // All jobs are pods of 4 GPUs: free GPUs of a node with fewer than 4 are a fragment, and so is all of the
   // small one.
   const std::vector<allot::sim::job<1>> jobs = {job_of(a, 4, 0, 10), job_of(a, 4, 0, 10)};
   cluster_time c;
@@ -112,7 +112,7 @@ TEST_CASE(
   REQUIRE(f.pools.size() == 2);
   CHECK(f.pools[0] == allot::sim::part_figures{wide{4'000} * 15, wide{1'000} * 5});
   CHECK(f.pools[1] == allot::sim::part_figures{wide{3'000} * 15, 0});
-  // What is closed is not there.
+  // Closed nodes are not counted.
   where.inventory().close(allot::gpu::node_id{2});
   c.look(where, accounts, counted);
   c.pass(1, 1'000, false);

@@ -32,7 +32,7 @@ resources<N> random_request(random_source& random) {
   return r;
 }
 
-/// Jobs come and go, start or do not; after each step the entitlements must be those of a division.
+/// Jobs are submitted and end, start or do not; after each step the entitlements must be those of a division.
 template <std::size_t N>
 void follow(random_source& random) {
   allot::ledger<N> accounts{allot::build_quota_tree(random_quotas<N>(random, {.most_quotas = 8})).value()};

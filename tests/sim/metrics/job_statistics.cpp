@@ -23,7 +23,7 @@ using allot::sim::run_figures;
 
 namespace {
 
-/// One GPU for all, one job after the other. Class 1 are short ones, class 2 one that asks for 4.
+/// One GPU for all, one job after the other. Class 1 are short jobs, class 2 one that asks for 4.
 allot::sim::setup<1> story() {
   std::vector<job<1>> jobs = {job_of(a, 1, 0, 30),  job_of(a, 1, 0, 5),    job_of(a, 1, 0, 5),
                               job_of(a, 4, 10, 20), job_of(b, 1, 20, 300), job_of(b, 1, 330, 10)};
@@ -59,7 +59,7 @@ TEST_CASE("job_statistics: classes, sizes, slowdown and deadlines, worked by han
   CHECK(f.classes[2].slowdown.p50 == 2'000);
   // Job 4: 330 s for 300.
   CHECK(f.classes[0].slowdown.max == 1'100);
-  // 5 s are less than 10: no shorter than that counts.
+  // 5 s are less than 10: shorter durations count as 10.
   CHECK(f.classes[1].slowdown.max == 1'000);
   CHECK(f.sizes[allot::sim::size_bucket(1'000)].jobs.total == 5);
   CHECK(f.sizes[allot::sim::size_bucket(4'000)].jobs.total == 1);
@@ -95,7 +95,7 @@ TEST_CASE("job_statistics: starved jobs, and jobs that never start") {
   jobs[5].deadline = 3 * second;
   auto s = world<allot::static_quotas>(siblings({3, 4}), std::move(jobs));
   s.where = nodes(1, 4);
-  // b's first job waits for 101 s, its second for 105, its third for 109; nobody else waits.
+  // b's first job waits for 101 s, its second for 105, its third for 109; no other job waits.
   metrics<1> m;
   const auto sim = run<allot::static_quotas>(std::move(s), m);
   run_figures f = m.figures(sim);
@@ -106,7 +106,7 @@ TEST_CASE("job_statistics: starved jobs, and jobs that never start") {
   CHECK(f.of.deadlines == allot::sim::deadline_counts{1, 0});
   CHECK(f.of.max_wait == 109 * second);
 
-  // One that its quota never allows.
+  // A job that its quota never allows.
   std::vector<job<1>> two = {job_of(a, 4, 0, 10), job_of(a, 5, 1, 10)};
   two[1].deadline = 100 * second;
   metrics<1> other;

@@ -23,7 +23,7 @@ TEST_CASE("lost_time: the restart at the beginning of a run and the work at its 
   lost_time early{{std::numeric_limits<instant>::min(), 110}};
   lost_time late{{150, 1'000}};
   for (lost_time* l : {&all, &early, &late}) l->begin(3, 1, 100, 2);
-  // A run of 100 with 2 pods, of which the first 20 were a restart and the last 30 are lost.
+  // A run of 100 with 2 pods: the first 20 were a restart and the last 30 are lost.
   CHECK(all.end(1, 200, 20, 2 * 50) == 2 * 50);
   CHECK(early.end(1, 200, 20, 2 * 50) == 2 * 10);
   CHECK(late.end(1, 200, 20, 2 * 50) == 2 * 30);
@@ -31,7 +31,7 @@ TEST_CASE("lost_time: the restart at the beginning of a run and the work at its 
   all.begin(3, 1, 300, 2);
   CHECK(all.pods(1) == 2);
   CHECK(all.end(1, 400, 0, 2 * 50) == 0);
-  // And one more that ends while it restarts.
+  // And one more that ends during its restart.
   all.begin(3, 1, 500, 1);
   CHECK(all.end(1, 505, 20, 2 * 50 + 5) == 5);
 }

@@ -107,17 +107,17 @@ TEST_CASE("metrics: a window of the same run") {
   CHECK(f.jobs_in_window == 2);
   CHECK(f.capacity == gpu_seconds(8 * 30));
   CHECK(f.of.allocated == gpu_seconds(8 * 5 + 4 * 20 + 8 * 2 + 4 * 3));
-  // What it did from the checkpoint at 30 to 45, and a restart.
+  // Its work from the checkpoint at 30 to 45, and a restart.
   CHECK(f.lost_in_window == gpu_seconds(8 * 5 + 8 * 2));
   CHECK(f.of.borrowed == gpu_seconds(4 * 7));
   CHECK(f.active == 30 * second);
-  // What happened is told of the whole, times of those who came then.
+  // Event counts are of all jobs, times of the jobs submitted in the window.
   CHECK(f.of.preemptions == 2);
   CHECK(f.of.lost == whole.of.lost);
   CHECK(f.of.jct.count == 2);
   CHECK(f.of.jct.max == 20 * second);
   CHECK(f.makespan() == 152 * second);
-  // Of a time after everything there is nothing.
+  // A window after everything is empty.
   const run_figures late = measured<standard>(evicted_twice(), {500 * second, 600 * second});
   CHECK(late.window.begin == late.window.end);
   CHECK(late.capacity == 0);
@@ -145,11 +145,11 @@ TEST_CASE("metrics: refused and cancelled jobs are counted, but in no mean") {
   auto s = world<fifo>(siblings({2}), {job_of(a, 3, 0, 1), job_of(a, 2, 10, 10), job_of(a, 1, 11, 10),
                                        job_of(a, 1, 12, 5), job_of(a, 1, 99, 1)});
   s.where = nodes(1, 2);
-  // One that runs, one that waits, and one that has not come.
+  // One running, one pending, and one not yet submitted.
   s.cancels = {{14 * second, 1}, {13 * second, 2}, {50 * second, 4}};
   const run_figures f = measured<fifo>(std::move(s));
   CHECK(f.of.jobs == allot::sim::job_counts{.total = 5, .completed = 1, .refused = 1, .cancelled = 3});
-  // The time begins with a job that is taken, and the last run ends with job 3.
+  // The time begins with an accepted job, and the last run ends with job 3.
   CHECK(f.first_submit == 10 * second);
   CHECK(f.end == 19 * second);
   CHECK(f.of.jct.count == 1);
@@ -212,7 +212,7 @@ TEST_CASE("metrics: the state after every instant is that of the simulator") {
 
 namespace {
 
-/// Looks at everything in full at every instant, and adds up the integrals from that.
+/// Evaluates everything in full at every instant, and adds up the integrals from that.
 struct slow_metrics final : allot::sim::observer<1> {
   struct moment {
     std::int64_t used = 0;
@@ -274,7 +274,7 @@ struct slow_metrics final : allot::sim::observer<1> {
       for (std::size_t n = 0; n < inventory.layout().size(); ++n) {
         const allot::gpu::node_id node{n};
         const quantity used = inventory.index().used(node);
-        // Of a node that has failed or is drained nobody could have the rest.
+        // The free rest of a failed or drained node can't be used.
         const bool is_closed = inventory.is_closed(node);
         p.capacity += (is_closed ? used : gpus(inventory.layout().gpus(node))).in_milli();
         if (is_closed) continue;
@@ -307,7 +307,7 @@ struct slow_metrics final : allot::sim::observer<1> {
 TEST_CASE("metrics: every integral agrees with a naive observer on random workloads") {
   for_each_seed(150, [](random_source& random) {
     random_world given = make_random_world(random);
-    // A running job that is withdrawn ends a run; the slow observer can't tell it from one that waits.
+    // A running job that is withdrawn ends a run; the naive observer can't tell it from a pending one.
     given.cancels.clear();
     std::optional<allot::sim::time_window> part;
     if (random.one_in(2)) {
@@ -345,7 +345,7 @@ TEST_CASE("metrics: every integral agrees with a naive observer on random worklo
           return p.lacks_place ? p.capacity - p.used : 0;
         }));
         REQUIRE(f.largest_gang == slow.integral(slow.end, [](const auto& p) { return p.largest_gang; }));
-        // The smallest is a value of which nothing is below it over any time.
+        // The smallest is a value that is never undercut.
         if (f.smallest_largest_gang) {
           const std::int64_t least = *f.smallest_largest_gang;
           REQUIRE(slow.integral(slow.end, [&](const auto& p) { return p.largest_gang < least ? 1 : 0; }) ==

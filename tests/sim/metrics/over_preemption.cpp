@@ -22,7 +22,7 @@ TEST_CASE("over_preemption: evicted GPUs beyond the request, instant by instant"
   c.note(7, 4'000, 5'000);
   c.settle();
   CHECK(c.total() == 3'000 + 1'000);
-  // Less than was asked: the rest was free.
+  // Less than was requested: the rest was free.
   c.note(7, 1'000, 5'000);
   c.settle();
   CHECK(c.total() == 4'000);
@@ -31,7 +31,7 @@ TEST_CASE("over_preemption: evicted GPUs beyond the request, instant by instant"
 }
 
 TEST_CASE("over_preemption: a gang of 8 is evicted for a job of 1") {
-  // b's gang borrows all; a takes 1 of its 4 back, and the gang goes whole.
+  // b's gang borrows everything; a takes 1 of its 4 back, and the gang is evicted as a whole.
   std::vector<job<1>> jobs = {job_of(b, 8, 0, 100), job_of(a, 1, 10, 20)};
   allot::sim::metrics<1> m;
   const auto sim = run<allot::standard>(world<allot::standard>(siblings({4, 4}), std::move(jobs)), m);

@@ -35,7 +35,7 @@ TEST_CASE("reclaim_times: latency and violation of one quota, by hand") {
   CHECK(c.of(a, 90).violated == 15);
   CHECK(c.of(a, 90).latency.count == 2);
   CHECK(c.of(a, 90).latency.p50 == 20);
-  // Of others nothing is known.
+  // For others nothing is known.
   CHECK(c.of(b, 90).latency.count == 0);
   CHECK(c.of(b, 90).violated == 0);
 }
@@ -52,7 +52,7 @@ TEST_CASE("reclaim_times: a claim that is met at once has latency 0 and counts o
   CHECK(c.of(b, 10).latency.count == 1);
   CHECK(c.of(b, 10).latency.max == 0);
   CHECK(c.of_all(10).latency.count == 1);
-  // Somebody went, but there is more to claim.
+  // A job was evicted, but there is more to claim.
   c.note_reclaim(b);
   c.look(20, b, true);
   c.settle();
@@ -107,7 +107,7 @@ TEST_CASE(
   CHECK(met.quotas[a.index()].reclaims.latency.count == 2);
   CHECK(met.quotas[b.index()].reclaims.latency.count == 0);
 
-  // In one queue for all a waits until b's job has ended, then runs.
+  // In a single queue a waits until b's job has ended, then runs.
   allot::sim::metrics<1> waiting{{.grace = 20 * second}};
   auto s = world<allot::fifo>(siblings({4, 4}), jobs);
   s.where = nodes(1, 8);

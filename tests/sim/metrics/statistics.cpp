@@ -23,7 +23,7 @@ TEST_CASE("percentile_index: floor(percent/100 x n), and not beyond the last") {
   static_assert(percentile_index(2, 50) == 1);
   static_assert(percentile_index(100, 99) == 99);
   static_assert(percentile_index(10, 100) == 9);
-  // As the Helios simulator: sorted[n / 2] and sorted[int(0.99 n)].
+  // As in the Helios simulator: sorted[n / 2] and sorted[int(0.99 n)].
   for (std::size_t n = 1; n < 3'000; ++n) {
     CHECK(percentile_index(n, 50) == n / 2);
     CHECK(percentile_index(n, 99) == n * 99 / 100);

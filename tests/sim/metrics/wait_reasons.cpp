@@ -30,7 +30,7 @@ namespace {
 
 using split = std::array<instant, wait_cause_count>;
 
-/// Why a job is pending, as far as the cause of its wait goes.
+/// Why a job is pending, as far as it determines the cause of its wait.
 struct pending_why {
   pending_reason reason{};
   std::optional<allot::shortfall> binding{};
@@ -45,7 +45,7 @@ pending_why by_place(allot::gpu::obstacle why) {
   return h;
 }
 
-/// Asks for every job by itself, at every instant.
+/// Asks for every job separately, at every instant.
 template <std::size_t N>
 struct slow_reasons final : allot::sim::observer<N> {
   std::map<job_index, wait_cause> now;
@@ -75,7 +75,7 @@ void compare(allot::sim::setup<N> s) {
     const instant total = fast.waits().total(j, sim.now());
     split expected = j < slow.spent.size() ? slow.spent[j] : split{};
     const instant seen = expected[0] + expected[1] + expected[2] + expected[3];
-    // Who ran from the start has waited before anybody looked.
+    // A job that ran from the start waited before the first observation.
     REQUIRE(total >= seen);
     expected[static_cast<std::size_t>(wait_cause::order)] += total - seen;
     INFO("job " << j);
@@ -117,11 +117,11 @@ TEST_CASE("wait_reasons: clocks of a group, by hand") {
   r.look(10, reasons::change::any, why);
   CHECK(asked == 2);
   CHECK(r.anyone_lacks_a_place());
-  // A job that joins a group fares as the group does, and nothing has changed.
+  // A job that joins a group has the group's reason, and nothing has changed.
   r.begin(jobs, 1, 14);
   r.look(14, reasons::change::nothing, why);
   CHECK(asked == 2);
-  // Where there is only less room, whom the quota stops it still stops.
+  // Where there is only less room, a job stopped by its quota is still stopped by it.
   pending[b] = by_place(allot::gpu::obstacle::full);
   r.look(20, reasons::change::less_room, why);
   CHECK(asked == 3);
@@ -133,7 +133,7 @@ TEST_CASE("wait_reasons: clocks of a group, by hand") {
   CHECK(r.split(0, 15, false, 25) == split{13, 0, 0, 2});
   CHECK(r.split(1, 11, true, 25) == split{9, 0, 0, 2});
   CHECK(r.split(2, 15, false, 25) == split{0, 10, 5, 0});
-  // It waits again: the second stay adds to the first.
+  // It is pending again: the second wait adds to the first.
   pending[b] = by_quota();
   r.begin(jobs, 2, 40);
   r.look(40, reasons::change::any, why);
@@ -143,7 +143,7 @@ TEST_CASE("wait_reasons: clocks of a group, by hand") {
   std::vector<job_index> kinds;
   r.for_each_kind([&](job_index j) { kinds.push_back(j); });
   CHECK(kinds == std::vector<job_index>{1});
-  // A job that never came has waited for nothing.
+  // A job that was never submitted has waited for nothing.
   CHECK(r.split(77, 0, false, 50) == split{});
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("wait_reasons: the split of a run, worked by hand") {
   const auto f = m.figures(sim);
   CHECK(f.of.waited.total() == 20'000);
   CHECK(f.quotas[b.index()].of.waited[wait_cause::fragmentation] == 10'000);
-  // 3 GPUs were idle all the while, and then nobody lacked a place.
+  // 3 GPUs were idle all the while, and after that no job lacked a place.
   CHECK(f.idle_while_unplaceable == allot::wide{3'000} * 10'000);
   CHECK(f.idle == allot::wide{3'000} * 10'000 + allot::wide{4'000} * 1'000);
 }

@@ -112,7 +112,7 @@ TEST_CASE("action_cycle: the queue depth bounds the jobs tried per quota") {
       "wait p a 1x4\n wait q a 1x1\n wait s a 1x2";
   allot::kai_policies policies;
   policies.queue_depth = 2;
-  CHECK(world{told, policies}.step() == "~s +q");  // It is among the first two when others may move.
+  CHECK(world{told, policies}.step() == "~s +q");  // Among the first two tried when others may move.
   policies.queue_depth = 0;
   CHECK(world{told, policies}.step() == "+q +s");
 }
@@ -145,8 +145,8 @@ TEST_CASE("action_cycle: past usage counts if k is set") {
   allot::kai_policies policies;
   policies.k = 4000;
   world w{told, policies};
-  CHECK(w.step(1).empty());  // There is no past yet.
-  // a has had all of the cluster: its part is 0.5 + 4 (0.5 - 1) and so nothing.
+  CHECK(w.step(1).empty());  // There is no past usage yet.
+  // a has had all of the cluster: its part is 0.5 + 4 (0.5 - 1), which is negative, so it gets nothing.
   CHECK(w.step(100) == "-r3 -r2 -r1 ~p");
 }
 
@@ -160,21 +160,21 @@ TEST_CASE("action_cycle: it comes to rest and respects limits in any world") {
     for (int round = 0; round < 3; ++round) {
       const std::string diary = w.settle(40);
       INFO(diary);
-      // In the end nobody goes any more. (What allocate gives in a cycle a later phase may take in the same,
-      // for ever: see the next case.)
+      // In the end no job is evicted any more. (What allocate grants in a cycle, a later phase may take back
+      // in the same cycle, forever: see the next case.)
       if (!elastic) CHECK(w.settle(10).find('-') == std::string::npos);
       for (const allot::quota_id q : s.tree().top_down()) {
         CHECK(s.assumed().total_usage(q)[0] <= allot::limit_of(s.tree().spec(q), 0));
       }
-      if (round == 0) CHECK(world{told}.settle(40) == diary);  // Nothing goes by chance.
+      if (round == 0) CHECK(world{told}.settle(40) == diary);  // No eviction depends on chance.
       w.tell("wait n" + std::to_string(round) + " d0t0 1x1");
     }
   });
 }
 
 TEST_CASE("action_cycle: a job may be evicted in the cycle that allocated it, as in KAI, but not forever") {
-  // Best fit puts a on node 0, where it leaves too little for p. Once a is on its way out, it can start at
-  // once only on node 1; so a consolidation moves it, and both wait.
+  // Best fit puts a on node 0, where it leaves too little for p. While a is being evicted, it can start at
+  // once only on node 1; so a consolidation moves it, and both are pending.
   world w{R"(
     nodes 3 5
     queue d - - 1
@@ -182,7 +182,7 @@ TEST_CASE("action_cycle: a job may be evicted in the cycle that allocated it, as
     wait p t 2x3
     wait a t 1x2 prio=75)"};
   CHECK(w.step() == "~a ~p");
-  // KAI would do the same in each cycle. Nobody is on the way out, so who was announced starts.
+  // KAI would repeat this in each cycle. No job is being evicted, so the announced job starts.
   CHECK(w.step() == "+p +a");
   CHECK(w.step().empty());
 }
@@ -195,13 +195,12 @@ TEST_CASE("action_cycle: a job that can never fit stays in the queue and counts 
     queue b d 1 3
     run r b 1x2 @0)";
   CHECK(world{told + "\n wait small a 1x1"}.step() == "-r ~small");
-  // Its request puts a behind b, whose job then comes back first.
+  // Its request orders a behind b, whose job is then placed again first.
   CHECK(world{told + "\n wait big a 1x4\n wait small a 1x1"}.step().empty());
 }
 
 TEST_CASE("action_cycle: a step does not allocate once its buffers have grown") {
-  // b borrows all that a leaves, moves aside for the gang of its own department, and gives back what a
-  // asks for.
+  // b borrows all that a leaves, is moved for the gang of its own department, and gives back what a asks for.
   world w{R"(
     nodes 4 4 4
     queue d - - 1

@@ -13,7 +13,7 @@ static_assert(allot::node_aware_placement<allot::gpu::inventory>);
 static_assert(!allot::node_aware_placement<allot::no_placement>);
 
 TEST_CASE("cycle_state: a job that fits at once is bound although another is pipelined") {
-  // The one that waits for node 0 is older; the other has node 1 now.
+  // The job pending for node 0 is older; the other one has node 1 now.
   world w{R"(
     nodes 2 1
     queue d - - 1
@@ -25,7 +25,7 @@ TEST_CASE("cycle_state: a job that fits at once is bound although another is pip
 }
 
 TEST_CASE("cycle_state: capacity that a pipelined gang waits for is not free") {
-  // One of its pods could start at once, and does not.
+  // One of its pods could start at once, but does not.
   world w{R"(
     nodes 5
     queue d - - 1
@@ -38,7 +38,7 @@ TEST_CASE("cycle_state: capacity that a pipelined gang waits for is not free") {
 }
 
 TEST_CASE("cycle_state: a pipelined job may yield in the same cycle, and then waits for the next") {
-  // r1 moves for p0. Then b, which deserves five, takes them back from a.
+  // r1 is evicted for p0. Then b, which deserves five, reclaims them from a.
   world w{R"(
     nodes 5 5
     queue d - - 1
@@ -55,7 +55,7 @@ TEST_CASE("cycle_state: a pipelined job may yield in the same cycle, and then wa
 }
 
 TEST_CASE("cycle_state: a pipelined job that finds its place again makes room for another") {
-  // Without one that might yield, KAI looks for no room; x might, and need not.
+  // Without a possible victim KAI does not search for room; x is a possible victim, but is not needed.
   world w{R"(
     nodes 1 1 1
     queue d - - 1
@@ -84,7 +84,7 @@ TEST_CASE("cycle_state: pipelined units are forgotten at the end of the cycle") 
 }
 
 TEST_CASE("cycle_state: nothing is assumed: a job submitted in between may get the place") {
-  // Of a queue that goes first by then.
+  // Of a queue that is first by then.
   world w{R"(
     nodes 2
     queue d - - 1

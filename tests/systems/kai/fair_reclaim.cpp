@@ -89,7 +89,7 @@ class books_of {
 TEST_CASE("fair_reclaim: the gate, and trap 25") {
   const books_of b{14, {{"a", "", 0, 14}, {"b", "", 0, 0, 14}}};
   CHECK(b.may_reclaim("b", 7));
-  CHECK_FALSE(b.may_reclaim("b", 8));  // However far over its share the other is.
+  CHECK_FALSE(b.may_reclaim("b", 8));  // However far the other exceeds its share.
   CHECK_FALSE(b.may_reclaim("b", 1, capacity_kind::guaranteed));
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("fair_reclaim, trap 18: a third department over its share does not blo
 }
 
 TEST_CASE("fair_reclaim: the margin, where the beneficiary's department is over its share") {
-  // With the job d1 has five of its four, the other is left with five of four.
+  // With the job d1 has five of its four, and the other keeps five of four.
   const std::vector<queue> queues{
       {"d1", "", 0, 4}, {"d2", "", 0, 6}, {"a", "d1", 6, 0, 2}, {"b", "d2", 0, 0, 6}};
   std::vector<queue> busy = queues;
@@ -163,7 +163,7 @@ TEST_CASE("fair_reclaim: a fair reclaim is not reversed") {
     const std::size_t y = 2 + random.below(4);
     if (x == y || queues[y].used == 0 || queues[x].waiting == 0) return;
     const std::int64_t amount = random.between(1, std::min(queues[y].used, queues[x].waiting));
-    // One GPU at a time, so that nobody gives more than it has too much.
+    // One GPU at a time, so that no queue gives more than its excess.
     const std::vector<books_of::taken> bundles(static_cast<std::size_t>(amount), {queues[y].name, 1});
     if (!before.may_reclaim(queues[x].name, amount) || !before.is_fair(queues[x].name, amount, bundles))
       return;

@@ -19,7 +19,7 @@ TEST_CASE("job_queues: pending jobs are in order of priority and age, elastic po
 }
 
 TEST_CASE("job_queues: pods without a unit of their own count as requested") {
-  // a asks for six: its share is six. Were it one, b would take all back.
+  // a asks for six, so its share is six. If it were one, b would reclaim everything.
   world w{R"(
     nodes 6
     queue a - 0 1

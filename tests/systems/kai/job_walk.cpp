@@ -16,8 +16,8 @@ using allot_test::random_source;
 
 namespace {
 
-/// Quotas of one department or several, jobs that run, jobs that wait: of few sizes and priorities, some
-/// elastic, some that may not be preempted.
+/// Quotas of one or several departments with running and pending jobs of few sizes and priorities; some are
+/// elastic, some may not be preempted.
 struct random_kai {
   random_source& random;
   std::vector<std::string> leaves{};
@@ -54,7 +54,7 @@ struct random_kai {
   }
 };
 
-/// What is decided while jobs come and end.
+/// The decisions while jobs are submitted and end.
 template <class World>
 std::string diary(std::uint64_t seed, allot::kai_policies policies) {
   random_source random{seed};
@@ -74,7 +74,7 @@ std::string diary(std::uint64_t seed, allot::kai_policies policies) {
     for (std::int64_t i = 0; i < come; ++i) {
       const std::string line = told.job("wait");
       world.tell(line);
-      // One that is refused has no id, and none is asked for by name after its end: ids are given again.
+      // A refused job has no id, and no job is looked up by name after its end: ids are reused.
       if (world.id(told.last())) told.alive.push_back(told.last());
     }
     if (!told.alive.empty()) {

@@ -30,7 +30,8 @@ allot::quota_tree<> random_tree(random_source& random) {
   return allot::build_quota_tree(specs).value();
 }
 
-/// KAI's heaps as they are told of: who has had its turn is keyed anew only when it stands at the front.
+/// KAI's heaps under the notifications that they get: the key of a queue that had its turn is updated only
+/// when it reaches the front.
 class by_hand {
  public:
   using key_type = std::pair<int, std::size_t>;
@@ -130,12 +131,12 @@ void compare(random_source& random) {
       const quota_id q = turn.next(tree, key);
       REQUIRE(q == expected.next(key));
       if (!q) break;
-      // Having a turn changes what is used, from here to the root.
+      // A turn changes the usage from here to the root.
       for (quota_id a = q; a; a = tree.parent(a)) value[a.index()] += static_cast<int>(random.below(3)) - 1;
       const bool stays = --jobs[q.index()] > 0;
       turn.passed(tree, q, stays);
       expected.passed(q, stays);
-      if (turns == 5 && random.one_in(4)) break;  // Left halfway.
+      if (turns == 5 && random.one_in(4)) break;  // Abandoned halfway.
     }
   }
 }
@@ -183,7 +184,7 @@ TEST_CASE("lazy_tournament: reports whether other quotas were keyed on the way t
   turn.enter(quota_id{1});
   turn.start(tree, key);
   CHECK(turn.next(tree, key) == quota_id{0});
-  CHECK_FALSE(turn.keyed_others_than(quota_id{0}));  // Nobody was.
+  CHECK_FALSE(turn.keyed_others_than(quota_id{0}));  // None had a turn.
   keys[0] = 1;
   turn.passed(tree, quota_id{0}, true);
   CHECK(turn.next(tree, key) == quota_id{0});

@@ -10,7 +10,7 @@ using world = allot_test::kai_world;
 
 namespace {
 
-/// What past_usage asks of a session.
+/// What past_usage requires of a session.
 struct small_session {
   static constexpr std::size_t n = 1;
   allot::quota_tree<> own;
@@ -39,13 +39,13 @@ TEST_CASE("past_usage: usage as a part of the capacity, over the time since the 
   session.at = 10;
   session.books.charge(b, gpus(4));
   usage.note(session, b);
-  usage.note(session, b);  // Once.
+  usage.note(session, b);  // counted once
   session.at = 20;
   const auto parts = usage.parts(session, gpus(8));
   CHECK(parts[a.index()][0] == 500'000);
   CHECK(parts[b.index()][0] == 250'000);
   CHECK(parts[d.index()][0] == 750'000);
-  // A new tree keeps them.
+  // A new tree keeps the values.
   usage.reset(session);
   CHECK(usage.parts(session, gpus(8))[a.index()][0] == 500'000);
 }

@@ -4,7 +4,7 @@
 #include <allot/gpu/inventory.hpp>
 #include <allot/sim/places.hpp>
 
-// The reference inventory has all that runai can use, and a placement needs none of it.
+// The reference inventory has everything that runai can use; runai requires none of it from a placement.
 static_assert(allot::node_aware_placement<allot::gpu::inventory> &&
               allot::device_counting_placement<allot::gpu::inventory>);
 static_assert(allot::podded_request<allot::gpu::pod_request> &&

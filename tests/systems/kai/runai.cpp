@@ -14,14 +14,14 @@ namespace {
 std::string decide(const std::string& told) {
   return world{told}.step();
 }
-/// With whoever was told to go gone, until nothing is decided any more.
+/// Runs cycles until nothing is decided any more; evicted jobs are released in between.
 std::string settle(const std::string& told) {
   return world{told}.settle();
 }
 
 }  // namespace
 
-// Facts of KAI's tables, reclaim_test.go.
+// Cases from KAI's tables, reclaim_test.go.
 
 TEST_CASE("runai, reclaim: two queues over their share yield one job each, the lowest priority") {
   CHECK(decide(R"(
@@ -211,7 +211,7 @@ TEST_CASE("runai, reclaim: from a job larger than its queue's fair share, not fr
   const std::string weighted = "queue d - - 1\n queue q0 d 2 1\n queue q1 d 2 2\n";
   CHECK(decide("nodes 10\n" + weighted + "run r q0 1x8 @0\n wait p q1 1x6") == "-r ~p");
   CHECK(decide("nodes 10\n" + weighted + "run r q0 1x4 @0\n wait p q1 1x7").empty());
-  // 12 - 4 = 8 by 1:2 is 2.67 and 5.33; the unit that rounding leaves goes to the larger fraction.
+  // 12 - 4 = 8 by 1:2 is 2.67 and 5.33; the unit left by rounding goes to the larger fraction.
   CHECK(decide("nodes 12\n" + weighted + "run r q0 1x10 @0\n wait p q1 1x7") == "-r ~p");
 }
 
@@ -287,7 +287,7 @@ TEST_CASE("runai, reclaim: gangs") {
 TEST_CASE("runai, consolidation: a running job moves so that a larger one fits") {
   const std::string two = "nodes 4 4\n queue d - - 1\n queue q0 d 2 1\n";
   CHECK(decide(two + "run r0 q0 1x2 @0\n run r1 q0 1x2 @1\n wait p0 q0 1x3\n wait p1 q0 1x2") ==
-        "+p1");  // With the allocate phase first the second job takes the room.
+        "+p1");  // If the allocate phase ran first, the second job would take the room.
   CHECK(decide(two + "run r0 q0 1x2 @0\n run r1 q0 1x2 @1\n wait p0 q0 1x5\n wait p1 q0 1x3") == "-r1 ~p1");
   CHECK(decide(two + "run r0 q0 1x2 @0\n run r1 q0 1x2 @1\n run r2 q0 1x1 @1\n"
                      "wait p0 q0 1x4\n wait p1 q0 2x3 min=1") == "-r1 ~p1");
@@ -381,7 +381,7 @@ TEST_CASE("runai, allocate: elastic jobs start with their minimum and grow, the 
         "+p0:1 +p1:1 +p0:1 +p1:1 +p0:1");
 }
 
-// integration_tests/reclaim/reclaim_test.go: with those told to go gone, until nothing is decided any more.
+// integration_tests/reclaim/reclaim_test.go: evicted jobs are released, until nothing is decided any more.
 
 TEST_CASE("runai, in rounds: lent capacity is reclaimed once") {
   CHECK(settle("nodes 8\n queue d - - 1\n queue q0 d 6 6\n queue q1 d 5 5\n"
@@ -389,7 +389,7 @@ TEST_CASE("runai, in rounds: lent capacity is reclaimed once") {
   CHECK(settle("nodes 4\n queue d - - 1\n queue q0 d 2 2\n queue q1 d 2 2\n"
                "run r0 q0 1x2 @0\n run r1 q0 1x1 @0\n run r2 q1 1x1 @0\n"
                "wait p0 q1 1x3\n wait p1 q1 1x1\n wait p2 q0 1x1")
-            .empty());  // Allocate would give it back to q0: the first of q1 stands in the way of the second.
+            .empty());  // Allocate would give it back to q0: the first job of q1 blocks the second.
   CHECK(settle("nodes 4\n queue d - - 1\n queue q0 d 1 1\n queue q1 d 1 1\n queue q2 d 0 0\n"
                "run r0 q0 1x2 @0\n run r1 q0 1x1 @0\n run r2 q2 1x1 @0\n wait p q1 1x1") == "-r2 ~p | +p");
   CHECK(settle("nodes 4\n queue d - - 1\n queue q0 d 1 1\n queue q1 d 1 1\n queue q2 d 1 0 prio=1\n"
@@ -460,7 +460,7 @@ TEST_CASE("runai, in rounds: the second in line, roundings, elastic jobs and fra
   CHECK(settle(two + "run r0 q0 1x0.7 @0\n run r1 q1 1x0.3 @1\n wait p q1 2x0.7") == "-r0 ~p | +p");
 }
 
-// Traps of KAI's history, and what it does not promise.
+// Traps from KAI's history, and what it does not promise.
 
 TEST_CASE("runai, trap 15: jobs of several trees reclaim from each other") {
   CHECK(
@@ -477,7 +477,7 @@ TEST_CASE(
 }
 
 TEST_CASE("runai, trap 21: rounding gives the last GPU to the lower priority's share, but not its turn") {
-  // c's fair share is one, a's and b's are none; yet in line a goes first and would have it again.
+  // c's fair share is one, a's and b's are none; yet a is first in line and would get it back.
   const std::string one = "nodes 1\n queue a - 0 1 prio=1\n queue b - 0 1 prio=1\n queue c - 0 1\n";
   CHECK(decide(one + "run r a 1x1 @0\n wait p b 1x1\n wait q c 1x1").empty());
   CHECK(decide(one + "run r c 1x1 @0\n wait p a 1x1\n wait q b 1x1").empty());  // Nor may the higher take it.

@@ -21,7 +21,7 @@ TEST_CASE("running_pods: elastic pods yield before whole jobs, the last pod of e
     wait p0 b 1x1
     wait p1 b 1x1
     wait p2 b 1x1)"};
-  // The surplus of the lower priority, then its jobs, though r2 could do with less.
+  // First the surplus pods of the lower priority, then its jobs, though r2 could do with less.
   CHECK(w.step() == "-r0:1 -r0:1 -r1 ~p0 ~p1 ~p2");
 }
 
@@ -40,7 +40,7 @@ TEST_CASE("running_pods: a line follows starts, ends and reused indexes") {
   w.let_go();
   CHECK(w.step() == "+p0");
   w.finished("r2");
-  w.tell("wait q a 1x1 prio=75");  // It gets the index of r2, and goes last.
+  w.tell("wait q a 1x1 prio=75");  // It gets the index of r2, and is evicted last.
   CHECK(w.id("q").index() == 2);
   w.scheduler().cancel(w.id("r3"));
   CHECK(w.step() == "+q");

@@ -31,7 +31,7 @@ struct queue {
   std::int64_t weight = 1000;
 };
 
-/// Whether the first of two queues goes before the second, with jobs that ask for that much.
+/// Whether the first of two queues precedes the second, with jobs that request this much.
 class pair_of_queues {
  public:
   pair_of_queues(std::int64_t capacity, const queue& first, const queue& second)
@@ -101,7 +101,7 @@ TEST_CASE("saturation_standing: the smaller share with the job, without victims,
   CHECK(q.first_goes(1, 1));        // 7/6 before 4/3
   CHECK_FALSE(q.first_goes(3, 1));  // 9/6 after 4/3
   CHECK(q.first_goes(2, 1, 1, 0));  // 7/6 before 4/3
-  CHECK_FALSE(q.first_goes(2, 1));  // 8/6 is 4/3 and 6/6 is 3/3: the one that may have less goes.
+  CHECK_FALSE(q.first_goes(2, 1));  // 8/6 is 4/3 and 6/6 is 3/3: the one that deserves less is first.
 }
 
 TEST_CASE("saturation_standing: finally the older") {
@@ -130,8 +130,7 @@ TEST_CASE("saturation_standing: over-utilised means above the share in all of KA
            saturation_standing<3>{books, quota_id{1}, one, {}};
   };
   CHECK_FALSE(a_goes(resources<3>{gpus(3), gpus(3), gpus(3)}));
-  CHECK(
-      a_goes(resources<3>{gpus(3), gpus(3), gpus(2)}));  // Trap 26: not demoted, for its priority is higher.
+  CHECK(a_goes(resources<3>{gpus(3), gpus(3), gpus(2)}));  // Trap 26: not demoted, as its priority is higher.
 }
 
 TEST_CASE("saturation_standing: a strict order with one dimension, by KAI's rules in turn") {

@@ -10,7 +10,7 @@
 using world = allot_test::kai_world;
 
 TEST_CASE("scenario_replay: a victim that is first in line keeps its place, so the scenario fails") {
-  // a would be given it back before b's second is looked at, for b's first asks for so much.
+  // a would be given it back before b's second job is tried, because b's first asks for that much.
   world w{R"(
     nodes 4
     queue d - - 1
@@ -42,7 +42,7 @@ TEST_CASE("scenario_replay: a victim that fits elsewhere is evicted, and placed 
 
 TEST_CASE(
     "scenario_replay: of a gang, the pods come back one by one where they stood, and only others move") {
-  // Node 0 has room for all four once they have left, so the one on node 1 comes there too.
+  // Node 0 has room for all four once they are released, so the one on node 1 is placed there too.
   world w{R"(
     nodes 4 4
     queue d - - 1
@@ -55,7 +55,7 @@ TEST_CASE(
 }
 
 TEST_CASE("scenario_replay: a fraction goes to the fullest GPU, counting pods that are leaving") {
-  // p1 has the GPU that k leaves. p2 would fit there, but takes v's part of the other.
+  // p1 takes the GPU that k releases. p2 would fit there, but takes v's part of the other GPU.
   world w{R"(
     nodes 2
     queue d - - 1
@@ -101,8 +101,8 @@ TEST_CASE("scenario_replay: everything is as before when nothing was found") {
 
 TEST_CASE(
     "scenario_replay: who is passed over has a turn of its own, though it asks for the same as the last") {
-  // Behind b's second job d0 stands at 10/8, before d1 at 12/8. So a has a turn and u1 is passed over; from
-  // then on u2 speaks for d0, at 13/8, and c's jobs go before p.
+  // Behind b's second job d0 is at 10/8, before d1 at 12/8. So a has a turn and u1 is passed over. From then
+  // on u2 represents d0, at 13/8, and c's jobs precede p.
   std::string told = R"(
     nodes 8 8
     queue d0 - 8 1

@@ -39,7 +39,7 @@ TEST_CASE("scenario_solver: it stops at the first number of pods without a solut
 }
 
 TEST_CASE("scenario_solver: victims of the job's own action only") {
-  // Within the queue those of lower priority, between queues those over their share.
+  // Within the queue jobs of lower priority, between queues those over their share.
   const std::string told =
       "nodes 2\n queue d - - 1\n queue a d 1 0\n queue b d 1 0\n"
       "run r0 a 1x1 @0\n run r1 b 1x1 @0\n";
@@ -62,7 +62,7 @@ TEST_CASE("scenario_solver: ineligible jobs are never victims, however many ther
 
 TEST_CASE("scenario_solver: a queue served by a reclaim is not reclaimed from in turn") {
   allot_test::for_each_seed(500, [](random_source& random) {
-    // Flat queues, one node, whole jobs: what one takes the other can't take back, for five rounds.
+    // Flat queues, one node, whole jobs: what one takes the other can't reclaim, for five rounds.
     std::string told = "nodes 12\n queue d - - 1\n";
     for (int q = 0; q < 3; ++q) {
       told += "queue q" + std::to_string(q) + " d " + std::to_string(random.between(0, 4)) + " " +

@@ -16,7 +16,6 @@ TEST_CASE("failed_units: a smaller request is tried after a failed one") {
 }
 
 TEST_CASE("failed_units: an equal one is not tried again, one of another priority is") {
-  // The first may not be preempted and would be more than b deserves: it fails for a reason of its own.
   const std::string told =
       "nodes 2\n queue d - - 1\n queue a d 2 0\n run r0 a 1x1 @0\n run r1 a 1x1 @0 prio=60\n";
   CHECK(world{told + "wait p a 1x1 prio=55\n wait q a 1x1 prio=75"}.step() == "-r0 ~q");
@@ -24,7 +23,7 @@ TEST_CASE("failed_units: an equal one is not tried again, one of another priorit
 }
 
 TEST_CASE("failed_units, trap 10: priorities are distinguished, whatever their number") {
-  // 50 and 306 are the same in eight bits: the first fails, the second need not.
+  // 50 and 306 are equal in eight bits: the first fails, the second need not.
   const std::string told = "nodes 1\n queue d - - 1\n queue a d 1 0\n run r a 1x1 @0 prio=60\n";
   CHECK(world{told + "wait p a 1x1 prio=50\n wait q a 1x1 prio=306 yield"}.step() == "-r ~q");
 }

@@ -52,7 +52,7 @@ TEST_CASE("share_accounts: usage and requests are summed up to the root") {
   books.charge(a, gpus(2), capacity_kind::guaranteed);
   CHECK(books.allocated(d) == resources<>{gpus(6)});
   CHECK(books.guaranteed(a) == resources<>{gpus(3)});
-  CHECK(books.requested(d) == resources<>{gpus(6)});  // It waited already.
+  CHECK(books.requested(d) == resources<>{gpus(6)});  // It was already pending.
   books.release(a, gpus(2), capacity_kind::guaranteed);
   CHECK(books.allocated(a) == resources<>{gpus(3)});
   CHECK(books.total() == resources<>{gpus(4)});
@@ -68,7 +68,7 @@ TEST_CASE("share_accounts: the allocatable share") {
   books.set_own(tree.find("b"), gpus(1), {}, gpus(20));
   books.divide(gpus(20));
   CHECK(books.fair_share(tree.find("a")) == resources<>{gpus(1)});
-  CHECK(books.allocatable(tree.find("a")) == resources<>{gpus(4)});  // What it deserves, asked for or not.
+  CHECK(books.allocatable(tree.find("a")) == resources<>{gpus(4)});  // What it deserves, requested or not.
   CHECK(books.allocatable(tree.find("b")) == resources<>{gpus(5)});
   CHECK(books.allocatable(tree.find("all"))[0].is_unlimited());
 }

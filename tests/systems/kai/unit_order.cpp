@@ -24,7 +24,7 @@ struct unit_record {
 }  // namespace
 
 TEST_CASE("unit_rank: priority, then jobs below their minimum, then age") {
-  // The key is less for a higher priority.
+  // A higher priority has a smaller key.
   const job_id first{0}, second{1};
   const unit_rank high{-9, 2, 50, 5, second, 3}, waits{-5, 0, 40, 4, first, 0}, runs{-5, 1, 10, 1, first, 0},
       grows{-5, 2, 1, 2, first, 0}, newer{-5, 2, 1, 3, first, 0}, later_pod{-5, 2, 1, 3, first, 1},

@@ -75,7 +75,7 @@ TEST_CASE("victims_queue: minimum runtime protects a job from other quotas") {
     wait p b 1x1)";
   world w{told};
   guarantee(w, "a", {0, 100});
-  // Between departments it is theirs that counts, and d1 says nothing.
+  // Between departments the departments' settings count, and d1 has none.
   CHECK(step(w, 60) == "-new ~p");
 
   allot::kai_policies by_queue;

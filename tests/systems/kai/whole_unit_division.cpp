@@ -24,8 +24,8 @@ using allot_test::random_source;
 
 namespace {
 
-/// In thousandths of a GPU: what it deserves (-1: everything), its limit (-1: none), what it asks for, its
-/// weight (1000: one), what it has used lately in millionths of the cluster.
+/// In thousandths of a GPU: deserved (-1: everything), limit (-1: none), request, weight (1000: one), recent
+/// usage in millionths of the cluster.
 struct queue {
   std::int64_t deserved = 0;
   std::int64_t weight = 1000;
@@ -71,8 +71,8 @@ std::vector<std::int64_t> divide(std::int64_t total, const std::vector<queue>& q
 }
 using shares = std::vector<std::int64_t>;
 
-/// The same as it is written in the reference, in floating point, with every quotient nudged up so that what
-/// is whole stays whole.
+/// The same as written in the reference, in floating point, with every quotient nudged up so that whole
+/// numbers stay whole.
 shares in_doubles(double total, std::vector<queue> queues, double k) {
   const std::size_t n = queues.size();
   std::vector<double> given(n), fraction(n, -1);
@@ -221,10 +221,10 @@ TEST_CASE("whole_unit_division, trap 23: usage is relative to the cluster, weigh
   allot::whole_unit_division<>::options o;
   o.k = 1000;
   const std::vector<resources<>> requested{gpus(32), gpus(160), gpus(16), gpus(16)};
-  // All that d has been given is a tenth of the cluster, and a had it all.
+  // d has been given a tenth of the cluster in total, and a had all of it.
   const std::vector<allot::per_dimension<std::int64_t, 1>> used{{100'000}, {0}, {100'000}, {0}};
   division.update(tree, gpus(160), requested, used, o);
-  // 0.9 to 1 of 16 is 7.58 and 8.42. Weighed against its sibling, b would have 2 to 1 or more.
+  // 0.9 to 1 of 16 is 7.58 and 8.42. Relative to its sibling only, b would have 2 to 1 or more.
   CHECK(division.fair_share(tree.find("a")) == resources<>{gpus(8)});
   CHECK(division.fair_share(tree.find("b")) == resources<>{gpus(8)});
 }
@@ -296,7 +296,7 @@ TEST_CASE(
       if (queues[i].weight == 0) CHECK(given[i] <= queues[i].deserved);
     }
     CHECK(sum <= std::max(total, deserved));
-    // Scale-free: what the weights have in common does not matter.
+    // Scale-free: a common factor of the weights does not matter.
     std::vector<queue> scaled = queues;
     for (queue& q : scaled) q.weight *= 7;
     CHECK(divide(total, scaled) == given);

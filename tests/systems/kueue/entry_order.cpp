@@ -30,7 +30,7 @@ struct entry {
   choice chosen{};
 };
 
-/// With `admits`, each visited entry is given what it asks for.
+/// With `admits`, each visited entry is given what it requests.
 template <class Order>
 std::string visits(Order& order, allot::ledger<>& l, std::vector<entry>& entries, bool admits = false) {
   std::string said;
@@ -83,7 +83,7 @@ TEST_CASE("entry_order: the lowest share with the request first, recomputed afte
                          {"of_c", c, root, 0, 3, 3, {}, {0, gpus(1)}}};
   // Loans of 1, 3 at weight 4, and 1.
   CHECK(visits(order, l, all) == "of_b of_a of_c");
-  // Who does not borrow goes before a lower share, which without a loan is zero anyway.
+  // An entry that does not borrow precedes one with a lower share, which without a loan is zero anyway.
   all[0].chosen.request = gpus(2);
   CHECK(visits(order, l, all) == "of_a of_b of_c");
   all[0].chosen.request = gpus(12);
@@ -91,7 +91,7 @@ TEST_CASE("entry_order: the lowest share with the request first, recomputed afte
 }
 
 TEST_CASE("entry_order: shares compare below the common ancestor, so order changes with each decision") {
-  // Two cohorts; what one is given counts against its next.
+  // Two cohorts; what one is given counts against its next entry.
   auto l = make_ledger({{.name = "root", .nominal = gpus(12)},
                         {.name = "left", .parent = "root"},
                         {.name = "right", .parent = "root"},
@@ -108,7 +108,7 @@ TEST_CASE("entry_order: shares compare below the common ancestor, so order chang
                          {"r2", r2, root, 0, 1, 4, {}, {0, gpus(2)}}};
   CHECK(visits(order, l, all) == "l1 l2 r1 r2");
   CHECK(visits(order, l, all, true) == "l1 r1 l2 r2");
-  // Far below, l1 itself uses more than l2, but left as a whole uses less than right.
+  // At the bottom l1 itself uses more than l2, but left as a whole uses less than right.
   l.charge(l1, gpus(2));
   l.charge(r1, gpus(4));
   CHECK(visits(order, l, all) == "l2 l1 r2 r1");
@@ -121,7 +121,7 @@ TEST_CASE("entry_order: trees by their roots, and a tree without a cohort is one
   const quota_id x{0}, y{1};
   std::vector<entry> all{{"y", y, y, 5, 0, 1, {}, {0, gpus(1)}}, {"x", x, x, 0, 9, 2, {}, {0, gpus(1)}}};
   CHECK(visits(order, l, all) == "y x");
-  CHECK(visits(order, l, all) == "y x");  // Nothing is left over from the first time.
+  CHECK(visits(order, l, all) == "y x");  // No state is left from the first time.
 }
 
 TEST_CASE("entry_order: own jobs of an inner quota are a peer of its children") {
@@ -130,7 +130,7 @@ TEST_CASE("entry_order: own jobs of an inner quota are a peer of its children") 
   order.reset(l);
   std::vector<entry> all{{"own", root, root, 0, 2, 1, {}, {0, gpus(2)}},
                          {"below", a, root, 0, 1, 2, {}, {0, gpus(2)}}};
-  // The pool of the root is its own: its jobs do not borrow.
+  // The pool of the root is its own, so its jobs do not borrow.
   CHECK(visits(order, l, all) == "own below");
   l.charge(root, gpus(4));
   CHECK(visits(order, l, all) == "below own");

@@ -9,8 +9,8 @@
 
 #include "tests/support/kueue_world.hpp"
 
-// What Kueue's own table says (TestFairPreemptions in pkg/scheduler/preemption), told as scenarios: the
-// incoming workload is the only one that waits, and the first cycle says whom it evicts.
+// Kueue's own table (TestFairPreemptions in pkg/scheduler/preemption) as scenarios: the incoming workload is
+// the only pending one, and the first cycle decides its victims.
 
 namespace {
 
@@ -24,7 +24,7 @@ constexpr auto never = allot::preempt_within::never;
 constexpr auto lower = allot::preempt_within::lower_priority;
 constexpr auto any = allot::preempt_reclaim::any;
 
-/// Three queues of three, one of none. `unit` makes room for halves.
+/// Three queues with a nominal quota of three, one with none. `unit` allows for halves.
 std::vector<kueue_queue> base(std::int64_t unit = 1) {
   allot::preempt_settings p = kueue_may(lower, any);
   p.borrow = allot::preempt_borrow::lower_priority;

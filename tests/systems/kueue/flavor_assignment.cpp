@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-// Mostly what Kueue's tables say (flavorassigner_test.go): flavors of one resource are the dimensions, and an
-// oracle says what preemption would come to.
+// Mostly cases of Kueue's tables (flavorassigner_test.go): flavors of one resource are the dimensions, and an
+// oracle gives the result of preemption.
 
 using allot::fit_mode;
 using allot::flavor_step;
@@ -56,7 +56,7 @@ struct question {
   amounts base = amounts();
 };
 
-/// For the quota named "cq". Where the oracle is not told it knows of victims in the own quota.
+/// For the quota named "cq". Where the oracle has no entry, it reports victims in the own quota.
 allot::flavor_assignment<n> assigned(const question& q) {
   std::vector<allot::quota_spec<n>> specs;
   for (const quota& x : q.quotas) {
@@ -86,7 +86,7 @@ allot::flavor_assignment<n> assigned(const question& q) {
         return at == q.oracle.end() ? allot::preemption_outlook{fit_mode::preempt, 0} : at->second;
       });
 }
-/// "fit 1 borrows 1": the mode, the flavor of each group and from how far, if it borrows.
+/// "fit 1 borrows 1": the mode, the flavor of each group, and the distance from which it borrows, if it does.
 std::string answer(const question& q) {
   const auto a = assigned(q);
   if (a.mode == fit_mode::no_fit) return "no fit";
@@ -115,11 +115,11 @@ std::vector<amounts> any_of(std::int64_t amount, std::size_t flavors = 2) {
 TEST_CASE("flavor_assignment: the first that fits, else the best, as Kueue's TestAssignFlavors") {
   const quota alone{.name = "cq", .nominal = {10, 10}, .uses = {2}};
   CHECK(answer({{alone}, {any_of(8)}}) == "fit 0");
-  // A preemption in sight: on with the next, unless it is to stay.
+  // A possible preemption: continue with the next flavor, unless the search is to stop there.
   CHECK(answer({{alone}, {any_of(9)}}) == "fit 1");
   CHECK(answer({{alone}, {any_of(9)}, stay}) == "preempt 0");
   CHECK(answer({{alone}, {any_of(11)}}) == "no fit");
-  // Not even preemption makes the first do; nobody needs to be asked.
+  // Preemption does not help in the first flavor either; no oracle is needed.
   CHECK(answer({{{.name = "cq", .nominal = {3, 10}}}, {any_of(9)}, stay}) == "fit 1");
 
   const quota pool{.name = "pool"};
@@ -131,7 +131,7 @@ TEST_CASE("flavor_assignment: the first that fits, else the best, as Kueue's Tes
   quota second_lacks = first_borrows;
   second_lacks.nominal = {10, 1};
   CHECK(answer({{pool, second_lacks, other}, {any_of(9)}, go_on}) == "fit 0 borrows 1");
-  // The same with limits of what is lent.
+  // The same with lending limits.
   const quota lends{.name = "cq", .cohort = "pool", .nominal = {10, 10}, .uses = {2}, .lend = {1, 0}};
   CHECK(answer({{pool, lends, other}, {any_of(9)}, go_on}) == "fit 1");
   quota lends_less = lends;
@@ -146,19 +146,19 @@ TEST_CASE("flavor_assignment: preemption for a loan, as Kueue's TestAssignFlavor
   const std::map<std::size_t, allot::preemption_outlook> victims{{0, {fit_mode::preempt, 1}}};
   CHECK(answer({{pool, cq, other}, {any_of(12)}, stay, victims, true}) == "preempt 0 borrows 1");
   CHECK(answer({{pool, cq, other}, {any_of(12)}, go_on_rather_than_borrow, victims, true}) == "fit 1");
-  // May it not preempt for a loan, the first flavor is out of the question.
+  // If it may not preempt in order to borrow, the first flavor is excluded.
   CHECK(answer({{pool, cq, other}, {any_of(12)}, stay, victims, false}) == "fit 1");
   quota smaller = other;
   smaller.nominal = {11};
   CHECK(answer({{pool, cq, smaller}, {any_of(12, 1)}, stay, victims, true}) == "no fit");
 
-  // Nobody to preempt in the first: on with the next even if preemption stops the search.
+  // No victims in the first flavor: continue with the next even if preemption stops the search.
   const std::vector<quota> both{pool,
                                 {.name = "cq", .cohort = "pool", .borrow = {2, 2}},
                                 {.name = "other", .cohort = "pool", .nominal = {2, 2}, .uses = {2}}};
   CHECK(answer({both, {any_of(2)}, stay, {{0, {fit_mode::no_candidates, 0}}}, true}) == "fit 1 borrows 1");
 
-  // The quota covers the request: no permission is needed.
+  // The nominal quota covers the request: no permission is needed.
   CHECK(answer({{pool,
                  {.name = "cq", .cohort = "pool", .nominal = {10}, .uses = {2}, .lend = {0}},
                  {.name = "other", .cohort = "pool"}},
@@ -181,7 +181,7 @@ TEST_CASE("flavor_assignment: reclaim before preemption in the own quota, as Kue
   CHECK(answer({world({1}, {0, 1, 1}), {any_of(10, 3)}, {}, reclaim_second}) == "preempt 1");
   CHECK(answer({world({1}, {0, 1, 1}), {any_of(10, 3)}, stay}) == "preempt 0");
   CHECK(answer({world({1, 1, 1}, {}), {any_of(10, 3)}}) == "preempt 0");
-  // One flavor for both resources: each is judged by its worst.
+  // One flavor for both resources: the worst of them counts.
   const std::vector<amounts> both{{10, 0, 0, 10}, {0, 10, 0, 0, 10}, {0, 0, 10, 0, 0, 10}};
   CHECK(answer({world({1, 0, 0, 1, 1}, {0, 1, 1}), {both}, {}, reclaim_second}) == "preempt 2");
 }
@@ -198,21 +198,21 @@ TEST_CASE("flavor_assignment: the borrowing level, as Kueue's TestHierarchical")
   CHECK(answer({world(cq, {0, 4}), {any_of(4, 3)}}) == "fit 2 borrows 3");
   CHECK(answer({world(cq, {}), {any_of(4, 3)}}) == "fit 1 borrows 2");
   CHECK(answer({world({.name = "cq", .cohort = "one"}, {}), {any_of(4, 3)}}) == "fit 0 borrows 1");
-  // Nobody to preempt near by is worse than a loan from further away.
+  // No victims nearby is worse than borrowing from further away.
   CHECK(
       answer({world({.name = "cq", .cohort = "one", .nominal = {4}, .uses = {4}, .borrow = {0, -1, -1}}, {}),
               {any_of(4, 3)},
               go_on,
               {{0, {fit_mode::no_candidates, 1}}}}) == "fit 1 borrows 2");
-  // Among flavors that fit the nearest, if it goes on where it would borrow.
+  // Among flavors that fit, the nearest, if the search continues where it would borrow.
   CHECK(answer({world(cq, {}), {{{0, 0, 4}, {0, 4}}}, go_on}) == "fit 1 borrows 2");
 }
 
 TEST_CASE("flavor_assignment: groups add up, and each has its own choice") {
   const quota cq{.name = "cq", .nominal = {4, 10}, .uses = {3, 3}};
-  // Kueue's launcher and workers: 2 in the first flavor, and 10 which only the second could ever hold.
+  // Kueue's launcher and workers: 2 in the first flavor, and 10 that only the second could ever hold.
   CHECK(answer({{cq}, {{{2}}, {{10}, {0, 10}}}}) == "preempt 0 1");
-  // What one group takes of a flavor the next does not find there.
+  // What one group takes of a flavor is not available to the next.
   const quota two{.name = "cq", .nominal = {4, 4}};
   CHECK(answer({{two}, {any_of(3), any_of(3)}}) == "fit 0 1");
   CHECK(answer({{two}, {any_of(3), any_of(3), any_of(3)}}) == "no fit");
@@ -222,7 +222,7 @@ TEST_CASE("flavor_assignment: groups add up, and each has its own choice") {
   CHECK(answer({.quotas = {{.name = "cq", .nominal = {4, 4}, .uses = {1}}},
                 .groups = {any_of(1)},
                 .base = {4}}) == "preempt 1");
-  // Resources of which nothing is asked need no quota.
+  // Resources with no request need no quota.
   CHECK(answer({{two}, {{{1, 0, 0}}}}) == "fit 0");
 }
 
@@ -238,9 +238,9 @@ TEST_CASE("flavor_assignment: remembers where it stopped") {
   on.bounds.from[0] = 2;
   CHECK(answer(on) == "fit 2");
   CHECK_FALSE(assigned(on).has_untried());
-  // All were tried: nothing is left.
+  // All flavors were tried: nothing is left.
   CHECK_FALSE(assigned({{cq}, {any_of(9, 2)}}).has_untried());
-  // Pinned, no other is tried, even if it does not do.
+  // If pinned, no other flavor is tried, even if the pinned one does not fit.
   on.bounds.from[0] = 0;
   on.bounds.pinned = true;
   CHECK(answer(on) == "preempt 0");
@@ -276,7 +276,7 @@ TEST_CASE("flavor_assignment: heights, and where a request is covered") {
   CHECK(at("cq", 7) == "2");
   CHECK(at("far", 1) == "2");
   CHECK(at("root", 99) == "0");
-  // Used by its owner, a quota is not there; used by a borrower from outside, it is.
+  // A quota used by its owner is unavailable; used by a borrower from outside, it is available.
   l.charge(l.tree().find("mid"), allot::gpus(3));
   CHECK(at("cq", 4) == "2");
   l.charge(l.tree().find("far"), allot::gpus(9));

@@ -50,7 +50,7 @@ TEST_CASE("flavored_share: loans in the flavors of a resource add up, against al
   CHECK((s.unweighted == ratio{2, 10}));  // gpu; of cpu it is 7 of 40
   l.charge(a, amounts(0, 3, 0));
   CHECK((shares.share_of(l, a).unweighted == ratio{10, 40}));
-  // Each by itself, the second flavor would be 8 of 20.
+  // Separately, the second flavor would be 8 of 20.
   flavored_shares<3> apart;
   apart.reset(l);
   CHECK((apart.share_of(l, a).unweighted == ratio{8, 20}));
@@ -80,7 +80,8 @@ TEST_CASE("flavored_share: weight zero") {
   CHECK((shares.share_of(l, a).unweighted == ratio{1, 10}));
   l.charge(b, amounts(9, 0, 0));
   CHECK(shares.share_of(l, b) < shares.share_of(l, a));
-  // What nobody has, nobody borrows a share of; who asks for it borrows all the same (Kueue #6617).
+  // A resource with no capacity adds nothing to a share; a request for it still counts as borrowing (Kueue
+  // #6617).
   l.release(a, amounts(1, 0, 0));
   l.charge(a, amounts(0, 0, 1));
   CHECK(shares.share_of(l, a).borrows);

@@ -63,6 +63,6 @@ TEST_CASE("float_share: equal shares that round differently, and weight zero") {
   CHECK(five.unweighted == as_key(333.3333333333333));
   CHECK(float_share::of(quantity::whole(1), quantity::whole(15), 500).weighted == as_key(133.33333333333334));
   CHECK(float_share::of(quantity::whole(1), quantity::whole(15), 0).weighted.is_infinite());
-  // Amounts in thousandths give the same as whole ones.
+  // Amounts in thousandths give the same result as whole ones.
   CHECK(float_share::of(quantity::milli(1), quantity::milli(15), 1000).weighted == one.weighted);
 }

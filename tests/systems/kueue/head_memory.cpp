@@ -9,7 +9,7 @@
 
 #include "tests/support/kueue_world.hpp"
 
-// What is remembered of the heads shows in what a scheduler decides.
+// The memory of the heads is tested through the scheduler's decisions.
 
 namespace {
 
@@ -73,7 +73,8 @@ TEST_CASE("head_memory: a strict queue waits for its head, a best-effort one goe
 }
 
 TEST_CASE("head_memory: flavors at which a preemption failed in the end are not tried again (Kueue #1332)") {
-  // Of each resource somebody could go, of both together not: the second flavor is tried in the next cycle.
+  // There are victims for each resource, but not for both together: the second flavor is tried in the next
+  // cycle.
   const auto decides = [](allot::queue_head head) {
     priority_world w{{{.name = "pool"},
                       {.name = "cq",
@@ -92,7 +93,7 @@ TEST_CASE("head_memory: flavors at which a preemption failed in the end are not 
 }
 
 TEST_CASE("head_memory: heads that try one flavor after another terminate") {
-  // Two strict heads, each with three flavors at which a preemption looks possible and fails.
+  // Two strict heads, each with three flavors in which a preemption looks possible and fails.
   std::vector<kueue_queue> queues{{.name = "pool"},
                                   {.name = "bank", .cohort = "pool", .nominal = {4, 4, 4, 4}}};
   for (const char* name : {"a", "b"}) {
@@ -118,7 +119,7 @@ TEST_CASE("head_memory: heads that try one flavor after another terminate") {
 }
 
 TEST_CASE("head_memory: a head that is passed over goes on with its next flavor (Kueue #13956)") {
-  // The strict head keeps free what the other is nominated to.
+  // The strict head keeps free what the other is nominated for.
   for (const bool preserves : {true, false}) {
     CAPTURE(preserves);
     allot::preset_options options;
@@ -135,7 +136,7 @@ TEST_CASE("head_memory: a head that is passed over goes on with its next flavor 
 }
 
 TEST_CASE("head_memory: the last cycle's progress holds even if the world has changed since") {
-  // Each time the head of b is passed over in its first flavor, something ends elsewhere.
+  // Each time the head of b is passed over in its first flavor, a job elsewhere ends.
   for (const bool preserves : {true, false}) {
     CAPTURE(preserves);
     allot::preset_options options;

@@ -8,9 +8,9 @@
 
 #include "tests/support/kueue_world.hpp"
 
-// What Kueue's own tables say (TestPreemption, TestHierarchicalPreemptions in pkg/scheduler/preemption), told
-// as scenarios: the incoming workload is the only one that waits, and the first cycle says whom it evicts.
-// Resources: cpu, memory, and memory of two flavors more.
+// Kueue's own tables (TestPreemption, TestHierarchicalPreemptions in pkg/scheduler/preemption) as scenarios:
+// the incoming workload is the only pending one, and the first cycle decides its victims. Resources: cpu,
+// memory, and memory of two further flavors.
 
 namespace {
 
@@ -27,7 +27,7 @@ constexpr auto no_reclaim = allot::preempt_reclaim::never;
 constexpr auto reclaim_lower = allot::preempt_reclaim::lower_priority;
 constexpr auto reclaim_any = allot::preempt_reclaim::any;
 
-/// Borrowers of a priority of at most 0 yield to borrowers.
+/// Borrowers of a priority of at most 0 may be preempted by borrowers.
 allot::preempt_settings on_loan(allot::preempt_within within, allot::preempt_reclaim reclaim) {
   allot::preempt_settings s = kueue_may(within, reclaim);
   s.borrow = allot::preempt_borrow::lower_priority;
@@ -163,7 +163,7 @@ TEST_CASE("hierarchical_reclaim: within the own queue, as Kueue") {
        {"in", "l1", {4}, 1},
        "-l1-med:priority>in"},
   });
-  // Newer ones of the same priority, the one that was admitted last first.
+  // Of the same priority the newer ones first, by time of admission.
   allot_test::kueue_world<allot::kueue> w{flat()};
   w.runs({"wl1", "starve", {2}, 2, 100})
       .runs({"wl2", "starve", {2}, 1, 101})

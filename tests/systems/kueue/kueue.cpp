@@ -87,8 +87,8 @@ TEST_CASE("kueue: a head that can't fit evicts no job (Kueue #1979), an empty re
 }
 
 TEST_CASE("kueue: an equal request of lower priority is tried by itself") {
-  // The heads of a keep its capacity free one after the other, so that b's second job has no room beside
-  // either of them; meanwhile another tree goes on.
+  // The heads of a reserve its capacity one after the other, so that b's second job has no room beside either
+  // of them; meanwhile another tree proceeds.
   world w{{{.name = "pool"},
            {.name = "a", .cohort = "pool", .nominal = {5}},
            {.name = "b", .cohort = "pool"},
@@ -102,7 +102,7 @@ TEST_CASE("kueue: an equal request of lower priority is tried by itself") {
 }
 
 TEST_CASE("kueue: a quota over its limit with a waiting head counts as if it were within it") {
-  // a0's 3 count as 1 for the rest of the cycle, but still as 3 in the pool: taking a0 out frees only 1.
+  // a0's 3 count as 1 for the rest of the cycle, but still as 3 in the pool: removing a0 frees only 1.
   const auto decides = [](std::int64_t limit) {
     world w{{{.name = "pool", .nominal = {4}},
              {.name = "a",

@@ -51,7 +51,8 @@ TEST_CASE("kueue_fair: a quota without a cohort, and one of weight zero (Kueue #
   alone.runs({"old", "a", {2}, 0}).waits({"new", "a", {1}, 1}).waits({"large", "a", {3}, 2});
   CHECK(alone.step() == "-old:priority>new");
 
-  // Within its own it is never asked; beyond, it is the first, and it takes from nobody who has a share.
+  // Within its nominal quota it is never preempted; beyond it, it is preempted first, and it preempts nothing
+  // that has a share.
   const auto pool = [&](std::int64_t own) {
     return std::vector<allot_test::kueue_queue>{
         {.name = "pool", .nominal = {4}},
@@ -70,7 +71,7 @@ TEST_CASE("kueue_fair: a quota without a cohort, and one of weight zero (Kueue #
 }
 
 TEST_CASE("kueue_fair: floating-point shares, where equal ones round differently") {
-  // b would keep 5 of 15 at weight 5, and a have 1 of 15 at weight 1: as doubles, a's is the greater.
+  // b would keep 5 of 15 at weight 5, and a would have 1 of 15 at weight 1: as doubles, a's is the greater.
   const auto decides = [](std::optional<bool> as_floats) {
     allot::preset_options options;
     options.strategies = allot::fair_strategies::final_share;

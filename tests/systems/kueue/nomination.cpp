@@ -37,7 +37,7 @@ class host {
     }
   }
 
-  /// Pods that are not told to be fewer are all needed; without a menu they are of the first model.
+  /// All pods are needed unless a minimum is given; without a menu they are of the first model.
   void submit(const std::string& name, const std::string& in, std::int64_t gpus, std::uint32_t pods = 1,
               std::uint32_t min_pods = 0, std::int32_t priority = 0, allot::flavor_menu<2> menu = {}) {
     unit_job j;
@@ -57,7 +57,7 @@ class host {
   void cancel(const std::string& name) { scheduler_.cancel(ids_.at(name)); }
   void finished(const std::string& name) { scheduler_.finished(ids_.at(name)); }
 
-  /// "-v>a" v is to go for a, "+a*3/1" a starts with three pods and the second flavor.
+  /// "-v>a" v is evicted for a, "+a*3/1" a starts with three pods and the second flavor.
   std::string step() {
     const auto& plan = scheduler_.step(++now_);
     std::string said;
@@ -112,14 +112,14 @@ TEST_CASE("nomination: an elastic job gets as many pods as it can have, as Kueue
 }
 
 TEST_CASE("nomination: fewer pods instead of victims only where they fit") {
-  // Kueue's preemption together with partial admission: at least the minimum, victims or not.
+  // Kueue's preemption together with partial admission: at least the minimum, with or without victims.
   for (const std::uint32_t pods : {20U, 30U}) {
     CAPTURE(pods);
     books h{{{.name = "eng", .nominal = models(20)}}};
     h.submit("old", "eng", 10, 1, 0, -4);
     CHECK(h.step() == "+old");
     h.submit("new", "eng", 1, pods, 10, 4);
-    // All pods, if need be by preemption, before fewer without.
+    // All pods, by preemption if necessary, before fewer pods without preemption.
     CHECK(h.step() == "-old>new");
     h.gone("old");
     CHECK(h.step() == "+new*20");
@@ -161,7 +161,7 @@ TEST_CASE("nomination: victims until there is a place, and no more") {
   CHECK(h.step() == "");
   const std::string first = said.substr(1, 2), second = said.substr(9, 2);
   h.gone(first);
-  CHECK(h.step() == "");  // The other still stands there, and who has gone does not come back in between.
+  CHECK(h.step() == "");  // The other still runs there; the evicted one is not placed again in between.
   h.gone(second);
   CHECK(h.step() == "+big");
   CHECK(h.step() == "");
@@ -220,7 +220,7 @@ TEST_CASE("nomination: what is kept for a head of another tree") {
     CHECK(h.step() == "+low");
     h.submit("high", "a", 8, 1, 0, 2);
     CHECK(h.step() == "-low>high");
-    // Passed over for who waits for its victim, in a cycle that decides nothing.
+    // Passed over in favour of a job that waits for its victim, in a cycle that decides nothing.
     h.submit("of_b", "b", 4);
     CHECK(h.step() == "");
     h.cancel("high");

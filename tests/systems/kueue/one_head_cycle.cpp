@@ -10,8 +10,8 @@
 #include "tests/support/count_allocations.hpp"
 #include "tests/support/kueue_world.hpp"
 
-// What Kueue's own tables say (TestSchedule and its neighbours in pkg/scheduler), told as scenarios: what one
-// cycle decides for all that wait.
+// Kueue's own tables (TestSchedule and its neighbours in pkg/scheduler) as scenarios: what one cycle decides
+// for all pending workloads.
 
 namespace {
 
@@ -166,7 +166,7 @@ TEST_CASE("one_head_cycle: admissions of one cycle, as Kueue") {
        {{"a", "cq_a", {3}, 0, 1}, {"b", "cq_b", {1}, 0, 2}},
        "+b"},
   });
-  // A strict head stays; parked, it would keep its quota no longer than the cycle.
+  // A strict head stays in the queue; if it were parked, it would keep its quota no longer than the cycle.
   const auto lends = [](allot::preempt_reclaim policy, allot::queue_head head, const std::string& decides) {
     check<allot::kueue>(
         {{"what can always be taken back is lent, what can't is not (#4813)",
@@ -401,7 +401,7 @@ TEST_CASE("one_head_cycle: two that need the same victims, as Kueue") {
 }
 
 TEST_CASE("one_head_cycle: a step does not allocate once its buffers have grown") {
-  // One that is told to go and comes back, again and again.
+  // A workload that is evicted and admitted again and again.
   allot_test::kueue_world<allot::kueue> world{
       {{.name = "root", .nominal = {2}},
        {.name = "mid", .cohort = "root"},

@@ -12,7 +12,7 @@ static_assert(
     allot::hierarchical_reclaim<2>::may_preempt_on_loan({.borrow = allot::preempt_borrow::lower_priority}));
 static_assert(!allot::hierarchical_reclaim<2>::may_preempt_on_loan({.reclaim = allot::preempt_reclaim::any,
                                                                     .borrow = allot::preempt_borrow::never}));
-// With fair sharing who may reclaim may do so while it borrows.
+// With fair sharing a queue that may reclaim may do so while it borrows.
 static_assert(allot::fair_share_targets<2>::may_preempt_on_loan({.reclaim = allot::preempt_reclaim::any,
                                                                  .borrow = allot::preempt_borrow::never}));
 
@@ -20,7 +20,7 @@ namespace {
 
 using allot_test::kueue_queue;
 
-/// Flavors x and y, of which "a" borrows much in one, "b" some in both.
+/// Flavors x and y; "a" borrows much of one, "b" some of both.
 std::string who_goes(const allot::one_head_by_share& policies, std::size_t own = 0) {
   allot::preempt_settings reclaims;
   reclaims.within = allot::preempt_within::never;
@@ -42,10 +42,10 @@ std::string who_goes(const allot::one_head_by_share& policies, std::size_t own =
 }  // namespace
 
 TEST_CASE("one_head_policies: which dimensions are flavors of one resource") {
-  // Each by itself: 7 of 12 and 5 of 12. Together: 7 and 10, of 24.
+  // Separately: 7 of 12 and 5 of 12. Together: 7 and 10, of 24.
   CHECK(who_goes({}) == "-a1:reclaim>c1");
   CHECK(who_goes({.resource_of = {0, 0}}) == "-b1:reclaim>c1");
-  // Dimensions that are not told are resources of their own.
+  // Dimensions without an entry are resources of their own.
   CHECK(who_goes({.resource_of = {0}}) == "-a1:reclaim>c1");
 }
 

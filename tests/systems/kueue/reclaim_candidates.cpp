@@ -86,7 +86,7 @@ TEST_CASE("reclaim_candidates: an unnecessary victim is put back, and the last o
   }
   REQUIRE(trial.fits(true));
   trial.fill_back(victims, true);
-  // Of the three small ones the first needs to go, the others do not: 3 + 1 make room for 4.
+  // Of the three small ones the first must be evicted, the others need not be: 3 + 1 make room for 4.
   std::vector<std::size_t> ids;
   for (const auto& v : victims) ids.push_back(v.job.id.index());
   CHECK(ids == std::vector<std::size_t>{0, 3});
