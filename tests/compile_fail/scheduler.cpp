@@ -159,11 +159,8 @@ using chosen = allot::scheduler<jobs, placement,
                                 allot::policies<by_share, allot::by_settings, by_priority, counts_rivals> >;
 #elif defined judges_rivals_of_a_guard_is_misspelt
 // allot: the guard has a member judge_rivals; the library calls judges_rivals
-struct judge {
+struct judge : allot::eligible_is_fair {
   bool judge_rivals() const;
-  template <std::size_t N>
-  bool operator()(const allot::ledger<N>&, const allot::beneficiary<N>&,
-                  const allot::victim_candidate<N>&) const;
 };
 using chosen =
     allot::scheduler<jobs, placement, allot::policies<by_share, allot::by_settings, by_priority, judge> >;
