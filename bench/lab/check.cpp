@@ -89,7 +89,8 @@ void describe_quotas(const scenario& s, std::string& out) {
   text_table table{{"", "nominal", "lends", "borrows", "weight"}};
   const auto add = [&](const auto& self, quota_id x) -> void {
     const quota_spec<max_resources>& q = tree.spec(x);
-    std::string name(2 * tree.depth(x), ' ');
+    // Deep trees are shown no wider, or the table would grow with the square of their depth.
+    std::string name(2 * std::min<std::size_t>(tree.depth(x), 40), ' ');
     name += q.name;
     if (q.inclusive) name += " (inclusive)";
     const bool is_root = !tree.parent(x);

@@ -72,7 +72,8 @@ TEST_CASE("a syntax error has its line and column") {
   CHECK(begins_with(error_of("{}\n{}"), "line 2, column 1: there is something after the end"));
   CHECK(begins_with(error_of(std::string(100, '[')),
                     "line 1, column 33: arrays and objects are nested too deep"));
-  CHECK(begins_with(error_of("\xFF\xFE{\0}"), "line 1, column 1: this is not JSON"));
+  CHECK(begins_with(error_of(std::string{"{\0}", 3}), "line 1, column 2: a zero byte"));
+  CHECK(begins_with(error_of("\xFF\xFE{"), ": the text is UTF-16"));
 }
 
 TEST_CASE("duplicate keys are found at every depth") {
