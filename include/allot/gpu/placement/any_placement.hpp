@@ -19,7 +19,7 @@
 
 #include <concepts>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -37,15 +37,15 @@ class any_placement {
   any_placement(placement_name name, const cluster& layout, const typical_pods& typical = {},
                 std::uint64_t seed = 1)
       : policy_(make(name, layout, typical, seed)) {}
-  /// A policy without a name here; each placement costs an indirect call.
+  /// A policy without a name here; each placement costs a virtual call.
   template <class Policy>
   requires(!std::same_as<Policy, any_placement> &&
            placement_policy<Policy>) explicit any_placement(Policy own)
-      : policy_(std::in_place_type<own_policy>, std::move(own)) {}
+      : policy_(std::in_place_type<erased>, std::move(own)) {}
 
   /// Which policy it is; none if it is the host's own.
   [[nodiscard]] std::optional<placement_name> name() const noexcept {
-    if (std::holds_alternative<own_policy>(policy_)) return std::nullopt;
+    if (std::holds_alternative<erased>(policy_)) return std::nullopt;
     return static_cast<placement_name>(policy_.index());
   }
 
@@ -56,11 +56,54 @@ class any_placement {
   }
 
  private:
-  using own_policy = std::function<std::optional<pod_location>(const free_index&, const pod_shape&)>;
+  /// A copyable policy of any type.
+  class erased {
+   public:
+    template <class Policy>
+    requires(!std::same_as<Policy, erased>) explicit erased(Policy own)
+        : it_(std::make_unique<holder<Policy>>(std::move(own))) {}
+    erased(const erased& o) : it_(o.it_->copy()) {}
+    erased(erased&&) noexcept = default;
+    erased& operator=(const erased& o) {
+      it_ = o.it_->copy();
+      return *this;
+    }
+    erased& operator=(erased&&) noexcept = default;
+    ~erased() = default;
+
+    [[nodiscard]] std::optional<pod_location> operator()(const free_index& from, const pod_shape& pod) const {
+      return it_->choose(from, pod);
+    }
+
+   private:
+    struct interface {
+      interface() = default;
+      interface(const interface&) = delete;
+      interface& operator=(const interface&) = delete;
+      virtual ~interface() = default;
+      [[nodiscard]] virtual std::optional<pod_location> choose(const free_index& from,
+                                                               const pod_shape& pod) const = 0;
+      [[nodiscard]] virtual std::unique_ptr<const interface> copy() const = 0;
+    };
+    template <class Policy>
+    struct holder final : interface {
+      explicit holder(Policy own) : policy(std::move(own)) {}
+      [[nodiscard]] std::optional<pod_location> choose(const free_index& from,
+                                                       const pod_shape& pod) const override {
+        return policy(from, pod);
+      }
+      [[nodiscard]] std::unique_ptr<const interface> copy() const override {
+        return std::make_unique<holder>(policy);
+      }
+      Policy policy;
+    };
+
+    std::unique_ptr<const interface> it_;
+  };
 
   /// In the order of `placement_name`.
   using choice = std::variant<indexed_best_fit, worst_fit, first_fit, random_fit, gpu_packing, gpu_clustering,
-                              dot_product, vector_best_fit, fragmentation_gradient, own_policy>;
+                              dot_product, vector_best_fit, fragmentation_gradient, erased>;
   static_assert(std::variant_size_v<choice> == placement_names.size() + 1);
 
   [[nodiscard]] static choice make(placement_name name, const cluster& layout, const typical_pods& typical,
