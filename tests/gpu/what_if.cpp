@@ -201,6 +201,17 @@ TEST_CASE("what_if: what can't be bounded is not ruled out") {
   CHECK_FALSE(might_fit(bound, one, {.gpus = quantity::milli(1)}, {}));
 }
 
+TEST_CASE("what_if: groups beyond a bound of memory are not counted, and not ruled out") {
+  inventory two{allot_test::equal_nodes(2, 4)};
+  what_if bound;
+  const std::uint32_t far = 1'000'000'000;
+  const auto placed = two.place({.gpus = gpus(3)}).value();
+  bound.may_go(two, far, placed);
+  CHECK(might_fit(bound, two, {.gpus = gpus(4), .pods = 3}, {far}));
+  CHECK_FALSE(might_fit(bound, two, {.gpus = gpus(4), .pods = 3}, {0}));
+  bound.may_not_go(two, far, placed);
+}
+
 TEST_CASE("what_if: rules out only requests that have no place without all groups") {
   std::size_t no = 0;
   std::size_t without_place = 0;

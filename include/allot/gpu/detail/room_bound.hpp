@@ -23,17 +23,23 @@ namespace gpu {
 /// So a search that could only fail need not begin.
 ///
 /// For every node it keeps how much of its GPUs each group has, and adds this to what is free: two halves of
-/// different devices count as a whole GPU, and the host counts as empty. Two bytes per node and group.
+/// different devices count as a whole GPU, and the host counts as empty. Two bytes per node and group; groups
+/// beyond `most_bytes` are not counted, and a request that could be given their GPUs might always fit.
 class room_bound {
  public:
+  /// Of 100,000 quotas on 10,000 nodes all would take 2 GB.
+  static constexpr std::size_t most_bytes = std::size_t{1} << 27U;
+
   /// The placed pod is in that group from now on. Allocates for a new group.
   void add(const cluster& layout, std::size_t group, const placed_pod& pod) {
     if (position_.empty()) look_up(layout);
+    if (!is_counted(group)) return;
     if ((group + 1) * nodes_ > of_group_.size()) of_group_.resize((group + 1) * nodes_);
     milli_of(group, pod) = static_cast<std::uint16_t>(milli_of(group, pod) + milli(pod));
   }
   /// It no longer is. Precondition: it was.
   void remove(std::size_t group, const placed_pod& pod) {
+    if (!is_counted(group)) return;
     ALLOT_ASSERT(milli_of(group, pod) >= milli(pod), "the pod is not in that group");
     milli_of(group, pod) = static_cast<std::uint16_t>(milli_of(group, pod) - milli(pod));
   }
@@ -46,6 +52,8 @@ class room_bound {
     const auto pods = split(d, d.total ? layout.largest_node(d.pools, d.models) : 0);
     if (!pods || pods->each.devices == 0 || !pods->each.mig.is_none()) return true;
     if (position_.empty()) look_up(layout);
+    if (!std::all_of(groups.begin(), groups.end(), [&](std::uint32_t g) { return is_counted(g); }))
+      return true;
     catch_up(index);
     std::uint64_t each = 0;
     std::uint64_t rest = 0;
@@ -81,6 +89,9 @@ class room_bound {
   [[nodiscard]] static std::uint32_t milli_on(const node_type& type, const pod_shape& pod) {
     const auto here = type.shape_on(pod);
     return here && here->devices > 0 ? here->devices * here->milli : never;
+  }
+  [[nodiscard]] bool is_counted(std::size_t group) const noexcept {
+    return (group + 1) * nodes_ * sizeof(std::uint16_t) <= most_bytes;
   }
   [[nodiscard]] std::uint16_t& milli_of(std::size_t group, const placed_pod& pod) {
     return of_group_[group * nodes_ + position_[pod.where.node.index()]];
