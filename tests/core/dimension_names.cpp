@@ -16,7 +16,7 @@ using allot::resources;
 
 static_assert(std::regular<dimension_names<2>>);
 
-TEST_CASE("dimension_names: one dimension is " gpu ", several are numbered until they are named") {
+TEST_CASE("dimension_names: one dimension is gpu, several are numbered until they are named") {
   CHECK(dimension_names<>{}[0] == "gpu");
   CHECK(dimension_names<2>{}[0] == "0");
   CHECK(dimension_names<2>{}[1] == "1");
