@@ -32,8 +32,8 @@ std::string explain(const gpu::unplaceable& why, const sim::places& where) {
       if (!where.has_nodes() || where.inventory().nearness() == nullptr || why.level == gpu::any_level) break;
       const std::string_view level = where.inventory().nearness()->level_name(why.level);
       const bool is_never = why.reason == gpu::obstacle::larger_than_any_domain;
-      return fmt::format("its {} to stand in one {}, and the {}, {}, has room for {}{}",
-                         why.pods == 1 ? "pod has" : fmt::format("{} pods have", why.pods), level,
+      return fmt::format("its {} must be placed in one {}, and the {}, {}, has room for {}{}",
+                         why.pods == 1 ? "pod" : fmt::format("{} pods", why.pods), level,
                          is_never ? "largest" : "one with most room", best_of(why, where), why.pods_with_room,
                          is_never ? " when it is empty" : "");
     }

@@ -311,9 +311,8 @@ TEST_CASE("running jobs that do not fit on their nodes") {
           R"({"id": "1", "request": {"gpu": 2}, "state": "running", "nodes": ["n-0"], "devices": [[1]]})") ==
       lines{"/jobs/0/devices: the running job does not fit there (expected GPUs that no other job has)"});
   CHECK(problems(R"({"id": "1", "request": {"gpu": 8}, "pods": 3, "state": "evicting"})") ==
-        lines{"/jobs/0: the running job has no place: 24 gpu are asked for, and the nodes on which it may "
-              "stand have "
-              "16"});
+        lines{"/jobs/0: the running job has no place: 24 gpu are asked for, and the nodes that it may "
+              "run on have 16"});
 }
 
 TEST_CASE("jobs are placed in the pools of their quota and on nodes of their model") {

@@ -143,7 +143,7 @@ cp one/jobs.csv "left/jobs.csv.partial-$dead"
 exits 2 "$allot" compare left one
 says "$(<err)" 'left: there is no replay in it*'
 exits 2 "$allot" compare "left/run.partial-$dead" one
-says "$(<err)" "left/run.partial-$dead: it is no run: *"
+says "$(<err)" "left/run.partial-$dead: it is not a finished run: *"
 exits 0 "$allot" replay teams.json --out left/run
 exits 0 "$allot" generate --jobs 10 --out left/jobs.csv
 says "$(ls left | tr '\n' ' ')" "jobs.csv other.partial-$dead run run.partial-$$ "

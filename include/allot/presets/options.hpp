@@ -243,12 +243,12 @@ struct preset_options {
 /// A preset with options: `configure(options)` returns its parts under them. Default: options change nothing.
 template <class P>
 concept configurable_preset = requires(const preset_options& o) {
-  { P::configure(o) } -> std::same_as<typename P::policies_type>;
+  { P::configure(o) } -> std::convertible_to<typename P::policies_type>;
 };
 /// A preset whose settings of quotas depend on the options. Default: `defaults()`, whatever they are.
 template <class P>
 concept preset_with_optional_defaults = requires(const preset_options& o) {
-  { P::defaults(o) } -> std::same_as<queue_settings>;
+  { P::defaults(o) } -> std::convertible_to<queue_settings>;
 };
 
 namespace detail {

@@ -186,7 +186,8 @@ concept announcing_cycle = requires(Cycle cycle, const Cycle& seen, Session& ses
 };
 /// A cycle that remembers past usage which counts in its decisions, for a host to persist: as numbers that
 /// only `restore_past_usage` reads, empty if nothing counts. That returns false, and changes nothing, if they
-/// are not of this tree and these settings. Default: it remembers nothing.
+/// are not of as many quotas and resources; the settings are the host's to keep. Default: it remembers
+/// nothing.
 template <class Cycle, class Session>
 concept remembering_cycle = requires(Cycle cycle, const Cycle& seen, const Session& session,
                                      std::span<const std::uint64_t> numbers) {

@@ -43,7 +43,7 @@ concept preset_chosen_at_run_time = requires {
 /// A preset that is an object with parts of its own. Default: the parts are those of `policies_type{}`.
 template <class P>
 concept preset_with_policies = requires(const P& p) {
-  { p.policies() } -> std::same_as<typename P::policies_type>;
+  { p.policies() } -> std::convertible_to<typename P::policies_type>;
 };
 /// A preset that is an object with rules of its own for quotas. Default: `rules_of` takes its members.
 template <class P, std::size_t N>

@@ -271,7 +271,7 @@ class scheduler {
     jobs().world_changed();
   }
 
-  /// The job of an admission has been running since `at`, if not since the step that admitted it.
+  /// The job of an admission has been running since `when`, if not since the step that admitted it.
   refusal started(job_id id, time_point when) {
     return if_in(id, {job_state::running}, [&](record& r) {
       jobs().restart(r, detail::point_of<View>(when));

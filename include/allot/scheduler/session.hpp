@@ -325,13 +325,12 @@ class session {
     now_ = now;
     ++steps_;
     plan_.clear();
-    std::erase_if(kept_, [&](const promised_job& p) { return jobs_.state(p.job) != job_state::reserved; });
     took_back_ = false;
     if (const auto due = next_promised_start(); due && *due <= now) jobs_.let_requeue();
     last_look_ = now;
-    if (!must_requeue()) return;
-    jobs_.review_reservations();
-    start_ready();
+    if (must_requeue()) jobs_.review_reservations();
+    std::erase_if(kept_, [&](const promised_job& p) { return jobs_.state(p.job) != job_state::reserved; });
+    if (must_requeue()) start_ready();
   }
   /// Starts the jobs reserved before this step that may start. Returns whether there are any.
   bool start_ready() {

@@ -137,8 +137,8 @@ class books {
     return result;
   }
 
-  /// Searches for victims for a job that does not fit. If found they are evicting, and the job can be placed
-  /// and assumed; otherwise nothing has changed.
+  /// Searches for victims for a job that does not fit. If found they are no longer assumed, and the job can
+  /// be placed and assumed; otherwise nothing has changed.
   template <class Jobs, class Search>
   search_outcome make_room(Jobs& jobs, Search& search, const record& r, const preempt_settings& may,
                            instant now = 0) {
@@ -161,8 +161,8 @@ class books {
   }
 
   /// Searches `may_move` for jobs to restart elsewhere, so that a job that its quota allows finds a place.
-  /// Returns that place, with the moved jobs evicting and a place free for each of them; otherwise nothing
-  /// has changed.
+  /// Returns that place, with the moved jobs no longer assumed and a place free for each of them; otherwise
+  /// nothing has changed.
   template <class Jobs, class Search>
   std::optional<place> move_others(Jobs& jobs, Search& search, const record& r,
                                    std::span<const running_job<n>> may_move) {

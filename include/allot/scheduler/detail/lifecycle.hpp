@@ -46,10 +46,10 @@ namespace detail {
 /// table, the queues, the books and the reservations consistent with one another, and knows nothing of how
 /// the next job is decided on.
 ///
-/// A job's state is changed by `enter` only, which also keeps what is counted by state. What a pending job
-/// requests counts as asked for by its quota, and it is in the quota's queue or holds a promise; what a
-/// running or evicting job requests is in the allocated books, what a reserved or running one does in the
-/// assumed books.
+/// The state of a job in the table is changed by `enter` only, which also keeps what is counted by state.
+/// What a pending job requests counts as asked for by its quota, and it is in the quota's queue or holds a
+/// promise; what a running or evicting job requests is in the allocated books, what a reserved or running one
+/// does in the assumed books.
 ///
 /// An elastic job is several units: its core, the pods without which it can't run, and one unit for each
 /// further pod. A unit is a record like that of any job; elastic pods wait only while the core runs, one at a
@@ -250,8 +250,10 @@ class lifecycle {
     record& r = at(id);
     quota_state& q = state_of(r.facts.quota);
     q.asked -= r.facts.request;
+    if (r.promised) q.promised_amount -= r.facts.request;
     change(r);
     q.asked += r.facts.request;
+    if (r.promised) q.promised_amount += r.facts.request;
     touch(r.facts.quota);
   }
   /// The pending job leaves its queue, whatever is ahead of it, for a place that was taken for it; it is
