@@ -45,8 +45,8 @@ struct team {
 /// A cluster of `all` GPUs, some of which are allocated to `teams`.
 class cluster {
  public:
-  cluster(int all, const std::vector<team>& teams, const allot::preset_options& policy = {})
-      : scheduler_(allot::make_scheduler(policy_of(policy), tasks_view{}, quotas_of(all, teams)).value()) {}
+  cluster(int all, const std::vector<team>& teams, const hyperpod& policy = {})
+      : scheduler_(allot::make_scheduler(policy, tasks_view{}, quotas_of(all, teams)).value()) {}
 
   /// What happens when a task is submitted.
   std::string run(const std::string& of_team, int size, int priority = 0) {
@@ -81,9 +81,6 @@ class cluster {
   }
 
  private:
-  static allot::any_preset policy_of(const allot::preset_options& policy) {
-    return *allot::any_preset::find("hyperpod", policy);
-  }
   static std::vector<allot::quota_spec<>> quotas_of(int all, const std::vector<team>& teams) {
     std::vector<allot::quota_spec<>> specs{{.name = "cluster", .nominal = gpus(all)}};
     for (const team& t : teams) {
@@ -95,7 +92,7 @@ class cluster {
     }
     return specs;
   }
-  allot::scheduler_for<allot::any_preset, tasks_view> scheduler_;
+  allot::scheduler_for<hyperpod, tasks_view> scheduler_;
   std::deque<task> tasks_;
 };
 
@@ -125,10 +122,8 @@ int main() {
   fmt::print("\n4 idle GPUs, and a backlog of two teams of which late-comer has the weight 3:\n");
   for (const auto idle : {hyperpod_idle::fcfs, hyperpod_idle::fair_share}) {
     for (const auto tasks : {hyperpod_tasks::fcfs, hyperpod_tasks::ranking}) {
-      allot::preset_options policy;
-      policy.idle = idle;
-      policy.tasks = tasks;
-      cluster p{6, {{"early", 1, both, 500}, {"late-comer", 1, both, 500, 3}}, policy};
+      cluster p{
+          6, {{"early", 1, both, 500}, {"late-comer", 1, both, 500, 3}}, {.idle = idle, .tasks = tasks}};
       p.run("early", 1);
       p.run("late-comer", 1);
       for (const int i : {1, 2, 3, 4}) p.submit(fmt::format("e{}", i), "early", 1, i == 2 ? 80 : 0);

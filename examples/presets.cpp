@@ -97,12 +97,12 @@ int main() {
   }
   {
     //! [runai]
-    allot::preset_options options;
-    options.k = 500;                // past usage counts, by half of KAI's default
-    options.half_life = 86'400;     // in the unit of step(now), here seconds
-    options.share_units = {1'000};  // fair shares are rounded to whole GPUs (the default)
-    auto scheduler =
-        allot::make_scheduler(allot::runai{}, view, quotas(), {}, allot::runai::configure(options)).value();
+    const allot::runai preset{
+        .k = 500,                // past usage counts, by half of KAI's default
+        .half_life = 86'400,     // in the unit of step(now), here seconds
+        .share_units = {1'000},  // fair shares are rounded to whole GPUs (the default)
+    };
+    auto scheduler = allot::make_scheduler(preset, view, quotas()).value();
     //! [runai]
     show("runai", scheduler);
   }
@@ -111,11 +111,8 @@ int main() {
     auto teams = quotas();
     allot::hyperpod::share(teams[1], allot::hyperpod_sharing::lend_and_borrow, 100);  // in percent
     allot::hyperpod::share(teams[2], allot::hyperpod_sharing::lend);
-    allot::preset_options options;
-    options.idle = allot::hyperpod_idle::fcfs;  // else by fair-share weight
-    auto scheduler =
-        allot::make_scheduler(allot::hyperpod{}, view, teams, {}, allot::hyperpod::configure(options))
-            .value();
+    const allot::hyperpod preset{.idle = allot::hyperpod_idle::fcfs};  // else by fair-share weight
+    auto scheduler = allot::make_scheduler(preset, view, teams).value();
     //! [hyperpod]
     show("hyperpod", scheduler);
   }
@@ -133,12 +130,11 @@ int main() {
   }
   {
     //! [kueue_fair]
-    allot::preset_options options;
-    options.strategies = allot::fair_strategies::final_share;  // only LessThanOrEqualToFinalShare
-    options.float_shares = true;  // to compare with a cluster of Kueue; exact shares are the default
-    auto scheduler =
-        allot::make_scheduler(allot::kueue_fair{}, view, quotas(), {}, allot::kueue_fair::configure(options))
-            .value();
+    const allot::kueue_fair preset{
+        .strategies = allot::fair_strategies::final_share,  // only LessThanOrEqualToFinalShare
+        .float_shares = true,  // to compare with a cluster of Kueue; exact shares are the default
+    };
+    auto scheduler = allot::make_scheduler(preset, view, quotas()).value();
     allot::queue_settings reclaims = allot::kueue_fair::defaults();
     reclaims.preempt.reclaim = allot::preempt_reclaim::any;
     const auto problems = scheduler.configure(names.find("speech"), reclaims);

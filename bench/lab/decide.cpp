@@ -78,7 +78,7 @@ std::vector<amounts> decision_maker::entitlements() const {
     if (divides) return all;
   }
   if (scenario_.policy.preset != runai::name) {
-    division<max_resources, selectable_surplus> shares{selectable_surplus{scenario_.policy.options}};
+    division<max_resources, selectable_surplus> shares{selectable_surplus{scenario_.policy.parts}};
     shares.update(accounts(), wanted);
     for (const quota_id x : tree.top_down()) all[x.index()] = shares.entitled(x);
     return all;
@@ -105,7 +105,7 @@ std::vector<amounts> decision_maker::entitlements() const {
     if (!scenario_.capacity[d].is_unlimited()) capacity[d] = scenario_.capacity[d];
   }
   whole_unit_division<max_resources>::options how;
-  const auto& units = scenario_.policy.options.share_units;
+  const auto& units = scenario_.policy.share_units;
   std::copy(units.begin(), units.end(), how.unit.begin());
   whole_unit_division<max_resources> shares;
   shares.update(tree, capacity, wanted, {}, how);
@@ -130,7 +130,7 @@ void decision_maker::close_accounts() {
 }
 
 std::unique_ptr<decision_maker> make_decisions(const scenario& s, std::size_t rounds, errors& found) {
-  const auto preset = named_policy::find(s.policy.preset, s.policy.options);
+  const auto preset = s.policy.policy();
   workload<max_resources> w = make_workload<max_resources>(s);
   const std::size_t before = found.size();
   place_running(s, w, found);

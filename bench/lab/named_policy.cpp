@@ -40,23 +40,29 @@ std::string add_policy(const own_policy& own) {
   return {};
 }
 
-std::optional<named_policy> named_policy::find(std::string_view wanted, const preset_options& options) {
-  if (auto preset = any_preset::find(wanted, options)) return named_policy{std::move(*preset)};
+std::optional<named_policy> named_policy::find(std::string_view wanted) {
+  if (auto preset = any_preset::find(wanted)) return named_policy{std::move(*preset)};
   for (const own_policy& own : added_policies()) {
-    if (own.name == wanted) return named_policy{own, options};
+    if (own.name == wanted) return named_policy{own};
   }
   return std::nullopt;
 }
 
 std::optional<bool> named_policy::judges_rivals() const {
   if (own_ == nullptr) return preset_->judges_rivals();
-  if (takes_parts && options_.chooses_parts()) return options_.judges_rivals();
-  return own_->judges_rivals(options_);
+  return parts_.chooses_any() ? parts_.judges_rivals() : own_->judges_rivals();
+}
+
+bool named_policy::choose(const named_parts& parts) {
+  if (own_ == nullptr) return preset_->choose(parts);
+  if (parts.chooses_any() && !takes_parts) return false;
+  parts_ = parts;
+  return true;
 }
 
 std::vector<named_policy> all_policies() {
   std::vector<named_policy> all;
-  for_each_preset([&](auto p) { all.emplace_back(*any_preset::find(p.name)); });
+  for_each_preset([&](auto p) { all.emplace_back(any_preset{p}); });
   for (const own_policy& own : added_policies()) all.emplace_back(own);
   return all;
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/policy_parts.hpp"
 
+#include <allot/systems/by_name.hpp>
+
+#include <type_traits>
+
 namespace allot {
 inline namespace v0 {
 namespace lab {
 
-/// The names are in the order of the enumerations in presets/options.hpp and
+/// The names are in the order of the enumerations in systems/named_parts.hpp and
 /// gpu/placement/placement_name.hpp.
 const std::vector<part_kind>& settable_parts() {
   static const std::vector<part_kind> kinds{
@@ -19,13 +23,13 @@ const std::vector<part_kind>& settable_parts() {
         {"parent_as_peer", "a parent's own jobs are one more child"},
         {"most_under_served", "to the quota with the smallest part of its guarantee"},
         {"capped", "by weight, up to what is wanted (Armada)"}},
-       [](preset_options& o, std::size_t i) { o.surplus = static_cast<surplus_name>(i); }},
+       [](named_parts& p, std::size_t i) { p.surplus = static_cast<surplus_name>(i); }},
       {"rounding",
        "of shares to whole units",
        {{"webster", "more GPUs never cost a quota one"},
         {"largest_remainder", "the largest remainders are rounded up (KAI)"},
         {"none", "exact to a thousandth"}},
-       [](preset_options& o, std::size_t i) { o.rounding = static_cast<rounding_name>(i); }},
+       [](named_parts& p, std::size_t i) { p.rounding = static_cast<rounding_name>(i); }},
       {"queue_order",
        "whose turn it is",
        {{"borrowed_share", "the lowest weighted share of what could be borrowed (Kueue)"},
@@ -36,13 +40,13 @@ const std::vector<part_kind>& settable_parts() {
         {"priority", "the highest priority among the first jobs"},
         {"submission", "the first job that was submitted first"},
         {"best_job", "as if all jobs were in one queue"}},
-       [](preset_options& o, std::size_t i) { o.queue_order = static_cast<quota_order_name>(i); }},
+       [](named_parts& p, std::size_t i) { p.queue_order = static_cast<quota_order_name>(i); }},
       {"victim_order",
        "which job is preempted first",
        {{"priority_share", "lowest priority, then the quota with the highest share, then newest"},
         {"newest", "the job that started last"},
         {"lost_work", "the job that loses the least work"}},
-       [](preset_options& o, std::size_t i) { o.victim_order = static_cast<victim_order_name>(i); }},
+       [](named_parts& p, std::size_t i) { p.victim_order = static_cast<victim_order_name>(i); }},
       {"guard",
        "when it is fair to take from another quota",
        {{"none", "whenever the rules of preemption allow it"},
@@ -50,7 +54,7 @@ const std::vector<part_kind>& settable_parts() {
         {"initial_share", "when the other quota's share is larger than the beneficiary's will be"},
         {"final_then_initial", "by the first of these, or else by the second"},
         {"saturation", "when the other quota has a larger part of its entitlement"}},
-       [](preset_options& o, std::size_t i) { o.guard = static_cast<guard_name>(i); }},
+       [](named_parts& p, std::size_t i) { p.guard = static_cast<guard_name>(i); }},
       {"placement",
        "on which nodes jobs are placed",
        {{"best_fit", "where the fewest GPUs are left"},
@@ -62,27 +66,78 @@ const std::vector<part_kind>& settable_parts() {
         {"dot_product", "where little is left of what is requested most (Tetris, as FGD's paper has it)"},
         {"vector_best_fit", "where least is left of CPU and GPUs (BestFit of FGD's paper)"},
         {"fgd", "where least becomes a fragment for the jobs of the scenario"}},
-       [](preset_options&, std::size_t) {}}};
+       [](named_parts&, std::size_t) {}}};
   return kinds;
 }
 
+namespace {
+
+/// Sets a member of a preset, which any other preset leaves as it is.
+template <auto Member>
+void set_option(any_preset& to, std::int64_t value) {
+  to.visit([&](auto& preset) {
+    if constexpr (requires { preset.*Member; }) {
+      preset.*Member = static_cast<std::remove_reference_t<decltype(preset.*Member)>>(value);
+    }
+  });
+}
+
+}  // namespace
+
 const std::vector<preset_option>& options_of_presets() {
+  using kind = option_kind;
+  static const std::vector<std::string_view> order_words{"queue", "shortest_estimate"};
+  static const std::string_view jobs_without =
+      "\"queue\" or \"shortest_estimate\": the order of the jobs that hold none";
   static const std::vector<preset_option> options{
-      {"hyperpod", "idle", "\"fcfs\" or \"fair_share\": how idle capacity is given"},
-      {"hyperpod", "tasks", "\"fcfs\" or \"ranking\": the order of the jobs of a team"},
+      {"hyperpod",
+       "idle",
+       "\"fcfs\" or \"fair_share\": how idle capacity is given",
+       kind::word,
+       &set_option<&hyperpod::idle>,
+       {"fcfs", "fair_share"}},
+      {"hyperpod",
+       "tasks",
+       "\"fcfs\" or \"ranking\": the order of the jobs of a team",
+       kind::word,
+       &set_option<&hyperpod::tasks>,
+       {"fcfs", "ranking"}},
       {"kueue", "preserve_scan_progress",
-       "whether a head that is passed over goes on with its next flavor (as in Kueue 0.20)"},
-      {"kueue_fair", "preserve_scan_progress", "the same"},
-      {"kueue_fair", "float_shares", "whether shares are rounded as Kueue's floating-point numbers are"},
-      {"kueue_fair", "strategies", "a list of \"final_share\" and \"initial_share\", tried in order"},
-      {"runai", "k", "how much past use counts against a quota; 0: not at all"},
-      {"runai", "half_life_s", "after how long use counts half; 0: it never fades"},
-      {"runai", "window_s", "how long use counts at all"},
-      {"standard", "reservations", "how many jobs of a quota hold a reservation at once; \"all\"; 0: none"},
-      {"standard", "backfill", "\"queue\" or \"shortest_estimate\": the order of the jobs that hold none"},
-      {"easy", "reservations", "how many jobs hold a reservation at once; \"all\""},
-      {"easy", "backfill", "\"queue\" or \"shortest_estimate\": the order of the jobs that hold none"},
-      {"runai", "saturation_multiplier", "how much more of its share a victim must have; at least 1"}};
+       "whether a head that is passed over goes on with its next flavor (as in Kueue 0.20)", kind::boolean,
+       &set_option<&kueue::preserve_scan_progress>},
+      {"kueue_fair", "preserve_scan_progress", "the same", kind::boolean,
+       &set_option<&kueue_fair::preserve_scan_progress>},
+      {"kueue_fair", "float_shares", "whether shares are rounded as Kueue's floating-point numbers are",
+       kind::boolean, &set_option<&kueue_fair::float_shares>},
+      {"kueue_fair",
+       "strategies",
+       "a list of \"final_share\" and \"initial_share\", tried in order",
+       kind::strategies,
+       &set_option<&kueue_fair::strategies>,
+       {"final_share", "initial_share"}},
+      {"runai", "k", "how much past use counts against a quota; 0: not at all", kind::milli,
+       &set_option<&runai::k>},
+      {"runai", "half_life_s", "after how long use counts half; 0: it never fades", kind::milli,
+       &set_option<&runai::half_life>},
+      {"runai", "window_s", "how long use counts at all", kind::milli, &set_option<&runai::window>},
+      {"standard", "reservations", "how many jobs of a quota hold a reservation at once; \"all\"; 0: none",
+       kind::count, &set_option<&standard::reservations>},
+      {"standard", "backfill", jobs_without, kind::word, &set_option<&standard::backfill>, order_words},
+      {"easy",
+       "reservations",
+       "how many jobs hold a reservation at once; \"all\"",
+       kind::count,
+       &set_option<&easy::reservations>,
+       {},
+       1},
+      {"easy", "backfill", jobs_without, kind::word, &set_option<&easy::backfill>, order_words},
+      {"runai",
+       "saturation_multiplier",
+       "how much more of its share a victim must have; at least 1",
+       kind::milli,
+       &set_option<&runai::saturation_multiplier>,
+       {},
+       1000}};
   return options;
 }
 

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/presets/options.hpp>
+#include <allot/systems/named_parts.hpp>
 
-#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
 namespace allot {
 inline namespace v0 {
+
+class any_preset;
+
 namespace lab {
 
 /// A name that a scenario may use, and its meaning in a line.
@@ -19,30 +22,43 @@ struct named_part {
 };
 
 /// A kind of part: the key under "set", the names it may have, and a function that sets the name with a given
-/// index in the options of a preset.
+/// index.
 struct part_kind {
   std::string_view key;
   std::string_view summary;
   std::vector<named_part> names;
-  void (*choose)(preset_options&, std::size_t);
+  void (*choose)(named_parts&, std::size_t);
 };
 
 /// The parts that "set" may contain, in the order of the listing.
 [[nodiscard]] const std::vector<part_kind>& settable_parts();
+
+/// How the value of an option is written.
+enum class option_kind : std::uint8_t {
+  /// One of its words; the number is the word's index.
+  word,
+  /// Zero or one.
+  boolean,
+  /// A decimal number, in thousandths; at least `least`.
+  milli,
+  /// A whole number from `least`, or "all".
+  count,
+  /// A list of its words in their order, or of one of them; the number is an index of `fair_strategies`.
+  strategies,
+};
 
 /// An option of one preset, which is given beside "preset".
 struct preset_option {
   std::string_view preset;
   std::string_view key;
   std::string_view summary;
+  option_kind kind;
+  /// Sets it in a preset of that name to what was read, as a number.
+  void (*set)(any_preset&, std::int64_t);
+  std::vector<std::string_view> words{};
+  std::int64_t least = 0;
 };
 [[nodiscard]] const std::vector<preset_option>& options_of_presets();
-
-/// The words of options that take one.
-inline constexpr std::array<std::string_view, 2> idle_words = {"fcfs", "fair_share"};
-inline constexpr std::array<std::string_view, 2> tasks_words = {"fcfs", "ranking"};
-inline constexpr std::array<std::string_view, 2> backfill_words = {"queue", "shortest_estimate"};
-inline constexpr std::array<std::string_view, 2> strategy_words = {"final_share", "initial_share"};
 
 }  // namespace lab
 }  // namespace v0

@@ -8,12 +8,12 @@
 #include <allot/gpu/topology/topology.hpp>
 #include <allot/lab/dimensions.hpp>
 #include <allot/lab/trace.hpp>
-#include <allot/presets/options.hpp>
 #include <allot/quota/access.hpp>
 #include <allot/quota/change.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/sim/events.hpp>
 #include <allot/sim/hash.hpp>
+#include <allot/systems/named_parts.hpp>
 
 #include <array>
 #include <cstddef>
@@ -33,6 +33,8 @@ inline namespace v0 {
 namespace lab {
 
 class json_value;
+class named_policy;
+struct preset_option;
 
 /// By resource of the scenario; zero beyond those.
 using amounts = resources<max_resources>;
@@ -42,14 +44,21 @@ struct policy_choice {
   /// For quotas that do not state theirs; overrides the preset's.
   std::optional<queue_order> order{};
   std::uint64_t seed = 1;
-  /// The parts and options that are set.
-  preset_options options{};
+  /// The parts that are set.
+  named_parts parts{};
+  /// The options of the preset that are set, as numbers (see `preset_option`).
+  std::vector<std::pair<const preset_option*, std::int64_t>> options{};
+  /// By dimension: the number of the resource that it is a flavor of, and the unit of its shares.
+  std::vector<std::uint8_t> resource_of{};
+  std::vector<std::int64_t> share_units{};
   gpu::placement_name placement = gpu::placement_name::best;
   /// The same parts and options as the user gave them, by their keys: {"guard", "final_share"}.
   std::vector<std::pair<std::string, std::string>> given{};
 
   /// The preset and all that is set: "standard (guard final_share, placement fgd)".
   [[nodiscard]] std::string full_name() const;
+  /// The preset under these parts and options. Empty if there is none of that name.
+  [[nodiscard]] std::optional<named_policy> policy() const;
 };
 
 /// What a scenario says of a quota. The preset decides what it leaves open.

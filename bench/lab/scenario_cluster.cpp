@@ -170,9 +170,9 @@ void scenario_reader::finish() {
     const std::string_view whole = to_.resources[d];
     const std::string_view name = whole.substr(whole.rfind('/') + 1);
     const auto at = std::find(names.begin(), names.end(), name);
-    to_.policy.options.resource_of.push_back(static_cast<std::uint8_t>(at - names.begin()));
+    to_.policy.resource_of.push_back(static_cast<std::uint8_t>(at - names.begin()));
     if (at == names.end()) names.push_back(name);
-    to_.policy.options.share_units.push_back(name == "gpu" ? 1000 : 1);
+    to_.policy.share_units.push_back(name == "gpu" ? 1000 : 1);
   }
 }
 

@@ -20,6 +20,21 @@ std::string policy_choice::full_name() const {
   return preset + text + (text.empty() ? "" : ")");
 }
 
+std::optional<named_policy> policy_choice::policy() const {
+  auto chosen = named_policy::find(preset);
+  if (!chosen) return chosen;
+  // A surplus rule may be chosen for any preset: it then shows in what quotas are entitled to.
+  if (parts.chooses_any()) static_cast<void>(chosen->choose(parts));
+  any_preset* const listed = chosen->preset();
+  if (listed == nullptr) return chosen;
+  for (const auto& [option, value] : options) option->set(*listed, value);
+  listed->visit([&](auto& p) {
+    if constexpr (requires { p.resource_of; }) p.resource_of = resource_of;
+    if constexpr (requires { p.share_units; }) p.share_units = share_units;
+  });
+  return chosen;
+}
+
 void scenario_reader::choose_preset(std::string name, std::string_view file, std::string_view place) {
   if (named_policy::find(name)) {
     to_.policy.preset = std::move(name);
@@ -87,7 +102,7 @@ void scenario_reader::read_policy_parts(json_value set) {
     for (const named_part& n : kind.names) names.push_back(n.name);
     const auto word = read_word(*value, names, found_);
     if (!word) continue;
-    kind.choose(to_.policy.options, *word);
+    kind.choose(to_.policy.parts, *word);
     to_.policy.given.emplace_back(kind.key, names[*word]);
     if (kind.key == "placement") to_.policy.placement = static_cast<gpu::placement_name>(*word);
     if (!takes(kind.key)) {
@@ -114,76 +129,74 @@ namespace {
 
 }  // namespace
 
-void scenario_reader::read_preset_options(json_object& policy) {
-  preset_options& options = to_.policy.options;
-  const auto option = [&](std::string_view key) {
-    const auto value = policy.find(key);
-    if (!value) return value;
-    std::vector<std::string> presets;
-    for (const preset_option& o : options_of_presets()) {
-      if (o.key == key && o.preset != to_.policy.preset) presets.emplace_back(o.preset);
-      if (o.key != key || o.preset != to_.policy.preset) continue;
-      to_.policy.given.emplace_back(key, shown_option(*value));
-      return value;
-    }
-    value->report(found_, "\"" + std::string{key} + "\" is an option of the preset " + presets.front() +
-                              ", not of " + to_.policy.preset);
-    return std::optional<json_value>{};
-  };
-  const auto word = [&](std::string_view key, const auto& words, auto& to) {
-    using choice = typename std::remove_reference_t<decltype(to)>::value_type;
-    const auto v = option(key);
-    const auto chosen = v ? read_word(*v, {words.begin(), words.end()}, found_) : std::nullopt;
-    if (chosen) to = static_cast<choice>(*chosen);
-  };
-  const auto number = [&](std::string_view key, std::optional<std::int64_t>& to) {
-    const auto v = option(key);
-    if (v) to = read_milli(*v, found_);
-    return v;
-  };
-  word("idle", idle_words, options.idle);
-  word("tasks", tasks_words, options.tasks);
-  if (const auto v = option("strategies"); v && expect_array(*v, found_)) {
-    std::vector<std::size_t> strategies;
-    v->for_each([&](json_value element) {
-      const auto w = read_word(element, {strategy_words.begin(), strategy_words.end()}, found_);
-      if (!w) return;
-      if (std::find(strategies.begin(), strategies.end(), *w) != strategies.end()) {
-        element.report(found_, "the strategy is there twice");
+std::optional<std::int64_t> scenario_reader::read_preset_option(const preset_option& o, json_value value) {
+  switch (o.kind) {
+    case option_kind::word:
+      return read_word(value, o.words, found_);
+    case option_kind::boolean:
+      return read_bool(value, found_);
+    case option_kind::milli: {
+      const auto milli = read_milli(value, found_);
+      if (milli && *milli < o.least) {
+        value.report(found_,
+                     "expected at least " + std::to_string(o.least / 1000) + ", found " + value.shown());
       }
-      strategies.push_back(*w);
+      return milli;
+    }
+    case option_kind::count:
+      if (value.is_string() && value.text() == "all") return std::int64_t{reserve_all};
+      if (value.is_string()) {
+        value.report(found_, "expected a number or \"all\", found " + value.shown());
+        return std::nullopt;
+      }
+      return read_whole(value, o.least, 1'000'000, found_);
+    case option_kind::strategies:
+      return read_strategies(o, value);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> scenario_reader::read_strategies(const preset_option& o, json_value value) {
+  if (!expect_array(value, found_)) return std::nullopt;
+  std::vector<std::size_t> strategies;
+  value.for_each([&](json_value element) {
+    const auto w = read_word(element, o.words, found_);
+    if (!w) return;
+    if (std::find(strategies.begin(), strategies.end(), *w) != strategies.end()) {
+      element.report(found_, "the strategy is there twice");
+    }
+    strategies.push_back(*w);
+  });
+  // Kueue accepts only these three lists.
+  if (strategies == std::vector<std::size_t>{0}) return static_cast<int>(fair_strategies::final_share);
+  if (strategies == std::vector<std::size_t>{1}) return static_cast<int>(fair_strategies::initial_share);
+  if (strategies == std::vector<std::size_t>{0, 1}) {
+    return static_cast<int>(fair_strategies::final_then_initial);
+  }
+  value.report(found_,
+               R"(expected ["final_share"], ["initial_share"] or ["final_share", "initial_share"], found )" +
+                   value.shown());
+  return std::nullopt;
+}
+
+void scenario_reader::read_preset_options(json_object& policy) {
+  std::vector<std::string_view> seen;
+  for (const preset_option& o : options_of_presets()) {
+    if (std::find(seen.begin(), seen.end(), o.key) != seen.end()) continue;
+    seen.push_back(o.key);
+    const auto value = policy.find(o.key);
+    if (!value) continue;
+    const auto& all = options_of_presets();
+    const auto own = std::find_if(all.begin(), all.end(), [&](const preset_option& other) {
+      return other.key == o.key && other.preset == to_.policy.preset;
     });
-    // Kueue accepts only these three lists.
-    if (strategies == std::vector<std::size_t>{0}) {
-      options.strategies = fair_strategies::final_share;
-    } else if (strategies == std::vector<std::size_t>{1}) {
-      options.strategies = fair_strategies::initial_share;
-    } else if (strategies == std::vector<std::size_t>{0, 1}) {
-      options.strategies = fair_strategies::final_then_initial;
-    } else {
-      v->report(found_,
-                R"(expected ["final_share"], ["initial_share"] or ["final_share", "initial_share"], found )" +
-                    v->shown());
+    if (own == all.end()) {
+      value->report(found_, "\"" + std::string{o.key} + "\" is an option of the preset " +
+                                std::string{o.preset} + ", not of " + to_.policy.preset);
+      continue;
     }
-  }
-  word("backfill", backfill_words, options.backfill);
-  if (const auto v = option("reservations")) {
-    if (v->is_string() && v->text() == "all") {
-      options.reservations = reserve_all;
-    } else if (v->is_string()) {
-      v->report(found_, "expected a number or \"all\", found " + v->shown());
-    } else if (const auto n = read_whole(*v, to_.policy.preset == "easy" ? 1 : 0, 1'000'000, found_)) {
-      options.reservations = static_cast<std::uint32_t>(*n);
-    }
-  }
-  if (const auto v = option("preserve_scan_progress")) options.preserve_scan_progress = read_bool(*v, found_);
-  if (const auto v = option("float_shares")) options.float_shares = read_bool(*v, found_);
-  number("k", options.k);
-  number("half_life_s", options.half_life);
-  number("window_s", options.window);
-  const auto multiplier = number("saturation_multiplier", options.saturation_multiplier);
-  if (options.saturation_multiplier && *options.saturation_multiplier < 1000) {
-    multiplier->report(found_, "expected at least 1, found " + multiplier->shown());
+    to_.policy.given.emplace_back(o.key, shown_option(*value));
+    if (const auto number = read_preset_option(*own, *value)) to_.policy.options.emplace_back(&*own, *number);
   }
 }
 

@@ -86,6 +86,8 @@ class scenario_reader {
   void choose_preset(std::string name, std::string_view file, std::string_view place);
   void read_policy_parts(json_value set);
   void read_preset_options(json_object& policy);
+  [[nodiscard]] std::optional<std::int64_t> read_preset_option(const preset_option& o, json_value value);
+  [[nodiscard]] std::optional<std::int64_t> read_strategies(const preset_option& o, json_value value);
 
   // scenario_cluster.cpp
   /// "16x8".

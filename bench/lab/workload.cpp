@@ -232,7 +232,7 @@ template <std::size_t N>
 
 std::vector<queue_settings> settings_of(const scenario& s) {
   queue_settings otherwise;
-  if (const auto p = named_policy::find(s.policy.preset, s.policy.options)) otherwise = p->defaults();
+  if (const auto p = s.policy.policy()) otherwise = p->defaults();
   otherwise.order = s.policy.order.value_or(otherwise.order);
   std::vector<queue_settings> result;
   result.reserve(s.quotas.size());
@@ -241,7 +241,7 @@ std::vector<queue_settings> settings_of(const scenario& s) {
 }
 
 std::vector<std::pair<std::size_t, problem>> contradictions_in(const scenario& s) {
-  const auto preset = named_policy::find(s.policy.preset, s.policy.options);
+  const auto preset = s.policy.policy();
   const std::optional<bool> judges_rivals = preset ? preset->judges_rivals() : false;
   const std::vector<queue_settings> settings = settings_of(s);
   std::vector<std::pair<std::size_t, problem>> found;

@@ -87,7 +87,7 @@ figures run(const allot::quota_tree<>& tree, const std::vector<job_entry>& jobs)
     bool operator<(const ending& o) const { return at > o.at; }
   };
   scheduler_type scheduler{job_view{}, tree};
-  allot::queue_settings settings = Preset::defaults();
+  allot::queue_settings settings = Preset{}.defaults();
   settings.preempt.within = allot::preempt_within::lower_priority;
   settings.preempt.reclaim = allot::preempt_reclaim::any;
   for (const allot::quota_id x : tree.top_down()) static_cast<void>(scheduler.configure(x, settings));

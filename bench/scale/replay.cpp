@@ -98,7 +98,7 @@ void replay(benchmark::State& state, const std::shared_ptr<const input>& given) 
     static_cast<void>(iteration);
     state.PauseTiming();
     setup<1> s{allot::build_quota_tree(given->specs).value(),
-               std::vector<allot::queue_settings>(given->specs.size(), Preset::defaults()),
+               std::vector<allot::queue_settings>(given->specs.size(), Preset{}.defaults()),
                places{cluster},
                given->jobs,
                {},

@@ -251,14 +251,14 @@ struct only_places {
 const auto made = allot::make_scheduler(allot::kueue_fair{}, jobs{}, {{.name = "lab"}}, only_places{});
 #elif defined policies_are_of_another_preset
 // allot: these are not the policies of this preset: they are of its `policies_type`
-const auto made = allot::make_scheduler(allot::pai{}, jobs{}, {{.name = "lab"}}, {},
-                                        allot::hyperpod::configure(allot::preset_options{}));
+const auto made =
+    allot::make_scheduler(allot::pai{}, jobs{}, {{.name = "lab"}}, {}, allot::hyperpod{}.policies());
 #elif defined quotas_are_of_another_number_of_resources
 // allot: the quotas have amounts of another number of resources than the view's request(job)
 const auto made = allot::make_scheduler(allot::pai{}, jobs{}, std::vector<allot::quota_spec<2> >{});
 #elif defined options_stand_where_the_preset_goes
 // allot: this is not a preset, which has a `static constexpr std::string_view name`
-const auto made = allot::make_scheduler(allot::preset_options{}, jobs{}, {{.name = "lab"}});
+const auto made = allot::make_scheduler(allot::named_parts{}, jobs{}, {{.name = "lab"}});
 #elif defined policies_stand_where_the_preset_goes
 // allot: this is not a preset, which has a `static constexpr std::string_view name`
 const auto made = allot::make_scheduler(allot::policies<>{}, jobs{}, {{.name = "lab"}});

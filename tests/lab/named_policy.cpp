@@ -71,7 +71,9 @@ TEST_CASE("named_policy: one that was added is found, listed and read from scena
   // Its parts are those of standard, so "set" may replace them.
   CHECK(placed(R"({"preset": "spreading", "set": {"guard": "final_share"}})") ==
         std::vector<std::string>{"n-0", "n-1"});
-  CHECK(named_policy::find("spreading", {.guard = allot::guard_name::final_share})->judges_rivals() == true);
+  named_policy guarded = spreading();
+  REQUIRE(guarded.choose({.guard = allot::guard_name::final_share}));
+  CHECK(guarded.judges_rivals() == true);
   CHECK(allot_test::problems_of(R"("policy": {"preset": "spreading", "set": {"placement": "best_fit"}})") ==
         lines{"/policy/set/placement: the preset spreading has its own placement, which can't be set"});
   CHECK(allot_test::problems_of(R"("policy": "spreding")") ==

@@ -2,9 +2,13 @@
 #include "lab/scenario.hpp"
 #include "lab/workload.hpp"
 
+#include <allot/lab/named_policy.hpp>
+
 #include <doctest/doctest.h>
 
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "tests/lab/scenarios.hpp"
@@ -286,26 +290,57 @@ TEST_CASE("invalid rules of preemption, flavors and time") {
         lines{"/quotas/0/node_pools: there is no cluster whose pools these could be"});
 }
 
+namespace {
+
+/// The preset under the options of a policy.
+template <class P>
+P preset_of(const std::string& policy) {
+  auto chosen = parse_valid("\"policy\": {" + policy + "}").policy.policy();
+  REQUIRE(chosen.has_value());
+  std::optional<P> found;
+  chosen->preset()->visit([&](const auto& p) {
+    if constexpr (std::is_same_v<decltype(p), const P&>) found = p;
+  });
+  return found.value();
+}
+
+}  // namespace
+
 TEST_CASE("a policy: a preset, what is set of its parts, and its options") {
   const auto s =
       parse_valid(R"("policy": {"preset": "standard", "set": {"surplus": "capped", "rounding": "none",
       "queue_order": "fair_tree", "victim_order": "lost_work", "guard": "final_then_initial",
       "placement": "best_fit", "seed": 3}})");
-  CHECK(s.policy.options.surplus == surplus_name::capped);
-  CHECK(s.policy.options.rounding == rounding_name::none);
-  CHECK(s.policy.options.queue_order == quota_order_name::fair_tree);
-  CHECK(s.policy.options.victim_order == victim_order_name::lost_work);
-  CHECK(s.policy.options.guard == guard_name::final_then_initial);
+  CHECK(s.policy.parts.surplus == surplus_name::capped);
+  CHECK(s.policy.parts.rounding == rounding_name::none);
+  CHECK(s.policy.parts.queue_order == quota_order_name::fair_tree);
+  CHECK(s.policy.parts.victim_order == victim_order_name::lost_work);
+  CHECK(s.policy.parts.guard == guard_name::final_then_initial);
   CHECK(!s.policy.order);
   CHECK(s.policy.seed == 3);
 
-  const auto k = parse_valid(R"("policy": {"preset": "kueue", "preserve_scan_progress": false})");
-  CHECK(k.policy.options.preserve_scan_progress == false);
-  CHECK(!k.policy.options.float_shares);
-  const auto f = parse_valid(
-      R"("policy": {"preset": "kueue_fair", "float_shares": true, "preserve_scan_progress": true})");
-  CHECK(f.policy.options.preserve_scan_progress == true);
-  CHECK(f.policy.options.float_shares == true);
+  const auto k = preset_of<allot::kueue>(R"("preset": "kueue", "preserve_scan_progress": false)");
+  CHECK_FALSE(k.preserve_scan_progress);
+  const auto f = preset_of<allot::kueue_fair>(
+      R"("preset": "kueue_fair", "float_shares": true, "strategies": ["initial_share"])");
+  CHECK(f.float_shares);
+  CHECK(f.preserve_scan_progress);
+  CHECK(f.strategies == allot::fair_strategies::initial_share);
+  CHECK(f.resource_of == std::vector<std::uint8_t>{0});
+  const auto r = preset_of<allot::runai>(
+      R"("preset": "runai", "k": 0.5, "half_life_s": 60, "window_s": 3600, "saturation_multiplier": 1.5)");
+  CHECK(r.k == 500);
+  CHECK(r.half_life == 60'000);
+  CHECK(r.window == 3'600'000);
+  CHECK(r.saturation_multiplier == 1500);
+  CHECK(r.share_units == std::vector<std::int64_t>{1000});
+  const auto h = preset_of<allot::hyperpod>(R"("preset": "hyperpod", "idle": "fcfs", "tasks": "fcfs")");
+  CHECK(h.idle == allot::hyperpod_idle::fcfs);
+  CHECK(h.tasks == allot::hyperpod_tasks::fcfs);
+  const auto e =
+      preset_of<allot::easy>(R"("preset": "easy", "reservations": "all", "backfill": "shortest_estimate")");
+  CHECK(e.reservations == allot::reserve_all);
+  CHECK(e.backfill == allot::backfill_order::shortest_estimate);
 
   const auto policy = [](const std::string& json) { return problems_of("\"policy\": " + json); };
   CHECK(policy(R"({"preset": "kueue_fair", "float_shares": 1})") ==

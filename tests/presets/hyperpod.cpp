@@ -23,27 +23,7 @@ using allot::hyperpod_tasks;
 
 namespace {
 
-/// The preset with options, as a value.
-struct configured {
-  using policies_type = hyperpod::policies_type;
-  allot::preset_options options{};
-  std::string_view name = hyperpod::name;
-  std::string_view summary = hyperpod::summary;
-  bool ignores_quotas = false;
-
-  configured() = default;
-  configured(hyperpod_idle idle, hyperpod_tasks tasks) {
-    options.idle = idle;
-    options.tasks = tasks;
-  }
-  [[nodiscard]] policies_type policies() const { return hyperpod::configure(options); }
-  [[nodiscard]] allot::queue_settings defaults() const { return hyperpod::defaults(options); }
-  template <std::size_t N>
-  static void adapt(std::vector<allot::quota_spec<N>>& specs) {
-    hyperpod::adapt(specs);
-  }
-};
-using host = allot_test::preset_host<configured>;
+using host = allot_test::preset_host<hyperpod>;
 
 constexpr std::pair<hyperpod_idle, hyperpod_tasks> modes[] = {
     {hyperpod_idle::fcfs, hyperpod_tasks::fcfs},
@@ -114,7 +94,7 @@ TEST_CASE("hyperpod: a borrow limit of several hundred percent") {
 
 TEST_CASE("hyperpod: what is allocated to no team is idle, too") {
   for (const auto& [idle, tasks] : modes) {
-    host h{cluster(16, {team("a", 6, freely), team("b", 5, freely)}), configured{idle, tasks}};
+    host h{cluster(16, {team("a", 6, freely), team("b", 5, freely)}), hyperpod{.idle = idle, .tasks = tasks}};
     h.submit("a1", "a", 6);
     h.submit("b1", "b", 5);
     h.submit("b2", "b", 5);
@@ -140,7 +120,7 @@ TEST_CASE("hyperpod: teams can't be allocated more than the cluster has") {
 
 TEST_CASE("hyperpod: a team reclaims its own at once in every mode, whatever the priority") {
   for (const auto& [idle, tasks] : modes) {
-    host h{cluster(0, {team("a", 4), team("b", 4, freely)}), configured{idle, tasks}};
+    host h{cluster(0, {team("a", 4), team("b", 4, freely)}), hyperpod{.idle = idle, .tasks = tasks}};
     h.submit("b1", "b", 4, {.priority = 100});
     h.submit("b2", "b", 4, {.priority = 100});
     CHECK(h.settle() == "+b1 +b2");
@@ -154,7 +134,7 @@ TEST_CASE("hyperpod: the four modes order a backlog for idle compute") {
   const auto order_of = [](hyperpod_idle idle, hyperpod_tasks tasks) {
     auto specs = cluster(4, {team("one", 0, {}, 1), team("three", 0, {}, 3)});
     for (auto& spec : specs) spec.borrow = allot::limit::all();
-    host h{specs, configured{idle, tasks}};
+    host h{specs, hyperpod{.idle = idle, .tasks = tasks}};
     h.submit("o1", "one", 1);
     h.submit("o2", "one", 1, {.priority = 50});
     h.submit("o3", "one", 1);
@@ -174,7 +154,7 @@ TEST_CASE("hyperpod: a weight of 0 comes last, and zeros among themselves are eq
   auto with = [&](int first, int second) {
     auto specs = cluster(3, {team("a", 0, {}, first), team("b", 0, {}, second)});
     for (auto& s : specs) s.borrow = limits;
-    host h{specs, configured{hyperpod_idle::fair_share, hyperpod_tasks::ranking}};
+    host h{specs, hyperpod{.idle = hyperpod_idle::fair_share, .tasks = hyperpod_tasks::ranking}};
     for (const char* name : {"a1", "a2", "a3"}) h.submit(name, "a", 1);
     for (const char* name : {"b1", "b2", "b3"}) h.submit(name, "b", 1);
     return h.settle();
@@ -187,7 +167,7 @@ TEST_CASE("hyperpod: a weight of 0 comes last, and zeros among themselves are eq
 
 TEST_CASE("hyperpod: a task preempts lower ones of its team where tasks are ranked") {
   for (const auto& [idle, tasks] : modes) {
-    host h{cluster(0, {team("a", 4), team("b", 4)}), configured{idle, tasks}};
+    host h{cluster(0, {team("a", 4), team("b", 4)}), hyperpod{.idle = idle, .tasks = tasks}};
     h.submit("a1", "a", 4, {.priority = 10});
     h.submit("b1", "b", 4, {.priority = 10});
     CHECK(h.settle() == "+a1 +b1");
@@ -200,7 +180,7 @@ TEST_CASE("hyperpod: a task preempts lower ones of its team where tasks are rank
 
 TEST_CASE("hyperpod: PreemptTeamTasks can be off for one team") {
   host h{cluster(0, {team("a", 4), team("b", 4)})};
-  allot::queue_settings never = hyperpod::defaults();
+  allot::queue_settings never = hyperpod{}.defaults();
   never.preempt.within = allot::preempt_within::never;
   REQUIRE(h.scheduler().configure(h.quota("a"), never).empty());
   h.submit("a1", "a", 4);
@@ -215,7 +195,7 @@ TEST_CASE("hyperpod: under fair share the largest weighted borrowers yield first
   const auto yields = [](hyperpod_idle idle) {
     host h{cluster(6, {team("owner", 4, {hyperpod_sharing::lend}), team("light", 1, freely, 1),
                        team("heavy", 1, freely, 50)}),
-           configured{idle, hyperpod_tasks::ranking}};
+           hyperpod{.idle = idle, .tasks = hyperpod_tasks::ranking}};
     // Each borrows 2; heavy started last.
     h.submit("l1", "light", 1);
     h.submit("l2", "light", 2);
@@ -231,13 +211,10 @@ TEST_CASE("hyperpod: under fair share the largest weighted borrowers yield first
 }
 
 TEST_CASE("hyperpod: the default is fair share and task ranking") {
-  CHECK(hyperpod::configure({}).quotas.idle == hyperpod_idle::fair_share);
-  CHECK(hyperpod::configure({}).victims.idle == hyperpod_idle::fair_share);
+  CHECK(hyperpod{}.policies().quotas.idle == hyperpod_idle::fair_share);
+  CHECK(hyperpod{}.policies().victims.idle == hyperpod_idle::fair_share);
   CHECK(hyperpod::policies_type{}.quotas.idle == hyperpod_idle::fair_share);
-  allot::preset_options ranking;
-  ranking.tasks = hyperpod_tasks::ranking;
-  CHECK(hyperpod::defaults() == hyperpod::defaults(ranking));
-  CHECK(hyperpod::defaults().order == allot::queue_order::priority);
+  CHECK(hyperpod{}.defaults().order == allot::queue_order::priority);
 }
 
 TEST_CASE("hyperpod: a borrower keeps its loan against other borrowers, however unfair") {
@@ -246,7 +223,7 @@ TEST_CASE("hyperpod: a borrower keeps its loan against other borrowers, however 
   for (const auto& [idle, tasks] : modes) {
     auto specs = cluster(4, {team("first", 0, {}, 1), team("second", 0, {}, 100)});
     for (auto& s : specs) s.borrow = allot::limit::all();
-    host h{specs, configured{idle, tasks}};
+    host h{specs, hyperpod{.idle = idle, .tasks = tasks}};
     for (const char* name : {"f1", "f2", "f3", "f4"}) h.submit(name, "first", 1);
     h.settle();
     h.submit("s1", "second", 1, {.priority = 100});
@@ -262,24 +239,8 @@ namespace {
 
 /// A mode as a preset of its own.
 template <hyperpod_idle Idle, hyperpod_tasks Tasks>
-struct in_mode {
-  static constexpr std::string_view name = hyperpod::name;
-  static constexpr std::string_view summary = hyperpod::summary;
-  static constexpr bool ignores_quotas = false;
-  using policies_type = hyperpod::policies_type;
-
-  [[nodiscard]] static allot::preset_options options() {
-    allot::preset_options o;
-    o.idle = Idle;
-    o.tasks = Tasks;
-    return o;
-  }
-  [[nodiscard]] policies_type policies() const { return hyperpod::configure(options()); }
-  [[nodiscard]] static allot::queue_settings defaults() { return hyperpod::defaults(options()); }
-  template <std::size_t N>
-  static void adapt(std::vector<allot::quota_spec<N>>& specs) {
-    hyperpod::adapt(specs);
-  }
+struct in_mode : hyperpod {
+  in_mode() : hyperpod{.idle = Idle, .tasks = Tasks} {}
 };
 
 template <class Mode>
@@ -313,4 +274,6 @@ TEST_CASE("hyperpod: the laws under fair share with ranked tasks") {
 
 TEST_CASE("hyperpod: every enumerator has a name") {
   CHECK(allot_test::has_words<allot::hyperpod_sharing>(3));
+  CHECK(allot_test::has_words<hyperpod_idle>(2));
+  CHECK(allot_test::has_words<hyperpod_tasks>(2));
 }

@@ -157,9 +157,9 @@ TEST_CASE("easy: starts every job when the textbook algorithm does, in both orde
     allot_test::for_each_seed(400, [&](random_source& random) {
       const std::int64_t all = random.between(2, 40);
       const auto jobs = random_jobs(random, all, random.one_in(3));
-      allot::preset_options options;
-      if (shortest) options.backfill = allot::backfill_order::shortest_estimate;
-      auto h = host_of(jobs, all, with_settings<allot::easy>{{}, allot::easy::defaults(options)});
+      const auto backfill =
+          shortest ? allot::backfill_order::shortest_estimate : allot::backfill_order::queue;
+      auto h = host_of(jobs, all, allot::easy{.backfill = backfill});
       h.run_all();
       const auto expected = easy_by_hand(jobs, all, shortest);
       allot::instant last = 0;
@@ -183,7 +183,7 @@ TEST_CASE("easy, conservative: no start is later than promised, and with exact e
     const bool exact = random.one_in(2);
     const bool may_overrun = !exact && random.one_in(2);
     const auto jobs = random_jobs(random, all, exact, may_overrun);
-    allot::queue_settings settings = allot::easy::defaults();
+    allot::queue_settings settings = allot::easy{}.defaults();
     settings.reservations =
         random.one_in(3) ? allot::reserve_all : static_cast<std::uint32_t>(random.between(1, 4));
     auto h = host_of(jobs, all, with_settings<allot::easy>{{}, settings});
@@ -220,7 +220,7 @@ TEST_CASE("easy, conservative: the first reservations are the same, however many
     for (timed_job& j : jobs) j.submit = 0;
     std::vector<std::optional<allot::instant>> before;
     for (const std::uint32_t depth : {1U, 2U, 5U, allot::reserve_all}) {
-      allot::queue_settings settings = allot::easy::defaults();
+      allot::queue_settings settings = allot::easy{}.defaults();
       settings.reservations = depth;
       auto h = host_of(jobs, all, with_settings<allot::easy>{{}, settings});
       std::vector<allot::job_id> ids;

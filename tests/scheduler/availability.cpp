@@ -81,7 +81,7 @@ template <class View, class Placement>
                                   Placement places, std::uint32_t depth) {
   auto made = allot::make_scheduler(allot::standard{}, view, teams(each), std::move(places));
   auto& s = made.value();
-  allot::queue_settings settings = allot::standard::defaults();
+  allot::queue_settings settings = allot::standard{}.defaults();
   settings.head = allot::queue_head::reserve;
   settings.reservations = depth;
   for (const quota_id x : {a, b, c}) REQUIRE(s.configure(x, settings).empty());
@@ -211,7 +211,7 @@ TEST_CASE("availability: a closed node moves a promise, which says so") {
                               {.quota = a, .gpus = 8, .submit = 1, .duration = 10, .estimate = 10}};
   auto made = allot::make_scheduler(allot::standard{}, nodes_view{{&jobs}, 4}, teams(2), nodes(2, 4));
   auto& s = made.value();
-  allot::queue_settings settings = allot::standard::defaults();
+  allot::queue_settings settings = allot::standard{}.defaults();
   settings.head = allot::queue_head::reserve;
   for (const quota_id x : {a, b, c}) REQUIRE(s.configure(x, settings).empty());
   const auto runs = s.submit(0);
@@ -244,7 +244,7 @@ TEST_CASE("availability: settings that reserve nothing, or no longer do") {
   auto made = allot::make_scheduler(allot::standard{}, allot_test::timed_view{&jobs}, teams(2),
                                     allot_test::gpu_pool{8});
   auto& s = made.value();
-  allot::queue_settings settings = allot::standard::defaults();
+  allot::queue_settings settings = allot::standard{}.defaults();
   settings.head = allot::queue_head::reserve;
   settings.reservations = 0;
   CHECK(s.configure(b, settings).size() == 1);
@@ -256,7 +256,7 @@ TEST_CASE("availability: settings that reserve nothing, or no longer do") {
   CHECK(s.promised(gang).has_value());
   CHECK(s.waiting(b) == 1);
   CHECK(s.requested(b)[0] == gpus(8));
-  CHECK(s.configure(b, allot::standard::defaults()).empty());
+  CHECK(s.configure(b, allot::standard{}.defaults()).empty());
   static_cast<void>(s.step(1));
   CHECK_FALSE(s.promised(gang).has_value());
   CHECK(s.state(gang) == allot::job_state::pending);

@@ -75,7 +75,7 @@ class elastic_host {
       made.preemptible = j.preemptible;
     }
     for (const auto& q : s.quotas) {
-      allot::queue_settings settings = allot::standard::defaults();
+      allot::queue_settings settings = allot::standard{}.defaults();
       settings.order = q.settings.order;
       settings.head = q.settings.head;
       settings.preempt.within = q.settings.preempt.within;

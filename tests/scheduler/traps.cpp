@@ -141,7 +141,7 @@ TEST_CASE("traps: Kueue 20: a head without victims blocks no owner") {
 TEST_CASE("traps: Kueue 21: while victims leave, no job of the same queue overtakes") {
   for (const auto head : {allot::queue_head::best_effort, allot::queue_head::strict}) {
     host h{{{.name = "q", .nominal = gpus(4)}}};
-    allot::queue_settings settings = allot::standard::defaults();
+    allot::queue_settings settings = allot::standard{}.defaults();
     settings.head = head;
     h.configure("q", settings);
     h.submit("low", "q", 4);

@@ -35,7 +35,7 @@ struct random_world {
       where = allot::sim::places{allot::gpu::build_cluster(nodes).value()};
     }
     return {allot::build_quota_tree(specs).value(),
-            std::vector<allot::queue_settings>(specs.size(), Preset::defaults()),
+            std::vector<allot::queue_settings>(specs.size(), Preset{}.defaults()),
             std::move(where),
             jobs,
             events,

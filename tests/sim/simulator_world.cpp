@@ -258,7 +258,7 @@ allot::sim::setup<8> two_flavors(std::vector<job<8>> jobs, std::int64_t first, s
   either.menu.add_group(options);
   either.pools = {0b01, 0b10};
   return {.quotas = allot::build_quota_tree(specs).value(),
-          .settings = {standard::defaults()},
+          .settings = {standard{}.defaults()},
           .where = allot::sim::places{allot::gpu::build_cluster(both).value()},
           .jobs = std::move(jobs),
           .flavor_sets = {either}};
@@ -362,7 +362,7 @@ namespace {
 
 template <class Preset>
 allot::sim::setup<8> with_defaults(allot::sim::setup<8> s) {
-  for (auto& settings : s.settings) settings = Preset::defaults();
+  for (auto& settings : s.settings) settings = Preset{}.defaults();
   return s;
 }
 instant begin_of(const allot::sim::setup<8>& s) {

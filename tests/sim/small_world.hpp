@@ -123,7 +123,7 @@ inline constexpr quota_id b{2};
 template <class Preset>
 [[nodiscard]] allot::sim::setup<1> world(std::vector<allot::quota_spec<1>> specs,
                                          std::vector<allot::sim::job<1>> jobs) {
-  std::vector<allot::queue_settings> settings(specs.size(), Preset::defaults());
+  std::vector<allot::queue_settings> settings(specs.size(), Preset{}.defaults());
   return {
       allot::build_quota_tree(std::move(specs)).value(), std::move(settings), {}, std::move(jobs), {}, {}};
 }

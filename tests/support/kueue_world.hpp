@@ -107,7 +107,7 @@ class kueue_world {
       : scheduler_(kueue_view{&ids_}, tree_of(queues), {}, std::move(p)) {
     for (const queue& q : queues) {
       ids_[q.name] = scheduler_.tree().find(q.name);
-      allot::queue_settings s = Preset::defaults();
+      allot::queue_settings s = Preset{}.defaults();
       s.preempt = q.preempt;
       s.head = q.head;
       s.flavors = q.choice;

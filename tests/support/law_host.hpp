@@ -139,7 +139,7 @@ class law_host {
       if (!j.preemptible) made.capacity_kind = lane_of_fixed();
     }
     for (const allot::quota_id x : tree().top_down())
-      REQUIRE(scheduler_.configure(x, Preset::defaults()).empty());
+      REQUIRE(scheduler_.configure(x, Preset{}.defaults()).empty());
     if (!s.own_settings) return;
     for (const quota_draft& q : s.quotas) configure(quota(q.number), q.settings);
   }
@@ -338,7 +338,7 @@ class law_host {
   }
 
   void configure(allot::quota_id x, const allot::queue_settings& drawn) {
-    allot::queue_settings s = Preset::defaults();
+    allot::queue_settings s = Preset{}.defaults();
     s.order = drawn.order;
     s.head = drawn.head;
     s.preempt.within = drawn.preempt.within;

@@ -198,13 +198,11 @@ TEST_CASE("restart: the same decisions as without, under every preset") {
 }
 
 TEST_CASE("restart: past usage that counts goes on counting") {
-  allot::preset_options of_runai, of_standard;
-  of_runai.k = 1000;
-  of_standard.queue_order = allot::quota_order_name::fair_tree;
-  of_runai.half_life = of_standard.half_life = 7;
-  of_runai.window = of_standard.window = 30;
-  for (const any_preset& preset :
-       {any_preset::find("runai", of_runai).value(), any_preset::find("standard", of_standard).value()}) {
+  any_preset by_fair_tree{allot::standard{}};
+  REQUIRE(
+      by_fair_tree.choose({.queue_order = allot::quota_order_name::fair_tree, .half_life = 7, .window = 30}));
+  const any_preset by_time{allot::runai{.k = 1000, .half_life = 7, .window = 30}};
+  for (const any_preset& preset : {by_time, by_fair_tree}) {
     seen of_all;
     allot_test::for_each_seed(100, [&](random_source& random) {
       const std::string difference = compare(preset, random, of_all);

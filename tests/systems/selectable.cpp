@@ -15,7 +15,7 @@
 using allot::any_preset;
 using allot::gpus;
 using allot::guard_name;
-using allot::preset_options;
+using allot::named_parts;
 using allot::quota_order_name;
 using allot::victim_order_name;
 using allot_test::preset_host;
@@ -23,8 +23,10 @@ using allot_test::random_source;
 
 namespace {
 
-any_preset standard_with(const preset_options& o) {
-  return any_preset::find("standard", o).value();
+any_preset standard_with(const named_parts& parts) {
+  any_preset preset{allot::standard{}};
+  CHECK(preset.choose(parts));
+  return preset;
 }
 
 /// Two teams that own nothing, below a root of 8; a is older than b.
@@ -36,7 +38,7 @@ std::vector<allot::quota_spec<1>> two_teams() {
 
 /// The order of admission when two jobs of each are pending and there is room for all but one.
 std::string turns(quota_order_name order) {
-  preset_options o;
+  named_parts o;
   o.queue_order = order;
   preset_host<any_preset> h{two_teams(), standard_with(o)};
   h.submit("a0", "a", 2);
@@ -53,7 +55,7 @@ std::string turns(quota_order_name order) {
 
 TEST_CASE("selectable: the parts of standard, by name, decide as standard does") {
   allot_test::for_each_seed(50, [](random_source& random) {
-    preset_options o;
+    named_parts o;
     o.queue_order = quota_order_name::borrowed_share;
     o.victim_order = victim_order_name::priority_share;
     o.guard = guard_name::none;
@@ -82,7 +84,7 @@ TEST_CASE("selectable: each order has its own first") {
 }
 
 TEST_CASE("selectable: by saturation the quota with the smallest part of its entitlement is first") {
-  preset_options o;
+  named_parts o;
   o.queue_order = quota_order_name::saturation;
   preset_host<any_preset> h{two_teams(), standard_with(o)};
   for (int i = 0; i < 8; ++i) {
@@ -96,7 +98,7 @@ TEST_CASE("selectable: by saturation the quota with the smallest part of its ent
 }
 
 TEST_CASE("selectable: by Fair Tree past usage counts long after it has ended") {
-  preset_options o;
+  named_parts o;
   o.queue_order = quota_order_name::fair_tree;
   preset_host<any_preset> h{two_teams(), standard_with(o)};
   h.submit("b0", "b", 8);
@@ -111,7 +113,7 @@ TEST_CASE("selectable: by Fair Tree past usage counts long after it has ended") 
 TEST_CASE("selectable: with a guard borrowers share by the chosen rule") {
   for (const auto& [guard, left] : std::vector<std::pair<guard_name, int>>{
            {guard_name::none, 8}, {guard_name::final_share, 2}, {guard_name::saturation, 2}}) {
-    preset_options o;
+    named_parts o;
     o.guard = guard;
     preset_host<any_preset> h{two_teams(), standard_with(o)};
     for (int i = 0; i < 8; ++i) h.submit("a" + std::to_string(i), "a", 1);
@@ -125,10 +127,10 @@ TEST_CASE("selectable: with a guard borrowers share by the chosen rule") {
 }
 
 TEST_CASE("selectable: a preset with parts of another kind keeps them") {
-  preset_options o;
-  o.queue_order = quota_order_name::best_job;
-  CHECK(standard_with(o).takes_parts);
-  const auto fifo = any_preset::find("fifo", o);
-  REQUIRE(fifo.has_value());
-  CHECK_FALSE(fifo->takes_parts);
+  any_preset kueue{allot::kueue{}};
+  CHECK_FALSE(kueue.takes_parts);
+  CHECK_FALSE(kueue.choose({.queue_order = quota_order_name::best_job}));
+  CHECK_FALSE(kueue.judges_rivals().value_or(false));
+  // A surplus rule alone changes no decision.
+  CHECK(kueue.choose({.surplus = allot::surplus_name::quota}));
 }

@@ -12,7 +12,7 @@
 
 using allot::claimant;
 using allot::gpus;
-using allot::preset_options;
+using allot::named_parts;
 using allot::quantity;
 using allot::rounding_name;
 using allot::selectable_surplus;
@@ -47,7 +47,7 @@ std::vector<quantity> granted(Rule rule, quantity surplus, std::vector<claimant>
 
 std::vector<quantity> chosen(surplus_name rule, std::optional<rounding_name> rounding, quantity surplus,
                              const std::vector<claimant>& claimants) {
-  preset_options o;
+  named_parts o;
   o.surplus = rule;
   o.rounding = rounding;
   return granted(selectable_surplus{o}, surplus, claimants);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/presets/options.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/preset.hpp>
 
@@ -13,6 +12,31 @@
 
 namespace allot {
 inline namespace v0 {
+
+/// HyperPod: how idle compute is given out.
+enum class hyperpod_idle : std::uint8_t { fcfs, fair_share };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(hyperpod_idle value) noexcept {
+  switch (value) {
+    case hyperpod_idle::fcfs:
+      return "fcfs";
+    case hyperpod_idle::fair_share:
+      return "fair_share";
+  }
+  return "";
+}
+/// HyperPod: how the tasks of a team are ordered.
+enum class hyperpod_tasks : std::uint8_t { fcfs, ranking };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(hyperpod_tasks value) noexcept {
+  switch (value) {
+    case hyperpod_tasks::fcfs:
+      return "fcfs";
+    case hyperpod_tasks::ranking:
+      return "ranking";
+  }
+  return "";
+}
 
 /// How a HyperPod team takes part in sharing idle compute (ResourceSharingConfig). The default is to lend and
 /// borrow.
@@ -96,24 +120,26 @@ struct hyperpod {
       "SageMaker HyperPod: teams lend and borrow idle compute by weight or first come, reclaim their own";
   static constexpr bool ignores_quotas = false;
 
-  using policies_type = policies<hyperpod_idle_order, by_settings, hyperpod_victim_order>;
+  // Qualified, for `policies` is a member here.
+  using policies_type = allot::policies<hyperpod_idle_order, by_settings, hyperpod_victim_order>;
   /// @}
 
-  /// The parts under these options; `idle` is the one that it knows.
-  [[nodiscard]] static policies_type configure(const preset_options& o) {
+  /// How idle compute is given out.
+  hyperpod_idle idle = hyperpod_idle::fair_share;
+  /// How the tasks of a team are ordered.
+  hyperpod_tasks tasks = hyperpod_tasks::ranking;
+
+  /// The parts under these options.
+  [[nodiscard]] constexpr policies_type policies() const {
     policies_type parts;
-    parts.quotas.idle = parts.victims.idle = o.idle.value_or(hyperpod_idle::fair_share);
+    parts.quotas.idle = parts.victims.idle = idle;
     return parts;
   }
-  /// The settings of teams under these options: by priority class, or by submission if `tasks` says so.
-  [[nodiscard]] static constexpr queue_settings defaults(const preset_options& o) noexcept {
-    if (o.tasks == hyperpod_tasks::fcfs) {
-      return {.order = queue_order::fifo, .preempt = {.within = preempt_within::never}};
-    }
-    return {};
+  /// The settings of teams: by priority class, or by submission if `tasks` says so.
+  [[nodiscard]] constexpr queue_settings defaults() const noexcept {
+    if (tasks == hyperpod_tasks::ranking) return {};
+    return {.order = queue_order::fifo, .preempt = {.within = preempt_within::never}};
   }
-  /// The settings of teams under the default options.
-  [[nodiscard]] static constexpr queue_settings defaults() noexcept { return defaults(preset_options{}); }
 
   /// The cluster's nominal contains its teams', which can't be allocated more than there is.
   template <std::size_t N>

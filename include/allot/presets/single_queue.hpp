@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/presets/options.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/preset.hpp>
 
@@ -69,8 +68,13 @@ struct easy {
 
   using policies_type = policies<best_job_first>;
 
-  [[nodiscard]] static constexpr queue_settings defaults(const preset_options& o = {}) noexcept {
-    return detail::with_reservations(detail::single_queue, o, 1);
+  /// How many jobs hold a reservation at once; 0: none, which is `fifo`.
+  std::uint32_t reservations = 1;
+  /// The order in which the others are tried.
+  backfill_order backfill = backfill_order::queue;
+
+  [[nodiscard]] constexpr queue_settings defaults() const noexcept {
+    return with_reservations(detail::single_queue, reservations, backfill);
   }
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>&) {}
@@ -91,8 +95,8 @@ struct conservative {
 
   using policies_type = policies<best_job_first>;
 
-  [[nodiscard]] static constexpr queue_settings defaults(const preset_options& o = {}) noexcept {
-    return detail::with_reservations(detail::single_queue, o, reserve_all);
+  [[nodiscard]] static constexpr queue_settings defaults() noexcept {
+    return with_reservations(detail::single_queue, reserve_all, backfill_order::queue);
   }
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>&) {}

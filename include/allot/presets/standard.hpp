@@ -6,7 +6,6 @@
 #include <allot/preemption/protection.hpp>
 #include <allot/preemption/settings.hpp>
 #include <allot/preemption/victim_order.hpp>
-#include <allot/presets/options.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/scheduler/preset.hpp>
 #include <allot/scheduler/settings.hpp>
@@ -41,13 +40,17 @@ struct standard {
   using policies_type = policies<within_nominal_then_borrowed_share, by_settings,
                                  lowest_priority_then_highest_share, eligible_is_fair, unprotected>;
 
-  /// `reservations` and `backfill` are the options that it knows.
-  [[nodiscard]] static constexpr queue_settings defaults(const preset_options& o = {}) noexcept {
-    constexpr queue_settings settings{
-        .order = queue_order::priority,
-        .head = queue_head::best_effort,
-        .preempt = {.within = preempt_within::lower_priority, .reclaim = preempt_reclaim::any}};
-    return detail::with_reservations(settings, o, 0);
+  /// How many jobs of a quota hold a reservation at once (`queue_settings::reservations`); 0: none.
+  std::uint32_t reservations = 0;
+  /// The order in which the others are tried.
+  backfill_order backfill = backfill_order::queue;
+
+  [[nodiscard]] constexpr queue_settings defaults() const noexcept {
+    return with_reservations(
+        {.order = queue_order::priority,
+         .head = queue_head::best_effort,
+         .preempt = {.within = preempt_within::lower_priority, .reclaim = preempt_reclaim::any}},
+        reservations, backfill);
   }
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>&) {}

@@ -85,9 +85,7 @@
 // | concept                         | what it is                                 | default                 |
 // |---------------------------------|--------------------------------------------|-------------------------|
 // | `preset`                        | policies, settings, a reading of quotas    | `standard`              |
-// | `configurable_preset`           | parts by options (presets/options.hpp)     | options change nothing  |
-// | `preset_with_optional_defaults` | settings by options                        | `defaults()`            |
-// | `preset_with_policies`          | an object with parts of its own            | `policies_type{}`       |
+// | `preset_with_policies`          | its options change its parts               | `policies_type{}`       |
 // | `preset_with_rules`             | an object with rules of its own for quotas | its members             |
 // | `preset_chosen_at_run_time`     | parts behind one type                      | `policies_type`         |
 // | `surplus_rule`                  | divides what is left over (fairshare/)     | by weight               |

@@ -12,19 +12,16 @@
 namespace allot {
 inline namespace v0 {
 
-/// A preset: the policies of one system, assembled from the parts. Its members are static, or those of an
-/// object if it is chosen at run time.
+/// A preset: the policies of one system, assembled from the parts. Its options are its data members, with
+/// defaults: `runai{.k = 500}`. Other members are static if no option changes what they return.
 ///
 /// - `name` and a one-line `summary`;
-/// - `policies_type`, the parts (see `policies`), default constructible; an object has `policies()`. A preset
-///   whose parts are `chosen_at_run_time` has `policies_for<View, Placement>()` instead, which returns
-///   `any_policies<View, Placement>`;
+/// - `policies_type`, the parts (see `policies`), default constructible; if options change them, `policies()`
+///   returns them. A preset whose parts are `chosen_at_run_time` has `policies_for<View, Placement>()`
+///   instead, which returns `any_policies<View, Placement>`;
 /// - `defaults()`, the settings of quotas that are not configured;
 /// - `ignores_quotas`: there is one queue for the whole cluster, whatever quotas are given;
 /// - `adapt(specs)`: what the preset makes of the user's quotas before the tree is built.
-///
-/// A preset with options (`preset_options`) has `configure(options)`, which returns the parts, or
-/// `defaults(options)`, or both.
 template <class P>
 concept preset = (std::default_initializable<typename P::policies_type> || P::chosen_at_run_time) &&
                  requires(const P& p, std::vector<quota_spec<1>>& specs) {
@@ -40,7 +37,7 @@ template <class P>
 concept preset_chosen_at_run_time = requires {
   requires P::chosen_at_run_time;
 };
-/// A preset that is an object with parts of its own. Default: the parts are those of `policies_type{}`.
+/// A preset whose options change its parts. Default: the parts are those of `policies_type{}`.
 template <class P>
 concept preset_with_policies = requires(const P& p) {
   { p.policies() } -> std::convertible_to<typename P::policies_type>;
@@ -83,7 +80,7 @@ template <class P>
   constexpr bool has_defaults = requires(const P& p) {
     { p.defaults() } -> std::same_as<queue_settings>;
   };
-  static_assert(!has_name || has_defaults, "allot: the preset must have `static queue_settings defaults()`");
+  static_assert(!has_name || has_defaults, "allot: the preset must have `queue_settings defaults() const`");
   constexpr bool says_what_it_ignores = requires(const P& p) {
     { p.ignores_quotas } -> std::convertible_to<bool>;
   };

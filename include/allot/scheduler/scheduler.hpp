@@ -635,8 +635,7 @@ template <class Preset, class View, std::size_t N>
 /// those that are not configured, now and when quotas are added later. Returns every problem with the quotas.
 /// Under a preset that ignores quotas jobs may name any quota; they share the nodes of the placement or,
 /// without one, what the quotas own together.
-/// `policies` are the preset's own unless others of the same type are given, e.g. with options:
-/// `make_scheduler(kueue_fair{}, view, quotas, {}, kueue_fair::configure(options))`.
+/// `policies` are the preset's own, under its options, unless others of the same type are given.
 template <class Preset, class View, class Placement = no_placement,
           std::size_t N = detail::checked_dimensions<View>(),
           class Policies = typename detail::policies_type_of<Preset>::type>
@@ -646,7 +645,7 @@ template <class Preset, class View, class Placement = no_placement,
   constexpr bool are_its_own = std::same_as<Policies, typename detail::policies_type_of<Preset>::type>;
   static_assert(are_its_own,
                 "allot: these are not the policies of this preset: they are of its `policies_type`, as its "
-                "`configure(options)` returns them");
+                "`policies()` returns them");
   using made = typename detail::made_by<Preset, View, Placement>::type;
   if constexpr (is_right && are_its_own && preset<Preset> && N == dimensions<View>) {
     return made::make(by, std::move(view), std::move(quotas), std::move(places), std::move(policies));

@@ -131,6 +131,17 @@ struct queue_settings {
   friend bool operator==(const queue_settings&, const queue_settings&) = default;
 };
 
+/// These settings with reservations for so many jobs at once, and the others in that order; with 0, as they
+/// are.
+[[nodiscard]] constexpr queue_settings with_reservations(queue_settings settings, std::uint32_t reservations,
+                                                         backfill_order backfill) noexcept {
+  if (reservations == 0) return settings;
+  settings.head = queue_head::reserve;
+  settings.reservations = reservations;
+  settings.backfill = backfill;
+  return settings;
+}
+
 /// The contradictions in the settings of a quota. `judges_rivals` is what the policies' guard says of
 /// itself; nullopt if it does not say.
 [[nodiscard]] inline std::vector<problem> contradictions(std::string_view quota, const queue_settings& s,

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <allot/fairshare/surplus.hpp>
-#include <allot/presets/options.hpp>
 #include <allot/quota/ledger.hpp>
 #include <allot/scheduler/policies.hpp>
 #include <allot/systems/detail/selectable.hpp>
+#include <allot/systems/named_parts.hpp>
 
 namespace allot {
 inline namespace v0 {
@@ -14,7 +14,7 @@ inline namespace v0 {
 /// quota with the smallest part of its entitlement is served first (`lowest_saturation`), and may take from a
 /// quota with a larger part of its own (`saturation_guard`). All else is as in `standard`.
 ///
-/// `Surplus` is default constructible, or made of `const preset_options&`. When a quota has changed, all are
+/// `Surplus` is default constructible, or made of `const named_parts&`. When a quota has changed, all are
 /// ordered again: O(n) per decision.
 template <surplus_rule Surplus>
 struct divided_by {
@@ -23,14 +23,14 @@ struct divided_by {
   using cycle = detail::selectable_cycle<Session, Surplus>;
 
   /// Another order, guard or order of victims by name; the surplus rule is always the one above.
-  preset_options options{.queue_order = quota_order_name::saturation, .guard = guard_name::saturation};
+  named_parts parts{.queue_order = quota_order_name::saturation, .guard = guard_name::saturation};
   /// The order of the jobs of one quota.
   by_settings jobs{};
   /// Which capacity non-preemptible jobs use: see `policies`.
   capacity_kind not_preemptible = capacity_kind::guaranteed;
 
   /// Whether its guard says what is fair between rivals: see `victim_guard`.
-  [[nodiscard]] bool judges_rivals() const noexcept { return options.judges_rivals(); }
+  [[nodiscard]] bool judges_rivals() const noexcept { return parts.judges_rivals(); }
 };
 
 }  // namespace v0

@@ -8,7 +8,7 @@
 #include <allot/fairshare/priority_bands.hpp>
 #include <allot/fairshare/rounding.hpp>
 #include <allot/fairshare/surplus.hpp>
-#include <allot/presets/options.hpp>
+#include <allot/systems/named_parts.hpp>
 
 #include <span>
 #include <utility>
@@ -25,17 +25,17 @@ inline namespace v0 {
 class selectable_surplus {
  public:
   selectable_surplus() = default;
-  explicit selectable_surplus(const preset_options& o) {
-    const quantity unit = o.rounding ? quantity::whole(1) : quantity::milli(1);
-    switch (o.rounding.value_or(rounding_name::webster)) {
+  explicit selectable_surplus(const named_parts& parts) {
+    const quantity unit = parts.rounding ? quantity::whole(1) : quantity::milli(1);
+    switch (parts.rounding.value_or(rounding_name::webster)) {
       case rounding_name::webster:
-        choose(o, webster{unit});
+        choose(parts, webster{unit});
         break;
       case rounding_name::largest_remainders:
-        choose(o, largest_remainder{unit});
+        choose(parts, largest_remainder{unit});
         break;
       case rounding_name::none:
-        choose(o, rounded_down{unit});
+        choose(parts, rounded_down{unit});
         break;
     }
   }
@@ -50,8 +50,8 @@ class selectable_surplus {
 
  private:
   template <class Rounding>
-  void choose(const preset_options& o, Rounding rounding) {
-    switch (o.surplus.value_or(surplus_name::weight)) {
+  void choose(const named_parts& parts, Rounding rounding) {
+    switch (parts.surplus.value_or(surplus_name::weight)) {
       case surplus_name::weight:
       case surplus_name::capped:
         rule_ = proportional<by_weight, Rounding>{rounding};
@@ -67,8 +67,8 @@ class selectable_surplus {
         rule_ = first_come{};
         break;
       case surplus_name::decayed_usage:
-        rule_ = decayed_surplus<webster>{{.k = o.k.value_or(1000)},
-                                         o.rounding ? quantity::whole(1) : quantity::milli(1)};
+        rule_ = decayed_surplus<webster>{{.k = parts.k},
+                                         parts.rounding ? quantity::whole(1) : quantity::milli(1)};
         break;
       case surplus_name::parent_peer:
         rule_ = parent_as_peer{longest_unserved{quantity::whole(1)}};

@@ -525,18 +525,18 @@ TEST_CASE("runai: limits and non-preemptible jobs") {
 }
 
 TEST_CASE("runai: options") {
-  allot::preset_options o;
-  CHECK(allot::runai::configure(o).k == 0);
-  CHECK(allot::runai::configure(o).window == 604'800);
-  o.k = 2000;
-  o.half_life = 60;
-  o.window = 600;
-  o.saturation_multiplier = 500;
-  const allot::kai_policies p = allot::runai::configure(o);
+  const allot::kai_policies by_default = allot::runai{}.policies();
+  CHECK(by_default.k == 0);
+  CHECK(by_default.window == 604'800);
+  const allot::runai chosen{
+      .k = 2000, .half_life = 60, .window = 600, .saturation_multiplier = 500, .share_units = {1}};
+  const allot::kai_policies p = chosen.policies();
   CHECK(p.k == 2000);
   CHECK(p.half_life == 60);
   CHECK(p.window == 600);
   CHECK(p.saturation_multiplier == 1000);
+  CHECK(p.units[0] == 1);
+  CHECK(p.units[1] == 1000);
 }
 
 TEST_CASE("runai: a job that the host submits twice under one id is two jobs in its queue") {

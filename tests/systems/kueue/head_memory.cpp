@@ -122,12 +122,10 @@ TEST_CASE("head_memory: a head that is passed over goes on with its next flavor 
   // The strict head keeps free what the other is nominated for.
   for (const bool preserves : {true, false}) {
     CAPTURE(preserves);
-    allot::preset_options options;
-    options.preserve_scan_progress = preserves;
     priority_world w{{{.name = "pool"},
                       {.name = "a", .cohort = "pool", .nominal = {6}, .head = strict_head},
                       {.name = "b", .cohort = "pool", .nominal = {0, 3}}},
-                     allot::kueue::configure(options)};
+                     allot::kueue{.preserve_scan_progress = preserves}.policies()};
     w.runs({"old", "a", {3}, 9});
     w.waits({"big", "a", {5}, 0, 1}).waits({"other", "b", {}, 0, 2, {{{3}, {0, 3}}}});
     CHECK(w.step() == (preserves ? "+other/1" : ""));
@@ -139,13 +137,11 @@ TEST_CASE("head_memory: the last cycle's progress holds even if the world has ch
   // Each time the head of b is passed over in its first flavor, a job elsewhere ends.
   for (const bool preserves : {true, false}) {
     CAPTURE(preserves);
-    allot::preset_options options;
-    options.preserve_scan_progress = preserves;
     priority_world w{{{.name = "pool", .nominal = {2}},
                       {.name = "a", .cohort = "pool"},
                       {.name = "b", .cohort = "pool", .nominal = {0, 2}},
                       {.name = "far", .nominal = {4}}},
-                     allot::kueue::configure(options)};
+                     allot::kueue{.preserve_scan_progress = preserves}.policies()};
     w.runs({"ends", "far", {4}});
     w.waits({"a1", "a", {2}, 5, 1}).waits({"b1", "b", {}, 0, 2, {{{2}, {0, 2}}}});
     CHECK(w.step() == "+a1");

@@ -4,13 +4,13 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "tests/support/kueue_random.hpp"
 #include "tests/support/kueue_world.hpp"
 #include "tests/support/seeds.hpp"
+#include "tests/support/words.hpp"
 
 namespace {
 
@@ -72,22 +72,25 @@ TEST_CASE("kueue_fair: a quota without a cohort, and one of weight zero (Kueue #
 
 TEST_CASE("kueue_fair: floating-point shares, where equal ones round differently") {
   // b would keep 5 of 15 at weight 5, and a would have 1 of 15 at weight 1: as doubles, a's is the greater.
-  const auto decides = [](std::optional<bool> as_floats) {
-    allot::preset_options options;
-    options.strategies = allot::fair_strategies::final_share;
-    options.float_shares = as_floats;
+  const auto decides = [](bool as_floats) {
+    const allot::kueue_fair preset{.strategies = allot::fair_strategies::final_share,
+                                   .float_shares = as_floats};
     fair_world w{{{.name = "pool", .nominal = {7}},
                   {.name = "a", .cohort = "pool", .preempt = reclaims()},
                   {.name = "b", .cohort = "pool", .weight = 5000},
                   {.name = "c", .cohort = "pool", .nominal = {8}}},
-                 allot::kueue_fair::configure(options)};
+                 preset.policies()};
     w.runs({"b1", "b", {5}, 0, 1}).runs({"b2", "b", {2}, 0, 2}).runs({"c1", "c", {8}, 0, 3});
     w.waits({"a1", "a", {1}, 0, 4});
     return w.step();
   };
-  CHECK(decides({}) == "-b2:fair_share>a1");
+  CHECK_FALSE(allot::kueue_fair{}.float_shares);
   CHECK(decides(false) == "-b2:fair_share>a1");
   CHECK(decides(true) == "");
+}
+
+TEST_CASE("kueue_fair: strategies have words") {
+  CHECK(allot_test::has_words<allot::fair_strategies>(3));
 }
 
 TEST_CASE("kueue_fair: agrees with a naive implementation of the rules") {

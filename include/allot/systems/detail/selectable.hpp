@@ -11,9 +11,9 @@
 #include <allot/preemption/lost_work.hpp>
 #include <allot/preemption/saturation_guard.hpp>
 #include <allot/preemption/victim_order.hpp>
-#include <allot/presets/options.hpp>
 #include <allot/scheduler/exhaustive_cycle.hpp>
 #include <allot/scheduler/policies.hpp>
+#include <allot/systems/named_parts.hpp>
 #include <allot/systems/selectable_surplus.hpp>
 
 #include <concepts>
@@ -30,11 +30,11 @@ inline namespace v0 {
 
 namespace detail {
 
-/// A surplus rule under the options of a preset, if it knows them.
+/// A surplus rule, of the chosen parts if it can be made of them.
 template <class Surplus>
-[[nodiscard]] Surplus surplus_of(const preset_options& o) {
-  if constexpr (std::constructible_from<Surplus, const preset_options&>) {
-    return Surplus(o);
+[[nodiscard]] Surplus surplus_of(const named_parts& parts) {
+  if constexpr (std::constructible_from<Surplus, const named_parts&>) {
+    return Surplus(parts);
   } else {
     return Surplus{};
   }
@@ -44,10 +44,10 @@ template <class Surplus>
 template <std::size_t N, class Surplus>
 class fairness_state {
  public:
-  explicit fairness_state(const preset_options& o)
-      : options_(o),
-        entitlements_(surplus_of<Surplus>(o)),
-        history_(history_settings{.half_life = o.half_life.value_or(0), .window = o.window.value_or(0)}) {}
+  explicit fairness_state(const named_parts& parts)
+      : chosen_(parts),
+        entitlements_(surplus_of<Surplus>(parts)),
+        history_(history_settings{.half_life = parts.half_life, .window = parts.window}) {}
 
   template <class Session>
   void reset(Session& session) {
@@ -114,7 +114,7 @@ class fairness_state {
     return true;
   }
 
-  [[nodiscard]] const preset_options& options() const noexcept { return options_; }
+  [[nodiscard]] const named_parts& chosen() const noexcept { return chosen_; }
   [[nodiscard]] const division<N, Surplus>& entitlements() const noexcept { return entitlements_; }
   [[nodiscard]] const fair_tree& users() const noexcept { return users_; }
 
@@ -123,12 +123,12 @@ class fairness_state {
 
  private:
   [[nodiscard]] bool follows_entitlements() const noexcept {
-    return options_.queue_order == quota_order_name::saturation || options_.guard == guard_name::saturation;
+    return chosen_.queue_order == quota_order_name::saturation || chosen_.guard == guard_name::saturation;
   }
   [[nodiscard]] bool follows_history() const noexcept {
-    return options_.queue_order == quota_order_name::fair_tree;
+    return chosen_.queue_order == quota_order_name::fair_tree;
   }
-  /// Ranks by past usage of the first dimension, decayed as the options say.
+  /// Ranks by past usage of the first dimension, decayed as `chosen()` says.
   void rank_users(const quota_tree<N>& tree) {
     if (!follows_history()) return;
     used_.assign(tree.slots(), 0);
@@ -136,7 +136,7 @@ class fairness_state {
     users_.update(tree, 0, used_, [&](quota_id x) { return demand_[x.index()] != resources<N>{}; });
   }
 
-  preset_options options_;
+  named_parts chosen_;
   division<N, Surplus> entitlements_;
   usage_history<N> history_;
   fair_tree users_;
@@ -145,7 +145,7 @@ class fairness_state {
   std::vector<std::int64_t> used_;
 };
 
-/// The quota order named by the options.
+/// The quota order that is chosen.
 template <std::size_t N, class Surplus>
 struct selectable_order {
   const fairness_state<N, Surplus>* state = nullptr;
@@ -158,7 +158,7 @@ struct selectable_order {
   [[nodiscard]] key operator()(const ledger<N>& l, const contender<N>& c) const {
     const by_share share = within_nominal_then_borrowed_share{}(l, c);
     const total_use<N> total{&state->usage, true};
-    switch (state->options().queue_order.value_or(quota_order_name::borrowed_share)) {
+    switch (state->chosen().queue_order.value_or(quota_order_name::borrowed_share)) {
       case quota_order_name::borrowed_share:
         return share;
       case quota_order_name::dominant_share:
@@ -210,11 +210,11 @@ struct selectable_guard {
 
   static constexpr bool less_fair_when_larger = true;
   static constexpr std::size_t strategies = 2;
-  [[nodiscard]] bool judges_rivals() const { return state->options().judges_rivals(); }
+  [[nodiscard]] bool judges_rivals() const { return state->chosen().judges_rivals(); }
 
   [[nodiscard]] verdict operator()(const ledger<N>& l, const beneficiary<N>& b, const victim_candidate<N>& d,
                                    std::size_t strategy) const {
-    const guard_name which = state->options().guard.value_or(guard_name::none);
+    const guard_name which = state->chosen().guard.value_or(guard_name::none);
     if (which == guard_name::final_then_initial) return final_then_initial_share{}(l, b, d, strategy);
     if (strategy > 0) return {};
     switch (which) {
@@ -224,8 +224,7 @@ struct selectable_guard {
         return initial_share{}(l, b, d);
       case guard_name::saturation: {
         const auto due = [this](quota_id x, std::size_t k) { return state->entitlements().entitled(x)[k]; };
-        const auto margin = static_cast<std::uint32_t>(state->options().saturation_multiplier.value_or(1000));
-        return saturation_guard<decltype(due)>{due, margin, 1000}(l, b, d);
+        return saturation_guard<decltype(due)>{due, state->chosen().saturation_multiplier, 1000}(l, b, d);
       }
       default:
         return {eligible_is_fair{}(l, b, d)};
@@ -241,7 +240,7 @@ class selectable_cycle {
 
   template <class SelectablePolicies>
   explicit selectable_cycle(const SelectablePolicies& p)
-      : state_(std::make_unique<fairness_state<n, Surplus>>(p.options)), cycle_(parts_of(p, *state_)) {}
+      : state_(std::make_unique<fairness_state<n, Surplus>>(p.parts)), cycle_(parts_of(p, *state_)) {}
 
   void reset(Session& session) {
     state_->reset(session);
@@ -261,21 +260,22 @@ class selectable_cycle {
   }
 
  private:
-  using parts = policies<selectable_order<n, Surplus>, by_settings, selectable_victim_order<n>,
-                         selectable_guard<n, Surplus>>;
+  using policies_type = policies<selectable_order<n, Surplus>, by_settings, selectable_victim_order<n>,
+                                 selectable_guard<n, Surplus>>;
 
   template <class SelectablePolicies>
-  [[nodiscard]] static parts parts_of(const SelectablePolicies& p, const fairness_state<n, Surplus>& state) {
-    parts result;
+  [[nodiscard]] static policies_type parts_of(const SelectablePolicies& p,
+                                              const fairness_state<n, Surplus>& state) {
+    policies_type result;
     result.quotas.state = &state;
     result.guard.state = &state;
-    result.victims.which = p.options.victim_order.value_or(victim_order_name::priority_share);
+    result.victims.which = p.parts.victim_order.value_or(victim_order_name::priority_share);
     result.not_preemptible = p.not_preemptible;
     return result;
   }
 
   std::unique_ptr<fairness_state<n, Surplus>> state_;
-  typename parts::template cycle<Session> cycle_;
+  typename policies_type::template cycle<Session> cycle_;
 };
 
 }  // namespace detail
@@ -286,11 +286,11 @@ struct selectable_policies {
   template <class Session>
   using cycle = detail::selectable_cycle<Session>;
 
-  preset_options options{};
+  named_parts parts{};
   by_settings jobs{};
   capacity_kind not_preemptible = capacity_kind::guaranteed;
 
-  [[nodiscard]] bool judges_rivals() const noexcept { return options.judges_rivals(); }
+  [[nodiscard]] bool judges_rivals() const noexcept { return parts.judges_rivals(); }
 };
 
 }  // namespace v0

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/presets/options.hpp>
 #include <allot/scheduler/preset.hpp>
 #include <allot/systems/kai/detail/action_cycle.hpp>
 
@@ -73,19 +72,28 @@ struct runai {
   [[nodiscard]] static constexpr queue_settings defaults() noexcept { return {}; }
   /// @}
 
-  /// The parts under these options, of which it uses `share_units`, `k`, `half_life`, `window` and
-  /// `saturation_multiplier`. A `k` below 0 counts as 0, a multiplier below 1,000 as 1,000.
-  [[nodiscard]] static kai_policies configure(const preset_options& o) noexcept {
-    kai_policies p;
-    for (std::size_t d = 0; d < std::min(p.units.size(), o.share_units.size()); ++d) {
-      p.units[d] = o.share_units[d];
-    }
-    if (o.k) p.k = std::max<std::int64_t>(0, *o.k);
-    if (o.half_life) p.half_life = *o.half_life;
-    if (o.window) p.window = *o.window;
-    if (o.saturation_multiplier)
-      p.saturation_multiplier = std::max<std::int64_t>(1000, *o.saturation_multiplier);
-    return p;
+  /// How strongly past usage counts when the surplus is divided, in thousandths (KAI's kValue); 0: not at
+  /// all. Below 0 it counts as 0.
+  std::int64_t k = 0;
+  /// The time after which past usage counts half; 0: all usage in the window counts alike.
+  instant half_life = 0;
+  /// How far back usage counts.
+  instant window = 604'800;
+  /// KAI's relcaimerSaturationMultiplier (its spelling), in thousandths. Below 1,000 it counts as 1,000.
+  std::int64_t saturation_multiplier = 1000;
+  /// By dimension, in thousandths, the unit that shares are rounded down to. What is not listed is rounded
+  /// to 1,000, a whole GPU.
+  std::vector<std::int64_t> share_units{};
+
+  /// The parts under these options.
+  [[nodiscard]] policies_type policies() const noexcept {
+    policies_type parts;
+    parts.k = std::max<std::int64_t>(0, k);
+    parts.half_life = half_life;
+    parts.window = window;
+    parts.saturation_multiplier = std::max<std::int64_t>(1000, saturation_multiplier);
+    std::copy_n(share_units.begin(), std::min(parts.units.size(), share_units.size()), parts.units.begin());
+    return parts;
   }
   /// Makes every quota inclusive, and lets what is below it deserve more than it does.
   template <std::size_t N>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/presets/options.hpp>
 #include <allot/scheduler/preset.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/systems/kueue/detail/one_head_policies.hpp>
@@ -59,12 +58,12 @@ struct kueue {
   [[nodiscard]] static constexpr queue_settings defaults() noexcept { return detail::kueue_defaults; }
   /// @}
 
-  /// The parts under these options; `preserve_scan_progress` is the one that it knows.
-  [[nodiscard]] static policies_type configure(const preset_options& o) {
-    policies_type parts;
-    parts.preserve_scan_progress = o.preserve_scan_progress.value_or(parts.preserve_scan_progress);
-    return parts;
-  }
+  /// Whether a head that is passed over goes on with its next flavor in the next cycle (Kueue 0.20), rather
+  /// than with its first.
+  bool preserve_scan_progress = true;
+
+  /// The parts under these options.
+  [[nodiscard]] policies_type policies() const { return {.preserve_scan_progress = preserve_scan_progress}; }
 
   /// The nominal of a cohort is a pool beside its members'. An inclusive one is reduced to what they leave.
   template <std::size_t N>

@@ -1,18 +1,33 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include <allot/presets/options.hpp>
 #include <allot/scheduler/preset.hpp>
 #include <allot/scheduler/settings.hpp>
 #include <allot/systems/kueue/detail/one_head_policies.hpp>
 #include <allot/systems/kueue/kueue.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
 namespace allot {
 inline namespace v0 {
+
+/// Kueue with fair sharing: the rules by which a borrower may preempt another, tried in this order.
+enum class fair_strategies : std::uint8_t { final_share, initial_share, final_then_initial };
+/// The name of the enumerator; empty if there is no such value.
+[[nodiscard]] constexpr std::string_view to_string(fair_strategies value) noexcept {
+  switch (value) {
+    case fair_strategies::final_share:
+      return "final_share";
+    case fair_strategies::initial_share:
+      return "initial_share";
+    case fair_strategies::final_then_initial:
+      return "final_then_initial";
+  }
+  return "";
+}
 
 /// Kueue (v0.20) with fair sharing, decision for decision (`one_head_cycle`, `fair_share_targets`); what
 /// `kueue` says holds here too. The preemption strategies are `policies_type::rules`; which dimensions are
@@ -43,17 +58,25 @@ struct kueue_fair {
   using policies_type = one_head_by_share;
   /// @}
 
-  /// The parts under these options; `strategies`, `resource_of`, `float_shares` and
-  /// `preserve_scan_progress` are those that it knows.
-  [[nodiscard]] static policies_type configure(const preset_options& o) {
+  /// When a borrower may preempt another.
+  fair_strategies strategies = fair_strategies::final_then_initial;
+  /// By dimension, the number of the resource that it is a flavor of. A dimension that is not listed is a
+  /// resource of its own.
+  std::vector<std::uint8_t> resource_of{};
+  /// Whether shares are rounded as Kueue's floating-point numbers are, rather than exact.
+  bool float_shares = false;
+  /// As in `kueue`.
+  bool preserve_scan_progress = true;
+
+  /// The parts under these options.
+  [[nodiscard]] policies_type policies() const {
     policies_type parts;
-    const fair_strategies chosen = o.strategies.value_or(fair_strategies::final_then_initial);
     parts.rules.first =
-        chosen == fair_strategies::initial_share ? share_rule::initial_share : share_rule::final_share;
-    parts.rules.then_initial = chosen == fair_strategies::final_then_initial;
-    parts.resource_of = o.resource_of;
-    parts.float_shares = o.float_shares.value_or(parts.float_shares);
-    parts.preserve_scan_progress = o.preserve_scan_progress.value_or(parts.preserve_scan_progress);
+        strategies == fair_strategies::initial_share ? share_rule::initial_share : share_rule::final_share;
+    parts.rules.then_initial = strategies == fair_strategies::final_then_initial;
+    parts.resource_of = resource_of;
+    parts.float_shares = float_shares;
+    parts.preserve_scan_progress = preserve_scan_progress;
     return parts;
   }
   /// The settings of quotas that are not configured: those of `kueue`.

@@ -3,7 +3,6 @@
 
 #include <allot/lab/dimensions.hpp>
 #include <allot/lab/own_policy.hpp>
-#include <allot/presets/options.hpp>
 #include <allot/quota/spec.hpp>
 #include <allot/scheduler/preset.hpp>
 #include <allot/scheduler/settings.hpp>
@@ -31,23 +30,20 @@ class named_policy {
   static constexpr bool chosen_at_run_time = true;
 
   /// Empty if there is no policy with that name.
-  [[nodiscard]] static std::optional<named_policy> find(std::string_view wanted,
-                                                        const preset_options& options = {});
+  [[nodiscard]] static std::optional<named_policy> find(std::string_view wanted);
   /// A preset of the library.
   explicit named_policy(any_preset preset)
       : name(preset.name),
         summary(preset.summary),
         ignores_quotas(preset.ignores_quotas),
         takes_parts(preset.takes_parts),
-        options_(preset.options()),
         preset_(std::move(preset)) {}
   /// One that was added, which must outlive this.
-  explicit named_policy(const own_policy& own, preset_options options = {})
+  explicit named_policy(const own_policy& own)
       : name(own.name),
         summary(own.summary),
         ignores_quotas(own.ignores_quotas),
         takes_parts(own.takes_parts),
-        options_(std::move(options)),
         own_(&own) {}
 
   /// @{
@@ -57,9 +53,10 @@ class named_policy {
   bool ignores_quotas = false;
   bool takes_parts = false;
   [[nodiscard]] queue_settings defaults() const {
-    return own_ == nullptr ? preset_->defaults() : own_->defaults(options_);
+    return own_ == nullptr ? preset_->defaults() : own_->defaults();
   }
   [[nodiscard]] std::optional<bool> judges_rivals() const;
+  [[nodiscard]] bool choose(const named_parts& parts);
   /// @}
   /// What it makes of the user's quotas. N is 1 or `max_resources`, as in all that follows.
   template <std::size_t N>
@@ -75,6 +72,8 @@ class named_policy {
   /// Its parts, whatever their type, for the workloads of a simulation.
   template <class View, class Placement>
   [[nodiscard]] any_policies<View, Placement> policies_for() const;
+  /// The preset of the library, whose options can be set there; null if it was added.
+  [[nodiscard]] any_preset* preset() noexcept { return preset_ ? &*preset_ : nullptr; }
   /// The policy that was added; null if it is a preset of the library.
   [[nodiscard]] const own_policy* own() const noexcept { return own_; }
 
@@ -90,7 +89,8 @@ class named_policy {
     }
   }
 
-  preset_options options_{};
+  /// Those chosen for a policy that was added.
+  named_parts parts_{};
   std::optional<any_preset> preset_{};
   const own_policy* own_ = nullptr;
 };
@@ -103,9 +103,9 @@ template <class View, class Placement>
 any_policies<View, Placement> named_policy::policies_for() const {
   if (own_ == nullptr) return preset_->template policies_for<View, Placement>();
   const auto& compiled = sized<dimensions<View>>();
-  auto parts = compiled.make(options_);
-  if (!own_->takes_parts || !options_.chooses_parts()) return parts;
-  return any_policies<View, Placement>{selectable_policies{options_, {}, parts.not_preemptible}};
+  auto parts = compiled.make();
+  if (!parts_.chooses_any()) return parts;
+  return any_policies<View, Placement>{selectable_policies{parts_, {}, parts.not_preemptible}};
 }
 
 }  // namespace lab

@@ -5,7 +5,6 @@
 #include <allot/gpu/placement/any_placement.hpp>
 #include <allot/gpu/placement/typical_pods.hpp>
 #include <allot/lab/dimensions.hpp>
-#include <allot/presets/options.hpp>
 #include <allot/presets/standard.hpp>
 #include <allot/quota/spec.hpp>
 #include <allot/scheduler/any_policies.hpp>
@@ -48,7 +47,7 @@ struct own_policy {
     /// What the preset makes of the user's quotas.
     void (*adapt)(std::vector<quota_spec<N>>&) = nullptr;
     /// Its parts.
-    workload_policies<N> (*make)(const preset_options&) = nullptr;
+    workload_policies<N> (*make)() = nullptr;
   };
 
   /// The name by which it is found: lower-case letters, digits and underscores.
@@ -60,9 +59,9 @@ struct own_policy {
   /// Whether "set" may choose an order or a guard for it by name: its own parts are those of `standard`.
   bool takes_parts = false;
   /// The settings of quotas that are not configured.
-  queue_settings (*defaults)(const preset_options&) = nullptr;
+  queue_settings (*defaults)() = nullptr;
   /// Whether its guard judges rivals; empty if unknown (see `contradictions`).
-  std::optional<bool> (*judges_rivals)(const preset_options&) = nullptr;
+  std::optional<bool> (*judges_rivals)() = nullptr;
   /// Which nodes jobs are placed on; null: as the scenario says.
   gpu::any_placement (*placement)(const gpu::cluster&, const gpu::typical_pods&) = nullptr;
   /// For workloads with one resource.
@@ -90,20 +89,9 @@ template <preset... Own>
 
 namespace detail {
 
-/// The parts of a preset, under the given options if it has any.
-template <class P>
-[[nodiscard]] typename P::policies_type own_parts(const preset_options& o) {
-  if constexpr (requires { P::configure(o); }) {
-    return P::configure(o);
-  } else {
-    return {};
-  }
-}
-
 template <preset P, std::size_t N>
 [[nodiscard]] own_policy::sized<N> sized_of() {
-  return {rules_of<N>(P{}).adapt,
-          [](const preset_options& o) { return workload_policies<N>{own_parts<P>(o)}; }};
+  return {rules_of<N>(P{}).adapt, [] { return workload_policies<N>{policies_of(P{})}; }};
 }
 
 template <placing_preset P>
@@ -130,16 +118,8 @@ own_policy own_policy_of() {
   own.summary = P::summary;
   own.ignores_quotas = P::ignores_quotas;
   own.takes_parts = std::is_same_v<typename P::policies_type, policies<>>;
-  own.defaults = [](const preset_options& o) {
-    if constexpr (requires { P::defaults(o); }) {
-      return P::defaults(o);
-    } else {
-      return P::defaults();
-    }
-  };
-  own.judges_rivals = [](const preset_options& o) {
-    return allot::detail::judges_rivals_of(detail::own_parts<P>(o));
-  };
+  own.defaults = [] { return P{}.defaults(); };
+  own.judges_rivals = [] { return allot::detail::judges_rivals_of(policies_of(P{})); };
   if constexpr (requires { typename P::placement_type; }) {
     static_assert(
         placing_preset<P>,

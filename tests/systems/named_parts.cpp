@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <allot/systems/named_parts.hpp>
+
+#include <doctest/doctest.h>
+
+#include "tests/support/words.hpp"
+
+TEST_CASE("named_parts: what changes no decision by itself is no choice") {
+  allot::named_parts parts;
+  CHECK_FALSE(parts.chooses_any());
+  parts.surplus = allot::surplus_name::quota;
+  parts.k = 500;
+  CHECK_FALSE(parts.chooses_any());
+  parts.guard = allot::guard_name::none;
+  CHECK(parts.chooses_any());
+  CHECK_FALSE(parts.judges_rivals());
+  parts.guard = allot::guard_name::final_share;
+  CHECK(parts.judges_rivals());
+}
+
+TEST_CASE("named_parts: every enumerator has a name") {
+  CHECK(allot_test::has_words<allot::surplus_name>(8));
+  CHECK(allot_test::has_words<allot::rounding_name>(3));
+  CHECK(allot_test::has_words<allot::quota_order_name>(8));
+  CHECK(allot_test::has_words<allot::victim_order_name>(3));
+  CHECK(allot_test::has_words<allot::guard_name>(5));
+}
