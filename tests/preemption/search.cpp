@@ -602,9 +602,11 @@ bool borrowers_owe(world<N>& w, const std::vector<allot::victim<N>>& victims, st
 }
 
 /// Checks the result of the search against the definitions, and returns it.
-template <std::size_t N>
+template <class Fallback = allot::second_pass, std::size_t N>
 search_outcome check_search(world<N>& w) {
-  search<N> find;
+  allot::victim_search<N, allot::lowest_priority_then_highest_share, allot::eligible_is_fair,
+                       allot::unprotected, Fallback>
+      find;
   const ledger<N> before = w.l;
   const machines machines_before = w.m;
   machines trial = w.m;
@@ -768,6 +770,25 @@ TEST_CASE(
     CHECK(possible > 100);
     CHECK(20 * missed < possible);
   }
+}
+
+TEST_CASE("search: without the second pass it finds less, and says that it has proven nothing") {
+  std::size_t missed = 0;
+  const auto check = [&](auto& w) {
+    if (w.fits()) return;
+    const search_outcome outcome = check_search(w);
+    const search_outcome in_turn = check_search<allot::no_second_pass>(w);
+    if (in_turn != search_outcome::not_proven) CHECK(in_turn == outcome);
+    missed += outcome == search_outcome::found && in_turn == search_outcome::not_proven ? 1U : 0U;
+  };
+  allot_test::for_each_seed(15'000, [&](random_source& random) {
+    world<1> one{random, false, random.one_in(2)};
+    check(one);
+    world<2> two{random, false, random.one_in(2)};
+    check(two);
+  });
+  MESSAGE("missed without a second pass " << missed);
+  if (allot_test::all_cases_run()) CHECK(missed > 0);
 }
 
 TEST_CASE("search: a repeated search gives the same result and does not allocate") {

@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -73,21 +74,31 @@ concept what_if_world = search_world<World, N> &&
   { world.might_fit_without(these) } -> std::same_as<bool>;
 };
 
+/// A search that finds no room with the candidates in their order, where those it took made others
+/// ineligible, chooses a few that would make room from all of them, and tries these before the rest.
+struct second_pass {};
+/// Such a search gives up, and says that it has proven nothing. Which jobs are preempted then follows from
+/// their order alone; in random worlds 0.4 % of what the second pass finds is missed.
+struct no_second_pass {};
+
 /// Finds the victims that make a request fit.
 ///
 /// Victims are taken in order until ledger and placement accept the request. Then, in reverse, unneeded ones
 /// are given back, so every victim is needed: without it the request would not fit, or a rival would not
-/// be fair, or what a borrower returns would not be the beneficiary's. If the candidates tried in turn
-/// leave no room, and made others ineligible, a few that would make room are chosen from all and tried
-/// before the rest. Jobs are taken whole; an elastic job yields its elastic pods first, one by one, and is
-/// never taken without them. Changes are made directly in the ledger and the world, under the caller's
-/// savepoints; when the search fails the caller rolls back. Buffers are reused across searches, so in the
-/// steady state it allocates nothing. Ids of running jobs are distinct and dense.
+/// be fair, or what a borrower returns would not be the beneficiary's. `Fallback` says what happens if the
+/// candidates tried in turn leave no room: `second_pass` or `no_second_pass`. Jobs are taken whole; an
+/// elastic job yields its elastic pods first, one by one, and is never taken without them. Changes are made
+/// directly in the ledger and the world, under the caller's savepoints; when the search fails the caller
+/// rolls back. Buffers are reused across searches, so in the steady state it allocates nothing. Ids of
+/// running jobs are distinct and dense.
 ///
 /// `Order`, `Guard` and `Protection` determine the order, what is fair and what may not be preempted at all.
 template <std::size_t N, victim_order<N> Order, victim_guard<N> Guard,
-          victim_protection<N> Protection = unprotected>
+          victim_protection<N> Protection = unprotected, class Fallback = second_pass>
 class victim_search {
+  static_assert(std::same_as<Fallback, second_pass> || std::same_as<Fallback, no_second_pass>,
+                "allot: the fallback of a search is second_pass or no_second_pass");
+
  public:
   explicit victim_search(Order order = {}, Guard guard = {}, std::size_t budget = 100'000,
                          Protection protection = {})
@@ -122,7 +133,11 @@ class victim_search {
     asked_.find(l, running, b, contested);
     search_outcome outcome = ask_in_turn(l, running, b, world, fits);
     if (outcome == search_outcome::impossible) {
-      outcome = ask_wanted_first(l, running, b, world, fits, contested);
+      if constexpr (std::same_as<Fallback, second_pass>) {
+        outcome = ask_wanted_first(l, running, b, world, fits, contested);
+      } else if (widened_ || asked_.spared_some()) {
+        outcome = search_outcome::not_proven;
+      }
     }
     if (outcome == search_outcome::found) {
       fill_back(l, b, world, fits);
@@ -364,7 +379,10 @@ class victim_search {
   /// The possible victims of the search.
   std::vector<possible_victims> possible_;
   std::vector<victim<N>> victims_;
-  detail::wanted_victims<N, queue_type> wanted_;
+  struct nothing {};
+  [[no_unique_address]] std::conditional_t<std::same_as<Fallback, second_pass>,
+                                           detail::wanted_victims<N, queue_type>, nothing>
+      wanted_{};
   std::size_t budget_;
   std::size_t left_ = 0;
   /// Whether a job was refused that might have been fair without the victims before it.

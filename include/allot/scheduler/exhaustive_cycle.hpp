@@ -54,7 +54,8 @@ struct protection_by_settings {
 /// jobs are tried first, in the order of their promises, whatever the order of quotas by now.
 ///
 /// Its type leaves out the order of jobs, which it does not use: policies that differ in that alone share it.
-template <class Session, class QuotaOrder, class VictimOrder, class Guard, class Protection>
+template <class Session, class QuotaOrder, class VictimOrder, class Guard, class Protection,
+          class Fallback = second_pass>
 class exhaustive_cycle {
  public:
   /// The number of dimensions.
@@ -387,7 +388,7 @@ class exhaustive_cycle {
 
   tournament<n, QuotaOrder> turn_;
   availability<Session> profile_;
-  victim_search<n, order_of_victims, detail::guard_in<Guard, Session>, protection_of_all> search_;
+  victim_search<n, order_of_victims, detail::guard_in<Guard, Session>, protection_of_all, Fallback> search_;
   consolidation_search<n> move_;
   resize_search<n, order_of_victims> shrink_;
   [[no_unique_address]] protection_of_host protection_;

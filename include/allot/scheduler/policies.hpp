@@ -101,15 +101,17 @@ concept victim_protection_with_jobs = job_view<View> &&
   { protection(view, job, job, l, b, d, progress) } -> std::same_as<bool>;
 };
 
-template <class Session, class QuotaOrder, class VictimOrder, class Guard, class Protection>
+struct second_pass;
+template <class Session, class QuotaOrder, class VictimOrder, class Guard, class Protection, class Fallback>
 class exhaustive_cycle;
 
 /// The parts that a scheduler is assembled from. Each is a callable and may carry state. The order of quotas
 /// models `quota_order`, that of jobs `job_order`; that of victims `victim_order` or
-/// `victim_order_with_jobs`, and so on.
+/// `victim_order_with_jobs`, and so on. `Fallback` is what a search does that finds no room with the
+/// candidates in their order: see `second_pass`.
 template <class QuotaOrder = within_nominal_then_borrowed_share, class JobOrder = by_settings,
           class VictimOrder = lowest_priority_then_highest_share, class Guard = eligible_is_fair,
-          class Protection = unprotected>
+          class Protection = unprotected, class Fallback = second_pass>
 struct policies {
   /// @{
   /// The types of the parts.
@@ -118,11 +120,12 @@ struct policies {
   using victim_order_type = VictimOrder;
   using guard_type = Guard;
   using protection_type = Protection;
+  using fallback_type = Fallback;
   /// @}
 
   /// How a step goes through the jobs: see `exhaustive_cycle`.
   template <class Session>
-  using cycle = exhaustive_cycle<Session, QuotaOrder, VictimOrder, Guard, Protection>;
+  using cycle = exhaustive_cycle<Session, QuotaOrder, VictimOrder, Guard, Protection, Fallback>;
 
   /// Which quota's turn it is.
   [[no_unique_address]] QuotaOrder quotas{};
