@@ -70,15 +70,6 @@ TEST_CASE("split: invalid requests") {
         gpu::max_gpus_per_node);
 }
 
-TEST_CASE("pod_request: totally ordered") {
-  const pod_request d{gpus(1), 2, false, 0b1};
-  CHECK(d == pod_request{gpus(1), 2, false, 0b1});
-  CHECK(d < pod_request{gpus(2), 1, false, 0b1});
-  CHECK(d < pod_request{gpus(1), 3, false, 0b1});
-  CHECK(d < pod_request{gpus(1), 2, true, 0b1});
-  CHECK(d < pod_request{gpus(1), 2, false, 0b11});
-}
-
 TEST_CASE("portion_of_memory: percent, rounded up, of memory in steps of 100 MiB") {
   // A T4 has 15,109 MiB, of which 15,100 count.
   CHECK(gpu::portion_of_memory(15'100, 15'109) == 1000);

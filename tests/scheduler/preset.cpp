@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include <string>
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -55,6 +55,19 @@ static_assert(!allot::preset<int>);
 
 }  // namespace preset_archetypes
 
-TEST_CASE("preset: a minimal preset models the concept") {
-  CHECK(std::string{preset_archetypes::least::name} == "least");
+namespace {
+
+/// A preset with an option that changes its parts.
+struct patient : preset_archetypes::least {
+  std::size_t budget = 7;
+  [[nodiscard]] allot::policies<> policies() const { return {.search_budget = budget}; }
+};
+
+}  // namespace
+
+TEST_CASE("preset: its options change its parts and nothing else") {
+  CHECK(allot::policies_of(preset_archetypes::least{}).search_budget == allot::policies<>{}.search_budget);
+  CHECK(allot::policies_of(patient{}).search_budget == 7);
+  CHECK(allot::policies_of(patient{{}, 9}).search_budget == 9);
+  CHECK(allot::rules_of<1>(patient{}).defaults == allot::rules_of<1>(preset_archetypes::least{}).defaults);
 }

@@ -11,14 +11,6 @@ using allot::sim::job_outcome;
 // There is one for each job of a workload, and some workloads have millions.
 static_assert(sizeof(job_history) <= 160);
 
-TEST_CASE("job_history: of a job not yet submitted") {
-  const job_history h;
-  CHECK(h.outcome == job_outcome::future);
-  CHECK(h.lost() == 0);
-  CHECK(h.runs == 0);
-  CHECK_FALSE(h.id);
-}
-
 TEST_CASE("job_history: lost work is given as time of all pods") {
   job_history h;
   h.work = allot::sim::job_progress{100, 4};
