@@ -27,8 +27,8 @@ class per_dimension {
   }
   template <std::same_as<T>... Ts>
   requires(sizeof...(Ts) == N && N > 1) constexpr per_dimension(Ts... values) noexcept : values_{values...} {}
-  /// Numbers, if they convert to `T`. It is then the conversion that says why it takes none, as that of
-  /// `fair_weight` does.
+  /// Numbers, if they convert to `T`: one, or one for each dimension. `fair_weight` has such a conversion
+  /// only for its error message, which no one would read if the number did not get there.
   template <class... Numbers>
   requires(std::is_class_v<T> && (sizeof...(Numbers) == 1 || sizeof...(Numbers) == N) &&
            (std::is_arithmetic_v<Numbers> && ...) &&

@@ -14,9 +14,10 @@ inline namespace v0 {
 /// `whole(1)`. No number converts to it, so no 2 is taken for 0.002. It saturates as `quantity` does.
 class fair_weight {
  public:
+  /// `whole(1)`.
   constexpr fair_weight() noexcept = default;
 
-  /// Only there to say what to write instead of a number.
+  /// Does not compile: it is only there to say what to write instead of a number.
   template <class Number>
   requires std::is_arithmetic_v<Number>
   constexpr fair_weight(Number) noexcept {
