@@ -33,6 +33,7 @@ constexpr std::array<job, 8> backlog{{{"s1", "speech", 4, 0, 50},
                                       {"c4", "chat", 4, 0, 30}}};
 constexpr std::array<job, 2> claim{{{"v1", "vision", 6, 0, 60}, {"v2", "vision", 2, 0, 60}}};
 
+using allot::fair_weight;
 using tree_type = allot::quota_tree<1>;
 
 struct jobs_view {
@@ -48,9 +49,9 @@ struct jobs_view {
 
 std::vector<allot::quota_spec<>> quotas() {
   return {{.name = "cluster", .nominal = allot::gpus(16), .inclusive = true},
-          {.name = "vision", .parent = "cluster", .nominal = allot::gpus(8), .weight = {2000}},
-          {.name = "speech", .parent = "cluster", .nominal = allot::gpus(4), .weight = {1000}},
-          {.name = "chat", .parent = "cluster", .nominal = allot::gpus(4), .weight = {1000}}};
+          {.name = "vision", .parent = "cluster", .nominal = allot::gpus(8), .weight = fair_weight::whole(2)},
+          {.name = "speech", .parent = "cluster", .nominal = allot::gpus(4)},
+          {.name = "chat", .parent = "cluster", .nominal = allot::gpus(4)}};
 }
 
 /// The outcome of each job, by name, and the usage of the teams: the column of a preset.

@@ -11,6 +11,7 @@
 #include <allot/fairshare/whole_gangs.hpp>
 #include <allot/preemption/disruption_budget.hpp>
 #include <allot/quota/builder.hpp>
+#include <allot/quota/weight.hpp>
 
 #include <fmt/core.h>
 
@@ -84,12 +85,13 @@ void by_usage_at_admission() {
   allot::admission_usage<> usage{{.half_life = 100, .sampling_interval = 10}};
   usage.resize(2, 0);
   usage.tick(a, gpus(8), 0);
+  const auto one = allot::fair_weight::whole(1);
   for (allot::instant now = 10; now <= 300; now += 10) {
     usage.tick(a, gpus(now <= 100 ? 8 : 0), now);
     usage.tick(b, gpus(now <= 100 ? 0 : 2), now);
     if (now % 100 == 0) {
       fmt::print("  after {} s: a has used {}, b {}: {} is next\n", now, to_string(usage.used(a, 0)),
-                 to_string(usage.used(b, 0)), usage.score(a, 1000) < usage.score(b, 1000) ? "a" : "b");
+                 to_string(usage.used(b, 0)), usage.score(a, one) < usage.score(b, one) ? "a" : "b");
     }
   }
 }

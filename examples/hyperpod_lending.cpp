@@ -87,7 +87,7 @@ class cluster {
       specs.push_back({.name = t.name,
                        .parent = "cluster",
                        .nominal = gpus(t.allocated),
-                       .weight = std::int64_t{t.weight} * 1000});
+                       .weight = allot::fair_weight::whole(t.weight)});
       hyperpod::share(specs.back(), t.sharing, t.borrow_percent);
     }
     return specs;

@@ -15,6 +15,7 @@
 
 namespace {
 
+using allot::fair_weight;
 using allot::gpus;
 
 //! [view]
@@ -40,7 +41,7 @@ struct jobs_view {
 //! [quotas]
 std::vector<allot::quota_spec<>> quotas() {
   return {{.name = "lab", .nominal = gpus(16), .inclusive = true},
-          {.name = "vision", .parent = "lab", .nominal = gpus(8), .weight = {2000}},
+          {.name = "vision", .parent = "lab", .nominal = gpus(8), .weight = fair_weight::whole(2)},
           {.name = "speech", .parent = "lab", .nominal = gpus(8)}};
 }
 //! [quotas]

@@ -43,7 +43,7 @@ std::vector<allot::quota_spec<>> teams() {
     specs.push_back({.name = name,
                      .parent = "cluster",
                      .nominal = allot::gpus(gpus),
-                     .weight = {std::int64_t{gpus} * 1000}});
+                     .weight = allot::fair_weight::whole(gpus)});
   }
   return specs;
 }

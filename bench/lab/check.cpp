@@ -99,7 +99,7 @@ void describe_quotas(const scenario& s, std::string& out) {
     table.add({name, cells(s, [&](std::size_t d) { return to_string(q.nominal[d]); }),
                alone ? none : cells(s, [&](std::size_t d) { return shown(q.lend[d], q.nominal[d]); }),
                alone ? none : cells(s, [&](std::size_t d) { return shown(q.borrow[d], q.nominal[d]); }),
-               cells(s, [&](std::size_t d) { return to_string(quantity::milli(q.weight[d])); })});
+               cells(s, [&](std::size_t d) { return to_string(quantity::milli(q.weight[d].in_milli())); })});
     for (const quota_id c : tree.children(x)) self(self, c);
   };
   for (const quota_id root : tree.roots()) add(add, root);

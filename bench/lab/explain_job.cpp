@@ -264,7 +264,7 @@ class story_teller {
     s.used = l.total_usage(x);
     s.entitled = entitled_[x.index()];
     for (std::size_t d = 0; d < max_resources; ++d) s.borrowed[d] = l.borrowed(x, d);
-    s.weight_milli = spec.weight[0];
+    s.weight_milli = spec.weight[0].in_milli();
     s.borrowed_share = share_of(l, contender<max_resources>{x}).weighted;
     return s;
   }

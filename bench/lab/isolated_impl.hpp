@@ -264,7 +264,7 @@ class weight_shares {
     while (b != 0) a = std::exchange(b, a % b);
     return a == 0 ? 1 : a;
   }
-  [[nodiscard]] std::int64_t weight(quota_id x) const { return tree_->spec(x).weight[dimension_]; }
+  [[nodiscard]] std::int64_t weight(quota_id x) const { return tree_->spec(x).weight[dimension_].in_milli(); }
   [[nodiscard]] std::int64_t of_children(quota_id x) const {
     std::int64_t sum = 0;
     for (const quota_id c : tree_->children(x)) sum += busy_[c.index()] ? weight(c) : 0;

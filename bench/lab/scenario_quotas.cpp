@@ -132,13 +132,13 @@ void scenario_reader::read_limits(json_value value, limits<max_resources>& to) {
 /// 2.5, or {"gpu": 2, "cpu": 1}. Resources that are not named stay unchanged.
 void scenario_reader::read_weights(json_value value, weights<max_resources>& to) {
   if (!value.is_object()) {
-    if (const auto milli = read_milli(value, found_)) to = weights<max_resources>{*milli};
+    if (const auto milli = read_milli(value, found_)) to = fair_weight::milli(*milli);
     return;
   }
   json_object by_resource{value, found_};
   for (std::size_t d = 0; d < to_.resources.size(); ++d) {
     if (const auto weight = by_resource.find(to_.resources[d]))
-      to[d] = read_milli(*weight, found_).value_or(0);
+      to[d] = fair_weight::milli(read_milli(*weight, found_).value_or(0));
   }
   by_resource.reject_unknown();
 }

@@ -23,6 +23,18 @@ static_assert(std::convertible_to<quantity, resources<1>>);
 static_assert(!std::convertible_to<quantity, resources<3>>);
 static_assert(std::constructible_from<resources<3>, quantity>);
 static_assert(std::convertible_to<int, per_dimension<int, 3>>);
+// Numbers convert where the values are of a class that numbers convert to: one, or one for each dimension.
+struct level {
+  constexpr level() = default;
+  constexpr level(int number) : value(number) {}
+  int value = 0;
+};
+static_assert(std::convertible_to<int, per_dimension<level, 3>>);
+static_assert(per_dimension<level, 3>{4}[2].value == 4);
+static_assert(per_dimension<level, 2>{4, 5}[1].value == 5);
+static_assert(!std::constructible_from<per_dimension<level, 3>, int, int>);
+static_assert(!std::constructible_from<resources<1>, int> &&
+              !std::constructible_from<resources<2>, int, int>);
 static_assert(!std::constructible_from<resources<3>, quantity, quantity>);
 static_assert(std::is_trivially_copyable_v<resources<4>> && sizeof(resources<4>) == 32);
 static_assert(resources<2>::size() == 2);

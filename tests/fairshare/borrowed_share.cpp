@@ -16,6 +16,7 @@
 
 using allot::borrowed_share;
 using allot::contender;
+using allot::fair_weight;
 using allot::gpus;
 using allot::ledger;
 using allot::limit;
@@ -36,7 +37,8 @@ ledger<N> make_ledger(std::vector<allot::quota_spec<N>> specs) {
 const quota_id pool{0}, a{1}, b{2};
 
 /// `pool` of 90 and two quotas of 10 and 0.
-ledger<> pool_of_100(std::int64_t weight_of_a = 1000, std::int64_t weight_of_b = 1000) {
+ledger<> pool_of_100(fair_weight weight_of_a = fair_weight::whole(1),
+                     fair_weight weight_of_b = fair_weight::whole(1)) {
   return make_ledger({{.name = "pool", .nominal = gpus(90)},
                       {.name = "a", .parent = "pool", .nominal = gpus(10), .weight = weight_of_a},
                       {.name = "b", .parent = "pool", .weight = weight_of_b}});
@@ -69,10 +71,10 @@ TEST_CASE("borrowed_share: up to its own a quota borrows nothing, and a root nev
 
 TEST_CASE("borrowed_share: a tiny loan counts, however much could be lent (Kueue #6617)") {
   // 501 of 500 thousandths, of more than a million GPUs: in thousandths of the lendable it is nothing.
-  ledger<> l =
-      make_ledger({{.name = "pool", .nominal = gpus(1'000'000)},
-                   {.name = "a", .parent = "pool", .nominal = quantity::milli(500)},
-                   {.name = "b", .parent = "pool", .nominal = quantity::milli(500), .weight = 300'000}});
+  ledger<> l = make_ledger(
+      {{.name = "pool", .nominal = gpus(1'000'000)},
+       {.name = "a", .parent = "pool", .nominal = quantity::milli(500)},
+       {.name = "b", .parent = "pool", .nominal = quantity::milli(500), .weight = fair_weight::whole(300)}});
   for (const quota_id x : {a, b}) l.charge(x, quantity::milli(500));
   const auto of = [&](quota_id x, std::int64_t request) {
     return share_of(l, contender<1>{x, false, quantity::milli(request)});
@@ -111,13 +113,13 @@ TEST_CASE("borrowed_share: only requested dimensions make a borrower, but all lo
 }
 
 TEST_CASE("borrowed_share: borrowers of weight zero come last, among themselves by what they borrow") {
-  ledger<> l = pool_of_100(0, 0);
+  ledger<> l = pool_of_100(fair_weight::whole(0), fair_weight::whole(0));
   CHECK(share_of(l, contender<1>{a, false, gpus(11)}).weighted.is_infinite());
   CHECK((share_of(l, contender<1>{a, false, gpus(11)}) < share_of(l, contender<1>{b, false, gpus(2)})));
   CHECK((share_of(l, contender<1>{a, false, gpus(12)}) == share_of(l, contender<1>{b, false, gpus(2)})));
   // Within its nominal quota it borrows nothing, whatever its weight.
   CHECK(share_of(l, contender<1>{a, false, gpus(10)}).weighted.is_zero());
-  ledger<> weighted = pool_of_100(0, 1);
+  ledger<> weighted = pool_of_100(fair_weight::whole(0), fair_weight::milli(1));
   CHECK((share_of(weighted, contender<1>{b, false, gpus(90)}) <
          share_of(weighted, contender<1>{a, false, gpus(11)})));
 }
@@ -125,8 +127,8 @@ TEST_CASE("borrowed_share: borrowers of weight zero come last, among themselves 
 TEST_CASE("borrowed_share: no size of amount or weight overflows") {
   constexpr std::int64_t most = std::int64_t{1} << 61;
   ledger<> l = make_ledger({{.name = "pool", .nominal = quantity::milli(most)},
-                            {.name = "a", .parent = "pool", .weight = most},
-                            {.name = "b", .parent = "pool", .weight = most - 1}});
+                            {.name = "a", .parent = "pool", .weight = fair_weight::milli(most)},
+                            {.name = "b", .parent = "pool", .weight = fair_weight::milli(most - 1)}});
   const auto of = [&](quota_id x, std::int64_t request) {
     return share_of(l, contender<1>{x, false, quantity::milli(request)});
   };
@@ -164,7 +166,7 @@ TEST_CASE("borrowed_share: agrees with the definition on random trees") {
           borrows = borrows || request[d] > quantity{};
           const quantity lendable = l.potential(lender, d);
           if (lendable <= quantity{}) continue;
-          const auto weight = static_cast<allot::wide>(l.tree().spec(x).weight[d]);
+          const auto weight = static_cast<allot::wide>(l.tree().spec(x).weight[d].in_milli());
           weighted = std::max(weighted, ratio{static_cast<allot::wide>(-after) * 1000,
                                               static_cast<allot::wide>(lendable.in_milli()) * weight});
         }

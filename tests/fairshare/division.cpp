@@ -23,6 +23,7 @@
 #include "tests/support/seeds.hpp"
 
 using allot::division;
+using allot::fair_weight;
 using allot::gpus;
 using allot::ledger;
 using allot::limit;
@@ -65,7 +66,7 @@ ledger<> siblings(std::int64_t total, const std::vector<numbers>& children) {
     specs.push_back({.name = "q" + std::to_string(specs.size()),
                      .parent = "root",
                      .nominal = gpus(c.nominal),
-                     .weight = c.weight});
+                     .weight = fair_weight::milli(c.weight)});
   }
   return make_ledger(std::move(specs));
 }
@@ -80,7 +81,7 @@ std::vector<quota_spec<>> in_thousandths(std::vector<quota_spec<>> specs, random
         *l = limit::at_most(quantity::milli(random.between(0, 12)));
       }
     }
-    s.weight[0] = random.one_in(5) ? 0 : random.between(1, random.one_in(2) ? 3 : 3000);
+    s.weight[0] = fair_weight::milli(random.one_in(5) ? 0 : random.between(1, random.one_in(2) ? 3 : 3000));
   }
   return specs;
 }
@@ -156,7 +157,7 @@ class by_thousandths {
           [](const player& p) { return p.promised; });
     } else {
       for (player& p : players) p.given = p.promised;
-      const auto weight = [&](const player& p) { return tree_.spec(p.quota).weight[0]; };
+      const auto weight = [&](const player& p) { return tree_.spec(p.quota).weight[0].in_milli(); };
       const auto wants = [](const player& p) { return p.wants; };
       pool = hand_out(players, pool - promised, weight, wants);
       for (player& p : players) p.extra = 0;
@@ -231,11 +232,12 @@ TEST_CASE("division: Gavel's entities of weight 1, 2 and 3, with jobs of weight 
   std::vector<resources<>> demand{gpus(0)};
   for (int e = 1; e <= 3; ++e) {
     const std::string entity = "entity" + std::to_string(e);
-    specs.push_back({.name = entity, .parent = "cluster", .weight = e * 1000});
+    specs.push_back({.name = entity, .parent = "cluster", .weight = fair_weight::whole(e)});
     demand.emplace_back(gpus(0));
     for (int j = 0; j < 6; ++j) {
-      specs.push_back(
-          {.name = entity + "/" + std::to_string(j), .parent = entity, .weight = 1000 + j % 2 * 1000});
+      specs.push_back({.name = entity + "/" + std::to_string(j),
+                       .parent = entity,
+                       .weight = fair_weight::whole(1 + j % 2)});
       demand.emplace_back(gpus(1));
     }
   }
@@ -276,9 +278,10 @@ TEST_CASE("division: lend and borrow limits") {
 }
 
 TEST_CASE("division: own jobs of an inner quota take part as a peer of its children") {
-  const ledger<> l = make_ledger({{.name = "root", .nominal = gpus(30), .weight = 2000, .inclusive = true},
-                                  {.name = "a", .parent = "root", .nominal = gpus(10)},
-                                  {.name = "b", .parent = "root", .nominal = gpus(10)}});
+  const ledger<> l =
+      make_ledger({{.name = "root", .nominal = gpus(30), .weight = fair_weight::whole(2), .inclusive = true},
+                   {.name = "a", .parent = "root", .nominal = gpus(10)},
+                   {.name = "b", .parent = "root", .nominal = gpus(10)}});
   CHECK(divide(l, whole({30, 30, 30})) == std::vector<std::int64_t>{10'000, 10'000, 10'000});
   CHECK(divide(l, whole({30, 30, 1})) == std::vector<std::int64_t>{16'000, 13'000, 1'000});
 }
@@ -488,7 +491,7 @@ TEST_CASE("division: a rule sees which quota asks, what it owns and what it uses
                              .parent = "root",
                              .nominal = gpus(8),
                              .lend = limit::at_most(gpus(3)),
-                             .weight = 700,
+                             .weight = fair_weight::milli(700),
                              .priority = -2}});
   l.charge(quota_id{0}, gpus(1));
   l.charge(quota_id{1}, gpus(7));

@@ -17,6 +17,7 @@
 #include "tests/support/seeds.hpp"
 
 using allot::fair_tree;
+using allot::fair_weight;
 using allot::gpus;
 using allot::ledger;
 using allot::quota_id;
@@ -38,7 +39,7 @@ std::map<std::string, std::size_t> ranks(const std::vector<entry>& entries) {
   std::vector<quota_spec<>> specs;
   std::vector<std::int64_t> usage;
   for (const entry& e : entries) {
-    specs.push_back({.name = e.name, .parent = e.parent, .weight = e.shares});
+    specs.push_back({.name = e.name, .parent = e.parent, .weight = fair_weight::milli(e.shares)});
     usage.push_back(e.usage);
   }
   const auto tree = allot::build_quota_tree<1>(std::move(specs)).value();
@@ -115,9 +116,10 @@ TEST_CASE("fair_tree: a user equal to an account has the rank of its best user")
 }
 
 TEST_CASE("fair_tree: own jobs of an account are a user beside its children") {
-  const auto tree = allot::build_quota_tree<1>(
-                        {{.name = "a", .weight = 2000}, {.name = "b", .parent = "a", .weight = 1000}})
-                        .value();
+  const auto tree =
+      allot::build_quota_tree<1>({{.name = "a", .weight = fair_weight::whole(2)},
+                                  {.name = "b", .parent = "a", .weight = fair_weight::whole(1)}})
+          .value();
   fair_tree order;
   const std::vector<std::int64_t> usage{30, 10};
   order.update(tree, 0, usage);
@@ -152,7 +154,7 @@ struct path {
 TEST_CASE("fair_tree: without ties between users and accounts, by the level shares on the path") {
   allot_test::for_each_seed(400, [](allot_test::random_source& random) {
     auto specs = allot_test::random_quotas<1>(random);
-    for (auto& s : specs) s.weight[0] = random.between(1, 1'000'000);
+    for (auto& s : specs) s.weight[0] = fair_weight::milli(random.between(1, 1'000'000));
     const quota_tree<> tree{specs};
     std::vector<std::int64_t> own(specs.size());
     for (const quota_id x : tree.top_down()) {
@@ -167,8 +169,10 @@ TEST_CASE("fair_tree: without ties between users and accounts, by the level shar
     const auto level_share = [&](quota_id x) {
       const quota_id p = tree.parent(x);
       std::int64_t shares = 0;
-      for (const quota_id s : p ? tree.children(p) : tree.roots()) shares += tree.spec(s).weight[0];
-      const double part = static_cast<double>(tree.spec(x).weight[0]) / static_cast<double>(shares);
+      for (const quota_id s : p ? tree.children(p) : tree.roots())
+        shares += tree.spec(s).weight[0].in_milli();
+      const double part =
+          static_cast<double>(tree.spec(x).weight[0].in_milli()) / static_cast<double>(shares);
       return part / (static_cast<double>(sum[x.index()]) / static_cast<double>(p ? sum[p.index()] : all));
     };
     std::vector<path> users;

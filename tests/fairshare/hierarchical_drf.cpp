@@ -16,6 +16,7 @@
 #include "tests/support/random_quotas.hpp"
 #include "tests/support/seeds.hpp"
 
+using allot::fair_weight;
 using allot::gpus;
 using allot::hierarchical_drf;
 using allot::ledger;
@@ -190,7 +191,7 @@ TEST_CASE("hierarchical_drf: a blocked group, and blocked contenders come last")
 TEST_CASE("hierarchical_drf: shares are per weight, also where members are scaled") {
   auto specs = sci_and_eng();
   for (quota_spec<2>& s : specs) {
-    if (s.name == "dev") s.weight = allot::weights<2>{std::int64_t{2000}, std::int64_t{2000}};
+    if (s.name == "dev") s.weight = fair_weight::whole(2);
   }
   filling f{{gpus(12), gpus(12)}, specs};
   f.ask("dev", {gpus(1), gpus(0)}, 40);

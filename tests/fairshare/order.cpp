@@ -13,6 +13,7 @@
 
 using allot::best_job_first;
 using allot::contender;
+using allot::fair_weight;
 using allot::gpus;
 using allot::quota_id;
 using allot::within_nominal_then_borrowed_share;
@@ -36,7 +37,7 @@ namespace {
 
 const quota_id a{1}, b{2};
 
-allot::ledger<> two_of_10(std::int64_t weight_of_b = 1000) {
+allot::ledger<> two_of_10(fair_weight weight_of_b = fair_weight::whole(1)) {
   return allot::ledger<>{allot::build_quota_tree<1>(
                              {{.name = "pool"},
                               {.name = "a", .parent = "pool", .nominal = gpus(10)},
@@ -57,7 +58,7 @@ TEST_CASE("order: a quota within its nominal comes before a better job of one th
 }
 
 TEST_CASE("order: among borrowers the lowest weighted share comes first, then the best job") {
-  allot::ledger<> l = two_of_10(3000);
+  allot::ledger<> l = two_of_10(fair_weight::whole(3));
   l.charge(a, gpus(10));
   l.charge(b, gpus(10));
   const within_nominal_then_borrowed_share order;
@@ -123,7 +124,7 @@ TEST_CASE("order: keys are a strict total order") {
   allot_test::for_each_seed(60, [](allot_test::random_source& random) {
     auto specs = allot_test::random_quotas<2>(random);
     for (auto& s : specs) {
-      if (random.one_in(3)) s.weight = allot::weights<2>{std::int64_t{0}, random.between(0, 2)};
+      if (random.one_in(3)) s.weight = {fair_weight::whole(0), fair_weight::milli(random.between(0, 2))};
     }
     allot::ledger<2> l{allot::quota_tree<2>{specs}};
     for (const quota_id x : l.tree().top_down()) l.charge(x, {gpus(random.between(0, 9)), gpus(2)});

@@ -15,6 +15,7 @@
 
 using allot::contender;
 using allot::division;
+using allot::fair_weight;
 using allot::gpus;
 using allot::ledger;
 using allot::lowest_saturation;
@@ -61,11 +62,11 @@ TEST_CASE("total_share: the classic of dominant resource fairness, 9 CPUs and 18
 TEST_CASE("total_share: owned usage counts too, by weight, weight zero is last, among themselves by use") {
   ledger<> l{allot::build_quota_tree<1>(
                  {{.name = "root", .nominal = gpus(90)},
-                  {.name = "a", .parent = "root", .nominal = gpus(50), .weight = 3000},
-                  {.name = "b", .parent = "root", .weight = 1000},
+                  {.name = "a", .parent = "root", .nominal = gpus(50), .weight = fair_weight::whole(3)},
+                  {.name = "b", .parent = "root", .weight = fair_weight::whole(1)},
                   {.name = "a1", .parent = "a", .nominal = gpus(9), .lend = allot::limit::none()},
-                  {.name = "y", .parent = "root", .weight = 0},
-                  {.name = "z", .parent = "root", .weight = 0}})
+                  {.name = "y", .parent = "root", .weight = fair_weight::whole(0)},
+                  {.name = "z", .parent = "root", .weight = fair_weight::whole(0)}})
                  .value()};
   const quota_id y{4}, z{5};
   l.charge(a1, gpus(9));

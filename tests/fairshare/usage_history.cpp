@@ -18,6 +18,7 @@
 #include "tests/support/random_quotas.hpp"
 #include "tests/support/seeds.hpp"
 
+using allot::fair_weight;
 using allot::gpus;
 using allot::history_settings;
 using allot::instant;
@@ -241,11 +242,12 @@ TEST_CASE("usage_history: KAI's simulation of time-based shares, by turns and in
 }
 
 TEST_CASE("usage_history: as an order, per weight") {
-  const auto tree = allot::build_quota_tree<1>({{.name = "root"},
-                                                {.name = "a", .parent = "root", .weight = 3000},
-                                                {.name = "b", .parent = "root", .weight = 1000},
-                                                {.name = "c", .parent = "root", .weight = 0}})
-                        .value();
+  const auto tree =
+      allot::build_quota_tree<1>({{.name = "root"},
+                                  {.name = "a", .parent = "root", .weight = fair_weight::whole(3)},
+                                  {.name = "b", .parent = "root", .weight = fair_weight::whole(1)},
+                                  {.name = "c", .parent = "root", .weight = fair_weight::whole(0)}})
+          .value();
   const allot::ledger<> l{tree};
   usage_history<> history{history_settings{10}};
   history.reset(tree, 0);

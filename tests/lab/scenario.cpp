@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/lab/scenarios.hpp"
+#include "tests/support/print.hpp"
 
 using namespace allot;
 using allot_test::lines;
@@ -73,8 +74,8 @@ TEST_CASE("a scenario with every key") {
   CHECK(t.spec.lend[0] == limit::at_most(gpus(2)));
   CHECK(t.spec.lend[1] == limit::all());
   CHECK(t.spec.borrow[0] == limit::percent(500));
-  CHECK(t.spec.weight[0] == 2125);
-  CHECK(t.spec.weight[1] == 1000);
+  CHECK(t.spec.weight[0] == fair_weight::milli(2125));
+  CHECK(t.spec.weight[1] == fair_weight::whole(1));
   const queue_settings settings = t.settings({});
   CHECK(settings.order == queue_order::priority);
   CHECK(settings.head == queue_head::strict);
@@ -95,7 +96,7 @@ TEST_CASE("a scenario with every key") {
   CHECK(t.access->users == std::vector<std::string>{"ana"});
   CHECK(s.quotas[2].spec.is_static);
   CHECK(s.quotas[2].spec.lend[0] == limit::none());
-  CHECK(s.quotas[2].spec.weight[0] == 0);
+  CHECK(s.quotas[2].spec.weight[0] == fair_weight::whole(0));
 
   REQUIRE(s.jobs.size() == 1);
   const lab::job_entry& j = s.jobs[0];
@@ -616,7 +617,7 @@ TEST_CASE("events change the quotas in the order of time") {
   CHECK(!resize.lend);
   CHECK(std::get<move_quota>(change_of(2)).new_parent == quota_id{3});
   CHECK(std::get<remove_quota>(change_of(3)).quota == quota_id{2});
-  CHECK(std::get<reweight_quota<lab::max_resources>>(change_of(4)).weight[0] == 500);
+  CHECK(std::get<reweight_quota<lab::max_resources>>(change_of(4)).weight[0] == fair_weight::milli(500));
   CHECK(!std::get<move_quota>(change_of(5)).new_parent);
 }
 

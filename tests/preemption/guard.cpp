@@ -12,6 +12,7 @@
 using allot::arriving_at;
 using allot::ask_guard;
 using allot::beneficiary;
+using allot::fair_weight;
 using allot::fairness_rule;
 using allot::final_share;
 using allot::gpus;
@@ -54,7 +55,7 @@ ledger<> tree() {
       allot::build_quota_tree<1>(
           {{.name = "root", .nominal = gpus(20)},
            {.name = "left", .parent = "root"},
-           {.name = "right", .parent = "root", .weight = 2000},
+           {.name = "right", .parent = "root", .weight = fair_weight::whole(2)},
            {.name = "l1", .parent = "left", .nominal = gpus(2), .lend = allot::limit::at_most(gpus(1))},
            {.name = "l2", .parent = "left"},
            {.name = "r1", .parent = "right"}})
@@ -150,8 +151,8 @@ TEST_CASE("guard: equal shares do not move what does not raise a share") {
 
 TEST_CASE("guard: quotas of weight zero are compared by what they borrow (Kueue #14671)") {
   ledger<> l{allot::build_quota_tree<1>({{.name = "root", .nominal = gpus(20)},
-                                         {.name = "A", .parent = "root", .weight = 0},
-                                         {.name = "B", .parent = "root", .weight = 0},
+                                         {.name = "A", .parent = "root", .weight = fair_weight::whole(0)},
+                                         {.name = "B", .parent = "root", .weight = fair_weight::whole(0)},
                                          {.name = "C", .parent = "root"}})
                  .value()};
   l.charge(quota_id{2}, gpus(6));

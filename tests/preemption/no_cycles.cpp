@@ -149,7 +149,7 @@ std::vector<quota_spec<N>> flat_quotas(random_source& random) {
     s.parent = "root";
     for (std::size_t d = 0; d < N; ++d) {
       s.nominal[d] = gpus(random.one_in(2) ? 0 : random.between(0, 6));
-      s.weight[d] = random.one_in(8) ? 0 : 500 * random.between(1, 4);
+      s.weight[d] = allot::fair_weight::milli(random.one_in(8) ? 0 : 500 * random.between(1, 4));
     }
     specs.push_back(std::move(s));
   }

@@ -25,6 +25,7 @@
 #include "tests/support/yield_oracle.hpp"
 
 using allot::beneficiary;
+using allot::fair_weight;
 using allot::gpus;
 using allot::job_id;
 using allot::ledger;
@@ -956,7 +957,7 @@ TEST_CASE("search: rivals yield until their share is no larger than the benefici
   scene s{{{.name = "root", .nominal = gpus(12)},
            {.name = "A", .parent = "root"},
            {.name = "B", .parent = "root"},
-           {.name = "C", .parent = "root", .weight = 2000}}};
+           {.name = "C", .parent = "root", .weight = fair_weight::whole(2)}}};
   allot::running_index<> running;
   running.resize(4);
   elastic jobs{s.accounts(), running};
@@ -1084,9 +1085,9 @@ TEST_CASE("search: shares are compared at the children of the common ancestor") 
 TEST_CASE(
     "search: a loan of one thousandth counts (Kueue #6617), and no weight means first to give (#6925)") {
   scene s{{{.name = "root", .nominal = gpus(1'000'000)},
-           {.name = "A", .parent = "root", .weight = 300'000'000},
-           {.name = "Z", .parent = "root", .weight = 0},
-           {.name = "Y", .parent = "root", .weight = 0}}};
+           {.name = "A", .parent = "root", .weight = fair_weight::whole(300'000)},
+           {.name = "Z", .parent = "root", .weight = fair_weight::whole(0)},
+           {.name = "Y", .parent = "root", .weight = fair_weight::whole(0)}}};
   s.accounts().charge(s.quota("root"), gpus(999'998));
   allot::running_index<> running;
   running.resize(4);
@@ -1116,7 +1117,7 @@ TEST_CASE(
 
 TEST_CASE("search: a quota of weight zero within its nominal never yields (Kueue #4962)") {
   scene s{{{.name = "root"},
-           {.name = "Z", .parent = "root", .nominal = gpus(4), .weight = 0},
+           {.name = "Z", .parent = "root", .nominal = gpus(4), .weight = fair_weight::whole(0)},
            {.name = "B", .parent = "root", .nominal = gpus(4)},
            {.name = "C", .parent = "root"}}};
   allot::running_index<> running;
@@ -1214,7 +1215,7 @@ std::vector<quota_spec<N>> pool_of_rivals(random_source& random, std::int64_t mo
     for (std::size_t d = 0; d < N; ++d) {
       if (i == 0) specs[i].nominal[d] = gpus(random.between(1, most));
       if (i > 0 && random.one_in(4)) specs[i].nominal[d] = gpus(random.between(0, most / 4));
-      specs[i].weight[d] = random.one_in(8) ? 0 : 500 * random.between(1, 4);
+      specs[i].weight[d] = fair_weight::milli(random.one_in(8) ? 0 : 500 * random.between(1, 4));
       if (random.one_in(6)) specs[i].lend[d] = limit::at_most(gpus(1));
     }
   }

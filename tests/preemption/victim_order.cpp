@@ -11,6 +11,7 @@
 #include "tests/support/random_quotas.hpp"
 #include "tests/support/seeds.hpp"
 
+using allot::fair_weight;
 using allot::gpus;
 using allot::ledger;
 using allot::lowest_priority_then_highest_share;
@@ -31,13 +32,13 @@ namespace {
 const quota_id a{1}, b{2}, inner{3}, below{4};
 
 ledger<> make_ledger() {
-  return ledger<>{
-      allot::build_quota_tree<1>({{.name = "pool", .nominal = gpus(80)},
-                                  {.name = "a", .parent = "pool", .nominal = gpus(10)},
-                                  {.name = "b", .parent = "pool", .nominal = gpus(10), .weight = 2000},
-                                  {.name = "inner", .parent = "pool", .nominal = gpus(10), .inclusive = true},
-                                  {.name = "below", .parent = "inner", .nominal = gpus(6)}})
-          .value()};
+  return ledger<>{allot::build_quota_tree<1>(
+                      {{.name = "pool", .nominal = gpus(80)},
+                       {.name = "a", .parent = "pool", .nominal = gpus(10)},
+                       {.name = "b", .parent = "pool", .nominal = gpus(10), .weight = fair_weight::whole(2)},
+                       {.name = "inner", .parent = "pool", .nominal = gpus(10), .inclusive = true},
+                       {.name = "below", .parent = "inner", .nominal = gpus(6)}})
+                      .value()};
 }
 
 victim_candidate<1> giving(quota_id x, std::int32_t priority, std::int64_t started,

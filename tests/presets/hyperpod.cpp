@@ -40,7 +40,7 @@ allot::quota_spec<> team(std::string name, int allocated, sharing s = {}, int we
   spec.name = std::move(name);
   spec.parent = "cluster";
   spec.nominal = gpus(allocated);
-  spec.weight = weight * 1000;
+  spec.weight = allot::fair_weight::whole(weight);
   hyperpod::share(spec, s.how, s.percent);
   return spec;
 }

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+using allot::fair_weight;
 using allot::gpus;
 using standard_host = allot_test::preset_host<allot::standard>;
 
@@ -27,7 +28,7 @@ TEST_CASE("standard: idle capacity is lent, and reclaimed by its owner") {
 TEST_CASE("standard: quotas within their nominal come first, then the lower weighted share") {
   standard_host h{{{.name = "root", .nominal = gpus(2)},
                    {.name = "a", .parent = "root", .nominal = gpus(2)},
-                   {.name = "heavy", .parent = "root", .nominal = gpus(0), .weight = 3000},
+                   {.name = "heavy", .parent = "root", .nominal = gpus(0), .weight = fair_weight::whole(3)},
                    {.name = "light", .parent = "root", .nominal = gpus(0)}}};
   h.submit("light1", "light", 1);
   h.submit("heavy1", "heavy", 1);

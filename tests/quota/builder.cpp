@@ -17,6 +17,7 @@
 #include "tests/support/seeds.hpp"
 
 using allot::build_quota_tree;
+using allot::fair_weight;
 using allot::gpus;
 using allot::limit;
 using allot::problem;
@@ -95,7 +96,7 @@ TEST_CASE("builder: amounts, limits and weights can't be negative, in any dimens
   s.nominal[1] = gpus(-1);
   s.lend[0] = limit::at_most(gpus(-1));
   s.borrow[1] = limit::percent(-1);
-  s.weight[0] = -1;
+  s.weight[0] = fair_weight::milli(-1);
   const auto found = problems_of<2>({s});
   REQUIRE(found.size() == 4);
   std::vector<std::pair<std::string, std::size_t>> where;

@@ -17,6 +17,7 @@
 #include "tests/support/random_quotas.hpp"
 #include "tests/support/seeds.hpp"
 
+using allot::fair_weight;
 using allot::gpus;
 using allot::ledger;
 using allot::limit;
@@ -74,7 +75,7 @@ quota_change<N> random_change(allot_test::random_source& random, const allot::qu
     case 2:
       return allot::move_quota{x, random.one_in(4) ? quota_id::none() : random.pick(tree.top_down())};
     case 3:
-      return allot::reweight_quota<N>{x, allot::weights<N>{random.between(0, 5000)}};
+      return allot::reweight_quota<N>{x, fair_weight::milli(random.between(0, 5000))};
     default: {
       allot::resize_quota<N> r{.quota = x};
       if (!random.one_in(4)) {
@@ -299,11 +300,11 @@ TEST_CASE("change: invalid changes are refused with every problem, and nothing c
   CHECK(codes({allot::move_quota{root, c}}) == problems{problem_code::cycle});
   CHECK(codes({allot::remove_quota{quota_id{9}}}) == problems{problem_code::unknown_quota});
   CHECK(codes({allot::move_quota{b, quota_id{9}}}) == problems{problem_code::unknown_quota});
-  CHECK(codes({allot::remove_quota{c}, allot::reweight_quota<1>{c, 5}}) ==
+  CHECK(codes({allot::remove_quota{c}, allot::reweight_quota<1>{c, fair_weight::milli(5)}}) ==
         problems{problem_code::unknown_quota});
   CHECK(codes({allot::add_quota<1>{{.name = "quota1.1"}}}) == problems{problem_code::duplicate_name});
-  CHECK(codes({allot::reweight_quota<1>{c, -5}, allot::add_quota<1>{{.name = "x", .parent = "y"}},
-               allot::remove_quota{b}}) ==
+  CHECK(codes({allot::reweight_quota<1>{c, fair_weight::milli(-5)},
+               allot::add_quota<1>{{.name = "x", .parent = "y"}}, allot::remove_quota{b}}) ==
         problems{problem_code::in_use, problem_code::negative, problem_code::unknown_parent});
 }
 
@@ -313,7 +314,7 @@ TEST_CASE("change: a tree in which usage could overflow is refused") {
   ledger<> l{
       allot::build_quota_tree<1>({{.name = "a", .nominal = all}, {.name = "b", .nominal = all}}).value()};
   l.charge(quota_id{0}, most);
-  CHECK(allot::apply(l, allot::reweight_quota<1>{quota_id{0}, 5}));
+  CHECK(allot::apply(l, allot::reweight_quota<1>{quota_id{0}, fair_weight::milli(5)}));
   l.charge(quota_id{1}, gpus(1));
   const auto moved = allot::apply(l, allot::move_quota{quota_id{0}, quota_id{1}});
   REQUIRE_FALSE(moved);

@@ -6,6 +6,9 @@
 #include <concepts>
 #include <type_traits>
 
+#include "tests/support/print.hpp"
+
+using allot::fair_weight;
 using allot::gpus;
 using allot::limit;
 using allot::quantity;
@@ -18,6 +21,7 @@ static_assert(std::convertible_to<quantity, allot::resources<1>>);
 static_assert(!std::convertible_to<quantity, allot::resources<2>>);
 // A single limit or weight applies to all dimensions.
 static_assert(std::convertible_to<limit, allot::limits<2>>);
+static_assert(std::convertible_to<fair_weight, allot::weights<2>>);
 static_assert(std::is_aggregate_v<quota_spec<2>>);
 
 }  // namespace
@@ -28,7 +32,7 @@ TEST_CASE("spec: no restrictions by default") {
     CHECK(s.nominal[d] == quantity{});
     CHECK(s.lend[d] == limit::all());
     CHECK(s.borrow[d] == limit::all());
-    CHECK(s.weight[d] == 1000);
+    CHECK(s.weight[d] == fair_weight::whole(1));
   }
   CHECK_FALSE(s.is_static);
   CHECK_FALSE(s.inclusive);
@@ -42,6 +46,6 @@ TEST_CASE("spec: specifications are equal when every field is") {
   t.borrow = limit::percent(40);
   CHECK(s != t);
   t = s;
-  t.weight = 999;
+  t.weight = fair_weight::milli(999);
   CHECK(s != t);
 }

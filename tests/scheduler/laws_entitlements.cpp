@@ -110,7 +110,7 @@ class divided {
       given = std::max<std::int64_t>(0, (ledger_.drawn(x, 0) - s.kept).in_milli());
       guaranteed = std::min(s.total, s.lend).in_milli();
     }
-    return {given - guaranteed, ledger_.tree().spec(x).weight[0]};
+    return {given - guaranteed, ledger_.tree().spec(x).weight[0].in_milli()};
   }
 
   /// Whether `one` precedes `other` with its last thousandth, where either could have it: because it was

@@ -130,7 +130,7 @@ allot::ratio largest_share(const allot::ledger<N>& l) {
   const auto consider = [&](allot::quota_id x, allot::quota_id lender, std::size_t d, allot::quantity loan) {
     const allot::quantity lendable = l.potential(lender, d);
     if (loan <= allot::quantity{} || lendable <= allot::quantity{}) return;
-    const auto weight = static_cast<allot::wide>(l.tree().spec(x).weight[d]);
+    const auto weight = static_cast<allot::wide>(l.tree().spec(x).weight[d].in_milli());
     largest = std::max(largest, allot::ratio{static_cast<allot::wide>(loan.in_milli()) * 1000,
                                              static_cast<allot::wide>(lendable.in_milli()) * weight});
   };

@@ -12,6 +12,7 @@
 #include "tests/scheduler/host.hpp"
 #include "tests/support/count_allocations.hpp"
 
+using allot::fair_weight;
 using allot::gpus;
 using allot::job_id;
 using allot::job_state;
@@ -532,8 +533,8 @@ TEST_CASE("scheduler: jobs are adopted where they run") {
 TEST_CASE("scheduler: a pending reason refers to the state after the plan") {
   // b1 is tried first, and is short of 2; then a1 takes the room that b1 left.
   host<> h{{{.name = "root", .nominal = gpus(6)},
-            {.name = "a", .parent = "root", .weight = 1},
-            {.name = "b", .parent = "root", .weight = 1000}}};
+            {.name = "a", .parent = "root", .weight = fair_weight::milli(1)},
+            {.name = "b", .parent = "root", .weight = fair_weight::whole(1)}}};
   h.submit("b1", "b", 8);
   h.submit("a1", "a", 5);
   CHECK(h.step() == "+a1");

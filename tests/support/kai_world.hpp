@@ -169,7 +169,7 @@ class basic_kai_world {
     rest >> q.name >> parent >> deserved >> weight;
     if (parent != "-") q.parent = parent;
     q.nominal = amount(deserved);
-    q.weight = static_cast<std::int64_t>(weight * 1000 + 0.5);
+    q.weight = allot::fair_weight::milli(static_cast<std::int64_t>(weight * 1000 + 0.5));
     for (std::string option; rest >> option;) {
       const std::string value = option.substr(option.find('=') + 1);
       if (option.starts_with("limit=")) q.borrow = allot::limit::at_most(amount(value) - q.nominal[0]);

@@ -194,7 +194,7 @@ class kueue_world {
       s.nominal = kueue_resources(q.nominal);
       s.borrow = limits_of(q.borrow);
       s.lend = limits_of(q.lend);
-      s.weight = allot::weights<n>{q.weight};
+      s.weight = allot::fair_weight::milli(q.weight);
       specs.push_back(s);
     }
     Preset::adapt(specs);

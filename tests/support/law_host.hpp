@@ -384,7 +384,7 @@ class law_host {
       change = allot::move_quota{x, to};
     } else if (e.what == event_kind::reweight) {
       allot::reweight_quota<N> r{x, {}};
-      for (std::size_t d = 0; d < N; ++d) r.weight[d] = e.amount[d];
+      for (std::size_t d = 0; d < N; ++d) r.weight[d] = allot::fair_weight::milli(e.amount[d]);
       change = r;
     } else {
       allot::resize_quota<N> r;

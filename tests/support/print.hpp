@@ -3,6 +3,7 @@
 
 #include <allot/core/ids.hpp>
 #include <allot/core/text.hpp>
+#include <allot/quota/weight.hpp>
 
 #include <doctest/doctest.h>
 
@@ -14,6 +15,9 @@ inline namespace v0 {
 
 inline doctest::String toString(quantity q) {
   return to_string(q).c_str();
+}
+inline doctest::String toString(fair_weight w) {
+  return to_string(quantity::milli(w.in_milli())).c_str();
 }
 template <class Tag>
 doctest::String toString(id<Tag> x) {

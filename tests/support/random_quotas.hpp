@@ -87,7 +87,7 @@ template <std::size_t N>
         if (s.inclusive && !s.overcommit) s.nominal[d] += given_below[i][d];
         s.lend[d] = detail::random_limit(random, shape);
         s.borrow[d] = detail::random_limit(random, shape);
-        s.weight[d] = random.between(0, 3000);
+        s.weight[d] = allot::fair_weight::milli(random.between(0, 3000));
         if (parent[i] != count) {
           given_below[parent[i]][d] += s.inclusive ? s.nominal[d] : s.nominal[d] + given_below[i][d];
         }

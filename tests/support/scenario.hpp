@@ -553,7 +553,7 @@ template <std::size_t N>
       if (q.inclusive && !spec.overcommit) spec.nominal[d] += given_below[i][d];
       spec.lend[d] = q.lend[d].made();
       spec.borrow[d] = q.borrow[d].made();
-      spec.weight[d] = q.weight[d];
+      spec.weight[d] = allot::fair_weight::milli(q.weight[d]);
       if (parent < count) {
         given_below[parent][d] += spec.nominal[d];
         if (!q.inclusive) given_below[parent][d] += given_below[i][d];

@@ -346,8 +346,8 @@ class soak_world {
     const auto borrow = [&](std::size_t d) { return s->borrow[d].of(s->nominal[d]); };
     const auto lend = [&](std::size_t d) { return s->lend[d].of(s->nominal[d]); };
     note(told(x), " ", s->name, " below \"", s->parent, "\" with ", told(s->nominal), ", lends ",
-         told({lend(0), lend(1)}), ", borrows ", told({borrow(0), borrow(1)}), ", weight ", s->weight[0],
-         s->inclusive ? ", inclusive" : "", s->overcommit ? ", overcommitted" : "",
+         told({lend(0), lend(1)}), ", borrows ", told({borrow(0), borrow(1)}), ", weight ",
+         s->weight[0].in_milli(), s->inclusive ? ", inclusive" : "", s->overcommit ? ", overcommitted" : "",
          s->is_static ? ", static" : "");
   }
   void note_job(std::uint32_t number) {
@@ -807,9 +807,9 @@ class soak_world {
         return c;
       }
       case 2: {
-        allot::reweight_quota<2> c{x, {1000}};
-        c.weight[0] = random_.between(is_wrong() ? -3 : 0, 3000);
-        note("reweight ", told(x), " to ", c.weight[0]);
+        allot::reweight_quota<2> c{x};
+        c.weight[0] = allot::fair_weight::milli(random_.between(is_wrong() ? -3 : 0, 3000));
+        note("reweight ", told(x), " to ", c.weight[0].in_milli());
         return c;
       }
       case 3: {

@@ -172,7 +172,7 @@ class yield_oracle {
           own_jobs ? law_.used(x.index(), d) - law_.own_pool(x.index(), d) : -law_.balance(x.index(), d);
       const big lendable = idle_.potential(lender, d).in_milli();
       if (used <= 0 || lendable <= 0) continue;
-      const big weight = tree_.spec(x).weight[d];
+      const big weight = tree_.spec(x).weight[d].in_milli();
       const fraction here{used, lendable * weight, used, lendable};
       if (most.num == 0 || (most.den != 0 && (here.den == 0 || most.num * here.den < here.num * most.den))) {
         most.num = here.num;

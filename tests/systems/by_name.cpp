@@ -11,6 +11,7 @@
 #include "tests/support/seeds.hpp"
 
 using allot::any_preset;
+using allot::fair_weight;
 using allot::gpus;
 using allot_test::preset_host;
 using allot_test::random_source;
@@ -21,9 +22,9 @@ namespace {
 template <class Preset>
 std::string story(random_source random, const Preset& preset) {
   preset_host<Preset> h{{{.name = "all", .nominal = gpus(8), .inclusive = true},
-                         {.name = "a", .parent = "all", .nominal = gpus(4), .weight = {1000}},
-                         {.name = "b", .parent = "all", .nominal = gpus(2), .weight = {2000}},
-                         {.name = "c", .parent = "all", .nominal = gpus(1), .weight = {1000}}},
+                         {.name = "a", .parent = "all", .nominal = gpus(4), .weight = fair_weight::whole(1)},
+                         {.name = "b", .parent = "all", .nominal = gpus(2), .weight = fair_weight::whole(2)},
+                         {.name = "c", .parent = "all", .nominal = gpus(1), .weight = fair_weight::whole(1)}},
                         preset};
   std::string diary;
   std::vector<std::string> submitted;

@@ -34,9 +34,10 @@ static_assert(allot::preset<last_served_first>);
 }  // namespace
 
 TEST_CASE("own_surplus: order and entitlements follow the rule") {
-  const std::vector<allot::quota_spec<1>> teams{{.name = "all", .nominal = allot::gpus(8)},
-                                                {.name = "a", .parent = "all", .weight = {3000}},
-                                                {.name = "b", .parent = "all", .weight = {1000}}};
+  const std::vector<allot::quota_spec<1>> teams{
+      {.name = "all", .nominal = allot::gpus(8)},
+      {.name = "a", .parent = "all", .weight = allot::fair_weight::whole(3)},
+      {.name = "b", .parent = "all", .weight = allot::fair_weight::whole(1)}};
   allot_test::preset_host<last_served_first> h{teams};
   allot_test::preset_host<allot::standard> standard{teams};
   const auto submit = [](auto& host) {

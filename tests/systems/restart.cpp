@@ -22,6 +22,7 @@
 #include "tests/support/seeds.hpp"
 
 using allot::any_preset;
+using allot::fair_weight;
 using allot::gpus;
 using allot::job_state;
 using allot_test::preset_job;
@@ -35,13 +36,13 @@ struct nowhere {};
 std::vector<allot::quota_spec<>> quotas() {
   return {{.name = "all", .nominal = gpus(12), .inclusive = true},
           {.name = "dept", .parent = "all", .nominal = gpus(8), .inclusive = true},
-          {.name = "a", .parent = "dept", .nominal = gpus(4), .weight = {1000}},
+          {.name = "a", .parent = "dept", .nominal = gpus(4), .weight = fair_weight::whole(1)},
           {.name = "b",
            .parent = "dept",
            .nominal = gpus(3),
            .borrow = allot::limit::at_most(gpus(5)),
-           .weight = {2000}},
-          {.name = "c", .parent = "all", .nominal = gpus(3), .weight = {1000}}};
+           .weight = fair_weight::whole(2)},
+          {.name = "c", .parent = "all", .nominal = gpus(3), .weight = fair_weight::whole(1)}};
 }
 
 /// One of two hosts that get the same events. It knows its jobs only by name.

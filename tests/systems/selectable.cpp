@@ -13,6 +13,7 @@
 #include "tests/support/seeds.hpp"
 
 using allot::any_preset;
+using allot::fair_weight;
 using allot::gpus;
 using allot::guard_name;
 using allot::named_parts;
@@ -32,8 +33,8 @@ any_preset standard_with(const named_parts& parts) {
 /// Two teams that own nothing, below a root of 8; a is older than b.
 std::vector<allot::quota_spec<1>> two_teams() {
   return {{.name = "all", .nominal = gpus(8)},
-          {.name = "a", .parent = "all", .weight = {1000}},
-          {.name = "b", .parent = "all", .weight = {3000}, .priority = 1}};
+          {.name = "a", .parent = "all", .weight = fair_weight::whole(1)},
+          {.name = "b", .parent = "all", .weight = fair_weight::whole(3), .priority = 1}};
 }
 
 /// The order of admission when two jobs of each are pending and there is room for all but one.

@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace allot {
 inline namespace v0 {
@@ -26,6 +27,13 @@ class per_dimension {
   }
   template <std::same_as<T>... Ts>
   requires(sizeof...(Ts) == N && N > 1) constexpr per_dimension(Ts... values) noexcept : values_{values...} {}
+  /// Numbers, if they convert to `T`: one, or one for each dimension. `fair_weight` has such a conversion
+  /// only for its error message, which no one would read if the number did not get there.
+  template <class... Numbers>
+  requires(std::is_class_v<T> && (sizeof...(Numbers) == 1 || sizeof...(Numbers) == N) &&
+           (std::is_arithmetic_v<Numbers> && ...) &&
+           (std::convertible_to<Numbers, T> && ...)) constexpr per_dimension(Numbers... numbers) noexcept
+      : per_dimension(T(numbers)...) {}
 
   [[nodiscard]] constexpr T& operator[](std::size_t dimension) noexcept { return values_[dimension]; }
   [[nodiscard]] constexpr const T& operator[](std::size_t dimension) const noexcept {

@@ -9,6 +9,7 @@
 #include <allot/fairshare/contender.hpp>
 #include <allot/fairshare/decay.hpp>
 #include <allot/quota/ledger.hpp>
+#include <allot/quota/weight.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -83,16 +84,15 @@ class admission_usage {
     settle(job, [](seat&, const penalty&) {});
   }
 
-  /// The lowest comes first; compare only within a group. `weight` is in thousandths. Infinite for an unknown
-  /// quota.
-  [[nodiscard]] ratio score(quota_id x, std::int64_t weight) const {
-    if (weight <= 0 || x.index() >= seats_.size()) return ratio::infinite();
+  /// The lowest comes first; compare only within a group. Infinite for an unknown quota.
+  [[nodiscard]] ratio score(quota_id x, fair_weight weight) const {
+    if (weight <= fair_weight::milli(0) || x.index() >= seats_.size()) return ratio::infinite();
     const seat& s = seats_[x.index()];
     wide sum = 0;
     for (std::size_t d = 0; d < N; ++d) {
       sum += static_cast<wide>(settings_.resource_weight[d]) * (s.used[d] + s.penalty[d]);
     }
-    return {sum, static_cast<wide>(weight)};
+    return {sum, static_cast<wide>(weight.in_milli())};
   }
   /// u, to the nearest thousandth, as of the last tick or admission. Zero for an unknown quota or dimension.
   [[nodiscard]] quantity used(quota_id x, std::size_t d) const {

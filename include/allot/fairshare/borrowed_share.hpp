@@ -49,7 +49,7 @@ template <std::size_t N>
     if (lendable <= quantity{}) continue;
     const auto part = static_cast<wide>(borrowed.in_milli());
     const auto whole = static_cast<wide>(lendable.in_milli());
-    const auto weight = static_cast<wide>(l.tree().spec(c.quota).weight[d]);
+    const auto weight = static_cast<wide>(l.tree().spec(c.quota).weight[d].in_milli());
     result.unweighted = std::max(result.unweighted, ratio{part, whole});
     result.weighted = std::max(result.weighted, ratio{part * 1000, whole * weight});
   }

@@ -128,7 +128,7 @@ class division {
       const quota_spec<N>& spec = tree.spec(who);
       claimants_.push_back({.quota = who,
                             .wants = wants,
-                            .weight = spec.weight[d],
+                            .weight = spec.weight[d].in_milli(),
                             .granted = std::clamp(own, quantity{}, wants),
                             .guaranteed = std::max(quantity{}, own),
                             .priority = spec.priority,

@@ -98,7 +98,7 @@ class fair_tree {
   }
   template <std::size_t N>
   [[nodiscard]] static wide share_of(const quota_tree<N>& tree, quota_id x, std::size_t d) {
-    return static_cast<wide>(std::max<std::int64_t>(0, tree.spec(x).weight[d]));
+    return static_cast<wide>(std::max<std::int64_t>(0, tree.spec(x).weight[d].in_milli()));
   }
 
   /// Ranks all users below the siblings from `first` on, and removes those siblings. `tied`: the best user

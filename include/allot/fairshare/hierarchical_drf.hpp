@@ -72,7 +72,7 @@ class hierarchical_drf {
     return (own_jobs ? owns_ : groups_)[x.index()];
   }
   [[nodiscard]] static wide weight_of(const ledger<N>& l, quota_id x) {
-    return static_cast<wide>(std::max<std::int64_t>(0, l.tree().spec(x).weight[0]));
+    return static_cast<wide>(std::max<std::int64_t>(0, l.tree().spec(x).weight[0].in_milli()));
   }
   static void find_share(member& m) {
     m.share = 0;
@@ -144,7 +144,8 @@ struct lowest_hierarchical_share {
   const hierarchical_drf<N>* shares;
 
   [[nodiscard]] key operator()(const ledger<N>& l, const contender<N>& c) const {
-    const auto weight = static_cast<wide>(std::max<std::int64_t>(0, l.tree().spec(c.quota).weight[0]));
+    const auto weight =
+        static_cast<wide>(std::max<std::int64_t>(0, l.tree().spec(c.quota).weight[0].in_milli()));
     return {shares->is_blocked(c.quota, c.own_jobs), ratio{shares->share(c.quota, c.own_jobs), weight},
             c.head};
   }

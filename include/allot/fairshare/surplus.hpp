@@ -22,7 +22,8 @@ struct claimant {
   quota_id quota;
   /// What it wants in total, the guaranteed part included.
   quantity wants;
-  /// Its weight, in thousandths.
+  /// Its weight; `division` takes that of the quota, in thousandths. Only its proportion to those of the
+  /// other claimants counts, so a rule may set all of them to anything.
   std::int64_t weight = 0;
   /// What it has so far: the guaranteed part, to which the rule adds.
   quantity granted{};

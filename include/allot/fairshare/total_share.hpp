@@ -63,7 +63,7 @@ struct lowest_total_share {
       if (capacity[d].is_unlimited()) continue;
       const auto used = static_cast<wide>(std::max(quantity{}, use(l, c, d)).in_milli());
       const auto all = static_cast<wide>(std::max(quantity{}, capacity[d]).in_milli());
-      const auto weight = static_cast<wide>(l.tree().spec(c.quota).weight[d]);
+      const auto weight = static_cast<wide>(l.tree().spec(c.quota).weight[d].in_milli());
       k.unweighted = std::max(k.unweighted, ratio{used, all});
       k.weighted = std::max(k.weighted, ratio{used * 1000, all * weight});
     }

@@ -290,7 +290,8 @@ struct least_past_use_first {
   std::size_t dimension = 0;
 
   [[nodiscard]] std::pair<ratio, job_rank> operator()(const ledger<N>& l, const contender<N>& c) const {
-    const auto weight = static_cast<wide>(std::max<std::int64_t>(0, l.tree().spec(c.quota).weight[0]));
+    const auto weight =
+        static_cast<wide>(std::max<std::int64_t>(0, l.tree().spec(c.quota).weight[0].in_milli()));
     return {ratio{history->mass(c.quota, c.own_jobs, dimension), weight}, c.head};
   }
 };

@@ -101,8 +101,8 @@ struct hyperpod_victim_order {
 /// |                         | First-come first-serve   | by submission; no preemption within a team        |
 ///
 /// - A team reclaims its allocation from borrowers at once, whatever their priority.
-/// - FairShareWeight 0 to 100 is a weight of 0 to 100,000 here; a quota that specifies none has 1, not 0:
-///   with equal weights all are equal either way.
+/// - FairShareWeight 0 to 100 is `fair_weight::whole` of the same number; a quota that specifies none has 1,
+///   not 0: with equal weights all are equal either way.
 /// - A class's weight, 0 to 100, is the priority of its jobs. Task ranking is the default of this preset;
 ///   without classes it is first come, first served.
 /// - Where the documentation is silent: in a team a task that does not fit lets later ones pass; victims are

@@ -68,7 +68,7 @@ class quota_checker {
         report(problem_code::negative, i, "borrow", "the borrow limit of " + s.name + " can't be negative",
                d);
       }
-      if (s.weight[d] < 0) {
+      if (s.weight[d] < fair_weight::milli(0)) {
         report(problem_code::negative, i, "weight", "the weight of " + s.name + " can't be negative", d);
       }
     }

@@ -34,7 +34,7 @@ template <std::size_t N>
 struct reweight_quota {
   /// The quota to reweight.
   quota_id quota;
-  /// In thousandths.
+  /// Its weight from now on.
   weights<N> weight{};
 };
 /// Adds the quota as the youngest.

@@ -3,6 +3,7 @@
 
 #include <allot/core/resources.hpp>
 #include <allot/quota/limit.hpp>
+#include <allot/quota/weight.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,9 +16,9 @@ inline namespace v0 {
 template <std::size_t N>
 using limits = per_dimension<limit, N>;
 
-/// Shares of the surplus, in thousandths: 1,000 is a weight of 1.
+/// A weight for each dimension; one weight alone holds for all of them.
 template <std::size_t N>
-using weights = per_dimension<std::int64_t, N>;
+using weights = per_dimension<fair_weight, N>;
 
 /// The user's specification of one quota.
 template <std::size_t N = 1>
@@ -34,7 +35,7 @@ struct quota_spec {
   /// How much of others' supply it may use.
   limits<N> borrow{limit::all()};
   /// Its share of the surplus, in proportion to those of its siblings.
-  weights<N> weight{1000};
+  weights<N> weight{fair_weight::whole(1)};
   /// The priority of the quota itself, higher first.
   std::int32_t priority = 0;
   /// Whether the nominal of an inner quota contains its children's (PAI, KAI, YARN) or is a pool in addition

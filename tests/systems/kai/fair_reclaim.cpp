@@ -75,7 +75,7 @@ class books_of {
       s.name = q.name;
       s.parent = q.parent;
       s.nominal = gpus(q.deserved);
-      s.weight = q.weight * 1000;
+      s.weight = allot::fair_weight::whole(q.weight);
       s.inclusive = s.overcommit = true;
       specs.push_back(s);
     }

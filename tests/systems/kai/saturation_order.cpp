@@ -64,7 +64,7 @@ class pair_of_queues {
     for (std::size_t i = 0; i < 2; ++i) {
       specs[i].nominal = all[i]->deserved < 0 ? quantity::unlimited() : gpus(all[i]->deserved);
       specs[i].priority = all[i]->priority;
-      specs[i].weight = all[i]->weight;
+      specs[i].weight = allot::fair_weight::milli(all[i]->weight);
     }
     return allot::build_quota_tree(specs).value();
   }
@@ -140,7 +140,7 @@ TEST_CASE("saturation_standing: a strict order with one dimension, by KAI's rule
       specs[i].name = "q" + std::to_string(i);
       specs[i].nominal = random.one_in(8) ? quantity::unlimited() : gpus(random.between(0, 3));
       specs[i].priority = static_cast<std::int32_t>(random.between(0, 1));
-      specs[i].weight = random.between(0, 2) * 1000;
+      specs[i].weight = allot::fair_weight::whole(random.between(0, 2));
     }
     const auto tree = allot::build_quota_tree(specs).value();
     share_accounts<> books;

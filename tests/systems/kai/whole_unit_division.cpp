@@ -41,7 +41,7 @@ quota_spec<> spec_of(const queue& q, std::string name, std::string parent = "") 
   s.parent = std::move(parent);
   s.nominal = q.deserved < 0 ? quantity::unlimited() : quantity::milli(q.deserved);
   if (q.limit >= 0) s.borrow = allot::limit::at_most(quantity::milli(q.limit - q.deserved));
-  s.weight = q.weight;
+  s.weight = allot::fair_weight::milli(q.weight);
   s.priority = q.priority;
   s.inclusive = s.overcommit = true;
   return s;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+using allot::fair_weight;
 using allot::gpus;
 using allot::quota_id;
 
@@ -74,7 +75,7 @@ TEST_CASE("entry_order: the lowest share with the request first, recomputed afte
   // a and b own 2 each, and 8 more can be borrowed.
   auto l = make_ledger({{.name = "root", .nominal = gpus(8)},
                         {.name = "a", .parent = "root", .nominal = gpus(2)},
-                        {.name = "b", .parent = "root", .nominal = gpus(2), .weight = 4000},
+                        {.name = "b", .parent = "root", .nominal = gpus(2), .weight = fair_weight::whole(4)},
                         {.name = "c", .parent = "root"}});
   allot::lowest_share_first<1> order;
   order.reset(l);

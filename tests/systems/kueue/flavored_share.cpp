@@ -11,6 +11,7 @@
 #include "tests/support/random_quotas.hpp"
 #include "tests/support/seeds.hpp"
 
+using allot::fair_weight;
 using allot::flavored_shares;
 using allot::ledger;
 using allot::limit;
@@ -67,10 +68,12 @@ TEST_CASE("flavored_share: idle quota in one flavor does not make good a loan in
 }
 
 TEST_CASE("flavored_share: weight zero") {
-  ledger<3> l =
-      make_ledger({{.name = "pool", .nominal = amounts(10, 0, 0)},
-                   {.name = "a", .parent = "pool", .lend = allot::limits<3>{limit::at_most({})}, .weight = 0},
-                   {.name = "b", .parent = "pool"}});
+  ledger<3> l = make_ledger({{.name = "pool", .nominal = amounts(10, 0, 0)},
+                             {.name = "a",
+                              .parent = "pool",
+                              .lend = allot::limits<3>{limit::at_most({})},
+                              .weight = fair_weight::whole(0)},
+                             {.name = "b", .parent = "pool"}});
   flavored_shares<3> shares{two_flavors};
   shares.reset(l);
   CHECK_FALSE(shares.share_of(l, a).borrows);

@@ -132,7 +132,7 @@ class whole_unit_division {
       const quantity limit = limit_of(spec, d);
       party p{x,
               parties_.size(),
-              spec.weight[d],
+              spec.weight[d].in_milli(),
               usage(x),
               request.in_milli(),
               std::min(request, limit).in_milli(),

@@ -47,7 +47,7 @@ class flavored_shares {
     weight_.assign(tree.slots() * N, 0);
     for (const quota_id x : tree.top_down()) {
       for (std::size_t d = N; d-- > 0;) {
-        weight_[x.index() * N + resource_of_[d]] = tree.spec(x).weight[d];
+        weight_[x.index() * N + resource_of_[d]] = tree.spec(x).weight[d].in_milli();
         lendable_[x.index() * N + resource_of_[d]] += std::max(quantity{}, l.potential(x, d));
       }
     }
