@@ -117,9 +117,15 @@ void decision_maker::close_accounts() {
   const ledger<max_resources> held = accounts();
   const std::vector<amounts> entitled = entitlements();
   const loan_book<max_resources> loans{held};
+  std::vector<amounts> used(held.tree().slots());
+  const auto order = held.tree().top_down();
+  for (auto x = order.rbegin(); x != order.rend(); ++x) {
+    used[x->index()] += held.own_usage(*x);
+    if (const quota_id p = held.tree().parent(*x)) used[p.index()] += used[x->index()];
+  }
   for (std::size_t i = 0; i < scenario_.initial_quotas; ++i) {
     const quota_id x{i};
-    decision::account a{x, held.total_usage(x), entitled[i]};
+    decision::account a{x, used[i], entitled[i]};
     for (std::size_t d = 0; d < max_resources; ++d) {
       a.borrowed[d] = loans.borrowed(x, d);
       a.lent[d] = loans.lent(x, d);

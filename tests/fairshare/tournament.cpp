@@ -123,7 +123,10 @@ void compare_with_brute_force(random_source& random, const allot_test::quota_sha
         waits[x.index()] = {random_request<N>(random), random_rank(random, static_cast<std::uint64_t>(i))};
         break;
     }
-    if (const auto& w = waits[x.index()]) {
+    if (const auto& w = waits[x.index()]; w && random.one_in(8)) {
+      turn.enrol(x, w->request, w->head, allot::pending_minimum<N>{});
+      turn.refresh_all(l);
+    } else if (w) {
       turn.enter(l, x, w->request, w->head);
     } else {
       turn.leave(l, x);

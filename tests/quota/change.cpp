@@ -177,6 +177,75 @@ void keeps_usage_and_tells_who_is_over(allot_test::random_source& random) {
   }
 }
 
+/// All that a change of amounts returns.
+[[nodiscard]] std::string told(const allot::result<std::vector<quota_id>>& answer) {
+  std::string text;
+  for (const allot::problem& p : answer.problems()) {
+    text += std::to_string(static_cast<int>(p.code)) + ' ' + p.subject + ' ' + p.field + ' ' + p.text + ' ' +
+            std::to_string(p.dimension) + '\n';
+  }
+  if (!answer) return text;
+  for (const quota_id x : answer.value()) text += std::to_string(x.index()) + ' ';
+  return text;
+}
+
+struct amount_changes {
+  std::size_t made = 0;
+  std::size_t refused = 0;
+  std::size_t over = 0;
+};
+
+/// Only amounts change in one ledger. In the other a quota also moves to where it is, so its tree is built
+/// again.
+template <std::size_t N>
+void changes_amounts_as_a_new_tree_would(allot_test::random_source& random, amount_changes& seen) {
+  ledger<N> l{allot::build_quota_tree(allot_test::random_quotas<N>(random)).value()};
+  for (int round = 0; round < 12 && !l.tree().top_down().empty(); ++round) {
+    const quota_id user = random.pick(l.tree().top_down());
+    const resources<N> request{gpus(random.between(0, 6))};
+    if (!random.one_in(3)) {
+      l.charge(user, request,
+               random.one_in(3) ? allot::capacity_kind::guaranteed : allot::capacity_kind::any);
+    } else {
+      // Leaves an empty slot, if it succeeds.
+      static_cast<void>(allot::apply(l, allot::remove_quota{user}));
+      continue;
+    }
+    std::vector<quota_change<N>> batch;
+    for (std::size_t i = random.below(4); i > 0; --i) {
+      const quota_id x = random.pick(l.tree().top_down());
+      if (random.one_in(4)) {
+        batch.push_back(allot::reweight_quota<N>{x, allot::weights<N>{random.between(-200, 3000)}});
+        continue;
+      }
+      allot::resize_quota<N> r{.quota = x};
+      if (!random.one_in(3)) {
+        r.nominal = l.tree().spec(x).nominal;
+        const std::size_t d = random.below(N);
+        (*r.nominal)[d] = random.one_in(20) ? quantity::milli(INT64_MAX - 1)
+                                            : (*r.nominal)[d] + gpus(random.between(-4, 6));
+      }
+      if (random.one_in(3)) r.lend = allot::limits<N>{allot_test::detail::random_limit(random, {})};
+      if (random.one_in(3)) r.borrow = allot::limits<N>{allot_test::detail::random_limit(random, {})};
+      batch.push_back(r);
+    }
+    const ledger<N> before = l;
+    ledger<N> rebuilt = l;
+    const auto answer = allot::apply(l, batch);
+    const quota_id stays = random.pick(l.tree().top_down());
+    batch.push_back(allot::move_quota{stays, l.tree().parent(stays)});
+    const auto expected = allot::apply(rebuilt, batch);
+    REQUIRE(told(answer) == told(expected));
+    CHECK(l == rebuilt);
+    if (!answer) CHECK(l == before);
+    for (const quota_id x : l.tree().top_down()) {
+      for (std::size_t d = 0; d < N; ++d) CHECK(l.supply_of(x, d) == rebuilt.supply_of(x, d));
+    }
+    ++(answer ? seen.made : seen.refused);
+    if (answer && !answer.value().empty()) ++seen.over;
+  }
+}
+
 }  // namespace
 
 TEST_CASE("change: an administrator moves 8 GPUs, and usage follows") {
@@ -326,4 +395,17 @@ TEST_CASE("change: a tree in which usage could overflow is refused") {
 TEST_CASE("change: usage is kept and quotas over their limits are reported, on random trees") {
   allot_test::for_each_seed(1000, keeps_usage_and_tells_who_is_over<1>);
   allot_test::for_each_seed(300, keeps_usage_and_tells_who_is_over<3>);
+}
+
+TEST_CASE("change: amounts change as if the tree were built again, with the same problems, on random trees") {
+  amount_changes seen;
+  const auto changes_amounts = [&](allot_test::random_source& random) {
+    changes_amounts_as_a_new_tree_would<1>(random, seen);
+    changes_amounts_as_a_new_tree_would<3>(random, seen);
+  };
+  allot_test::for_each_seed(500, changes_amounts);
+  if (!allot_test::all_cases_run()) return;
+  CHECK(seen.made > 1000);
+  CHECK(seen.refused > 1000);
+  CHECK(seen.over > 300);
 }

@@ -523,8 +523,24 @@ TEST_CASE("ledger: broken preconditions are detected") {
   const auto t = l.save();
   CHECK_THROWS_AS(l.rollback(s), allot_test::assertion_failed);
   CHECK_THROWS_AS(l.replace_tree(l.tree()), allot_test::assertion_failed);
+  CHECK_THROWS_AS(l.exchange({}), allot_test::assertion_failed);
   l.rollback(t);
   l.rollback(s);
+}
+
+TEST_CASE("ledger: an exchange of specifications keeps usage, and a second one undoes it") {
+  ledger<> l = ledger_of(two_teams(6, 5));
+  l.charge(b, gpus(8));
+  const ledger<> before = l;
+  std::vector<allot::respecified_quota<1>> smaller{{a, l.tree().spec(a)}, {b, l.tree().spec(b)}};
+  smaller[0].spec.nominal = gpus(1);
+  smaller[1].spec.lend = limit::none();
+  l.exchange(smaller);
+  CHECK(l.own_usage(b, 0) == gpus(8));
+  CHECK_FALSE(l.is_sound());
+  CHECK(smaller[0].spec.nominal == gpus(6));
+  l.exchange(smaller);
+  CHECK(l == before);
 }
 
 // The traps of tests/README.md, Kueue; trap 1 (a removed quota) is in change.cpp.

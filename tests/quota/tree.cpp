@@ -81,6 +81,21 @@ TEST_CASE("tree: a removed quota leaves an empty slot") {
   CHECK(t == quota_tree<>{specs, {false, true, false}});
 }
 
+TEST_CASE("tree: a quota may get another specification, but no other name or parent") {
+  quota_tree<> t{{{.name = "root"}, {.name = "x", .parent = "root"}}};
+  const quota_id x{1};
+  allot::quota_spec<> more{.name = "x", .parent = "root", .nominal = allot::gpus(4)};
+  t.exchange(x, more);
+  CHECK(t.spec(x).nominal == allot::gpus(4));
+  CHECK(more == allot::quota_spec<>{.name = "x", .parent = "root"});
+  allot::quota_spec<> renamed{.name = "y", .parent = "root"};
+  allot::quota_spec<> moved{.name = "x"};
+  CHECK_THROWS_AS(t.exchange(x, renamed), allot_test::assertion_failed);
+  CHECK_THROWS_AS(t.exchange(x, moved), allot_test::assertion_failed);
+  CHECK_THROWS_AS(t.exchange(quota_id{2}, more), allot_test::assertion_failed);
+  CHECK_THROWS_AS(t.exchange(quota_id::none(), more), allot_test::assertion_failed);
+}
+
 TEST_CASE("tree: an unknown quota has default properties") {
   const std::vector<allot::quota_spec<>> specs{{.name = "root", .priority = 7},
                                                {.name = "x", .parent = "root", .priority = 7},

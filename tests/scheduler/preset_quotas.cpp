@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <string>
 #include <vector>
 
 using allot::gpus;
@@ -54,6 +55,38 @@ TEST_CASE("preset_quotas: what is refused leaves the given quotas as they were")
   CHECK(q.changed(tree, {}, {}).value() == tree);
 }
 
+TEST_CASE("preset_quotas: of changed amounts only what differs is told, also after a removal") {
+  quotas q{{.adapt = one_more_each}};
+  auto three = two();
+  three.push_back({.name = "c"});
+  auto tree = q.begin(three, false).value();
+  tree = q.changed(tree, changes{allot::remove_quota{quota_id{0}}}, {}).value();
+  const changes larger{allot::resize_quota<1>{quota_id{1}, allot::resources<1>{gpus(7)}}};
+  for (int twice = 0; twice < 2; ++twice) {
+    const auto told = q.respecified(tree, larger);
+    REQUIRE(told.has_value());
+    REQUIRE(told->size() == 1);
+    CHECK(told->front().quota == quota_id{1});
+    CHECK(told->front().spec.nominal[0] == gpus(9));
+    q.undo();
+  }
+  CHECK(q.respecified(tree, {}).value().empty());
+  CHECK_FALSE(q.respecified(tree, changes{allot::remove_quota{quota_id{1}}}));
+  CHECK_FALSE(q.respecified(tree, changes{allot::resize_quota<1>{quota_id{0}}}));
+  CHECK(q.changed(tree, {}, {}).value() == tree);
+}
+
+TEST_CASE("preset_quotas: a preset that names a quota by its amounts makes a new tree") {
+  quotas q{{.adapt = [](specs& all) {
+    for (auto& s : all) s.name += std::to_string(s.nominal[0].in_milli() / 1000);
+  }}};
+  const auto tree = q.begin(two(), false).value();
+  const changes larger{allot::resize_quota<1>{quota_id{1}, allot::resources<1>{gpus(7)}}};
+  CHECK_FALSE(q.respecified(tree, larger));
+  CHECK(q.changed(tree, larger, {}).value().find("b7") == quota_id{1});
+  CHECK(q.changed(tree, {}, {}).value().find("b7") == quota_id{1});
+}
+
 TEST_CASE("preset_quotas: without a preset the tree is the host's") {
   quotas q;
   const auto tree = q.begin(two(), false).value();
@@ -67,7 +100,6 @@ TEST_CASE("preset_quotas: if quotas are ignored there is one, with the sum of al
   auto tree = q.begin(two(), false).value();
   CHECK(tree.slots() == 1);
   CHECK(tree.spec(quota_id{0}).nominal[0] == gpus(3));
-  CHECK(q.changed(tree, changes{allot::remove_quota{quota_id{1}}}, {}).value() == tree);
   tree = q.begin(two(), true).value();
   CHECK(tree.spec(quota_id{0}).nominal[0].is_unlimited());
   CHECK_FALSE(q.begin({{.name = ""}}, true));

@@ -10,9 +10,15 @@
 
 #include <array>
 #include <cstddef>
+#include <deque>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
+
+#include "tests/support/random_quotas.hpp"
+#include "tests/support/seeds.hpp"
 
 using allot::gpus;
 using allot::make_scheduler;
@@ -52,6 +58,24 @@ std::string lends(Scheduler s) {
   const allot::job_id b = s.submit(&own);
   settle(s);
   return s.state(b) == allot::job_state::running ? "lent, reclaimed" : "lent, gone";
+}
+
+[[nodiscard]] std::string texts(const std::vector<allot::problem>& all) {
+  std::string text;
+  for (const allot::problem& p : all) text += p.text + '\n';
+  return text;
+}
+/// By the times at which the jobs were submitted.
+template <class Plan>
+[[nodiscard]] std::string told(const Plan& plan) {
+  std::string text;
+  for (const auto& e : plan.evictions) text += " -" + std::to_string(e.what->submitted);
+  for (const auto& r : plan.reservations) text += " ~" + std::to_string(r.what->submitted);
+  for (const auto& a : plan.admissions) text += " +" + std::to_string(a.what->submitted);
+  for (const auto& p : plan.pending) {
+    text += " ?" + std::to_string(p.what->submitted) + '/' + std::to_string(static_cast<int>(p.reason));
+  }
+  return text;
 }
 
 }  // namespace
@@ -119,6 +143,80 @@ TEST_CASE("make_scheduler: Kueue's cohort keeps its own pool when a member of an
       allot::resize_quota<1>{s.tree().find("a"), allot::resources<1>{gpus(7)}}};
   REQUIRE(s.apply(larger));
   CHECK(s.tree().spec(s.tree().find("lab")).nominal[0] == gpus(3));
+}
+
+TEST_CASE(
+    "make_scheduler: amounts change as if the tree were built again, under any preset, on random trees") {
+  std::size_t made = 0;
+  std::size_t refused = 0;
+  const auto run = [&](std::string_view name, allot_test::random_source& random) {
+    const auto preset = *allot::any_preset::find(name);
+    const auto quotas = allot_test::random_quotas<1>(random, {.most_quotas = 8});
+    auto one = make_scheduler(preset, shown{}, quotas);
+    auto other = make_scheduler(preset, shown{}, quotas);
+    if (!one) return;
+    auto& changed = one.value();
+    auto& rebuilt = other.value();
+    std::deque<team_job> jobs;
+    std::vector<allot::job_id> running;
+    for (int at = 1; at <= 15 && !changed.tree().top_down().empty(); ++at) {
+      const auto any_quota = [&] { return random.pick(changed.tree().top_down()); };
+      jobs.emplace_back(any_quota(), static_cast<int>(random.between(1, 8)), at);
+      REQUIRE(changed.submit(&jobs.back()).id == rebuilt.submit(&jobs.back()).id);
+      std::vector<allot::quota_change<1>> batch;
+      const quota_id x = any_quota();
+      if (random.one_in(4)) {
+        batch.emplace_back(allot::remove_quota{x});
+      } else {
+        for (std::size_t i = random.below(3); i > 0; --i) {
+          const quota_id y = any_quota();
+          if (random.one_in(3)) {
+            batch.emplace_back(allot::reweight_quota<1>{y, allot::weights<1>{random.between(-100, 3000)}});
+          } else {
+            const allot::quantity now = changed.tree().spec(y).nominal[0];
+            batch.emplace_back(allot::resize_quota<1>{y, now + gpus(random.between(-4, 6))});
+          }
+        }
+      }
+      const auto answer = changed.apply(batch);
+      batch.emplace_back(allot::move_quota{x, rebuilt.tree().parent(x)});
+      if (std::holds_alternative<allot::remove_quota>(batch.front())) batch.pop_back();
+      const auto expected = rebuilt.apply(batch);
+      REQUIRE(static_cast<bool>(answer) == static_cast<bool>(expected));
+      REQUIRE(texts(answer.problems()) == texts(expected.problems()));
+      if (answer) REQUIRE(answer.value() == expected.value());
+      ++(answer ? made : refused);
+      for (bool is_done = false; !is_done;) {
+        const auto& plan = changed.step(at);
+        const auto& same = rebuilt.step(at);
+        is_done = plan.empty();
+        REQUIRE(told(plan) == told(same));
+        std::vector<allot::job_id> going;
+        for (const auto& e : plan.evictions) going.push_back(e.id);
+        for (const auto& a : plan.admissions) running.push_back(a.id);
+        for (const allot::job_id id : going) {
+          std::erase(running, id);
+          changed.evicted(id), rebuilt.evicted(id);
+        }
+      }
+      REQUIRE(changed.ledger() == rebuilt.ledger());
+      REQUIRE(changed.assumed() == rebuilt.assumed());
+      if (!running.empty() && random.one_in(2)) {
+        const allot::job_id ends = random.pick(running);
+        std::erase(running, ends);
+        changed.finished(ends), rebuilt.finished(ends);
+      }
+    }
+  };
+  allot_test::for_each_seed(60, [&](allot_test::random_source& random) {
+    allot::for_each_preset([&](auto p) {
+      INFO(p.name);
+      run(p.name, random);
+    });
+  });
+  if (!allot_test::all_cases_run()) return;
+  CHECK(made > 1000);
+  CHECK(refused > 300);
 }
 
 TEST_CASE("make_scheduler: a preset that ignores quotas takes jobs of any and pools what they own") {

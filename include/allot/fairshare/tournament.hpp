@@ -74,12 +74,17 @@ class tournament {
   /// the least that any of them asks. O(depth log children).
   void enter(const ledger<N>& l, quota_id x, const resources<N>& request, const job_rank& head,
              const pending_minimum<N>& of_jobs) {
+    enrol(x, request, head, of_jobs);
+    replay(l, x);
+  }
+  /// The same, but no match is played before the next `refresh_all`: for many quotas at once. O(1).
+  void enrol(quota_id x, const resources<N>& request, const job_rank& head,
+             const pending_minimum<N>& of_jobs) {
     seat& s = seats_[x.index()];
     s.waits = true;
     s.request = request;
     s.head = head;
     s.own_jobs = of_jobs;
-    replay(l, x);
   }
   /// x's own jobs no longer take part. Like `enter`, must also be called when only the usage of x has
   /// changed: its subtree may compete on behalf of other jobs.

@@ -144,9 +144,11 @@ struct hyperpod {
   /// The cluster's nominal contains its teams', which can't be allocated more than there is.
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>& specs) {
+    std::vector<std::string_view> parents;
+    for (const quota_spec<N>& team : specs) parents.push_back(team.parent);
+    std::sort(parents.begin(), parents.end());
     for (quota_spec<N>& s : specs) {
-      const bool holds_teams = std::any_of(specs.begin(), specs.end(),
-                                           [&](const quota_spec<N>& team) { return team.parent == s.name; });
+      const bool holds_teams = std::binary_search(parents.begin(), parents.end(), std::string_view{s.name});
       s.inclusive = holds_teams && s.nominal != resources<N>{};
       s.overcommit = false;
     }

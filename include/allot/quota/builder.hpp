@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,27 +22,27 @@ namespace detail {
 template <std::size_t N>
 class quota_checker {
  public:
-  quota_checker(const std::vector<quota_spec<N>>& specs, const std::vector<bool>& removed)
-      : specs_(specs), removed_(removed) {
-    for (std::size_t i = 0; i < specs.size(); ++i) {
-      if (!is_removed(i)) by_name_.push_back(i);
-    }
-    std::sort(by_name_.begin(), by_name_.end(), [&](std::size_t a, std::size_t b) {
-      const int by_name = specs_[a].name.compare(specs_[b].name);
-      return by_name != 0 ? by_name < 0 : a < b;
-    });
-  }
+  quota_checker(std::span<const quota_spec<N>> specs, const std::vector<bool>& removed)
+      : specs_(specs), removed_(removed) {}
 
   [[nodiscard]] std::vector<problem> problems() && {
-    for (std::size_t i = 0; i < specs_.size(); ++i) {
-      if (!is_removed(i)) check_fields(i);
-    }
-    check_names();
-    check_parents();
-    check_cycles();
+    check_all_fields();
+    check_structure();
     check_range();
     // The amounts are meaningful only once the structure is a valid tree.
-    if (found_.empty()) check_amounts(quota_tree<N>{specs_, removed_});
+    if (!found_.empty()) return std::move(found_);
+    const quota_tree<N> tree{{specs_.begin(), specs_.end()}, removed_};
+    const std::vector<per_dimension<supply, N>> supplies = supplies_of(tree);
+    check_amounts(tree, [&](quota_id x, std::size_t d) { return supplies[x.index()][d]; });
+    return std::move(found_);
+  }
+  /// The same where they are those of `tree`, with the names and parents of a valid one and with the supplies
+  /// that `supply_at(quota, dimension)` returns.
+  template <class Supplies>
+  [[nodiscard]] std::vector<problem> problems_of_amounts(const quota_tree<N>& tree, Supplies supply_at) && {
+    check_all_fields();
+    check_range();
+    if (found_.empty()) check_amounts(tree, supply_at);
     return std::move(found_);
   }
 
@@ -72,6 +73,25 @@ class quota_checker {
         report(problem_code::negative, i, "weight", "the weight of " + s.name + " can't be negative", d);
       }
     }
+  }
+
+  void check_all_fields() {
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      if (!is_removed(i)) check_fields(i);
+    }
+  }
+
+  void check_structure() {
+    for (std::size_t i = 0; i < specs_.size(); ++i) {
+      if (!is_removed(i)) by_name_.push_back(i);
+    }
+    std::sort(by_name_.begin(), by_name_.end(), [&](std::size_t a, std::size_t b) {
+      const int by_name = specs_[a].name.compare(specs_[b].name);
+      return by_name != 0 ? by_name < 0 : a < b;
+    });
+    check_names();
+    check_parents();
+    check_cycles();
   }
 
   void check_names() {
@@ -144,12 +164,12 @@ class quota_checker {
     }
   }
 
-  void check_amounts(const quota_tree<N>& tree) {
-    const std::vector<per_dimension<supply, N>> supplies = supplies_of(tree);
+  template <class Supplies>
+  void check_amounts(const quota_tree<N>& tree, Supplies supply_at) {
     for (const quota_id x : tree.top_down()) {
       const quota_spec<N>& s = tree.spec(x);
       for (std::size_t d = 0; d < N; ++d) {
-        const supply& own = supplies[x.index()][d];
+        const supply& own = supply_at(x, d);
         if (s.inclusive && !s.overcommit && own.children_own > s.nominal[d]) {
           report(problem_code::exceeds_parent, x.index(), "nominal",
                  "the children of " + s.name + " are given " + to_string(own.children_own) +
@@ -168,7 +188,7 @@ class quota_checker {
 
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-  const std::vector<quota_spec<N>>& specs_;
+  std::span<const quota_spec<N>> specs_;
   const std::vector<bool>& removed_;
   std::vector<std::size_t> by_name_;
   std::vector<problem> found_;

@@ -62,6 +62,46 @@ using quota_change = std::variant<resize_quota<N>, reweight_quota<N>, add_quota<
 
 namespace detail {
 
+template <std::size_t N>
+void amend(quota_spec<N>& s, const resize_quota<N>& by) {
+  if (by.nominal) s.nominal = *by.nominal;
+  if (by.lend) s.lend = *by.lend;
+  if (by.borrow) s.borrow = *by.borrow;
+}
+template <std::size_t N>
+void amend(quota_spec<N>& s, const reweight_quota<N>& by) {
+  s.weight = by.weight;
+}
+
+/// What the changes make of the quotas that they concern, each named once. None if one of them concerns more
+/// than amounts and the like, or no quota that there is.
+template <std::size_t N>
+[[nodiscard]] std::optional<std::vector<respecified_quota<N>>> respecified_by(
+    std::span<const quota_change<N>> changes, std::span<const quota_spec<N>> specs,
+    const std::vector<bool>& removed) {
+  std::vector<respecified_quota<N>> all;
+  constexpr std::size_t none = static_cast<std::size_t>(-1);
+  std::vector<std::size_t> places(specs.size(), none);
+  const auto add = [&](const auto& c) {
+    if constexpr (requires(quota_spec<N> & s) { amend(s, c); }) {
+      if (c.quota.index() >= specs.size() || removed[c.quota.index()]) return false;
+      std::size_t& place = places[c.quota.index()];
+      if (place == none) {
+        place = all.size();
+        all.push_back({c.quota, specs[c.quota.index()]});
+      }
+      amend(all[place].spec, c);
+      return true;
+    } else {
+      return false;
+    }
+  };
+  for (const quota_change<N>& c : changes) {
+    if (!std::visit(add, c)) return std::nullopt;
+  }
+  return all;
+}
+
 /// Quota specifications after some changes. So far it is only checked that the changes name existing quotas.
 template <std::size_t N>
 struct edited_quotas {
@@ -74,14 +114,10 @@ struct edited_quotas {
   }
 
   void operator()(const resize_quota<N>& c) {
-    if (!is_known(c.quota)) return;
-    quota_spec<N>& s = specs[c.quota.index()];
-    if (c.nominal) s.nominal = *c.nominal;
-    if (c.lend) s.lend = *c.lend;
-    if (c.borrow) s.borrow = *c.borrow;
+    if (is_known(c.quota)) amend(specs[c.quota.index()], c);
   }
   void operator()(const reweight_quota<N>& c) {
-    if (is_known(c.quota)) specs[c.quota.index()].weight = c.weight;
+    if (is_known(c.quota)) amend(specs[c.quota.index()], c);
   }
   void operator()(const add_quota<N>& c) { specs.push_back(c.spec), removed.push_back(false); }
   void operator()(const remove_quota& c) {
@@ -137,6 +173,16 @@ void check_usage(const ledger<N>& l, std::vector<problem>& problems) {
   }
 }
 
+/// Adds the problems with the amounts of the ledger's quotas.
+template <std::size_t N>
+void check_amounts(const ledger<N>& l, std::vector<problem>& problems) {
+  const auto supply_at = [&](quota_id x, std::size_t d) -> const supply& { return l.supply_of(x, d); };
+  quota_checker<N> checker{l.tree().specs(), l.tree().removed()};
+  for (problem& p : std::move(checker).problems_of_amounts(l.tree(), supply_at)) {
+    problems.push_back(std::move(p));
+  }
+}
+
 }  // namespace detail
 
 /// Changes the tree while jobs run in it. The changes are one transition: only the resulting tree must be
@@ -144,25 +190,36 @@ void check_usage(const ledger<N>& l, std::vector<problem>& problems) {
 /// Returns the quotas that then violate the law, parents first: a resize below current usage is not an error
 /// but a state to recover from (by preemption, or by waiting). If the changes are not valid, or usage is so
 /// large that another tree might not be able to count it, returns every problem and leaves the ledger
-/// unchanged. Precondition: no open savepoint. O(n log n).
+/// unchanged. Precondition: no open savepoint. O(n log n); if no quota is added, removed or moved, O(n) of
+/// which little is done for each quota but those changed and those above them.
 /// Call it qualified, `allot::apply(l, changes)`: with a vector, argument-dependent lookup prefers
 /// std::apply.
 template <std::size_t N>
 result<std::vector<quota_id>> apply(ledger<N>& l,
                                     std::type_identity_t<std::span<const quota_change<N>>> changes) {
   const quota_tree<N>& tree = l.tree();
-  detail::edited_quotas<N> q{{tree.specs().begin(), tree.specs().end()}, tree.removed()};
+  std::vector<problem> problems;
   detail::for_each_removed<N>(tree, changes, [&](quota_id x) {
     if (l.own_usage(x) == resources<N>{quantity{}}) return;
     const std::string name{tree.name(x)};
-    q.problems.push_back({problem_code::in_use, name, {}, name + " still has running jobs"});
+    problems.push_back({problem_code::in_use, name, {}, name + " still has running jobs"});
   });
-  detail::check_usage(l, q.problems);
-  q.edit(changes);
-  auto next = detail::checked_tree(std::move(q));
-  if (!next) return next.problems();
-
-  l.replace_tree(std::move(next).value());
+  detail::check_usage(l, problems);
+  if (auto specs = detail::respecified_by<N>(changes, tree.specs(), tree.removed())) {
+    l.exchange(*specs);
+    detail::check_amounts(l, problems);
+    if (!problems.empty()) {
+      l.exchange(*specs);
+      return problems;
+    }
+  } else {
+    detail::edited_quotas<N> q{
+        {tree.specs().begin(), tree.specs().end()}, tree.removed(), std::move(problems)};
+    q.edit(changes);
+    auto next = detail::checked_tree(std::move(q));
+    if (!next) return next.problems();
+    l.replace_tree(std::move(next).value());
+  }
   std::vector<quota_id> over;
   for (const quota_id x : l.tree().top_down()) {
     if (!l.is_sound(x)) over.push_back(x);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -34,6 +35,15 @@ enum class capacity_kind : std::uint8_t {
   }
   return "";
 }
+
+/// Another specification of a quota that keeps its name and parent: see `ledger::exchange`.
+template <std::size_t N>
+struct respecified_quota {
+  /// The quota of the tree.
+  quota_id quota;
+  /// What it is from then on; after an exchange, what it was before.
+  quota_spec<N> spec;
+};
 
 /// Tracks how much every quota uses, and hence how much more each may use.
 ///
@@ -263,6 +273,24 @@ class ledger {
     tree_ = std::move(next);
     rebuild();
   }
+  /// Exchanges the specifications of these quotas with the given ones, keeping all usage; with the same
+  /// argument once more all is as it was. Preconditions: no savepoint is open; each quota exists, is named
+  /// once, and keeps its name and parent. O(children of these quotas and of all above them), and a glance at
+  /// each quota.
+  void exchange(std::span<respecified_quota<N>> others) {
+    ALLOT_ASSERT(!journal_.recording(), "the tree can't change under an open savepoint");
+    std::vector<bool> is_stale(tree_.slots());
+    for (respecified_quota<N>& other : others) {
+      tree_.exchange(other.quota, other.spec);
+      is_stale[other.quota.index()] = true;
+    }
+    const auto order = tree_.top_down();
+    for (auto x = order.rbegin(); x != order.rend(); ++x) {
+      if (!is_stale[x->index()]) continue;
+      derive(*x);
+      if (const quota_id above = tree_.parent(*x)) is_stale[above.index()] = true;
+    }
+  }
 
   /// The same tree in the same state.
   friend bool operator==(const ledger& a, const ledger& b) {
@@ -414,34 +442,39 @@ class ledger {
 
   /// Derives everything from the specification and the quotas' own usage.
   void rebuild() {
-    const std::vector<cell> old = std::move(cells_);
-    supplies_ = supplies_of(tree_);
     last_ = tree_.slots() * N;
-    cells_.assign(last_ + 1, of_nobody());
+    supplies_.assign(tree_.slots(), {});
+    cells_.resize(last_ + 1);
+    for (std::size_t i = 0; i <= last_; ++i) {
+      if (i == last_ || !tree_.contains(quota_id{i / N})) cells_[i] = of_nobody();
+    }
     max_depth_ = 0;
     const auto order = tree_.top_down();
-    for (auto it = order.rbegin(); it != order.rend(); ++it) {
-      const quota_id x = *it;
-      max_depth_ = std::max(max_depth_, tree_.depth(x));
+    for (auto x = order.rbegin(); x != order.rend(); ++x) {
+      max_depth_ = std::max(max_depth_, tree_.depth(*x));
+      derive(*x);
+    }
+  }
+  /// Derives what the ledger has of x, after the quotas below it.
+  void derive(quota_id x) {
+    supplies_[x.index()] = allot::supply_of(tree_, x, supplies_);
+    cell* const cells = &cells_[x.index() * N];
+    for (std::size_t d = 0; d < N; ++d) {
+      const struct supply& s = supplies_[x.index()][d];
+      cell& c = cells[d];
+      c.kept = s.kept;
+      c.supply = s.total;
+      c.ceiling = std::min(most_countable, tree_.parent(x) ? s.total + s.borrow : s.total);
+      c.parent = tree_.parent(x);
+      c.is_live = true;
+      c.now.used = c.now.own;
+      c.now.used_guaranteed = c.now.own_guaranteed;
+    }
+    for (const quota_id child : tree_.children(x)) {
       for (std::size_t d = 0; d < N; ++d) {
-        const struct supply& s = supplies_[x.index()][d];
-        cell& c = cells_[x.index() * N + d];
-        c.kept = s.kept;
-        c.supply = s.total;
-        c.ceiling = std::min(most_countable, tree_.parent(x) ? s.total + s.borrow : s.total);
-        c.parent = tree_.parent(x);
-        c.is_live = true;
-        if (const std::size_t i = x.index() * N + d; i < old.size()) {
-          c.now.own = old[i].now.own;
-          c.now.own_guaranteed = old[i].now.own_guaranteed;
-        }
-        c.now.used = c.now.own;
-        c.now.used_guaranteed = c.now.own_guaranteed;
-        for (const quota_id child : tree_.children(x)) {
-          const cell& below = at(child, d);
-          c.now.used += passed_on(below.now.used, below.kept);
-          c.now.used_guaranteed += passed_on(below.now.used_guaranteed, below.kept);
-        }
+        const cell& below = cell_of(child, d);
+        cells[d].now.used += passed_on(below.now.used, below.kept);
+        cells[d].now.used_guaranteed += passed_on(below.now.used_guaranteed, below.kept);
       }
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/assert.hpp>
 #include <allot/core/ids.hpp>
 #include <allot/quota/spec.hpp>
 
@@ -74,6 +75,14 @@ class quota_tree {
   [[nodiscard]] std::span<const quota_spec<N>> specs() const noexcept { return specs_; }
   /// Which slots are empty.
   [[nodiscard]] const std::vector<bool>& removed() const noexcept { return removed_; }
+
+  /// Exchanges the specification of x with `other`, which may differ in all but the name and the parent. To
+  /// be checked by the caller: the amounts. Preconditions: x exists; `other` has its name and parent. O(1).
+  void exchange(quota_id x, quota_spec<N>& other) {
+    ALLOT_ASSERT(contains(x) && other.name == spec(x).name && other.parent == spec(x).parent,
+                 "a quota of the tree keeps its name and parent");
+    std::swap(specs_[x.index()], other);
+  }
 
   /// The same quotas under the same ids.
   friend bool operator==(const quota_tree& a, const quota_tree& b) {

@@ -75,7 +75,7 @@ class exhaustive_cycle {
   /// Starts over on the session's tree.
   void reset(Session& session) {
     turn_.reset(session.tree());
-    is_new_tree_ = true;
+    is_new_tree_ = nothing_shown_ = true;
   }
 
   /// Whether quotas may have `queue_head::reserve`.
@@ -151,16 +151,22 @@ class exhaustive_cycle {
   /// Updates the tournament with the best jobs and the usage of changed quotas.
   template <class Look>
   void show_changes(Session& session, Look look) {
-    bool others_too = false;
+    // Every quota has just been touched: one round of all matches costs less than one for each path.
+    const bool is_first = std::exchange(nothing_shown_, false);
+    bool others_too = is_first;
     session.take_touched([&](quota_id x) {
       shown_.push_back(x);
       others_too = look(x) || others_too;
       if (const auto first = session.first_of(x)) {
         const record& r = session.at(*first);
         // Reserved capacity counts as used.
-        turn_.enter(session.assumed(), x, session.promised_amount(x) + r.facts.request, r.rank,
-                    minimum_of(session, x, r));
-      } else {
+        const resources<n> request = session.promised_amount(x) + r.facts.request;
+        if (is_first) {
+          turn_.enrol(x, request, r.rank, minimum_of(session, x, r));
+        } else {
+          turn_.enter(session.assumed(), x, request, r.rank, minimum_of(session, x, r));
+        }
+      } else if (!is_first) {
         turn_.leave(session.assumed(), x);
       }
     });
@@ -413,6 +419,7 @@ class exhaustive_cycle {
   bool may_move_ = false;
   bool evicts_after_resize_ = false;
   bool is_new_tree_ = false;
+  bool nothing_shown_ = false;
 };
 
 }  // namespace v0

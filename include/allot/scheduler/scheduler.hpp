@@ -313,18 +313,30 @@ class scheduler {
   /// the others; a preset that ignores quotas ignores the changes, too. Reserved jobs for which there is no
   /// longer room are pending again.
   result<std::vector<quota_id>> apply(std::span<const quota_change<n>> changes) {
+    if (quotas_.rules().ignores_quotas) return std::vector<quota_id>{};
     std::vector<problem> wrong;
     detail::check_usage(ledger(), wrong);
     if (wrong.empty()) detail::check_usage(assumed(), wrong);
     detail::for_each_removed<n>(tree(), changes, [&](quota_id x) {
-      if (jobs().of(x).jobs == 0 || quotas_.rules().ignores_quotas) return;
+      if (jobs().of(x).jobs == 0) return;
       const std::string name{tree().name(x)};
       wrong.push_back({problem_code::in_use, name, {}, name + " still has jobs"});
     });
-    auto tree = quotas_.changed(this->tree(), changes, std::move(wrong));
-    if (!tree) return tree.problems();
-    if (quotas_.rules().ignores_quotas) return std::vector<quota_id>{};
-    std::vector<quota_id> over = jobs().replace_tree(tree.value());
+    auto& books = jobs().books();
+    if (auto specs = quotas_.respecified(tree(), changes)) {
+      books.exchange(*specs);
+      detail::check_amounts(ledger(), wrong);
+      if (!wrong.empty()) {
+        books.exchange(*specs);
+        quotas_.undo();
+        return wrong;
+      }
+    } else {
+      auto next = quotas_.changed(tree(), changes, std::move(wrong));
+      if (!next) return next.problems();
+      books.replace_tree(std::move(next).value());
+    }
+    std::vector<quota_id> over = jobs().follow_tree();
     cycle_.reset(session_);
     return over;
   }

@@ -193,10 +193,16 @@ class books {
   }
 
   /// Precondition: quotas no longer in the tree have no jobs.
-  void replace_tree(const quota_tree<n>& next) {
+  void replace_tree(quota_tree<n> next) {
     allocated_.replace_tree(next);
-    assumed_.replace_tree(next);
+    assumed_.replace_tree(std::move(next));
     resize();
+  }
+  /// The same where only specifications change: see `ledger::exchange`.
+  void exchange(std::vector<respecified_quota<n>>& others) {
+    std::vector<respecified_quota<n>> same = others;
+    allocated_.exchange(same);
+    assumed_.exchange(others);
   }
 
   /// The placement's what-if for jobs that might be evicted.

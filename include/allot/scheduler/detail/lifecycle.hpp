@@ -450,10 +450,9 @@ class lifecycle {
 
   // The tree.
 
-  /// Replaces the tree; quotas keep their ids. Returns those that are then not sound, parents first.
-  /// Precondition: quotas no longer in the tree have no jobs.
-  std::vector<quota_id> replace_tree(const quota_tree<n>& next) {
-    books_.replace_tree(next);
+  /// The books have a new tree, or other specifications of the same quotas; quotas keep their ids. Returns
+  /// those that are then not sound, parents first. Precondition: quotas no longer in the tree have no jobs.
+  std::vector<quota_id> follow_tree() {
     on_new_tree();
     std::vector<quota_id> over;
     for (const quota_id x : tree().top_down()) {

@@ -9,6 +9,7 @@
 #include <allot/scheduler/preset.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -36,19 +37,44 @@ class preset_quotas {
       if (!all) return all.problems();
       given_ = {one_queue(all.value(), are_there_nodes)};
     }
-    return checked_tree(adapted({given_, std::vector<bool>(given_.size())}));
+    return tree_of({given_, std::vector<bool>(given_.size())});
   }
+  /// If the changes leave the structure of the tree `now` as it is: what becomes of those of its quotas that
+  /// change. The changes count as made until `undo`. None: see `changed`.
+  [[nodiscard]] std::optional<std::vector<respecified_quota<N>>> respecified(
+      const quota_tree<N>& now, std::span<const quota_change<N>> changes) {
+    if (!adapts()) return respecified_by<N>(changes, now.specs(), now.removed());
+    auto of_given = respecified_by<N>(changes, given_, now.removed());
+    if (!of_given) return std::nullopt;
+    replaced_ = std::move(*of_given);
+    exchange_given();
+    std::vector<respecified_quota<N>> all;
+    auto next = adapted(given_, now.removed()).begin();
+    for (std::size_t i = 0; i < now.slots(); ++i) {
+      if (now.removed()[i]) continue;
+      const quota_spec<N>& before = now.specs()[i];
+      quota_spec<N>& s = *next++;
+      if (s == before) continue;
+      if (s.name != before.name || s.parent != before.parent) {
+        exchange_given();
+        return std::nullopt;
+      }
+      all.push_back({quota_id{i}, std::move(s)});
+    }
+    return all;
+  }
+  /// Takes back the changes of the last call of `respecified`.
+  void undo() { exchange_given(); }
   /// The tree after changes to `now`, or every problem with them, in addition to `problems`.
   [[nodiscard]] result<quota_tree<N>> changed(const quota_tree<N>& now,
                                               std::span<const quota_change<N>> changes,
                                               std::vector<problem> problems) {
-    if (rules_.ignores_quotas) return now;
-    const std::span<const quota_spec<N>> given = rules_.adapt == nullptr ? now.specs() : given_;
+    const std::span<const quota_spec<N>> given = adapts() ? given_ : now.specs();
     edited_quotas<N> next{{given.begin(), given.end()}, now.removed(), std::move(problems)};
     next.edit(changes);
     std::vector<quota_spec<N>> kept;
-    if (rules_.adapt != nullptr) kept = next.specs;
-    auto tree = checked_tree(adapted(std::move(next)));
+    if (adapts()) kept = next.specs;
+    auto tree = tree_of(std::move(next));
     if (tree) given_ = std::move(kept);
     return tree;
   }
@@ -64,24 +90,40 @@ class preset_quotas {
     }
     return cluster;
   }
-  /// What the preset makes of the quotas that are not removed.
-  [[nodiscard]] edited_quotas<N> adapted(edited_quotas<N> quotas) const {
-    if (rules_.adapt == nullptr || rules_.ignores_quotas) return quotas;
-    std::vector<quota_spec<N>> there;
-    for (std::size_t i = 0; i < quotas.specs.size(); ++i) {
-      if (!quotas.removed[i]) there.push_back(std::move(quotas.specs[i]));
+  void exchange_given() {
+    for (respecified_quota<N>& r : replaced_) std::swap(given_[r.quota.index()], r.spec);
+  }
+  /// Whether the tree is not the host's.
+  [[nodiscard]] bool adapts() const noexcept { return rules_.adapt != nullptr && !rules_.ignores_quotas; }
+  /// What the preset makes of those quotas that are not removed, in their order. Valid until the next call.
+  [[nodiscard]] std::vector<quota_spec<N>>& adapted(std::span<const quota_spec<N>> quotas,
+                                                    const std::vector<bool>& removed) {
+    adapted_.resize(quotas.size());
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < quotas.size(); ++i) {
+      if (!removed[i]) adapted_[count++] = quotas[i];
     }
-    rules_.adapt(there);
-    auto next = there.begin();
-    for (std::size_t i = 0; i < quotas.specs.size(); ++i) {
-      if (!quotas.removed[i]) quotas.specs[i] = std::move(*next++);
+    adapted_.resize(count);
+    rules_.adapt(adapted_);
+    return adapted_;
+  }
+  [[nodiscard]] result<quota_tree<N>> tree_of(edited_quotas<N> quotas) {
+    if (adapts()) {
+      auto next = adapted(quotas.specs, quotas.removed).begin();
+      for (std::size_t i = 0; i < quotas.specs.size(); ++i) {
+        if (!quotas.removed[i]) quotas.specs[i] = std::move(*next++);
+      }
     }
-    return quotas;
+    return checked_tree(std::move(quotas));
   }
 
   quota_rules<N> rules_{};
   /// The quotas as given, if a preset adapts them.
   std::vector<quota_spec<N>> given_{};
+  /// Those of them that the last change replaced, as they were before.
+  std::vector<respecified_quota<N>> replaced_{};
+  /// Kept for its memory.
+  std::vector<quota_spec<N>> adapted_{};
 };
 
 }  // namespace detail

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace allot {
@@ -68,13 +69,20 @@ struct kueue {
   /// The nominal of a cohort is a pool beside its members'. An inclusive one is reduced to what they leave.
   template <std::size_t N>
   static void adapt(std::vector<quota_spec<N>>& specs) {
-    const std::vector<quota_spec<N>> given = specs;
-    for (quota_spec<N>& s : specs) {
-      for (const quota_spec<N>& member : given) {
-        if (!s.inclusive || member.parent != s.name) continue;
+    std::vector<std::pair<std::string_view, std::size_t>> inclusive;
+    std::vector<resources<N>> given;
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      if (specs[i].inclusive) inclusive.emplace_back(specs[i].name, i);
+      given.push_back(specs[i].nominal);
+    }
+    std::sort(inclusive.begin(), inclusive.end());
+    for (std::size_t m = 0; m < specs.size(); ++m) {
+      const std::string_view parent = specs[m].parent;
+      auto at = std::lower_bound(inclusive.begin(), inclusive.end(), std::pair{parent, std::size_t{0}});
+      for (; at != inclusive.end() && at->first == parent; ++at) {
+        resources<N>& left = specs[at->second].nominal;
         for (std::size_t d = 0; d < N; ++d) {
-          if (!s.nominal[d].is_unlimited())
-            s.nominal[d] = std::max(quantity{}, s.nominal[d] - member.nominal[d]);
+          if (!left[d].is_unlimited()) left[d] = std::max(quantity{}, left[d] - given[m][d]);
         }
       }
     }
