@@ -283,7 +283,7 @@ class scenario_replay {
       const auto pod_request = world_type::pod_request_of(r, pods);
       const resources<n> least = world_type::least_charge(session, r, job.request);
       if (!world.accounts.within_limits(r.facts.quota, least, r.facts.in)) return false;
-      const auto where = world.find_place_to_wait(session, pod_request, least);
+      const auto where = world.find_place(session, pod_request, least, true);
       if (!where) return false;
       const resources<n> charged = world_type::charge_at(session, r, job.request, where);
       if (!world.accounts.within_limits(r.facts.quota, charged, r.facts.in)) return false;
