@@ -62,8 +62,6 @@ class free_index {
   [[nodiscard]] const cluster& layout() const noexcept { return layout_; }
   /// What is used of each device.
   [[nodiscard]] const device_use& devices() const noexcept { return use_; }
-  /// The MIG instances of each device.
-  [[nodiscard]] const mig_use& instances() const noexcept { return instances_; }
   /// What is free of CPU, memory and pod slots.
   [[nodiscard]] const host_room& hosts() const noexcept { return hosts_; }
   /// The nodes that were closed or opened or whose usage changed, for policies that keep scores of nodes.
