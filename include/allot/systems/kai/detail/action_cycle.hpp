@@ -25,7 +25,7 @@
 namespace allot {
 inline namespace v0 {
 
-template <class Session, class Policies>
+template <class Session, class Policies, class Walk = detail::job_walk<Session>>
 class action_cycle;
 
 /// The parts of a scheduler that runs in actions.
@@ -51,9 +51,6 @@ struct kai_policies {
   std::size_t most_moved = 16;
   /// Whose minimum runtime protects a job from jobs of other quotas.
   runtime_source reclaim_protection = runtime_source::common_ancestor;
-  /// Rebuilds the queues for each action and considers every pending unit separately. The plans are the same,
-  /// it only takes longer: a reference for tests.
-  bool one_by_one = false;
   /// A job that can never fit stays in the queue and counts in the shares like any other.
   [[nodiscard]] static constexpr bool keeps_what_is_too_large() noexcept { return true; }
   /// The unit to which fair shares are rounded, by dimension, in milli: 1000 is a whole GPU.
@@ -78,7 +75,7 @@ struct kai_policies {
 ///
 /// A step in an unchanged world costs O(1), unless past usage counts: shares then change with time, and every
 /// step is a whole cycle.
-template <class Session, class Policies>
+template <class Session, class Policies, class Walk>
 class action_cycle {
  public:
   static constexpr std::size_t n = Session::n;
@@ -86,7 +83,7 @@ class action_cycle {
   explicit action_cycle(const Policies& policies)
       : policies_(policies),
         world_(policies.k > 0, {policies.half_life, policies.window}),
-        solver_(policies.saturation_multiplier, policies.one_by_one) {}
+        solver_(policies.saturation_multiplier) {}
 
   /// Starts over on the session's tree.
   void reset(Session& session) {
@@ -168,14 +165,13 @@ class action_cycle {
   using world_type = detail::cycle_state<Session>;
   using record = typename Session::record;
   using waiting_unit = typename world_type::waiting_unit;
-  using walk_type = detail::job_walk<Session>;
-  using kind_line = typename walk_type::kind_line;
+  using kind_line = typename Walk::kind_line;
   using kind_type = detail::unit_kind<n>;
 
   static constexpr auto everybody = [](const kind_line&) { return true; };
 
   struct queue {
-    walk_type walk;
+    Walk walk;
     /// Whether a unit may be left for which the action could do something.
     bool has_hope = false;
     /// The equivalence classes that failed in this action.
@@ -285,14 +281,11 @@ class action_cycle {
 
   /// Calls `visit(record)` once for each pending unit of a kind for which `wanted(kind)`, in the order in
   /// which quotas and jobs take turns; a unit that it returns is pending from then on. For units of which
-  /// `never_helped(quota, queue, kind)` a visit would change nothing: they keep their place in the order and
+  /// `is_hopeless(quota, queue, kind)` a visit would change nothing: they keep their place in the order and
   /// are passed many at a time. The action ends when only such units are left.
   template <class Wanted, class IsHopeless, class Visit>
-  void in_turn(Session& session, Wanted wanted, IsHopeless never_helped, Visit visit) {
+  void in_turn(Session& session, Wanted wanted, IsHopeless is_hopeless, Visit visit) {
     const quota_tree<n>& tree = session.tree();
-    const auto is_hopeless = [&](quota_id x, const queue& q, const kind_line& k) {
-      return !policies_.one_by_one && never_helped(x, q, k);
-    };
     const std::uint64_t phase = world_.next_phase();
     const auto left_out = [&](job_id id) { return world_.is_pipelined_before(id, phase); };
     start_walks(session, wanted, left_out, is_hopeless);
@@ -311,7 +304,7 @@ class action_cycle {
       };
       const auto first = q.walk.first();
       q.walk.take_turn(std::exchange(last, x) == x, turn_.keyed_others_than(x));
-      if (first.kind != walk_type::no_kind && !stops(first.kind)) {
+      if (first.kind != Walk::no_kind && !stops(first.kind)) {
         q.walk.pass_until(world_.lines, x, stops, left_out);
       } else {
         q.walk.pass(world_.lines, x, left_out);
@@ -328,10 +321,6 @@ class action_cycle {
   }
   template <class Wanted, class LeftOut, class IsHopeless>
   void start_walks(Session& session, Wanted wanted, const LeftOut& left_out, const IsHopeless& is_hopeless) {
-    if (policies_.one_by_one) {
-      world_.lines.reset(session);
-      world_.running.reset(session);
-    }
     world_.lines.follow(session, true);
     turn_.clear(session.tree());
     with_hope_ = 0;
@@ -397,7 +386,7 @@ class action_cycle {
 
   Policies policies_;
   world_type world_;
-  detail::scenario_solver<Session> solver_;
+  detail::scenario_solver<Session, Walk> solver_;
   lazy_tournament<saturation_standing<n>> turn_;
   std::vector<queue> queues_;
   /// The quotas whose queue the action walks through, and how many of them may still be served.

@@ -34,15 +34,14 @@ namespace detail {
 /// evicted. Victims found necessary remain so for the next pod.
 ///
 /// If some number of pods can't be served, no larger one can: unlike KAI's, the search then ends.
-template <class Session>
+template <class Session, class Walk = job_walk<Session>>
 class scenario_solver {
  public:
   static constexpr std::size_t n = Session::n;
   using world_type = cycle_state<Session>;
   using record = typename Session::record;
 
-  scenario_solver(std::int64_t saturation_margin, bool one_by_one)
-      : replay_(one_by_one), fair_(saturation_margin) {}
+  explicit scenario_solver(std::int64_t saturation_margin) : fair_(saturation_margin) {}
 
   void reset(const Session& session) {
     victims_.reset(session.tree());
@@ -73,8 +72,9 @@ class scenario_solver {
   }
 
  private:
-  using chosen_unit = typename scenario_replay<Session>::chosen_unit;
-  using fate = typename scenario_replay<Session>::fate;
+  using replay_type = scenario_replay<Session, Walk>;
+  using chosen_unit = typename replay_type::chosen_unit;
+  using fate = typename replay_type::fate;
 
   /// Anticipates what the search would find in the end: that all potential victims do not hold enough, or
   /// that they can't be made to give enough. A job that is only moved gives nothing.
@@ -324,7 +324,7 @@ class scenario_solver {
 
   victims_wanted wanted_;
   victims_queue<Session> victims_;
-  scenario_replay<Session> replay_;
+  replay_type replay_;
   fair_reclaim<n> fair_;
   /// First those found for fewer pods, then those taken for this number.
   std::vector<chosen_unit> chosen_;
