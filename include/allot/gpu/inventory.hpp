@@ -73,9 +73,7 @@ class basic_inventory : public occupancy {
     return pods ? add_each(choose, *pods) : std::nullopt;
   }
   /// The pods that a request consists of on these nodes, or nothing if it is invalid. O(node types).
-  [[nodiscard]] std::optional<pod_split> pods_of(const pod_request& d) const {
-    return split(d, d.total ? layout().largest_node(d.pools, d.models) : 0);
-  }
+  [[nodiscard]] std::optional<pod_split> pods_of(const pod_request& d) const { return split(d, layout()); }
 
   /// What `place_gang` did.
   struct placed_gang {

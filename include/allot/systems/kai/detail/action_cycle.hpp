@@ -108,9 +108,11 @@ class action_cycle {
       world_.accounts.divide(capacity, {}, division_options());
     }
     allocate(session);
-    if (policies_.most_moved != 0 && world_.has_nodes()) consolidate(session);
-    reclaim(session);
-    preempt(session);
+    if (policies_.most_moved != 0 && world_.has_nodes()) {
+      solve_in_turn(session, {detail::action_kind::consolidation, policies_.most_moved, {}});
+    }
+    solve_in_turn(session, {detail::action_kind::reclaim, 0, policies_.reclaim_protection});
+    solve_in_turn(session, {detail::action_kind::preempt, 0, {}});
     note_pending(session);
     world_.end(session);
   }
@@ -168,8 +170,6 @@ class action_cycle {
   using kind_line = typename Walk::kind_line;
   using kind_type = detail::unit_kind<n>;
 
-  static constexpr auto everybody = [](const kind_line&) { return true; };
-
   struct queue {
     Walk walk;
     /// Whether a unit may be left for which the action could do something.
@@ -192,7 +192,7 @@ class action_cycle {
   void allocate(Session& session) {
     held_.clear();
     in_turn(
-        session, everybody,
+        session, [](const kind_line&) { return true; },
         [](quota_id, const queue& q, const kind_line& k) { return has_failed(q, k.request_class); },
         [&](const record& r) { return start(session, r); });
   }
@@ -219,62 +219,39 @@ class action_cycle {
     return grown;
   }
 
-  void consolidate(Session& session) {
-    const detail::victims_wanted wanted{detail::action_kind::consolidation, policies_.most_moved, {}};
+  /// Serves pending units by moving or evicting running ones, as the action says. Of those that failed, only
+  /// easier ones are tried.
+  void solve_in_turn(Session& session, const detail::victims_wanted& wanted) {
+    using detail::action_kind;
+    const bool moves = wanted.how == action_kind::consolidation;
     not_consolidated_.clear();
-    in_turn(
-        session, [](const kind_line& k) { return k.preemptible; },
-        [&](quota_id, const queue&, const kind_line& k) { return !not_consolidated_.is_easier(k.kind); },
-        [&](const record& r) -> std::optional<waiting_unit> {
-          const kind_type kind = kind_type::of(session, r);
-          if (!not_consolidated_.is_easier(kind)) return std::nullopt;
-          return try_to_solve(session, r, kind, wanted, not_consolidated_);
-        });
-  }
-  void reclaim(Session& session) {
-    const detail::victims_wanted wanted{detail::action_kind::reclaim, 0, policies_.reclaim_protection};
-    const auto may_try = [&](quota_id x, const queue& q, const resources<n>& request, const kind_type& kind) {
-      return q.hardest.is_easier(kind) && fair_reclaim<n>::may_reclaim(world_.accounts, x, request, kind.in);
+    const auto failed = [&](quota_id x) -> auto& {
+      return moves ? not_consolidated_ : queues_[x.index()].hardest;
+    };
+    const auto may_try = [&](quota_id x, const resources<n>& request, const kind_type& kind) {
+      return failed(x).is_easier(kind) &&
+             (wanted.how != action_kind::reclaim ||
+              fair_reclaim<n>::may_reclaim(world_.accounts, x, request, kind.in));
+    };
+    const auto solves = [&](const record& r) {
+      const bool is_beyond = wanted.how == action_kind::preempt && r.facts.in == capacity_kind::guaranteed &&
+                             !world_.accounts.within_deserved_of_all(r.facts.quota, r.facts.request);
+      return !is_beyond && solver_.solve(session, world_, r.facts.id, wanted);
     };
     in_turn(
-        session, everybody,
-        [&](quota_id x, const queue& q, const kind_line& k) { return !may_try(x, q, k.request, k.kind); },
+        session, [&](const kind_line& k) { return !moves || k.preemptible; },
+        [&](quota_id x, const queue&, const kind_line& k) { return !may_try(x, k.request, k.kind); },
         [&](const record& r) -> std::optional<waiting_unit> {
-          const auto& f = r.facts;
-          queue& q = queues_[f.quota.index()];
+          const quota_id x = r.facts.quota;
           const kind_type kind = kind_type::of(session, r);
-          if (!may_try(f.quota, q, f.request, kind)) return std::nullopt;
-          return try_to_solve(session, r, kind, wanted, q.hardest);
-        });
-  }
-  void preempt(Session& session) {
-    const detail::victims_wanted wanted{detail::action_kind::preempt, 0, {}};
-    in_turn(
-        session, everybody,
-        [](quota_id, const queue& q, const kind_line& k) { return !q.hardest.is_easier(k.kind); },
-        [&](const record& r) -> std::optional<waiting_unit> {
-          const auto& f = r.facts;
-          queue& q = queues_[f.quota.index()];
-          const kind_type kind = kind_type::of(session, r);
-          if (!q.hardest.is_easier(kind)) return std::nullopt;
-          if (f.in == capacity_kind::guaranteed &&
-              !world_.accounts.within_deserved_of_all(f.quota, f.request)) {
-            q.hardest.add(kind);
+          if (!may_try(x, r.facts.request, kind)) return std::nullopt;
+          if (!solves(r)) {
+            failed(x).add(kind);
             return std::nullopt;
           }
-          return try_to_solve(session, r, kind, wanted, q.hardest);
+          for (const quota_id loser : solver_.losers()) turn_.changed(session.tree(), loser, key());
+          return solver_.grown();
         });
-  }
-  /// Returns what of the job is pending now, if it has started.
-  std::optional<waiting_unit> try_to_solve(Session& session, const record& r, const kind_type& kind,
-                                           const detail::victims_wanted& wanted,
-                                           detail::failed_units<n>& hardest) {
-    if (!solver_.solve(session, world_, r.facts.id, wanted)) {
-      hardest.add(kind);
-      return std::nullopt;
-    }
-    for (const quota_id x : solver_.losers()) turn_.changed(session.tree(), x, key());
-    return solver_.grown();
   }
 
   // Turns.
