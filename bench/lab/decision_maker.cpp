@@ -303,7 +303,7 @@ standing decision_maker::standing_of(quota_id x, std::size_t d) const {
 
 quantity decision_maker::missing_blocks(const gpu::unplaceable& why, job_index j) const {
   const gpu::pod_request d = pod_request_of(j);
-  const auto pods = gpu::split(d, scenario_.cluster->largest_node(d.pools, d.models));
+  const auto pods = gpu::split(d, *scenario_.cluster);
   if (!pods) return why.asked;
   const auto without_room = static_cast<std::int64_t>(pods->pods - std::min(pods->pods, why.pods_with_room));
   if (without_room == 0) return quantity::whole(pods->rest.devices);

@@ -33,7 +33,7 @@ namespace {
 std::string remedy_finder::add_nodes(scenario& to) const {
   if (!to.cluster) return {};
   const gpu::pod_request d = demand_;
-  const auto pods = gpu::split(d, to.cluster->largest_node(d.pools, d.models));
+  const auto pods = gpu::split(d, *to.cluster);
   if (!pods) return {};
   const auto& places = now_.policy().places();
   const gpu::unplaceable why = places.why_not(d);

@@ -16,10 +16,6 @@ struct full_or_empty {
     const auto free = std::popcount(from.free_devices(n));
     return free == static_cast<int>(here.devices) ? 1000 : free;
   }
-  std::uint64_t devices(const allot::gpu::free_index& from, allot::gpu::node_id n,
-                        const allot::gpu::pod_shape& here) const {
-    return from.choose_devices(n, here).value_or(0);
-  }
 };
 
 struct exact_fit : allot::standard {

@@ -11,7 +11,6 @@
 using allot::decay_factor;
 using allot::half_life_decay;
 using allot::instant;
-using allot::linearised_decay;
 using allot::wide;
 
 namespace {
@@ -52,25 +51,12 @@ TEST_CASE("decay: in two steps as in one, never growing") {
 TEST_CASE("decay: off without a half-life (KAI's trap 14), and all forgotten in the end") {
   for (const instant half_life : {0, -1, -600}) {
     CHECK(half_life_decay(1'000'000, half_life) == decay_factor{});
-    CHECK(linearised_decay(1'000'000, half_life) == decay_factor{});
   }
   CHECK(half_life_decay(0, 60) == decay_factor{});
   CHECK(half_life_decay(-5, 60) == decay_factor{});
   CHECK(half_life_decay(1000, 1).parts() == 0);
   CHECK(half_life_decay(INT64_MAX, 1).parts() == 0);
   CHECK(half_life_decay(INT64_MAX, INT64_MAX).parts() == decay_factor::one_in_parts / 2);
-}
-
-TEST_CASE("decay: Slurm's is nearly the same over a day, and exactly its own") {
-  allot_test::for_each_seed(3000, [](allot_test::random_source& random) {
-    const instant half_life = random.between(2, 1'000'000);
-    const instant span = random.between(1, 4096);
-    const long double exact =
-        std::pow(1 - 0.693L / static_cast<long double>(half_life), static_cast<long double>(span));
-    CHECK(std::fabs(value(linearised_decay(span, half_life)) - exact) < 0x1p-48L);
-  });
-  constexpr instant week = 7 * 24 * 3600;
-  CHECK(std::fabs(value(linearised_decay(week, week)) - 0.5L) < 0.0002L);
 }
 
 TEST_CASE("decay: amounts are rounded to the nearest, large ones too") {

@@ -87,9 +87,6 @@ TEST_CASE("allocation_table: an invalid id has no pods") {
     CHECK(t.status_of(a) == status::unused);
     CHECK(t.pods(a).begin() == t.pods(a).end());
     CHECK_FALSE(t.has_pods(a));
-    CHECK_FALSE(t.stand_alike(a, now));
-    CHECK_FALSE(t.stand_alike(now, a));
-    CHECK_FALSE(t.stand_alike(a, a));
   }
   for (const node_id n : {node_id{0}, node_id{2}, node_id::none()}) {
     t.for_each_on(n, [](allocation_id) { FAIL_CHECK("nobody stands there"); });

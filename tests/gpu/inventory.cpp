@@ -84,7 +84,7 @@ struct compared {
         held += expected.held;
         if (model.nodes[n].closed) closed += 1000 - expected.used;
       }
-      REQUIRE(real.index().held_devices(node_id{n}) == held_devices);
+      REQUIRE(real.index().devices().held(node_id{n}) == held_devices);
       const naive_inventory::node& node = model.nodes[n];
       const gpu::host_room& hosts = real.index().hosts();
       if (node.cpu.all) REQUIRE(hosts.free_cpu_milli(node_id{n}) == *node.cpu.all - node.cpu.used);
@@ -479,7 +479,7 @@ TEST_CASE("inventory: a vacated place can be given away, but not used before its
   }
   SUBCASE("the waiting job may be released first") {
     i.release(waiting);
-    CHECK(i.index().held_devices(node_id{0}) == 0b1111);
+    CHECK(i.index().devices().held(node_id{0}) == 0b1111);
     CHECK_FALSE(i.ready(*i.place({gpus(1)})));
   }
 }
@@ -496,102 +496,55 @@ TEST_CASE("inventory: a fraction beside one that vacates waits only if it needs 
   CHECK(i.ready(instead));
 }
 
-TEST_CASE("inventory: a job that is evicted is placed again, pod by pod") {
+TEST_CASE("inventory: place_each asks once for each pod where it goes") {
   inventory i{allot_test::equal_nodes(4, 8)};
-  const pod_request gang{gpus(2), 12};
-  const allocation_id going = *i.place(gang);
-  i.vacate(going);
-  const auto fill = [&](std::size_t node) {
-    const pod_location all{node_id{node}};
-    REQUIRE(i.place_at({gpus(8)}, {&all, 1}));
+  const auto in_turn = [](std::vector<std::size_t> nodes) {
+    return [nodes, next = std::size_t{0}](const gpu::free_index& from,
+                                          const gpu::pod_shape& pod) mutable -> std::optional<pod_location> {
+      const node_id n{nodes.at(next++)};
+      const auto devices = from.choose_devices(n, pod);
+      return devices ? std::optional{pod_location{n, *devices}} : std::nullopt;
+    };
   };
-
-  SUBCASE("where nothing else is free its pods keep their nodes and devices") {
-    fill(3);
-    const auto back = i.place_back(gang, going);
-    REQUIRE(back);
-    CHECK(back->moved == 0);
-    CHECK(pods_of(i, back->at) == pods_of(i, going));
-    CHECK_FALSE(i.ready(back->at));
+  SUBCASE("in order") {
+    const auto a = i.place_each({gpus(6), 3}, in_turn({3, 0, 1}));
+    REQUIRE(a);
+    CHECK(nodes_of(i, *a) == std::vector<std::size_t>{3, 0, 1});
   }
-  SUBCASE("it counts the pods that are elsewhere now") {
-    fill(0);
-    const auto back = i.place_back(gang, going);
-    REQUIRE(back);
-    const std::vector<std::size_t> was = nodes_of(i, going);
-    const std::vector<std::size_t> is = nodes_of(i, back->at);
-    std::uint32_t moved = 0;
-    for (std::size_t p = 0; p < was.size(); ++p) moved += was[p] != is[p];
-    CHECK(moved > 0);
-    CHECK(back->moved == moved);
-  }
-  SUBCASE("all of its pods or none") {
-    fill(0);
-    fill(1);
+  SUBCASE("all of them or none") {
     const inventory before = i;
-    CHECK_FALSE(i.place_back(gang, going));
+    CHECK_FALSE(i.place_each({gpus(6), 3}, in_turn({3, 0, 3})));
     CHECK(i == before);
+    CHECK(i.place_each({gpus(4), 2}, in_turn({3, 3})));
   }
-  SUBCASE("a total is placed as a whole, and has moved if it is elsewhere") {
-    fill(3);
-    i.release(going);
-    const allocation_id split = *i.place(total(24));
-    i.vacate(split);
-    const auto back = i.place_back(total(24), split);
-    REQUIRE(back);
-    CHECK(back->moved == 0);
+  SUBCASE("a single one too") {
+    CHECK(nodes_of(i, *i.place_each({gpus(6)}, in_turn({2}))) == std::vector<std::size_t>{2});
+    CHECK_FALSE(i.place_each({gpus(6)}, in_turn({2})));
+    CHECK(i.size() == 1);
+  }
+  SUBCASE("the smaller one of a total last") {
+    const auto a = i.place_each(total(12), in_turn({1, 0}));
+    REQUIRE(a);
+    CHECK(pods_of(i, *a)[0].gpus() == gpus(8));
+    CHECK(pods_of(i, *a)[1].gpus() == gpus(4));
+    CHECK(nodes_of(i, *a) == std::vector<std::size_t>{1, 0});
+  }
+  SUBCASE("though it has a level") {
+    CHECK(i.place_each({.gpus = gpus(1), .required_level = 0}, in_turn({2})));
+    CHECK_FALSE(i.place({.gpus = gpus(1), .required_level = 0}));
+  }
+  SUBCASE("none of an invalid request") {
+    CHECK_FALSE(i.place_each({quantity::milli(1500)}, in_turn({})));
   }
 }
 
-TEST_CASE("inventory: pods that return may move the list of all pods") {
-  // The cluster is full and the list is as long as the gang: the first pod that is released makes it grow.
-  for (const std::uint32_t pods : {8U, 16U, 32U, 64U}) {
-    CAPTURE(pods);
-    inventory i{allot_test::equal_nodes(pods / 8, 8)};
-    const pod_request gang{gpus(1), pods};
-    const allocation_id going = *i.place(gang);
-    i.vacate(going);
-    const auto back = i.place_back(gang, going);
-    REQUIRE(back);
-    CHECK(back->moved == 0);
-    CHECK(pods_of(i, back->at) == pods_of(i, going));
-  }
-}
-
-TEST_CASE("inventory: pods that wait for others to leave") {
-  inventory i{allot_test::equal_nodes(4, 8)};
-  const allocation_id going = *i.place({gpus(8), 2});
-  i.vacate(going);
-  SUBCASE("take a node where they can start, and its devices that are not held") {
-    const auto waiting = i.place_waiting({gpus(4)});
-    REQUIRE(waiting);
-    CHECK(i.ready(*waiting));
-    CHECK(nodes_of(i, *waiting) == std::vector<std::size_t>{2});
-  }
-  SUBCASE("get vacated devices once nothing else is left") {
-    const std::vector<pod_location> others{{node_id{2}}, {node_id{3}}};
-    REQUIRE(i.place_at({gpus(8), 2}, others));
-    const auto waiting = i.place_waiting({gpus(8), 2});
-    REQUIRE(waiting);
-    CHECK_FALSE(i.ready(*waiting));
-    i.release(going);
-    CHECK(i.ready(*waiting));
-  }
-  SUBCASE("one on each of the named nodes, in this order") {
-    const std::vector<std::size_t> nodes{3, 0, 1};
-    const auto waiting = i.place_waiting_on({gpus(6), 3}, nodes);
-    REQUIRE(waiting);
-    CHECK(nodes_of(i, *waiting) == nodes);
-    CHECK_FALSE(i.ready(*waiting));
-  }
-  SUBCASE("as many nodes as pods, each with room, or nothing changes") {
-    const std::vector<std::size_t> nodes{3, 3};
-    const inventory before = i;
-    CHECK_FALSE(i.place_waiting_on({gpus(6), 3}, nodes));
-    CHECK_FALSE(i.place_waiting_on({gpus(6), 2}, nodes));
-    CHECK(i == before);
-    CHECK(i.place_waiting_on({gpus(4), 2}, nodes));
-  }
+TEST_CASE("inventory: pods_of divides a total by the nodes that there are") {
+  const inventory i{allot_test::equal_nodes(4, 8)};
+  CHECK(i.pods_of({gpus(2), 3})->all_pods() == 3);
+  CHECK(i.pods_of(total(20))->pods == 2);
+  CHECK(i.pods_of(total(20))->rest.devices == 4);
+  CHECK(i.pods_of(total(5))->all_pods() == 1);
+  CHECK_FALSE(i.pods_of({quantity::milli(1500)}));
 }
 
 TEST_CASE("inventory: place_at places running jobs where they run") {
@@ -741,7 +694,6 @@ TEST_CASE("inventory: does not allocate below its largest size so far") {
   std::vector<pod_request> wanted(300);
   for (pod_request& d : wanted) d = allot_test::random_demand(demands);
   const std::vector<pod_location> three{{node_id{0}}, {node_id{1}}, {node_id{39}}};
-  const std::vector<std::size_t> three_nodes{0, 1, 39};
   std::vector<allocation_id> standing;
   standing.reserve(wanted.size() + 1);
 
@@ -765,9 +717,7 @@ TEST_CASE("inventory: does not allocate below its largest size so far") {
       if (const auto a = i.place_at({gpus(1), 3}, three)) {
         static_cast<void>(i.ready(*a));
         i.vacate(*a);
-        static_cast<void>(i.place_waiting(d));
-        static_cast<void>(i.place_waiting_on({gpus(1), 3}, three_nodes));
-        static_cast<void>(i.place_back({gpus(1), 3}, *a));
+        static_cast<void>(i.place_each(d, gpu::best_fit{}));
       }
       i.rollback(inner);
     }
@@ -824,7 +774,7 @@ TEST_CASE("inventory: an invalid request or place changes nothing") {
   const std::vector<pod_location> there{{node_id{0}}};
   for (const pod_request& d : bad) {
     CHECK_FALSE(i.place(d));
-    CHECK_FALSE(i.place_available_first(d));
+    CHECK_FALSE(i.place_each(d, gpu::best_fit{}));
     CHECK(i.why_not(d).is_never());
     CHECK_FALSE(i.could_ever_fit(d));
     CHECK(i == before);
@@ -859,7 +809,6 @@ TEST_CASE("inventory: a portion by memory and the same portion share a device") 
   const pod_request by_memory{.models = 0b01, .gpu_memory_mib = 40'750};
   const allocation_id a = *i.place(by_memory);
   const allocation_id b = *i.place({.gpus = quantity::milli(500), .models = 0b01});
-  CHECK(i.stand_alike(a, b));
   CHECK(pods_of(i, a) == pods_of(i, b));
   CHECK(i.used() == gpus(1));
   // All of a device is a device.
@@ -877,7 +826,7 @@ TEST_CASE("inventory: ready once the CPU is free too, and a device reserved for 
   const allocation_id going = *i.place({.gpus = gpus(1), .cpu_milli = 6000});
   i.vacate(going);
   const allocation_id half = *i.place({.gpus = quantity::milli(500), .cpu_milli = 4000});
-  CHECK(i.index().held_devices(node_id{0}) == 0b01);
+  CHECK(i.index().devices().held(node_id{0}) == 0b01);
   CHECK(pods_of(i, half)[0].where.devices == 0b10);
   CHECK_FALSE(i.ready(half));
   const allocation_id whole = *i.place({.gpus = gpus(1)});
@@ -909,14 +858,14 @@ TEST_CASE("inventory: no change allocates, for any request") {
     for (const pod_request& d : kinds) {
       const allot::savepoint inner = i.save();
       if (const auto a = i.place(d)) i.vacate(*a);
-      static_cast<void>(i.place_available_first(d));
+      static_cast<void>(i.place_each(d, gpu::best_fit{}));
       i.rollback(inner);
       if (const auto a = i.place(d)) standing.push_back(*a);
       static_cast<void>(i.why_not(d));
     }
     for (const allocation_id a : standing) i.vacate(a);
     for (const pod_request& d : kinds) {
-      if (const auto a = i.place_available_first(d)) i.release(*a);
+      if (const auto a = i.place_each(d, gpu::best_fit{})) i.release(*a);
     }
     for (const allocation_id a : standing) i.reoccupy(a);
     i.close(node_id{3});

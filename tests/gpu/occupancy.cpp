@@ -40,7 +40,6 @@ void nothing_is_done_with(inventory& i, allocation_id a) {
   CHECK_FALSE(i.is_vacating(a));
   CHECK(i.pods(a).begin() == i.pods(a).end());
   i.for_each_node(a, [](std::size_t) { FAIL_CHECK("it stands nowhere"); });
-  CHECK_FALSE(i.stand_alike(a, a));
   CHECK_FALSE(i.vacate(a));
   CHECK_FALSE(i.reoccupy(a));
   CHECK_FALSE(i.release(a));

@@ -36,7 +36,7 @@ TEST_CASE("own_policy: its placement is made for the cluster") {
   CHECK(chosen.name() == std::nullopt);
   gpu::basic_inventory<gpu::any_placement> nodes{layout, chosen};
   for (int i = 0; i < 2; ++i) REQUIRE(nodes.place({.gpus = allot::gpus(1)}));
-  CHECK(nodes.free_devices() == 14);
+  CHECK(nodes.free() == allot::gpus(14));
   CHECK(nodes.index().free_devices(gpu::node_id{0}) == nodes.index().free_devices(gpu::node_id{1}));
 }
 

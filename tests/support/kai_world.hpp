@@ -31,7 +31,7 @@ namespace allot_test {
 ///
 /// The decisions of a step are printed as "-j" (j is evicted; "-j:1" one pod of it), "~k" (k is reserved),
 /// "+k".
-template <class Places>
+template <class Places, class Policies = allot::kai_policies>
 class basic_kai_world {
  public:
   struct job {
@@ -64,9 +64,10 @@ class basic_kai_world {
     }
     allot::resources<> capacity() const { return has; }
   };
-  using scheduler_type = allot::scheduler<view_type, Places, allot::kai_policies>;
+  using policies_type = Policies;
+  using scheduler_type = allot::scheduler<view_type, Places, Policies>;
 
-  explicit basic_kai_world(const std::string& told, allot::kai_policies policies = {}) {
+  explicit basic_kai_world(const std::string& told, Policies policies = {}) {
     std::vector<allot::gpu::node_spec> nodes;
     std::vector<allot::quota_spec<>> queues;
     allot::quantity total;
@@ -106,6 +107,8 @@ class basic_kai_world {
   [[nodiscard]] allot::quota_id quota(const std::string& name) { return scheduler().tree().find(name); }
   void finished(const std::string& name) { scheduler().finished(id(name)); }
 
+  /// Lets the next step decide although nothing has changed.
+  void retry() { scheduler().retry(); }
   std::string step() { return step(++now_); }
   std::string step(allot::instant now) {
     now_ = now;

@@ -82,21 +82,5 @@ inline constexpr std::array<std::uint64_t, 63> roots_of_half = [] {
   return decay_factor{result.parts() >> halvings};
 }
 
-/// Slurm's linearised half-life: (1 - 0.693 / half_life) ^ span, with the span and the half-life in the same
-/// unit (Slurm's: seconds). 1 if either is zero or less. The error is below 2^-48 for spans up to 2^12, one
-/// bit more for each doubling.
-[[nodiscard]] constexpr decay_factor linearised_decay(instant span, instant half_life) noexcept {
-  if (half_life <= 0 || span <= 0) return {};
-  const wide lost = static_cast<wide>(decay_factor::one_in_parts) * 693 /
-                    (static_cast<wide>(static_cast<std::uint64_t>(half_life)) * 1000);
-  decay_factor base = decay_factor{static_cast<std::uint64_t>(lost)}.complement();
-  decay_factor result;
-  for (auto n = static_cast<std::uint64_t>(span); n != 0; n >>= 1U) {
-    if ((n & 1U) != 0) result = result * base;
-    base = base * base;
-  }
-  return result;
-}
-
 }  // namespace v0
 }  // namespace allot

@@ -217,6 +217,12 @@ class cluster {
   std::size_t devices_ = 0;
 };
 
+/// The pods of a request on these nodes, or nothing if it is invalid: a total is divided by the largest of
+/// the acceptable ones. O(types).
+[[nodiscard]] inline std::optional<pod_split> split(const pod_request& d, const cluster& on) {
+  return split(d, d.total ? on.largest_node(d.pools, d.models) : 0);
+}
+
 /// Lays out the nodes and collects the problems, in the order of the specifications.
 class cluster::builder {
  public:

@@ -62,8 +62,6 @@ class free_index {
   [[nodiscard]] const cluster& layout() const noexcept { return layout_; }
   /// What is used of each device.
   [[nodiscard]] const device_use& devices() const noexcept { return use_; }
-  /// The MIG instances of each device.
-  [[nodiscard]] const mig_use& instances() const noexcept { return instances_; }
   /// What is free of CPU, memory and pod slots.
   [[nodiscard]] const host_room& hosts() const noexcept { return hosts_; }
   /// The nodes that were closed or opened or whose usage changed, for policies that keep scores of nodes.
@@ -78,8 +76,6 @@ class free_index {
   [[nodiscard]] pod_kinds::set kinds(node_id n) const { return kinds_.on(layout_, n, use_.free(n)); }
   /// The devices that are entirely unused.
   [[nodiscard]] std::uint64_t free_devices(node_id n) const { return use_.free(n); }
-  /// The devices that pods being evicted still hold.
-  [[nodiscard]] std::uint64_t held_devices(node_id n) const { return use_.held(n); }
   /// Whether nothing more is placed on the node. Precondition: it exists (`ALLOT_ASSERT`).
   [[nodiscard]] bool is_closed(node_id n) const {
     ALLOT_ASSERT(layout_.contains(n), "not a node of this cluster");
@@ -140,19 +136,6 @@ class free_index {
     if (!here || !host_has_room(n, *here)) return std::nullopt;
     return devices_for(n, *here);
   }
-  /// The same as KAI-Scheduler v0.13 chooses: see `device_use::choose_most_taken`.
-  [[nodiscard]] std::optional<std::uint64_t> choose_most_taken(node_id n, const pod_shape& pod,
-                                                               bool waits) const {
-    const auto here = anywhere(pod, n);
-    if (!here || !host_has_room(n, *here)) return std::nullopt;
-    return here->mig.is_none() ? use_.choose_most_taken(n, *here, waits) : devices_for(n, *here);
-  }
-  /// Whether a fraction could start at once as KAI-Scheduler v0.13 sees it: on a shared device it could,
-  /// whatever of that is held. `here` is as `node_type::shape_on` gave it.
-  [[nodiscard]] bool might_start(node_id n, const pod_shape& here) const {
-    if (!here.mig.is_none()) return !must_wait(n, here);
-    return hosts_.would_be_ready(n, type_of(n), here) && use_.devices_at_once(n, here) >= here.devices;
-  }
   /// The pod as it would be placed there: with its portion of the devices of this node, and the position of
   /// its instance. Precondition: it fits there.
   [[nodiscard]] placed_pod placed(const pod_location& at, const pod_shape& pod) const {
@@ -177,9 +160,6 @@ class free_index {
     if (!here.mig.is_none()) return instances_.must_wait(n, device_use::lowest(devices), here.mig);
     return use_.must_wait(n, devices, here.milli);
   }
-
-  /// Whether any pod being evicted still holds something.
-  [[nodiscard]] bool is_anyone_leaving() const noexcept { return leaving_ > 0; }
 
   // All open nodes of one type: `type` is an index into layout().types().
 
@@ -388,7 +368,6 @@ class free_index {
   void note_change(node_id n) { changes_.note(n, state_.value()); }
   void change_held(const placed_pod& pod, std::int32_t sign) {
     const node_id n = pod.where.node;
-    leaving_ += sign;
     use_.hold(pod, sign);
     if (!pod.mig.is_none()) instances_.hold(pod, sign);
     hosts_.hold(pod, type_of(n), sign);
@@ -402,8 +381,6 @@ class free_index {
   std::vector<bool> closed_;
   pod_kinds kinds_;
   gpu::fingerprint state_;
-  /// The number of pods that hold something.
-  std::int64_t leaving_ = 0;
   std::vector<type_index> types_;
   change_log changes_;
 };

@@ -4,10 +4,8 @@
 #include <allot/core/journal.hpp>
 #include <allot/core/quantity.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/detail/available_first.hpp>
 #include <allot/gpu/detail/occupancy.hpp>
 #include <allot/gpu/detail/topology_placer.hpp>
-#include <allot/gpu/device_count.hpp>
 #include <allot/gpu/placement/best_fit.hpp>
 #include <allot/gpu/placement/indexed_best_fit.hpp>
 #include <allot/gpu/pod_request.hpp>
@@ -18,6 +16,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -52,89 +51,29 @@ class basic_inventory : public occupancy {
   /// Places all pods of the request, or none. Nothing is evicted for it; see `why_not` for what is in the
   /// way. O(pods x cost of the policy); a request without enough room is refused without trying its pods.
   [[nodiscard]] std::optional<allocation> place(const pod_request& d) { return place_by(policy_, d); }
-  /// As `place`, preferring nodes on which pods can start at once (see `available_first`).
-  [[nodiscard]] std::optional<allocation> place_available_first(const pod_request& d) {
-    return place_by(available_first{}, d);
-  }
-  /// The same for pods that must wait for others to leave wherever they are placed.
-  [[nodiscard]] std::optional<allocation> place_waiting(const pod_request& d) {
-    return place_by(available_first{true}, d);
-  }
-  /// The same, with one pod on each of these nodes, in this order.
-  [[nodiscard]] std::optional<allocation> place_waiting_on(const pod_request& d,
-                                                           std::span<const std::size_t> nodes) {
-    const auto pods = split(d, d.total ? layout().largest_node(d.pools, d.models) : 0);
-    if (!pods || pods->all_pods() != nodes.size()) return std::nullopt;
-    const allot::savepoint before = save();
-    const allocation a = open();
-    bool placed = true;
-    for (std::size_t i = 0; i < nodes.size() && placed; ++i) {
-      const pod_shape& pod = i < pods->pods ? pods->each : pods->rest;
-      const auto devices = index().choose_most_taken(node_id{nodes[i]}, pod, true);
-      placed = devices && index().fits({node_id{nodes[i]}, *devices}, pod);
-      if (placed) add(index().placed({node_id{nodes[i]}, *devices}, pod), a);
-    }
-    return conclude(before, placed, a);
-  }
-  /// What `place_back` did.
-  struct returned {
-    /// Where it is placed now.
-    allocation at;
-    /// How many of its pods are on other nodes than before or, for fractions, on other devices.
-    std::uint32_t moved = 0;
-  };
-  /// Places a job that is being evicted again, pod by pod: on its former node a pod keeps its
-  /// devices if they are still free. With levels, or if it is split, as a whole.
-  [[nodiscard]] std::optional<returned> place_back(const pod_request& d, allocation stood) {
-    const auto pods = split(d, 0);
-    if (!pods || d.total || d.has_level()) {
-      const auto whole = place_waiting(d);
-      if (!whole) return std::nullopt;
-      return returned{*whole, stand_alike(*whole, stood) ? 0 : static_cast<std::uint32_t>(d.pods)};
-    }
-    const allot::savepoint before = save();
-    const allocation a = open();
-    std::uint32_t moved = 0;
-    bool placed = true;
-    for (const placed_pod& was : this->pods(stood)) {
-      const pod_location home = was.where;  // Not `was`: adding pods may move them.
-      const auto where = available_first{true, home}(index(), pods->each);
-      placed = where.has_value();
-      if (!placed) break;
-      // A fraction alone on its device gets a new share of a device, whichever that is.
-      const bool is_part = pods->each.is_fraction() || pods->each.depends_on_type();
-      const bool is_alone = (index().free_devices(where->node) & where->devices) != 0;
-      if (is_part ? is_alone || !(*where == home) : where->node != home.node) ++moved;
-      add(index().placed(*where, pods->each), a);
-    }
-    if (!conclude(before, placed, a)) return std::nullopt;
-    return returned{a, moved};
-  }
   /// As `place`, with another policy; requests with levels are still placed by `gang_planner`.
   template <placement_policy P>
   [[nodiscard]] std::optional<allocation> place_by(const P& policy, const pod_request& d) {
-    const auto pods = split(d, d.total ? layout().largest_node(d.pools, d.models) : 0);
+    const auto pods = pods_of(d);
     if (!pods) return std::nullopt;
     if (d.has_level()) {
       if (!near_) return std::nullopt;
       const gang_place where = near_->plan(index(), d, *pods);
       return where.found ? place_as_planned(where, *pods) : std::nullopt;
     }
-    if (pods->all_pods() == 1) {
-      const auto where = policy(index(), pods->each);
-      if (!where) return std::nullopt;
-      const allocation a = open();
-      add(index().placed(*where, pods->each), a);
-      return a;
-    }
-    if (!detail::has_room(index(), *pods)) return std::nullopt;
-    const allot::savepoint before = save();
-    const allocation a = open();
-    bool placed = true;
-    for (std::uint64_t i = 0; i < pods->pods && placed; ++i) placed = add_where(policy, pods->each, a);
-    if (placed && pods->has_rest()) placed = add_where(policy, pods->rest, a);
-    return conclude(before, placed, a);
+    if (pods->all_pods() > 1 && !detail::has_room(index(), *pods)) return std::nullopt;
+    return add_each(policy, *pods);
   }
+  /// Places the pods of the request one after the other, the smaller one of a total last, where
+  /// `choose(index(), pod)` says for each, whatever levels are requested; all of them, or none if it returns
+  /// nothing for one. It is called once for each pod, like a policy, but may know which pod it is.
+  template <std::invocable<const free_index&, const pod_shape&> Choose>
+  [[nodiscard]] std::optional<allocation> place_each(const pod_request& d, Choose&& choose) {
+    const auto pods = pods_of(d);
+    return pods ? add_each(choose, *pods) : std::nullopt;
+  }
+  /// The pods that a request consists of on these nodes, or nothing if it is invalid. O(node types).
+  [[nodiscard]] std::optional<pod_split> pods_of(const pod_request& d) const { return split(d, layout()); }
 
   /// What `place_gang` did.
   struct placed_gang {
@@ -200,21 +139,31 @@ class basic_inventory : public occupancy {
     return why;
   }
 
-  /// The number of devices that a request has exclusively and that it may share, and the number of unused
-  /// devices. For policies that count devices before they look for a placement.
-  [[nodiscard]] device_count devices_of(const pod_request& d) const noexcept { return gpu::devices_of(d); }
-  /// The number of unused devices on open nodes. O(types x sizes).
-  [[nodiscard]] std::uint64_t free_devices() const { return gpu::free_devices(index()); }
-
   /// The topology of the nodes; null if none was given.
   [[nodiscard]] const topology* nearness() const noexcept { return near_ ? &near_->layout() : nullptr; }
 
  private:
-  template <class P>
-  [[nodiscard]] bool add_where(const P& policy, const pod_shape& pod, allocation a) {
-    const auto where = policy(index(), pod);
-    if (where) add(index().placed(*where, pod), a);
-    return where.has_value();
+  /// A new allocation of these pods, each where `choose` says.
+  template <class Choose>
+  [[nodiscard]] std::optional<allocation> add_each(Choose& choose, const pod_split& pods) {
+    if (pods.all_pods() == 1) {
+      const auto where = choose(index(), pods.each);
+      if (!where) return std::nullopt;
+      const allocation a = open();
+      add(index().placed(*where, pods.each), a);
+      return a;
+    }
+    const auto add_where = [&](const pod_shape& pod, allocation a) {
+      const auto where = choose(index(), pod);
+      if (where) add(index().placed(*where, pod), a);
+      return where.has_value();
+    };
+    const allot::savepoint before = save();
+    const allocation a = open();
+    bool placed = true;
+    for (std::uint64_t i = 0; i < pods.pods && placed; ++i) placed = add_where(pods.each, a);
+    if (placed && pods.has_rest()) placed = add_where(pods.rest, a);
+    return conclude(before, placed, a);
   }
   /// The last pod is the smaller one, if there is one.
   [[nodiscard]] std::optional<allocation> place_as_planned(const gang_place& where, const pod_split& pods) {

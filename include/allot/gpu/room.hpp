@@ -179,7 +179,7 @@ enum class look : std::uint8_t { at_all, at_gpus };
 
 /// Whether the request fits on the empty cluster. O(types).
 [[nodiscard]] inline bool could_ever_fit(const cluster& empty, const pod_request& d) {
-  const auto pods = split(d, empty.largest_node(d.pools, d.models));
+  const auto pods = split(d, empty);
   return pods && detail::has_room(empty, *pods);
 }
 
@@ -187,7 +187,7 @@ enum class look : std::uint8_t { at_all, at_gpus };
 /// O(nodes) if it needs host resources that nodes count. For several pods with fractions of several devices
 /// each, true only means that it may fit.
 [[nodiscard]] inline bool has_room(const free_index& index, const pod_request& d) {
-  const auto pods = split(d, index.layout().largest_node(d.pools, d.models));
+  const auto pods = split(d, index.layout());
   return pods && detail::has_room(index, *pods);
 }
 
@@ -198,7 +198,7 @@ enum class look : std::uint8_t { at_all, at_gpus };
   unplaceable why;
   why.capacity = layout.gpus_in(d.pools, d.models);
   why.free = index.free_in(d.pools, d.models);
-  const auto pods = split(d, layout.largest_node(d.pools, d.models));
+  const auto pods = split(d, layout);
   if (!pods) {
     why.asked = d.total ? d.gpus : d.gpus * d.pods;
     why.reason = obstacle::invalid_request;
@@ -213,7 +213,7 @@ enum class look : std::uint8_t { at_all, at_gpus };
     pod_request other = d;
     other.pools = pools;
     other.models = models;
-    const auto parts = split(other, layout.largest_node(pools, models));
+    const auto parts = split(other, layout);
     return parts && detail::room(layout, parts->each) > 0;
   };
   if (!fits_a_node(d.pools, d.models)) {

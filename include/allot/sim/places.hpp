@@ -3,7 +3,6 @@
 
 #include <allot/core/journal.hpp>
 #include <allot/gpu/cluster.hpp>
-#include <allot/gpu/device_count.hpp>
 #include <allot/gpu/inventory.hpp>
 #include <allot/gpu/placement/any_placement.hpp>
 #include <allot/gpu/topology/topology.hpp>
@@ -78,31 +77,10 @@ class places {
   [[nodiscard]] std::optional<allocation> place(const pod_request& d) {
     return inventory_ ? inventory_->place(d) : allocation{};
   }
-  /// The same, on nodes where its pods can start at once if possible.
-  [[nodiscard]] std::optional<allocation> place_available_first(const pod_request& d) {
-    return inventory_ ? inventory_->place_available_first(d) : allocation{};
-  }
-  /// The same for pods that must wait for others to leave wherever they are placed.
-  [[nodiscard]] std::optional<allocation> place_waiting(const pod_request& d) {
-    return inventory_ ? inventory_->place_waiting(d) : allocation{};
-  }
-  /// The same, with one pod on each of these nodes.
-  [[nodiscard]] std::optional<allocation> place_waiting_on(const pod_request& d,
-                                                           std::span<const std::size_t> nodes) {
-    return inventory_ ? inventory_->place_waiting_on(d, nodes) : allocation{};
-  }
-  /// Places a job that is being evicted again, pod by pod; see the inventory.
-  [[nodiscard]] std::optional<inventory_type::returned> place_back(const pod_request& d, allocation stood) {
-    return inventory_ ? inventory_->place_back(d, stood) : inventory_type::returned{};
-  }
   /// Calls `visit(node number)` for each of its pods; never without nodes.
   template <class Visit>
   void for_each_node(allocation a, Visit visit) const {
     if (inventory_) inventory_->for_each_node(a, visit);
-  }
-  /// Whether two placed jobs can't be told apart by where they are; see `occupancy`.
-  [[nodiscard]] bool stand_alike(allocation a, allocation b) const {
-    return !inventory_ || inventory_->stand_alike(a, b);
   }
   /// The operations of an inventory: false if refused. Without nodes only the id none denotes a place.
   bool release(allocation a) { return inventory_ ? inventory_->release(a) : contains(a); }
@@ -128,12 +106,6 @@ class places {
   [[nodiscard]] gpu::unplaceable why_not(const pod_request& d) const {
     return inventory_ ? inventory_->why_not(d) : gpu::unplaceable{};
   }
-  /// See `gpu::inventory`. Without nodes there are no devices.
-  [[nodiscard]] gpu::device_count devices_of(const pod_request& d) const noexcept {
-    return inventory_ ? inventory_->devices_of(d) : gpu::device_count{};
-  }
-  /// The number of unused devices; 0 without nodes.
-  [[nodiscard]] std::uint64_t free_devices() const { return inventory_ ? inventory_->free_devices() : 0; }
   /// @{
   /// Savepoints of the inventory; see `placement`.
   [[nodiscard]] savepoint save() noexcept { return inventory_ ? inventory_->save() : savepoint{}; }

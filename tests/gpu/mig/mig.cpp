@@ -256,7 +256,6 @@ TEST_CASE("mig: sets fit exactly if an enumerated layout contains them and the e
         const auto found = d.fits_beside(set);
         REQUIRE(found.has_value() == expected);
         REQUIRE((d.why_not(set).reason == mig_obstacle::none) == expected);
-        if (at.empty()) REQUIRE(gpu::can_ever(l.model, set) == expected);
         if (!found) return;
         ++seen;
         REQUIRE(found->count == set.size());
@@ -286,7 +285,6 @@ TEST_CASE("mig: the start that leaves the most places for larger profiles is cho
   CHECK(place("1g.5gb") == 5);
   CHECK(place("4g.20gb") == 0);
   CHECK_FALSE(place("1g.5gb"));
-  CHECK(d.used_compute() == 7);
   CHECK(d.used_memory() == 0b0111'1111);
 
   d = mig_device{mig_model::a100_40gb};
@@ -367,7 +365,6 @@ TEST_CASE("mig: a GPU is divided as the names say, or the reason is given") {
   const std::vector<std::string> good{"1g.10gb", "3g.40gb", "2g.20gb", "1g.10gb+me"};
   const auto cut = gpu::build_mig_device(mig_model::a100_80gb, good);
   REQUIRE(cut);
-  CHECK(cut.value().used_compute() == 7);
   // Not at 0: then one of the three small ones would have no place beside it.
   CHECK(cut.value().starting_at(4) == id_of(mig_model::a100_80gb, "3g.40gb"));
   CHECK(cut.value().count(id_of(mig_model::a100_80gb, "1g.10gb")) == 1);

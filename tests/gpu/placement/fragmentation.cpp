@@ -19,27 +19,20 @@ using gpu::fragmentation;
 using gpu::node_id;
 using gpu::typical_pods;
 
-TEST_CASE("fragmentation: of a cluster, in GPUs and as shares") {
+TEST_CASE("fragmentation: of a cluster, in GPUs") {
   gpu::free_index index{gpu::build_cluster({{.name = "n", .count = 2, .gpus = 2}}).value()};
   fragmentation f{index.layout(), typical_pods{{{{1}, 1}, {{2}, 1}}}};
   f.look(index);
   CHECK(f.fragments() == gpus(0));
-  CHECK(f.idle() == gpus(4));
-  CHECK(f.capacity() == gpus(4));
-  CHECK(f.millionths_of_idle() == 0);
   index.occupy({{node_id{0}, 0b01}});
   f.look(index);
   // On the first node one GPU is idle, which half of the pods can use.
   CHECK(f.fragments() == quantity::milli(500));
   CHECK(f.weighted_fragments(node_id{0}) == 1000);
   CHECK(f.weighted_fragments(node_id{1}) == 0);
-  CHECK(f.idle() == gpus(3));
-  CHECK(f.millionths_of_idle() == 166'666);
-  CHECK(f.millionths_of_capacity() == 125'000);
   index.close(node_id{0});
   f.look(index);
   CHECK(f.fragments() == gpus(0));
-  CHECK(f.idle() == gpus(2));
 }
 
 TEST_CASE("fragmentation: without typical pods, and without idle GPUs") {
@@ -50,8 +43,7 @@ TEST_CASE("fragmentation: without typical pods, and without idle GPUs") {
   none.look(index);
   some.look(index);
   CHECK(none.fragments() == gpus(0));
-  CHECK(none.millionths_of_capacity() == 0);
-  CHECK(some.millionths_of_idle() == 0);
+  CHECK(some.fragments() == gpus(0));
 }
 
 TEST_CASE("fragmentation: kept from change to change, it is the sum over the nodes") {
@@ -72,8 +64,7 @@ TEST_CASE("fragmentation: kept from change to change, it is the sum over the nod
         if (!world.index.is_closed(node_id{n})) sum += of_node.of(world.index, node_id{n});
       }
       REQUIRE(kept.weighted_fragments() == static_cast<allot::wide>(sum));
-      REQUIRE(kept.idle() == world.index.free_in(gpu::all_pools));
-      REQUIRE(kept.fragments() <= kept.idle());
+      REQUIRE(kept.fragments() <= world.index.free_in(gpu::all_pools));
     }
     CHECK(allot_test::allocations_in([&] { kept.look(world.index); }) == 0);
   });

@@ -41,7 +41,8 @@ std::optional<pod_location> by_scan(const Score& score, const free_index& index,
       best = n;
   }
   if (!best) return std::nullopt;
-  return pod_location{*best, score.devices(index, *best, *index.layout().type_of(*best).shape_on(pod))};
+  return pod_location{
+      *best, gpu::detail::devices_by(score, index, *best, *index.layout().type_of(*best).shape_on(pod))};
 }
 
 gpu::typical_pods some_pods(random_source& random) {

@@ -2,6 +2,7 @@
 #include <allot/sim/places.hpp>
 #include <allot/systems/kai/detail/job_walk.hpp>
 
+#include "tests/support/kai_one_by_one.hpp"
 #include "tests/support/kai_world.hpp"
 #include "tests/support/seeds.hpp"
 
@@ -56,7 +57,8 @@ struct random_kai {
 
 /// The decisions while jobs are submitted and end.
 template <class World>
-std::string diary(std::uint64_t seed, allot::kai_policies policies) {
+std::string diary(std::uint64_t seed) {
+  typename World::policies_type policies;
   random_source random{seed};
   random_kai told{random};
   const std::string nodes = random.one_in(2) ? "nodes 4 4 4\n" : "nodes 2 8 4 1\n";
@@ -68,6 +70,7 @@ std::string diary(std::uint64_t seed, allot::kai_policies policies) {
     guaranteed.min_runtime = {random.between(1, 4), random.between(1, 4)};
     REQUIRE(world.scheduler().configure(world.quota(random.pick(told.leaves)), guaranteed).empty());
   }
+  const bool retries = random.one_in(2);
   std::string said;
   for (int round = 0; round < 25; ++round) {
     const auto come = random.between(0, 4);
@@ -91,6 +94,7 @@ std::string diary(std::uint64_t seed, allot::kai_policies policies) {
         told.alive.erase(told.alive.begin() + static_cast<std::ptrdiff_t>(i));
       }
     }
+    if (retries) world.retry();
     said += world.step() + "\n";
     if (!random.one_in(3)) world.let_go();
   }
@@ -103,11 +107,9 @@ TEST_CASE("job_walk: skipping kinds and counting places and devices change no pl
   std::size_t decided = 0;
   allot_test::for_each_seed(600, [&](random_source& random) {
     const auto seed = static_cast<std::uint64_t>(random.between(1, 1'000'000'000));
-    allot::kai_policies one_by_one;
-    one_by_one.one_by_one = true;
-    const std::string plain = diary<allot_test::kai_world>(seed, one_by_one);
-    CHECK(diary<allot_test::kai_world>(seed, {}) == plain);
-    CHECK(diary<allot_test::basic_kai_world<allot::sim::places>>(seed, {}) == plain);
+    const std::string plain = diary<allot_test::one_by_one_world>(seed);
+    CHECK(diary<allot_test::kai_world>(seed) == plain);
+    CHECK(diary<allot_test::basic_kai_world<allot::sim::places>>(seed) == plain);
     decided += plain.find('~') != std::string::npos ? 1U : 0U;
   });
   if (allot_test::all_cases_run()) CHECK(decided > 300);

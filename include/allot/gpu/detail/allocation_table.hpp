@@ -111,16 +111,6 @@ class allocation_table {
       }
     }
   }
-  /// Whether both exist and are placed alike: pod by pod on the same nodes, and fractions on the same
-  /// devices.
-  [[nodiscard]] bool stand_alike(allocation_id a, allocation_id b) const {
-    if (!contains(a) || !contains(b)) return false;
-    const pod_range x = pods(a);
-    const pod_range y = pods(b);
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const placed_pod& p, const placed_pod& q) {
-      return p.milli == milli_per_gpu ? p.where.node == q.where.node : p.where == q.where;
-    });
-  }
   /// The number of allocations.
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 

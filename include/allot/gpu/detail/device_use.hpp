@@ -46,6 +46,13 @@ class device_use {
     return state(n, device).used;
   }
   [[nodiscard]] std::uint32_t held(node_id n, std::uint32_t device) const { return state(n, device).held; }
+  /// How much of it is used, or held by pods that shared it with some that use it now: what the processes
+  /// occupy that share it. Pods that came when all others were leaving do not share it with those. Unlike
+  /// what is used and held, this may be different after a rollback.
+  [[nodiscard]] std::uint32_t taken(node_id n, std::uint32_t device) const {
+    const device_state& s = state(n, device);
+    return s.is_renewed ? s.used : s.used + s.held;
+  }
   /// How much of it is free: all of it, if nothing is used.
   [[nodiscard]] std::uint32_t gap(node_id n, std::uint32_t device) const {
     return milli_per_gpu - state(n, device).used;
@@ -105,38 +112,6 @@ class device_use {
       chosen |= std::uint64_t{1} << *next;
     }
     return chosen;
-  }
-
-  /// The same as KAI-Scheduler v0.13 chooses. A fraction: the shared devices with room that are taken most,
-  /// by pods that stay or leave, then free ones. Free devices: for a pod that can start at once, first those
-  /// that are not held; for one that `waits`, first those that are. O(devices of the node).
-  [[nodiscard]] std::optional<std::uint64_t> choose_most_taken(node_id n, const pod_shape& pod,
-                                                               bool waits) const {
-    std::uint64_t chosen = 0;
-    std::uint32_t wanted = pod.devices;
-    for (; pod.is_fraction() && wanted > 0; --wanted) {
-      const auto next = most_taken(n, pod.milli, chosen);
-      if (!next) break;
-      chosen |= std::uint64_t{1} << *next;
-    }
-    if (!waits) {
-      const auto rest = choose_free(n, wanted);
-      return rest ? std::optional{chosen | *rest} : rest;
-    }
-    const node_state& s = node(n);
-    if (static_cast<std::uint32_t>(std::popcount(s.free)) < wanted) return std::nullopt;
-    const std::uint64_t left = s.free & s.held;
-    const auto leaving = static_cast<std::uint32_t>(std::popcount(left));
-    if (leaving >= wanted) return chosen | lowest_bits(left, wanted);
-    return chosen | left | lowest_bits(s.free & ~s.held, wanted - leaving);
-  }
-  /// How many devices could take the fraction besides those that are unused and held.
-  [[nodiscard]] std::uint32_t devices_at_once(node_id n, const pod_shape& pod) const {
-    auto count = static_cast<std::uint32_t>(std::popcount(node(n).free & ~node(n).held));
-    for (std::uint64_t left = shared(n); left != 0; left &= left - 1) {
-      if (gap(n, lowest(left)) >= pod.milli) ++count;
-    }
-    return count;
   }
 
   /// Whether the devices of this pod have room for all that is used and held of them.
@@ -201,7 +176,6 @@ class device_use {
     /// not belong with them. No part of the state: it only ranks devices.
     bool is_renewed = false;
 
-    [[nodiscard]] std::uint32_t taken() const { return is_renewed ? used : used + held; }
     friend bool operator==(const device_state& a, const device_state& b) {
       return a.used == b.used && a.held == b.held;
     }
@@ -243,17 +217,6 @@ class device_use {
     const auto ready = static_cast<std::uint32_t>(std::popcount(at_once));
     if (ready >= devices) return lowest_bits(at_once, devices);
     return at_once | lowest_bits(s.free & s.held, devices - ready);
-  }
-  [[nodiscard]] std::optional<std::uint32_t> most_taken(node_id n, std::uint32_t milli,
-                                                        std::uint64_t but) const {
-    std::optional<std::uint32_t> best;
-    for (std::uint64_t left = shared(n) & ~but; left != 0; left &= left - 1) {
-      const std::uint32_t d = lowest(left);
-      const device_state& s = state(n, d);
-      if (s.used + milli > milli_per_gpu) continue;
-      if (!best || s.taken() > state(n, *best).taken()) best = d;
-    }
-    return best;
   }
   [[nodiscard]] std::optional<std::uint32_t> choose_shared(node_id n, std::uint32_t milli,
                                                            std::uint64_t but) const {

@@ -148,10 +148,6 @@ class occupancy {
   void for_each_node(allocation a, Visit visit) const {
     for (const placed_pod& p : table_.pods(a)) visit(p.where.node.index());
   }
-  /// Whether both exist and are placed alike: pod by pod on the same nodes, and fractions on the same
-  /// devices.
-  [[nodiscard]] bool stand_alike(allocation a, allocation b) const { return table_.stand_alike(a, b); }
-
   /// Whether both have the same pods in the same places under the same ids, and would issue the same ids.
   /// Savepoints are not compared.
   friend bool operator==(const occupancy& a, const occupancy& b) {

@@ -49,7 +49,7 @@ class room_bound {
   [[nodiscard]] bool may_have_room(const free_index& index, const pod_request& d,
                                    std::span<const std::uint32_t> groups) {
     const cluster& layout = index.layout();
-    const auto pods = split(d, d.total ? layout.largest_node(d.pools, d.models) : 0);
+    const auto pods = split(d, layout);
     if (!pods || pods->each.devices == 0 || !pods->each.mig.is_none()) return true;
     if (position_.empty()) look_up(layout);
     if (!std::all_of(groups.begin(), groups.end(), [&](std::uint32_t g) { return is_counted(g); }))

@@ -64,13 +64,13 @@ class topology_placer {
 
   /// Whether the request would fit on the empty cluster with all nodes open. O(domains x types).
   [[nodiscard]] bool could_ever_fit(const cluster& empty, const pod_request& d) const {
-    const auto pods = split(d, empty.largest_node(d.pools, d.models));
+    const auto pods = split(d, empty);
     return pods && detail::has_room(empty, *pods) && plan_empty(empty, d, *pods).found;
   }
   /// Why the request can't be placed now; `why` is the reason without the topology (see `gpu::why_not`).
   [[nodiscard]] unplaceable why_not(const free_index& from, const pod_request& d, unplaceable why) const {
     if (why.is_never()) return why;
-    const auto pods = split(d, from.layout().largest_node(d.pools, d.models));
+    const auto pods = split(d, from.layout());
     if (const gang_place ever = plan_empty(from.layout(), d, *pods); !ever.found) {
       const bool is_invalid = ever.why.reason == gang_obstacle::invalid_request;
       why.reason = is_invalid ? obstacle::invalid_request : obstacle::larger_than_any_domain;

@@ -35,7 +35,7 @@ class trial_room {
   /// pods without GPUs. O(types x sizes); O(nodes) where hosts count.
   [[nodiscard]] bool start(const free_index& index, const pod_request& d) {
     const cluster& layout = index.layout();
-    const auto pods = split(d, d.total ? layout.largest_node(d.pools, d.models) : 0);
+    const auto pods = split(d, layout);
     if (!pods || d.has_level() || pods->each.depends_on_type() || pods->each.devices == 0) return false;
     if (pods->each.is_fraction() && pods->each.devices != 1) return false;
     const auto now = index.changes().now();

@@ -79,8 +79,6 @@ class mig_device {
   [[nodiscard]] constexpr mig_model model() const noexcept { return model_; }
   /// Bit s: memory slice s is taken.
   [[nodiscard]] constexpr std::uint32_t used_memory() const noexcept { return memory_; }
-  /// The number of compute slices that are taken.
-  [[nodiscard]] constexpr std::uint32_t used_compute() const noexcept { return compute_; }
   /// Whether there is no instance.
   [[nodiscard]] constexpr bool is_empty() const noexcept { return memory_ == 0; }
   /// The profile of the instance that starts at this memory slice, or none.
@@ -242,11 +240,6 @@ class mig_device {
   std::uint8_t compute_ = 0;
   bool media_ = false;
 };
-
-/// Whether an empty GPU of this model can have all these instances at once.
-[[nodiscard]] constexpr bool can_ever(mig_model m, std::span<const mig_profile_id> set) {
-  return mig_device{m}.fits_beside(set).has_value();
-}
 
 /// The refusal as a sentence for users.
 [[nodiscard]] inline std::string explain(mig_model m, const mig_refusal& why) {

@@ -50,11 +50,6 @@ struct dot_product_score {
     const std::int64_t product = std::min(cpu, 4 * one) + std::min(gpu, 4 * one);
     return product >= 4 * one ? std::int8_t{0} : static_cast<std::int8_t>((2 * one - product) / (one / 50));
   }
-
-  /// The devices that the pod gets there: as `free_index::choose_devices`.
-  [[nodiscard]] std::uint64_t devices(const free_index& from, node_id n, const pod_shape& here) const {
-    return from.choose_devices(n, here).value_or(0);
-  }
 };
 
 /// The node with the highest `dot_product_score`, then the lowest.

@@ -17,10 +17,6 @@ struct all_alike {
   using score_type = std::int8_t;
 
   [[nodiscard]] std::int8_t operator()(const free_index&, node_id, const pod_shape&) const { return 0; }
-  /// As `free_index::choose_devices`.
-  [[nodiscard]] std::uint64_t devices(const free_index& from, node_id n, const pod_shape& here) const {
-    return from.choose_devices(n, here).value_or(0);
-  }
 };
 
 /// The lowest node with room.

@@ -18,14 +18,13 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// The fragmentation of a cluster: the sum of F over its nodes (see `node_fragmentation`), and its share of
-/// what is idle, or of the capacity. Updated by `look`, at the cost of the nodes changed since. Nothing on
-/// closed nodes is idle or a fragment.
+/// The fragmentation of a cluster: the sum of F over its nodes (see `node_fragmentation`). Updated by `look`,
+/// at the cost of the nodes changed since. Nothing on closed nodes is a fragment.
 class fragmentation {
  public:
   /// For clusters like this one, and the typical pods of the workload.
   fragmentation(const cluster& layout, const typical_pods& typical)
-      : of_node_(layout, typical), nodes_(layout.size()), capacity_(layout.gpus()) {}
+      : of_node_(layout, typical), nodes_(layout.size()) {}
 
   /// Takes in the current state. O(changes since the last look), at most O(nodes), each O(devices + kinds of
   /// GPU requests). Precondition: the cluster is like the one it was made for.
@@ -39,7 +38,6 @@ class fragmentation {
       for (std::size_t n = 0; n < nodes_.size(); ++n) take_in(from, node_id{n});
     }
     seen_ = now;
-    idle_ = from.free_in(all_pools);
   }
 
   // As of the last look.
@@ -54,14 +52,6 @@ class fragmentation {
   [[nodiscard]] wide weighted_fragments() const noexcept { return weighted_; }
   /// The sum of the weights of the typical pods.
   [[nodiscard]] std::int64_t weight() const noexcept { return of_node_.weight(); }
-  /// All that is free on open nodes.
-  [[nodiscard]] quantity idle() const noexcept { return idle_; }
-  /// The GPUs of the whole cluster.
-  [[nodiscard]] quantity capacity() const noexcept { return capacity_; }
-  /// The share of `fragments` in what is idle, and in all GPUs, in millionths, rounded down; 0 of nothing.
-  [[nodiscard]] std::int64_t millionths_of_idle() const noexcept { return millionths_of(idle_); }
-  /// The fragments of the cluster as a part of its capacity, in millionths.
-  [[nodiscard]] std::int64_t millionths_of_capacity() const noexcept { return millionths_of(capacity_); }
   /// F of one node, in milli, times `weight()`.
   [[nodiscard]] std::int64_t weighted_fragments(node_id n) const { return nodes_[n.index()]; }
 
@@ -72,15 +62,9 @@ class fragmentation {
     f = from.is_closed(n) ? 0 : of_node_.of(from, n);
     weighted_ += static_cast<wide>(f);
   }
-  [[nodiscard]] std::int64_t millionths_of(quantity whole) const noexcept {
-    const wide divisor = static_cast<wide>(whole.in_milli()) * static_cast<wide>(weight());
-    return divisor == 0 ? 0 : static_cast<std::int64_t>(weighted_ * 1'000'000U / divisor);
-  }
 
   node_fragmentation of_node_;
   std::vector<std::int64_t> nodes_;
-  quantity capacity_;
-  quantity idle_;
   wide weighted_ = 0;
   /// No log starts with number 0.
   change_log::moment seen_{};

@@ -33,11 +33,6 @@ struct clustering_score {
                                      company(from.kinds(n), pod_kinds::of(here.devices, here.milli)));
   }
 
-  /// The devices that the pod gets there: as `free_index::choose_devices`.
-  [[nodiscard]] std::uint64_t devices(const free_index& from, node_id n, const pod_shape& here) const {
-    return from.choose_devices(n, here).value_or(0);
-  }
-
  private:
   [[nodiscard]] static constexpr std::int64_t company(pod_kinds::set there, pod_kinds::set own) noexcept {
     if (there == 0) return 25;

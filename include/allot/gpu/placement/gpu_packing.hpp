@@ -31,18 +31,13 @@ struct packing_score {
     const auto free_count = static_cast<std::uint32_t>(std::popcount(free));
     if (free_count == from.layout().gpus(n))
       return narrow(std::max(33 - signed_of(free_count), signed_of(free_count)));
-    const std::uint64_t chosen = devices(from, n, here);
+    const std::uint64_t chosen = from.choose_devices(n, here).value_or(0);
     if ((chosen & free) != 0) return narrow(std::max(50 - std::popcount(chosen & free), 33));
     std::int32_t percent = 0;
     for (std::uint64_t left = chosen; left != 0; left &= left - 1) {
       percent += signed_of(from.devices().gap(n, device_use::lowest(left)) * 100 / milli_per_gpu);
     }
     return narrow(std::max(100 - percent / 10, 50));
-  }
-
-  /// The devices that the pod gets there: as `free_index::choose_devices`.
-  [[nodiscard]] std::uint64_t devices(const free_index& from, node_id n, const pod_shape& here) const {
-    return from.choose_devices(n, here).value_or(0);
   }
 
  private:

@@ -32,11 +32,6 @@ struct least_left {
     if (smallest < milli_per_gpu) return static_cast<std::int16_t>(milli_per_gpu - smallest);
     return static_cast<std::int16_t>(-static_cast<std::int32_t>(use.free_count(n)));
   }
-
-  /// The devices that the pod gets there: as `free_index::choose_devices`.
-  [[nodiscard]] std::uint64_t devices(const free_index& from, node_id n, const pod_shape& here) const {
-    return from.choose_devices(n, here).value_or(0);
-  }
 };
 
 /// Best fit, with the results of `best_fit`, also for clusters whose hosts are full. `best_fit` visits every

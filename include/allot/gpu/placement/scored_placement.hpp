@@ -17,8 +17,9 @@ namespace allot {
 inline namespace v0 {
 namespace gpu {
 
-/// How good a node is for a pod: the higher, the better. And which of its devices the pod gets there; none if
-/// it turns out not to fit.
+/// How good a node is for a pod: the higher, the better. It may also say, by `devices(from, n, here)`, which
+/// devices of the node the pod gets, none if it turns out not to fit; by default those of
+/// `free_index::choose_devices`.
 ///
 /// A score is above the smallest value of its type. It depends only on what is used of this one node, so it
 /// stays valid until `free_index::changes` names the node; in particular, it does not depend on what is held.
@@ -29,8 +30,22 @@ concept node_score = std::copyable<S> &&
     requires(const S score, const free_index& from, node_id n, const pod_shape& here) {
   requires std::signed_integral<typename S::score_type>;
   { score(from, n, here) } -> std::same_as<typename S::score_type>;
-  { score.devices(from, n, here) } -> std::same_as<std::uint64_t>;
 };
+
+namespace detail {
+
+/// The devices that the pod gets there by this score.
+template <node_score S>
+[[nodiscard]] std::uint64_t devices_by(const S& score, const free_index& from, node_id n,
+                                       const pod_shape& here) {
+  if constexpr (requires { &S::devices; }) {
+    return score.devices(from, n, here);
+  } else {
+    return from.choose_devices(n, here).value_or(0);
+  }
+}
+
+}  // namespace detail
 
 /// The number of pod shapes that can alternate before a placement visits all nodes again.
 inline constexpr std::size_t shapes_remembered = 128;
@@ -61,7 +76,7 @@ class scored_placement {
     if (!best) return std::nullopt;
     const node_id n{*best};
     const auto here = from.layout().type_of(n).shape_on(pod);
-    return pod_location{n, score_.devices(from, n, *here)};
+    return pod_location{n, detail::devices_by(score_, from, n, *here)};
   }
 
   /// The score in use.

@@ -33,11 +33,6 @@ struct vector_best_fit_score {
     constexpr std::int64_t percent = 2 * reference_cpu_milli / 100;
     return static_cast<std::int32_t>((100 * percent - cpu - gpu_unit * gpu) / percent);
   }
-
-  /// The devices that the pod gets there: as `free_index::choose_devices`.
-  [[nodiscard]] std::uint64_t devices(const free_index& from, node_id n, const pod_shape& here) const {
-    return from.choose_devices(n, here).value_or(0);
-  }
 };
 
 /// The node with the highest `vector_best_fit_score`, then the lowest.

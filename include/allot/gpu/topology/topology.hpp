@@ -160,12 +160,6 @@ class topology {
     const domain& x = at(d);
     return {x.first_child, x.first_child + x.children};
   }
-  /// Whether `inner` is within `outer` or is `outer`. O(levels).
-  [[nodiscard]] bool is_within(domain_id inner, domain_id outer) const {
-    const std::size_t level = level_of(outer);
-    while (level_of(inner) > level) inner = parent(inner);
-    return inner == outer;
-  }
 
   /// The nodes in it, grouped by sub-domain.
   [[nodiscard]] std::span<const node_id> nodes(domain_id d) const {

@@ -56,9 +56,7 @@ template <std::size_t N>
   // The workload is known in advance, so no shape is forgotten.
   gpu::seen_pods seen{2 * jobs.size()};
   for (const job<N>& j : jobs) {
-    const auto pods =
-        gpu::split(j.pod_request,
-                   j.pod_request.total ? layout.largest_node(j.pod_request.pools, j.pod_request.models) : 0);
+    const auto pods = gpu::split(j.pod_request, layout);
     if (!pods) continue;
     seen.learn(pods->each, static_cast<std::int64_t>(pods->pods));
     if (pods->has_rest()) seen.learn(pods->rest);

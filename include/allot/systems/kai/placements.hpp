@@ -7,7 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
+#include <type_traits>
+#include <utility>
 
 namespace allot {
 inline namespace v0 {
@@ -15,34 +16,39 @@ inline namespace v0 {
 // What `runai` uses of a placement beyond `placement`, if it is there. Without any of these it decides by
 // quotas and by what `place` finds.
 
-/// A placement that knows nodes and which jobs are being evicted. It can prefer places where a job can start
-/// at once, place pods that wait in any case (also on given nodes), place those of an evicted job where they
-/// have stood, and list the nodes an allocation is placed on. Default: jobs that wait for others to leave are
+namespace detail {
+template <class P>
+using location_of = std::remove_cvref_t<
+    decltype(std::declval<const P&>().pods(std::declval<typename P::allocation>()).begin()->where)>;
+/// A policy of such a placement that finds none.
+template <class P>
+struct nowhere {
+  template <class Index, class Pod>
+  [[nodiscard]] std::optional<location_of<P>> operator()(const Index&, const Pod&) const {
+    return std::nullopt;
+  }
+};
+}  // namespace detail
+
+/// A placement that knows its nodes and lets its user choose among them, as `gpu::inventory` does: `index`
+/// says what is free, used and held of each node and device, `pods_of` of which pods a request consists, and
+/// `pods` where those of an allocation are; `place_by` places with a policy, `place_each` pod by pod. Then
+/// jobs that wait for others to leave are placed by KAI's own rules, and jobs may be moved. Default: they are
 /// placed by `place`, and no job is moved.
 template <class P>
 concept node_aware_placement = placement<P> &&
     requires(P p, const P& seen, const typename P::pod_request& pod_request, typename P::allocation where,
-             std::span<const std::size_t> nodes) {
-  { p.place_available_first(pod_request) } -> std::same_as<std::optional<typename P::allocation>>;
-  { p.place_waiting(pod_request) } -> std::same_as<std::optional<typename P::allocation>>;
-  { p.place_waiting_on(pod_request, nodes) } -> std::same_as<std::optional<typename P::allocation>>;
-  { p.place_back(pod_request, where)->at } -> std::convertible_to<typename P::allocation>;
-  { p.place_back(pod_request, where)->moved } -> std::convertible_to<std::uint32_t>;
-  seen.for_each_node(where, [](std::size_t) {});
+             detail::nowhere<P> choose) {
+  { pod_request.total || pod_request.has_level() } -> std::same_as<bool>;
+  { seen.index().layout().size() } -> std::convertible_to<std::size_t>;
+  { seen.pods_of(pod_request)->all_pods() } -> std::convertible_to<std::uint64_t>;
+  { seen.pods(where).begin()->where.node.index() } -> std::convertible_to<std::size_t>;
+  { p.place_by(choose, pod_request) } -> std::same_as<std::optional<typename P::allocation>>;
+  { p.place_each(pod_request, choose) } -> std::same_as<std::optional<typename P::allocation>>;
 };
 
-/// A placement of devices, some of which a pod request has to itself while others may be shared:
-/// `devices_of`. Moving a job frees none of the former, so a pod request for more of them than the unused
-/// `free_devices` can't be served by moving such jobs. Default: every move is tried.
-template <class P>
-concept device_counting_placement = placement<P> &&
-    requires(const P& seen, const typename P::pod_request& pod_request) {
-  { seen.devices_of(pod_request).own } -> std::convertible_to<std::uint64_t>;
-  { seen.devices_of(pod_request).shared } -> std::convertible_to<std::uint64_t>;
-  { seen.free_devices() } -> std::same_as<std::uint64_t>;
-};
-
-/// A placement that may be without nodes, like `no_placement`: then quotas alone count. Default: it has some.
+/// A placement that may be without nodes, like `no_placement`: then quotas alone count. If it has some, and
+/// has them in a node-aware `inventory()`, that is used as well. Default: it has some.
 template <class P>
 concept optional_nodes_placement = placement<P> && requires(const P& seen) {
   { seen.has_nodes() } -> std::same_as<bool>;

@@ -5,7 +5,6 @@
 #include <allot/core/ratio.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/core/time.hpp>
-#include <allot/gpu/figures.hpp>
 #include <allot/gpu/free_index.hpp>
 #include <allot/gpu/placement/fragmentation.hpp>
 #include <allot/quota/ledger.hpp>

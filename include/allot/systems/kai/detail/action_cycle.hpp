@@ -25,7 +25,7 @@
 namespace allot {
 inline namespace v0 {
 
-template <class Session, class Policies>
+template <class Session, class Policies, class Walk = detail::job_walk<Session>>
 class action_cycle;
 
 /// The parts of a scheduler that runs in actions.
@@ -51,9 +51,6 @@ struct kai_policies {
   std::size_t most_moved = 16;
   /// Whose minimum runtime protects a job from jobs of other quotas.
   runtime_source reclaim_protection = runtime_source::common_ancestor;
-  /// Rebuilds the queues for each action and considers every pending unit separately. The plans are the same,
-  /// it only takes longer: a reference for tests.
-  bool one_by_one = false;
   /// A job that can never fit stays in the queue and counts in the shares like any other.
   [[nodiscard]] static constexpr bool keeps_what_is_too_large() noexcept { return true; }
   /// The unit to which fair shares are rounded, by dimension, in milli: 1000 is a whole GPU.
@@ -78,7 +75,7 @@ struct kai_policies {
 ///
 /// A step in an unchanged world costs O(1), unless past usage counts: shares then change with time, and every
 /// step is a whole cycle.
-template <class Session, class Policies>
+template <class Session, class Policies, class Walk>
 class action_cycle {
  public:
   static constexpr std::size_t n = Session::n;
@@ -86,7 +83,7 @@ class action_cycle {
   explicit action_cycle(const Policies& policies)
       : policies_(policies),
         world_(policies.k > 0, {policies.half_life, policies.window}),
-        solver_(policies.saturation_multiplier, policies.one_by_one) {}
+        solver_(policies.saturation_multiplier) {}
 
   /// Starts over on the session's tree.
   void reset(Session& session) {
@@ -111,9 +108,11 @@ class action_cycle {
       world_.accounts.divide(capacity, {}, division_options());
     }
     allocate(session);
-    if (policies_.most_moved != 0 && world_.has_nodes()) consolidate(session);
-    reclaim(session);
-    preempt(session);
+    if (policies_.most_moved != 0 && world_.has_nodes()) {
+      solve_in_turn(session, {detail::action_kind::consolidation, policies_.most_moved, {}});
+    }
+    solve_in_turn(session, {detail::action_kind::reclaim, 0, policies_.reclaim_protection});
+    solve_in_turn(session, {detail::action_kind::preempt, 0, {}});
     note_pending(session);
     world_.end(session);
   }
@@ -168,14 +167,11 @@ class action_cycle {
   using world_type = detail::cycle_state<Session>;
   using record = typename Session::record;
   using waiting_unit = typename world_type::waiting_unit;
-  using walk_type = detail::job_walk<Session>;
-  using kind_line = typename walk_type::kind_line;
+  using kind_line = typename Walk::kind_line;
   using kind_type = detail::unit_kind<n>;
 
-  static constexpr auto everybody = [](const kind_line&) { return true; };
-
   struct queue {
-    walk_type walk;
+    Walk walk;
     /// Whether a unit may be left for which the action could do something.
     bool has_hope = false;
     /// The equivalence classes that failed in this action.
@@ -196,7 +192,7 @@ class action_cycle {
   void allocate(Session& session) {
     held_.clear();
     in_turn(
-        session, everybody,
+        session, [](const kind_line&) { return true; },
         [](quota_id, const queue& q, const kind_line& k) { return has_failed(q, k.request_class); },
         [&](const record& r) { return start(session, r); });
   }
@@ -223,76 +219,50 @@ class action_cycle {
     return grown;
   }
 
-  void consolidate(Session& session) {
-    const detail::victims_wanted wanted{detail::action_kind::consolidation, policies_.most_moved, {}};
+  /// Serves pending units by moving or evicting running ones, as the action says. Of those that failed, only
+  /// easier ones are tried.
+  void solve_in_turn(Session& session, const detail::victims_wanted& wanted) {
+    using detail::action_kind;
+    const bool moves = wanted.how == action_kind::consolidation;
     not_consolidated_.clear();
-    in_turn(
-        session, [](const kind_line& k) { return k.preemptible; },
-        [&](quota_id, const queue&, const kind_line& k) { return !not_consolidated_.is_easier(k.kind); },
-        [&](const record& r) -> std::optional<waiting_unit> {
-          const kind_type kind = kind_type::of(session, r);
-          if (!not_consolidated_.is_easier(kind)) return std::nullopt;
-          return try_to_solve(session, r, kind, wanted, not_consolidated_);
-        });
-  }
-  void reclaim(Session& session) {
-    const detail::victims_wanted wanted{detail::action_kind::reclaim, 0, policies_.reclaim_protection};
-    const auto may_try = [&](quota_id x, const queue& q, const resources<n>& request, const kind_type& kind) {
-      return q.hardest.is_easier(kind) && fair_reclaim<n>::may_reclaim(world_.accounts, x, request, kind.in);
+    const auto failed = [&](quota_id x) -> auto& {
+      return moves ? not_consolidated_ : queues_[x.index()].hardest;
+    };
+    const auto may_try = [&](quota_id x, const resources<n>& request, const kind_type& kind) {
+      return failed(x).is_easier(kind) &&
+             (wanted.how != action_kind::reclaim ||
+              fair_reclaim<n>::may_reclaim(world_.accounts, x, request, kind.in));
+    };
+    const auto solves = [&](const record& r) {
+      const bool is_beyond = wanted.how == action_kind::preempt && r.facts.in == capacity_kind::guaranteed &&
+                             !world_.accounts.within_deserved_of_all(r.facts.quota, r.facts.request);
+      return !is_beyond && solver_.solve(session, world_, r.facts.id, wanted);
     };
     in_turn(
-        session, everybody,
-        [&](quota_id x, const queue& q, const kind_line& k) { return !may_try(x, q, k.request, k.kind); },
+        session, [&](const kind_line& k) { return !moves || k.preemptible; },
+        [&](quota_id x, const queue&, const kind_line& k) { return !may_try(x, k.request, k.kind); },
         [&](const record& r) -> std::optional<waiting_unit> {
-          const auto& f = r.facts;
-          queue& q = queues_[f.quota.index()];
+          const quota_id x = r.facts.quota;
           const kind_type kind = kind_type::of(session, r);
-          if (!may_try(f.quota, q, f.request, kind)) return std::nullopt;
-          return try_to_solve(session, r, kind, wanted, q.hardest);
-        });
-  }
-  void preempt(Session& session) {
-    const detail::victims_wanted wanted{detail::action_kind::preempt, 0, {}};
-    in_turn(
-        session, everybody,
-        [](quota_id, const queue& q, const kind_line& k) { return !q.hardest.is_easier(k.kind); },
-        [&](const record& r) -> std::optional<waiting_unit> {
-          const auto& f = r.facts;
-          queue& q = queues_[f.quota.index()];
-          const kind_type kind = kind_type::of(session, r);
-          if (!q.hardest.is_easier(kind)) return std::nullopt;
-          if (f.in == capacity_kind::guaranteed &&
-              !world_.accounts.within_deserved_of_all(f.quota, f.request)) {
-            q.hardest.add(kind);
+          if (!may_try(x, r.facts.request, kind)) return std::nullopt;
+          if (!solves(r)) {
+            failed(x).add(kind);
             return std::nullopt;
           }
-          return try_to_solve(session, r, kind, wanted, q.hardest);
+          for (const quota_id loser : solver_.losers()) turn_.changed(session.tree(), loser, key());
+          return solver_.grown();
         });
-  }
-  /// Returns what of the job is pending now, if it has started.
-  std::optional<waiting_unit> try_to_solve(Session& session, const record& r, const kind_type& kind,
-                                           const detail::victims_wanted& wanted,
-                                           detail::failed_units<n>& hardest) {
-    if (!solver_.solve(session, world_, r.facts.id, wanted)) {
-      hardest.add(kind);
-      return std::nullopt;
-    }
-    for (const quota_id x : solver_.losers()) turn_.changed(session.tree(), x, key());
-    return solver_.grown();
   }
 
   // Turns.
 
   /// Calls `visit(record)` once for each pending unit of a kind for which `wanted(kind)`, in the order in
   /// which quotas and jobs take turns; a unit that it returns is pending from then on. For units of which
-  /// `never_helped(quota, queue, kind)` a visit would change nothing: they keep their place in the order and
+  /// `is_hopeless(quota, queue, kind)` a visit would change nothing: they keep their place in the order and
   /// are passed many at a time. The action ends when only such units are left.
   template <class Wanted, class IsHopeless, class Visit>
-  void in_turn(Session& session, Wanted wanted, IsHopeless never_helped, Visit visit) {
+  void in_turn(Session& session, Wanted wanted, IsHopeless is_hopeless, Visit visit) {
     const quota_tree<n>& tree = session.tree();
-    const auto is_hopeless = [&](quota_id x, const queue& q, const kind_line& k) {
-      return !policies_.one_by_one && never_helped(x, q, k);
-    };
     const std::uint64_t phase = world_.next_phase();
     const auto left_out = [&](job_id id) { return world_.is_pipelined_before(id, phase); };
     start_walks(session, wanted, left_out, is_hopeless);
@@ -311,7 +281,7 @@ class action_cycle {
       };
       const auto first = q.walk.first();
       q.walk.take_turn(std::exchange(last, x) == x, turn_.keyed_others_than(x));
-      if (first.kind != walk_type::no_kind && !stops(first.kind)) {
+      if (first.kind != Walk::no_kind && !stops(first.kind)) {
         q.walk.pass_until(world_.lines, x, stops, left_out);
       } else {
         q.walk.pass(world_.lines, x, left_out);
@@ -328,10 +298,6 @@ class action_cycle {
   }
   template <class Wanted, class LeftOut, class IsHopeless>
   void start_walks(Session& session, Wanted wanted, const LeftOut& left_out, const IsHopeless& is_hopeless) {
-    if (policies_.one_by_one) {
-      world_.lines.reset(session);
-      world_.running.reset(session);
-    }
     world_.lines.follow(session, true);
     turn_.clear(session.tree());
     with_hope_ = 0;
@@ -397,7 +363,7 @@ class action_cycle {
 
   Policies policies_;
   world_type world_;
-  detail::scenario_solver<Session> solver_;
+  detail::scenario_solver<Session, Walk> solver_;
   lazy_tournament<saturation_standing<n>> turn_;
   std::vector<queue> queues_;
   /// The quotas whose queue the action walks through, and how many of them may still be served.

@@ -8,6 +8,7 @@
 #include <allot/scheduler/session.hpp>
 #include <allot/scheduler/view.hpp>
 #include <allot/systems/kai/detail/job_queues.hpp>
+#include <allot/systems/kai/detail/node_placement.hpp>
 #include <allot/systems/kai/detail/past_usage.hpp>
 #include <allot/systems/kai/detail/running_pods.hpp>
 #include <allot/systems/kai/detail/share_accounts.hpp>
@@ -42,6 +43,7 @@ class cycle_state {
   using place = typename Session::place;
   using pod_request = typename Session::pod_request;
   using places_type = std::remove_cvref_t<decltype(std::declval<Session&>().places())>;
+  using nodes_type = nodes_behind_type<places_type>;
 
   using waiting_unit = typename job_queues<Session>::waiting_unit;
   using running_unit = typename running_pods<Session>::running_unit;
@@ -84,7 +86,7 @@ class cycle_state {
     admitted_.clear();
     leaving_ = {};
     for (const job_id id : session.evicting()) leaving_ += session.at(id).facts.request;
-    has_nodes_ = knows_nodes(session);
+    has_nodes_ = detail::has_nodes(session.places());
     is_bounded_ = !has_nodes_ || knows_capacity;
   }
   /// Ends the cycle: a pipelined unit is pending like any other.
@@ -155,15 +157,14 @@ class cycle_state {
   [[nodiscard]] resources<n> room() const {
     return is_bounded_ ? accounts.capacity() - accounts.total() : resources<n>{quantity::unlimited()};
   }
-  /// A place where it can start at once if there is one.
+  /// A place where it can start at once if there is one; for pods that are pipelined, wherever they could.
   [[nodiscard]] std::optional<place> find_place(Session& session, const pod_request& d,
-                                                const resources<n>& request) {
+                                                const resources<n>& request, bool waits = false) {
     if (!has_room(request)) return std::nullopt;
-    if constexpr (node_aware_placement<places_type>) {
-      return session.places().place_available_first(d);
-    } else {
-      return session.places().place(d);
+    if constexpr (node_aware_placement<nodes_type>) {
+      if (has_nodes_) return node_placement<nodes_type>::place(nodes_behind(session.places()), d, waits);
     }
+    return session.places().place(d);
   }
   /// The same if the limits of its quotas allow what it is charged there.
   [[nodiscard]] std::optional<place> find_allowed_place(Session& session, const record& r,
@@ -175,32 +176,23 @@ class cycle_state {
     session.places().release(*where);
     return std::nullopt;
   }
-  /// A place for pods that are pipelined, wherever they could start.
-  [[nodiscard]] std::optional<place> find_place_to_wait(Session& session, const pod_request& d,
-                                                        const resources<n>& request) {
-    if (!has_room(request)) return std::nullopt;
-    if constexpr (node_aware_placement<places_type>) {
-      return session.places().place_waiting(d);
-    } else {
-      return session.places().place(d);
-    }
-  }
-  /// The same on the given nodes, which had room for its pods.
+  /// A place for a unit that is pipelined, on the given nodes if any: they had room for its pods.
   [[nodiscard]] std::optional<place> take_place_to_wait(Session& session, const record& r,
-                                                        std::span<const std::size_t> nodes) {
-    if constexpr (node_aware_placement<places_type>) {
-      if (!nodes.empty()) {
-        if (const auto there = session.places().place_waiting_on(r.pod_request, nodes)) return there;
+                                                        std::span<const std::size_t> nodes = {}) {
+    if constexpr (node_aware_placement<nodes_type>) {
+      if (has_nodes_ && !nodes.empty()) {
+        auto& on = nodes_behind(session.places());
+        if (const auto at = node_placement<nodes_type>::place_to_wait_on(on, r.pod_request, nodes)) return at;
       }
     }
-    return find_place_to_wait(session, r.pod_request, least_charge(session, r, r.facts.request));
+    return find_place(session, r.pod_request, least_charge(session, r, r.facts.request), true);
   }
   /// A unit placed for an immediate start has to wait: its alternative stays available to others.
   [[nodiscard]] std::optional<place> wait_there(Session& session, const record& r, const place& where) {
-    if constexpr (node_aware_placement<places_type>) {
+    if constexpr (node_aware_placement<nodes_type>) {
       if (has_nodes_) {
         waits_on_.clear();
-        session.places().for_each_node(where, [&](std::size_t i) { waits_on_.push_back(i); });
+        add_nodes_at(session, where, waits_on_);
         session.places().release(where);
         return take_place_to_wait(session, r, waits_on_);
       }
@@ -214,15 +206,16 @@ class cycle_state {
   };
   [[nodiscard]] std::optional<return_place> find_place_back(Session& session, const record& r) {
     if (!has_room(least_charge(session, r, r.facts.request))) return std::nullopt;
-    const std::optional<place> stood = place_of(r);
-    if constexpr (node_aware_placement<places_type>) {
-      if (stood) {
-        const auto back = session.places().place_back(r.pod_request, *stood);
+    if constexpr (node_aware_placement<nodes_type>) {
+      const std::optional<place> stood = place_of(r);
+      if (has_nodes_ && stood) {
+        const auto back =
+            node_placement<nodes_type>::place_back(nodes_behind(session.places()), r.pod_request, *stood);
         if (!back) return std::nullopt;
         return return_place{back->at, back->moved};
       }
     }
-    const auto at = find_place_to_wait(session, r.pod_request, least_charge(session, r, r.facts.request));
+    const auto at = take_place_to_wait(session, r);
     if (!at) return std::nullopt;
     return return_place{*at, 0};
   }
@@ -261,9 +254,13 @@ class cycle_state {
     }
   }
   void add_nodes_at(Session& session, const place& where, std::vector<std::size_t>& nodes) const {
-    if constexpr (node_aware_placement<places_type>) {
-      if (has_nodes_)
-        return session.places().for_each_node(where, [&](std::size_t i) { nodes.push_back(i); });
+    if constexpr (node_aware_placement<nodes_type>) {
+      if (has_nodes_) {
+        for (const auto& pod : nodes_behind(session.places()).pods(where)) {
+          nodes.push_back(pod.where.node.index());
+        }
+        return;
+      }
     }
     nodes.push_back(0);
   }
@@ -396,13 +393,6 @@ class cycle_state {
     return nullptr;
   }
 
-  [[nodiscard]] static bool knows_nodes(Session& session) {
-    if constexpr (optional_nodes_placement<places_type>) {
-      return session.places().has_nodes();
-    } else {
-      return !std::same_as<places_type, no_placement>;
-    }
-  }
   [[nodiscard]] bool fits_in(const resources<n>& used, const resources<n>& request) const {
     return std::all_of(accounts.counted().begin(), accounts.counted().end(), [&](std::size_t d) {
       const quantity then = used[d] + request[d];

@@ -6,6 +6,7 @@
 #include <allot/preemption/running_index.hpp>
 #include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/session.hpp>
+#include <allot/systems/kai/detail/node_placement.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
 
 #include <algorithm>
@@ -38,7 +39,7 @@ class running_pods {
     resources<n> request;
     /// What its job holds when this unit is considered: the unit itself and all considered after it.
     resources<n> stands;
-    /// How many shareable devices it runs on; see `device_counting_placement`.
+    /// How many shareable devices it runs on; see `node_placement`.
     std::uint64_t shared = 0;
   };
 
@@ -162,8 +163,12 @@ class running_pods {
   [[nodiscard]] static running_unit whole_unit(Session& session, const record& r) {
     running_unit u{unit_rank::of(r, 1), r.facts.id,      r.facts.id,     r.facts.quota, false,
                    r.facts.pods,        r.facts.request, r.facts.request};
-    if constexpr (device_counting_placement<std::remove_cvref_t<decltype(session.places())>>) {
-      u.shared = session.places().devices_of(r.pod_request).shared;
+    using nodes_type = nodes_behind_type<std::remove_cvref_t<decltype(session.places())>>;
+    if constexpr (node_aware_placement<nodes_type>) {
+      auto& places = session.places();
+      if (detail::has_nodes(places)) {
+        u.shared = node_placement<nodes_type>::shared_devices(nodes_behind(places), r.pod_request);
+      }
     }
     return u;
   }

@@ -26,7 +26,7 @@ namespace detail {
 ///
 /// Every other pending unit keeps its position in that order and is passed over. Of an elastic job that lost
 /// only elastic pods, one pod is placed again; of one below its minimum, the minimum.
-template <class Session>
+template <class Session, class Walk = job_walk<Session>>
 class scenario_replay {
  public:
   static constexpr std::size_t n = Session::n;
@@ -48,9 +48,6 @@ class scenario_replay {
     std::size_t first_node = 0;
     std::size_t nodes = 0;
   };
-
-  /// With `one_by_one`, every unit passed over takes a turn of its own, which is slower.
-  explicit scenario_replay(bool one_by_one) : one_by_one_(one_by_one) {}
 
   void reset(const quota_tree<n>& tree) {
     turn_.reset(tree);
@@ -124,9 +121,9 @@ class scenario_replay {
     std::size_t entry = 0;
   };
   struct leaf {
-    job_walk<Session> walk;
+    Walk walk;
     /// The walk before its first step, with no job marked.
-    job_walk<Session> others;
+    Walk others;
     bool may_wait = false;
     std::span<const involved_job> involved;
     std::size_t next_involved = 0;
@@ -214,12 +211,12 @@ class scenario_replay {
     enter_leaves(world, left_out);
     turn_.start(tree, key);
     quota_id before;
-    for (std::size_t left = involved_.size(); left > 1 || one_by_one_;) {
+    for (std::size_t left = involved_.size(); left > 1;) {
       const quota_id x = turn_.next(tree, key);
       leaf& l = leaves_[x.index()];
       const bool passes = !involved_first(l);
       const bool again = std::exchange(before, passes ? x : quota_id::none()) == x;
-      l.walk.take_turn(again && passes && !one_by_one_, turn_.keyed_others_than(x));
+      l.walk.take_turn(again && passes, turn_.keyed_others_than(x));
       if (passes) {
         pass_waiting(world, x, l, left_out);
       } else {
@@ -283,7 +280,7 @@ class scenario_replay {
       const auto pod_request = world_type::pod_request_of(r, pods);
       const resources<n> least = world_type::least_charge(session, r, job.request);
       if (!world.accounts.within_limits(r.facts.quota, least, r.facts.in)) return false;
-      const auto where = world.find_place_to_wait(session, pod_request, least);
+      const auto where = world.find_place(session, pod_request, least, true);
       if (!where) return false;
       const resources<n> charged = world_type::charge_at(session, r, job.request, where);
       if (!world.accounts.within_limits(r.facts.quota, charged, r.facts.in)) return false;
@@ -338,7 +335,6 @@ class scenario_replay {
   std::size_t own_nodes_ = 0;
   stamped_set<job_id> marked_;
   bool any_marked_ = false;
-  bool one_by_one_ = false;
 };
 
 }  // namespace detail

@@ -34,15 +34,14 @@ namespace detail {
 /// evicted. Victims found necessary remain so for the next pod.
 ///
 /// If some number of pods can't be served, no larger one can: unlike KAI's, the search then ends.
-template <class Session>
+template <class Session, class Walk = job_walk<Session>>
 class scenario_solver {
  public:
   static constexpr std::size_t n = Session::n;
   using world_type = cycle_state<Session>;
   using record = typename Session::record;
 
-  scenario_solver(std::int64_t saturation_margin, bool one_by_one)
-      : replay_(one_by_one), fair_(saturation_margin) {}
+  explicit scenario_solver(std::int64_t saturation_margin) : fair_(saturation_margin) {}
 
   void reset(const Session& session) {
     victims_.reset(session.tree());
@@ -73,8 +72,9 @@ class scenario_solver {
   }
 
  private:
-  using chosen_unit = typename scenario_replay<Session>::chosen_unit;
-  using fate = typename scenario_replay<Session>::fate;
+  using replay_type = scenario_replay<Session, Walk>;
+  using chosen_unit = typename replay_type::chosen_unit;
+  using fate = typename replay_type::fate;
 
   /// Anticipates what the search would find in the end: that all potential victims do not hold enough, or
   /// that they can't be made to give enough. A job that is only moved gives nothing.
@@ -92,7 +92,7 @@ class scenario_solver {
       const std::size_t d = counted.empty() ? 0 : counted.front();
       if (counted.size() == 1 && request[d] > room[d] + most) return false;
     }
-    return most > quantity{} || may_do_by_moves(session, r);
+    return most > quantity{} || may_do_by_moves(session, world, r);
   }
   [[nodiscard]] static bool suffices(const world_type& world, const resources<n>& amount,
                                      const resources<n>& request) {
@@ -101,13 +101,15 @@ class scenario_solver {
                        [&](std::size_t d) { return request[d] <= quantity{} || request[d] <= amount[d]; });
   }
   /// No job may be evicted for good, so whole devices become free only where a job sharing them moves off.
-  [[nodiscard]] bool may_do_by_moves(Session& session, const record& r) const {
-    if constexpr (device_counting_placement<typename world_type::places_type>) {
-      const auto needs = session.places().devices_of(r.pod_request);
-      return needs.shared > 0 || needs.own <= session.places().free_devices() + victims_.shared_devices();
-    } else {
-      return true;
+  [[nodiscard]] bool may_do_by_moves(Session& session, const world_type& world, const record& r) const {
+    using nodes_type = typename world_type::nodes_type;
+    if constexpr (node_aware_placement<nodes_type>) {
+      if (world.has_nodes()) {
+        return node_placement<nodes_type>::might_fit_after_moves(nodes_behind(session.places()),
+                                                                 r.pod_request, victims_.shared_devices());
+      }
     }
+    return true;
   }
   [[nodiscard]] quantity most_reclaimable(Session& session, const world_type& world, const record& r,
                                           std::size_t d) const {
@@ -322,7 +324,7 @@ class scenario_solver {
 
   victims_wanted wanted_;
   victims_queue<Session> victims_;
-  scenario_replay<Session> replay_;
+  replay_type replay_;
   fair_reclaim<n> fair_;
   /// First those found for fewer pods, then those taken for this number.
   std::vector<chosen_unit> chosen_;

@@ -98,7 +98,7 @@ class victims_queue {
   /// The largest of the units gathered.
   [[nodiscard]] quantity largest(std::size_t d) const { return largest_[d]; }
 
-  /// How many shareable devices they run on; see `device_counting_placement`.
+  /// How many shareable devices they run on; see `node_placement`.
   [[nodiscard]] std::uint64_t shared_devices() const noexcept { return shared_; }
   [[nodiscard]] bool is_anybody_asked() const noexcept { return !candidates_.empty(); }
 

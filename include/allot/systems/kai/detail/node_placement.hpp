@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/systems/kai/placements.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace allot {
+inline namespace v0 {
+namespace detail {
+
+/// Whether the placement has nodes; if not, quotas alone count.
+template <class P>
+[[nodiscard]] bool has_nodes(const P& places) {
+  if constexpr (optional_nodes_placement<P>) {
+    return places.has_nodes();
+  } else {
+    return !std::is_same_v<P, no_placement>;
+  }
+}
+/// What knows the nodes: the placement itself or, if it may be without nodes, what it has them in.
+/// Precondition: it has some.
+template <class P>
+[[nodiscard]] auto& nodes_behind(P& places) {
+  if constexpr (requires { places.inventory(); }) {
+    return places.inventory();
+  } else {
+    return places;
+  }
+}
+template <class P>
+using nodes_behind_type = std::remove_cvref_t<decltype(nodes_behind(std::declval<P&>()))>;
+
+/// The devices of this node that a pod gets in KAI-Scheduler v0.13. A fraction: the shared devices with room
+/// that are taken most, by pods that stay or leave, then unused ones. Of unused devices it gets first those
+/// that are not held or, if it `waits` for others to leave anyway, first those that are: KAI counts devices,
+/// and a pod that waits takes nothing from those that can start at once. `here` is the shape of the pod on
+/// this node. Precondition: it fits there. O(devices of the node).
+template <class Index, class Node, class Shape>
+[[nodiscard]] std::uint64_t choose_most_taken(const Index& from, Node n, const Shape& here, bool waits) {
+  if (!here.mig.is_none()) return from.choose_devices(n, here).value_or(0);
+  const auto& use = from.devices();
+  std::uint64_t chosen = 0;
+  std::uint32_t wanted = here.devices;
+  for (; here.is_fraction() && wanted > 0; --wanted) {
+    std::optional<std::uint32_t> most;
+    for (std::uint32_t d = 0; d < use.count(n); ++d) {
+      if (((use.free(n) | chosen) >> d & 1U) != 0 || use.gap(n, d) < here.milli) continue;
+      if (!most || use.taken(n, d) > use.taken(n, *most)) most = d;
+    }
+    if (!most) break;
+    chosen |= std::uint64_t{1} << *most;
+  }
+  const std::uint64_t first = waits ? use.held(n) : ~use.held(n);
+  for (const std::uint64_t part : {use.free(n) & first, use.free(n) & ~first}) {
+    for (std::uint64_t left = part; left != 0 && wanted > 0; left &= left - 1, --wanted) {
+      chosen |= left & ~(left - 1);
+    }
+  }
+  return chosen;
+}
+
+/// Where KAI-Scheduler v0.13 places a pod while others are being evicted: of the nodes with room, those with
+/// a shared device for a fraction; then those where it can start at once, because nothing that it needs is
+/// still held; then the one with the fewest free GPUs; then the lowest. On its node: `choose_most_taken`.
+///
+/// For whole GPUs O(types x log64 nodes), and O(log64 nodes) for each node with room on which a pod would
+/// have to wait; for a fraction O(devices).
+template <class Location>
+struct available_first {
+  /// The pod waits for others to leave, wherever it is placed.
+  bool waits = false;
+  /// The pod's former place: on that node it keeps its devices if they are still free.
+  std::optional<Location> stood{};
+
+  template <class Index, class Shape>
+  [[nodiscard]] std::optional<Location> operator()(const Index& from, const Shape& pod) const {
+    if (pod.is_fraction() || pod.depends_on_type()) return choose_fraction(from, pod);
+    using candidate = typename Index::candidate;
+    std::optional<candidate> best;
+    bool best_waits = false;
+    const auto& types = from.layout().types();
+    for (std::size_t t = 0; t < types.size(); ++t) {
+      const auto here = types[t].shape_on(pod);
+      if (!here) continue;
+      const auto has_room = [&](auto n) { return from.has_room(n, *here); };
+      const auto can_start = [&](auto n) { return has_room(n) && !from.must_wait(n, *here); };
+      std::optional<candidate> c = from.fewest_free(t, here->devices, can_start);
+      const bool must_wait = !c;
+      if (!c) c = from.fewest_free(t, here->devices, has_room);
+      if (!c || (best && std::tie(best_waits, *best) <= std::tie(must_wait, *c))) continue;
+      best = c;
+      best_waits = must_wait;
+    }
+    if (!best) return std::nullopt;
+    if (stood && stood->node == best->node && from.fits(*stood, pod)) return stood;
+    return Location{best->node, choose_most_taken(from, best->node, pod, waits)};
+  }
+
+ private:
+  template <class Index, class Shape>
+  [[nodiscard]] std::optional<Location> choose_fraction(const Index& from, const Shape& pod) const {
+    std::optional<Location> best;
+    std::tuple<bool, bool, int> best_score;
+    for (std::size_t i = 0; i < from.layout().size(); ++i) {
+      const decltype(Location::node) n{i};
+      const auto here = from.layout().type_of(n).shape_on(pod);
+      if (!here || from.is_closed(n) || !from.has_room(n, *here)) continue;
+      const std::uint64_t devices = choose_most_taken(from, n, *here, waits);
+      const std::uint64_t free = from.free_devices(n);
+      const std::tuple score{(devices & free) != 0, !might_start(from, n, *here), std::popcount(free)};
+      if (best && !(score < best_score)) continue;
+      best = Location{n, devices};
+      best_score = score;
+    }
+    return best;
+  }
+  /// Whether a fraction could start at once as KAI sees it: on a shared device it could, whatever of that is
+  /// held.
+  template <class Index, class Node, class Shape>
+  [[nodiscard]] static bool might_start(const Index& from, Node n, const Shape& here) {
+    if (!here.mig.is_none()) return !from.must_wait(n, here);
+    if (!from.hosts().would_be_ready(n, from.layout().type_of(n), here)) return false;
+    const auto& use = from.devices();
+    std::uint32_t at_once = 0;
+    for (std::uint32_t d = 0; d < use.count(n); ++d) {
+      const bool is_free = (use.free(n) >> d & 1U) != 0;
+      at_once += (is_free ? use.held(n, d) == 0 : use.gap(n, d) >= here.milli) ? 1U : 0U;
+    }
+    return at_once >= here.devices;
+  }
+};
+
+/// Places units as KAI-Scheduler v0.13 does on nodes that let their user choose (`node_aware_placement`).
+template <node_aware_placement Nodes>
+struct node_placement {
+  using pod_request = typename Nodes::pod_request;
+  using allocation = typename Nodes::allocation;
+  using location = location_of<Nodes>;
+  using policy = available_first<location>;
+
+  /// On nodes where its pods can start at once, if possible; or pods that must wait for others to leave,
+  /// wherever they are placed.
+  [[nodiscard]] static std::optional<allocation> place(Nodes& on, const pod_request& d, bool waits) {
+    return on.place_by(policy{waits}, d);
+  }
+  /// Pods that must wait, one on each of these nodes, in this order.
+  [[nodiscard]] static std::optional<allocation> place_to_wait_on(Nodes& on, const pod_request& d,
+                                                                  std::span<const std::size_t> nodes) {
+    const auto pods = on.pods_of(d);
+    if (!pods || pods->all_pods() != nodes.size()) return std::nullopt;
+    auto next = nodes.begin();
+    return on.place_each(d, [&](const auto& from, const auto& pod) -> std::optional<location> {
+      const decltype(location::node) n{*next++};
+      const auto here = from.layout().type_of(n).shape_on(pod);
+      if (!here || !from.has_room(n, *here)) return std::nullopt;
+      return location{n, choose_most_taken(from, n, *here, true)};
+    });
+  }
+
+  /// What `place_back` did.
+  struct returned {
+    /// Where it is placed now.
+    allocation at;
+    /// How many of its pods are on other nodes than before or, for fractions, on other devices.
+    std::uint32_t moved = 0;
+  };
+  /// Places a unit that is being evicted again, pod by pod: on its former node a pod keeps its devices if
+  /// they are still free. With levels, or if it is split, as a whole.
+  [[nodiscard]] static std::optional<returned> place_back(Nodes& on, const pod_request& d, allocation stood) {
+    if (d.total || d.has_level()) {
+      const auto whole = place(on, d, true);
+      if (!whole) return std::nullopt;
+      return returned{*whole, stand_alike(on, *whole, stood) ? 0 : static_cast<std::uint32_t>(d.pods)};
+    }
+    const auto all = on.pods(stood);
+    auto was = all.begin();
+    std::uint32_t moved = 0;
+    const auto at = on.place_each(d, [&](const auto& from, const auto& pod) -> std::optional<location> {
+      if (was == all.end()) return std::nullopt;
+      const location home = (was++)->where;
+      const std::optional<location> where = policy{true, home}(from, pod);
+      if (!where) return where;
+      // A fraction alone on its device gets a new share of a device, whichever that is.
+      const bool is_part = pod.is_fraction() || pod.depends_on_type();
+      const bool is_alone = (from.free_devices(where->node) & where->devices) != 0;
+      if (is_part ? is_alone || !(*where == home) : where->node != home.node) ++moved;
+      return where;
+    });
+    if (!at) return std::nullopt;
+    return returned{*at, moved};
+  }
+
+  /// How many devices a unit has a part of, or perhaps less than all: others may share them. O(node types).
+  [[nodiscard]] static std::uint64_t shared_devices(const Nodes& on, const pod_request& d) {
+    const auto pods = on.pods_of(d);
+    if (!pods || !(pods->each.is_fraction() || pods->each.depends_on_type())) return 0;
+    return pods->pods * pods->each.devices;
+  }
+  /// Whether it would have enough devices if others moved off these shared ones: moving a job frees no device
+  /// that the job has to itself. O(types x sizes).
+  [[nodiscard]] static bool might_fit_after_moves(const Nodes& on, const pod_request& d,
+                                                  std::uint64_t shared) {
+    const auto pods = on.pods_of(d);
+    if (!pods || shared_devices(on, d) > 0) return true;
+    const auto& types = on.index().layout().types();
+    std::uint64_t unused = shared;
+    for (std::size_t t = 0; t < types.size(); ++t) {
+      for (std::uint32_t free = 1; free <= types[t].gpus; ++free) {
+        unused += on.index().nodes_with_free(t, free) * free;
+      }
+    }
+    return pods->pods * pods->each.devices + pods->rest.devices <= unused;
+  }
+
+  /// Whether both are placed alike: pod by pod on the same nodes, and fractions on the same devices.
+  [[nodiscard]] static bool stand_alike(const Nodes& on, allocation a, allocation b) {
+    const auto x = on.pods(a);
+    const auto y = on.pods(b);
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const auto& p, const auto& q) {
+      return p.milli == 1000 ? p.where.node == q.where.node : p.where == q.where;
+    });
+  }
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace allot

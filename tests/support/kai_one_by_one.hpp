@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+#pragma once
+
+#include <allot/systems/kai/runai.hpp>
+
+#include <stdexcept>
+
+#include "tests/support/kai_world.hpp"
+
+namespace allot_test {
+
+/// Walks from unit to unit: every one takes a turn of its own, also where nothing can be done for it. The
+/// plans are those of `job_walk`, which passes many at a time; it only takes longer.
+template <class Session>
+class one_by_one_walk : public allot::detail::job_walk<Session> {
+ public:
+  template <class IsGood>
+  [[nodiscard]] bool has_left(IsGood) const {
+    return !this->is_over();
+  }
+  template <class Request>
+  [[nodiscard]] bool has_seen(const Request&) const {
+    return false;
+  }
+};
+
+struct one_by_one_policies : allot::kai_policies {
+  template <class Session>
+  using cycle = allot::action_cycle<Session, one_by_one_policies, one_by_one_walk<Session>>;
+};
+
+/// Decides so and, where it is to decide although nothing has changed, from queues made from scratch: its
+/// tree is given to it anew.
+class one_by_one_world : public basic_kai_world<allot::gpu::inventory, one_by_one_policies> {
+ public:
+  using basic_kai_world::basic_kai_world;
+
+  void retry() {
+    if (!scheduler().apply({})) throw std::logic_error{"its own tree is refused"};
+  }
+};
+
+}  // namespace allot_test
