@@ -4,7 +4,6 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
 #include <allot/preemption/search.hpp>
-#include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/session.hpp>
 #include <allot/scheduler/view.hpp>
 #include <allot/systems/kai/detail/job_queues.hpp>
@@ -17,7 +16,6 @@
 #include <algorithm>
 #include <bit>
 #include <compare>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -117,10 +118,17 @@ struct available_first {
   }
 };
 
-/// The placement itself or, if it may be without nodes, what it has them in. Precondition: it has some.
+/// A placement that has its nodes in an inventory.
+template <class P>
+concept has_node_aware_inventory = requires(P p) {
+  requires std::is_lvalue_reference_v<decltype(p.inventory())>;
+  requires node_aware_placement<std::remove_reference_t<decltype(p.inventory())>>;
+  { p.inventory().place(typename P::pod_request{}) } -> std::same_as<std::optional<typename P::allocation>>;
+};
+/// That inventory, or the placement itself. Precondition: it has nodes.
 template <class Places>
 [[nodiscard]] auto& nodes_behind(Places& places) {
-  if constexpr (requires { places.inventory(); }) {
+  if constexpr (has_node_aware_inventory<Places>) {
     return places.inventory();
   } else {
     return places;

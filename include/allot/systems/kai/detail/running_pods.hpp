@@ -4,7 +4,6 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/preemption/running_index.hpp>
-#include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/session.hpp>
 #include <allot/systems/kai/detail/node_placement.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
