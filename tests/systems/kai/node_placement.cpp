@@ -309,6 +309,21 @@ TEST_CASE("node_placement: devices that others may share, and whether moves coul
   CHECK(most(0) == 1);
 }
 
+TEST_CASE("node_placement: without nodes all is one, and has room for whatever is placed") {
+  using on_nothing = allot::detail::node_placement<allot::no_placement>;
+  allot::no_placement places;
+  CHECK_FALSE(on_nothing::has_nodes(places));
+  CHECK_FALSE(on_nothing::knows_nodes(places));
+  CHECK(on_nothing::place(places, {}, true));
+  CHECK_FALSE(on_nothing::place_to_wait_on(places, {}, {}));
+  CHECK(on_nothing::place_back(places, {}, {})->moved == 0);
+  std::vector<std::size_t> nodes;
+  on_nothing::for_each_node(places, {}, [&](std::size_t n) { nodes.push_back(n); });
+  CHECK(nodes == std::vector<std::size_t>{0});
+  CHECK(on_nothing::shared_devices(places, {}) == 0);
+  CHECK(on_nothing::might_fit_after_moves(places, {}, 0));
+}
+
 TEST_CASE("node_placement: allocates nothing") {
   inventory i{allot_test::equal_nodes(40, 8)};
   const std::vector<std::size_t> there{0, 1, 39};

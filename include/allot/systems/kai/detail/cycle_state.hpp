@@ -4,7 +4,6 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/time.hpp>
 #include <allot/preemption/search.hpp>
-#include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/session.hpp>
 #include <allot/scheduler/view.hpp>
 #include <allot/systems/kai/detail/job_queues.hpp>
@@ -17,7 +16,6 @@
 #include <algorithm>
 #include <bit>
 #include <compare>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -43,7 +41,7 @@ class cycle_state {
   using place = typename Session::place;
   using pod_request = typename Session::pod_request;
   using places_type = std::remove_cvref_t<decltype(std::declval<Session&>().places())>;
-  using nodes_type = nodes_behind_type<places_type>;
+  using on_nodes = node_placement<places_type>;
 
   using waiting_unit = typename job_queues<Session>::waiting_unit;
   using running_unit = typename running_pods<Session>::running_unit;
@@ -86,7 +84,7 @@ class cycle_state {
     admitted_.clear();
     leaving_ = {};
     for (const job_id id : session.evicting()) leaving_ += session.at(id).facts.request;
-    has_nodes_ = detail::has_nodes(session.places());
+    has_nodes_ = on_nodes::has_nodes(session.places());
     is_bounded_ = !has_nodes_ || knows_capacity;
   }
   /// Ends the cycle: a pipelined unit is pending like any other.
@@ -161,10 +159,7 @@ class cycle_state {
   [[nodiscard]] std::optional<place> find_place(Session& session, const pod_request& d,
                                                 const resources<n>& request, bool waits = false) {
     if (!has_room(request)) return std::nullopt;
-    if constexpr (node_aware_placement<nodes_type>) {
-      if (has_nodes_) return node_placement<nodes_type>::place(nodes_behind(session.places()), d, waits);
-    }
-    return session.places().place(d);
+    return on_nodes::place(session.places(), d, waits);
   }
   /// The same if the limits of its quotas allow what it is charged there.
   [[nodiscard]] std::optional<place> find_allowed_place(Session& session, const record& r,
@@ -178,46 +173,29 @@ class cycle_state {
   }
   /// A place for a unit that is pipelined, on the given nodes if any: they had room for its pods.
   [[nodiscard]] std::optional<place> take_place_to_wait(Session& session, const record& r,
-                                                        std::span<const std::size_t> nodes = {}) {
-    if constexpr (node_aware_placement<nodes_type>) {
-      if (has_nodes_ && !nodes.empty()) {
-        auto& on = nodes_behind(session.places());
-        if (const auto at = node_placement<nodes_type>::place_to_wait_on(on, r.pod_request, nodes)) return at;
-      }
+                                                        std::span<const std::size_t> nodes) {
+    if (!nodes.empty()) {
+      if (const auto at = on_nodes::place_to_wait_on(session.places(), r.pod_request, nodes)) return at;
     }
     return find_place(session, r.pod_request, least_charge(session, r, r.facts.request), true);
   }
   /// A unit placed for an immediate start has to wait: its alternative stays available to others.
   [[nodiscard]] std::optional<place> wait_there(Session& session, const record& r, const place& where) {
-    if constexpr (node_aware_placement<nodes_type>) {
-      if (has_nodes_) {
-        waits_on_.clear();
-        add_nodes_at(session, where, waits_on_);
-        session.places().release(where);
-        return take_place_to_wait(session, r, waits_on_);
-      }
-    }
-    return where;
+    if (!on_nodes::knows_nodes(session.places())) return where;
+    waits_on_.clear();
+    add_nodes_at(session, where, waits_on_);
+    session.places().release(where);
+    return take_place_to_wait(session, r, waits_on_);
   }
   /// Where an evicted unit would be placed again, and how many of its pods would then have moved.
-  struct return_place {
-    place at;
-    std::uint32_t moved = 0;
-  };
-  [[nodiscard]] std::optional<return_place> find_place_back(Session& session, const record& r) {
-    if (!has_room(least_charge(session, r, r.facts.request))) return std::nullopt;
-    if constexpr (node_aware_placement<nodes_type>) {
-      const std::optional<place> stood = place_of(r);
-      if (has_nodes_ && stood) {
-        const auto back =
-            node_placement<nodes_type>::place_back(nodes_behind(session.places()), r.pod_request, *stood);
-        if (!back) return std::nullopt;
-        return return_place{back->at, back->moved};
-      }
-    }
-    const auto at = take_place_to_wait(session, r);
+  [[nodiscard]] std::optional<typename on_nodes::returned> find_place_back(Session& session,
+                                                                           const record& r) {
+    const resources<n> least = least_charge(session, r, r.facts.request);
+    if (!has_room(least)) return std::nullopt;
+    if (const auto stood = place_of(r)) return on_nodes::place_back(session.places(), r.pod_request, *stood);
+    const auto at = find_place(session, r.pod_request, least, true);
     if (!at) return std::nullopt;
-    return return_place{*at, 0};
+    return typename on_nodes::returned{*at, 0};
   }
   /// Whether no job being evicted still holds the place or its capacity.
   [[nodiscard]] bool is_free_now(Session& session, const place& where, const resources<n>& request) const {
@@ -254,15 +232,7 @@ class cycle_state {
     }
   }
   void add_nodes_at(Session& session, const place& where, std::vector<std::size_t>& nodes) const {
-    if constexpr (node_aware_placement<nodes_type>) {
-      if (has_nodes_) {
-        for (const auto& pod : nodes_behind(session.places()).pods(where)) {
-          nodes.push_back(pod.where.node.index());
-        }
-        return;
-      }
-    }
-    nodes.push_back(0);
+    on_nodes::for_each_node(session.places(), where, [&](std::size_t node) { nodes.push_back(node); });
   }
 
   // Decisions.

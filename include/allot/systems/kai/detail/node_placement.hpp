@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,28 +17,6 @@
 namespace allot {
 inline namespace v0 {
 namespace detail {
-
-/// Whether the placement has nodes; if not, quotas alone count.
-template <class P>
-[[nodiscard]] bool has_nodes(const P& places) {
-  if constexpr (optional_nodes_placement<P>) {
-    return places.has_nodes();
-  } else {
-    return !std::is_same_v<P, no_placement>;
-  }
-}
-/// What knows the nodes: the placement itself or, if it may be without nodes, what it has them in.
-/// Precondition: it has some.
-template <class P>
-[[nodiscard]] auto& nodes_behind(P& places) {
-  if constexpr (requires { places.inventory(); }) {
-    return places.inventory();
-  } else {
-    return places;
-  }
-}
-template <class P>
-using nodes_behind_type = std::remove_cvref_t<decltype(nodes_behind(std::declval<P&>()))>;
 
 /// The devices of this node that a pod gets in KAI-Scheduler v0.13. A fraction: the shared devices with room
 /// that are taken most, by pods that stay or leave, then unused ones. Of unused devices it gets first those
@@ -139,31 +118,67 @@ struct available_first {
   }
 };
 
-/// Places units as KAI-Scheduler v0.13 does on nodes that let their user choose (`node_aware_placement`).
-template <node_aware_placement Nodes>
-struct node_placement {
-  using pod_request = typename Nodes::pod_request;
-  using allocation = typename Nodes::allocation;
-  using location = location_of<Nodes>;
-  using policy = available_first<location>;
+/// A placement that has its nodes in an inventory.
+template <class P>
+concept has_node_aware_inventory = requires(P p) {
+  requires std::is_lvalue_reference_v<decltype(p.inventory())>;
+  requires node_aware_placement<std::remove_reference_t<decltype(p.inventory())>>;
+  { p.inventory().place(typename P::pod_request{}) } -> std::same_as<std::optional<typename P::allocation>>;
+};
+/// That inventory, or the placement itself. Precondition: it has nodes.
+template <class Places>
+[[nodiscard]] auto& nodes_behind(Places& places) {
+  if constexpr (has_node_aware_inventory<Places>) {
+    return places.inventory();
+  } else {
+    return places;
+  }
+}
+
+/// Places units as KAI-Scheduler v0.13 does, if the placement knows its nodes (`node_aware_placement`), or
+/// has them in an inventory that does.
+template <class Places>
+class node_placement {
+ public:
+  using pod_request = typename Places::pod_request;
+  using allocation = typename Places::allocation;
+
+  /// Whether there are nodes; if not, quotas alone count.
+  [[nodiscard]] static bool has_nodes(const Places& places) {
+    if constexpr (optional_nodes_placement<Places>) {
+      return places.has_nodes();
+    } else {
+      return !std::is_same_v<Places, no_placement>;
+    }
+  }
+  /// Whether there are some that let their user choose. If not, all are one, and as `place` says.
+  [[nodiscard]] static bool knows_nodes(const Places& places) {
+    return node_aware_placement<nodes_type> && has_nodes(places);
+  }
 
   /// On nodes where its pods can start at once, if possible; or pods that must wait for others to leave,
   /// wherever they are placed.
-  [[nodiscard]] static std::optional<allocation> place(Nodes& on, const pod_request& d, bool waits) {
-    return on.place_by(policy{waits}, d);
+  [[nodiscard]] static std::optional<allocation> place(Places& places, const pod_request& d, bool waits) {
+    return either(
+        places, [&](auto& on) { return on.place_by(policy_on<decltype(on)>{waits}, d); },
+        [&] { return places.place(d); });
   }
   /// Pods that must wait, one on each of these nodes, in this order.
-  [[nodiscard]] static std::optional<allocation> place_to_wait_on(Nodes& on, const pod_request& d,
+  [[nodiscard]] static std::optional<allocation> place_to_wait_on(Places& places, const pod_request& d,
                                                                   std::span<const std::size_t> nodes) {
-    const auto pods = on.pods_of(d);
-    if (!pods || pods->all_pods() != nodes.size()) return std::nullopt;
-    auto next = nodes.begin();
-    return on.place_each(d, [&](const auto& from, const auto& pod) -> std::optional<location> {
-      const decltype(location::node) n{*next++};
-      const auto here = from.layout().type_of(n).shape_on(pod);
-      if (!here || !from.has_room(n, *here)) return std::nullopt;
-      return location{n, choose_most_taken(from, n, *here, true)};
-    });
+    const auto choose_on = [&](auto& on) -> std::optional<allocation> {
+      using location = location_on<decltype(on)>;
+      const auto pods = on.pods_of(d);
+      if (!pods || pods->all_pods() != nodes.size()) return std::nullopt;
+      auto next = nodes.begin();
+      return on.place_each(d, [&](const auto& from, const auto& pod) -> std::optional<location> {
+        const decltype(location::node) n{*next++};
+        const auto here = from.layout().type_of(n).shape_on(pod);
+        if (!here || !from.has_room(n, *here)) return std::nullopt;
+        return location{n, choose_most_taken(from, n, *here, true)};
+      });
+    };
+    return either(places, choose_on, [] { return std::optional<allocation>{}; });
   }
 
   /// What `place_back` did.
@@ -175,9 +190,86 @@ struct node_placement {
   };
   /// Places a unit that is being evicted again, pod by pod: on its former node a pod keeps its devices if
   /// they are still free. With levels, or if it is split, as a whole.
-  [[nodiscard]] static std::optional<returned> place_back(Nodes& on, const pod_request& d, allocation stood) {
+  [[nodiscard]] static std::optional<returned> place_back(Places& places, const pod_request& d,
+                                                          allocation stood) {
+    return either(
+        places, [&](auto& on) { return return_to(on, d, stood); },
+        [&]() -> std::optional<returned> {
+          const auto at = places.place(d);
+          if (!at) return std::nullopt;
+          return returned{*at, 0};
+        });
+  }
+  /// Calls `visit(node number)` for each of its pods, in the order of placement.
+  template <class Visit>
+  static void for_each_node(Places& places, allocation where, Visit visit) {
+    either(
+        places,
+        [&](auto& on) {
+          for (const auto& pod : on.pods(where)) visit(pod.where.node.index());
+        },
+        [&] { visit(std::size_t{0}); });
+  }
+
+  /// How many devices a unit has a part of, or perhaps less than all: others may share them. O(node types).
+  [[nodiscard]] static std::uint64_t shared_devices(Places& places, const pod_request& d) {
+    const auto on_nodes = [&](auto& on) -> std::uint64_t {
+      const auto pods = on.pods_of(d);
+      if (!pods || !(pods->each.is_fraction() || pods->each.depends_on_type())) return 0;
+      return pods->pods * pods->each.devices;
+    };
+    return either(places, on_nodes, [] { return std::uint64_t{0}; });
+  }
+  /// Whether it would have enough devices if others moved off these shared ones: moving a job frees no device
+  /// that the job has to itself. O(types x sizes).
+  [[nodiscard]] static bool might_fit_after_moves(Places& places, const pod_request& d,
+                                                  std::uint64_t shared) {
+    const auto on_nodes = [&](auto& on) {
+      const auto pods = on.pods_of(d);
+      if (!pods || shared_devices(places, d) > 0) return true;
+      const auto& types = on.index().layout().types();
+      std::uint64_t unused = shared;
+      for (std::size_t t = 0; t < types.size(); ++t) {
+        for (std::uint32_t free = 1; free <= types[t].gpus; ++free) {
+          unused += on.index().nodes_with_free(t, free) * free;
+        }
+      }
+      return pods->pods * pods->each.devices + pods->rest.devices <= unused;
+    };
+    return either(places, on_nodes, [] { return true; });
+  }
+
+  /// Whether both are placed alike: pod by pod on the same nodes, and fractions on the same devices.
+  template <class Nodes>
+  [[nodiscard]] static bool stand_alike(const Nodes& on, allocation a, allocation b) {
+    const auto x = on.pods(a);
+    const auto y = on.pods(b);
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const auto& p, const auto& q) {
+      return p.milli == 1000 ? p.where.node == q.where.node : p.where == q.where;
+    });
+  }
+
+ private:
+  using nodes_type = std::remove_cvref_t<decltype(nodes_behind(std::declval<Places&>()))>;
+  template <class Nodes>
+  using location_on = location_of<std::remove_cvref_t<Nodes>>;
+  template <class Nodes>
+  using policy_on = available_first<location_on<Nodes>>;
+
+  template <class OnNodes, class Otherwise>
+  static auto either(Places& places, OnNodes on_nodes, Otherwise otherwise) {
+    if constexpr (node_aware_placement<nodes_type>) {
+      if (has_nodes(places)) return on_nodes(nodes_behind(places));
+    }
+    return otherwise();
+  }
+
+  template <class Nodes>
+  [[nodiscard]] static std::optional<returned> return_to(Nodes& on, const typename Nodes::pod_request& d,
+                                                         allocation stood) {
+    using location = location_on<Nodes>;
     if (d.total || d.has_level()) {
-      const auto whole = place(on, d, true);
+      const auto whole = on.place_by(policy_on<Nodes>{true}, d);
       if (!whole) return std::nullopt;
       return returned{*whole, stand_alike(on, *whole, stood) ? 0 : static_cast<std::uint32_t>(d.pods)};
     }
@@ -187,7 +279,7 @@ struct node_placement {
     const auto at = on.place_each(d, [&](const auto& from, const auto& pod) -> std::optional<location> {
       if (was == all.end()) return std::nullopt;
       const location home = (was++)->where;
-      const std::optional<location> where = policy{true, home}(from, pod);
+      const std::optional<location> where = policy_on<Nodes>{true, home}(from, pod);
       if (!where) return where;
       // A fraction alone on its device gets a new share of a device, whichever that is.
       const bool is_part = pod.is_fraction() || pod.depends_on_type();
@@ -197,37 +289,6 @@ struct node_placement {
     });
     if (!at) return std::nullopt;
     return returned{*at, moved};
-  }
-
-  /// How many devices a unit has a part of, or perhaps less than all: others may share them. O(node types).
-  [[nodiscard]] static std::uint64_t shared_devices(const Nodes& on, const pod_request& d) {
-    const auto pods = on.pods_of(d);
-    if (!pods || !(pods->each.is_fraction() || pods->each.depends_on_type())) return 0;
-    return pods->pods * pods->each.devices;
-  }
-  /// Whether it would have enough devices if others moved off these shared ones: moving a job frees no device
-  /// that the job has to itself. O(types x sizes).
-  [[nodiscard]] static bool might_fit_after_moves(const Nodes& on, const pod_request& d,
-                                                  std::uint64_t shared) {
-    const auto pods = on.pods_of(d);
-    if (!pods || shared_devices(on, d) > 0) return true;
-    const auto& types = on.index().layout().types();
-    std::uint64_t unused = shared;
-    for (std::size_t t = 0; t < types.size(); ++t) {
-      for (std::uint32_t free = 1; free <= types[t].gpus; ++free) {
-        unused += on.index().nodes_with_free(t, free) * free;
-      }
-    }
-    return pods->pods * pods->each.devices + pods->rest.devices <= unused;
-  }
-
-  /// Whether both are placed alike: pod by pod on the same nodes, and fractions on the same devices.
-  [[nodiscard]] static bool stand_alike(const Nodes& on, allocation a, allocation b) {
-    const auto x = on.pods(a);
-    const auto y = on.pods(b);
-    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const auto& p, const auto& q) {
-      return p.milli == 1000 ? p.where.node == q.where.node : p.where == q.where;
-    });
   }
 };
 

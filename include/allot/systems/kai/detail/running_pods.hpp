@@ -4,7 +4,6 @@
 #include <allot/core/ids.hpp>
 #include <allot/core/resources.hpp>
 #include <allot/preemption/running_index.hpp>
-#include <allot/scheduler/placement.hpp>
 #include <allot/scheduler/session.hpp>
 #include <allot/systems/kai/detail/node_placement.hpp>
 #include <allot/systems/kai/detail/unit_order.hpp>
@@ -27,6 +26,7 @@ class running_pods {
  public:
   static constexpr std::size_t n = Session::n;
   using record = typename Session::record;
+  using on_nodes = node_placement<std::remove_cvref_t<decltype(std::declval<Session&>().places())>>;
 
   struct running_unit {
     unit_rank rank;
@@ -93,13 +93,9 @@ class running_pods {
   }
   /// Adds a pipelined unit, which is active like a running one, to a copy of its line; in order.
   static void add_pipelined(Session& session, const record& r, std::vector<running_unit>& units) {
-    running_unit u = whole_unit(session, r);
-    if (r.facts.elastic) {
-      const record& core = session.at(r.facts.core);
-      u.core = r.facts.core;
-      u.elastic = true;
-      u.rank.stage = 2;
-      u.stands = core.facts.request + u.request;
+    running_unit u = unit_of(session, r);
+    if (u.elastic) {
+      u.stands += u.request;
       u.rank.position = 1;
       for (const running_unit& other : units) {
         if (!other.elastic || other.core != u.core) continue;
@@ -150,7 +146,7 @@ class running_pods {
       l.is_old = true;
       return;
     }
-    const running_unit u = whole_unit(session, r);
+    const running_unit u = unit_of(session, r);
     l.units.insert(first_from(l.units, u.rank), u);
     count(l, u);
     at = {u.rank, c.quota, true};
@@ -160,16 +156,16 @@ class running_pods {
     l.shared += u.shared;
     for (std::size_t d = 0; d < n; ++d) l.most[d] = std::max(l.most[d], u.request[d]);
   }
-  [[nodiscard]] static running_unit whole_unit(Session& session, const record& r) {
-    running_unit u{unit_rank::of(r, 1), r.facts.id,      r.facts.id,     r.facts.quota, false,
-                   r.facts.pods,        r.facts.request, r.facts.request};
-    using nodes_type = nodes_behind_type<std::remove_cvref_t<decltype(session.places())>>;
-    if constexpr (node_aware_placement<nodes_type>) {
-      auto& places = session.places();
-      if (detail::has_nodes(places)) {
-        u.shared = node_placement<nodes_type>::shared_devices(nodes_behind(places), r.pod_request);
-      }
+  /// An elastic pod stands on what its job has without any.
+  [[nodiscard]] static running_unit unit_of(Session& session, const record& r) {
+    running_unit u{unit_rank::of(r, 1), r.facts.id,   r.facts.id,      r.facts.quota,
+                   r.facts.elastic,     r.facts.pods, r.facts.request, r.facts.request};
+    if (u.elastic) {
+      u.core = r.facts.core;
+      u.rank.stage = 2;
+      u.stands = session.at(u.core).facts.request;
     }
+    u.shared = on_nodes::shared_devices(session.places(), r.pod_request);
     return u;
   }
   void list_running(Session& session, quota_id x, running_line& l) {
@@ -181,15 +177,10 @@ class running_pods {
     l.is_old = false;
     for (const running_job<n>& job : session.running().jobs_of(x)) {
       const record& r = session.at(job.id);
-      running_unit u = whole_unit(session, r);
-      if (r.facts.elastic) {
-        const record& core = session.at(r.facts.core);
+      running_unit u = unit_of(session, r);
+      if (u.elastic) {
         l.has_elastic_pods = true;
-        u.core = r.facts.core;
-        u.elastic = true;
-        u.rank.stage = 2;
-        u.stands = core.facts.request;
-        for (const job_id s : core.elastic_pods) {
+        for (const job_id s : session.at(u.core).elastic_pods) {
           if (session.at(s).state == job_state::running) {
             ++u.rank.position;
             u.stands += r.facts.request;

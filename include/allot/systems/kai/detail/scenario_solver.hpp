@@ -92,7 +92,7 @@ class scenario_solver {
       const std::size_t d = counted.empty() ? 0 : counted.front();
       if (counted.size() == 1 && request[d] > room[d] + most) return false;
     }
-    return most > quantity{} || may_do_by_moves(session, world, r);
+    return most > quantity{} || may_do_by_moves(session, r);
   }
   [[nodiscard]] static bool suffices(const world_type& world, const resources<n>& amount,
                                      const resources<n>& request) {
@@ -101,15 +101,9 @@ class scenario_solver {
                        [&](std::size_t d) { return request[d] <= quantity{} || request[d] <= amount[d]; });
   }
   /// No job may be evicted for good, so whole devices become free only where a job sharing them moves off.
-  [[nodiscard]] bool may_do_by_moves(Session& session, const world_type& world, const record& r) const {
-    using nodes_type = typename world_type::nodes_type;
-    if constexpr (node_aware_placement<nodes_type>) {
-      if (world.has_nodes()) {
-        return node_placement<nodes_type>::might_fit_after_moves(nodes_behind(session.places()),
-                                                                 r.pod_request, victims_.shared_devices());
-      }
-    }
-    return true;
+  [[nodiscard]] bool may_do_by_moves(Session& session, const record& r) const {
+    return world_type::on_nodes::might_fit_after_moves(session.places(), r.pod_request,
+                                                       victims_.shared_devices());
   }
   [[nodiscard]] quantity most_reclaimable(Session& session, const world_type& world, const record& r,
                                           std::size_t d) const {
