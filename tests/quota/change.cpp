@@ -215,7 +215,7 @@ void changes_amounts_as_a_new_tree_would(allot_test::random_source& random, amou
     for (std::size_t i = random.below(4); i > 0; --i) {
       const quota_id x = random.pick(l.tree().top_down());
       if (random.one_in(4)) {
-        batch.push_back(allot::reweight_quota<N>{x, allot::weights<N>{random.between(-200, 3000)}});
+        batch.push_back(allot::reweight_quota<N>{x, allot::fair_weight::milli(random.between(-200, 3000))});
         continue;
       }
       allot::resize_quota<N> r{.quota = x};

@@ -56,7 +56,7 @@ TEST_CASE("own_surplus: order and entitlements follow the rule") {
   CHECK_FALSE(standard.scheduler().entitled(standard.quota("a")));
 }
 
-TEST_CASE("own_surplus: its guard judges rivals unless the options choose another") {
+TEST_CASE("own_surplus: its guard judges rivals unless another is chosen by name") {
   CHECK(allot::divided_by<last_first>{}.judges_rivals());
-  CHECK_FALSE(allot::divided_by<last_first>{.options = {}}.judges_rivals());
+  CHECK_FALSE(allot::divided_by<last_first>{.parts = {}}.judges_rivals());
 }

@@ -171,7 +171,8 @@ TEST_CASE(
         for (std::size_t i = random.below(3); i > 0; --i) {
           const quota_id y = any_quota();
           if (random.one_in(3)) {
-            batch.emplace_back(allot::reweight_quota<1>{y, allot::weights<1>{random.between(-100, 3000)}});
+            batch.emplace_back(
+                allot::reweight_quota<1>{y, allot::fair_weight::milli(random.between(-100, 3000))});
           } else {
             const allot::quantity now = changed.tree().spec(y).nominal[0];
             batch.emplace_back(allot::resize_quota<1>{y, now + gpus(random.between(-4, 6))});
