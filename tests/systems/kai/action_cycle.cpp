@@ -253,3 +253,27 @@ TEST_CASE("action_cycle: a step does not allocate once its buffers have grown") 
   CHECK(admitted >= 60);
   CHECK(evicted >= 30);
 }
+
+TEST_CASE("runai: a pod that is announced, admitted and taken back in one cycle is announced once") {
+  // In each cycle a pod of j8 was admitted, gave way to j1, and was announced as a new one: nothing else
+  // happened.
+  allot_test::kai_world w{R"(
+    nodes 4 4 4
+    queue d0 - 7 1
+    queue d0t0 d0 2 1
+    queue d1 - 6 3
+    queue d1t0 d1 2 2
+    queue d1t1 d1 3 1
+  )"};
+  w.tell("wait j0 d0t0 1x1\nwait j1 d1t1 3x1 min=1\nwait j2 d1t0 1x0.5");
+  w.settle();
+  w.tell("wait j3 d1t1 1x2\nwait j4 d0t0 1x1");
+  w.settle();
+  w.tell("wait j5 d1t0 1x2\nwait j6 d1t0 3x2 min=1\nwait j7 d1t1 1x2 prio=100");
+  w.finished("j4");
+  w.settle();
+  w.tell("wait j8 d1t0 2x1 prio=75 min=1");
+  const std::string diary = w.settle();
+  CHECK(diary.substr(0, 25) == "-j6:1 ~j8 +j8:1 | +j8:1 |");
+  CHECK(diary.find("...") == std::string::npos);
+}

@@ -242,7 +242,10 @@ class cycle_state {
     const record& r = session.at(id);
     const job_id core = r.facts.elastic ? r.facts.core : id;
     ++changes_;
+    const bool was_announced = is_announced(id, r.ticket);
     session.admit(id, where);
+    // If its admission is taken back, it goes on waiting as it did.
+    if (was_announced) announced_[id.index()] = r.ticket;
     admitted_.push_back(id);
     follow(session);
     grown.reset();
@@ -312,11 +315,11 @@ class cycle_state {
     if (stands_pipelined(id)) return undo_pipelined(session, r, beneficiary, moves > 0, moved);
     if (was_admitted(id)) {
       const victim<n> v{r.facts, how};
-      const std::uint32_t ticket = r.ticket;
+      const bool was_announced = is_announced(id, r.ticket);
+      const job_id core = r.facts.elastic ? r.facts.core : id;
       std::erase(admitted_, id);
       session.evict_found(std::span{&v, 1}, beneficiary);
-      // Its stay in the queue continues.
-      if (session.contains(id) && is_announced(id, ticket)) announced_[id.index()] = session.at(id).ticket;
+      if (was_announced) goes_on_waiting(session, id, core);
     } else {
       leaving_ += r.facts.request;
       if (!r.facts.elastic) {
@@ -394,6 +397,15 @@ class cycle_state {
     }
     for (std::size_t i = 0; i < 64 && count(r, moving) < moves; ++i) moving |= pod_set{1} << i;
     return moving;
+  }
+  /// A unit that was announced, and admitted since, waits again: that is not announced once more. An elastic
+  /// pod comes back as the next pod of its job.
+  void goes_on_waiting(Session& session, job_id id, job_id core) {
+    if (session.contains(id)) return adopt_announced(session.at(id));
+    if (!session.contains(core)) return;
+    for (const job_id pod : session.at(core).elastic_pods) {
+      if (session.at(pod).state == job_state::pending) adopt_announced(session.at(pod));
+    }
   }
   void undo_pipelined(Session& session, const record& r, job_id beneficiary, bool is_moved, pod_set moved) {
     const job_id id = r.facts.id;
