@@ -120,14 +120,15 @@ void add_source(CLI::App& command, lab::scenario_source& source) {
 
 void add_measuring(CLI::App& command, lab::measuring_options& measured) {
   command.add_option("--window", measured.window,
-                     "FROM,TO in seconds: figures over time are of this part, and those of jobs of jobs that "
-                     "come in it; either may be left out");
-  command.add_option("--warm-up", measured.warm_up,
-                     "so many seconds after the first submission are left out of the figures");
-  command.add_flag("--no-drain", measured.no_drain, "what comes after the last submission is left out");
+                     "FROM,TO, as in 3600,86400 or 12h,3d: figures over time are of this part, and those of "
+                     "jobs of jobs that come in it; either may be left out");
   command.add_option(
-      "--grace", measured.grace,
-      "so many seconds may a quota wait for what it has lent before it counts as violated (60)");
+      "--warm-up", measured.warm_up,
+      "that much after the first submission is left out of the figures: seconds, or as in 12h");
+  command.add_flag("--no-drain", measured.no_drain, "what comes after the last submission is left out");
+  command.add_option("--grace", measured.grace,
+                     "so long may a quota wait for what it has lent before it counts as violated (60): "
+                     "seconds, or as in 5m");
   command.add_flag("--isolated", measured.isolated,
                    "also replay each tenant alone, on its quota and on its weight share of the cluster");
 }
@@ -310,13 +311,26 @@ struct command_line {
     compare_->add_option("--html", comparison_page_,
                          "instead: a page with curves of replays, or with means of sweeps, into this file (- "
                          "for standard output)");
-    compare_->add_flag("--force", replaces_page_, "replace the page if it is there");
+    compare_
+        ->add_option("--curve", c.curves,
+                     "of sweeps over loads: these figures of every policy over the load, as in queue_s/mean")
+        ->delimiter(',')
+        ->excludes("--all")
+        ->excludes("--figures");
+    compare_
+        ->add_option("--svg", c.svg,
+                     "also a drawing of each curve, in this directory (without --curve, of the main figures)")
+        ->excludes("--html")
+        ->excludes("--all")
+        ->excludes("--figures");
+    compare_->add_flag("--force", c.force, "replace the page or the drawings if they are there");
     add_max_input(*compare_);
     compare_->footer(
         "Of several runs a side it shows mean ± standard deviation, and ~ where the difference is within "
         "it.\n"
         "Examples:  allot compare runs/fifo runs/standard\n"
         "           allot compare sweeps/mix --figures queue_s/mean,preemptions\n"
+        "           allot compare sweeps/loads --curve queue_s/mean,jain --svg figures\n"
         "           allot compare runs/fifo runs/standard --html comparison.html");
   }
   void add_import() {
@@ -454,7 +468,8 @@ struct command_line {
 
   [[nodiscard]] int run_compare() const {
     if (comparison_page_.empty()) return lab::compare(compare_options_);
-    return lab::write_comparison_page(compare_options_.runs, comparison_page_, replaces_page_);
+    return lab::write_comparison_page(compare_options_.runs, comparison_page_, compare_options_.force,
+                                      compare_options_.curves);
   }
 
   CLI::App& app_;
@@ -475,7 +490,6 @@ struct command_line {
   lab::compare_options compare_options_;
   lab::import_options import_options_;
   std::string comparison_page_;
-  bool replaces_page_ = false;
   lab::generate_options generate_options_;
   lab::fill_command fill_command_;
 };
