@@ -4,6 +4,7 @@
 #include "lab/compare.hpp"
 #include "lab/compare_page.hpp"
 #include "lab/decide.hpp"
+#include "lab/draw.hpp"
 #include "lab/explain_job.hpp"
 #include "lab/files.hpp"
 #include "lab/fill.hpp"
@@ -167,6 +168,7 @@ struct command_line {
     add_check();
     add_decide();
     add_explain();
+    add_draw();
     add_replay();
     add_sweep();
     add_compare();
@@ -182,6 +184,7 @@ struct command_line {
     if (check_->parsed()) return lab::run_check(check_source_);
     if (decide_->parsed()) return lab::run_decide(decide_options_);
     if (explain_->parsed()) return lab::run_explain(explain_options_);
+    if (draw_->parsed()) return lab::run_draw(draw_options_);
     if (replay_->parsed()) return run_replay();
     if (sweep_->parsed()) return lab::sweep(sweep_options_);
     if (compare_->parsed()) return run_compare();
@@ -228,6 +231,19 @@ struct command_line {
     explain_->add_flag("--json", explain_options_.json, "as data, for programs");
     explain_->footer(
         "Example:  allot explain --policy static_quotas bench/lab/scenarios/hyperpod_example.json b2");
+  }
+  void add_draw() {
+    draw_ = app_.add_subcommand("draw", "the quotas of a scenario, or its topology, as a graph for GraphViz");
+    draw_->add_option("SCENARIO", draw_options_.source.file, "a scenario (JSON)")->required();
+    add_source(*draw_, draw_options_.source);
+    draw_->add_flag("--topology", draw_options_.topology,
+                    "the nodes and the domains around them, instead of the quotas");
+    draw_->add_option("--out", draw_options_.out, "the file that is made (DOT); - for standard output")
+        ->capture_default_str();
+    draw_->add_flag("--force", draw_options_.force, "replace the file if it is there");
+    draw_->footer(
+        "Examples:  allot draw bench/lab/scenarios/three_teams.json | dot -Tsvg >quotas.svg\n"
+        "           allot draw --topology bench/lab/scenarios/topology_and_mig.json --out topology.dot");
   }
   void add_replay() {
     replay_ = app_.add_subcommand("replay",
@@ -476,6 +492,7 @@ struct command_line {
   CLI::App* check_ = nullptr;
   CLI::App* decide_ = nullptr;
   CLI::App* explain_ = nullptr;
+  CLI::App* draw_ = nullptr;
   CLI::App* replay_ = nullptr;
   CLI::App* sweep_ = nullptr;
   CLI::App* compare_ = nullptr;
@@ -485,6 +502,7 @@ struct command_line {
   lab::scenario_source check_source_;
   lab::decide_options decide_options_;
   lab::explain_options explain_options_;
+  lab::draw_options draw_options_;
   lab::replay_options replay_options_;
   lab::sweep_options sweep_options_;
   lab::compare_options compare_options_;
