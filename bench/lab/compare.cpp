@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/compare.hpp"
 
+#include "lab/compare_curves.hpp"
 #include "lab/files.hpp"
+#include "lab/json_reader.hpp"
 #include "lab/staging.hpp"
 #include "lab/sweep_results.hpp"
 #include "lab/terminal.hpp"
@@ -15,6 +17,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <tuple>
@@ -259,7 +262,11 @@ std::string remarks(const std::vector<run_group>& groups) {
         "\nmean ± standard deviation over the runs; ~: the difference is within the deviation (of the "
         "differences\nbetween runs of one seed, where each seed is there once)\n";
   }
+  if (const std::string part = measured_by_all(groups); !part.empty()) text += "\nmeasured " + part + '\n';
+  const std::string first_part = measured_by(groups.front());
   for (std::size_t g = 1; g < groups.size(); ++g) {
+    const std::string other = remark_on_window(measured_by(groups[g]), first_part, groups.front().label);
+    if (!other.empty()) text += '\n' + groups[g].label + ' ' + other + '\n';
     const shared_input shared = shared_by(groups.front(), groups[g]);
     if (shared == shared_input::all) continue;
     text += '\n' + groups[g].label + ' ' + remark_on(shared, groups.front().label) + '\n';
@@ -270,7 +277,73 @@ std::string remarks(const std::vector<run_group>& groups) {
   return text;
 }
 
+/// Reports figures that no run has.
+void check_figures(const std::vector<run_group>& groups, const std::vector<std::string>& figures,
+                   const char* option, errors& found) {
+  if (!found.empty() || figures.empty()) return;
+  const std::vector<std::string> known = all_figures(groups);
+  for (const std::string& f : figures) {
+    if (std::find(known.begin(), known.end(), f) != known.end()) continue;
+    const std::string_view meant = nearest(f, {known.begin(), known.end()});
+    const std::string hint =
+        meant.empty() ? "--format csv lists all" : "did you mean \"" + std::string{meant} + "\"?";
+    found.add(option, {}, "none of the runs has a figure \"" + f + "\" (" + hint + ')');
+  }
+}
+
+/// Writes the drawings, and their names into `written`. Returns what could not be written, or an empty
+/// string.
+std::string write_drawings(const std::vector<load_curves>& curves, const compare_options& options,
+                           std::string& written) {
+  const std::vector<std::string> names = curve_files(curves);
+  std::error_code error;
+  fs::create_directories(options.svg, error);
+  if (error) return "can't make the directory " + options.svg + ": " + error.message();
+  // All of them or none.
+  for (const std::string& name : names) {
+    const std::string path = (fs::path{options.svg} / name).string();
+    if (!options.force && fs::exists(fs::symlink_status(path, error))) {
+      return path + " exists (--force replaces it)";
+    }
+  }
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    const report::chart drawn = chart_of(curves[i]);
+    const std::string svg = report::standalone_svg(std::span{&drawn, 1}, drawn.title());
+    std::string problem = publish_file((fs::path{options.svg} / names[i]).string(), svg, options.force);
+    if (!problem.empty()) return problem;
+    written += (written.empty() ? "" : ", ") + names[i];
+  }
+  return {};
+}
+
+int compare_over_load(const compare_options& options, const std::vector<run_group>& groups, errors& found) {
+  check_curves(groups, options.curves, options.curves.empty() ? "--svg" : "--curve", found);
+  if (!found.empty()) return complain(found);
+  const std::vector<load_curves> curves = curves_over_load(groups, options.curves);
+  std::string text = curve_tables(curves, options.format);
+  if (!options.svg.empty()) {
+    std::string written;
+    const std::string problem = write_drawings(curves, options, written);
+    if (!problem.empty()) return complain(problem);
+    // A table for programs has nothing else on standard output.
+    const std::string where = printable(options.svg + ": " + written) + '\n';
+    options.format == "csv" ? print_error(where) : void(text += '\n' + where);
+  }
+  return print_result(text, "the comparison") ? 0 : bad_input_status;
+}
+
 }  // namespace
+
+std::string measured_by(const run_group& group) {
+  return texts_of(group, [](const run_summary& r) { return measured_part(r.measured); });
+}
+
+std::string measured_by_all(const std::vector<run_group>& groups) {
+  const std::string first = measured_by(groups.front());
+  const bool is_whole = first == measured_part({});
+  const auto same = [&](const run_group& g) { return measured_by(g) == first; };
+  return is_whole || !std::all_of(groups.begin(), groups.end(), same) ? std::string{} : first;
+}
 
 shared_input shared_by(const run_group& a, const run_group& b) {
   if (a.runs.size() != b.runs.size()) return shared_input::none;
@@ -330,17 +403,22 @@ std::string compared(const std::vector<run_group>& groups, const compare_options
   return (options.format == "markdown" ? markdown_table(rows) : as_text(rows)) + remarks(groups);
 }
 
+void check_curves(const std::vector<run_group>& groups, const std::vector<std::string>& curves,
+                  const char* option, errors& found) {
+  check_figures(groups, curves, option, found);
+  if (!found.empty() || !curves_over_load(groups, curves).empty()) return;
+  found.add(option, {},
+            "expected a sweep that ran a scenario at two loads or more: there is none among the runs");
+}
+
 int compare(const compare_options& options) {
   errors found;
   const std::vector<run_group> groups = read_groups(options.runs, found);
+  if (!options.curves.empty() || !options.svg.empty()) return compare_over_load(options, groups, found);
   if (found.empty() && groups.size() < 2) {
     found.add(options.runs.front(), {}, "expected two sides or more to compare, found one");
   }
-  const std::vector<std::string> known = all_figures(groups);
-  for (const std::string& f : options.figures) {
-    if (!found.empty() || std::find(known.begin(), known.end(), f) != known.end()) continue;
-    found.add("--figures", {}, "none of the runs has a figure \"" + f + "\" (--format csv lists all)");
-  }
+  check_figures(groups, options.figures, "--figures", found);
   if (!found.empty()) return complain(found);
   std::string text = compared(groups, options);
   if (options.format != "csv") text = printable_lines(text);

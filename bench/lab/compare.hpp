@@ -23,6 +23,12 @@ struct compare_options {
   bool all = false;
   /// Only these, by their names in CSV.
   std::vector<std::string> figures{};
+  /// Instead, these over the loads of sweeps.
+  std::vector<std::string> curves{};
+  /// The directory for a drawing of each of them; empty: none. Without `curves` it gets the main figures.
+  std::string svg{};
+  /// Drawings may be replaced.
+  bool force = false;
 };
 
 /// Runs that are one side of a comparison: one configuration with several seeds.
@@ -33,14 +39,25 @@ struct run_group {
   /// name.
   std::string set{};
   std::string side = label;
+  /// For a sweep: the scenario, and the load ("0.9", "x2.6"; empty if the workload is unchanged).
+  std::string scenario{};
+  std::string load{};
 };
 
 /// The figure in each run of the group that has it, with the run's seed.
 [[nodiscard]] std::vector<seeded_value> values_of(const run_group& group, std::string_view figure);
+/// Which part of its runs a side measures: "the whole run", "without the first 12h".
+[[nodiscard]] std::string measured_by(const run_group& group);
+/// The same for all sides, if it is the same part and not the whole; else empty. Precondition: there is one.
+[[nodiscard]] std::string measured_by_all(const std::vector<run_group>& groups);
 /// The least that runs with the same seed share, if each seed occurs once. With one run per side the seed
 /// does not matter, since it may belong to the policy only.
 [[nodiscard]] shared_input shared_by(const run_group& a, const run_group& b);
 [[nodiscard]] mean_and_deviation summary_of(const std::vector<seeded_value>& values);
+
+/// Reports, as of that option, figures that no run has, and that there is no sweep over loads.
+void check_curves(const std::vector<run_group>& groups, const std::vector<std::string>& curves,
+                  const char* option, errors& found);
 
 /// The groups that the names refer to.
 [[nodiscard]] std::vector<run_group> read_groups(const std::vector<std::string>& names, errors& found);

@@ -242,6 +242,11 @@ class comparison {
       others.emplace_back(runs_[i].label(), shared_by(runs_.front().summary.input, runs_[i].summary.input));
     }
     write_other_inputs(html, runs_.front().label(), others);
+    const std::string first_part = measured_part(runs_.front().summary.measured);
+    for (const compared_run& r : runs_) {
+      write_other_window(html, r.label(), measured_part(r.summary.measured), runs_.front().label(),
+                         first_part);
+    }
     html += "</header>\n";
   }
 
@@ -297,6 +302,7 @@ class comparison {
     fact("allot", [](const run_summary& r) { return r.version; });
     fact("input", [](const run_summary& r) { return r.input.hash; });
     fact("decisions", [](const run_summary& r) { return r.decision_hash; });
+    fact("measured", [](const run_summary& r) { return measured_part(r.measured); });
     write_table(html, figures_shown_first());
     html += "</table></div></figure>\n";
   }
@@ -325,7 +331,7 @@ class comparison {
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       if (runs_[i].pending.empty()) continue;
       chart c{"gpus", runs_[i].label(), "GPUs in use by quota", ""};
-      c.set_ticks(time_ticks(begin_, end_));
+      c.set_ticks(time_ticks(begin_, end_), std::string{time_axis_title});
       c.set_values(scale_for(most), "GPUs");
       std::vector<chart::steps> curves;
       std::vector<std::string> css;
@@ -346,7 +352,7 @@ class comparison {
   void write_waiting(std::string& html) const {
     if (!has_curves_ || end_ <= begin_) return;
     chart c{"waiting", "Waiting jobs", "how many are submitted and do not run", ""};
-    c.set_ticks(time_ticks(begin_, end_));
+    c.set_ticks(time_ticks(begin_, end_), std::string{time_axis_title});
     std::int64_t most = 1000;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       if (runs_[i].pending.empty()) continue;
@@ -369,7 +375,7 @@ class comparison {
     const log_time_axis axis{longest};
     chart c{"waiting_times", "How long jobs wait",
             "the part of the jobs that had started after so long; of those that started at all", ""};
-    c.set_ticks(axis.ticks());
+    c.set_ticks(axis.ticks(), std::string{wait_axis_title});
     c.make_tall();
     std::int64_t least = million;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
@@ -429,7 +435,8 @@ bool has_several_runs(const std::string& name) {
 
 }  // namespace
 
-int write_comparison_page(const std::vector<std::string>& runs, const std::string& path, bool force) {
+int write_comparison_page(const std::vector<std::string>& runs, const std::string& path, bool force,
+                          const std::vector<std::string>& curves) {
   errors found;
   std::string html;
   if (std::any_of(runs.begin(), runs.end(), has_several_runs)) {
@@ -437,7 +444,10 @@ int write_comparison_page(const std::vector<std::string>& runs, const std::strin
     if (found.empty() && groups.size() < 2) {
       found.add(runs.front(), {}, "expected two sides or more to compare, found one");
     }
-    if (found.empty()) html = page_of_sides(groups);
+    if (!curves.empty()) check_curves(groups, curves, "--curve", found);
+    if (found.empty()) html = page_of_sides(groups, curves);
+  } else if (!curves.empty()) {
+    check_curves({}, {}, "--curve", found);
   } else {
     comparison c;
     for (const std::string& run : runs) c.add(run, found);

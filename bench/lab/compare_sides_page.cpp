@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/compare_sides_page.hpp"
 
+#include "lab/compare_curves.hpp"
 #include "lab/deviation.hpp"
 #include "lab/report.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -22,19 +22,6 @@ namespace {
 
 using report::escaped;
 using report::grouped;
-
-/// The figures that are drawn: main figures and others.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 10> drawn_figures = {
-    {{"allocation_rate", "Utilisation"},
-     {"queue_s/mean", "Wait before the first start, mean"},
-     {"queue_s/p99", "Wait, 99th percentile"},
-     {"worst_tenant/queue_s/mean", "Wait of the worst tenant, mean"},
-     {"jct_s/mean", "Completion, mean"},
-     {"isolated/sharing_anomaly_s", "Sharing anomaly"},
-     {"preemptions", "Preemptions"},
-     {"lost_gpu_h", "Lost, GPU-h"},
-     {"jain", "Fairness (Jain)"},
-     {"fair_share_error_gpu_h", "Short of fair shares, GPU-h"}}};
 
 constexpr std::string_view own_style =
     "<style>.bar svg{position:absolute;inset:0;width:100%;height:100%;display:block;border-radius:3px}"
@@ -158,6 +145,7 @@ void write_table(std::string& html, const side_set& set) {
   html += "<div class=\"scroll gap\"><table>\n";
   row({}, "th", [](const run_group& side) { return escaped(side.side); });
   row("runs", "td", [](const run_group& side) { return grouped(side.runs.size()); });
+  row("measured", "td", [](const run_group& side) { return escaped(measured_by(side)); });
   for (const shown_figure& f : figures_shown_first()) write_row(html, set, f);
   for (const std::string& tenant : tenants_of(set)) {
     row(escaped(tenant), "th", [](const run_group&) { return std::string{}; });
@@ -173,6 +161,10 @@ void write_set(std::string& html, const side_set& set) {
   for (const run_group* side : set.sides)
     others.emplace_back(side->side, shared_by(*set.sides.front(), *side));
   write_other_inputs(html, set.sides.front()->side, others);
+  const std::string first_part = measured_by(*set.sides.front());
+  for (const run_group* side : set.sides) {
+    write_other_window(html, side->side, measured_by(*side), set.sides.front()->side, first_part);
+  }
   html += "<div class=\"panels two\">\n";
   for (const auto& [name, title] : drawn_figures) write_bars(html, set, name, title);
   html += "</div>\n";
@@ -218,7 +210,14 @@ void write_other_inputs(std::string& html, std::string_view first,
   }
 }
 
-std::string page_of_sides(const std::vector<run_group>& groups) {
+void write_other_window(std::string& html, std::string_view run, std::string_view part,
+                        std::string_view first, std::string_view part_of_first) {
+  const std::string remark = remark_on_window(part, part_of_first, first);
+  if (remark.empty()) return;
+  html.append("<p><b>").append(escaped(run)).append("</b> ").append(escaped(remark)).append("</p>\n");
+}
+
+std::string page_of_sides(const std::vector<run_group>& groups, const std::vector<std::string>& curves) {
   std::string html;
   std::string title = "Comparison:";
   for (const run_group& g : groups) title += (&g == groups.data() ? " " : ", ") + g.label;
@@ -226,6 +225,7 @@ std::string page_of_sides(const std::vector<run_group>& groups) {
   html += own_style;
   write_head(html, groups);
   html += "<main>\n";
+  html += curve_figures(curves_over_load(groups, curves));
   for (const side_set& set : sets_of(groups)) write_set(html, set);
   html += "</main>\n";
   report::end_page(html, false);

@@ -153,6 +153,9 @@ class experiment_reader {
       to_.name = read_string(*name, found_).value_or("");
       check_name(*name, to_.name, found_);
     }
+    if (const auto until = top.find("until")) to_.until = read_time_value(*until, found_);
+    if (const auto v = top.find("isolated")) to_.measured.isolated = read_bool(*v, found_).value_or(false);
+    read_measured(top, to_.measured);
     if (const auto loads = top.find("loads")) to_.loads = read_loads(*loads, found_);
     to_.seeds = {1};
     if (const auto seeds = top.find("seeds")) to_.seeds = read_seeds(*seeds, found_);
@@ -161,9 +164,7 @@ class experiment_reader {
       if (to_.scenarios.empty() && found_.empty()) scenarios->report(found_, "expected a scenario or more");
     }
     read_policies(top);
-    if (const auto until = top.find("until")) to_.until = read_time_value(*until, found_);
     if (const auto time = top.find("max_time")) to_.max_time = read_time_value(*time, found_);
-    if (const auto v = top.find("isolated")) to_.isolated = read_bool(*v, found_).value_or(false);
     if (const auto queue = top.find("max_queue")) {
       const auto n = read_whole(*queue, 1, 1'000'000'000'000, found_);
       if (n) to_.max_queue = static_cast<std::uint64_t>(*n);
@@ -173,6 +174,40 @@ class experiment_reader {
   }
 
  private:
+  /// Reads how replays are measured; what is not there stays as it is.
+  void read_measured(json_object& of, measuring& m) {
+    std::optional<json_value> last;
+    const std::size_t before = found_.size();
+    // As on the command line, where the options are texts.
+    const auto read = [&](std::string_view key, std::string measuring_options::*option) {
+      const auto value = of.find(key);
+      if (!value) return std::optional<measuring>{};
+      last = value;
+      measuring_options options;
+      if (value->is_string() || value->is_number()) options.*option = value->text();
+      errors wrong;
+      measuring given = read_measuring(options, wrong);
+      for (const errors::error& e : wrong.kept()) value->report(found_, e.text);
+      if ((options.*option).empty()) {
+        const std::string_view expected =
+            key == "window" ? R"("FROM,TO", as in "3600,86400" or "12h,")" : time_forms;
+        value->report(found_, "expected " + std::string{expected} + ", found " + value->shown());
+      }
+      return std::optional{given};
+    };
+    if (const auto given = read("window", &measuring_options::window)) {
+      m.from = given->from;
+      m.to = given->to;
+    }
+    if (const auto given = read("warm_up", &measuring_options::warm_up)) m.warm_up = given->warm_up;
+    if (const auto given = read("grace", &measuring_options::grace)) m.grace = given->grace;
+    if (const auto v = of.find("no_drain")) m.no_drain = read_bool(*v, found_).value_or(m.no_drain);
+    if (!last || found_.size() != before) return;
+    if (std::string nothing = nothing_measured(m, to_.until); !nothing.empty()) {
+      last->report(found_, std::move(nothing));
+    }
+  }
+
   void read_policies(json_object& top) {
     if (const auto policies = top.find("policies"); policies && expect_array(*policies, found_)) {
       policies->for_each([&](json_value p) {
@@ -204,6 +239,7 @@ class experiment_reader {
   void read_scenario_part(json_value value) {
     experiment_scenario s;
     s.place = value.pointer();
+    s.measured = to_.measured;
     std::optional<json_value> named;
     if (value.is_string()) {
       take_file(value, s);
@@ -242,6 +278,7 @@ class experiment_reader {
         }
       }
       if (const auto loads = o.find("loads")) s.loads = read_loads(*loads, found_);
+      read_measured(o, s.measured);
       o.reject_unknown();
     }
     if (named) s.name = read_string(*named, found_).value_or("");
@@ -458,7 +495,16 @@ void make_points(experiment& e, const experiment_source& source, errors& found) 
           key.add(e.max_queue.value_or(0));
           key.add(e.max_time.value_or(-1));
           key.add(std::uint64_t{source.full ? 1U : 0U});
-          key.add(std::uint64_t{e.isolated ? 1U : 0U});
+          key.add(std::uint64_t{of.measured.isolated ? 1U : 0U});
+          // Only what is not the default: the key of a point that measures its whole run is an old one.
+          for (const auto& [option, value] : window_options(of.measured)) {
+            key.add_text(option);
+            key.add_text(value);
+          }
+          if (of.measured.grace != measuring{}.grace) {
+            key.add_text("grace");
+            key.add(of.measured.grace);
+          }
           point.key = key.hex();
           all.add_text(point.name);
           all.add_text(point.key);

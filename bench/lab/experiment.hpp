@@ -3,6 +3,7 @@
 
 #include "lab/errors.hpp"
 #include "lab/generated.hpp"
+#include "lab/measuring.hpp"
 #include "lab/scenario.hpp"
 
 #include <allot/core/time.hpp>
@@ -51,6 +52,8 @@ struct experiment_scenario {
   std::string place{};
   /// Replaces the experiment's loads.
   std::optional<std::vector<load_setting>> loads{};
+  /// How its replays are measured: as the experiment says, or as it says itself.
+  measuring measured{};
   /// Its own policy places pods at random.
   bool draws_places = false;
   /// Hash of the scenario and its trace; for a generated workload, of the scenario only.
@@ -89,8 +92,8 @@ struct experiment {
   std::optional<instant> until{};
   std::optional<std::uint64_t> max_queue{};
   std::optional<instant> max_time{};
-  /// Also replay each tenant alone, for the sharing anomaly.
-  bool isolated = false;
+  /// How replays are measured; `isolated`: also each tenant alone, for the sharing anomaly.
+  measuring measured{};
   /// The name of the policy that the others are compared with; may be empty.
   std::string baseline{};
   std::vector<experiment_point> points;

@@ -189,6 +189,9 @@ void write_window(json_writer& json, const replay_result& r) {
   json.member("jobs", std::uint64_t{f.jobs_in_window});
   json.end_object();
   json.key("grace_s").raw(decimal(r.measured.grace));
+  json.key("measured").begin_object();
+  for (const auto& [option, value] : window_options(r.measured)) json.member(option, value);
+  json.end_object();
 }
 
 void write_cluster(json_writer& json, const replay_result& r) {

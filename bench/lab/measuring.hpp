@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace allot {
@@ -55,6 +56,14 @@ struct measuring {
 
 /// Reads the options; errors are added to `found`.
 [[nodiscard]] measuring read_measuring(const measuring_options& options, errors& found);
+
+/// The options that choose the window, as `read_measuring` takes them: "warm_up" and "43200". Only those that
+/// are not the default, so there are none if the whole run is measured.
+[[nodiscard]] std::vector<std::pair<std::string_view, std::string>> window_options(const measuring& m);
+/// The same for people: "without the first 12h, up to the last submission". Empty for the whole run.
+[[nodiscard]] std::string window_text(const measuring& m);
+/// Why nothing would be measured of a replay that ends at `until`; empty if something may be.
+[[nodiscard]] std::string nothing_measured(const measuring& m, std::optional<instant> until);
 
 /// How a tenant fares alone.
 struct tenant_alone {

@@ -4,6 +4,7 @@
 #include "lab/compare.hpp"
 #include "lab/compare_page.hpp"
 #include "lab/decide.hpp"
+#include "lab/draw.hpp"
 #include "lab/explain_job.hpp"
 #include "lab/files.hpp"
 #include "lab/fill.hpp"
@@ -120,14 +121,15 @@ void add_source(CLI::App& command, lab::scenario_source& source) {
 
 void add_measuring(CLI::App& command, lab::measuring_options& measured) {
   command.add_option("--window", measured.window,
-                     "FROM,TO in seconds: figures over time are of this part, and those of jobs of jobs that "
-                     "come in it; either may be left out");
-  command.add_option("--warm-up", measured.warm_up,
-                     "so many seconds after the first submission are left out of the figures");
-  command.add_flag("--no-drain", measured.no_drain, "what comes after the last submission is left out");
+                     "FROM,TO, as in 3600,86400 or 12h,3d: figures over time are of this part, and those of "
+                     "jobs of jobs that come in it; either may be left out");
   command.add_option(
-      "--grace", measured.grace,
-      "so many seconds may a quota wait for what it has lent before it counts as violated (60)");
+      "--warm-up", measured.warm_up,
+      "that much after the first submission is left out of the figures: seconds, or as in 12h");
+  command.add_flag("--no-drain", measured.no_drain, "what comes after the last submission is left out");
+  command.add_option("--grace", measured.grace,
+                     "so long may a quota wait for what it has lent before it counts as violated (60): "
+                     "seconds, or as in 5m");
   command.add_flag("--isolated", measured.isolated,
                    "also replay each tenant alone, on its quota and on its weight share of the cluster");
 }
@@ -166,6 +168,7 @@ struct command_line {
     add_check();
     add_decide();
     add_explain();
+    add_draw();
     add_replay();
     add_sweep();
     add_compare();
@@ -181,6 +184,7 @@ struct command_line {
     if (check_->parsed()) return lab::run_check(check_source_);
     if (decide_->parsed()) return lab::run_decide(decide_options_);
     if (explain_->parsed()) return lab::run_explain(explain_options_);
+    if (draw_->parsed()) return lab::run_draw(draw_options_);
     if (replay_->parsed()) return run_replay();
     if (sweep_->parsed()) return lab::sweep(sweep_options_);
     if (compare_->parsed()) return run_compare();
@@ -227,6 +231,19 @@ struct command_line {
     explain_->add_flag("--json", explain_options_.json, "as data, for programs");
     explain_->footer(
         "Example:  allot explain --policy static_quotas bench/lab/scenarios/hyperpod_example.json b2");
+  }
+  void add_draw() {
+    draw_ = app_.add_subcommand("draw", "the quotas of a scenario, or its topology, as a graph for GraphViz");
+    draw_->add_option("SCENARIO", draw_options_.source.file, "a scenario (JSON)")->required();
+    add_source(*draw_, draw_options_.source);
+    draw_->add_flag("--topology", draw_options_.topology,
+                    "the nodes and the domains around them, instead of the quotas");
+    draw_->add_option("--out", draw_options_.out, "the file that is made (DOT); - for standard output")
+        ->capture_default_str();
+    draw_->add_flag("--force", draw_options_.force, "replace the file if it is there");
+    draw_->footer(
+        "Examples:  allot draw bench/lab/scenarios/three_teams.json | dot -Tsvg >quotas.svg\n"
+        "           allot draw --topology bench/lab/scenarios/topology_and_mig.json --out topology.dot");
   }
   void add_replay() {
     replay_ = app_.add_subcommand("replay",
@@ -310,13 +327,26 @@ struct command_line {
     compare_->add_option("--html", comparison_page_,
                          "instead: a page with curves of replays, or with means of sweeps, into this file (- "
                          "for standard output)");
-    compare_->add_flag("--force", replaces_page_, "replace the page if it is there");
+    compare_
+        ->add_option("--curve", c.curves,
+                     "of sweeps over loads: these figures of every policy over the load, as in queue_s/mean")
+        ->delimiter(',')
+        ->excludes("--all")
+        ->excludes("--figures");
+    compare_
+        ->add_option("--svg", c.svg,
+                     "also a drawing of each curve, in this directory (without --curve, of the main figures)")
+        ->excludes("--html")
+        ->excludes("--all")
+        ->excludes("--figures");
+    compare_->add_flag("--force", c.force, "replace the page or the drawings if they are there");
     add_max_input(*compare_);
     compare_->footer(
         "Of several runs a side it shows mean ± standard deviation, and ~ where the difference is within "
         "it.\n"
         "Examples:  allot compare runs/fifo runs/standard\n"
         "           allot compare sweeps/mix --figures queue_s/mean,preemptions\n"
+        "           allot compare sweeps/loads --curve queue_s/mean,jain --svg figures\n"
         "           allot compare runs/fifo runs/standard --html comparison.html");
   }
   void add_import() {
@@ -454,13 +484,15 @@ struct command_line {
 
   [[nodiscard]] int run_compare() const {
     if (comparison_page_.empty()) return lab::compare(compare_options_);
-    return lab::write_comparison_page(compare_options_.runs, comparison_page_, replaces_page_);
+    return lab::write_comparison_page(compare_options_.runs, comparison_page_, compare_options_.force,
+                                      compare_options_.curves);
   }
 
   CLI::App& app_;
   CLI::App* check_ = nullptr;
   CLI::App* decide_ = nullptr;
   CLI::App* explain_ = nullptr;
+  CLI::App* draw_ = nullptr;
   CLI::App* replay_ = nullptr;
   CLI::App* sweep_ = nullptr;
   CLI::App* compare_ = nullptr;
@@ -470,12 +502,12 @@ struct command_line {
   lab::scenario_source check_source_;
   lab::decide_options decide_options_;
   lab::explain_options explain_options_;
+  lab::draw_options draw_options_;
   lab::replay_options replay_options_;
   lab::sweep_options sweep_options_;
   lab::compare_options compare_options_;
   lab::import_options import_options_;
   std::string comparison_page_;
-  bool replaces_page_ = false;
   lab::generate_options generate_options_;
   lab::fill_command fill_command_;
 };

@@ -268,6 +268,10 @@ int replay(const replay_options& options) {
   errors found;
   replay_control control = control_of(options, found);
   const measuring measured = read_measuring(options.measured, found);
+  if (found.empty()) {
+    const std::string nothing = nothing_measured(measured, control.until);
+    if (!nothing.empty()) found.add(measured.from ? "--window" : "--warm-up", {}, nothing);
+  }
   if (options.out.empty() && !control.look_at) {
     found.add("--out", {}, "expected the directory that is made (or --at, to print one moment)");
   }

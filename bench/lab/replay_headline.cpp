@@ -158,6 +158,10 @@ std::string warnings(const replay_result& r) {
   if (r.measured.isolated && r.stopped && r.stopped->why != stop_reason::until) {
     text += "--isolated: each tenant alone is not replayed, because the replay was ended\n";
   }
+  if (r.figures.jobs_in_window == 0 && !window_options(r.measured).empty()) {
+    text += "no job was submitted in the part that is measured (" + window_text(r.measured) +
+            "): there are no means, and figures over time may be of nothing\n";
+  }
   const sim::job_counts& jobs = r.figures.of.jobs;
   if (jobs.refused != 0) {
     text += counted_jobs(jobs.refused) + " refused:\n";
@@ -211,6 +215,7 @@ std::string headline(const replay_result& r) {
       text, "fairness",
       "Jain " + index_text(sim::rate_in_millionths(f.jain, static_cast<wide>(f.active) * 1'000'000'000), 3) +
           ", " + hours(f.of.fair_share_error) + " GPU-h short of fair shares");
+  if (const std::string part = window_text(r.measured); !part.empty()) append_line(text, "measured", part);
   append_line(text, "made by", "allot " + own_version() + ", seed " + std::to_string(r.seed));
   if (f.of.waited.total() != 0) append_line(text, "waiting", waiting_line(f.of.waited));
   append_isolated(text, r);

@@ -152,6 +152,8 @@ struct replay_result {
   std::vector<replayed_quota> quotas{};
   /// False if the quotas were made of the trace's tenants; then the root belongs to no tenant.
   bool has_own_quotas = true;
+  /// The quotas that charts and tables show by name, whatever GPU time they have; empty: those with the most.
+  std::vector<quota_id> chosen{};
   /// Null without nodes.
   const gpu::cluster* cluster = nullptr;
   /// By submission, then id.

@@ -35,12 +35,35 @@ std::string css_percent(std::int64_t millionths) {
   return decimal((millionths + 50) / 100 * 10) + '%';
 }
 
+void append_point(std::string& svg, std::int64_t x, std::int64_t y) {
+  append_hundredths(svg, x);
+  svg += ' ';
+  append_hundredths(svg, y);
+}
+
 /// The approximate width of text in the usual font of 12 units; no browser is involved.
 [[nodiscard]] std::int64_t width_of(std::string_view text) {
   std::int64_t characters = 0;
   for (const char c : text) characters += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
   return characters * 7;
 }
+/// A text of at most that width, or its beginning.
+[[nodiscard]] std::string fitted(std::string_view text, std::int64_t width) {
+  if (width_of(text) <= width) return std::string{text};
+  std::string shown;
+  for (const char c : text) {
+    const bool begins_character = (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+    if (begins_character && width_of(shown) + 14 > width) break;
+    shown += c;
+  }
+  return shown + "…";
+}
+
+/// The height of a chart with one row of legend; what each further row takes, and the title of the axis.
+constexpr std::int64_t tall_height = 310;
+constexpr std::int64_t low_height = 200;
+constexpr std::int64_t row_height = 18;
+constexpr std::int64_t title_height = 16;
 
 }  // namespace
 
@@ -58,6 +81,20 @@ scale scale_for(std::int64_t most, bool whole) {
       return s;
     }
   }
+}
+
+range range_for(std::int64_t least, std::int64_t most) {
+  const auto down = [](std::int64_t n, std::int64_t step) {
+    return n >= 0 ? n / step * step : -((-n + step - 1) / step * step);
+  };
+  if (least >= 0 && (least < most - most / 4 || most <= least))
+    return {scale_for(std::max<std::int64_t>(1, most)), 0};
+  range r;
+  // The ends are ticks: a value that is not zero has to be read off somewhere.
+  r.y.step = scale_for(std::max<std::int64_t>(1, most - least)).step;
+  r.bottom = down(least, r.y.step);
+  r.y.top = std::max(-down(-most, r.y.step), r.bottom + r.y.step);
+  return r;
 }
 
 std::vector<tick> time_ticks(instant begin, instant end) {
@@ -138,7 +175,8 @@ std::int64_t chart::y_in(const frame& f, std::int64_t value) const {
 std::vector<tick> chart::value_ticks() const {
   std::vector<tick> ticks;
   const auto add = [&](std::int64_t v) {
-    std::string text = rounded(v < 0 ? -v : v, v % 1000 == 0 ? 0 : v % 100 == 0 ? 1 : 3);
+    std::string text = rounded(v < 0 ? -v : v, v % 1000 == 0 ? 0 : v % 100 == 0 ? 1 : v % 10 == 0 ? 2 : 3);
+    if (v < 0 && has_signs_) text.insert(0, "−");
     ticks.push_back({scaled(v - bottom_, y_.top - bottom_, million), std::move(text)});
   };
   const std::int64_t below = bottom_ < 0 ? -bottom_ / y_.step : 0;
@@ -147,14 +185,32 @@ std::vector<tick> chart::value_ticks() const {
   return ticks;
 }
 
+void chart::write_straight(std::string& svg, const shape& s, const frame& f) const {
+  svg.append("<path class=\"").append(s.css).append("\" d=\"");
+  for (std::size_t i = 0; i < s.curve.size(); ++i) {
+    svg += i == 0 ? 'M' : 'L';
+    append_point(svg, x_in(f, s.curve[i].first), y_in(f, s.curve[i].second));
+  }
+  svg += s.is == form::polygon ? "Z\"/>" : "\"/>";
+  if (s.is == form::polygon) return;
+  // Lines without a length, with round ends: circles would be stretched with the page.
+  svg.append("<path class=\"dots ").append(s.css).append("\" d=\"");
+  for (const auto& [at, value] : s.curve) {
+    svg += 'M';
+    append_point(svg, x_in(f, at), y_in(f, value));
+    svg += "h0";
+  }
+  svg += "\"/>";
+}
+
 void chart::write_path(std::string& svg, const shape& s, const frame& f) const {
   if (s.curve.empty()) return;
+  if (s.is == form::polyline || s.is == form::polygon) return write_straight(svg, s, f);
+  const bool is_filled = s.is == form::area;
   svg.append("<path class=\"").append(s.css).append("\" d=\"M");
   std::int64_t x = x_in(f, s.curve.front().first);
-  std::int64_t y = s.is_filled ? y_in(f, 0) : y_in(f, s.curve.front().second);
-  append_hundredths(svg, x);
-  svg += ' ';
-  append_hundredths(svg, y);
+  std::int64_t y = is_filled ? y_in(f, 0) : y_in(f, s.curve.front().second);
+  append_point(svg, x, y);
   for (std::size_t i = 0; i < s.curve.size(); ++i) {
     const std::int64_t to = y_in(f, s.curve[i].second);
     if (to != y) {
@@ -170,7 +226,7 @@ void chart::write_path(std::string& svg, const shape& s, const frame& f) const {
     svg += 'H';
     append_hundredths(svg, x);
   }
-  if (s.is_filled) {
+  if (is_filled) {
     svg += 'V';
     append_hundredths(svg, y_in(f, 0));
     svg += 'Z';
@@ -182,6 +238,7 @@ void chart::write_plot(std::string& html) const {
   const std::vector<tick> y = value_ticks();
   html.append("<div class=\"chart")
       .append(is_tall_ ? " tall" : "")
+      .append(x_title_.empty() ? "" : " titled")
       .append("\"><div class=y aria-hidden=true>");
   for (const tick& t : y) {
     html.append("<i style=\"bottom:").append(css_percent(t.at)).append("\">").append(t.text).append("</i>");
@@ -213,6 +270,7 @@ void chart::write_plot(std::string& html) const {
     html.append(t.at > 970'000 ? "<i class=end>" : "<i style=\"left:" + css_percent(t.at) + "\">");
     html.append(t.text).append("</i>");
   }
+  if (!x_title_.empty()) html.append("<em>").append(escaped(x_title_)).append("</em>");
   html += "</div></div>\n";
 }
 
@@ -237,11 +295,34 @@ void chart::write_figure(std::string& html) const {
   html += "</figure>\n";
 }
 
-void chart::draw(std::string& svg, std::int64_t x, std::int64_t y, std::int64_t width,
-                 bool with_legend) const {
-  const bool has_legend = with_legend && !legend_.empty();
+std::vector<std::vector<chart::legend_entry>> chart::legend_rows(std::int64_t width) const {
+  std::vector<std::vector<legend_entry>> rows;
+  const std::int64_t room = width - 32;
+  std::int64_t used = room;
+  for (const legend_entry& l : legend_) {
+    legend_entry shown{l.css, fitted(l.text, room - 26)};
+    const std::int64_t needs = 26 + width_of(shown.text);
+    if (rows.empty() || used + needs > room) {
+      rows.emplace_back();
+      used = 0;
+    }
+    rows.back().push_back(std::move(shown));
+    used += needs;
+  }
+  return rows;
+}
+
+std::int64_t chart::drawn_height(std::int64_t width) const {
+  const auto rows = static_cast<std::int64_t>(legend_rows(width).size());
+  return (is_tall_ ? tall_height : low_height) + (x_title_.empty() ? 0 : title_height) +
+         std::max<std::int64_t>(0, rows - 1) * row_height;
+}
+
+void chart::draw(std::string& svg, std::int64_t x, std::int64_t y, std::int64_t width) const {
+  const std::vector<std::vector<legend_entry>> rows = legend_rows(width);
+  const std::int64_t height = is_tall_ ? tall_height : low_height;
   const frame f{(x + 52) * 100, (y + 40) * 100, (width - 66) * 100,
-                (drawn_height() - 64 - (has_legend ? 22 : 0)) * 100};
+                (height - 64 - (rows.empty() ? 0 : 22)) * 100};
   const auto text = [&](std::int64_t at_x, std::int64_t at_y, std::string_view css, std::string_view what) {
     svg.append("<text class=\"").append(css).append("\" x=\"");
     append_hundredths(svg, at_x);
@@ -282,28 +363,35 @@ void chart::draw(std::string& svg, std::int64_t x, std::int64_t y, std::int64_t 
   for (const word& w : labels_) {
     text(x_in(f, w.at), y_in(f, w.value) + 400, "word middle " + w.css, w.text);
   }
-  if (!has_legend) return;
-  std::int64_t at = x + 52;
-  const std::int64_t base = y + drawn_height() - 10;
-  for (const legend_entry& l : legend_) {
-    const std::int64_t needs = 26 + width_of(l.text);
-    if (at + needs > x + width + 20) break;
-    if (const std::string_view css = l.css; css.substr(0, 5) == "rule ") {
-      svg.append("<path class=\"").append(css.substr(5)).append("\" d=\"M").append(std::to_string(at - 4));
-      svg.append(" ").append(std::to_string(base - 4)).append("h16\"/>");
-    } else {
-      svg.append("<rect class=\"").append(css).append("\" x=\"").append(std::to_string(at)).append("\" y=\"");
-      svg.append(std::to_string(base - 9)).append("\" width=\"10\" height=\"10\"/>");
+  if (!x_title_.empty()) {
+    text(f.left + f.width / 2, f.top + f.height + 3100, "tick middle", x_title_);
+  }
+  std::int64_t base = y + height + (x_title_.empty() ? 0 : title_height) - 10;
+  for (const std::vector<legend_entry>& row : rows) {
+    std::int64_t at = x + 52;
+    for (const legend_entry& l : row) {
+      write_mark(svg, l, at, base);
+      text((at + 15) * 100, base * 100, "tick", l.text);
+      at += 26 + width_of(l.text);
     }
-    text((at + 15) * 100, base * 100, "tick", l.text);
-    at += needs;
+    base += row_height;
+  }
+}
+
+void chart::write_mark(std::string& svg, const legend_entry& l, std::int64_t at, std::int64_t base) {
+  if (const std::string_view css = l.css; css.substr(0, 5) == "rule ") {
+    svg.append("<path class=\"").append(css.substr(5)).append("\" d=\"M").append(std::to_string(at - 4));
+    svg.append(" ").append(std::to_string(base - 4)).append("h16\"/>");
+  } else {
+    svg.append("<rect class=\"").append(css).append("\" x=\"").append(std::to_string(at)).append("\" y=\"");
+    svg.append(std::to_string(base - 9)).append("\" width=\"10\" height=\"10\"/>");
   }
 }
 
 std::string standalone_svg(std::span<const chart> charts, std::string_view title) {
   constexpr std::int64_t width = 720;
   std::int64_t height = 16;
-  for (const chart& c : charts) height += c.drawn_height() + 12;
+  for (const chart& c : charts) height += c.drawn_height(width) + 12;
   std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(width + 24) +
                     "\" height=\"" + std::to_string(height) + "\" viewBox=\"0 0 " +
                     std::to_string(width + 24) + ' ' + std::to_string(height) + "\" role=\"img\">\n<title>" +
@@ -312,7 +400,7 @@ std::string standalone_svg(std::span<const chart> charts, std::string_view title
   std::int64_t y = 12;
   for (const chart& c : charts) {
     c.draw(svg, 12, y, width);
-    y += c.drawn_height() + 12;
+    y += c.drawn_height(width) + 12;
   }
   return svg += "</svg>\n";
 }

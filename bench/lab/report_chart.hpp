@@ -30,6 +30,16 @@ struct scale {
 /// are at whole units only.
 [[nodiscard]] scale scale_for(std::int64_t most, bool whole = false);
 
+/// An axis that need not begin at zero.
+struct range {
+  scale y;
+  std::int64_t bottom = 0;
+
+  friend bool operator==(const range&, const range&) = default;
+};
+/// From `least` to `most`: with zero, unless both are far from it in comparison with their distance.
+[[nodiscard]] range range_for(std::int64_t least, std::int64_t most);
+
 /// A label of an axis, at a position in millionths of its length.
 struct tick {
   std::int64_t at = 0;
@@ -56,13 +66,16 @@ class log_time_axis {
   std::vector<tick> ticks_;
 };
 
+/// What the axes of charts over time, and over spans of waiting, are called.
+inline constexpr std::string_view time_axis_title = "simulated time";
+inline constexpr std::string_view wait_axis_title = "wait from submission to the first start";
+
 /// The colours of quotas and runs. Number k is the k-th colour of a palette that people with any colour
 /// vision can tell apart; the last is grey, for everything else.
 inline constexpr std::size_t most_colours = 8;
 
-/// A chart over time, or over spans of time: step curves with axes and labels. It is drawn in two ways:
-/// stretched into the page, with labels in HTML so that they stay readable on a small screen; and as an SVG
-/// of its own.
+/// A chart: curves with axes and labels, mostly steps over time. It is drawn in two ways: stretched into the
+/// page, with labels in HTML so that they stay readable on a small screen; and as an SVG of its own.
 class chart {
  public:
   /// The points of a curve: (position in millionths of the axis, value); a value holds until the next point.
@@ -79,11 +92,21 @@ class chart {
       : name_(std::move(name)), title_(std::move(title)), note_(std::move(note)), kind_(std::move(kind)) {}
 
   void set_values(scale y, std::string unit, std::int64_t bottom = 0);
-  void set_ticks(std::vector<tick> x) { x_ = std::move(x); }
+  /// The labels of the horizontal axis, and what it is.
+  void set_ticks(std::vector<tick> x, std::string title) {
+    x_ = std::move(x);
+    x_title_ = std::move(title);
+  }
+  /// Values below zero have their sign on the axis (without this, both directions count up).
+  void show_signs() { has_signs_ = true; }
   void make_tall() { is_tall_ = true; }
   /// Filled between the curve and zero. Later shapes cover earlier ones.
-  void area(steps curve, std::string css) { shapes_.push_back({std::move(curve), std::move(css), true}); }
-  void line(steps curve, std::string css) { shapes_.push_back({std::move(curve), std::move(css), false}); }
+  void area(steps curve, std::string css) { add(std::move(curve), std::move(css), form::area); }
+  void line(steps curve, std::string css) { add(std::move(curve), std::move(css), form::line); }
+  /// Straight from point to point, with a dot on each.
+  void polyline(steps points, std::string css) { add(std::move(points), std::move(css), form::polyline); }
+  /// Filled between these corners.
+  void polygon(steps corners, std::string css) { add(std::move(corners), std::move(css), form::polygon); }
   /// A word on the chart itself, centred at this position.
   void label(std::int64_t at, std::int64_t value, std::string text, std::string css) {
     labels_.push_back({at, value, std::move(text), std::move(css)});
@@ -101,16 +124,17 @@ class chart {
   /// The complete chart, as a part of the page.
   void write_figure(std::string& html) const;
 
-  /// The height of the chart as a file of its own, and the drawing with its top left corner at (x, y).
-  [[nodiscard]] std::int64_t drawn_height() const noexcept { return is_tall_ ? 310 : 200; }
-  void draw(std::string& svg, std::int64_t x, std::int64_t y, std::int64_t width,
-            bool with_legend = true) const;
+  /// The height of the chart as a file of its own, and the drawing with its top left corner at (x, y). The
+  /// legend has as many rows as it needs.
+  [[nodiscard]] std::int64_t drawn_height(std::int64_t width) const;
+  void draw(std::string& svg, std::int64_t x, std::int64_t y, std::int64_t width) const;
 
  private:
+  enum class form : std::uint8_t { line, area, polyline, polygon };
   struct shape {
     steps curve;
     std::string css;
-    bool is_filled = false;
+    form is{};
   };
   struct word {
     std::int64_t at = 0;
@@ -126,9 +150,16 @@ class chart {
     std::int64_t height = 0;
   };
 
+  void add(steps curve, std::string css, form is) {
+    shapes_.push_back({std::move(curve), std::move(css), is});
+  }
   [[nodiscard]] std::int64_t x_in(const frame& f, std::int64_t at) const;
   [[nodiscard]] std::int64_t y_in(const frame& f, std::int64_t value) const;
   void write_path(std::string& svg, const shape& s, const frame& f) const;
+  void write_straight(std::string& svg, const shape& s, const frame& f) const;
+  static void write_mark(std::string& svg, const legend_entry& l, std::int64_t at, std::int64_t base);
+  /// The legend as drawn: the entries with their texts, which fit into the width, row by row.
+  [[nodiscard]] std::vector<std::vector<legend_entry>> legend_rows(std::int64_t width) const;
   [[nodiscard]] std::vector<tick> value_ticks() const;
 
   std::string name_;
@@ -139,10 +170,12 @@ class chart {
   scale y_{};
   std::int64_t bottom_ = 0;
   std::vector<tick> x_{};
+  std::string x_title_{};
   std::vector<shape> shapes_{};
   std::vector<word> labels_{};
   std::vector<legend_entry> legend_{};
   bool is_tall_ = false;
+  bool has_signs_ = false;
 };
 
 /// The charts, one below the other, as a self-contained SVG.

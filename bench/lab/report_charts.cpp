@@ -109,7 +109,7 @@ class maker {
   [[nodiscard]] chart over_time(std::string name, std::string title, std::string note,
                                 std::string kind) const {
     chart c{std::move(name), std::move(title), std::move(note), std::move(kind)};
-    c.set_ticks(time_ticks(t_.begin, t_.end));
+    c.set_ticks(time_ticks(t_.begin, t_.end), std::string{time_axis_title});
     return c;
   }
   [[nodiscard]] std::vector<std::vector<std::int64_t>> of_layers(const std::vector<drawn_series>& of) const {
@@ -272,7 +272,7 @@ class maker {
     const log_time_axis axis{*std::max_element(all.begin(), all.end())};
     chart c{"waiting_times", "How long jobs wait",
             "the part of the jobs that had started after so long; of those that started at all", "waits"};
-    c.set_ticks(axis.ticks());
+    c.set_ticks(axis.ticks(), std::string{wait_axis_title});
     c.make_tall();
     std::int64_t least = million;
     const auto line = [&](std::vector<instant> of, std::string css) {

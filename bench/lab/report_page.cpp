@@ -46,6 +46,9 @@ figure{margin:36px 0 0}figcaption{margin-bottom:8px}
 .y i,.y em,.x i{font-size:12px;line-height:16px;color:var(--soft);font-variant-numeric:tabular-nums}
 .y i,.x i{position:absolute;font-style:normal;white-space:nowrap}
 .y i{right:0;transform:translateY(50%)}
+.chart.titled{padding-bottom:40px}.titled .y{bottom:40px}
+.x em{position:absolute;left:50%;top:20px;transform:translateX(-50%);font-style:normal;font-size:12px;
+line-height:16px;color:var(--soft);white-space:nowrap}
 .x{position:relative;height:0}.x i{transform:translateX(-50%);top:4px}.x i.end{transform:none;right:-6px}
 .word{position:absolute;transform:translate(-50%,-50%);font-style:normal;font-size:13px;font-weight:600;
 white-space:nowrap;pointer-events:none;color:#fff}
@@ -56,6 +59,8 @@ path{vector-effect:non-scaling-stroke;fill:none;stroke-width:1;stroke-linejoin:r
 .entitled{stroke:var(--ink);stroke-width:1}
 .nominal{stroke:var(--ink);stroke-width:1.5;stroke-dasharray:5 4}
 .curve{stroke-width:2}.everyone{stroke:var(--ink);stroke-dasharray:5 4}
+.dash1{stroke-dasharray:8 4}.dash2{stroke-dasharray:2 4}.dots{stroke-width:7;stroke-linecap:round;stroke-dasharray:none}
+path.band{stroke:none;opacity:.15}
 path.area,rect{stroke:none}
 .lent{fill:var(--lent);background:var(--lent)}
 .busy{fill:var(--busy);background:var(--busy)}.stranded{fill:var(--stranded);background:var(--stranded)}
@@ -71,7 +76,11 @@ path.area,rect{stroke:none}
 .legend b,#tip b,.dot{display:inline-block;width:11px;height:11px;border-radius:2px;margin-right:6px}
 .legend b.rule{height:0;width:18px;border-radius:0;background:none;border-top:1.5px solid var(--ink);
 vertical-align:middle}
-.legend b.nominal,.legend b.everyone{border-top-style:dashed}
+.legend b.nominal,.legend b.everyone,.legend b.dash1{border-top-style:dashed}
+.legend b.curve{border-top-width:3px}.legend b.dash2{border-top-style:dotted}
+.legend b.s0{border-color:var(--c0)}.legend b.s1{border-color:var(--c1)}.legend b.s2{border-color:var(--c2)}
+.legend b.s3{border-color:var(--c3)}.legend b.s4{border-color:var(--c4)}.legend b.s5{border-color:var(--c5)}
+.legend b.s6{border-color:var(--c6)}.legend b.s7{border-color:var(--c7)}.legend b.s8{border-color:var(--c8)}
 .panels{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,320px),1fr));gap:18px 28px}
 .panels.two{grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr))}
 .cursor,.mark{position:absolute;top:0;bottom:0;width:0;border-left:1px solid var(--ink);pointer-events:none;
@@ -152,6 +161,8 @@ path{fill:none;stroke-width:1;stroke-linejoin:round}
 .grid{stroke:#e1e5eb}.axis{stroke:#5d6675}.capacity{stroke:#1b212c;stroke-width:1.5}.entitled{stroke:#1b212c}
 .nominal{stroke:#1b212c;stroke-width:1.5;stroke-dasharray:5 4}
 .curve{stroke-width:2}.everyone{stroke:#1b212c;stroke-dasharray:5 4}
+.dash1{stroke-dasharray:8 4}.dash2{stroke-dasharray:2 4}.dots{stroke-width:7;stroke-linecap:round;stroke-dasharray:none}
+.band{opacity:.15}
 .lent{fill:#c9ced7}.busy{fill:#5f6e84}.stranded{fill:#cf9f8c}
 .q0{fill:#0072b2}.q1{fill:#e69f00}.q2{fill:#009e73}.q3{fill:#cc79a7}.q4{fill:#56b4e9}.q5{fill:#d55e00}
 .q6{fill:#8a6fb8}.q7{fill:#a39b2d}.q8{fill:#8d95a3}

@@ -179,6 +179,7 @@ void write_head(std::string& html, const replay_result& r) {
   fact(html, "input", r.input_hash);
   fact(html, "decisions", r.decision_hash);
   fact(html, "allot", own_version());
+  if (const std::string part = window_text(r.measured); !part.empty()) fact(html, "measured", part);
   html += "</dl></header>\n";
 }
 

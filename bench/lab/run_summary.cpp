@@ -2,6 +2,7 @@
 #include "lab/run_summary.hpp"
 
 #include "lab/json_reader.hpp"
+#include "lab/measuring.hpp"
 #include "lab/packed_input.hpp"
 #include "lab/report.hpp"
 
@@ -126,6 +127,16 @@ std::optional<run_summary> parse_summary(std::string label, const std::string& p
   if (const auto stopped = top.find("stopped"); stopped && stopped->is_object()) {
     if (const auto reason = stopped->find("reason")) run.stopped = reason->text();
   }
+  if (const auto measured = top.find("measured"); measured && measured->is_object()) {
+    const auto option = [&](std::string_view key) {
+      const auto value = measured->find(key);
+      return value ? std::string{value->text()} : std::string{};
+    };
+    errors ignored;
+    run.measured = window_text(read_measuring(
+        {.window = option("window"), .warm_up = option("warm_up"), .no_drain = option("no_drain") == "true"},
+        ignored));
+  }
   const std::string seed = text_of("seed");
   std::from_chars(seed.data(), seed.data() + seed.size(), run.seed);
   flatten(top, {}, run);
@@ -155,6 +166,17 @@ std::string remark_on(shared_input shared, std::string_view first) {
       break;
   }
   return "ran other jobs than " + name + ": their differences are not those of policies.";
+}
+
+std::string measured_part(std::string_view measured) {
+  return std::string{measured.empty() ? "the whole run" : measured};
+}
+
+std::string remark_on_window(std::string_view part, std::string_view part_of_first, std::string_view first) {
+  if (part == part_of_first) return {};
+  std::string text = "measures another part of its run (";
+  text.append(part).append(") than ").append(first).append(" (").append(part_of_first);
+  return text + "): their figures are of other times and jobs.";
 }
 
 std::optional<run_summary> read_summary(std::string label, const std::string& path, errors& found) {

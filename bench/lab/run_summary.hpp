@@ -33,6 +33,8 @@ struct run_summary {
   /// The version that made it; empty in files of older versions.
   std::string version{};
   run_input input{};
+  /// Which part of the run its figures are of ("without the first 12h"); empty: the whole.
+  std::string measured{};
   std::string decision_hash;
   /// Why it ended early ("interrupt"); empty if it did not.
   std::string stopped;
@@ -62,6 +64,11 @@ enum class shared_input : std::uint8_t {
 /// The remark on runs that share only this with the first of a comparison, after their names: "ran the jobs
 /// of FIRST on other nodes or under other quotas."; empty for `all`.
 [[nodiscard]] std::string remark_on(shared_input shared, std::string_view first);
+/// What a run measures, from `run_summary::measured`: "the whole run" if that is empty.
+[[nodiscard]] std::string measured_part(std::string_view measured);
+/// The remark on runs that measure another part of themselves than the first; empty if it is the same.
+[[nodiscard]] std::string remark_on_window(std::string_view part, std::string_view part_of_first,
+                                           std::string_view first);
 
 /// How a figure is shown.
 enum class figure_kind : std::uint8_t {

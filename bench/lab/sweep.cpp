@@ -42,8 +42,9 @@ constexpr std::array<std::string_view, 7> point_file_names = {
 sweep_record record_of(const experiment& e) {
   sweep_record sweep{e.name, e.id, e.baseline, {}};
   for (const experiment_point& p : e.points) {
+    const experiment_scenario& s = e.scenarios[p.scenario];
     sweep.points.push_back(
-        {p.name, e.scenarios[p.scenario].name, e.policies[p.policy].name, p.load.name, p.seed, p.key});
+        {p.name, s.name, e.policies[p.policy].name, p.load.name, p.seed, p.key, window_text(s.measured)});
   }
   return sweep;
 }
@@ -68,7 +69,7 @@ int run_point(const experiment& e, const experiment_point& which, swept_point p,
   if (s) check_for_replay(*s, found);
   if (!s || !found.empty()) return complain(found);
   replay_result r = result_for(*s, which.seed, true);
-  r.measured.isolated = e.isolated;
+  r.measured = e.scenarios[which.scenario].measured;
   replay_control control;
   control.until = e.until;
   control.max_queue = e.max_queue;
@@ -284,6 +285,22 @@ std::size_t list_undone(const sweep_record& sweep, const std::vector<std::size_t
   return undone;
 }
 
+/// Lists the points that measured no job.
+void list_empty(const sweep_record& sweep, const std::vector<std::size_t>& of) {
+  constexpr std::size_t most_named = 20;
+  std::size_t empty = 0;
+  for (const std::size_t i : of) {
+    const swept_point& p = sweep.points[i];
+    if (p.is != swept_point::state::done || p.measured.empty()) continue;
+    if (p.summary->find("window/jobs").value_or(1) != 0 || ++empty > most_named) continue;
+    print_error(
+        printable(p.name + ": no job was submitted in the part that is measured (" + p.measured + ')') +
+        '\n');
+  }
+  if (empty > most_named)
+    std::fprintf(stderr, "... and %zu more: see window/jobs in results.csv\n", empty - most_named);
+}
+
 int print(const std::string& text) {
   return print_result(printable_lines(text), "the table") ? 0 : bad_input_status;
 }
@@ -318,6 +335,7 @@ int run_sweep(const sweep_options& options, sweep_shard shard) {
   if (!problem.empty()) return complain(problem);
 
   const std::size_t undone = list_undone(sweep, runs.points());
+  list_empty(sweep, runs.points());
   if (runs.was_interrupted()) {
     std::fprintf(stderr, "interrupted: %zu of %zu points are to run; the same command goes on\n", undone,
                  runs.points().size());

@@ -37,6 +37,7 @@ constexpr std::string_view wall_time = "wall_s";
 void write_point_head(json_writer& json, const swept_point& p) {
   json.member("name", p.name).member("scenario", p.scenario).member("policy", p.policy);
   json.member("load", p.load).member("seed", p.seed).member("key", p.key);
+  if (!p.measured.empty()) json.member("measured", p.measured);
 }
 
 std::string text_member(json_object& of, std::string_view key, errors& found) {
@@ -50,6 +51,7 @@ void read_point_head(json_object& of, swept_point& p, errors& found) {
   p.policy = text_member(of, "policy", found);
   p.load = text_member(of, "load", found);
   p.key = text_member(of, "key", found);
+  if (const auto measured = of.find("measured")) p.measured = read_string(*measured, found).value_or("");
   if (const auto seed = of.require("seed")) {
     p.seed = static_cast<std::uint64_t>(read_whole(*seed, 0, 1'000'000'000'000, found).value_or(0));
   }
@@ -405,7 +407,8 @@ std::string shown_table(const sweep_record& sweep, bool markdown) {
     }
     if (!text.empty()) text += '\n';
     const std::string title =
-        fmt::format("{}, {} {}", title_of(*world), seeds, seeds == 1 ? "seed" : "seeds");
+        fmt::format("{}, {} {}{}", title_of(*world), seeds, seeds == 1 ? "seed" : "seeds",
+                    world->measured.empty() ? "" : "; measured " + world->measured);
     text += markdown ? "**" + markdown_text(title) + "**\n\n" : title + '\n';
     text += as_table(rows, markdown);
   }
@@ -435,6 +438,8 @@ std::vector<run_group> groups_of_sweep(const std::string& directory, errors& fou
     if (several_scenarios) group.label.insert(0, c.first->scenario + '/');
     if (several_loads && !c.first->load.empty()) group.label += '@' + c.first->load;
     group.side = c.first->policy;
+    group.scenario = c.first->scenario;
+    group.load = c.first->load;
     if (several_scenarios) group.set = c.first->scenario;
     if (several_loads && !c.first->load.empty()) {
       group.set += (group.set.empty() ? "load " : ", load ") + c.first->load;

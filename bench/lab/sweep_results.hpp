@@ -31,6 +31,8 @@ struct swept_point {
   std::uint64_t seed = 1;
   /// A fingerprint of everything that its result depends on.
   std::string key;
+  /// Which part of the run its figures are of; empty: the whole.
+  std::string measured{};
 
   enum class state : std::uint8_t {
     missing,

@@ -65,6 +65,15 @@ std::optional<instant> read_time(std::string_view text) {
   return sum;
 }
 
+std::string time_text(instant span) {
+  std::string text;
+  for (const unit& u : units) {
+    if (const instant n = span / u.length; n != 0) text += std::to_string(n).append(u.name);
+    span %= u.length;
+  }
+  return text.empty() ? "0s" : text;
+}
+
 std::string clock_time(instant at) {
   const instant in_day = at % day;
   std::string text = fmt::format("day {}, {:02}:{:02}:{:02}", at / day, in_day / hour, in_day / minute % 60,

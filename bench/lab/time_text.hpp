@@ -19,6 +19,10 @@ inline constexpr std::string_view time_forms = R"(seconds, or a time such as "3d
 /// not of this form, or the time is negative or more than 10^12 seconds.
 [[nodiscard]] std::optional<instant> read_time(std::string_view text);
 
+/// A span of time in a form that `read_time` accepts, without loss: "3d", "12h30m", "0s". Precondition: it is
+/// not negative.
+[[nodiscard]] std::string time_text(instant span);
+
 /// A point in simulated time as text: "day 3, 12:30:00".
 [[nodiscard]] std::string clock_time(instant at);
 

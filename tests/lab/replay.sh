@@ -102,9 +102,17 @@ says "$(tr -d ' \n' <part/summary.json)" \
   '*"window":{"from_s":40,"to_s":70,"jobs":3},"grace_s":0,*"isolated":{"sharing_anomaly_s":0,"of":"a",*'
 says "$(<out)" '*useful *sharing *a waits 0 s more than alone on its quota*finish times *rho *'
 exits 0 "$allot" replay teams.json --out part --force --warm-up 40 --no-drain
-says "$(tr -d ' \n' <part/summary.json)" '*"window":{"from_s":40,"to_s":67.001,"jobs":3},"grace_s":60,*'
+says "$(tr -d ' \n' <part/summary.json)" '*"window":{"from_s":40,"to_s":67.001,"jobs":3},"grace_s":60,"measured":{"warm_up":"40","no_drain":"true"},*'
+says "$(<out)" '*  measured       without the first 40s, up to the last submission*'
+says "$(<part/report.html)" '*<dt>measured</dt><dd><code>without the first 40s, up to the last submission</code>*'
 exits 0 "$allot" replay teams.json --out part --force --window 50,
 says "$(tr -d ' \n' <part/summary.json)" '*"window":{"from_s":50,"to_s":177,"jobs":2},*'
+exits 0 "$allot" replay teams.json --out part --force --window 1h,
+says "$(<err)" '*no job was submitted in the part that is measured (from 1h on): there are no means*'
+exits 2 "$allot" replay teams.json --out wrong --window 50, --until 50
+says "$(<err)" '--window: nothing would be measured: the window begins at 50s, and the replay ends at 50s'
+exits 2 "$allot" replay teams.json --out wrong --warm-up 1h --until 50
+says "$(<err)" '--warm-up: nothing would be measured: the first 1h are left out, and the replay ends at 50s'
 for window in 40 70,40 x,3 ,-5 1e3,; do
   exits 2 "$allot" replay teams.json --out wrong --window "$window"
   says "$(<err)" '--window: expected *'

@@ -109,7 +109,7 @@ TEST_CASE("report: the part of the jobs that had started") {
 
 TEST_CASE("report_chart: a chart is stretched on the page, and a drawing of its own") {
   report::chart c{"x", "A < B & \"C\"", "note", "gpus"};
-  c.set_ticks({{0, "day 0"}, {1'000'000, "1"}});
+  c.set_ticks({{0, "day 0"}, {1'000'000, "1"}}, "time & more");
   c.set_values({10'000, 5'000}, "GPUs");
   c.area({{0, 10'000}, {500'000, 5'000}, {1'000'000, 5'000}}, "area q0");
   c.explain("q0", "team <a>");
@@ -122,6 +122,8 @@ TEST_CASE("report_chart: a chart is stretched on the page, and a drawing of its 
   CHECK(svg.rfind("<svg xmlns=\"http://www.w3.org/2000/svg\"", 0) == 0);
   CHECK(svg.find("var(--") == std::string::npos);
   CHECK(svg.find(">day 0</text>") != std::string::npos);
+  CHECK(html.find("<em>time &amp; more</em>") != std::string::npos);
+  CHECK(svg.find(">time &amp; more</text>") != std::string::npos);
   // Between a gain and a loss there is a line at zero.
   report::chart both{"y", "t", "n", "lending"};
   both.set_values({10'000, 5'000}, "GPUs", -10'000);
@@ -130,6 +132,41 @@ TEST_CASE("report_chart: a chart is stretched on the page, and a drawing of its 
   both.write_plot(html);
   CHECK(html.find("d=\"M0 500V1000H1000V500Z\"") != std::string::npos);
   CHECK(html.find("class=axis d=\"M0 500H1000\"") != std::string::npos);
+}
+
+TEST_CASE(
+    "report_chart: a legend has the rows that it needs, and a long name is cut where a character ends") {
+  report::chart c{"x", "t", "n", ""};
+  const std::int64_t without = c.drawn_height(720);
+  for (int i = 0; i < 30; ++i) c.explain("q0", "a name of some length, " + std::to_string(i));
+  std::string name;
+  for (int i = 0; i < 400; ++i) name += "ä";
+  c.explain("q1", name);
+  CHECK(c.drawn_height(720) > without);
+  const std::string svg = report::standalone_svg(std::span{&c, 1}, "t");
+  for (int i = 0; i < 30; ++i) {
+    CHECK(svg.find(">a name of some length, " + std::to_string(i) + "</text>") != std::string::npos);
+  }
+  CHECK(svg.find(name) == std::string::npos);
+  CHECK(svg.find("ää…</text>") != std::string::npos);
+}
+
+TEST_CASE("report_chart: an axis begins at zero unless the values are far from it") {
+  using report::range_for;
+  CHECK(range_for(0, 10'000).bottom == 0);
+  CHECK(range_for(5'000, 10'000).bottom == 0);
+  CHECK(range_for(5'000, 5'000).bottom == 0);
+  CHECK(range_for(0, 0).y.top > 0);
+  for (const auto& [least, most] :
+       {std::pair{950, 990}, {9'000, 10'000}, {-20'000, 30'000}, {-5, -1}, {-7, 0}}) {
+    const report::range r = range_for(least, most);
+    CHECK(r.bottom <= least);
+    CHECK(r.y.top >= most);
+    CHECK(r.bottom != 0);
+    CHECK(r.bottom % r.y.step == 0);
+    CHECK((r.y.top - r.bottom) / r.y.step <= 10);
+    CHECK((r.y.top - r.bottom) / r.y.step >= 2);
+  }
 }
 
 TEST_CASE("report: stops show as many intervals as they may") {

@@ -105,6 +105,31 @@ TEST_CASE("run_summary: remarks on runs of other inputs") {
         "ran other jobs than one: their differences are not those of policies.");
 }
 
+TEST_CASE("run_summary: the part of the run that is measured") {
+  const auto measured = [](const std::string& text) {
+    allot::lab::errors found;
+    const auto run =
+        parse_summary("a", "a.json", R"({"format": "allot-summary/1", "seed": 1)" + text + "}", found);
+    REQUIRE_MESSAGE(run, found.to_string());
+    CHECK(run->figures.empty());
+    return run->measured;
+  };
+  CHECK(measured("").empty());
+  CHECK(measured(R"(, "measured": {})").empty());
+  CHECK(measured(R"(, "measured": {"window": "0,3600", "warm_up": "60", "no_drain": "true"})") ==
+        "from 0s to 1h, without the first 1m, up to the last submission");
+  CHECK(measured(R"(, "measured": {"warm_up": "long"})").empty());
+  using allot::lab::measured_part;
+  using allot::lab::remark_on_window;
+  CHECK(measured_part("") == "the whole run");
+  CHECK(measured_part("up to 1h") == "up to 1h");
+  CHECK(remark_on_window("up to 1h", "up to 1h", "one").empty());
+  CHECK(remark_on_window("up to 1h", "the whole run", "one") ==
+        "measures another part of its run (up to 1h) than one (the whole run): their figures are of other "
+        "times "
+        "and jobs.");
+}
+
 TEST_CASE("run_summary: the name of a tenant may have a slash") {
   for (const char* tenant : {"a", "a/b", "a~b", "~1", "/", "a~", "~0/~1"}) {
     const std::string name = allot::lab::figure_of_tenant(tenant, "queue_s/mean");

@@ -146,6 +146,39 @@ echo '{"format": "allot-summary/1"' >one/points/mix.fifo.load-0.8.seed-4/summary
 exits 0 "$allot" sweep mix.json --out one
 says "$(<out)" '*[(]5 points run, 10 were there, 0 of 15 not done)'
 
+# --- a part of each run is measured: as `replay` does it, and another part is another point
+printf '%s' '{"format": "allot-experiment/1", "policies": ["fifo"], "warm_up": 40, "no_drain": true,
+  "scenarios": ["teams.json", {"name": "late", "file": "teams.json", "warm_up": 0, "no_drain": false, "window": "50,2m"},
+                {"name": "never", "file": "teams.json", "window": "1h,"}]}' >part.json
+exits 0 "$allot" sweep part.json --out measured --full
+says "$(<out)" 'teams, 1 seed; measured without the first 40s, up to the last submission
+*late, 1 seed; measured from 50s to 2m
+*'
+says "$(<err)" 'never.fifo.seed-1: no job was submitted in the part that is measured (from 1h on, without the first 40s, up to the last submission)'
+exits 0 "$allot" replay teams.json --policy fifo --seed 1 --warm-up 40 --no-drain --out measured_alone
+says "$(grep -vE '"(wall_s|policy_name)"' measured/points/teams.fifo.seed-1/summary.json)" \
+  "$(grep -vE '"(wall_s|policy_name)"' measured_alone/summary.json)"
+says "$(tr -d ' \n' <measured/points/late.fifo.seed-1/summary.json)" '*"window":{"from_s":50,"to_s":12[0-9.]*,"jobs":1},*'
+says "$(<measured/points/late.fifo.seed-1/point.json)" '*"measured": "from 50s to 2m"*'
+says "$(grep -c '"measured": "from 50s to 2m"' measured/sweep.json)" 1
+sed -i 's/"window": "50,2m"/"window": "50,1m"/' part.json
+exits 0 "$allot" sweep part.json --out measured --full
+says "$(<out)" '*[(]1 points run, 2 were there, 0 of 3 not done)'
+sed -i 's/"warm_up": 40/"warm_up": "40s", "grace": 1/' part.json
+exits 0 "$allot" sweep part.json --out measured --full
+says "$(<out)" '*[(]3 points run, 0 were there, 0 of 3 not done)'
+sed -i 's/, "grace": 1//' part.json
+exits 0 "$allot" sweep part.json --out measured --full
+exits 0 "$allot" compare measured --figures queue_s/mean
+says "$(<out)" '*late/fifo measures another part of its run (from 50s to 1m) than teams/fifo (without the first 40s, up to the last submission): their figures are of other times and jobs.*'
+exits 0 "$allot" compare measured_alone measured/points/teams.fifo.seed-1
+says "$(<out)" '*
+measured without the first 40s, up to the last submission*'
+exits 0 "$allot" compare measured_alone measured/points/teams.fifo.seed-1 --html measured.html
+says "$(<measured.html)" '*<td>measured<td><code>without the first 40s, up to the last submission</code>*'
+exits 0 "$allot" compare measured --html measured.html --force
+says "$(<measured.html)" '*<td class=t>measured<td>without the first 40s, up to the last submission*'
+
 # --- shards, apart and together
 for i in 0 1 2; do exits 0 "$allot" sweep mix.json --out "part-$i" --shard "$i/3" --jobs 1; done
 says "$(<out)" '*[(]5 points run, 0 were there, 0 of 5 not done)'
@@ -223,6 +256,48 @@ says "$(<err)" 'several: expected two sides or more to compare, found one'
 exits 2 "$allot" compare points --html never.html
 [ ! -e never.html ] || fail 'a page was written for wrong input'
 
+# --- curves over the load: as tables, as drawings, in the page
+printf '%s' '{"format": "allot-experiment/1", "policies": ["fifo", "standard"], "seeds": [1, 2], "loads": [0.5, 0.8, 1.1],
+  "scenarios": [{"name": "curved", "nodes": "2x8", "tenants": {"x": 6, "y": 10},
+    "generate": {"model": "philly", "days": 2, "gpus": 16, "training": {"x": 6, "y": 10}}}]}' >loads.json
+exits 0 "$allot" sweep loads.json --out loads
+exits 0 "$allot" compare loads --curve queue_s/mean,jain
+says "$(<out)" 'curved over load: Wait before the first start, mean (mean ± standard deviation over the seeds)
+  load *0.5 *0.8 *1.1*  fifo *±*  standard *±*
+curved over load: Fairness (Jain) *'
+exits 0 "$allot" compare loads --curve queue_s/mean --format csv --svg drawn
+says "$(sed -n 1,2p out)" 'figure,scenario,policy,load,runs,mean,sd
+queue_s/mean,curved,fifo,0.5,2,*'
+says "$(wc -l <out)" 7
+says "$(<err)" 'drawn: curved.queue_s-mean.svg'
+says "$(<drawn/curved.queue_s-mean.svg)" '<svg xmlns=*>curved: Wait before the first start, mean</text>*class="band q0"*class="band q1"*>load: the work *>fifo</text>*>standard</text>*</svg>'
+if command -v xmllint >/dev/null; then xmllint --noout drawn/*.svg || fail 'a drawing is not XML'; fi
+# The means are those of table.csv.
+awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) if ($i == "queue_s/mean") q = i; next } { print $2 "," $3 "," $q "," $(q + 1) }' \
+  loads/table.csv | sort >expected
+awk -F, 'NR > 1 { print $3 "," $4 "," $6 "," $7 }' out | sort >found
+cmp -s expected found || fail "the curve has $(<found), table.csv $(<expected)"
+exits 2 "$allot" compare loads --curve jain,queue_s/mean --svg drawn
+says "$(<err)" '*drawn/curved.queue_s-mean.svg exists*--force*'
+[ ! -e drawn/curved.jain.svg ] || fail 'a part of the drawings was written'
+exits 0 "$allot" compare loads --svg drawn --force
+says "$(ls drawn | tr '\n' ' ')" '*curved.allocation_rate.svg *curved.jain.svg *curved.queue_s-mean.svg *'
+exits 0 "$allot" compare loads --html curves.html
+says "$(<curves.html)" '*<h2>curved over load</h2>*<h3>Wait before the first start, mean</h3>*class="band q0"*<em>load: the work *standard</span>*<h2>load 0.5</h2>*</html>'
+exits 0 "$allot" compare loads --curve tenants/x/queue_s/mean --html curves.html --force
+says "$(<curves.html)" '*<h3>tenants/x/queue_s/mean</h3>*'
+exits 2 "$allot" compare loads --curve queue_s/maen
+says "$(<err)" '--curve: none of the runs has a figure "queue_s/maen" (did you mean "queue_s/mean"?)*'
+for sides in one "several one/points/mix.static_quotas.load-0.8.seed-3"; do
+  # shellcheck disable=SC2086
+  exits 2 "$allot" compare $sides --curve queue_s/mean
+  says "$(<err)" '--curve: expected a sweep that ran a scenario at two loads or more*'
+done
+exits 2 "$allot" compare one/points/mix.static_quotas.load-0.8.seed-3 --curve queue_s/mean --html never.html
+exits 2 "$allot" compare loads --curve queue_s/mean --all
+exits 2 "$allot" compare loads --svg drawn --html never.html --force
+[ ! -e never.html ] || fail 'a page was written for wrong input'
+
 # --- interrupts: finished points are kept, and the same command continues
 sed 's/"seeds": \[3, 4\]/"seeds": {"count": 40}/; s/"days": 2/"days": 30/' mix.json >long.json
 interrupt() { # SIGNAL STATUS
@@ -294,6 +369,18 @@ bad 'bad.json: /seeds/0: expected*' '[3, 4]' '[-1]'
 bad 'bad.json: /seeds: the key "count" is missing*' '[3, 4]' '{"from": 1}'
 bad 'bad.json: /baseline: none of the policies is called "none"*' '"baseline": "static_quotas"' '"baseline": "none"'
 bad 'bad.json: /until: expected seconds, or a time such as*' '"baseline"' '"until": "3 weeks", "baseline"'
+bad 'bad.json: /window: expected FROM,TO (either may be left out), as in "3600,86400" or "12h,", found "40"' \
+  '"baseline"' '"window": "40", "baseline"'
+bad 'bad.json: /window: expected "FROM,TO", as in "3600,86400" or "12h,", found *' '"baseline"' '"window": [1, 2], "baseline"'
+bad 'bad.json: /scenarios/1/window: expected a time that is after 70, found "40"' '"loads"' '"window": "70,40", "loads"'
+bad 'bad.json: /warm_up: expected seconds, or a time such as*found "soon"' '"baseline"' '"warm_up": "soon", "baseline"'
+bad 'bad.json: /warm_up: expected seconds*found "-1"' '"baseline"' '"warm_up": -1, "baseline"'
+bad 'bad.json: /warm_up: expected seconds*' '"baseline"' '"warm_up": true, "baseline"'
+bad 'bad.json: /no_drain: expected*' '"baseline"' '"no_drain": 1, "baseline"'
+bad 'bad.json: /warm_up: nothing would be measured: the first 1d are left out, and the replay ends at 1d' \
+  '"baseline"' '"until": "1d", "warm_up": "1d", "baseline"'
+bad 'bad.json: /scenarios/0/window: nothing would be measured: the window begins at 2d, and the replay ends at 1d' \
+  '"scenarios": ["teams.json"' '"until": "1d", "scenarios": [{"file": "teams.json", "window": "2d,"}'
 bad 'bad.json: line 3, column*' '"scenarios"' 'scenarios'
 exits 2 "$allot" sweep nowhere.json --out wrong
 exits 2 "$allot" sweep mix.json

@@ -7,6 +7,7 @@
 
 using allot::lab::clock_time;
 using allot::lab::read_time;
+using allot::lab::time_text;
 
 TEST_CASE("time_text: seconds, and times with units") {
   CHECK(read_time("0") == 0);
@@ -58,4 +59,14 @@ TEST_CASE("time_text: a point in time for a person") {
   CHECK(clock_time(0) == "day 0, 00:00:00");
   CHECK(clock_time(3 * 86'400'000LL + 45'000'000) == "day 3, 12:30:00");
   CHECK(clock_time(86'399'999) == "day 0, 23:59:59.999");
+}
+
+TEST_CASE("time_text: a span can be read again") {
+  CHECK(time_text(0) == "0s");
+  CHECK(time_text(90'000) == "1m30s");
+  CHECK(time_text(45'000'000) == "12h30m");
+  CHECK(time_text(93'784'005) == "1d2h3m4s5ms");
+  for (const allot::instant span : {1LL, 999LL, 60'000LL, 3'599'999LL, 86'400'000LL, 999'999'999'999'999LL}) {
+    CHECK(read_time(time_text(span)) == span);
+  }
 }
