@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSL-1.0
+"""GPU-cluster scheduling policies: replays, sweeps, and a simulator that is stepped from outside.
+
+    allot.replay("teams.json", policy="kueue").summary     a simulation under one policy
+    allot.sweep("experiment.json")                         many of them, as a table
+    allot.decide("teams.json")                             one decision
+    allot.Simulator("teams.json")                          a simulation that you decide
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from typing import Any, Dict, List, NamedTuple, Optional, Union
+
+from . import _allot
+from ._errors import InputError, Problem
+from ._inputs import Scenario, input_of, options_of
+from ._results import Run, RunFiles, pandas, read_csv
+from ._simulator import Action, Answer, Simulator
+
+__all__ = [
+    "Action",
+    "Answer",
+    "InputError",
+    "Policy",
+    "Problem",
+    "Run",
+    "Simulator",
+    "decide",
+    "policies",
+    "program",
+    "replay",
+    "sweep",
+    "version",
+]
+
+#: The version of the library.
+version: str = _allot.version()
+__version__ = version
+
+
+class Policy(NamedTuple):
+    """A policy that has a name."""
+
+    name: str
+    summary: str
+
+
+def policies() -> List[Policy]:
+    """The policies of the library."""
+    return [Policy(*p) for p in _allot.policies()]
+
+
+def replay(
+    scenario: Optional[Scenario] = None,
+    *,
+    trace=None,
+    policy: Union[str, Dict[str, Any], None] = None,
+    nodes: Optional[str] = None,
+    seed: Optional[int] = None,
+    until=None,
+    max_queue: Optional[int] = None,
+    max_time=None,
+    tenants_step=None,
+    window=None,
+    warm_up=None,
+    no_drain: bool = False,
+    isolated: bool = False,
+    report: bool = True,
+) -> Run:
+    """Simulates a scenario, as `allot replay` does.
+
+    scenario: the path of a scenario, or a dict with what one has. Without one, `trace` and `nodes` are required, and
+        every tenant gets an equal part of the nodes.
+    trace: the path of a CSV, or a data frame with its columns; in place of the scenario's.
+    policy: a name (see `policies`), or a dict, as in a scenario: {"preset": "standard", "set": {...}}.
+    nodes: "16x8", 16 nodes of 8 GPUs; in place of the scenario's.
+    until, max_time, tenants_step, warm_up: numbers of seconds, or texts such as "30d".
+    window: (from, to), either of which may be None.
+    report: whether the report page is made.
+
+    `allot replay --help` documents the rest. Raises `InputError` with everything that is wrong with the input.
+    """
+    files = RunFiles()
+    given = input_of(scenario, trace, nodes, policy, files.path)
+    options = options_of(
+        dict(seed=seed, until=until, max_queue=max_queue, max_time=max_time, tenants_step=tenants_step, window=window,
+             warm_up=warm_up, no_drain=no_drain, isolated=isolated, report=report))
+    return Run(files, *_allot.replay(given, options, files.path))
+
+
+def decide(
+    scenario: Optional[Scenario] = None,
+    *,
+    trace=None,
+    policy: Union[str, Dict[str, Any], None] = None,
+    nodes: Optional[str] = None,
+    rounds: int = 1,
+) -> Dict[str, Any]:
+    """One decision of a scheduler (or up to `rounds`), as `allot decide` prints it: which jobs are admitted and
+    evicted, for which job and why, and which stay pending and why."""
+    with tempfile.TemporaryDirectory(prefix="allot-") as directory:
+        return json.loads(_allot.decide(input_of(scenario, trace, nodes, policy, directory), rounds))
+
+
+def sweep(experiment: Union[str, "os.PathLike[str]", Dict[str, Any]], out=None, *, jobs: Optional[int] = None,
+          traces: Optional[Dict[str, Any]] = None):
+    """Replays every policy on every scenario at every load with every seed, and gives a data frame with a row for
+    each replay and all its figures (results.csv of `allot sweep`).
+
+    experiment: the path of an experiment, or a dict with what one has.
+    out: the directory of the sweep; a sweep that was interrupted goes on there. Without one, nothing is kept.
+    jobs: how many replays run at once; one per core.
+    traces: by scenario, the path of its trace.
+    """
+    pandas()  # before the work
+    with tempfile.TemporaryDirectory(prefix="allot-") as directory:
+        if isinstance(experiment, dict):
+            path = os.path.join(directory, "experiment.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(_at_home({"format": "allot-experiment/1", **experiment}), file)
+        else:
+            path = os.fspath(experiment)
+        to = os.path.join(directory, "sweep") if out is None else os.fspath(out)
+        arguments = ["sweep", path, "--out", to]
+        if jobs is not None:
+            arguments += ["--jobs", str(jobs)]
+        for name, trace in (traces or {}).items():
+            arguments += ["--trace", f"{name}={os.fspath(trace)}"]
+        program(*arguments, incomplete=True)
+        return read_csv(os.path.join(to, "results.csv"))
+
+
+def _at_home(experiment: Dict[str, Any]) -> Dict[str, Any]:
+    """Paths in an experiment are relative to its file; those of a dict to the working directory."""
+
+    def home(scenario):
+        if isinstance(scenario, str):
+            return os.path.abspath(scenario)
+        paths = {key: os.path.abspath(scenario[key]) for key in ("file", "trace") if key in scenario}
+        return {**scenario, **paths}
+
+    return {**experiment, "scenarios": [home(s) for s in experiment.get("scenarios", [])]}
+
+
+def program(*arguments: Any, incomplete: bool = False) -> str:
+    """Runs the program `allot` with these arguments, in a process of its own, and gives what it prints.
+
+        allot.program("generate", "--days", 7, "--out", "jobs.csv")
+
+    Raises `InputError` if the input is wrong; `incomplete` accepts a sweep with points that failed.
+    """
+    command = [sys.executable, "-m", "allot", *[str(a) for a in arguments]]
+    ended = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if ended.returncode == 0 or (incomplete and ended.returncode == 3):
+        return ended.stdout
+    lines = [line for line in ended.stderr.splitlines() if line]
+    if ended.returncode == 2:
+        raise InputError([("", "", line) for line in lines])
+    raise RuntimeError(f"allot {arguments[0] if arguments else ''}: status {ended.returncode}\n{ended.stderr}")

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSL-1.0
+"""A simulation that is decided from outside."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
+
+from . import _allot
+from ._inputs import Scenario, input_of, options_of
+from ._results import Run, RunFiles
+
+
+class Answer(NamedTuple):
+    """What became of an action. It is true if the action was carried out."""
+
+    action: str
+    job: str
+    done: bool
+    #: A word for programs: "borrow_limit", "full", "not_pending", "not_preemptible", ... Empty if it was done.
+    reason: str
+    #: The quota whose bound it is, or "cluster"; empty if it is neither.
+    at: str
+    #: The same as a sentence.
+    text: str
+
+    def __bool__(self) -> bool:
+        return self.done
+
+
+#: "job" or ("start", "job"): start it. ("evict", "job") or ("evict", "job", "for which"). ("grow", "job") and
+#: ("shrink", "job"): one more pod, or one less, of a running elastic job.
+Action = Union[str, Tuple[str, str], Tuple[str, str, Optional[str]]]
+
+
+class Simulator:
+    """A simulation that is decided from outside: observe, decide, act, and let time pass.
+
+        sim = allot.Simulator("teams.json")
+        while not sim.done:
+            for job in sim.observe()["pending"]:
+                if job["fits"]:
+                    sim.start(job["job"])
+            sim.advance()
+        print(sim.result().headline)
+
+    It stands at an instant at which something happened: jobs have ended and arrived, and now it is decided. What is
+    not decided stays as it is. Nothing is started, or evicted, that is not asked for, except that a job that has run
+    for its time limit ends.
+
+    The arguments are those of `replay`, without a policy. `placement` names the placement of the jobs that are
+    started: "best_fit", "fgd", ... (`allot policies` lists them).
+    """
+
+    def __init__(
+        self,
+        scenario: Optional[Scenario] = None,
+        *,
+        trace=None,
+        nodes: Optional[str] = None,
+        placement: Optional[str] = None,
+        seed: Optional[int] = None,
+        until=None,
+        report: bool = True,
+        **options,
+    ):
+        self._inputs = dict(scenario=scenario, trace=trace, nodes=nodes)
+        self._options = dict(seed=seed, until=until, **options)
+        self._placement = placement
+        self._report = report
+        self.reset()
+
+    def reset(self) -> None:
+        """Begins anew with the same workload."""
+        self._result: Optional[Run] = None
+        self._stepper = None  # the one before, first
+        self._files = RunFiles()
+        policy: Dict[str, Any] = {"preset": "outside"}
+        if self._placement is not None:
+            policy["set"] = {"placement": self._placement}
+        given = input_of(policy=policy, directory=self._files.path, **self._inputs)
+        given["is_stepped"] = True
+        options = options_of(dict(self._options, report=self._report))
+        self._stepper = _allot.Stepper(given, options, self._files.path)
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more happens: the workload is over, or `until` has come."""
+        return self._stepper.done
+
+    @property
+    def time(self) -> float:
+        """The simulated time in seconds."""
+        return self._stepper.now
+
+    def observe(self, most_pending: Optional[int] = None) -> Dict[str, Any]:
+        """The state as dicts and lists: `time_s`, `pending`, `running`, `quotas`, `nodes` and `free_gpus`.
+
+        `pending` are the jobs that wait, by submission (the first `most_pending`), `running` those that run, in the
+        order of their starts. pandas.DataFrame(sim.observe()["pending"]) is a table of them.
+        """
+        return self._stepper.observe(sys.maxsize if most_pending is None else most_pending)
+
+    def act(self, actions: Iterable[Action]) -> List[Answer]:
+        """Carries out one action after the other, now, and says of each whether it was done, and why not.
+
+        What an action evicts has gone when the next one starts a job. An action that the quotas, the nodes or the
+        state of its job do not allow changes nothing.
+        """
+        wanted = []
+        for a in actions:
+            kind, job, *rest = ("start", a) if isinstance(a, str) else a
+            wanted.append((kind, job, rest[0] if rest else None))
+        answers = self._stepper.act(wanted)
+        return [Answer(w[0], w[1], *a) for w, a in zip(wanted, answers)]
+
+    def start(self, job: str) -> Answer:
+        """Starts a pending job."""
+        return self.act([("start", job)])[0]
+
+    def evict(self, job: str, beneficiary: Optional[str] = None) -> Answer:
+        """Evicts a running job, which is pending again; `beneficiary` is the pending job for which it is done."""
+        return self.act([("evict", job, beneficiary)])[0]
+
+    def advance(self, until: Optional[float] = None) -> bool:
+        """Lets time pass until something happens; if `until` is given, at that time (in seconds) at the earliest.
+
+        Returns whether something did: False if the simulation is done.
+        """
+        self._stepper.advance(float("-inf") if until is None else until)
+        return not self.done
+
+    def run(self, policy: Callable[[Dict[str, Any]], Iterable[Action]]) -> Run:
+        """Runs to the end under a function that makes actions of an observation."""
+        while not self.done:
+            self.act(policy(self.observe()))
+            self.advance()
+        return self.result()
+
+    def result(self) -> Run:
+        """The result, as that of `replay`. If the simulation is not done, it ends now."""
+        if self._result is None:
+            self._stepper.stop()
+            self._result = Run(self._files, *self._stepper.result())
+        return self._result
+
+    def run_policy(self, policy: Union[str, Dict[str, Any]] = "standard") -> Run:
+        """For comparison: the same workload under a policy of the library, from its beginning."""
+        from . import replay
+
+        options = dict(self._options, report=self._report)
+        if self._placement is not None:
+            policy = dict(policy) if isinstance(policy, dict) else {"preset": policy}
+            policy["set"] = {"placement": self._placement, **policy.get("set", {})}
+        return replay(policy=policy, **self._inputs, **options)

@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "stepper.hpp"
+
+#include "lab/explain.hpp"
+#include "lab/workload.hpp"
+
+#include <allot/core/time.hpp>
+#include <allot/gpu/reason.hpp>
+#include <allot/lab/own_policy.hpp>
+#include <allot/lab/simulators.hpp>
+#include <allot/preemption/eligibility.hpp>
+#include <allot/preemption/protection.hpp>
+#include <allot/presets/standard.hpp>
+#include <allot/quota/loans.hpp>
+#include <allot/scheduler/session.hpp>
+
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <new>
+#include <utility>
+
+namespace allot_python {
+
+namespace {
+
+thread_local stepper* is_running = nullptr;
+
+/// All of a simulation's resources, whatever its number of dimensions.
+template <std::size_t N>
+lab::amounts widen(const allot::resources<N>& some) {
+  lab::amounts all;
+  for (std::size_t d = 0; d < N; ++d) all[d] = some[d];
+  return all;
+}
+
+template <class Session>
+class desk_of final : public desk {
+ public:
+  using record = typename Session::record;
+  static constexpr std::size_t n = Session::n;
+
+  explicit desk_of(const stepper& of) : stepper_(&of), id_of_(of.jobs().size()) {}
+
+  /// To be called each time before anything else. The session moves until the simulation begins.
+  void open(Session& session) {
+    session_ = &session;
+    session.take_queue_changes([&](const auto& change) {
+      if (!change.begins || !session.contains(change.id)) return;
+      const record& r = session.at(change.id);
+      if (!r.facts.elastic) id_of_[r.what] = change.id;
+    });
+    if (std::exchange(has_looked_, true)) return;
+    // What runs at the beginning was in no queue.
+    for (std::size_t i = 0; session.contains(allot::job_id{i}); ++i) {
+      const record& r = session.at(allot::job_id{i});
+      if (r.facts.elastic) continue;
+      id_of_[r.what] = r.facts.id;
+      if (r.state == allot::job_state::running) running_.push_back(r.facts.id);
+    }
+  }
+
+  [[nodiscard]] allot::instant now() const override { return session_->now(); }
+
+  void look(observation& to, std::size_t most_pending) override {
+    Session& s = *session_;
+    to.now = s.now();
+    look_at_quotas(to);
+    std::vector<allot::job_id> waiting;
+    for (const allot::quota_id x : s.tree().top_down()) {
+      s.for_each_waiting(x, [&](allot::job_id id) {
+        if (!s.at(id).facts.elastic) waiting.push_back(id);
+      });
+    }
+    const auto is_earlier = [&](allot::job_id a, allot::job_id b) { return s.at(a).what < s.at(b).what; };
+    const std::size_t count = std::min(most_pending, waiting.size());
+    std::partial_sort(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(count), waiting.end(),
+                      is_earlier);
+    waiting.resize(count);
+    // Jobs of one class have the same chances.
+    std::map<std::pair<allot::quota_id, decltype(record::request_class)>, std::pair<bool, bool>> of_class;
+    for (const allot::job_id id : waiting) {
+      const record& r = s.at(id);
+      const auto key = std::pair{r.facts.quota, r.request_class};
+      auto known = of_class.find(key);
+      if (known == of_class.end()) known = of_class.emplace(key, chances(r)).first;
+      to.pending.push_back({r.what, r.facts.quota.index(), widen(r.facts.request), r.facts.pods,
+                            known->second.first, known->second.second});
+    }
+    std::erase_if(running_, [&](allot::job_id id) { return !runs(id); });
+    for (const allot::job_id id : running_) look_at_running(s.at(id), to);
+    look_at_nodes(to);
+  }
+
+  [[nodiscard]] answer carry_out(const action& a) override {
+    switch (a.what) {
+      case action_kind::start:
+        return start(a.job);
+      case action_kind::grow:
+        return grow(a.job);
+      case action_kind::evict:
+      case action_kind::shrink:
+        return take_back(a);
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] bool is_in(allot::job_id id, allot::job_state state) const {
+    return session_->contains(id) && session_->at(id).state == state;
+  }
+  [[nodiscard]] bool runs(allot::job_id id) const { return is_in(id, allot::job_state::running); }
+  /// The id of the job, if the scheduler has it.
+  [[nodiscard]] allot::job_id id_of(job_number j) const {
+    const allot::job_id id = id_of_[j];
+    return id && session_->contains(id) && session_->at(id).what == j ? id : allot::job_id{};
+  }
+  [[nodiscard]] std::string text_of(job_number j) const { return std::string{stepper_->jobs()[j].id}; }
+
+  [[nodiscard]] std::pair<bool, bool> chances(const record& r) const {
+    Session& s = *session_;
+    bool quota = false;
+    bool nodes = false;
+    allot::flavor_pick pick{};
+    do {
+      const bool allowed = s.assumed().fits(r.facts.quota, Session::request_of(r, pick), r.facts.in);
+      const bool placed = allot::could_place(s.places(), s.pod_request_of(r, pick));
+      if (allowed && placed) return {true, true};
+      quota = quota || allowed;
+      nodes = nodes || placed;
+    } while (advance(pick, r.menu));
+    return {quota, nodes && !quota};
+  }
+
+  void look_at_quotas(observation& to) {
+    Session& s = *session_;
+    const auto& books = s.allocated();
+    const allot::loan_book<n> loans{books};
+    to.quotas.resize(stepper_->of().quotas.size());
+    for (const allot::quota_id x : s.tree().top_down()) {
+      if (x.index() >= to.quotas.size()) continue;
+      observation::quota& q = to.quotas[x.index()];
+      q.exists = true;
+      if (const allot::quota_id p = s.tree().parent(x)) q.parent = p.index();
+      q.nominal = widen(s.tree().spec(x).nominal);
+      q.headroom = widen(s.assumed().headroom(x));
+      q.used = widen(books.own_usage(x));
+      for (std::size_t d = 0; d < n; ++d) {
+        q.borrowed[d] = loans.borrowed(x, d);
+        q.lent[d] = loans.lent(x, d);
+      }
+    }
+    const auto order = s.tree().top_down();
+    for (auto x = order.rbegin(); x != order.rend(); ++x) {
+      if (const allot::quota_id p = s.tree().parent(*x))
+        to.quotas[p.index()].used += to.quotas[x->index()].used;
+    }
+  }
+
+  void look_at_running(const record& r, observation& to) {
+    Session& s = *session_;
+    observation::running_job& job = to.running.emplace_back();
+    job.job = r.what;
+    job.quota = r.facts.quota.index();
+    job.request = widen(r.facts.request);
+    job.pods = s.running_pods(r);
+    job.since = r.facts.started;
+    const auto add_nodes = [&](const record& unit) {
+      s.places().for_each_node(unit.where, [&](std::size_t node) {
+        const auto number = static_cast<std::uint32_t>(node);
+        if (std::find(job.nodes.begin(), job.nodes.end(), number) == job.nodes.end())
+          job.nodes.push_back(number);
+      });
+    };
+    add_nodes(r);
+    for (const allot::job_id pod : r.elastic_pods) {
+      if (is_in(pod, allot::job_state::pending)) job.may_grow = true;
+      if (!runs(pod)) continue;
+      job.request += widen(s.at(pod).facts.request);
+      add_nodes(s.at(pod));
+    }
+  }
+
+  void look_at_nodes(observation& to) {
+    if (!session_->places().has_nodes()) return;
+    const auto& inventory = session_->places().inventory();
+    const auto& layout = inventory.layout();
+    to.nodes.reserve(layout.size());
+    for (std::size_t i = 0; i < layout.size(); ++i) {
+      const allot::gpu::node_id node{i};
+      const auto gpus = static_cast<std::uint32_t>(layout.gpus(node));
+      to.nodes.push_back({gpus, 1000 * std::int64_t{gpus} - inventory.index().used(node).in_milli(),
+                          static_cast<std::uint32_t>(std::popcount(inventory.index().free_devices(node))),
+                          inventory.is_closed(node)});
+    }
+  }
+
+  [[nodiscard]] answer start(job_number j) {
+    const allot::job_id id = id_of(j);
+    if (!is_in(id, allot::job_state::pending))
+      return {false, "not_pending", {}, text_of(j) + " is not pending"};
+    answer a = start_unit(id);
+    if (a.done) running_.push_back(id);
+    return a;
+  }
+  [[nodiscard]] answer grow(job_number j) {
+    const allot::job_id id = id_of(j);
+    if (!runs(id)) return {false, "not_running", {}, text_of(j) + " is not running"};
+    for (const allot::job_id pod : std::vector(session_->at(id).elastic_pods)) {
+      if (is_in(pod, allot::job_state::pending)) return start_unit(pod);
+    }
+    return {false, "has_all_pods", {}, text_of(j) + " has all the pods that it can have"};
+  }
+  /// With the first flavors that its quota and the nodes have.
+  [[nodiscard]] answer start_unit(allot::job_id id) {
+    Session& s = *session_;
+    const record& r = s.at(id);
+    const allot::flavor_pick before = r.pick;
+    allot::flavor_pick pick{};
+    do {
+      if (!s.assumed().fits(r.facts.quota, Session::request_of(r, pick), r.facts.in)) continue;
+      s.choose(r, pick);
+      if (const auto at = s.places().place(r.pod_request)) {
+        s.admit(id, *at);
+        return {};
+      }
+    } while (advance(pick, r.menu));
+    s.choose(r, before);
+    return why_not(r);
+  }
+  [[nodiscard]] answer why_not(const record& r) {
+    Session& s = *session_;
+    typename Session::plan_type::pending_job h{r.facts.id, r.what, r.facts.quota,
+                                               allot::pending_reason::quota};
+    s.explain(h);
+    if (h.binding) {
+      const allot::shortfall& b = *h.binding;
+      const auto& books = s.assumed();
+      const std::string_view name = s.tree().name(b.quota);
+      const lab::standing now{books.supply_of(b.quota, b.dimension).borrow,
+                              books.borrowed(b.quota, b.dimension), books.total_supply(b.quota, b.dimension),
+                              books.drawn(b.quota, b.dimension)};
+      return {false, std::string{to_string(b.kind)}, std::string{name},
+              lab::explain(b, name, stepper_->of().resources[b.dimension], now, text_of(r.what),
+                           r.facts.request[b.dimension])};
+    }
+    if (h.placement && h.placement->reason != allot::gpu::obstacle::none) {
+      return {false, std::string{allot::gpu::to_string(h.placement->reason)}, "cluster",
+              lab::explain(*h.placement, s.places())};
+    }
+    return {false, "quota", {}, text_of(r.what) + " has no room under its quota"};
+  }
+
+  [[nodiscard]] answer take_back(const action& a) {
+    Session& s = *session_;
+    const allot::job_id id = id_of(a.job);
+    if (!runs(id)) return {false, "not_running", {}, text_of(a.job) + " is not running"};
+    const record& r = s.at(id);
+    if (!r.preemptible) return {false, "not_preemptible", {}, text_of(a.job) + " may not be preempted"};
+    allot::job_id beneficiary;
+    if (a.beneficiary) {
+      beneficiary = id_of(*a.beneficiary);
+      if (!is_in(beneficiary, allot::job_state::pending)) {
+        return {false, "not_pending", {}, text_of(*a.beneficiary) + " is not pending"};
+      }
+    }
+    if (a.what == action_kind::shrink) {
+      for (auto pod = r.elastic_pods.rbegin(); pod != r.elastic_pods.rend(); ++pod) {
+        if (!runs(*pod)) continue;
+        s.evict(*pod, beneficiary, relation_of(r, beneficiary));
+        return {};
+      }
+      return {false, "fewest_pods", {}, text_of(a.job) + " has no more pods than it needs"};
+    }
+    const allot::instant guaranteed = guarantee(r, beneficiary);
+    if (guaranteed > 0 && s.now() - r.facts.started < guaranteed) {
+      return {false, "min_runtime", std::string{s.tree().name(r.facts.quota)},
+              text_of(a.job) + " has not run for as long as its quota guarantees"};
+    }
+    s.evict(id, beneficiary, relation_of(r, beneficiary));
+    return {};
+  }
+  /// How long the job may run before it is evicted; without a beneficiary, for whomever.
+  [[nodiscard]] allot::instant guarantee(const record& r, allot::job_id beneficiary) const {
+    Session& s = *session_;
+    if (!s.guarantees_runtime()) return 0;
+    const auto of_quota = [&](allot::quota_id x) -> const auto& {
+      return s.settings(x).min_runtime;
+    };
+    const allot::quota_id own = r.facts.quota;
+    const auto against = [&](allot::quota_id other, bool preempts, allot::runtime_source source) {
+      return allot::guaranteed_runtime(s.tree(), own, other, preempts, source, of_quota);
+    };
+    if (beneficiary) {
+      const allot::quota_id other = s.at(beneficiary).facts.quota;
+      return against(other, other == own, allot::runtime_source::common_ancestor);
+    }
+    return std::max(against(own, true, allot::runtime_source::leaf),
+                    against(own, false, allot::runtime_source::leaf));
+  }
+  /// Under which name the eviction is counted.
+  [[nodiscard]] allot::relation relation_of(const record& victim, allot::job_id beneficiary) const {
+    Session& s = *session_;
+    const allot::quota_id own = victim.facts.quota;
+    if (beneficiary && s.at(beneficiary).facts.quota == own) return allot::relation::same_quota;
+    for (std::size_t d = 0; d < n; ++d) {
+      if (s.assumed().borrowed(own, d) > allot::quantity{}) return allot::relation::borrower;
+    }
+    if (!beneficiary) return allot::relation::same_quota;
+    const allot::quota_id other = s.at(beneficiary).facts.quota;
+    return s.tree().common_ancestor(own, other) == other ? allot::relation::descendant
+                                                         : allot::relation::rival;
+  }
+
+  const stepper* stepper_;
+  Session* session_ = nullptr;
+  /// By number; what a job had last.
+  std::vector<allot::job_id> id_of_;
+  /// In the order of their starts; some may have ended.
+  std::vector<allot::job_id> running_;
+  bool has_looked_ = false;
+};
+
+/// Decides nothing itself. Outside of a stepper it decides nothing at all.
+template <class Session>
+class outside_cycle {
+ public:
+  template <class Policies>
+  explicit outside_cycle(const Policies&) : of_(stepper::current()) {
+    if (of_ != nullptr) desk_ = std::make_unique<desk_of<Session>>(*of_);
+  }
+  void reset(Session& session) { session.follow_queues(); }
+  void run(Session& session) {
+    if (session.must_requeue()) session.requeue_inadmissible();
+    if (of_ == nullptr) return;
+    desk_->open(session);
+    // A job at its time limit goes first.
+    if (session.plan().empty()) of_->pause(*desk_);
+  }
+
+ private:
+  stepper* of_;
+  std::unique_ptr<desk_of<Session>> desk_;
+};
+
+struct outside_policies {
+  template <class Session>
+  using cycle = outside_cycle<Session>;
+  allot::by_settings jobs{};
+  allot::capacity_kind not_preemptible = allot::capacity_kind::guaranteed;
+};
+struct outside : allot::standard {
+  static constexpr std::string_view name = outside_name;
+  static constexpr std::string_view summary = "what is decided from outside, step by step";
+  using policies_type = outside_policies;
+};
+
+}  // namespace
+
+std::string_view to_string(action_kind kind) noexcept {
+  switch (kind) {
+    case action_kind::start:
+      return "start";
+    case action_kind::evict:
+      return "evict";
+    case action_kind::grow:
+      return "grow";
+    case action_kind::shrink:
+      return "shrink";
+  }
+  return "";
+}
+
+void add_outside_policy() {
+  static_cast<void>(lab::add_policy(lab::own_policy_of<outside>()));
+}
+
+/// A second stack. Its memory is only taken as it is used.
+struct stepper::coroutine {
+  static constexpr std::size_t size = std::size_t{16} << 20U;
+
+  coroutine()
+      : memory(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                      0)) {
+    if (memory == MAP_FAILED) throw std::bad_alloc{};
+    // The end of the stack is no one's.
+    ::mprotect(memory, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)), PROT_NONE);
+    ::getcontext(&inside);
+    inside.uc_stack.ss_sp = memory;
+    inside.uc_stack.ss_size = size;
+    inside.uc_link = &outside;
+    ::makecontext(&inside, &enter, 0);
+  }
+  coroutine(const coroutine&) = delete;
+  coroutine& operator=(const coroutine&) = delete;
+  ~coroutine() { ::munmap(memory, size); }
+
+  static void enter() { is_running->body(); }
+
+  void* memory;
+  ucontext_t inside{};
+  ucontext_t outside{};
+};
+
+stepper* stepper::current() noexcept {
+  return is_running;
+}
+
+stepper::stepper(const run_input& input, const run_options& options, std::string directory)
+    : run_(input, options, std::move(directory)) {
+  const lab::scenario& s = run_.of();
+  lab::with_dimensions(s.resources.size(), [&](auto n) {
+    const auto w = lab::make_workload<decltype(n)::value>(s);
+    jobs_.reserve(w.ids.size());
+    for (job_number j = 0; j < w.ids.size(); ++j) {
+      const auto& job = w.setup.jobs[j];
+      const std::string_view name =
+          job.job_class < w.classes.size() ? w.classes[job.job_class] : std::string_view{};
+      jobs_.push_back({w.ids[j], name, job.quota.index(), job.pods(), job.priority, job.preemptible,
+                       job.submit, job.estimate});
+    }
+  });
+  routine_ = std::make_unique<coroutine>();
+  resume();
+}
+
+stepper::~stepper() {
+  if (done_ || !routine_) return;
+  is_abandoned_ = true;
+  try {
+    resume();
+  } catch (...) {  // nobody wants to know
+  }
+}
+
+void stepper::body() {
+  try {
+    run_.simulate();
+  } catch (const abandoned&) {
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
+  done_ = true;
+  desk_ = nullptr;
+}
+
+void stepper::resume() {
+  stepper* const before = std::exchange(is_running, this);
+  ::swapcontext(&routine_->outside, &routine_->inside);
+  is_running = before;
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  // Errors of the input come out at once.
+  if (done_ && !is_abandoned_) run_.check();
+}
+
+void stepper::pause(desk& at) {
+  desk_ = &at;
+  now_ = at.now();
+  ::swapcontext(&routine_->inside, &routine_->outside);
+  if (is_abandoned_) throw abandoned{};
+}
+
+observation stepper::observe(std::size_t most_pending) {
+  observation seen;
+  desk_->look(seen, most_pending);
+  return seen;
+}
+
+std::vector<answer> stepper::act(const std::vector<action>& actions) {
+  std::vector<answer> answers;
+  const allot::instant at = now_;
+  std::optional<bool> are_starts;  // those that are not carried out yet
+  const auto carry_out = [&] {
+    if (are_starts) resume();
+    are_starts.reset();
+  };
+  for (const action& a : actions) {
+    const bool is_start = a.what == action_kind::start || a.what == action_kind::grow;
+    if (are_starts && *are_starts != is_start) carry_out();
+    if (done_ || now_ != at) {
+      answers.push_back(
+          {false, "too_late", {}, "jobs were evicted so often at this instant that time passed"});
+      continue;
+    }
+    answers.push_back(desk_->carry_out(a));
+    if (answers.back().done) are_starts = is_start;
+  }
+  carry_out();
+  return answers;
+}
+
+void stepper::advance(allot::instant until) {
+  do {
+    if (done_) return;
+    resume();
+  } while (now_ < until);
+}
+
+void stepper::stop() {
+  if (done_) return;
+  run_.control().until = now_;
+  resume();
+}
+
+run& stepper::result() {
+  if (!std::exchange(is_concluded_, true)) run_.conclude();
+  return run_;
+}
+
+}  // namespace allot_python

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: BSL-1.0
+"""The simulator, stepped from outside."""
+
+import multiprocessing
+
+import pytest
+
+import allot
+
+
+def by_id(jobs):
+    return {j["job"]: j for j in jobs}
+
+
+def first_fit(state):
+    return [j["job"] for j in state["pending"]]
+
+
+def test_observe_act_advance(teams):
+    sim = allot.Simulator(teams)
+    assert not sim.done and sim.time == 0
+    state = sim.observe()
+    assert state["time_s"] == 0 and state["free_gpus"] == 8 and state["running"] == []
+    assert state["pending"] == [{
+        "job": "train", "quota": "vision", "request": {"gpu": 6}, "pods": 2, "min_pods": 2, "priority": 0,
+        "preemptible": True, "class": "", "submit_s": 0, "age_s": 0, "estimate_s": None, "fits_quota": True,
+        "fits_nodes": True, "fits": True,
+    }]
+    assert state["quotas"]["vision"] == {
+        "parent": "lab", "nominal": {"gpu": 4}, "used": {"gpu": 0}, "borrowed": {"gpu": 0}, "lent": {"gpu": 0},
+        "headroom": {"gpu": 8},
+    }
+    assert sim.act(["train"]) == [("start", "train", True, "", "", "")]
+    state = sim.observe()
+    assert state["pending"] == [] and state["free_gpus"] == 2
+    assert state["running"][0]["nodes"] == ["node-0", "node-1"]
+    assert [n["free_gpus"] for n in state["nodes"]] == [1, 1]
+    assert state["quotas"]["vision"]["borrowed"] == {"gpu": 2}
+    assert state["quotas"]["speech"]["lent"] == {"gpu": 2}
+    assert state["quotas"]["lab"]["used"] == {"gpu": 6}
+
+    assert sim.advance() and sim.time == 600
+    (tune,) = sim.observe()["pending"]
+    # Without what it has lent it can't have what is its own, and nothing is taken back that nobody asks for.
+    assert not tune["fits"]
+    (refused,) = sim.act(["tune"])
+    assert not refused and refused.reason == "capacity" and refused.at == "lab" and "6 are in use" in refused.text
+    assert sim.observe()["pending"] == [tune]
+
+    # What is evicted has gone when the next job starts.
+    assert all(sim.act([("evict", "train", "tune"), ("start", "tune")]))
+    state = sim.observe()
+    assert [j["job"] for j in state["running"]] == ["tune"]
+    assert [j["job"] for j in state["pending"]] == ["train"]
+    assert sim.advance() and sim.time == 900
+    assert sim.start("test")
+    assert sim.advance() and sim.time == 960  # test has ended
+    assert not sim.start("train")
+    assert sim.advance(1000) and sim.time == 1800  # tune has ended
+    assert sim.start("train")
+    assert sim.advance() and not sim.advance() and sim.done
+
+    run = sim.result()
+    jobs = run.jobs().set_index("job_id")
+    assert jobs.start_s["tune"] == 600 and jobs.end_s["test"] == 960
+    assert jobs.end_s["train"] == 1800 + 3000 and jobs.preemptions["train"] == 1 and jobs.lost_s["train"] == 0
+    assert run.summary["policy"] == "outside" and run.summary["preemptions_by"]["reclaim"] == 1
+    evicted = run.events().set_index("event").loc["evicted"]
+    assert evicted.job_id == "train" and evicted["for"] == "tune"
+
+
+def test_what_is_not_allowed_is_refused(teams):
+    teams["quotas"][2]["min_runtime_s"] = {"preempt": 60, "reclaim": 60}
+    teams["jobs"] = [
+        {"id": "big", "quota": "speech", "request": {"gpu": 2}, "pods": 3, "duration_s": 60},
+        {"id": "wide", "quota": "speech", "request": {"gpu": 5}, "total": True, "duration_s": 60},
+        {"id": "fixed", "quota": "vision", "request": {"gpu": 2}, "preemptible": False, "duration_s": 600},
+        {"id": "own", "quota": "vision", "request": {"gpu": 3}, "preemptible": False, "duration_s": 600},
+        {"id": "four", "quota": "vision", "request": {"gpu": 4}, "duration_s": 600},
+        {"id": "large", "quota": "speech", "request": {"gpu": 2}, "pods": 4, "duration_s": 60},
+        {"id": "later", "quota": "speech", "request": {"gpu": 1}, "submit_s": 30, "duration_s": 60},
+    ]
+    sim = allot.Simulator(teams)
+    one = lambda *action: sim.act([action])[0]
+    assert [a.reason for a in sim.act(["later", "nobody", ("stop", "big"), ("evict", "big"), ("grow", "big")])] == [
+        "not_pending", "unknown", "unknown", "not_running", "not_running"]
+    assert one("start", "large").reason == "borrow_limit"
+    assert one("start", "fixed")
+    assert one("start", "fixed").reason == "not_pending"
+    # What may not be preempted does not borrow.
+    assert one("start", "own").reason == "guarantee"
+    assert one("evict", "fixed").reason == "not_preemptible"
+    assert one("start", "big")
+    assert one("start", "four").reason in ("capacity", "full")
+    assert one("evict", "big").reason == "min_runtime"
+    assert one("evict", "big", "four").reason == "min_runtime"
+    assert one("evict", "big", "later").reason == "not_pending"
+    assert one("shrink", "big").reason == "fewest_pods"
+    assert one("grow", "big").reason == "has_all_pods"
+    state = sim.observe()
+    assert {j["job"] for j in state["running"]} == {"fixed", "big"}
+    sim.advance(30)
+    assert sim.time == 30 and not sim.observe()["quotas"]["speech"]["headroom"]["gpu"]
+    run = sim.result()
+    assert run.summary["stopped"] == {"reason": "until", "at_s": 30}
+    assert sim.done and not sim.act(["wide"])[0] and sim.observe()["pending"] == []
+    assert sim.result() is run
+
+
+def test_a_place_that_is_full(teams):
+    teams["quotas"][0]["nominal"] = {"gpu": 8}
+    teams["quotas"][1]["borrow"] = "all"
+    teams["jobs"] = [{"id": f"j{i}", "quota": "vision", "request": {"gpu": 3}, "duration_s": 10} for i in range(3)]
+    sim = allot.Simulator(teams)
+    answers = sim.act(["j0", "j1", "j2"])
+    assert [a.done for a in answers] == [True, True, False]
+    assert (answers[2].reason, answers[2].at) == ("full", "cluster") and "2 are free" in answers[2].text
+    (left,) = sim.observe()["pending"]
+    assert left["fits_quota"] and not left["fits_nodes"] and not left["fits"]
+
+
+def test_elastic_jobs(scenarios, teams):
+    teams["jobs"] = [
+        {"id": "e", "quota": "vision", "request": {"gpu": 1}, "pods": 4, "min_pods": 2, "duration_s": 100}]
+    sim = allot.Simulator(teams)
+    (job,) = sim.observe()["pending"]
+    assert (job["pods"], job["min_pods"], job["request"]) == (4, 2, {"gpu": 2})
+    assert sim.start("e")
+    (job,) = sim.observe()["running"]
+    assert (job["pods"], job["max_pods"], job["may_grow"]) == (2, 4, True)
+    assert [a.done for a in sim.act([("grow", "e"), ("grow", "e"), ("grow", "e")])] == [True, True, False]
+    (job,) = sim.observe()["running"]
+    assert (job["pods"], job["may_grow"], job["request"]) == (4, False, {"gpu": 4})
+    assert sim.act([("shrink", "e")])[0]
+    assert sim.observe()["running"][0]["pods"] == 3
+    assert sim.act([("shrink", "e"), ("shrink", "e")])[1].reason == "fewest_pods"
+    assert sim.advance() and sim.time == 200  # half of its pods, twice the time
+    assert not sim.advance() and sim.done
+
+    sim = allot.Simulator(scenarios / "flavors_and_elastic.json")
+    run = sim.run(lambda s: first_fit(s) + [("grow", j["job"]) for j in s["running"] if j["may_grow"]])
+    assert run.summary["jobs"]["completed"] == run.summary["jobs"]["total"] - run.summary["jobs"]["refused"]
+
+
+def test_what_runs_at_the_beginning(scenarios):
+    sim = allot.Simulator(scenarios / "three_teams.json")
+    running = by_id(sim.observe()["running"])
+    assert set(running) == {f"train-{t}{i}" for t in "bc" for i in (1, 2, 3)}
+    assert running["train-b1"]["start_s"] == 0 and running["train-b1"]["ran_s"] == sim.time
+    assert sim.evict("train-b3")
+    assert "train-b3" in by_id(sim.observe()["pending"])
+    run = sim.run(first_fit)
+    assert run.summary["jobs"]["completed"] == 9 and run.summary["jobs"]["refused"] == 1
+    assert "stray" in run.warnings
+
+
+def test_a_policy_of_ones_own_against_others(trace):
+    sim = allot.Simulator(trace=trace, nodes="4x8", report=False)
+    run = sim.run(first_fit)
+    assert run.summary["jobs"]["completed"] == run.summary["jobs"]["total"]
+    assert run.summary["preemptions"] == 0
+    again = allot.Simulator(trace=trace, nodes="4x8", report=False)
+    again.start(again.observe()["pending"][0]["job"])
+    again.reset()
+    assert again.run(first_fit).decision_hash == run.decision_hash
+    other = sim.run_policy("standard")
+    assert other.decision_hash == allot.replay(trace=trace, nodes="4x8", policy="standard").decision_hash
+    assert other.summary["input_hash"] == run.summary["input_hash"]
+    assert sim.run_policy("fifo").summary["jobs"]["completed"] == run.summary["jobs"]["total"]
+    spread = allot.Simulator(trace=trace, nodes="4x8", placement="worst_fit", report=False).run(first_fit)
+    assert spread.summary["policy_set"] == {"placement": "worst_fit"} and spread.decision_hash
+
+
+def test_nothing_is_decided_that_is_not_asked_for(teams):
+    teams["quotas"][1]["time_limit_s"] = {"short": 100}
+    teams["jobs"][2]["class"] = "short"
+    teams["jobs"][2]["duration_s"] = 1000
+    sim = allot.Simulator(teams)
+    while not sim.done:
+        assert sim.observe()["running"] == []
+        sim.advance()
+    assert sim.result().summary["jobs"]["waiting"] == 3
+    sim.reset()
+    sim.advance(900)
+    assert sim.start("test")
+    # But for those at their time limit.
+    sim.advance()
+    assert sim.time == 1000 and sim.observe()["running"] == []
+    assert sim.result().jobs().set_index("job_id").state["test"] == "time_limit"
+
+
+def test_a_job_that_is_evicted_again_and_again(teams):
+    sim = allot.Simulator(teams)
+    answers = sim.act([("start", "train"), ("evict", "train")] * 100)
+    assert answers[-1].reason == "too_late"
+    assert sim.time == 600 and len(sim.observe()["pending"]) == 2
+    sim.run(first_fit)
+    assert sim.result().summary["livelocks"] == 1
+
+
+def test_events_of_the_scenario(teams):
+    teams["events"] = [
+        {"at_s": 60, "resize": {"quota": "vision", "nominal": {"gpu": 2}}},
+        {"at_s": 90, "node_down": {"node": "node-1"}},
+        {"at_s": 120, "node_up": {"node": "node-1"}},
+        {"at_s": 150, "add_quota": {"name": "new", "parent": "lab", "nominal": {"gpu": 1}}},
+        {"at_s": 180, "cancel": {"job": "train"}},
+    ]
+    sim = allot.Simulator(teams)
+    sim.start("train")
+    sim.advance()
+    assert sim.observe()["quotas"]["vision"]["nominal"] == {"gpu": 2}
+    assert [j["job"] for j in sim.observe()["running"]] == ["train"]
+    sim.advance()
+    state = sim.observe()
+    assert [j["job"] for j in state["pending"]] == ["train"] and state["free_gpus"] == 4
+    assert [n["closed"] for n in state["nodes"]] == [False, True]
+    sim.advance(150)
+    assert "new" in sim.observe()["quotas"]
+    sim.advance()
+    assert sim.observe()["pending"] == []
+
+
+def test_most_pending(trace):
+    sim = allot.Simulator(trace=trace, nodes="4x8")
+    sim.advance(80000)
+    everyone = sim.observe()["pending"]
+    assert sim.observe(most_pending=5)["pending"] == everyone[:5] and len(everyone) > 5
+    assert [j["submit_s"] for j in everyone] == sorted(j["submit_s"] for j in everyone)
+
+
+def test_many_at_once(teams):
+    sims = [allot.Simulator(teams, report=False) for _ in range(50)]
+    while not all(s.done for s in sims):
+        for i, s in enumerate(sims):
+            if i % 2 == 0:
+                s.act(first_fit(s.observe()))
+            s.advance()
+    assert {s.result().summary["jobs"]["completed"] for s in sims[::2]} == {3}
+    del sims[1::2]  # abandoned
+
+
+def episode(teams):
+    return allot.Simulator(teams, report=False).run(first_fit).decision_hash
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_in_forked_processes(teams):
+    sim = allot.Simulator(teams)
+    sim.start("train")
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        hashes = pool.map(episode, [teams] * 4)
+    assert set(hashes) == {episode(teams)}
+    assert sim.run(first_fit).decision_hash
+
+
+def test_contradictions_of_the_quotas_are_input_errors(teams):
+    teams["events"] = [{"at_s": 700, "remove_quota": {"quota": "speech"}},
+                       {"at_s": 700, "resize": {"quota": "lab", "nominal": {"gpu": 1}}}]
+    teams["jobs"].append({"id": "x", "quota": "vision", "request": {"gpu": 1}, "state": "running", "start_s": 0,
+                          "duration_s": 10, "nodes": ["nowhere"]})
+    with pytest.raises(allot.InputError, match="nowhere"):
+        allot.Simulator(teams)
