@@ -256,9 +256,9 @@ const auto made =
 #elif defined quotas_are_of_another_number_of_resources
 // allot: the quotas have amounts of another number of resources than the view's request(job)
 const auto made = allot::make_scheduler(allot::pai{}, jobs{}, std::vector<allot::quota_spec<2> >{});
-#elif defined options_stand_where_the_preset_goes
+#elif defined settings_stand_where_the_preset_goes
 // allot: this is not a preset, which has a `static constexpr std::string_view name`
-const auto made = allot::make_scheduler(allot::named_parts{}, jobs{}, {{.name = "lab"}});
+const auto made = allot::make_scheduler(allot::queue_settings{}, jobs{}, {{.name = "lab"}});
 #elif defined policies_stand_where_the_preset_goes
 // allot: this is not a preset, which has a `static constexpr std::string_view name`
 const auto made = allot::make_scheduler(allot::policies<>{}, jobs{}, {{.name = "lab"}});
