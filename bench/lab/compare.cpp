@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/compare.hpp"
 
+#include "lab/compare_common.hpp"
 #include "lab/compare_curves.hpp"
 #include "lab/files.hpp"
 #include "lab/json_reader.hpp"
@@ -16,6 +17,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -116,6 +118,12 @@ std::vector<std::string> tenants_of(const std::vector<run_group>& groups) {
   return names;
 }
 
+std::vector<const run_group*> sides_of(const std::vector<run_group>& groups) {
+  std::vector<const run_group*> sides;
+  for (const run_group& g : groups) sides.push_back(&g);
+  return sides;
+}
+
 /// The rows of the table: figures, and titles, which have no name.
 std::vector<shown_figure> figures_to_show(const std::vector<run_group>& groups,
                                           const compare_options& options) {
@@ -135,25 +143,6 @@ std::vector<shown_figure> figures_to_show(const std::vector<run_group>& groups,
   return rows;
 }
 
-/// What the runs say, each text once.
-template <class TextOf>
-std::string texts_of(const run_group& group, TextOf text_of) {
-  std::vector<std::string> texts;
-  for (const run_summary& r : group.runs) add_once(texts, text_of(r));
-  std::string all;
-  for (const std::string& t : texts) all += (all.empty() ? "" : ", ") + t;
-  return all;
-}
-/// "3", or "1 to 10" of several.
-std::string seeds_of(const run_group& group) {
-  std::vector<std::uint64_t> seeds;
-  for (const run_summary& r : group.runs) seeds.push_back(r.seed);
-  std::sort(seeds.begin(), seeds.end());
-  seeds.erase(std::unique(seeds.begin(), seeds.end()), seeds.end());
-  if (seeds.size() < 3) return texts_of(group, [](const run_summary& r) { return std::to_string(r.seed); });
-  const bool has_gaps = seeds.back() - seeds.front() >= seeds.size();
-  return std::to_string(seeds.front()) + (has_gaps ? " ... " : " to ") + std::to_string(seeds.back());
-}
 std::string versions_of(const run_group& group) {
   return texts_of(group, [](const run_summary& r) { return r.version; });
 }
@@ -189,8 +178,9 @@ std::vector<std::vector<std::string>> cells_of(const std::vector<run_group>& gro
   row_of("policy", policies_of);
   row_of("seed", seeds_of);
   row_of("allot", versions_of);
+  const other_jobs others = other_jobs_of(sides_of(groups));
   for (const shown_figure& f : figures_to_show(groups, options)) {
-    std::vector<std::string> row{f.label};
+    std::vector<std::string> row{f.label + std::string{others.mark_of(f.name)}};
     bool any = f.name.empty();
     const auto first = values_of(groups.front(), f.name);
     for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -208,10 +198,25 @@ std::vector<std::vector<std::string>> cells_of(const std::vector<run_group>& gro
   return rows;
 }
 
+/// The first two rows are the names of the sides and their policies.
 std::string as_text(const std::vector<std::vector<std::string>>& rows) {
+  const std::vector<std::string>& policies = rows[1];
+  // A long name of a policy would make its column so wide that no other has room beside it.
+  const auto is_long = [](const std::string& p) { return p.size() > 24; };
+  const bool is_wide = std::any_of(policies.begin(), policies.end(), is_long);
+  std::string text;
+  if (is_wide) {
+    text = "policy\n";
+    for (std::size_t c = 1; c < policies.size(); ++c) {
+      if (policies[c].empty()) continue;
+      text.append("  ").append(printable(rows.front()[c])).append(": ");
+      text.append(printable(policies[c])).append("\n");
+    }
+    text += '\n';
+  }
   text_table table{rows.front()};
-  for (std::size_t r = 1; r < rows.size(); ++r) table.add(rows[r]);
-  return table.text();
+  for (std::size_t r = is_wide ? 2 : 1; r < rows.size(); ++r) table.add(rows[r]);
+  return text + table.text();
 }
 
 /// All figures, one per row: exact, for programs.
@@ -252,8 +257,8 @@ std::string as_csv(const std::vector<run_group>& groups, const std::vector<std::
   return text;
 }
 
-/// Remarks on the runs besides their figures.
-std::string remarks(const std::vector<run_group>& groups) {
+/// Remarks on the runs besides their figures. `marked`: the table has figures over other jobs on each side.
+std::string remarks(const std::vector<run_group>& groups, bool marked) {
   std::string text;
   const bool has_several =
       std::any_of(groups.begin(), groups.end(), [](const auto& g) { return g.runs.size() > 1; });
@@ -264,6 +269,10 @@ std::string remarks(const std::vector<run_group>& groups) {
   }
   if (const std::string part = measured_by_all(groups); !part.empty()) text += "\nmeasured " + part + '\n';
   const std::string first_part = measured_by(groups.front());
+  if (marked) {
+    const std::string other = remark_on_jobs(other_jobs_of(sides_of(groups)), sides_of(groups));
+    if (!other.empty()) text += '\n' + other + '\n';
+  }
   for (std::size_t g = 1; g < groups.size(); ++g) {
     const std::string other = remark_on_window(measured_by(groups[g]), first_part, groups.front().label);
     if (!other.empty()) text += '\n' + groups[g].label + ' ' + other + '\n';
@@ -334,6 +343,24 @@ int compare_over_load(const compare_options& options, const std::vector<run_grou
 
 }  // namespace
 
+std::string texts_of(const run_group& group, const std::function<std::string(const run_summary&)>& text_of) {
+  std::vector<std::string> texts;
+  for (const run_summary& r : group.runs) add_once(texts, text_of(r));
+  std::string all;
+  for (const std::string& t : texts) all += (all.empty() ? "" : ", ") + t;
+  return all;
+}
+
+std::string seeds_of(const run_group& group) {
+  std::vector<std::uint64_t> seeds;
+  for (const run_summary& r : group.runs) seeds.push_back(r.seed);
+  std::sort(seeds.begin(), seeds.end());
+  seeds.erase(std::unique(seeds.begin(), seeds.end()), seeds.end());
+  if (seeds.size() < 3) return texts_of(group, [](const run_summary& r) { return std::to_string(r.seed); });
+  const bool has_gaps = seeds.back() - seeds.front() >= seeds.size();
+  return std::to_string(seeds.front()) + (has_gaps ? " ... " : " to ") + std::to_string(seeds.back());
+}
+
 std::string measured_by(const run_group& group) {
   return texts_of(group, [](const run_summary& r) { return measured_part(r.measured); });
 }
@@ -400,7 +427,10 @@ std::string compared(const std::vector<run_group>& groups, const compare_options
     return as_csv(groups, options.figures.empty() ? all_figures(groups) : options.figures);
   }
   const auto rows = cells_of(groups, options);
-  return (options.format == "markdown" ? markdown_table(rows) : as_text(rows)) + remarks(groups);
+  const bool marked = std::any_of(rows.begin(), rows.end(), [](const auto& row) {
+    return row.front().size() > 2 && row.front().substr(row.front().size() - 2) == " *";
+  });
+  return (options.format == "markdown" ? markdown_table(rows) : as_text(rows)) + remarks(groups, marked);
 }
 
 void check_curves(const std::vector<run_group>& groups, const std::vector<std::string>& curves,
@@ -413,7 +443,8 @@ void check_curves(const std::vector<run_group>& groups, const std::vector<std::s
 
 int compare(const compare_options& options) {
   errors found;
-  const std::vector<run_group> groups = read_groups(options.runs, found);
+  std::vector<run_group> groups = read_groups(options.runs, found);
+  if (options.common && found.empty()) add_common_figures(groups, found);
   if (!options.curves.empty() || !options.svg.empty()) return compare_over_load(options, groups, found);
   if (found.empty() && groups.size() < 2) {
     found.add(options.runs.front(), {}, "expected two sides or more to compare, found one");

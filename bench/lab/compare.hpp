@@ -5,6 +5,7 @@
 #include "lab/errors.hpp"
 #include "lab/run_summary.hpp"
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ struct compare_options {
   bool all = false;
   /// Only these, by their names in CSV.
   std::vector<std::string> figures{};
+  /// Also the figures of the jobs that were completed on all sides.
+  bool common = false;
   /// Instead, these over the loads of sweeps.
   std::vector<std::string> curves{};
   /// The directory for a drawing of each of them; empty: none. Without `curves` it gets the main figures.
@@ -46,6 +49,11 @@ struct run_group {
 
 /// The figure in each run of the group that has it, with the run's seed.
 [[nodiscard]] std::vector<seeded_value> values_of(const run_group& group, std::string_view figure);
+/// What the runs say, each text once: "standard, standard (guard none)".
+[[nodiscard]] std::string texts_of(const run_group& group,
+                                   const std::function<std::string(const run_summary&)>& text_of);
+/// "3", or "1 to 10" of several.
+[[nodiscard]] std::string seeds_of(const run_group& group);
 /// Which part of its runs a side measures: "the whole run", "without the first 12h".
 [[nodiscard]] std::string measured_by(const run_group& group);
 /// The same for all sides, if it is the same part and not the whole; else empty. Precondition: there is one.

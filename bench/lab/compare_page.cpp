@@ -2,6 +2,7 @@
 #include "lab/compare_page.hpp"
 
 #include "lab/compare.hpp"
+#include "lab/compare_common.hpp"
 #include "lab/compare_sides_page.hpp"
 #include "lab/errors.hpp"
 #include "lab/packed_input.hpp"
@@ -98,7 +99,17 @@ class comparison {
     runs_.push_back(std::move(run));
   }
 
+  /// Adds the figures of the jobs that all runs completed.
+  void add_common(errors& found) {
+    std::vector<run_group> sides = as_sides();
+    add_common_figures(sides, found);
+    for (std::size_t i = 0; i < runs_.size(); ++i) runs_[i].summary = std::move(sides[i].runs.front());
+  }
+
   [[nodiscard]] std::string page() {
+    const std::vector<run_group> sides = as_sides();
+    for (const run_group& g : sides) sides_.push_back(&g);
+    others_ = other_jobs_of(sides_);
     choose_layers();
     std::string html;
     std::string title = "Comparison:";
@@ -117,6 +128,12 @@ class comparison {
   }
 
  private:
+  [[nodiscard]] std::vector<run_group> as_sides() const {
+    std::vector<run_group> sides;
+    for (const compared_run& r : runs_) sides.push_back({r.label(), {r.summary}});
+    return sides;
+  }
+
   std::size_t number_of(const std::string& tenant) {
     const auto at = std::find(tenants_.begin(), tenants_.end(), tenant);
     if (at != tenants_.end()) return static_cast<std::size_t>(at - tenants_.begin());
@@ -265,7 +282,7 @@ class comparison {
       }
       // A row of zeros says nothing.
       if (!any) continue;
-      html += "<tr><td>" + escaped(f.label);
+      html += "<tr><td>" + escaped(f.label) + std::string{others_.mark_of(f.name)};
       for (std::size_t i = 0; i < values.size(); ++i) {
         const bool wins = differ && f.better != preferred::neither && values[i] && values[i] == best;
         html += wins ? "<td class=win>" : "<td>";
@@ -304,7 +321,11 @@ class comparison {
     fact("decisions", [](const run_summary& r) { return r.decision_hash; });
     fact("measured", [](const run_summary& r) { return measured_part(r.measured); });
     write_table(html, figures_shown_first());
-    html += "</table></div></figure>\n";
+    html += "</table></div>";
+    if (const std::string remark = remark_on_jobs(others_, sides_); !remark.empty()) {
+      html += "<p class=note>" + escaped(remark) + "</p>";
+    }
+    html += "</figure>\n";
   }
 
   void write_gpus(std::string& html) const {
@@ -419,6 +440,9 @@ class comparison {
   std::vector<compared_run> runs_;
   std::vector<std::string> tenants_;
   std::vector<layer> layers_;
+  /// While the page is made.
+  std::vector<const run_group*> sides_;
+  other_jobs others_{};
   instant begin_ = 0;
   instant end_ = 0;
   bool has_curves_ = false;
@@ -436,11 +460,12 @@ bool has_several_runs(const std::string& name) {
 }  // namespace
 
 int write_comparison_page(const std::vector<std::string>& runs, const std::string& path, bool force,
-                          const std::vector<std::string>& curves) {
+                          const std::vector<std::string>& curves, bool common) {
   errors found;
   std::string html;
   if (std::any_of(runs.begin(), runs.end(), has_several_runs)) {
-    const std::vector<run_group> groups = read_groups(runs, found);
+    std::vector<run_group> groups = read_groups(runs, found);
+    if (common && found.empty()) add_common_figures(groups, found);
     if (found.empty() && groups.size() < 2) {
       found.add(runs.front(), {}, "expected two sides or more to compare, found one");
     }
@@ -451,6 +476,7 @@ int write_comparison_page(const std::vector<std::string>& runs, const std::strin
   } else {
     comparison c;
     for (const std::string& run : runs) c.add(run, found);
+    if (common && found.empty()) c.add_common(found);
     if (found.empty()) html = c.page();
   }
   if (!found.empty()) return complain(found);

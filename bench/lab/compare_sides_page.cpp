@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/compare_sides_page.hpp"
 
+#include "lab/compare_common.hpp"
 #include "lab/compare_curves.hpp"
 #include "lab/deviation.hpp"
 #include "lab/report.hpp"
@@ -96,7 +97,7 @@ void write_bars(std::string& html, const side_set& set, std::string_view name, s
   html += "</div>\n";
 }
 
-void write_row(std::string& html, const side_set& set, const shown_figure& f) {
+void write_row(std::string& html, const side_set& set, const other_jobs& others, const shown_figure& f) {
   std::vector<std::vector<seeded_value>> values;
   bool any = false;
   for (const run_group* side : set.sides) {
@@ -104,7 +105,7 @@ void write_row(std::string& html, const side_set& set, const shown_figure& f) {
   }
   // A row of zeros says nothing.
   if (!any) return;
-  html += "<tr><td>" + escaped(f.label);
+  html += "<tr><td>" + escaped(f.label) + std::string{others.mark_of(f.name)};
   const mean_and_deviation first = summary_of(values.front());
   for (std::size_t i = 0; i < values.size(); ++i) {
     html += "<td>" + shown_with_deviation(summary_of(values[i]), f.kind);
@@ -145,13 +146,24 @@ void write_table(std::string& html, const side_set& set) {
   html += "<div class=\"scroll gap\"><table>\n";
   row({}, "th", [](const run_group& side) { return escaped(side.side); });
   row("runs", "td", [](const run_group& side) { return grouped(side.runs.size()); });
+  // A sweep has its own names for policies.
+  const auto texts = [&](std::string_view title, auto text_of) {
+    row(title, "td", [&](const run_group& side) { return escaped(texts_of(side, text_of)); });
+  };
+  texts("policy", [](const run_summary& r) { return r.policy; });
+  row("seed", "td", [](const run_group& side) { return escaped(seeds_of(side)); });
+  texts("allot", [](const run_summary& r) { return r.version; });
   row("measured", "td", [](const run_group& side) { return escaped(measured_by(side)); });
-  for (const shown_figure& f : figures_shown_first()) write_row(html, set, f);
+  const other_jobs others = other_jobs_of(set.sides);
+  for (const shown_figure& f : figures_shown_first()) write_row(html, set, others, f);
   for (const std::string& tenant : tenants_of(set)) {
     row(escaped(tenant), "th", [](const run_group&) { return std::string{}; });
-    for (const shown_figure& f : figures_of_tenant(tenant)) write_row(html, set, f);
+    for (const shown_figure& f : figures_of_tenant(tenant)) write_row(html, set, others, f);
   }
   html += "</table></div>\n";
+  if (const std::string remark = remark_on_jobs(others, set.sides); !remark.empty()) {
+    html += "<p class=note>" + escaped(remark) + "</p>\n";
+  }
 }
 
 void write_set(std::string& html, const side_set& set) {

@@ -260,6 +260,11 @@ struct command_line {
     replay_->add_flag("--events", replay_options_.events, "also events.csv: everything that happened");
     replay_->add_flag("--chrome", replay_options_.chrome, "also trace.json, for Perfetto");
     replay_->add_flag("--svg", r.svg, "also the charts of the report as *.svg, for papers");
+    replay_
+        ->add_option("--show", r.show,
+                     "these quotas have colours in the charts and rows in the tables, at most 8; without: "
+                     "those with the most GPU time")
+        ->delimiter(',');
     replay_->add_option("--tenants-step", r.tenants_step,
                         "tenants.csv has at most one row of a quota in that time, as in 10m, how it stood at "
                         "the end, instead of one for each change");
@@ -322,6 +327,8 @@ struct command_line {
         ->check(CLI::IsMember({"text", "csv", "markdown"}))
         ->capture_default_str();
     compare_->add_flag("--all", c.all, "every figure there is, not only the first to look at");
+    compare_->add_flag("--common", c.common,
+                       "also the waits and completion times of the jobs that were completed on all sides");
     compare_->add_option("--figures", c.figures, "only these, by their names in csv, as in queue_s/mean")
         ->delimiter(',');
     compare_->add_option("--html", comparison_page_,
@@ -485,7 +492,7 @@ struct command_line {
   [[nodiscard]] int run_compare() const {
     if (comparison_page_.empty()) return lab::compare(compare_options_);
     return lab::write_comparison_page(compare_options_.runs, comparison_page_, compare_options_.force,
-                                      compare_options_.curves);
+                                      compare_options_.curves, compare_options_.common);
   }
 
   CLI::App& app_;

@@ -4,6 +4,7 @@
 #include "lab/dashboard.hpp"
 #include "lab/errors.hpp"
 #include "lab/files.hpp"
+#include "lab/json_reader.hpp"
 #include "lab/load.hpp"
 #include "lab/outputs.hpp"
 #include "lab/replay_headline.hpp"
@@ -16,6 +17,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -141,6 +143,32 @@ replay_stop simulate(scenario& s, const replay_streams& streams, replay_result& 
                      const replay_control& control) {
   return with_dimensions(s.resources.size(),
                          [&](auto n) { return run_replay<decltype(n)::value>(s, streams, r, control); });
+}
+
+/// The quotas with these names.
+std::vector<quota_id> chosen_quotas(const replay_result& r, const std::vector<std::string>& names,
+                                    errors& found) {
+  std::vector<quota_id> chosen;
+  if (names.size() > report::most_colours) {
+    found.add("--show", {},
+              fmt::format("expected at most {} quotas, as many as there are colours, found {}",
+                          report::most_colours, names.size()));
+  }
+  for (const std::string& name : names) {
+    const auto is_it = [&](const replayed_quota& q) { return q.name == name; };
+    const auto at = std::find_if(r.quotas.begin(), r.quotas.end(), is_it);
+    if (at != r.quotas.end()) {
+      chosen.emplace_back(static_cast<std::size_t>(at - r.quotas.begin()));
+      continue;
+    }
+    std::vector<std::string_view> known;
+    for (const replayed_quota& q : r.quotas) known.emplace_back(q.name);
+    const std::string_view meant = nearest(name, known);
+    found.add("--show", {},
+              "there is no quota \"" + shortened(name, 100) + '"' +
+                  (meant.empty() ? "" : " (did you mean \"" + std::string{meant} + "\"?)"));
+  }
+  return chosen;
 }
 
 /// Only the dashboard, no files.
@@ -283,6 +311,8 @@ int replay(const replay_options& options) {
 
   replay_result r = result_for(*s, s->policy.seed, options.source.file.has_value());
   r.measured = measured;
+  r.chosen = chosen_quotas(r, options.show, found);
+  if (!found.empty()) return complain(found);
   r.timing.reading = std::chrono::steady_clock::now() - begin;
   dashboard_printer printer{options.rows};
   if (control.only_look) return look(*s, r, control, printer);

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace allot {
 inline namespace v0 {
@@ -48,6 +49,8 @@ struct replay_options {
   /// Also report where the time went.
   bool timing = false;
   measuring_options measured{};
+  /// The quotas that charts and tables show by name, instead of those with the most GPU time.
+  std::vector<std::string> show{};
   /// Also write the charts of the report as separate files, for papers.
   bool svg = false;
 };

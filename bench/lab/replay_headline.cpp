@@ -79,8 +79,8 @@ text_table times_table(const replay_result& r) {
 }
 
 std::string quota_table(const replay_result& r) {
-  // More rows than this scroll away what is above them.
-  constexpr std::size_t most = 200;
+  // More rows than this scroll away what is above them. (The table may be two, one below the other.)
+  constexpr std::size_t most = 100;
   text_table table{{"quota", "jobs", "wait mean", "wait p99", "completion", "GPU-h", "borrowed", "lent",
                     "evicted", "lost"}};
   const std::vector<quota_id> listed = listed_quotas(r, most);

@@ -17,13 +17,22 @@ std::vector<layer> layers_of(const replay_result& r) {
   std::vector<std::size_t> shown;
   for (std::size_t x = 0; x < r.quotas.size(); ++x) {
     const sim::job_figures& of = r.figures.quotas[x].of;
-    if (r.shows(quota_id{x}) && (of.jobs.total != 0 || of.allocated != 0)) shown.push_back(x);
+    const bool is_chosen = std::find(r.chosen.begin(), r.chosen.end(), quota_id{x}) != r.chosen.end();
+    // A quota without jobs may still lend.
+    const bool has_any = of.jobs.total != 0 || of.allocated != 0 || of.lent != 0;
+    if (is_chosen || (r.shows(quota_id{x}) && has_any)) shown.push_back(x);
   }
   std::vector<std::size_t> alone = shown;
-  if (shown.size() > most_colours) {
-    std::stable_sort(alone.begin(), alone.end(), [&](std::size_t a, std::size_t b) {
-      return r.figures.quotas[a].of.allocated > r.figures.quotas[b].of.allocated;
-    });
+  if (!r.chosen.empty()) {
+    alone.clear();
+    for (const quota_id x : r.chosen) alone.push_back(x.index());
+    std::sort(alone.begin(), alone.end());
+  } else if (shown.size() > most_colours) {
+    const auto time_of = [&](std::size_t x) {
+      return r.figures.quotas[x].of.allocated + r.figures.quotas[x].of.lent;
+    };
+    std::stable_sort(alone.begin(), alone.end(),
+                     [&](std::size_t a, std::size_t b) { return time_of(a) > time_of(b); });
     alone.resize(most_colours);
     std::sort(alone.begin(), alone.end());
   }
@@ -37,7 +46,7 @@ std::vector<layer> layers_of(const replay_result& r) {
     }
   }
   if (!others.quotas.empty()) {
-    others.name = grouped(others.quotas.size()) + " others";
+    others.name = grouped(others.quotas.size()) + (others.quotas.size() == 1 ? " other" : " others");
     layers.push_back(std::move(others));
   }
   return layers;

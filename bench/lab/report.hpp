@@ -42,8 +42,8 @@ struct layer {
   std::vector<std::size_t> quotas;
 };
 
-/// The quotas that had jobs, in order. If there are more than colours, those with the least GPU time are
-/// merged at the end.
+/// The quotas that had jobs, or lent, in order. If there are more than colours, those with the least GPU
+/// time, used and lent, are merged at the end; or all but those that were chosen.
 [[nodiscard]] std::vector<layer> layers_of(const replay_result& r);
 
 /// By quota: the number of its layer's colour; `most_colours` for quotas without one.
@@ -140,7 +140,8 @@ void write_unfinished(std::string& html, const replay_result& r);
 void write_refused(std::string& html, const replay_result& r);
 void write_definitions(std::string& html);
 
-/// The quotas that tables list, in their order: at most `most`, those with the most GPU time.
+/// The quotas that tables list, in their order: at most `most`, those that were chosen and those with the
+/// most GPU time.
 [[nodiscard]] std::vector<quota_id> listed_quotas(const replay_result& r, std::size_t most);
 /// By job number in the simulation.
 [[nodiscard]] std::vector<const replayed_job*> jobs_by_index(const replay_result& r);

@@ -336,7 +336,11 @@ std::vector<quota_id> listed_quotas(const replay_result& r, std::size_t most) {
     if (r.shows(q.quota)) listed.push_back(q.quota);
   }
   if (listed.size() <= most) return listed;
+  const auto is_chosen = [&](quota_id x) {
+    return std::find(r.chosen.begin(), r.chosen.end(), x) != r.chosen.end();
+  };
   const auto has_more = [&](quota_id a, quota_id b) {
+    if (is_chosen(a) != is_chosen(b)) return is_chosen(a);
     const wide x = r.figures.quotas[a.index()].of.allocated;
     const wide y = r.figures.quotas[b.index()].of.allocated;
     return x != y ? x > y : a < b;

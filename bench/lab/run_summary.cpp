@@ -12,6 +12,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 #include <system_error>
 
@@ -103,6 +104,13 @@ std::optional<double> run_summary::find(std::string_view name) const {
   return figures[*at].second;
 }
 
+void run_summary::sort_names() {
+  by_name.resize(figures.size());
+  std::iota(by_name.begin(), by_name.end(), 0U);
+  std::sort(by_name.begin(), by_name.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return figures[a].first < figures[b].first; });
+}
+
 std::optional<run_summary> parse_summary(std::string label, const std::string& path, std::string_view text,
                                          errors& found) {
   const auto document = json_document::parse(shown_path(path), text, found);
@@ -142,10 +150,7 @@ std::optional<run_summary> parse_summary(std::string label, const std::string& p
   flatten(top, {}, run);
   std::erase_if(run.figures, [](const auto& f) { return f.first == "seed"; });
   add_worst_tenant(run);
-  run.by_name.resize(run.figures.size());
-  std::iota(run.by_name.begin(), run.by_name.end(), 0U);
-  std::sort(run.by_name.begin(), run.by_name.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return run.figures[a].first < run.figures[b].first; });
+  run.sort_names();
   return run;
 }
 
@@ -187,7 +192,9 @@ std::optional<run_summary> read_summary(std::string label, const std::string& pa
               file.problem() + " (expected the directory of a replay or of a sweep, or a summary.json)");
     return std::nullopt;
   }
-  return parse_summary(std::move(label), path, *text, found);
+  auto run = parse_summary(std::move(label), path, *text, found);
+  if (run) run->directory = std::filesystem::path{path}.parent_path().string();
+  return run;
 }
 
 std::string tenant_of(std::string_view name) {
@@ -212,8 +219,9 @@ figure_kind kind_of(std::string_view name) {
     return figure_kind::index;
   }
   if (ends_in(name, "_s") || has("_s/")) return figure_kind::time;
-  if (has("jobs/") || has("preemptions") || ends_in(name, "decisions") || ends_in(name, "events") ||
-      ends_in(name, "livelocks") || ends_in(name, "failures") || ends_in(name, "given_up")) {
+  if (has("jobs/") || name == "common/jobs" || has("preemptions") || ends_in(name, "decisions") ||
+      ends_in(name, "events") || ends_in(name, "livelocks") || ends_in(name, "failures") ||
+      ends_in(name, "given_up")) {
     return figure_kind::count;
   }
   return figure_kind::plain;
@@ -234,6 +242,11 @@ std::vector<shown_figure> figures_shown_first() {
           {"jct_s/mean", "completion, mean", figure_kind::time, preferred::less},
           {"jct_s/p50", "completion, median", figure_kind::time, preferred::less},
           {"jct_s/p99", "completion, p99", figure_kind::time, preferred::less},
+          {"common/jobs", "jobs completed on all sides", figure_kind::count},
+          {"common/queue_s/mean", "  their wait, mean", figure_kind::time, preferred::less},
+          {"common/queue_s/p99", "  their wait, p99", figure_kind::time, preferred::less},
+          {"common/jct_s/mean", "  their completion, mean", figure_kind::time, preferred::less},
+          {"common/jct_s/p99", "  their completion, p99", figure_kind::time, preferred::less},
           {"end_s", "last end", figure_kind::time, preferred::less},
           {"preemptions", "preemptions", figure_kind::count, preferred::less},
           {"lost_gpu_h", "lost GPU-h", figure_kind::gpu_hours, preferred::less},

@@ -27,6 +27,8 @@ struct run_input {
 /// figure of waiting and completion. They are floating-point, since they are only compared and shown.
 struct run_summary {
   std::string label;
+  /// Where its other files are, if it was read from a file.
+  std::string directory{};
   /// With all that is set; only the preset in files of older versions.
   std::string policy;
   std::uint64_t seed = 0;
@@ -44,6 +46,8 @@ struct run_summary {
 
   /// O(log figures).
   [[nodiscard]] std::optional<double> find(std::string_view name) const;
+  /// Makes `by_name` after `figures` were added.
+  void sort_names();
 };
 
 /// Parses the summary in `text`.

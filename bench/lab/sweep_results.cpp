@@ -231,8 +231,8 @@ void read_point(const std::string& sweep_directory, swept_point& p) {
   if (is == swept_point::state::done || is == swept_point::state::stopped) {
     auto summary = read_summary(p.name, directory + "/summary.json", ignored);
     if (!summary) return;
-    // The policy's name in the experiment is more specific than its preset.
-    summary->policy = p.policy;
+    // The experiment has its own name for a policy that sets something.
+    if (summary->policy != p.policy) summary->policy.insert(0, p.policy + " = ");
     p.summary = std::move(*summary);
   }
   p.is = is;

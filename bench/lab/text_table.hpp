@@ -25,26 +25,45 @@ class text_table {
     rows_.push_back(std::move(row));
   }
 
-  [[nodiscard]] std::string text() const {
-    std::vector<std::size_t> widths(rows_.front().size());
+  /// At most so wide, as far as that can be: the columns that have no room come below, with the first one
+  /// again. A column without a head stays with the one before it.
+  [[nodiscard]] std::string text(std::size_t most = 80) const {
+    const std::vector<std::string>& head = rows_.front();
+    std::vector<std::size_t> widths(head.size());
     for (const auto& row : rows_) {
       for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
     }
     std::string all;
-    for (const auto& row : rows_) {
-      std::string line = "  ";
-      for (std::size_t c = 0; c < row.size(); ++c) {
-        if (c != 0) line.append(2 + widths[c] - width_of(row[c]), ' ');
-        line += row[c];
-        if (c == 0) line.append(widths[c] - width_of(row[c]), ' ');
+    std::size_t begin = 1;
+    do {
+      std::size_t end = begin;
+      for (std::size_t width = 2 + widths.front(); end < head.size();) {
+        std::size_t next = end;
+        do {
+          width += 2 + widths[next++];
+        } while (next < head.size() && head[next].empty());
+        if (width > most && end != begin) break;
+        end = next;
       }
-      line.erase(line.find_last_not_of(' ') + 1);
-      all.append(line).append("\n");
-    }
+      if (begin != 1) all += '\n';
+      for (const auto& row : rows_) append_line(all, row, widths, begin, end);
+      begin = end;
+    } while (begin < head.size());
     return all;
   }
 
  private:
+  /// The first column, and those from `begin` to `end`.
+  static void append_line(std::string& all, const std::vector<std::string>& row,
+                          const std::vector<std::size_t>& widths, std::size_t begin, std::size_t end) {
+    std::string line = "  " + row.front();
+    line.append(widths.front() - width_of(row.front()), ' ');
+    for (std::size_t c = begin; c < std::min(end, row.size()); ++c) {
+      line.append(2 + widths[c] - width_of(row[c]), ' ').append(row[c]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    all.append(line).append("\n");
+  }
   /// In UTF-8 characters.
   [[nodiscard]] static std::size_t width_of(const std::string& cell) {
     return static_cast<std::size_t>(std::count_if(

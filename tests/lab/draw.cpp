@@ -63,14 +63,15 @@ TEST_CASE("draw: the topology, with the nodes in it") {
   const lab::scenario s = read(R"("cluster": {"topology": ["block", "rack"], "nodes": [
     {"name": "n", "count": 2, "gpus": 8, "gpu_model": "H100", "labels": {"block": "b1", "rack": "r1"}},
     {"name": "m", "gpus": 1, "pool": "train", "labels": {"block": "b1", "rack": "r2"}},
-    {"name": "cut", "gpus": 1, "gpu_model": "A100-40GB", "mig": true}]})");
+    {"name": "cut", "gpus": 1, "gpu_model": "A100-40GB", "mig": true,
+     "labels": {"block": "b1", "rack": "r2"}}]})");
   CHECK(lab::draw_topology(s) ==
         R"dot(digraph G {
 graph [label="topology of teams.json", labelloc=t, rankdir=LR];
 node [shape=box];
-0 [label="block b1\n3 nodes, 17 GPUs", style=rounded];
+0 [label="block b1\n4 nodes, 18 GPUs", style=rounded];
 1 [label="rack r1\n2 nodes, 16 GPUs", style=rounded];
-2 [label="rack r2\n1 node, 1 GPU", style=rounded];
+2 [label="rack r2\n2 nodes, 2 GPUs", style=rounded];
 3 [label="n-0\n8 GPUs H100"];
 4 [label="n-1\n8 GPUs H100"];
 5 [label="m\n1 GPU, pool train"];
@@ -80,6 +81,7 @@ node [shape=box];
 1->3 ;
 1->4 ;
 2->5 ;
+2->6 ;
 }
 )dot");
 }

@@ -388,6 +388,20 @@ TEST_CASE("report: more quotas than colours") {
   const auto colours = report::colours_of(r, layers);
   CHECK(colours[7] == report::most_colours);
   CHECK(colours[1] == 0);
+  // Who lends is seen, also without jobs.
+  r.figures.quotas[0].of.lent = 100;
+  CHECK(report::layers_of(r).front().name == "q0");
+  CHECK(report::layers_of(r).back().quotas == std::vector<std::size_t>{2, 4, 7, 9});
+  // Those that were chosen, whatever they have.
+  r.figures.quotas[0].of.lent = 0;
+  r.chosen = {allot::quota_id{7}, allot::quota_id{0}};
+  const auto chosen = report::layers_of(r);
+  REQUIRE(chosen.size() == 3);
+  CHECK(chosen[0].name == "q0");
+  CHECK(chosen[1].name == "q7");
+  CHECK(chosen[2].name == "10 others");
+  CHECK(report::listed_quotas(r, 3) ==
+        std::vector{allot::quota_id{0}, allot::quota_id{5}, allot::quota_id{7}});
 }
 
 TEST_CASE("text_table: the first column to the left, the others to the right, by characters") {

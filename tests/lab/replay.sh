@@ -121,6 +121,16 @@ exits 2 "$allot" replay teams.json --out wrong --warm-up soon --grace -1
 says "$(<err)" '--warm-up: expected seconds*"soon"*--grace: expected seconds*"-1"*'
 [ ! -e wrong ] || fail 'a directory was made for a replay that failed'
 
+# --- the quotas that are shown
+exits 0 "$allot" replay teams.json --out shown --svg --show b
+says "$(<shown/gpus.svg)" '*>b</text>*>1 other</text>*'
+exits 0 "$allot" replay teams.json --out shown --force --svg --show a,b
+grep -q 'other</text>' shown/gpus.svg && fail 'there are others where all are chosen'
+exits 2 "$allot" replay teams.json --out wrong --show a,bb
+says "$(<err)" '--show: there is no quota "bb"*'
+exits 2 "$allot" replay teams.json --out wrong --show a,b,c,d,e,f,g,h,i
+says "$(<err)" '--show: expected at most 8 quotas, as many as there are colours, found 9*'
+
 # --- an existing directory
 cp -r one kept
 exits 2 "$allot" replay teams.json --out one
@@ -303,7 +313,7 @@ for guard in final_share initial_share; do
   says "$(<$guard/report.html)" "*<title>standard (guard $guard, placement worst_fit), seed 7: *Replay under standard (guard $guard, *"
 done
 exits 0 "$allot" compare final_share initial_share
-says "$(<out)" '*policy *standard (guard final_share, placement worst_fit) *standard (guard initial_share, placement worst_fit)*seed *7 *7*allot *'
+says "$(<out)" '*policy*standard (guard final_share, placement worst_fit)*standard (guard initial_share, placement worst_fit)*seed *7 *7*allot *'
 exits 0 "$allot" compare final_share initial_share --html -
 says "$(<out)" '*guard final_share*guard initial_share*<td>allot<td>*'
 sed 's/"cluster"/"policy": {"preset": "kueue_fair", "strategies": ["final_share", "initial_share"]}, &/' teams.json >strategies.json

@@ -199,7 +199,17 @@ JSON
 "$allot" compare swept --html sides.html || fail "compare --html of a sweep"
 for width in 1440 390; do
   opens sides.html $width "
-    check('two sets', document.querySelectorAll('h2').length === 2);
+    check('curves and two sets', document.querySelectorAll('h2').length === 3);
+    const curves = document.querySelector('figure');
+    check('curves over the load', curves.querySelectorAll('.plot').length >= 4);
+    for (const plot of curves.querySelectorAll('.chart')) {
+      const drawn = plot.querySelector('path.curve.s0').getBoundingClientRect();
+      const title = plot.querySelector('.x em').getBoundingClientRect();
+      check('a curve is not there: ' + drawn.width, drawn.width > 100);
+      check('a title is not below its axis', title.top > plot.querySelector('.plot').getBoundingClientRect().bottom);
+      check('a title is too wide: ' + title.left + ' to ' + title.right, title.left >= 0 && title.right <= innerWidth);
+      check('both policies are explained', plot.parentElement.querySelectorAll('.legend span').length === 2);
+    }
     check('bars with whiskers', document.querySelectorAll('.bar rect').length >= 16 &&
       document.querySelectorAll('.whisker').length >= 8);
     for (const r of document.querySelectorAll('.bar svg')) {

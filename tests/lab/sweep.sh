@@ -228,7 +228,7 @@ for seed in 3 4; do
   cp -r "one/points/mix.fifo.load-0.8.seed-$seed" "several/a-$seed"
 done
 exits 0 "$allot" compare several one/points/mix.static_quotas.load-0.8.seed-3
-says "$(<out)" '*several*policy*fifo x2*static_quotas*utilisation*±*mean ± standard deviation*'
+says "$(<out)" '*several*policy*fifo x2*utilisation*±*static_quotas*utilisation*mean ± standard deviation*'
 exits 0 "$allot" compare several several --format markdown
 says "$(<out)" '|*| several*|---|---:*| wait, mean |*± *| = |*'
 exits 0 "$allot" compare several one/points/mix.static_quotas.load-0.8.seed-3 --format csv
@@ -238,6 +238,30 @@ exits 2 "$allot" compare several several --figures no/such
 says "$(<err)" '*"no/such"*'
 exits 2 "$allot" compare several points
 exits 2 "$allot" compare several several --format pdf
+
+# Sides that completed other jobs: it is said at the figures, and there are means over what all completed.
+for policy in fifo standard; do exits 0 "$allot" replay teams.json --policy $policy --until 112 --out "until_$policy"; done
+exits 0 "$allot" compare until_fifo until_standard
+says "$(<out)" '*  wait, mean  *  completion, mean [*] *72 s *15 s *[*]: over the jobs that each side completed (of waits: started): as many, but
+perhaps not the same ones. Completed: until_fifo 2, until_standard 2; never started: until_fifo 0, until_standard 0.
+--common compares the jobs that all sides completed.*'
+exits 0 "$allot" compare until_fifo until_standard --common
+says "$(<out)" '*  jobs completed on all sides *1 *1 *=*  their completion, mean *43 s *10 s *'
+exits 0 "$allot" compare until_fifo until_standard --common --format csv
+says "$(grep ^common/jct_s/mean out)" 'common/jct_s/mean,1,43,,1,10,*'
+exits 0 "$allot" compare until_fifo until_standard --common --html common.html
+says "$(<common.html)" '*completion, mean [*]<td>*jobs completed on all sides<td>1<td>1*<p class=note>[*]: over the jobs*'
+exits 0 "$allot" replay teams.json --policy fifo --out until_end
+exits 0 "$allot" compare until_fifo until_end
+says "$(<out)" '*completion, mean [*] *which are not the same.
+Completed: until_fifo 2, until_end 3;*'
+exits 0 "$allot" compare until_end until_end
+says "$(grep -c ' [*]' out)" 0
+exits 2 "$allot" compare one --common --html common.html --force
+says "$(<err)" '*/jobs.csv: No such file*a sweep keeps them with --full*'
+# The policies of a sweep, with all that is set.
+exits 0 "$allot" compare one --figures jain
+says "$(<out)" '*guarded = standard (guard final_share)*'
 
 # As a page: the configurations of a sweep with their means, deviations and differences, set by set.
 exits 0 "$allot" compare one --html one.html
