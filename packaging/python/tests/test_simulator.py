@@ -30,6 +30,7 @@ def test_observe_act_advance(teams):
         "parent": "lab", "nominal": {"gpu": 4}, "used": {"gpu": 0}, "borrowed": {"gpu": 0}, "lent": {"gpu": 0},
         "headroom": {"gpu": 8},
     }
+    assert sim.act([]) == [] and not sim.act("tune")[0]
     assert sim.act(["train"]) == [("start", "train", True, "", "", "")]
     state = sim.observe()
     assert state["pending"] == [] and state["free_gpus"] == 2

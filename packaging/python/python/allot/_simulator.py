@@ -108,7 +108,7 @@ class Simulator:
         state of its job do not allow changes nothing.
         """
         wanted = []
-        for a in actions:
+        for a in [actions] if isinstance(actions, str) else actions:
             kind, job, *rest = ("start", a) if isinstance(a, str) else a
             wanted.append((kind, job, rest[0] if rest else None))
         answers = self._stepper.act(wanted)
