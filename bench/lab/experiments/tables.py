@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""The tables of README.md and bench/lab/README.md, from the sweep of headline.json: what ./dev experiments writes.
+
+    tables.py PRINTED TABLE      what `allot sweep` printed, and the table.json that it wrote
+
+A table stands between <!-- headline: NAME --> and <!-- end -->. Only scenarios that were run are written.
+"""
+import json
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(__file__).resolve().parents[3]
+
+
+def words(text):
+    return text.replace("-", "−", 1) if re.match(r"-\d", text) else text
+
+
+def printed(text):
+    """By scenario and policy: what `allot sweep` printed of each figure, by the titles of its columns."""
+    tables = {}
+    scenario = titles = None
+    for line in text.splitlines():
+        cells = re.split(r"\s{2,}", line.strip())
+        if match := re.match(r"(\S+), \d+ seeds?$", line):
+            scenario = tables.setdefault(match[1], {})
+        elif cells[0] == "policy":
+            titles = cells
+        elif scenario is not None and line.startswith("  ") and len(cells) == len(titles):
+            scenario.setdefault(cells[0], {}).update(zip(titles[1:], map(words, cells[1:])))
+    return tables
+
+
+def markdown(titles, rows):
+    lines = ["| " + " | ".join(titles).lstrip() + " |", "|---|" + "---:|" * (len(titles) - 1)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def replace(file, name, table):
+    path = root / file
+    text = path.read_text()
+    start, end = f"<!-- headline: {name} -->\n", "\n<!-- end -->"
+    if text.count(start) != 1:
+        sys.exit(f"{file}: expected {start.strip()} once")
+    before, rest = text.split(start)
+    after = rest.split(end, 1)[1]
+    path.write_text(before + start + table + end + after)
+
+
+def main():
+    tables = printed(pathlib.Path(sys.argv[1]).read_text())
+    columns = ["utilisation", "wait", "p99", "worst tenant", "sharing anomaly", "completion", "preemptions",
+               "lost GPU-h", "Jain"]
+    for scenario, policies in tables.items():
+        rows = [[policy] + [figures[c] for c in columns] for policy, figures in policies.items()]
+        replace("bench/lab/README.md", scenario, markdown(["policy"] + columns, rows))
+    if {"philly128", "mix"} - tables.keys():
+        return
+    figures = {(r["scenario"], r["policy"]): r["figures"] for r in
+               json.loads(pathlib.Path(sys.argv[2]).read_text())["rows"]}
+    by_row = {}
+    for policy, philly in tables["philly128"].items():
+        mix = tables["mix"][policy]
+        of = figures["philly128", policy]
+        lost = of["lost_gpu_h"]["mean"] / of["allocated_gpu_h"]["mean"]
+        row = (philly["wait"], philly["worst tenant"], philly["sharing anomaly"], philly["preemptions"],
+               f"{lost:.0%}".replace("%", " %"), mix["wait"], mix["sharing anomaly"],
+               re.sub(r"\d[\d,.]*", lambda n: f"{round(float(n[0].replace(',', ''))):,}", mix["preemptions"]))
+        row = tuple("0" if cell in ("0 ± 0",) else cell.replace("0 s ± 0 s", "0 s") for cell in row)
+        by_row.setdefault(row, []).append(f"`{policy}`")
+    titles = ["", "philly128: mean wait", "of the worst tenant", "sharing anomaly", "preemptions", "lost",
+              "mix: mean wait", "sharing anomaly", "preemptions"]
+    replace("README.md", "both", markdown(titles, [[", ".join(p), *row] for row, p in by_row.items()]))
+
+
+main()
