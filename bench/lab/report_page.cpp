@@ -122,7 +122,9 @@ text-overflow:ellipsis;white-space:nowrap}
 #nodes p b.join::before{content:"";position:absolute;right:100%;top:0;bottom:0;width:2px;background:inherit}
 #nodes p b.lit{outline:2px solid var(--ink);outline-offset:0}
 #nodes.dense p{height:8px;border-radius:2px;background:var(--idle)}
-.scroll{overflow-x:auto}
+.scroll{overflow-x:auto;background:linear-gradient(90deg,var(--back) 12px,transparent 40px) local,
+linear-gradient(270deg,var(--back) 12px,transparent 40px) local,linear-gradient(90deg,var(--soft),transparent 10px),
+linear-gradient(270deg,var(--soft),transparent 10px)}
 table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums;white-space:nowrap}
 th,td{padding:4px 14px 4px 0;text-align:right;border-bottom:1px solid var(--line);vertical-align:top}
 th{font-weight:600;color:var(--soft);vertical-align:bottom;font-size:13px}
