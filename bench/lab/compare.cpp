@@ -158,10 +158,18 @@ std::string shown_summary(const mean_and_deviation& s, figure_kind kind) {
   return shown(s.mean, kind) + (s.deviation ? " ± " + shown(*s.deviation, kind) : "");
 }
 
-/// The cells of the table for people, the head first.
-std::vector<std::vector<std::string>> cells_of(const std::vector<run_group>& groups,
-                                               const compare_options& options) {
-  std::vector<std::vector<std::string>> rows;
+/// The table for people.
+struct figure_table {
+  /// The cells, the head first.
+  std::vector<std::vector<std::string>> rows{};
+  /// Whether it has figures over other jobs on each side.
+  bool has_marks = false;
+};
+
+figure_table table_of(const std::vector<run_group>& groups, const compare_options& options,
+                      const other_jobs& others) {
+  figure_table table;
+  std::vector<std::vector<std::string>>& rows = table.rows;
   std::vector<std::string>& head = rows.emplace_back(1);
   for (std::size_t g = 0; g < groups.size(); ++g) {
     head.push_back(groups[g].label);
@@ -178,9 +186,9 @@ std::vector<std::vector<std::string>> cells_of(const std::vector<run_group>& gro
   row_of("policy", policies_of);
   row_of("seed", seeds_of);
   row_of("allot", versions_of);
-  const other_jobs others = other_jobs_of(sides_of(groups));
   for (const shown_figure& f : figures_to_show(groups, options)) {
-    std::vector<std::string> row{f.label + std::string{others.mark_of(f.name)}};
+    const std::string_view mark = others.mark_of(f.name);
+    std::vector<std::string> row{f.label + std::string{mark}};
     bool any = f.name.empty();
     const auto first = values_of(groups.front(), f.name);
     for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -193,9 +201,11 @@ std::vector<std::vector<std::string>> cells_of(const std::vector<run_group>& gro
       if (d && d->is_within_deviation()) difference.insert(0, "~ ");
       row.push_back(std::move(difference));
     }
-    if (any) rows.push_back(std::move(row));
+    if (!any) continue;
+    rows.push_back(std::move(row));
+    table.has_marks = table.has_marks || !mark.empty();
   }
-  return rows;
+  return table;
 }
 
 /// The first two rows are the names of the sides and their policies.
@@ -257,8 +267,9 @@ std::string as_csv(const std::vector<run_group>& groups, const std::vector<std::
   return text;
 }
 
-/// Remarks on the runs besides their figures. `marked`: the table has figures over other jobs on each side.
-std::string remarks(const std::vector<run_group>& groups, bool marked) {
+/// Remarks on the runs besides their figures. `on_jobs` is the one on figures over other jobs on each side,
+/// if there are any.
+std::string remarks(const std::vector<run_group>& groups, const std::string& on_jobs) {
   std::string text;
   const bool has_several =
       std::any_of(groups.begin(), groups.end(), [](const auto& g) { return g.runs.size() > 1; });
@@ -269,10 +280,7 @@ std::string remarks(const std::vector<run_group>& groups, bool marked) {
   }
   if (const std::string part = measured_by_all(groups); !part.empty()) text += "\nmeasured " + part + '\n';
   const std::string first_part = measured_by(groups.front());
-  if (marked) {
-    const std::string other = remark_on_jobs(other_jobs_of(sides_of(groups)), sides_of(groups));
-    if (!other.empty()) text += '\n' + other + '\n';
-  }
+  if (!on_jobs.empty()) text += '\n' + on_jobs + '\n';
   for (std::size_t g = 1; g < groups.size(); ++g) {
     const std::string other = remark_on_window(measured_by(groups[g]), first_part, groups.front().label);
     if (!other.empty()) text += '\n' + groups[g].label + ' ' + other + '\n';
@@ -426,11 +434,12 @@ std::string compared(const std::vector<run_group>& groups, const compare_options
   if (options.format == "csv") {
     return as_csv(groups, options.figures.empty() ? all_figures(groups) : options.figures);
   }
-  const auto rows = cells_of(groups, options);
-  const bool marked = std::any_of(rows.begin(), rows.end(), [](const auto& row) {
-    return row.front().size() > 2 && row.front().substr(row.front().size() - 2) == " *";
-  });
-  return (options.format == "markdown" ? markdown_table(rows) : as_text(rows)) + remarks(groups, marked);
+  const std::vector<const run_group*> sides = sides_of(groups);
+  const other_jobs others = other_jobs_of(sides);
+  const figure_table table = table_of(groups, options, others);
+  const std::string on_jobs = table.has_marks ? remark_on_jobs(others, sides) : std::string{};
+  return (options.format == "markdown" ? markdown_table(table.rows) : as_text(table.rows)) +
+         remarks(groups, on_jobs);
 }
 
 void check_curves(const std::vector<run_group>& groups, const std::vector<std::string>& curves,

@@ -6,16 +6,16 @@
 #include "lab/packed_input.hpp"
 #include "lab/report.hpp"
 
-#include <allot/lab/csv.hpp>
-#include <allot/lab/decimal.hpp>
+#include <allot/lab/csv_table.hpp>
 #include <allot/sim/metrics/statistics.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -106,7 +106,11 @@ struct completed_job {
   instant wait = 0;
 };
 
-/// The completed jobs of a run, by id; nullopt, and an error, if it has no table of them.
+enum class job_column : std::uint8_t { id, state, submit, start, end, wait };
+constexpr std::array<csv_column, 6> job_columns = {
+    {{"job_id"}, {"state"}, {"submit_s"}, {"start_s"}, {"end_s"}, {"wait_s"}}};
+
+/// The completed jobs of a run, by id; nullopt, and an error, if its table of them can't be read.
 std::optional<std::map<std::string, completed_job>> completed_jobs(const run_summary& run, errors& found) {
   const std::string path = run.directory.empty() ? "jobs.csv" : run.directory + "/jobs.csv";
   packed_input file{path};
@@ -115,33 +119,33 @@ std::optional<std::map<std::string, completed_job>> completed_jobs(const run_sum
     found.add(path, {}, file.problem() + " (expected the jobs of the run: a sweep keeps them with --full)");
     return std::nullopt;
   }
-  csv_reader reader{string_source{*text}};
-  std::map<std::string, std::size_t, std::less<>> columns;
-  if (reader.next() == csv_reader::outcome::record) {
-    for (std::size_t i = 0; i < reader.size(); ++i) columns.emplace(reader.text(i), i);
-  }
-  for (const char* name : {"job_id", "state", "submit_s", "start_s", "end_s", "wait_s"}) {
-    if (columns.find(name) != columns.end()) continue;
-    found.add(path, {}, "the column " + std::string{name} + " is missing (expected the jobs of a replay)");
+  csv_table<job_column> rows{string_source{*text}, job_columns};
+  const auto fail = [&]() -> std::optional<std::map<std::string, completed_job>> {
+    for (const text_problem& p : rows.problems()) found.add(path, {}, to_string(p));
     return std::nullopt;
+  };
+  if (!rows.open()) {
+    for (const csv_column& c : job_columns) {
+      if (rows.find(c.name)) continue;
+      found.add(path, {},
+                "the column " + std::string{c.name} + " is missing (expected the jobs of a replay)");
+      return std::nullopt;
+    }
+    return fail();
   }
   std::map<std::string, completed_job> jobs;
-  const auto field = [&](std::string_view name) {
-    const std::size_t at = columns.find(name)->second;
-    return at < reader.size() ? std::string_view{reader.text(at)} : std::string_view{};
+  const auto time = [&](job_column column) {
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 1000;
+    return rows.required_milli(column, "a number of seconds", -most, most).value_or(0);
   };
-  const auto time = [&](std::string_view name) {
-    const auto parsed = parse_milli(field(name));
-    return parsed.problem == decimal_problem::none ? std::optional{parsed.value} : std::nullopt;
-  };
-  while (reader.next() == csv_reader::outcome::record) {
-    if (field("state") != "completed") continue;
-    const auto submit = time("submit_s");
-    const auto start = time("start_s");
-    const auto end = time("end_s");
-    const auto wait = time("wait_s");
-    if (!submit || !start || !end || !wait) continue;
-    jobs.emplace(field("job_id"), completed_job{*end - *submit, *start - *submit, *wait});
+  for (auto row = rows.next(); row != csv_table_base::outcome::end; row = rows.next()) {
+    if (row != csv_table_base::outcome::row) return fail();
+    if (rows.text(job_column::state) != "completed") continue;
+    const instant submit = time(job_column::submit);
+    const completed_job job{time(job_column::end) - submit, time(job_column::start) - submit,
+                            time(job_column::wait)};
+    if (!rows.problems().empty()) return fail();
+    jobs.emplace(rows.text(job_column::id), job);
   }
   return jobs;
 }

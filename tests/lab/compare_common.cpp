@@ -88,4 +88,13 @@ TEST_CASE("compare_common: the figures of the jobs that all sides completed") {
                                        side("d", 1, 2, 1, in.path_of("nowhere"))};
   lab::add_common_figures(wrong, found);
   CHECK(found.to_string().find("the column submit_s is missing") != std::string::npos);
+  // A row that can't be read is not left out in silence.
+  in.put("e/jobs.csv", head + "1,0,1,11,1,completed\n2,5,soon,16,1,completed\n");
+  in.put("f/jobs.csv", head + "1,0,1,11\n");
+  for (const char* run : {"e", "f"}) {
+    std::vector<lab::run_group> bad = {side(run, 1, 2, 0, in.path_of(run))};
+    lab::errors said;
+    lab::add_common_figures(bad, said);
+    CHECK(said.to_string().find(*run == 'e' ? "line 3, column 5 (start_s)" : "line 2") != std::string::npos);
+  }
 }
