@@ -29,8 +29,8 @@ struct one_by_one_policies : allot::kai_policies {
   using cycle = allot::action_cycle<Session, one_by_one_policies, one_by_one_walk<Session>>;
 };
 
-/// Decides so and, where it is to decide although nothing has changed, from queues made from scratch: its
-/// tree is given to it anew.
+/// Decides in that way. Where it is to decide although nothing has changed, it rebuilds its queues first: its
+/// own tree is applied to it again.
 class one_by_one_world : public basic_kai_world<allot::gpu::inventory, one_by_one_policies> {
  public:
   using basic_kai_world::basic_kai_world;

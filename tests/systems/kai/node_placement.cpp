@@ -80,6 +80,18 @@ bool could_start(inventory& i, const pod_request& d, node_id n) {
   return is_ready && devices >= here->devices;
 }
 
+/// Now and then one of the units is evicted or, if it was, is gone.
+void evict_or_release(random_source& random, inventory& i, std::vector<inventory::allocation>& all) {
+  if (all.empty() || !random.one_in(3)) return;
+  const std::size_t k = random.below(all.size());
+  if (i.is_vacating(all[k])) {
+    i.release(all[k]);
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(k));
+  } else {
+    i.vacate(all[k]);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("node_placement: best fit while nothing is being evicted") {
@@ -371,15 +383,7 @@ TEST_CASE("node_placement: is the rule, looked up node by node, and finds a plac
       CHECK(at.has_value() == fits);
       if (expected) CHECK(nodes_of(i, at.value()) == std::vector<std::size_t>{std::get<2>(*expected)});
       if (at) all.push_back(*at);
-      if (!all.empty() && random.one_in(3)) {
-        const std::size_t k = random.below(all.size());
-        if (i.is_vacating(all[k])) {
-          i.release(all[k]);
-          all.erase(all.begin() + static_cast<std::ptrdiff_t>(k));
-        } else {
-          i.vacate(all[k]);
-        }
-      }
+      evict_or_release(random, i, all);
     }
   });
 }
@@ -425,15 +429,7 @@ TEST_CASE("node_placement: is the rule on nodes with models and hosts, by trying
         const node_id n{random.below(i.layout().size())};
         i.is_closed(n) ? i.reopen(n) : i.close(n);
       }
-      if (!all.empty() && random.one_in(3)) {
-        const std::size_t k = random.below(all.size());
-        if (i.is_vacating(all[k])) {
-          i.release(all[k]);
-          all.erase(all.begin() + static_cast<std::ptrdiff_t>(k));
-        } else {
-          i.vacate(all[k]);
-        }
-      }
+      evict_or_release(random, i, all);
       is_anyone_leaving =
           std::any_of(all.begin(), all.end(), [&](inventory::allocation b) { return i.is_vacating(b); });
     }
