@@ -1,0 +1,471 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""A real Slurm cluster on this machine's loopback addresses: slurmctld, a slurmd for each node, and a munged.
+
+    python3 cluster.py [--nodes 16] [--gpus 8] [--directory DIR] -- COMMAND...   runs COMMAND with SLURM_CONF set
+    python3 cluster.py [--nodes 16] [--gpus 8] [--directory DIR]                 until Ctrl-C
+
+Everything is in one directory, and nothing outside of it is touched: munged has a socket and a key of its own.
+Several clusters can run at once. Needs root, as slurmd runs jobs as those who submitted them.
+
+The daemons are children of a supervisor, which adopts what they leave behind (the steps of a job outlive slurmd) and
+ends all of it when the pipe to its parent closes: nothing stays behind, even if the parent is killed.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import random
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+CLONE_NEWUTS = 0x04000000
+NEEDED = ["slurmctld", "slurmd", "munged", "sbatch", "squeue", "scontrol"]
+
+
+class ClusterError(Exception):
+    pass
+
+
+def missing():
+    """What a cluster needs and this machine doesn't have: a line each."""
+    found = [f"the command {name} is missing" for name in NEEDED if shutil.which(name, path=search_path()) is None]
+    if os.geteuid() != 0:
+        found.append("only root can start slurmd for several users")
+    return found
+
+
+def search_path():
+    return os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+
+
+# --- the supervisor -------------------------------------------------------------------------------------------------
+
+
+def prctl(option, value):
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0) != 0:
+        raise ClusterError(f"prctl({option}): {os.strerror(ctypes.get_errno())}")
+
+
+def descendants(of):
+    children = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", encoding="latin-1") as file:
+                    state, parent = file.read().rpartition(")")[2].split()[:2]
+            except OSError:
+                continue
+            if state != "Z":
+                children.setdefault(int(parent), []).append(int(name))
+    found, todo = [], [of]
+    while todo:
+        for child in children.get(todo.pop(), []):
+            found.append(child)
+            todo.append(child)
+    return found
+
+
+def reap():
+    ended = []
+    while True:
+        try:
+            pid = os.waitpid(-1, os.WNOHANG)[0]
+        except ChildProcessError:
+            return ended
+        if pid == 0:
+            return ended
+        ended.append(pid)
+
+
+def end_descendants():
+    # What is killed may just have forked: until nobody is left.
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        left = descendants(os.getpid())
+        if not left:
+            break
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.02)
+        reap()
+
+
+def supervise(remove):
+    """Reads a JSON object a line: {"start": NAME, "command": [...], "log": FILE}, {"signal": NAME, "number": N},
+    {"alive": NAME}. Answers each with a line."""
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    # The daemons listen where the name of the host leads. It is another one for them, if that can be.
+    loopback = ctypes.CDLL(None).unshare(CLONE_NEWUTS) == 0
+    if loopback:
+        socket.sethostname("localhost")
+    os.write(1, json.dumps(loopback).encode() + b"\n")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    running = {}
+
+    def start(order):
+        with open(order["log"], "ab") as log:
+            process = os.fork()
+            if process == 0:
+                try:
+                    os.setsid()
+                    # Should the supervisor itself be killed, the daemons still go.
+                    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+                    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                        signal.signal(number, signal.SIG_DFL)
+                    null = os.open(os.devnull, os.O_RDONLY)
+                    os.dup2(null, 0)
+                    os.dup2(log.fileno(), 1)
+                    os.dup2(log.fileno(), 2)
+                    os.closerange(3, 256)
+                    os.execvp(order["command"][0], order["command"])
+                except BaseException:  # the child must not go on as a second supervisor
+                    os._exit(127)
+        running[order["start"]] = process
+        return process
+
+    try:
+        buffer = b""
+        while True:
+            ready = select.select([0], [], [], 0.2)[0]
+            for pid in reap():
+                for name in [name for name, known in running.items() if known == pid]:
+                    del running[name]
+            if not ready:
+                continue
+            data = os.read(0, 65536)
+            if not data:
+                return
+            buffer += data
+            while b"\n" in buffer:
+                line, buffer = buffer.split(b"\n", 1)
+                order = json.loads(line)
+                if "start" in order:
+                    answer = start(order)
+                elif "signal" in order:
+                    answer = order["signal"] in running
+                    if answer:
+                        os.kill(running[order["signal"]], order["number"])
+                else:
+                    answer = running.get(order["alive"], 0)
+                os.write(1, json.dumps(answer).encode() + b"\n")
+    except (OSError, ValueError):
+        pass
+    finally:
+        end_descendants()
+        if remove:
+            shutil.rmtree(remove, ignore_errors=True)
+
+
+# --- the cluster ----------------------------------------------------------------------------------------------------
+
+
+def free_ports(count):
+    """The first of so many consecutive free ports, and a lock that keeps other clusters away from them. They are below
+    those that the kernel gives to whoever connects."""
+    for _ in range(200):
+        base = 10000 + 200 * random.SystemRandom().randrange(100)
+        lock = socket.socket(socket.AF_UNIX)
+        probes = []
+        try:
+            lock.bind(f"\0allot-slurm-cluster-{base}")
+            for port in range(base, base + count):
+                probe = socket.socket()
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probes.append(probe)
+                probe.bind(("127.0.0.1", port))
+            return base, lock
+        except OSError:
+            lock.close()
+        finally:
+            for probe in probes:
+                probe.close()
+    raise ClusterError(f"no {count} consecutive free ports on 127.0.0.1")
+
+
+class Cluster:
+    """with Cluster(nodes=16, gpus=8) as cluster: cluster.run("sinfo")
+
+    `options` are lines of slurm.conf that replace or add to those here. `lua` is the job_submit.lua; None leaves the
+    plugin out. `partitions` are lines of slurm.conf. The directory is removed at the end unless it was given.
+    """
+
+    def __init__(self, nodes=16, gpus=8, directory=None, options=None, lua="default", partitions=None, model=None,
+                 topology=None, cpus=64):
+        problems = missing()
+        if problems:
+            raise ClusterError("; ".join(problems))
+        if not 1 <= nodes <= 190:
+            raise ClusterError(f"1 to 190 nodes, not {nodes}")
+        self.nodes, self.gpus, self.model, self.cpus = nodes, gpus, model, cpus
+        self.names = [f"n{i}" for i in range(1, nodes + 1)]
+        self.own = directory is None
+        self.directory = os.path.abspath(directory or tempfile.mkdtemp(prefix="allot-slurm-"))
+        self.supervisor = self.lock = None
+        self.options = dict(options or {})
+        self.partitions = partitions or [f"PartitionName=main Nodes={self._range()} Default=YES MaxTime=INFINITE State=UP"]
+        self.topology = topology
+        if lua == "default":
+            governors = os.path.join(os.path.dirname(HERE), "job_submit.lua")
+            lua = governors if os.path.exists(governors) else os.path.join(HERE, "job_submit.lua")
+        self.lua = lua
+        os.makedirs(self.directory, exist_ok=True)
+        # Others than root submit, too.
+        os.chmod(self.directory, 0o755)
+        self.conf = os.path.join(self.directory, "slurm.conf")
+        self.environment = dict(os.environ, SLURM_CONF=self.conf, PATH=search_path())
+        for name in list(self.environment):
+            if name.startswith(("SLURM_", "SBATCH_", "SQUEUE_", "SALLOC_")) and name != "SLURM_CONF":
+                del self.environment[name]
+
+    def path(self, *parts):
+        return os.path.join(self.directory, *parts)
+
+    def _range(self):
+        return f"n[1-{self.nodes}]" if self.nodes > 1 else "n1"
+
+    def _write(self, loopback):
+        host = "localhost" if loopback else socket.gethostname().split(".")[0]
+        self.port, self.lock = free_ports(self.nodes + 1)
+        options = {
+            "ClusterName": "allot",
+            "SlurmctldHost": f"{host}(127.0.0.1)",
+            "SlurmctldPort": self.port,
+            "AuthType": "auth/munge",
+            # A requeued job may start again once its credential has expired.
+            "AuthInfo": f"socket={self.path('munge.socket')},cred_expire=5",
+            "CommunicationParameters": "NoCtldInAddrAny,NoInAddrAny" if loopback else "",
+            "SlurmUser": "root",
+            "SlurmdUser": "root",
+            "StateSaveLocation": self.path("state"),
+            "SlurmdSpoolDir": self.path("spool-%n"),
+            "SlurmctldPidFile": self.path("slurmctld.pid"),
+            "SlurmdPidFile": self.path("slurmd-%n.pid"),
+            "SlurmctldDebug": "info",
+            "SlurmdDebug": "error",
+            "ProctrackType": "proctrack/linuxproc",
+            "TaskPlugin": "task/none",
+            "MpiDefault": "none",
+            "SwitchType": "switch/none",
+            "JobAcctGatherType": "jobacct_gather/none",
+            "JobCompType": "jobcomp/filetxt",
+            "JobCompLoc": self.path("completions.txt"),
+            "SelectType": "select/cons_tres",
+            "SelectTypeParameters": "CR_Core",
+            "SlurmdParameters": "config_overrides",
+            "GresTypes": "gpu",
+            "ReturnToService": 2,
+            "SlurmdTimeout": 15,
+            "SlurmctldTimeout": 15,
+            "MessageTimeout": 20,
+            "KillWait": 3,
+            "InactiveLimit": 0,
+            "MinJobAge": 3600,
+            "MaxJobCount": 20000,
+            "MaxArraySize": 20001,
+            # Released jobs start at once.
+            "SchedulerParameters": "batch_sched_delay=0,sched_min_interval=100000,bf_interval=5",
+            "MailProg": "/bin/true",
+        }
+        if self.lua:
+            options["JobSubmitPlugins"] = "lua"
+            shutil.copyfile(self.lua, self.path("job_submit.lua"))
+        options.update(self.options)
+        gres = f"gpu:{self.model}:{self.gpus}" if self.model else f"gpu:{self.gpus}"
+        lines = [f"{key}={value}" for key, value in options.items() if value not in ("", None)]
+        lines += [f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={self.port + 1 + i} "
+                  f"CPUs={self.cpus} RealMemory=500000 Gres={gres} State=UNKNOWN" for i, name in enumerate(self.names)]
+        self._text("slurm.conf", lines + self.partitions)
+        # Files that are just there: Slurm counts them, nobody opens them.
+        for i in range(self.gpus):
+            self._text(f"gpu{i}", [])
+        of_model = f"Type={self.model} " if self.model else ""
+        self._text("gres.conf", [f"NodeName={self._range()} Name=gpu {of_model}File={self.path('gpu')}[0-{self.gpus - 1}]"])
+        if self.topology:
+            self._text("topology.conf", self.topology)
+        os.makedirs(self.path("state"), exist_ok=True)
+        for name in self.names:
+            os.makedirs(self.path(f"spool-{name}"), exist_ok=True)
+
+    def _text(self, name, lines):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write("".join(line + "\n" for line in lines))
+
+    def _order(self, **order):
+        try:
+            self.supervisor.stdin.write(json.dumps(order).encode() + b"\n")
+            self.supervisor.stdin.flush()
+            return json.loads(self.supervisor.stdout.readline())
+        except (OSError, ValueError) as problem:
+            raise ClusterError(f"the supervisor is gone: {problem}") from problem
+
+    def start(self):
+        try:
+            return self._start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self):
+        self.supervisor = subprocess.Popen(
+            [sys.executable, os.path.abspath(__file__), "--supervise", self.directory if self.own else ""],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.environment, start_new_session=True)
+        self._write(loopback=json.loads(self.supervisor.stdout.readline()))
+        key = self.path("munge.key")
+        with open(os.open(key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(os.urandom(128))
+        self._order(start="munged", log=self.path("munged.txt"), command=[
+            "munged", "--foreground", "--force", f"--key-file={key}", f"--socket={self.path('munge.socket')}",
+            f"--pid-file={self.path('munged.pid')}", f"--log-file={self.path('munged.log')}",
+            f"--seed-file={self.path('munged.seed')}", "--num-threads=4"])
+        self._wait("munged", lambda: os.path.exists(self.path("munge.socket")), 10)
+        self.start_controller()
+        for name in self.names:
+            self.start_node(name)
+        self._wait("all nodes", lambda: len(self.nodes_in("idle")) == self.nodes, 60)
+        return self
+
+    def _wait(self, what, condition, seconds):
+        until = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > until:
+                raise ClusterError(f"{what}: not up after {seconds} s\n{self.last_words()}")
+            time.sleep(0.1)
+
+    def last_words(self):
+        told = []
+        for name in ("munged.txt", "slurmctld.txt", "slurmd-n1.txt"):
+            try:
+                with open(self.path(name), errors="replace", encoding="utf-8") as file:
+                    told += [f"{name}: {line.rstrip()}" for line in file.readlines()[-5:]]
+            except OSError:
+                pass
+        return "\n".join(told)
+
+    # The parts
+
+    def start_controller(self):
+        self._order(start="slurmctld", command=["slurmctld", "-D"], log=self.path("slurmctld.txt"))
+        self._wait("slurmctld", self.controller_answers, 30)
+
+    def controller_answers(self):
+        return self.run("scontrol", "ping", check=False).stdout.count("is UP") == 1
+
+    def stop_controller(self, number=signal.SIGKILL):
+        self._stop("slurmctld", number)
+
+    def start_node(self, name):
+        self._order(start=f"slurmd-{name}", command=["slurmd", "-D", "-N", name], log=self.path(f"slurmd-{name}.txt"))
+
+    def stop_node(self, name, number=signal.SIGKILL):
+        """The daemon alone; jobs that run there go on, as on a node whose slurmd has crashed."""
+        self._stop(f"slurmd-{name}", number)
+
+    def _stop(self, name, number):
+        self._order(signal=name, number=int(number))
+        self._wait(f"end of {name}", lambda: not self._order(alive=name), 20)
+
+    def nodes_in(self, state):
+        told = self.run("sinfo", "-h", "-N", "-o", "%N %T", check=False).stdout
+        return sorted({line.split()[0] for line in told.splitlines() if line.split()[1:] == [state]})
+
+    # Commands
+
+    def run(self, *command, check=True, user=None, input=None, environment=None, timeout=60, cwd="/"):
+        """Runs a command as `user` (a name), or as root. Bytes that are no UTF-8 come back escaped."""
+        identity = {"user": user, "group": "nogroup", "extra_groups": []} if user else {}
+        done = subprocess.run(command, env=dict(self.environment, **(environment or {})), capture_output=True, text=True,
+                              errors="backslashreplace", stdin=None if input is not None else subprocess.DEVNULL,
+                              input=input, timeout=timeout, cwd=cwd, **identity)
+        if check and done.returncode != 0:
+            raise ClusterError(f"{' '.join(command)}: exit status {done.returncode}: {done.stderr.strip()}")
+        return done
+
+    def submit(self, account, gpus=1, nodes=1, seconds=60, script=None, user=None, options=(), check=True):
+        """sbatch: so many GPUs on each of so many nodes. Returns the id, or None where it is refused and that may be."""
+        script = script or f"#!/bin/sh\nexec sleep {seconds}\n"
+        command = ["sbatch", "--parsable", "--chdir=/", "--output=/dev/null", "--requeue", f"--account={account}",
+                   f"--nodes={nodes}"]
+        if gpus:
+            command.append(f"--gres=gpu:{gpus}")
+        done = self.run(*command, *options, user=user, input=script, check=check)
+        return int(done.stdout.split(";")[0]) if done.returncode == 0 else None
+
+    def stop(self):
+        if self.supervisor is not None:
+            self.supervisor.stdin.close()
+            try:
+                self.supervisor.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                self.supervisor.kill()
+            self.supervisor.stdout.close()
+            self.supervisor = None
+        if self.lock is not None:
+            self.lock.close()
+            self.lock = None
+        if self.own:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+class Interrupted(Exception):
+    pass
+
+
+def interruptible():
+    """SIGTERM and SIGHUP unwind like Ctrl-C, so that `with` ends what it has begun."""
+
+    def raise_it(number, _):
+        raise Interrupted(signal.Signals(number).name)
+
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, raise_it)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--nodes", type=int, default=16)
+    parser.add_argument("--gpus", type=int, default=8, help="of each node")
+    parser.add_argument("--directory", help="kept at the end; without it, one that is removed")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a line of slurm.conf")
+    parser.add_argument("command", nargs="*")
+    options = parser.parse_args()
+    interruptible()
+    try:
+        with Cluster(nodes=options.nodes, gpus=options.gpus, directory=options.directory,
+                     options=dict(pair.split("=", 1) for pair in options.set)) as cluster:
+            print(f"export SLURM_CONF={cluster.conf}", file=sys.stderr, flush=True)
+            if options.command:
+                return subprocess.run(options.command, env=cluster.environment, check=False).returncode
+            while True:
+                signal.pause()
+    except ClusterError as problem:
+        print(f"cluster: {problem}", file=sys.stderr)
+        return 2
+    except Interrupted:
+        return 130
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--supervise"]:
+        supervise(sys.argv[2])
+    else:
+        sys.exit(main())
