@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: BSL-1.0
+"""Runs allot-slurm beside a cluster of cluster.py, and the jobs that tell what happened to them."""
+
+import collections
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+from cluster import ClusterError
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+
+Line = collections.namedtuple("Line", "at word values text")
+
+
+def program():
+    named = os.environ.get("ALLOT_SLURM")
+    found = [named] if named else [
+        os.path.join(TOP, "build/release", part, "allot-slurm") for part in ("examples/slurm", "examples", "bench", "")]
+    for path in found:
+        if os.access(path, os.X_OK):
+            return os.path.abspath(path)
+    raise ClusterError(f"no program allot-slurm ({', '.join(found)}): ./dev slurm builds it")
+
+
+def configuration(cluster, quotas, accounts, policy="standard", name="allot", **slurm):
+    """The configuration of a governor whose files are in the cluster's directory."""
+    directory = cluster.path(f"governor-{name}")
+    return {
+        "format": "allot-scenario/1",
+        "resources": ["gpu"],
+        "policy": policy,
+        "quotas": quotas,
+        "slurm": {"partitions": ["main"], "nodes": "allot", "poll_s": 1, "grace_s": 2, "signal": "TERM",
+                  "directory": directory, "page": os.path.join(directory, "page.html"),
+                  "metrics": os.path.join(directory, "allot.prom"), "events": os.path.join(directory, "events.jsonl"),
+                  "accounts": accounts, **slurm},
+    }
+
+
+class Governor:
+    def __init__(self, cluster, config, name="allot"):
+        self.cluster, self.name = cluster, name
+        self.directory = cluster.path(f"governor-{name}")
+        os.makedirs(self.directory, exist_ok=True)
+        self.config_path = os.path.join(self.directory, "allot.json")
+        self.log_path = os.path.join(self.directory, "log.txt")
+        self.process = None
+        self.configure(config)
+
+    def configure(self, config):
+        self.config = config
+        self.write(json.dumps(config, indent=1))
+
+    def write(self, text):
+        with open(self.config_path + ".new", "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+        os.replace(self.config_path + ".new", self.config_path)
+
+    def start(self, *options):
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen([program(), "run", "--config", self.config_path, *options],
+                                            env=self.cluster.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            cwd="/", preexec_fn=end_with_parent)
+        return self
+
+    def alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def reload(self, config=None):
+        if config is not None:
+            self.configure(config)
+        self.signal(signal.SIGHUP)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self, seconds=15):
+        """Its exit status; None where it had to be killed."""
+        if self.process is None:
+            return None
+        self.process.terminate()
+        try:
+            return self.process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return None
+        finally:
+            self.process = None
+
+    def call(self, *arguments, check=False):
+        return self.cluster.run(program(), *arguments, check=check)
+
+    def text(self):
+        try:
+            with open(self.log_path, encoding="utf-8", errors="surrogateescape") as file:
+                return file.read()
+        except OSError:
+            return ""
+
+    def log(self, word=None):
+        """The lines TIME WORD key=value ... of its log."""
+        lines = []
+        for text in self.text().split("\n"):
+            parts = text.split(" ", 2)
+            if len(parts) < 2 or (word is not None and parts[1] != word):
+                continue
+            values = dict(re.findall(r"([\w-]+)=(\"(?:[^\"\\]|\\.)*\"|\S*)", parts[2] if len(parts) > 2 else ""))
+            lines.append(Line(parts[0], parts[1], values, text))
+        return lines
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        if self.alive():
+            self.stop()
+
+
+def end_with_parent():
+    import ctypes
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
+
+
+class Ledger:
+    """A file to which every job of `script` appends when it starts, is warned and ends."""
+
+    def __init__(self, cluster):
+        self.path = cluster.path("jobs.txt")
+        with open(self.path, "a", encoding="utf-8"):
+            pass
+        os.chmod(self.path, 0o666)
+
+    def script(self, seconds, on_term="die"):
+        """`on_term`: die (as most do), ignore, or wait (it saves its work and waits for the end)."""
+        say = f'say() {{ echo "$1 $SLURM_JOB_ID ${{SLURM_RESTART_COUNT:-0}}" >>{self.path}; }}'
+        trap = {"die": "trap 'say warned; exit 143' TERM", "ignore": "trap 'say warned' TERM",
+                "wait": "trap 'say warned; exec sleep 600' TERM"}[on_term]
+        # A shell runs a trap when a `wait` is interrupted. setsid: who ignores the signal does so for its steps, too.
+        detach = "setsid " if on_term == "ignore" else ""
+        return (f"#!/bin/sh\n{say}\n{trap}\nsay start\n{detach}sleep {seconds} &\npid=$!\n"
+                "while kill -0 $pid 2>/dev/null; do wait $pid; done\nsay end\n")
+
+    def read(self):
+        """{job: [(what, restart), ...]} in the order of the file."""
+        told = collections.defaultdict(list)
+        with open(self.path, encoding="utf-8") as file:
+            for line in file:
+                what, job, restart = line.split()
+                told[int(job)].append((what, int(restart)))
+        return told
+
+    def problems(self, expected):
+        """What speaks against: each of these jobs ended exactly once, and none started twice in one run."""
+        told = self.read()
+        found = []
+        for job in expected:
+            events = told.get(job, [])
+            ends = sum(what == "end" for what, _ in events)
+            starts = [restart for what, restart in events if what == "start"]
+            if ends != 1:
+                found.append(f"job {job} ended {ends} times: {events}")
+            if len(starts) != len(set(starts)):
+                found.append(f"job {job} started twice in one run: {events}")
+            if "end" in [what for what, _ in events][:-1]:
+                found.append(f"job {job} went on after its end: {events}")
+        return found
+
+
+def wait_for(condition, seconds, interval=0.1):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(interval)
+    return True
