@@ -401,12 +401,41 @@ class Cluster:
     def stop_controller(self, number=signal.SIGKILL):
         self._stop("slurmctld", number)
 
+    def stop_controller_for(self, seconds):
+        """It is there and answers nobody."""
+        self._order(signal="slurmctld", number=int(signal.SIGSTOP))
+        time.sleep(seconds)
+        self._order(signal="slurmctld", number=int(signal.SIGCONT))
+
     def start_node(self, name):
         self._order(start=f"slurmd-{name}", command=["slurmd", "-D", "-N", name], log=self.path(f"slurmd-{name}.txt"))
 
     def stop_node(self, name, number=signal.SIGKILL):
         """The daemon alone; jobs that run there go on, as on a node whose slurmd has crashed."""
         self._stop(f"slurmd-{name}", number)
+
+    def fail_node(self, name):
+        """As when its power goes: the daemon, what it runs for jobs, and Slurm is told."""
+        self.stop_node(name)
+        mark = f"SLURMD_NODENAME={name}".encode()
+        for pid in descendants(self.supervisor.pid):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    if mark not in file.read().split(b"\0"):
+                        continue
+                with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
+                    parent = int(file.read().rpartition(")")[2].split()[1])
+                with open(f"/proc/{parent}/cmdline", "rb") as file:
+                    if file.read().startswith(b"slurmstepd"):
+                        os.kill(parent, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
+            except (OSError, ValueError):
+                continue
+        self.run("scontrol", "update", f"nodename={name}", "state=down", "reason=power")
+
+    def return_node(self, name):
+        self.start_node(name)
+        self.run("scontrol", "update", f"nodename={name}", "state=resume")
 
     def _stop(self, name, number):
         self._order(signal=name, number=int(number))

@@ -1,0 +1,591 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSL-1.0
+"""allot-slurm on real Slurm clusters, seen from outside: what counts is what squeue says.
+
+    python3 real_cluster.py [--seed N] [--keep DIR] [PART...]    the parts, three at a time; or those named
+    python3 real_cluster.py --soak [--jobs 2000]                 many short jobs of five accounts
+
+The last line is "N passed, N failed".
+"""
+
+import argparse
+import copy
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "cluster"))
+
+from cluster import Cluster, ClusterError, Interrupted, interruptible  # noqa: E402
+from governor import Governor, Ledger, configuration, wait_for  # noqa: E402
+from watch import Watch  # noqa: E402
+
+TEAMS = [
+    {"name": "all", "nominal": {"gpu": 128}, "inclusive": True},
+    {"name": "a", "parent": "all", "nominal": {"gpu": 32}},
+    {"name": "b", "parent": "all", "nominal": {"gpu": 48}, "borrow": {"gpu": 40}},
+    {"name": "c", "parent": "all", "nominal": {"gpu": 48}, "lend": {"percent": 50}},
+]
+ACCOUNTS = {"team-a": "a", "team-b": "b", "team-c": "c"}
+USERS = {"team-a": "ana", "team-b": "ben", "team-c": "carla"}
+# What kubelets and node_exporter read: name{label="value",...} number.
+METRIC = re.compile(r'[a-zA-Z_:][a-zA-Z0-9_:]*(\{([a-zA-Z_]\w*="(?:[^"\\\n]|\\[\\n"])*",?)*\})? -?(\d+(\.\d+)?(e[+-]?\d+)?|NaN|[+-]Inf)')
+LOG_LINE = re.compile(r"\S*\d\S* [a-z]+( .*)?")
+
+
+class Part:
+    """One cluster with one governor, and what was found."""
+
+    def __init__(self, name, seed, keep):
+        self.name, self.seed, self.keep = name, seed, keep
+        self.random = random.Random(f"{name} {seed}")
+        self.passed, self.failures = 0, []
+
+    def check(self, holds, what):
+        if holds:
+            self.passed += 1
+        else:
+            self.failures.append(what)
+            print(f"{self.name}: FAILED: {what}", flush=True)
+        return bool(holds)
+
+    def say(self, text):
+        print(f"{self.name}: {text}", flush=True)
+
+    def begin(self, quotas=None, accounts=None, policy="standard", options=None, start=True, **slurm):
+        quotas = quotas or TEAMS
+        accounts = accounts or ACCOUNTS
+        self.governor = Governor(self.cluster, configuration(self.cluster, quotas, accounts, policy, **slurm))
+        self.ledger = Ledger(self.cluster)
+        self.watch = Watch(self.cluster, quotas, accounts, self.cluster.nodes * self.cluster.gpus)
+        # After its start slurmctld takes some seconds before it starts jobs.
+        time.sleep(3)
+        if start:
+            self.governor.start()
+
+    def submit(self, account, gpus=8, nodes=1, seconds=600, on_term="die", user=None, options=(), check=True):
+        return self.cluster.submit(account, gpus=gpus, nodes=nodes, user=user or USERS.get(account, "ben"), check=check,
+                                   script=self.ledger.script(seconds, on_term), options=options)
+
+    def runs(self, jobs, seconds=20):
+        return self.watch.until(lambda now: all(job in now and now[job].state == "RUNNING" for job in jobs), seconds)
+
+    def state(self, job):
+        return self.watch.jobs[job].state if job in self.watch.jobs else "unknown"
+
+    def drain(self, jobs, seconds):
+        """Waits until none of the jobs is pending or has nodes."""
+        over = lambda now: all(job in now and now[job].state not in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING")
+                               for job in jobs)
+        return self.watch.until(over, seconds, 0.3)
+
+    def ended_once(self, jobs):
+        problems = self.ledger.problems(jobs, self.watch.last_restart)
+        self.check(not problems, "every job ends exactly once: " + "; ".join(problems[:5]))
+
+    def law_held(self):
+        self.check(self.watch.polls > 10, f"squeue was read ({self.watch.polls} times)")
+        self.check(not self.watch.violations, "the law at every poll: " + "; ".join(self.watch.violations[:5]))
+
+    def files_are_harmless(self):
+        text = self.governor.text()
+        bad = [line for line in text.split("\n") if line and not LOG_LINE.fullmatch(line)]
+        self.check(not bad, f"the log has one line a decision: {bad[:3]!r}")
+        strange = re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\udc80-\udcff]", text)
+        self.check(not strange, f"no control character in the log: {strange and text[strange.start() - 60:strange.end() + 20]!r}")
+        metrics = read(self.governor.config["slurm"]["metrics"])
+        bad = [line for line in metrics.split("\n") if line and not line.startswith("# ") and not METRIC.fullmatch(line)]
+        self.check(metrics and not bad, f"the metrics are Prometheus text: {bad[:3] or 'no file'!r}")
+        self.check("\udc80" not in metrics and metrics.isprintable() or not re.search(r"[\x00-\x08\x0b-\x1f\udc80-\udcff]", metrics),
+                   "no control character in the metrics")
+
+    def replays(self):
+        events = self.governor.config["slurm"]["events"]
+        told = self.governor.call("replay-log", "--config", self.governor.config_path, events)
+        self.check(told.returncode == 0, f"replay-log gives the same plans: {told.returncode}: {(told.stdout + told.stderr)[-600:]}")
+
+    def run(self):
+        begin = time.monotonic()
+        try:
+            SPECIAL = {"lawless": {"lua": None}}
+            with Cluster(nodes=16, gpus=8, options={"MinJobAge": 600}, **SPECIAL.get(self.name, {})) as self.cluster:
+                try:
+                    globals()[f"part_{self.name}"](self)
+                    if self.governor.alive():
+                        status = self.governor.stop()
+                        self.check(status == 0, f"SIGTERM ends it with status 0, not {status}")
+                finally:
+                    if self.keep:
+                        os.makedirs(self.keep, exist_ok=True)
+                        for name in sorted(os.listdir(self.governor.directory)):
+                            path = os.path.join(self.governor.directory, name)
+                            if os.path.isfile(path):
+                                shutil.copyfile(path, os.path.join(self.keep, f"{self.name}-{name}"))
+                        shutil.copyfile(self.cluster.path("slurmctld.txt"), os.path.join(self.keep, f"{self.name}-slurmctld.txt"))
+        except Interrupted:
+            raise
+        except Exception:  # what went wrong counts as a failure, and the other parts go on
+            self.check(False, traceback.format_exc())
+        self.say(f"{self.passed} passed, {len(self.failures)} failed, {time.monotonic() - begin:.0f} s")
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+# --- the parts ------------------------------------------------------------------------------------------------------
+
+
+def part_sharing(part):
+    """Borrow, reclaim, the parent's turn, and a job that can't be requeued."""
+    part.begin()
+    watch = part.watch
+    loans = [part.submit("team-b", on_term=way) for way in ["die", "ignore", "wait"] * 4 + ["die"] * 2]
+    # 48 of its own and 40 that it may borrow.
+    part.check(watch.until(lambda now: watch.used(now)["b"] == 88, 20), f"b borrows up to its limit: {watch.used()}")
+    watch.idle(3)
+    part.check(watch.used()["b"] == 88, f"b stays at its limit: {watch.used()}")
+    waiting = watch.pending("team-b")
+    part.check(waiting and all(watch.jobs[job].comment and watch.jobs[job].admin_comment for job in waiting),
+               f"why a job waits stands in its comment: {[watch.jobs[job].comment for job in waiting]}")
+    # 24 of c's 48 are lent; 40 are left, and the rest of what c asks for comes from b. In 8 GPUs each: six jobs.
+    owners = [part.submit("team-c", seconds=12) for _ in range(6)]
+    begin = time.monotonic()
+    part.check(part.runs(owners), f"the owner gets its own back: {[part.state(job) for job in owners]}")
+    part.say(f"the owner's jobs ran after {time.monotonic() - begin:.1f} s")
+    fixed = part.submit("team-b", gpus=8, options=["--no-requeue"])
+    watch.idle(3)
+    part.check(part.state(fixed) == "PENDING", f"what can't be requeued is never on loan: {part.state(fixed)}")
+    theirs = [part.submit("team-a", seconds=10) for _ in range(4)]
+    part.check(part.runs(theirs), f"another owner, too: {[part.state(job) for job in theirs]}")
+    part.check(watch.until(lambda now: watch.used(now)["b"] == 48, 15), f"b keeps what it owns: {watch.used()}")
+    warned = {line.values.get("job") for line in part.governor.log("warn")}
+    requeued = {line.values.get("job") for line in part.governor.log("requeue")}
+    evicted = {str(job.id) for job in watch.jobs.values() if job.restarts > 0}
+    part.check(evicted and evicted <= requeued <= warned | requeued and evicted <= warned,
+               f"who was evicted {sorted(evicted)} was warned {sorted(warned)} and requeued {sorted(requeued)}")
+    # c and a end, and b comes back.
+    part.check(watch.until(lambda now: watch.used(now)["b"] >= 80, 40), f"b comes back: {watch.used()}")
+    for job in loans + [fixed]:
+        part.cluster.run("scancel", str(job), check=False)
+    part.check(part.drain(owners + theirs, 40), "the owners' jobs end")
+    part.ended_once(owners + theirs)
+    part.law_held()
+    part.files_are_harmless()
+    part.replays()
+    # The test of the test: other events, other plans.
+    events = part.governor.config["slurm"]["events"]
+    lines = read(events).split("\n")
+    with open(events + ".cut", "w", encoding="utf-8") as file:
+        file.write("\n".join(lines[:len(lines) // 3] + lines[len(lines) // 2:]))
+    told = part.governor.call("replay-log", "--config", part.governor.config_path, events + ".cut")
+    part.check(told.returncode != 0, "replay-log of events that miss some is no success")
+
+
+def part_storm(part):
+    """Random jobs for a minute, while the governor is killed twenty times, slurmctld restarts and three nodes fail."""
+    part.begin()
+    watch, governor, chance = part.watch, part.governor, part.random
+    length = 60.0
+    kills = sorted(chance.uniform(1, length) for _ in range(20))
+    deeds = [(at, "kill") for at in kills]
+    nodes = chance.sample(part.cluster.names, 3)
+    for name in nodes:
+        at = chance.uniform(8, length - 20)
+        deeds += [(at, f"fail {name}"), (at + chance.uniform(6, 15), f"return {name}")]
+    deeds += [(length / 3, "restart"), (2 * length / 3, "freeze")]
+    deeds += [(chance.uniform(0, length), "submit") for _ in range(130)]
+    deeds += [(chance.uniform(10, length), "cancel") for _ in range(5)]
+    deeds += [(chance.uniform(10, length), "requeue") for _ in range(4)]
+    deeds.sort()
+    begin, restart_at, jobs, cancelled, fixed = time.monotonic(), None, [], set(), set()
+    for at, what in deeds:
+        while time.monotonic() - begin < at:
+            if restart_at is not None and time.monotonic() > restart_at:
+                governor.start()
+                restart_at = None
+            watch.poll()
+            time.sleep(0.15)
+        deed, _, name = what.partition(" ")
+        if deed == "kill":
+            if governor.alive():
+                governor.kill()
+            else:
+                part.check(restart_at is not None, f"the governor is alive: {governor.text()[-800:]}")
+            restart_at = time.monotonic() + chance.uniform(0, 1)
+        elif deed == "fail":
+            part.cluster.fail_node(name)
+        elif deed == "return":
+            part.cluster.return_node(name)
+        elif deed == "restart":
+            part.cluster.stop_controller(signal.SIGTERM)
+            time.sleep(2)
+            part.cluster.start_controller()
+        elif deed == "freeze":
+            part.cluster.stop_controller_for(4)
+        elif deed == "cancel" and jobs:
+            cancelled.add(chance.choice(jobs))
+            part.cluster.run("scancel", str(max(cancelled)), check=False)
+            cancelled.add(max(cancelled))
+        elif deed == "requeue" and watch.running():
+            job = chance.choice(watch.running())
+            part.cluster.run("scontrol", "requeue", str(job), check=False)
+        elif deed == "submit":
+            nodes_wanted = chance.choice([1, 1, 1, 1, 2, 3])
+            options = ["--no-requeue"] if chance.random() < 0.15 else []
+            job = part.submit(chance.choice(list(ACCOUNTS)), gpus=chance.choice([1, 2, 4, 8, 8]), nodes=nodes_wanted,
+                              seconds=chance.randint(1, 9), on_term=chance.choice(["die", "ignore", "wait"]), options=options)
+            jobs.append(job)
+            if options:
+                fixed.add(job)
+    if not governor.alive():
+        governor.start()
+    part.check(part.drain(jobs, 90), "all jobs come to their end: " + str(
+        [(job, part.state(job), watch.jobs[job].comment) for job in jobs if part.state(job) in ("PENDING", "RUNNING")][:5]))
+    part.say(f"{len(jobs)} jobs, {len(kills)} kills, {nodes} failed, at most {watch.most} GPUs, {watch.polls} polls, "
+             f"{watch.unread} without an answer, {sum(job.restarts for job in watch.jobs.values())} requeues")
+    # A node that fails takes with it what can't be requeued.
+    lost = {job for job in fixed if part.state(job) == "NODE_FAIL"}
+    part.check(len(lost) < len(jobs) / 4, f"few jobs were lost with a node: {lost}")
+    part.ended_once([job for job in jobs if job not in cancelled | lost])
+    part.law_held()
+    part.check(part.governor.log("adopt"), "a restarted governor adopts what runs")
+    part.files_are_harmless()
+    part.replays()
+
+
+def part_hostile(part):
+    """What users may do and should not."""
+    # d owns eight GPUs and neither lends nor borrows, whatever its jobs claim.
+    quotas = copy.deepcopy(TEAMS[:1]) + [dict(TEAMS[1], access={"roles": ["a-member"]}), dict(TEAMS[2], nominal={"gpu": 40}),
+                                         TEAMS[3], {"name": "d", "parent": "all", "nominal": {"gpu": 8}, "static": True}]
+    part.begin(quotas, dict(ACCOUNTS, **{"team-d": "d"}))
+    cluster, watch = part.cluster, part.watch
+    nasty = ["a\nb\r\nc", "<script>alert(1)</script>", "\"'`$(reboot)\\", "\x1b[31m\x07\x7f", "x" * 4000, "\udcff\udcfe",
+             "}\nallot_gpus{quota=\"b\"} 7", "%s%n%x", "‮ùñí"]
+    odd = cluster.path("dir\n<b>\"'")
+    os.mkdir(odd)
+    os.chmod(odd, 0o777)
+    jobs = []
+    for text in nasty:
+        jobs.append(part.submit("team-b", gpus=1, seconds=30, options=[f"--comment={text}", f"--job-name={text}"], check=False))
+        part.submit(text, gpus=1, seconds=30, check=False)
+    jobs.append(part.submit("team-b", gpus=1, seconds=30, options=[f"--chdir={odd}"], check=False))
+    part.check(part.runs([job for job in jobs if job], 30),
+               f"jobs with odd names run like others: {[(job, part.state(job)) for job in jobs]}")
+    own = [job for job in jobs if job and watch.jobs[job].comment.startswith("<script>")]
+    part.check(own, "a user's own comment stays")
+    # An account without a quota: held, and its user can read why.
+    stray = part.submit("nowhere", gpus=1)
+    part.check(watch.until(lambda now: stray in now and now[stray].comment, 10), "a job without a quota is told so")
+    part.check(part.state(stray) == "PENDING" and watch.jobs[stray].priority == 0, "a job without a quota stays held")
+    without = part.submit("team-a", gpus=1, user="mallory")
+    part.check(watch.until(lambda now: without in now and now[without].comment, 10), "who has no role is told so")
+    part.check(part.state(without) == "PENDING", "who has no role doesn't run")
+    huge = part.submit("team-d", gpus=8, nodes=2)
+    part.check(watch.until(lambda now: huge in now and now[huge].comment, 10), "a job that is too large is told so")
+
+    # One's own held job. The message of job_submit.lua is for the user.
+    told = cluster.run("scontrol", "release", str(huge), user="ben", check=False)
+    part.check(told.returncode != 0, "a user can't release his own held job")
+    told = cluster.run("scontrol", "update", f"jobid={huge}", "priority=100", user="ben", check=False)
+    part.check(told.returncode != 0, "nor give it a priority")
+    watch.idle(2)
+    part.check(part.state(huge) == "PENDING", "it stays held")
+    # Root can: it is then undone, or counted. 16 GPUs of a static quota of 8 can't stay.
+    watch.transition(quotas, 15)
+    cluster.run("scontrol", "release", str(huge))
+    watch.idle(1)
+    part.check(watch.until(lambda now: now[huge].state == "PENDING" and now[huge].priority == 0 and not watch.law.broken(watch.used(now)),
+                           14), f"a job that was released past the governor is held again: {watch.jobs[huge]}")
+    cluster.run("scancel", str(huge))
+
+    # Altered after admission: it gives nodes back, and others may have them.
+    shrinking = part.submit("team-d", gpus=2, nodes=4)
+    part.check(part.runs([shrinking]), f"a job of four nodes runs: {part.state(shrinking)}")
+    after = part.submit("team-d", gpus=4)
+    watch.idle(2.5)
+    part.check(part.state(after) == "PENDING", f"its quota is full: {part.state(after)}")
+    told = cluster.run("scontrol", "update", f"jobid={shrinking}", "numnodes=2", user="ben", check=False)
+    part.check(part.runs([after], 15) or told.returncode != 0, f"what it gave back is noticed: {part.state(after)} {told.stderr}")
+    for change in ("timelimit=1", "gres=gpu:1", "numnodes=1", "account=team-b", "requeue=0", "nice=100", "comment=mine\nagain",
+                   "name=<i>", "features=x", "reqnodelist=n1", "starttime=now+1hour", "dependency=afterany:1", "partition=none"):
+        cluster.run("scontrol", "update", f"jobid={after}", change, user="ben", check=False)
+    # Still held and without nodes, everything about it may change; it is decided as it is then.
+    waiting = part.submit("team-d", gpus=8)
+    watch.idle(1.5)
+    told = cluster.run("scontrol", "update", f"jobid={waiting}", "gres=gpu:1", user="ben", check=False)
+    watch.idle(1.5)
+    for job in (shrinking, after):
+        cluster.run("scancel", str(job), check=False)
+    part.check(part.runs([waiting], 15), f"a job that was altered while it waited runs: {part.state(waiting)}")
+
+    # Requeued and cancelled by its user, again and again.
+    restless = part.submit("team-b", gpus=8, seconds=600)
+    part.check(part.runs([restless]), "it runs")
+    for _ in range(2):
+        cluster.run("scontrol", "requeue", str(restless), user="ben", check=False)
+        watch.idle(1)
+        part.check(part.runs([restless], 25), f"a job that its user has requeued runs again: {part.state(restless)}")
+    cluster.run("scancel", str(restless), user="ben")
+    part.check(watch.until(lambda now: now[restless].state == "CANCELLED", 10), "and is cancelled")
+    # Arrays: each task is a job.
+    array = part.submit("team-b", gpus=1, seconds=2, options=["--array=0-9%3"])
+    done = lambda: read(part.ledger.path).count("end ")
+    ends = done()
+    part.check(wait_for(lambda: (watch.poll(), done() >= ends + 10)[1], 40), f"all tasks of an array run: {done() - ends}")
+    part.check(array, "an array was submitted")
+    part.law_held()
+    part.files_are_harmless()
+    page = read(part.governor.config["slurm"]["page"])
+    part.check(page, "there is a page")
+    part.check("<script>alert" not in page and "\x1b" not in page and "\x07" not in page, "the page has no markup of users")
+    status = part.governor.call("status", "--config", part.governor.config_path)
+    part.check(status.returncode == 0 and not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", status.stdout), f"status: {status.stderr[:300]}")
+    status = part.governor.call("status", "--config", part.governor.config_path, "--json")
+    try:
+        json.loads(status.stdout)
+    except ValueError as problem:
+        part.check(False, f"status --json: {problem}: {status.stdout[:200]!r}")
+    part.replays()
+
+
+def part_lawless(part):
+    """A cluster without job_submit.lua: users hold with --hold, or don't and run at once."""
+    quotas = [TEAMS[0], TEAMS[1], dict(TEAMS[2], nominal={"gpu": 40}), TEAMS[3],
+              {"name": "d", "parent": "all", "nominal": {"gpu": 8}, "static": True}]
+    part.begin(quotas, dict(ACCOUNTS, **{"team-d": "d"}), start=False)
+    cluster, watch = part.cluster, part.watch
+    checked = part.governor.call("check", "--config", part.governor.config_path)
+    part.check(checked.returncode == 1, f"check says that jobs are not held: {checked.returncode} {checked.stdout} {checked.stderr}")
+    # What runs already when the governor comes.
+    early = part.submit("team-a", gpus=8, seconds=30)
+    part.check(part.runs([early], 15), "it runs without a governor")
+    watch.transition(quotas, 20)
+    part.governor.start()
+    held = part.submit("team-b", gpus=8, seconds=5, options=["--hold"])
+    part.check(part.runs([held], 15), f"a job on hold is released: {part.state(held)}")
+    part.check(any(line.values.get("job") == str(early) for line in part.governor.log("adopt")), "what runs already is adopted")
+    bold = [part.submit("team-d", gpus=8, seconds=600, options=["--no-requeue"] if i == 2 else []) for i in range(3)]
+    part.check(watch.until(lambda now: watch.used(now)["d"] <= 8, 18), f"who starts past the governor is undone: {watch.used()}")
+    freed = part.submit("team-d", gpus=8, seconds=600, options=["--hold"])
+    watch.idle(2)
+    # The owner of a held job lets it go himself.
+    cluster.run("scontrol", "release", str(freed), user="ben", check=False)
+    watch.transition(quotas, 12)
+    watch.idle(3)
+    part.check(watch.until(lambda now: watch.used(now)["d"] <= 8, 12), f"who releases his own job is undone: {watch.used()}")
+    watch.idle(3)
+    part.check(part.state(early) in ("RUNNING", "COMPLETED"), "what ran before goes on")
+    for job in bold + [freed]:
+        cluster.run("scancel", str(job), check=False)
+    part.drain([early, held], 40)
+    part.ended_once([early, held])
+    part.law_held()
+
+
+def part_operator(part):
+    """Configurations, the journal, two governors, --observe, a clock of its own."""
+    part.begin(start=False, policy={"preset": "standard", "reservations": 1})
+    watch, governor = part.watch, part.governor
+    # To observe is to touch nothing.
+    seen = part.submit("team-a", gpus=8, seconds=6)
+    before = part.cluster.run("scontrol", "show", "job", str(seen)).stdout
+    told = part.cluster.run("timeout", "20", *observe(governor), check=False)
+    part.check(told.returncode == 0, f"--observe --ticks 3 ends by itself: {told.returncode} {told.stderr[-300:]}")
+    part.check("release" in told.stdout + told.stderr, f"it says what it would do: {(told.stdout + told.stderr)[-300:]}")
+    part.check(part.cluster.run("scontrol", "show", "job", str(seen)).stdout == before, "it touches nothing")
+    checked = governor.call("check", "--config", governor.config_path)
+    part.check(checked.returncode in (0, 1), f"check: {checked.returncode} {checked.stderr[:200]}")
+
+    governor.start()
+    part.check(part.runs([seen]), "then it is released")
+    # A second one.
+    second = subprocess.run(observe(governor)[:1] + ["run", "--config", governor.config_path, "--ticks", "3"], check=False,
+                            env=part.cluster.environment, capture_output=True, text=True, timeout=30)
+    part.check(second.returncode not in (0, None), f"two governors do not both act: {second.returncode} {second.stderr[-300:]}")
+
+    # Configurations that can't be: the old one stays.
+    good = governor.config
+    for bad in ("", "{", "{}", json.dumps(dict(good, quotas=[])), json.dumps(dict(good, borow=1)), "\0" * 100,
+                json.dumps(dict(good, quotas=good["quotas"] + [dict(good["quotas"][1])])),
+                json.dumps(dict(good, slurm=dict(good["slurm"], accounts={"team-a": "gone"})))):
+        count = len(governor.log("config"))
+        governor.write(bad)
+        governor.reload()
+        part.check(wait_for(lambda: len(governor.log("config")) > count, 6), f"an invalid configuration is logged: {bad[:40]!r}")
+        part.check(governor.alive(), f"it goes on with the old one: {bad[:40]!r}")
+    os.rename(governor.config_path, governor.config_path + ".away")
+    governor.reload()
+    watch.idle(1.5)
+    part.check(governor.alive(), "the file is gone, and it goes on")
+    governor.configure(good)
+    job = part.submit("team-b", gpus=8, seconds=5)
+    part.check(part.runs([job]), "and it still decides")
+    # A transition: b may have less at once.
+    loans = [part.submit("team-b", gpus=8) for _ in range(11)]
+    part.check(watch.until(lambda now: watch.used(now)["b"] == 88, 20), f"b borrows: {watch.used()}")
+    smaller = copy.deepcopy(TEAMS)
+    smaller[2]["borrow"] = {"gpu": 0}
+    watch.transition(smaller, 12)
+    governor.reload(dict(good, quotas=smaller))
+    part.check(watch.until(lambda now: watch.used(now)["b"] <= 48, 12), f"b gives back what it may not borrow: {watch.used()}")
+    watch.idle(2)
+    part.check(watch.used()["b"] == 48, f"and keeps its own: {watch.used()}")
+
+    # The journal: lost, damaged, stale. What runs goes on.
+    running = watch.running()
+    journals = [name for name in os.listdir(governor.directory) if "journal" in name and not name.endswith(".new")]
+    part.check(len(journals) == 1, f"there is one journal: {os.listdir(governor.directory)}")
+    journal = os.path.join(governor.directory, journals[0]) if journals else os.devnull
+    with open(journal, "rb") as file:
+        old = file.read()
+    for what, content in (("cut", old[:len(old) // 2]), ("noise", part.random.randbytes(4000)), ("empty", b""), ("lost", None),
+                          ("of another format", b'{"format":"other/9"}'), ("stale", old)):
+        governor.kill()
+        if content is None:
+            os.remove(journal)
+        else:
+            with open(journal, "wb") as file:
+                file.write(content)
+        lines = len(governor.text())
+        governor.start()
+        watch.idle(2.5)
+        part.check(governor.alive(), f"it starts with a journal that is {what}: {governor.text()[lines:][-300:]}")
+        if what in ("cut", "noise", "of another format"):
+            part.check(" journal " in governor.text()[lines:], f"it says that the journal is {what}")
+    part.check([job for job in running if part.state(job) == "RUNNING"] == running, "all that ran goes on")
+    for job in loans:
+        part.cluster.run("scancel", str(job), check=False)
+    part.drain([seen, job], 20)
+    part.law_held()
+    part.files_are_harmless()
+
+
+def observe(governor):
+    from governor import program
+    return [program(), "run", "--config", governor.config_path, "--observe", "--ticks", "3"]
+
+
+def part_slurm_chooses(part):
+    """Quotas only: Slurm finds the nodes."""
+    part.begin(nodes="slurm")
+    watch = part.watch
+    loans = [part.submit("team-b", gpus=4, nodes=2, on_term="wait") for _ in range(11)]
+    part.check(watch.until(lambda now: watch.used(now)["b"] == 88, 25), f"b borrows: {watch.used()}")
+    owners = [part.submit("team-c", gpus=8, nodes=3, seconds=4) for _ in range(2)]
+    part.check(part.runs(owners[:1], 25) and part.drain(owners, 40), f"the owner's gangs run: {[part.state(job) for job in owners]}")
+    for job in loans:
+        part.cluster.run("scancel", str(job), check=False)
+    part.ended_once(owners)
+    part.law_held()
+
+
+def part_soak(part):
+    """Many short jobs of five accounts, as many waiting as users like."""
+    quotas = [TEAMS[0]] + [{"name": name, "parent": "all", "nominal": {"gpu": gpus}}
+                           for name, gpus in (("a", 16), ("b", 24), ("c", 24), ("d", 32), ("e", 32))]
+    accounts = {f"team-{name}": name for name in "abcde"}
+    part.begin(quotas, accounts)
+    watch, chance = part.watch, part.random
+    begin, jobs = time.monotonic(), []
+    while len(jobs) < part.jobs:
+        # Bursts of one team each, so that all borrow and all are reclaimed from.
+        account = chance.choice(list(accounts))
+        for _ in range(min(chance.randint(1, 40), part.jobs - len(jobs))):
+            jobs.append(part.submit(account, gpus=chance.choice([1, 1, 2, 4, 8]), nodes=chance.choice([1, 1, 1, 2]),
+                                    seconds=chance.randint(1, 4), on_term=chance.choice(["die", "wait"]), user="ben"))
+            if len(jobs) % 5 == 0:
+                watch.poll()
+        # No more than some hundreds wait.
+        watch.until(lambda now: len(watch.pending()) < 300, 120, 0.5)
+    part.check(part.drain(jobs, 600), f"all jobs end: {len(watch.pending())} wait, {len(watch.running())} run")
+    taken = time.monotonic() - begin
+    requeues = sum(job.restarts for job in watch.jobs.values())
+    part.say(f"{len(jobs)} jobs in {taken:.0f} s, {requeues} requeues, at most {watch.most} GPUs, {watch.polls} polls")
+    part.check(requeues > 0, "something was reclaimed")
+    part.ended_once(jobs)
+    part.law_held()
+    part.files_are_harmless()
+    part.replays()
+
+
+PARTS = ["storm", "hostile", "operator", "sharing", "lawless", "slurm_chooses"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--keep", help="directory for what the governors wrote")
+    parser.add_argument("--soak", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2000, help="of the soak")
+    parser.add_argument("--at-once", type=int, default=3)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    options = parser.parse_args()
+    unknown = [name for name in options.parts if f"part_{name}" not in globals()]
+    if unknown:
+        parser.error(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
+    names = ["soak"] if options.soak else options.parts or PARTS
+    interruptible()
+    try:
+        if len(names) == 1:
+            part = Part(names[0], options.seed, options.keep)
+            part.jobs = options.jobs
+            print(f"{names[0]}: seed {options.seed}", flush=True)
+            part.run()
+            print(f"{part.passed} passed, {len(part.failures)} failed")
+            return 1 if part.failures else 0
+        return several(names, options)
+    except Interrupted as interrupted:
+        print(f"interrupted by {interrupted}")
+        return 130
+
+
+def several(names, options):
+    """Each part is a process; they mostly wait."""
+    running, waiting, passed, failed = {}, list(names), 0, 0
+    outputs = {}
+    try:
+        while running or waiting:
+            while waiting and len(running) < options.at_once:
+                name = waiting.pop(0)
+                command = [sys.executable, os.path.abspath(__file__), "--seed", str(options.seed), name]
+                command += ["--keep", options.keep] if options.keep else []
+                running[name] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            for name, process in list(running.items()):
+                if process.poll() is None:
+                    continue
+                outputs[name] = process.communicate()[0]
+                del running[name]
+                lines = outputs[name].strip().split("\n")
+                print("\n".join(lines[:-1]), flush=True)
+                counts = re.fullmatch(r"(\d+) passed, (\d+) failed", lines[-1])
+                if counts:
+                    passed, failed = passed + int(counts[1]), failed + int(counts[2])
+                else:
+                    print(f"{name}: {lines[-1]}\n{name}: ended with {process.returncode}", flush=True)
+                    failed += 1
+            time.sleep(0.2)
+    finally:
+        for process in running.values():
+            process.terminate()
+        for process in running.values():
+            process.wait()
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
