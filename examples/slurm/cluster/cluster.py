@@ -398,6 +398,9 @@ class Cluster:
     def controller_answers(self):
         return self.run("scontrol", "ping", check=False).stdout.count("is UP") == 1
 
+    def controller_pid(self):
+        return self._order(alive="slurmctld")
+
     def stop_controller(self, number=signal.SIGKILL):
         self._stop("slurmctld", number)
 

@@ -141,7 +141,7 @@ class Ledger:
 
     def script(self, seconds, on_term="die"):
         """`on_term`: die (as most do), ignore, or wait (it saves its work and waits for the end)."""
-        say = f'say() {{ echo "$1 $SLURM_JOB_ID ${{SLURM_RESTART_COUNT:-0}}" >>{self.path}; }}'
+        say = f'say() {{ echo "$1 $SLURM_JOB_ID ${{SLURM_RESTART_COUNT:-0}} $(date +%s.%N)" >>{self.path}; }}'
         trap = {"die": "trap 'say warned; exit 143' TERM", "ignore": "trap 'say warned' TERM",
                 "wait": "trap 'say warned; exec sleep 600' TERM"}[on_term]
         # A shell runs a trap when a `wait` is interrupted. setsid: who ignores the signal does so for its steps, too.
@@ -149,25 +149,30 @@ class Ledger:
         return (f"#!/bin/sh\n{say}\n{trap}\nsay start\n{detach}sleep {seconds} &\npid=$!\n"
                 "while kill -0 $pid 2>/dev/null; do wait $pid; done\nsay end\n")
 
-    def read(self):
-        """{job: [(what, restart), ...]} in the order of the file."""
+    def times(self):
+        """{job: [(what, restart, when), ...]} in the order of the file."""
         told = collections.defaultdict(list)
         with open(self.path, encoding="utf-8") as file:
             for line in file:
-                what, job, restart = line.split()
-                told[int(job)].append((what, int(restart)))
+                if line.endswith("\n"):
+                    what, job, restart, at = line.split()
+                    told[int(job)].append((what, int(restart), float(at)))
         return told
 
-    def problems(self, expected, restarts):
+    def read(self):
+        return {job: [event[:2] for event in events] for job, events in self.times().items()}
+
+    def problems(self, expected, restarts, upset=()):
         """What speaks against: each of these jobs ended exactly once, and none started twice in one run. `restarts` of
-        each job, as Slurm counts them: one that was requeued in the instant in which it said that it ends has ended again.
-        """
+        each job, as Slurm counts them. One that was requeued in the instant in which it said that it ends has ended again:
+        after a warning, or if it is among the `upset`, whom a user or a failing node has requeued."""
         told = self.read()
         found = []
         for job in expected:
             events = told.get(job, [])
             warned = {restart for what, restart in events if what == "warned"}
-            cut = {restart for what, restart in events if what == "end" and restart in warned and restart < restarts.get(job, 0)}
+            cut = {restart for what, restart in events
+                   if what == "end" and restart < restarts.get(job, 0) and (restart in warned or job in upset)}
             events = [(what, restart) for what, restart in events if what != "end" or restart not in cut]
             ends = sum(what == "end" for what, _ in events)
             starts = [restart for what, restart in events if what == "start"]

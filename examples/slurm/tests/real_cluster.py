@@ -87,8 +87,8 @@ class Part:
                                for job in jobs)
         return self.watch.until(over, seconds, 0.3)
 
-    def ended_once(self, jobs):
-        problems = self.ledger.problems(jobs, self.watch.last_restart)
+    def ended_once(self, jobs, upset=()):
+        problems = self.ledger.problems(jobs, self.watch.last_restart, upset)
         self.check(not problems, "every job ends exactly once: " + "; ".join(problems[:5]))
 
     def law_held(self):
@@ -210,7 +210,7 @@ def part_storm(part):
     deeds += [(chance.uniform(10, length), "cancel") for _ in range(5)]
     deeds += [(chance.uniform(10, length), "requeue") for _ in range(4)]
     deeds.sort()
-    begin, restart_at, jobs, cancelled, fixed = time.monotonic(), None, [], set(), set()
+    begin, restart_at, jobs, cancelled, fixed, upset = time.monotonic(), None, [], set(), set(), set()
     for at, what in deeds:
         while time.monotonic() - begin < at:
             if restart_at is not None and time.monotonic() > restart_at:
@@ -226,6 +226,8 @@ def part_storm(part):
                 part.check(restart_at is not None, f"the governor is alive: {governor.text()[-800:]}")
             restart_at = time.monotonic() + chance.uniform(0, 1)
         elif deed == "fail":
+            watch.poll()
+            upset |= set(watch.running())
             part.cluster.fail_node(name)
         elif deed == "return":
             part.cluster.return_node(name)
@@ -236,11 +238,12 @@ def part_storm(part):
         elif deed == "freeze":
             part.cluster.stop_controller_for(4)
         elif deed == "cancel" and jobs:
-            cancelled.add(chance.choice(jobs))
-            part.cluster.run("scancel", str(max(cancelled)), check=False)
-            cancelled.add(max(cancelled))
+            job = chance.choice(jobs)
+            cancelled.add(job)
+            part.cluster.run("scancel", str(job), check=False)
         elif deed == "requeue" and watch.running():
             job = chance.choice(watch.running())
+            upset.add(job)
             part.cluster.run("scontrol", "requeue", str(job), check=False)
         elif deed == "submit":
             nodes_wanted = chance.choice([1, 1, 1, 1, 2, 3])
@@ -259,7 +262,7 @@ def part_storm(part):
     # A node that fails takes with it what can't be requeued.
     lost = {job for job in fixed if part.state(job) == "NODE_FAIL"}
     part.check(len(lost) < len(jobs) / 4, f"few jobs were lost with a node: {lost}")
-    part.ended_once([job for job in jobs if job not in cancelled | lost])
+    part.ended_once([job for job in jobs if job not in cancelled | lost], upset)
     part.law_held()
     part.check(part.governor.log("adopt"), "a restarted governor adopts what runs")
     part.files_are_harmless()
