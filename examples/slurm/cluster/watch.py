@@ -78,14 +78,14 @@ class Law:
         lent = sum(min(self.limit(child, "lend"), self.balance(child, used)) for child in self.children[name])
         return self.own(name) - used.get(name, 0) + lent
 
-    def broken(self, used):
-        """A line for each quota that has more than the law allows."""
-        found = []
+    def shortfalls(self, used):
+        """{quota: (its balance, the least that the law allows)} of the quotas that have more than that."""
+        found = {}
         for name, quota in self.quotas.items():
             least = -self.limit(name, "borrow") if "parent" in quota else 0
             balance = self.balance(name, used)
             if balance < least:
-                found.append(f"{name}: its balance is {balance}, at least {least} is allowed; used: {dict(used)}")
+                found[name] = (balance, least)
         return found
 
 
@@ -99,13 +99,26 @@ class Watch:
         self.polls = self.most = self.unread = 0
         self.jobs = {}
         self.since = time.time()
-        self.transition_until = 0
+        self.excused_until = 0
+        self.floors = {}
         self.last_restart = {}
 
     def transition(self, quotas, seconds):
-        """The quotas have changed: those above their new limits have so long to yield."""
+        """The quotas have changed, or jobs have started past the governor. Nobody is evicted without somebody who is owed
+        the room, so a quota may stay above its limits; but it must not get any further from them after so many seconds."""
         self.law = Law(quotas)
-        self.transition_until = time.time() + seconds
+        self.excused_until = time.time() + seconds
+        self.floors = {}
+
+    def check_law(self, used):
+        found = self.law.shortfalls(used)
+        if time.time() < self.excused_until:
+            self.floors = {name: balance for name, (balance, _) in found.items()}
+            return
+        for name, (balance, least) in found.items():
+            if balance < self.floors.get(name, least):
+                self.note(f"{name}: its balance is {balance}, at least {least} is allowed; used: {dict(used)}")
+        self.floors = {name: max(self.floors[name], balance) for name, (balance, _) in found.items() if name in self.floors}
 
     def used(self, jobs=None):
         used = collections.Counter()
@@ -129,9 +142,7 @@ class Watch:
         for name in used:
             if name not in self.law.quotas and used[name]:
                 self.note(f"a job of the account {name!r}, which has no quota, uses {used[name]} GPUs")
-        if time.time() > self.transition_until:
-            for line in self.law.broken(used):
-                self.note(line)
+        self.check_law(used)
         for job in jobs.values():
             if job.restarts < self.last_restart.get(job.id, 0):
                 self.note(f"job {job.id}: its count of restarts went back to {job.restarts}")
