@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What the governor knows after a tick, as plain data: status, page and metrics are written from it alone.
+#pragma once
+
+#include <allot/core/quantity.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace allot_slurm {
+
+/// By resource, in the order of `snapshot::resources`.
+using amounts_row = std::vector<allot::quantity>;
+
+/// Milliseconds since 1970.
+using milliseconds = std::int64_t;
+
+/// What a governed job is doing, as the governor sees it.
+enum class job_phase : std::uint8_t {
+  /// Held until the policy admits it.
+  waiting,
+  /// It may not run: its account has no quota, its user may not submit to it, or it can never fit.
+  refused,
+  /// It is not ready: its dependencies are not met, its begin time has not come, or it backs off.
+  not_ready,
+  /// Admitted and released; Slurm has not started it yet.
+  released,
+  running,
+  /// It has been warned, and is requeued after the grace period.
+  leaving,
+};
+/// The names in status, page and metrics.
+inline constexpr std::array<const char*, 6> job_phase_names{"waiting",  "refused", "not_ready",
+                                                            "released", "running", "leaving"};
+
+struct snapshot {
+  struct quota {
+    std::string name;
+    /// An index into `quotas`; none for a root.
+    std::optional<std::size_t> parent{};
+    /// What the file says, and what it is entitled to by the policy's division now.
+    amounts_row nominal{};
+    amounts_row entitled{};
+    /// Of the jobs in its subtree, those that leave included.
+    amounts_row used{};
+    /// Of its own jobs: what they use of other quotas' pools, and what others use of its own.
+    amounts_row borrowed{};
+    amounts_row lent{};
+    /// Requests of its own jobs that wait.
+    amounts_row requested{};
+    /// Its weighted share of what it could borrow, in parts of one; the policy compares the exact ratio.
+    double share = 0;
+    /// Its own jobs.
+    std::size_t running = 0;
+    std::size_t waiting = 0;
+  };
+  struct job {
+    /// "123", or "123_4" for task 4 of an array. The other texts are the users': escape them.
+    std::string id;
+    std::string name{};
+    std::string user{};
+    std::string account{};
+    /// An index into `quotas`; none if the account has no quota.
+    std::optional<std::size_t> quota{};
+    job_phase phase = job_phase::waiting;
+    amounts_row request{};
+    bool preemptible = true;
+    milliseconds submitted = 0;
+    /// Of the run, while it has one.
+    milliseconds started = 0;
+    /// When its time limit ends the run; 0: unknown.
+    milliseconds ends = 0;
+    std::vector<std::string> nodes{};
+    /// Why it waits or may not run, in a sentence; empty if that is not known yet.
+    std::string reason{};
+    /// The latest start that it is promised.
+    std::optional<milliseconds> promised{};
+    /// Of a job that leaves: the job that it makes room for, or empty.
+    std::string beneficiary{};
+    /// How often Slurm has started it again.
+    std::uint32_t restarts = 0;
+  };
+  struct node {
+    std::string name;
+    /// "up", "down" or "drained".
+    std::string state{};
+    std::size_t gpus = 0;
+    /// By quota (an index) of governed jobs, and the GPUs of each; with others' jobs as no quota.
+    std::vector<std::pair<std::optional<std::size_t>, std::size_t>> used{};
+  };
+  /// What one quota's jobs use of another's pool.
+  struct loan {
+    std::size_t resource = 0;
+    std::size_t lender = 0;
+    std::size_t borrower = 0;
+    allot::quantity amount{};
+  };
+  /// A job that is next: when those it waits for have left, or at a time.
+  struct reservation {
+    std::string job;
+    std::size_t quota = 0;
+    /// The jobs that leave for it.
+    std::vector<std::string> waits_for{};
+    /// The latest start, and the first one that was promised; none if it only waits for those that leave.
+    std::optional<milliseconds> start{};
+    std::optional<milliseconds> first_start{};
+    /// Why the start is later than promised first; empty if it is not.
+    std::string cause{};
+  };
+  /// Since the governor started.
+  struct totals {
+    std::uint64_t ticks = 0;
+    std::uint64_t released = 0;
+    std::uint64_t warned = 0;
+    std::uint64_t requeued = 0;
+    /// Jobs that someone else had released and the governor held again, or that ran before it could.
+    std::uint64_t held_again = 0;
+    std::uint64_t ran_unasked = 0;
+    std::uint64_t refused = 0;
+    std::uint64_t adopted = 0;
+    /// Calls to slurmctld that change something, and those that failed.
+    std::uint64_t calls = 0;
+    std::uint64_t failed_calls = 0;
+    /// Ticks in which slurmctld did not answer.
+    std::uint64_t away = 0;
+  };
+  /// Of the last tick: processor time in microseconds, by libslurm to load and unpack and by everything else,
+  /// and the calls.
+  struct cost {
+    std::int64_t load_us = 0;
+    std::int64_t tick_us = 0;
+    std::size_t calls = 0;
+  };
+
+  std::string cluster{};
+  std::string policy{};
+  milliseconds now = 0;
+  /// Nothing is touched: decisions are only logged.
+  bool observes = false;
+  /// slurmctld does not answer; what follows is what was known last.
+  bool is_away = false;
+  std::vector<std::string> resources{};
+  /// In the order of the configuration file.
+  std::vector<quota> quotas{};
+  /// Those that run or leave first, then those that wait; each by submission. At most `most_waiting` that
+  /// wait are listed.
+  std::vector<job> jobs{};
+  static constexpr std::size_t most_waiting = 1000;
+  std::vector<node> nodes{};
+  std::vector<loan> loans{};
+  std::vector<reservation> reservations{};
+  totals since_start{};
+  cost last{};
+  /// The last lines of the log, oldest first.
+  std::vector<std::string> log{};
+};
+
+}  // namespace allot_slurm
