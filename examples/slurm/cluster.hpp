@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What Slurm says of its jobs and nodes, as plain data, and what the governor may do to them. Only
+// slurm_client.cpp knows libslurm: the governor is tested against a Slurm that is made up.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace allot_slurm {
+
+/// Seconds since 1970, as Slurm counts.
+using seconds = std::int64_t;
+
+/// Names a job: its id or, for a task of an array, the id of the array and the number of the task. A task
+/// keeps it when Slurm gives it a record, and so an id, of its own.
+struct job_key {
+  static constexpr std::uint32_t no_task = 0xffffffff;
+
+  std::uint32_t id = 0;
+  std::uint32_t task = no_task;
+
+  friend auto operator<=>(const job_key&, const job_key&) = default;
+  friend bool operator==(const job_key&, const job_key&) = default;
+};
+/// "123" or "123_4", as Slurm's commands take it.
+[[nodiscard]] std::string to_string(const job_key& k);
+/// None if it is neither.
+[[nodiscard]] std::optional<job_key> parse_job_key(const std::string& text);
+
+struct job_key_hash {
+  std::size_t operator()(const job_key& k) const noexcept {
+    return static_cast<std::size_t>((std::uint64_t{k.id} << 32 | k.task) * 0x9e3779b97f4a7c15U >> 7);
+  }
+};
+
+/// Where a job stands, as Slurm says.
+enum class run_state : std::uint8_t {
+  /// It has no nodes. Held if its priority is 0.
+  pending,
+  /// It has nodes: running, being configured, suspended or stopped.
+  running,
+  /// It has ended or is requeued, and its nodes are not clean yet.
+  completing,
+  /// It is over, and won't run again.
+  ended,
+};
+
+/// What a job asks for, in Slurm's own terms (see request.hpp).
+struct raw_request {
+  std::string tres_per_job{};
+  std::string tres_per_node{};
+  std::string tres_per_socket{};
+  std::string tres_per_task{};
+  std::uint32_t nodes = 1;
+  /// 0: no bound.
+  std::uint32_t max_nodes = 0;
+  std::uint32_t cpus = 1;
+  std::uint32_t tasks = 1;
+  /// Per node, or per CPU; 0: not said.
+  std::uint64_t memory_mib = 0;
+  bool memory_is_per_cpu = false;
+  bool is_exclusive = false;
+
+  friend bool operator==(const raw_request&, const raw_request&) = default;
+};
+
+/// What a running job has of one node.
+struct node_share {
+  std::string node;
+  std::uint32_t gpus = 0;
+  std::uint32_t cpus = 0;
+
+  friend bool operator==(const node_share&, const node_share&) = default;
+};
+
+struct job {
+  job_key key{};
+  /// Of the record in Slurm: a task of an array may have one of its own.
+  std::uint32_t record = 0;
+  run_state state = run_state::pending;
+  /// Pending with priority 0.
+  bool is_held = false;
+  /// It will be pending again once it is clean.
+  bool is_requeued = false;
+  /// Whether `requeue` will do: else it is never preempted.
+  bool may_requeue = true;
+  /// Part of a heterogeneous job.
+  bool is_heterogeneous = false;
+  std::string account{};
+  std::string partition{};
+  std::string qos{};
+  std::string user{};
+  std::string name{};
+  std::string comment{};
+  std::string admin_comment{};
+  /// What it still depends on; empty when it may start.
+  std::string dependency{};
+  /// Nodes that it requires and excludes, as given.
+  std::string required_nodes{};
+  std::string excluded_nodes{};
+  std::string features{};
+  std::string reservation{};
+  /// Why Slurm does not start it, in Slurm's words.
+  std::string why_pending{};
+  raw_request request{};
+  std::int32_t nice = 0;
+  std::uint32_t restarts = 0;
+  std::uint32_t user_id = 0;
+  /// How many tasks of its array may run at once; 0: any number.
+  std::uint32_t array_limit = 0;
+  /// In seconds; 0: none.
+  seconds time_limit = 0;
+  seconds submitted = 0;
+  seconds eligible = 0;
+  seconds started = 0;
+  std::vector<node_share> nodes{};
+
+  friend bool operator==(const job&, const job&) = default;
+};
+
+struct node {
+  std::string name;
+  std::uint32_t gpus = 0;
+  std::string gpu_type{};
+  std::uint32_t cpus = 0;
+  std::uint64_t memory_mib = 0;
+  /// Whether new jobs may start there, and if not, whether that is because it has failed.
+  bool is_open = true;
+  bool is_down = false;
+  /// Its active features, and the partitions that it is in, in order.
+  std::vector<std::string> features{};
+  std::vector<std::string> partitions{};
+
+  friend bool operator==(const node&, const node&) = default;
+};
+
+/// A switch of topology.conf.
+struct network_switch {
+  std::string name;
+  /// 0: its nodes are attached to it directly.
+  std::uint32_t level = 0;
+  std::vector<std::string> nodes{};
+  std::vector<std::string> switches{};
+
+  friend bool operator==(const network_switch&, const network_switch&) = default;
+};
+
+/// What has changed since the last poll.
+struct changes {
+  /// New jobs, and those of which something differs.
+  std::vector<job> jobs{};
+  /// Jobs that Slurm no longer knows.
+  std::vector<job_key> gone{};
+  /// All nodes, if any of them differs.
+  std::optional<std::vector<node>> nodes{};
+  /// Slurm has started over: everything is in `jobs`, whether it has changed or not.
+  bool is_whole = false;
+};
+
+/// What became of a call.
+struct outcome {
+  enum class kind : std::uint8_t {
+    done,
+    /// slurmctld does not answer.
+    away,
+    /// The job is not, or no longer, in a state that allows it.
+    too_late,
+    /// Slurm says no, for another reason.
+    refused,
+  };
+  kind is = kind::done;
+  /// In Slurm's words, if it failed.
+  std::string text{};
+
+  [[nodiscard]] explicit operator bool() const noexcept { return is == kind::done; }
+};
+
+/// New comments; what is absent stays as it is.
+struct comments {
+  std::optional<std::string> admin{};
+  std::optional<std::string> user{};
+};
+
+/// A Slurm. Every call blocks until it is answered, or slurmctld is known to be away.
+class cluster {
+ public:
+  cluster() = default;
+  cluster(const cluster&) = delete;
+  cluster& operator=(const cluster&) = delete;
+  virtual ~cluster() = default;
+
+  /// Appends to `to` what has changed since the last successful call.
+  [[nodiscard]] virtual outcome poll(changes& to) = 0;
+  /// The switches of topology.conf; none if there is no such topology.
+  [[nodiscard]] virtual std::vector<network_switch> topology() = 0;
+
+  /// Lets a pending job start, at once; on exactly these nodes, unless there are none.
+  [[nodiscard]] virtual outcome release(const job& j, const std::vector<std::string>& nodes,
+                                        const comments& say) = 0;
+  /// Sets the priority of a pending job to 0.
+  [[nodiscard]] virtual outcome hold(const job& j, const comments& say) = 0;
+  /// Sends a signal to the batch script and the steps of a running job.
+  [[nodiscard]] virtual outcome warn(const job& j, int signal) = 0;
+  /// Ends a running job; it is then pending and held.
+  [[nodiscard]] virtual outcome requeue(const job& j) = 0;
+  [[nodiscard]] virtual outcome comment(const job& j, const comments& say) = 0;
+};
+
+}  // namespace allot_slurm

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "request.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+namespace allot_slurm {
+
+namespace {
+
+/// Calls `visit(part)` for each part between separators.
+template <class Visit>
+void for_each_part(std::string_view text, char separator, Visit visit) {
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    visit(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+}
+
+template <class Number>
+[[nodiscard]] std::optional<Number> number(std::string_view text) {
+  Number n{};
+  const char* const end = text.data() + text.size();
+  const auto [after, error] = std::from_chars(text.data(), end, n);
+  if (error != std::errc{} || after != end) return std::nullopt;
+  return n;
+}
+
+/// More than any cluster has, and few enough to be multiplied.
+constexpr std::uint64_t most_gpus = 1'000'000'000;
+
+}  // namespace
+
+std::string to_string(const job_key& k) {
+  std::string text = std::to_string(k.id);
+  if (k.task != job_key::no_task) text.append(1, '_').append(std::to_string(k.task));
+  return text;
+}
+
+std::optional<job_key> parse_job_key(const std::string& text) {
+  const std::string_view all = text;
+  const std::size_t bar = all.find('_');
+  const auto id = number<std::uint32_t>(all.substr(0, bar));
+  if (!id) return std::nullopt;
+  if (bar == std::string_view::npos) return job_key{*id};
+  const auto task = number<std::uint32_t>(all.substr(bar + 1));
+  if (!task || *task == job_key::no_task) return std::nullopt;
+  return job_key{*id, *task};
+}
+
+std::optional<std::vector<gpu_count>> parse_gpus(std::string_view tres) {
+  std::vector<gpu_count> all;
+  bool is_right = true;
+  // "(S:0-1,3)" says where they are attached.
+  std::string plain;
+  int depth = 0;
+  for (const char c : tres) {
+    if (c == '(') ++depth;
+    if (depth == 0) plain += c == ';' ? ',' : c;
+    if (c == ')' && depth > 0) --depth;
+  }
+  for_each_part(plain, ',', [&](std::string_view one) {
+    for (const std::string_view prefix : {"gres:", "gres/"}) {
+      if (one.substr(0, prefix.size()) == prefix) one.remove_prefix(prefix.size());
+    }
+    if (one.substr(0, 3) != "gpu") return;
+    one.remove_prefix(3);
+    if (!one.empty() && one.front() != ':' && one.front() != '=') return;
+    gpu_count g;
+    g.count = 1;
+    const std::size_t last = one.find_last_of(":=");
+    const std::string_view end = last == std::string_view::npos ? std::string_view{} : one.substr(last + 1);
+    if (!end.empty()) {
+      if (const auto n = number<std::uint64_t>(end)) {
+        is_right = is_right && *n <= most_gpus;
+        g.count = *n;
+        one = one.substr(0, last);
+      } else if ('0' <= end.front() && end.front() <= '9' && last != 0) {
+        is_right = false;
+      }
+      if (!one.empty()) g.type = one.substr(1);
+    }
+    const auto same = std::find_if(all.begin(), all.end(), [&](const auto& o) { return o.type == g.type; });
+    if (same == all.end()) {
+      all.push_back(std::move(g));
+    } else {
+      same->count += g.count;
+    }
+  });
+  if (!is_right) return std::nullopt;
+  return all;
+}
+
+std::optional<std::vector<std::uint32_t>> parse_tasks(std::string_view tasks, std::size_t most) {
+  tasks = tasks.substr(0, tasks.find('%'));
+  std::vector<std::uint32_t> all;
+  bool is_right = !tasks.empty();
+  for_each_part(tasks, ',', [&](std::string_view one) {
+    if (!is_right) return;
+    std::uint32_t step = 1;
+    if (const std::size_t colon = one.find(':'); colon != std::string_view::npos) {
+      step = number<std::uint32_t>(one.substr(colon + 1)).value_or(0);
+      one = one.substr(0, colon);
+    }
+    const std::size_t dash = one.find('-');
+    const auto first = number<std::uint32_t>(one.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : number<std::uint32_t>(one.substr(dash + 1));
+    is_right = first && last && step > 0 && *first <= *last && *last != job_key::no_task;
+    for (std::uint64_t i = is_right ? *first : 1; is_right && i <= *last; i += step) {
+      is_right = all.size() < most;
+      if (is_right) all.push_back(static_cast<std::uint32_t>(i));
+    }
+  });
+  if (!is_right) return std::nullopt;
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+need_reading read_need(const raw_request& r, const whole_node& largest) {
+  need_reading reading;
+  need n;
+  n.nodes = std::max<std::uint64_t>(1, r.nodes);
+  n.cpus = r.cpus;
+  const auto take = [&](const std::string& tres, std::uint64_t times) {
+    const auto gpus = parse_gpus(tres);
+    if (!gpus) {
+      reading.problem = "its GPUs can't be read from \"" + tres + '"';
+      return false;
+    }
+    for (const gpu_count& g : *gpus) {
+      if (g.count == 0) continue;
+      if (n.gpus > 0 && n.gpu_type != g.type) {
+        reading.problem = "it asks for GPUs of several types: split it into jobs of one type each";
+        return false;
+      }
+      n.gpu_type = g.type;
+      n.gpus += g.count * times;
+    }
+    return true;
+  };
+  // Slurm lets only one of them decide, and checks the others against it.
+  const bool is_read = !r.tres_per_node.empty()  ? take(r.tres_per_node, n.nodes)
+                       : !r.tres_per_job.empty() ? take(r.tres_per_job, 1)
+                                                 : take(r.tres_per_task, std::max<std::uint32_t>(1, r.tasks));
+  if (!is_read) return reading;
+  if (n.gpus == 0 && !r.tres_per_socket.empty()) {
+    const auto gpus = parse_gpus(r.tres_per_socket);
+    if (!gpus || !gpus->empty()) {
+      reading.problem = "GPUs per socket are not counted: use --gpus or --gpus-per-node";
+      return reading;
+    }
+  }
+  const bool per_node = !r.tres_per_node.empty();
+  n.is_total = n.gpus > 0 && !per_node && (n.nodes == 1 || n.gpus % n.nodes != 0);
+  if (r.is_exclusive) {
+    if (largest.gpus > 0) n.gpus = std::max(n.gpus, largest.gpus * n.nodes);
+    n.cpus = std::max(n.cpus, largest.cpus * n.nodes);
+    n.is_total = false;
+  }
+  n.memory_mib = std::min<std::uint64_t>(r.memory_mib, std::numeric_limits<std::uint32_t>::max()) *
+                 (r.memory_is_per_cpu ? n.cpus : n.nodes);
+  reading.value = std::move(n);
+  return reading;
+}
+
+std::optional<bool> satisfies(const std::vector<std::string>& features, std::string_view constraint) {
+  if (constraint.find_first_of("[]()*!") != std::string_view::npos) return std::nullopt;
+  bool any = false;
+  for_each_part(constraint, '|', [&](std::string_view alternative) {
+    bool has_all = true;
+    std::string plain{alternative};
+    std::replace(plain.begin(), plain.end(), ',', '&');
+    for_each_part(plain, '&', [&](std::string_view name) {
+      has_all =
+          has_all && (name.empty() || std::find(features.begin(), features.end(), name) != features.end());
+    });
+    any = any || has_all;
+  });
+  return any;
+}
+
+}  // namespace allot_slurm

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// What a job asks of the cluster, from Slurm's texts: "gres:gpu:a100:2" on each of 4 nodes.
+#pragma once
+
+#include "cluster.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace allot_slurm {
+
+/// GPUs of one type; without a type, of any.
+struct gpu_count {
+  std::string type{};
+  std::uint64_t count = 0;
+
+  friend bool operator==(const gpu_count&, const gpu_count&) = default;
+};
+
+/// The GPUs in a list of resources: "gres:gpu:2", "gres/gpu:a100:4,gres:shard:1", "gpu:h100:8(S:0-1)". None
+/// if a count is not a number. GPUs of one type are added up.
+[[nodiscard]] std::optional<std::vector<gpu_count>> parse_gpus(std::string_view tres);
+
+/// The numbers of a list of tasks, "0-9:3,12%2", in order; none if it is not one, or has more than `most`.
+[[nodiscard]] std::optional<std::vector<std::uint32_t>> parse_tasks(std::string_view tasks,
+                                                                    std::size_t most = 4'000'000);
+
+/// What a job needs, in numbers.
+struct need {
+  /// The type of its GPUs; empty: any.
+  std::string gpu_type{};
+  /// Of the whole job.
+  std::uint64_t gpus = 0;
+  std::uint64_t cpus = 0;
+  std::uint64_t memory_mib = 0;
+  /// On how many nodes; each has the same part of everything, unless `is_total`.
+  std::uint64_t nodes = 1;
+  /// Only the sum of the GPUs is given: they may be on any number of nodes.
+  bool is_total = false;
+
+  friend bool operator==(const need&, const need&) = default;
+};
+
+/// The largest node, for jobs that take whole ones.
+struct whole_node {
+  std::uint64_t gpus = 0;
+  std::uint64_t cpus = 0;
+};
+
+/// What a job needs, or why that can't be counted.
+struct need_reading {
+  std::optional<need> value{};
+  /// A sentence for its user.
+  std::string problem{};
+};
+[[nodiscard]] need_reading read_need(const raw_request& r, const whole_node& largest);
+
+/// Whether a node with these features satisfies a constraint. None if the constraint is more than names with
+/// & and | (or commas).
+[[nodiscard]] std::optional<bool> satisfies(const std::vector<std::string>& features,
+                                            std::string_view constraint);
+
+}  // namespace allot_slurm
