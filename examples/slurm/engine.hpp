@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// allot's scheduler behind the names of Slurm's jobs and nodes. All that it is ever told is an `event`, so a
+// log of events replays it exactly: same events, same plans.
+#pragma once
+
+#include "cluster.hpp"
+
+#include <allot/core/dimension_names.hpp>
+#include <allot/core/result.hpp>
+#include <allot/gpu/pod_request.hpp>
+#include <allot/lab/dimensions.hpp>
+#include <allot/lab/quotas_file.hpp>
+#include <allot/presets/standard.hpp>
+#include <allot/scheduler/any_policies.hpp>
+#include <allot/scheduler/scheduler.hpp>
+#include <allot/sim/places.hpp>
+#include <allot/systems/by_name.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace allot_slurm {
+
+inline constexpr std::size_t dimensions = allot::lab::max_resources;
+using amounts = allot::resources<dimensions>;
+
+/// What the scheduler's view shows of a job. Times are milliseconds since 1970.
+struct facts {
+  allot::quota_id quota{};
+  amounts request{};
+  allot::gpu::pod_request pods{};
+  std::int32_t priority = 0;
+  allot::instant submitted = 0;
+  /// Breaks ties.
+  std::uint64_t rank = 0;
+  bool preemptible = true;
+  /// 0: unknown.
+  allot::instant estimate = 0;
+
+  friend bool operator==(const facts&, const facts&) = default;
+};
+
+/// Something that the engine is told. Which members count depends on the kind.
+struct event {
+  enum class kind : std::uint8_t {
+    /// The job waits: `key`, `what`.
+    submit,
+    /// It runs already: `key`, `what`, `at` since when, `where`.
+    adopt,
+    /// It starts on `where` when `others`, which are being evicted, have left.
+    adopt_reserved,
+    /// It waits, and others are being evicted for it.
+    adopt_announced,
+    /// It waits, with `promised`.
+    adopt_promised,
+    /// What it is or where it runs has changed: `key`, `what`, `at`, `where`.
+    alter,
+    /// The host itself evicts it.
+    evicting,
+    /// Its run began at `at`.
+    started,
+    /// It is over; it has left and waits again; it is no longer wanted.
+    finished,
+    evicted,
+    cancel,
+    /// Nothing new starts on `node`, or again.
+    close,
+    open,
+    /// A job that is not governed has `where`, or has gone.
+    foreign,
+    foreign_gone,
+    /// What the policy remembers of past usage: `numbers`.
+    past_usage,
+  };
+  kind is{};
+  job_key key{};
+  facts what{};
+  allot::instant at = 0;
+  std::vector<node_share> where{};
+  std::vector<job_key> others{};
+  allot::promise promised{};
+  std::string node{};
+  std::vector<std::uint64_t> numbers{};
+};
+
+/// A plan by names.
+struct decision {
+  struct admission {
+    job_key key{};
+    /// Empty if Slurm chooses the nodes.
+    std::vector<node_share> where{};
+    amounts borrows{};
+  };
+  struct eviction {
+    job_key key{};
+    /// None: it is evicted for a reason of its own.
+    std::optional<job_key> beneficiary{};
+    allot::relation how{};
+    /// A sentence.
+    std::string text{};
+  };
+  struct reservation {
+    job_key key{};
+    std::vector<job_key> victims{};
+  };
+  std::vector<admission> admissions{};
+  std::vector<eviction> evictions{};
+  std::vector<reservation> reservations{};
+  /// Those that were tried and wait.
+  std::vector<job_key> pending{};
+
+  [[nodiscard]] bool empty() const noexcept {
+    return admissions.empty() && evictions.empty() && reservations.empty();
+  }
+};
+
+/// What the engine is made of.
+struct engine_setup {
+  /// With a preset of the library.
+  allot::lab::quotas_file quotas;
+  /// Whether jobs are given nodes; if not, only quotas count.
+  bool places_jobs = false;
+  std::vector<node> nodes{};
+  std::vector<network_switch> topology{};
+};
+
+/// What is persisted of an engine, besides what Slurm knows.
+struct standing {
+  struct reserved_job {
+    job_key key{};
+    std::vector<job_key> victims{};
+    std::vector<node_share> where{};
+  };
+  /// In the order of the evictions and of the decisions.
+  std::vector<job_key> leaving{};
+  std::vector<reserved_job> reserved{};
+  std::vector<job_key> announced{};
+  std::vector<std::pair<job_key, allot::promise>> promised{};
+  std::vector<std::uint64_t> past_usage{};
+};
+
+/// The view: a job is an index into a table, which the engine owns. This is all that a host has to write.
+struct slurm_view {
+  using job = std::uint32_t;
+
+  const std::vector<facts>* jobs = nullptr;
+  amounts total{allot::quantity::unlimited()};
+
+  [[nodiscard]] allot::quota_id quota(job j) const { return (*jobs)[j].quota; }
+  [[nodiscard]] const amounts& request(job j) const { return (*jobs)[j].request; }
+  [[nodiscard]] std::int32_t priority(job j) const { return (*jobs)[j].priority; }
+  [[nodiscard]] allot::instant submitted(job j) const { return (*jobs)[j].submitted; }
+  [[nodiscard]] std::uint64_t id(job j) const { return (*jobs)[j].rank; }
+  [[nodiscard]] bool preemptible(job j) const { return (*jobs)[j].preemptible; }
+  [[nodiscard]] allot::instant duration(job j) const { return (*jobs)[j].estimate; }
+  [[nodiscard]] allot::instant estimate(job j) const { return (*jobs)[j].estimate; }
+  [[nodiscard]] const allot::gpu::pod_request& pod_request(job j) const { return (*jobs)[j].pods; }
+  [[nodiscard]] const amounts& capacity() const { return total; }
+};
+
+using slurm_policies = allot::any_policies<slurm_view, allot::sim::places>;
+using slurm_scheduler = allot::scheduler<slurm_view, allot::sim::places, slurm_policies>;
+
+}  // namespace allot_slurm
+
+// Compiled in policies.cpp.
+extern template allot::any_policies<allot_slurm::slurm_view, allot::sim::places>
+allot::any_preset::policies_for<allot_slurm::slurm_view, allot::sim::places>() const;
+
+namespace allot_slurm {
+
+class engine {
+ public:
+  /// Or everything that is wrong with it.
+  [[nodiscard]] static allot::result<std::unique_ptr<engine>> make(engine_setup setup);
+  engine(const engine&) = delete;
+  engine& operator=(const engine&) = delete;
+
+  /// Empty, or why the event is refused: nothing has changed then.
+  std::string_view apply(const event& e);
+  /// Runs the cycle. Valid until the next call.
+  [[nodiscard]] const decision& step(allot::instant now);
+
+  [[nodiscard]] const engine_setup& setup() const noexcept { return setup_; }
+  [[nodiscard]] const slurm_scheduler& scheduler() const noexcept { return *scheduler_; }
+  [[nodiscard]] std::string_view resource(std::size_t d) const { return setup_.quotas.resources[d]; }
+
+  /// Whether it knows the job; its state, `pending` if not.
+  [[nodiscard]] bool contains(const job_key& k) const { return slots_.count(k) != 0; }
+  [[nodiscard]] allot::job_state state(const job_key& k) const;
+  /// Precondition: it knows the job.
+  [[nodiscard]] const facts& of(const job_key& k) const { return facts_[slots_.at(k)]; }
+  [[nodiscard]] std::vector<node_share> where(const job_key& k) const;
+  /// For whom a job leaves.
+  [[nodiscard]] std::optional<job_key> beneficiary(const job_key& k) const;
+  [[nodiscard]] std::optional<allot::promise> promised(const job_key& k) const;
+  /// Why it waits, in a sentence without amounts that change all the time.
+  [[nodiscard]] std::string why(const job_key& k);
+  [[nodiscard]] standing stands() const;
+
+  /// The nodes of a partition that satisfy a constraint, as pools; those with GPUs of a type, as models. 0:
+  /// there are none. None: the constraint can't be read.
+  [[nodiscard]] std::optional<std::uint64_t> pools(std::string_view partition,
+                                                   std::string_view constraint) const;
+  [[nodiscard]] std::uint64_t models(std::string_view gpu_type) const;
+  /// The level of the switches next to the nodes; none without a topology.
+  [[nodiscard]] std::optional<std::uint8_t> leaf_level() const;
+
+ private:
+  using allocation = allot::gpu::allocation_id;
+
+  engine() = default;
+  [[nodiscard]] std::uint32_t slot_for(const job_key& k, const facts& f);
+  void forget(const job_key& k);
+  [[nodiscard]] std::string_view note(const job_key& k, std::uint32_t slot, allot::submission answer);
+  [[nodiscard]] allocation take(const std::vector<node_share>& where, const facts& f);
+  [[nodiscard]] std::optional<allocation> try_take(const std::vector<node_share>& where,
+                                                   std::int64_t cpu_milli, std::int64_t memory_mib,
+                                                   bool with_gpus);
+  [[nodiscard]] std::vector<node_share> shares_of(allocation a) const;
+  [[nodiscard]] job_key key_of(allot::job_id id) const;
+
+  engine_setup setup_{.quotas = {.policy = allot::lab::named_policy{allot::any_preset{allot::standard{}}}}};
+  /// By pool: the partitions and features of its nodes.
+  std::vector<node> pool_like_{};
+  std::vector<facts> facts_{};
+  std::vector<job_key> keys_{};
+  std::vector<allot::job_id> ids_{};
+  std::vector<std::uint32_t> free_{};
+  std::unordered_map<job_key, std::uint32_t, job_key_hash> slots_{};
+  std::unordered_map<job_key, allocation, job_key_hash> foreign_{};
+  std::unique_ptr<slurm_scheduler> scheduler_{};
+  allot::dimension_names<dimensions> names_{};
+  decision decision_{};
+};
+
+}  // namespace allot_slurm
