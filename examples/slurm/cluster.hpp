@@ -65,6 +65,8 @@ struct raw_request {
   std::uint64_t memory_mib = 0;
   bool memory_is_per_cpu = false;
   bool is_exclusive = false;
+  /// All nodes below one switch: --switches=1.
+  bool on_one_switch = false;
 
   friend bool operator==(const raw_request&, const raw_request&) = default;
 };
@@ -160,6 +162,8 @@ struct changes {
   std::optional<std::vector<node>> nodes{};
   /// Slurm has started over: everything is in `jobs`, whether it has changed or not.
   bool is_whole = false;
+  /// Processor time that libslurm took to load and unpack, in microseconds.
+  std::int64_t load_us = 0;
 };
 
 /// What became of a call.

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "slurm_client.hpp"
+
+#include "request.hpp"
+
+#include <pwd.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+namespace allot_slurm {
+
+namespace {
+
+[[nodiscard]] std::string text(const char* s) {
+  return s == nullptr ? std::string{} : std::string{s};
+}
+[[nodiscard]] std::string_view view(const char* s) {
+  return s == nullptr ? std::string_view{} : std::string_view{s};
+}
+
+[[nodiscard]] std::int64_t cpu_us() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::int64_t{t.tv_sec} * 1'000'000 + t.tv_nsec / 1000;
+}
+
+[[nodiscard]] outcome failure(int code) {
+  outcome o;
+  o.text = text(slurm_strerror(code));
+  switch (code) {
+    case ESLURM_INVALID_JOB_ID:
+    case ESLURM_ALREADY_DONE:
+    case ESLURM_JOB_PENDING:
+    case ESLURM_JOB_NOT_RUNNING:
+    case ESLURM_JOB_NOT_PENDING:
+    case ESLURM_JOB_NOT_PENDING_NOR_RUNNING:
+    case ESLURM_JOB_FINISHED:
+    case ESLURM_JOB_SETTING_DB_INX:
+    case ESLURM_TRANSITION_STATE_NO_UPDATE:
+    case ESRCH:
+      o.is = outcome::kind::too_late;
+      return o;
+    default:
+      break;
+  }
+  const bool is_system = 0 < code && code < 1000;
+  const bool is_protocol = 1000 <= code && code < 2000;
+  o.is = is_system || is_protocol || code == ESLURM_IN_STANDBY_MODE ? outcome::kind::away
+                                                                    : outcome::kind::refused;
+  return o;
+}
+
+/// The outcome of a call that returns SLURM_SUCCESS or sets errno.
+[[nodiscard]] outcome of_call(int result) {
+  return result == SLURM_SUCCESS ? outcome{} : failure(slurm_get_errno());
+}
+
+[[nodiscard]] std::vector<std::string> expand(const char* hosts) {
+  std::vector<std::string> all;
+  if (hosts == nullptr || *hosts == '\0') return all;
+  const hostlist_t list = slurm_hostlist_create(hosts);
+  if (list == nullptr) return all;
+  while (char* const name = slurm_hostlist_shift(list)) {
+    all.emplace_back(name);
+    std::free(name);
+  }
+  slurm_hostlist_destroy(list);
+  return all;
+}
+
+[[nodiscard]] std::vector<std::string> parts(std::string_view list) {
+  std::vector<std::string> all;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    if (end > 0) all.emplace_back(list.substr(0, end));
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+/// What matters of a record, as a number: FNV-1a.
+class fingerprint {
+ public:
+  fingerprint& operator<<(std::uint64_t n) {
+    for (int i = 0; i < 8; ++i) add(static_cast<unsigned char>(n >> (8 * i)));
+    return *this;
+  }
+  fingerprint& operator<<(const char* s) {
+    for (const char c : view(s)) add(static_cast<unsigned char>(c));
+    add(0);
+    return *this;
+  }
+  [[nodiscard]] std::uint64_t value() const { return value_; }
+
+ private:
+  void add(unsigned char c) { value_ = (value_ ^ c) * 0x100000001b3U; }
+  std::uint64_t value_ = 0xcbf29ce484222325U;
+};
+
+[[nodiscard]] std::uint64_t fingerprint_of(const slurm_job_info_t& j) {
+  fingerprint f;
+  const bool is_running = (j.job_state & JOB_STATE_BASE) != JOB_PENDING;
+  f << j.job_id << j.array_job_id << j.job_state << j.priority << j.requeue << j.het_job_id << j.nice
+    << j.restart_cnt << j.array_max_tasks << j.time_limit << static_cast<std::uint64_t>(j.submit_time)
+    << static_cast<std::uint64_t>(j.eligible_time) << j.num_nodes << j.max_nodes << j.num_cpus << j.num_tasks
+    << j.pn_min_memory << j.shared << j.req_switch << j.user_id << j.state_reason;
+  f << static_cast<std::uint64_t>(is_running ? j.start_time : 0);
+  f << j.account << j.partition << j.qos << j.name << j.comment << j.admin_comment << j.dependency
+    << j.req_nodes << j.exc_nodes << j.features << j.resv_name << j.tres_per_job << j.tres_per_node
+    << j.tres_per_socket << j.tres_per_task << j.nodes << j.array_task_str;
+  return f.value();
+}
+
+[[nodiscard]] run_state state_of(std::uint32_t state) {
+  if ((state & JOB_COMPLETING) != 0) return run_state::completing;
+  switch (state & JOB_STATE_BASE) {
+    case JOB_PENDING:
+      return run_state::pending;
+    case JOB_RUNNING:
+    case JOB_SUSPENDED:
+      return run_state::running;
+    default:
+      return run_state::ended;
+  }
+}
+
+/// The reasons that jobs meet that have been released; squeue shows them all.
+[[nodiscard]] std::string reason_of(std::uint16_t reason) {
+  switch (reason) {
+    case WAIT_NO_REASON:
+      return "None";
+    case WAIT_PRIORITY:
+      return "Priority";
+    case WAIT_DEPENDENCY:
+      return "Dependency";
+    case WAIT_RESOURCES:
+      return "Resources";
+    case WAIT_PART_NODE_LIMIT:
+      return "PartitionNodeLimit";
+    case WAIT_PART_TIME_LIMIT:
+      return "PartitionTimeLimit";
+    case WAIT_PART_DOWN:
+    case WAIT_PART_INACTIVE:
+      return "PartitionDown";
+    case WAIT_HELD:
+    case WAIT_HELD_USER:
+      return "JobHeld";
+    case WAIT_TIME:
+      return "BeginTime";
+    case WAIT_LICENSES:
+      return "Licenses";
+    case WAIT_RESERVATION:
+      return "Reservation";
+    case WAIT_NODE_NOT_AVAIL:
+      return "ReqNodeNotAvail";
+    case FAIL_BAD_CONSTRAINTS:
+      return "BadConstraints";
+    case WAIT_CLEANING:
+      return "Cleaning";
+    default:
+      return "reason " + std::to_string(reason);
+  }
+}
+
+void read_places(const slurm_job_info_t& from, job& to) {
+  const auto names = expand(from.nodes);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    node_share& s = to.nodes.emplace_back();
+    s.node = names[i];
+    if (i < from.gres_detail_cnt) {
+      for (const gpu_count& g :
+           parse_gpus(view(from.gres_detail_str[i])).value_or(std::vector<gpu_count>{})) {
+        s.gpus += static_cast<std::uint32_t>(g.count);
+      }
+    }
+    if (from.job_resrcs != nullptr) {
+      const int cpus = slurm_job_cpus_allocated_on_node_id(from.job_resrcs, static_cast<int>(i));
+      s.cpus = cpus > 0 ? static_cast<std::uint32_t>(cpus) : 0;
+    }
+  }
+}
+
+[[nodiscard]] job job_of(const slurm_job_info_t& from, const std::string& user) {
+  job j;
+  j.key = {from.array_job_id != 0 ? from.array_job_id : from.job_id,
+           from.array_job_id != 0 ? from.array_task_id : job_key::no_task};
+  j.record = from.job_id;
+  j.state = state_of(from.job_state);
+  const bool is_pending = (from.job_state & JOB_STATE_BASE) == JOB_PENDING;
+  j.is_held = is_pending && from.priority == 0;
+  j.is_requeued = is_pending && j.state == run_state::completing;
+  j.may_requeue = from.requeue != 0 && from.batch_flag != 0;
+  j.is_heterogeneous = from.het_job_id != 0;
+  j.account = text(from.account);
+  j.partition = text(from.partition);
+  j.qos = text(from.qos);
+  j.user = user;
+  j.name = text(from.name);
+  j.comment = text(from.comment);
+  j.admin_comment = text(from.admin_comment);
+  j.dependency = text(from.dependency);
+  j.required_nodes = text(from.req_nodes);
+  j.excluded_nodes = text(from.exc_nodes);
+  j.features = text(from.features);
+  j.reservation = text(from.resv_name);
+  if (is_pending) {
+    j.why_pending = from.state_desc != nullptr ? std::string{from.state_desc} : reason_of(from.state_reason);
+  }
+  raw_request& r = j.request;
+  r.tres_per_job = text(from.tres_per_job);
+  r.tres_per_node = text(from.tres_per_node);
+  r.tres_per_socket = text(from.tres_per_socket);
+  r.tres_per_task = text(from.tres_per_task);
+  const auto number = [](std::uint32_t n, std::uint32_t otherwise) {
+    return n == NO_VAL || n == INFINITE ? otherwise : n;
+  };
+  r.nodes = std::max<std::uint32_t>(1, number(from.num_nodes, 1));
+  r.max_nodes = number(from.max_nodes, 0);
+  r.cpus = number(from.num_cpus, 1);
+  r.tasks = std::max<std::uint32_t>(1, number(from.num_tasks, 1));
+  if (from.pn_min_memory != NO_VAL64) {
+    r.memory_mib = from.pn_min_memory & ~MEM_PER_CPU;
+    r.memory_is_per_cpu = (from.pn_min_memory & MEM_PER_CPU) != 0;
+  }
+  r.is_exclusive = from.shared == JOB_SHARED_NONE;
+  r.on_one_switch = from.req_switch == 1;
+  j.nice = static_cast<std::int32_t>(static_cast<std::int64_t>(from.nice) - std::int64_t{NICE_OFFSET});
+  j.restarts = from.restart_cnt;
+  j.user_id = from.user_id;
+  j.array_limit = number(from.array_max_tasks, 0);
+  j.time_limit = std::int64_t{number(from.time_limit, 0)} * 60;
+  j.submitted = from.submit_time;
+  j.eligible = from.eligible_time;
+  if (!is_pending) j.started = from.start_time;
+  read_places(from, j);
+  return j;
+}
+
+/// Whether new jobs may start on a node, and whether it has failed.
+void read_state(std::uint32_t state, node& to) {
+  const std::uint32_t base = state & NODE_STATE_BASE;
+  to.is_down = base == NODE_STATE_DOWN || base == NODE_STATE_UNKNOWN || base == NODE_STATE_ERROR ||
+               base == NODE_STATE_FUTURE || (state & NODE_STATE_NO_RESPOND) != 0;
+  constexpr auto closed = NODE_STATE_DRAIN | NODE_STATE_FAIL | NODE_STATE_MAINT | NODE_STATE_RES |
+                          NODE_STATE_REBOOT_REQUESTED | NODE_STATE_REBOOT_ISSUED | NODE_STATE_INVALID_REG;
+  to.is_open = !to.is_down && (state & closed) == 0;
+}
+
+/// Writes a text for the duration of a call; libslurm does not change it.
+[[nodiscard]] char* writable(const std::string& s) {
+  return const_cast<char*>(s.c_str());
+}
+
+struct update {
+  job_desc_msg_t message{};
+  std::string id{};
+
+  update(const job& j, const comments& say) : id(to_string(j.key)) {
+    slurm_init_job_desc_msg(&message);
+    message.job_id_str = writable(id);
+    if (say.admin) message.admin_comment = writable(*say.admin);
+    if (say.user) message.comment = writable(*say.user);
+  }
+
+  [[nodiscard]] outcome send() {
+    job_array_resp_msg_t* answers = nullptr;
+    outcome o = of_call(slurm_update_job2(&message, &answers));
+    if (answers != nullptr) {
+      for (std::uint32_t i = 0; o && i < answers->job_array_count; ++i) {
+        if (answers->error_code[i] != SLURM_SUCCESS) o = failure(static_cast<int>(answers->error_code[i]));
+      }
+      slurm_free_job_array_resp(answers);
+    }
+    return o;
+  }
+};
+
+}  // namespace
+
+slurm_client::slurm_client() {
+  // Otherwise the list of an array's tasks ends in "...".
+  setenv("SLURM_BITSTR_LEN", "0", 1);
+  slurm_init(nullptr);
+}
+
+slurm_client::~slurm_client() {
+  slurm_fini();
+}
+
+outcome slurm_client::settings(cluster_settings& to) {
+  slurm_conf_t* conf = nullptr;
+  if (const outcome o = of_call(slurm_load_ctl_conf(0, &conf)); !o) return o;
+  to.name = text(conf->cluster_name);
+  to.version = text(conf->version);
+  to.job_submit_plugins = text(conf->job_submit_plugins);
+  to.priority_type = text(conf->priority_type);
+  to.auth_info = text(conf->authinfo);
+  to.scheduler_parameters = text(conf->sched_params);
+  to.config_file = text(conf->slurm_conf);
+  to.counts_memory = (conf->select_type_param & CR_MEMORY) != 0;
+  to.counts_cpus = (conf->select_type_param & (CR_CPU | CR_CORE | CR_SOCKET)) != 0;
+  to.requeues = conf->job_requeue != 0;
+  to.max_jobs = conf->max_job_cnt;
+  to.kill_wait_s = conf->kill_wait;
+  counts_memory_ = to.counts_memory;
+  slurm_free_ctl_conf(conf);
+  partition_info_msg_t* partitions = nullptr;
+  if (const outcome o = of_call(slurm_load_partitions(0, &partitions, SHOW_ALL)); !o) return o;
+  to.partitions.clear();
+  for (std::uint32_t i = 0; i < partitions->record_count; ++i) {
+    to.partitions.push_back(text(partitions->partition_array[i].name));
+  }
+  slurm_free_partition_info_msg(partitions);
+  return {};
+}
+
+const std::string& slurm_client::user(std::uint32_t id) {
+  const auto [at, is_new] = users_.try_emplace(id);
+  if (is_new) {
+    std::array<char, 16384> buffer{};
+    passwd entry{};
+    passwd* found = nullptr;
+    const int error = getpwuid_r(id, &entry, buffer.data(), buffer.size(), &found);
+    at->second = error == 0 && found != nullptr ? std::string{found->pw_name} : std::to_string(id);
+  }
+  return at->second;
+}
+
+outcome slurm_client::poll(changes& to) {
+  to.is_whole = polls_ == 0;
+  const std::int64_t before = to.load_us;
+  outcome o = poll_nodes(to);
+  if (o) o = poll_jobs(to);
+  if (!o) to.load_us = before;
+  return o;
+}
+
+outcome slurm_client::poll_jobs(changes& to) {
+  job_info_msg_t* all = nullptr;
+  const std::int64_t begin = cpu_us();
+  const int result = slurm_load_jobs(jobs_since_, &all, SHOW_ALL | SHOW_DETAIL);
+  to.load_us += cpu_us() - begin;
+  if (result != SLURM_SUCCESS) {
+    if (slurm_get_errno() == SLURM_NO_CHANGE_IN_DATA) return {};
+    return failure(slurm_get_errno());
+  }
+  ++polls_;
+  const auto see = [&](const job_key& k, std::uint64_t print) {
+    const auto [at, is_new] = jobs_.try_emplace(k);
+    at->second.seen = polls_;
+    const bool differs = is_new || at->second.fingerprint != print;
+    at->second.fingerprint = print;
+    return differs;
+  };
+  for (std::uint32_t i = 0; i < all->record_count; ++i) {
+    const slurm_job_info_t& from = all->job_array[i];
+    const std::uint64_t print = fingerprint_of(from);
+    const bool is_array = from.array_job_id != 0 && from.array_task_id == NO_VAL;
+    if (!is_array) {
+      const job_key k{from.array_job_id != 0 ? from.array_job_id : from.job_id,
+                      from.array_job_id != 0 ? from.array_task_id : job_key::no_task};
+      if (see(k, print)) to.jobs.push_back(job_of(from, user(from.user_id)));
+      continue;
+    }
+    // One record for all tasks that have not started.
+    known_record& a = arrays_[from.job_id];
+    a.seen = polls_;
+    if (a.tasks != view(from.array_task_str)) {
+      a.tasks = text(from.array_task_str);
+      a.numbers = parse_tasks(a.tasks).value_or(std::vector<std::uint32_t>{});
+    }
+    std::optional<job> shared;
+    fingerprint same;
+    // Its tasks do not change because there are fewer of them.
+    slurm_job_info_t without = from;
+    without.array_task_str = nullptr;
+    same << fingerprint_of(without);
+    for (const std::uint32_t task : a.numbers) {
+      const job_key k{from.array_job_id, task};
+      if (!see(k, same.value())) continue;
+      if (!shared) shared = job_of(from, user(from.user_id));
+      to.jobs.push_back(*shared);
+      to.jobs.back().key = k;
+    }
+  }
+  jobs_since_ = all->last_update;
+  slurm_free_job_info_msg(all);
+  std::erase_if(arrays_, [&](const auto& a) { return a.second.seen != polls_; });
+  std::erase_if(jobs_, [&](const auto& j) {
+    if (j.second.seen == polls_) return false;
+    to.gone.push_back(j.first);
+    return true;
+  });
+  return {};
+}
+
+outcome slurm_client::poll_nodes(changes& to) {
+  node_info_msg_t* all = nullptr;
+  const std::int64_t begin = cpu_us();
+  const int result = slurm_load_node(nodes_since_, &all, SHOW_ALL | SHOW_DETAIL);
+  to.load_us += cpu_us() - begin;
+  if (result != SLURM_SUCCESS) {
+    if (slurm_get_errno() == SLURM_NO_CHANGE_IN_DATA) return {};
+    return failure(slurm_get_errno());
+  }
+  partition_info_msg_t* partitions = nullptr;
+  if (const outcome o = of_call(slurm_load_partitions(0, &partitions, SHOW_ALL)); !o) {
+    slurm_free_node_info_msg(all);
+    return o;
+  }
+  std::unordered_map<std::string, std::vector<std::string>> in;
+  for (std::uint32_t i = 0; i < partitions->record_count; ++i) {
+    const partition_info_t& p = partitions->partition_array[i];
+    for (std::string& name : expand(p.nodes)) in[std::move(name)].push_back(text(p.name));
+  }
+  slurm_free_partition_info_msg(partitions);
+  std::vector<node> now;
+  for (std::uint32_t i = 0; i < all->record_count; ++i) {
+    const node_info_t& from = all->node_array[i];
+    if (from.name == nullptr || *from.name == '\0') continue;
+    node& n = now.emplace_back();
+    n.name = from.name;
+    for (const gpu_count& g : parse_gpus(view(from.gres)).value_or(std::vector<gpu_count>{})) {
+      n.gpus += static_cast<std::uint32_t>(g.count);
+      if (n.gpu_type.empty()) n.gpu_type = g.type;
+    }
+    n.cpus = from.cpus_efctv != 0 ? from.cpus_efctv : from.cpus;
+    n.memory_mib =
+        counts_memory_ && from.real_memory > from.mem_spec_limit ? from.real_memory - from.mem_spec_limit : 0;
+    n.features = parts(view(from.features_act != nullptr ? from.features_act : from.features));
+    n.partitions = std::move(in[n.name]);
+    std::sort(n.partitions.begin(), n.partitions.end());
+    read_state(from.node_state, n);
+  }
+  nodes_since_ = all->last_update;
+  slurm_free_node_info_msg(all);
+  if (now != nodes_ || to.is_whole) {
+    nodes_ = now;
+    to.nodes = std::move(now);
+  }
+  return {};
+}
+
+std::vector<network_switch> slurm_client::topology() {
+  std::vector<network_switch> switches;
+  topo_info_response_msg_t* all = nullptr;
+  if (slurm_load_topo(&all) != SLURM_SUCCESS) return switches;
+  for (std::uint32_t i = 0; i < all->record_count; ++i) {
+    const topo_info_t& from = all->topo_array[i];
+    switches.push_back({text(from.name), from.level, expand(from.nodes), expand(from.switches)});
+  }
+  slurm_free_topo_info_msg(all);
+  return switches;
+}
+
+outcome slurm_client::release(const job& j, const std::vector<std::string>& nodes, const comments& say) {
+  update u{j, say};
+  u.message.priority = INFINITE;
+  u.message.begin_time = std::time(nullptr);
+  std::string list;
+  for (const std::string& n : nodes) list.append(list.empty() ? "" : ",").append(n);
+  if (!nodes.empty()) u.message.req_nodes = writable(list);
+  // Slurm would be free to take more than what the policy has counted.
+  const auto count = static_cast<std::uint32_t>(nodes.empty() ? j.request.nodes : nodes.size());
+  if (count > j.request.nodes || (j.request.max_nodes > count)) {
+    u.message.min_nodes = count;
+    u.message.max_nodes = count;
+  }
+  return u.send();
+}
+
+outcome slurm_client::hold(const job& j, const comments& say) {
+  update u{j, say};
+  u.message.priority = 0;
+  return u.send();
+}
+
+outcome slurm_client::comment(const job& j, const comments& say) {
+  return update{j, say}.send();
+}
+
+outcome slurm_client::warn(const job& j, int signal) {
+  return of_call(slurm_kill_job(j.record, static_cast<std::uint16_t>(signal), KILL_FULL_JOB));
+}
+
+outcome slurm_client::requeue(const job& j) {
+  return of_call(slurm_requeue(j.record, JOB_REQUEUE_HOLD));
+}
+
+}  // namespace allot_slurm
