@@ -193,6 +193,7 @@ class engine {
   [[nodiscard]] const slurm_scheduler& scheduler() const noexcept { return *scheduler_; }
   [[nodiscard]] std::string_view resource(std::size_t d) const { return setup_.quotas.resources[d]; }
 
+  [[nodiscard]] job_key key_of(allot::job_id id) const;
   /// Whether it knows the job; its state, `pending` if not.
   [[nodiscard]] bool contains(const job_key& k) const { return slots_.count(k) != 0; }
   [[nodiscard]] allot::job_state state(const job_key& k) const;
@@ -226,7 +227,6 @@ class engine {
                                                    std::int64_t cpu_milli, std::int64_t memory_mib,
                                                    bool with_gpus);
   [[nodiscard]] std::vector<node_share> shares_of(allocation a) const;
-  [[nodiscard]] job_key key_of(allot::job_id id) const;
 
   engine_setup setup_{.quotas = {.policy = allot::lab::named_policy{allot::any_preset{allot::standard{}}}}};
   /// By pool: the partitions and features of its nodes.

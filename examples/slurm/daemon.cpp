@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "daemon.hpp"
+
+#include "config.hpp"
+#include "governor.hpp"
+#include "journal.hpp"
+#include "slurm_client.hpp"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <utility>
+
+namespace allot_slurm {
+
+namespace {
+
+[[nodiscard]] std::int64_t ms_of(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return std::int64_t{t.tv_sec} * 1000 + t.tv_nsec / 1'000'000;
+}
+[[nodiscard]] moment now() {
+  return {ms_of(CLOCK_REALTIME), ms_of(CLOCK_BOOTTIME)};
+}
+
+/// A file that only one process has.
+class lock {
+ public:
+  /// Empty, or why it is not ours.
+  [[nodiscard]] std::string take(const std::string& path) {
+    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (file_ < 0) return path + ": " + std::strerror(errno);
+    if (::flock(file_, LOCK_EX | LOCK_NB) == 0) return {};
+    return errno == EWOULDBLOCK ? path + ": another governor is running" : path + ": " + std::strerror(errno);
+  }
+  lock() = default;
+  lock(const lock&) = delete;
+  lock& operator=(const lock&) = delete;
+  ~lock() {
+    if (file_ >= 0) ::close(file_);
+  }
+
+ private:
+  int file_ = -1;
+};
+
+/// The log of events: whole lines, one write a tick.
+class events_file {
+ public:
+  /// Cuts off a line that a killed governor has left unfinished.
+  [[nodiscard]] std::string open(const std::string& path) {
+    close();
+    if (path.empty()) return {};
+    file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (file_ < 0) return path + ": " + std::strerror(errno);
+    off_t end = ::lseek(file_, 0, SEEK_END);
+    for (char c = 0; end > 0; --end) {
+      if (::pread(file_, &c, 1, end - 1) == 1 && c == '\n') break;
+    }
+    if (::ftruncate(file_, end) != 0) return path + ": " + std::strerror(errno);
+    static_cast<void>(::lseek(file_, end, SEEK_SET));
+    return {};
+  }
+  void add(const std::string& line) { text_.append(line).append(1, '\n'); }
+  [[nodiscard]] bool is_open() const { return file_ >= 0; }
+  void write() {
+    std::size_t done = 0;
+    while (file_ >= 0 && done < text_.size()) {
+      const ssize_t n = ::write(file_, text_.data() + done, text_.size() - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) break;
+      done += static_cast<std::size_t>(n);
+    }
+    text_.clear();
+  }
+  events_file() = default;
+  events_file(const events_file&) = delete;
+  events_file& operator=(const events_file&) = delete;
+  ~events_file() { close(); }
+
+ private:
+  void close() {
+    write();
+    if (file_ >= 0) ::close(file_);
+    file_ = -1;
+  }
+
+  int file_ = -1;
+  std::string text_;
+};
+
+/// The groups of a user, asked for again after a while.
+class group_table {
+ public:
+  [[nodiscard]] std::vector<std::string> of(const job& j) {
+    constexpr std::int64_t lasts_ms = 60'000;
+    const std::int64_t at = ms_of(CLOCK_MONOTONIC);
+    entry& e = users_[j.user_id];
+    if (e.asked == 0 || at - e.asked > lasts_ms) e = {at, ask(j)};
+    return e.groups;
+  }
+
+ private:
+  struct entry {
+    std::int64_t asked = 0;
+    std::vector<std::string> groups{};
+  };
+
+  [[nodiscard]] static std::vector<std::string> ask(const job& j) {
+    std::array<char, 16384> buffer{};
+    passwd user{};
+    passwd* found = nullptr;
+    if (getpwuid_r(j.user_id, &user, buffer.data(), buffer.size(), &found) != 0 || found == nullptr)
+      return {};
+    int count = 1024;
+    std::vector<gid_t> ids(static_cast<std::size_t>(count));
+    if (getgrouplist(user.pw_name, user.pw_gid, ids.data(), &count) < 0) return {};
+    ids.resize(static_cast<std::size_t>(count));
+    std::vector<std::string> names;
+    for (const gid_t id : ids) {
+      group g{};
+      group* known = nullptr;
+      std::array<char, 65536> text{};
+      if (getgrgid_r(id, &g, text.data(), text.size(), &known) == 0 && known != nullptr)
+        names.emplace_back(g.gr_name);
+    }
+    return names;
+  }
+
+  std::map<std::uint32_t, entry> users_;
+};
+
+void make_directories(const std::string& path) {
+  for (std::size_t i = 1; i <= path.size(); ++i) {
+    if (i == path.size() || path[i] == '/') static_cast<void>(::mkdir(path.substr(0, i).c_str(), 0755));
+  }
+}
+
+[[nodiscard]] int complain(const std::vector<std::string>& problems) {
+  for (const std::string& p : problems) std::cerr << "allot-slurm: " << p << '\n';
+  return 2;
+}
+
+/// The signals that the loop waits for.
+[[nodiscard]] sigset_t awaited() {
+  sigset_t all;
+  sigemptyset(&all);
+  for (const int s : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&all, s);
+  return all;
+}
+
+/// Waits until `until` on the monotonic clock. Returns the signal that has come, or 0.
+[[nodiscard]] int wait_until(std::int64_t until) {
+  const sigset_t signals = awaited();
+  for (;;) {
+    const std::int64_t left = std::max<std::int64_t>(0, until - ms_of(CLOCK_MONOTONIC));
+    const timespec most{static_cast<time_t>(left / 1000), static_cast<long>(left % 1000 * 1'000'000)};
+    const int s = sigtimedwait(&signals, nullptr, &most);
+    if (s > 0) return s;
+    if (errno != EINTR) return 0;
+  }
+}
+
+/// What is written beside the decisions.
+class daemon_files {
+ public:
+  explicit daemon_files(std::string directory) : journal_(std::move(directory) + "/journal") {}
+
+  /// What the journal says, if it is of use.
+  [[nodiscard]] std::optional<memory> read(const std::string& cluster, decision_log& log) {
+    std::ifstream in{journal_, std::ios::binary};
+    if (!in) {
+      log("journal", {{"state", "none"}, {"why", "promises, backoffs and past usage start afresh"}});
+      return std::nullopt;
+    }
+    const std::string text{std::istreambuf_iterator<char>{in}, {}};
+    auto reading = parse_journal(text, cluster, now().wall);
+    if (!reading.value) {
+      log("journal", {{"state", "unusable"},
+                      {"why", reading.problem + ": promises, backoffs and past usage start afresh"}});
+      return std::nullopt;
+    }
+    log("journal", {{"state", "read"},
+                    {"leaving", std::to_string(reading.value->leaving.size())},
+                    {"promised", std::to_string(reading.value->promised.size())}});
+    return std::move(reading.value);
+  }
+  void write(const memory& m, const std::string& cluster, decision_log& log, bool at_once) {
+    constexpr std::int64_t usage_ms = 10'000;
+    const std::int64_t at = ms_of(CLOCK_MONOTONIC);
+    if (written_ && *written_ == m) return;
+    // Past usage changes all the time.
+    memory same = m;
+    if (written_) same.past_usage = written_->past_usage;
+    if (!at_once && written_ && same == *written_ && at - written_at_ < usage_ms) return;
+    const std::string why_not = replace_file(journal_, journal_text(m, cluster, now().wall));
+    if (why_not != problem_ && !why_not.empty()) log("journal", {{"state", "not written"}, {"why", why_not}});
+    problem_ = why_not;
+    written_ = m;
+    written_at_ = at;
+  }
+
+ private:
+  std::string journal_;
+  std::string problem_;
+  std::optional<memory> written_;
+  std::int64_t written_at_ = 0;
+};
+
+}  // namespace
+
+int run_daemon(const daemon_options& options) {
+  auto reading = read_config(options.config_file);
+  if (!reading.value) return complain(reading.problems);
+  const std::string directory = reading.value->slurm.directory;
+  make_directories(directory);
+  lock only;
+  // One that only observes may run beside one that acts.
+  if (const std::string why = only.take(directory + (options.observes ? "/lock.observe" : "/lock"));
+      !why.empty()) {
+    std::cerr << "allot-slurm: " << why << '\n';
+    return 1;
+  }
+  const sigset_t signals = awaited();
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  group_table groups;
+  events_file events;
+  if (const std::string why = events.open(options.observes ? "" : reading.value->slurm.events);
+      !why.empty()) {
+    return complain({why});
+  }
+  surroundings around;
+  around.log = [](const std::string& line) { std::cerr << line << std::endl; };
+  around.groups = [&](const job& j) { return groups.of(j); };
+  if (events.is_open()) around.events = [&](const std::string& line) { events.add(line); };
+  slurm_client slurm;
+  governor it{std::move(*reading.value), slurm, std::move(around), options.observes};
+  daemon_files files{directory};
+  cluster_settings settings;
+  bool is_ready = false;
+  std::uint64_t ticks = 0;
+  std::int64_t next = ms_of(CLOCK_MONOTONIC);
+  for (;;) {
+    if (!is_ready) {
+      it.log().set_time(now().wall);
+      const outcome o = slurm.settings(settings);
+      if (o) {
+        is_ready = true;
+        it.set_cluster_name(settings.name);
+        it.log()("slurm",
+                 {{"state", "connected"}, {"cluster", settings.name}, {"version", settings.version}});
+        if (auto m = options.observes ? std::nullopt : files.read(settings.name, it.log()))
+          it.remember(std::move(*m));
+      } else if (ticks == 0) {
+        it.log()("slurm", {{"state", "away"}, {"why", o.text}});
+      }
+    }
+    if (is_ready) {
+      it.tick(now());
+      events.write();
+      if (!options.observes && it.scheduler() != nullptr) {
+        files.write(it.remembers(), settings.name, it.log(), false);
+      }
+    }
+    ++ticks;
+    if (options.ticks > 0 && ticks >= options.ticks) break;
+    next = std::max(next + it.configuration().slurm.poll_ms, ms_of(CLOCK_MONOTONIC));
+    const int signal = wait_until(next);
+    if (signal == SIGTERM || signal == SIGINT) break;
+    if (signal == SIGHUP) {
+      it.log().set_time(now().wall);
+      auto again = read_config(options.config_file);
+      if (again.value) {
+        it.log()("config", {{"state", "taken over"}});
+        if (!options.observes) {
+          if (const std::string why = events.open(again.value->slurm.events); !why.empty())
+            it.log()("config", {{"why", why}});
+        }
+        it.reconfigure(std::move(*again.value));
+      } else {
+        for (const std::string& p : again.problems) it.log()("config", {{"state", "refused"}, {"why", p}});
+      }
+    }
+  }
+  if (!options.observes && it.scheduler() != nullptr)
+    files.write(it.remembers(), settings.name, it.log(), true);
+  return 0;
+}
+
+}  // namespace allot_slurm

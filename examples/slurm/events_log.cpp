@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "events_log.hpp"
+
+#include "config.hpp"
+
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <istream>
+#include <utility>
+
+namespace allot_slurm {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::array<std::string_view, 16> words{
+    "submit",   "adopt",   "adopt_reserved", "adopt_announced", "adopt_promised", "alter",
+    "evicting", "started", "finished",       "evicted",         "cancel",         "close",
+    "open",     "foreign", "foreign_gone",   "past_usage"};
+
+[[nodiscard]] json::array keys(const std::vector<job_key>& all) {
+  json::array a;
+  for (const job_key& k : all) a.emplace_back(to_string(k));
+  return a;
+}
+[[nodiscard]] job_key key_of(const json::value& v) {
+  const auto k = parse_job_key(json::value_to<std::string>(v));
+  if (!k) throw std::invalid_argument{"a job without an id"};
+  return *k;
+}
+[[nodiscard]] std::vector<job_key> keys_of(const json::value& v) {
+  std::vector<job_key> all;
+  for (const auto& k : v.as_array()) all.push_back(key_of(k));
+  return all;
+}
+
+[[nodiscard]] json::array of(const std::vector<node_share>& where) {
+  json::array a;
+  for (const node_share& s : where) a.push_back(json::array{s.node, s.gpus, s.cpus});
+  return a;
+}
+[[nodiscard]] std::vector<node_share> shares_of(const json::value& v) {
+  std::vector<node_share> all;
+  for (const auto& s : v.as_array()) {
+    all.push_back({json::value_to<std::string>(s.at(0)), s.at(1).to_number<std::uint32_t>(),
+                   s.at(2).to_number<std::uint32_t>()});
+  }
+  return all;
+}
+
+[[nodiscard]] json::array of(const amounts& a) {
+  std::size_t used = dimensions;
+  while (used > 0 && a[used - 1] == allot::quantity{}) --used;
+  json::array all;
+  for (std::size_t d = 0; d < used; ++d) all.emplace_back(a[d].in_milli());
+  return all;
+}
+[[nodiscard]] amounts amounts_of(const json::value& v) {
+  amounts a;
+  const json::array& all = v.as_array();
+  for (std::size_t d = 0; d < all.size() && d < dimensions; ++d) {
+    a[d] = allot::quantity::milli(all[d].to_number<std::int64_t>());
+  }
+  return a;
+}
+
+[[nodiscard]] json::object of(const facts& f) {
+  const allot::gpu::pod_request& p = f.pods;
+  return {{"quota", f.quota.index()},
+          {"request", of(f.request)},
+          {"pods",
+           {p.gpus.in_milli(), p.pods, p.total, p.pools, p.models, p.cpu_milli, p.memory_mib,
+            p.required_level, p.preferred_level}},
+          {"priority", f.priority},
+          {"submitted", f.submitted},
+          {"rank", f.rank},
+          {"preemptible", f.preemptible},
+          {"estimate", f.estimate}};
+}
+[[nodiscard]] facts facts_of(const json::value& v) {
+  facts f;
+  f.quota = allot::quota_id{v.at("quota").to_number<std::size_t>()};
+  f.request = amounts_of(v.at("request"));
+  const json::value& p = v.at("pods");
+  f.pods.gpus = allot::quantity::milli(p.at(0).to_number<std::int64_t>());
+  f.pods.pods = p.at(1).to_number<std::uint32_t>();
+  f.pods.total = p.at(2).as_bool();
+  f.pods.pools = p.at(3).to_number<std::uint64_t>();
+  f.pods.models = p.at(4).to_number<std::uint64_t>();
+  f.pods.cpu_milli = p.at(5).to_number<std::int64_t>();
+  f.pods.memory_mib = p.at(6).to_number<std::int64_t>();
+  f.pods.required_level = p.at(7).to_number<std::uint8_t>();
+  f.pods.preferred_level = p.at(8).to_number<std::uint8_t>();
+  f.priority = v.at("priority").to_number<std::int32_t>();
+  f.submitted = v.at("submitted").to_number<std::int64_t>();
+  f.rank = v.at("rank").to_number<std::uint64_t>();
+  f.preemptible = v.at("preemptible").as_bool();
+  f.estimate = v.at("estimate").to_number<std::int64_t>();
+  return f;
+}
+
+[[nodiscard]] json::array texts(const std::vector<std::string>& all) {
+  json::array a;
+  for (const std::string& s : all) a.emplace_back(s);
+  return a;
+}
+[[nodiscard]] std::vector<std::string> texts_of(const json::value& v) {
+  std::vector<std::string> all;
+  for (const auto& s : v.as_array()) all.push_back(json::value_to<std::string>(s));
+  return all;
+}
+
+[[nodiscard]] event event_of(const json::object& o) {
+  event e;
+  const std::string word = json::value_to<std::string>(o.at("event"));
+  const auto at = std::find(words.begin(), words.end(), word);
+  if (at == words.end()) throw std::invalid_argument{"an unknown event \"" + word + '"'};
+  e.is = static_cast<event::kind>(at - words.begin());
+  if (const auto* v = o.if_contains("job")) e.key = key_of(*v);
+  if (const auto* v = o.if_contains("what")) e.what = facts_of(*v);
+  if (const auto* v = o.if_contains("at")) e.at = v->to_number<std::int64_t>();
+  if (const auto* v = o.if_contains("where")) e.where = shares_of(*v);
+  if (const auto* v = o.if_contains("others")) e.others = keys_of(*v);
+  if (const auto* v = o.if_contains("node")) e.node = json::value_to<std::string>(*v);
+  if (const auto* v = o.if_contains("promised")) {
+    e.promised.start = v->at(0).to_number<std::int64_t>();
+    e.promised.first_start = v->at(1).to_number<std::int64_t>();
+    e.promised.borrows = v->at(2).as_bool();
+    e.promised.cause = static_cast<allot::delay_cause>(v->at(3).to_number<std::uint8_t>());
+  }
+  if (const auto* v = o.if_contains("numbers")) {
+    for (const auto& n : v->as_array()) e.numbers.push_back(n.to_number<std::uint64_t>());
+  }
+  return e;
+}
+
+[[nodiscard]] std::unique_ptr<engine> engine_of(const json::object& o,
+                                                const std::optional<std::string>& config_text) {
+  auto reading =
+      parse_config(config_text.value_or(json::value_to<std::string>(o.at("config"))), "configuration");
+  if (!reading.value) throw std::invalid_argument{reading.problems.front()};
+  engine_setup setup{.quotas = std::move(reading.value->quotas)};
+  setup.places_jobs = o.at("places").as_bool();
+  for (const auto& v : o.at("nodes").as_array()) {
+    node& n = setup.nodes.emplace_back();
+    n.name = json::value_to<std::string>(v.at("name"));
+    n.gpus = v.at("gpus").to_number<std::uint32_t>();
+    n.gpu_type = json::value_to<std::string>(v.at("type"));
+    n.cpus = v.at("cpus").to_number<std::uint32_t>();
+    n.memory_mib = v.at("memory_mib").to_number<std::uint64_t>();
+    n.features = texts_of(v.at("features"));
+    n.partitions = texts_of(v.at("partitions"));
+  }
+  for (const auto& v : o.at("switches").as_array()) {
+    setup.topology.push_back({json::value_to<std::string>(v.at("name")),
+                              v.at("level").to_number<std::uint32_t>(), texts_of(v.at("nodes")),
+                              texts_of(v.at("switches"))});
+  }
+  auto made = engine::make(std::move(setup));
+  if (!made) throw std::invalid_argument{made.problems().front().text};
+  return std::move(made).value();
+}
+
+}  // namespace
+
+std::string to_json(const engine_setup& setup, const std::string& config_text) {
+  json::object o{{"begin", "allot-slurm-events/1"}, {"config", config_text}, {"places", setup.places_jobs}};
+  json::array& nodes = o["nodes"].emplace_array();
+  for (const node& n : setup.nodes) {
+    nodes.push_back({{"name", n.name},
+                     {"gpus", n.gpus},
+                     {"type", n.gpu_type},
+                     {"cpus", n.cpus},
+                     {"memory_mib", n.memory_mib},
+                     {"features", texts(n.features)},
+                     {"partitions", texts(n.partitions)}});
+  }
+  json::array& switches = o["switches"].emplace_array();
+  for (const network_switch& s : setup.topology) {
+    switches.push_back(
+        {{"name", s.name}, {"level", s.level}, {"nodes", texts(s.nodes)}, {"switches", texts(s.switches)}});
+  }
+  return json::serialize(o);
+}
+
+std::string to_json(const event& e, std::string_view why_not) {
+  using kind = event::kind;
+  json::object o{{"event", words[static_cast<std::size_t>(e.is)]}};
+  if (e.is == kind::close || e.is == kind::open) {
+    o["node"] = e.node;
+  } else if (e.is != kind::past_usage) {
+    o["job"] = to_string(e.key);
+  }
+  const bool places =
+      e.is == kind::adopt || e.is == kind::alter || e.is == kind::adopt_reserved || e.is == kind::foreign;
+  if (places || e.is == kind::submit || e.is == kind::adopt_announced || e.is == kind::adopt_promised) {
+    o["what"] = of(e.what);
+  }
+  if (places) o["where"] = of(e.where);
+  if (e.is == kind::adopt || e.is == kind::alter || e.is == kind::started) o["at"] = e.at;
+  if (e.is == kind::adopt_reserved) o["others"] = keys(e.others);
+  if (e.is == kind::adopt_promised) {
+    o["promised"] = {e.promised.start, e.promised.first_start, e.promised.borrows,
+                     static_cast<int>(e.promised.cause)};
+  }
+  if (e.is == kind::past_usage) o["numbers"] = json::value_from(e.numbers);
+  if (!why_not.empty()) o["refused"] = why_not;
+  return json::serialize(o);
+}
+
+std::string to_json(const decision& d, std::int64_t now) {
+  json::object o{{"cycle", now}};
+  if (!d.admissions.empty()) {
+    json::array& all = o["admit"].emplace_array();
+    for (const auto& a : d.admissions) {
+      all.push_back({{"job", to_string(a.key)}, {"where", of(a.where)}, {"borrows", of(a.borrows)}});
+    }
+  }
+  if (!d.evictions.empty()) {
+    json::array& all = o["evict"].emplace_array();
+    for (const auto& e : d.evictions) {
+      json::object v{{"job", to_string(e.key)}, {"how", to_string(e.how)}};
+      if (e.beneficiary) v["for"] = to_string(*e.beneficiary);
+      all.push_back(std::move(v));
+    }
+  }
+  if (!d.reservations.empty()) {
+    json::array& all = o["reserve"].emplace_array();
+    for (const auto& r : d.reservations)
+      all.push_back({{"job", to_string(r.key)}, {"victims", keys(r.victims)}});
+  }
+  if (!d.pending.empty()) o["pending"] = keys(d.pending);
+  return json::serialize(o);
+}
+
+replay_result replay(std::istream& in, const std::optional<std::string>& config_text) {
+  constexpr std::size_t most_differences = 10;
+  replay_result result;
+  std::unique_ptr<engine> it;
+  std::string line;
+  for (std::size_t number = 1; std::getline(in, line); ++number) {
+    // The governor was killed while it wrote this.
+    if (in.eof()) break;
+    const auto differs = [&](const std::string& logged, const std::string& now) {
+      if (result.differences.size() >= most_differences) return;
+      result.differences.push_back("line " + std::to_string(number) + ": logged " + logged + ", now " + now);
+    };
+    try {
+      const json::value v = json::parse(line);
+      const json::object& o = v.as_object();
+      if (o.contains("begin")) {
+        it = engine_of(o, config_text);
+        ++result.schedulers;
+        continue;
+      }
+      if (it == nullptr) throw std::invalid_argument{"the log does not begin with a scheduler"};
+      if (const auto* cycle = o.if_contains("cycle")) {
+        const auto now = cycle->to_number<std::int64_t>();
+        const decision& d = it->step(now);
+        ++result.cycles;
+        result.plans += d.empty() ? 0 : 1;
+        if (const std::string text = to_json(d, now); text != line) differs(line, text);
+        continue;
+      }
+      const event e = event_of(o);
+      ++result.events;
+      const std::string_view why_not = it->apply(e);
+      const auto* refused = o.if_contains("refused");
+      const std::string logged = refused == nullptr ? "" : json::value_to<std::string>(*refused);
+      if (logged != why_not)
+        differs(logged.empty() ? "accepted" : logged, why_not.empty() ? "accepted" : std::string{why_not});
+    } catch (const std::exception& e) {
+      result.problem = "line " + std::to_string(number) + ": " + e.what();
+      return result;
+    }
+  }
+  return result;
+}
+
+}  // namespace allot_slurm

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "governor.hpp"
+
+#include "events_log.hpp"
+
+#include <ctime>
+
+#include <algorithm>
+
+namespace allot_slurm {
+
+namespace {
+
+[[nodiscard]] std::int64_t cpu_us() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::int64_t{t.tv_sec} * 1'000'000 + t.tv_nsec / 1000;
+}
+
+/// A clock that goes back by more than this is taken for a step.
+constexpr std::int64_t step_back_ms = 60'000;
+
+}  // namespace
+
+governor::governor(config c, cluster& slurm, surroundings around, bool observes)
+    : config_(std::move(c)),
+      slurm_(slurm),
+      around_(std::move(around)),
+      observes_(observes),
+      log_(around_.log) {}
+
+governor::~governor() = default;
+
+void governor::reconfigure(config c) {
+  config_ = std::move(c);
+  starts_over_ = true;
+}
+
+void governor::tell(const event& e) {
+  const std::string_view why_not = engine_->apply(e);
+  if (around_.events) around_.events(to_json(e, why_not));
+}
+
+void governor::tick(moment now) {
+  const std::int64_t begin = cpu_us();
+  ++totals_.ticks;
+  last_ = {};
+  if (now_.wall - now.wall > step_back_ms) {
+    log_.set_time(now.wall);
+    log_("slurm", {{"clock", "back"}, {"by_s", std::to_string((now_.wall - now.wall) / 1000)}});
+    starts_over_ = true;
+  } else {
+    now.wall = std::max(now.wall, now_.wall);
+  }
+  now_ = now;
+  log_.set_time(now_.wall);
+  changes c;
+  const outcome polled = slurm_.poll(c);
+  const auto account = [&] {
+    last_.load_us = c.load_us;
+    last_.tick_us = cpu_us() - begin - c.load_us;
+  };
+  if (!polled) {
+    ++totals_.away;
+    if (!is_away_) log_("slurm", {{"state", "away"}, {"why", polled.text}});
+    is_away_ = true;
+    // What has been learned before the failure is not lost.
+    static_cast<void>(take_in(std::move(c)));
+    return account();
+  }
+  if (is_away_) log_("slurm", {{"state", "back"}});
+  is_away_ = false;
+  if (!take_in(std::move(c))) return account();
+  retry_unready();
+  push_out_all();
+  hold_strays();
+  hold_unstarted();
+  const decision& d = engine_->step(now_.wall);
+  if (around_.events) around_.events(to_json(d, now_.wall));
+  act(d);
+  comment_some();
+  account();
+}
+
+void governor::enter(record& r, phase to) {
+  const job_key& k = r.is.key;
+  const auto keep = [&](std::set<job_key>& all, bool is_in) {
+    is_in ? void(all.insert(k)) : void(all.erase(k));
+  };
+  keep(leaving_, to == phase::leaving);
+  keep(released_, to == phase::released);
+  keep(not_ready_, to == phase::not_ready);
+  const bool counts =
+      to == phase::waiting || to == phase::released || to == phase::running || to == phase::leaving;
+  if (r.is.array_limit > 0 && counts) {
+    limited_[k.id].insert(k);
+  } else if (const auto at = limited_.find(k.id); at != limited_.end() && !counts) {
+    at->second.erase(k);
+    if (at->second.empty()) limited_.erase(at);
+  }
+  if (to != phase::leaving) r.warned.reset();
+  if (to == phase::running) r.has_run = true;
+  if (to == phase::waiting || to == phase::released) r.has_run = false;
+  if (to != r.at) dirty(r);
+  r.at = to;
+}
+
+void governor::dirty(record& r) {
+  if (r.is_dirty) return;
+  r.is_dirty = true;
+  dirty_.push_back(r.is.key);
+}
+
+bool governor::done(const outcome& o) {
+  ++last_.calls;
+  ++totals_.calls;
+  if (!o) ++totals_.failed_calls;
+  if (o.is == outcome::kind::away && !is_away_) {
+    is_away_ = true;
+    log_("slurm", {{"state", "away"}, {"why", o.text}});
+  }
+  return static_cast<bool>(o);
+}
+
+}  // namespace allot_slurm

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The governor: what Slurm says becomes events for allot's scheduler, and what that decides becomes calls to
+// Slurm. It knows no libslurm, no clock and no file.
+#pragma once
+
+#include "cluster.hpp"
+#include "config.hpp"
+#include "engine.hpp"
+#include "journal.hpp"
+#include "log.hpp"
+#include "snapshot.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace allot_slurm {
+
+/// What the governor needs of its surroundings besides Slurm.
+struct surroundings {
+  /// Takes the lines of the log.
+  decision_log::sink log;
+  /// The groups of a job's user, which are its roles.
+  std::function<std::vector<std::string>(const job&)> groups;
+  /// Takes the log of events, a line of JSON each; empty: there is none.
+  std::function<void(const std::string& line)> events{};
+};
+
+/// A moment on both clocks, in milliseconds: since 1970, and on one that never steps.
+struct moment {
+  std::int64_t wall = 0;
+  std::int64_t steady = 0;
+};
+
+class governor {
+ public:
+  /// Every text of the governor's own in a comment begins with this.
+  static constexpr std::string_view mark = "allot: ";
+
+  /// With `observes` it only logs what it would do.
+  governor(config c, cluster& slurm, surroundings around, bool observes);
+  ~governor();
+  governor(const governor&) = delete;
+  governor& operator=(const governor&) = delete;
+
+  /// To be called before the first tick: what the journal says.
+  void remember(memory m) { remembered_ = std::move(m); }
+  /// What to write to the journal.
+  [[nodiscard]] memory remembers() const;
+
+  /// Takes another configuration over, with the next tick. Jobs keep their runs and their turn.
+  void reconfigure(config c);
+
+  /// Polls, decides, acts.
+  void tick(moment now);
+
+  [[nodiscard]] snapshot look() const;
+  [[nodiscard]] const config& configuration() const noexcept { return config_; }
+  [[nodiscard]] decision_log& log() noexcept { return log_; }
+  /// Whether slurmctld answered the last time.
+  [[nodiscard]] bool is_away() const noexcept { return is_away_; }
+  /// The scheduler; null before the first tick that Slurm answered.
+  [[nodiscard]] const engine* scheduler() const noexcept { return engine_.get(); }
+  void set_cluster_name(std::string name) { cluster_name_ = std::move(name); }
+
+ private:
+  enum class phase : std::uint8_t {
+    unknown,
+    foreign,
+    refused,
+    not_ready,
+    waiting,
+    released,
+    running,
+    leaving
+  };
+  struct record {
+    job is{};
+    phase at = phase::unknown;
+    facts what{};
+    /// On the steady clock: when it was released, and when it was warned.
+    std::int64_t released = 0;
+    std::optional<std::int64_t> warned{};
+    /// When to call Slurm again after a call failed.
+    std::int64_t next_try = 0;
+    /// It has run since it was admitted.
+    bool has_run = false;
+    /// Where it was sent.
+    std::vector<node_share> sent_to{};
+    /// The wall clock; it is not tried before.
+    std::int64_t backs_off_until = 0;
+    std::uint32_t failures = 0;
+    /// Why it is refused or not ready.
+    std::string reason{};
+    bool is_dirty = false;
+  };
+  using records = std::map<job_key, record>;
+
+  // What Slurm says (governor_intake.cpp).
+  [[nodiscard]] bool take_in(changes&& c);
+  void take_in(record& r);
+  void take_in_running(record& r);
+  void take_in_pending(record& r);
+  void take_in_nodes(std::vector<node> now);
+  void forget(const job_key& k);
+  void evaluate(record& r);
+  [[nodiscard]] std::string unready(const record& r) const;
+  [[nodiscard]] std::optional<facts> facts_of(const job& j, std::string& problem) const;
+  void enter(record& r, phase to);
+  void wait_with(record& r, phase as, std::string reason);
+
+  // Starting over (governor_restart.cpp).
+  void start_over();
+  [[nodiscard]] memory stands() const;
+  void adopt(record& r, bool at_start);
+  [[nodiscard]] bool was_admitted(const record& r) const;
+
+  // What it does (governor_actions.cpp).
+  void act(const decision& d);
+  void admit(const decision::admission& a);
+  void evict(const decision::eviction& e);
+  void push_out(record& r);
+  void push_out_all();
+  void hold_strays();
+  void hold_unstarted();
+  void retry_unready();
+  void comment_some();
+  [[nodiscard]] comments comments_for(const job& j, const std::string& text,
+                                      const std::string& for_user) const;
+  [[nodiscard]] std::string explanation(const record& r);
+  /// Counts a call, and notes when slurmctld is away.
+  [[nodiscard]] bool done(const outcome& o);
+
+  void tell(const event& e);
+  void dirty(record& r);
+
+  config config_;
+  cluster& slurm_;
+  surroundings around_;
+  bool observes_;
+  decision_log log_;
+  std::string cluster_name_{};
+  std::unique_ptr<engine> engine_;
+  bool starts_over_ = true;
+  bool is_away_ = false;
+  std::string why_no_engine_{};
+  std::optional<memory> remembered_{};
+  std::vector<node> nodes_;
+  records records_;
+  std::set<job_key> leaving_;
+  std::set<job_key> released_;
+  std::set<job_key> not_ready_;
+  /// Pending and not held, although they were not admitted.
+  std::set<job_key> strays_;
+  /// How many tasks of an array with a limit the scheduler knows.
+  std::map<std::uint32_t, std::set<job_key>> limited_;
+  std::deque<job_key> dirty_;
+  job_key next_to_check_{};
+  /// What was logged in the last tick; for `observes`.
+  std::set<std::string> would_do_;
+  moment now_{};
+  snapshot::totals totals_{};
+  snapshot::cost last_{};
+};
+
+}  // namespace allot_slurm

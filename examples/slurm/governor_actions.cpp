@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSL-1.0
+// What the scheduler decides becomes calls to Slurm.
+#include "governor.hpp"
+
+#include <algorithm>
+
+namespace allot_slurm {
+
+namespace {
+
+/// Between two calls for the same job, if the first did not help.
+constexpr std::int64_t retry_ms = 2000;
+/// How long a job that Slurm did not start waits before it is tried again: doubled each time.
+constexpr std::int64_t least_backoff_ms = 30'000;
+constexpr std::int64_t most_backoff_ms = 3'600'000;
+/// Bounds of what one tick may cost slurmctld.
+constexpr std::size_t most_holds = 50;
+constexpr std::size_t most_checks = 200;
+/// Comments that Slurm can show in one line.
+constexpr std::size_t most_comment = 400;
+
+[[nodiscard]] std::string names_of(const std::vector<node_share>& where) {
+  std::string list;
+  for (const node_share& s : where) list.append(list.empty() ? "" : ",").append(s.node);
+  return list;
+}
+
+[[nodiscard]] std::int64_t backoff_ms(std::uint32_t failures) {
+  return std::min(least_backoff_ms << std::min<std::uint32_t>(failures, 10), most_backoff_ms);
+}
+
+}  // namespace
+
+void governor::act(const decision& d) {
+  if (observes_) {
+    // The scheduler starts over with the next change, so only what is new is logged.
+    std::set<std::string> would_do;
+    for (const auto& e : d.evictions) {
+      would_do.insert(to_string(e.key));
+      if (would_do_.count(to_string(e.key)) != 0) continue;
+      log_("warn", {{"job", to_string(e.key)}, {"would", "yes"}, {"why", e.text}});
+    }
+    for (const auto& a : d.admissions) {
+      would_do.insert(to_string(a.key));
+      if (would_do_.count(to_string(a.key)) != 0) continue;
+      log_("release", {{"job", to_string(a.key)}, {"would", "yes"}, {"nodes", names_of(a.where)}});
+    }
+    for (const auto& r : d.reservations) {
+      would_do.insert(to_string(r.key));
+      if (would_do_.count(to_string(r.key)) == 0)
+        log_("reserve", {{"job", to_string(r.key)}, {"would", "yes"}});
+    }
+    if (!d.empty()) would_do_ = std::move(would_do);
+    return;
+  }
+  for (const auto& e : d.evictions) evict(e);
+  for (const auto& r : d.reservations) {
+    std::string victims;
+    for (const job_key& v : r.victims) victims.append(victims.empty() ? "" : ",").append(to_string(v));
+    const auto at = records_.find(r.key);
+    log_("reserve", {{"job", to_string(r.key)},
+                     {"user", at == records_.end() ? "" : at->second.is.user},
+                     {"waits_for", victims}});
+    if (at != records_.end()) dirty(at->second);
+  }
+  for (const auto& a : d.admissions) admit(a);
+  for (const job_key& k : d.pending) {
+    if (const auto at = records_.find(k); at != records_.end()) dirty(at->second);
+  }
+}
+
+void governor::admit(const decision::admission& a) {
+  const auto at = records_.find(a.key);
+  if (at == records_.end()) return;
+  record& r = at->second;
+  std::string where;
+  for (const node_share& s : a.where)
+    where.append(1, ' ').append(s.node).append(1, ':').append(std::to_string(s.gpus));
+  std::string borrows;
+  for (std::size_t d = 0; d < config_.quotas.resources.size(); ++d) {
+    if (a.borrows[d] == allot::quantity{}) continue;
+    borrows.append(borrows.empty() ? "" : ", ").append(to_string(a.borrows[d])).append(1, ' ');
+    borrows.append(config_.quotas.resources[d]);
+  }
+  const std::string text = "admitted" + (where.empty() ? "" : " on" + where);
+  const std::string for_user =
+      borrows.empty() ? "admitted" : "admitted; borrows " + borrows + ", which may be reclaimed";
+  std::vector<std::string> nodes;
+  for (const node_share& s : a.where) nodes.push_back(s.node);
+  outcome o{outcome::kind::away, {}};
+  if (!is_away_) {
+    const comments say = comments_for(r.is, text, for_user);
+    o = slurm_.release(r.is, nodes, say);
+    if (done(o)) {
+      r.is.is_held = false;
+      r.is.admin_comment = say.admin.value_or(r.is.admin_comment);
+      r.is.comment = say.user.value_or(r.is.comment);
+      r.sent_to = a.where;
+      r.released = now_.steady;
+      enter(r, phase::released);
+      ++totals_.released;
+      log_("release", {{"job", to_string(a.key)},
+                       {"user", r.is.user},
+                       {"quota", config_.quotas.quotas[r.what.quota.index()].spec.name},
+                       {"nodes", names_of(a.where)},
+                       {"borrows", borrows}});
+      return;
+    }
+  }
+  // It has not been released, as far as can be known: it waits again. If it starts all the same, it is
+  // adopted.
+  event e;
+  e.is = event::kind::evicted;
+  e.key = a.key;
+  tell(e);
+  enter(r, phase::waiting);
+  if (o.is == outcome::kind::away) return;
+  log_("release", {{"job", to_string(a.key)}, {"failed", o.text}});
+  r.failures = std::min<std::uint32_t>(r.failures + 1, 1000);
+  r.backs_off_until = now_.wall + (o.is == outcome::kind::too_late ? retry_ms : backoff_ms(r.failures - 1));
+  wait_with(r, phase::not_ready, "it is tried again later: Slurm does not release it: " + o.text);
+}
+
+void governor::evict(const decision::eviction& e) {
+  const auto at = records_.find(e.key);
+  if (at == records_.end()) return;
+  record& r = at->second;
+  const bool had_run = r.has_run || r.is.state == run_state::running;
+  enter(r, phase::leaving);
+  r.has_run = had_run;
+  r.next_try = 0;
+  r.reason = e.text;
+  push_out(r);
+}
+
+/// The next step of a job on its way out.
+void governor::push_out(record& r) {
+  const job& j = r.is;
+  if (is_away_ || observes_ || now_.steady < r.next_try) return;
+  const std::string id = to_string(j.key);
+  const auto beneficiary = engine_->beneficiary(j.key);
+  const std::string for_whom = beneficiary ? to_string(*beneficiary) : std::string{};
+  if (j.state == run_state::pending) {
+    if (j.is_held) return;
+    const comments say =
+        comments_for(j, "waits: it had been admitted, and yields", "waits: it had been admitted, and yields");
+    const outcome o = slurm_.hold(j, say);
+    if (!done(o)) {
+      r.next_try = now_.steady + retry_ms;
+      return;
+    }
+    // It has started in between if Slurm does not say that it is held the next time.
+    log_("hold", {{"job", id}, {"for", for_whom}, {"why", "it yields before it has started"}});
+    r.is.is_held = true;
+    event e;
+    e.is = event::kind::evicted;
+    e.key = j.key;
+    tell(e);
+    enter(r, phase::waiting);
+    return;
+  }
+  if (j.state != run_state::running) return;
+  if (!r.warned) {
+    r.warned = now_.steady;
+    ++totals_.warned;
+    const outcome o = config_.slurm.grace_ms > 0 ? slurm_.warn(j, config_.slurm.signal) : outcome{};
+    if (config_.slurm.grace_ms > 0) static_cast<void>(done(o));
+    log_("warn", {{"job", id},
+                  {"user", j.user},
+                  {"for", for_whom},
+                  {"grace_s", std::to_string(config_.slurm.grace_ms / 1000)},
+                  {"why", r.reason},
+                  {"failed", o.text}});
+    if (config_.slurm.grace_ms > 0) return;
+  }
+  if (now_.steady - *r.warned < config_.slurm.grace_ms) return;
+  const outcome o = slurm_.requeue(j);
+  r.next_try = now_.steady + retry_ms;
+  if (done(o)) ++totals_.requeued;
+  log_("requeue", {{"job", id}, {"user", j.user}, {"for", for_whom}, {"failed", o.text}});
+}
+
+void governor::push_out_all() {
+  const std::vector<job_key> all{leaving_.begin(), leaving_.end()};
+  for (const job_key& k : all) {
+    if (const auto at = records_.find(k); at != records_.end()) push_out(at->second);
+  }
+}
+
+/// Jobs of the governed partitions that nobody has admitted are held.
+void governor::hold_strays() {
+  if (observes_) return;
+  std::size_t held = 0;
+  for (auto next = strays_.begin(); next != strays_.end() && !is_away_ && held < most_holds;) {
+    const job_key k = *next++;
+    const auto at = records_.find(k);
+    if (at == records_.end()) {
+      strays_.erase(k);
+      continue;
+    }
+    record& r = at->second;
+    if (now_.steady < r.next_try) continue;
+    ++held;
+    const outcome o = slurm_.hold(r.is, {});
+    if (done(o)) {
+      r.is.is_held = true;
+      strays_.erase(k);
+      ++totals_.held_again;
+      log_("hold", {{"job", to_string(k)}, {"user", r.is.user}, {"why", "it was not admitted"}});
+    } else {
+      r.next_try = now_.steady + retry_ms;
+      if (o.is != outcome::kind::away) log_("hold", {{"job", to_string(k)}, {"failed", o.text}});
+    }
+  }
+}
+
+/// Jobs that were released and that Slurm does not start give their share back.
+void governor::hold_unstarted() {
+  if (observes_) return;
+  const std::vector<job_key> all{released_.begin(), released_.end()};
+  for (const job_key& k : all) {
+    const auto at = records_.find(k);
+    if (at == records_.end() || is_away_) continue;
+    record& r = at->second;
+    if (r.is.state != run_state::pending || now_.steady - r.released < config_.slurm.start_ms) continue;
+    if (now_.steady < r.next_try) continue;
+    const std::string why = r.is.why_pending.empty() ? "no reason" : r.is.why_pending;
+    const outcome o = slurm_.hold(r.is, {});
+    if (!done(o)) {
+      r.next_try = now_.steady + retry_ms;
+      continue;
+    }
+    r.is.is_held = true;
+    ++r.failures;
+    r.backs_off_until = now_.wall + backoff_ms(r.failures - 1);
+    log_("hold", {{"job", to_string(k)}, {"user", r.is.user}, {"why", "Slurm did not start it: " + why}});
+    event e;
+    e.is = event::kind::evicted;
+    e.key = k;
+    tell(e);
+    enter(r, phase::waiting);
+    wait_with(r, phase::not_ready, "it is tried again later: Slurm did not start it: " + why);
+  }
+}
+
+void governor::retry_unready() {
+  const std::vector<job_key> all{not_ready_.begin(), not_ready_.end()};
+  for (const job_key& k : all) {
+    const auto at = records_.find(k);
+    if (at != records_.end() && unready(at->second).empty()) evaluate(at->second);
+  }
+}
+
+// Comments.
+
+comments governor::comments_for(const job& j, const std::string& text, const std::string& for_user) const {
+  comments say;
+  const auto cut = [](std::string s) {
+    if (s.size() > most_comment) s.replace(most_comment - 3, std::string::npos, "...");
+    return s;
+  };
+  // Where it runs must be there as a whole: a new governor reads it.
+  std::string admin = std::string{mark} + text;
+  if (!text.starts_with("admitted")) admin = cut(std::move(admin));
+  std::string user = cut(std::string{mark} + for_user);
+  if (j.admin_comment != admin) say.admin = std::move(admin);
+  const bool is_own = j.comment.empty() || j.comment.starts_with(mark);
+  if (is_own && j.comment != user) say.user = std::move(user);
+  return say;
+}
+
+std::string governor::explanation(const record& r) {
+  switch (r.at) {
+    case phase::refused:
+      return "refused: " + r.reason;
+    case phase::not_ready:
+      return "waits: " + r.reason;
+    case phase::leaving:
+      return "yields: " + r.reason;
+    case phase::waiting: {
+      std::string text = engine_->why(r.is.key);
+      if (text.starts_with("it waits: ")) text.erase(0, 3);
+      if (const auto p = engine_->promised(r.is.key); p && p->start != allot::without_end) {
+        text += p->start > now_.wall
+                    ? "; it starts at " + time_text(p->start) + " at the latest"
+                    : "; it starts as soon as a job has ended that runs longer than expected";
+      }
+      return text;
+    }
+    default:
+      return {};
+  }
+}
+
+void governor::comment_some() {
+  if (observes_ || engine_ == nullptr) return;
+  // What has not changed may wait for another reason by now: all are looked at in turn.
+  auto next = records_.upper_bound(next_to_check_);
+  for (std::size_t i = 0; i < most_checks / 4 && !records_.empty(); ++i) {
+    if (next == records_.end()) next = records_.begin();
+    next_to_check_ = next->first;
+    if (next->second.at == phase::waiting) dirty(next->second);
+    ++next;
+    if (i + 1 >= records_.size()) break;
+  }
+  std::size_t said = 0;
+  std::size_t checked = 0;
+  for (std::size_t left = dirty_.size(); left > 0 && !is_away_; --left) {
+    if (said >= config_.slurm.comments_per_tick || ++checked > most_checks) return;
+    const job_key k = dirty_.front();
+    dirty_.pop_front();
+    const auto at = records_.find(k);
+    if (at == records_.end()) continue;
+    record& r = at->second;
+    r.is_dirty = false;
+    const std::string text = explanation(r);
+    if (text.empty()) continue;
+    const comments say = comments_for(r.is, text, text);
+    if (!say.admin && !say.user) continue;
+    ++said;
+    const outcome o = slurm_.comment(r.is, say);
+    if (done(o)) {
+      if (say.admin) r.is.admin_comment = *say.admin;
+      if (say.user) r.is.comment = *say.user;
+    } else if (o.is == outcome::kind::away) {
+      dirty(r);
+    }
+  }
+}
+
+}  // namespace allot_slurm

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: BSL-1.0
+// What Slurm says becomes events for the scheduler.
+#include "governor.hpp"
+#include "request.hpp"
+
+#include <allot/quota/access.hpp>
+
+#include <algorithm>
+#include <limits>
+
+namespace allot_slurm {
+
+namespace {
+
+[[nodiscard]] bool is_same_machine(const node& a, const node& b) {
+  return a.name == b.name && a.gpus == b.gpus && a.gpu_type == b.gpu_type && a.cpus == b.cpus &&
+         a.memory_mib == b.memory_mib && a.features == b.features && a.partitions == b.partitions;
+}
+
+[[nodiscard]] std::uint32_t gpus_of(const job& j) {
+  std::uint32_t sum = 0;
+  for (const node_share& s : j.nodes) sum += s.gpus;
+  return sum;
+}
+
+/// The same nodes with the same GPUs.
+[[nodiscard]] bool is_same_place(std::vector<node_share> a, std::vector<node_share> b) {
+  const auto clean = [](std::vector<node_share>& all) {
+    for (node_share& s : all) s.cpus = 0;
+    std::sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.node < y.node; });
+  };
+  clean(a);
+  clean(b);
+  return a == b;
+}
+
+}  // namespace
+
+/// Returns whether the scheduler may decide.
+bool governor::take_in(changes&& c) {
+  if (c.nodes) take_in_nodes(std::move(*c.nodes));
+  std::vector<job_key> changed;
+  for (job& j : c.jobs) {
+    const job_key k = j.key;
+    const auto at = records_.find(k);
+    // Another job that got the id of one that Slurm has forgotten.
+    if (at != records_.end() && at->second.is.submitted != j.submitted) forget(k);
+    if (j.state == run_state::ended) {
+      forget(k);
+      continue;
+    }
+    records_[k].is = std::move(j);
+    changed.push_back(k);
+  }
+  for (const job_key& k : c.gone) forget(k);
+  if (is_away_) return false;
+  if (starts_over_ || engine_ == nullptr || observes_) {
+    if (!starts_over_ && observes_ && engine_ != nullptr && changed.empty() && c.gone.empty()) return true;
+    start_over();
+    return engine_ != nullptr;
+  }
+  for (const job_key& k : changed) {
+    if (const auto at = records_.find(k); at != records_.end()) take_in(at->second);
+  }
+  return true;
+}
+
+void governor::take_in_nodes(std::vector<node> now) {
+  const bool same_machines =
+      std::equal(now.begin(), now.end(), nodes_.begin(), nodes_.end(), is_same_machine);
+  for (const node& n : now) {
+    const auto was =
+        std::find_if(nodes_.begin(), nodes_.end(), [&](const node& o) { return o.name == n.name; });
+    const bool was_open = was != nodes_.end() && was->is_open;
+    if (was == nodes_.end() ? n.is_open : was_open == n.is_open) continue;
+    log_("node", {{"node", n.name}, {"state", n.is_open ? "up" : n.is_down ? "down" : "drained"}});
+    if (!same_machines || engine_ == nullptr) continue;
+    event e;
+    e.is = n.is_open ? event::kind::open : event::kind::close;
+    e.node = n.name;
+    tell(e);
+  }
+  nodes_ = std::move(now);
+  if (!same_machines) starts_over_ = true;
+}
+
+void governor::forget(const job_key& k) {
+  const auto at = records_.find(k);
+  if (at == records_.end()) return;
+  record& r = at->second;
+  if (engine_ != nullptr) {
+    event e;
+    e.key = k;
+    if (r.at == phase::foreign) {
+      e.is = event::kind::foreign_gone;
+      tell(e);
+    } else if (engine_->contains(k)) {
+      const auto state = engine_->state(k);
+      const bool held_share = state == allot::job_state::running || state == allot::job_state::evicting;
+      e.is = held_share ? event::kind::finished : event::kind::cancel;
+      tell(e);
+    }
+  }
+  // Out of all lists.
+  enter(r, phase::unknown);
+  strays_.erase(k);
+  records_.erase(at);
+}
+
+void governor::take_in(record& r) {
+  const job& j = r.is;
+  if (!config_.governs(j.partition)) {
+    if (r.at != phase::foreign && r.at != phase::unknown) {
+      // It has been moved out of the governed partitions.
+      const job moved = j;
+      forget(moved.key);
+      records_[moved.key].is = moved;
+      return take_in(records_[moved.key]);
+    }
+    const bool has_nodes = j.state != run_state::pending;
+    if (has_nodes == (r.at == phase::foreign)) return;
+    event e;
+    e.is = has_nodes ? event::kind::foreign : event::kind::foreign_gone;
+    e.key = j.key;
+    e.where = j.nodes;
+    tell(e);
+    r.at = has_nodes ? phase::foreign : phase::unknown;
+    return;
+  }
+  if (r.at == phase::foreign) {
+    // It runs and can't be counted.
+    if (j.state != run_state::pending) return;
+    event e;
+    e.is = event::kind::foreign_gone;
+    e.key = j.key;
+    tell(e);
+    r.at = phase::unknown;
+  }
+  switch (j.state) {
+    case run_state::pending:
+      return take_in_pending(r);
+    case run_state::running:
+      return take_in_running(r);
+    case run_state::completing: {
+      // It holds its share until its nodes are clean.
+      if (!j.is_requeued || !engine_->contains(j.key)) return;
+      if (engine_->state(j.key) != allot::job_state::running) return;
+      event e;
+      e.is = event::kind::evicting;
+      e.key = j.key;
+      tell(e);
+      enter(r, phase::leaving);
+      r.has_run = true;
+      return;
+    }
+    case run_state::ended:
+      return;
+  }
+}
+
+void governor::take_in_running(record& r) {
+  const job& j = r.is;
+  strays_.erase(j.key);
+  const auto state = engine_->state(j.key);
+  const bool holds =
+      engine_->contains(j.key) && (state == allot::job_state::running || state == allot::job_state::evicting);
+  if (!holds) {
+    ++totals_.ran_unasked;
+    return adopt(r, false);
+  }
+  std::string problem;
+  auto what = facts_of(j, problem);
+  // A run is not ended by what can't be read any more.
+  if (!what) what = r.what;
+  const bool moved = config_.slurm.places_jobs && !is_same_place(engine_->where(j.key), j.nodes);
+  if (moved || *what != r.what) {
+    event e;
+    e.is = event::kind::alter;
+    e.key = j.key;
+    e.what = r.what = *what;
+    e.at = j.started * 1000;
+    e.where = j.nodes;
+    tell(e);
+    if (moved) log_("adopt", {{"job", to_string(j.key)}, {"why", "Slurm chose other nodes"}});
+  } else if (r.at == phase::released) {
+    event e;
+    e.is = event::kind::started;
+    e.key = j.key;
+    e.at = j.started * 1000;
+    tell(e);
+  }
+  r.failures = 0;
+  if (r.at == phase::leaving) {
+    // It started before it could be held.
+    r.has_run = true;
+  } else {
+    enter(r, phase::running);
+  }
+}
+
+void governor::take_in_pending(record& r) {
+  const job& j = r.is;
+  const auto state = engine_->state(j.key);
+  const bool holds =
+      engine_->contains(j.key) && (state == allot::job_state::running || state == allot::job_state::evicting);
+  if (holds) {
+    // Released, and Slurm has not started it yet; or not held yet.
+    if (!r.has_run && !j.is_held) return;
+    if (r.has_run || r.at == phase::leaving) {
+      log_("requeue",
+           {{"job", to_string(j.key)}, {"state", "left"}, {"restarts", std::to_string(j.restarts)}});
+    } else {
+      log_("hold", {{"job", to_string(j.key)}, {"why", "it was held by someone else after its release"}});
+    }
+    event e;
+    e.is = event::kind::evicted;
+    e.key = j.key;
+    tell(e);
+    r.failures = 0;
+    enter(r, phase::waiting);
+  }
+  if (j.is_held) {
+    strays_.erase(j.key);
+  } else {
+    strays_.insert(j.key);
+  }
+  evaluate(r);
+}
+
+void governor::wait_with(record& r, phase as, std::string reason) {
+  const job_key& k = r.is.key;
+  if (engine_->contains(k)) {
+    event e;
+    e.is = event::kind::cancel;
+    e.key = k;
+    tell(e);
+  }
+  if (as == phase::refused && (r.at != phase::refused || r.reason != reason)) {
+    ++totals_.refused;
+    log_("refuse", {{"job", to_string(k)}, {"user", r.is.user}, {"account", r.is.account}, {"why", reason}});
+  }
+  if (r.reason != reason) dirty(r);
+  r.reason = std::move(reason);
+  enter(r, as);
+}
+
+/// What keeps a job from being tried now; empty if nothing does.
+std::string governor::unready(const record& r) const {
+  const job& j = r.is;
+  if (!j.dependency.empty()) return "it waits for other jobs: " + j.dependency;
+  // After a requeue Slurm delays the next start; a release does away with that.
+  if (j.restarts == 0 && j.eligible * 1000 > now_.wall) return "it begins at " + time_text(j.eligible * 1000);
+  if (r.backs_off_until > now_.wall) return r.reason;
+  if (j.array_limit > 0) {
+    const auto at = limited_.find(j.key.id);
+    const std::size_t others = at == limited_.end() ? 0 : at->second.size() - at->second.count(j.key);
+    if (others >= j.array_limit) {
+      return "its array runs at most " + std::to_string(j.array_limit) + " tasks at once";
+    }
+  }
+  return {};
+}
+
+/// Whether a pending job may be tried, and as what.
+void governor::evaluate(record& r) {
+  if (std::string why = unready(r); !why.empty()) return wait_with(r, phase::not_ready, std::move(why));
+  std::string problem;
+  auto what = facts_of(r.is, problem);
+  if (!what) return wait_with(r, phase::refused, std::move(problem));
+  event e;
+  e.key = r.is.key;
+  e.what = *what;
+  if (engine_->contains(r.is.key)) {
+    if (*what == r.what) return enter(r, phase::waiting);
+    e.is = event::kind::alter;
+  } else {
+    e.is = event::kind::submit;
+  }
+  r.what = *what;
+  tell(e);
+  if (engine_->contains(r.is.key)) return enter(r, phase::waiting);
+  const auto& places = engine_->scheduler().places();
+  wait_with(r, phase::refused,
+            places.could_ever_fit(what->pods)
+                ? "its request can't be counted"
+                : "the cluster has no place for it: " + to_string(places.why_not(what->pods)));
+}
+
+std::optional<facts> governor::facts_of(const job& j, std::string& problem) const {
+  const auto quota = config_.quota_of(j.account);
+  if (!quota) {
+    problem = "its account \"" + j.account + "\" has no quota";
+    return std::nullopt;
+  }
+  const auto& of = config_.quotas.quotas[*quota];
+  if (of.access && j.state == run_state::pending) {
+    allot::role_table table;
+    table.set_rule(allot::quota_id{*quota}, *of.access);
+    const auto roles = around_.groups ? around_.groups(j) : std::vector<std::string>{};
+    const allot::principal who{j.user, roles};
+    if (!table.decide(who, allot::quota_id{*quota}).allowed) {
+      problem = table.explain(who, allot::quota_id{*quota}, of.spec.name);
+      return std::nullopt;
+    }
+  }
+  if (j.is_heterogeneous) {
+    problem = "heterogeneous jobs are not governed: submit its parts as jobs of their own";
+    return std::nullopt;
+  }
+  whole_node largest;
+  for (const node& n : nodes_) {
+    largest.gpus = std::max<std::uint64_t>(largest.gpus, n.gpus);
+    largest.cpus = std::max<std::uint64_t>(largest.cpus, n.cpus);
+  }
+  auto read = read_need(j.request, largest);
+  if (!read.value) {
+    problem = std::move(read.problem);
+    return std::nullopt;
+  }
+  need& n = *read.value;
+  if (const std::uint32_t has = gpus_of(j); has > 0 && j.state == run_state::running) {
+    n.gpus = has;
+    n.is_total = n.is_total || n.gpus % n.nodes != 0;
+  }
+  facts f;
+  f.quota = allot::quota_id{*quota};
+  bool counts_gpus = n.gpus == 0;
+  bool has_gpu_dimension = false;
+  const auto whole = [](std::uint64_t amount) {
+    return allot::quantity::whole(
+        static_cast<std::int64_t>(std::min<std::uint64_t>(amount, 1'000'000'000'000)));
+  };
+  for (std::size_t d = 0; d < config_.dimensions.size(); ++d) {
+    const config::dimension& counts = config_.dimensions[d];
+    switch (counts.what) {
+      case config::counted::gpus:
+        has_gpu_dimension = true;
+        if (!counts.gpu_type.empty() && counts.gpu_type != n.gpu_type) break;
+        f.request[d] = whole(n.gpus);
+        counts_gpus = true;
+        break;
+      case config::counted::cpus:
+        f.request[d] = whole(n.cpus);
+        break;
+      case config::counted::memory_mib:
+        f.request[d] = whole(n.memory_mib);
+        break;
+      case config::counted::nodes:
+        f.request[d] = whole(n.nodes);
+        break;
+    }
+  }
+  if (has_gpu_dimension && !counts_gpus) {
+    problem = n.gpu_type.empty() ? "the quotas count GPUs by type: say which, as in --gpus=TYPE:1"
+                                 : "no quota counts GPUs of the type \"" + n.gpu_type + '"';
+    return std::nullopt;
+  }
+  allot::gpu::pod_request& p = f.pods;
+  const auto host = [](std::uint64_t amount) {
+    return static_cast<std::int64_t>(std::min<std::uint64_t>(amount, allot::gpu::max_host_amount));
+  };
+  const std::uint64_t parts = n.is_total ? 1 : n.nodes;
+  const auto part = [&](std::uint64_t amount) { return (amount + parts - 1) / parts; };
+  p.total = n.is_total;
+  p.pods = static_cast<std::uint32_t>(std::min<std::uint64_t>(parts, 1'000'000));
+  p.gpus = whole(part(n.gpus));
+  p.cpu_milli = host(part(n.cpus) * 1000);
+  p.memory_mib = host(part(n.memory_mib));
+  if (config_.slurm.places_jobs && engine_ != nullptr) {
+    std::string partition = j.partition;
+    for (const std::string& governed : config_.slurm.partitions) {
+      if (config_.governs(j.partition) &&
+          (',' + j.partition + ',').find(',' + governed + ',') != std::string::npos) {
+        partition = governed;
+        break;
+      }
+    }
+    const auto pools = engine_->pools(partition, j.features);
+    p.models = engine_->models(n.gpu_type);
+    if (j.state == run_state::pending) {
+      if (!pools) {
+        problem = "its constraint \"" + j.features + "\" is not understood: use names with & or |";
+      } else if (*pools == 0) {
+        problem = "no node of its partition satisfies \"" + j.features + '"';
+      } else if (p.models == 0) {
+        problem = "no node has GPUs of the type \"" + n.gpu_type + '"';
+      } else if (!j.excluded_nodes.empty()) {
+        problem = "it excludes nodes by name: use --constraint";
+      }
+      if (!problem.empty()) return std::nullopt;
+    }
+    p.pools = pools.value_or(allot::gpu::all_pools);
+    if (const auto leaf = engine_->leaf_level(); leaf && (p.total || p.pods > 1)) {
+      (j.request.on_one_switch ? p.required_level : p.preferred_level) = *leaf;
+    }
+  }
+  std::int64_t priority = 0;
+  if (const auto at = config_.slurm.qos.find(j.qos); at != config_.slurm.qos.end()) priority = at->second;
+  priority -= j.nice;
+  f.priority = static_cast<std::int32_t>(std::clamp<std::int64_t>(
+      priority, std::numeric_limits<std::int32_t>::min() + 1, std::numeric_limits<std::int32_t>::max()));
+  f.submitted = j.submitted * 1000;
+  f.rank = std::uint64_t{j.key.id} << 32 | (j.key.task == job_key::no_task ? 0 : j.key.task);
+  f.preemptible = j.may_requeue;
+  f.estimate = j.time_limit * 1000;
+  return f;
+}
+
+}  // namespace allot_slurm

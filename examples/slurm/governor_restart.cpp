@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: BSL-1.0
+// A new scheduler for the jobs as Slurm knows them: at the start, under another configuration, when machines
+// come or go, after a step of the clock.
+#include "governor.hpp"
+
+#include "events_log.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace allot_slurm {
+
+namespace {
+
+/// "allot: admitted on n1:8 n2:4" as shares.
+[[nodiscard]] std::vector<node_share> places_in(std::string_view comment) {
+  std::vector<node_share> all;
+  const std::size_t on = comment.find(" on ");
+  if (on == std::string_view::npos) return all;
+  comment.remove_prefix(on + 4);
+  while (!comment.empty()) {
+    const std::string_view one = comment.substr(0, comment.find(' '));
+    comment.remove_prefix(std::min(one.size() + 1, comment.size()));
+    const std::size_t colon = one.rfind(':');
+    node_share s;
+    s.node = std::string{one.substr(0, colon)};
+    if (colon != std::string_view::npos) {
+      const char* const end = one.data() + one.size();
+      std::from_chars(one.data() + colon + 1, end, s.gpus);
+    }
+    if (!s.node.empty()) all.push_back(std::move(s));
+  }
+  return all;
+}
+
+}  // namespace
+
+memory governor::remembers() const {
+  // Until there is a scheduler, what was remembered is still to be used.
+  if (engine_ == nullptr) return remembered_.value_or(memory{});
+  return stands();
+}
+
+memory governor::stands() const {
+  memory m;
+  if (engine_ == nullptr) return m;
+  const auto identity = [&](const job_key& k) {
+    const auto at = records_.find(k);
+    return job_identity{k, at == records_.end() ? 0 : at->second.is.submitted};
+  };
+  const standing s = engine_->stands();
+  for (const job_key& k : s.leaving) {
+    const auto at = records_.find(k);
+    const bool is_warned = at != records_.end() && at->second.warned;
+    m.leaving.push_back({identity(k), is_warned ? now_.wall - (now_.steady - *at->second.warned) : 0});
+  }
+  for (const auto& r : s.reserved) m.reserved.push_back({identity(r.key), r.victims, r.where});
+  for (const job_key& k : s.announced) m.announced.push_back(identity(k));
+  for (const auto& [k, p] : s.promised) m.promised.push_back({identity(k), p});
+  for (const auto& [k, r] : records_) {
+    if (r.failures > 0) m.backoffs.push_back({{k, r.is.submitted}, r.backs_off_until, r.failures});
+  }
+  m.past_usage = s.past_usage;
+  return m;
+}
+
+bool governor::was_admitted(const record& r) const {
+  if (r.at == phase::released || r.at == phase::leaving) return true;
+  return r.at == phase::unknown && r.is.admin_comment.starts_with(std::string{mark} + "admitted");
+}
+
+/// A job that has nodes, or is about to get them, becomes the scheduler's.
+void governor::adopt(record& r, bool at_start) {
+  const job& j = r.is;
+  std::string problem;
+  auto what = facts_of(j, problem);
+  if (!what) {
+    // It runs although it may not: nobody counts it, and what it has is not free.
+    if (r.at != phase::foreign) {
+      log_("refuse", {{"job", to_string(j.key)}, {"user", j.user}, {"state", "running"}, {"why", problem}});
+    }
+    event e;
+    if (engine_->contains(j.key)) {
+      e.is = event::kind::cancel;
+      e.key = j.key;
+      tell(e);
+    }
+    e.is = event::kind::foreign;
+    e.key = j.key;
+    e.where = j.nodes;
+    tell(e);
+    enter(r, phase::foreign);
+    return;
+  }
+  if (engine_->contains(j.key)) {
+    event e;
+    e.is = event::kind::cancel;
+    e.key = j.key;
+    tell(e);
+  }
+  const bool is_pending = j.state == run_state::pending;
+  event e;
+  e.is = event::kind::adopt;
+  e.key = j.key;
+  e.what = r.what = *what;
+  e.at = is_pending ? now_.wall : j.started * 1000;
+  e.where = is_pending ? r.sent_to : j.nodes;
+  tell(e);
+  if (!engine_->contains(j.key)) return;
+  ++totals_.adopted;
+  const char* const state = is_pending                      ? "released"
+                            : j.state == run_state::running ? "running"
+                                                            : "completing";
+  if (!observes_ || at_start) {
+    log_("adopt", {{"job", to_string(j.key)}, {"user", j.user}, {"account", j.account}, {"state", state}});
+  }
+  enter(r, is_pending ? phase::released : phase::running);
+  if (is_pending) r.released = now_.steady;
+}
+
+void governor::start_over() {
+  const bool is_first = engine_ == nullptr;
+  const memory m = remembered_ ? *std::exchange(remembered_, std::nullopt) : stands();
+  engine_setup setup{
+      .quotas = config_.quotas,
+      .places_jobs = config_.slurm.places_jobs,
+      .nodes = nodes_,
+      .topology = config_.slurm.places_jobs ? slurm_.topology() : std::vector<network_switch>{}};
+  auto made = engine::make(std::move(setup));
+  if (!made) {
+    // Without a scheduler nothing is decided; the next change of nodes or configuration may mend it.
+    const std::string why = made.problems().front().text;
+    if (why != why_no_engine_) log_("config", {{"state", "unusable"}, {"why", why}});
+    why_no_engine_ = why;
+    engine_.reset();
+    return;
+  }
+  why_no_engine_.clear();
+  starts_over_ = false;
+  engine_ = std::move(made).value();
+  if (around_.events) around_.events(to_json(engine_->setup(), config_.text));
+  // Who is what, before anything is told.
+  std::vector<record*> holding;
+  std::vector<record*> waiting;
+  const auto is_it = [&](const job_identity& i) {
+    const auto at = records_.find(i.key);
+    return at != records_.end() && at->second.is.submitted == i.submitted ? &at->second : nullptr;
+  };
+  for (const auto& b : m.backoffs) {
+    if (record* r = is_it(b.job)) {
+      r->backs_off_until = b.until;
+      r->failures = b.failures;
+      if (r->reason.empty()) r->reason = "it is tried again later: Slurm did not start it";
+    }
+  }
+  limited_.clear();
+  strays_.clear();
+  leaving_.clear();
+  released_.clear();
+  not_ready_.clear();
+  for (auto& [k, r] : records_) {
+    const bool has_nodes = r.is.state == run_state::running || r.is.state == run_state::completing;
+    const bool admitted = r.is.state == run_state::pending && !r.is.is_held && was_admitted(r);
+    if (admitted && r.sent_to.empty()) r.sent_to = places_in(r.is.admin_comment);
+    r.at = phase::unknown;
+    if (!config_.governs(r.is.partition)) {
+      take_in(r);
+    } else if (has_nodes || (admitted && !observes_)) {
+      holding.push_back(&r);
+    } else {
+      waiting.push_back(&r);
+    }
+  }
+  const auto older = [](const record* a, const record* b) {
+    if (a->is.submitted != b->is.submitted) return a->is.submitted < b->is.submitted;
+    return a->is.key < b->is.key;
+  };
+  std::sort(holding.begin(), holding.end(), older);
+  std::sort(waiting.begin(), waiting.end(), older);
+  for (record* r : holding) {
+    const auto warned = r->warned;
+    const bool had_run = r->has_run;
+    adopt(*r, is_first);
+    r->warned = warned;
+    if (r->at == phase::released) r->has_run = had_run;
+  }
+  const auto leaves = [&](record& r) {
+    event e;
+    e.is = event::kind::evicting;
+    e.key = r.is.key;
+    const auto warned = r.warned;
+    const bool had_run = r.has_run;
+    if (!engine_->contains(e.key) || engine_->state(e.key) != allot::job_state::running) return;
+    tell(e);
+    enter(r, phase::leaving);
+    r.warned = warned;
+    r.has_run = had_run;
+  };
+  for (const auto& l : m.leaving) {
+    record* const r = is_it(l.job);
+    if (r == nullptr || observes_) continue;
+    if (l.warned != 0 && !r->warned)
+      r->warned = now_.steady - std::max<std::int64_t>(0, now_.wall - l.warned);
+    leaves(*r);
+  }
+  for (record* r : holding) {
+    if (r->is.state == run_state::completing && r->is.is_requeued) leaves(*r);
+  }
+  for (const node& n : nodes_) {
+    if (n.is_open) continue;
+    event e;
+    e.is = event::kind::close;
+    e.node = n.name;
+    tell(e);
+  }
+  // Those that wait, in the order that keeps their turn.
+  const auto enlist = [&](const job_identity& id, event e) {
+    record* const r = is_it(id);
+    if (r == nullptr || r->is.state != run_state::pending || engine_->contains(id.key)) return;
+    if (std::find(waiting.begin(), waiting.end(), r) == waiting.end() || !unready(*r).empty()) return;
+    std::string problem;
+    const auto what = facts_of(r->is, problem);
+    if (!what) return;
+    e.key = id.key;
+    e.what = r->what = *what;
+    tell(e);
+    if (engine_->contains(id.key)) enter(*r, phase::waiting);
+  };
+  for (const auto& r : m.reserved) {
+    event e;
+    e.is = event::kind::adopt_reserved;
+    e.where = r.where;
+    for (const job_key& v : r.victims) {
+      if (engine_->contains(v) && engine_->state(v) == allot::job_state::evicting) e.others.push_back(v);
+    }
+    if (e.others.empty()) continue;
+    enlist(r.job, e);
+  }
+  for (const auto& a : m.announced) {
+    event e;
+    e.is = event::kind::adopt_announced;
+    enlist(a, e);
+  }
+  for (const auto& p : m.promised) {
+    event e;
+    e.is = event::kind::adopt_promised;
+    e.promised = p.promised;
+    enlist(p.job, e);
+  }
+  for (record* r : waiting) {
+    if (!r->is.is_held && !observes_) strays_.insert(r->is.key);
+    evaluate(*r);
+  }
+  if (!m.past_usage.empty()) {
+    event e;
+    e.is = event::kind::past_usage;
+    e.numbers = m.past_usage;
+    tell(e);
+  }
+}
+
+}  // namespace allot_slurm

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSL-1.0
+// The state after a tick, as plain data.
+#include "governor.hpp"
+
+#include <allot/fairshare/borrowed_share.hpp>
+#include <allot/fairshare/division.hpp>
+#include <allot/quota/loans.hpp>
+#include <allot/systems/selectable_surplus.hpp>
+
+#include <algorithm>
+
+namespace allot_slurm {
+
+snapshot governor::look() const {
+  snapshot s;
+  s.cluster = cluster_name_;
+  s.policy = config_.quotas.policy_name;
+  s.now = now_.wall;
+  s.observes = observes_;
+  s.is_away = is_away_;
+  s.resources = config_.quotas.resources;
+  s.since_start = totals_;
+  s.last = last_;
+  s.log = {log_.last().begin(), log_.last().end()};
+  const std::size_t n = s.resources.size();
+  const auto row = [&](const amounts& a) {
+    amounts_row r;
+    for (std::size_t d = 0; d < n; ++d) r.push_back(a[d]);
+    return r;
+  };
+  for (const auto& q : config_.quotas.quotas) {
+    snapshot::quota& to = s.quotas.emplace_back();
+    to.name = q.spec.name;
+    to.nominal = row(q.spec.nominal);
+    to.entitled = to.used = to.borrowed = to.lent = to.requested = row({});
+    for (std::size_t i = 0; i < config_.quotas.quotas.size(); ++i) {
+      if (!q.spec.parent.empty() && config_.quotas.quotas[i].spec.name == q.spec.parent) to.parent = i;
+    }
+  }
+  if (engine_ != nullptr && engine_->scheduler().tree().slots() == s.quotas.size()) {
+    const slurm_scheduler& policy = engine_->scheduler();
+    const auto& held = policy.ledger();
+    const allot::loan_book<dimensions> loans{held};
+    std::vector<amounts> used(s.quotas.size());
+    std::vector<amounts> wanted(s.quotas.size());
+    for (std::size_t i = 0; i < s.quotas.size(); ++i) {
+      const allot::quota_id x{i};
+      wanted[i] = held.own_usage(x) + policy.requested(x);
+    }
+    allot::division<dimensions, allot::selectable_surplus> shares{};
+    shares.update(held, wanted);
+    const auto order = held.tree().top_down();
+    for (auto x = order.rbegin(); x != order.rend(); ++x) {
+      used[x->index()] += held.own_usage(*x);
+      if (const allot::quota_id p = held.tree().parent(*x)) used[p.index()] += used[x->index()];
+    }
+    for (std::size_t i = 0; i < s.quotas.size(); ++i) {
+      const allot::quota_id x{i};
+      snapshot::quota& to = s.quotas[i];
+      to.used = row(used[i]);
+      to.entitled = row(policy.entitled(x).value_or(shares.entitled(x)));
+      to.requested = row(policy.requested(x));
+      for (std::size_t d = 0; d < n; ++d) {
+        to.borrowed[d] = loans.borrowed(x, d);
+        to.lent[d] = loans.lent(x, d);
+      }
+      to.share = share_of(held, allot::contender<dimensions>{x}).weighted.approximate();
+    }
+    for (std::size_t d = 0; d < n; ++d) {
+      for (const allot::loan& l : loans.loans(d)) {
+        s.loans.push_back({d, l.lender.index(), l.borrower.index(), l.amount});
+      }
+    }
+    for (const allot::job_id id : policy.reserved()) {
+      const auto key = engine_->key_of(id);
+      snapshot::reservation& to = s.reservations.emplace_back();
+      to.job = to_string(key);
+      to.quota = policy.quota(id).index();
+      for (const allot::job_id v : policy.evicting()) {
+        if (policy.beneficiary_of(v) == id) to.waits_for.push_back(to_string(engine_->key_of(v)));
+      }
+    }
+    for (const allot::job_id id : policy.promised()) {
+      const auto p = policy.promised(id);
+      snapshot::reservation& to = s.reservations.emplace_back();
+      to.job = to_string(engine_->key_of(id));
+      to.quota = policy.quota(id).index();
+      if (p->start != allot::without_end) to.start = p->start;
+      if (p->first_start != allot::without_end) to.first_start = p->first_start;
+      if (p->cause != allot::delay_cause::none) to.cause = to_string(p->cause);
+    }
+  }
+  std::map<std::string, std::size_t> node_at;
+  for (const node& each : nodes_) {
+    node_at[each.name] = s.nodes.size();
+    s.nodes.push_back({each.name, each.is_open ? "up" : each.is_down ? "down" : "drained", each.gpus, {}});
+  }
+  std::vector<snapshot::job> waiting;
+  for (const auto& [k, r] : records_) {
+    const job& j = r.is;
+    const bool is_governed = r.at != phase::foreign && r.at != phase::unknown;
+    const auto quota = is_governed ? config_.quota_of(j.account) : std::nullopt;
+    const std::vector<node_share>& where = j.nodes.empty() ? r.sent_to : j.nodes;
+    const bool has_nodes = j.state == run_state::running || j.state == run_state::completing;
+    for (const node_share& share : has_nodes || r.at == phase::released ? where : std::vector<node_share>{}) {
+      const auto at = node_at.find(share.node);
+      if (at == node_at.end() || share.gpus == 0) continue;
+      auto& of = s.nodes[at->second].used;
+      const auto same = std::find_if(of.begin(), of.end(), [&](const auto& u) { return u.first == quota; });
+      if (same == of.end()) {
+        of.emplace_back(quota, share.gpus);
+      } else {
+        same->second += share.gpus;
+      }
+    }
+    if (!is_governed) continue;
+    snapshot::job to;
+    to.id = to_string(k);
+    to.name = j.name;
+    to.user = j.user;
+    to.account = j.account;
+    to.quota = quota;
+    switch (r.at) {
+      case phase::refused:
+        to.phase = job_phase::refused;
+        break;
+      case phase::not_ready:
+        to.phase = job_phase::not_ready;
+        break;
+      case phase::released:
+        to.phase = job_phase::released;
+        break;
+      case phase::running:
+        to.phase = job_phase::running;
+        break;
+      case phase::leaving:
+        to.phase = job_phase::leaving;
+        break;
+      default:
+        to.phase = job_phase::waiting;
+    }
+    to.request = row(r.what.request);
+    to.preemptible = j.may_requeue;
+    to.submitted = j.submitted * 1000;
+    to.restarts = j.restarts;
+    const bool runs = r.at == phase::running || r.at == phase::leaving || r.at == phase::released;
+    if (quota && runs) ++s.quotas[*quota].running;
+    if (quota && !runs) ++s.quotas[*quota].waiting;
+    if (has_nodes) to.started = j.started * 1000;
+    if (has_nodes && j.time_limit > 0) to.ends = (j.started + j.time_limit) * 1000;
+    if (runs) {
+      for (const node_share& share : where) to.nodes.push_back(share.node);
+    }
+    if (r.at == phase::refused || r.at == phase::not_ready || r.at == phase::leaving) {
+      to.reason = r.reason;
+    } else if (!runs && j.admin_comment.starts_with(mark)) {
+      to.reason = j.admin_comment.substr(mark.size());
+    }
+    if (engine_ != nullptr) {
+      if (const auto p = engine_->promised(k); p && p->start != allot::without_end) to.promised = p->start;
+      if (const auto b = engine_->beneficiary(k)) to.beneficiary = to_string(*b);
+    }
+    (runs ? s.jobs : waiting).push_back(std::move(to));
+  }
+  const auto older = [](const auto& a, const auto& b) { return a.submitted < b.submitted; };
+  std::stable_sort(s.jobs.begin(), s.jobs.end(), older);
+  std::stable_sort(waiting.begin(), waiting.end(), older);
+  if (waiting.size() > snapshot::most_waiting) waiting.resize(snapshot::most_waiting);
+  std::move(waiting.begin(), waiting.end(), std::back_inserter(s.jobs));
+  return s;
+}
+
+}  // namespace allot_slurm

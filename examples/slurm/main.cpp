@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// allot-slurm: quotas with lending, reclaim, fair shares and reservations in front of Slurm.
+#include "check.hpp"
+#include "config.hpp"
+#include "daemon.hpp"
+#include "events_log.hpp"
+#include "slurm_client.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <fstream>
+#include <iostream>
+#include <string>
+
+namespace {
+
+using namespace allot_slurm;
+
+constexpr int finding_status = 1;
+constexpr int bad_usage_status = 2;
+
+int complain(const std::vector<std::string>& problems) {
+  for (const std::string& p : problems) std::cerr << "allot-slurm: " << p << '\n';
+  return bad_usage_status;
+}
+
+int check(const std::string& file) {
+  auto reading = read_config(file);
+  for (const std::string& p : reading.problems) std::cout << p << '\n';
+  if (!reading.value) return std::ifstream{file} ? finding_status : bad_usage_status;
+  slurm_client slurm;
+  cluster_settings settings;
+  changes now;
+  outcome o = slurm.settings(settings);
+  if (o) o = slurm.poll(now);
+  if (!o) return complain({"slurmctld does not answer: " + o.text + " (SLURM_CONF names the cluster)"});
+  const auto found = findings(*reading.value, settings, now);
+  for (const std::string& f : found) std::cout << f << '\n';
+  if (found.empty()) std::cout << "nothing found\n";
+  return found.empty() ? 0 : finding_status;
+}
+
+int replay_log(const std::string& config_file, const std::string& file) {
+  std::optional<std::string> config_text;
+  if (!config_file.empty()) {
+    auto reading = read_config(config_file);
+    if (!reading.value) return complain(reading.problems);
+    config_text = reading.value->text;
+  }
+  std::ifstream in{file};
+  if (!in) return complain({file + ": can't be read (expected a log of events)"});
+  const replay_result r = replay(in, config_text);
+  if (!r.problem.empty()) return complain({file + ": " + r.problem});
+  std::cout << r.schedulers << " schedulers, " << r.events << " events, " << r.cycles << " cycles, "
+            << r.plans << " with a plan: " << (r.differences.empty() ? "all the same" : "not the same")
+            << '\n';
+  for (const std::string& d : r.differences) std::cout << d << '\n';
+  return r.differences.empty() ? 0 : finding_status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "Gives a Slurm cluster quotas with lending, reclaim, fair shares, reservations and explanations.\n"
+      "Jobs of the governed partitions are held on submission (job_submit.lua) and released when the policy\n"
+      "admits them. The cluster is that of SLURM_CONF.\n"};
+  app.name("allot-slurm");
+  app.footer(
+      "\nExit status: 0, 1 if something was found, 2 if the command line or the configuration is wrong.\n"
+      "The sources are under the Boost Software License 1.0. This program is linked with libslurm, which is\n"
+      "under the GNU General Public License, version 2 or later, with an exception for OpenSSL: whoever "
+      "passes\n"
+      "the program on does so under these terms.");
+  app.require_subcommand(1);
+  std::string config_file;
+  std::string log_file;
+  daemon_options options;
+
+  CLI::App* const run = app.add_subcommand("run", "Govern the cluster, in the foreground");
+  run->add_option("--config", config_file, "The configuration (see the guide)")->required();
+  run->add_flag("--observe", options.observes, "Only say what would be done: nothing is touched");
+  run->add_option("--ticks", options.ticks, "End after so many polls");
+  run->footer("SIGTERM and SIGINT end it, and jobs go on. SIGHUP reads the configuration again.");
+
+  CLI::App* const checks =
+      app.add_subcommand("check", "Say what is wrong with the configuration and the cluster");
+  checks->add_option("--config", config_file, "The configuration")->required();
+
+  CLI::App* const replays =
+      app.add_subcommand("replay-log", "Replay a log of events and compare the plans of every cycle");
+  replays->add_option("--config", config_file, "Replaces the configuration that the log repeats");
+  replays->add_option("EVENTS", log_file, "The file that \"events\" of the configuration names")->required();
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : bad_usage_status;
+  }
+  if (*checks) return check(config_file);
+  if (*replays) return replay_log(config_file, log_file);
+  options.config_file = config_file;
+  return run_daemon(options);
+}
