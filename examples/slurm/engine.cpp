@@ -222,7 +222,7 @@ std::vector<node_share> engine::shares_of(allocation a) const {
       same->cpus += cpus;
     }
   }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.node < b.node; });
+  std::sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.node < y.node; });
   return all;
 }
 

@@ -261,7 +261,7 @@ replay_result replay(std::istream& in, const std::optional<std::string>& config_
         const auto now = cycle->to_number<std::int64_t>();
         const decision& d = it->step(now);
         ++result.cycles;
-        result.plans += d.empty() ? 0 : 1;
+        if (!d.empty()) ++result.plans;
         if (const std::string text = to_json(d, now); text != line) differs(line, text);
         continue;
       }
