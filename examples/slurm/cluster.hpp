@@ -89,6 +89,8 @@ struct job {
   bool is_held = false;
   /// It will be pending again once it is clean.
   bool is_requeued = false;
+  /// It is over because it failed, or was ended by a signal: not completed, cancelled or out of time.
+  bool has_failed = false;
   /// Whether `requeue` will do: else it is never preempted.
   bool may_requeue = true;
   /// Part of a heterogeneous job.
@@ -210,7 +212,7 @@ class cluster {
   [[nodiscard]] virtual outcome hold(const job& j, const comments& say) = 0;
   /// Sends a signal to the batch script and the steps of a running job.
   [[nodiscard]] virtual outcome warn(const job& j, int signal) = 0;
-  /// Ends a running job; it is then pending and held.
+  /// Ends a running job, or takes one that has just failed; it is then pending and held.
   [[nodiscard]] virtual outcome requeue(const job& j) = 0;
   [[nodiscard]] virtual outcome comment(const job& j, const comments& say) = 0;
 };

@@ -59,6 +59,8 @@ void governor::tick(moment now) {
   const auto account = [&] {
     last_.load_us = c.load_us;
     last_.tick_us = cpu_us() - begin - c.load_us;
+    totals_.load_us += last_.load_us;
+    totals_.tick_us += last_.tick_us;
   };
   if (!polled) {
     ++totals_.away;

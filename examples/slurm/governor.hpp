@@ -103,6 +103,8 @@ class governor {
     /// Why it is refused or not ready.
     std::string reason{};
     bool is_dirty = false;
+    /// The first promised start that was logged.
+    allot::instant promised = allot::without_end;
   };
   using records = std::map<job_key, record>;
 

@@ -65,7 +65,15 @@ void governor::act(const decision& d) {
   }
   for (const auto& a : d.admissions) admit(a);
   for (const job_key& k : d.pending) {
-    if (const auto at = records_.find(k); at != records_.end()) dirty(at->second);
+    const auto at = records_.find(k);
+    if (at == records_.end()) continue;
+    record& r = at->second;
+    dirty(r);
+    const auto p = engine_->promised(k);
+    if (p && p->first_start != r.promised) {
+      r.promised = p->first_start;
+      log_("reserve", {{"job", to_string(k)}, {"user", r.is.user}, {"start", time_text(p->first_start)}});
+    }
   }
 }
 
@@ -157,6 +165,22 @@ void governor::push_out(record& r) {
     e.key = j.key;
     tell(e);
     enter(r, phase::waiting);
+    return;
+  }
+  if (j.state == run_state::ended) {
+    // It died of the warning.
+    const outcome o = slurm_.requeue(j);
+    r.next_try = now_.steady + retry_ms;
+    if (done(o)) ++totals_.requeued;
+    log_("requeue", {{"job", id},
+                     {"user", j.user},
+                     {"for", for_whom},
+                     {"why", "it ended when it was warned"},
+                     {"failed", o.text}});
+    if (o.is == outcome::kind::refused || o.is == outcome::kind::too_late) {
+      const job_key over = j.key;
+      forget(over);
+    }
     return;
   }
   if (j.state != run_state::running) return;

@@ -46,8 +46,13 @@ bool governor::take_in(changes&& c) {
     // Another job that got the id of one that Slurm has forgotten.
     if (at != records_.end() && at->second.is.submitted != j.submitted) forget(k);
     if (j.state == run_state::ended) {
-      forget(k);
-      continue;
+      // What dies of the warning comes back.
+      const bool comes_back = at != records_.end() && at->second.at == phase::leaving && at->second.warned &&
+                              j.has_failed && j.may_requeue && at->second.is.submitted == j.submitted;
+      if (!comes_back) {
+        forget(k);
+        continue;
+      }
     }
     records_[k].is = std::move(j);
     changed.push_back(k);

@@ -146,7 +146,9 @@ std::string replace_file(const std::string& path, const std::string& text, bool 
     ::unlink(beside.c_str());
     return std::string{what} + ' ' + beside + ": " + std::strerror(error);
   };
-  const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  // A name that somebody else has put there is not followed.
+  ::unlink(beside.c_str());
+  const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
   if (file < 0) return failed("can't create");
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t n = ::write(file, text.data() + done, text.size() - done);

@@ -105,13 +105,7 @@ snapshot governor::look() const {
     for (const node_share& share : has_nodes || r.at == phase::released ? where : std::vector<node_share>{}) {
       const auto at = node_at.find(share.node);
       if (at == node_at.end() || share.gpus == 0) continue;
-      auto& of = s.nodes[at->second].used;
-      const auto same = std::find_if(of.begin(), of.end(), [&](const auto& u) { return u.first == quota; });
-      if (same == of.end()) {
-        of.emplace_back(quota, share.gpus);
-      } else {
-        same->second += share.gpus;
-      }
+      s.nodes[at->second].used.push_back({is_governed ? to_string(k) : std::string{}, quota, share.gpus});
     }
     if (!is_governed) continue;
     snapshot::job to;
@@ -139,6 +133,7 @@ snapshot governor::look() const {
       default:
         to.phase = job_phase::waiting;
     }
+    ++s.phases[static_cast<std::size_t>(to.phase)];
     to.request = row(r.what.request);
     to.preemptible = j.may_requeue;
     to.submitted = j.submitted * 1000;

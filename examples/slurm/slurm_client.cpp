@@ -197,6 +197,8 @@ void read_places(const slurm_job_info_t& from, job& to) {
   const bool is_pending = (from.job_state & JOB_STATE_BASE) == JOB_PENDING;
   j.is_held = is_pending && from.priority == 0;
   j.is_requeued = is_pending && j.state == run_state::completing;
+  const std::uint32_t base = from.job_state & JOB_STATE_BASE;
+  j.has_failed = base == JOB_FAILED || base == JOB_NODE_FAIL || base == JOB_PREEMPTED;
   j.may_requeue = from.requeue != 0 && from.batch_flag != 0;
   j.is_heterogeneous = from.het_job_id != 0;
   j.account = text(from.account);

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace allot_slurm {
@@ -91,8 +90,13 @@ struct snapshot {
     /// "up", "down" or "drained".
     std::string state{};
     std::size_t gpus = 0;
-    /// By quota (an index) of governed jobs, and the GPUs of each; with others' jobs as no quota.
-    std::vector<std::pair<std::optional<std::size_t>, std::size_t>> used{};
+    struct use {
+      /// Empty, and without a quota: a job that is not governed.
+      std::string job{};
+      std::optional<std::size_t> quota{};
+      std::size_t gpus = 0;
+    };
+    std::vector<use> used{};
   };
   /// What one quota's jobs use of another's pool.
   struct loan {
@@ -129,6 +133,9 @@ struct snapshot {
     std::uint64_t failed_calls = 0;
     /// Ticks in which slurmctld did not answer.
     std::uint64_t away = 0;
+    /// Sums of `cost`.
+    std::int64_t load_us = 0;
+    std::int64_t tick_us = 0;
   };
   /// Of the last tick: processor time in microseconds, by libslurm to load and unpack and by everything else,
   /// and the calls.
@@ -148,6 +155,8 @@ struct snapshot {
   std::vector<std::string> resources{};
   /// In the order of the configuration file.
   std::vector<quota> quotas{};
+  /// How many governed jobs there are, by phase.
+  std::array<std::size_t, job_phase_names.size()> phases{};
   /// Those that run or leave first, then those that wait; each by submission. At most `most_waiting` that
   /// wait are listed.
   std::vector<job> jobs{};
