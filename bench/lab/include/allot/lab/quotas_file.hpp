@@ -35,7 +35,7 @@ struct quotas_file {
   std::vector<std::string> resources{};
   /// The policy with its parts and options.
   named_policy policy;
-  /// Its name with all that is set: "standard (placement spread)".
+  /// Its name with all that is set: "standard (placement fgd)".
   std::string policy_name{};
   /// How nodes are chosen, and the seed of policies that choose at random.
   gpu::placement_name placement = gpu::placement_name::best;
