@@ -83,9 +83,20 @@ bool slurm_places::could_ever_fit(const pod_request& d) const {
   if (!must_spread(d)) return true;
   const auto pods = inventory().pods_of(d);
   if (!pods) return false;
-  std::size_t nodes = 0;
-  for (const auto& t : inventory().layout().types()) nodes += t.shape_on(pods->each) ? t.nodes.size() : 0;
-  return nodes >= d.pods;
+  const auto& layout = inventory().layout();
+  const auto could_spread_over = [&](std::span<const node_id> nodes) {
+    const auto suits = [&](node_id n) { return layout.type_of(n).shape_on(pods->each).has_value(); };
+    return std::count_if(nodes.begin(), nodes.end(), suits) >= static_cast<std::ptrdiff_t>(d.pods);
+  };
+  const auto* near = inventory().nearness();
+  if (near != nullptr && d.required_level < near->levels()) {
+    const auto domains = near->domains_of(d.required_level);
+    return std::any_of(domains.begin(), domains.end(),
+                       [&](const auto domain) { return could_spread_over(near->nodes(domain)); });
+  }
+  std::vector<node_id> all(layout.size());
+  for (std::size_t n = 0; n < all.size(); ++n) all[n] = node_id{n};
+  return could_spread_over(all);
 }
 
 allot::gpu::unplaceable slurm_places::why_not(const pod_request& d) const {
