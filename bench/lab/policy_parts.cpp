@@ -86,9 +86,11 @@ void set_option(any_preset& to, std::int64_t value) {
 
 const std::vector<preset_option>& options_of_presets() {
   using kind = option_kind;
-  static const std::vector<std::string_view> order_words{"queue", "shortest_estimate"};
+  static const std::vector<std::string_view> order_words{"queue", "shortest_estimate", "aged"};
   static const std::string_view jobs_without =
-      "\"queue\" or \"shortest_estimate\": the order of the jobs that hold none";
+      "\"queue\", \"shortest_estimate\" or \"aged\" (short and large ones first, until others have waited "
+      "long "
+      "enough): the order of the jobs that hold none";
   static const std::vector<preset_option> options{
       {"hyperpod",
        "idle",

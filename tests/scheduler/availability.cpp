@@ -206,6 +206,40 @@ TEST_CASE("availability: a gang gets its nodes while small jobs backfill") {
   CHECK(h[1].start == 101);
 }
 
+TEST_CASE("availability: owners that reclaim may backfill like all others") {
+  std::vector<timed_job> jobs{{.quota = b, .gpus = 2, .duration = 100, .estimate = 100},
+                              {.quota = a, .gpus = 8, .submit = 1, .duration = 50, .estimate = 50},
+                              {.quota = c, .gpus = 1, .submit = 2, .duration = 98, .estimate = 98},
+                              {.quota = c, .gpus = 1, .submit = 3, .duration = 98, .estimate = 98}};
+  for (const bool backfill : {false, true}) {
+    auto h = reserving_host(jobs, allot_test::timed_view{&jobs}, 2, allot_test::gpu_pool{8}, 1);
+    allot::queue_settings settings = h.scheduler().settings(c);
+    settings.owners_backfill = backfill;
+    REQUIRE(h.scheduler().configure(c, settings).empty());
+    h.run_all([](instant) {});
+    CHECK(*h[2].start == 2);
+    // Nobody borrows from it until the gang does, and then it reclaims.
+    CHECK(*h[3].start == (backfill ? 100 : 3));
+  }
+}
+
+TEST_CASE("availability: with aged jobs and owners that backfill no start is late but for an owner's claim") {
+  seen all;
+  allot_test::for_each_seed(300, [&](random_source& random) {
+    const std::int64_t each = random.between(1, 8);
+    const auto jobs = random_jobs(random, 4 * each, {});
+    allot::standard by;
+    by.reservations = static_cast<std::uint32_t>(random.between(1, 4));
+    auto made =
+        allot::make_scheduler(by, allot_test::timed_view{&jobs}, teams(each), allot_test::gpu_pool{4 * each});
+    auto& s = made.value();
+    REQUIRE(s.settings(a).owners_backfill);
+    allot_test::timed_host<std::remove_cvref_t<decltype(s)>> h{jobs, std::move(s)};
+    check_promises(h, jobs, {delay_cause::owner}, all);
+  });
+  CHECK(all.promised > 100);
+}
+
 TEST_CASE("availability: a closed node moves a promise, which says so") {
   std::vector<timed_job> jobs{{.quota = b, .gpus = 4, .duration = 50, .estimate = 50},
                               {.quota = a, .gpus = 8, .submit = 1, .duration = 10, .estimate = 10}};

@@ -56,7 +56,17 @@ TEST_CASE("own_surplus: order and entitlements follow the rule") {
   CHECK_FALSE(standard.scheduler().entitled(standard.quota("a")));
 }
 
-TEST_CASE("own_surplus: its guard judges rivals unless another is chosen by name") {
-  CHECK(allot::divided_by<last_first>{}.judges_rivals());
-  CHECK_FALSE(allot::divided_by<last_first>{.parts = {}}.judges_rivals());
+TEST_CASE("own_surplus: a quota takes from a rival with a larger part of its entitlement") {
+  allot_test::preset_host<last_served_first> h{{{.name = "all", .nominal = allot::gpus(8)},
+                                                {.name = "a", .parent = "all"},
+                                                {.name = "b", .parent = "all"}}};
+  for (const char* name : {"a1", "a2", "a3", "a4"}) h.submit(name, "a", 2);
+  CHECK(h.settle().find("a4") != std::string::npos);
+  h.submit("b1", "b", 2);
+  h.submit("b2", "b", 2);
+  const std::string taken = h.settle();
+  INFO(taken);
+  CHECK(taken.find("b1") != std::string::npos);
+  CHECK(taken.find("b2") != std::string::npos);
+  CHECK(h.settle().empty());
 }

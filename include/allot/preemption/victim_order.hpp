@@ -74,7 +74,8 @@ concept orders_within_quota = requires(const Order order, const running_job<N>& 
 ///
 /// Within a quota jobs yield in the order of `compare_as_victims`, unless the order has a member
 /// `within_quota(a, b, now)` that says whether a yields before b: a strict total order, and one that the key
-/// follows, or the best job of a quota hides behind another.
+/// follows, or the best job of a quota hides behind another. If that depends on the order's options, a member
+/// `orders_within()` says whether it has one; without one, a search does not sort the jobs of a quota.
 template <class Order, std::size_t N>
 concept victim_order = requires(const Order order, const ledger<N>& l, const victim_candidate<N>& d) {
   { order(l, d) } -> std::totally_ordered;

@@ -245,17 +245,21 @@ class exhaustive_cycle {
   // Promises.
 
   /// Whether a job takes precedence over a promise: its priority in the same quota is higher, or it uses
-  /// what its quota owns, and the promised job is to borrow.
+  /// what its quota owns, and the promised job is to borrow. Who reclaims does so in `make_room`.
   [[nodiscard]] auto claims_of(Session& session) {
     return [this, &session](const record& r, const typename Session::promised_job& p) {
       const record& promised = session.at(p.job);
       const bool is_own = r.facts.quota == promised.facts.quota;
       const bool claims = is_own ? session.settings(r.facts.quota).order == queue_order::priority &&
                                        r.facts.priority > promised.facts.priority
-                                 : p.what.borrows && !session.would_borrow(r);
+                                 : !waits_for_loans(session.settings(r.facts.quota)) && p.what.borrows &&
+                                       !session.would_borrow(r);
       claims_ = claims_ || claims;
       return claims;
     };
+  }
+  [[nodiscard]] static bool waits_for_loans(const queue_settings& settings) noexcept {
+    return settings.owners_backfill && settings.preempt.reclaim == preempt_reclaim::any;
   }
   /// Whether one more job of x may hold a reservation.
   [[nodiscard]] static bool may_promise(const Session& session, quota_id x) {
@@ -289,6 +293,7 @@ class exhaustive_cycle {
       promise_anew(session, [cause](const record&) { return cause; });
     } else {
       const bool all = news.may_move_starts(session.now());
+      const std::size_t before = session.promised().size();
       to_keep_.clear();
       for (const auto& p : session.promised()) {
         if (all || p.what.start <= session.now()) to_keep_.push_back(p);
@@ -297,8 +302,20 @@ class exhaustive_cycle {
         keep(session, p, cause);
         if (claimant_) break;
       }
+      if (session.anyone_preempts() && session.promised().size() < before) let_owners_claim(session);
     }
     renew_promises(session);
+  }
+  /// A promised job that has started may borrow what the owner of another promise can reclaim.
+  void let_owners_claim(Session& session) {
+    to_keep_.clear();
+    for (const auto& p : session.promised()) {
+      if (!p.what.borrows && p.what.start > session.now()) to_keep_.push_back(p);
+    }
+    for (const auto& p : to_keep_) {
+      if (claimant_) return;
+      keep(session, p, delay_cause::none);
+    }
   }
   /// Renews the promises whose capacity a job has claimed.
   void renew_promises(Session& session) {

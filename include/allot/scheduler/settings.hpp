@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
+#include <allot/core/ratio.hpp>
 #include <allot/core/result.hpp>
+#include <allot/core/time.hpp>
 #include <allot/preemption/settings.hpp>
 
 #include <cstdint>
@@ -67,7 +69,26 @@ enum class backfill_order : std::uint8_t {
   queue,
   /// The shortest estimate first (SJBF), then that of the queue.
   shortest_estimate,
+  /// Short jobs pass long ones, and large ones pass small ones, until these have waited long enough: the
+  /// order of the queue, in which a job counts as submitted later by `aged_delay`. Jobs get their
+  /// reservations in this order, too. (With `shortest_estimate` a long job may be passed for ever, and the
+  /// oldest jobs hold the reservations, behind which large ones line up for days.)
+  aged,
 };
+/// The whole of what `aged_delay` takes a part of.
+inline constexpr std::int64_t share_of_all = 1024;
+/// With `backfill_order::aged`: by how much later than its submission a job takes its turn. Ten times its
+/// estimate, divided by 1 + 8 s, where s is the part that it requests of what its quota could use with all
+/// others idle, in `share_of_all`ths. Nothing for an unknown estimate (`without_end`). Saturates.
+[[nodiscard]] constexpr instant aged_delay(instant estimate, std::int64_t share) noexcept {
+  constexpr std::int64_t estimates = 10;
+  constexpr std::int64_t size = 8;
+  if (estimate == without_end || estimate <= 0) return 0;
+  const std::int64_t part = share < 0 ? 0 : share > share_of_all ? share_of_all : share;
+  const wide delay = static_cast<wide>(estimate) * static_cast<wide>(estimates * share_of_all) /
+                     static_cast<wide>(share_of_all + size * part);
+  return delay < static_cast<wide>(without_end) ? static_cast<instant>(delay) : without_end;
+}
 /// The name of the enumerator; empty if there is no such value.
 [[nodiscard]] constexpr std::string_view to_string(backfill_order value) noexcept {
   switch (value) {
@@ -75,6 +96,8 @@ enum class backfill_order : std::uint8_t {
       return "queue";
     case backfill_order::shortest_estimate:
       return "shortest_estimate";
+    case backfill_order::aged:
+      return "aged";
   }
   return "";
 }
@@ -127,6 +150,11 @@ struct queue_settings {
   std::uint32_t reservations = 1;
   /// With `queue_head::reserve`: the order of the other jobs once all reservations are held.
   backfill_order backfill = backfill_order::queue;
+  /// With `queue_head::reserve` and `preempt_reclaim::any`: whether jobs that use what the quota owns
+  /// backfill like all others where a job with a reservation is to borrow it; when that job runs, they take
+  /// it back. Otherwise they start at once, and a large job that borrows waits until the owners have nothing
+  /// to do.
+  bool owners_backfill = false;
 
   friend bool operator==(const queue_settings&, const queue_settings&) = default;
 };

@@ -163,7 +163,15 @@ class victim_queue {
 
  private:
   static constexpr std::size_t no_scope = std::numeric_limits<std::size_t>::max();
-  static constexpr bool in_own_order = orders_within_quota<Order, N>;
+  /// Whether the order has one of its own within a quota. One that has it by options says so at run time.
+  static constexpr bool may_have_own_order = orders_within_quota<Order, N>;
+  [[nodiscard]] bool in_own_order() const {
+    if constexpr (may_have_own_order && requires { order_.orders_within(); }) {
+      return order_.orders_within();
+    } else {
+      return may_have_own_order;
+    }
+  }
 
   /// The quotas on the far side of one ancestor that borrow from beyond it: `count` sources from `first` on.
   /// Their jobs may be preempted as borrowers once `side` owns the request. No `side`: they are the own jobs
@@ -289,13 +297,17 @@ class victim_queue {
   }
 
   [[nodiscard]] const running_job<N>& next_of(const victim_source& g) const {
-    if constexpr (in_own_order) return g.jobs[heaps_[g.first]];
+    if constexpr (may_have_own_order) {
+      if (in_own_order()) return g.jobs[heaps_[g.first]];
+    }
     return g.jobs[g.left - 1];
   }
   void drop_next(const beneficiary<N>& b, victim_source& g) {
-    if constexpr (in_own_order) {
-      const auto heap = heaps_.begin() + static_cast<std::ptrdiff_t>(g.first);
-      std::pop_heap(heap, heap + static_cast<std::ptrdiff_t>(g.left), later_in(b, g));
+    if constexpr (may_have_own_order) {
+      if (in_own_order()) {
+        const auto heap = heaps_.begin() + static_cast<std::ptrdiff_t>(g.first);
+        std::pop_heap(heap, heap + static_cast<std::ptrdiff_t>(g.left), later_in(b, g));
+      }
     }
     --g.left;
   }
@@ -310,7 +322,9 @@ class victim_queue {
     ++g.offer;
     g.refused = false;
     g.left = g.jobs.size();
-    if constexpr (in_own_order) make_heap(b, g);
+    if constexpr (may_have_own_order) {
+      if (in_own_order()) make_heap(b, g);
+    }
     enqueue(l, b, i);
   }
   void make_heap(const beneficiary<N>& b, victim_source& g) {
@@ -331,12 +345,12 @@ class victim_queue {
     const dimensions help = helpful(l, b, g);
     if (help != contested_) spared_some_ = true;
     if (help == dimensions{}) return;
-    if constexpr (in_own_order) {
-      if (g.first == victim_source::no_heap) make_heap(b, g);
+    if constexpr (may_have_own_order) {
+      if (in_own_order() && g.first == victim_source::no_heap) make_heap(b, g);
     }
     for (; g.left > 0 && !may_be_asked(l, b, g, help, next_of(g)); drop_next(b, g)) {
       // Jobs are sorted by priority, lowest next.
-      if (!in_own_order && ends_at(b, g, next_of(g))) g.left = 1;
+      if (!in_own_order() && ends_at(b, g, next_of(g))) g.left = 1;
     }
     if (g.left == 0) return;
     queue_.push_back({order_(l, candidate_of(g, b)), i, g.offer});

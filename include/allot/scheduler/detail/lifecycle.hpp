@@ -240,6 +240,7 @@ class lifecycle {
     r.where = {};
     r.promised = false;
     quota_state& q = state_of(r.facts.quota);
+    r.rank.submitted = turn_of(r, q.settings);
     q.queue.push(r.request_class, {r.rank, id, ++r.ticket, r.estimate});
     queue_changes_.note({id, r.ticket, true});
     q.asked += r.facts.request;
@@ -596,6 +597,21 @@ class lifecycle {
     }
   }
   [[nodiscard]] quota_state& state_of(quota_id x) { return quotas_[x.index()]; }
+  /// The time of submission by which the job takes its turn.
+  [[nodiscard]] instant turn_of(const record& r, const queue_settings& settings) const {
+    if (settings.head != queue_head::reserve || settings.backfill != backfill_order::aged) {
+      return r.facts.submitted;
+    }
+    std::int64_t share = 0;
+    for (std::size_t d = 0; d < n; ++d) {
+      const quantity most = books_.assumed().potential(r.facts.quota, d);
+      if (most <= quantity{} || most == quantity::unlimited() || r.facts.request[d] <= quantity{}) continue;
+      const wide part = static_cast<wide>(r.facts.request[d].in_milli()) * static_cast<wide>(share_of_all) /
+                        static_cast<wide>(most.in_milli());
+      share = std::max(share, static_cast<std::int64_t>(std::min(part, static_cast<wide>(share_of_all))));
+    }
+    return later(r.facts.submitted, aged_delay(r.estimate, share));
+  }
   void on_new_tree() {
     quota_state nothing_said;
     nothing_said.settings = defaults_;

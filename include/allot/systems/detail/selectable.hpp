@@ -16,7 +16,6 @@
 #include <allot/systems/named_parts.hpp>
 #include <allot/systems/selectable_surplus.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,23 +29,13 @@ inline namespace v0 {
 
 namespace detail {
 
-/// A surplus rule, of the chosen parts if it can be made of them.
-template <class Surplus>
-[[nodiscard]] Surplus surplus_of(const named_parts& parts) {
-  if constexpr (std::constructible_from<Surplus, const named_parts&>) {
-    return Surplus(parts);
-  } else {
-    return Surplus{};
-  }
-}
-
 /// State beyond the ledger that orders and guards consult, reflecting the decisions taken so far.
-template <std::size_t N, class Surplus>
+template <std::size_t N>
 class fairness_state {
  public:
   explicit fairness_state(const named_parts& parts)
       : chosen_(parts),
-        entitlements_(surplus_of<Surplus>(parts)),
+        entitlements_(selectable_surplus(parts)),
         history_(history_settings{.half_life = parts.half_life, .window = parts.window}) {}
 
   template <class Session>
@@ -115,7 +104,7 @@ class fairness_state {
   }
 
   [[nodiscard]] const named_parts& chosen() const noexcept { return chosen_; }
-  [[nodiscard]] const division<N, Surplus>& entitlements() const noexcept { return entitlements_; }
+  [[nodiscard]] const division<N, selectable_surplus>& entitlements() const noexcept { return entitlements_; }
   [[nodiscard]] const fair_tree& users() const noexcept { return users_; }
 
   subtree_usage<N> usage;
@@ -137,7 +126,7 @@ class fairness_state {
   }
 
   named_parts chosen_;
-  division<N, Surplus> entitlements_;
+  division<N, selectable_surplus> entitlements_;
   usage_history<N> history_;
   fair_tree users_;
   std::vector<resources<N>> own_;
@@ -146,9 +135,9 @@ class fairness_state {
 };
 
 /// The quota order that is chosen.
-template <std::size_t N, class Surplus>
+template <std::size_t N>
 struct selectable_order {
-  const fairness_state<N, Surplus>* state = nullptr;
+  const fairness_state<N>* state = nullptr;
 
   using by_share = within_nominal_then_borrowed_share::key;
   using by_number = std::pair<std::int64_t, by_share>;
@@ -164,7 +153,7 @@ struct selectable_order {
       case quota_order_name::dominant_share:
         return lowest_total_share<N>{total, state->capacity}(l, c);
       case quota_order_name::saturation:
-        return lowest_saturation<N, division<N, Surplus>>{total, &state->entitlements()}(l, c);
+        return lowest_saturation<N, division<N, selectable_surplus>>{total, &state->entitlements()}(l, c);
       case quota_order_name::fair_tree:
         return by_number{static_cast<std::int64_t>(state->users().rank(c.origin)), by_share{{}, c.head}};
       case quota_order_name::under_nominal:
@@ -204,9 +193,9 @@ struct selectable_victim_order {
   }
 };
 
-template <std::size_t N, class Surplus>
+template <std::size_t N>
 struct selectable_guard {
-  const fairness_state<N, Surplus>* state = nullptr;
+  const fairness_state<N>* state = nullptr;
 
   static constexpr bool less_fair_when_larger = true;
   static constexpr std::size_t strategies = 2;
@@ -233,14 +222,14 @@ struct selectable_guard {
 };
 
 /// The exhaustive cycle, with the state of its order and guard kept up to date. Not copyable.
-template <class Session, class Surplus = selectable_surplus>
+template <class Session>
 class selectable_cycle {
  public:
   static constexpr std::size_t n = Session::n;
 
   template <class SelectablePolicies>
   explicit selectable_cycle(const SelectablePolicies& p)
-      : state_(std::make_unique<fairness_state<n, Surplus>>(p.parts)), cycle_(parts_of(p, *state_)) {}
+      : state_(std::make_unique<fairness_state<n>>(p.parts)), cycle_(parts_of(p, *state_)) {}
 
   void reset(Session& session) {
     state_->reset(session);
@@ -253,19 +242,13 @@ class selectable_cycle {
   [[nodiscard]] bool restore_past_usage(const Session& session, std::span<const std::uint64_t> numbers) {
     return state_->restore_past_usage(session, numbers);
   }
-  /// Of a rule of one's own, which all of its decisions follow.
-  [[nodiscard]] const resources<n>& entitled(quota_id x) const
-      requires(!std::same_as<Surplus, selectable_surplus>) {
-    return state_->entitlements().entitled(x);
-  }
 
  private:
-  using policies_type = policies<selectable_order<n, Surplus>, by_settings, selectable_victim_order<n>,
-                                 selectable_guard<n, Surplus>>;
+  using policies_type =
+      policies<selectable_order<n>, by_settings, selectable_victim_order<n>, selectable_guard<n>>;
 
   template <class SelectablePolicies>
-  [[nodiscard]] static policies_type parts_of(const SelectablePolicies& p,
-                                              const fairness_state<n, Surplus>& state) {
+  [[nodiscard]] static policies_type parts_of(const SelectablePolicies& p, const fairness_state<n>& state) {
     policies_type result;
     result.quotas.state = &state;
     result.guard.state = &state;
@@ -274,7 +257,7 @@ class selectable_cycle {
     return result;
   }
 
-  std::unique_ptr<fairness_state<n, Surplus>> state_;
+  std::unique_ptr<fairness_state<n>> state_;
   typename policies_type::template cycle<Session> cycle_;
 };
 
