@@ -18,13 +18,10 @@ Line = collections.namedtuple("Line", "at word values text")
 
 
 def program():
-    named = os.environ.get("ALLOT_SLURM")
-    found = [named] if named else [
-        os.path.join(TOP, "build/release", part, "allot-slurm") for part in ("examples/slurm", "examples", "bench", "")]
-    for path in found:
-        if os.access(path, os.X_OK):
-            return os.path.abspath(path)
-    raise ClusterError(f"no program allot-slurm ({', '.join(found)}): ./dev slurm builds it")
+    path = os.environ.get("ALLOT_SLURM") or os.path.join(TOP, "build/release/allot-slurm")
+    if not os.access(path, os.X_OK):
+        raise ClusterError(f"no program {path}: ./dev slurm builds it")
+    return os.path.abspath(path)
 
 
 def configuration(cluster, quotas, accounts, policy="standard", name="allot", **slurm):

@@ -324,6 +324,7 @@ def part_hostile(part):
     # Altered after admission: it gives nodes back, and others may have them.
     shrinking = part.submit("team-d", gpus=2, nodes=4)
     part.check(part.runs([shrinking]), f"a job of four nodes runs: {part.state(shrinking)}")
+    part.check(watch.jobs[shrinking].gpus == 8, f"it gets what it asked for, 2 GPUs on each of 4 nodes: {watch.jobs[shrinking]}")
     after = part.submit("team-d", gpus=4)
     watch.idle(2.5)
     part.check(part.state(after) == "PENDING", f"its quota is full: {part.state(after)}")
