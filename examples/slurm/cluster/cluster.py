@@ -252,8 +252,7 @@ class Cluster:
         self.partitions = partitions or [f"PartitionName=main Nodes={self._range()} Default=YES MaxTime=INFINITE State=UP"]
         self.topology = topology
         if lua == "default":
-            governors = os.path.join(os.path.dirname(HERE), "job_submit.lua")
-            lua = governors if os.path.exists(governors) else os.path.join(HERE, "job_submit.lua")
+            lua = os.path.join(os.path.dirname(HERE), "job_submit.lua")
         self.lua = lua
         os.makedirs(self.directory, exist_ok=True)
         # Others than root submit, too.

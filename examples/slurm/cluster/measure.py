@@ -41,7 +41,7 @@ def signalled(cluster, since):
 
 
 def latency(options):
-    print("rounds: an owner submits a job of 8 GPUs while another team has borrowed all that is free")
+    print("An owner submits a job of 8 GPUs while another team has borrowed all that is free.", flush=True)
     for poll in options.polls:
         took, started = [], []
         with Cluster(options={"MinJobAge": 30}) as cluster:

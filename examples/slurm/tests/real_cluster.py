@@ -333,6 +333,8 @@ def part_hostile(part):
     for change in ("timelimit=1", "gres=gpu:1", "numnodes=1", "account=team-b", "requeue=0", "nice=100", "comment=mine\nagain",
                    "name=<i>", "features=x", "reqnodelist=n1", "starttime=now+1hour", "dependency=afterany:1", "partition=none"):
         cluster.run("scontrol", "update", f"jobid={after}", change, user="ben", check=False)
+    watch.idle(1)
+    part.check(watch.jobs[after].account == "team-d", "what is admitted stays charged to its account")
     # Still held and without nodes, everything about it may change; it is decided as it is then.
     waiting = part.submit("team-d", gpus=8)
     watch.idle(1.5)
