@@ -6,13 +6,13 @@
 #include "lab/policy_parts.hpp"
 #include "lab/tag_columns.hpp"
 #include "lab/terminal.hpp"
-#include "lab/text_table.hpp"
 #include "lab/workload.hpp"
 
 #include <allot/core/dimension_names.hpp>
 #include <allot/core/text.hpp>
 #include <allot/lab/decimal.hpp>
 #include <allot/lab/named_policy.hpp>
+#include <allot/lab/text_table.hpp>
 #include <allot/lab/trace_jobs.hpp>
 #include <allot/quota/tree.hpp>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // trace.json: what ran where, for Perfetto and chrome://tracing. The format is Chrome's trace events.
-#include "lab/json_writer.hpp"
 #include "lab/outputs.hpp"
 #include "lab/report.hpp"
 
 #include <allot/core/version.hpp>
+#include <allot/lab/json_writer.hpp>
 
 #include <algorithm>
 #include <bit>

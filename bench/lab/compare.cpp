@@ -8,9 +8,9 @@
 #include "lab/staging.hpp"
 #include "lab/sweep_results.hpp"
 #include "lab/terminal.hpp"
-#include "lab/text_table.hpp"
 
 #include <allot/lab/csv.hpp>
+#include <allot/lab/text_table.hpp>
 #include <allot/lab/trace.hpp>
 
 #include <fmt/core.h>

@@ -3,11 +3,11 @@
 
 #include "lab/outputs.hpp"
 #include "lab/report.hpp"
-#include "lab/text_table.hpp"
 
 #include <allot/core/time.hpp>
 #include <allot/lab/csv.hpp>
 #include <allot/lab/decimal.hpp>
+#include <allot/lab/text_table.hpp>
 #include <allot/lab/trace.hpp>
 
 #include <algorithm>

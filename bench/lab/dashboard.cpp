@@ -3,8 +3,9 @@
 
 #include "lab/outputs.hpp"
 #include "lab/report.hpp"
-#include "lab/text_table.hpp"
 #include "lab/time_text.hpp"
+
+#include <allot/lab/text_table.hpp>
 
 #include <fmt/core.h>
 

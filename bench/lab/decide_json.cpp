@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "lab/decide.hpp"
 
-#include "lab/json_writer.hpp"
 #include "lab/terminal.hpp"
+
+#include <allot/lab/json_writer.hpp>
 
 #include <fmt/core.h>
 

@@ -2,13 +2,13 @@
 #include "lab/experiment.hpp"
 
 #include "lab/files.hpp"
-#include "lab/json_writer.hpp"
 #include "lab/load.hpp"
 #include "lab/outputs.hpp"
 #include "lab/packed_input.hpp"
 #include "lab/time_text.hpp"
 
 #include <allot/core/version.hpp>
+#include <allot/lab/json_writer.hpp>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 // The story of a job, for people and for programs.
 #include "lab/explain_job.hpp"
-#include "lab/json_writer.hpp"
 #include "lab/terminal.hpp"
-#include "lab/text_table.hpp"
 
 #include <allot/core/text.hpp>
+#include <allot/lab/json_writer.hpp>
+#include <allot/lab/text_table.hpp>
 
 #include <fmt/core.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "lab/json_writer.hpp"
 #include "lab/replay_result.hpp"
 
 #include <allot/core/ratio.hpp>
+#include <allot/lab/json_writer.hpp>
 #include <allot/sim/metrics/figures.hpp>
 #include <allot/sim/metrics/statistics.hpp>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 // Converts the objects of KAI, which Run:ai is built on, to a scenario: Queues become its quotas, PodGroups
 // with their Pods its jobs, and Nodes, if there are any, its cluster.
-#include "lab/json_writer.hpp"
 #include "lab/kai_topology.hpp"
 #include "lab/kubernetes.hpp"
 
 #include <allot/gpu/cluster.hpp>
 #include <allot/lab/decimal.hpp>
+#include <allot/lab/json_writer.hpp>
 
 #include <algorithm>
 #include <array>

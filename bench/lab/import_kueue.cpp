@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // Converts Kueue's objects to a scenario: ClusterQueues and Cohorts become its quotas, Workloads its jobs.
-#include "lab/json_writer.hpp"
 #include "lab/kubernetes.hpp"
 #include "lab/resource_names.hpp"
 
 #include <allot/lab/decimal.hpp>
+#include <allot/lab/json_writer.hpp>
 
 #include <algorithm>
 #include <limits>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 // Alibaba's trace of 2023: a list of pods becomes a trace, a list of nodes the cluster of a scenario.
 #include "lab/import_table.hpp"
-#include "lab/json_writer.hpp"
 #include "lab/report.hpp"
 #include "lab/staging.hpp"
 
 #include <allot/gpu/cluster.hpp>
 #include <allot/lab/decimal.hpp>
+#include <allot/lab/json_writer.hpp>
 #include <allot/lab/openb_csv.hpp>
 
 #include <algorithm>

@@ -3,8 +3,9 @@
 
 #include "lab/errors.hpp"
 #include "lab/import_log.hpp"
-#include "lab/json_writer.hpp"
 #include "lab/kubernetes.hpp"
+
+#include <allot/lab/json_writer.hpp>
 
 #include <cstddef>
 #include <optional>

@@ -2,13 +2,13 @@
 #include "lab/outputs.hpp"
 
 #include "lab/figures_json.hpp"
-#include "lab/json_writer.hpp"
 #include "lab/recorder.hpp"
 #include "lab/replay.hpp"
 
 #include <allot/core/version.hpp>
 #include <allot/lab/csv.hpp>
 #include <allot/lab/decimal.hpp>
+#include <allot/lab/json_writer.hpp>
 #include <allot/sim/hash.hpp>
 
 #include <algorithm>

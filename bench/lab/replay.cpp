@@ -12,8 +12,9 @@
 #include "lab/staging.hpp"
 #include "lab/tag_columns.hpp"
 #include "lab/terminal.hpp"
-#include "lab/text_table.hpp"
 #include "lab/time_text.hpp"
+
+#include <allot/lab/text_table.hpp>
 
 #include <fmt/core.h>
 

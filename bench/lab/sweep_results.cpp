@@ -3,11 +3,11 @@
 
 #include "lab/deviation.hpp"
 #include "lab/json_reader.hpp"
-#include "lab/json_writer.hpp"
 #include "lab/packed_input.hpp"
-#include "lab/text_table.hpp"
 
 #include <allot/lab/csv.hpp>
+#include <allot/lab/json_writer.hpp>
+#include <allot/lab/text_table.hpp>
 
 #include <fmt/core.h>
 

@@ -19,7 +19,7 @@ struct character {
   std::size_t size = 0;
 };
 
-[[nodiscard]] character first_of(std::string_view text) {
+[[nodiscard]] character first_of(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const std::uint32_t lead = byte(0);
   if (lead < 0x80) return {lead, 1};
@@ -66,6 +66,15 @@ void append_escaped(std::string& to, char kind, std::uint32_t code, int digits) 
 }
 
 }  // namespace
+
+bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t size = first_of(text).size;
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
 
 std::string printable(std::string_view text) {
   return escaped(text, {});

@@ -5,9 +5,9 @@
 #include "lab/replay_headline.hpp"
 #include "lab/replay_run.hpp"
 #include "lab/report.hpp"
-#include "lab/text_table.hpp"
 
 #include <allot/lab/csv.hpp>
+#include <allot/lab/text_table.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include "lab/text_table.hpp"
+#include <allot/lab/text_table.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #pragma once
 
-#include "lab/terminal.hpp"
+#include <allot/lab/printable.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -17,6 +17,7 @@ namespace lab {
 /// A table for a terminal: the first column is left-aligned, the others, which are figures, right-aligned.
 class text_table {
  public:
+  /// With the heads of the columns: at least one.
   explicit text_table(std::vector<std::string> head) { add(std::move(head)); }
 
   /// Adds a row with as many cells as the head.

@@ -16,17 +16,20 @@ namespace lab {
 
 /// Writes JSON that people can read and programs can compare: members in the order of the calls, outer levels
 /// with a line for each member, inner ones on one line, numbers as plain decimals. (Boost.JSON writes
-/// everything on one line, and 0.5 as 5E-1.)
+/// everything on one line, and 0.5 as 5E-1.) Texts must be UTF-8. The calls must make one value, in JSON's
+/// order: in an object, every value follows its key.
 class json_writer {
  public:
   /// Objects and arrays of the first `open_levels` levels have their members on lines of their own.
   explicit json_writer(std::size_t open_levels = 2) : open_levels_(open_levels) {}
 
+  /// An object or array, and its end. Each call returns the writer, for the next one.
   json_writer& begin_object() { return begin('{'); }
   json_writer& end_object() { return end('}'); }
   json_writer& begin_array() { return begin('['); }
   json_writer& end_array() { return end(']'); }
 
+  /// The name of the next value.
   json_writer& key(std::string_view name) {
     separate();
     quote(name);
@@ -35,20 +38,27 @@ class json_writer {
     return *this;
   }
 
+  /// A text, with the escapes that JSON needs.
   json_writer& value(std::string_view s) {
     separate();
     quote(s);
     return *this;
   }
+  /// The same.
   json_writer& value(const char* s) { return value(std::string_view{s}); }
+  /// The same.
   json_writer& value(const std::string& s) { return value(std::string_view{s}); }
+  /// "true" or "false".
   json_writer& value(bool b) { return raw(b ? "true" : "false"); }
+  /// A whole number.
   json_writer& value(std::int64_t n) { return raw(std::to_string(n)); }
+  /// The same.
   json_writer& value(std::uint64_t n) { return raw(std::to_string(n)); }
   /// In whole units, exactly; an unlimited amount as a string.
   json_writer& value(quantity q) {
     return q.is_bounded() ? raw(to_string(q)) : value(std::string_view{to_string(q)});
   }
+  /// Nothing.
   json_writer& null() { return raw("null"); }
   /// A number that is already text.
   json_writer& raw(std::string_view number) {
@@ -57,6 +67,7 @@ class json_writer {
     return *this;
   }
 
+  /// A key with its value.
   template <class T>
   json_writer& member(std::string_view name, const T& v) {
     return key(name).value(v);
