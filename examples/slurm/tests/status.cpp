@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "../status.hpp"
+
+#include "snapshots.hpp"
+
+#include <allot/lab/printable.hpp>
+
+#include <doctest/doctest.h>
+#include <boost/json.hpp>
+
+#include <cstdlib>
+#include <ctime>
+#include <string>
+
+namespace json = boost::json;
+using namespace allot_slurm;
+
+namespace {
+
+/// Times in tables are local.
+struct in_utc {
+  in_utc() {
+    setenv("TZ", "UTC", 1);
+    tzset();
+  }
+};
+
+[[nodiscard]] bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("status: quotas in the order of the tree, loans, reservations, and who waits why") {
+  const in_utc utc;
+  snapshot s = test::sample("lab");
+  s.jobs[0].reason = "12 GPUs are free, and it needs 16";
+  s.jobs[0].user = "ana";
+  const std::string text = status_text(s);
+  CHECK(text.substr(0, text.find('\n')) == "cluster lab, policy standard, 2026-11-23T21:14:05");
+  CHECK(contains(text,
+                 "Quotas: gpu\n"
+                 "  quota    nominal  used  lent  borrowed  wants  share  running  waiting  entitled\n"
+                 "  lab          128    80     0         0     16  0.125        3        2       128\n"
+                 "    lab/a       48    60     0        12     16  0.125        3        2        48\n"
+                 "    lab/b       80    20    12         0     16  0.125        3        2        80\n"));
+  CHECK(contains(text, "Quotas: cpu\n  quota      nominal"));
+  CHECK(contains(text, "Nodes: 1 of 3 up with 8 GPUs, 14 GPUs in use\n  n2 down, lab drained\n"));
+  CHECK(contains(text, "Loans\n  lab/b lends 12 gpu to lab/a\n"));
+  CHECK(contains(text,
+                 "  100 of lab/a starts by 2026-11-23T21:24:05, when these have left: 105; first promised:\n"
+                 "  2026-11-23T21:19:05; later because: lab\n"
+                 "  101 of lab/b is next\n"));
+  CHECK(contains(text,
+                 "Waiting (1)\n"
+                 "  100  ana  lab/a  8 gpu, 64 cpu  for 12 min  starts by 2026-11-23T21:24:05\n"
+                 "      12 GPUs are free, and it needs 16\n"));
+  CHECK(contains(text, "Leaving (1)\n"));
+  CHECK(contains(text, "      makes room for 100\n"));
+  CHECK(contains(text, "Refused (1)\n  101  lab  lab "));
+  CHECK_FALSE(contains(text, "observes only"));
+  s.observes = s.is_away = true;
+  CHECK(contains(status_text(s), "observes only"));
+  CHECK(contains(status_text(s), "slurmctld does not answer"));
+}
+
+TEST_CASE("status: long lists are cut, and it says by how much") {
+  snapshot s = test::sample("lab");
+  const snapshot::job like = s.jobs[0];
+  for (int i = 0; i < 99; ++i) s.jobs.push_back(like);
+  s.phases[static_cast<std::size_t>(job_phase::waiting)] = 5000;
+  const std::string text = status_text(s, {.width = 80, .most_jobs = 10});
+  CHECK(contains(text, "Waiting (5000, the first 10 are listed)\n"));
+  std::size_t listed = 0;
+  for (std::size_t at = 0; (at = text.find("\n  100  ", at)) != std::string::npos; ++at) ++listed;
+  CHECK(listed == 10);
+}
+
+TEST_CASE("status: an empty snapshot is a status too") {
+  CHECK(contains(status_text(snapshot{}), "cluster , policy "));
+  CHECK(json::parse(status_json(snapshot{})).at("quotas").as_array().empty());
+}
+
+TEST_CASE("status: a terminal obeys nothing of what users call things") {
+  const std::size_t plain = status_text(test::sample("plain")).size();
+  for (const std::string& name : test::hostile_names()) {
+    CAPTURE(name.substr(0, 40));
+    const std::string text = status_text(test::sample(name));
+    CHECK(allot::lab::is_utf8(text));
+    std::size_t obeyed = 0;
+    for (const char c : text) {
+      const auto byte = static_cast<unsigned char>(c);
+      if ((byte < 0x20 && c != '\n') || byte == 0x7f) ++obeyed;
+    }
+    CHECK(obeyed == 0);
+    for (const char* mark : {"\xe2\x80\xae", "\xe2\x80\xa8", "\xc2\x85", "\nQuotas: gpu\r"}) {
+      CHECK_FALSE(contains(text, mark));
+    }
+    std::size_t heads = 0;
+    for (std::size_t at = 0; (at = text.find("\nQuotas: gpu", at)) != std::string::npos; ++at) ++heads;
+    CHECK(heads == 1);
+    CHECK(text.size() < plain + 40'000);
+  }
+}
+
+TEST_CASE("status: JSON says all that the snapshot does") {
+  snapshot s = test::sample("lab");
+  s.quotas[0].share = 1.0 / 0.0;
+  const json::value v = json::parse(status_json(s));
+  CHECK(v.at("format").as_string() == status_format);
+  CHECK(v.at("now").as_int64() == 1'795'468'445);
+  CHECK(v.at("slurmctld_answers").as_bool());
+  const json::value& q = v.at("quotas").at(0);
+  CHECK(q.at("name").as_string() == "lab/a");
+  CHECK(q.at("parent").as_string() == "lab");
+  CHECK(v.at("quotas").at(2).at("parent").is_null());
+  CHECK(q.at("nominal").at("gpu").as_int64() == 48);
+  CHECK(q.at("nominal").at("cpu").as_string() == "unlimited");
+  CHECK(q.at("requested").at("cpu").as_double() == 2.5);
+  CHECK(q.at("share").is_null());
+  CHECK(v.at("quotas").at(1).at("share").as_double() == 0.125);
+  CHECK(v.at("phases").at("leaving").as_int64() == 1);
+  const json::array& jobs = v.at("jobs").as_array();
+  REQUIRE(jobs.size() == s.jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    CHECK(jobs[i].at("id").as_string() == s.jobs[i].id);
+    CHECK(jobs[i].at("phase").as_string() == job_phase_names[i]);
+    CHECK(jobs[i].at("started").is_null() == (i < 4));
+    CHECK(jobs[i].at("quota").is_null() == !s.jobs[i].quota);
+  }
+  CHECK(jobs[0].at("promised").as_int64() == 1'795'469'045);
+  CHECK(jobs[5].at("beneficiary").as_string() == "100");
+  CHECK(jobs[4].at("beneficiary").is_null());
+  CHECK(v.at("nodes").at(0).at("used").at(1).at("job").is_null());
+  CHECK(v.at("nodes").at(0).at("used").at(0).at("quota").as_string() == "lab/a");
+  CHECK(v.at("loans").at(0).at("lender").as_string() == "lab/b");
+  CHECK(v.at("reservations").at(1).at("start").is_null());
+  CHECK(v.at("since_start").at("tick_us").as_int64() == 1'000'042);
+}
+
+TEST_CASE("status: JSON gives every UTF-8 name back, and stays JSON with any bytes") {
+  for (const std::string& name : test::hostile_names()) {
+    CAPTURE(name.substr(0, 40));
+    const json::value v = json::parse(status_json(test::sample(name)));
+    if (name.size() < 1000 && allot::lab::is_utf8(name)) {
+      CHECK(v.at("jobs").at(0).at("name").as_string() == name);
+    }
+  }
+  std::mt19937_64 random{20};
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = test::random_text(random);
+    json::error_code wrong;
+    const json::value v = json::parse(status_json(test::sample(name)), wrong);
+    REQUIRE_FALSE(wrong);
+    if (allot::lab::is_utf8(name)) REQUIRE(v.at("cluster").as_string() == name);
+  }
+}
