@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A Slurm that is made up: it starts what is released when its nodes have room, loses its temper at random,
+// and knows the truth that the tests of the governor compare with.
+#pragma once
+
+#include "../cluster.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace slurm_tests {
+
+using namespace allot_slurm;
+
+class fake_slurm final : public cluster {
+ public:
+  struct truth {
+    job is{};
+    std::uint32_t gpus_per_node = 0;
+    /// How long it runs once it has started.
+    seconds duration = 0;
+    std::vector<std::string> pinned{};
+    /// What it does when it is warned.
+    enum class manner { ignores, fails, completes } when_warned = manner::fails;
+    std::optional<seconds> clean_at{};
+    std::optional<seconds> ends_at{};
+    int starts = 0;
+    int completions = 0;
+    bool was_cancelled = false;
+    bool unasked = false;
+  };
+
+  seconds now = 1'000'000;
+  std::map<job_key, truth> jobs;
+  std::vector<node> nodes;
+  bool is_away = false;
+  /// In thousandths: calls that fail before, or after, they have had their effect.
+  std::uint32_t lost_calls = 0;
+  std::uint64_t seed = 1;
+  std::uint64_t changing_calls = 0;
+  std::size_t calls_now = 0;
+
+  void add_nodes(std::uint32_t count, std::uint32_t gpus) {
+    for (std::uint32_t i = 1; i <= count; ++i) {
+      node n;
+      n.name = "n" + std::to_string(i);
+      n.gpus = gpus;
+      n.cpus = 64;
+      n.partitions = {"main"};
+      nodes.push_back(n);
+    }
+  }
+
+  job_key submit(const std::string& account, std::uint32_t on_nodes, std::uint32_t gpus_each,
+                 seconds duration, bool may_requeue = true) {
+    truth t;
+    t.is.key = {++last_id_};
+    t.is.record = last_id_;
+    t.is.is_held = true;
+    t.is.may_requeue = may_requeue;
+    t.is.account = account;
+    t.is.partition = "main";
+    t.is.user = "ana";
+    t.is.request.nodes = on_nodes;
+    t.is.request.cpus = on_nodes;
+    if (gpus_each > 0) t.is.request.tres_per_node = "gres:gpu:" + std::to_string(gpus_each);
+    t.is.time_limit = duration * 2;
+    t.is.submitted = now;
+    t.gpus_per_node = gpus_each;
+    t.duration = duration;
+    return jobs.emplace(t.is.key, t).first->first;
+  }
+
+  [[nodiscard]] std::uint32_t used_on(const std::string& name) const {
+    std::uint32_t sum = 0;
+    for (const auto& [k, t] : jobs) {
+      for (const node_share& s : t.is.nodes) sum += s.node == name ? s.gpus : 0;
+    }
+    return sum;
+  }
+  [[nodiscard]] std::uint32_t used_by(const std::string& account, bool with_unasked = true) const {
+    std::uint32_t sum = 0;
+    for (const auto& [k, t] : jobs) {
+      if (t.is.account != account || (t.unasked && !with_unasked)) continue;
+      for (const node_share& s : t.is.nodes) sum += s.gpus;
+    }
+    return sum;
+  }
+
+  /// Time passes: jobs end, nodes become clean, released jobs start.
+  void advance(seconds by) {
+    now += by;
+    for (auto& [k, t] : jobs) {
+      if (t.is.state == run_state::running && t.ends_at && *t.ends_at <= now) finish(t, false);
+      if (t.is.state == run_state::completing && *t.clean_at <= now) {
+        t.is.nodes.clear();
+        t.is.state = t.is.is_requeued ? run_state::pending : run_state::ended;
+        t.is.is_requeued = false;
+      }
+    }
+    for (auto& [k, t] : jobs) {
+      if (t.is.state == run_state::pending && !t.is.is_held) start(t);
+    }
+  }
+
+  /// A node fails: what runs there is requeued, and not held.
+  void fail(std::size_t n) {
+    nodes[n].is_open = false;
+    nodes[n].is_down = true;
+    for (auto& [k, t] : jobs) {
+      const bool is_there = std::any_of(t.is.nodes.begin(), t.is.nodes.end(),
+                                        [&](const node_share& s) { return s.node == nodes[n].name; });
+      if (!is_there || t.is.state != run_state::running) continue;
+      if (t.is.may_requeue) {
+        leave(t, false);
+      } else {
+        finish(t, true);
+      }
+    }
+  }
+  void mend(std::size_t n) {
+    nodes[n].is_open = true;
+    nodes[n].is_down = false;
+  }
+  void cancel(const job_key& k) {
+    truth& t = jobs.at(k);
+    t.was_cancelled = true;
+    if (t.is.state == run_state::running) {
+      finish(t, false);
+      --t.completions;
+    } else if (t.is.state == run_state::pending) {
+      t.is.state = run_state::ended;
+    }
+  }
+  /// Somebody with the right to do so releases it.
+  void release_unasked(const job_key& k) {
+    truth& t = jobs.at(k);
+    if (t.is.state != run_state::pending || !t.is.is_held) return;
+    t.is.is_held = false;
+    t.unasked = true;
+  }
+  void requeue_unasked(const job_key& k) {
+    if (jobs.at(k).is.state == run_state::running && jobs.at(k).is.may_requeue) leave(jobs.at(k), false);
+  }
+  /// As slurmctld forgets what has ended a while ago.
+  void forget_ended() {
+    std::erase_if(jobs, [](const auto& j) {
+      if (j.second.is.state != run_state::ended) return false;
+      return true;
+    });
+  }
+
+  // The interface.
+
+  [[nodiscard]] outcome poll(changes& to) override {
+    calls_now = 0;
+    if (is_away) return {outcome::kind::away, "nobody answers"};
+    for (const auto& [k, t] : jobs) {
+      const auto [at, is_new] = told_.try_emplace(k);
+      if (!is_new && at->second == t.is) continue;
+      at->second = t.is;
+      to.jobs.push_back(t.is);
+    }
+    std::erase_if(told_, [&](const auto& j) {
+      if (jobs.count(j.first) != 0) return false;
+      to.gone.push_back(j.first);
+      return true;
+    });
+    if (nodes != told_nodes_) to.nodes = told_nodes_ = nodes;
+    return {};
+  }
+  /// A new governor knows nothing yet.
+  void start_polling_again() {
+    told_.clear();
+    told_nodes_.clear();
+  }
+  [[nodiscard]] std::vector<network_switch> topology() override { return {}; }
+
+  [[nodiscard]] outcome release(const job& j, const std::vector<std::string>& on,
+                                const comments& say) override {
+    return call(j, [&](truth& t) {
+      if (t.is.state != run_state::pending) return false;
+      t.is.is_held = false;
+      t.pinned = on;
+      t.unasked = false;
+      note(t, say);
+      return true;
+    });
+  }
+  [[nodiscard]] outcome hold(const job& j, const comments& say) override {
+    return call(j, [&](truth& t) {
+      if (t.is.state != run_state::pending) return false;
+      t.is.is_held = true;
+      note(t, say);
+      return true;
+    });
+  }
+  [[nodiscard]] outcome warn(const job& j, int) override {
+    return call(j, [&](truth& t) {
+      if (t.is.state != run_state::running) return false;
+      if (t.when_warned != truth::manner::ignores) finish(t, t.when_warned == truth::manner::fails);
+      return true;
+    });
+  }
+  [[nodiscard]] outcome requeue(const job& j) override {
+    return call(j, [&](truth& t) {
+      const bool has_failed = t.is.state == run_state::ended && t.is.has_failed && !t.was_cancelled;
+      if (t.is.state == run_state::running) {
+        leave(t, true);
+      } else if (has_failed) {
+        t.is.state = run_state::pending;
+        t.is.has_failed = false;
+        t.is.is_held = true;
+        ++t.is.restarts;
+      } else {
+        return false;
+      }
+      return true;
+    });
+  }
+  [[nodiscard]] outcome comment(const job& j, const comments& say) override {
+    return call(j, [&](truth& t) {
+      note(t, say);
+      return true;
+    });
+  }
+
+ private:
+  template <class Effect>
+  [[nodiscard]] outcome call(const job& j, Effect effect) {
+    ++changing_calls;
+    ++calls_now;
+    if (is_away || chance(lost_calls)) return {outcome::kind::away, "nobody answers"};
+    const auto at = jobs.find(j.key);
+    if (at == jobs.end()) return {outcome::kind::too_late, "no such job"};
+    if (!effect(at->second)) return {outcome::kind::too_late, "not in this state"};
+    // It has happened, but nobody hears of it.
+    if (chance(lost_calls)) return {outcome::kind::away, "timed out"};
+    return {};
+  }
+  [[nodiscard]] bool chance(std::uint32_t thousandths) {
+    seed = seed * 6364136223846793005U + 1442695040888963407U;
+    return thousandths > 0 && (seed >> 33U) % 1000 < thousandths;
+  }
+  static void note(truth& t, const comments& say) {
+    if (say.admin) t.is.admin_comment = *say.admin;
+    if (say.user) t.is.comment = *say.user;
+  }
+
+  void start(truth& t) {
+    std::vector<std::string> on = t.pinned;
+    for (const node& n : nodes) {
+      if (!t.pinned.empty() || on.size() == t.is.request.nodes) break;
+      if (n.is_open && n.gpus - used_on(n.name) >= t.gpus_per_node) on.push_back(n.name);
+    }
+    if (on.size() < t.is.request.nodes) return;
+    for (const std::string& name : on) {
+      const auto n = std::find_if(nodes.begin(), nodes.end(), [&](const node& o) { return o.name == name; });
+      if (n == nodes.end() || !n->is_open || n->gpus - used_on(name) < t.gpus_per_node) return;
+    }
+    t.is.state = run_state::running;
+    t.is.started = now;
+    t.ends_at = now + t.duration;
+    ++t.starts;
+    for (const std::string& name : on) t.is.nodes.push_back({name, t.gpus_per_node, 1});
+  }
+  void finish(truth& t, bool fails) {
+    t.is.state = run_state::completing;
+    t.is.has_failed = fails;
+    t.is.is_held = false;
+    t.ends_at.reset();
+    t.clean_at = now + 2;
+    if (!fails) ++t.completions;
+  }
+  /// It will be pending again when its nodes are clean.
+  void leave(truth& t, bool is_held) {
+    t.is.state = run_state::completing;
+    t.is.is_requeued = true;
+    t.is.is_held = is_held;
+    ++t.is.restarts;
+    t.ends_at.reset();
+    t.clean_at = now + 2;
+  }
+
+  std::uint32_t last_id_ = 0;
+  std::map<job_key, job> told_;
+  std::vector<node> told_nodes_;
+};
+
+}  // namespace slurm_tests

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "../governor.hpp"
+
+#include "../events_log.hpp"
+#include "fake_slurm.hpp"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <random>
+#include <sstream>
+
+using namespace slurm_tests;
+
+namespace {
+
+constexpr const char* three_teams = R"({
+  "policy": {"preset": "standard", "reservations": 1},
+  "quotas": [{"name": "org"},
+             {"name": "a", "parent": "org", "nominal": {"gpu": 16}},
+             {"name": "b", "parent": "org", "nominal": {"gpu": 8}},
+             {"name": "c", "parent": "org", "nominal": {"gpu": 8}, "borrow": "none",
+              "access": {"users": ["ana"]}}],
+  "slurm": {"grace_s": 3, "start_s": 20, NODES}
+})";
+
+[[nodiscard]] config config_of(std::string text, bool places_jobs = true) {
+  const std::size_t at = text.find("NODES");
+  if (at != std::string::npos)
+    text.replace(at, 5, places_jobs ? "\"nodes\": \"allot\"" : "\"nodes\": \"slurm\"");
+  auto reading = parse_config(text, "test");
+  for (const std::string& p : reading.problems) MESSAGE(p);
+  REQUIRE(reading.value);
+  return std::move(*reading.value);
+}
+
+/// A cluster of 4 nodes with 8 GPUs, and its governor.
+struct world {
+  explicit world(config c, bool observed = false) : conf(std::move(c)), observes(observed) {
+    slurm.add_nodes(4, 8);
+    begin();
+  }
+
+  void begin() {
+    surroundings around;
+    around.log = [this](const std::string& line) { log.push_back(line); };
+    around.groups = [](const job&) { return std::vector<std::string>{}; };
+    around.events = [this](const std::string& line) { events << line << '\n'; };
+    it = std::make_unique<governor>(conf, slurm, std::move(around), observes);
+  }
+  /// As after SIGKILL: a new governor, with the journal as it was written last, or without it.
+  void restart(bool with_journal) {
+    it.reset();
+    slurm.start_polling_again();
+    begin();
+    if (with_journal) it->remember(journal);
+  }
+  void tick() {
+    slurm.advance(1);
+    it->tick({slurm.now * 1000, slurm.now * 1000});
+    journal = it->remembers();
+  }
+  void ticks(int n) {
+    for (int i = 0; i < n; ++i) tick();
+  }
+  [[nodiscard]] const job& at(const job_key& k) const { return slurm.jobs.at(k).is; }
+  [[nodiscard]] run_state state(const job_key& k) const { return at(k).state; }
+  [[nodiscard]] std::size_t lines(const std::string& word) const {
+    return static_cast<std::size_t>(std::count_if(log.begin(), log.end(), [&](const std::string& line) {
+      return line.find(' ' + word + ' ') != std::string::npos;
+    }));
+  }
+
+  config conf;
+  bool observes;
+  fake_slurm slurm{};
+  std::vector<std::string> log{};
+  std::stringstream events{};
+  memory journal{};
+  std::unique_ptr<governor> it{};
+};
+
+}  // namespace
+
+TEST_CASE("governor: a held job is released on the nodes of the plan") {
+  world w{config_of(three_teams)};
+  const job_key k = w.slurm.submit("a", 2, 8, 100);
+  w.ticks(2);
+  CHECK(w.state(k) == run_state::running);
+  CHECK(w.at(k).admin_comment == "allot: admitted on n1:8 n2:8");
+  CHECK(w.at(k).comment == "allot: admitted");
+}
+
+TEST_CASE("governor: a user's own comment stays") {
+  world w{config_of(three_teams)};
+  const job_key k = w.slurm.submit("a", 1, 8, 100);
+  w.slurm.jobs.at(k).is.comment = "mine";
+  w.ticks(2);
+  CHECK(w.at(k).comment == "mine");
+  CHECK(w.at(k).admin_comment == "allot: admitted on n1:8");
+}
+
+TEST_CASE("governor: an owner gets back what was lent, and the borrower comes back later") {
+  for (const auto manner : {fake_slurm::truth::manner::fails, fake_slurm::truth::manner::ignores}) {
+    world w{config_of(three_teams)};
+    std::vector<job_key> borrowers;
+    for (int i = 0; i < 4; ++i) {
+      borrowers.push_back(w.slurm.submit("a", 1, 8, 1000));
+      w.slurm.jobs.at(borrowers.back()).when_warned = manner;
+    }
+    w.ticks(2);
+    for (const job_key& k : borrowers) CHECK(w.state(k) == run_state::running);
+    const job_key owner = w.slurm.submit("b", 1, 8, 50);
+    const std::uint64_t before = w.lines("warn");
+    w.tick();
+    CHECK(w.lines("warn") == before + 1);
+    w.ticks(10);
+    CHECK(w.state(owner) == run_state::running);
+    CHECK(w.slurm.used_by("a") == 24);
+    w.ticks(60);
+    CHECK(w.slurm.used_by("a") == 32);
+    for (const job_key& k : borrowers) CHECK(w.state(k) == run_state::running);
+  }
+}
+
+TEST_CASE("governor: a job that can't be requeued never borrows") {
+  world w{config_of(three_teams)};
+  const job_key within = w.slurm.submit("b", 1, 8, 1000, false);
+  const job_key beyond = w.slurm.submit("b", 1, 8, 1000, false);
+  w.ticks(3);
+  CHECK(w.state(within) == run_state::running);
+  CHECK(w.state(beyond) == run_state::pending);
+  CHECK(w.at(beyond).is_held);
+  CHECK(w.at(beyond).admin_comment.find("without preemption") != std::string::npos);
+}
+
+TEST_CASE("governor: what may not run is refused with a reason that its user can read") {
+  world w{config_of(three_teams)};
+  const job_key no_quota = w.slurm.submit("nobody", 1, 1, 10);
+  const job_key not_allowed = w.slurm.submit("c", 1, 1, 10);
+  w.slurm.jobs.at(not_allowed).is.user = "zoe";
+  const job_key too_large = w.slurm.submit("a", 5, 8, 10);
+  w.ticks(3);
+  CHECK(w.at(no_quota).comment == "allot: refused: its account \"nobody\" has no quota");
+  CHECK(w.at(not_allowed).comment == "allot: refused: zoe may not submit to c: it admits the users ana");
+  CHECK(w.at(too_large).comment.find("allot: refused: the cluster has no place for it") == 0);
+  CHECK(w.lines("refuse") == 3);
+}
+
+TEST_CASE("governor: a job that somebody else has released is held again") {
+  world w{config_of(three_teams)};
+  std::vector<job_key> running;
+  for (int i = 0; i < 4; ++i) running.push_back(w.slurm.submit("a", 1, 8, 1000));
+  const job_key waits = w.slurm.submit("a", 1, 8, 10);
+  w.ticks(3);
+  w.slurm.release_unasked(waits);
+  w.ticks(2);
+  CHECK(w.at(waits).is_held);
+  CHECK(w.lines("hold") == 1);
+  CHECK(w.it->look().since_start.held_again == 1);
+}
+
+TEST_CASE("governor: what runs unasked is counted and can be reclaimed") {
+  world w{config_of(three_teams)};
+  const job_key k = w.slurm.submit("b", 2, 8, 1000);
+  w.slurm.jobs.at(k).is.is_held = false;
+  w.slurm.advance(1);
+  w.ticks(1);
+  CHECK(w.state(k) == run_state::running);
+  CHECK(w.it->look().quotas[2].used[0] == allot::quantity::whole(16));
+}
+
+TEST_CASE("governor: a released job that Slurm does not start gives its share back and backs off") {
+  world w{config_of(three_teams)};
+  const job_key k = w.slurm.submit("a", 1, 8, 1000);
+  // Nobody knows of it: an outage between the plan and the start.
+  w.slurm.advance(1);
+  w.it->tick({w.slurm.now * 1000, w.slurm.now * 1000});
+  w.slurm.jobs.at(k).pinned = {"nowhere"};
+  for (int i = 0; i < 30; ++i) w.tick();
+  CHECK(w.at(k).is_held);
+  CHECK(w.at(k).comment.find("Slurm did not start it") != std::string::npos);
+  // It is tried again.
+  w.ticks(60);
+  CHECK(w.state(k) == run_state::running);
+}
+
+TEST_CASE("governor: dependencies, begin times and array limits are waited for") {
+  world w{config_of(three_teams)};
+  const job_key depends = w.slurm.submit("a", 1, 1, 100);
+  w.slurm.jobs.at(depends).is.dependency = "afterok:99";
+  const job_key later = w.slurm.submit("a", 1, 1, 100);
+  w.slurm.jobs.at(later).is.eligible = w.slurm.now + 10;
+  std::vector<job_key> tasks;
+  for (std::uint32_t t = 0; t < 4; ++t) {
+    const job_key k = w.slurm.submit("a", 1, 1, 5);
+    auto node = w.slurm.jobs.extract(k);
+    node.key() = {1000, t};
+    node.mapped().is.key = {1000, t};
+    node.mapped().is.array_limit = 2;
+    w.slurm.jobs.insert(std::move(node));
+    tasks.push_back({1000, t});
+  }
+  const auto running = [&] {
+    return std::count_if(tasks.begin(), tasks.end(),
+                         [&](const job_key& k) { return w.state(k) == run_state::running; });
+  };
+  w.ticks(4);
+  CHECK(running() == 2);
+  CHECK(w.at(depends).comment == "allot: waits: it waits for other jobs: afterok:99");
+  CHECK(w.state(later) == run_state::pending);
+  w.ticks(10);
+  CHECK(w.state(later) == run_state::running);
+  CHECK(w.state(depends) == run_state::pending);
+  w.slurm.jobs.at(depends).is.dependency.clear();
+  w.ticks(10);
+  CHECK(w.state(depends) == run_state::running);
+  for (const job_key& k : tasks) CHECK(w.slurm.jobs.at(k).completions == 1);
+}
+
+TEST_CASE("governor: slurmctld away is waited for") {
+  world w{config_of(three_teams)};
+  w.ticks(1);
+  w.slurm.is_away = true;
+  const job_key k = w.slurm.submit("a", 1, 8, 100);
+  w.ticks(3);
+  CHECK(w.it->is_away());
+  CHECK(w.lines("slurm") == 1);
+  w.slurm.is_away = false;
+  w.ticks(2);
+  CHECK(w.lines("slurm") == 2);
+  CHECK(w.state(k) == run_state::running);
+}
+
+TEST_CASE("governor: a job with the id of another, which Slurm has forgotten, is another") {
+  world w{config_of(three_teams)};
+  const job_key k = w.slurm.submit("a", 1, 8, 1000);
+  w.ticks(2);
+  CHECK(w.state(k) == run_state::running);
+  auto again = w.slurm.jobs.at(k);
+  again.is = {};
+  again.is.key = k;
+  again.is.is_held = true;
+  again.is.account = "b";
+  again.is.partition = "main";
+  again.is.user = "ana";
+  again.is.request.tres_per_node = "gres:gpu:8";
+  again.is.submitted = w.slurm.now + 1;
+  w.slurm.jobs[k] = again;
+  w.ticks(2);
+  CHECK(w.state(k) == run_state::running);
+  CHECK(w.it->look().quotas[1].used[0] == allot::quantity{});
+  CHECK(w.it->look().quotas[2].used[0] == allot::quantity::whole(8));
+}
+
+TEST_CASE("governor: observing touches nothing") {
+  world w{config_of(three_teams), true};
+  for (int i = 0; i < 5; ++i) w.slurm.submit("a", 1, 8, 100);
+  const job_key unheld = w.slurm.submit("b", 1, 8, 100);
+  w.slurm.jobs.at(unheld).is.is_held = false;
+  w.ticks(20);
+  CHECK(w.slurm.changing_calls == 0);
+  CHECK(w.lines("release") >= 3);
+  // The same is not said again and again.
+  CHECK(w.lines("release") <= 8);
+}
+
+TEST_CASE("governor: a killed governor goes on as if it had not gone") {
+  world w{config_of(three_teams)};
+  std::vector<job_key> borrowers;
+  for (int i = 0; i < 4; ++i) {
+    borrowers.push_back(w.slurm.submit("a", 1, 8, 1000));
+    w.slurm.jobs.at(borrowers.back()).when_warned = fake_slurm::truth::manner::ignores;
+  }
+  w.ticks(2);
+  const job_key owner = w.slurm.submit("b", 1, 8, 50);
+  w.ticks(2);
+  CHECK(w.lines("warn") == 1);
+  w.restart(true);
+  w.ticks(2);
+  // The grace period goes on: no second warning, and the requeue comes in time.
+  CHECK(w.lines("warn") == 1);
+  w.ticks(4);
+  CHECK(w.state(owner) == run_state::running);
+  CHECK(w.lines("warn") == 1);
+  CHECK(w.slurm.used_by("a") == 24);
+}
+
+TEST_CASE("governor: a restart moves nobody, with the journal or without it") {
+  for (const bool with_journal : {true, false}) {
+    world w{config_of(three_teams)};
+    for (int i = 0; i < 6; ++i) w.slurm.submit(i % 2 == 0 ? "a" : "b", 1, 8, 1000);
+    w.ticks(5);
+    const auto before = w.slurm.changing_calls;
+    const auto used = w.slurm.used_by("a");
+    w.restart(with_journal);
+    w.ticks(5);
+    CHECK(w.slurm.changing_calls == before);
+    CHECK(w.slurm.used_by("a") == used);
+    CHECK(w.it->look().since_start.adopted == 4);
+  }
+}
+
+TEST_CASE("governor: another configuration is a transition") {
+  world w{config_of(three_teams)};
+  std::vector<job_key> jobs;
+  for (int i = 0; i < 2; ++i) jobs.push_back(w.slurm.submit("a", 1, 8, 1000));
+  w.ticks(2);
+  std::string smaller = three_teams;
+  smaller.replace(smaller.find("\"gpu\": 16"), 9, "\"gpu\": 8");
+  w.it->reconfigure(config_of(smaller));
+  w.ticks(2);
+  for (const job_key& k : jobs) CHECK(w.state(k) == run_state::running);
+  CHECK(w.it->look().quotas[1].nominal[0] == allot::quantity::whole(8));
+}
+
+TEST_CASE("governor: the log of events replays to the same plans") {
+  for (const bool places : {true, false}) {
+    world w{config_of(three_teams, places)};
+    std::mt19937 random{7};
+    const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+    for (int i = 0; i < 200; ++i) {
+      if (below(3) == 0) {
+        w.slurm.submit(below(2) == 0 ? "a" : "b", 1 + below(2), 1 + below(8), 3 + below(30));
+      }
+      if (i == 50) w.slurm.fail(1);
+      if (i == 80) w.slurm.mend(1);
+      if (i == 120) w.restart(true);
+      w.tick();
+    }
+    std::stringstream in{w.events.str() + "{\"cut"};
+    const replay_result r = replay(in, std::nullopt);
+    CHECK(r.problem == "");
+    CHECK(r.schedulers == 2);
+    CHECK(r.plans > 30);
+    CHECK(r.differences.empty());
+    // It can tell.
+    std::string other = w.events.str();
+    const std::size_t at = other.find("\"admit\":[{\"job\":\"1\"");
+    REQUIRE(at != std::string::npos);
+    other.replace(at + 17, 1, "9");
+    std::stringstream changed{other};
+    CHECK(!replay(changed, std::nullopt).differences.empty());
+  }
+}
+
+TEST_CASE("governor: every job ends once, whatever happens") {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random{seed};
+    const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };
+    const auto chance = [&](std::uint32_t thousandths) { return below(1000) < thousandths; };
+    world w{config_of(three_teams, seed % 4 != 0)};
+    w.slurm.seed = seed;
+    std::vector<job_key> all;
+    constexpr int busy = 300;
+    for (int i = 0; i < busy + 3000; ++i) {
+      const bool is_busy = i < busy;
+      w.slurm.lost_calls = is_busy ? 50 : 0;
+      if (is_busy && chance(300)) {
+        const char* const account = std::vector<const char*>{"a", "b", "c"}[below(3)];
+        const bool may_requeue = !chance(200);
+        // More than its team owns, and not to be preempted: that would wait for ever.
+        const std::uint32_t on = may_requeue ? 1 + below(2) : 1;
+        all.push_back(
+            w.slurm.submit(account, account[0] == 'c' ? 1 : on, 1 + below(8), 2 + below(40), may_requeue));
+        auto& t = w.slurm.jobs.at(all.back());
+        t.when_warned = static_cast<fake_slurm::truth::manner>(below(3));
+      }
+      if (is_busy && !all.empty()) {
+        const job_key k = all[random() % all.size()];
+        if (chance(20)) w.slurm.cancel(k);
+        if (chance(20)) w.slurm.release_unasked(k);
+        if (chance(20)) w.slurm.requeue_unasked(k);
+        if (chance(10)) w.slurm.jobs.at(k).is.time_limit += 60;
+      }
+      const std::size_t n = below(4);
+      if (is_busy && chance(10)) w.slurm.fail(n);
+      if (!is_busy || chance(100)) w.slurm.mend(n);
+      if (is_busy && chance(20)) w.slurm.is_away = !w.slurm.is_away;
+      if (!is_busy) w.slurm.is_away = false;
+      if (is_busy && chance(30)) w.restart(chance(500));
+      w.tick();
+      for (const node& each : w.slurm.nodes) REQUIRE(w.slurm.used_on(each.name) <= 8);
+      // May not borrow; what others started unasked is not the governor's.
+      bool unasked = false;
+      for (const auto& [k, t] : w.slurm.jobs) unasked = unasked || (t.unasked && t.is.account == "c");
+      if (!unasked) REQUIRE(w.slurm.used_by("c") <= 8);
+      if (is_busy) continue;
+      const bool is_over = std::all_of(w.slurm.jobs.begin(), w.slurm.jobs.end(),
+                                       [](const auto& j) { return j.second.is.state == run_state::ended; });
+      if (is_over) break;
+    }
+    for (const auto& [k, t] : w.slurm.jobs) {
+      CAPTURE(to_string(k));
+      CAPTURE(t.is.admin_comment);
+      CHECK(t.is.state == run_state::ended);
+      CHECK((t.was_cancelled || t.is.has_failed || t.completions == 1));
+    }
+    std::stringstream in{w.events.str()};
+    const replay_result r = replay(in, std::nullopt);
+    CHECK(r.problem == "");
+    CHECK(r.differences.empty());
+  }
+}
