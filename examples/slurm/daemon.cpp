@@ -4,7 +4,10 @@
 #include "config.hpp"
 #include "governor.hpp"
 #include "journal.hpp"
+#include "metrics.hpp"
+#include "page.hpp"
 #include "slurm_client.hpp"
+#include "status.hpp"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -178,7 +181,8 @@ void make_directories(const std::string& path) {
 /// What is written beside the decisions.
 class daemon_files {
  public:
-  explicit daemon_files(std::string directory) : journal_(std::move(directory) + "/journal") {}
+  explicit daemon_files(const slurm_options& o)
+      : directory_(o.directory), journal_(o.directory + "/journal") {}
 
   /// What the journal says, if it is of use.
   [[nodiscard]] std::optional<memory> read(const std::string& cluster, decision_log& log) {
@@ -199,7 +203,8 @@ class daemon_files {
                     {"promised", std::to_string(reading.value->promised.size())}});
     return std::move(reading.value);
   }
-  void write(const memory& m, const std::string& cluster, decision_log& log, bool at_once) {
+  /// The journal, if it differs.
+  void write(const memory& m, const std::string& cluster, bool at_once = false) {
     constexpr std::int64_t usage_ms = 10'000;
     const std::int64_t at = ms_of(CLOCK_MONOTONIC);
     if (written_ && *written_ == m) return;
@@ -207,16 +212,42 @@ class daemon_files {
     memory same = m;
     if (written_) same.past_usage = written_->past_usage;
     if (!at_once && written_ && same == *written_ && at - written_at_ < usage_ms) return;
-    const std::string why_not = replace_file(journal_, journal_text(m, cluster, now().wall));
-    if (why_not != problem_ && !why_not.empty()) log("journal", {{"state", "not written"}, {"why", why_not}});
-    problem_ = why_not;
+    problem_ = replace_file(journal_, journal_text(m, cluster, now().wall));
+    if (!problem_.empty()) return;
     written_ = m;
     written_at_ = at;
   }
+  /// Page, metrics and status: at once, or when the last ones are old enough.
+  void show(const governor& it, bool at_once) {
+    constexpr std::int64_t page_ms = 3000;
+    const std::int64_t at = ms_of(CLOCK_MONOTONIC);
+    if (!at_once && at - shown_at_ < page_ms) return;
+    shown_at_ = at;
+    const snapshot s = it.look();
+    const slurm_options& o = it.configuration().slurm;
+    const std::string suffix = s.observes ? ".observe" : "";
+    put(directory_ + "/status.txt" + suffix, status_text(s));
+    put(directory_ + "/status.json" + suffix, status_json(s));
+    // One that only observes does not speak for one that acts.
+    if (!o.page.empty() && !s.observes) put(o.page, page_of(s));
+    if (!o.metrics.empty() && !s.observes) put(o.metrics, metrics_of(s));
+  }
+  /// Says what could not be written, once.
+  void complain(decision_log& log) {
+    if (problem_ != said_ && !problem_.empty()) log("journal", {{"state", "not written"}, {"why", problem_}});
+    said_ = problem_;
+  }
 
  private:
+  void put(const std::string& path, const std::string& text) {
+    if (const std::string why_not = replace_file(path, text, false); !why_not.empty()) problem_ = why_not;
+  }
+
+  std::string directory_;
   std::string journal_;
   std::string problem_;
+  std::string said_;
+  std::int64_t shown_at_ = 0;
   std::optional<memory> written_;
   std::int64_t written_at_ = 0;
 };
@@ -249,9 +280,12 @@ int run_daemon(const daemon_options& options) {
   around.groups = [&](const job& j) { return groups.of(j); };
   if (events.is_open()) around.events = [&](const std::string& line) { events.add(line); };
   slurm_client slurm;
-  governor it{std::move(*reading.value), slurm, std::move(around), options.observes};
-  daemon_files files{directory};
+  daemon_files files{reading.value->slurm};
   cluster_settings settings;
+  if (!options.observes) {
+    around.remember = [&](const memory& m) { files.write(m, settings.name); };
+  }
+  governor it{std::move(*reading.value), slurm, std::move(around), options.observes};
   bool is_ready = false;
   std::uint64_t ticks = 0;
   std::int64_t next = ms_of(CLOCK_MONOTONIC);
@@ -273,9 +307,9 @@ int run_daemon(const daemon_options& options) {
     if (is_ready) {
       it.tick(now());
       events.write();
-      if (!options.observes && it.scheduler() != nullptr) {
-        files.write(it.remembers(), settings.name, it.log(), false);
-      }
+      if (!options.observes && it.scheduler() != nullptr) files.write(it.remembers(), settings.name);
+      files.show(it, ticks == 0);
+      files.complain(it.log());
     }
     ++ticks;
     if (options.ticks > 0 && ticks >= options.ticks) break;
@@ -297,8 +331,8 @@ int run_daemon(const daemon_options& options) {
       }
     }
   }
-  if (!options.observes && it.scheduler() != nullptr)
-    files.write(it.remembers(), settings.name, it.log(), true);
+  if (!options.observes && it.scheduler() != nullptr) files.write(it.remembers(), settings.name, true);
+  if (is_ready) files.show(it, true);
   return 0;
 }
 

@@ -60,7 +60,7 @@ allot::result<std::unique_ptr<engine>> engine::make(engine_setup setup) {
   e->setup_ = std::move(setup);
   const allot::lab::quotas_file& file = e->setup_.quotas;
   e->names_ = allot::dimension_names<dimensions>{file.resources};
-  allot::sim::places where;
+  slurm_places where;
   if (e->setup_.places_jobs) {
     std::vector<allot::gpu::node_spec> specs;
     for (const node& n : e->setup_.nodes) specs.push_back(spec_of(n));
@@ -75,9 +75,9 @@ allot::result<std::unique_ptr<engine>> engine::make(engine_setup setup) {
     const allot::gpu::any_placement policy{file.placement, built, {}, file.seed};
     auto near = topology_of(built, e->setup_.topology);
     if (near) {
-      where = allot::sim::places{built, std::move(*near), policy};
+      where = slurm_places{built, std::move(*near), policy};
     } else {
-      where = allot::sim::places{built, policy};
+      where = slurm_places{built, policy};
     }
   }
   slurm_view view{&e->facts_};
@@ -88,7 +88,7 @@ allot::result<std::unique_ptr<engine>> engine::make(engine_setup setup) {
   for (const auto& q : file.quotas) specs.push_back(q.spec);
   allot::lab::named_policy chosen = file.policy;
   const allot::any_preset& preset = *chosen.preset();
-  auto policies = preset.policies_for<slurm_view, allot::sim::places>();
+  auto policies = preset.policies_for<slurm_view, slurm_places>();
   // A job that Slurm can't requeue is never taken back, so it never stands on a loan.
   policies.not_preemptible = allot::capacity_kind::guaranteed;
   auto made =

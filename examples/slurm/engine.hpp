@@ -5,6 +5,7 @@
 #pragma once
 
 #include "cluster.hpp"
+#include "places.hpp"
 
 #include <allot/core/dimension_names.hpp>
 #include <allot/core/result.hpp>
@@ -14,7 +15,7 @@
 #include <allot/presets/standard.hpp>
 #include <allot/scheduler/any_policies.hpp>
 #include <allot/scheduler/scheduler.hpp>
-#include <allot/sim/places.hpp>
+
 #include <allot/systems/by_name.hpp>
 
 #include <cstddef>
@@ -166,14 +167,14 @@ struct slurm_view {
   [[nodiscard]] const amounts& capacity() const { return total; }
 };
 
-using slurm_policies = allot::any_policies<slurm_view, allot::sim::places>;
-using slurm_scheduler = allot::scheduler<slurm_view, allot::sim::places, slurm_policies>;
+using slurm_policies = allot::any_policies<slurm_view, slurm_places>;
+using slurm_scheduler = allot::scheduler<slurm_view, slurm_places, slurm_policies>;
 
 }  // namespace allot_slurm
 
 // Compiled in policies.cpp.
-extern template allot::any_policies<allot_slurm::slurm_view, allot::sim::places>
-allot::any_preset::policies_for<allot_slurm::slurm_view, allot::sim::places>() const;
+extern template allot::any_policies<allot_slurm::slurm_view, allot_slurm::slurm_places>
+allot::any_preset::policies_for<allot_slurm::slurm_view, allot_slurm::slurm_places>() const;
 
 namespace allot_slurm {
 

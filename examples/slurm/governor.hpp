@@ -34,6 +34,8 @@ struct surroundings {
   std::function<std::vector<std::string>(const job&)> groups;
   /// Takes the log of events, a line of JSON each; empty: there is none.
   std::function<void(const std::string& line)> events{};
+  /// Puts on disk what is remembered, before something happens that only the journal knows of.
+  std::function<void(const memory&)> remember{};
 };
 
 /// A moment on both clocks, in milliseconds: since 1970, and on one that never steps.

@@ -53,6 +53,8 @@ void governor::act(const decision& d) {
     if (!d.empty()) would_do_ = std::move(would_do);
     return;
   }
+  // A victim may die of the warning, and the governor before it sees that.
+  if (!d.evictions.empty() && around_.remember) around_.remember(stands());
   for (const auto& e : d.evictions) evict(e);
   for (const auto& r : d.reservations) {
     std::string victims;

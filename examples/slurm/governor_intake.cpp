@@ -47,8 +47,13 @@ bool governor::take_in(changes&& c) {
     if (at != records_.end() && at->second.is.submitted != j.submitted) forget(k);
     if (j.state == run_state::ended) {
       // What dies of the warning comes back.
-      const bool comes_back = at != records_.end() && at->second.at == phase::leaving && at->second.warned &&
-                              j.has_failed && j.may_requeue && at->second.is.submitted == j.submitted;
+      const bool was_leaving =
+          at != records_.end() ? at->second.at == phase::leaving
+                               : remembered_ && std::any_of(remembered_->leaving.begin(),
+                                                            remembered_->leaving.end(), [&](const auto& l) {
+                                                              return l.job == job_identity{k, j.submitted};
+                                                            });
+      const bool comes_back = was_leaving && j.has_failed && j.may_requeue;
       if (!comes_back) {
         forget(k);
         continue;

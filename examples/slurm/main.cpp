@@ -41,6 +41,21 @@ int check(const std::string& file) {
   return found.empty() ? 0 : finding_status;
 }
 
+/// Prints what the governor has written last.
+int status(const std::string& file, bool as_json) {
+  auto reading = read_config(file);
+  if (!reading.value) return complain(reading.problems);
+  const std::string path = reading.value->slurm.directory + (as_json ? "/status.json" : "/status.txt");
+  for (const char* suffix : {"", ".observe"}) {
+    if (std::ifstream in{path + suffix}) {
+      std::cout << in.rdbuf();
+      return 0;
+    }
+  }
+  std::cerr << "allot-slurm: " << path << " is not there: no governor has run with this configuration\n";
+  return finding_status;
+}
+
 int replay_log(const std::string& config_file, const std::string& file) {
   std::optional<std::string> config_text;
   if (!config_file.empty()) {
@@ -88,6 +103,12 @@ int main(int argc, char** argv) {
       app.add_subcommand("check", "Say what is wrong with the configuration and the cluster");
   checks->add_option("--config", config_file, "The configuration")->required();
 
+  bool as_json = false;
+  CLI::App* const states =
+      app.add_subcommand("status", "Print quotas, loans, reservations and jobs, as of a moment ago");
+  states->add_option("--config", config_file, "The configuration")->required();
+  states->add_flag("--json", as_json, "For programs: all that is known");
+
   CLI::App* const replays =
       app.add_subcommand("replay-log", "Replay a log of events and compare the plans of every cycle");
   replays->add_option("--config", config_file, "Replaces the configuration that the log repeats");
@@ -99,6 +120,7 @@ int main(int argc, char** argv) {
     return app.exit(e) == 0 ? 0 : bad_usage_status;
   }
   if (*checks) return check(config_file);
+  if (*states) return status(config_file, as_json);
   if (*replays) return replay_log(config_file, log_file);
   options.config_file = config_file;
   return run_daemon(options);

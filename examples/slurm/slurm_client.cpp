@@ -467,12 +467,16 @@ outcome slurm_client::release(const job& j, const std::vector<std::string>& node
   update u{j, say};
   u.message.priority = INFINITE;
   u.message.begin_time = std::time(nullptr);
+  // The number of nodes is its user's: with others than it may have, Slurm chooses, and the governor follows.
+  const auto planned = static_cast<std::uint32_t>(nodes.size());
+  const bool is_pinned =
+      planned >= j.request.nodes && (j.request.max_nodes == 0 || planned <= j.request.max_nodes);
   std::string list;
   for (const std::string& n : nodes) list.append(list.empty() ? "" : ",").append(n);
-  if (!nodes.empty()) u.message.req_nodes = writable(list);
-  // Slurm would be free to take more than what the policy has counted.
-  const auto count = static_cast<std::uint32_t>(nodes.empty() ? j.request.nodes : nodes.size());
-  if (count > j.request.nodes || (j.request.max_nodes > count)) {
+  if (is_pinned) u.message.req_nodes = writable(list);
+  // Otherwise Slurm would be free to take more than what the policy has counted.
+  const std::uint32_t count = is_pinned ? planned : j.request.nodes;
+  if (count > j.request.nodes || j.request.max_nodes > count) {
     u.message.min_nodes = count;
     u.message.max_nodes = count;
   }

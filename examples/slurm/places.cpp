@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSL-1.0
+#include "places.hpp"
+
+#include <algorithm>
+
+namespace allot_slurm {
+
+using allot::gpu::node_id;
+using allot::gpu::pod_location;
+using allot::gpu::pod_shape;
+
+bool slurm_places::must_spread(const pod_request& d) const {
+  if (!has_nodes() || d.total || d.pods < 2) return false;
+  const auto& types = inventory().layout().types();
+  return std::any_of(types.begin(), types.end(), [&](const auto& t) {
+    return d.gpus == allot::quantity{} || allot::quantity::whole(t.gpus) >= d.gpus * 2;
+  });
+}
+
+bool slurm_places::has_room(node_id n, const pod_shape& pod) const {
+  const auto& index = inventory().index();
+  if (index.is_closed(n) || !inventory().layout().type_of(n).shape_on(pod)) return false;
+  return index.choose_devices(n, pod).has_value();
+}
+
+std::optional<slurm_places::allocation> slurm_places::spread_over(const pod_request& d,
+                                                                  std::span<const node_id> nodes) {
+  std::vector<node_id> left;
+  const auto pods = inventory().pods_of(d);
+  if (!pods) return std::nullopt;
+  for (const node_id n : nodes) {
+    if (has_room(n, pods->each)) left.push_back(n);
+  }
+  if (left.size() < d.pods) return std::nullopt;
+  std::stable_sort(left.begin(), left.end(), [&](node_id a, node_id b) {
+    return inventory().index().free_devices(a) < inventory().index().free_devices(b);
+  });
+  auto next = left.begin();
+  return inventory().place_each(d,
+                                [&](const auto& index, const pod_shape& pod) -> std::optional<pod_location> {
+                                  if (next == left.end()) return std::nullopt;
+                                  const node_id n = *next++;
+                                  const auto devices = index.choose_devices(n, pod);
+                                  return devices ? std::optional{pod_location{n, *devices}} : std::nullopt;
+                                });
+}
+
+std::optional<slurm_places::allocation> slurm_places::place(const pod_request& d) {
+  if (!must_spread(d)) return allot::sim::places::place(d);
+  auto& nodes = inventory();
+  const allot::savepoint before = nodes.save();
+  const auto at = nodes.place(d);
+  if (!at) {
+    // Without being spread it is easier.
+    nodes.rollback(before);
+    return std::nullopt;
+  }
+  std::vector<std::size_t> on;
+  nodes.for_each_node(*at, [&](std::size_t n) { on.push_back(n); });
+  std::sort(on.begin(), on.end());
+  if (std::adjacent_find(on.begin(), on.end()) == on.end()) {
+    nodes.commit(before);
+    return at;
+  }
+  nodes.rollback(before);
+  const auto* near = nodes.nearness();
+  if (d.has_level() && near != nullptr && near->levels() > 0) {
+    const std::size_t level = std::min<std::size_t>(d.required_level, d.preferred_level);
+    if (level < near->levels()) {
+      for (const auto domain : near->domains_of(level)) {
+        if (const auto there = spread_over(d, near->nodes(domain))) return there;
+      }
+    }
+    if (d.required_level != allot::gpu::any_level) return std::nullopt;
+  }
+  std::vector<node_id> all(nodes.layout().size());
+  for (std::size_t n = 0; n < all.size(); ++n) all[n] = node_id{n};
+  return spread_over(d, all);
+}
+
+bool slurm_places::could_ever_fit(const pod_request& d) const {
+  if (!allot::sim::places::could_ever_fit(d)) return false;
+  if (!must_spread(d)) return true;
+  const auto pods = inventory().pods_of(d);
+  if (!pods) return false;
+  std::size_t nodes = 0;
+  for (const auto& t : inventory().layout().types()) nodes += t.shape_on(pods->each) ? t.nodes.size() : 0;
+  return nodes >= d.pods;
+}
+
+allot::gpu::unplaceable slurm_places::why_not(const pod_request& d) const {
+  allot::gpu::unplaceable why = allot::sim::places::why_not(d);
+  if (why.reason != allot::gpu::obstacle::none || !must_spread(d)) return why;
+  const auto pods = inventory().pods_of(d);
+  std::uint64_t nodes = 0;
+  for (std::size_t n = 0; pods && n < inventory().layout().size(); ++n) {
+    nodes += has_room(node_id{n}, pods->each) ? 1U : 0U;
+  }
+  if (nodes >= d.pods) return why;
+  why.reason =
+      could_ever_fit(d) ? allot::gpu::obstacle::fragmented : allot::gpu::obstacle::larger_than_cluster;
+  why.pods = d.pods;
+  why.pods_with_room = nodes;
+  return why;
+}
+
+}  // namespace allot_slurm
